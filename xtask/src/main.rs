@@ -1,1 +1,42 @@
-fn main() {}
+//! `cargo xtask`: the chores of this repository, one subcommand each, with nothing to install.
+
+mod fuzz;
+mod seeds;
+mod step;
+mod test;
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let args: Vec<&str> = args.iter().map(String::as_str).collect();
+    let done = match args.split_first() {
+        None | Some((&("help" | "-h" | "--help"), _)) => {
+            print!("{HELP}");
+            Ok(())
+        }
+        Some((&"test", options)) => test::run(options),
+        Some((&"seeds", options)) => seeds::run(options),
+        Some((&"fuzz", options)) => fuzz::run(options),
+        Some((other, _)) => Err(format!("there is no `cargo xtask {other}`; `cargo xtask` lists what there is")),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(why) => {
+            eprintln!("xtask: {why}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+const HELP: &str = "\
+cargo xtask test [--all]
+    What a change must pass: format, lints, every test (model checks, doc tests and tidy among them), docs.
+    --all adds the parts that need servers.
+
+cargo xtask seeds --count N [--test NAME]
+    Runs the simulated scenarios (those whose name contains NAME) under N seeds each, in the release profile.
+
+cargo xtask fuzz [--seconds N]
+    Runs each fuzz target of fuzz/ for N seconds (60 by default). Needs a nightly toolchain and cargo-fuzz.
+";

@@ -1,0 +1,62 @@
+//! A step: one command, named, timed and judged by its exit status.
+
+use std::path::Path;
+use std::process::Command;
+use std::time::Instant;
+
+/// Runs `command` at the root of the repository, with its output left as it is.
+///
+/// # Errors
+/// A sentence that names the step and the command to repeat, when it cannot start or ends with another status than 0.
+pub(crate) fn run(name: &str, command: &mut Command) -> Result<(), String> {
+    println!("==> {name}: {}", shown(command));
+    let started = Instant::now();
+    let status = command
+        .current_dir(root())
+        .status()
+        .map_err(|error| format!("{name} could not start: {error}\n  the command was: {}", shown(command)))?;
+    let seconds = started.elapsed().as_secs_f64();
+    if !status.success() {
+        return Err(format!("{name} failed after {seconds:.1} s ({status})\n  to repeat it: {}", shown(command)));
+    }
+    println!("==> {name}: done in {seconds:.1} s");
+    Ok(())
+}
+
+/// The cargo that runs this program, so that a step uses the same toolchain.
+pub(crate) fn cargo() -> Command {
+    Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
+}
+
+/// The root of the repository.
+pub(crate) fn root() -> &'static Path {
+    let manifest = Path::new(env!("CARGO_MANIFEST_DIR"));
+    manifest.parent().unwrap_or(manifest)
+}
+
+/// `command` as one would type it.
+fn shown(command: &Command) -> String {
+    let program = Path::new(command.get_program()).file_name().unwrap_or(command.get_program());
+    let variables = command.get_envs().filter_map(|(name, value)| Some((name, value?)));
+    let mut words: Vec<String> =
+        variables.map(|(name, value)| format!("{}={}", name.display(), quoted(&value.to_string_lossy()))).collect();
+    words.push(program.to_string_lossy().into_owned());
+    words.extend(command.get_args().map(|argument| quoted(&argument.to_string_lossy())));
+    words.join(" ")
+}
+
+fn quoted(word: &str) -> String {
+    if word.contains(' ') { format!("'{word}'") } else { word.to_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_step_that_fails_names_itself_and_the_command_to_repeat() {
+        let why = run("lints", Command::new("false").arg("a b").env("SEEDS", "3")).unwrap_err();
+        assert!(why.starts_with("lints failed"), "{why}");
+        assert!(why.ends_with("to repeat it: SEEDS=3 false 'a b'"), "{why}");
+    }
+}
