@@ -1,0 +1,239 @@
+//! Payloads: `codec: u8`, `type version: u8`, the value.
+//!
+//! Both codecs write structs with the names of their fields, so a reader skips fields that it does not know and
+//! `#[serde(default)]` fills those that are missing. The type version is the sender's: [`parse`] gives it to readers
+//! for which names are not enough.
+
+use std::fmt;
+use std::io;
+
+use bytes::{BufMut, BytesMut};
+use serde::Serialize;
+use serde::de::{Deserialize, DeserializeOwned};
+use thiserror::Error;
+
+use crate::error::EncodeError;
+use crate::limit::DEPTH_MAX;
+
+/// How a value is written.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[non_exhaustive]
+pub enum Codec {
+    /// MessagePack with named fields: what nodes speak.
+    #[default]
+    MessagePack,
+    /// JSON: what people and outside clients speak.
+    Json,
+}
+
+impl Codec {
+    /// The byte on the wire.
+    pub const fn tag(self) -> u8 {
+        match self {
+            Self::MessagePack => 1,
+            Self::Json => 2,
+        }
+    }
+
+    const fn name(self) -> &'static str {
+        match self {
+            Self::MessagePack => "MessagePack",
+            Self::Json => "JSON",
+        }
+    }
+}
+
+impl fmt::Display for Codec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// A payload's parts.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Payload<'a> {
+    /// How the value is written.
+    pub codec: Codec,
+    /// The sender's version of the value's type.
+    pub type_version: u8,
+    /// The value.
+    pub value: &'a [u8],
+}
+
+/// Appends `value` as a payload.
+///
+/// # Errors
+/// [`EncodeError::Value`]; `batch` then ends in a part of the value, which [`Encoder`](crate::Encoder) removes.
+#[inline]
+pub fn encode<T: Serialize + ?Sized>(
+    codec: Codec,
+    type_version: u8,
+    value: &T,
+    batch: &mut BytesMut,
+) -> Result<(), EncodeError> {
+    batch.put_slice(&[codec.tag(), type_version]);
+    match codec {
+        Codec::MessagePack => encode_message_pack(value, batch),
+        Codec::Json => serde_json::to_writer(batch.writer(), value).map_err(|error| value_error(codec, &error)),
+    }
+}
+
+/// Splits a payload.
+///
+/// # Errors
+/// [`DecodeError::Empty`], [`DecodeError::UnknownCodec`].
+#[inline]
+pub fn parse(payload: &[u8]) -> Result<Payload<'_>, DecodeError> {
+    let (&[tag, type_version], value) = payload.split_first_chunk().ok_or(DecodeError::Empty)?;
+    let codec = match tag {
+        1 => Codec::MessagePack,
+        2 => Codec::Json,
+        tag => return Err(DecodeError::UnknownCodec { tag }),
+    };
+    Ok(Payload { codec, type_version, value })
+}
+
+/// Reads a payload's value, whatever its codec and type version.
+///
+/// # Errors
+/// [`DecodeError`]; one for a wrong field names the path to it.
+#[inline]
+pub fn decode<T: DeserializeOwned>(payload: &[u8]) -> Result<T, DecodeError> {
+    let Payload { codec, value, .. } = parse(payload)?;
+    match codec {
+        Codec::MessagePack => decode_message_pack(value).map_err(|failure| explain_message_pack::<T>(value, failure)),
+        Codec::Json => decode_json(value),
+    }
+}
+
+/// What is wrong with a payload. Its sender is at fault; nothing was changed, and a retry would end the same way.
+#[derive(Clone, PartialEq, Eq, Debug, Error)]
+#[non_exhaustive]
+pub enum DecodeError {
+    /// No room for the codec and the type version.
+    #[error("payload has no codec and type version; write it with this crate's codec")]
+    Empty,
+    /// The codec is not known.
+    #[error("payload has codec {tag}, which this node does not know; send MessagePack (1) or JSON (2)")]
+    UnknownCodec {
+        /// The codec's byte.
+        tag: u8,
+    },
+    /// The bytes are not a value of the codec.
+    #[error("value is not well-formed {codec} at `{path}`: {what}; the sender's encoder is broken")]
+    Malformed {
+        /// The codec.
+        codec: Codec,
+        /// The path of field names and indices to where it ends; `.` is the value itself.
+        path: Box<str>,
+        /// What is wrong.
+        what: Box<str>,
+    },
+    /// The bytes are a value, but not of the type.
+    #[error("`{path}` is wrong: {what}; send the type that the receiver declares")]
+    WrongType {
+        /// The path of field names and indices to what is wrong; `.` is the value itself.
+        path: Box<str>,
+        /// What is wrong.
+        what: Box<str>,
+    },
+    /// The value is nested too deeply.
+    #[error("value is nested over the limit at `{path}`; send a flatter one")]
+    TooDeep {
+        /// The path of field names and indices to the limit.
+        path: Box<str>,
+    },
+    /// Something follows the value.
+    #[error("value is followed by more bytes; send one value a payload")]
+    Trailing,
+}
+
+#[inline]
+pub(crate) fn encode_message_pack<T: Serialize + ?Sized>(value: &T, batch: &mut BytesMut) -> Result<(), EncodeError> {
+    let mut serializer = rmp_serde::Serializer::new(batch.writer()).with_struct_map();
+    value.serialize(&mut serializer).map_err(|error| value_error(Codec::MessagePack, &error))
+}
+
+/// Reads the MessagePack value that `bytes` begin with.
+pub(crate) fn decode_message_pack_prefix<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, DecodeError> {
+    let mut deserializer = message_pack(bytes);
+    serde_path_to_error::deserialize(&mut deserializer).map_err(|error| {
+        let path = error.path().to_string();
+        message_pack_error(path, error.inner())
+    })
+}
+
+enum Failure {
+    Value,
+    Trailing,
+}
+
+/// The fast way: knows that something is wrong, but not where.
+#[inline]
+fn decode_message_pack<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Failure> {
+    let mut deserializer = message_pack(bytes);
+    let value = T::deserialize(&mut deserializer).map_err(|_| Failure::Value)?;
+    // The deserializer does not tell what is left, but a unit begins with a marker byte: it is missing only at the end.
+    match <()>::deserialize(&mut deserializer) {
+        Err(rmp_serde::decode::Error::InvalidMarkerRead(error)) if error.kind() == io::ErrorKind::UnexpectedEof => {
+            Ok(value)
+        }
+        _ => Err(Failure::Trailing),
+    }
+}
+
+/// The slow way, after a failure: finds the field.
+#[cold]
+fn explain_message_pack<T: DeserializeOwned>(bytes: &[u8], failure: Failure) -> DecodeError {
+    match (failure, decode_message_pack_prefix::<T>(bytes)) {
+        (Failure::Value, Err(error)) => error,
+        (Failure::Trailing, _) => DecodeError::Trailing,
+        (Failure::Value, Ok(_)) => {
+            DecodeError::WrongType { path: ".".into(), what: "its `Deserialize` fails now and then".into() }
+        }
+    }
+}
+
+#[inline]
+fn message_pack(bytes: &[u8]) -> rmp_serde::Deserializer<rmp_serde::decode::ReadRefReader<'_, [u8]>> {
+    let mut deserializer = rmp_serde::Deserializer::from_read_ref(bytes);
+    deserializer.set_max_depth(DEPTH_MAX);
+    deserializer
+}
+
+fn message_pack_error(path: String, error: &rmp_serde::decode::Error) -> DecodeError {
+    use rmp_serde::decode::Error;
+    let path = path.into();
+    let what = error.to_string().into();
+    match error {
+        Error::DepthLimitExceeded => DecodeError::TooDeep { path },
+        Error::InvalidMarkerRead(_) | Error::InvalidDataRead(_) | Error::Utf8Error(_) => {
+            DecodeError::Malformed { codec: Codec::MessagePack, path, what }
+        }
+        // The marker's type is not exported, so the one that never begins a value is known by its name.
+        Error::TypeMismatch(marker) if format!("{marker:?}") == "Reserved" => {
+            DecodeError::Malformed { codec: Codec::MessagePack, path, what }
+        }
+        _ => DecodeError::WrongType { path, what },
+    }
+}
+
+fn decode_json<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, DecodeError> {
+    let mut deserializer = serde_json::Deserializer::from_slice(bytes);
+    let value = serde_path_to_error::deserialize(&mut deserializer).map_err(|error| {
+        let path = error.path().to_string().into();
+        let what: Box<str> = error.inner().to_string().into();
+        match error.inner().classify() {
+            serde_json::error::Category::Data => DecodeError::WrongType { path, what },
+            _ if what.starts_with("recursion limit exceeded") => DecodeError::TooDeep { path },
+            _ => DecodeError::Malformed { codec: Codec::Json, path, what },
+        }
+    })?;
+    deserializer.end().map_err(|_| DecodeError::Trailing)?;
+    Ok(value)
+}
+
+#[cold]
+fn value_error(codec: Codec, error: &dyn fmt::Display) -> EncodeError {
+    EncodeError::Value { codec: codec.name(), what: error.to_string().into() }
+}

@@ -1,0 +1,207 @@
+//! Frames that borrow the buffer they were read into: no reference counts, for who handles them at once.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+
+use crate::chain::{Chain, ChainView};
+use crate::encoder::CallHeader;
+use crate::error::FrameError;
+use crate::frame::{self, Call, CallId, Control, Define, Frame, Grant, Reply, Status, Unknown, flag};
+use crate::hello::Hello;
+use crate::limit::{CHAIN_LEN_MAX, KEY_LEN_MAX, NAME_LEN_MAX, REASON_LEN_MAX};
+use crate::reader::Reader;
+use crate::text::Text;
+
+/// One frame, borrowed: the fields mean what those of [`Frame`] do.
+#[derive(Clone, PartialEq, Debug)]
+#[non_exhaustive]
+pub enum FrameView<'a> {
+    /// The first frame of each side.
+    Hello(Hello),
+    /// Gives a (kind, method) its number.
+    Define {
+        /// The number.
+        route: u16,
+        /// The actor's kind.
+        kind: &'a str,
+        /// The method of the kind.
+        method: &'a str,
+    },
+    /// Asks an actor for a turn.
+    Call(CallView<'a>),
+    /// Answers a call.
+    Reply(ReplyView<'a>),
+    /// A message of a cluster protocol.
+    Control {
+        /// The protocol.
+        channel: u8,
+        /// Its message.
+        payload: &'a [u8],
+    },
+    /// Asks for a Pong with the same nonce.
+    Ping(u64),
+    /// Answers a Ping.
+    Pong(u64),
+    /// The last frame: why the sender closes.
+    Goodbye(&'a str),
+    /// A frame of a later version: to be ignored.
+    Unknown {
+        /// The type.
+        frame_type: u8,
+        /// The body.
+        body: &'a [u8],
+    },
+}
+
+/// A call, borrowed.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct CallView<'a> {
+    /// All but what varies in size.
+    pub header: CallHeader<'a>,
+    /// The actors that wait for this call.
+    pub chain: ChainView<'a>,
+    /// The arguments.
+    pub payload: &'a [u8],
+}
+
+/// A reply, borrowed.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct ReplyView<'a> {
+    /// The call that is answered.
+    pub id: CallId,
+    /// How it went.
+    pub status: Status,
+    /// The result or the error, by status.
+    pub payload: &'a [u8],
+}
+
+impl<'a> FrameView<'a> {
+    /// Reads a frame: what follows the length field.
+    #[inline]
+    pub(crate) fn parse(frame_type: u8, body: &'a [u8]) -> Result<Self, FrameError> {
+        match frame_type {
+            frame::CALL => CallView::parse(body).map(Self::Call),
+            frame::REPLY => ReplyView::parse(body).map(Self::Reply),
+            _ => Self::parse_rare(frame_type, body),
+        }
+    }
+
+    fn parse_rare(frame_type: u8, body: &'a [u8]) -> Result<Self, FrameError> {
+        let mut reader = Reader::new(body);
+        Ok(match frame_type {
+            frame::HELLO => Self::Hello(Hello::parse(body)?),
+            frame::DEFINE => Self::Define {
+                route: reader.u16("define route")?,
+                kind: reader.text("define kind", NAME_LEN_MAX)?,
+                method: reader.text("define method", NAME_LEN_MAX)?,
+            },
+            frame::CONTROL => Self::Control { channel: reader.u8("control channel")?, payload: reader.rest() },
+            frame::PING => Self::Ping(u64::from_le_bytes(reader.array("ping nonce")?)),
+            frame::PONG => Self::Pong(u64::from_le_bytes(reader.array("pong nonce")?)),
+            frame::GOODBYE => Self::Goodbye(reader.text("goodbye reason", REASON_LEN_MAX)?),
+            _ => Self::Unknown { frame_type, body },
+        })
+    }
+
+    /// The frame as slices of `whole`, which the view must lie in.
+    #[inline]
+    pub(crate) fn share(self, whole: &Bytes) -> Frame {
+        match self {
+            Self::Call(call) => Frame::Call(call.share(whole)),
+            Self::Reply(ReplyView { id, status, payload }) => {
+                Frame::Reply(Reply { id, status, payload: tail(whole, payload) })
+            }
+            Self::Hello(hello) => Frame::Hello(hello),
+            Self::Define { route, kind, method } => {
+                Frame::Define(Define { route, kind: Text::within(whole, kind), method: Text::within(whole, method) })
+            }
+            Self::Control { channel, payload } => Frame::Control(Control { channel, payload: tail(whole, payload) }),
+            Self::Ping(nonce) => Frame::Ping(nonce),
+            Self::Pong(nonce) => Frame::Pong(nonce),
+            Self::Goodbye(reason) => Frame::Goodbye(Text::within(whole, reason)),
+            Self::Unknown { frame_type, body } => Frame::Unknown(Unknown { frame_type, body: tail(whole, body) }),
+        }
+    }
+}
+
+impl<'a> CallView<'a> {
+    #[inline]
+    fn parse(body: &'a [u8]) -> Result<Self, FrameError> {
+        let mut reader = Reader::new(body);
+        let flags = reader.u8("call flags")?;
+        if flags & flag::FREE != 0 {
+            return Err(FrameError::UnknownFlags { flags });
+        }
+        let id = if flags & flag::ID != 0 { Some(CallId::parse(&mut reader)?) } else { None };
+        let origin = if flags & flag::ORIGIN != 0 { Some(reader.u64("call origin")?) } else { None };
+        let hops = if flags & flag::HOPS != 0 { reader.u8("call hops")? } else { 0 };
+        let route = reader.u16("call route")?;
+        let key = reader.text("call key", KEY_LEN_MAX)?;
+        let deadline =
+            if flags & flag::DEADLINE != 0 { Some(Duration::from_micros(reader.u64("call deadline")?)) } else { None };
+        let grant = if flags & flag::GRANT != 0 { Some(Grant::parse(&mut reader)?) } else { None };
+        let chain = if flags & flag::CHAIN != 0 {
+            ChainView::parse(reader.bytes("call chain", CHAIN_LEN_MAX)?)?
+        } else {
+            ChainView::EMPTY
+        };
+        if flags & flag::EXTENSION != 0 {
+            reader.bytes("call extension", u32::MAX as usize)?;
+        }
+        let header = CallHeader { id, origin, hops, route, key, deadline, grant };
+        Ok(Self { header, chain, payload: reader.rest() })
+    }
+
+    #[inline]
+    fn share(self, whole: &Bytes) -> Call {
+        let CallHeader { id, origin, hops, route, key, deadline, grant } = self.header;
+        Call {
+            id,
+            origin,
+            hops,
+            route,
+            key: Text::within(whole, key),
+            deadline,
+            grant,
+            chain: Chain::within(whole, self.chain),
+            payload: tail(whole, self.payload),
+        }
+    }
+}
+
+impl<'a> ReplyView<'a> {
+    #[inline]
+    fn parse(body: &'a [u8]) -> Result<Self, FrameError> {
+        let mut reader = Reader::new(body);
+        let id = CallId::parse(&mut reader)?;
+        let status = Status::from_byte(reader.u8("reply status")?);
+        Ok(Self { id, status, payload: reader.rest() })
+    }
+}
+
+impl CallId {
+    #[inline]
+    fn parse(reader: &mut Reader<'_>) -> Result<Self, FrameError> {
+        Ok(Self {
+            shard: reader.u16("call id shard")?,
+            index: reader.u32("call id index")?,
+            generation: reader.u32("call id generation")?,
+        })
+    }
+}
+
+impl Grant {
+    fn parse(reader: &mut Reader<'_>) -> Result<Self, FrameError> {
+        Ok(Self {
+            epoch: reader.u64("grant epoch")?,
+            view: reader.u64("grant view")?,
+            grantor: reader.u64("grant grantor")?,
+        })
+    }
+}
+
+#[inline]
+fn tail(whole: &Bytes, part: &[u8]) -> Bytes {
+    whole.slice_ref(part)
+}
