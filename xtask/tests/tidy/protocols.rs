@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use crate::layers::dependencies;
+use crate::reach::declared_module;
 use crate::source::{Source, has_word};
 use crate::tree::Tree;
 use crate::{assert_caught, assert_clean};
@@ -113,12 +114,31 @@ fn iterates(code: &str, name: &str) -> bool {
     by_method || by_loop
 }
 
+/// The protocols' source files, without those that are compiled for tests alone.
 fn protocol_sources(tree: &Tree) -> impl Iterator<Item = (&str, Source)> {
     let ours = tree.sources().filter(|(path, _)| path.starts_with("crates/greenroom-protocols/src/"));
-    ours.filter(|(path, _)| !path.ends_with("/tests.rs") && !path.contains("/tests/"))
-        .map(|(path, text)| (path, Source::read(text)))
+    let ours: Vec<_> = ours.map(|(path, text)| (path, Source::read(text))).collect();
+    let tests: Vec<String> = ours.iter().flat_map(|(path, source)| test_modules(path, source)).collect();
+    let for_tests = move |path: &str| {
+        let module = path.strip_suffix(".rs").unwrap_or(path);
+        tests.iter().any(|test| module == test || module.strip_prefix(test).is_some_and(|rest| rest.starts_with('/')))
+    };
+    ours.into_iter().filter(move |(path, _)| !for_tests(path))
 }
 
+/// The modules that the source at `path` declares under `#[cfg(test)]`, as paths without `.rs`.
+fn test_modules(path: &str, source: &Source) -> Vec<String> {
+    let (folder, file) = path.rsplit_once('/').unwrap_or(("", path));
+    let folder = match file {
+        "lib.rs" | "main.rs" | "mod.rs" => folder,
+        _ => path.strip_suffix(".rs").unwrap_or(path),
+    };
+    let code: Vec<&str> = source.lines().map(|(_, line)| line.code.trim()).collect();
+    let declared = code.windows(2).filter(|pair| pair[0] == "#[cfg(test)]");
+    declared.filter_map(|pair| Some(format!("{folder}/{}", declared_module(pair[1])?))).collect()
+}
+
+/// A tree of one protocol whose source is `text`.
 fn snippet(text: &str) -> Tree {
     Tree::of(&[("crates/greenroom-protocols/src/lease.rs", text)])
 }
@@ -146,6 +166,17 @@ fn a_clock_in_the_protocols_is_caught_and_a_word_about_it_is_not() {
     assert_clean(&impure_code(&snippet(
         "// tokio drives this\nconst A: &str = \"tokio\";\n#[cfg(test)]\nmod tests {\n    use rand::Rng;\n}",
     )));
+}
+
+#[test]
+fn what_is_compiled_for_tests_alone_may_name_a_clock() {
+    let folder = "crates/greenroom-protocols/src";
+    let lease = (&*format!("{folder}/lease.rs"), "#[cfg(test)]\nmod model;\nmod model_free;");
+    let clock =
+        |name: &str| impure_code(&Tree::of(&[lease, (&format!("{folder}/lease/{name}.rs"), "use std::thread;")]));
+    assert_clean(&clock("model"));
+    assert_clean(&clock("model/bounds"));
+    assert_caught(&clock("model_free"), "`std::thread`");
 }
 
 #[test]

@@ -63,7 +63,7 @@ fn reach(tree: &Tree, path: &str, modules: &str, reached: &mut BTreeSet<String>)
 }
 
 /// The module that this line takes from another file.
-fn declared_module(code: &str) -> Option<&str> {
+pub(crate) fn declared_module(code: &str) -> Option<&str> {
     let (before, name) = code.strip_suffix(';')?.rsplit_once(' ').unwrap_or(("", ""));
     (before == "mod" || before.ends_with(" mod")).then_some(name)
 }
