@@ -1,1 +1,181 @@
-//! store-sqlite
+//! The embedded store: one SQLite file on a local disk, shared by any number of processes of one machine.
+//!
+//! Writes go through one thread that commits together whatever waits (one device sync for all of it); reads go through
+//! another, on a connection of their own, and never wait behind writes. The file is in WAL mode. A process that is
+//! killed leaves nothing locked.
+//!
+//! # Limits
+//!
+//! - The file must be on a local disk: WAL needs shared memory, which network file systems do not give.
+//! - A process that is *stopped* (SIGSTOP, a debugger) in the middle of a commit keeps the file's write lock: the
+//!   others' writes are refused when their timeout ends, until it goes on or is killed. Reads go on.
+//! - Timeouts use the clock of the tokio runtime that awaits them; they make no sense under a paused one.
+
+mod fault;
+mod file;
+mod read;
+mod request;
+mod schema;
+mod write;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use greenroom_store::{Page, Result, Store, StoreError, Version, Versioned, key};
+
+use file::File;
+use read::Read;
+use request::Lane;
+use write::{Change, Write, Writer};
+
+/// A store in an SQLite file. Clones share it; when the last one is dropped, the file is closed.
+///
+/// ```no_run
+/// use greenroom_store_sqlite::SqliteStore;
+///
+/// let store = SqliteStore::open("/var/lib/greenroom/cluster.db")?;
+/// # Ok::<(), greenroom_store::StoreError>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct SqliteStore {
+    lanes: Arc<Lanes>,
+}
+
+/// How a store is opened.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// What an acknowledged write survives; [`Durability::Full`] by default.
+    pub durability: Durability,
+    /// How long opening waits for other processes that open or close the file at this moment; 5 s by default.
+    pub open_timeout: Duration,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { durability: Durability::Full, open_timeout: Duration::from_secs(5) }
+    }
+}
+
+/// What an acknowledged write survives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Durability {
+    /// The loss of power: each commit is synced to the device (`synchronous=FULL`).
+    Full,
+    /// The death of any process, but not of the operating system: after a loss of power the last writes may be gone,
+    /// though what remains is a consistent earlier state (`synchronous=NORMAL`). For tests and scratch data.
+    Normal,
+}
+
+#[derive(Debug)]
+struct Lanes {
+    // Fields drop in order: reads close first, so that the writer's connection is the last and tidies the file.
+    reads: Lane<Read>,
+    writes: Lane<Write>,
+}
+
+impl SqliteStore {
+    /// Opens the store in the file `path`, creating it if nothing is there, with the default [`Options`].
+    ///
+    /// Blocks the calling thread for a few device syncs.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::Format`] if something else is there (a directory, another program's file, a newer format),
+    /// [`StoreError::Denied`] or [`StoreError::Unavailable`] if the file cannot be opened, [`StoreError::Full`] if
+    /// there is no room to create it.
+    pub fn open(path: impl AsRef<Path>) -> Result<Self> {
+        Self::open_with(path, &Options::default())
+    }
+
+    /// Opens the store in the file `path` as `options` say; otherwise as [`open`](Self::open).
+    ///
+    /// # Errors
+    ///
+    /// As [`open`](Self::open).
+    pub fn open_with(path: impl AsRef<Path>, options: &Options) -> Result<Self> {
+        let (file, writer) = schema::open(path.as_ref(), options)?;
+        Self::start(file, writer)
+    }
+
+    fn start(file: File, writer: Writer) -> Result<Self> {
+        let reader = schema::connect_reader(&file)?;
+        let writes = Lane::start("store-write", file.clone(), move |queue| write::run(writer, queue))?;
+        let reads = Lane::start("store-read", file, move |queue| read::run(reader, queue))?;
+        Ok(Self { lanes: Arc::new(Lanes { reads, writes }) })
+    }
+
+    /// The file, as it was named when the store was opened.
+    pub fn path(&self) -> PathBuf {
+        self.lanes.writes.file().path().to_owned()
+    }
+
+    async fn write(&self, key: &str, change: Change, timeout: Duration) -> Result<Option<Version>> {
+        key::check(key)?;
+        let bytes = change.bytes();
+        if bytes > VALUE_BYTES_MAX {
+            let (key, store) = (key.to_owned(), self.lanes.writes.file().name());
+            return Err(StoreError::TooLarge { key, store, bytes, bytes_max: VALUE_BYTES_MAX });
+        }
+        self.lanes.writes.ask(Write { key: key.to_owned(), change }, timeout).await
+    }
+
+    async fn put(&self, key: &str, change: Change, timeout: Duration) -> Result<Version> {
+        let version = self.write(key, change, timeout).await?;
+        Ok(version.expect("every change but a deletion answers a version"))
+    }
+}
+
+impl Store for SqliteStore {
+    fn read<'a>(&'a self, key: &'a str, timeout: Duration) -> BoxFuture<'a, Result<Option<Versioned>>> {
+        async move {
+            key::check(key)?;
+            let page = self.lanes.reads.ask(Read::Key(key.to_owned()), timeout).await?;
+            Ok(page.items.into_iter().next().map(|item| item.versioned))
+        }
+        .boxed()
+    }
+
+    fn create<'a>(&'a self, key: &'a str, value: Bytes, timeout: Duration) -> BoxFuture<'a, Result<Version>> {
+        self.put(key, Change::Create { value }, timeout).boxed()
+    }
+
+    fn replace<'a>(
+        &'a self,
+        key: &'a str,
+        value: Bytes,
+        expected: &'a Version,
+        timeout: Duration,
+    ) -> BoxFuture<'a, Result<Version>> {
+        self.put(key, Change::Replace { value, expected: expected.clone() }, timeout).boxed()
+    }
+
+    fn delete<'a>(&'a self, key: &'a str, expected: &'a Version, timeout: Duration) -> BoxFuture<'a, Result<()>> {
+        let change = Change::Delete { expected: expected.clone() };
+        self.write(key, change, timeout).map(|answer| answer.map(|_| ())).boxed()
+    }
+
+    fn scan<'a>(
+        &'a self,
+        prefix: &'a str,
+        after: Option<&'a str>,
+        limit: usize,
+        timeout: Duration,
+    ) -> BoxFuture<'a, Result<Page>> {
+        async move {
+            key::check_prefix(prefix)?;
+            let after = after.filter(|after| *after >= prefix).map(str::to_owned);
+            self.lanes.reads.ask(Read::Scan { prefix: prefix.to_owned(), after, limit }, timeout).await
+        }
+        .boxed()
+    }
+}
+
+/// Largest value: 64 MiB. A value is read and written whole, and every commit waits for all of it.
+pub const VALUE_BYTES_MAX: usize = 64 << 20;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,104 @@
+//! The thread that reads.
+
+use std::sync::mpsc::Receiver;
+use std::time::Duration;
+
+use bytes::Bytes;
+use greenroom_store::scan::PageBuilder;
+use greenroom_store::{Item, Page, Result, Version, Versioned};
+use rusqlite::{Connection, Row};
+
+use crate::fault;
+use crate::file::File;
+use crate::request::{Ask, Request};
+
+/// One read, answered by a page: of one item at most for a key.
+pub(crate) enum Read {
+    Key(String),
+    Scan { prefix: String, after: Option<String>, limit: usize },
+}
+
+impl Ask for Read {
+    type Answer = Page;
+    const WRITES: bool = false;
+
+    fn key(&self) -> &str {
+        match self {
+            Self::Key(key) => key,
+            Self::Scan { prefix, .. } => prefix,
+        }
+    }
+
+    fn bytes(&self) -> usize {
+        self.key().len()
+    }
+}
+
+/// The connection for reads.
+pub(crate) struct Reader {
+    pub(crate) file: File,
+    pub(crate) connection: Connection,
+}
+
+/// Serves reads, in order, until nobody can ask any more. Each sees what was committed when it began.
+pub(crate) fn run(reader: Reader, queue: Receiver<Request<Read>>) {
+    for request in queue {
+        if let Some(request) = request.begin() {
+            let answer = reader.read(&request);
+            request.answer(answer);
+        }
+    }
+}
+
+impl Reader {
+    fn read(&self, request: &Request<Read>) -> Result<Page> {
+        self.file.check_present()?;
+        loop {
+            let page = match &request.ask {
+                Read::Key(key) => self.key(key),
+                Read::Scan { prefix, after, limit } => self.scan(prefix, after.as_deref(), *limit),
+            };
+            match page {
+                Ok(page) => return Ok(page),
+                // Only while another process recovers the log after a crash, or closes the file as the last one.
+                Err(error) if fault::is_busy(&error) && request.is_wanted() => std::thread::sleep(BUSY_PAUSE),
+                Err(error) => return Err(fault::without_effect(&self.file, &error)),
+            }
+        }
+    }
+
+    fn key(&self, key: &str) -> rusqlite::Result<Page> {
+        let mut select = self.connection.prepare_cached(SELECT_KEY)?;
+        let items = select.query_map([key], item)?.collect::<rusqlite::Result<_>>()?;
+        Ok(Page { items, next: None })
+    }
+
+    fn scan(&self, prefix: &str, after: Option<&str>, limit: usize) -> rusqlite::Result<Page> {
+        let mut select = self.connection.prepare_cached(if after.is_some() { SELECT_AFTER } else { SELECT_FROM })?;
+        let mut rows = select.query([after.unwrap_or(prefix)])?;
+        let mut page = PageBuilder::new(limit);
+        while let Some(row) = rows.next()? {
+            if !row.get_ref(0)?.as_str()?.starts_with(prefix) {
+                break;
+            }
+            if page.is_full() {
+                return Ok(page.finish(true));
+            }
+            page.push(item(row)?);
+        }
+        Ok(page.finish(false))
+    }
+}
+
+fn item(row: &Row<'_>) -> rusqlite::Result<Item> {
+    let version: i64 = row.get(1)?;
+    let value = Bytes::copy_from_slice(row.get_ref(2)?.as_blob()?);
+    Ok(Item { key: row.get(0)?, versioned: Versioned { value, version: Version::new(version.to_string()) } })
+}
+
+const SELECT_KEY: &str = "SELECT key, version, value FROM greenroom_store WHERE key = ?1";
+const SELECT_FROM: &str = "SELECT key, version, value FROM greenroom_store WHERE key >= ?1 ORDER BY key";
+const SELECT_AFTER: &str = "SELECT key, version, value FROM greenroom_store WHERE key > ?1 ORDER BY key";
+
+/// Between attempts to read a file that is locked for the moment.
+const BUSY_PAUSE: Duration = Duration::from_micros(500);

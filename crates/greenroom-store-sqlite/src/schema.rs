@@ -1,0 +1,123 @@
+//! The tables, their format, and how connections to them are made.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use greenroom_store::{Result, StoreError};
+use rusqlite::{Connection, OpenFlags, OptionalExtension};
+
+use crate::fault;
+use crate::file::File;
+use crate::write::Writer;
+use crate::{Durability, Options, read::Reader};
+
+/// Opens or creates the file and checks its format.
+pub(crate) fn open(path: &Path, options: &Options) -> Result<(File, Writer)> {
+    let mut file = File::new(path);
+    file.check_openable()?;
+    let deadline = Instant::now() + options.open_timeout;
+    let fault = |error: &rusqlite::Error| fault::without_effect(&file, error);
+    let connection = loop {
+        match prepare(file.path(), options.durability) {
+            Ok(connection) => break connection,
+            Err(error) if fault::is_busy(&error) && Instant::now() < deadline => std::thread::sleep(OPEN_PAUSE),
+            Err(error) => return Err(fault(&error)),
+        }
+    };
+    check_format(&file, &connection)?;
+    file.identify();
+    Ok((file.clone(), Writer { file, connection }))
+}
+
+/// Opens the connection for reads to a file that [`open`] has opened.
+pub(crate) fn connect_reader(file: &File) -> Result<Reader> {
+    let connected = connect(file.path()).and_then(|connection| {
+        connection.pragma_update(None, "query_only", true)?;
+        Ok(connection)
+    });
+    let connection = connected.map_err(|error| fault::without_effect(file, &error))?;
+    Ok(Reader { file: file.clone(), connection })
+}
+
+/// Refuses a format that this program does not know; to be asked in the transaction that relies on it.
+pub(crate) fn check_known(file: &File, format: i64) -> Result<()> {
+    if format == FORMAT {
+        return Ok(());
+    }
+    let reason = format!("its format is {format}, this program knows {FORMAT}; use the newer Greenroom that wrote it");
+    Err(StoreError::Format { store: file.name(), reason })
+}
+
+fn connect(path: &Path) -> rusqlite::Result<Connection> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = Connection::open_with_flags(path, flags)?;
+    // Waiting for locks is done by the threads, which know the deadlines.
+    connection.busy_timeout(Duration::ZERO)?;
+    Ok(connection)
+}
+
+fn prepare(path: &Path, durability: Durability) -> rusqlite::Result<Connection> {
+    let mut connection = connect(path)?;
+    // Looked at before anything is changed, so that another program's database stays as it is.
+    if is_foreign(&connection)? {
+        return Ok(connection);
+    }
+    connection.pragma_update_and_check(None, "journal_mode", "wal", |_| Ok(()))?;
+    let synchronous = match durability {
+        Durability::Full => "full",
+        Durability::Normal => "normal",
+    };
+    connection.pragma_update(None, "synchronous", synchronous)?;
+    connection.pragma_update(None, "fullfsync", durability == Durability::Full)?;
+    connection.pragma_update_and_check(None, "journal_size_limit", WAL_BYTES_KEPT, |_| Ok(()))?;
+    if !has_table(&connection, "greenroom_meta")? {
+        let creation = connection.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
+        creation.execute_batch(TABLES)?;
+        creation.execute("INSERT OR IGNORE INTO greenroom_meta VALUES (1, ?1, 0)", [FORMAT])?;
+        creation.commit()?;
+    }
+    Ok(connection)
+}
+
+fn check_format(file: &File, connection: &Connection) -> Result<()> {
+    let fault = |error: rusqlite::Error| fault::without_effect(file, &error);
+    if is_foreign(connection).map_err(fault)? {
+        let reason = "it is the database of another program; name another file".to_owned();
+        return Err(StoreError::Format { store: file.name(), reason });
+    }
+    let format = connection.query_row("SELECT format FROM greenroom_meta", [], |row| row.get(0)).map_err(fault)?;
+    check_known(file, format)
+}
+
+fn is_foreign(connection: &Connection) -> rusqlite::Result<bool> {
+    let tables: i64 = connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
+    Ok(tables > 0 && !has_table(connection, "greenroom_meta")?)
+}
+
+fn has_table(connection: &Connection, name: &str) -> rusqlite::Result<bool> {
+    let found = connection.query_row("SELECT 1 FROM sqlite_schema WHERE name = ?1", [name], |_| Ok(())).optional()?;
+    Ok(found.is_some())
+}
+
+/// `last_version` rises with every write and never falls, so that no version is given twice, also after a deletion.
+const TABLES: &str = "
+    CREATE TABLE IF NOT EXISTS greenroom_meta (
+        id INTEGER PRIMARY KEY CHECK (id = 1),
+        format INTEGER NOT NULL,
+        last_version INTEGER NOT NULL
+    );
+    CREATE TABLE IF NOT EXISTS greenroom_store (
+        key TEXT PRIMARY KEY NOT NULL,
+        version INTEGER NOT NULL,
+        value BLOB NOT NULL
+    );
+";
+
+/// The format that this program reads and writes.
+const FORMAT: i64 = 1;
+
+/// What is left of the write-ahead log when it starts anew: 64 MiB.
+const WAL_BYTES_KEPT: i64 = 64 << 20;
+
+/// Between attempts to open a file that another process is opening or closing.
+const OPEN_PAUSE: Duration = Duration::from_millis(2);

@@ -1,0 +1,123 @@
+//! Files that are not what they should be, and disks without room.
+
+use super::*;
+
+fn refused(path: impl AsRef<Path>) -> StoreError {
+    SqliteStore::open(path).unwrap_err()
+}
+
+#[test]
+fn a_file_of_another_sort_is_refused_and_left_alone() {
+    let (_directory, path) = fresh();
+    let text = "this is a letter to my mother ".repeat(50);
+    std::fs::write(&path, &text).unwrap();
+    let error = refused(&path);
+    assert!(matches!(error, StoreError::Format { .. }) && error.to_string().contains("not an SQLite database"));
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), text);
+}
+
+#[test]
+fn the_database_of_another_program_is_refused_and_left_alone() {
+    let (_directory, path) = fresh();
+    raw(&path).execute_batch("CREATE TABLE recipes (name)").unwrap();
+    let before = std::fs::read(&path).unwrap();
+    let error = refused(&path);
+    assert!(error.to_string().contains("database of another program"), "{error}");
+    assert!(std::fs::read(&path).unwrap() == before);
+}
+
+#[test]
+fn a_directory_and_a_missing_directory_are_named() {
+    let (directory, _) = fresh();
+    let error = refused(directory.path());
+    assert!(error.to_string().contains("it is a directory; name a file in it"), "{error}");
+    let error = refused(directory.path().join("none/store.db"));
+    assert!(error.to_string().contains("none; create it"), "{error}");
+    assert!(refused("/dev/null").to_string().contains("not a regular file"));
+}
+
+#[cfg(unix)]
+#[test]
+fn a_file_without_rights_is_denied_with_the_remedy() {
+    use std::os::unix::fs::PermissionsExt;
+    let (directory, path) = fresh();
+    std::fs::set_permissions(directory.path(), std::fs::Permissions::from_mode(0o555)).unwrap();
+    // The superuser may write anywhere else, but nobody creates files here.
+    let superuser = std::fs::write(directory.path().join("probe"), "").is_ok();
+    let error = refused(if superuser { PathBuf::from("/proc/self/store.db") } else { path });
+    assert!(matches!(error, StoreError::Denied { .. }), "{error}");
+    assert!(error.to_string().contains("let this user read and write"), "{error}");
+}
+
+#[tokio::test]
+async fn a_newer_format_is_refused_by_name_also_when_it_comes_while_open() {
+    let (_directory, path) = fresh();
+    let store = SqliteStore::open(&path).unwrap();
+    raw(&path).execute("UPDATE greenroom_meta SET format = 7", []).unwrap();
+    for error in [store.create("key", "x".into(), BY).await.unwrap_err(), refused(&path)] {
+        assert!(matches!(error, StoreError::Format { .. }));
+        assert!(error.to_string().contains("its format is 7, this program knows 1; use the newer"), "{error}");
+    }
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn a_file_replaced_under_an_open_store_is_used_by_nobody() {
+    let (_directory, path) = fresh();
+    let store = SqliteStore::open(&path).unwrap();
+    let version = store.create("key", "x".into(), BY).await.unwrap();
+    std::fs::rename(&path, path.with_extension("moved")).unwrap();
+    for error in [
+        store.read("key", BY).await.unwrap_err(),
+        store.replace("key", "y".into(), &version, BY).await.unwrap_err(),
+        store.scan("", None, 1, BY).await.unwrap_err(),
+    ] {
+        assert!(error.to_string().contains("removed or replaced while it was open"), "{error}");
+    }
+    std::fs::rename(path.with_extension("moved"), &path).unwrap();
+    assert_eq!(store.read("key", BY).await.unwrap().unwrap().version, version);
+}
+
+/// A store whose file may not grow past `pages` pages of 4 KiB.
+fn confined(path: &Path, pages: i64) -> SqliteStore {
+    let (file, writer) = schema::open(path, &Options::default()).unwrap();
+    writer.connection.pragma_update_and_check(None, "max_page_count", pages, |_| Ok(())).unwrap();
+    SqliteStore::start(file, writer).unwrap()
+}
+
+#[tokio::test]
+async fn without_room_a_write_is_refused_and_what_was_there_stays_usable() {
+    let (_directory, path) = fresh();
+    let store = confined(&path, 40);
+    let version = store.create("small", "x".into(), BY).await.unwrap();
+    let error = store.create("large", vec![1; 1 << 20].into(), BY).await.unwrap_err();
+    assert!(matches!(error, StoreError::Full { .. }) && error.to_string().contains("free or add space"), "{error}");
+    assert_eq!(store.read("large", BY).await.unwrap(), None);
+    store.replace("small", "y".into(), &version, BY).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_write_without_room_does_not_spoil_those_committed_with_it() {
+    let (_directory, path) = fresh();
+    let store = confined(&path, 40);
+    let other = raw(&path);
+    other.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let before = store.create("before", "x".into(), BY);
+    let large = store.create("large", vec![1; 1 << 20].into(), BY);
+    let after = store.create("after", "x".into(), BY);
+    let release = async {
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        other.execute_batch("ROLLBACK").unwrap();
+    };
+    let (before, large, after, ()) = futures_util::future::join4(before, large, after, release).await;
+    assert!(matches!(large, Err(StoreError::Full { .. })));
+    assert_ne!(before.unwrap(), after.unwrap());
+}
+
+#[tokio::test]
+async fn a_value_over_the_limit_is_refused_with_both_sizes() {
+    let (_directory, path) = fresh();
+    let store = SqliteStore::open(&path).unwrap();
+    let error = store.create("key", vec![0; VALUE_BYTES_MAX + 1].into(), BY).await.unwrap_err();
+    assert!(error.to_string().contains("67108865 bytes") && error.to_string().contains("at most 67108864"), "{error}");
+}
