@@ -11,7 +11,7 @@ pub(crate) struct Tree(BTreeMap<String, String>);
 impl Tree {
     /// This repository: what git tracks, or, in an unpacked archive, every file outside hidden and target folders.
     pub(crate) fn of_repository() -> Self {
-        let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask lies in the repository's root");
+        let root = &root();
         let paths = tracked(root).unwrap_or_else(|| walked(root));
         let read = |path: PathBuf| {
             // A binary file has no text to judge; a file that is tracked but gone is about to be untracked.
@@ -53,6 +53,12 @@ impl Tree {
     }
 }
 
+/// Asked when the test runs, because checkouts that share a target folder share this program too.
+fn root() -> PathBuf {
+    let manifest = std::env::var_os("CARGO_MANIFEST_DIR").expect("cargo runs this test");
+    Path::new(&manifest).parent().expect("xtask lies in the repository's root").to_owned()
+}
+
 fn tracked(root: &Path) -> Option<Vec<PathBuf>> {
     let listed = Command::new("git").args(["ls-files", "-z"]).current_dir(root).output().ok()?;
     let paths = String::from_utf8(listed.stdout).ok()?;
@@ -80,8 +86,7 @@ fn walked(root: &Path) -> Vec<PathBuf> {
 
 #[test]
 fn the_walk_of_an_archive_finds_what_git_tracks() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask lies in the repository's root");
-    let walked = walked(root);
+    let walked = walked(&root());
     assert!(walked.contains(&PathBuf::from("xtask/src/main.rs")) && walked.contains(&PathBuf::from(".ci/run")));
     assert!(!walked.iter().any(|path| path.starts_with("target") || path.starts_with(".git")));
 }
