@@ -2,5 +2,19 @@
 //!
 //! Nothing here knows an async runtime, a clock, a socket, a thread or a source of randomness; nothing iterates a hash
 //! map. The async code around these machines only moves bytes and time.
+//!
+//! | module | what it keeps true |
+//! |---|---|
+//! | [`membership`] | one table says which nodes live; a node without a lease starts no turn |
+//! | [`failure_detection`] | a silent node is suspected within about 2 s; suspicion alone decides nothing |
+//! | [`directory`] | within a cluster at most one node hosts an actor |
 
+pub mod checks;
+pub mod directory;
+pub mod failure_detection;
+
+pub mod membership;
+mod mix;
+pub mod names;
+pub mod node;
 pub mod time;

@@ -1,0 +1,46 @@
+//! The safety checks, each of which a test can take out to show that it matters.
+
+/// Which safety checks are in force; all of them, unless a test says otherwise.
+///
+/// Simulations and model checks switch one off and must then find the violation that it prevents. Nothing else may.
+#[doc(hidden)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Checks {
+    /// Activations on a dead node are replaced only after its lease has run out (M1).
+    pub lease_wait: bool,
+    /// A lease is granted only by a table read that began after the renewal and shows the node active (M1, M3).
+    pub fresh_read: bool,
+    /// Suspicion alone evicts only where at least three nodes are active (M2).
+    pub tie_break: bool,
+    /// A joiner becomes active only against a table whose every active node has reached it (M4).
+    pub join_probe: bool,
+    /// Suspicions that are too old, or of unknown age, do not count (M5).
+    pub suspicion_expiry: bool,
+    /// A host refuses a grant whose epoch is not above what it has released (D5).
+    pub epoch_check: bool,
+    /// A host refuses a grant by a node that does not own the range in the host's own view (D2, D3).
+    pub view_check: bool,
+    /// A new owner of a range grants nothing until every active node has reported (D2, D3).
+    pub report_wait: bool,
+    /// A release removes only the entry with exactly its node and epoch (D5).
+    pub exact_release: bool,
+    /// A host refuses a grant for another incarnation of its node (D4).
+    pub incarnation_check: bool,
+}
+
+impl Default for Checks {
+    fn default() -> Self {
+        Self {
+            lease_wait: true,
+            fresh_read: true,
+            tie_break: true,
+            join_probe: true,
+            suspicion_expiry: true,
+            epoch_check: true,
+            view_check: true,
+            report_wait: true,
+            exact_release: true,
+            incarnation_check: true,
+        }
+    }
+}

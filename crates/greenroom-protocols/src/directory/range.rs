@@ -1,0 +1,112 @@
+//! One range on one node: the owner's side and the host's side together.
+
+use super::host::{Acceptance, Host};
+use super::owner::Owner;
+use super::{Action, Epoch, Event, Grant, Placed, RangeId, Released, Report, Resolution};
+use crate::checks::Checks;
+use crate::node::NodeId;
+use crate::time::Timestamp;
+
+/// One range on one node. Keep it and this node's activations of the range behind one mutex.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Range<K> {
+    me: NodeId,
+    range: RangeId,
+    owner: Owner<K>,
+    host: Host,
+}
+
+impl<K: Ord + Clone> Range<K> {
+    /// The range as node `me` holds it; it knows nothing before the first [`Event::View`].
+    pub fn new(me: NodeId, range: RangeId) -> Self {
+        Self::with_checks(me, range, Checks::default())
+    }
+
+    /// As [`Range::new`], without the safety checks that are off.
+    #[doc(hidden)]
+    pub fn with_checks(me: NodeId, range: RangeId, checks: Checks) -> Self {
+        Self { me, range, owner: Owner::new(me, range, checks), host: Host::new(me, range, checks) }
+    }
+
+    /// Applies `event` at `now`, appending what must happen to `out`, in order. Never fails.
+    ///
+    /// `activations` lists all that is active here of the range; it is called only if a report is due.
+    pub fn handle(
+        &mut self,
+        now: Timestamp,
+        event: Event<K>,
+        activations: impl FnOnce() -> Vec<(K, Epoch)>,
+        out: &mut Vec<Action<K>>,
+    ) {
+        match event {
+            Event::View(view) => {
+                let report_to = self.host.view(view.clone());
+                self.owner.view(now, view, out);
+                if let Some(to) = report_to {
+                    self.send_report(now, to, activations(), out);
+                }
+            }
+            Event::Asked { from, view } => {
+                if self.host.answers(from, view) {
+                    self.send_report(now, from, activations(), out);
+                }
+            }
+            Event::Report(report) => self.owner.report(now, report, out),
+            Event::Released(released) => self.owner.released(&released),
+            Event::Tick => self.owner.tick(now, out),
+        }
+    }
+
+    /// When `handle` next wants a `Tick`; `None` unless this node owns the range and it is recovering.
+    pub fn deadline(&self) -> Option<Timestamp> {
+        self.owner.deadline()
+    }
+
+    /// The owner's word on where `key` is.
+    pub fn resolve(&self, now: Timestamp, key: &K) -> Resolution {
+        self.owner.resolve(now, key)
+    }
+
+    /// The owner grants `key` to `node`, unless it was placed meanwhile; see [`Owner::grant`].
+    pub fn grant(&mut self, now: Timestamp, key: K, node: NodeId) -> Resolution {
+        self.owner.grant(now, key, node)
+    }
+
+    /// Whether an actor that is not active here may be activated under `grant`; see [`Host::accept`].
+    pub fn accept(&self, grant: &Grant) -> Acceptance {
+        self.host.accept(grant)
+    }
+
+    /// Ends the activation of `key` of this `epoch`, or refuses to begin it. Sends nothing itself: hand what it gives to the
+    /// [owner](Range::owner), here by [`Event::Released`].
+    ///
+    /// The activation must be out of the list of activations, and its last turn ended.
+    pub fn release(&mut self, key: K, epoch: Epoch) -> Released<K> {
+        self.host.release(epoch);
+        Released { key, placed: Placed { node: self.me, epoch } }
+    }
+
+    /// The owner of the range in this node's view.
+    pub fn owner(&self) -> Option<NodeId> {
+        self.host.owner()
+    }
+
+    /// The version of this node's view; 0 before the first.
+    pub fn version(&self) -> u64 {
+        self.host.version()
+    }
+
+    /// Number of actors that this node, as the owner, has an entry for.
+    pub fn entries(&self) -> usize {
+        self.owner.len()
+    }
+
+    fn send_report(&mut self, now: Timestamp, to: NodeId, activations: Vec<(K, Epoch)>, out: &mut Vec<Action<K>>) {
+        let report = Report { from: self.me, range: self.range, view: self.host.version(), activations };
+        if to == self.me {
+            self.owner.report(now, report, out);
+        } else {
+            out.push(Action::Report { to, report });
+        }
+    }
+}

@@ -1,0 +1,148 @@
+//! Which table, if any, a node would write next, given the one that it has just seen.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::Config;
+use super::sightings::Sightings;
+use super::table::{Row, Suspicion, Table};
+use crate::node::{Member, NodeId, Status};
+use crate::time::Timestamp;
+
+/// What a node knows when it plans a write.
+pub(super) struct Planner<'a> {
+    pub(super) now: Timestamp,
+    pub(super) config: &'a Config,
+    pub(super) sightings: &'a Sightings,
+    /// When each node was last suspected by this one.
+    pub(super) suspected: &'a BTreeMap<NodeId, Timestamp>,
+}
+
+impl Planner<'_> {
+    /// The table with `member` joining, what had its name dead, and the id that it gets.
+    pub(super) fn allocate(&self, table: &Table, member: &Member) -> (Table, NodeId) {
+        let mut next = table.clone();
+        next.version += 1;
+        let node = NodeId(next.next_node.max(1));
+        next.next_node = node.0 + 1;
+        let old: Vec<NodeId> = table
+            .rows
+            .iter()
+            .filter(|(_, row)| row.member.name == member.name && row.member.status != Status::Dead)
+            .map(|(id, _)| *id)
+            .collect();
+        for id in old {
+            next.kill(id);
+        }
+        let member = Member { status: Status::Joining, ..member.clone() };
+        next.rows.insert(node, Row { member, ..Row::default() });
+        (next, node)
+    }
+
+    /// The table after `me` has left.
+    pub(super) fn leave(&self, table: &Table, me: NodeId) -> Table {
+        let mut next = table.clone();
+        next.version += 1;
+        next.kill(me);
+        if let Some(row) = next.rows.get_mut(&me) {
+            row.left = true;
+        }
+        next
+    }
+
+    /// What the joining node `me` would write: the deaths that it may declare, and itself active once all are `reached`.
+    pub(super) fn join(
+        &self,
+        table: &Table,
+        me: NodeId,
+        reached: &BTreeSet<NodeId>,
+        unreachable: &BTreeSet<NodeId>,
+        renewed: bool,
+    ) -> Option<Table> {
+        let mut next = table.clone();
+        next.version += 1;
+        for node in table.active() {
+            let gone = self.config.lease.is_some_and(|l| self.sightings.lease_ran_out(self.now, node, l, 1));
+            if gone && unreachable.contains(&node) {
+                next.kill(node);
+            }
+        }
+        let admitted = !self.config.checks.join_probe || next.active().all(|node| reached.contains(&node));
+        if admitted && (renewed || self.config.lease.is_none()) {
+            next.rows.get_mut(&me)?.member.status = Status::Active;
+        }
+        (next.rows != table.rows).then_some(next)
+    }
+
+    /// What the active node `me` would write: votes, deaths, and the removal of rows long dead.
+    pub(super) fn tend(&self, table: &Table, me: NodeId) -> Option<Table> {
+        let mut next = table.clone();
+        next.version += 1;
+        let ids: Vec<NodeId> = table.rows.keys().copied().filter(|id| *id != me).collect();
+        for node in ids {
+            match next.rows[&node].member.status {
+                Status::Active => self.judge(&mut next, me, node),
+                Status::Joining => {
+                    let lease = self.config.lease;
+                    if lease.is_some_and(|l| self.sightings.lease_ran_out(self.now, node, l, JOINER_LEASES)) {
+                        next.kill(node);
+                    }
+                }
+                Status::Dead => {
+                    let freed = self.sightings.freed().get(&node).copied().unwrap_or(Timestamp::NEVER);
+                    if freed + self.config.dead_kept <= self.now {
+                        next.rows.remove(&node);
+                    }
+                }
+            }
+        }
+        (next.rows != table.rows).then_some(next)
+    }
+
+    /// Declares the active node dead, or adds our vote, or leaves it.
+    fn judge(&self, next: &mut Table, me: NodeId, node: NodeId) {
+        let suspected = self.suspects(node);
+        let votes = self.votes(next, me, node) + usize::from(suspected);
+        let active = next.active().count();
+        let decides = active >= VOTERS_MIN || !self.config.checks.tie_break;
+        let ran_out = self.config.lease.is_some_and(|l| self.sightings.lease_ran_out(self.now, node, l, 1));
+        if (decides && votes >= self.config.votes.min(active - 1)) || (suspected && ran_out) {
+            next.kill(node);
+        } else if suspected && active > 1 {
+            self.vote(next, me, node);
+        }
+    }
+
+    /// Fresh suspicions of `node` by active nodes other than `me`.
+    fn votes(&self, table: &Table, me: NodeId, node: NodeId) -> usize {
+        table.rows[&node]
+            .suspicions
+            .iter()
+            .filter(|s| s.by != me && s.by != node && table.status(s.by) == Some(Status::Active))
+            .filter(|s| self.sightings.is_fresh(self.now, node, s.by, s.at_version, self.config))
+            .count()
+    }
+
+    /// Writes our suspicion of `node` down, unless a fresh one stands there.
+    fn vote(&self, next: &mut Table, me: NodeId, node: NodeId) {
+        let at_version = next.version;
+        let Some(row) = next.rows.get_mut(&node) else { return };
+        let fresh = row
+            .suspicions
+            .iter()
+            .any(|s| s.by == me && self.sightings.is_fresh(self.now, node, me, s.at_version, self.config));
+        if !fresh {
+            row.suspicions.retain(|s| s.by != me);
+            row.suspicions.push(Suspicion { by: me, at_version });
+        }
+    }
+
+    fn suspects(&self, node: NodeId) -> bool {
+        self.suspected.get(&node).is_some_and(|at| self.now < *at + self.config.suspicion_expiry)
+    }
+}
+
+/// Fewer active nodes than this evict nobody by suspicion alone.
+const VOTERS_MIN: usize = 3;
+
+/// A joiner that has not renewed for this many lease lengths has given up.
+const JOINER_LEASES: u32 = 3;

@@ -1,0 +1,83 @@
+//! What is stored: one table, and one small lease record a node.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::node::{Member, NodeId, Status, View};
+
+/// A store's opaque name for one state of one record.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Etag(pub String);
+
+/// The membership table: one record, changed only by compare-and-swap.
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Default, Serialize, Deserialize)]
+pub struct Table {
+    /// Rises by one with every write.
+    pub version: u64,
+    /// The id that the next joiner gets.
+    pub next_node: u64,
+    /// A row for each node that lives or died of late.
+    #[serde(default)]
+    pub rows: BTreeMap<NodeId, Row>,
+}
+
+/// One node's row.
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Default, Serialize, Deserialize)]
+pub struct Row {
+    /// The node.
+    pub member: Member,
+    /// Who suspects it, at most one entry a voter.
+    #[serde(default)]
+    pub suspicions: Vec<Suspicion>,
+    /// It left by itself, with every turn stopped: nobody waits for its lease.
+    #[serde(default)]
+    pub left: bool,
+}
+
+/// One node's vote against another.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+pub struct Suspicion {
+    /// The voter.
+    pub by: NodeId,
+    /// The table version that first carried it: a renewed suspicion has a new one.
+    pub at_version: u64,
+}
+
+/// A node's lease: renewed by compare-and-swap, beside the table.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+pub struct LeaseRecord {
+    /// Whose lease.
+    pub node: NodeId,
+    /// Rises with every attempt to renew.
+    pub counter: u64,
+}
+
+impl Table {
+    /// The active nodes, in order.
+    pub fn active(&self) -> impl Iterator<Item = NodeId> + '_ {
+        self.rows.iter().filter(|(_, row)| row.member.status == Status::Active).map(|(id, _)| *id)
+    }
+
+    /// Where `node` stands; `None` if it has no row.
+    pub fn status(&self, node: NodeId) -> Option<Status> {
+        self.rows.get(&node).map(|row| row.member.status)
+    }
+
+    /// The table as a view, without times.
+    pub(super) fn view(&self) -> View {
+        View {
+            version: self.version,
+            next_node: self.next_node,
+            members: self.rows.iter().map(|(id, row)| (*id, row.member.clone())).collect(),
+            freed: BTreeMap::new(),
+        }
+    }
+
+    pub(super) fn kill(&mut self, node: NodeId) {
+        if let Some(row) = self.rows.get_mut(&node) {
+            row.member.status = Status::Dead;
+        }
+    }
+}

@@ -1,0 +1,122 @@
+//! Nodes, and what the cluster knows of them at one version of the membership table.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::time::Timestamp;
+
+/// One incarnation of a node: never reused, and it rises with every join of any node.
+///
+/// A restarted process keeps its name and gets a new `NodeId`, so a message for an earlier incarnation is recognised.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct NodeId(pub u64);
+
+impl fmt::Display for NodeId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "n{}", self.0)
+    }
+}
+
+/// Where a node stands between joining and death.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize)]
+pub enum Status {
+    /// In the table, not yet reached by every active node; hosts nothing.
+    #[default]
+    Joining,
+    /// Hosts activations, owns ranges of the directory, votes.
+    Active,
+    /// Never comes back: its process, if it still runs, stops.
+    Dead,
+}
+
+/// A kind that a node can host.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize)]
+pub struct KindInfo {
+    /// The kind's name on the wire.
+    pub name: String,
+    /// The name of its placement, as the placing code understands it.
+    #[serde(default)]
+    pub placement: String,
+}
+
+/// What the cluster knows of one node.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize)]
+pub struct Member {
+    /// The node's name, which survives restarts.
+    pub name: String,
+    /// Where other nodes reach it.
+    pub address: String,
+    /// Where its HTTP gateway listens, if it has one.
+    #[serde(default)]
+    pub http: Option<String>,
+    /// The kinds that it can host.
+    #[serde(default)]
+    pub kinds: Vec<KindInfo>,
+    /// Its roles, for placement.
+    #[serde(default)]
+    pub roles: Vec<String>,
+    /// Where it stands.
+    #[serde(default)]
+    pub status: Status,
+}
+
+impl Member {
+    /// Whether this node can host `kind`.
+    pub fn hosts(&self, kind: &str) -> bool {
+        self.kinds.iter().any(|k| k.name == kind)
+    }
+}
+
+/// What the cluster knows at one version of the membership table. Share it behind an `Arc`.
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Default, Serialize, Deserialize)]
+pub struct View {
+    /// The table's version: of two views the higher one is the newer.
+    pub version: u64,
+    /// The first `NodeId` not yet given out at this version.
+    #[serde(default)]
+    pub next_node: u64,
+    /// Every node in the table, the dead ones of late included.
+    pub members: BTreeMap<NodeId, Member>,
+    /// For each dead member, when by the reader's own clock its lease is surely over. Never sent.
+    #[serde(skip)]
+    pub freed: BTreeMap<NodeId, Timestamp>,
+}
+
+impl View {
+    /// Whether `node` is active at this version.
+    pub fn is_active(&self, node: NodeId) -> bool {
+        self.members.get(&node).is_some_and(|m| m.status == Status::Active)
+    }
+
+    /// The active nodes, in order of their ids.
+    pub fn active(&self) -> impl Iterator<Item = (NodeId, &Member)> {
+        self.members.iter().filter(|(_, m)| m.status == Status::Active).map(|(id, m)| (*id, m))
+    }
+
+    /// The active nodes that can host `kind`, in order of their ids.
+    pub fn hosts<'a>(&'a self, kind: &'a str) -> impl Iterator<Item = NodeId> + 'a {
+        self.active().filter(move |(_, m)| m.hosts(kind)).map(|(id, _)| id)
+    }
+
+    /// The active node called `name`.
+    pub fn by_name(&self, name: &str) -> Option<NodeId> {
+        self.active().find(|(_, m)| m.name == name).map(|(id, _)| id)
+    }
+
+    /// When what `node` hosts may be replaced: `None` while it may live, a past time once its lease is surely over.
+    ///
+    /// A node that is no longer in the table was removed after its lease was over.
+    pub fn lease_over(&self, node: NodeId) -> Option<Timestamp> {
+        match self.members.get(&node) {
+            Some(member) if member.status == Status::Dead => {
+                Some(self.freed.get(&node).copied().unwrap_or(Timestamp::NEVER))
+            }
+            Some(_) => None,
+            None if node.0 < self.next_node => Some(Timestamp::default()),
+            None => None,
+        }
+    }
+}
