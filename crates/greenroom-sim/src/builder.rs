@@ -1,0 +1,136 @@
+//! Setting up and running a simulation.
+
+use std::cell::{Cell, RefCell};
+use std::panic::{self, AssertUnwindSafe};
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::executor::{self, Open};
+use crate::faults::Faults;
+use crate::frame::{Classify, FrameClass};
+use crate::random::Random;
+use crate::shared::{Core, Shared};
+use crate::sim::Sim;
+use crate::trace::Log;
+
+/// Settings of a simulation.
+#[derive(Clone)]
+pub struct Builder {
+    seed: u64,
+    faults: Faults,
+    classify: Classify,
+    deadline: Duration,
+    polls_max: u64,
+    log: Option<Log>,
+}
+
+impl Default for Builder {
+    fn default() -> Self {
+        Self {
+            seed: 0,
+            faults: Faults::default(),
+            classify: |_| FrameClass::Essential,
+            deadline: DEADLINE_DEFAULT,
+            polls_max: POLLS_MAX_DEFAULT,
+            log: None,
+        }
+    }
+}
+
+impl Builder {
+    /// What decides everything that is left to chance; 0 by default.
+    pub fn seed(mut self, seed: u64) -> Self {
+        self.seed = seed;
+        self
+    }
+
+    /// What may go wrong; [`Faults::rough`] by default.
+    pub fn faults(mut self, faults: Faults) -> Self {
+        self.faults = faults;
+        self
+    }
+
+    /// Tells user and control frames from essential ones; by default all are essential, and only delayed.
+    pub fn classify(mut self, classify: Classify) -> Self {
+        self.classify = classify;
+        self
+    }
+
+    /// Virtual time after which a run that has not ended fails; 10 minutes by default.
+    pub fn deadline(mut self, deadline: Duration) -> Self {
+        self.deadline = deadline;
+        self
+    }
+
+    /// Polls at one virtual instant after which a run fails as stuck; 200 000 by default.
+    pub fn polls_max(mut self, polls_max: u64) -> Self {
+        self.polls_max = polls_max;
+        self
+    }
+
+    /// How much of the trace is kept; [`Log::Tail`] by default, [`Log::Print`] when a seed is replayed.
+    pub fn log(mut self, log: Log) -> Self {
+        self.log = Some(log);
+        self
+    }
+
+    /// Runs a scenario to its end, blocking this thread, and returns its result. All nodes are dropped then.
+    ///
+    /// # Panics
+    /// When the scenario or a node's task does, when virtual time passes the deadline, and when tasks run on and on
+    /// without time passing.
+    pub fn run<F, T>(self, scenario: impl FnOnce(Sim) -> F) -> T
+    where
+        F: Future<Output = T> + 'static,
+        T: 'static,
+    {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
+        let runtime = runtime.expect("a runtime without reactor needs nothing of the system");
+        let log = self.log.unwrap_or_else(|| REPLAY.get().then_some(Log::Print).unwrap_or(Log::Tail));
+        let core = Core::new(Random::new(self.seed), self.faults, self.classify, log, self.deadline);
+        let tokio = runtime.enter();
+        let shared = Arc::new(Shared::new(self.seed, core, log, self.polls_max));
+        let sim = Sim { shared: shared.clone() };
+        let local = tokio::task::LocalSet::new();
+        let outcome = panic::catch_unwind(AssertUnwindSafe(|| {
+            let _table = Open::table();
+            let (done, result) = (Rc::new(Cell::new(false)), Rc::new(RefCell::new(None)));
+            let scenario = scenario(sim.clone());
+            let ended = (done.clone(), result.clone());
+            executor::spawn(
+                &shared,
+                None,
+                "the scenario",
+                Box::pin(async move {
+                    *ended.1.borrow_mut() = Some(scenario.await);
+                    ended.0.set(true);
+                }),
+            );
+            runtime.block_on(local.run_until(executor::drive(shared.clone(), &done)));
+            result.take().expect("the scenario is done and has left its result")
+        }));
+        drop(local);
+        drop(tokio);
+        LAST.replace(sim.trace_lines());
+        outcome.unwrap_or_else(|panic| panic::resume_unwind(panic))
+    }
+}
+
+thread_local! {
+    static REPLAY: Cell<bool> = const { Cell::new(false) };
+    static LAST: RefCell<Vec<String>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Makes the thread's simulations print their trace.
+pub(crate) fn replay_on_this_thread() {
+    REPLAY.set(true);
+}
+
+/// The trace of the thread's last simulation.
+pub(crate) fn take_last_trace() -> Vec<String> {
+    LAST.take()
+}
+
+const DEADLINE_DEFAULT: Duration = Duration::from_secs(600);
+const POLLS_MAX_DEFAULT: u64 = 200_000;
