@@ -1,6 +1,6 @@
 //! Splits a byte stream into frames.
 
-use bytes::BytesMut;
+use bytes::{Buf, BytesMut};
 
 use crate::error::FrameError;
 use crate::frame::{self, Frame};
@@ -29,9 +29,11 @@ impl Decoder {
     /// [`FrameError`]; from then on always the same one.
     pub fn decode(&mut self, buf: &mut BytesMut) -> Result<Option<Frame>, FrameError> {
         let Some(len) = self.whole(buf)? else { return Ok(None) };
-        let whole = buf.split_to(len).freeze();
-        let view = self.parse(&whole)?;
-        Ok(Some(view.share(&whole)))
+        let mut body = buf.split_to(len).freeze();
+        let frame_type = body[LENGTH_LEN];
+        body.advance(LENGTH_LEN + 1);
+        self.greet(frame_type)?;
+        Frame::share(frame_type, body).map(Some).map_err(|error| self.fail(error))
     }
 
     /// Reads the whole frames that `bytes` begin with, borrowed: no reference counts, the cheapest way for who handles
@@ -66,17 +68,16 @@ impl Decoder {
         Ok(if bytes.len() < whole { None } else { Some(whole) })
     }
 
-    /// Reads one whole frame.
+    /// Holds the connection to one Hello.
     #[inline]
-    fn parse<'a>(&mut self, whole: &'a [u8]) -> Result<FrameView<'a>, FrameError> {
-        let frame_type = whole[LENGTH_LEN];
+    fn greet(&mut self, frame_type: u8) -> Result<(), FrameError> {
         if frame_type == frame::HELLO {
             if self.greeted {
                 return Err(self.fail(FrameError::HelloRepeated));
             }
             self.greeted = true;
         }
-        FrameView::parse(frame_type, &whole[LENGTH_LEN + 1..]).map_err(|error| self.fail(error))
+        Ok(())
     }
 
     #[cold]
@@ -104,7 +105,10 @@ impl<'a> Views<'_, 'a> {
     pub fn next(&mut self) -> Result<Option<FrameView<'a>>, FrameError> {
         let rest = &self.bytes[self.consumed..];
         let Some(len) = self.decoder.whole(rest)? else { return Ok(None) };
-        let view = self.decoder.parse(&rest[..len])?;
+        let frame_type = rest[LENGTH_LEN];
+        self.decoder.greet(frame_type)?;
+        let view =
+            FrameView::parse(frame_type, &rest[LENGTH_LEN + 1..len]).map_err(|error| self.decoder.fail(error))?;
         self.consumed += len;
         Ok(Some(view))
     }

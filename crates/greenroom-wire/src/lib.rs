@@ -70,6 +70,7 @@ mod frame;
 mod hello;
 mod reader;
 mod route;
+mod share;
 mod text;
 mod varint;
 mod view;

@@ -2,18 +2,15 @@
 
 use std::time::Duration;
 
-use bytes::Bytes;
-
-use crate::chain::{Chain, ChainView};
+use crate::chain::ChainView;
 use crate::encoder::CallHeader;
 use crate::error::FrameError;
-use crate::frame::{self, Call, CallId, Control, Define, Frame, Grant, Reply, Status, Unknown, flag};
+use crate::frame::{self, CallId, Grant, Status, flag};
 use crate::hello::Hello;
 use crate::limit::{CHAIN_LEN_MAX, KEY_LEN_MAX, NAME_LEN_MAX, REASON_LEN_MAX};
 use crate::reader::Reader;
-use crate::text::Text;
 
-/// One frame, borrowed: the fields mean what those of [`Frame`] do.
+/// One frame, borrowed: the fields mean what those of [`Frame`](crate::Frame) do.
 #[derive(Clone, PartialEq, Debug)]
 #[non_exhaustive]
 pub enum FrameView<'a> {
@@ -103,30 +100,10 @@ impl<'a> FrameView<'a> {
             _ => Self::Unknown { frame_type, body },
         })
     }
-
-    /// The frame as slices of `whole`, which the view must lie in.
-    #[inline]
-    pub(crate) fn share(self, whole: &Bytes) -> Frame {
-        match self {
-            Self::Call(call) => Frame::Call(call.share(whole)),
-            Self::Reply(ReplyView { id, status, payload }) => {
-                Frame::Reply(Reply { id, status, payload: tail(whole, payload) })
-            }
-            Self::Hello(hello) => Frame::Hello(hello),
-            Self::Define { route, kind, method } => {
-                Frame::Define(Define { route, kind: Text::within(whole, kind), method: Text::within(whole, method) })
-            }
-            Self::Control { channel, payload } => Frame::Control(Control { channel, payload: tail(whole, payload) }),
-            Self::Ping(nonce) => Frame::Ping(nonce),
-            Self::Pong(nonce) => Frame::Pong(nonce),
-            Self::Goodbye(reason) => Frame::Goodbye(Text::within(whole, reason)),
-            Self::Unknown { frame_type, body } => Frame::Unknown(Unknown { frame_type, body: tail(whole, body) }),
-        }
-    }
 }
 
 impl<'a> CallView<'a> {
-    #[inline]
+    #[inline(always)]
     fn parse(body: &'a [u8]) -> Result<Self, FrameError> {
         let mut reader = Reader::new(body);
         let flags = reader.u8("call flags")?;
@@ -152,26 +129,10 @@ impl<'a> CallView<'a> {
         let header = CallHeader { id, origin, hops, route, key, deadline, grant };
         Ok(Self { header, chain, payload: reader.rest() })
     }
-
-    #[inline]
-    fn share(self, whole: &Bytes) -> Call {
-        let CallHeader { id, origin, hops, route, key, deadline, grant } = self.header;
-        Call {
-            id,
-            origin,
-            hops,
-            route,
-            key: Text::within(whole, key),
-            deadline,
-            grant,
-            chain: Chain::within(whole, self.chain),
-            payload: tail(whole, self.payload),
-        }
-    }
 }
 
 impl<'a> ReplyView<'a> {
-    #[inline]
+    #[inline(always)]
     fn parse(body: &'a [u8]) -> Result<Self, FrameError> {
         let mut reader = Reader::new(body);
         let id = CallId::parse(&mut reader)?;
@@ -181,7 +142,7 @@ impl<'a> ReplyView<'a> {
 }
 
 impl CallId {
-    #[inline]
+    #[inline(always)]
     fn parse(reader: &mut Reader<'_>) -> Result<Self, FrameError> {
         Ok(Self {
             shard: reader.u16("call id shard")?,
@@ -199,9 +160,4 @@ impl Grant {
             grantor: reader.u64("grant grantor")?,
         })
     }
-}
-
-#[inline]
-fn tail(whole: &Bytes, part: &[u8]) -> Bytes {
-    whole.slice_ref(part)
 }

@@ -1,0 +1,53 @@
+//! Frames as slices of shared bytes.
+
+use bytes::{Buf, Bytes};
+
+use crate::chain::Chain;
+use crate::error::FrameError;
+use crate::frame::{Call, Control, Define, Frame, Reply, Unknown};
+use crate::text::Text;
+use crate::view::FrameView;
+
+impl Frame {
+    /// Reads a frame of `frame_type`, which is all of `body`.
+    #[inline]
+    pub(crate) fn share(frame_type: u8, body: Bytes) -> Result<Self, FrameError> {
+        Ok(match FrameView::parse(frame_type, &body)? {
+            FrameView::Call(call) => {
+                let header = call.header;
+                Self::Call(Call {
+                    id: header.id,
+                    origin: header.origin,
+                    hops: header.hops,
+                    route: header.route,
+                    key: Text::within(&body, header.key),
+                    deadline: header.deadline,
+                    grant: header.grant,
+                    chain: Chain::within(&body, call.chain),
+                    payload: tail(call.payload.len(), body),
+                })
+            }
+            FrameView::Reply(reply) => {
+                Self::Reply(Reply { id: reply.id, status: reply.status, payload: tail(reply.payload.len(), body) })
+            }
+            FrameView::Control { channel, payload } => {
+                Self::Control(Control { channel, payload: tail(payload.len(), body) })
+            }
+            FrameView::Hello(hello) => Self::Hello(hello),
+            FrameView::Define { route, kind, method } => {
+                Self::Define(Define { route, kind: Text::within(&body, kind), method: Text::within(&body, method) })
+            }
+            FrameView::Ping(nonce) => Self::Ping(nonce),
+            FrameView::Pong(nonce) => Self::Pong(nonce),
+            FrameView::Goodbye(reason) => Self::Goodbye(Text::within(&body, reason)),
+            FrameView::Unknown { .. } => Self::Unknown(Unknown { frame_type, body }),
+        })
+    }
+}
+
+/// The last `len` bytes: the frame's own reference moves to its payload, which saves counting another.
+#[inline]
+fn tail(len: usize, mut body: Bytes) -> Bytes {
+    body.advance(body.len() - len);
+    body
+}
