@@ -1,8 +1,9 @@
 //! The embedded store: one SQLite file on a local disk, shared by any number of processes of one machine.
 //!
 //! Writes go through one thread that commits together whatever waits (one device sync for all of it); reads go through
-//! another, on a connection of their own, and never wait behind writes. The file is in WAL mode. A process that is
-//! killed leaves nothing locked.
+//! another, on a connection of their own, and never wait behind writes. The file is in WAL mode, which puts two more
+//! beside it while it is open (`-wal`, `-shm`); an empty third (`-turn`) gives processes that write at the same time
+//! their turn. A process that is killed leaves nothing locked.
 //!
 //! # Limits
 //!
@@ -16,6 +17,7 @@ mod file;
 mod read;
 mod request;
 mod schema;
+mod turn;
 mod write;
 
 use std::path::{Path, PathBuf};

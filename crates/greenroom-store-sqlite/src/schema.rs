@@ -8,6 +8,7 @@ use rusqlite::{Connection, OpenFlags, OptionalExtension};
 
 use crate::fault;
 use crate::file::File;
+use crate::turn::Turnstile;
 use crate::write::Writer;
 use crate::{Durability, Options, read::Reader};
 
@@ -26,7 +27,8 @@ pub(crate) fn open(path: &Path, options: &Options) -> Result<(File, Writer)> {
     };
     check_format(&file, &connection)?;
     file.identify();
-    Ok((file.clone(), Writer { file, connection }))
+    let turnstile = Turnstile::beside(file.path());
+    Ok((file.clone(), Writer { file, connection, turnstile }))
 }
 
 /// Opens the connection for reads to a file that [`open`] has opened.

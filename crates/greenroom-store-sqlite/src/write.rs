@@ -11,6 +11,7 @@ use rusqlite::{Connection, OptionalExtension, params};
 
 use crate::file::File;
 use crate::request::{Ask, Request};
+use crate::turn::Turnstile;
 use crate::{fault, schema};
 
 /// A conditional write of one key; answers the new version, if there is one.
@@ -53,6 +54,7 @@ impl Ask for Write {
 pub(crate) struct Writer {
     pub(crate) file: File,
     pub(crate) connection: Connection,
+    pub(crate) turnstile: Turnstile,
 }
 
 /// Serves writes, in order, until nobody can ask any more; then closes the file.
@@ -85,22 +87,24 @@ impl Writer {
     /// Begins a transaction as the file's only writer, as soon as other processes let it; gives up when nobody waits
     /// for it any more, as if it had begun.
     fn begin(&self, waiting: &mut VecDeque<Request<Write>>, queue: &Receiver<Request<Write>>) -> Result<()> {
+        let mut turn = self.turnstile.approach();
         loop {
             let room = (BATCH_LEN_MAX * 2).saturating_sub(waiting.len());
             waiting.extend(queue.try_iter().take(room));
-            match self.connection.execute_batch("BEGIN IMMEDIATE") {
-                Ok(()) => return self.file.check_present().inspect_err(|_| self.roll_back()),
-                Err(error) if fault::is_busy(&error) => {
-                    let (wanted, late) = take(waiting).into_iter().partition(Request::is_wanted);
-                    *waiting = wanted;
-                    VecDeque::into_iter(late).for_each(Request::refuse_late);
-                    if waiting.is_empty() {
-                        return Ok(());
-                    }
-                    std::thread::sleep(BUSY_PAUSE);
+            if turn.has_come() {
+                match self.connection.execute_batch("BEGIN IMMEDIATE") {
+                    Ok(()) => return self.file.check_present().inspect_err(|_| self.roll_back()),
+                    Err(error) if fault::is_busy(&error) => {}
+                    Err(error) => return Err(fault::without_effect(&self.file, &error)),
                 }
-                Err(error) => return Err(fault::without_effect(&self.file, &error)),
             }
+            let (wanted, late) = take(waiting).into_iter().partition(Request::is_wanted);
+            *waiting = wanted;
+            VecDeque::into_iter(late).for_each(Request::refuse_late);
+            if waiting.is_empty() {
+                return Ok(());
+            }
+            std::thread::sleep(BUSY_PAUSE);
         }
     }
 
@@ -215,4 +219,4 @@ const BATCH_LEN_MAX: usize = 512;
 const BATCH_BYTES_MAX: usize = 16 << 20;
 
 /// Between attempts to become the file's writer while another process is.
-const BUSY_PAUSE: Duration = Duration::from_micros(250);
+const BUSY_PAUSE: Duration = Duration::from_micros(150);

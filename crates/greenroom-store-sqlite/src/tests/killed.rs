@@ -3,6 +3,7 @@
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::channel;
 use std::time::Instant;
 
 use super::*;
@@ -30,14 +31,20 @@ fn kill_a_victim(path: &Path, round: u32) -> Vec<String> {
         .spawn()
         .unwrap();
     let output = BufReader::new(victim.stdout.take().unwrap());
+    let (tell, told) = channel();
     let reading = std::thread::spawn(move || {
         let lines = output.lines().map_while(std::io::Result::ok);
-        lines.filter_map(|line| Some(line.strip_prefix("acknowledged ")?.to_owned())).collect::<Vec<_>>()
+        for key in lines.filter_map(|line| Some(line.strip_prefix("acknowledged ")?.to_owned())) {
+            tell.send(key).unwrap();
+        }
     });
-    std::thread::sleep(Duration::from_millis(60 + u64::from(round * 37 % 50)));
+    // However slow the machine is, it is in the midst of writing when it is killed.
+    let first = told.recv_timeout(BY).expect("the victim writes");
+    std::thread::sleep(Duration::from_millis(u64::from(round * 37 % 50)));
     victim.kill().unwrap();
     victim.wait().unwrap();
-    reading.join().unwrap()
+    reading.join().unwrap();
+    std::iter::once(first).chain(told).collect()
 }
 
 #[test]
@@ -65,7 +72,7 @@ fn processes_killed_while_writing_lose_nothing_acknowledged_and_lock_nobody_out(
     let (own, victims) = (own.into_inner(), acknowledged.len() as u64);
     let slowest = Duration::from_micros(slowest_us.into_inner());
     println!("{own} increments of its own, {victims} of victims, the slowest of its own took {slowest:?}");
-    assert!(own > 0 && victims > u64::from(ROUNDS) / 2, "hardly anything was written: {own}, {victims}");
+    assert!(own > 0, "the survivor was locked out");
     assert!(slowest < Duration::from_secs(5), "somebody kept the lock for {slowest:?}");
     run(async {
         for key in &acknowledged {
