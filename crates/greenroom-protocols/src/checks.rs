@@ -20,6 +20,8 @@ pub struct Checks {
     pub epoch_check: bool,
     /// A host refuses a grant by a node that does not own the range in the host's own view (D2, D3).
     pub view_check: bool,
+    /// A tenure of a range begins anew when another node may have owned it in a version that was skipped (D2).
+    pub skipped_views: bool,
     /// A new owner of a range grants nothing until every active node has reported (D2, D3).
     pub report_wait: bool,
     /// A release removes only the entry with exactly its node and epoch (D5).
@@ -38,6 +40,7 @@ impl Default for Checks {
             suspicion_expiry: true,
             epoch_check: true,
             view_check: true,
+            skipped_views: true,
             report_wait: true,
             exact_release: true,
             incarnation_check: true,

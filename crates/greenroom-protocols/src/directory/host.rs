@@ -78,7 +78,7 @@ impl Host {
         if view.version < self.version() {
             return None;
         }
-        let begins = self.tenure.advance(self.range, self.view.as_deref(), &view);
+        let begins = self.tenure.advance(self.range, self.view.as_deref(), &view, self.checks);
         self.view = Some(view);
         self.tenure.owner.filter(|_| begins)
     }

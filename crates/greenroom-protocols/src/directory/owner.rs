@@ -98,7 +98,7 @@ impl<K: Ord + Clone> Owner<K> {
         if view.version < self.version() {
             return;
         }
-        let begins = self.tenure.advance(self.range, self.view.as_deref(), &view);
+        let begins = self.tenure.advance(self.range, self.view.as_deref(), &view, self.checks);
         let old = self.view.replace(Arc::clone(&view));
         if begins {
             self.entries.clear();

@@ -1,6 +1,7 @@
 //! Who owns a range, and since when without a break.
 
 use super::RangeId;
+use crate::checks::Checks;
 use crate::mix::weight;
 use crate::node::{NodeId, Status, View};
 
@@ -24,10 +25,12 @@ pub(super) struct Tenure {
 
 impl Tenure {
     /// Takes in `new` after `old`; whether a new tenure begins, of whomever.
-    pub(super) fn advance(&mut self, range: RangeId, old: Option<&View>, new: &View) -> bool {
+    pub(super) fn advance(&mut self, range: RangeId, old: Option<&View>, new: &View, checks: Checks) -> bool {
         let owner = owner(range, new);
         let continues = owner == self.owner
-            && owner.is_some_and(|owner| old.is_some_and(|old| !interrupted(range, owner, old, new)));
+            && owner.is_some_and(|owner| {
+                old.is_some_and(|old| !checks.skipped_views || !interrupted(range, owner, old, new))
+            });
         if !continues {
             *self = Self { owner, since: new.version };
         }

@@ -1,0 +1,443 @@
+//! The directory, checked exhaustively on small instances, and shown to break without each of its checks.
+//!
+//! The real machines of one range run under a membership that only makes views: nodes join and die in a script, each node
+//! sees the newest view whenever it likes, and so skips some. Messages are never removed from the network: each may
+//! be delivered at any time, in any order, never, or again and again. A node that was declared dead may go on until
+//! its lease is over. Nothing forces a node to move, so every node may pause or crash anywhere.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::hash::Hash;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use greenroom_protocols::checks::Checks;
+use greenroom_protocols::directory::{
+    Acceptance, Action, Epoch, Event, Grant, RANGES, Range, RangeId, Released, Report, Resolution, owner,
+};
+use greenroom_protocols::node::{Member, NodeId, Status, View};
+use greenroom_protocols::time::Timestamp;
+use stateright::{Checker, HasDiscoveries, Model, Property};
+
+type Key = u8;
+
+/// One change of the membership table.
+#[derive(Clone, Copy, Debug)]
+enum Change {
+    Join(u64),
+    Die(u64),
+}
+
+/// A small instance: who is there at first, what changes, and how much may happen.
+#[derive(Clone)]
+struct Cluster {
+    range: RangeId,
+    nodes: u64,
+    first: Vec<u64>,
+    script: Vec<Change>,
+    keys: Key,
+    grants_max: usize,
+    releases_max: usize,
+    asks_max: usize,
+    checks: Checks,
+}
+
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+struct State {
+    now: u64,
+    changed: usize,
+    truth: Arc<View>,
+    nodes: BTreeMap<NodeId, Node>,
+    network: BTreeSet<Message>,
+    granted: usize,
+    released: usize,
+    asked: usize,
+}
+
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+struct Node {
+    range: Range<Key>,
+    active: BTreeMap<Key, Epoch>,
+}
+
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+enum Message {
+    Call(Grant, Key),
+    Report(NodeId, Report<Key>),
+    Released(NodeId, Released<Key>),
+    Deactivate(NodeId, Key, Epoch),
+}
+
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+enum Step {
+    Change,
+    LeaseEnds,
+    See(NodeId),
+    Resolve(NodeId, Key, NodeId),
+    Deliver(Message),
+    Release(NodeId, Key),
+    Ask(NodeId, NodeId),
+}
+
+impl Cluster {
+    fn at(&self, state: &State) -> Timestamp {
+        Timestamp::from_nanos(state.now)
+    }
+
+    fn change(&self, view: &View, change: Change, now: u64) -> View {
+        let mut next = view.clone();
+        next.version += 1;
+        match change {
+            Change::Join(node) => {
+                next.next_node = next.next_node.max(node + 1);
+                next.members.insert(NodeId(node), Member { status: Status::Active, ..Member::default() });
+            }
+            Change::Die(node) => {
+                next.members.get_mut(&NodeId(node)).expect("the script kills members").status = Status::Dead;
+                next.freed.insert(NodeId(node), Timestamp::from_nanos(now + 1));
+            }
+        }
+        next
+    }
+
+    /// Hands `event` to a node and puts what it sends on the network.
+    fn handle(&self, state: &mut State, node: NodeId, event: Event<Key>) {
+        let now = self.at(state);
+        let mut out = Vec::new();
+        let Node { range, active } = state.nodes.get_mut(&node).expect("only known nodes are addressed");
+        range.handle(now, event, || active.iter().map(|(key, epoch)| (*key, *epoch)).collect(), &mut out);
+        for action in out {
+            match action {
+                Action::Report { to, report } => _ = state.network.insert(Message::Report(to, report)),
+                Action::Deactivate { node, key, epoch } => {
+                    state.network.insert(Message::Deactivate(node, key, epoch));
+                }
+                Action::AskReport { .. } | Action::Ready => {}
+            }
+        }
+    }
+
+    fn release(&self, state: &mut State, node: NodeId, key: Key, epoch: Epoch) {
+        let range = &mut state.nodes.get_mut(&node).expect("only known nodes release").range;
+        let released = range.release(key, epoch);
+        if let Some(owner) = range.owner() {
+            state.network.insert(Message::Released(owner, released));
+        }
+    }
+
+    fn deliver(&self, state: &mut State, message: Message) {
+        match message {
+            Message::Call(grant, key) => {
+                let host = state.nodes.get_mut(&grant.placed.node).expect("grants name known nodes");
+                if !host.active.contains_key(&key) {
+                    match host.range.accept(&grant) {
+                        Acceptance::Accepted => _ = host.active.insert(key, grant.placed.epoch),
+                        Acceptance::Stale => self.release(state, grant.placed.node, key, grant.placed.epoch),
+                        _ => {}
+                    }
+                }
+            }
+            Message::Report(to, report) => self.handle(state, to, Event::Report(report)),
+            Message::Released(to, released) => self.handle(state, to, Event::Released(released)),
+            Message::Deactivate(node, key, epoch) => {
+                let active = &mut state.nodes.get_mut(&node).expect("only known nodes are told").active;
+                if active.get(&key) == Some(&epoch) {
+                    active.remove(&key);
+                    self.release(state, node, key, epoch);
+                }
+            }
+        }
+    }
+
+    fn open(state: &State, node: NodeId) -> bool {
+        state.truth.lease_over(node).is_none_or(|over| over > Timestamp::from_nanos(state.now))
+    }
+}
+
+impl Model for Cluster {
+    type State = State;
+    type Action = Step;
+
+    fn init_states(&self) -> Vec<State> {
+        let mut truth = View::default();
+        for node in &self.first {
+            truth = self.change(&truth, Change::Join(*node), 0);
+        }
+        let truth = Arc::new(truth);
+        let nodes = (1..=self.nodes)
+            .map(|id| {
+                (
+                    NodeId(id),
+                    Node { range: Range::with_checks(NodeId(id), self.range, self.checks), active: BTreeMap::new() },
+                )
+            })
+            .collect();
+        let mut state =
+            State { now: 0, changed: 0, truth, nodes, network: BTreeSet::new(), granted: 0, released: 0, asked: 0 };
+        for node in &self.first {
+            let view = Arc::clone(&state.truth);
+            self.handle(&mut state, NodeId(*node), Event::View(view));
+        }
+        for message in std::mem::take(&mut state.network) {
+            self.deliver(&mut state, message);
+        }
+        vec![state]
+    }
+
+    fn actions(&self, state: &State, steps: &mut Vec<Step>) {
+        let now = self.at(state);
+        if state.changed < self.script.len() {
+            steps.push(Step::Change);
+        }
+        if state.truth.freed.values().any(|over| *over > now) {
+            steps.push(Step::LeaseEnds);
+        }
+        for (id, node) in &state.nodes {
+            if !Self::open(state, *id) || !state.truth.members.contains_key(id) {
+                continue;
+            }
+            if node.range.version() < state.truth.version {
+                steps.push(Step::See(*id));
+            }
+            for key in 0..self.keys {
+                match node.range.resolve(now, &key) {
+                    Resolution::Absent if state.granted < self.grants_max => {
+                        steps.extend(state.nodes.keys().map(|host| Step::Resolve(*id, key, *host)));
+                    }
+                    Resolution::At(_) => steps.push(Step::Resolve(*id, key, *id)),
+                    _ => {}
+                }
+            }
+            if state.released < self.releases_max {
+                steps.extend(node.active.keys().map(|key| Step::Release(*id, *key)));
+            }
+            if state.asked < self.asks_max && node.range.deadline().is_some() {
+                steps.extend(state.nodes.keys().filter(|host| *host != id).map(|host| Step::Ask(*id, *host)));
+            }
+        }
+        steps.extend(state.network.iter().cloned().map(Step::Deliver));
+    }
+
+    fn next_state(&self, last: &State, step: Step) -> Option<State> {
+        let mut state = last.clone();
+        match step {
+            Step::Change => {
+                state.truth = Arc::new(self.change(&state.truth, self.script[state.changed], state.now));
+                state.changed += 1;
+            }
+            Step::LeaseEnds => state.now += 1,
+            Step::See(node) => self.handle(&mut state, node, Event::View(Arc::clone(&last.truth))),
+            Step::Resolve(node, key, host) => {
+                let now = self.at(&state);
+                let range = &mut state.nodes.get_mut(&node)?.range;
+                let known = range.resolve(now, &key);
+                let resolution = if known == Resolution::Absent { range.grant(now, key, host) } else { known };
+                let Resolution::At(grant) = resolution else { return None };
+                state.granted += usize::from(known == Resolution::Absent);
+                state.network.insert(Message::Call(grant, key));
+            }
+            Step::Deliver(message) => self.deliver(&mut state, message),
+            Step::Release(node, key) => {
+                let epoch = state.nodes.get_mut(&node)?.active.remove(&key)?;
+                state.released += 1;
+                self.release(&mut state, node, key, epoch);
+            }
+            Step::Ask(from, host) => {
+                state.asked += 1;
+                let view = state.nodes[&from].range.version();
+                self.handle(&mut state, host, Event::Asked { from, view });
+            }
+        }
+        (state != *last).then_some(state)
+    }
+
+    fn properties(&self) -> Vec<Property<Self>> {
+        vec![
+            Property::always(
+                "no two nodes whose lease is open host the same actor",
+                |cluster: &Self, state: &State| {
+                    (0..cluster.keys).all(|key| {
+                        let hosts = state
+                            .nodes
+                            .iter()
+                            .filter(|(id, node)| node.active.contains_key(&key) && Self::open(state, **id));
+                        hosts.count() <= 1
+                    })
+                },
+            ),
+            Property::sometimes("a released actor is activated again", |_, state: &State| {
+                state.released > 0 && state.nodes.values().any(|node| !node.active.is_empty())
+            }),
+            Property::sometimes("all changes are seen and an actor is placed after them", |_, state: &State| {
+                state.changed > 0
+                    && state.nodes.iter().any(|(id, node)| {
+                        let version = node.range.version();
+                        version == state.truth.version
+                            && Self::open(state, *id)
+                            && node.active.values().any(|epoch| epoch.0 >> 32 == version)
+                    })
+            }),
+        ]
+    }
+}
+
+/// The range whose owners are, of the node sets given, the nodes given.
+fn range_where(owners: &[(&[u64], u64)]) -> RangeId {
+    (0..RANGES)
+        .map(RangeId)
+        .find(|range| {
+            owners.iter().all(|(active, wanted)| {
+                let members = active
+                    .iter()
+                    .map(|id| (NodeId(*id), Member { status: Status::Active, ..Member::default() }))
+                    .collect();
+                owner(*range, &View { members, ..View::default() }) == Some(NodeId(*wanted))
+            })
+        })
+        .expect("with 128 ranges every order of three nodes occurs")
+}
+
+/// Node 1 owns the range, then node 3 joins and takes it, then node 3 dies and node 1 has it again.
+fn lost_and_regained() -> Cluster {
+    Cluster {
+        range: range_where(&[(&[1, 2], 1), (&[1, 2, 3], 3)]),
+        nodes: 3,
+        first: vec![1, 2],
+        script: vec![Change::Join(3), Change::Die(3)],
+        keys: 1,
+        grants_max: 2,
+        releases_max: 1,
+        asks_max: 1,
+        checks: Checks::default(),
+    }
+}
+
+/// The owner dies; the one that inherits may have to ask.
+fn owner_dies() -> Cluster {
+    Cluster {
+        range: range_where(&[(&[1, 2, 3], 1), (&[2, 3], 2)]),
+        first: vec![1, 2, 3],
+        script: vec![Change::Die(1)],
+        ..lost_and_regained()
+    }
+}
+
+/// The new owner of a range that moves dies before or after the hand-off, and a third one inherits.
+fn owner_dies_while_another_joins() -> Cluster {
+    Cluster {
+        range: range_where(&[(&[1, 2], 1), (&[1, 2, 3], 3), (&[2, 3], 3)]),
+        script: vec![Change::Join(3), Change::Die(1)],
+        ..lost_and_regained()
+    }
+}
+
+/// One after the other, two of three nodes die.
+fn two_die() -> Cluster {
+    Cluster { script: vec![Change::Die(1), Change::Die(2)], ..owner_dies() }
+}
+
+/// The range stays where it is, and actors come and go.
+fn nothing_changes(keys: Key) -> Cluster {
+    Cluster {
+        range: range_where(&[(&[1, 2], 1)]),
+        nodes: 2,
+        first: vec![1, 2],
+        script: Vec::new(),
+        keys,
+        grants_max: 3,
+        releases_max: 2,
+        asks_max: 0,
+        checks: Checks::default(),
+    }
+}
+
+fn exhaust(name: &str, cluster: Cluster) {
+    let begun = Instant::now();
+    let bounds = format!(
+        "{} nodes, {} keys, {:?}, {} grants, {} releases, {} asks",
+        cluster.nodes, cluster.keys, cluster.script, cluster.grants_max, cluster.releases_max, cluster.asks_max
+    );
+    let checker = cluster.checker().threads(2).spawn_bfs().join();
+    println!("{name}: {bounds}: {} distinct states in {:?}", checker.unique_state_count(), begun.elapsed());
+    checker.assert_no_discovery("no two nodes whose lease is open host the same actor");
+    if checker.model().releases_max > 0 {
+        checker.assert_any_discovery("a released actor is activated again");
+    }
+    if !checker.model().script.is_empty() {
+        checker.assert_any_discovery("all changes are seen and an actor is placed after them");
+    }
+}
+
+/// Asserts that without one check the property fails.
+fn breaks(name: &str, cluster: Cluster, without: impl FnOnce(&mut Checks)) {
+    let mut cluster = cluster;
+    without(&mut cluster.checks);
+    let begun = Instant::now();
+    let property = "no two nodes whose lease is open host the same actor";
+    let checker = cluster
+        .checker()
+        .threads(2)
+        .finish_when(HasDiscoveries::AnyFailures)
+        .timeout(Duration::from_secs(60))
+        .spawn_bfs()
+        .join();
+    let path = checker.discovery(property).unwrap_or_else(|| panic!("{name}: the model does not need this check"));
+    println!(
+        "{name}: broken after {} steps, {} distinct states in {:?}",
+        path.into_actions().len(),
+        checker.unique_state_count(),
+        begun.elapsed()
+    );
+}
+
+#[test]
+fn one_host_while_the_owner_changes_and_changes_back() {
+    exhaust("lost and regained", lost_and_regained());
+}
+
+#[test]
+fn one_host_while_the_owner_dies() {
+    exhaust("owner dies", Cluster { grants_max: 3, ..owner_dies() });
+    exhaust("owner dies", Cluster { keys: 2, ..owner_dies() });
+    exhaust("two die", two_die());
+}
+
+#[test]
+fn one_host_while_a_node_joins_and_the_old_owner_dies() {
+    exhaust("owner dies while another joins", owner_dies_while_another_joins());
+}
+
+#[test]
+fn one_host_while_actors_come_and_go() {
+    exhaust("come and go", Cluster { grants_max: 5, releases_max: 4, ..nothing_changes(1) });
+    exhaust("come and go", nothing_changes(2));
+}
+
+#[test]
+fn without_the_epoch_check_a_late_grant_activates_twice() {
+    breaks("epoch_check", nothing_changes(1), |checks| checks.epoch_check = false);
+}
+
+#[test]
+fn without_the_exact_release_a_late_release_removes_the_successor() {
+    breaks("exact_release", nothing_changes(1), |checks| checks.exact_release = false);
+}
+
+#[test]
+fn without_the_view_check_a_former_owner_activates() {
+    breaks("view_check", lost_and_regained(), |checks| checks.view_check = false);
+}
+
+#[test]
+fn without_counting_skipped_views_a_regained_range_forgets() {
+    breaks("skipped_views", lost_and_regained(), |checks| checks.skipped_views = false);
+}
+
+#[test]
+fn without_waiting_for_reports_a_new_owner_activates_twice() {
+    breaks("report_wait", owner_dies(), |checks| checks.report_wait = false);
+}
+
+#[test]
+fn without_waiting_for_the_lease_the_dead_and_the_living_both_host() {
+    breaks("lease_wait", owner_dies(), |checks| checks.lease_wait = false);
+}
