@@ -260,6 +260,7 @@ fn poll_task(id: TaskId, shared: &Shared, guard: &mut BusyGuard, now: std::time:
     let done = future.as_mut().poll(&mut Context::from_waker(&waker)).is_ready();
     let ended = TABLE.with_borrow_mut(|table| table.end_poll(id, future, done));
     drop(ended);
+    shared.check();
 }
 
 /// Finds tasks that run on and on while no time passes.

@@ -1,7 +1,7 @@
 //! The state of a simulation that all its parts share.
 
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -29,6 +29,9 @@ pub(crate) struct Shared {
     /// Hash of the order in which tasks were polled.
     polls: AtomicU64,
     poll_count: AtomicU64,
+    /// The first violation; `is_violated` is there to be looked at without the lock.
+    pub(crate) violation: Mutex<Option<String>>,
+    pub(crate) is_violated: AtomicBool,
     pub(crate) core: Mutex<Core>,
 }
 
@@ -93,6 +96,8 @@ impl Shared {
             next_event: AtomicU64::new(core.next_event()),
             polls: AtomicU64::new(0),
             poll_count: AtomicU64::new(0),
+            violation: Mutex::default(),
+            is_violated: AtomicBool::new(false),
             core: Mutex::new(core),
         }
     }
@@ -137,6 +142,16 @@ impl Shared {
 
     pub(crate) fn trace_hash(&self) -> u64 {
         lock(&self.core).trace.hash() ^ self.polls.load(Ordering::Relaxed)
+    }
+
+    /// # Panics
+    /// If something was violated.
+    pub(crate) fn check(&self) {
+        if self.is_violated.load(Ordering::Relaxed)
+            && let Some(what) = lock(&self.violation).take()
+        {
+            panic!("violated: {what}");
+        }
     }
 
     /// Happenings and polls so far.

@@ -2,6 +2,7 @@
 
 use std::fmt::Display;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use crate::builder::Builder;
@@ -133,6 +134,14 @@ impl Sim {
     pub fn note(&self, text: impl Display) {
         let text = text.to_string();
         self.shared.with(|core, now| core.record(now, Happening::Note(text)));
+    }
+
+    /// Fails the run: it panics with `what` as soon as the running task yields, whatever catches panics in there.
+    pub fn violated(&self, what: impl Display) {
+        let what = what.to_string();
+        self.note(format_args!("violated: {what}"));
+        lock(&self.shared.violation).get_or_insert(what);
+        self.shared.is_violated.store(true, Ordering::Relaxed);
     }
 
     /// A hash of all that has happened so far, the order of polls included: equal for two runs of one seed.
