@@ -16,7 +16,14 @@ pub struct RouteEncoder {
     routes: BTreeMap<Box<str>, BTreeMap<Box<str>, u16>>,
     len: usize,
     /// The last route of each slot, to find it again without a walk.
-    recent: Vec<Option<(Box<str>, Box<str>, u16)>>,
+    recent: Vec<Option<Recent>>,
+}
+
+#[derive(Clone, Debug)]
+struct Recent {
+    kind: Box<str>,
+    method: Box<str>,
+    route: u16,
 }
 
 impl RouteEncoder {
@@ -40,7 +47,7 @@ impl RouteEncoder {
     ) -> Result<u16, RouteError> {
         let slot = slot(kind, method);
         match self.recent.get(slot) {
-            Some(Some((k, m, route))) if **m == *method && **k == *kind => Ok(*route),
+            Some(Some(recent)) if *recent.method == *method && *recent.kind == *kind => Ok(recent.route),
             _ => self.walk(encoder, batch, kind, method, slot),
         }
     }
@@ -61,7 +68,7 @@ impl RouteEncoder {
         if self.recent.is_empty() {
             self.recent.resize(RECENT_LEN, None);
         }
-        self.recent[slot] = Some((kind.into(), method.into(), route));
+        self.recent[slot] = Some(Recent { kind: kind.into(), method: method.into(), route });
         Ok(route)
     }
 
