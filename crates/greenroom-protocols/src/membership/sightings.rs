@@ -60,7 +60,7 @@ impl Sightings {
     /// its counter was first seen if the leases, read after the table, show it unchanged.
     fn death(&self, now: Timestamp, node: NodeId, left: bool, leases_read: bool, config: &Config) -> Timestamp {
         let Some(lease) = config.lease.filter(|_| !left && config.checks.lease_wait) else {
-            return Timestamp::default();
+            return now;
         };
         let renewed = match self.leases.get(&node) {
             Some((_, since)) if leases_read => *since,
