@@ -22,7 +22,7 @@ pub struct Builder {
     classify: Classify,
     deadline: Duration,
     polls_max: u64,
-    log: Option<Log>,
+    log: Log,
 }
 
 impl Default for Builder {
@@ -33,7 +33,7 @@ impl Default for Builder {
             classify: |_| FrameClass::Essential,
             deadline: DEADLINE_DEFAULT,
             polls_max: POLLS_MAX_DEFAULT,
-            log: None,
+            log: Log::Tail,
         }
     }
 }
@@ -71,7 +71,7 @@ impl Builder {
 
     /// How much of the trace is kept; [`Log::Tail`] by default, [`Log::Print`] when a seed is replayed.
     pub fn log(mut self, log: Log) -> Self {
-        self.log = Some(log);
+        self.log = log;
         self
     }
 
@@ -87,7 +87,7 @@ impl Builder {
     {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
         let runtime = runtime.expect("a runtime without reactor needs nothing of the system");
-        let log = self.log.unwrap_or_else(|| REPLAY.get().then_some(Log::Print).unwrap_or(Log::Tail));
+        let log = if REPLAY.get() && self.log != Log::Full { Log::Print } else { self.log };
         let core = Core::new(Random::new(self.seed), self.faults, self.classify, log, self.deadline);
         let tokio = runtime.enter();
         let shared = Arc::new(Shared::new(self.seed, core, log, self.polls_max));

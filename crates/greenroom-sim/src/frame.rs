@@ -99,7 +99,11 @@ const FRAME_LEN_MAX: usize = 64 << 20;
 mod tests {
     use super::*;
 
-    fn cut(writes: &[&[u8]]) -> (Vec<(Vec<u8>, bool)>, Option<Vec<u8>>) {
+    /// A piece, and whether it is a frame.
+    type Piece = (Vec<u8>, bool);
+
+    /// The pieces of some writes, and what is left.
+    fn cut(writes: &[&[u8]]) -> (Vec<Piece>, Option<Vec<u8>>) {
         let (mut cutter, mut out) = (Cutter::default(), Vec::new());
         for bytes in writes {
             cutter.push(bytes, |piece, framed| out.push((piece, framed)));
@@ -122,22 +126,13 @@ mod tests {
     fn http_is_raw_and_flows_at_once() {
         let (pieces, rest) = cut(&[b"GE", b"T / HTTP/1.1\r\n", b"\r\n"]);
         assert!(pieces.iter().all(|(_, framed)| !framed));
-        assert_eq!(pieces.concat_bytes(), b"GET / HTTP/1.1\r\n\r\n");
+        let bytes: Vec<u8> = pieces.into_iter().flat_map(|(piece, _)| piece).collect();
+        assert_eq!(bytes, b"GET / HTTP/1.1\r\n\r\n");
         assert_eq!(rest, None);
     }
 
     #[test]
     fn a_frame_cut_short_by_the_end_is_left_over() {
         assert_eq!(cut(&[&[9, 0, 0, 0, 1]]), (vec![], Some(vec![9, 0, 0, 0, 1])));
-    }
-
-    trait ConcatBytes {
-        fn concat_bytes(&self) -> Vec<u8>;
-    }
-
-    impl ConcatBytes for Vec<(Vec<u8>, bool)> {
-        fn concat_bytes(&self) -> Vec<u8> {
-            self.iter().flat_map(|(piece, _)| piece.iter().copied()).collect()
-        }
     }
 }

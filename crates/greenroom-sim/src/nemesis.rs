@@ -31,7 +31,7 @@ pub struct Nemesis {
     sim: Sim,
     nodes: Vec<String>,
     menu: Vec<Fault>,
-    restart: Option<Box<dyn FnMut(&str)>>,
+    restart: Option<Restart>,
     store: Option<SimStore>,
     pause: Range<Duration>,
     lasting: Range<Duration>,
@@ -41,6 +41,9 @@ pub struct Nemesis {
     undo: Vec<(Duration, Undo)>,
     acts: Vec<String>,
 }
+
+/// Starts the node of that name.
+type Restart = Box<dyn FnMut(&str)>;
 
 enum Undo {
     Restart(String),
