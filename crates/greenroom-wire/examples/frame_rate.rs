@@ -49,6 +49,11 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     })?;
 
     let mut buf = BytesMut::with_capacity(64 << 10);
+    report("copy-in alone", || {
+        buf.extend_from_slice(black_box(&frames));
+        drop(black_box(buf.split()));
+        Ok(())
+    })?;
     report("decode call, shared (copy-in included)", || {
         buf.extend_from_slice(&frames);
         while let Some(frame) = decoder.decode(&mut buf)? {

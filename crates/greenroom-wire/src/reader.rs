@@ -45,19 +45,22 @@ impl<'a> Reader<'a> {
                 self.rest = rest;
                 first.into()
             }
-            _ => self.long_varint(field)?,
+            _ => match self.word_varint() {
+                Some(value) => value,
+                None => self.varint_by_bytes(field)?,
+            },
         };
-        if value > max { Err(FrameError::OutOfBounds { field, value, max }) } else { Ok(value) }
+        if value > max { Err(out_of_bounds(field, value, max)) } else { Ok(value) }
     }
 
-    /// Two bytes or more: read as one word where there is one, for a loop over bytes costs several times as much.
+    /// A sound varint of up to eight bytes, read as one word, for a loop over bytes costs several times as much; `None`
+    /// leaves all others, and what is too near the end for a word, to [`Reader::varint_by_bytes`].
     #[inline]
-    fn long_varint(&mut self, field: &'static str) -> Result<u64, FrameError> {
-        let Some(&word) = self.rest.first_chunk::<8>() else { return self.varint_by_bytes(field) };
-        let word = u64::from_le_bytes(word);
+    fn word_varint(&mut self) -> Option<u64> {
+        let word = u64::from_le_bytes(*self.rest.first_chunk::<8>()?);
         let ends = !word & 0x8080_8080_8080_8080;
         if ends == 0 {
-            return self.varint_by_bytes(field);
+            return None;
         }
         let len = ends.trailing_zeros() / 8 + 1;
         let septets = word & (u64::MAX >> (64 - 8 * len)) & 0x7f7f_7f7f_7f7f_7f7f;
@@ -65,12 +68,13 @@ impl<'a> Reader<'a> {
         let fours = ((pairs & 0x3fff_0000_3fff_0000) >> 2) | (pairs & 0x0000_3fff_0000_3fff);
         let value = ((fours & 0x0fff_ffff_0000_0000) >> 4) | (fours & 0x0000_0000_0fff_ffff);
         if value >> (7 * (len - 1)) == 0 {
-            return Err(FrameError::BadVarint { field });
+            return None;
         }
         self.rest = &self.rest[len as usize..];
-        Ok(value)
+        Some(value)
     }
 
+    /// Every varint, and what is wrong with one that is none.
     #[cold]
     fn varint_by_bytes(&mut self, field: &'static str) -> Result<u64, FrameError> {
         let mut value = 0;
@@ -123,5 +127,32 @@ impl<'a> Reader<'a> {
     }
 }
 
+#[cold]
+fn out_of_bounds(field: &'static str, value: u64, max: u64) -> FrameError {
+    FrameError::OutOfBounds { field, value, max }
+}
+
 /// Bytes of the longest varint: 64 bits, seven a byte.
 const VARINT_LEN_MAX: usize = 10;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::varint::Head;
+
+    #[test]
+    fn a_varint_is_read_alike_near_the_end_and_far_from_it() {
+        for shift in 0..64 {
+            for value in [u64::MAX >> shift, 1 << shift, (1 << shift) - 1] {
+                let mut head = Head::bare();
+                head.varint(value);
+                let mut far = head.as_slice().to_vec();
+                far.extend([0xff; 16]);
+                assert_eq!(Reader::new(head.as_slice()).u64("near"), Ok(value));
+                let mut reader = Reader::new(&far);
+                assert_eq!(reader.u64("far"), Ok(value));
+                assert_eq!(reader.rest(), [0xff; 16]);
+            }
+        }
+    }
+}

@@ -4,32 +4,25 @@ use bytes::{Buf, Bytes};
 
 use crate::chain::Chain;
 use crate::error::FrameError;
-use crate::frame::{Call, Control, Define, Frame, Reply, Unknown};
+use crate::frame::{self, Call, Control, Define, Frame, Reply, Unknown};
 use crate::text::Text;
-use crate::view::FrameView;
+use crate::view::{CallView, FrameView, ReplyView};
 
 impl Frame {
     /// Reads a frame of `frame_type`, which is all of `body`.
     #[inline]
     pub(crate) fn share(frame_type: u8, body: Bytes) -> Result<Self, FrameError> {
+        match frame_type {
+            frame::CALL => Call::share(body).map(Self::Call),
+            frame::REPLY => Reply::share(body).map(Self::Reply),
+            _ => Self::share_rare(frame_type, body),
+        }
+    }
+
+    fn share_rare(frame_type: u8, body: Bytes) -> Result<Self, FrameError> {
         Ok(match FrameView::parse(frame_type, &body)? {
-            FrameView::Call(call) => {
-                let header = call.header;
-                Self::Call(Call {
-                    id: header.id,
-                    origin: header.origin,
-                    hops: header.hops,
-                    route: header.route,
-                    key: Text::within(&body, header.key),
-                    deadline: header.deadline,
-                    grant: header.grant,
-                    chain: Chain::within(&body, call.chain),
-                    payload: tail(call.payload.len(), body),
-                })
-            }
-            FrameView::Reply(reply) => {
-                Self::Reply(Reply { id: reply.id, status: reply.status, payload: tail(reply.payload.len(), body) })
-            }
+            FrameView::Call(_) => Self::Call(Call::share(body)?),
+            FrameView::Reply(_) => Self::Reply(Reply::share(body)?),
             FrameView::Control { channel, payload } => {
                 Self::Control(Control { channel, payload: tail(payload.len(), body) })
             }
@@ -42,6 +35,32 @@ impl Frame {
             FrameView::Goodbye(reason) => Self::Goodbye(Text::within(&body, reason)),
             FrameView::Unknown { .. } => Self::Unknown(Unknown { frame_type, body }),
         })
+    }
+}
+
+impl Call {
+    #[inline(always)]
+    fn share(body: Bytes) -> Result<Self, FrameError> {
+        let CallView { header, chain, payload } = CallView::parse(&body)?;
+        Ok(Self {
+            id: header.id,
+            origin: header.origin,
+            hops: header.hops,
+            route: header.route,
+            key: Text::within(&body, header.key),
+            deadline: header.deadline,
+            grant: header.grant,
+            chain: Chain::within(&body, chain),
+            payload: tail(payload.len(), body),
+        })
+    }
+}
+
+impl Reply {
+    #[inline(always)]
+    fn share(body: Bytes) -> Result<Self, FrameError> {
+        let ReplyView { id, status, payload } = ReplyView::parse(&body)?;
+        Ok(Self { id, status, payload: tail(payload.len(), body) })
     }
 }
 

@@ -104,7 +104,7 @@ impl<'a> FrameView<'a> {
 
 impl<'a> CallView<'a> {
     #[inline(always)]
-    fn parse(body: &'a [u8]) -> Result<Self, FrameError> {
+    pub(crate) fn parse(body: &'a [u8]) -> Result<Self, FrameError> {
         let mut reader = Reader::new(body);
         let flags = reader.u8("call flags")?;
         if flags & flag::FREE != 0 {
@@ -133,7 +133,7 @@ impl<'a> CallView<'a> {
 
 impl<'a> ReplyView<'a> {
     #[inline(always)]
-    fn parse(body: &'a [u8]) -> Result<Self, FrameError> {
+    pub(crate) fn parse(body: &'a [u8]) -> Result<Self, FrameError> {
         let mut reader = Reader::new(body);
         let id = CallId::parse(&mut reader)?;
         let status = Status::from_byte(reader.u8("reply status")?);
