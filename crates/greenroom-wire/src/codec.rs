@@ -3,6 +3,9 @@
 //! Both codecs write structs with the names of their fields, so a reader skips fields that it does not know and
 //! `#[serde(default)]` fills those that are missing. The type version is the sender's: [`parse`] gives it to readers
 //! for which names are not enough.
+//!
+//! Texts and bytes are taken only when they are there. For a list, serde reserves what its length declares, but at most
+//! 1 MiB before the elements come.
 
 use std::fmt;
 use std::io;

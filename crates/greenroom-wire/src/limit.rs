@@ -12,7 +12,7 @@ pub const HELLO_LEN_MAX: u32 = 64 << 10;
 pub const REASON_LEN_MAX: usize = 1024;
 /// Most routes that one connection may define in one direction.
 pub const ROUTES_MAX: usize = 65_535;
-/// Deepest nesting of a payload's value.
+/// Deepest nesting of a payload's MessagePack value; JSON has the 128 of its library.
 pub const DEPTH_MAX: usize = 64;
 
 /// Longest encoded chain: every entry with the longest kind and key, and their two-byte lengths.
