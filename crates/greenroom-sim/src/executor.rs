@@ -99,10 +99,7 @@ thread_local! {
     static TABLE: RefCell<Table> = RefCell::default();
 }
 
-/// Adds a task, to be polled soon. Drops it when its owner is dead or the simulation is over.
-///
-/// # Panics
-/// On a thread that runs no simulation.
+/// Adds a task, to be polled soon. Drops it when its owner is dead or no simulation runs on this thread (any more).
 pub(crate) fn spawn(shared: &Shared, owner: Option<Arc<Incarnation>>, name: &str, future: LocalFuture) {
     let dead = owner.as_ref().is_some_and(|owner| owner.is_dead());
     let refused = TABLE.with_borrow_mut(|table| {

@@ -5,7 +5,7 @@ mod echo;
 use std::sync::Arc;
 
 use echo::{calm, millis, secs};
-use greenroom_sim::{Faults, Sim, SimStore, StoreFaults, seeds};
+use greenroom_sim::{Fault, Faults, Nemesis, Sim, SimStore, StoreFaults, seeds};
 use greenroom_store::memory::MemoryStore;
 use greenroom_store::{Applied, Store, StoreError};
 
@@ -107,4 +107,36 @@ fn a_crash_does_not_take_back_what_was_sent() {
         applied.fetch_add(there.into(), std::sync::atomic::Ordering::Relaxed);
     });
     assert_eq!(applied.into_inner(), 50);
+}
+
+#[test]
+fn a_nemesis_takes_the_store_away_and_leaves_everything_whole() {
+    seeds("nemesis", 100, |seed| {
+        Sim::builder().seed(seed).faults(calm()).run(|sim| async move {
+            let (store, _) = memory(&sim);
+            let nodes = ["a", "b", "c"];
+            let start = |sim: &Sim, store: &SimStore, name: &str| {
+                let seen = store.seen_by(name);
+                sim.node(name).spawn_local("reader", async move {
+                    loop {
+                        seen.read("k", millis(200)).await.ok();
+                        tokio::time::sleep(millis(50)).await;
+                    }
+                });
+            };
+            nodes.iter().for_each(|name| start(&sim, &store, name));
+            let (again, its) = (sim.clone(), store.clone());
+            let nemesis = Nemesis::new(&sim, &nodes).store(&store).restart(move |name| start(&again, &its, name));
+            let acts = nemesis.only(&[Fault::StoreOutage, Fault::Partition, Fault::Crash]).run(secs(30)).await;
+            assert!(!acts.is_empty());
+            assert!(
+                acts.iter().all(|act| ["store outage", "partition", "crash"].iter().any(|fault| act.contains(fault)))
+            );
+            assert!(store.serves());
+            for name in nodes {
+                assert!(sim.is_alive(name) && !sim.is_paused(name) && !sim.is_cut(name, "store"));
+                store.seen_by(name).read("k", secs(1)).await.unwrap();
+            }
+        });
+    });
 }
