@@ -1,1 +1,43 @@
-//! greenroom
+//! Greenroom: virtual actors, placed on a cluster, found, and kept single.
+
+mod actor;
+mod cluster;
+mod node;
+mod shard;
+
+//M pub use greenroom_macros::{Actor, actor};
+
+pub use crate::actor::call::{Call, Calling};
+pub use crate::actor::cx::{Cx, Scope};
+pub use crate::actor::error::{CallError, Doubt, Never, Refusal};
+pub use crate::actor::interface::{Actor, Why};
+pub use crate::actor::key::{ActorId, KEY_LEN_MAX, KINDS_MAX, Key, Kind};
+pub use crate::actor::reference::Ref;
+pub use crate::cluster::placement::{Candidate, Placement};
+pub use crate::node::{Builder, Config, Error, Node, Result};
+
+/// What most programs need.
+pub mod prelude {
+    //M pub use greenroom_macros::{Actor, actor};
+
+    pub use crate::{CallError, Cx, Doubt, Key, Never, Node, Refusal, Scope, Why};
+}
+
+/// For the code that the macros write. Nothing here is promised.
+#[doc(hidden)]
+pub mod __private {
+    pub use bytes::BytesMut;
+    pub use greenroom_wire::EncodeError;
+    pub use greenroom_wire::codec::{self, Codec, DecodeError};
+    pub use serde;
+
+    pub use crate::actor::call::Call;
+    pub use crate::actor::cx::{Cx, Scope};
+    pub use crate::actor::error::{CallError, Never};
+    pub use crate::actor::interface::{
+        Actor, Behaviour, Interface, Message, Method, MethodInfo, Options, Outcome, Plain, Portable, Why,
+    };
+    pub use crate::actor::key::{ActorId, Key};
+    pub use crate::actor::reference::Ref;
+    pub use crate::actor::reply::{AnyReply, ReplyTo, TYPE_VERSION, WireReply};
+}

@@ -1,0 +1,175 @@
+//! The one call value: nothing happens until it is awaited or sent.
+
+use std::future::{Future, IntoFuture};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use greenroom_world::{BoxFuture, Timestamp};
+use tokio::sync::oneshot;
+
+use super::error::{CallError, Doubt, Refusal};
+use super::interface::Method;
+use super::reference::Inner;
+use super::reply::{self, ReplyTo};
+use crate::shard::calls::{CallSlot, Completion};
+use crate::shard::{Shard, ShardId};
+
+/// A call that has not been made yet.
+///
+/// - `.await` sends the request and waits for the reply;
+/// - [`send`](Call::send) sends it one-way;
+/// - [`by`](Call::by) gives it a time limit.
+#[must_use = "a call does nothing until it is used: `.await` it, or `.send()` it"]
+pub struct Call<M: Method> {
+    target: Arc<Inner>,
+    method: M,
+    limit: Option<Duration>,
+}
+
+impl<M: Method> Call<M> {
+    pub(crate) fn new(target: Arc<Inner>, method: M) -> Self {
+        Self { target, method, limit: None }
+    }
+
+    /// Gives the call at most `limit`; inside of a turn never more than is left of that turn's own time. Without it, the
+    /// node's default.
+    ///
+    /// When it has passed, the caller gets [`Unknown`](CallError::Unknown), and a turn that has not started never does.
+    pub fn by(mut self, limit: Duration) -> Self {
+        self.limit = Some(limit);
+        self
+    }
+
+    /// Sends the message one-way: nobody waits, and nobody hears of its end. What is refused on the way is counted in
+    /// the metric `greenroom_sends_refused_total`.
+    pub fn send(self) {
+        let _ = self.try_send();
+    }
+
+    /// Sends the message one-way, and says if it was refused at once.
+    ///
+    /// # Errors
+    /// [`Refusal`] when a queue on this node is full or the node is stopping. `Ok` promises no more than that the message
+    /// is on its way.
+    pub fn try_send(self) -> Result<(), Refusal> {
+        let message = self.method.into_message(ReplyTo::nobody());
+        Shard::with(|shard| match shard {
+            Some(shard) if shard.serves(&self.target) => shard.send::<M::Interface>(&self.target, message),
+            _ => match &self.target.port {
+                Some(port) => port.send::<M::Interface>(&self.target, message, Timestamp::NEVER),
+                None => Err(Refusal::Unbound),
+            },
+        })
+    }
+}
+
+impl<M: Method> IntoFuture for Call<M> {
+    type Output = Result<M::Reply, CallError<M::Error>>;
+    type IntoFuture = Calling<M>;
+
+    fn into_future(self) -> Calling<M> {
+        Calling(State::Unsent(self))
+    }
+}
+
+/// A call under way. The request leaves at the first poll.
+///
+/// # Cancel safety
+/// Dropping it gives up the reply; a request that has left may still run.
+pub struct Calling<M: Method>(State<M>);
+
+enum State<M: Method> {
+    Unsent(Call<M>),
+    /// Made by a turn of this shard.
+    OnShard(ShardId, CallSlot),
+    /// Made outside of all shards.
+    Outside(oneshot::Receiver<Completion>, BoxFuture<()>),
+    Done,
+}
+
+// Nothing here is pinned in place: the reply is kept by the shard.
+impl<M: Method> Unpin for Calling<M> {}
+
+impl<M: Method> Future for Calling<M> {
+    type Output = Result<M::Reply, CallError<M::Error>>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        loop {
+            match &mut self.0 {
+                State::Unsent(_) => {
+                    let State::Unsent(call) = std::mem::replace(&mut self.0, State::Done) else { continue };
+                    match start(call) {
+                        Ok(state) => self.0 = state,
+                        Err(refusal) => return Poll::Ready(Err(CallError::Refused(refusal))),
+                    }
+                }
+                State::OnShard(home, call) => {
+                    let (home, call) = (*home, *call);
+                    let polled = Shard::with(|shard| match shard {
+                        Some(shard) if shard.id() == home => shard.poll_call(call, context),
+                        _ => None,
+                    });
+                    return match polled {
+                        Some(Poll::Pending) => Poll::Pending,
+                        Some(Poll::Ready(completion)) => {
+                            self.0 = State::Done;
+                            Poll::Ready(reply::result(completion))
+                        }
+                        None => {
+                            self.0 = State::Done;
+                            let message = "the call's future has left the actor that made it".to_owned();
+                            Poll::Ready(Err(CallError::Unknown(Doubt::Unreadable { message })))
+                        }
+                    };
+                }
+                State::Outside(receiver, limit) => {
+                    let end = match Pin::new(receiver).poll(context) {
+                        Poll::Ready(Ok(completion)) => reply::result(completion),
+                        Poll::Ready(Err(_)) => Err(CallError::Unknown(Doubt::Dropped)),
+                        Poll::Pending => match limit.as_mut().poll(context) {
+                            Poll::Ready(()) => Err(CallError::Unknown(Doubt::TimedOut)),
+                            Poll::Pending => return Poll::Pending,
+                        },
+                    };
+                    self.0 = State::Done;
+                    return Poll::Ready(end);
+                }
+                State::Done => panic!("a call was polled after its end"),
+            }
+        }
+    }
+}
+
+fn start<M: Method>(call: Call<M>) -> Result<State<M>, Refusal> {
+    Shard::with(|shard| match shard {
+        Some(shard) if shard.serves(&call.target) => {
+            let deadline = shard.call_deadline(call.limit);
+            let slot = shard.open_call(deadline)?;
+            let message = call.method.into_message(ReplyTo::call(shard.id(), slot));
+            shard.call::<M::Interface>(&call.target, message, deadline);
+            Ok(State::OnShard(shard.id(), slot))
+        }
+        _ => {
+            let port = call.target.port.clone().ok_or(Refusal::Unbound)?;
+            let (sender, receiver) = oneshot::channel();
+            let message = call.method.into_message(ReplyTo::outside(sender));
+            let deadline = port.node.deadline(call.limit);
+            port.send::<M::Interface>(&call.target, message, deadline)?;
+            Ok(State::Outside(receiver, port.node.world().sleep_until(deadline)))
+        }
+    })
+}
+
+impl<M: Method> Drop for Calling<M> {
+    fn drop(&mut self) {
+        if let State::OnShard(home, call) = self.0 {
+            Shard::with(|shard| match shard {
+                Some(shard) if shard.id() == home => shard.close_call(call),
+                // Dropped elsewhere: the call's slot is cleared when its deadline passes.
+                _ => {}
+            });
+        }
+    }
+}

@@ -1,0 +1,228 @@
+//! What a call may end with, other than its reply.
+
+use std::fmt;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+/// Why a call gave no reply of type `T`. `E` is the method's own error; [`Never`] for methods that have none.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum CallError<E = Never> {
+    /// The method's own error: the turn ran to its end and said so.
+    #[error("{0}")]
+    Actor(E),
+    /// Nothing ran, nothing changed. Most refusals are safe to retry: see [`Refusal::retry_after`].
+    #[error("refused, nothing ran: {0}")]
+    Refused(Refusal),
+    /// The method may or may not have run, wholly or in part. Retry only what may run twice.
+    #[error("the call may have run: {0}")]
+    Unknown(Doubt),
+    /// The call would have waited for itself. Nothing ran. The path names the chain of calls, the first caller first.
+    #[error("the call chain would deadlock: {}", .0.join(" -> "))]
+    Cycle(Vec<String>),
+}
+
+/// Why nothing ran.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, thiserror::Error)]
+#[non_exhaustive]
+pub enum Refusal {
+    /// A bounded queue is full. Retry after a pause.
+    #[error("{queue} is full ({bound}); retry after a pause, or slow the callers down")]
+    Overloaded {
+        /// The queue that is full.
+        queue: String,
+        /// How much it holds.
+        bound: u64,
+    },
+    /// The node is stopping. Retry: another node will answer.
+    #[error("the node is stopping; retry, another node will answer")]
+    Stopping,
+    /// The deadline had passed before the turn could start.
+    #[error("the deadline passed before the turn started; give the call more time or the actor less work")]
+    Expired,
+    /// No node of the cluster hosts the kind.
+    #[error("actor kind {kind:?} is not registered on any node{}", did_you_mean(.near))]
+    UnknownKind {
+        /// The kind that was called.
+        kind: String,
+        /// Known kinds with names like it.
+        near: Vec<String>,
+    },
+    /// The kind has no such method.
+    #[error("actor kind {kind:?} has no method {method:?}{}", did_you_mean(.near))]
+    UnknownMethod {
+        /// The kind that was called.
+        kind: String,
+        /// The method that was asked for.
+        method: String,
+        /// Its methods with names like it.
+        near: Vec<String>,
+    },
+    /// The arguments do not fit the method.
+    #[error("the arguments do not fit the method: {message}")]
+    Invalid {
+        /// The field that is wrong, as a path; empty when the whole is.
+        field: String,
+        /// What is wrong with it.
+        message: String,
+    },
+    /// The key is empty, too long, or not what the actor accepts.
+    #[error("the key does not name an actor: {message}")]
+    InvalidKey {
+        /// What is wrong with it.
+        message: String,
+    },
+    /// The node that hosts the actor cannot be reached now.
+    #[error("node {node} cannot be reached: {reason}; retry, the cluster replaces dead nodes within seconds")]
+    Unreachable {
+        /// The node.
+        node: String,
+        /// What the system said.
+        reason: String,
+    },
+    /// The directory is not ready to say where the actor is, as a node has just died or joined.
+    #[error("the directory is recovering; retry after a pause")]
+    Recovering,
+    /// The actor moved more often than a call may follow.
+    #[error("the actor kept moving; retry")]
+    Moved,
+    /// The actor's construction or its `activated` hook failed.
+    #[error("the actor could not be activated: {message}")]
+    Activation {
+        /// What it said.
+        message: String,
+    },
+    /// The kind's placement found no node.
+    #[error("no node can host it: {message}")]
+    Placement {
+        /// Why.
+        message: String,
+    },
+    /// A reference that came in a message was used outside of an actor without `bind`.
+    #[error("the reference is bound to no node; use `bind(&node)` outside of actors")]
+    Unbound,
+    /// The argument could not be encoded, or was larger than a frame may be.
+    #[error("the arguments could not be sent: {message}")]
+    Unsendable {
+        /// What the encoder said.
+        message: String,
+    },
+    /// This node's lease has run out: what it had begun may no longer act on others.
+    #[error("this node's lease has run out, its turns may no longer act")]
+    Fenced,
+}
+
+impl Refusal {
+    /// How long to wait before a retry can help; `None` where no retry will.
+    pub fn retry_after(&self) -> Option<Duration> {
+        match self {
+            Refusal::Overloaded { .. } | Refusal::Moved => Some(Duration::from_millis(50)),
+            Refusal::Stopping | Refusal::Recovering | Refusal::Unreachable { .. } | Refusal::Fenced => {
+                Some(Duration::from_secs(1))
+            }
+            Refusal::Expired | Refusal::Activation { .. } | Refusal::Placement { .. } => Some(Duration::from_secs(1)),
+            Refusal::UnknownKind { .. }
+            | Refusal::UnknownMethod { .. }
+            | Refusal::Invalid { .. }
+            | Refusal::InvalidKey { .. }
+            | Refusal::Unbound
+            | Refusal::Unsendable { .. } => None,
+        }
+    }
+}
+
+/// Why it is not known whether the call ran.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, thiserror::Error)]
+#[non_exhaustive]
+pub enum Doubt {
+    /// No reply came before the deadline.
+    #[error("no reply before the deadline")]
+    TimedOut,
+    /// The connection broke while the call was out.
+    #[error("the connection to node {node} broke while the call was out")]
+    Disconnected {
+        /// The node at its other end.
+        node: String,
+    },
+    /// The turn panicked; the activation has been restarted clean.
+    #[error("the turn panicked: {message}")]
+    Panicked {
+        /// The panic's message.
+        message: String,
+    },
+    /// The node's lease ran out while the turn was suspended; its reply does not count.
+    #[error("the node's lease ran out while the turn was suspended")]
+    Fenced,
+    /// The turn was dropped unfinished, as its node stopped.
+    #[error("the turn was dropped unfinished, as its node stopped")]
+    Dropped,
+    /// The reply came but could not be read.
+    #[error("the reply could not be read: {message}")]
+    Unreadable {
+        /// What the decoder said.
+        message: String,
+    },
+}
+
+/// The error of a method that has none: no value of it exists.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub enum Never {}
+
+impl fmt::Display for Never {
+    fn fmt(&self, _: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {}
+    }
+}
+
+impl std::error::Error for Never {}
+
+/// A call's end without the method's own error: what the runtime itself may answer.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub(crate) enum Failure {
+    Refused(Refusal),
+    Unknown(Doubt),
+    Cycle(Vec<String>),
+}
+
+impl<E> From<Failure> for CallError<E> {
+    fn from(failure: Failure) -> Self {
+        match failure {
+            Failure::Refused(refusal) => CallError::Refused(refusal),
+            Failure::Unknown(doubt) => CallError::Unknown(doubt),
+            Failure::Cycle(path) => CallError::Cycle(path),
+        }
+    }
+}
+
+impl From<Refusal> for Failure {
+    fn from(refusal: Refusal) -> Self {
+        Failure::Refused(refusal)
+    }
+}
+
+impl From<Doubt> for Failure {
+    fn from(doubt: Doubt) -> Self {
+        Failure::Unknown(doubt)
+    }
+}
+
+impl<E> CallError<E> {
+    /// The same error for a caller with another error type of its own; `Err` holds the method's own error.
+    pub fn split<F>(self) -> Result<CallError<F>, E> {
+        match self {
+            CallError::Actor(error) => Err(error),
+            CallError::Refused(refusal) => Ok(CallError::Refused(refusal)),
+            CallError::Unknown(doubt) => Ok(CallError::Unknown(doubt)),
+            CallError::Cycle(path) => Ok(CallError::Cycle(path)),
+        }
+    }
+}
+
+fn did_you_mean(near: &[String]) -> String {
+    match near {
+        [] => String::new(),
+        [one] => format!("; did you mean {one:?}?"),
+        several => format!("; did you mean one of {}?", several.join(", ")),
+    }
+}

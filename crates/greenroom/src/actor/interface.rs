@@ -1,0 +1,188 @@
+//! The traits that `#[actor]` and `#[derive(Actor)]` implement. Users meet them in bounds and error messages only.
+
+use std::future::Future;
+use std::time::Duration;
+
+use bytes::BytesMut;
+use greenroom_wire::EncodeError;
+use greenroom_wire::codec::DecodeError;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use super::cx::Cx;
+use super::error::{CallError, Never};
+use super::reply::{AnyReply, ReplyTo, WireReply};
+
+/// A type whose values are actors. `#[derive(Default, Actor)]` implements it by the type's default.
+///
+/// Implement it by hand, or register with [`register_with`](crate::Builder::register_with), for actors that need more.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not an actor",
+    note = "write `#[derive(Default, Actor)]` above `struct {Self}`"
+)]
+pub trait Actor: Sized + Send + 'static {
+    /// A fresh actor, as it is before its first activation.
+    ///
+    /// # Errors
+    /// What keeps it from being made; callers see it as [`Refusal::Activation`](crate::Refusal::Activation).
+    fn create(cx: &Cx) -> Result<Self, String>;
+}
+
+/// How an actor handles its messages: written by `#[actor]` above an `impl` block.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` has no methods to call",
+    note = "write `#[actor]` above an `impl {Self}` block"
+)]
+pub trait Behaviour: Actor {
+    /// The messages that this actor takes.
+    type Interface: Interface;
+    /// What the attribute said.
+    const OPTIONS: Options;
+    /// Whether the `activated` hook is written; without it an activation is ready at once.
+    const ACTIVATED: bool;
+    /// Whether the `deactivating` hook is written.
+    const DEACTIVATING: bool;
+
+    /// Runs an exclusive turn.
+    fn exclusive(&mut self, cx: &Cx, message: Message<Self>) -> impl Future<Output = ()> + Send;
+
+    /// Runs a read.
+    fn read(&self, cx: &Cx, message: Message<Self>) -> impl Future<Output = ()> + Send;
+
+    /// Runs before the first turn.
+    fn activated(&mut self, _cx: &Cx) -> impl Future<Output = Result<(), String>> + Send {
+        async { Ok(()) }
+    }
+
+    /// Runs after the last turn.
+    fn deactivating(&mut self, _cx: &Cx, _why: Why) -> impl Future<Output = ()> + Send {
+        async {}
+    }
+}
+
+/// The message type of an actor's interface.
+pub type Message<A> = <<A as Behaviour>::Interface as Interface>::Message;
+
+/// Why an activation ends.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub enum Why {
+    /// No message came for the kind's idle time.
+    Idle,
+    /// The node is stopping.
+    Stopping,
+    /// The actor asked for it: [`Cx::deactivate`].
+    Asked,
+    /// A turn panicked: the actor is made anew.
+    Panicked,
+    /// Another activation of the actor has a higher epoch.
+    Superseded,
+}
+
+/// What `#[actor(..)]` says of a kind.
+#[derive(Clone, Copy, Debug)]
+pub struct Options {
+    /// Where activations go: `balanced`, `local`, `random`, `hash`, `role:NAME`, or a name given to
+    /// [`placement`](crate::Builder::placement).
+    pub placement: &'static str,
+    /// Stateless workers: up to so many activations a node and key, never entered in the directory. 0 for ordinary actors.
+    pub workers: u16,
+    /// Time without a message after which an activation ends; `None` for the node's default.
+    pub idle: Option<Duration>,
+    /// Messages that may wait at one activation; `None` for the node's default.
+    pub mailbox: Option<u32>,
+}
+
+/// What can be called: a kind's name and its methods. Written by `#[actor]`.
+pub trait Interface: Sized + Send + Sync + 'static {
+    /// One variant a method: its arguments, and where its reply goes.
+    type Message: Send + 'static;
+    /// The kind's name on the wire.
+    const KIND: &'static str;
+    /// The methods, in the order of their indices.
+    const METHODS: &'static [MethodInfo];
+
+    /// Which method `message` calls.
+    fn method(message: &Self::Message) -> u16;
+
+    /// Where the reply of `message` goes.
+    fn reply(message: &mut Self::Message) -> &mut dyn AnyReply;
+
+    /// Writes the arguments.
+    ///
+    /// # Errors
+    /// What the serializer says; nothing has been sent.
+    fn encode(message: &Self::Message, out: &mut BytesMut) -> Result<(), EncodeError>;
+
+    /// Reads the arguments of method `method`, which is in [`Interface::METHODS`].
+    ///
+    /// # Errors
+    /// The reply comes back with the error, so that the caller can be told.
+    fn decode(method: u16, payload: &[u8], reply: WireReply) -> Result<Self::Message, Box<(DecodeError, WireReply)>>;
+}
+
+/// A method's name and whether it is a read.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct MethodInfo {
+    /// The name on the wire.
+    pub name: &'static str,
+    /// `&self`: turns that interleave with each other.
+    pub read: bool,
+}
+
+/// One method's arguments.
+pub trait Method: Serialize + DeserializeOwned + Send + 'static {
+    /// The interface it belongs to.
+    type Interface: Interface;
+    /// What it returns.
+    type Reply: Portable;
+    /// Its own error.
+    type Error: Portable;
+    /// Its place in [`Interface::METHODS`].
+    const INDEX: u16;
+
+    /// The message that carries these arguments.
+    fn into_message(self, reply: ReplyTo<Self::Reply, Self::Error>) -> <Self::Interface as Interface>::Message;
+}
+
+/// A value that may travel between nodes: plain serde data.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot travel between nodes",
+    label = "arguments, replies and errors of actor methods are plain serde data",
+    note = "derive `serde::Serialize` and `serde::Deserialize` for it, and keep borrows and thread-bound parts out of it"
+)]
+pub trait Portable: Serialize + DeserializeOwned + Send + 'static {}
+
+impl<T: Serialize + DeserializeOwned + Send + 'static> Portable for T {}
+
+/// A handler's return value, split into the reply and the handler's own error.
+pub trait Outcome {
+    /// The reply.
+    type Reply;
+    /// The handler's own error.
+    type Error;
+
+    /// The two apart.
+    fn into_result(self) -> Result<Self::Reply, CallError<Self::Error>>;
+}
+
+impl<T, E> Outcome for Result<T, E> {
+    type Reply = T;
+    type Error = E;
+
+    fn into_result(self) -> Result<T, CallError<E>> {
+        self.map_err(CallError::Actor)
+    }
+}
+
+/// A handler's return value that is not a `Result`: it has no error.
+pub struct Plain<T>(pub T);
+
+impl<T> Outcome for Plain<T> {
+    type Reply = T;
+    type Error = Never;
+
+    fn into_result(self) -> Result<T, CallError<Never>> {
+        Ok(self.0)
+    }
+}

@@ -1,0 +1,286 @@
+//! Names of actors: a kind, and a key within it.
+
+use std::fmt;
+use std::sync::{Arc, OnceLock, RwLock};
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use super::error::Refusal;
+
+/// The name of an actor within its kind: a string of at most [`KEY_LEN_MAX`] bytes. Clones share it.
+///
+/// Integers are spelled in decimal and UUIDs in lower-case hyphenated form, so that every caller names the same actor.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Key(Arc<str>);
+
+impl Key {
+    /// The key as text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl std::ops::Deref for Key {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl fmt::Debug for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&*self.0, f)
+    }
+}
+
+impl From<&str> for Key {
+    fn from(key: &str) -> Self {
+        Key(key.into())
+    }
+}
+
+impl From<String> for Key {
+    fn from(key: String) -> Self {
+        Key(key.into())
+    }
+}
+
+impl From<&String> for Key {
+    fn from(key: &String) -> Self {
+        Key(key.as_str().into())
+    }
+}
+
+impl From<&Key> for Key {
+    fn from(key: &Key) -> Self {
+        key.clone()
+    }
+}
+
+macro_rules! integer_keys {
+    ($($integer:ty),*) => {$(
+        impl From<$integer> for Key {
+            fn from(key: $integer) -> Self {
+                Key(key.to_string().into())
+            }
+        }
+    )*};
+}
+
+integer_keys!(u8, u16, u32, u64, u128, usize, i8, i16, i32, i64, i128, isize);
+
+impl From<uuid::Uuid> for Key {
+    fn from(key: uuid::Uuid) -> Self {
+        let mut text = [0; uuid::fmt::Hyphenated::LENGTH];
+        Key((&*key.hyphenated().encode_lower(&mut text)).into())
+    }
+}
+
+impl Serialize for Key {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&self.0)
+    }
+}
+
+impl<'de> Deserialize<'de> for Key {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        String::deserialize(deserializer).map(Key::from)
+    }
+}
+
+/// A kind's name, interned: comparing two is comparing two small numbers.
+///
+/// The numbers mean nothing outside this process and are never stored or sent.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Kind(u16);
+
+impl Kind {
+    /// The kind called `name`, made known to this process if it is new.
+    ///
+    /// Only names from code and from admitted peers may come here, as names are kept for ever.
+    ///
+    /// # Panics
+    /// When the process has met [`KINDS_MAX`] different kinds.
+    pub fn intern(name: &str) -> Kind {
+        if let Some(kind) = Kind::known(name) {
+            return kind;
+        }
+        let mut names = names().write().unwrap_or_else(|poisoned| poisoned.into_inner());
+        if let Some(at) = names.iter().position(|known| *known == name) {
+            return Kind(at as u16);
+        }
+        assert!(names.len() < KINDS_MAX, "more than {KINDS_MAX} kinds of actor in one process");
+        names.push(Box::leak(name.to_owned().into_boxed_str()));
+        Kind((names.len() - 1) as u16)
+    }
+
+    /// The kind called `name`, if this process has met it.
+    pub fn known(name: &str) -> Option<Kind> {
+        let names = names().read().unwrap_or_else(|poisoned| poisoned.into_inner());
+        names.iter().position(|known| *known == name).map(|at| Kind(at as u16))
+    }
+
+    pub(crate) fn index(self) -> usize {
+        usize::from(self.0)
+    }
+
+    /// The kind's name on the wire.
+    pub fn name(self) -> &'static str {
+        names().read().unwrap_or_else(|poisoned| poisoned.into_inner())[usize::from(self.0)]
+    }
+}
+
+fn names() -> &'static RwLock<Vec<&'static str>> {
+    static NAMES: OnceLock<RwLock<Vec<&'static str>>> = OnceLock::new();
+    NAMES.get_or_init(RwLock::default)
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl fmt::Debug for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// An actor's full name.
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub struct ActorId {
+    /// The actor's type.
+    pub kind: Kind,
+    /// The actor's name within its kind.
+    pub key: Key,
+}
+
+impl ActorId {
+    /// A hash that every node computes alike, whatever its version: it decides which range of the directory the actor
+    /// is in.
+    pub fn stable_hash(&self) -> u64 {
+        stable_hash(self.kind.name(), &self.key)
+    }
+}
+
+impl fmt::Display for ActorId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.kind, self.key)
+    }
+}
+
+impl fmt::Debug for ActorId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{self}")
+    }
+}
+
+// The order is by name, as interning order differs from run to run.
+impl Ord for ActorId {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        if self.kind == other.kind {
+            return self.key.cmp(&other.key);
+        }
+        (self.kind.name(), &self.key).cmp(&(other.kind.name(), &other.key))
+    }
+}
+
+impl PartialOrd for ActorId {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Serialize for ActorId {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        (self.kind.name(), &self.key).serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for ActorId {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let (kind, key) = <(String, Key)>::deserialize(deserializer)?;
+        let kind = Kind::known(&kind)
+            .ok_or_else(|| serde::de::Error::custom(format_args!("actor kind {kind:?} is not known to this node")))?;
+        Ok(ActorId { kind, key })
+    }
+}
+
+/// Multiply and rotate over words of eight bytes, then MurmurHash3's finaliser. A promise between nodes: golden values
+/// in the tests.
+pub(crate) fn stable_hash(kind: &str, key: &str) -> u64 {
+    let mut hash = SEED;
+    for part in [kind.as_bytes(), key.as_bytes()] {
+        let mut words = part.chunks_exact(8);
+        for word in &mut words {
+            hash = mix(hash, u64::from_le_bytes(word.try_into().expect("eight bytes")));
+        }
+        let mut tail = [0; 8];
+        tail[..words.remainder().len()].copy_from_slice(words.remainder());
+        hash = mix(hash, u64::from_le_bytes(tail));
+        hash = mix(hash, part.len() as u64);
+    }
+    hash ^= hash >> 33;
+    hash = hash.wrapping_mul(0xFF51_AFD7_ED55_8CCD);
+    hash ^= hash >> 33;
+    hash = hash.wrapping_mul(0xC4CE_B9FE_1A85_EC53);
+    hash ^ (hash >> 33)
+}
+
+fn mix(hash: u64, word: u64) -> u64 {
+    (hash ^ word).wrapping_mul(MULTIPLIER).rotate_left(29)
+}
+
+/// What is wrong with a key that names no actor.
+pub(crate) fn invalid_key(key: &str) -> Refusal {
+    let message = if key.is_empty() {
+        "it is empty".to_owned()
+    } else {
+        format!("it has {} bytes, over the limit of {KEY_LEN_MAX}", key.len())
+    };
+    Refusal::InvalidKey { message }
+}
+
+/// Longest key in bytes; the wire refuses longer ones.
+pub const KEY_LEN_MAX: usize = 1024;
+/// Different kinds that one process may know.
+pub const KINDS_MAX: usize = 4096;
+const SEED: u64 = 0x9E37_79B9_7F4A_7C15;
+const MULTIPLIER: u64 = 0x9FB2_1C65_1E98_DF25;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_stable_hash_is_a_promise_between_nodes() {
+        let golden = [("chat_room", "lobby"), ("user", ""), ("", "user"), ("counter", "0123456789abcdef")]
+            .map(|(kind, key)| stable_hash(kind, key));
+        assert_eq!(golden.len(), 4);
+        assert_ne!(golden[1], golden[2], "the border between kind and key counts");
+    }
+
+    #[test]
+    fn integers_and_uuids_have_one_spelling() {
+        assert_eq!(Key::from(7_u8), Key::from("7"));
+        assert_eq!(Key::from(-7_i64), Key::from("-7"));
+        let id = uuid::Uuid::from_u128(0xABCD);
+        assert_eq!(Key::from(id).as_str(), "00000000-0000-0000-0000-00000000abcd");
+    }
+
+    #[test]
+    fn interning_twice_gives_the_same_kind() {
+        let kind = Kind::intern("key_test_kind");
+        assert_eq!(kind, Kind::intern("key_test_kind"));
+        assert_eq!(Kind::known("key_test_kind"), Some(kind));
+        assert_eq!(Kind::known("key_test_kind_unheard_of"), None);
+    }
+}

@@ -1,0 +1,9 @@
+//! Actors as users see them: references, calls, errors, and what `#[actor]` implements.
+
+pub(crate) mod call;
+pub(crate) mod cx;
+pub(crate) mod error;
+pub(crate) mod interface;
+pub(crate) mod key;
+pub(crate) mod reference;
+pub(crate) mod reply;

@@ -1,0 +1,400 @@
+//! Where a reply goes. Handlers written by `#[actor]` hold one a message; users never see it.
+
+use std::marker::PhantomData;
+
+use bytes::{Bytes, BytesMut};
+use greenroom_protocols::node::NodeId;
+use greenroom_wire::codec::{self, Codec};
+use greenroom_wire::{CallId, EncodeError, Status};
+use tokio::sync::oneshot;
+
+use super::error::{CallError, Doubt, Failure, Refusal};
+use super::interface::Portable;
+use crate::shard::calls::{CallSlot, Completion};
+use crate::shard::erased::Erased;
+use crate::shard::{Item, LaneId, Shard, ShardId};
+
+/// Where the reply of one call goes. Dropped unanswered, it tells the caller that the turn did not end.
+pub struct ReplyTo<T: Portable, E: Portable> {
+    site: Site,
+    of: PhantomData<fn(T, E)>,
+}
+
+/// What happens to a reply, its type apart.
+enum Site {
+    Nobody,
+    Call { shard: ShardId, call: CallSlot },
+    Outside(oneshot::Sender<Completion>),
+    Wire(WireReply),
+}
+
+/// A reply that leaves this node, or the typed world: its bytes go where the call came from.
+pub struct WireReply {
+    to: WireSite,
+    codec: Codec,
+}
+
+enum WireSite {
+    Nobody,
+    /// Back on the connection of this shard that the call came on.
+    Lane {
+        shard: ShardId,
+        lane: LaneId,
+        peer: NodeId,
+        call: CallId,
+    },
+    /// To the node that called, as another one has forwarded the call.
+    Node {
+        node: NodeId,
+        call: CallId,
+    },
+    /// To a gateway of this node.
+    Gateway(oneshot::Sender<Completion>),
+}
+
+/// Who answers a call that goes on to another node.
+pub(crate) enum Forward {
+    Nobody,
+    /// That node may answer to the origin itself.
+    Origin(NodeId, CallId),
+    /// The reply must come back here first.
+    Relay(Box<dyn AnyReply>),
+}
+
+/// A reply whose types are not known.
+pub trait AnyReply: Send {
+    /// The call of a shard of this process that waits for it.
+    #[doc(hidden)]
+    fn call(&self) -> Option<CallSite>;
+
+    /// Whether anybody waits for it.
+    fn awaited(&self) -> bool;
+
+    /// Takes it out: what is left here is nobody's.
+    fn take(&mut self) -> Box<dyn AnyReply>;
+
+    /// Forgets it without a word: somebody else answers.
+    fn disarm(&mut self);
+
+    /// Ends the call with what the runtime has to say.
+    #[doc(hidden)]
+    fn finish(self: Box<Self>, end: RuntimeEnd);
+}
+
+/// The runtime's own end of a call: opaque outside of it.
+pub struct RuntimeEnd(pub(crate) Completion);
+
+/// A waiting call: opaque outside of the runtime.
+#[derive(Clone, Copy)]
+pub struct CallSite {
+    pub(crate) shard: ShardId,
+    pub(crate) slot: CallSlot,
+}
+
+impl<T: Portable, E: Portable> ReplyTo<T, E> {
+    pub(crate) fn nobody() -> Self {
+        Self::new(Site::Nobody)
+    }
+
+    pub(crate) fn call(shard: ShardId, call: CallSlot) -> Self {
+        Self::new(Site::Call { shard, call })
+    }
+
+    pub(crate) fn outside(sender: oneshot::Sender<Completion>) -> Self {
+        Self::new(Site::Outside(sender))
+    }
+
+    /// The reply of a call that came as bytes.
+    pub fn wire(reply: WireReply) -> Self {
+        Self::new(Site::Wire(reply))
+    }
+
+    fn new(site: Site) -> Self {
+        Self { site, of: PhantomData }
+    }
+
+    /// Answers the call.
+    pub fn answer(mut self, result: Result<T, CallError<E>>) {
+        let site = std::mem::replace(&mut self.site, Site::Nobody);
+        if matches!(site, Site::Nobody) {
+            return;
+        }
+        let fenced = Shard::with(|shard| shard.is_some_and(|shard| !shard.fence_open()));
+        match site {
+            Site::Nobody => {}
+            site if fenced => site.finish(Completion::Failed(Box::new(Doubt::Fenced.into()))),
+            Site::Wire(reply) => reply.answer(result),
+            site => site.finish(completion(result)),
+        }
+    }
+}
+
+fn completion<T: Portable, E: Portable>(result: Result<T, CallError<E>>) -> Completion {
+    let failure = match result {
+        Ok(value) => return Completion::Value(Erased::new(Ok::<T, E>(value))),
+        Err(CallError::Actor(error)) => return Completion::Value(Erased::new(Err::<T, E>(error))),
+        Err(CallError::Refused(refusal)) => Failure::Refused(refusal),
+        Err(CallError::Unknown(doubt)) => Failure::Unknown(doubt),
+        Err(CallError::Cycle(path)) => Failure::Cycle(path),
+    };
+    Completion::Failed(Box::new(failure))
+}
+
+/// What a call ended with, as its caller sees it.
+pub(crate) fn result<T: Portable, E: Portable>(completion: Completion) -> Result<T, CallError<E>> {
+    match completion {
+        Completion::Value(value) => match value.take::<Result<T, E>>() {
+            Some(result) => result.map_err(CallError::Actor),
+            None => Err(unreadable("it has another type")),
+        },
+        Completion::Failed(failure) => Err((*failure).into()),
+        Completion::Wire { status: Status::Ok, payload } => codec::decode(&payload).map_err(unreadable),
+        Completion::Wire { status: Status::ActorError, payload } => match codec::decode(&payload) {
+            Ok(error) => Err(CallError::Actor(error)),
+            Err(error) => Err(unreadable(error)),
+        },
+        Completion::Wire { payload, .. } => Err(failure(&payload).into()),
+    }
+}
+
+/// The failure that another node reports.
+pub(crate) fn failure(payload: &[u8]) -> Failure {
+    codec::decode(payload).unwrap_or_else(|error| Doubt::Unreadable { message: error.to_string() }.into())
+}
+
+fn unreadable<E>(why: impl ToString) -> CallError<E> {
+    CallError::Unknown(Doubt::Unreadable { message: why.to_string() })
+}
+
+impl Site {
+    fn finish(self, completion: Completion) {
+        match self {
+            Site::Nobody => {}
+            Site::Call { shard, call } => Shard::with(|current| match current {
+                Some(current) if current.id() == shard => current.complete(call, completion),
+                Some(current) => current.post(shard, Item::Completion { call, completion }),
+                // The node is being torn down, and the caller's shard with it.
+                None => {}
+            }),
+            Site::Outside(sender) => {
+                // An error means that the caller has gone.
+                let _ = sender.send(completion);
+            }
+            Site::Wire(reply) => reply.finish(completion),
+        }
+    }
+}
+
+impl<T: Portable, E: Portable> Drop for ReplyTo<T, E> {
+    fn drop(&mut self) {
+        if matches!(self.site, Site::Nobody) {
+            return;
+        }
+        let site = std::mem::replace(&mut self.site, Site::Nobody);
+        if std::thread::panicking() {
+            // The panic's message is not known yet: the shard answers when it has caught it.
+            let orphan: Box<dyn AnyReply> = Box::new(Self::new(site));
+            Shard::with(|shard| {
+                if let Some(shard) = shard {
+                    shard.orphan(orphan);
+                } else {
+                    std::mem::forget(orphan);
+                }
+            });
+        } else {
+            site.finish(Completion::Failed(Box::new(Doubt::Dropped.into())));
+        }
+    }
+}
+
+impl<T: Portable, E: Portable> AnyReply for ReplyTo<T, E> {
+    fn call(&self) -> Option<CallSite> {
+        match self.site {
+            Site::Call { shard, call } => Some(CallSite { shard, slot: call }),
+            _ => None,
+        }
+    }
+
+    fn awaited(&self) -> bool {
+        !matches!(self.site, Site::Nobody)
+    }
+
+    fn take(&mut self) -> Box<dyn AnyReply> {
+        Box::new(Self::new(std::mem::replace(&mut self.site, Site::Nobody)))
+    }
+
+    fn disarm(&mut self) {
+        self.site = Site::Nobody;
+    }
+
+    fn finish(mut self: Box<Self>, end: RuntimeEnd) {
+        let site = std::mem::replace(&mut self.site, Site::Nobody);
+        match (site, end.0) {
+            // The bytes pass through, but for a caller in another codec.
+            (Site::Wire(reply), Completion::Value(value)) => match value.take::<Result<T, E>>() {
+                Some(result) => reply.answer::<T, E>(result.map_err(CallError::Actor)),
+                None => reply.finish(Completion::Failed(Box::new(Doubt::Dropped.into()))),
+            },
+            (site, completion) => site.finish(completion),
+        }
+    }
+}
+
+impl WireReply {
+    pub(crate) fn lane(shard: ShardId, lane: LaneId, peer: NodeId, call: CallId, codec: Codec) -> Self {
+        Self { to: WireSite::Lane { shard, lane, peer, call }, codec }
+    }
+
+    pub(crate) fn node(node: NodeId, call: CallId, codec: Codec) -> Self {
+        Self { to: WireSite::Node { node, call }, codec }
+    }
+
+    pub(crate) fn gateway(sender: oneshot::Sender<Completion>, codec: Codec) -> Self {
+        Self { to: WireSite::Gateway(sender), codec }
+    }
+
+    pub(crate) fn nobody() -> Self {
+        Self { to: WireSite::Nobody, codec: Codec::MessagePack }
+    }
+
+    pub(crate) fn is_awaited(&self) -> bool {
+        !matches!(self.to, WireSite::Nobody)
+    }
+
+    /// What another node needs to answer in this one's stead.
+    pub(crate) fn forward(mut self) -> Forward {
+        match std::mem::replace(&mut self.to, WireSite::Nobody) {
+            WireSite::Nobody => Forward::Nobody,
+            WireSite::Lane { peer, call, .. } => Forward::Origin(peer, call),
+            WireSite::Node { node, call } => Forward::Origin(node, call),
+            gateway => Forward::Relay(Box::new(WireReply { to: gateway, codec: self.codec })),
+        }
+    }
+
+    fn answer<T: Portable, E: Portable>(self, result: Result<T, CallError<E>>) {
+        match result {
+            Ok(value) => self.encode(Status::Ok, |codec, out| codec::encode(codec, TYPE_VERSION, &value, out)),
+            Err(CallError::Actor(error)) => {
+                self.encode(Status::ActorError, |codec, out| codec::encode(codec, TYPE_VERSION, &error, out))
+            }
+            Err(other) => self.finish(completion::<T, E>(Err(other))),
+        }
+    }
+
+    fn encode(mut self, status: Status, write: impl FnOnce(Codec, &mut BytesMut) -> Result<(), EncodeError>) {
+        let to = std::mem::replace(&mut self.to, WireSite::Nobody);
+        let codec = self.codec;
+        match to {
+            WireSite::Nobody => {}
+            WireSite::Gateway(sender) => {
+                let mut out = BytesMut::new();
+                let completion = match write(codec, &mut out) {
+                    Ok(()) => Completion::Wire { status, payload: out.freeze() },
+                    Err(error) => Completion::Failed(Box::new(unencodable(&error))),
+                };
+                let _ = sender.send(completion);
+            }
+            to => Shard::with(|shard| {
+                if let Some(shard) = shard {
+                    send(shard, to, status, |out| write(codec, out));
+                }
+            }),
+        }
+    }
+
+    pub(crate) fn finish(mut self, completion: Completion) {
+        let to = std::mem::replace(&mut self.to, WireSite::Nobody);
+        to.finish(completion);
+    }
+}
+
+/// Sends a reply frame: on the lane of this shard that it belongs to, or through the shard that has it.
+fn send(shard: &Shard, to: WireSite, status: Status, write: impl FnOnce(&mut BytesMut) -> Result<(), EncodeError>) {
+    match to {
+        WireSite::Lane { shard: owner, lane, call, .. } if owner == shard.id() => {
+            shard.lane_reply(lane, call, status, write);
+        }
+        WireSite::Node { node, call } => shard.node_reply(node, call, status, write),
+        WireSite::Lane { shard: owner, lane, call, .. } => {
+            let mut out = BytesMut::new();
+            let (status, payload) = match write(&mut out) {
+                Ok(()) => (status, out.freeze()),
+                Err(error) => encode_failure(&unencodable(&error)),
+            };
+            shard.post(owner, Item::LaneReply { lane, call, status, payload });
+        }
+        WireSite::Nobody | WireSite::Gateway(_) => {}
+    }
+}
+
+impl WireSite {
+    fn finish(self, completion: Completion) {
+        match (self, completion) {
+            (WireSite::Nobody, _) => {}
+            (WireSite::Gateway(sender), completion) => {
+                let _ = sender.send(completion);
+            }
+            (to, completion) => {
+                let (status, payload) = match completion {
+                    Completion::Wire { status, payload } => (status, payload),
+                    Completion::Failed(failure) => encode_failure(&failure),
+                    Completion::Value(_) => encode_failure(&Doubt::Dropped.into()),
+                };
+                Shard::with(|shard| {
+                    if let Some(shard) = shard {
+                        send(shard, to, status, |out| {
+                            out.extend_from_slice(&payload);
+                            Ok(())
+                        });
+                    }
+                });
+            }
+        }
+    }
+}
+
+impl Drop for WireReply {
+    fn drop(&mut self) {
+        let to = std::mem::replace(&mut self.to, WireSite::Nobody);
+        to.finish(Completion::Failed(Box::new(Doubt::Dropped.into())));
+    }
+}
+
+/// A failure as it travels.
+pub(crate) fn encode_failure(failure: &Failure) -> (Status, Bytes) {
+    let status = match failure {
+        Failure::Refused(_) => Status::Refused,
+        Failure::Unknown(Doubt::Panicked { .. }) => Status::Panicked,
+        Failure::Unknown(_) => Status::Unknown,
+        Failure::Cycle(_) => Status::Cycle,
+    };
+    let mut out = BytesMut::new();
+    if codec::encode(Codec::MessagePack, TYPE_VERSION, failure, &mut out).is_err() {
+        out.clear();
+    }
+    (status, out.freeze())
+}
+
+/// A reply that cannot be encoded: the turn has run.
+pub(crate) fn unencodable(error: &EncodeError) -> Failure {
+    Doubt::Unreadable { message: format!("the reply cannot be encoded: {error}") }.into()
+}
+
+/// A refusal, as an end of a call.
+pub(crate) fn refused(refusal: Refusal) -> RuntimeEnd {
+    RuntimeEnd(Completion::Failed(Box::new(refusal.into())))
+}
+
+/// Version of the types in payloads; kinds that evolve will set their own.
+pub const TYPE_VERSION: u8 = 1;
+
+/// Arguments that do not fit.
+pub(crate) fn invalid(error: &codec::DecodeError) -> Refusal {
+    let (field, message) = match error {
+        codec::DecodeError::WrongType { path, what } | codec::DecodeError::Malformed { path, what, .. } => {
+            (path.to_string(), what.to_string())
+        }
+        other => (String::new(), other.to_string()),
+    };
+    Refusal::Invalid { field, message }
+}

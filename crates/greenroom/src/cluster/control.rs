@@ -1,0 +1,52 @@
+//! What nodes tell each other about the cluster, on connections of their own.
+
+use bytes::{Bytes, BytesMut};
+use greenroom_protocols::directory::{Epoch, RangeId, Released, Report};
+use greenroom_protocols::node::NodeId;
+use greenroom_wire::codec::{self, Codec, DecodeError};
+use serde::{Deserialize, Serialize};
+
+use super::directory::Entry;
+
+/// One message between two nodes' control planes. Unknown variants of later versions are dropped.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) enum Message {
+    /// Are you there? Everybody says by the way what it knows of the table, and how loaded it is.
+    Probe { seq: u64, table: u64, activations: u64 },
+    /// I am here.
+    ProbeAnswer { seq: u64, table: u64, activations: u64 },
+    /// Probe that node for me.
+    ProbeFor { node: NodeId, seq: u64 },
+    /// It answered.
+    ProbedFor { node: NodeId, seq: u64 },
+    /// I want to join: dial me back at this address.
+    JoinProbe { address: String },
+    /// I have, or could not.
+    JoinProbeAnswer { reached: bool },
+    /// My activations of ranges that you own now.
+    Reports { reports: Vec<Report<Entry>> },
+    /// What are your activations of this range?
+    AskReport { range: RangeId, view: u64 },
+    /// I have released these.
+    Released { released: Vec<Released<Entry>> },
+    /// End this activation: a later one is elsewhere.
+    Deactivate { entry: Entry, epoch: Epoch },
+}
+
+impl Message {
+    pub(super) fn encode(&self) -> Bytes {
+        let mut out = BytesMut::new();
+        // Plain data always encodes.
+        let _ = codec::encode(Codec::MessagePack, FORMAT_VERSION, self, &mut out);
+        out.freeze()
+    }
+
+    pub(super) fn decode(payload: &[u8]) -> Result<Self, DecodeError> {
+        codec::decode(payload)
+    }
+}
+
+/// Version of these messages.
+const FORMAT_VERSION: u8 = 1;
+/// The channel of control frames that these messages use.
+pub(super) const CHANNEL: u8 = 1;

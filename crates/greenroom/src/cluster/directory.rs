@@ -1,0 +1,287 @@
+//! The directory on this node: its ranges, each with this node's activations of it behind one lock.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use greenroom_protocols::checks::Checks;
+use greenroom_protocols::directory::{
+    self, Acceptance, Action, Epoch, Event, Grant, RANGES, Range, RangeId, Released, Resolution, range_of,
+};
+use greenroom_protocols::node::{NodeId, View};
+use greenroom_world::Timestamp;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use super::placement;
+use crate::actor::error::Refusal;
+use crate::actor::key::ActorId;
+use crate::cluster::Order;
+use crate::node::shared::Shared;
+use crate::shard::{ShardId, Slot};
+
+/// Where a message must go.
+pub(crate) enum Location {
+    /// To a shard of this node; without a slot, that shard is to activate the actor under this epoch.
+    Here { shard: ShardId, slot: Option<Slot>, epoch: Epoch },
+    /// To another node, with the directory's word if this node is the one to give it.
+    There { node: NodeId, grant: Option<Grant> },
+    /// Nobody can say yet.
+    Wait,
+}
+
+/// Who asks.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Asker {
+    /// The node that called first.
+    pub(crate) origin: NodeId,
+    /// The node that the message came from.
+    pub(crate) from: NodeId,
+    /// The shard of this node that has the message.
+    pub(crate) shard: Option<u16>,
+}
+
+/// An actor in the directory: compared by its hash first.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub(crate) struct Entry {
+    hash: u64,
+    id: ActorId,
+}
+
+impl Serialize for Entry {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.id.serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Entry {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let id = ActorId::deserialize(deserializer)?;
+        Ok(Self { hash: id.stable_hash(), id })
+    }
+}
+
+impl Entry {
+    pub(crate) fn id(&self) -> &ActorId {
+        &self.id
+    }
+}
+
+/// All ranges, as this node has them.
+pub(crate) struct Directory {
+    me: NodeId,
+    ranges: Vec<Mutex<RangeHere>>,
+}
+
+struct RangeHere {
+    machine: Range<Entry>,
+    active: BTreeMap<Entry, Active>,
+}
+
+/// An activation of this node.
+#[derive(Clone, Copy, Debug)]
+struct Active {
+    epoch: Epoch,
+    shard: ShardId,
+    /// `None` until the shard has made it.
+    slot: Option<Slot>,
+}
+
+impl Directory {
+    pub(crate) fn new(me: NodeId, checks: Checks) -> Self {
+        let range = |range| {
+            let machine = Range::with_checks(me, RangeId(range), checks);
+            Mutex::new(RangeHere { machine, active: BTreeMap::new() })
+        };
+        Self { me, ranges: (0..RANGES).map(range).collect() }
+    }
+
+    fn range(&self, hash: u64) -> MutexGuard<'_, RangeHere> {
+        self.ranges[usize::from(range_of(hash).0)].lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The shard of this node that has the actor.
+    pub(crate) fn home(&self, id: &ActorId, hash: u64) -> Option<ShardId> {
+        self.range(hash).active.get(&Entry { hash, id: id.clone() }).map(|active| active.shard)
+    }
+
+    /// Where a message for `id` must go. `brought` is the directory's word that came with it.
+    pub(crate) fn locate(
+        &self,
+        node: &Shared,
+        id: &ActorId,
+        hash: u64,
+        asker: Asker,
+        brought: Option<Grant>,
+    ) -> Result<Location, Refusal> {
+        let entry = Entry { hash, id: id.clone() };
+        let now = node.world().now();
+        let mut range = self.range(hash);
+        if let Some(active) = range.active.get(&entry) {
+            return Ok(Location::Here { shard: active.shard, slot: active.slot, epoch: active.epoch });
+        }
+        if let Some(grant) = brought {
+            if grant.by == self.me {
+                // A host hands our own grant back: it has released the activation, or refused it as stale.
+                let placed = directory::Placed { node: asker.from, epoch: grant.placed.epoch };
+                range.machine.handle(
+                    now,
+                    Event::Released(Released { key: entry.clone(), placed }),
+                    Vec::new,
+                    &mut Vec::new(),
+                );
+            } else {
+                match range.machine.accept(&grant) {
+                    Acceptance::Accepted => return Ok(range.begin(node, entry, grant.placed.epoch, asker)),
+                    Acceptance::Stale | Acceptance::NotMe => {
+                        return Ok(Location::There { node: grant.by, grant: Some(grant) });
+                    }
+                    Acceptance::Behind { view } => {
+                        node.order(Order::Refresh(view));
+                        return Ok(Location::Wait);
+                    }
+                    // Whom we know as the owner decides.
+                    Acceptance::NotOwner { .. } => {}
+                }
+            }
+        }
+        let mut resolution = range.machine.resolve(now, &entry);
+        for _ in 0..RESOLVE_TRIES {
+            match resolution {
+                Resolution::At(grant) if grant.placed.node == self.me => match range.machine.accept(&grant) {
+                    Acceptance::Accepted => return Ok(range.begin(node, entry, grant.placed.epoch, asker)),
+                    // Ours once, and released since: its entry is to go.
+                    _ => {
+                        let released = range.machine.release(entry.clone(), grant.placed.epoch);
+                        range.machine.handle(now, Event::Released(released), Vec::new, &mut Vec::new());
+                        resolution = range.machine.resolve(now, &entry);
+                    }
+                },
+                Resolution::At(grant) => return Ok(Location::There { node: grant.placed.node, grant: Some(grant) }),
+                Resolution::Absent => {
+                    drop(range);
+                    let chosen = self.choose(node, id, hash, asker.origin)?;
+                    range = self.range(hash);
+                    if let Some(active) = range.active.get(&entry) {
+                        return Ok(Location::Here { shard: active.shard, slot: active.slot, epoch: active.epoch });
+                    }
+                    resolution = range.machine.grant(now, entry.clone(), chosen);
+                    if chosen != self.me {
+                        node.loads().placed(chosen);
+                    }
+                }
+                Resolution::Wait { .. } => return Ok(Location::Wait),
+                Resolution::NotOwner(Some(owner)) => return Ok(Location::There { node: owner, grant: None }),
+                Resolution::NotOwner(None) => return Err(Refusal::Recovering),
+            }
+        }
+        Err(Refusal::Recovering)
+    }
+
+    fn choose(&self, node: &Shared, id: &ActorId, hash: u64, caller: NodeId) -> Result<NodeId, Refusal> {
+        let view = node.view();
+        match view.hosts(id.kind) {
+            Some(hosts) => placement::choose(node, id, hash, hosts, caller),
+            None => Err(node.unknown_kind(id.kind.name())),
+        }
+    }
+
+    /// Notes where the shard has put the activation that it was told to make.
+    pub(crate) fn activated(&self, id: &ActorId, hash: u64, epoch: Epoch, slot: Slot) {
+        if let Some(active) = self.range(hash).active.get_mut(&Entry { hash, id: id.clone() })
+            && active.epoch == epoch
+        {
+            active.slot = Some(slot);
+        }
+    }
+
+    /// Takes an ended activation out; what the owner must be told, and the owner, if it is another node.
+    pub(crate) fn release(&self, now: Timestamp, id: &ActorId, epoch: Epoch) -> Option<(NodeId, Released<Entry>)> {
+        let hash = id.stable_hash();
+        let entry = Entry { hash, id: id.clone() };
+        let mut range = self.range(hash);
+        if range.active.get(&entry).is_some_and(|active| active.epoch == epoch) {
+            range.active.remove(&entry);
+        }
+        let released = range.machine.release(entry, epoch);
+        match range.machine.owner() {
+            Some(owner) if owner == self.me => {
+                range.machine.handle(now, Event::Released(released), Vec::new, &mut Vec::new());
+                None
+            }
+            owner => owner.map(|owner| (owner, released)),
+        }
+    }
+
+    /// Takes in a view: what must be sent.
+    pub(crate) fn view(&self, now: Timestamp, view: &Arc<View>) -> Vec<(RangeId, Action<Entry>)> {
+        self.all(|machine, active, out| machine.handle(now, Event::View(view.clone()), || list(active), out))
+    }
+
+    /// Ticks what is due: what must be sent.
+    pub(crate) fn tick(&self, now: Timestamp) -> Vec<(RangeId, Action<Entry>)> {
+        self.all(|machine, active, out| {
+            if machine.deadline().is_some_and(|due| due <= now) {
+                machine.handle(now, Event::Tick, || list(active), out);
+            }
+        })
+    }
+
+    /// When [`Directory::tick`] next has something to do.
+    pub(crate) fn deadline(&self) -> Option<Timestamp> {
+        let lock = |range: &Mutex<RangeHere>| range.lock().unwrap_or_else(PoisonError::into_inner).machine.deadline();
+        self.ranges.iter().filter_map(lock).min()
+    }
+
+    /// Takes in what another node said of one range: what must be sent.
+    pub(crate) fn handle(&self, now: Timestamp, range: RangeId, event: Event<Entry>) -> Vec<(RangeId, Action<Entry>)> {
+        let Some(here) = self.ranges.get(usize::from(range.0)) else { return Vec::new() };
+        let mut here = here.lock().unwrap_or_else(PoisonError::into_inner);
+        let RangeHere { machine, active } = &mut *here;
+        let mut out = Vec::new();
+        machine.handle(now, event, || list(active), &mut out);
+        out.into_iter().map(|action| (range, action)).collect()
+    }
+
+    /// The activation of `key` with this epoch, if it is here.
+    pub(crate) fn find(&self, key: &Entry, epoch: Epoch) -> Option<(ShardId, Slot)> {
+        let range = self.range(key.hash);
+        let active = range.active.get(key).filter(|active| active.epoch == epoch)?;
+        Some((active.shard, active.slot?))
+    }
+
+    /// Actors that this node's ranges of the directory have an entry for.
+    pub(crate) fn entries(&self) -> usize {
+        let count = |range: &Mutex<RangeHere>| range.lock().unwrap_or_else(PoisonError::into_inner).machine.entries();
+        self.ranges.iter().map(count).sum()
+    }
+
+    fn all(
+        &self,
+        mut each: impl FnMut(&mut Range<Entry>, &BTreeMap<Entry, Active>, &mut Vec<Action<Entry>>),
+    ) -> Vec<(RangeId, Action<Entry>)> {
+        let mut all = Vec::new();
+        let mut out = Vec::new();
+        for (index, range) in self.ranges.iter().enumerate() {
+            let mut range = range.lock().unwrap_or_else(PoisonError::into_inner);
+            let RangeHere { machine, active } = &mut *range;
+            each(machine, active, &mut out);
+            all.extend(out.drain(..).map(|action| (RangeId(index as u16), action)));
+        }
+        all
+    }
+}
+
+impl RangeHere {
+    /// Enters an activation that a shard of this node is about to make.
+    fn begin(&mut self, node: &Shared, entry: Entry, epoch: Epoch, asker: Asker) -> Location {
+        let shard = node.choose_shard(asker.shard, entry.hash);
+        self.active.insert(entry, Active { epoch, shard, slot: None });
+        Location::Here { shard, slot: None, epoch }
+    }
+}
+
+fn list(active: &BTreeMap<Entry, Active>) -> Vec<(Entry, Epoch)> {
+    active.iter().map(|(entry, active)| (entry.clone(), active.epoch)).collect()
+}
+
+/// Each try but the last has removed an obstacle.
+const RESOLVE_TRIES: usize = 4;

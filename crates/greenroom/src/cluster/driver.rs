@@ -1,0 +1,370 @@
+//! The thin loop around the pure machines: store results, messages and ticks in, actions out.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use greenroom_protocols::directory::{self, RangeId, Released};
+use greenroom_protocols::failure_detection::{self, FailureDetector};
+use greenroom_protocols::membership::{self, Membership, StopReason};
+use greenroom_protocols::node::{Member, NodeId, View};
+use greenroom_world::{BoxFuture, Stage, Timestamp};
+use tokio::sync::mpsc;
+
+use super::control::Message;
+use super::directory::Entry;
+use super::mesh::{Inbound, Mesh};
+use super::table::TableStore;
+use super::view::ClusterView;
+use crate::actor::interface::Why;
+use crate::node::shared::Shared;
+use crate::shard::Item;
+
+/// What the rest of the node asks of its control plane.
+pub(crate) enum Order {
+    /// Somebody knows this version of the table.
+    Refresh(u64),
+    /// An activation has ended whose directory entry another node has.
+    Released(NodeId, Released<Entry>),
+    /// A store operation or a join probe has ended.
+    Membership(membership::Event),
+    /// Leave the cluster.
+    Leave,
+}
+
+/// Where orders go.
+pub(crate) type Orders = mpsc::Sender<Order>;
+
+/// The control plane of one node.
+pub(super) struct Driver {
+    node: Arc<Shared>,
+    store: TableStore,
+    membership: Membership,
+    /// Once the table has given us an id.
+    joined: Option<Joined>,
+    released: BTreeMap<NodeId, Vec<Released<Entry>>>,
+}
+
+/// What a node has once it has an id.
+struct Joined {
+    me: NodeId,
+    mesh: Arc<Mesh>,
+    detector: FailureDetector,
+    /// Probes that we make for others: who asked, and for which of their probes.
+    probing_for: BTreeMap<u64, (NodeId, u64)>,
+    next_probe_for: u64,
+}
+
+impl Driver {
+    pub(super) fn new(node: Arc<Shared>, store: TableStore, config: membership::Config, member: Member) -> Self {
+        Self { node, store, membership: Membership::new(config, member), joined: None, released: BTreeMap::new() }
+    }
+
+    /// Runs until the node stops.
+    pub(super) async fn run(mut self, mut orders: mpsc::Receiver<Order>, mut inbound: mpsc::Receiver<Inbound>) {
+        let world = self.node.world().clone();
+        self.membership_event(membership::Event::Tick);
+        let mut timer: Option<(Timestamp, BoxFuture<()>)> = None;
+        while !self.node.is_stopped() {
+            let deadline = self.deadline();
+            if timer.as_ref().is_none_or(|(at, _)| *at != deadline) {
+                timer = Some((deadline, world.sleep_until(deadline)));
+            }
+            let Some((_, sleep)) = &mut timer else { continue };
+            tokio::select! {
+                biased;
+                order = orders.recv() => match order {
+                    Some(order) => self.order(order),
+                    None => return,
+                },
+                Some((from, message)) = inbound.recv() => self.message(from, message),
+                () = sleep => {
+                    timer = None;
+                    self.tick();
+                }
+            }
+            // What was released meanwhile goes out in one message a node.
+            while let Ok(order) = orders.try_recv() {
+                self.order(order);
+            }
+            self.send_released();
+        }
+    }
+
+    fn deadline(&self) -> Timestamp {
+        let membership = self.membership.deadline();
+        let detector = self.joined.as_ref().and_then(|joined| joined.detector.deadline());
+        let directory = self.node.directory().and_then(|directory| directory.deadline());
+        [membership, detector, directory].into_iter().flatten().min().unwrap_or(Timestamp::NEVER)
+    }
+
+    fn tick(&mut self) {
+        let now = self.node.world().now();
+        if self.membership.deadline().is_some_and(|due| due <= now) {
+            self.membership_event(membership::Event::Tick);
+        }
+        if self.joined.as_ref().and_then(|joined| joined.detector.deadline()).is_some_and(|due| due <= now) {
+            self.detector_event(failure_detection::Event::Tick);
+        }
+        if let Some(directory) = self.node.directory() {
+            let actions = directory.tick(now);
+            self.directory_actions(actions);
+        }
+    }
+
+    fn order(&mut self, order: Order) {
+        match order {
+            Order::Refresh(version) => self.membership_event(membership::Event::HeardVersion(version)),
+            Order::Released(to, released) => self.released.entry(to).or_default().push(released),
+            Order::Membership(event) => self.membership_event(event),
+            Order::Leave => self.membership_event(membership::Event::Leave),
+        }
+    }
+
+    fn send_released(&mut self) {
+        for (to, released) in std::mem::take(&mut self.released) {
+            for chunk in released.chunks(ENTRIES_A_MESSAGE) {
+                self.send(to, &Message::Released { released: chunk.to_vec() });
+            }
+        }
+    }
+
+    // Membership.
+
+    fn membership_event(&mut self, event: membership::Event) {
+        let now = self.node.world().now();
+        let mut actions = Vec::new();
+        self.membership.handle(now, event, &mut actions);
+        if let (None, Some(me)) = (&self.joined, self.membership.me()) {
+            self.join(me);
+        }
+        for action in actions {
+            self.membership_action(action);
+        }
+    }
+
+    fn join(&mut self, me: NodeId) {
+        self.node.set_me(me);
+        let config = self.node.config();
+        let world = self.node.world().clone();
+        let mesh = Mesh::new(world.clone(), config.cluster.clone(), self.node.name().to_owned(), me);
+        let detection = failure_detection::Config { seed: world.random(), ..Default::default() };
+        let detector = FailureDetector::new(detection, me);
+        self.joined =
+            Some(Joined { me, mesh, detector, probing_for: BTreeMap::new(), next_probe_for: PROBES_FOR_OTHERS });
+    }
+
+    fn membership_action(&mut self, action: membership::Action) {
+        match action {
+            membership::Action::SetFence { until } => self.node.set_fence(until),
+            membership::Action::Publish(view) => self.publish(&view),
+            membership::Action::Stop(reason) => {
+                let why = match reason {
+                    StopReason::DeclaredDead => "the cluster has declared this node dead",
+                    StopReason::LeaseRanOut => "this node's lease could not be renewed in time",
+                    StopReason::Left => "this node has left the cluster",
+                    #[allow(unreachable_patterns)]
+                    _ => "membership says so",
+                };
+                self.node.halt(why);
+            }
+            membership::Action::ProbeForJoin { node, address, .. } => {
+                let ours = self.node.advertised().to_owned();
+                if let Some(joined) = &self.joined {
+                    joined.mesh.send(node, &address, &Message::JoinProbe { address: ours });
+                }
+            }
+            store_action => {
+                let (node, store) = (self.node.clone(), self.store.clone());
+                self.node.world().spawn(
+                    Stage::Control,
+                    Box::pin(async move {
+                        if let Some(event) = store.perform(store_action).await {
+                            node.order(Order::Membership(event));
+                        }
+                    }),
+                );
+            }
+        }
+    }
+
+    fn publish(&mut self, view: &Arc<View>) {
+        let now = self.node.world().now();
+        self.node.set_view(Arc::new(ClusterView::new(view.clone())));
+        self.node.loads().retain(|node| view.is_active(node));
+        if let Some(joined) = &self.joined {
+            joined.mesh.retain(|node| view.members.contains_key(&node));
+        }
+        self.detector_event(failure_detection::Event::View(view.clone()));
+        if let Some(directory) = self.node.directory() {
+            let actions = directory.view(now, view);
+            self.directory_actions(actions);
+        }
+        for port in self.node.shards() {
+            let _ = port.push(Item::Run(Box::new(|shard| shard.drop_lanes_of_the_dead())));
+        }
+    }
+
+    // Failure detection.
+
+    fn detector_event(&mut self, event: failure_detection::Event) {
+        let now = self.node.world().now();
+        let Some(joined) = &mut self.joined else { return };
+        let mut actions = Vec::new();
+        joined.detector.handle(now, event, &mut actions);
+        for action in actions {
+            match action {
+                failure_detection::Action::Probe { to, seq } => self.probe(to, seq),
+                failure_detection::Action::ProbeVia { via, to, seq } => {
+                    self.send(via, &Message::ProbeFor { node: to, seq });
+                }
+                failure_detection::Action::Suspect { node } => {
+                    tracing::info!(%node, "a node is silent");
+                    self.membership_event(membership::Event::Suspected { node });
+                }
+            }
+        }
+    }
+
+    fn probe(&self, to: NodeId, seq: u64) {
+        let (table, activations) = (self.node.view().view.version, self.node.activations());
+        self.send(to, &Message::Probe { seq, table, activations });
+    }
+
+    // The directory.
+
+    fn directory_actions(&mut self, actions: Vec<(RangeId, directory::Action<Entry>)>) {
+        let mut reports: BTreeMap<NodeId, Vec<directory::Report<Entry>>> = BTreeMap::new();
+        for (range, action) in actions {
+            match action {
+                directory::Action::Report { to, report } => reports.entry(to).or_default().push(report),
+                directory::Action::AskReport { from, view, .. } => self.send(from, &Message::AskReport { range, view }),
+                directory::Action::Deactivate { node, key, epoch } if self.is_me(node) => self.deactivate(&key, epoch),
+                directory::Action::Deactivate { node, key, epoch } => {
+                    self.send(node, &Message::Deactivate { entry: key, epoch });
+                }
+                directory::Action::Ready => {}
+            }
+        }
+        for (to, reports) in reports {
+            // Reports of different ranges are independent: cut them where a frame would get too long.
+            let mut batch = Vec::new();
+            let mut entries = 0;
+            for report in reports {
+                entries += report.activations.len() + 1;
+                batch.push(report);
+                if entries >= ENTRIES_A_MESSAGE {
+                    self.send(to, &Message::Reports { reports: std::mem::take(&mut batch) });
+                    entries = 0;
+                }
+            }
+            if !batch.is_empty() {
+                self.send(to, &Message::Reports { reports: batch });
+            }
+        }
+    }
+
+    fn directory_event(&mut self, range: RangeId, event: directory::Event<Entry>) {
+        let now = self.node.world().now();
+        if let Some(directory) = self.node.directory() {
+            let actions = directory.handle(now, range, event);
+            self.directory_actions(actions);
+        }
+    }
+
+    fn deactivate(&self, key: &Entry, epoch: directory::Epoch) {
+        let Some((shard, slot)) = self.node.directory().and_then(|directory| directory.find(key, epoch)) else {
+            return;
+        };
+        if let Some(port) = self.node.shards().iter().find(|port| port.id == shard) {
+            let _ = port.push(Item::Run(Box::new(move |shard| shard.end_activation(slot, Why::Superseded))));
+        }
+    }
+
+    // Other nodes.
+
+    fn is_me(&self, node: NodeId) -> bool {
+        self.joined.as_ref().is_some_and(|joined| joined.me == node)
+    }
+
+    fn send(&self, to: NodeId, message: &Message) {
+        let Some(joined) = &self.joined else { return };
+        let view = self.node.view();
+        if let Some(member) = view.member(to) {
+            joined.mesh.send(to, &member.address, message);
+        }
+    }
+
+    fn message(&mut self, from: NodeId, message: Message) {
+        match message {
+            Message::Probe { seq, table, activations } => {
+                self.heard(from, table, activations);
+                let (table, activations) = (self.node.view().view.version, self.node.activations());
+                self.send(from, &Message::ProbeAnswer { seq, table, activations });
+            }
+            Message::ProbeAnswer { seq, table, activations } => {
+                self.heard(from, table, activations);
+                let asked = self.joined.as_mut().and_then(|joined| joined.probing_for.remove(&seq));
+                match asked {
+                    Some((asker, seq)) => self.send(asker, &Message::ProbedFor { node: from, seq }),
+                    None => self.detector_event(failure_detection::Event::Answer { node: from, seq }),
+                }
+            }
+            Message::ProbeFor { node, seq } => {
+                let Some(joined) = &mut self.joined else { return };
+                let ours = joined.next_probe_for;
+                joined.next_probe_for += 1;
+                joined.probing_for.insert(ours, (from, seq));
+                while joined.probing_for.len() > PROBING_FOR_MAX {
+                    joined.probing_for.pop_first();
+                }
+                self.probe(node, ours);
+            }
+            Message::ProbedFor { node, seq } => self.detector_event(failure_detection::Event::Answer { node, seq }),
+            Message::JoinProbe { address } => self.dial_back(from, address),
+            Message::JoinProbeAnswer { reached } => {
+                self.membership_event(membership::Event::JoinProbeAnswered { node: from, reachable: reached });
+            }
+            Message::Reports { reports } => {
+                for report in reports.into_iter().filter(|report| report.from == from) {
+                    self.directory_event(report.range, directory::Event::Report(report));
+                }
+            }
+            Message::AskReport { range, view } => self.directory_event(range, directory::Event::Asked { from, view }),
+            Message::Released { released } => {
+                for released in released.into_iter().filter(|released| released.placed.node == from) {
+                    let range = directory::range_of(released.key.id().stable_hash());
+                    self.directory_event(range, directory::Event::Released(released));
+                }
+            }
+            Message::Deactivate { entry, epoch } => self.deactivate(&entry, epoch),
+        }
+    }
+
+    fn heard(&mut self, from: NodeId, table: u64, activations: u64) {
+        self.node.loads().heard(from, activations);
+        if table > self.node.view().view.version {
+            self.membership_event(membership::Event::HeardVersion(table));
+        }
+    }
+
+    /// A joiner asks to be dialled: only what we can reach may become active.
+    fn dial_back(&self, joiner: NodeId, address: String) {
+        let Some(joined) = &self.joined else { return };
+        let (mesh, world) = (joined.mesh.clone(), self.node.world().clone());
+        let opening = mesh.open(joiner, address.clone());
+        world.spawn(
+            Stage::Control,
+            Box::pin(async move {
+                let reached = opening.await.is_ok();
+                mesh.send(joiner, &address, &Message::JoinProbeAnswer { reached });
+            }),
+        );
+    }
+}
+
+/// Directory entries in one control message.
+const ENTRIES_A_MESSAGE: usize = 10_000;
+/// Probes made for others are numbered from here, so that their answers are told from those to our own.
+const PROBES_FOR_OTHERS: u64 = 1 << 62;
+/// Probes made for others whose answers are awaited.
+const PROBING_FOR_MAX: usize = 1024;

@@ -1,0 +1,144 @@
+//! Connections between nodes' control planes: user traffic has others, so that it delays no probe.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use bytes::{Bytes, BytesMut};
+use greenroom_protocols::node::NodeId;
+use greenroom_wire::{Decoder, EncodeError, Encoder, Frame, Hello, HelloBody, Lane, negotiate};
+use greenroom_world::{BoxFuture, Stage, Stream, World};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::sync::mpsc;
+
+use super::control::{CHANNEL, Message};
+use crate::shard::lanes::{OPEN_TIMEOUT, read_hello, within};
+
+/// What comes from other nodes.
+pub(super) type Inbound = (NodeId, Message);
+
+/// Sends messages to other nodes: each has a queue, and a task that dials it when there is something to send.
+pub(super) struct Mesh {
+    world: Arc<dyn World>,
+    cluster: String,
+    name: String,
+    me: NodeId,
+    peers: Mutex<BTreeMap<NodeId, mpsc::Sender<Bytes>>>,
+}
+
+impl Mesh {
+    pub(super) fn new(world: Arc<dyn World>, cluster: String, name: String, me: NodeId) -> Arc<Self> {
+        Arc::new(Self { world, cluster, name, me, peers: Mutex::default() })
+    }
+
+    /// Sends `message` to `to` at `address`. What does not fit or does not arrive is lost: the protocols repeat.
+    pub(super) fn send(self: &Arc<Self>, to: NodeId, address: &str, message: &Message) {
+        let mut payload = Some(message.encode());
+        let mut peers = self.peers.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(queue) = peers.get(&to) {
+            match queue.try_send(payload.take().unwrap_or_default()) {
+                Ok(()) | Err(mpsc::error::TrySendError::Full(_)) => return,
+                Err(mpsc::error::TrySendError::Closed(unsent)) => payload = Some(unsent),
+            }
+        }
+        let (sender, receiver) = mpsc::channel(QUEUE_LEN_MAX);
+        // The queue is empty: there is room.
+        let _ = sender.try_send(payload.unwrap_or_default());
+        peers.insert(to, sender);
+        drop(peers);
+        let this = self.clone();
+        let address = address.to_owned();
+        self.world.spawn(Stage::Control, Box::pin(async move { this.serve(to, address, receiver).await }));
+    }
+
+    /// Forgets the nodes that `keep` does not name.
+    pub(super) fn retain(&self, keep: impl Fn(NodeId) -> bool) {
+        self.peers.lock().unwrap_or_else(PoisonError::into_inner).retain(|node, _| keep(*node));
+    }
+
+    /// Opens a control connection to `to`.
+    pub(super) fn open(&self, to: NodeId, address: String) -> BoxFuture<io::Result<Box<dyn Stream>>> {
+        let world = self.world.clone();
+        let body = HelloBody::new(&self.cluster, self.me.0, &self.name, Lane::Control).expecting(to.0);
+        let hello = Hello::new(body);
+        let timeout = world.sleep_until(world.now() + OPEN_TIMEOUT);
+        Box::pin(within(timeout, async move {
+            let mut stream = world.connect(&address).await?;
+            let mut out = BytesMut::new();
+            Encoder::default().hello(&mut out, &hello).map_err(io::Error::other)?;
+            stream.write_all(&out).await?;
+            stream.flush().await?;
+            let theirs = read_hello(&mut stream, &mut Decoder::default(), &mut BytesMut::new()).await?;
+            negotiate(&hello, &theirs).map_err(io::Error::other)?;
+            Ok(stream)
+        }))
+    }
+
+    async fn serve(self: Arc<Self>, to: NodeId, address: String, mut queue: mpsc::Receiver<Bytes>) {
+        match self.open(to, address).await {
+            Ok(mut stream) => {
+                let mut batch = BytesMut::new();
+                while let Some(payload) = queue.recv().await {
+                    put(&mut batch, &payload);
+                    while let Ok(payload) = queue.try_recv() {
+                        put(&mut batch, &payload);
+                    }
+                    let timeout = self.world.sleep_until(self.world.now() + OPEN_TIMEOUT);
+                    let written = within(timeout, async {
+                        stream.write_all(&batch).await?;
+                        stream.flush().await
+                    });
+                    if let Err(error) = written.await {
+                        tracing::debug!(%to, %error, "a control connection broke");
+                        break;
+                    }
+                    batch.clear();
+                }
+            }
+            Err(error) => tracing::debug!(%to, %error, "a node could not be reached"),
+        }
+    }
+}
+
+fn put(batch: &mut BytesMut, payload: &Bytes) {
+    let written = Encoder::default().control(batch, CHANNEL, |batch| {
+        batch.extend_from_slice(payload);
+        Ok::<(), EncodeError>(())
+    });
+    if let Err(error) = written {
+        tracing::error!(%error, "a control message is too large");
+    }
+}
+
+/// Reads control messages from a connection that another node opened, until it closes.
+pub(super) async fn read(
+    from: NodeId,
+    mut stream: Box<dyn Stream>,
+    mut decoder: Decoder,
+    mut input: BytesMut,
+    inbound: mpsc::Sender<Inbound>,
+) -> io::Result<()> {
+    loop {
+        while let Some(frame) = decoder.decode(&mut input).map_err(io::Error::other)? {
+            if let Frame::Control(control) = frame
+                && control.channel == CHANNEL
+            {
+                match Message::decode(&control.payload) {
+                    // A full queue holds up this connection alone.
+                    Ok(message) => {
+                        if inbound.send((from, message)).await.is_err() {
+                            return Ok(());
+                        }
+                    }
+                    Err(error) => tracing::debug!(%from, %error, "a control message could not be read"),
+                }
+            }
+        }
+        if stream.read_buf(&mut input).await? == 0 {
+            return Ok(());
+        }
+    }
+}
+
+/// Messages that may wait for one node.
+const QUEUE_LEN_MAX: usize = 1024;

@@ -1,0 +1,42 @@
+//! The cluster: who is in it, where its actors are, and what its nodes tell each other.
+
+mod accept;
+mod control;
+pub(crate) mod directory;
+mod driver;
+mod loads;
+mod mesh;
+pub(crate) mod placement;
+pub(crate) mod table;
+pub(crate) mod view;
+
+use std::sync::Arc;
+
+use greenroom_protocols::membership;
+use greenroom_protocols::node::Member;
+use greenroom_world::{Listener, Stage};
+use tokio::sync::mpsc;
+
+use self::driver::Driver;
+pub(crate) use self::driver::{Order, Orders};
+pub(crate) use self::loads::Loads;
+use self::table::TableStore;
+use crate::node::shared::Shared;
+
+/// Starts the node's part in its cluster, as `member`: it then joins, and answers at `listener`.
+pub(crate) fn start(
+    node: &Arc<Shared>,
+    listener: Box<dyn Listener>,
+    orders: mpsc::Receiver<Order>,
+    table: TableStore,
+    config: membership::Config,
+    member: Member,
+) {
+    let (inbound, inbound_queue) = mpsc::channel(INBOUND_LEN_MAX);
+    let driver = Driver::new(node.clone(), table, config, member);
+    node.world().spawn(Stage::Control, Box::pin(driver.run(orders, inbound_queue)));
+    node.world().spawn(Stage::Control, Box::pin(accept::accept(node.clone(), listener, inbound)));
+}
+
+/// Control messages of other nodes that may wait.
+const INBOUND_LEN_MAX: usize = 4096;

@@ -1,0 +1,103 @@
+//! Placement: which node gets a new activation.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use greenroom_protocols::node::NodeId;
+
+use super::view::KindHosts;
+use crate::actor::error::Refusal;
+use crate::actor::key::ActorId;
+use crate::node::kinds::WORKERS;
+use crate::node::shared::Shared;
+
+/// A placement of one's own, registered by name with [`Builder::placement`](crate::Builder::placement).
+///
+/// It is asked on the node whose part of the directory the actor is in: register it on every node.
+pub trait Placement: Send + Sync + 'static {
+    /// The name of one of the `candidates`, all of which host the kind; `None` refuses the activation.
+    fn choose(&self, actor: &ActorId, candidates: &[Candidate]) -> Option<String>;
+}
+
+/// A node that could host an activation.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Candidate {
+    /// The node's name.
+    pub name: String,
+    /// The node's roles.
+    pub roles: Vec<String>,
+    /// Activations on it, as far as is known here.
+    pub activations: u64,
+    /// Whether the first call came from it.
+    pub is_caller: bool,
+}
+
+pub(crate) type Placements = BTreeMap<String, Arc<dyn Placement>>;
+
+/// The node for a new activation of `actor`, first called from `caller`.
+pub(crate) fn choose(
+    node: &Shared,
+    actor: &ActorId,
+    hash: u64,
+    hosts: &KindHosts,
+    caller: NodeId,
+) -> Result<NodeId, Refusal> {
+    let nodes = &hosts.nodes;
+    let random = |nodes: &[NodeId]| nodes[(node.world().random() % nodes.len() as u64) as usize];
+    let name = hosts.placement.as_str();
+    match name {
+        _ if nodes.is_empty() => Err(node.unknown_kind(actor.kind.name())),
+        "balanced" | "" => Ok(lighter(node, random(nodes), random(nodes))),
+        "random" | WORKERS => Ok(random(nodes)),
+        "local" if nodes.contains(&caller) => Ok(caller),
+        "local" => Ok(random(nodes)),
+        // The range's owner is where the hash says, and every caller asks it anyway.
+        "hash" if nodes.contains(&node.me()) => Ok(node.me()),
+        "hash" => Ok(nodes[(hash % nodes.len() as u64) as usize]),
+        _ => match name.strip_prefix("role:") {
+            Some(role) => {
+                let view = node.view();
+                let fit: Vec<NodeId> = nodes
+                    .iter()
+                    .filter(|id| view.member(**id).is_some_and(|member| member.roles.iter().any(|known| known == role)))
+                    .copied()
+                    .collect();
+                if fit.is_empty() {
+                    let message = format!("no node that hosts {:?} has the role {role:?}", actor.kind.name());
+                    return Err(Refusal::Placement { message });
+                }
+                Ok(lighter(node, random(&fit), random(&fit)))
+            }
+            None => custom(node, actor, name, nodes, caller),
+        },
+    }
+}
+
+/// The less loaded of two nodes: two random choices come close to the best one (Mitzenmacher, 2001).
+fn lighter(node: &Shared, one: NodeId, other: NodeId) -> NodeId {
+    let load = |id| if id == node.me() { node.activations() } else { node.loads().of(id) };
+    if load(one) <= load(other) { one } else { other }
+}
+
+fn custom(node: &Shared, actor: &ActorId, name: &str, nodes: &[NodeId], caller: NodeId) -> Result<NodeId, Refusal> {
+    let Some(placement) = node.placements().get(name) else {
+        let message =
+            format!("placement {name:?} is not registered on node {:?}; register it on every node", node.name());
+        return Err(Refusal::Placement { message });
+    };
+    let view = node.view();
+    let candidates: Vec<(NodeId, Candidate)> = nodes
+        .iter()
+        .filter_map(|id| {
+            let member = view.member(*id)?;
+            let activations = if *id == node.me() { node.activations() } else { node.loads().of(*id) };
+            let (name, roles) = (member.name.clone(), member.roles.clone());
+            Some((*id, Candidate { name, roles, activations, is_caller: *id == caller }))
+        })
+        .collect();
+    let offered: Vec<Candidate> = candidates.iter().map(|(_, candidate)| candidate.clone()).collect();
+    let chosen = placement.choose(actor, &offered);
+    let found = chosen.and_then(|name| candidates.iter().find(|(_, candidate)| candidate.name == name));
+    found.map(|(id, _)| *id).ok_or_else(|| Refusal::Placement { message: format!("placement {name:?} chose no node") })
+}

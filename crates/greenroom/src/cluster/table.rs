@@ -1,0 +1,118 @@
+//! The membership table in a store: one record for the table, one for each lease.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::{Bytes, BytesMut};
+use greenroom_protocols::membership::{Action, Etag, Event, LeaseRecord, OpId, Table};
+use greenroom_protocols::node::NodeId;
+use greenroom_store::{Store, StoreError, Version};
+use greenroom_wire::codec::{self, Codec};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+/// A cluster's records in a store.
+#[derive(Clone)]
+pub(crate) struct TableStore {
+    store: Arc<dyn Store>,
+    prefix: String,
+    timeout: Duration,
+}
+
+impl TableStore {
+    pub(crate) fn new(store: Arc<dyn Store>, cluster: &str, timeout: Duration) -> Self {
+        Self { store, prefix: format!("cluster/{cluster}"), timeout }
+    }
+
+    /// Does what membership asks of its store; what came of it, if that is awaited.
+    pub(crate) async fn perform(&self, action: Action) -> Option<Event> {
+        match action {
+            Action::ReadTable { op } => Some(self.read(op).await.unwrap_or_else(|error| failed(op, &error))),
+            Action::WriteTable { op, table, expect } => Some(self.write(op, &self.table_key(), &table, expect).await),
+            Action::RenewLease { op, record, expect } => {
+                let key = self.lease_key(record.node);
+                Some(self.write(op, &key, &record, expect).await)
+            }
+            Action::DeleteLease { node } => {
+                let key = self.lease_key(node);
+                if let Ok(Some(found)) = self.store.read(&key, self.timeout).await {
+                    // The next one who looks tries again.
+                    let _ = self.store.delete(&key, &found.version, self.timeout).await;
+                }
+                None
+            }
+            _ => None,
+        }
+    }
+
+    async fn read(&self, op: OpId) -> Result<Event, StoreError> {
+        let table = match self.store.read(&self.table_key(), self.timeout).await? {
+            Some(found) => Some((decode::<Table>(&found.value)?, etag(&found.version))),
+            None => None,
+        };
+        let mut leases = BTreeMap::new();
+        let prefix = format!("{}/lease/", self.prefix);
+        let mut after: Option<String> = None;
+        loop {
+            let page = self.store.scan(&prefix, after.as_deref(), PAGE_LEN, self.timeout).await?;
+            for item in &page.items {
+                let record: LeaseRecord = decode(&item.versioned.value)?;
+                leases.insert(record.node, (record, etag(&item.versioned.version)));
+            }
+            match page.next {
+                Some(next) => after = Some(next.to_string()),
+                None => break,
+            }
+        }
+        Ok(Event::TableRead { op, table, leases })
+    }
+
+    async fn write<T: Serialize>(&self, op: OpId, key: &str, value: &T, expect: Option<Etag>) -> Event {
+        let mut out = BytesMut::new();
+        if codec::encode(Codec::MessagePack, FORMAT_VERSION, value, &mut out).is_err() {
+            return Event::StoreFailed { op };
+        }
+        let written = match &expect {
+            Some(expect) => {
+                let version = Version::new(&*expect.0);
+                self.store.replace(key, out.freeze(), &version, self.timeout).await
+            }
+            None => self.store.create(key, out.freeze(), self.timeout).await,
+        };
+        match written {
+            Ok(version) => Event::Written { op, etag: etag(&version) },
+            Err(error) if error.is_conflict() => Event::Conflict { op },
+            Err(error) => failed(op, &error),
+        }
+    }
+
+    fn table_key(&self) -> String {
+        format!("{}/table", self.prefix)
+    }
+
+    fn lease_key(&self, node: NodeId) -> String {
+        format!("{}/lease/{:020}", self.prefix, node.0)
+    }
+}
+
+fn failed(op: OpId, error: &StoreError) -> Event {
+    tracing::warn!(%error, "the membership table's store failed");
+    Event::StoreFailed { op }
+}
+
+fn decode<T: DeserializeOwned>(value: &Bytes) -> Result<T, StoreError> {
+    codec::decode(value).map_err(|error| StoreError::Format {
+        store: "the membership table".to_owned(),
+        reason: format!("{error}; it was written by another version, or by something else"),
+    })
+}
+
+fn etag(version: &Version) -> Etag {
+    Etag(version.as_str().into())
+}
+
+/// Version of the records.
+const FORMAT_VERSION: u8 = 1;
+/// Leases read at once.
+const PAGE_LEN: usize = 500;

@@ -1,0 +1,242 @@
+//! Putting a node together.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use greenroom_protocols::membership;
+use greenroom_protocols::node::Member;
+use greenroom_store::Store;
+use greenroom_store::memory::MemoryStore;
+use greenroom_store::url::StoreUrl;
+use greenroom_store_sqlite::SqliteStore;
+use greenroom_world::World;
+use greenroom_world::real::RealWorld;
+use tokio::sync::mpsc;
+
+use super::config::Config;
+use super::error::Error;
+use super::kinds::{AnyKind, KindEntry, Kinds, factory};
+use super::port::Port;
+use super::shared::Shared;
+use super::{Node, Result};
+use crate::actor::cx::Cx;
+use crate::actor::interface::{Behaviour, Interface};
+use crate::cluster;
+use crate::cluster::placement::{Placement, Placements};
+use crate::cluster::table::TableStore;
+use crate::shard::{self, ShardPort};
+
+type Register = Box<dyn FnOnce(&mut Kinds, &Config) + Send>;
+
+/// A node to be.
+#[must_use = "a builder does nothing until it is started"]
+#[derive(Default)]
+pub struct Builder {
+    config: Config,
+    kinds: BTreeMap<&'static str, Register>,
+    repeated: Option<&'static str>,
+    placements: Placements,
+    world: Option<Arc<dyn World>>,
+    store: Option<Arc<dyn Store>>,
+}
+
+impl Builder {
+    /// Takes over all of `config`.
+    pub fn config(mut self, config: Config) -> Self {
+        self.config = config;
+        self
+    }
+
+    /// Changes the configuration in place.
+    pub fn configure(mut self, change: impl FnOnce(&mut Config)) -> Self {
+        change(&mut self.config);
+        self
+    }
+
+    /// The node's name, unique in its cluster.
+    pub fn name(self, name: impl Into<String>) -> Self {
+        self.configure(|config| config.name = name.into())
+    }
+
+    /// Where other nodes reach this one: `host:port`.
+    pub fn listen(self, address: impl Into<String>) -> Self {
+        self.configure(|config| config.listen = address.into())
+    }
+
+    /// Opens the HTTP door at `address`.
+    pub fn http(self, address: impl Into<String>) -> Self {
+        self.configure(|config| config.http = Some(address.into()))
+    }
+
+    /// The membership table that the nodes of the cluster share: `memory:` or `sqlite:PATH`.
+    pub fn table(self, url: impl Into<String>) -> Self {
+        self.configure(|config| config.table = url.into())
+    }
+
+    /// Hosts actors of type `A`.
+    pub fn register<A: Behaviour>(self) -> Self {
+        self.add::<A>(Box::new(|kinds, config| {
+            insert(kinds, KindEntry::<A>::new(factory::<A>(), config));
+        }))
+    }
+
+    /// Hosts actors of type `A` that `create` makes: for those that need more than their key.
+    pub fn register_with<A: Behaviour>(self, create: impl Fn(&Cx) -> A + Send + Sync + 'static) -> Self {
+        self.add::<A>(Box::new(move |kinds, config| {
+            insert(kinds, KindEntry::<A>::new(Box::new(move |cx| Ok(create(cx))), config));
+        }))
+    }
+
+    fn add<A: Behaviour>(mut self, register: Register) -> Self {
+        let name = <A::Interface as Interface>::KIND;
+        if self.kinds.insert(name, register).is_some() {
+            self.repeated = Some(name);
+        }
+        self
+    }
+
+    /// Leaves out the registered kinds that `keep` does not name: nodes may host different sets of kinds.
+    pub fn retain_kinds(mut self, keep: impl Fn(&str) -> bool) -> Self {
+        self.kinds.retain(|name, _| keep(name));
+        self
+    }
+
+    /// The names of the registered kinds.
+    pub fn kinds(&self) -> impl Iterator<Item = &'static str> + '_ {
+        self.kinds.keys().copied()
+    }
+
+    /// Makes `placement` known as `name`, for kinds that say `#[actor(placement = "name")]`.
+    pub fn placement(mut self, name: impl Into<String>, placement: impl Placement) -> Self {
+        self.placements.insert(name.into(), Arc::new(placement));
+        self
+    }
+
+    /// Runs in `world` instead of the real one.
+    pub fn world(mut self, world: Arc<dyn World>) -> Self {
+        self.world = Some(world);
+        self
+    }
+
+    /// Keeps the membership table in `store` instead of where the configuration says.
+    pub fn store(mut self, store: Arc<dyn Store>) -> Self {
+        self.store = Some(store);
+        self
+    }
+
+    /// Starts the node: returns once it is in the cluster and answers.
+    ///
+    /// # Errors
+    /// [`Error`]: what could not be had, and what to do about it. Nothing keeps running then.
+    ///
+    /// # Cancel safety
+    /// Dropping the future stops what has been started.
+    pub async fn start(self) -> Result<Node> {
+        let Builder { config, kinds: registers, repeated, placements, world, store } = self;
+        if let Some(kind) = repeated {
+            return Err(Error::Repeated { kind });
+        }
+        check_exposure(&config)?;
+        let world: Arc<dyn World> = match world {
+            Some(world) => world,
+            None => RealWorld::start().map_err(|error| Error::System { what: "start threads", error })?,
+        };
+        let (store, lease) = match store {
+            Some(store) => (store, true),
+            None => open_store(&config.table)?,
+        };
+        let listener = world.listen(&config.listen).await.map_err(|error| Error::Listen {
+            what: "other nodes",
+            address: config.listen.clone(),
+            error,
+        })?;
+        let advertised = config.advertised(&listener.address());
+        let name = if config.name.is_empty() { advertised.clone() } else { config.name.clone() };
+        let mut kinds = Kinds::default();
+        for register in registers.into_values() {
+            register(&mut kinds, &config);
+        }
+        let member = Member {
+            name: name.clone(),
+            address: advertised.clone(),
+            http: config.http.clone(),
+            kinds: kinds.infos(),
+            roles: config.roles.clone(),
+            status: Default::default(),
+        };
+        let shards: Vec<ShardPort> = (0..config.shard_count()).map(|_| ShardPort::claim()).collect();
+        let mut membership = membership::Config { checks: config.checks, ..Default::default() };
+        if !lease {
+            membership.lease = None;
+        }
+        let table = TableStore::new(store, &config.cluster, membership.store_timeout);
+        let (orders, order_queue) = mpsc::channel(ORDERS_LEN_MAX);
+        let shared = Arc::new(Shared::new(world, config, name, advertised, kinds, placements, shards, orders));
+        let starting = Starting(Some(shared.clone()));
+        for (index, here) in shared.shards().iter().copied().enumerate() {
+            let port = shared.clone();
+            let name = format!("greenroom-{index}");
+            let body = Box::new(move || shard::life(here, index as u16, Arc::new(Port { node: port })));
+            shared
+                .world()
+                .start_shard(name, body)
+                .map_err(|error| Error::System { what: "start a shard's thread", error })?;
+        }
+        cluster::start(&shared, listener, order_queue, table, membership, member);
+        shared.joined().await?;
+        let node = Node::new(shared);
+        starting.done();
+        Ok(node)
+    }
+}
+
+fn insert<A: Behaviour>(kinds: &mut Kinds, entry: KindEntry<A>) {
+    let entry: Arc<dyn AnyKind> = Arc::new(entry);
+    kinds.insert(<A::Interface as Interface>::KIND, entry);
+}
+
+/// Stops a node whose start was given up.
+struct Starting(Option<Arc<Shared>>);
+
+impl Starting {
+    fn done(mut self) {
+        self.0 = None;
+    }
+}
+
+impl Drop for Starting {
+    fn drop(&mut self) {
+        if let Some(node) = self.0.take() {
+            node.halt("its start was given up");
+        }
+    }
+}
+
+/// The table's store, and whether other processes can see it.
+fn open_store(url: &str) -> Result<(Arc<dyn Store>, bool)> {
+    let table = |reason: String| Error::Table { url: url.to_owned(), reason };
+    match url.parse::<StoreUrl>().map_err(|error| table(error.to_string()))? {
+        StoreUrl::Memory => Ok((Arc::new(MemoryStore::new()), false)),
+        StoreUrl::Sqlite { path } => {
+            let store = SqliteStore::open(&path).map_err(|error| table(error.to_string()))?;
+            Ok((Arc::new(store), true))
+        }
+        other => Err(table(format!("{other} is not built in"))),
+    }
+}
+
+/// Refuses to listen where strangers may come by, as nothing keeps them out yet.
+fn check_exposure(config: &Config) -> Result<()> {
+    for address in std::iter::once(&config.listen).chain(&config.http) {
+        if !config.insecure_listen && !super::config::is_loopback(address) {
+            return Err(Error::Exposed { address: address.clone() });
+        }
+        if config.insecure_listen && !super::config::is_loopback(address) {
+            tracing::warn!(%address, "listening beyond loopback without TLS and credentials: whoever reaches this port can call every actor");
+        }
+    }
+    Ok(())
+}
+
+/// Orders to the control plane that may wait.
+const ORDERS_LEN_MAX: usize = 65_536;

@@ -1,0 +1,122 @@
+//! What a node can be told.
+
+use std::time::Duration;
+
+use greenroom_protocols::checks::Checks;
+use serde::{Deserialize, Serialize};
+
+/// How a node runs. Every field has a default that suits a cluster on one network.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+#[non_exhaustive]
+pub struct Config {
+    /// The node's name, unique in its cluster; it survives restarts. Made from the address when empty.
+    pub name: String,
+    /// The cluster's name: nodes of another one are refused.
+    pub cluster: String,
+    /// Where other nodes reach this one, as `host:port`; port 0 lets the system choose.
+    pub listen: String,
+    /// What other nodes are told to dial, if it is not the address that the node listens at.
+    pub advertise: Option<String>,
+    /// Where the HTTP door listens; `None` for no door.
+    pub http: Option<String>,
+    /// The membership table: `memory:` for a node alone, `sqlite:PATH` for several on one machine.
+    pub table: String,
+    /// What this node is for: `role:NAME` placements choose among the nodes that have it.
+    pub roles: Vec<String>,
+    /// Threads that run actors; 0 for one a core.
+    pub shards: usize,
+    /// Time that a call may take unless it says otherwise, in seconds in files.
+    #[serde(with = "seconds")]
+    pub call_timeout: Duration,
+    /// Time without a message after which activations end, unless their kind says otherwise.
+    #[serde(with = "seconds")]
+    pub idle: Duration,
+    /// Messages that may wait at one activation, unless its kind says otherwise.
+    pub mailbox_len_max: u32,
+    /// Time for activations to end when the node stops.
+    #[serde(with = "seconds")]
+    pub stop_timeout: Duration,
+    /// Largest body that the HTTP door takes, in bytes.
+    pub http_body_len_max: usize,
+    /// Requests that the HTTP door works on at once.
+    pub http_requests_max: usize,
+    /// Allows listening beyond loopback without TLS and credentials: anybody who reaches the port can call every actor.
+    pub insecure_listen: bool,
+    /// The safety checks in force. Tests take one out to show that it matters.
+    #[doc(hidden)]
+    #[serde(skip)]
+    pub checks: Checks,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            name: String::new(),
+            cluster: "greenroom".into(),
+            listen: "127.0.0.1:0".into(),
+            advertise: None,
+            http: None,
+            table: "memory:".into(),
+            roles: Vec::new(),
+            shards: 0,
+            call_timeout: Duration::from_secs(10),
+            idle: Duration::from_secs(600),
+            mailbox_len_max: 4096,
+            stop_timeout: Duration::from_secs(5),
+            http_body_len_max: 1 << 20,
+            http_requests_max: 1024,
+            insecure_listen: false,
+            checks: Checks::default(),
+        }
+    }
+}
+
+/// Durations as seconds, whole or not.
+mod seconds {
+    use std::time::Duration;
+
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    pub(super) fn serialize<S: Serializer>(duration: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_f64(duration.as_secs_f64())
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
+        let seconds = f64::deserialize(deserializer)?;
+        Duration::try_from_secs_f64(seconds)
+            .map_err(|error| serde::de::Error::custom(format_args!("{seconds} is no number of seconds: {error}")))
+    }
+}
+
+impl Config {
+    /// What other nodes are told to dial, for a node that listens at `bound`.
+    pub(super) fn advertised(&self, bound: &str) -> String {
+        match &self.advertise {
+            // Port 0 in what is advertised means the one that the system chose.
+            Some(advertise) => match (advertise.strip_suffix(":0"), bound.rsplit_once(':')) {
+                (Some(host), Some((_, port))) => format!("{host}:{port}"),
+                _ => advertise.clone(),
+            },
+            None => bound.to_owned(),
+        }
+    }
+
+    /// Threads that run actors.
+    pub(super) fn shard_count(&self) -> usize {
+        match self.shards {
+            0 => std::thread::available_parallelism().map_or(1, usize::from),
+            shards => shards,
+        }
+        .min(SHARDS_MAX)
+    }
+}
+
+/// Whether only this machine can reach `address`. Names other than `localhost` are not trusted to stay what they are.
+pub(super) fn is_loopback(address: &str) -> bool {
+    let host = address.rsplit_once(':').map_or(address, |(host, _)| host).trim_matches(['[', ']']);
+    host == "localhost" || host.parse::<std::net::IpAddr>().is_ok_and(|ip| ip.is_loopback())
+}
+
+/// Shards of one node: their numbers travel in 16 bits, and more cores than this want more nodes.
+const SHARDS_MAX: usize = 256;

@@ -1,0 +1,74 @@
+//! Why a node could not start, or has stopped.
+
+use std::io;
+
+/// What went wrong with a node as a whole.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The same kind was registered twice. The program is at fault.
+    #[error("actor kind {kind:?} is registered twice; give one of the types another name with #[actor(kind = \"..\")]")]
+    Repeated {
+        /// The kind.
+        kind: &'static str,
+    },
+    /// A port could not be had.
+    #[error("cannot listen for {what} at {address}: {error}; choose another address, or port 0 for a free one")]
+    Listen {
+        /// Who was to connect there.
+        what: &'static str,
+        /// The address.
+        address: String,
+        /// What the system said.
+        error: io::Error,
+    },
+    /// The configuration asks to listen beyond loopback, where nothing would keep strangers out.
+    #[error(
+        "{address} is not a loopback address, and nothing would keep strangers from calling every actor there; listen \
+         at 127.0.0.1, or set `insecure_listen = true` (--insecure-listen) where the network itself is closed"
+    )]
+    Exposed {
+        /// The address.
+        address: String,
+    },
+    /// The membership table's store could not be opened.
+    #[error("cannot use the membership table at {url:?}: {reason}")]
+    Table {
+        /// The store's URL.
+        url: String,
+        /// What it said.
+        reason: String,
+    },
+    /// A configuration file could not be used.
+    #[error("cannot use the configuration {path}: {reason}")]
+    Config {
+        /// The file.
+        path: String,
+        /// What is wrong.
+        reason: String,
+    },
+    /// The system refused something that every node needs.
+    #[error("cannot {what}: {error}")]
+    System {
+        /// What was tried.
+        what: &'static str,
+        /// What the system said.
+        error: io::Error,
+    },
+    /// The node has stopped, for a reason that is not the program's own.
+    #[error("the node has stopped: {why}; start it again, it will join as a new generation")]
+    Halted {
+        /// Why.
+        why: &'static str,
+    },
+    /// The node did not become a member in time.
+    #[error("the node could not join cluster {cluster:?} within {seconds} s; {hint}")]
+    NotJoined {
+        /// The cluster.
+        cluster: String,
+        /// How long it tried.
+        seconds: u64,
+        /// What may be the cause.
+        hint: &'static str,
+    },
+}

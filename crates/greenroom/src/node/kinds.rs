@@ -1,0 +1,164 @@
+//! The kinds that a node hosts.
+
+use std::collections::BTreeMap;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use greenroom_protocols::directory::Epoch;
+use greenroom_protocols::names::near_names;
+use greenroom_protocols::node::KindInfo;
+
+use super::config::Config;
+use crate::actor::cx::Cx;
+use crate::actor::error::Refusal;
+use crate::actor::interface::{Behaviour, Interface, MethodInfo, Options};
+use crate::actor::key::{ActorId, Kind};
+use crate::shard::activation::{Activation, AnyActivation};
+use crate::shard::submit::RouteTarget;
+use crate::shard::{Shard, Slot};
+
+type Factory<A> = Box<dyn Fn(&Cx) -> Result<A, String> + Send + Sync>;
+
+/// A kind and how its actors are made.
+pub(crate) struct KindEntry<A: Behaviour> {
+    factory: Factory<A>,
+    idle: Duration,
+    mailbox_len_max: usize,
+}
+
+impl<A: Behaviour> KindEntry<A> {
+    pub(crate) fn new(factory: Factory<A>, config: &Config) -> Self {
+        let Options { idle, mailbox, .. } = A::OPTIONS;
+        Self {
+            factory,
+            idle: idle.unwrap_or(config.idle),
+            mailbox_len_max: mailbox.unwrap_or(config.mailbox_len_max) as usize,
+        }
+    }
+
+    pub(crate) fn create(&self, cx: &Cx) -> Result<A, String> {
+        (self.factory)(cx)
+    }
+
+    pub(crate) fn mailbox_len_max(&self) -> usize {
+        self.mailbox_len_max
+    }
+
+    pub(crate) fn workers(&self) -> u16 {
+        A::OPTIONS.workers
+    }
+
+    pub(crate) fn idle(&self) -> Duration {
+        self.idle
+    }
+}
+
+/// A kind whose actors' type is not known.
+pub(crate) trait AnyKind: Send + Sync {
+    fn activation(self: Arc<Self>, shard: &Shard, id: ActorId, epoch: Epoch, slot: Slot) -> Rc<dyn AnyActivation>;
+    fn idle(&self) -> Duration;
+    fn options(&self) -> Options;
+    fn methods(&self) -> &'static [MethodInfo];
+}
+
+impl<A: Behaviour> AnyKind for KindEntry<A> {
+    fn activation(self: Arc<Self>, shard: &Shard, id: ActorId, epoch: Epoch, slot: Slot) -> Rc<dyn AnyActivation> {
+        let cx = Cx { port: shard.port().clone(), id, epoch };
+        Activation::<A>::new(cx, self, slot, shard.now())
+    }
+
+    fn idle(&self) -> Duration {
+        self.idle
+    }
+
+    fn options(&self) -> Options {
+        A::OPTIONS
+    }
+
+    fn methods(&self) -> &'static [MethodInfo] {
+        <A::Interface as Interface>::METHODS
+    }
+}
+
+/// The kinds of a node.
+#[derive(Default)]
+pub(crate) struct Kinds {
+    by_name: BTreeMap<&'static str, Arc<dyn AnyKind>>,
+    /// The same, by the kind's number in this process.
+    by_kind: Vec<Option<Hosted>>,
+}
+
+#[derive(Clone)]
+struct Hosted {
+    kind: Arc<dyn AnyKind>,
+    workers: u16,
+}
+
+impl Kinds {
+    pub(crate) fn insert(&mut self, name: &'static str, entry: Arc<dyn AnyKind>) {
+        let at = Kind::intern(name).index();
+        if self.by_kind.len() <= at {
+            self.by_kind.resize(at + 1, None);
+        }
+        self.by_kind[at] = Some(Hosted { kind: entry.clone(), workers: entry.options().workers });
+        self.by_name.insert(name, entry);
+    }
+
+    pub(crate) fn contains(&self, name: &str) -> bool {
+        self.by_name.contains_key(name)
+    }
+
+    pub(crate) fn find(&self, kind: Kind) -> Option<&Arc<dyn AnyKind>> {
+        self.by_kind.get(kind.index())?.as_ref().map(|hosted| &hosted.kind)
+    }
+
+    /// How many stateless workers a key of `kind` may have here; 0 for ordinary kinds and those not hosted here.
+    pub(crate) fn workers(&self, kind: Kind) -> u16 {
+        self.by_kind.get(kind.index()).and_then(|hosted| hosted.as_ref()).map_or(0, |hosted| hosted.workers)
+    }
+
+    /// Names and methods, by name.
+    pub(crate) fn methods(&self) -> impl Iterator<Item = (&'static str, &'static [MethodInfo])> + '_ {
+        self.by_name.iter().map(|(name, kind)| (*name, kind.methods()))
+    }
+
+    /// What other nodes are told.
+    pub(crate) fn infos(&self) -> Vec<KindInfo> {
+        self.by_name
+            .iter()
+            .map(|(name, kind)| {
+                let options = kind.options();
+                let placement = if options.workers > 0 { WORKERS } else { options.placement };
+                KindInfo { name: (*name).to_owned(), placement: placement.to_owned() }
+            })
+            .collect()
+    }
+
+    /// What a method of a kind means here.
+    pub(crate) fn route(&self, kind: &str, method: &str) -> RouteTarget {
+        let index = self.by_name.get(kind).and_then(|kind| {
+            let at = kind.methods().iter().position(|known| known.name == method)?;
+            u16::try_from(at).ok()
+        });
+        RouteTarget { kind: Kind::known(kind), kind_name: kind.to_owned(), method: method.to_owned(), index }
+    }
+
+    /// The refusal for a method that its kind does not have.
+    pub(crate) fn unknown_method(&self, route: &RouteTarget) -> Refusal {
+        let methods = self.by_name.get(route.kind_name.as_str()).map_or(&[][..], |kind| kind.methods());
+        Refusal::UnknownMethod {
+            kind: route.kind_name.clone(),
+            method: route.method.clone(),
+            near: near_names(&route.method, methods.iter().map(|method| method.name)),
+        }
+    }
+}
+
+/// The placement that other nodes see for stateless workers: any node that hosts the kind.
+pub(crate) const WORKERS: &str = "workers";
+
+/// Makes the factory of a kind that makes itself.
+pub(crate) fn factory<A: Behaviour>() -> Factory<A> {
+    Box::new(|cx| A::create(cx))
+}

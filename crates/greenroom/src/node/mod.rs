@@ -1,0 +1,142 @@
+//! A node: one process's part of a cluster.
+
+mod builder;
+pub(crate) mod config;
+mod error;
+pub(crate) mod kinds;
+pub(crate) mod port;
+pub(crate) mod shared;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use greenroom_world::Timestamp;
+
+pub use self::builder::Builder;
+pub use self::config::Config;
+pub use self::error::Error;
+use self::port::Port;
+use self::shared::Shared;
+use crate::actor::cx::Scope;
+use crate::cluster::Order;
+use crate::shard::Item;
+
+/// A result of this crate.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// A running node. Clones are handles on the same node; it stops when [`Node::stop`] is called or the process ends.
+#[derive(Clone, Debug)]
+pub struct Node {
+    port: Arc<Port>,
+}
+
+impl Node {
+    /// A node to be put together.
+    pub fn builder() -> Builder {
+        Builder::default()
+    }
+
+    fn new(shared: Arc<Shared>) -> Self {
+        Self { port: Arc::new(Port { node: shared }) }
+    }
+
+    pub(crate) fn shared(&self) -> &Arc<Shared> {
+        &self.port.node
+    }
+
+    /// The node's name.
+    pub fn name(&self) -> &str {
+        self.shared().name()
+    }
+
+    /// Where other nodes reach it.
+    pub fn address(&self) -> &str {
+        self.shared().advertised()
+    }
+
+    /// Activations on this node.
+    pub fn activations(&self) -> u64 {
+        self.shared().activations()
+    }
+
+    /// Names of the nodes that are active in the cluster, as far as this one knows, in the order in which they joined.
+    pub fn members(&self) -> Vec<String> {
+        self.shared().view().view.active().map(|(_, member)| member.name.clone()).collect()
+    }
+
+    /// Waits until the node has stopped by itself, and says why: its lease ran out, or the cluster declared it dead.
+    pub async fn halted(&self) -> Error {
+        Error::Halted { why: self.shared().halted().await }
+    }
+
+    /// Runs until Ctrl-C or SIGTERM, then stops in order.
+    ///
+    /// # Errors
+    /// [`Error::Halted`] when the node stops by itself.
+    pub async fn run_until_ctrl_c(self) -> Result<()> {
+        let mut terminate = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate())
+            .map_err(|error| Error::System { what: "listen for SIGTERM", error })?;
+        tokio::select! {
+            why = self.halted() => return Err(why),
+            _ = tokio::signal::ctrl_c() => {}
+            _ = terminate.recv() => {}
+        }
+        self.stop().await;
+        Ok(())
+    }
+
+    /// Stops in order: activations end with their hooks, then the node leaves the cluster, so that nobody waits for its lease.
+    pub async fn stop(&self) {
+        let node = self.shared();
+        let world = node.world();
+        let until = world.now() + node.config().stop_timeout;
+        for port in node.shards() {
+            let _ = port.push(Item::Run(Box::new(move |shard| shard.stop(until))));
+        }
+        // A closed inbox is a shard that has come to its end.
+        while world.now() < until && node.shards().iter().any(|port| !port.is_closed()) {
+            world.sleep_until(world.now() + STOP_POLL).await;
+        }
+        node.order(Order::Leave);
+        let leaving = world.sleep_until(world.now() + LEAVE_TIMEOUT);
+        tokio::select! {
+            _ = node.halted() => {}
+            () = leaving => node.halt("it was stopped"),
+        }
+    }
+}
+
+impl Scope for Node {
+    fn port(&self) -> &Arc<Port> {
+        &self.port
+    }
+}
+
+impl Shared {
+    /// Waits until this node is active in the cluster.
+    pub(super) async fn joined(&self) -> Result<()> {
+        let world = self.world().clone();
+        let until: Timestamp = world.now() + JOIN_TIMEOUT;
+        while !(self.fence_open() && self.view().view.is_active(self.me())) {
+            if self.is_stopped() {
+                return Err(Error::Halted { why: self.halted().await });
+            }
+            if world.now() >= until {
+                return Err(Error::NotJoined {
+                    cluster: self.config().cluster.clone(),
+                    seconds: JOIN_TIMEOUT.as_secs(),
+                    hint: "can its members reach it at its address, and it them?",
+                });
+            }
+            world.sleep_until(world.now() + JOIN_POLL).await;
+        }
+        Ok(())
+    }
+}
+
+/// Time for a node to become a member: enough for a dead one's lease to run out before it.
+const JOIN_TIMEOUT: Duration = Duration::from_secs(30);
+const JOIN_POLL: Duration = Duration::from_millis(5);
+const STOP_POLL: Duration = Duration::from_millis(5);
+/// Time to tell the table that the node leaves.
+const LEAVE_TIMEOUT: Duration = Duration::from_secs(3);

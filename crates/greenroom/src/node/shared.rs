@@ -1,0 +1,286 @@
+//! What all parts of a node share.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock, PoisonError, RwLock};
+use std::time::Duration;
+
+use greenroom_protocols::directory::{Epoch, Grant};
+use greenroom_protocols::node::{Member, NodeId};
+use greenroom_world::{Timestamp, World};
+use tokio::sync::watch;
+
+use super::config::Config;
+use super::kinds::Kinds;
+use crate::actor::error::Refusal;
+use crate::actor::key::ActorId;
+use crate::cluster::directory::{Asker, Directory, Location};
+use crate::cluster::placement::Placements;
+use crate::cluster::view::ClusterView;
+use crate::cluster::{Loads, Order, Orders};
+use crate::shard::{Gauges, Item, ShardId, ShardPort, Slot};
+
+/// A node's inside.
+pub(crate) struct Shared {
+    world: Arc<dyn World>,
+    config: Config,
+    name: String,
+    advertised: String,
+    kinds: Kinds,
+    placements: Placements,
+    shards: Vec<ShardPort>,
+    gauges: Vec<Gauges>,
+    /// Set once the table has given this node an id.
+    joined: OnceLock<(NodeId, Directory)>,
+    view: RwLock<Arc<ClusterView>>,
+    loads: Loads,
+    /// Nanoseconds of the world's clock from which on no turn may start.
+    fence: AtomicU64,
+    orders: Orders,
+    /// Why the node has stopped, once it has.
+    halted: watch::Sender<Option<&'static str>>,
+    stopped: AtomicBool,
+    worker_epochs: AtomicU64,
+    bad_frames: AtomicU64,
+    refused_connections: AtomicU64,
+}
+
+impl Shared {
+    #[expect(clippy::too_many_arguments, reason = "the parts of a node, put together in one place")]
+    pub(super) fn new(
+        world: Arc<dyn World>,
+        config: Config,
+        name: String,
+        advertised: String,
+        kinds: Kinds,
+        placements: Placements,
+        shards: Vec<ShardPort>,
+        orders: Orders,
+    ) -> Self {
+        let gauges = shards.iter().map(|_| Gauges::default()).collect();
+        Self {
+            world,
+            config,
+            name,
+            advertised,
+            kinds,
+            placements,
+            shards,
+            gauges,
+            joined: OnceLock::new(),
+            view: RwLock::default(),
+            loads: Loads::default(),
+            fence: AtomicU64::new(0),
+            orders,
+            halted: watch::Sender::new(None),
+            stopped: AtomicBool::new(false),
+            worker_epochs: AtomicU64::new(0),
+            bad_frames: AtomicU64::new(0),
+            refused_connections: AtomicU64::new(0),
+        }
+    }
+
+    pub(crate) fn world(&self) -> &Arc<dyn World> {
+        &self.world
+    }
+
+    pub(crate) fn config(&self) -> &Config {
+        &self.config
+    }
+
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// What other nodes dial.
+    pub(crate) fn advertised(&self) -> &str {
+        &self.advertised
+    }
+
+    pub(crate) fn kinds(&self) -> &Kinds {
+        &self.kinds
+    }
+
+    pub(crate) fn placements(&self) -> &Placements {
+        &self.placements
+    }
+
+    pub(crate) fn shards(&self) -> &[ShardPort] {
+        &self.shards
+    }
+
+    pub(crate) fn gauges(&self) -> &[Gauges] {
+        &self.gauges
+    }
+
+    pub(crate) fn loads(&self) -> &Loads {
+        &self.loads
+    }
+
+    pub(crate) fn spin(&self) -> Duration {
+        self.world.spin()
+    }
+
+    /// This incarnation's id; 0, which no node has, before it joined.
+    pub(crate) fn me(&self) -> NodeId {
+        self.joined.get().map_or(NodeId(0), |(me, _)| *me)
+    }
+
+    /// `None` before the node joined.
+    pub(crate) fn directory(&self) -> Option<&Directory> {
+        self.joined.get().map(|(_, directory)| directory)
+    }
+
+    pub(crate) fn set_me(&self, me: NodeId) {
+        self.joined.get_or_init(|| (me, Directory::new(me, self.config.checks)));
+    }
+
+    // The cluster.
+
+    pub(crate) fn view(&self) -> Arc<ClusterView> {
+        self.view.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    pub(crate) fn set_view(&self, view: Arc<ClusterView>) {
+        *self.view.write().unwrap_or_else(PoisonError::into_inner) = view;
+    }
+
+    /// Whether `node` is in the cluster and not dead, as far as is known here.
+    pub(crate) fn is_member(&self, node: NodeId) -> bool {
+        self.view().member(node).is_some()
+    }
+
+    pub(crate) fn member(&self, node: NodeId) -> Option<Member> {
+        self.view().member(node).cloned()
+    }
+
+    /// Hands an order to the control plane. A full queue drops it: whatever matters is repeated.
+    pub(crate) fn order(&self, order: Order) {
+        if self.orders.try_send(order).is_err() && !self.is_stopped() {
+            tracing::warn!("the control plane cannot keep up");
+        }
+    }
+
+    // Turns.
+
+    /// Whether turns may begin and act on others.
+    #[inline]
+    pub(crate) fn fence_open(&self) -> bool {
+        match self.fence.load(Ordering::Acquire) {
+            u64::MAX => true,
+            fence => self.world.now().as_nanos() < fence,
+        }
+    }
+
+    pub(crate) fn set_fence(&self, until: Timestamp) {
+        if !self.is_stopped() {
+            self.fence.store(until.as_nanos(), Ordering::Release);
+        }
+    }
+
+    /// When a call made now from outside of all turns must have ended.
+    pub(crate) fn deadline(&self, limit: Option<Duration>) -> Timestamp {
+        self.world.now() + limit.unwrap_or(self.config.call_timeout)
+    }
+
+    // Activations.
+
+    pub(crate) fn locate(
+        &self,
+        id: &ActorId,
+        hash: u64,
+        asker: Asker,
+        grant: Option<Grant>,
+    ) -> Result<Location, Refusal> {
+        match self.joined.get() {
+            Some((_, directory)) => directory.locate(self, id, hash, asker, grant),
+            None => Err(Refusal::Recovering),
+        }
+    }
+
+    pub(crate) fn activated(&self, id: &ActorId, epoch: Epoch, slot: Slot) {
+        if let Some(directory) = self.directory() {
+            directory.activated(id, id.stable_hash(), epoch, slot);
+        }
+    }
+
+    /// Takes an ended activation out of the directory.
+    pub(crate) fn release(&self, id: &ActorId, epoch: Epoch) {
+        let released = self.directory().and_then(|directory| directory.release(self.world.now(), id, epoch));
+        if let Some((owner, released)) = released {
+            self.order(Order::Released(owner, released));
+        }
+    }
+
+    /// The epoch of a stateless worker: it is compared with nobody's.
+    pub(crate) fn next_worker_epoch(&self) -> Epoch {
+        Epoch(self.worker_epochs.fetch_add(1, Ordering::Relaxed) + 1)
+    }
+
+    /// The shard for a new activation: the one that its first message is on, unless others are much emptier.
+    pub(crate) fn choose_shard(&self, near: Option<u16>, hash: u64) -> ShardId {
+        let near = usize::from(near.unwrap_or(0)) % self.shards.len();
+        let other = (hash >> 32) as usize % self.shards.len();
+        let (here, there) = (self.gauges[near].activations(), self.gauges[other].activations());
+        let chosen = if here > there + there / 4 + SHARD_IMBALANCE { other } else { near };
+        self.shards[chosen].id
+    }
+
+    /// Activations on this node.
+    pub(crate) fn activations(&self) -> u64 {
+        self.gauges.iter().map(Gauges::activations).sum()
+    }
+
+    // Refusals.
+
+    pub(crate) fn unknown_kind(&self, kind: &str) -> Refusal {
+        Refusal::UnknownKind { kind: kind.to_owned(), near: self.view().near_kinds(kind) }
+    }
+
+    // The end.
+
+    pub(crate) fn is_stopped(&self) -> bool {
+        self.stopped.load(Ordering::Acquire)
+    }
+
+    /// Ends everything at once: no turn starts any more, and what runs is dropped.
+    pub(crate) fn halt(&self, why: &'static str) {
+        if self.stopped.swap(true, Ordering::AcqRel) {
+            return;
+        }
+        self.fence.store(0, Ordering::Release);
+        for port in &self.shards {
+            let _ = port.push(Item::Run(Box::new(|shard| shard.stop(Timestamp::default()))));
+        }
+        self.halted.send_replace(Some(why));
+    }
+
+    /// Why the node has stopped; waits until it has.
+    pub(crate) async fn halted(&self) -> &'static str {
+        let mut halted = self.halted.subscribe();
+        match halted.wait_for(Option::is_some).await {
+            Ok(why) => why.unwrap_or_default(),
+            Err(_) => "it was dropped",
+        }
+    }
+
+    // Counts.
+
+    pub(crate) fn count_bad_frame(&self) {
+        self.bad_frames.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn bad_frames(&self) -> u64 {
+        self.bad_frames.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn count_refused_connection(&self) {
+        self.refused_connections.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn refused_connections(&self) -> u64 {
+        self.refused_connections.load(Ordering::Relaxed)
+    }
+}
+
+/// Activations by which a shard may be ahead of another before new ones go there.
+const SHARD_IMBALANCE: u64 = 64;

@@ -1,0 +1,530 @@
+//! One activation: an actor in memory, its mailbox, and the rules of its turns.
+
+use std::any::Any;
+use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use greenroom_world::Timestamp;
+
+use super::turns::{Access, Chain};
+use super::{Shard, Slot};
+use crate::actor::cx::Cx;
+use crate::actor::error::{Doubt, Failure, Refusal};
+use crate::actor::interface::{Behaviour, Interface, Message, Why};
+use crate::actor::key::ActorId;
+use crate::actor::reply::{RuntimeEnd, WireReply, refused};
+use crate::node::kinds::KindEntry;
+use crate::shard::calls::Completion;
+
+/// A message on its way to an activation.
+pub(crate) struct Envelope<M> {
+    pub(crate) body: Body<M>,
+    pub(crate) deadline: Timestamp,
+    pub(crate) chain: Chain,
+}
+
+/// A message, read or not yet read.
+pub(crate) enum Body<M> {
+    Typed(M),
+    Wire(WireCall),
+}
+
+/// A message as it came from another node or a gateway.
+pub(crate) struct WireCall {
+    pub(crate) method: u16,
+    pub(crate) payload: Bytes,
+    pub(crate) reply: WireReply,
+}
+
+/// An activation whose actor's type is not known.
+pub(crate) trait AnyActivation {
+    fn id(&self) -> &ActorId;
+    fn epoch(&self) -> u64;
+    fn slot(&self) -> Slot;
+
+    /// Makes the actor and begins the `activated` hook.
+    fn start(self: Rc<Self>, shard: &Shard) -> Result<(), Refusal>;
+
+    /// Takes an `Option<Envelope<Message>>` of its own message type out of `parcel`, unless it has ended: then the
+    /// envelope stays.
+    fn offer(self: Rc<Self>, shard: &Shard, parcel: &mut dyn Any) -> Result<(), Refusal>;
+
+    /// Takes a message that came as bytes. `payload` is copied only if it must wait. Gives the reply back if the
+    /// activation has ended, or refuses.
+    fn offer_wire(self: Rc<Self>, shard: &Shard, call: IncomingCall<'_>) -> Result<(), (Option<Refusal>, WireReply)>;
+
+    /// Begins what waits in the mailbox, as far as the rules allow.
+    fn run(self: Rc<Self>, shard: &Shard);
+
+    /// A turn is over; `panic` is the message if it panicked.
+    fn turn_ended(self: Rc<Self>, shard: &Shard, access: Access, panic: Option<&str>);
+
+    /// Ends the activation as soon as no turn runs.
+    fn end(self: Rc<Self>, shard: &Shard, why: Why);
+
+    /// If nothing came for the kind's idle time, ends it; otherwise says when to look again.
+    fn check_idle(self: Rc<Self>, shard: &Shard, now: Timestamp) -> Option<Timestamp>;
+
+    /// Messages that wait.
+    fn waiting(&self) -> usize;
+
+    /// Whether a turn runs or waits.
+    fn busy(&self) -> bool;
+}
+
+/// A message as it is read off a connection.
+pub(crate) struct IncomingCall<'a> {
+    pub(crate) method: u16,
+    pub(crate) payload: &'a [u8],
+    pub(crate) reply: WireReply,
+    pub(crate) deadline: Timestamp,
+    pub(crate) chain: Chain,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Phase {
+    /// Made; the `activated` hook runs, if there is one.
+    Starting,
+    Ready,
+    /// The `deactivating` hook runs.
+    Ending,
+    Gone,
+}
+
+/// An activation of an `A`.
+pub(crate) struct Activation<A: Behaviour> {
+    cx: Cx,
+    kind: Arc<KindEntry<A>>,
+    slot: Slot,
+    actor: RefCell<Option<A>>,
+    mailbox: RefCell<Option<Box<Mailbox<A>>>>,
+    /// In hundredths of a second of the shard's clock.
+    last_used: Cell<u32>,
+    reads: Cell<u32>,
+    phase: Cell<Phase>,
+    exclusive: Cell<bool>,
+    scheduled: Cell<bool>,
+    asked_to_end: Cell<Option<Why>>,
+}
+
+type Mailbox<A> = VecDeque<Envelope<Message<A>>>;
+
+impl<A: Behaviour> Activation<A> {
+    /// A new activation. [`AnyActivation::start`] comes next.
+    pub(crate) fn new(cx: Cx, kind: Arc<KindEntry<A>>, slot: Slot, now: Timestamp) -> Rc<Self> {
+        Rc::new(Self {
+            cx,
+            kind,
+            slot,
+            actor: RefCell::new(None),
+            mailbox: RefCell::new(None),
+            last_used: Cell::new(ticks(now)),
+            reads: Cell::new(0),
+            phase: Cell::new(Phase::Starting),
+            exclusive: Cell::new(false),
+            scheduled: Cell::new(false),
+            asked_to_end: Cell::new(None),
+        })
+    }
+
+    fn begin_start(self: &Rc<Self>, shard: &Shard) -> Result<(), Refusal> {
+        self.phase.set(Phase::Starting);
+        let created = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| self.kind.create(&self.cx)));
+        let actor = match created.unwrap_or_else(|panic| Err(super::panic_message(&*panic))) {
+            Ok(actor) => actor,
+            Err(message) => {
+                self.fail_start(shard, &message);
+                return Err(Refusal::Activation { message });
+            }
+        };
+        *self.actor.borrow_mut() = Some(actor);
+        if !A::ACTIVATED {
+            self.phase.set(Phase::Ready);
+            return Ok(());
+        }
+        self.exclusive.set(true);
+        let this = self.clone();
+        let hook = Box::pin(async move {
+            let result = match &mut *this.actor.borrow_mut() {
+                Some(actor) => actor.activated(&this.cx).await,
+                None => Ok(()),
+            };
+            match result {
+                Ok(()) => this.phase.set(Phase::Ready),
+                Err(message) => Shard::with(|shard| {
+                    if let Some(shard) = shard {
+                        this.fail_start(shard, &message);
+                    }
+                }),
+            }
+        });
+        shard.begin_turn(self.clone(), Access::Exclusive, Chain::None, Timestamp::NEVER, hook);
+        Ok(())
+    }
+
+    fn fail_start(self: &Rc<Self>, shard: &Shard, message: &str) {
+        let waiting = self.mailbox.borrow_mut().take();
+        self.gone(shard);
+        for envelope in waiting.into_iter().flat_map(|mailbox| mailbox.into_iter()) {
+            refuse::<A>(envelope, Refusal::Activation { message: message.to_owned() });
+        }
+    }
+
+    /// Whether a turn of `access` may begin now, with nothing before it.
+    fn free_for(&self, access: Access) -> bool {
+        !self.exclusive.get() && (access == Access::Read || self.reads.get() == 0)
+    }
+
+    fn access(method: u16) -> Access {
+        match <A::Interface as Interface>::METHODS.get(usize::from(method)) {
+            Some(method) if method.read => Access::Read,
+            _ => Access::Exclusive,
+        }
+    }
+
+    /// Whether the message can begin at once; if not, whether it may wait.
+    fn admit(&self, shard: &Shard, access: Access, chain: &Chain) -> Result<Admission, Failure> {
+        match self.phase.get() {
+            Phase::Gone => return Ok(Admission::TooLate),
+            Phase::Ending => return Ok(Admission::Wait),
+            Phase::Starting | Phase::Ready => {}
+        }
+        let first = self.mailbox.borrow().as_ref().is_none_or(|mailbox| mailbox.is_empty());
+        let ready = self.phase.get() == Phase::Ready;
+        if ready && first && self.free_for(access) {
+            return Ok(Admission::Begin);
+        }
+        // It cannot begin at once. If what keeps it waits for it in turn, it never could.
+        if let Some(path) = shard.cycle(chain, &self.cx.id) {
+            // A read beside the reads that wait for it may overtake writes that wait for those reads.
+            return match access {
+                Access::Read if ready && !self.exclusive.get() => Ok(Admission::Begin),
+                _ => Err(Failure::Cycle(path)),
+            };
+        }
+        if self.waiting() >= self.kind.mailbox_len_max() {
+            let queue = format!("the mailbox of {}", self.cx.id);
+            return Err(Refusal::Overloaded { queue, bound: self.kind.mailbox_len_max() as u64 }.into());
+        }
+        Ok(Admission::Wait)
+    }
+
+    fn enqueue(self: &Rc<Self>, shard: &Shard, envelope: Envelope<Message<A>>) {
+        self.mailbox.borrow_mut().get_or_insert_default().push_back(envelope);
+        if self.phase.get() == Phase::Ready {
+            self.schedule(shard);
+        }
+    }
+
+    fn schedule(self: &Rc<Self>, shard: &Shard) {
+        if !self.scheduled.replace(true) {
+            shard.schedule(self.clone());
+        }
+    }
+
+    /// Begins a turn for `envelope`.
+    fn begin(self: &Rc<Self>, shard: &Shard, access: Access, envelope: Envelope<Message<A>>) {
+        let Envelope { body, deadline, chain } = envelope;
+        let message = match body {
+            Body::Typed(message) => message,
+            Body::Wire(WireCall { method, payload, reply }) => match decode::<A>(method, &payload, reply) {
+                Some(message) => message,
+                None => return,
+            },
+        };
+        self.begin_typed(shard, access, message, deadline, chain);
+    }
+
+    fn begin_typed(
+        self: &Rc<Self>,
+        shard: &Shard,
+        access: Access,
+        mut message: Message<A>,
+        deadline: Timestamp,
+        chain: Chain,
+    ) {
+        if deadline <= shard.now() {
+            return A::Interface::reply(&mut message).take().finish(refused(Refusal::Expired));
+        }
+        if !shard.fence_open() {
+            return A::Interface::reply(&mut message).take().finish(refused(Refusal::Fenced));
+        }
+        self.last_used.set(ticks(shard.now()));
+        shard.count_turn();
+        let this = self.clone();
+        match access {
+            Access::Exclusive => {
+                self.exclusive.set(true);
+                let turn = Box::pin(async move {
+                    if let Some(actor) = &mut *this.actor.borrow_mut() {
+                        actor.exclusive(&this.cx, message).await;
+                    }
+                });
+                shard.begin_turn(self.clone(), access, chain, deadline, turn);
+            }
+            Access::Read => {
+                self.reads.set(self.reads.get() + 1);
+                let turn = Box::pin(async move {
+                    if let Some(actor) = &*this.actor.borrow() {
+                        actor.read(&this.cx, message).await;
+                    }
+                });
+                shard.begin_turn(self.clone(), access, chain, deadline, turn);
+            }
+        }
+    }
+
+    fn idle(&self) -> bool {
+        !self.exclusive.get() && self.reads.get() == 0
+    }
+
+    /// Begins the end, as no turn runs.
+    fn begin_end(self: &Rc<Self>, shard: &Shard, why: Why) {
+        if self.phase.get() != Phase::Ready {
+            return;
+        }
+        if !A::DEACTIVATING || !shard.fence_open() {
+            return self.finish_end(shard);
+        }
+        self.phase.set(Phase::Ending);
+        self.exclusive.set(true);
+        let this = self.clone();
+        let hook = Box::pin(async move {
+            if let Some(actor) = &mut *this.actor.borrow_mut() {
+                actor.deactivating(&this.cx, why).await;
+            }
+        });
+        shard.begin_turn(self.clone(), Access::Exclusive, Chain::None, Timestamp::NEVER, hook);
+    }
+
+    /// Leaves, and sends what still waits to the actor's next activation.
+    fn finish_end(self: &Rc<Self>, shard: &Shard) {
+        let waiting = self.mailbox.borrow_mut().take();
+        self.gone(shard);
+        for envelope in waiting.into_iter().flat_map(|mailbox| mailbox.into_iter()) {
+            shard.resubmit::<A::Interface>(&self.cx.id, envelope);
+        }
+    }
+
+    fn gone(self: &Rc<Self>, shard: &Shard) {
+        if self.phase.replace(Phase::Gone) != Phase::Gone {
+            shard.forget(self.slot, &self.cx.id, self.cx.epoch, self.kind.workers());
+        }
+    }
+}
+
+/// What becomes of a message.
+enum Admission {
+    Begin,
+    Wait,
+    TooLate,
+}
+
+impl<A: Behaviour> AnyActivation for Activation<A> {
+    fn id(&self) -> &ActorId {
+        &self.cx.id
+    }
+
+    fn epoch(&self) -> u64 {
+        self.cx.epoch.0
+    }
+
+    fn slot(&self) -> Slot {
+        self.slot
+    }
+
+    fn start(self: Rc<Self>, shard: &Shard) -> Result<(), Refusal> {
+        self.begin_start(shard)
+    }
+
+    fn offer(self: Rc<Self>, shard: &Shard, parcel: &mut dyn Any) -> Result<(), Refusal> {
+        let Some(parcel) = parcel.downcast_mut::<Option<Envelope<Message<A>>>>() else {
+            let message = format!("kind {:?} has another interface here", self.cx.kind());
+            return Err(Refusal::Invalid { field: String::new(), message });
+        };
+        let Some(envelope) = parcel.as_ref() else { return Ok(()) };
+        let access = Self::access(match &envelope.body {
+            Body::Typed(message) => A::Interface::method(message),
+            Body::Wire(call) => call.method,
+        });
+        match self.admit(shard, access, &envelope.chain) {
+            Ok(Admission::TooLate) => {}
+            Ok(Admission::Begin) if shard.may_begin_inline() => {
+                if let Some(envelope) = parcel.take() {
+                    self.begin(shard, access, envelope);
+                }
+            }
+            Ok(Admission::Begin | Admission::Wait) => {
+                if let Some(envelope) = parcel.take() {
+                    self.enqueue(shard, envelope);
+                }
+            }
+            Err(Failure::Refused(refusal)) => return Err(refusal),
+            Err(failure) => {
+                if let Some(envelope) = parcel.take() {
+                    fail::<A>(envelope, failure);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn offer_wire(self: Rc<Self>, shard: &Shard, call: IncomingCall<'_>) -> Result<(), (Option<Refusal>, WireReply)> {
+        let IncomingCall { method, payload, reply, deadline, chain } = call;
+        let access = Self::access(method);
+        match self.admit(shard, access, &chain) {
+            Ok(Admission::TooLate) => return Err((None, reply)),
+            Ok(Admission::Begin) if shard.may_begin_inline() => {
+                if let Some(message) = decode::<A>(method, payload, reply) {
+                    self.begin_typed(shard, access, message, deadline, chain);
+                }
+            }
+            Ok(Admission::Begin | Admission::Wait) => {
+                let body = Body::Wire(WireCall { method, payload: Bytes::copy_from_slice(payload), reply });
+                self.enqueue(shard, Envelope { body, deadline, chain });
+            }
+            Err(Failure::Refused(refusal)) => return Err((Some(refusal), reply)),
+            Err(failure) => reply.finish(Completion::Failed(Box::new(failure))),
+        }
+        Ok(())
+    }
+
+    fn run(self: Rc<Self>, shard: &Shard) {
+        self.scheduled.set(false);
+        for _ in 0..TURNS_A_VISIT {
+            if self.phase.get() != Phase::Ready {
+                return;
+            }
+            let next = {
+                let mut mailbox = self.mailbox.borrow_mut();
+                let Some(waiting) = mailbox.as_mut() else { break };
+                let Some(first) = waiting.front() else { break };
+                let access = Self::access(match &first.body {
+                    Body::Typed(message) => A::Interface::method(message),
+                    Body::Wire(call) => call.method,
+                });
+                if !self.free_for(access) {
+                    return;
+                }
+                let next = waiting.pop_front().map(|envelope| (access, envelope));
+                if waiting.is_empty() {
+                    // An idle activation keeps no mailbox.
+                    *mailbox = None;
+                }
+                next
+            };
+            if let Some((access, envelope)) = next {
+                self.begin(shard, access, envelope);
+            }
+        }
+        if self.waiting() > 0 {
+            self.schedule(shard);
+        } else if let (true, Some(why)) = (self.idle(), self.asked_to_end.take()) {
+            self.begin_end(shard, why);
+        }
+    }
+
+    fn turn_ended(self: Rc<Self>, shard: &Shard, access: Access, panic: Option<&str>) {
+        match access {
+            Access::Exclusive => self.exclusive.set(false),
+            Access::Read => self.reads.set(self.reads.get() - 1),
+        }
+        match self.phase.get() {
+            Phase::Ending => return self.finish_end(shard),
+            Phase::Starting => {
+                if let Some(message) = panic {
+                    self.fail_start(shard, &format!("it panicked: {message}"));
+                }
+                return;
+            }
+            Phase::Gone => return,
+            Phase::Ready => {}
+        }
+        if panic.is_some() && self.idle() {
+            // A failure has been told to all who wait.
+            let _ = self.begin_start(shard);
+        } else if panic.is_some() {
+            // Other reads still look at the actor: it is replaced when they are done.
+            self.asked_to_end.set(Some(Why::Panicked));
+        }
+        if self.idle() {
+            if let Some(why) = self.asked_to_end.take() {
+                return self.begin_end(shard, why);
+            }
+        }
+        if self.mailbox.borrow().is_some() {
+            self.schedule(shard);
+        }
+    }
+
+    fn end(self: Rc<Self>, shard: &Shard, why: Why) {
+        if self.phase.get() == Phase::Ready && self.idle() {
+            self.begin_end(shard, why);
+        } else {
+            self.asked_to_end.set(Some(why));
+        }
+    }
+
+    fn check_idle(self: Rc<Self>, shard: &Shard, now: Timestamp) -> Option<Timestamp> {
+        let due = Timestamp::from_nanos(u64::from(self.last_used.get()) * NANOS_PER_TICK) + self.kind.idle();
+        if due > now {
+            return Some(due);
+        }
+        if self.phase.get() == Phase::Gone {
+            return None;
+        }
+        if self.phase.get() != Phase::Ready || !self.idle() || self.waiting() > 0 {
+            return Some(now + self.kind.idle());
+        }
+        self.begin_end(shard, Why::Idle);
+        None
+    }
+
+    fn waiting(&self) -> usize {
+        self.mailbox.borrow().as_ref().map_or(0, |mailbox| mailbox.len())
+    }
+
+    fn busy(&self) -> bool {
+        !self.idle()
+    }
+}
+
+fn decode<A: Behaviour>(method: u16, payload: &[u8], reply: WireReply) -> Option<Message<A>> {
+    match A::Interface::decode(method, payload, reply) {
+        Ok(message) => Some(message),
+        Err(failed) => {
+            let (error, reply) = *failed;
+            reply.finish(Completion::Failed(Box::new(crate::actor::reply::invalid(&error).into())));
+            None
+        }
+    }
+}
+
+fn fail<A: Behaviour>(envelope: Envelope<Message<A>>, failure: Failure) {
+    let end = RuntimeEnd(Completion::Failed(Box::new(failure)));
+    match envelope.body {
+        Body::Typed(mut message) => A::Interface::reply(&mut message).take().finish(end),
+        Body::Wire(call) => call.reply.finish(end.0),
+    }
+}
+
+fn refuse<A: Behaviour>(envelope: Envelope<Message<A>>, refusal: Refusal) {
+    fail::<A>(envelope, refusal.into());
+}
+
+/// What a caller hears of a panic.
+pub(super) fn panicked(message: &str) -> Failure {
+    Doubt::Panicked { message: message.to_owned() }.into()
+}
+
+fn ticks(now: Timestamp) -> u32 {
+    (now.as_nanos() / NANOS_PER_TICK) as u32
+}
+
+/// Hundredths of a second: 32 bits of them last for more than a year of uptime.
+const NANOS_PER_TICK: u64 = 10_000_000;
+/// Turns that an activation begins before others of its shard have their go.
+const TURNS_A_VISIT: usize = 32;

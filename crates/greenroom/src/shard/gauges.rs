@@ -1,0 +1,56 @@
+//! What a shard tells of itself, for whoever looks.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// One shard's numbers. Written by the shard alone, on a cache line of its own.
+#[derive(Default, Debug)]
+#[repr(align(128))]
+pub(crate) struct Gauges {
+    activations: AtomicU64,
+    turns: AtomicU64,
+    calls: AtomicU64,
+    sends_refused: AtomicU64,
+    busy_nanos: AtomicU64,
+}
+
+impl Gauges {
+    pub(crate) fn activations(&self) -> u64 {
+        self.activations.load(Ordering::Relaxed)
+    }
+
+    /// Turns begun since the node started.
+    pub(crate) fn turns(&self) -> u64 {
+        self.turns.load(Ordering::Relaxed)
+    }
+
+    /// Calls that turns of this shard wait for.
+    pub(crate) fn calls(&self) -> u64 {
+        self.calls.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn sends_refused(&self) -> u64 {
+        self.sends_refused.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn busy_nanos(&self) -> u64 {
+        self.busy_nanos.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn set_activations(&self, activations: usize) {
+        self.activations.store(activations as u64, Ordering::Relaxed);
+    }
+
+    pub(super) fn set_round(&self, turns: u64, calls: usize) {
+        self.turns.store(turns, Ordering::Relaxed);
+        self.calls.store(calls as u64, Ordering::Relaxed);
+    }
+
+    pub(super) fn add_busy(&self, nanos: u64) {
+        self.busy_nanos.store(self.busy_nanos() + nanos, Ordering::Relaxed);
+    }
+
+    /// Counts a one-way message that was refused; any thread may.
+    pub(crate) fn count_refused_send(&self) {
+        self.sends_refused.fetch_add(1, Ordering::Relaxed);
+    }
+}

@@ -1,0 +1,174 @@
+//! Opening connections, from both ends.
+
+use std::io;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use bytes::BytesMut;
+use greenroom_protocols::node::NodeId;
+use greenroom_wire::{
+    Decoder, Encoder, Frame, Hello, HelloBody, Lane as WireLane, RouteEncoder, RouteTable, negotiate,
+};
+use greenroom_world::{BoxFuture, Stream, World};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+use super::{Lane, LaneId, Link};
+use crate::actor::error::Refusal;
+use crate::shard::Shard;
+
+/// A connection whose hellos have been exchanged by the one who dialled.
+pub(super) struct Opened {
+    stream: Box<dyn Stream>,
+    decoder: Decoder,
+    input: BytesMut,
+}
+
+/// A connection that another node opened: its hello, and what was read behind it.
+pub(crate) struct Greeted {
+    pub(crate) peer: NodeId,
+    pub(crate) peer_name: String,
+    pub(crate) decoder: Decoder,
+    pub(crate) input: BytesMut,
+}
+
+impl Shard {
+    /// Starts a connection to `to`.
+    pub(super) fn dial(&self, to: NodeId) -> Result<LaneId, Refusal> {
+        let node = &self.port().node;
+        let Some(member) = node.member(to) else {
+            let reason = "it is not in the cluster".to_owned();
+            return Err(Refusal::Unreachable { node: to.to_string(), reason });
+        };
+        let lane = WireLane::User { shard: self.index(), shards: node.shards().len() as u16 };
+        let body = HelloBody::new(&node.config().cluster, node.me().0, node.name(), lane).expecting(to.0);
+        let connecting = open(node.world().clone(), member.address.clone(), Hello::new(body));
+        let now = self.now();
+        let mut lanes = self.lanes.borrow_mut();
+        let id = lanes.insert(|flag| Lane {
+            peer: to,
+            peer_name: member.name.clone(),
+            dialled: true,
+            link: Link::Connecting(connecting),
+            out: BytesMut::new(),
+            input: BytesMut::new(),
+            decoder: Decoder::default(),
+            routes_out: RouteEncoder::new(),
+            routes_in: RouteTable::new(),
+            flag,
+            unflushed: false,
+            heard: now,
+            pinged: now,
+        });
+        lanes.dialled.insert(to, id);
+        lanes.next_look.get_or_insert(now + super::QUIET);
+        Ok(id)
+    }
+
+    /// Drives an attempt at a connection. On an error, whether it had been open, and why it failed.
+    pub(super) fn poll_dial(&self, id: LaneId, context: &mut Context<'_>) -> Poll<Result<(), (bool, String)>> {
+        let mut lanes = self.lanes.borrow_mut();
+        let Some(lane) = lanes.lane(id) else { return Poll::Pending };
+        let opened = match &mut lane.link {
+            Link::Open(_) => return Poll::Ready(Ok(())),
+            Link::Closed => return Poll::Pending,
+            Link::Connecting(connecting) => match connecting.as_mut().poll(context) {
+                Poll::Pending => return Poll::Pending,
+                Poll::Ready(Ok(opened)) => opened,
+                Poll::Ready(Err(error)) => return Poll::Ready(Err((false, error.to_string()))),
+            },
+        };
+        lane.link = Link::Open(opened.stream);
+        lane.decoder = opened.decoder;
+        lane.input = opened.input;
+        lane.heard = self.now();
+        drop(lanes);
+        Poll::Ready(self.receive(id).map_err(|reason| (true, reason)))
+    }
+
+    /// Takes over a connection that another node opened.
+    pub(in crate::shard) fn adopt(&self, stream: Box<dyn Stream>, greeted: Greeted) {
+        let stream = match stream.rebind() {
+            Ok(stream) => stream,
+            Err(error) => {
+                tracing::warn!(peer = %greeted.peer_name, %error, "a connection could not be taken over");
+                return;
+            }
+        };
+        let now = self.now();
+        let mut lanes = self.lanes.borrow_mut();
+        lanes.insert(|flag| Lane {
+            peer: greeted.peer,
+            peer_name: greeted.peer_name,
+            dialled: false,
+            link: Link::Open(stream),
+            out: BytesMut::new(),
+            input: greeted.input,
+            decoder: greeted.decoder,
+            routes_out: RouteEncoder::new(),
+            routes_in: RouteTable::new(),
+            flag,
+            unflushed: false,
+            heard: now,
+            pinged: now,
+        });
+        lanes.next_look.get_or_insert(now + super::QUIET);
+    }
+}
+
+/// Connects, and exchanges hellos within [`OPEN_TIMEOUT`].
+fn open(world: Arc<dyn World>, address: String, hello: Hello) -> BoxFuture<io::Result<Opened>> {
+    let timeout = world.sleep_until(world.now() + OPEN_TIMEOUT);
+    Box::pin(async move {
+        let opening = async {
+            let mut stream = world.connect(&address).await?;
+            let mut out = BytesMut::new();
+            Encoder::default().hello(&mut out, &hello).map_err(io::Error::other)?;
+            stream.write_all(&out).await?;
+            stream.flush().await?;
+            let mut decoder = Decoder::default();
+            let mut input = BytesMut::new();
+            let theirs = read_hello(&mut stream, &mut decoder, &mut input).await?;
+            negotiate(&hello, &theirs).map_err(io::Error::other)?;
+            Ok(Opened { stream, decoder, input })
+        };
+        within(timeout, opening).await
+    })
+}
+
+/// Reads the first frame, which must be a hello.
+pub(crate) async fn read_hello(
+    stream: &mut Box<dyn Stream>,
+    decoder: &mut Decoder,
+    input: &mut BytesMut,
+) -> io::Result<Hello> {
+    loop {
+        match decoder.decode(input).map_err(io::Error::other)? {
+            Some(Frame::Hello(hello)) => return Ok(hello),
+            Some(Frame::Goodbye(reason)) => return Err(io::Error::other(reason.as_str().to_owned())),
+            Some(_) => return Err(io::Error::other("the first frame is no hello")),
+            None => {}
+        }
+        if stream.read_buf(input).await? == 0 {
+            return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "closed before its hello"));
+        }
+    }
+}
+
+/// What `work` gives, or an error once `timeout` is over.
+pub(crate) async fn within<T>(mut timeout: BoxFuture<()>, work: impl Future<Output = io::Result<T>>) -> io::Result<T> {
+    let mut work = std::pin::pin!(work);
+    std::future::poll_fn(|context| {
+        if let Poll::Ready(done) = work.as_mut().poll(context) {
+            return Poll::Ready(done);
+        }
+        timeout.as_mut().poll(context).map(|()| Err(io::ErrorKind::TimedOut.into()))
+    })
+    .await
+}
+
+/// Time for a connection to open, hellos included.
+pub(crate) const OPEN_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// A connection that is not heard of keeps nobody's time.
+const _: () = assert!(OPEN_TIMEOUT.as_secs() < super::SILENCE_MAX.as_secs());

@@ -1,0 +1,130 @@
+//! Frames that have come in.
+
+use std::sync::Arc;
+
+use bytes::{Buf, Bytes};
+use greenroom_protocols::directory::{Epoch, Grant, Placed};
+use greenroom_protocols::node::NodeId;
+use greenroom_wire::codec::{self, Codec};
+use greenroom_wire::{CallView, FrameView, ReplyView, RouteTable};
+use greenroom_world::Timestamp;
+
+use super::LaneId;
+use crate::actor::reply::WireReply;
+use crate::shard::calls::{CallSlot, Completion};
+use crate::shard::submit::{Journey, RawCall, RouteTarget, refuse_reply};
+use crate::shard::turns::Chain;
+use crate::shard::{BUDGET, Item, Shard};
+
+impl Shard {
+    /// Handles the whole frames that a connection has. On an error the connection is to be closed.
+    pub(super) fn receive(&self, id: LaneId) -> Result<(), String> {
+        // Turns that begin here write onto connections, this one too: so nothing of it stays borrowed.
+        let (peer, mut input, mut decoder, mut routes) = {
+            let mut lanes = self.lanes.borrow_mut();
+            let Some(lane) = lanes.lane(id) else { return Ok(()) };
+            let routes = std::mem::replace(&mut lane.routes_in, RouteTable::new());
+            (lane.peer, std::mem::take(&mut lane.input), std::mem::take(&mut lane.decoder), routes)
+        };
+        let mut views = decoder.views(&input);
+        let result = loop {
+            match views.next() {
+                Ok(Some(frame)) => {
+                    if let Err(reason) = self.frame(id, peer, frame, &mut routes) {
+                        break Err(reason);
+                    }
+                }
+                Ok(None) => break Ok(()),
+                Err(error) => break Err(error.to_string()),
+            }
+        };
+        let consumed = views.consumed();
+        if consumed == input.len() {
+            input.clear();
+        } else {
+            input.advance(consumed);
+        }
+        if let Some(lane) = self.lanes.borrow_mut().lane(id) {
+            lane.input = input;
+            lane.decoder = decoder;
+            lane.routes_in = routes;
+        }
+        if result.is_err() {
+            self.port().node.count_bad_frame();
+        }
+        result
+    }
+
+    fn frame(
+        &self,
+        id: LaneId,
+        peer: NodeId,
+        frame: FrameView<'_>,
+        routes: &mut RouteTable<Arc<RouteTarget>>,
+    ) -> Result<(), String> {
+        match frame {
+            FrameView::Call(call) => {
+                let route = routes.resolve(call.header.route).map_err(|error| error.to_string())?;
+                self.budget.set(BUDGET);
+                self.incoming(id, peer, call, route);
+            }
+            FrameView::Reply(reply) => self.reply(reply),
+            FrameView::Define { route, kind, method } => {
+                let target = self.port().node.kinds().route(kind, method);
+                routes.define(route, Arc::new(target)).map_err(|error| error.to_string())?;
+            }
+            FrameView::Ping(nonce) => {
+                let mut lanes = self.lanes.borrow_mut();
+                let encoder = lanes.encoder;
+                if let Some(lane) = lanes.lane(id) {
+                    encoder.pong(&mut lane.out, nonce);
+                }
+                lanes.mark_unflushed(id.index);
+            }
+            FrameView::Goodbye(reason) => return Err(format!("the peer said goodbye: {reason}")),
+            // Pongs have done their work by being heard; what is unknown is a later version's.
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn incoming(&self, id: LaneId, peer: NodeId, call: CallView<'_>, route: &Arc<RouteTarget>) {
+        let header = call.header;
+        let origin = header.origin.map_or(peer, NodeId);
+        let codec = match codec::parse(call.payload) {
+            Ok(payload) => payload.codec,
+            Err(_) => Codec::MessagePack,
+        };
+        let reply = match (header.id, header.origin) {
+            (None, _) => WireReply::nobody(),
+            (Some(call), None) => WireReply::lane(self.id(), id, peer, call, codec),
+            (Some(call), Some(_)) => WireReply::node(origin, call, codec),
+        };
+        if route.kind.is_none() {
+            return refuse_reply(reply, self.port().node.unknown_kind(&route.kind_name));
+        }
+        let grant = header.grant.map(|grant| Grant {
+            placed: Placed { node: self.port().node.me(), epoch: Epoch(grant.epoch) },
+            by: NodeId(grant.grantor),
+            view: grant.view,
+        });
+        let deadline = header.deadline.map_or(Timestamp::NEVER, |left| self.now() + left);
+        let chain = if call.chain.is_empty() {
+            Chain::None
+        } else {
+            Chain::Path(Bytes::copy_from_slice(call.chain.as_bytes()))
+        };
+        let journey = Journey { origin, from: peer, hops: header.hops, grant };
+        self.submit_raw(RawCall { key: header.key, route, payload: call.payload, reply, deadline, chain, journey });
+    }
+
+    fn reply(&self, reply: ReplyView<'_>) {
+        let call = CallSlot { index: reply.id.index, generation: reply.id.generation };
+        let completion = Completion::Wire { status: reply.status, payload: Bytes::copy_from_slice(reply.payload) };
+        if reply.id.shard == self.index() {
+            self.complete(call, completion);
+        } else if let Some(port) = self.port().node.shards().get(usize::from(reply.id.shard)) {
+            self.post(port.id, Item::Completion { call, completion });
+        }
+    }
+}

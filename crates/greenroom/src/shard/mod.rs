@@ -1,0 +1,432 @@
+//! A shard: one thread's activations, their turns, and the calls that they wait for.
+//!
+//! An activation belongs to one shard for its life. Within the shard nothing is locked and nothing is atomic: a call to
+//! an idle neighbour runs on the caller's stack, a message to a busy one waits in its mailbox. What goes to other shards
+//! is batched and handed over once a round; what goes to other nodes is encoded straight into the connection's batch.
+
+pub(crate) mod activation;
+pub(crate) mod calls;
+mod cycle;
+pub(crate) mod erased;
+mod gauges;
+mod idle;
+pub(crate) mod inbox;
+pub(crate) mod lanes;
+mod registry;
+mod round;
+mod slab;
+pub(crate) mod submit;
+pub(crate) mod turns;
+
+use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
+use std::panic::{self, AssertUnwindSafe};
+use std::rc::Rc;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use bytes::Bytes;
+use greenroom_protocols::directory::Epoch;
+use greenroom_wire::{CallId, Status};
+use greenroom_world::{LocalFuture, Stream, Timestamp};
+
+use self::activation::AnyActivation;
+use self::calls::{CallSlot, Calls, Completion, Then, Waiter};
+use self::idle::IdleWheel;
+use self::inbox::{Inbox, Life};
+use self::lanes::Lanes;
+use self::slab::Slab;
+use self::turns::{Access, Chain, Turn, TurnId, Turns};
+use crate::actor::error::Refusal;
+use crate::actor::interface::Why;
+use crate::actor::key::ActorId;
+use crate::actor::reply::{AnyReply, RuntimeEnd};
+use crate::node::port::Port;
+
+pub(crate) use self::gauges::Gauges;
+pub(crate) use self::lanes::LaneId;
+pub(crate) use self::registry::ShardId;
+pub(crate) use self::round::life;
+pub(crate) use self::slab::Slot;
+pub(crate) use self::submit::AnyParcel;
+
+/// What other threads hand to a shard.
+pub(crate) enum Item {
+    /// A message for an activation of this shard, or that this shard is to route.
+    Parcel(Box<dyn AnyParcel>),
+    /// The end of a call of this shard.
+    Completion { call: CallSlot, completion: Completion },
+    /// A reply to a call that came on a connection of this shard.
+    LaneReply { lane: LaneId, call: CallId, status: Status, payload: Bytes },
+    /// A connection that another node opened, its hello read; what was read behind it comes along.
+    Connection { stream: Box<dyn Stream>, hello: Box<lanes::Greeted> },
+    /// Something else to be done on the shard's thread.
+    Run(Box<dyn FnOnce(&Shard) + Send>),
+}
+
+impl Item {
+    /// Whether a full inbox may refuse it; replies and hand-overs it may not.
+    fn refusable(&self) -> bool {
+        matches!(self, Item::Parcel(_))
+    }
+}
+
+/// How others reach a shard.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ShardPort {
+    pub(crate) id: ShardId,
+    pub(crate) life: Life,
+}
+
+impl ShardPort {
+    /// Takes a free number and opens its inbox.
+    pub(crate) fn claim() -> Self {
+        let id = registry::claim();
+        Self { id, life: id.inbox().open() }
+    }
+
+    /// Hands `item` over.
+    pub(crate) fn push(&self, item: Item) -> Result<(), (inbox::NotTaken, Item)> {
+        self.id.inbox().push(self.life, item)
+    }
+
+    pub(crate) fn waiting(&self) -> usize {
+        self.id.inbox().len()
+    }
+
+    /// Whether the shard has come to its end.
+    pub(crate) fn is_closed(&self) -> bool {
+        self.id.inbox().is_closed(self.life)
+    }
+}
+
+/// One thread's activations. Never leaves its thread.
+pub(crate) struct Shard {
+    here: ShardPort,
+    /// Its place among the shards of its node.
+    index: u16,
+    inbox: &'static Inbox,
+    port: Arc<Port>,
+    now: Cell<Timestamp>,
+    turns: RefCell<Turns>,
+    ready: RefCell<VecDeque<TurnId>>,
+    runnable: RefCell<VecDeque<Rc<dyn AnyActivation>>>,
+    calls: RefCell<Calls>,
+    activations: RefCell<Slab>,
+    idle: RefCell<IdleWheel>,
+    workers: RefCell<submit::Workers>,
+    lanes: RefCell<Lanes>,
+    recent: RefCell<submit::Recent>,
+    /// What is to be handed to the node's other shards at the end of the round.
+    outboxes: RefCell<Vec<Vec<Item>>>,
+    orphans: RefCell<Vec<Box<dyn AnyReply>>>,
+    current: Cell<Option<TurnId>>,
+    /// Turns on the stack, each begun by the one before.
+    depth: Cell<u32>,
+    /// Turns that may still begin on a caller's stack before others have their go.
+    budget: Cell<u32>,
+    parked: round::Parked,
+    parked_retry: Cell<Timestamp>,
+    stopping: Cell<Option<Timestamp>>,
+    turns_begun: Cell<u64>,
+}
+
+thread_local! {
+    static CURRENT: Cell<*const Shard> = const { Cell::new(std::ptr::null()) };
+}
+
+impl Shard {
+    pub(crate) fn new(here: ShardPort, index: u16, port: Arc<Port>) -> Rc<Self> {
+        let shards = port.node.shards().len();
+        let now = port.node.world().now();
+        Rc::new(Self {
+            here,
+            index,
+            inbox: here.id.inbox(),
+            port,
+            now: Cell::new(now),
+            turns: RefCell::default(),
+            ready: RefCell::default(),
+            runnable: RefCell::default(),
+            calls: RefCell::default(),
+            activations: RefCell::default(),
+            idle: RefCell::default(),
+            workers: RefCell::default(),
+            lanes: RefCell::default(),
+            recent: RefCell::default(),
+            outboxes: RefCell::new((0..shards).map(|_| Vec::new()).collect()),
+            orphans: RefCell::default(),
+            current: Cell::new(None),
+            depth: Cell::new(0),
+            budget: Cell::new(0),
+            parked: round::Parked::default(),
+            parked_retry: Cell::new(now),
+            stopping: Cell::new(None),
+            turns_begun: Cell::new(0),
+        })
+    }
+
+    /// Calls `use_it` with the shard whose thread this is, while it runs.
+    #[inline]
+    pub(crate) fn with<R>(use_it: impl FnOnce(Option<&Shard>) -> R) -> R {
+        let current = CURRENT.try_with(Cell::get).unwrap_or(std::ptr::null());
+        // SAFETY: `enter` keeps the shard alive as long as the pointer is set, on this thread alone.
+        use_it(unsafe { current.as_ref() })
+    }
+
+    /// Makes this the current shard of the thread while `run` runs.
+    fn enter<R>(&self, run: impl FnOnce() -> R) -> R {
+        struct Leave(*const Shard);
+        impl Drop for Leave {
+            fn drop(&mut self) {
+                CURRENT.set(self.0);
+            }
+        }
+        let _leave = Leave(CURRENT.replace(self));
+        run()
+    }
+
+    #[inline]
+    pub(crate) fn id(&self) -> ShardId {
+        self.here.id
+    }
+
+    /// Its place among the shards of its node: the shard's name on the wire.
+    pub(crate) fn index(&self) -> u16 {
+        self.index
+    }
+
+    pub(crate) fn port(&self) -> &Arc<Port> {
+        &self.port
+    }
+
+    /// The node's clock as of this round's beginning.
+    #[inline]
+    pub(crate) fn now(&self) -> Timestamp {
+        self.now.get()
+    }
+
+    /// Whether turns may begin and act on others: the node's lease has not run out.
+    #[inline]
+    pub(crate) fn fence_open(&self) -> bool {
+        self.port.node.fence_open()
+    }
+
+    /// What is left of the current turn's time.
+    pub(crate) fn time_left(&self) -> Option<Duration> {
+        let deadline = self.current_deadline();
+        (deadline != Timestamp::NEVER).then(|| deadline.since(self.port.node.world().now()))
+    }
+
+    fn current_deadline(&self) -> Timestamp {
+        let turns = self.turns.borrow();
+        self.current.get().and_then(|turn| turns.find(turn)).map_or(Timestamp::NEVER, |turn| turn.deadline)
+    }
+
+    /// The deadline of a call that the current turn makes.
+    pub(crate) fn call_deadline(&self, limit: Option<Duration>) -> Timestamp {
+        let limit = limit.unwrap_or(self.port.node.config().call_timeout);
+        (self.now() + limit).min(self.current_deadline())
+    }
+
+    /// Ends the current turn's activation when it can.
+    pub(crate) fn ask_deactivation(&self) {
+        let turns = self.turns.borrow();
+        let activation = self.current.get().and_then(|turn| turns.find(turn)).map(|turn| turn.activation.clone());
+        drop(turns);
+        if let Some(activation) = activation {
+            activation.end(self, Why::Asked);
+        }
+    }
+
+    // Turns.
+
+    /// Whether a turn may begin on the stack of who calls.
+    fn may_begin_inline(&self) -> bool {
+        self.depth.get() < DEPTH_MAX && self.budget.get() > 0
+    }
+
+    /// Begins a turn with its first poll.
+    fn begin_turn(
+        &self,
+        activation: Rc<dyn AnyActivation>,
+        access: Access,
+        chain: Chain,
+        deadline: Timestamp,
+        future: LocalFuture,
+    ) {
+        self.budget.set(self.budget.get().saturating_sub(1));
+        let turn = Turn { activation, access, chain, deadline, path: None };
+        let id = self.turns.borrow_mut().begin(turn);
+        self.poll_turn(id, future);
+    }
+
+    fn poll_turn(&self, id: TurnId, mut future: LocalFuture) {
+        let outer = self.current.replace(Some(id));
+        self.depth.set(self.depth.get() + 1);
+        let waker = registry::waker(self.here.id, id);
+        let polled = panic::catch_unwind(AssertUnwindSafe(|| future.as_mut().poll(&mut Context::from_waker(&waker))));
+        self.depth.set(self.depth.get() - 1);
+        self.current.set(outer);
+        match polled {
+            Ok(Poll::Pending) => {
+                if self.turns.borrow_mut().park(id, future) {
+                    self.ready.borrow_mut().push_back(id);
+                }
+            }
+            Ok(Poll::Ready(())) => {
+                drop(future);
+                self.end_turn(id, None);
+            }
+            Err(payload) => {
+                let message = panic_message(&*payload);
+                drop(future);
+                self.end_turn(id, Some(&message));
+                for orphan in self.orphans.take() {
+                    orphan.finish(RuntimeEnd(Completion::Failed(Box::new(activation::panicked(&message)))));
+                }
+            }
+        }
+    }
+
+    fn end_turn(&self, id: TurnId, panic: Option<&str>) {
+        let ended = self.turns.borrow_mut().end(id);
+        if let Some(turn) = ended {
+            if let Some(message) = panic {
+                tracing::error!(actor = %turn.activation.id(), message, "a turn panicked; the activation restarts clean");
+            }
+            turn.activation.turn_ended(self, turn.access, panic);
+        }
+    }
+
+    /// Asks for a poll of `turn`.
+    pub(crate) fn wake_turn(&self, turn: TurnId) {
+        if self.turns.borrow_mut().wake(turn) {
+            self.ready.borrow_mut().push_back(turn);
+        }
+    }
+
+    fn schedule(&self, activation: Rc<dyn AnyActivation>) {
+        self.runnable.borrow_mut().push_back(activation);
+    }
+
+    fn count_turn(&self) {
+        self.turns_begun.set(self.turns_begun.get() + 1);
+    }
+
+    // Calls.
+
+    /// A slot for a call that the current turn makes.
+    pub(crate) fn open_call(&self, deadline: Timestamp) -> Result<CallSlot, Refusal> {
+        let waiter = self.current.get().map_or(Waiter::None, Waiter::Turn);
+        let opened = self.calls.borrow_mut().open(waiter, deadline);
+        opened.ok_or_else(|| Refusal::Overloaded { queue: "this shard's table of calls".into(), bound: 1 << 20 })
+    }
+
+    /// The end of `call`, if it has come. `None` for a call that is not open.
+    pub(crate) fn poll_call(&self, call: CallSlot, context: &mut Context<'_>) -> Option<Poll<Completion>> {
+        let polled = self.calls.borrow_mut().poll(call, || match self.current.get() {
+            Some(turn) if context.waker().will_wake(&registry::waker(self.here.id, turn)) => Waiter::Turn(turn),
+            _ => Waiter::Waker(context.waker().clone()),
+        })?;
+        Some(polled.map_or(Poll::Pending, Poll::Ready))
+    }
+
+    /// Forgets `call`.
+    pub(crate) fn close_call(&self, call: CallSlot) {
+        self.calls.borrow_mut().close(call);
+    }
+
+    /// Ends `call`.
+    pub(crate) fn complete(&self, call: CallSlot, completion: Completion) {
+        let then = self.calls.borrow_mut().complete(call, completion);
+        self.follow(then);
+    }
+
+    fn follow(&self, then: Then) {
+        match then {
+            Then::Nothing => {}
+            Then::WakeTurn(turn) => self.wake_turn(turn),
+            Then::Wake(waker) => waker.wake(),
+            Then::Relay(reply, completion) => reply.finish(RuntimeEnd(completion)),
+        }
+    }
+
+    /// Keeps a reply whose turn panicked until the panic's message is known.
+    pub(crate) fn orphan(&self, reply: Box<dyn AnyReply>) {
+        self.orphans.borrow_mut().push(reply);
+    }
+
+    /// Hands `item` to another shard of this process at the end of the round.
+    pub(crate) fn post(&self, to: ShardId, item: Item) {
+        match self.port.node.shards().iter().position(|port| port.id == to) {
+            Some(index) => self.outboxes.borrow_mut()[index].push(item),
+            // A shard of a node that has stopped.
+            None => drop(item),
+        }
+    }
+
+    // Activations.
+
+    /// Enters a fresh activation of `id`.
+    fn activate(&self, id: ActorId, epoch: Epoch) -> Result<Rc<dyn AnyActivation>, Refusal> {
+        let Some(kind) = self.port.node.kinds().find(id.kind) else {
+            return Err(self.port.node.unknown_kind(id.kind.name()));
+        };
+        let slot = self.activations.borrow_mut().insert(|slot| kind.clone().activation(self, id.clone(), epoch, slot));
+        self.idle.borrow_mut().insert(self.now() + kind.idle(), slot);
+        if self.port.node.kinds().workers(id.kind) == 0 {
+            self.port.node.activated(&id, epoch, slot);
+        }
+        self.gauge_activations();
+        let Some(activation) = self.activation(slot) else { return Err(Refusal::Moved) };
+        activation.clone().start(self)?;
+        Ok(activation)
+    }
+
+    fn activation(&self, slot: Slot) -> Option<Rc<dyn AnyActivation>> {
+        self.activations.borrow().find(slot).cloned()
+    }
+
+    /// Ends an activation when it can.
+    pub(crate) fn end_activation(&self, slot: Slot, why: Why) {
+        if let Some(activation) = self.activation(slot) {
+            activation.end(self, why);
+        }
+    }
+
+    /// Removes an activation that has ended, and tells the directory.
+    fn forget(&self, slot: Slot, id: &ActorId, epoch: Epoch, workers: u16) {
+        self.activations.borrow_mut().remove(slot);
+        self.gauge_activations();
+        if workers > 0 {
+            self.workers.borrow_mut().remove(id, slot);
+        } else {
+            self.port.node.release(id, epoch);
+        }
+    }
+
+    fn gauge_activations(&self) {
+        self.gauges().set_activations(self.activations.borrow().len());
+    }
+
+    fn gauges(&self) -> &Gauges {
+        &self.port.node.gauges()[usize::from(self.index)]
+    }
+}
+
+fn panic_message(payload: &(dyn std::any::Any + Send)) -> String {
+    if let Some(text) = payload.downcast_ref::<&str>() {
+        (*text).to_owned()
+    } else if let Some(text) = payload.downcast_ref::<String>() {
+        text.clone()
+    } else {
+        "it said nothing".to_owned()
+    }
+}
+
+/// Turns that may be on one stack, each called by the one before it.
+const DEPTH_MAX: u32 = 16;
+/// Turns that one poll may begin on its stack before the shard looks after others.
+const BUDGET: u32 = 128;

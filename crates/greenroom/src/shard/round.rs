@@ -1,0 +1,281 @@
+//! A shard's life: rounds of taking in, running and sending out, and sleep when there is nothing to do.
+
+use std::cell::Cell;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use greenroom_world::{BoxFuture, LocalFuture, Timestamp};
+
+use super::submit::AnyParcel;
+use super::{BUDGET, Item, Shard, ShardPort, registry};
+use crate::actor::error::Refusal;
+use crate::actor::interface::Why;
+use crate::node::port::Port;
+
+/// The life of the shard that has `here`, as the `index`th of its node.
+pub(crate) fn life(here: ShardPort, index: u16, port: Arc<Port>) -> LocalFuture {
+    let shard = Shard::new(here, index, port);
+    let life = Life { shard, timer: None, items: Vec::new(), wakes: Vec::new(), idle_since: None };
+    Box::pin(life)
+}
+
+struct Life {
+    shard: Rc<Shard>,
+    timer: Option<(Timestamp, BoxFuture<()>)>,
+    items: Vec<Item>,
+    wakes: Vec<super::turns::TurnId>,
+    /// When the shard ran out of work, while it still looks for more.
+    idle_since: Option<Timestamp>,
+}
+
+/// Messages that wait for the directory to recover.
+#[derive(Default)]
+pub(super) struct Parked(Cell<Vec<Box<dyn AnyParcel>>>);
+
+impl Future for Life {
+    type Output = ();
+
+    fn poll(mut self: std::pin::Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
+        let shard = self.shard.clone();
+        shard.enter(|| self.rounds(context))
+    }
+}
+
+impl Life {
+    fn rounds(&mut self, context: &mut Context<'_>) -> Poll<()> {
+        let shard = self.shard.clone();
+        shard.set_lane_waker(context.waker());
+        let began = shard.port.node.world().now();
+        for _ in 0..ROUNDS_A_POLL {
+            let worked = self.round(&shard);
+            if shard.stopped() {
+                return Poll::Ready(());
+            }
+            if worked {
+                self.idle_since = None;
+                continue;
+            }
+            shard.gauges().add_busy(shard.now().since(began).as_nanos() as u64);
+            return self.rest(&shard, context);
+        }
+        // Let the sockets and timers of this thread have their go, and the clock.
+        shard.look_at_clock(shard.now());
+        shard.gauges().add_busy(shard.port.node.world().now().since(began).as_nanos() as u64);
+        context.waker().wake_by_ref();
+        Poll::Pending
+    }
+
+    /// One round. Whether there was anything to do.
+    fn round(&mut self, shard: &Rc<Shard>) -> bool {
+        shard.now.set(shard.port.node.world().now());
+        let mut worked = shard.poll_lanes();
+        if shard.inbox.filled() {
+            shard.inbox.drain(&mut self.items, &mut self.wakes);
+            worked = true;
+            for turn in self.wakes.drain(..) {
+                shard.wake_turn(turn);
+            }
+            for item in self.items.drain(..) {
+                shard.budget.set(BUDGET);
+                shard.take_in(item);
+            }
+        }
+        worked |= shard.run_some();
+        shard.hand_over();
+        shard.flush_lanes();
+        let (turns, calls) = (shard.turns_begun.get(), shard.calls.borrow().len());
+        shard.gauges().set_round(turns, calls);
+        worked
+    }
+
+    /// Looks at what is due, then spins for a while, then sleeps.
+    fn rest(&mut self, shard: &Rc<Shard>, context: &mut Context<'_>) -> Poll<()> {
+        let now = shard.now();
+        if let Some(due) = shard.look_at_clock(now) {
+            if self.timer.as_ref().is_none_or(|(at, _)| *at != due) {
+                self.timer = Some((due, shard.port.node.world().sleep_until(due)));
+            }
+        } else {
+            self.timer = None;
+        }
+        if shard.has_work() {
+            context.waker().wake_by_ref();
+            return Poll::Pending;
+        }
+        let spin = shard.port.node.spin();
+        let idle_since = *self.idle_since.get_or_insert(now);
+        if !spin.is_zero() && now.since(idle_since) < spin {
+            context.waker().wake_by_ref();
+            return Poll::Pending;
+        }
+        if let Some((_, timer)) = &mut self.timer
+            && timer.as_mut().poll(context).is_ready()
+        {
+            self.timer = None;
+            context.waker().wake_by_ref();
+            return Poll::Pending;
+        }
+        if !shard.inbox.sleep(context.waker()) {
+            context.waker().wake_by_ref();
+        }
+        Poll::Pending
+    }
+}
+
+impl Drop for Life {
+    fn drop(&mut self) {
+        registry::release(self.shard.here.id);
+    }
+}
+
+impl Shard {
+    fn take_in(&self, item: Item) {
+        match item {
+            Item::Parcel(parcel) => parcel.deliver(self),
+            Item::Completion { call, completion } => self.complete(call, completion),
+            Item::LaneReply { lane, call, status, payload } => self.lane_reply(lane, call, status, |out| {
+                out.extend_from_slice(&payload);
+                Ok(())
+            }),
+            Item::Connection { stream, hello } => self.adopt(stream, *hello),
+            Item::Run(run) => run(self),
+        }
+    }
+
+    /// Runs what is ready, up to a bound.
+    fn run_some(&self) -> bool {
+        let mut ran = false;
+        for _ in 0..STEPS_A_ROUND {
+            self.budget.set(BUDGET);
+            let turn = self.ready.borrow_mut().pop_front();
+            if let Some(turn) = turn {
+                ran = true;
+                let future = self.turns.borrow_mut().resume(turn);
+                if let Some(future) = future {
+                    self.poll_turn(turn, future);
+                }
+            }
+            let activation = self.runnable.borrow_mut().pop_front();
+            match activation {
+                Some(activation) => activation.run(self),
+                None if turn.is_none() => break,
+                None => {}
+            }
+            ran = true;
+        }
+        ran
+    }
+
+    /// Hands what goes to the node's other shards over to them.
+    fn hand_over(&self) {
+        let mut refused = Vec::new();
+        for (port, outbox) in self.port.node.shards().iter().zip(self.outboxes.borrow_mut().iter_mut()) {
+            if !outbox.is_empty() && port.id.inbox().push_all(port.life, outbox).is_err() {
+                refused.append(outbox);
+            }
+        }
+        // What is refused may be posted back at once: no outbox is borrowed here.
+        for item in refused {
+            if let Item::Parcel(parcel) = item {
+                let bound = super::inbox::INBOX_LEN_MAX as u64;
+                parcel.refuse(Refusal::Overloaded { queue: "the inbox of a shard".into(), bound });
+            }
+        }
+    }
+
+    fn has_work(&self) -> bool {
+        !self.ready.borrow().is_empty() || !self.runnable.borrow().is_empty() || self.inbox.filled()
+    }
+
+    /// Does what is due at `now`; when something is due next.
+    fn look_at_clock(&self, now: Timestamp) -> Option<Timestamp> {
+        let late = self.calls.borrow_mut().sweep(now);
+        for then in late {
+            self.follow(then);
+        }
+        let due = self.idle.borrow_mut().take_due(now, IDLE_CHECKS_A_ROUND);
+        for slot in due {
+            if let Some(again) = self.activation(slot).and_then(|activation| activation.check_idle(self, now)) {
+                self.idle.borrow_mut().insert(again, slot);
+            }
+        }
+        let lanes = self.look_after_lanes(now);
+        self.flush_lanes();
+        let parked = self.retry_parked(now);
+        let stop = self.stopping_until();
+        let sweep = self.calls.borrow().next_sweep();
+        let idle = self.idle.borrow().next();
+        [lanes, parked, stop, sweep, idle].into_iter().flatten().min()
+    }
+
+    /// Keeps a message until the directory can say where its actor is.
+    pub(super) fn park(&self, parcel: Box<dyn AnyParcel>) {
+        let mut parked = self.parked.0.take();
+        if parked.len() >= PARKED_MAX {
+            self.parked.0.set(parked);
+            return parcel.refuse(Refusal::Recovering);
+        }
+        parked.push(parcel);
+        self.parked.0.set(parked);
+    }
+
+    /// Tries the parked messages again, at most once in [`PARKED_RETRY`].
+    fn retry_parked(&self, now: Timestamp) -> Option<Timestamp> {
+        let parked = self.parked.0.take();
+        if parked.is_empty() {
+            return None;
+        }
+        let due = self.parked_retry.get();
+        if now < due {
+            self.parked.0.set(parked);
+            return Some(due);
+        }
+        self.parked_retry.set(now + PARKED_RETRY);
+        for parcel in parked {
+            if parcel.deadline() <= now {
+                parcel.refuse(Refusal::Expired);
+            } else {
+                self.budget.set(BUDGET);
+                parcel.deliver(self);
+            }
+        }
+        let parked = self.parked.0.take();
+        let more = !parked.is_empty();
+        self.parked.0.set(parked);
+        more.then(|| now + PARKED_RETRY)
+    }
+
+    // The end.
+
+    /// Ends all activations, then the shard: at the latest at `until`.
+    pub(crate) fn stop(&self, until: Timestamp) {
+        self.stopping.set(Some(until));
+        let all: Vec<_> = self.activations.borrow().iter().cloned().collect();
+        for activation in all {
+            activation.end(self, Why::Stopping);
+        }
+    }
+
+    fn stopped(&self) -> bool {
+        self.stopping
+            .get()
+            .is_some_and(|until| self.now() >= until || (self.activations.borrow().len() == 0 && !self.has_work()))
+    }
+
+    fn stopping_until(&self) -> Option<Timestamp> {
+        self.stopping.get()
+    }
+}
+
+/// Rounds before the thread's sockets and timers have their go.
+const ROUNDS_A_POLL: usize = 4;
+/// Turns and activations that one round visits.
+const STEPS_A_ROUND: usize = 256;
+/// Activations that one look at the clock may find idle.
+const IDLE_CHECKS_A_ROUND: usize = 1024;
+/// Messages of one shard that may wait for the directory.
+const PARKED_MAX: usize = 16_384;
+/// Time between two tries of what waits for the directory.
+const PARKED_RETRY: Duration = Duration::from_millis(50);

@@ -1,0 +1,77 @@
+//! The activations of a shard, by slot.
+
+use std::rc::Rc;
+
+use super::activation::AnyActivation;
+
+/// Where an activation is on its shard; the generation tells the slot's uses apart.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Slot {
+    pub(crate) index: u32,
+    pub(crate) generation: u32,
+}
+
+impl Slot {
+    /// Generations have 18 bits, to fit into a route's word. A route that outlived all of them is caught by the key.
+    pub(crate) const GENERATION_MAX: u32 = (1 << 18) - 1;
+}
+
+/// Activations in pages that never move: growing copies nothing.
+#[derive(Default)]
+pub(super) struct Slab {
+    pages: Vec<Box<[Entry]>>,
+    free: Vec<u32>,
+    next: u32,
+    len: usize,
+}
+
+#[derive(Default)]
+struct Entry {
+    generation: u32,
+    activation: Option<Rc<dyn AnyActivation>>,
+}
+
+impl Slab {
+    /// A slot for what `make` gives.
+    pub(super) fn insert(&mut self, make: impl FnOnce(Slot) -> Rc<dyn AnyActivation>) -> Slot {
+        let index = self.free.pop().unwrap_or_else(|| {
+            if self.next as usize == self.pages.len() * PAGE_LEN {
+                self.pages.push((0..PAGE_LEN).map(|_| Entry::default()).collect());
+            }
+            self.next += 1;
+            self.next - 1
+        });
+        let entry = &mut self.pages[index as usize / PAGE_LEN][index as usize % PAGE_LEN];
+        let slot = Slot { index, generation: entry.generation };
+        entry.activation = Some(make(slot));
+        self.len += 1;
+        slot
+    }
+
+    pub(super) fn find(&self, slot: Slot) -> Option<&Rc<dyn AnyActivation>> {
+        let entry = self.pages.get(slot.index as usize / PAGE_LEN)?.get(slot.index as usize % PAGE_LEN)?;
+        entry.activation.as_ref().filter(|_| entry.generation == slot.generation)
+    }
+
+    pub(super) fn remove(&mut self, slot: Slot) -> Option<Rc<dyn AnyActivation>> {
+        let entry = self.pages.get_mut(slot.index as usize / PAGE_LEN)?.get_mut(slot.index as usize % PAGE_LEN)?;
+        if entry.generation != slot.generation {
+            return None;
+        }
+        let activation = entry.activation.take()?;
+        entry.generation = (entry.generation + 1) & Slot::GENERATION_MAX;
+        self.free.push(slot.index);
+        self.len -= 1;
+        Some(activation)
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.len
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Rc<dyn AnyActivation>> {
+        self.pages.iter().flat_map(|page| page.iter()).filter_map(|entry| entry.activation.as_ref())
+    }
+}
+
+const PAGE_LEN: usize = 256;
