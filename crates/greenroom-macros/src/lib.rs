@@ -1,1 +1,70 @@
-//! macros
+//! The macros of Greenroom: `#[actor]` writes an actor's messages, its reference and its dispatch; `#[derive(Actor)]`
+//! makes actors by their type's default. Use them through the crate `greenroom`.
+
+use proc_macro::TokenStream;
+use quote::ToTokens;
+use syn::{DeriveInput, Item, parse_macro_input};
+
+mod actor_impl;
+mod actor_trait;
+mod behaviour;
+mod derive;
+mod hooks;
+mod interface;
+mod method;
+mod names;
+mod options;
+mod reference;
+mod trait_impl;
+mod wire_type;
+
+/// Makes the methods of an `impl` block or of a trait callable through a reference, from any node.
+///
+/// Above `impl ChatRoom`, each `pub async fn` with `&mut self` is an exclusive turn and each with `&self` a read; both may
+/// take `cx: &Cx` first. All other functions stay what they are. It writes `ChatRoomRef`, with one method for each of them
+/// that returns a call. Two functions that are not `pub` are hooks: `async fn activated(&mut self, cx: &Cx)`, which may
+/// return a `Result<(), impl Display>`, runs before the first turn, and `async fn deactivating(&mut self, cx: &Cx, why:
+/// Why)` after the last one. Their arguments may be left out from the end.
+///
+/// Above `trait ChatRoomApi`, it writes `ChatRoomApiRef` from the trait's `async fn`s, for callers that do not link the
+/// implementation; above `impl ChatRoomApi for ChatRoom`, it makes `ChatRoom` the actor that answers. That block may
+/// contain the hooks, and needs `ChatRoomApiInterface` beside `ChatRoomApi` in scope.
+///
+/// # Options
+/// All may be left out: `#[actor(kind = "room", placement = "hash", idle = "5m", workers = 8, mailbox = 1024)]`.
+///
+/// - `kind`: the name on the wire; the type's name in snake case, without a trait's trailing `Api`.
+/// - `placement`: `"balanced"` (the default), `"local"`, `"random"`, `"hash"`, `"role:NAME"`, or the name of a placement of
+///   the node's.
+/// - `idle`: how long an activation waits for a message before it ends: a number and `ms`, `s`, `m`, `h` or `d`. The
+///   node's default.
+/// - `workers`: stateless workers, at most so many activations a node and key. Ordinary, single actors.
+/// - `mailbox`: how many messages may wait at one activation. The node's default.
+///
+/// # Arguments
+/// Arguments, replies and errors are plain serde data. An argument may carry `#[serde(default)]` and the like. In the
+/// methods of the reference, a `String` is an `impl Into<String>` and a `Key` an `impl Into<Key>`.
+#[proc_macro_attribute]
+pub fn actor(options: TokenStream, item: TokenStream) -> TokenStream {
+    let item = parse_macro_input!(item as Item);
+    let expanded = match item {
+        Item::Impl(item) if item.trait_.is_some() => trait_impl::expand(options.into(), item),
+        Item::Impl(item) => actor_impl::expand(options.into(), item),
+        Item::Trait(item) => actor_trait::expand(options.into(), item),
+        other => {
+            let error = syn::Error::new_spanned(
+                &other,
+                "`#[actor]` belongs above an `impl` block or a trait; above a struct, write `#[derive(Default, Actor)]`",
+            )
+            .into_compile_error();
+            quote::quote!(#error #other)
+        }
+    };
+    expanded.into_token_stream().into()
+}
+
+/// Makes the type an actor whose fresh instances are its `Default`.
+#[proc_macro_derive(Actor)]
+pub fn derive_actor(item: TokenStream) -> TokenStream {
+    derive::expand(&parse_macro_input!(item as DeriveInput)).into()
+}

@@ -1,0 +1,113 @@
+//! `#[actor]` above an inherent `impl` block.
+
+use proc_macro2::TokenStream;
+use quote::{ToTokens, quote};
+use syn::{Error, Ident, ImplItem, ImplItemFn, ItemImpl, Path, Result, Type, Visibility, parse_quote};
+
+use crate::hooks::{self, Hooks};
+use crate::interface::Interface;
+use crate::method::{self, Method};
+use crate::options::Options;
+use crate::{behaviour, names, reference, wire_type};
+
+/// The block as it is, and all that is written from it.
+pub(crate) fn expand(options: TokenStream, mut item: ItemImpl) -> TokenStream {
+    let written = write(options, &item).unwrap_or_else(Error::into_compile_error);
+    for function in item.items.iter_mut() {
+        if let ImplItem::Fn(function) = function {
+            method::strip(&mut function.sig);
+        }
+    }
+    quote!(#item #written)
+}
+
+fn write(options: TokenStream, item: &ItemImpl) -> Result<TokenStream> {
+    let mut errors = Errors::default();
+    let options = errors.keep(Options::parse(options));
+    let actor = &*item.self_ty;
+    let base = base(item)?;
+    let mut methods = Vec::new();
+    let mut hooks = Hooks::default();
+    for function in functions(item) {
+        if hooks::is_hook(function) && !is_public(function) {
+            errors.keep(hooks.add(function));
+        } else if is_method(function) {
+            methods.extend(errors.keep(method_of(function, actor)));
+        }
+    }
+    errors.end()?;
+    method::check_set(&methods, base.span())?;
+    let options = options.unwrap_or_default();
+
+    let kind = options.kind.as_ref().map_or_else(|| names::snake_case(&base.to_string()), syn::LitStr::value);
+    let visibility: Visibility = parse_quote!(pub);
+    let interface = Interface { base, visibility: &visibility, kind, owner: Some(actor), methods: &methods };
+    let (this, callee) = (quote!(self), quote!(Self));
+    let turns = [false, true].map(|read| behaviour::dispatch(&interface, read, &this, &callee));
+    let path: Path = interface.name().into();
+    let behaviour = behaviour::expand(actor, &path, &options, &hooks, turns);
+    let reference = reference::expand(&interface);
+    let interface = interface.expand();
+    Ok(quote!(#interface #reference #behaviour))
+}
+
+/// The actor's name, which all that is written begins with.
+pub(crate) fn base(item: &ItemImpl) -> Result<&Ident> {
+    let generic = match &*item.self_ty {
+        Type::Path(path) => path.path.segments.last().is_some_and(|last| !last.arguments.is_none()),
+        _ => false,
+    };
+    if !item.generics.params.is_empty() || generic {
+        let message =
+            "an actor is not generic: its kind names one type; wrap each type that you need in a struct of its own";
+        return Err(Error::new_spanned(&item.self_ty, message));
+    }
+    wire_type::last_ident(&item.self_ty)
+        .ok_or_else(|| Error::new_spanned(&item.self_ty, "write the name of the actor's type here"))
+}
+
+fn functions(item: &ItemImpl) -> impl Iterator<Item = &ImplItemFn> {
+    item.items.iter().filter_map(|item| match item {
+        ImplItem::Fn(function) => Some(function),
+        _ => None,
+    })
+}
+
+fn is_public(function: &ImplItemFn) -> bool {
+    matches!(function.vis, Visibility::Public(_))
+}
+
+/// Public with a receiver: all others are ordinary functions of the type.
+fn is_method(function: &ImplItemFn) -> bool {
+    is_public(function) && function.sig.receiver().is_some()
+}
+
+fn method_of(function: &ImplItemFn, actor: &Type) -> Result<Method> {
+    if function.sig.asyncness.is_none() {
+        let name = &function.sig.ident;
+        let message = format!(
+            "public methods of an actor are called by messages: write `pub async fn {name}`, or remove `pub` to keep it inside"
+        );
+        return Err(Error::new_spanned(function.sig.fn_token.to_token_stream(), message));
+    }
+    Method::parse(&function.attrs, &function.sig, Some(actor))
+}
+
+/// Mistakes are told all at once.
+#[derive(Default)]
+pub(crate) struct Errors(Option<Error>);
+
+impl Errors {
+    pub(crate) fn keep<T>(&mut self, result: Result<T>) -> Option<T> {
+        result
+            .map_err(|error| match &mut self.0 {
+                Some(first) => first.combine(error),
+                None => self.0 = Some(error),
+            })
+            .ok()
+    }
+
+    pub(crate) fn end(self) -> Result<()> {
+        self.0.map_or(Ok(()), Err)
+    }
+}

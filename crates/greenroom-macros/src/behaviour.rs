@@ -1,0 +1,80 @@
+//! Dispatch: from a message to the method that answers it.
+
+use proc_macro2::{Span, TokenStream};
+use quote::{quote, quote_spanned};
+use syn::spanned::Spanned;
+use syn::{Path, Type};
+
+use crate::hooks::Hooks;
+use crate::interface::Interface;
+use crate::method::{Argument, Method};
+use crate::options::Options;
+
+/// The implementation of `Behaviour` for `actor`. `exclusive` and `read` are the bodies that run a message with `self`
+/// and `cx`.
+pub(crate) fn expand(
+    actor: &Type,
+    interface: &Path,
+    options: &Options,
+    hooks: &Hooks,
+    [exclusive, read]: [TokenStream; 2],
+) -> TokenStream {
+    let hooks = hooks.expand();
+    // What is wrong with the whole of a turn, such as a future that is not `Send`, is shown at the actor's name.
+    let turns = quote_spanned! {at(actor.span())=>
+        async fn exclusive(&mut self, cx: &::greenroom::__private::Cx, message: ::greenroom::__private::Message<Self>) {
+            let _ = cx;
+            #exclusive
+        }
+
+        async fn read(&self, cx: &::greenroom::__private::Cx, message: ::greenroom::__private::Message<Self>) {
+            let _ = cx;
+            #read
+        }
+    };
+    quote! {
+        #[automatically_derived]
+        impl ::greenroom::__private::Behaviour for #actor {
+            type Interface = #interface;
+            const OPTIONS: ::greenroom::__private::Options = #options;
+            #turns
+            #hooks
+        }
+    }
+}
+
+/// The expression that runs `message` by the methods that are reads, or by those that are not.
+///
+/// `this` is the receiver's expression, and `callee` the path that the methods are found at.
+pub(crate) fn dispatch(interface: &Interface<'_>, read: bool, this: &TokenStream, callee: &TokenStream) -> TokenStream {
+    let message = interface.message();
+    let arms = interface.methods.iter().map(|method| {
+        let variant = method.variant();
+        if method.read != read {
+            // The runtime brings it to the other one; here it would be dropped, which tells the caller so.
+            return quote!(#message::#variant(..) => {});
+        }
+        let Method { name, cx, .. } = method;
+        let cx = cx.then(|| quote!(cx,));
+        let fields = method.arguments.iter().map(|Argument { name, .. }| quote!(arguments.#name));
+        let called = quote_spanned!(at(name.span())=> #callee::#name(#this, #cx #(#fields),*));
+        let outcome = if method.fallible() {
+            quote!(#called.await)
+        } else {
+            quote!(::greenroom::__private::Plain(#called.await))
+        };
+        // An argument's name is its field's, so without arguments the binding is not used.
+        let arguments = if method.arguments.is_empty() { quote!(_) } else { quote!(arguments) };
+        quote! {
+            #message::#variant(#arguments, reply) => {
+                reply.answer(::greenroom::__private::Outcome::into_result(#outcome));
+            }
+        }
+    });
+    quote!(match message { #(#arms)* })
+}
+
+/// The place of `span`, where the names are those of all that is written here.
+fn at(span: Span) -> Span {
+    span.resolved_at(Span::call_site())
+}

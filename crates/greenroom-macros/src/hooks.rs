@@ -1,0 +1,110 @@
+//! The hooks `activated` and `deactivating`.
+
+use proc_macro2::TokenStream;
+use quote::{ToTokens, quote};
+use syn::{Error, FnArg, ImplItemFn, Result, ReturnType};
+
+use crate::wire_type;
+
+/// The hooks that an actor has.
+#[derive(Default)]
+pub(crate) struct Hooks {
+    activated: Option<Hook>,
+    deactivating: Option<Hook>,
+}
+
+struct Hook {
+    /// What is passed after `self`.
+    passed: Vec<TokenStream>,
+    fallible: bool,
+}
+
+/// Whether `function` is named as a hook is.
+pub(crate) fn is_hook(function: &ImplItemFn) -> bool {
+    function.sig.ident == "activated" || function.sig.ident == "deactivating"
+}
+
+impl Hooks {
+    /// Notes `function`, which is named as a hook is.
+    pub(crate) fn add(&mut self, function: &ImplItemFn) -> Result<()> {
+        let hook = Hook::parse(function)?;
+        if function.sig.ident == "activated" {
+            self.activated = Some(hook);
+        } else if hook.fallible {
+            let message = "nothing can refuse to be deactivated: return nothing";
+            return Err(Error::new_spanned(&function.sig.output, message));
+        } else {
+            self.deactivating = Some(hook);
+        }
+        Ok(())
+    }
+
+    /// The hooks' part of `Behaviour`.
+    pub(crate) fn expand(&self) -> TokenStream {
+        let (has_activated, has_deactivating) = (self.activated.is_some(), self.deactivating.is_some());
+        let activated = self.activated.as_ref().map(|Hook { passed, fallible }| {
+            let end = if *fallible {
+                quote!(.map_err(|error| ::std::string::ToString::to_string(&error)))
+            } else {
+                quote!(; ::core::result::Result::Ok(()))
+            };
+            quote! {
+                async fn activated(
+                    &mut self,
+                    cx: &::greenroom::__private::Cx,
+                ) -> ::core::result::Result<(), ::std::string::String> {
+                    let _ = cx;
+                    Self::activated(self, #(#passed),*).await #end
+                }
+            }
+        });
+        let deactivating = self.deactivating.as_ref().map(|Hook { passed, .. }| {
+            quote! {
+                async fn deactivating(&mut self, cx: &::greenroom::__private::Cx, why: ::greenroom::__private::Why) {
+                    let _ = (cx, why);
+                    Self::deactivating(self, #(#passed),*).await;
+                }
+            }
+        });
+        quote! {
+            const ACTIVATED: bool = #has_activated;
+            const DEACTIVATING: bool = #has_deactivating;
+            #activated
+            #deactivating
+        }
+    }
+}
+
+impl Hook {
+    fn parse(function: &ImplItemFn) -> Result<Self> {
+        let signature = &function.sig;
+        let shape = if signature.ident == "activated" {
+            "the hook is `async fn activated(&mut self, cx: &Cx)`; it may return a `Result<(), _>`"
+        } else {
+            "the hook is `async fn deactivating(&mut self, cx: &Cx, why: Why)`"
+        };
+        let mut inputs = signature.inputs.iter();
+        let exclusive = matches!(inputs.next(), Some(FnArg::Receiver(this)) if this.reference.is_some() && this.mutability.is_some());
+        if signature.asyncness.is_none() || !exclusive || !signature.generics.params.is_empty() {
+            return Err(Error::new_spanned(signature, shape));
+        }
+        let mut passed = Vec::new();
+        for input in inputs {
+            passed.push(match input {
+                FnArg::Typed(typed) if wire_type::is_cx(&typed.ty) => quote!(cx),
+                FnArg::Typed(typed)
+                    if signature.ident == "deactivating"
+                        && wire_type::last_ident(&typed.ty).is_some_and(|name| name == "Why") =>
+                {
+                    quote!(why)
+                }
+                other => return Err(Error::new_spanned(other, shape)),
+            });
+        }
+        let fallible = match &signature.output {
+            ReturnType::Default => false,
+            ReturnType::Type(_, ty) => ty.to_token_stream().to_string() != "()",
+        };
+        Ok(Self { passed, fallible })
+    }
+}

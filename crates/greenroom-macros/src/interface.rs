@@ -1,0 +1,171 @@
+//! What callers and actors share: the messages, their arguments, and the interface that names them.
+
+use proc_macro2::{Literal, TokenStream};
+use quote::quote;
+use syn::{Ident, Type, Visibility};
+
+use crate::method::{Argument, Method};
+use crate::names;
+
+/// An interface to be written.
+pub(crate) struct Interface<'a> {
+    /// What all its names begin with.
+    pub(crate) base: &'a Ident,
+    pub(crate) visibility: &'a Visibility,
+    /// The kind's name on the wire.
+    pub(crate) kind: String,
+    /// The actor, where there is just one. Its arguments are then as visible as it is: private actors may take and return
+    /// private types.
+    pub(crate) owner: Option<&'a Type>,
+    pub(crate) methods: &'a [Method],
+}
+
+impl Interface<'_> {
+    /// The type that implements the runtime's `Interface`.
+    pub(crate) fn name(&self) -> Ident {
+        names::join(self.base, "Interface")
+    }
+
+    /// The enum of messages.
+    pub(crate) fn message(&self) -> Ident {
+        names::join(self.base, "Message")
+    }
+
+    /// Everything but the reference.
+    pub(crate) fn expand(&self) -> TokenStream {
+        let arguments = self.methods.iter().enumerate().map(|(index, method)| self.arguments(index, method));
+        let message = self.message_enum();
+        let interface = self.interface();
+        quote!(#(#arguments)* #message #interface)
+    }
+
+    /// The arguments of one method, and what makes a message of them.
+    fn arguments(&self, index: usize, method: &Method) -> TokenStream {
+        let Self { base, visibility, .. } = self;
+        let (interface, message) = (self.name(), self.message());
+        let (name, variant, outcome) = (method.arguments_name(base), method.variant(), method.outcome());
+        let index = Literal::u16_suffixed(index as u16);
+        let (parameter, of) = match self.owner {
+            Some(owner) => {
+                (quote!(<__Actor = #owner>), quote!(#[serde(skip)] __of: ::core::marker::PhantomData<fn() -> __Actor>,))
+            }
+            None => (quote!(), quote!()),
+        };
+        let fields = method.arguments.iter().map(|Argument { name, ty, serde }| quote!(#(#serde)* #name: #ty,));
+        quote! {
+            #[doc(hidden)]
+            #[allow(private_interfaces, unreachable_pub)]
+            #[derive(::greenroom::__private::serde::Serialize, ::greenroom::__private::serde::Deserialize)]
+            #[serde(crate = "::greenroom::__private::serde", bound = "")]
+            #visibility struct #name #parameter { #(#fields)* #of }
+
+            #[automatically_derived]
+            impl ::greenroom::__private::Method for #name {
+                type Interface = #interface;
+                type Reply = <#outcome as ::greenroom::__private::Outcome>::Reply;
+                type Error = <#outcome as ::greenroom::__private::Outcome>::Error;
+                const INDEX: u16 = #index;
+
+                fn into_message(
+                    self,
+                    reply: ::greenroom::__private::ReplyTo<Self::Reply, Self::Error>,
+                ) -> #message {
+                    #message::#variant(self, reply)
+                }
+            }
+        }
+    }
+
+    fn message_enum(&self) -> TokenStream {
+        let Self { base, visibility, methods, .. } = self;
+        let name = self.message();
+        let variants = methods.iter().map(|method| {
+            let (variant, arguments, outcome) = (method.variant(), method.arguments_name(base), method.outcome());
+            quote! {
+                #variant(
+                    #arguments,
+                    ::greenroom::__private::ReplyTo<
+                        <#outcome as ::greenroom::__private::Outcome>::Reply,
+                        <#outcome as ::greenroom::__private::Outcome>::Error,
+                    >,
+                )
+            }
+        });
+        quote! {
+            #[doc(hidden)]
+            #[allow(private_interfaces, unreachable_pub)]
+            #visibility enum #name { #(#variants,)* }
+        }
+    }
+
+    fn interface(&self) -> TokenStream {
+        let Self { base, visibility, kind, methods, .. } = self;
+        let (name, message) = (self.name(), self.message());
+        let variants: Vec<Ident> = methods.iter().map(Method::variant).collect();
+        let arguments: Vec<Ident> = methods.iter().map(|method| method.arguments_name(base)).collect();
+        let indices: Vec<Literal> = (0..methods.len()).map(|index| Literal::u16_suffixed(index as u16)).collect();
+        let wire_names = methods.iter().map(Method::wire_name);
+        let reads = methods.iter().map(|method| method.read);
+        quote! {
+            #[doc(hidden)]
+            #[allow(unreachable_pub)]
+            #visibility struct #name;
+
+            #[automatically_derived]
+            impl ::greenroom::__private::Interface for #name {
+                type Message = #message;
+                const KIND: &'static str = #kind;
+                const METHODS: &'static [::greenroom::__private::MethodInfo] =
+                    &[#(::greenroom::__private::MethodInfo { name: #wire_names, read: #reads },)*];
+
+                fn method(message: &#message) -> u16 {
+                    match message {
+                        #(#message::#variants(..) => #indices,)*
+                    }
+                }
+
+                fn reply(message: &mut #message) -> &mut dyn ::greenroom::__private::AnyReply {
+                    match message {
+                        #(#message::#variants(_, reply) => reply,)*
+                    }
+                }
+
+                fn encode(
+                    message: &#message,
+                    out: &mut ::greenroom::__private::BytesMut,
+                ) -> ::core::result::Result<(), ::greenroom::__private::EncodeError> {
+                    use ::greenroom::__private::{Codec, TYPE_VERSION, codec};
+                    match message {
+                        #(#message::#variants(arguments, _) =>
+                            codec::encode(Codec::MessagePack, TYPE_VERSION, arguments, out),)*
+                    }
+                }
+
+                fn decode(
+                    method: u16,
+                    payload: &[u8],
+                    reply: ::greenroom::__private::WireReply,
+                ) -> ::core::result::Result<
+                    #message,
+                    ::std::boxed::Box<(::greenroom::__private::DecodeError, ::greenroom::__private::WireReply)>,
+                > {
+                    use ::greenroom::__private::{Method, Never, ReplyTo, codec};
+                    let error = match method {
+                        #(#indices => match codec::decode::<#arguments>(payload) {
+                            ::core::result::Result::Ok(arguments) => {
+                                return ::core::result::Result::Ok(arguments.into_message(ReplyTo::wire(reply)));
+                            }
+                            ::core::result::Result::Err(error) => error,
+                        },)*
+                        // No such method: nothing can be its arguments.
+                        _ => match codec::decode::<Never>(payload) {
+                            ::core::result::Result::Ok(never) => match never {},
+                            ::core::result::Result::Err(error) => error,
+                        },
+                    };
+                    ::core::result::Result::Err(::std::boxed::Box::new((error, reply)))
+                }
+            }
+        }
+    }
+}

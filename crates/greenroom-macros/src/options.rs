@@ -1,0 +1,192 @@
+//! What stands in the brackets of `#[actor(..)]`.
+
+use proc_macro2::{Span, TokenStream};
+use quote::{ToTokens, quote};
+use syn::parse::Parser;
+use syn::{Error, Expr, ExprLit, Lit, LitInt, LitStr, MetaNameValue, Result, Token};
+
+use crate::names;
+
+/// The options of one attribute; what is not written is `None`.
+#[derive(Default)]
+pub(crate) struct Options {
+    pub(crate) kind: Option<LitStr>,
+    placement: Option<LitStr>,
+    idle_ms: Option<u64>,
+    workers: Option<u16>,
+    mailbox: Option<u32>,
+    /// The options in the order in which they are written.
+    written: Vec<(&'static str, Span)>,
+}
+
+impl Options {
+    /// Reads `name = value, ..`.
+    pub(crate) fn parse(tokens: TokenStream) -> Result<Self> {
+        let pairs = syn::punctuated::Punctuated::<MetaNameValue, Token![,]>::parse_terminated.parse2(tokens)?;
+        let mut options = Self::default();
+        for pair in &pairs {
+            options.set(pair)?;
+        }
+        Ok(options)
+    }
+
+    fn set(&mut self, pair: &MetaNameValue) -> Result<()> {
+        let written = pair.path.get_ident().map(ToString::to_string).unwrap_or_default();
+        let Some(&name) = KNOWN.iter().find(|known| **known == written) else {
+            let remedy = match names::nearest(&written, KNOWN) {
+                Some(near) => format!("did you mean `{near}`?"),
+                None => format!("the options are {}", KNOWN.join(", ")),
+            };
+            return Err(Error::new_spanned(&pair.path, format!("unknown option `{written}`; {remedy}")));
+        };
+        if self.written.iter().any(|(earlier, _)| *earlier == name) {
+            return Err(Error::new_spanned(pair, format!("`{name}` is written twice")));
+        }
+        self.written.push((name, pair.path.get_ident().map_or_else(Span::call_site, syn::Ident::span)));
+        match name {
+            "kind" => self.kind = Some(kind(text(&pair.value)?)?),
+            "placement" => self.placement = Some(placement(text(&pair.value)?)?),
+            "idle" => self.idle_ms = Some(duration_ms(&text(&pair.value)?)?),
+            "workers" => self.workers = Some(count(&pair.value, "leave `workers` out for an ordinary actor")?),
+            _ => self.mailbox = Some(count(&pair.value, "an actor without a mailbox gets no messages")?),
+        }
+        Ok(())
+    }
+
+    /// Refuses every option but those in `allowed`, with `reason`.
+    pub(crate) fn allow_only(&self, allowed: &[&str], reason: &str) -> Result<()> {
+        match self.written.iter().find(|(name, _)| !allowed.contains(name)) {
+            Some((name, span)) => Err(Error::new(*span, format!("`{name}` {reason}"))),
+            None => Ok(()),
+        }
+    }
+}
+
+/// The runtime's `Options`, as an expression.
+impl ToTokens for Options {
+    fn to_tokens(&self, tokens: &mut TokenStream) {
+        let placement = self.placement.as_ref().map_or_else(|| "balanced".to_owned(), LitStr::value);
+        let workers = self.workers.unwrap_or(0);
+        let idle = optional(self.idle_ms.map(|ms| quote!(::core::time::Duration::from_millis(#ms))));
+        let mailbox = optional(self.mailbox);
+        tokens.extend(quote! {
+            ::greenroom::__private::Options {
+                placement: #placement,
+                workers: #workers,
+                idle: #idle,
+                mailbox: #mailbox,
+            }
+        });
+    }
+}
+
+fn optional(value: Option<impl ToTokens>) -> TokenStream {
+    match value {
+        Some(value) => quote!(::core::option::Option::Some(#value)),
+        None => quote!(::core::option::Option::None),
+    }
+}
+
+fn text(value: &Expr) -> Result<LitStr> {
+    match value {
+        Expr::Lit(ExprLit { lit: Lit::Str(text), .. }) => Ok(text.clone()),
+        other => Err(Error::new_spanned(other, "write a string in quotes")),
+    }
+}
+
+fn count<N: std::str::FromStr<Err: std::fmt::Display> + PartialEq + From<u8>>(value: &Expr, zero: &str) -> Result<N> {
+    let number: &LitInt = match value {
+        Expr::Lit(ExprLit { lit: Lit::Int(number), .. }) => number,
+        other => return Err(Error::new_spanned(other, "write a whole number")),
+    };
+    let count: N = number.base10_parse()?;
+    if count == N::from(0) {
+        return Err(Error::new_spanned(value, format!("write 1 or more; {zero}")));
+    }
+    Ok(count)
+}
+
+fn kind(name: LitStr) -> Result<LitStr> {
+    let value = name.value();
+    let plain = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '_' | '-' | '.');
+    if value.is_empty() || !value.chars().all(plain) {
+        let message = "a kind is a name of ASCII letters, digits, `_`, `-` and `.`: it stands in URLs";
+        return Err(Error::new_spanned(name, message));
+    }
+    Ok(name)
+}
+
+fn placement(name: LitStr) -> Result<LitStr> {
+    if matches!(name.value().trim(), "" | "role:") {
+        let message =
+            "name a placement: \"balanced\", \"local\", \"random\", \"hash\", \"role:NAME\", or one of your own";
+        return Err(Error::new_spanned(name, message));
+    }
+    Ok(name)
+}
+
+fn duration_ms(written: &LitStr) -> Result<u64> {
+    let bad = || {
+        Error::new_spanned(written, "write a duration above zero such as \"500ms\", \"30s\", \"5m\", \"2h\" or \"1d\"")
+    };
+    let value = written.value();
+    let unit_at = value.find(|letter: char| !letter.is_ascii_digit()).ok_or_else(bad)?;
+    let (number, unit) = value.split_at(unit_at);
+    let unit_ms: u64 = match unit {
+        "ms" => 1,
+        "s" => 1000,
+        "m" => 60 * 1000,
+        "h" => 60 * 60 * 1000,
+        "d" => 24 * 60 * 60 * 1000,
+        _ => return Err(bad()),
+    };
+    let number: u64 = number.parse().map_err(|_| bad())?;
+    number.checked_mul(unit_ms).filter(|ms| *ms > 0).ok_or_else(bad)
+}
+
+const KNOWN: &[&str] = &["kind", "placement", "idle", "workers", "mailbox"];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn error(options: TokenStream) -> String {
+        Options::parse(options).err().map(|error| error.to_string()).unwrap_or_default()
+    }
+
+    #[test]
+    fn durations_have_a_unit() {
+        let duration = |text: &str| duration_ms(&LitStr::new(text, Span::call_site())).ok();
+        assert_eq!(duration("500ms"), Some(500));
+        assert_eq!(duration("5m"), Some(300_000));
+        assert_eq!(duration("1d"), Some(86_400_000));
+        for bad in ["", "5", "m", "5 m", "-5m", "0s", "5weeks", "99999999999999999999d", "9999999999999999d"] {
+            assert_eq!(duration(bad), None, "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn an_unknown_option_is_refused_with_the_nearest_one() {
+        assert_eq!(error(quote!(placment = "hash")), "unknown option `placment`; did you mean `placement`?");
+        assert!(error(quote!(colour = "red")).contains("the options are kind, placement, idle, workers, mailbox"));
+    }
+
+    #[test]
+    fn values_out_of_range_are_refused() {
+        assert!(error(quote!(workers = 0)).starts_with("write 1 or more"));
+        assert!(!error(quote!(workers = 70_000)).is_empty());
+        assert!(error(quote!(mailbox = 0)).starts_with("write 1 or more"));
+        assert!(error(quote!(kind = "chat room")).starts_with("a kind is a name"));
+        assert!(error(quote!(idle = "5m", idle = "6m")).contains("twice"));
+        assert!(error(quote!(placement = "role:")).starts_with("name a placement"));
+    }
+
+    #[test]
+    fn what_is_not_written_is_left_to_the_node() {
+        let options = Options::parse(TokenStream::new()).map(|options| options.to_token_stream().to_string());
+        let written = options.unwrap_or_default();
+        assert!(written.contains("placement : \"balanced\""), "{written}");
+        assert!(written.contains("workers : 0u16"), "{written}");
+        assert!(written.contains("idle : :: core :: option :: Option :: None"), "{written}");
+    }
+}
