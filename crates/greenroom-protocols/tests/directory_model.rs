@@ -392,6 +392,7 @@ fn breaks(name: &str, cluster: Cluster, without: impl FnOnce(&mut Checks)) {
 #[test]
 fn one_host_while_the_owner_changes_and_changes_back() {
     exhaust("lost and regained", lost_and_regained());
+    exhaust("lost and regained", Cluster { grants_max: 3, releases_max: 2, asks_max: 0, ..lost_and_regained() });
 }
 
 #[test]

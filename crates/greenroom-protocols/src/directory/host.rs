@@ -24,7 +24,8 @@ pub struct Host {
 pub enum Acceptance {
     /// Activate it, and take it down before anything else happens to the range.
     Accepted,
-    /// The activation of this epoch was released here, or one after it: tell the owner `Released` and hand it the call back.
+    /// The activation of this epoch was released here, or one after it: [release](super::Range::release) it again, tell the
+    /// owner, and hand it the call back.
     Stale,
     /// Our view is older than this version, which the grantor knows: read the table, then ask again.
     Behind {

@@ -3,6 +3,7 @@ use std::collections::BTreeMap;
 use proptest::prelude::*;
 
 use super::*;
+use crate::checks::Checks;
 use crate::node::{Member, Status};
 
 const KEY: u8 = 7;
@@ -175,6 +176,18 @@ fn d4_a_message_for_an_earlier_incarnation_activates_nothing() {
     assert_eq!(cluster.call(3, &stale), Acceptance::NotMe);
     assert_eq!(cluster.resolve(10, 1), Resolution::Wait { until: Some(at(4_000)) });
     assert_eq!(cluster.resolve(4_000, 1), Resolution::Absent);
+}
+
+#[test]
+fn d4_only_the_incarnation_check_refuses_a_grant_that_reached_the_successor_by_address() {
+    let range = range_where(&[1, 2], 1, &[1, 3], 1);
+    let placed = Placed { node: NodeId(2), epoch: Epoch(5) };
+    for incarnation_check in [true, false] {
+        let mut host = Host::new(NodeId(3), range, Checks { incarnation_check, ..Checks::default() });
+        host.view(view(2, &[1, 3], &[(2, 4_000)]));
+        let acceptance = host.accept(&Grant { placed, by: NodeId(1), view: 2 });
+        assert_eq!(acceptance, if incarnation_check { Acceptance::NotMe } else { Acceptance::Accepted });
+    }
 }
 
 #[test]

@@ -1,0 +1,67 @@
+//! Random trouble for a cluster of three.
+
+use proptest::prelude::*;
+
+use super::*;
+
+#[derive(Clone, Debug)]
+enum Trouble {
+    Run(u64),
+    Pause(usize),
+    Wake(usize),
+    CutStore(usize),
+    MendStore(usize),
+    Suspect(usize, usize),
+    Restart(usize),
+    Leave(usize),
+}
+
+fn trouble() -> impl Strategy<Value = Trouble> {
+    prop_oneof![
+        4 => (50u64..3_000).prop_map(Trouble::Run),
+        1 => (0usize..3).prop_map(Trouble::Pause),
+        2 => (0usize..3).prop_map(Trouble::Wake),
+        1 => (0usize..3).prop_map(Trouble::CutStore),
+        2 => (0usize..3).prop_map(Trouble::MendStore),
+        3 => (0usize..3, 0usize..3).prop_map(|(by, of)| Trouble::Suspect(by, of)),
+        1 => (0usize..3).prop_map(Trouble::Restart),
+        1 => (0usize..3).prop_map(Trouble::Leave),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// The checks in [`World::event`] hold at every step; and when the trouble ends, a node can join.
+    #[test]
+    fn no_fence_outlives_a_judgement_whatever_happens(troubles in proptest::collection::vec(trouble(), 1..40)) {
+        let config = Config::default();
+        let mut world = World::settled(3, &config);
+        let mut slots = [0, 1, 2];
+        for trouble in troubles {
+            match trouble {
+                Trouble::Run(millis) => world.run(millis),
+                Trouble::Pause(i) => world.nodes[slots[i]].paused = true,
+                Trouble::Wake(i) => world.nodes[slots[i]].paused = false,
+                Trouble::CutStore(i) => world.nodes[slots[i]].store_down = true,
+                Trouble::MendStore(i) => world.nodes[slots[i]].store_down = false,
+                Trouble::Suspect(by, of) if by != of && world.nodes[slots[of]].machine.me().is_some() => {
+                    world.suspect(slots[by], slots[of]);
+                }
+                Trouble::Suspect(..) => {}
+                Trouble::Restart(i) => slots[i] = world.start(&"abc"[i..=i], &config),
+                Trouble::Leave(i) => world.event(slots[i], Event::Leave),
+            }
+        }
+        for node in &mut world.nodes {
+            node.store_down = false;
+        }
+        let last = world.start("z", &config);
+        world.run(30_000);
+        prop_assert!(world.nodes.iter().all(|node| node.paused) || world.status(last).is_some());
+        let awaited = world.nodes[last].machine.awaited();
+        let unreachable = world.nodes.iter().any(|n| n.paused && n.machine.me().is_some_and(|me| awaited.contains(&me)));
+        prop_assert!(world.status(last) == Some(Status::Active) || unreachable);
+        prop_assert_eq!(world.nodes[last].stopped, None);
+    }
+}
