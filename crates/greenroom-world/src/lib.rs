@@ -20,6 +20,9 @@ pub type BoxFuture<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 /// A boxed future that stays on the thread that made it.
 pub type LocalFuture = Pin<Box<dyn Future<Output = ()>>>;
 
+/// What [`Listener::accept`] gives: a connection, and the address that it comes from.
+pub type Accepting<'a> = Pin<Box<dyn Future<Output = io::Result<(Box<dyn Stream>, String)>> + Send + 'a>>;
+
 /// What runs on a shard's thread: called there once, it gives the future that is the shard's whole life.
 pub type ShardBody = Box<dyn FnOnce() -> LocalFuture + Send>;
 
@@ -77,7 +80,7 @@ pub trait Listener: Send {
     ///
     /// # Cancel safety
     /// Safe: no accepted connection is lost.
-    fn accept(&mut self) -> Pin<Box<dyn Future<Output = io::Result<(Box<dyn Stream>, String)>> + Send + '_>>;
+    fn accept(&mut self) -> Accepting<'_>;
 
     /// Where this listener accepts, with the port that the system chose.
     fn address(&self) -> String;

@@ -1,7 +1,6 @@
 //! The real world: tokio, TCP, the system's clock.
 
 use std::cell::Cell;
-use std::future::Future;
 use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -15,7 +14,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::runtime::{Builder, Handle};
 use tokio::sync::watch;
 
-use crate::{BoxFuture, Listener, ShardBody, Stage, Stream, Timestamp, World};
+use crate::{Accepting, BoxFuture, Listener, ShardBody, Stage, Stream, Timestamp, World};
 
 /// Threads, sockets and the clock of this machine. Dropping it stops the stages and what runs on them.
 pub struct RealWorld {
@@ -147,7 +146,7 @@ struct RealListener {
 }
 
 impl Listener for RealListener {
-    fn accept(&mut self) -> Pin<Box<dyn Future<Output = io::Result<(Box<dyn Stream>, String)>> + Send + '_>> {
+    fn accept(&mut self) -> Accepting<'_> {
         Box::pin(async {
             let (stream, from) = self.listener.accept().await?;
             stream.set_nodelay(true)?;

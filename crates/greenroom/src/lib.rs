@@ -5,7 +5,7 @@ mod cluster;
 mod node;
 mod shard;
 
-//M pub use greenroom_macros::{Actor, actor};
+pub use greenroom_macros::{Actor, actor};
 
 pub use crate::actor::call::{Call, Calling};
 pub use crate::actor::cx::{Cx, Scope};
@@ -18,9 +18,9 @@ pub use crate::node::{Builder, Config, Error, Node, Result};
 
 /// What most programs need.
 pub mod prelude {
-    //M pub use greenroom_macros::{Actor, actor};
+    pub use greenroom_macros::actor;
 
-    pub use crate::{CallError, Cx, Doubt, Key, Never, Node, Refusal, Scope, Why};
+    pub use crate::{Actor, CallError, Cx, Doubt, Key, Never, Node, Refusal, Scope, Why};
 }
 
 /// For the code that the macros write. Nothing here is promised.

@@ -15,7 +15,8 @@ use super::reply::{AnyReply, ReplyTo, WireReply};
 
 /// A type whose values are actors. `#[derive(Default, Actor)]` implements it by the type's default.
 ///
-/// Implement it by hand, or register with [`register_with`](crate::Builder::register_with), for actors that need more.
+/// For actors that need more than that, write `impl Actor for ..` by hand: with a [`create`](Actor::create), or empty and
+/// registered with [`register_with`](crate::Builder::register_with).
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not an actor",
     note = "write `#[derive(Default, Actor)]` above `struct {Self}`"
@@ -25,7 +26,9 @@ pub trait Actor: Sized + Send + 'static {
     ///
     /// # Errors
     /// What keeps it from being made; callers see it as [`Refusal::Activation`](crate::Refusal::Activation).
-    fn create(cx: &Cx) -> Result<Self, String>;
+    fn create(cx: &Cx) -> Result<Self, String> {
+        Err(format!("kind {:?} does not say how to make its actors; register it with `register_with`", cx.kind()))
+    }
 }
 
 /// How an actor handles its messages: written by `#[actor]` above an `impl` block.

@@ -64,6 +64,11 @@ impl Node {
         self.shared().view().view.active().map(|(_, member)| member.name.clone()).collect()
     }
 
+    /// Whether the node has stopped, by itself or because it was told to.
+    pub fn is_stopped(&self) -> bool {
+        self.shared().is_stopped()
+    }
+
     /// Waits until the node has stopped by itself, and says why: its lease ran out, or the cluster declared it dead.
     pub async fn halted(&self) -> Error {
         Error::Halted { why: self.shared().halted().await }

@@ -1,0 +1,82 @@
+//! No actor runs twice at once, whatever crashes, pauses and parts: and each check that keeps it so is needed.
+
+use std::time::Duration;
+
+use greenroom_protocols::checks::Checks;
+use greenroom_sim::{Exclusive, Faults, Nemesis, Sim, expect_violation, seeds};
+
+use crate::actors::{Guarded, GuardedRef};
+use crate::cluster::{Cluster, sim};
+
+const NODES: &[&str] = &["a", "b", "c"];
+
+/// Three nodes, a few actors that everybody calls all the time, and a nemesis for 40 virtual seconds.
+fn scenario(seed: u64, checks: Checks) {
+    sim(seed, Faults::rough()).deadline(Duration::from_secs(600)).run(|sim| async move {
+        let watch = Exclusive::fenced(&sim);
+        let cluster = guarded_cluster(&sim, &watch, checks);
+        for name in NODES {
+            cluster.start(name).await;
+        }
+        cluster.supervise(NODES);
+        for name in NODES {
+            call_from(&sim, &cluster, name);
+        }
+        let restarting = cluster.clone();
+        let nemesis = Nemesis::new(&sim, NODES)
+            .restart(move |name| restarting.restart(name))
+            .store(&cluster.store)
+            .lease(Duration::from_secs(4))
+            .lasting(Duration::from_millis(500)..Duration::from_secs(8))
+            .gap(Duration::from_millis(200)..Duration::from_secs(4));
+        let acts = nemesis.run(Duration::from_secs(40)).await;
+        assert!(!acts.is_empty(), "every seed has its fault");
+        assert!(watch.entries() > 0, "somebody answered");
+    });
+}
+
+fn guarded_cluster(sim: &Sim, watch: &Exclusive, checks: Checks) -> Cluster {
+    let (of, watch) = (sim.clone(), watch.clone());
+    Cluster::new(sim, move |builder, _| {
+        let (of, watch) = (of.clone(), watch.clone());
+        builder.register_with(move |_| Guarded::new(&of, &watch)).configure(|config| config.checks = checks)
+    })
+}
+
+/// Calls one of a few actors after the other from `name`, for ever; errors are what faults bring.
+fn call_from(sim: &Sim, cluster: &Cluster, name: &'static str) {
+    let (cluster, mut random) = (cluster.clone(), sim.random());
+    sim.spawn(async move {
+        loop {
+            let pause = random.within(&(Duration::from_millis(20)..Duration::from_millis(200)));
+            tokio::time::sleep(pause).await;
+            let key = random.index(3);
+            if let Some(node) = cluster.node(name) {
+                let _ = GuardedRef::of(&node, key).touch().by(Duration::from_secs(2)).await;
+            }
+        }
+    });
+}
+
+#[test]
+fn no_actor_runs_twice_at_once() {
+    seeds("no_actor_runs_twice_at_once", 60, |seed| scenario(seed, Checks::default()));
+}
+
+#[test]
+fn without_the_lease_wait_an_actor_runs_twice() {
+    let checks = Checks { lease_wait: false, ..Checks::default() };
+    expect_violation("without_the_lease_wait_an_actor_runs_twice", 1000, |seed| scenario(seed, checks));
+}
+
+#[test]
+fn without_the_view_check_an_actor_runs_twice() {
+    let checks = Checks { view_check: false, ..Checks::default() };
+    expect_violation("without_the_view_check_an_actor_runs_twice", 1000, |seed| scenario(seed, checks));
+}
+
+#[test]
+fn without_the_epoch_check_an_actor_runs_twice() {
+    let checks = Checks { epoch_check: false, ..Checks::default() };
+    expect_violation("without_the_epoch_check_an_actor_runs_twice", 1000, |seed| scenario(seed, checks));
+}

@@ -1,0 +1,48 @@
+//! After a death, everything answers again soon.
+
+use std::time::Duration;
+
+use greenroom::CallError;
+use greenroom_sim::{Exclusive, Faults, seeds};
+
+use crate::actors::{Guarded, GuardedRef};
+use crate::cluster::{Cluster, sim};
+
+const ACTORS: usize = 30;
+
+#[test]
+fn every_actor_of_a_killed_node_answers_again_within_ten_seconds() {
+    seeds("every_actor_of_a_killed_node_answers_again_within_ten_seconds", 20, |seed| {
+        sim(seed, Faults::none()).run(|sim| async move {
+            let watch = Exclusive::strict(&sim);
+            let (of, watched) = (sim.clone(), watch.clone());
+            let cluster = Cluster::new(&sim, move |builder, _| {
+                let (of, watched) = (of.clone(), watched.clone());
+                builder.register_with(move |_| Guarded::new(&of, &watched))
+            });
+            for name in ["a", "b", "c"] {
+                cluster.start(name).await;
+            }
+            let node = cluster.node("a").expect("it was started");
+            for key in 0..ACTORS {
+                GuardedRef::of(&node, key).touch().await.expect("nothing is wrong yet");
+            }
+            sim.crash("b");
+            let died = sim.now();
+            for key in 0..ACTORS {
+                loop {
+                    match GuardedRef::of(&node, key).touch().by(Duration::from_secs(1)).await {
+                        Ok(_) => break,
+                        Err(CallError::Refused(_) | CallError::Unknown(_)) => {}
+                        Err(other) => panic!("seed {seed}: {other}"),
+                    }
+                    assert!(
+                        sim.now() < died + Duration::from_secs(10),
+                        "seed {seed}: actor {key} is silent for too long"
+                    );
+                    tokio::time::sleep(Duration::from_millis(50)).await;
+                }
+            }
+        });
+    });
+}
