@@ -8,12 +8,4 @@ impl ChatRoom {
     pub async fn ping(&self) {}
 }
 
-#[derive(Default, Actor)]
-struct User;
-
-#[actor]
-struct Door;
-
-fn main() {
-    let _ = Node::builder().register::<User>();
-}
+fn main() {}

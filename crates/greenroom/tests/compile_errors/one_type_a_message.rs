@@ -1,3 +1,5 @@
+#![allow(unused)]
+
 use greenroom::prelude::*;
 
 #[derive(Default, Actor)]
