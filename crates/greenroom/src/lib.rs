@@ -2,6 +2,8 @@
 
 mod actor;
 mod cluster;
+#[cfg(feature = "http")]
+mod gateway;
 mod node;
 mod shard;
 

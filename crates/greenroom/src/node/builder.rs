@@ -24,6 +24,8 @@ use crate::actor::interface::{Behaviour, Interface};
 use crate::cluster;
 use crate::cluster::placement::{Placement, Placements};
 use crate::cluster::table::TableStore;
+#[cfg(feature = "http")]
+use crate::gateway;
 use crate::shard::{self, ShardPort};
 
 type Register = Box<dyn FnOnce(&mut Kinds, &Config) + Send>;
@@ -132,7 +134,7 @@ impl Builder {
     /// # Cancel safety
     /// Dropping the future stops what has been started.
     pub async fn start(self) -> Result<Node> {
-        let Builder { config, kinds: registers, repeated, placements, world, store } = self;
+        let Builder { mut config, kinds: registers, repeated, placements, world, store } = self;
         if let Some(kind) = repeated {
             return Err(Error::Repeated { kind });
         }
@@ -151,6 +153,14 @@ impl Builder {
             error,
         })?;
         let advertised = config.advertised(&listener.address());
+        #[cfg(not(feature = "http"))]
+        refuse_door(&config)?;
+        #[cfg(feature = "http")]
+        let door = gateway::Bound::take(&config).await?;
+        #[cfg(feature = "http")]
+        if let Some(door) = &door {
+            config.http = Some(config.advertised_http(door.address()));
+        }
         let name = if config.name.is_empty() { advertised.clone() } else { config.name.clone() };
         let mut kinds = Kinds::default();
         for register in registers.into_values() {
@@ -183,6 +193,10 @@ impl Builder {
                 .map_err(|error| Error::System { what: "start a shard's thread", error })?;
         }
         cluster::start(&shared, listener, order_queue, table, membership, member);
+        #[cfg(feature = "http")]
+        if let Some(door) = door {
+            door.open(&shared);
+        }
         shared.joined().await?;
         let node = Node::new(shared);
         starting.done();
@@ -223,6 +237,14 @@ fn open_store(url: &str) -> Result<(Arc<dyn Store>, bool)> {
         }
         other => Err(table(format!("{other} is not built in"))),
     }
+}
+
+/// Refuses a door that this build does not have.
+#[cfg(not(feature = "http"))]
+fn refuse_door(config: &Config) -> Result<()> {
+    let Some(address) = config.http.clone() else { return Ok(()) };
+    let error = std::io::Error::other("this program is built without the feature `http`");
+    Err(Error::Listen { what: "HTTP", address, error })
 }
 
 /// Refuses to listen where strangers may come by, as nothing keeps them out yet.

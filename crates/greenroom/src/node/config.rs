@@ -41,6 +41,12 @@ pub struct Config {
     pub http_body_len_max: usize,
     /// Requests that the HTTP door works on at once.
     pub http_requests_max: usize,
+    /// Connections that the HTTP door keeps open; at most half of the files that the process may open. For a newer one, the
+    /// one that has been silent longest is closed.
+    pub http_connections_max: usize,
+    /// Time for a client of the HTTP door to send a request's head, its body, and to begin its next request.
+    #[serde(with = "seconds")]
+    pub http_read_timeout: Duration,
     /// Allows listening beyond loopback without TLS and credentials: anybody who reaches the port can call every actor.
     pub insecure_listen: bool,
     /// The safety checks in force. Tests take one out to show that it matters.
@@ -66,6 +72,8 @@ impl Default for Config {
             stop_timeout: Duration::from_secs(5),
             http_body_len_max: 1 << 20,
             http_requests_max: 1024,
+            http_connections_max: 2048,
+            http_read_timeout: Duration::from_secs(15),
             insecure_listen: false,
             checks: Checks::default(),
         }
@@ -99,6 +107,19 @@ impl Config {
                 _ => advertise.clone(),
             },
             None => bound.to_owned(),
+        }
+    }
+
+    /// Where clients are told to find an HTTP door that listens at `bound`: an address of all interfaces is none to dial.
+    #[cfg(feature = "http")]
+    pub(super) fn advertised_http(&self, bound: &str) -> String {
+        let everywhere = bound.parse::<std::net::SocketAddr>().is_ok_and(|bound| bound.ip().is_unspecified());
+        match (&self.advertise, bound.rsplit_once(':')) {
+            (Some(advertise), Some((_, port))) if everywhere => {
+                let host = advertise.rsplit_once(':').map_or(advertise.as_str(), |(host, _)| host);
+                format!("{host}:{port}")
+            }
+            _ => bound.to_owned(),
         }
     }
 

@@ -2,7 +2,7 @@
 
 mod builder;
 pub(crate) mod config;
-mod error;
+pub(crate) mod error;
 pub(crate) mod kinds;
 pub(crate) mod port;
 pub(crate) mod shared;
@@ -52,6 +52,11 @@ impl Node {
     /// Where other nodes reach it.
     pub fn address(&self) -> &str {
         self.shared().advertised()
+    }
+
+    /// Where its HTTP door is, if it has one, with the port that the system chose.
+    pub fn http_address(&self) -> Option<String> {
+        self.shared().config().http.clone()
     }
 
     /// Activations on this node.

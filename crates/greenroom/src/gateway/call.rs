@@ -1,0 +1,179 @@
+//! A call of an actor's method.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use greenroom_protocols::names::near_names;
+use greenroom_wire::codec::{self, Codec};
+use greenroom_wire::{Status, limit};
+use hyper::body::Incoming;
+use hyper::header::HeaderMap;
+use hyper::{Request, StatusCode};
+use tokio::sync::oneshot;
+
+use super::connections::Seat;
+use super::problem::Problem;
+use super::service::{self, Answer};
+use super::{Door, body};
+use crate::actor::error::{Doubt, Failure, Refusal};
+use crate::actor::key::{ActorId, Kind, invalid_key};
+use crate::actor::reply::{self, TYPE_VERSION, WireReply};
+use crate::shard::calls::Completion;
+use crate::shard::submit::{Journey, RawParcel, RouteTarget};
+use crate::shard::turns::Chain;
+
+/// Whom a request calls.
+pub(super) struct Target {
+    pub(super) kind: String,
+    pub(super) key: String,
+    pub(super) method: String,
+}
+
+/// Makes the call that `request` asks for.
+///
+/// # Errors
+/// The problem that the client is told.
+pub(super) async fn call(
+    door: &Door,
+    seat: &Seat,
+    target: Target,
+    request: Request<Incoming>,
+) -> Result<Answer, Problem> {
+    let limit = time_limit(request.headers(), door.node.config().call_timeout)?;
+    let (route, id) = resolve(door, &target)?;
+    let head = [Codec::Json.tag(), TYPE_VERSION];
+    let mut held = body::read(door, &head, request.into_body(), door.patience()).await?;
+    let arguments = &held.bytes[head.len()..];
+    match arguments.iter().find(|byte| !byte.is_ascii_whitespace()) {
+        None => {
+            held.bytes.truncate(head.len());
+            held.bytes.extend_from_slice(b"{}");
+        }
+        Some(b'{') => {}
+        Some(_) => {
+            let message = "the body must be a JSON object with the method's arguments by name".to_owned();
+            return Err(Refusal::Invalid { field: String::new(), message }.into());
+        }
+    }
+    let Ok(_permit) = door.calls.try_acquire() else {
+        return Err(Problem::busy("the door works on as many requests as it may"));
+    };
+    seat.works();
+    let completion = perform(door, route, id, Bytes::from(std::mem::take(&mut held.bytes)), limit).await;
+    answer(completion)
+}
+
+/// What the target means here, without activating anything for names that mean nothing.
+fn resolve(door: &Door, target: &Target) -> Result<(RouteTarget, ActorId), Refusal> {
+    let node = &door.node;
+    let Target { kind, key, method } = target;
+    let known = (kind.len() <= limit::NAME_LEN_MAX).then(|| Kind::known(kind)).flatten();
+    let Some(known) = known.filter(|known| node.kinds().contains(kind) || node.view().hosts(*known).is_some()) else {
+        let near = if kind.len() <= limit::NAME_LEN_MAX { near_kinds(door, kind) } else { Vec::new() };
+        return Err(Refusal::UnknownKind { kind: shortened(kind), near });
+    };
+    if key.is_empty() || key.len() > limit::KEY_LEN_MAX {
+        return Err(invalid_key(key));
+    }
+    if method.len() > limit::NAME_LEN_MAX {
+        return Err(Refusal::UnknownMethod { kind: kind.clone(), method: shortened(method), near: Vec::new() });
+    }
+    let route = node.kinds().route(kind, method);
+    if node.kinds().contains(kind) && route.index.is_none() {
+        return Err(node.kinds().unknown_method(&route));
+    }
+    if route.index.is_none() && !door.admits_remote(kind, method) {
+        return Err(Refusal::UnknownMethod { kind: kind.clone(), method: method.clone(), near: Vec::new() });
+    }
+    Ok((route, ActorId { kind: known, key: key.as_str().into() }))
+}
+
+fn near_kinds(door: &Door, kind: &str) -> Vec<String> {
+    let view = door.node.view();
+    let elsewhere = view.view.active().flat_map(|(_, member)| member.kinds.iter().map(|kind| kind.name.as_str()));
+    near_names(kind, door.node.kinds().methods().map(|(name, _)| name).chain(elsewhere))
+}
+
+/// A name that is longer than any is, short enough to be repeated.
+fn shortened(name: &str) -> String {
+    match name.char_indices().nth(limit::NAME_LEN_MAX) {
+        Some((end, _)) => format!("{}…", &name[..end]),
+        None => name.to_owned(),
+    }
+}
+
+async fn perform(door: &Door, route: RouteTarget, id: ActorId, payload: Bytes, limit: Duration) -> Completion {
+    let node = &door.node;
+    let (sender, receiver) = oneshot::channel();
+    let hash = id.stable_hash();
+    let parcel = RawParcel {
+        id: id.clone(),
+        hash,
+        route: Arc::new(route),
+        payload,
+        reply: WireReply::gateway(sender, Codec::Json),
+        deadline: node.deadline(Some(limit)),
+        chain: Chain::None,
+        journey: Journey { origin: node.me(), from: node.me(), hops: 0, grant: None },
+    };
+    // A refusal comes by the reply as well.
+    let _ = node.enter(&id, hash, Box::new(parcel));
+    let doubt = match tokio::time::timeout(limit, receiver).await {
+        Ok(Ok(completion)) => return completion,
+        Ok(Err(_)) => Doubt::Dropped,
+        Err(_) => Doubt::TimedOut,
+    };
+    Completion::Failed(Box::new(doubt.into()))
+}
+
+fn answer(completion: Completion) -> Result<Answer, Problem> {
+    let failure = match completion {
+        Completion::Wire { status: Status::Ok, payload } => match value(&payload) {
+            Ok(value) => return Ok(service::bytes(StatusCode::OK, "application/json", payload.slice_ref(value))),
+            Err(failure) => failure,
+        },
+        Completion::Wire { status: Status::ActorError, payload } => match value(&payload) {
+            Ok(value) => return Err(Problem::actor_error(value)),
+            Err(failure) => failure,
+        },
+        Completion::Wire { payload, .. } => reply::failure(&payload),
+        Completion::Failed(failure) => *failure,
+        Completion::Value(_) => Doubt::Unreadable { message: "it did not come as JSON".into() }.into(),
+    };
+    Err(Problem::of(&failure))
+}
+
+/// The JSON of a reply's payload.
+fn value(payload: &[u8]) -> Result<&[u8], Failure> {
+    match codec::parse(payload) {
+        Ok(payload) if payload.codec == Codec::Json => Ok(payload.value),
+        Ok(payload) => Err(Doubt::Unreadable { message: format!("it came as {}, not as JSON", payload.codec) }.into()),
+        Err(error) => Err(Doubt::Unreadable { message: error.to_string() }.into()),
+    }
+}
+
+/// How long the call may take: what the client says, if the node allows as much.
+fn time_limit(headers: &HeaderMap, max: Duration) -> Result<Duration, Problem> {
+    let Some(text) = headers.get(TIMEOUT_HEADER) else { return Ok(max) };
+    let limit = text.to_str().ok().and_then(duration).ok_or_else(Problem::bad_timeout)?;
+    Ok(limit.min(max))
+}
+
+/// A number with its unit: `2s`, `500ms`, `1.5s`, `1m`.
+pub(super) fn duration(text: &str) -> Option<Duration> {
+    let text = text.trim();
+    let end = text.find(|c: char| !c.is_ascii_digit() && c != '.')?;
+    let (number, unit) = text.split_at(end);
+    let number: f64 = number.parse().ok()?;
+    let seconds = match unit.trim_start() {
+        "ms" => number / 1000.0,
+        "s" => number,
+        "m" => number * 60.0,
+        _ => return None,
+    };
+    Duration::try_from_secs_f64(seconds).ok()
+}
+
+/// The header by which a client says how long it will wait.
+pub(super) const TIMEOUT_HEADER: &str = "greenroom-timeout";

@@ -1,0 +1,131 @@
+//! Who is connected, and for whom the door waits.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
+
+use tokio::sync::Notify;
+
+/// The connections of a door, at most so many.
+pub(super) struct Connections {
+    max: usize,
+    state: Arc<Mutex<State>>,
+}
+
+#[derive(Default)]
+struct State {
+    next: u64,
+    seats: BTreeMap<u64, Occupant>,
+    /// Those that the door waits for, by when it loses patience.
+    waiting: BTreeSet<(Instant, u64)>,
+}
+
+struct Occupant {
+    until: Option<Instant>,
+    leave: Arc<Notify>,
+}
+
+/// One connection's place. Dropping it frees the place.
+pub(super) struct Seat {
+    number: u64,
+    leave: Arc<Notify>,
+    state: Arc<Mutex<State>>,
+}
+
+impl Connections {
+    pub(super) fn new(max: usize) -> Self {
+        Self { max, state: Arc::default() }
+    }
+
+    /// A place for a connection that must have asked for something by `until`. If all are taken, the connection that has
+    /// kept the door waiting longest leaves; `None` if the door waits for none of them.
+    pub(super) fn seat(&self, until: Instant) -> Option<Arc<Seat>> {
+        let mut state = lock(&self.state);
+        if state.seats.len() >= self.max && !state.dismiss() {
+            return None;
+        }
+        let number = state.next;
+        state.next += 1;
+        let leave = Arc::new(Notify::new());
+        state.seats.insert(number, Occupant { until: Some(until), leave: leave.clone() });
+        state.waiting.insert((until, number));
+        Some(Arc::new(Seat { number, leave, state: self.state.clone() }))
+    }
+
+    /// Makes room.
+    pub(super) fn dismiss_longest_waiting(&self) {
+        lock(&self.state).dismiss();
+    }
+
+    pub(super) fn len(&self) -> usize {
+        lock(&self.state).seats.len()
+    }
+}
+
+impl State {
+    fn dismiss(&mut self) -> bool {
+        let Some((_, number)) = self.waiting.pop_first() else { return false };
+        if let Some(occupant) = self.seats.remove(&number) {
+            occupant.leave.notify_one();
+        }
+        true
+    }
+
+    fn set(&mut self, number: u64, until: Option<Instant>) {
+        // One that was told to leave is not taken in again.
+        let Some(occupant) = self.seats.get_mut(&number) else { return };
+        if let Some(before) = std::mem::replace(&mut occupant.until, until) {
+            self.waiting.remove(&(before, number));
+        }
+        if let Some(until) = until {
+            self.waiting.insert((until, number));
+        }
+    }
+}
+
+impl Seat {
+    /// The door waits for the client, until then.
+    pub(super) fn waits(&self, until: Instant) {
+        lock(&self.state).set(self.number, Some(until));
+    }
+
+    /// The client waits for the door.
+    pub(super) fn works(&self) {
+        lock(&self.state).set(self.number, None);
+    }
+
+    /// Resolves when the connection must go.
+    pub(super) async fn outstayed(&self) {
+        loop {
+            let until = match lock(&self.state).seats.get(&self.number) {
+                Some(occupant) => occupant.until,
+                None => return,
+            };
+            let now = Instant::now();
+            let look_again = match until {
+                Some(until) if until <= now => return,
+                Some(until) => until,
+                None => now + LOOK_AGAIN,
+            };
+            tokio::select! {
+                () = self.leave.notified() => return,
+                () = tokio::time::sleep_until(look_again.into()) => {}
+            }
+        }
+    }
+}
+
+impl Drop for Seat {
+    fn drop(&mut self) {
+        let mut state = lock(&self.state);
+        state.set(self.number, None);
+        state.seats.remove(&self.number);
+    }
+}
+
+fn lock(state: &Mutex<State>) -> std::sync::MutexGuard<'_, State> {
+    state.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// How often a connection that is being served is looked at.
+const LOOK_AGAIN: std::time::Duration = std::time::Duration::from_secs(1);

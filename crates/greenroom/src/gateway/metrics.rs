@@ -1,0 +1,84 @@
+//! Numbers for Prometheus, in its text format 0.0.4.
+
+use std::fmt::{Display, Write as _};
+use std::sync::atomic::Ordering;
+
+use greenroom_protocols::node::Status;
+
+use super::{Door, status};
+
+/// Everything that is measured.
+pub(super) fn write(door: &Door) -> String {
+    let node = &door.node;
+    let view = node.view();
+    let mut page = Page(String::new());
+    page.family("greenroom_info", "gauge", "Version and name of the node.");
+    let name = escaped(node.name());
+    page.line("greenroom_info", &format!("version=\"{}\",node=\"{name}\"", env!("CARGO_PKG_VERSION")), 1);
+    page.one("greenroom_up_seconds", "gauge", "Time since the door opened.", door.opened.elapsed().as_secs());
+    page.one("greenroom_ready", "gauge", "1 if the node takes calls.", u8::from(status::not_ready(node).is_none()));
+
+    page.family("greenroom_members", "gauge", "Nodes in the membership table, by where they stand.");
+    for (label, wanted) in [("joining", Status::Joining), ("active", Status::Active), ("dead", Status::Dead)] {
+        let count = view.view.members.values().filter(|member| member.status == wanted).count();
+        page.line("greenroom_members", &format!("status=\"{label}\""), count);
+    }
+    page.one("greenroom_table_version", "gauge", "Version of the membership table.", view.view.version);
+
+    let gauges = node.gauges();
+    page.shards("greenroom_activations", "gauge", "Activations.", gauges.iter().map(|g| g.activations()));
+    page.shards("greenroom_turns_total", "counter", "Turns begun.", gauges.iter().map(|g| g.turns()));
+    page.shards("greenroom_calls_in_flight", "gauge", "Calls that turns wait for.", gauges.iter().map(|g| g.calls()));
+    let refused = gauges.iter().map(|g| g.sends_refused());
+    page.shards("greenroom_sends_refused_total", "counter", "One-way messages that were refused.", refused);
+    let busy = gauges.iter().map(|g| g.busy_nanos() as f64 / 1e9);
+    page.shards("greenroom_busy_seconds_total", "counter", "Time spent in turns and connections.", busy);
+    let inboxes = node.shards().iter().map(|port| port.waiting());
+    page.shards("greenroom_inbox_length", "gauge", "What other threads have handed over and is not taken up.", inboxes);
+
+    page.one("greenroom_bad_frames_total", "counter", "Frames from other nodes that were refused.", node.bad_frames());
+    let refused = node.refused_connections();
+    page.one("greenroom_connections_refused_total", "counter", "Connections to the node's port refused.", refused);
+
+    page.family("greenroom_http_requests_total", "counter", "Answers of the HTTP door, by status.");
+    for (status, count) in door.answers() {
+        page.line("greenroom_http_requests_total", &format!("status=\"{status}\""), count);
+    }
+    page.one("greenroom_http_connections", "gauge", "Connections of the HTTP door.", door.connections.len());
+    let refused = door.refused.load(Ordering::Relaxed);
+    page.one("greenroom_http_connections_refused_total", "counter", "Connections that found no room.", refused);
+    if let Some(bytes) = status::resident_bytes() {
+        page.one("process_resident_memory_bytes", "gauge", "Memory of the process that is in RAM.", bytes);
+    }
+    page.0
+}
+
+struct Page(String);
+
+impl Page {
+    fn family(&mut self, name: &str, kind: &str, help: &str) {
+        // Writing to a string cannot fail.
+        let _ = writeln!(self.0, "# HELP {name} {help}\n# TYPE {name} {kind}");
+    }
+
+    fn line(&mut self, name: &str, labels: &str, value: impl Display) {
+        let _ = writeln!(self.0, "{name}{{{labels}}} {value}");
+    }
+
+    fn one(&mut self, name: &str, kind: &str, help: &str, value: impl Display) {
+        self.family(name, kind, help);
+        let _ = writeln!(self.0, "{name} {value}");
+    }
+
+    fn shards(&mut self, name: &str, kind: &str, help: &str, values: impl Iterator<Item = impl Display>) {
+        self.family(name, kind, help);
+        for (shard, value) in values.enumerate() {
+            self.line(name, &format!("shard=\"{shard}\""), value);
+        }
+    }
+}
+
+/// A label's value as the format wants it.
+fn escaped(text: &str) -> String {
+    text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
+}

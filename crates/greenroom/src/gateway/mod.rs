@@ -1,0 +1,218 @@
+//! The HTTP door: every actor's methods for whoever speaks HTTP and JSON, and what operators ask of a node.
+//!
+//! `POST /{kind}/{key}/{method}` with a JSON object of the method's arguments is a call; the door hands its bytes to the
+//! actor's shard as a node's connection would, so it needs to know no types. Errors are RFC 9457 problem documents.
+//!
+//! Strangers may hold what they like: connections, bodies and calls are each bounded, and a client that the door waits
+//! for has a time to answer in. When all connections are taken, the one that has kept the door waiting longest goes.
+//!
+//! The door listens on the system's own sockets, on the door's stage of the world; a simulated world has none.
+
+mod body;
+mod call;
+mod connections;
+mod metrics;
+mod path;
+mod problem;
+mod service;
+mod status;
+#[cfg(test)]
+mod tests;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::TcpListener;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use greenroom_world::Stage;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::TokioIo;
+use tokio::net::TcpStream;
+use tokio::sync::Semaphore;
+
+use self::connections::{Connections, Seat};
+use crate::node::Config;
+use crate::node::error::Error;
+use crate::node::shared::Shared;
+
+/// A door that is not open yet: its port is taken, so that the membership table can name it.
+pub(crate) struct Bound {
+    listener: TcpListener,
+    address: String,
+}
+
+impl Bound {
+    /// Takes the port that `config` asks for; `None` if it asks for no door.
+    pub(crate) async fn take(config: &Config) -> Result<Option<Bound>, Error> {
+        let Some(address) = &config.http else { return Ok(None) };
+        let bound = async {
+            let listener = tokio::net::TcpListener::bind(address).await?.into_std()?;
+            let address = listener.local_addr()?.to_string();
+            Ok(Bound { listener, address })
+        };
+        bound.await.map(Some).map_err(|error| Error::Listen { what: "HTTP", address: address.clone(), error })
+    }
+
+    /// Where the door will be.
+    pub(crate) fn address(&self) -> &str {
+        &self.address
+    }
+
+    /// Opens it, until the node stops.
+    pub(crate) fn open(self, node: &Arc<Shared>) {
+        let door = Arc::new(Door::new(node.clone()));
+        node.world().spawn(Stage::Door, Box::pin(accept(door, self.listener)));
+    }
+}
+
+/// What the requests of one node share.
+struct Door {
+    node: Arc<Shared>,
+    opened: Instant,
+    connections: Connections,
+    /// One permit a call.
+    calls: Semaphore,
+    /// One permit a byte of a body that is being read.
+    bodies: Semaphore,
+    /// Methods of kinds that other nodes host which have been called here. Bounded, as each costs a place in the tables of
+    /// routes between the nodes, and strangers choose their names.
+    remote_methods: Mutex<BTreeSet<(String, String)>>,
+    answers: Mutex<BTreeMap<u16, u64>>,
+    refused: AtomicU64,
+}
+
+impl Door {
+    fn new(node: Arc<Shared>) -> Self {
+        let config = node.config();
+        let connections_max = config.http_connections_max.min(open_files_max() / 2).max(1);
+        let bodies_len_max = config.http_body_len_max.max(BODIES_LEN_MAX).min(Semaphore::MAX_PERMITS);
+        Self {
+            opened: Instant::now(),
+            connections: Connections::new(connections_max),
+            calls: Semaphore::new(config.http_requests_max.min(Semaphore::MAX_PERMITS)),
+            bodies: Semaphore::new(bodies_len_max),
+            remote_methods: Mutex::default(),
+            answers: Mutex::default(),
+            refused: AtomicU64::new(0),
+            node,
+        }
+    }
+
+    /// How long a client may keep the door waiting: for the head of its request, for its body, for its next request.
+    fn patience(&self) -> Duration {
+        self.node.config().http_read_timeout
+    }
+
+    fn count_answer(&self, status: u16) {
+        *self.answers.lock().unwrap_or_else(PoisonError::into_inner).entry(status).or_default() += 1;
+    }
+
+    fn answers(&self) -> BTreeMap<u16, u64> {
+        self.answers.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Whether `method` of a kind hosted elsewhere may be asked for.
+    fn admits_remote(&self, kind: &str, method: &str) -> bool {
+        let mut known = self.remote_methods.lock().unwrap_or_else(PoisonError::into_inner);
+        let name = (kind.to_owned(), method.to_owned());
+        known.contains(&name) || (known.len() < REMOTE_METHODS_MAX && known.insert(name))
+    }
+}
+
+async fn accept(door: Arc<Door>, listener: TcpListener) {
+    let listener = match tokio::net::TcpListener::from_std(listener) {
+        Ok(listener) => listener,
+        Err(error) => return tracing::error!(%error, "the HTTP door cannot be opened"),
+    };
+    let accepting = async {
+        loop {
+            match listener.accept().await {
+                Ok((stream, _)) => match door.connections.seat(Instant::now() + door.patience()) {
+                    Some(seat) => {
+                        tokio::spawn(attend(door.clone(), stream, seat));
+                    }
+                    None => turn_away(&door, &stream),
+                },
+                Err(error) => {
+                    // The usual cause is too many open files: make room.
+                    tracing::debug!(%error, "a connection could not be accepted");
+                    door.connections.dismiss_longest_waiting();
+                    tokio::time::sleep(ACCEPT_PAUSE).await;
+                }
+            }
+        }
+    };
+    tokio::select! {
+        () = accepting => {}
+        _ = door.node.halted() => {}
+    }
+}
+
+/// Says in one packet, if it fits, that there is no room.
+fn turn_away(door: &Door, stream: &TcpStream) {
+    door.refused.fetch_add(1, Ordering::Relaxed);
+    // Nobody waits for a client that does not take it.
+    let _ = stream.try_write(NO_ROOM);
+}
+
+/// Serves one connection to its end.
+async fn attend(door: Arc<Door>, stream: TcpStream, seat: Arc<Seat>) {
+    let _ = stream.set_nodelay(true);
+    let serving = async {
+        // A connection that says nothing costs no buffer.
+        if stream.readable().await.is_err() {
+            return;
+        }
+        let service = service_fn(|request| {
+            let (door, seat) = (door.clone(), seat.clone());
+            async move { Ok::<_, std::convert::Infallible>(service::answer(&door, &seat, request).await) }
+        });
+        let connection = http1::Builder::new()
+            .max_headers(HEADERS_MAX)
+            .max_buf_size(HEAD_LEN_MAX)
+            .serve_connection(TokioIo::new(stream), service);
+        let mut connection = std::pin::pin!(connection);
+        let ended = tokio::select! {
+            ended = connection.as_mut() => ended,
+            _ = door.node.halted() => {
+                // What was being answered still is.
+                connection.as_mut().graceful_shutdown();
+                tokio::time::timeout(FAREWELL, connection).await.unwrap_or(Ok(()))
+            }
+        };
+        if let Err(error) = ended {
+            tracing::debug!(%error, "an HTTP connection broke");
+        }
+    };
+    tokio::select! {
+        () = serving => {}
+        () = seat.outstayed() => {}
+    }
+}
+
+/// Files that this process may have open.
+fn open_files_max() -> usize {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: `limit` is a valid rlimit to write to.
+    match unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &mut limit) } {
+        0 => usize::try_from(limit.rlim_cur).unwrap_or(usize::MAX),
+        _ => usize::MAX,
+    }
+}
+
+/// Bytes of bodies that may be held at once, for all clients together.
+const BODIES_LEN_MAX: usize = 64 << 20;
+/// Header fields of a request.
+const HEADERS_MAX: usize = 64;
+/// Longest head of a request, in bytes.
+const HEAD_LEN_MAX: usize = 32 << 10;
+/// Different methods of remote kinds that may be asked for.
+const REMOTE_METHODS_MAX: usize = 8192;
+/// Pause after a failed accept.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(20);
+/// Time for answers to leave when the node has stopped.
+const FAREWELL: Duration = Duration::from_secs(1);
+const NO_ROOM: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\nretry-after: 1\r\nconnection: close\r\n\
+    content-length: 0\r\n\r\n";

@@ -1,0 +1,97 @@
+//! What a request's path names.
+
+/// A path's meaning.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) enum Path {
+    /// `/`
+    Root,
+    /// `/healthz`
+    Health,
+    /// `/readyz`
+    Ready,
+    /// `/metrics`
+    Metrics,
+    /// `/-/status`
+    Status,
+    /// `/-/problems/{name}`
+    Problem(String),
+    /// `/{kind}/{key}/{method}`
+    Call { kind: String, key: String, method: String },
+    /// Anything else.
+    Other,
+}
+
+impl Path {
+    /// Reads a path as it came, still percent-encoded.
+    ///
+    /// # Errors
+    /// What is wrong with its encoding.
+    pub(super) fn read(path: &str) -> Result<Path, String> {
+        let segments: Vec<&str> = path.strip_prefix('/').unwrap_or(path).split('/').collect();
+        Ok(match segments[..] {
+            [""] => Path::Root,
+            ["healthz"] => Path::Health,
+            ["readyz"] => Path::Ready,
+            ["metrics"] => Path::Metrics,
+            ["-", "status"] => Path::Status,
+            ["-", "problems", name] => Path::Problem(decode(name)?),
+            ["-", ..] => Path::Other,
+            [kind, key, method] => Path::Call { kind: decode(kind)?, key: decode(key)?, method: decode(method)? },
+            _ => Path::Other,
+        })
+    }
+}
+
+/// Undoes percent-encoding.
+fn decode(text: &str) -> Result<String, String> {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let Some((&first, tail)) = rest.split_first() {
+        if first != b'%' {
+            bytes.push(first);
+            rest = tail;
+            continue;
+        }
+        let digit = |at: usize| tail.get(at).and_then(|byte| char::from(*byte).to_digit(16));
+        let (Some(high), Some(low)) = (digit(0), digit(1)) else {
+            return Err(
+                "a % in the path is not followed by two hexadecimal digits; write %25 for a percent sign".into()
+            );
+        };
+        bytes.push((high * 16 + low) as u8);
+        rest = &tail[2..];
+    }
+    String::from_utf8(bytes).map_err(|_| "a part of the path is not UTF-8 once its percent-encoding is undone".into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn call(kind: &str, key: &str, method: &str) -> Result<Path, String> {
+        Ok(Path::Call { kind: kind.into(), key: key.into(), method: method.into() })
+    }
+
+    #[test]
+    fn a_key_may_hold_any_text() {
+        assert_eq!(Path::read("/chat_room/lobby/post"), call("chat_room", "lobby", "post"));
+        assert_eq!(Path::read("/chat_room/a%2Fb%20%C3%A9+/post"), call("chat_room", "a/b é+", "post"));
+        assert_eq!(Path::read("/chat_room//post"), call("chat_room", "", "post"));
+    }
+
+    #[test]
+    fn a_broken_encoding_is_an_error() {
+        for path in ["/a/%/c", "/a/%4/c", "/a/%zz/c", "/a/%ff/c", "/%+1/b/c", "/a/b/%é"] {
+            assert!(Path::read(path).is_err(), "{path}");
+        }
+    }
+
+    #[test]
+    fn only_three_parts_are_a_call() {
+        for path in ["/a", "/a/b", "/a/b/c/d", "//", "/-/x", "/-/x/y", "*", "a/b"] {
+            assert_eq!(Path::read(path), Ok(Path::Other), "{path}");
+        }
+        assert_eq!(Path::read("/"), Ok(Path::Root));
+        assert_eq!(Path::read("/-/status"), Ok(Path::Status));
+    }
+}

@@ -1,0 +1,249 @@
+//! Errors, as RFC 9457 problem documents.
+
+use std::time::Duration;
+
+use hyper::StatusCode;
+use hyper::header::{CONNECTION, CONTENT_TYPE, HeaderValue, RETRY_AFTER};
+use serde_json::{Map, Value, json};
+
+use super::service::{self, Answer};
+use crate::actor::error::{Doubt, Failure, Refusal};
+
+/// An error that the client is told.
+#[derive(Debug)]
+pub(super) struct Problem {
+    class: &'static Class,
+    detail: String,
+    /// Members beyond those that every problem has.
+    members: Map<String, Value>,
+    retry_after: Option<Duration>,
+    allow: Option<&'static str>,
+    /// Whether the rest of the request was not read.
+    close: bool,
+}
+
+/// A kind of problem.
+#[derive(Debug)]
+struct Class {
+    name: &'static str,
+    status: u16,
+    title: &'static str,
+    explanation: &'static str,
+}
+
+impl Problem {
+    fn new(name: &str, detail: impl Into<String>) -> Self {
+        let class = CLASSES.iter().find(|class| class.name == name).unwrap_or(&CLASSES[0]);
+        Self { class, detail: detail.into(), members: Map::new(), retry_after: None, allow: None, close: false }
+    }
+
+    fn with(mut self, name: &str, value: impl Into<Value>) -> Self {
+        self.members.insert(name.to_owned(), value.into());
+        self
+    }
+
+    /// What a call ended with, if not with a reply.
+    pub(super) fn of(failure: &Failure) -> Self {
+        match failure {
+            Failure::Refused(refusal) => Self::of_refusal(refusal),
+            Failure::Unknown(doubt) => Self::of_doubt(doubt),
+            Failure::Cycle(path) => Self::new("cycle", format!("the call chain would deadlock: {}", path.join(" -> ")))
+                .with("path", path.clone()),
+        }
+    }
+
+    fn of_refusal(refusal: &Refusal) -> Self {
+        let name = match refusal {
+            Refusal::UnknownKind { .. } => "unknown-kind",
+            Refusal::UnknownMethod { .. } => "unknown-method",
+            Refusal::Invalid { .. } => "invalid-arguments",
+            Refusal::InvalidKey { .. } => "invalid-key",
+            Refusal::Expired => "expired",
+            Refusal::Overloaded { .. } => "overloaded",
+            Refusal::Stopping => "stopping",
+            Refusal::Unsendable { .. } => "too-large",
+            Refusal::Unbound => "internal",
+            _ => "unavailable",
+        };
+        let mut problem = Self::new(name, refusal.to_string()).with("may_have_run", false);
+        problem.retry_after = refusal.retry_after();
+        match refusal {
+            Refusal::UnknownKind { kind, near } => problem.with("kind", kind.clone()).with("near", near.clone()),
+            Refusal::UnknownMethod { kind, method, near } => {
+                problem.with("kind", kind.clone()).with("method", method.clone()).with("near", near.clone())
+            }
+            Refusal::Invalid { field, .. } => problem.with("field", field.clone()),
+            _ => problem,
+        }
+    }
+
+    fn of_doubt(doubt: &Doubt) -> Self {
+        let name = match doubt {
+            Doubt::TimedOut => "timed-out",
+            Doubt::Panicked { .. } => "panicked",
+            _ => "unknown-outcome",
+        };
+        Self::new(name, format!("{doubt}; the call may have run")).with("may_have_run", true)
+    }
+
+    /// The method's own error, as JSON.
+    pub(super) fn actor_error(error: &[u8]) -> Self {
+        let error = serde_json::from_slice(error).unwrap_or(Value::Null);
+        let detail = match &error {
+            Value::String(text) => text.clone(),
+            other => other.to_string(),
+        };
+        Self::new("actor-error", detail).with("error", error)
+    }
+
+    pub(super) fn bad_request(why: &str) -> Self {
+        Self::new("bad-request", why)
+    }
+
+    pub(super) fn bad_timeout() -> Self {
+        Self::new("bad-request", "Greenroom-Timeout is a number and a unit, such as 500ms, 2s or 1m")
+            .with("field", "Greenroom-Timeout")
+    }
+
+    pub(super) fn no_such_path(path: &str) -> Self {
+        let shown: String = path.chars().take(200).collect();
+        let detail = format!("there is nothing at {shown}; call an actor with POST /{{kind}}/{{key}}/{{method}}");
+        Self::new("no-such-path", detail)
+    }
+
+    pub(super) fn wrong_method(allow: &'static str) -> Self {
+        let mut problem = Self::new("wrong-method", format!("this path takes {allow}"));
+        problem.allow = Some(allow);
+        problem
+    }
+
+    pub(super) fn other_site() -> Self {
+        let mut problem = Self::new("other-site", "a web page of another site must not call actors from a browser");
+        problem.close = true;
+        problem
+    }
+
+    pub(super) fn too_large(max: usize) -> Self {
+        let mut problem =
+            Self::new("too-large", format!("the body is over the limit of {max} bytes; send less")).with("limit", max);
+        problem.close = true;
+        problem
+    }
+
+    pub(super) fn slow_body(patience: Duration) -> Self {
+        let seconds = patience.as_secs_f64();
+        let mut problem =
+            Self::new("slow-request", format!("the body did not come within {seconds} s; nothing ran, send it again"));
+        problem.close = true;
+        problem
+    }
+
+    pub(super) fn broken_body(error: &hyper::Error) -> Self {
+        let mut problem = Self::new("bad-request", format!("the body ended early or is malformed: {error}"));
+        problem.close = true;
+        problem
+    }
+
+    pub(super) fn busy(what: &str) -> Self {
+        let mut problem = Self::new("overloaded", format!("{what}; retry after a pause, or ask another node"))
+            .with("may_have_run", false);
+        problem.retry_after = Some(Duration::from_secs(1));
+        problem
+    }
+
+    pub(super) fn not_ready(why: &str) -> Self {
+        let mut problem = Self::new("unavailable", why);
+        problem.retry_after = Some(Duration::from_secs(1));
+        problem
+    }
+
+    /// The document.
+    pub(super) fn answer(self) -> Answer {
+        let Self { class, detail, members, retry_after, allow, close } = self;
+        let mut document = json!({
+            "type": format!("/-/problems/{}", class.name),
+            "title": class.title,
+            "status": class.status,
+            "detail": detail,
+        });
+        if let Value::Object(document) = &mut document {
+            document.extend(members);
+        }
+        let status = StatusCode::from_u16(class.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        let mut answer = service::json(status, &document);
+        let headers = answer.headers_mut();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
+        if let Some(pause) = retry_after {
+            // Whole seconds are all that this header can say.
+            let seconds = pause.as_secs_f64().ceil().max(1.0) as u64;
+            headers.insert(RETRY_AFTER, HeaderValue::from(seconds));
+        }
+        if close {
+            headers.insert(CONNECTION, HeaderValue::from_static("close"));
+        }
+        if let Some(methods) = allow {
+            service::allow(&mut answer, methods);
+        }
+        answer
+    }
+}
+
+impl From<Refusal> for Problem {
+    fn from(refusal: Refusal) -> Self {
+        Self::of_refusal(&refusal)
+    }
+}
+
+/// What a type of problem means, for who follows its `type`.
+pub(super) fn explain(name: &str) -> Option<String> {
+    let Class { status, title, explanation, .. } = CLASSES.iter().find(|class| class.name == name)?;
+    Some(format!("{status} {title}\n\n{explanation}"))
+}
+
+const fn class(name: &'static str, status: u16, title: &'static str, explanation: &'static str) -> Class {
+    Class { name, status, title, explanation }
+}
+
+/// Every type of problem. The first stands for what has no name of its own.
+static CLASSES: [Class; 20] = [
+    class("internal", 500, "Internal error", "The node is at fault. Please report it."),
+    class("bad-request", 400, "Bad request", "The request is malformed; the detail says where."),
+    class(
+        "invalid-arguments",
+        400,
+        "The arguments do not fit the method",
+        "`field` names the argument that is wrong. Nothing ran.",
+    ),
+    class("invalid-key", 400, "The key names no actor", "Keys are 1 to 1024 bytes of UTF-8. Nothing ran."),
+    class("other-site", 403, "Not from another site", "Browsers say which site a page is from; it must be this one."),
+    class(
+        "no-such-path",
+        404,
+        "No such path",
+        "Call an actor with POST /{kind}/{key}/{method}; GET / says what there is.",
+    ),
+    class(
+        "unknown-kind",
+        404,
+        "Unknown kind of actor",
+        "No node of the cluster hosts the kind; `near` has names like it.",
+    ),
+    class("unknown-method", 404, "Unknown method", "The kind has no such method; `near` has names like it."),
+    class("wrong-method", 405, "Method not allowed", "The header Allow says what this path takes."),
+    class("slow-request", 408, "The request came too slowly", "Its body was not complete in time. Nothing ran."),
+    class(
+        "cycle",
+        409,
+        "The calls wait for each other",
+        "The call would have waited for itself, along `path`. Nothing ran.",
+    ),
+    class("too-large", 413, "Too large", "Send less, or raise the limit of the node. Nothing ran."),
+    class("actor-error", 422, "The actor refused", "The method ran and returned its own error, in `error`."),
+    class("panicked", 500, "The actor panicked", "The turn did not end; the actor starts clean with its next call."),
+    class("unknown-outcome", 502, "The outcome is not known", "The call may have run. Repeat only what may run twice."),
+    class("overloaded", 503, "Overloaded", "A bounded queue is full. Nothing ran; retry after a pause."),
+    class("stopping", 503, "The node is stopping", "Nothing ran; retry, another node will answer."),
+    class("unavailable", 503, "Not available now", "Nothing ran; retry after a pause."),
+    class("expired", 504, "The deadline passed in a queue", "The call's time was over before its turn. Nothing ran."),
+    class("timed-out", 504, "No reply before the deadline", "The call may have run. Repeat only what may run twice."),
+];

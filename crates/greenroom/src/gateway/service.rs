@@ -1,0 +1,98 @@
+//! Which request gets which answer.
+
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use http_body_util::Full;
+use hyper::body::Incoming;
+use hyper::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE, HOST, HeaderMap, HeaderValue, ORIGIN};
+use hyper::{Method, Request, Response, StatusCode};
+
+use super::connections::Seat;
+use super::path::Path;
+use super::problem::{self, Problem};
+use super::{Door, call, metrics, status};
+
+/// An answer.
+pub(super) type Answer = Response<Full<Bytes>>;
+
+/// Answers one request.
+pub(super) async fn answer(door: &Door, seat: &Seat, request: Request<Incoming>) -> Answer {
+    // The body gets a time of its own, and its problem document a little more to leave in.
+    seat.waits(Instant::now() + door.patience() + GRACE);
+    let answer = match route(door, seat, request).await {
+        Ok(answer) => answer,
+        Err(problem) => problem.answer(),
+    };
+    seat.waits(Instant::now() + door.patience());
+    door.count_answer(answer.status().as_u16());
+    answer
+}
+
+async fn route(door: &Door, seat: &Seat, request: Request<Incoming>) -> Result<Answer, Problem> {
+    let path = Path::read(request.uri().path()).map_err(|why| Problem::bad_request(&why))?;
+    if let Path::Call { kind, key, method } = path {
+        if request.method() != Method::POST {
+            return Err(Problem::wrong_method("POST"));
+        }
+        refuse_other_sites(request.headers())?;
+        return call::call(door, seat, call::Target { kind, key, method }, request).await;
+    }
+    let answer = match path {
+        Path::Other | Path::Call { .. } => return Err(Problem::no_such_path(request.uri().path())),
+        _ if !matches!(*request.method(), Method::GET | Method::HEAD) => {
+            return Err(Problem::wrong_method("GET, HEAD"));
+        }
+        Path::Root => json(StatusCode::OK, &status::hosted(door)),
+        Path::Health => text(StatusCode::OK, "text/plain; charset=utf-8", "the process lives\n".to_owned()),
+        Path::Ready => match status::not_ready(&door.node) {
+            None => text(StatusCode::OK, "text/plain; charset=utf-8", "ready\n".to_owned()),
+            Some(why) => return Err(Problem::not_ready(why)),
+        },
+        Path::Metrics => text(StatusCode::OK, "text/plain; version=0.0.4; charset=utf-8", metrics::write(door)),
+        Path::Status => json(StatusCode::OK, &status::status(door)),
+        Path::Problem(name) => match problem::explain(&name) {
+            Some(explanation) => text(StatusCode::OK, "text/plain; charset=utf-8", format!("{explanation}\n")),
+            None => return Err(Problem::no_such_path(request.uri().path())),
+        },
+    };
+    Ok(answer)
+}
+
+/// Web pages of other sites must not call actors through their visitors' browsers, which say where a page is from.
+fn refuse_other_sites(headers: &HeaderMap) -> Result<(), Problem> {
+    let Some(origin) = headers.get(ORIGIN) else { return Ok(()) };
+    let origin = origin.as_bytes();
+    let site = origin.strip_prefix(b"http://").or_else(|| origin.strip_prefix(b"https://"));
+    match (site, headers.get(HOST)) {
+        (Some(site), Some(host)) if site.eq_ignore_ascii_case(host.as_bytes()) => Ok(()),
+        _ => Err(Problem::other_site()),
+    }
+}
+
+pub(super) fn json(status: StatusCode, value: &serde_json::Value) -> Answer {
+    // Writing a `Value` to memory cannot fail.
+    let mut body = serde_json::to_string_pretty(value).unwrap_or_default();
+    body.push('\n');
+    text(status, "application/json", body)
+}
+
+pub(super) fn text(status: StatusCode, content_type: &'static str, body: String) -> Answer {
+    bytes(status, content_type, Bytes::from(body))
+}
+
+pub(super) fn bytes(status: StatusCode, content_type: &'static str, body: Bytes) -> Answer {
+    let mut answer = Response::new(Full::new(body));
+    *answer.status_mut() = status;
+    answer.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
+    answer.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    answer
+}
+
+/// Says which HTTP methods there are.
+pub(super) fn allow(answer: &mut Answer, methods: &'static str) {
+    answer.headers_mut().insert(ALLOW, HeaderValue::from_static(methods));
+}
+
+/// Time for the answer to a slow client to leave.
+const GRACE: Duration = Duration::from_secs(2);

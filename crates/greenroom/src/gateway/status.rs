@@ -1,0 +1,124 @@
+//! What a node says of itself and its cluster.
+
+use std::sync::atomic::Ordering;
+
+use serde_json::{Value, json};
+
+use super::Door;
+use crate::node::shared::Shared;
+
+/// Why the node is not to be sent requests, if so.
+pub(super) fn not_ready(node: &Shared) -> Option<&'static str> {
+    if node.is_stopped() {
+        Some("the node has stopped")
+    } else if !node.view().view.is_active(node.me()) {
+        Some("the node is not in the cluster yet")
+    } else if !node.fence_open() {
+        Some("the node's lease has run out; it starts no turn")
+    } else {
+        None
+    }
+}
+
+/// What can be called, for `GET /`.
+pub(super) fn hosted(door: &Door) -> Value {
+    let node = &door.node;
+    let kinds: Vec<Value> = node
+        .kinds()
+        .methods()
+        .map(|(name, methods)| {
+            let methods: Vec<Value> = methods
+                .iter()
+                .map(|method| json!({ "name": method.name, "turn": if method.read { "read" } else { "exclusive" } }))
+                .collect();
+            json!({ "kind": name, "methods": methods })
+        })
+        .collect();
+    let view = node.view();
+    let elsewhere = view.view.active().flat_map(|(_, member)| member.kinds.iter().map(|kind| kind.name.clone()));
+    let elsewhere: std::collections::BTreeSet<String> = elsewhere.filter(|name| !node.kinds().contains(name)).collect();
+    json!({
+        "node": node.name(),
+        "cluster": node.config().cluster,
+        "version": env!("CARGO_PKG_VERSION"),
+        "call": "POST /{kind}/{key}/{method} with a JSON object of the method's arguments",
+        "hosted_here": kinds,
+        "hosted_elsewhere": elsewhere,
+        "see_also": ["/healthz", "/readyz", "/metrics", "/-/status"],
+    })
+}
+
+/// The node's and the cluster's state, for `greenroom status`. Counts are totals since the node started.
+pub(super) fn status(door: &Door) -> Value {
+    let node = &door.node;
+    let view = node.view();
+    let me = node.me();
+    let members: Vec<Value> = view
+        .view
+        .members
+        .iter()
+        .map(|(id, member)| {
+            let activations = if *id == me { node.activations() } else { node.loads().of(*id) };
+            json!({
+                "id": id.0,
+                "name": member.name,
+                "status": format!("{:?}", member.status).to_lowercase(),
+                "address": member.address,
+                "http": member.http,
+                "kinds": member.kinds.iter().map(|kind| &kind.name).collect::<Vec<_>>(),
+                "roles": member.roles,
+                "activations": activations,
+            })
+        })
+        .collect();
+    let shards: Vec<Value> = node
+        .gauges()
+        .iter()
+        .zip(node.shards())
+        .map(|(gauges, port)| {
+            json!({
+                "activations": gauges.activations(),
+                "turns": gauges.turns(),
+                "calls": gauges.calls(),
+                "sends_refused": gauges.sends_refused(),
+                "busy_seconds": gauges.busy_nanos() as f64 / 1e9,
+                "inbox": port.waiting(),
+            })
+        })
+        .collect();
+    let turns: u64 = node.gauges().iter().map(|gauges| gauges.turns()).sum();
+    let answers: std::collections::BTreeMap<String, u64> =
+        door.answers().into_iter().map(|(status, count)| (status.to_string(), count)).collect();
+    json!({
+        "node": {
+            "name": node.name(),
+            "id": me.0,
+            "version": env!("CARGO_PKG_VERSION"),
+            "address": node.advertised(),
+            "http": node.config().http,
+            "uptime_seconds": door.opened.elapsed().as_secs_f64(),
+            "ready": not_ready(node).is_none(),
+        },
+        "cluster": { "name": node.config().cluster, "table_version": view.view.version, "members": members },
+        "activations": node.activations(),
+        "turns": turns,
+        "shards": shards,
+        "bad_frames": node.bad_frames(),
+        "connections_refused": node.refused_connections(),
+        "http": {
+            "answers": answers,
+            "connections": door.connections.len(),
+            "connections_refused": door.refused.load(Ordering::Relaxed),
+        },
+        "resident_bytes": resident_bytes(),
+    })
+}
+
+/// Memory of this process that is in RAM; `None` where the system does not tell.
+pub(super) fn resident_bytes() -> Option<u64> {
+    let statm = std::fs::read_to_string("/proc/self/statm").ok()?;
+    let pages: u64 = statm.split_ascii_whitespace().nth(1)?.parse().ok()?;
+    // SAFETY: asks for a constant of the system.
+    let page = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
+    Some(pages * u64::try_from(page).ok()?)
+}
