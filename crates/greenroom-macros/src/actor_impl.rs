@@ -8,7 +8,7 @@ use crate::hooks::{self, Hooks};
 use crate::interface::Interface;
 use crate::method::{self, Method};
 use crate::options::Options;
-use crate::{behaviour, names, reference, wire_type};
+use crate::{assertions, behaviour, names, reference, wire_type};
 
 /// The block as it is, and all that is written from it.
 pub(crate) fn expand(options: TokenStream, mut item: ItemImpl) -> TokenStream {
@@ -18,7 +18,8 @@ pub(crate) fn expand(options: TokenStream, mut item: ItemImpl) -> TokenStream {
             method::strip(&mut function.sig);
         }
     }
-    quote!(#item #written)
+    // Methods are `pub` to be methods, not to be reached without a reference.
+    quote!(#[allow(unreachable_pub)] #item #written)
 }
 
 fn write(options: TokenStream, item: &ItemImpl) -> Result<TokenStream> {
@@ -48,7 +49,8 @@ fn write(options: TokenStream, item: &ItemImpl) -> Result<TokenStream> {
     let behaviour = behaviour::expand(actor, &path, &options, &hooks, turns);
     let reference = reference::expand(&interface);
     let interface = interface.expand();
-    Ok(quote!(#interface #reference #behaviour))
+    let shared = assertions::shared(actor, &methods);
+    Ok(quote!(#shared #interface #reference #behaviour))
 }
 
 /// The actor's name, which all that is written begins with.

@@ -78,6 +78,8 @@ fn name_future(function: &mut TraitItemFn) {
             ReturnType::Default => parse_quote!(()),
             ReturnType::Type(_, ty) => (**ty).clone(),
         };
+        function.default = None;
+        function.semi_token.get_or_insert_default();
         function.sig.output = parse_quote!(-> impl ::core::future::Future<Output = #output> + ::core::marker::Send);
     }
 }

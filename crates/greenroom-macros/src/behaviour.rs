@@ -1,10 +1,11 @@
 //! Dispatch: from a message to the method that answers it.
 
-use proc_macro2::{Span, TokenStream};
+use proc_macro2::TokenStream;
 use quote::{quote, quote_spanned};
 use syn::spanned::Spanned;
 use syn::{Path, Type};
 
+use crate::assertions::at;
 use crate::hooks::Hooks;
 use crate::interface::Interface;
 use crate::method::{Argument, Method};
@@ -72,9 +73,4 @@ pub(crate) fn dispatch(interface: &Interface<'_>, read: bool, this: &TokenStream
         }
     });
     quote!(match message { #(#arms)* })
-}
-
-/// The place of `span`, where the names are those of all that is written here.
-fn at(span: Span) -> Span {
-    span.resolved_at(Span::call_site())
 }

@@ -5,7 +5,7 @@ use quote::quote;
 use syn::{Ident, Type, Visibility};
 
 use crate::method::{Argument, Method};
-use crate::names;
+use crate::{assertions, names};
 
 /// An interface to be written.
 pub(crate) struct Interface<'a> {
@@ -36,7 +36,8 @@ impl Interface<'_> {
         let arguments = self.methods.iter().enumerate().map(|(index, method)| self.arguments(index, method));
         let message = self.message_enum();
         let interface = self.interface();
-        quote!(#(#arguments)* #message #interface)
+        let travels = assertions::travels(self.methods);
+        quote!(#travels #(#arguments)* #message #interface)
     }
 
     /// The arguments of one method, and what makes a message of them.

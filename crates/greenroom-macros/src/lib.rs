@@ -7,6 +7,7 @@ use syn::{DeriveInput, Item, parse_macro_input};
 
 mod actor_impl;
 mod actor_trait;
+mod assertions;
 mod behaviour;
 mod derive;
 mod hooks;

@@ -15,6 +15,8 @@ pub(crate) struct Method {
     pub(crate) docs: Vec<Attribute>,
     /// `&self`.
     pub(crate) read: bool,
+    /// Where its receiver is written.
+    pub(crate) receiver: Span,
     /// Whether it takes `cx: &Cx`.
     pub(crate) cx: bool,
     pub(crate) arguments: Vec<Argument>,
@@ -34,9 +36,9 @@ impl Method {
     pub(crate) fn parse(attributes: &[Attribute], signature: &Signature, this: Option<&Type>) -> Result<Self> {
         check_signature(attributes, signature)?;
         let mut inputs = signature.inputs.iter().peekable();
-        let read = match inputs.next() {
+        let (read, receiver) = match inputs.next() {
             Some(FnArg::Receiver(receiver)) if receiver.reference.is_some() && receiver.colon_token.is_none() => {
-                receiver.mutability.is_none()
+                (receiver.mutability.is_none(), receiver.span())
             }
             other => {
                 let message =
@@ -61,7 +63,7 @@ impl Method {
             None => refuse_self(&output)?,
         }
         let docs = attributes.iter().filter(|attribute| attribute.path().is_ident("doc")).cloned().collect();
-        Ok(Self { name: signature.ident.clone(), docs, read, cx, arguments, output })
+        Ok(Self { name: signature.ident.clone(), docs, read, receiver, cx, arguments, output })
     }
 
     /// The name on the wire.
