@@ -1,7 +1,7 @@
 //! What must hold of the user's types, asserted at the user's code and in words that say what to do. The rest of what is
 //! written would not compile either, but less clearly.
 
-use proc_macro2::{Span, TokenStream};
+use proc_macro2::{Group, Span, TokenStream, TokenTree};
 use quote::{quote, quote_spanned};
 use syn::Type;
 use syn::spanned::Spanned;
@@ -15,10 +15,9 @@ pub(crate) fn travels(methods: &[Method]) -> TokenStream {
             let ty = &argument.ty;
             quote_spanned!(at(ty.span())=> travels::<#ty>();)
         });
-        let (outcome, span) = (method.outcome(), at(method.output.span()));
-        let ends = [quote!(Reply), quote!(Error)].map(|end| {
-            let end = quote!(<#outcome as ::greenroom::__private::Outcome>::#end);
-            quote_spanned!(span=> travels::<#end>();)
+        let ends = ["Reply", "Error"].map(|end| {
+            let end = method.end(end);
+            quote!(travels::<#end>();)
         });
         arguments.chain(ends).collect::<Vec<_>>()
     });
@@ -41,7 +40,7 @@ pub(crate) fn travels(methods: &[Method]) -> TokenStream {
 /// An actor that has reads can be shared by them.
 pub(crate) fn shared(actor: &Type, methods: &[Method]) -> Option<TokenStream> {
     let read = methods.iter().find(|method| method.read)?;
-    let asserted = quote_spanned!(at(read.receiver)=> shared::<#actor>(););
+    let actor = place(quote!(#actor), read.receiver);
     Some(quote! {
         const _: () = {
             #[diagnostic::on_unimplemented(
@@ -53,7 +52,7 @@ pub(crate) fn shared(actor: &Type, methods: &[Method]) -> Option<TokenStream> {
             #[diagnostic::do_not_recommend]
             impl<A: ::core::marker::Sync> Shared for A {}
             const fn shared<A: Shared>() {}
-            #asserted
+            shared::<#actor>();
         };
     })
 }
@@ -61,4 +60,20 @@ pub(crate) fn shared(actor: &Type, methods: &[Method]) -> Option<TokenStream> {
 /// The place of `span`, where the names are those of all that is written here.
 pub(crate) fn at(span: Span) -> Span {
     span.resolved_at(Span::call_site())
+}
+
+/// `tokens`, all of them placed at `span`: what is wrong with a type is shown where the type is written.
+pub(crate) fn place(tokens: TokenStream, span: Span) -> TokenStream {
+    let placed = tokens.into_iter().map(|token| match token {
+        TokenTree::Group(group) => {
+            let mut placed = Group::new(group.delimiter(), place(group.stream(), span));
+            placed.set_span(at(span));
+            placed.into()
+        }
+        mut token => {
+            token.set_span(at(span));
+            token
+        }
+    });
+    placed.collect()
 }

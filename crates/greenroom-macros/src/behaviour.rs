@@ -68,7 +68,7 @@ pub(crate) fn dispatch(interface: &Interface<'_>, read: bool, this: &TokenStream
         let arguments = if method.arguments.is_empty() { quote!(_) } else { quote!(arguments) };
         quote! {
             #message::#variant(#arguments, reply) => {
-                reply.answer(::greenroom::__private::Outcome::into_result(#outcome));
+                ::greenroom::__private::ReplyTo::answer(reply, ::greenroom::__private::Outcome::into_result(#outcome));
             }
         }
     });

@@ -44,7 +44,8 @@ impl Interface<'_> {
     fn arguments(&self, index: usize, method: &Method) -> TokenStream {
         let Self { base, visibility, .. } = self;
         let (interface, message) = (self.name(), self.message());
-        let (name, variant, outcome) = (method.arguments_name(base), method.variant(), method.outcome());
+        let (name, variant) = (method.arguments_name(base), method.variant());
+        let (reply, error) = (method.end("Reply"), method.end("Error"));
         let index = Literal::u16_suffixed(index as u16);
         let (parameter, of) = match self.owner {
             Some(owner) => {
@@ -63,8 +64,8 @@ impl Interface<'_> {
             #[automatically_derived]
             impl ::greenroom::__private::Method for #name {
                 type Interface = #interface;
-                type Reply = <#outcome as ::greenroom::__private::Outcome>::Reply;
-                type Error = <#outcome as ::greenroom::__private::Outcome>::Error;
+                type Reply = #reply;
+                type Error = #error;
                 const INDEX: u16 = #index;
 
                 fn into_message(
@@ -81,15 +82,10 @@ impl Interface<'_> {
         let Self { base, visibility, methods, .. } = self;
         let name = self.message();
         let variants = methods.iter().map(|method| {
-            let (variant, arguments, outcome) = (method.variant(), method.arguments_name(base), method.outcome());
+            let (variant, arguments) = (method.variant(), method.arguments_name(base));
+            let (reply, error) = (method.end("Reply"), method.end("Error"));
             quote! {
-                #variant(
-                    #arguments,
-                    ::greenroom::__private::ReplyTo<
-                        <#outcome as ::greenroom::__private::Outcome>::Reply,
-                        <#outcome as ::greenroom::__private::Outcome>::Error,
-                    >,
-                )
+                #variant(#arguments, ::greenroom::__private::ReplyTo<#reply, #error>)
             }
         });
         quote! {

@@ -16,6 +16,8 @@ mod method;
 mod names;
 mod options;
 mod reference;
+#[cfg(test)]
+mod tests;
 mod trait_impl;
 mod wire_type;
 

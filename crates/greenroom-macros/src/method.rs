@@ -6,7 +6,7 @@ use syn::ext::IdentExt;
 use syn::spanned::Spanned;
 use syn::{Attribute, Error, FnArg, Ident, Pat, PatType, Result, ReturnType, Signature, Type, parse_quote};
 
-use crate::{names, wire_type};
+use crate::{assertions, names, wire_type};
 
 /// A method that can be called through a reference.
 pub(crate) struct Method {
@@ -86,8 +86,15 @@ impl Method {
         wire_type::last_ident(&self.output).is_some_and(|name| name.to_string().ends_with("Result"))
     }
 
+    /// `Reply` or `Error`, whichever is named: the type behind it, placed where the return type is written.
+    pub(crate) fn end(&self, name: &str) -> TokenStream {
+        let (outcome, name) = (self.outcome(), Ident::new(name, Span::call_site()));
+        let end = quote!(<#outcome as ::greenroom::__private::Outcome>::#name);
+        assertions::place(end, self.output.span())
+    }
+
     /// The type that implements `Outcome`.
-    pub(crate) fn outcome(&self) -> TokenStream {
+    fn outcome(&self) -> TokenStream {
         let output = &self.output;
         if self.fallible() { output.to_token_stream() } else { quote!(::greenroom::__private::Plain<#output>) }
     }

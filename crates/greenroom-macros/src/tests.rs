@@ -1,0 +1,95 @@
+//! What is written, as far as it can be read without the runtime.
+
+use quote::quote;
+use syn::{File, Item, ItemImpl, ItemTrait, Result};
+
+use crate::{actor_impl, actor_trait, trait_impl};
+
+fn items(tokens: proc_macro2::TokenStream) -> Result<Vec<Item>> {
+    Ok(syn::parse2::<File>(tokens)?.items)
+}
+
+fn room() -> Result<ItemImpl> {
+    syn::parse2(quote! {
+        impl ChatRoom {
+            pub async fn post(&mut self, cx: &Cx, user: String, #[serde(default)] limit: Option<u32>) -> Result<bool, E> {}
+            pub async fn read(&self) -> Vec<String> {}
+            pub fn fresh() -> Self {}
+            async fn inner(&self) {}
+            async fn activated(&mut self) {}
+        }
+    })
+}
+
+fn names(items: &[Item]) -> Vec<String> {
+    let name = |item: &Item| match item {
+        Item::Struct(item) => Some(item.ident.to_string()),
+        Item::Enum(item) => Some(item.ident.to_string()),
+        _ => None,
+    };
+    items.iter().filter_map(name).collect()
+}
+
+#[test]
+fn only_public_async_methods_are_called_by_messages() -> Result<()> {
+    let items = items(actor_impl::expand(quote!(), room()?))?;
+    let written =
+        ["ChatRoomPostArguments", "ChatRoomReadArguments", "ChatRoomMessage", "ChatRoomInterface", "ChatRoomRef"];
+    assert_eq!(names(&items), written);
+    Ok(())
+}
+
+#[test]
+fn fields_are_named_as_arguments_and_keep_their_serde_attributes() -> Result<()> {
+    let items = items(actor_impl::expand(quote!(), room()?))?;
+    let fields = items.iter().find_map(|item| match item {
+        Item::Struct(item) if item.ident == "ChatRoomPostArguments" => Some(&item.fields),
+        _ => None,
+    });
+    let fields: Vec<_> = fields.into_iter().flatten().collect();
+    let name = |at: usize| fields[at].ident.as_ref().map(ToString::to_string).unwrap_or_default();
+    assert_eq!((name(0), name(1)), ("user".to_owned(), "limit".to_owned()));
+    assert_eq!((fields[0].attrs.len(), fields[1].attrs.len()), (0, 1));
+    Ok(())
+}
+
+#[test]
+fn the_block_stays_as_it_is_without_what_only_the_macro_understands() -> Result<()> {
+    let items = items(actor_impl::expand(quote!(), room()?))?;
+    let block = items.first().map(|item| quote!(#item).to_string()).unwrap_or_default();
+    assert!(block.contains("fn inner") && block.contains("fn activated"), "{block}");
+    assert!(!block.contains("serde"), "{block}");
+    Ok(())
+}
+
+#[test]
+fn a_kind_is_the_name_in_snake_case_unless_it_is_said() -> Result<()> {
+    let by_name = actor_impl::expand(quote!(), room()?).to_string();
+    assert!(by_name.contains("KIND : & 'static str = \"chat_room\""), "{by_name}");
+    let said = actor_impl::expand(quote!(kind = "room"), room()?).to_string();
+    assert!(said.contains("KIND : & 'static str = \"room\""), "{said}");
+    let api: ItemTrait = syn::parse2(quote!(
+        pub trait ChatRoomApi {
+            async fn read(&self) -> u64;
+        }
+    ))?;
+    let api = actor_trait::expand(quote!(), api).to_string();
+    assert!(api.contains("KIND : & 'static str = \"chat_room\""), "{api}");
+    Ok(())
+}
+
+#[test]
+fn hooks_move_out_of_the_implementation_of_a_trait() -> Result<()> {
+    let block = syn::parse2(quote! {
+        impl ChatRoomApi for ChatRoom {
+            async fn activated(&mut self) {}
+            async fn read(&self) -> u64 { 0 }
+        }
+    })?;
+    let items = items(trait_impl::expand(quote!(), block))?;
+    let sizes: Vec<usize> =
+        items.iter().map(|item| if let Item::Impl(item) = item { item.items.len() } else { 0 }).collect();
+    // The trait's method; the hook; and `Behaviour`: one type, three constants, three functions.
+    assert_eq!(sizes, [1, 1, 7]);
+    Ok(())
+}
