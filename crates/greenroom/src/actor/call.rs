@@ -11,7 +11,7 @@ use tokio::sync::oneshot;
 
 use super::error::{CallError, Doubt, Refusal};
 use super::interface::Method;
-use super::reference::Inner;
+use super::reference::{Inner, Route};
 use super::reply::{self, ReplyTo};
 use crate::shard::calls::{CallSlot, Completion};
 use crate::shard::{Shard, ShardId};
@@ -83,7 +83,7 @@ pub struct Calling<M: Method>(State<M>);
 enum State<M: Method> {
     Unsent(Call<M>),
     /// Made by a turn of this shard.
-    OnShard(ShardId, CallSlot),
+    OnShard(ShardId, CallSlot, Arc<Inner>),
     /// Made outside of all shards.
     Outside(oneshot::Receiver<Completion>, BoxFuture<()>),
     Done,
@@ -105,7 +105,7 @@ impl<M: Method> Future for Calling<M> {
                         Err(refusal) => return Poll::Ready(Err(CallError::Refused(refusal))),
                     }
                 }
-                State::OnShard(home, call) => {
+                State::OnShard(home, call, target) => {
                     let (home, call) = (*home, *call);
                     let polled = Shard::with(|shard| match shard {
                         Some(shard) if shard.id() == home => shard.poll_call(call, context),
@@ -114,6 +114,10 @@ impl<M: Method> Future for Calling<M> {
                     return match polled {
                         Some(Poll::Pending) => Poll::Pending,
                         Some(Poll::Ready(completion)) => {
+                            // Who answered has the actor: the next call goes there at once.
+                            if let Completion::Wire { from: Some(from), .. } = completion {
+                                target.set_route(Route::There(from));
+                            }
                             self.0 = State::Done;
                             Poll::Ready(reply::result(completion))
                         }
@@ -149,7 +153,7 @@ fn start<M: Method>(call: Call<M>) -> Result<State<M>, Refusal> {
             let slot = shard.open_call(deadline)?;
             let message = call.method.into_message(ReplyTo::call(shard.id(), slot));
             shard.call::<M::Interface>(&call.target, message, deadline);
-            Ok(State::OnShard(shard.id(), slot))
+            Ok(State::OnShard(shard.id(), slot, call.target))
         }
         _ => {
             let port = call.target.port.clone().ok_or(Refusal::Unbound)?;
@@ -164,7 +168,7 @@ fn start<M: Method>(call: Call<M>) -> Result<State<M>, Refusal> {
 
 impl<M: Method> Drop for Calling<M> {
     fn drop(&mut self) {
-        if let State::OnShard(home, call) = self.0 {
+        if let State::OnShard(home, call, _) = self.0 {
             Shard::with(|shard| match shard {
                 Some(shard) if shard.id() == home => shard.close_call(call),
                 // Dropped elsewhere: the call's slot is cleared when its deadline passes.

@@ -148,8 +148,8 @@ pub(crate) fn result<T: Portable, E: Portable>(completion: Completion) -> Result
             None => Err(unreadable("it has another type")),
         },
         Completion::Failed(failure) => Err((*failure).into()),
-        Completion::Wire { status: Status::Ok, payload } => codec::decode(&payload).map_err(unreadable),
-        Completion::Wire { status: Status::ActorError, payload } => match codec::decode(&payload) {
+        Completion::Wire { status: Status::Ok, payload, .. } => codec::decode(&payload).map_err(unreadable),
+        Completion::Wire { status: Status::ActorError, payload, .. } => match codec::decode(&payload) {
             Ok(error) => Err(CallError::Actor(error)),
             Err(error) => Err(unreadable(error)),
         },
@@ -289,7 +289,7 @@ impl WireReply {
             WireSite::Gateway(sender) => {
                 let mut out = BytesMut::new();
                 let completion = match write(codec, &mut out) {
-                    Ok(()) => Completion::Wire { status, payload: out.freeze() },
+                    Ok(()) => Completion::Wire { status, payload: out.freeze(), from: None },
                     Err(error) => Completion::Failed(Box::new(unencodable(&error))),
                 };
                 let _ = sender.send(completion);
@@ -336,7 +336,7 @@ impl WireSite {
             }
             (to, completion) => {
                 let (status, payload) = match completion {
-                    Completion::Wire { status, payload } => (status, payload),
+                    Completion::Wire { status, payload, .. } => (status, payload),
                     Completion::Failed(failure) => encode_failure(&failure),
                     Completion::Value(_) => encode_failure(&Doubt::Dropped.into()),
                 };

@@ -19,6 +19,7 @@ use super::{Door, body};
 use crate::actor::error::{Doubt, Failure, Refusal};
 use crate::actor::key::{ActorId, Kind, invalid_key};
 use crate::actor::reply::{self, TYPE_VERSION, WireReply};
+use crate::duration;
 use crate::shard::calls::Completion;
 use crate::shard::submit::{Journey, RawParcel, RouteTarget};
 use crate::shard::turns::Chain;
@@ -109,7 +110,6 @@ async fn perform(door: &Door, route: RouteTarget, id: ActorId, payload: Bytes, l
     let hash = id.stable_hash();
     let parcel = RawParcel {
         id: id.clone(),
-        hash,
         route: Arc::new(route),
         payload,
         reply: WireReply::gateway(sender, Codec::Json),
@@ -129,11 +129,11 @@ async fn perform(door: &Door, route: RouteTarget, id: ActorId, payload: Bytes, l
 
 fn answer(completion: Completion) -> Result<Answer, Problem> {
     let failure = match completion {
-        Completion::Wire { status: Status::Ok, payload } => match value(&payload) {
+        Completion::Wire { status: Status::Ok, payload, .. } => match value(&payload) {
             Ok(value) => return Ok(service::bytes(StatusCode::OK, "application/json", payload.slice_ref(value))),
             Err(failure) => failure,
         },
-        Completion::Wire { status: Status::ActorError, payload } => match value(&payload) {
+        Completion::Wire { status: Status::ActorError, payload, .. } => match value(&payload) {
             Ok(value) => return Err(Problem::actor_error(value)),
             Err(failure) => failure,
         },
@@ -156,23 +156,8 @@ fn value(payload: &[u8]) -> Result<&[u8], Failure> {
 /// How long the call may take: what the client says, if the node allows as much.
 fn time_limit(headers: &HeaderMap, max: Duration) -> Result<Duration, Problem> {
     let Some(text) = headers.get(TIMEOUT_HEADER) else { return Ok(max) };
-    let limit = text.to_str().ok().and_then(duration).ok_or_else(Problem::bad_timeout)?;
+    let limit = text.to_str().ok().and_then(|text| duration::parse(text)).ok_or_else(Problem::bad_timeout)?;
     Ok(limit.min(max))
-}
-
-/// A number with its unit: `2s`, `500ms`, `1.5s`, `1m`.
-pub(super) fn duration(text: &str) -> Option<Duration> {
-    let text = text.trim();
-    let end = text.find(|c: char| !c.is_ascii_digit() && c != '.')?;
-    let (number, unit) = text.split_at(end);
-    let number: f64 = number.parse().ok()?;
-    let seconds = match unit.trim_start() {
-        "ms" => number / 1000.0,
-        "s" => number,
-        "m" => number * 60.0,
-        _ => return None,
-    };
-    Duration::try_from_secs_f64(seconds).ok()
 }
 
 /// The header by which a client says how long it will wait.

@@ -42,7 +42,6 @@ pub(crate) struct WireCall {
 /// An activation whose actor's type is not known.
 pub(crate) trait AnyActivation {
     fn id(&self) -> &ActorId;
-    fn epoch(&self) -> u64;
     fn slot(&self) -> Slot;
 
     /// Makes the actor and begins the `activated` hook.
@@ -326,10 +325,6 @@ enum Admission {
 impl<A: Behaviour> AnyActivation for Activation<A> {
     fn id(&self) -> &ActorId {
         &self.cx.id
-    }
-
-    fn epoch(&self) -> u64 {
-        self.cx.epoch.0
     }
 
     fn slot(&self) -> Slot {

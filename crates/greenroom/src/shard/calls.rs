@@ -28,8 +28,8 @@ pub(crate) enum Completion {
     Value(Erased),
     /// The runtime's word.
     Failed(Box<Failure>),
-    /// A reply from another node, to be decoded by who waits for it.
-    Wire { status: Status, payload: Bytes },
+    /// A reply as bytes, to be decoded by who waits for it, and the node that gave it if it is another one.
+    Wire { status: Status, payload: Bytes, from: Option<NodeId> },
 }
 
 /// Who is told when the reply is there.

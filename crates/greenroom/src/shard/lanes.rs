@@ -251,6 +251,21 @@ impl Shard {
         self.lanes.borrow().dialled.contains_key(&to)
     }
 
+    /// Tells `to` that one-way messages for the actor of this hash had better go to `host`.
+    pub(super) fn lane_hint(&self, to: NodeId, hash: u64, host: NodeId) {
+        let Ok(id) = self.dialled(to) else { return };
+        let mut lanes = self.lanes.borrow_mut();
+        let encoder = lanes.encoder;
+        let Some(lane) = lanes.lane(id) else { return };
+        // Sixteen bytes are below any frame limit.
+        let _ = encoder.control(&mut lane.out, HINTS, |out| {
+            out.extend_from_slice(&hash.to_le_bytes());
+            out.extend_from_slice(&host.0.to_le_bytes());
+            Ok::<(), EncodeError>(())
+        });
+        lanes.mark_unflushed(id.index);
+    }
+
     /// This shard's connection to `to`.
     fn dialled(&self, to: NodeId) -> Result<LaneId, Refusal> {
         let known = self.lanes.borrow().dialled.get(&to).copied();
@@ -317,6 +332,10 @@ impl Shard {
             let mut lanes = self.lanes.borrow_mut();
             let Some(lane) = lanes.lane(id) else { return Poll::Pending };
             let Link::Open(stream) = &mut lane.link else { return Poll::Pending };
+            if lane.out.len() > OUT_HIGH_LEN {
+                // Who does not read its replies is not read either: the next write that goes through looks again.
+                return Poll::Pending;
+            }
             lane.input.reserve(READ_LEN);
             let mut buffer = ReadBuf::uninit(lane.input.spare_capacity_mut());
             match Pin::new(stream).poll_read(context, &mut buffer) {
@@ -453,6 +472,11 @@ fn put_failure(encoder: &Encoder, out: &mut BytesMut, call: CallId, failure: &Fa
 
 /// Bytes that may wait on one connection before callers are refused.
 const OUT_LEN_MAX: usize = 16 << 20;
+/// Replies that may wait on one connection before no more calls are read from it.
+const OUT_HIGH_LEN: usize = 4 << 20;
+/// The channel of control frames on shards' connections that say where one-way messages went: the actor's hash and the
+/// node, 8 bytes each, little-endian.
+const HINTS: u8 = 2;
 /// A batch buffer that has grown over this is given back once it is empty.
 const KEEP_LEN_MAX: usize = 1 << 20;
 /// Bytes asked for in one read.

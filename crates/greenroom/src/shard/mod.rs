@@ -118,6 +118,7 @@ pub(crate) struct Shard {
     workers: RefCell<submit::Workers>,
     lanes: RefCell<Lanes>,
     recent: RefCell<submit::Recent>,
+    hints: RefCell<submit::Hints>,
     /// What is to be handed to the node's other shards at the end of the round.
     outboxes: RefCell<Vec<Vec<Item>>>,
     orphans: RefCell<Vec<Box<dyn AnyReply>>>,
@@ -155,6 +156,7 @@ impl Shard {
             workers: RefCell::default(),
             lanes: RefCell::default(),
             recent: RefCell::default(),
+            hints: RefCell::default(),
             outboxes: RefCell::new((0..shards).map(|_| Vec::new()).collect()),
             orphans: RefCell::default(),
             current: Cell::new(None),

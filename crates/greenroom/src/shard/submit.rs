@@ -43,7 +43,6 @@ pub(crate) struct Parcel<I: Interface> {
 /// A message as it came from another node or a gateway.
 pub(crate) struct RawParcel {
     pub(crate) id: ActorId,
-    pub(crate) hash: u64,
     pub(crate) route: Arc<RouteTarget>,
     pub(crate) payload: Bytes,
     pub(crate) reply: WireReply,
@@ -93,6 +92,26 @@ pub(super) struct Recent(Vec<(u64, Slot)>);
 impl Default for Recent {
     fn default() -> Self {
         Self(vec![(0, Slot { index: u32::MAX, generation: 0 }); RECENT_LEN])
+    }
+}
+
+/// Where other nodes said that one-way messages had better go, by the actors' hashes. Wrong ones cost a hop.
+pub(super) struct Hints(Vec<(u64, NodeId)>);
+
+impl Default for Hints {
+    fn default() -> Self {
+        Self(vec![(0, NodeId(0)); RECENT_LEN])
+    }
+}
+
+impl Hints {
+    pub(super) fn insert(&mut self, hash: u64, node: NodeId) {
+        self.0[hash as usize & (RECENT_LEN - 1)] = (hash, node);
+    }
+
+    fn find(&self, hash: u64) -> Option<NodeId> {
+        let (known, node) = self.0[hash as usize & (RECENT_LEN - 1)];
+        (known == hash && node != NodeId(0)).then_some(node)
     }
 }
 
@@ -206,6 +225,10 @@ impl Shard {
                 activation.offer(self, parcel)?;
             }
             Location::Here { shard, slot: None, .. } => self.post_parcel::<I>(shard, target, parcel),
+            Location::There { node: owner, grant: None } => {
+                let hint = self.hints.borrow().find(target.hash).filter(|hint| node.is_member(*hint));
+                return self.send_away::<I>(hint.unwrap_or(owner), None, target, parcel);
+            }
             Location::There { node, grant } => return self.send_away::<I>(node, grant, target, parcel),
             Location::Wait => {
                 if let Some(envelope) = parcel.take() {
@@ -370,24 +393,27 @@ impl Shard {
                 }
             }
             Ok(Location::Here { shard, .. }) => {
-                let parcel = self.raw_parcel(call, id, hash);
+                let parcel = self.raw_parcel(call, id);
                 self.post(shard, Item::Parcel(Box::new(parcel)));
             }
             Ok(Location::There { node: to, grant }) => {
                 let RawCall { key, route, payload, reply, deadline, chain, journey } = call;
+                if journey.hops == 0 && journey.from != node.me() && !reply.is_awaited() {
+                    self.lane_hint(journey.from, hash, to);
+                }
                 self.forward(to, grant, key, route, payload, reply, deadline, &chain, journey);
             }
             Ok(Location::Wait) => {
-                let parcel = self.raw_parcel(call, id, hash);
+                let parcel = self.raw_parcel(call, id);
                 self.park(Box::new(parcel));
             }
         }
     }
 
-    fn raw_parcel(&self, call: RawCall<'_>, id: ActorId, hash: u64) -> RawParcel {
+    fn raw_parcel(&self, call: RawCall<'_>, id: ActorId) -> RawParcel {
         let RawCall { route, payload, reply, deadline, chain, journey, .. } = call;
         let payload = Bytes::copy_from_slice(payload);
-        RawParcel { id, hash, route: route.clone(), payload, reply, deadline, chain, journey }
+        RawParcel { id, route: route.clone(), payload, reply, deadline, chain, journey }
     }
 
     /// Sends a message that came as bytes on to another node, which answers to where it came from.

@@ -75,14 +75,12 @@ struct Slot {
 pub(super) struct Turns {
     slots: Vec<Slot>,
     free: Option<u32>,
-    len: usize,
 }
 
 impl Turns {
     /// Enters a turn whose future is about to be polled.
     pub(super) fn begin(&mut self, turn: Turn) -> TurnId {
         let state = State::Running { turn, woken: false };
-        self.len += 1;
         match self.free {
             Some(index) => {
                 let slot = &mut self.slots[index as usize];
@@ -149,7 +147,6 @@ impl Turns {
         slot.generation = (slot.generation + 1) & TurnId::GENERATION_MAX;
         let state = std::mem::replace(&mut slot.state, State::Free { next: free });
         self.free = Some(id.index);
-        self.len -= 1;
         match state {
             State::Running { turn, .. } | State::Parked { turn, .. } => Some(turn),
             State::Free { .. } => None,
@@ -172,11 +169,6 @@ impl Turns {
             Some(Slot { state: State::Running { turn, .. } | State::Parked { turn, .. }, .. }) => Some(turn),
             _ => None,
         }
-    }
-
-    /// Turns begun and not ended.
-    pub(super) fn len(&self) -> usize {
-        self.len
     }
 
     fn slot(&mut self, id: TurnId) -> Option<&mut Slot> {

@@ -4,4 +4,5 @@ mod actors;
 mod cluster;
 mod determinism;
 mod fencing;
+mod placement;
 mod recovery;

@@ -6,10 +6,10 @@ use bytes::{Buf, Bytes};
 use greenroom_protocols::directory::{Epoch, Grant, Placed};
 use greenroom_protocols::node::NodeId;
 use greenroom_wire::codec::{self, Codec};
-use greenroom_wire::{CallView, FrameView, ReplyView, RouteTable};
+use greenroom_wire::{CallView, FrameView, ReplyView, RouteTable, Status};
 use greenroom_world::Timestamp;
 
-use super::LaneId;
+use super::{HINTS, LaneId};
 use crate::actor::reply::WireReply;
 use crate::shard::calls::{CallSlot, Completion};
 use crate::shard::submit::{Journey, RawCall, RouteTarget, refuse_reply};
@@ -68,7 +68,8 @@ impl Shard {
                 self.budget.set(BUDGET);
                 self.incoming(id, peer, call, route);
             }
-            FrameView::Reply(reply) => self.reply(reply),
+            FrameView::Reply(reply) => self.reply(peer, reply),
+            FrameView::Control { channel: HINTS, payload } => self.take_hint(payload),
             FrameView::Define { route, kind, method } => {
                 let target = self.port().node.kinds().route(kind, method);
                 routes.define(route, Arc::new(target)).map_err(|error| error.to_string())?;
@@ -118,9 +119,21 @@ impl Shard {
         self.submit_raw(RawCall { key: header.key, route, payload: call.payload, reply, deadline, chain, journey });
     }
 
-    fn reply(&self, reply: ReplyView<'_>) {
+    /// A node that we sent a one-way message to says where it went on to.
+    fn take_hint(&self, payload: &[u8]) {
+        if let Some((hash, node)) = payload.split_first_chunk().zip(payload.get(8..16)).and_then(|((hash, _), node)| {
+            Some((u64::from_le_bytes(*hash), NodeId(u64::from_le_bytes(node.try_into().ok()?))))
+        }) {
+            self.hints.borrow_mut().insert(hash, node);
+        }
+    }
+
+    fn reply(&self, peer: NodeId, reply: ReplyView<'_>) {
         let call = CallSlot { index: reply.id.index, generation: reply.id.generation };
-        let completion = Completion::Wire { status: reply.status, payload: Bytes::copy_from_slice(reply.payload) };
+        let payload = Bytes::copy_from_slice(reply.payload);
+        // Only who had the actor can answer with its value.
+        let from = matches!(reply.status, Status::Ok | Status::ActorError).then_some(peer);
+        let completion = Completion::Wire { status: reply.status, payload, from };
         if reply.id.shard == self.index() {
             self.complete(call, completion);
         } else if let Some(port) = self.port().node.shards().get(usize::from(reply.id.shard)) {
