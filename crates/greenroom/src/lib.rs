@@ -2,6 +2,10 @@
 
 mod actor;
 mod cluster;
+#[cfg(any(feature = "flags", feature = "http"))]
+mod duration;
+#[cfg(feature = "flags")]
+pub mod flags;
 #[cfg(feature = "http")]
 mod gateway;
 mod node;

@@ -42,6 +42,7 @@ pub(super) fn hosted(door: &Door) -> Value {
         "cluster": node.config().cluster,
         "version": env!("CARGO_PKG_VERSION"),
         "call": "POST /{kind}/{key}/{method} with a JSON object of the method's arguments",
+        "members": view.view.active().map(|(_, member)| &member.name).collect::<Vec<_>>(),
         "hosted_here": kinds,
         "hosted_elsewhere": elsewhere,
         "see_also": ["/healthz", "/readyz", "/metrics", "/-/status"],

@@ -2,19 +2,9 @@
 
 use std::time::{Duration, Instant};
 
-use super::call::duration;
 use super::connections::Connections;
-
-#[test]
-fn a_duration_needs_its_unit() {
-    assert_eq!(duration("2s"), Some(Duration::from_secs(2)));
-    assert_eq!(duration(" 500ms "), Some(Duration::from_millis(500)));
-    assert_eq!(duration("1.5 s"), Some(Duration::from_millis(1500)));
-    assert_eq!(duration("1m"), Some(Duration::from_secs(60)));
-    for wrong in ["", "2", "s", "-1s", "1e9s", "1..2s", "2 parsecs", "99999999999999999999999999s", "é"] {
-        assert_eq!(duration(wrong), None, "{wrong:?}");
-    }
-}
+use super::problem::Problem;
+use crate::actor::error::Failure;
 
 #[test]
 fn who_kept_the_door_waiting_longest_makes_room() {
@@ -34,4 +24,11 @@ fn who_kept_the_door_waiting_longest_makes_room() {
     drop(first);
     assert!(connections.seat(now).is_some());
     drop(third);
+}
+
+#[test]
+fn a_cycle_is_409_and_names_the_chain() {
+    let answer = Problem::of(&Failure::Cycle(vec!["a/1".into(), "b/2".into(), "a/1".into()])).answer();
+    assert_eq!(answer.status(), 409);
+    assert_eq!(answer.headers()["content-type"], "application/problem+json");
 }

@@ -1,0 +1,284 @@
+//! A node's command-line flags and configuration file, for the users' own programs.
+//!
+//! One line makes a program of a node:
+//!
+//! ```no_run
+//! # use greenroom::prelude::*;
+//! # #[derive(Default, Actor)] struct ChatRoom;
+//! # #[actor] impl ChatRoom { pub async fn read(&self) -> u32 { 0 } }
+//! #[tokio::main]
+//! async fn main() -> greenroom::Result<()> {
+//!     Node::builder().register::<ChatRoom>().run_from_args().await
+//! }
+//! ```
+//!
+//! What a flag says wins over what its environment variable says, that over the file, and that over the program.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use clap::{Args, Parser};
+use greenroom_protocols::names::near_names;
+
+use crate::node::{Builder, Config, Error, Node, Result};
+
+/// How to run a node. A part of any clap command: `#[command(flatten)] node: NodeFlags`.
+#[derive(Args, Clone, Debug, Default)]
+pub struct NodeFlags {
+    /// TOML file with any of the configuration's fields
+    #[arg(long, value_name = "FILE", env = "GREENROOM_CONFIG")]
+    pub config: Option<PathBuf>,
+    /// The node's name, unique in its cluster; its address by default
+    #[arg(long, env = "GREENROOM_NAME")]
+    pub name: Option<String>,
+    /// The cluster's name; nodes of another one are refused [default: greenroom]
+    #[arg(long, env = "GREENROOM_CLUSTER")]
+    pub cluster: Option<String>,
+    /// Where other nodes reach this one; port 0 for a free one [default: 127.0.0.1:0]
+    #[arg(long, value_name = "HOST:PORT", env = "GREENROOM_LISTEN")]
+    pub listen: Option<String>,
+    /// What other nodes are told to dial, if not the address that the node listens at
+    #[arg(long, value_name = "HOST:PORT", env = "GREENROOM_ADVERTISE")]
+    pub advertise: Option<String>,
+    /// Where the HTTP door listens [default: no door]
+    #[arg(long, value_name = "HOST:PORT", env = "GREENROOM_HTTP")]
+    pub http: Option<String>,
+    /// The membership table: `memory:` for a node alone, `sqlite:PATH` for several on one machine [default: memory:]
+    #[arg(long, value_name = "URL", env = "GREENROOM_TABLE")]
+    pub table: Option<String>,
+    /// What this node is for; may be repeated
+    #[arg(long = "role", value_name = "ROLE", env = "GREENROOM_ROLE", value_delimiter = ',')]
+    pub roles: Vec<String>,
+    /// Threads that run actors [default: one a core]
+    #[arg(long, value_name = "N", env = "GREENROOM_SHARDS")]
+    pub shards: Option<usize>,
+    /// Kinds to host, of those that the program has [default: all]
+    #[arg(long, value_name = "KIND,..", env = "GREENROOM_KINDS", value_delimiter = ',')]
+    pub kinds: Vec<String>,
+    /// Time that a call may take unless it says otherwise [default: 10s]
+    #[arg(long, value_name = "TIME", env = "GREENROOM_CALL_TIMEOUT", value_parser = duration)]
+    pub call_timeout: Option<Duration>,
+    /// Time without a message after which activations end [default: 10m]
+    #[arg(long, value_name = "TIME", env = "GREENROOM_IDLE", value_parser = duration)]
+    pub idle: Option<Duration>,
+    /// Time for activations to end when the node stops [default: 5s]
+    #[arg(long, value_name = "TIME", env = "GREENROOM_STOP_TIMEOUT", value_parser = duration)]
+    pub stop_timeout: Option<Duration>,
+    /// Listen beyond loopback, though anybody who reaches the ports can call every actor
+    #[arg(long, env = "GREENROOM_INSECURE_LISTEN")]
+    pub insecure_listen: bool,
+}
+
+impl NodeFlags {
+    /// The node that `builder` describes, changed as the flags and their file say.
+    ///
+    /// # Errors
+    /// [`Error::Config`]: the file cannot be used, or a kind is not one of the program's. Nothing was started.
+    pub fn apply(&self, builder: Builder) -> Result<Builder> {
+        let mut read = Ok(());
+        let builder = builder.configure(|config| {
+            if let Some(path) = &self.config {
+                read = overlay(config, path);
+            }
+            self.override_fields(config);
+        });
+        read?;
+        self.choose_kinds(builder)
+    }
+
+    /// Starts the node, says where it listens, and runs it until Ctrl-C or SIGTERM.
+    ///
+    /// # Errors
+    /// Those of [`NodeFlags::apply`], [`Builder::start`] and [`Node::run_until_ctrl_c`].
+    pub async fn run(&self, builder: Builder) -> Result<()> {
+        let node = self.start(builder).await?;
+        announce(&node);
+        node.run_until_ctrl_c().await
+    }
+
+    /// Starts the node, for programs that have more to do than to run it.
+    ///
+    /// # Errors
+    /// Those of [`NodeFlags::apply`] and [`Builder::start`].
+    pub async fn start(&self, builder: Builder) -> Result<Node> {
+        raise_open_files();
+        self.apply(builder)?.start().await
+    }
+
+    fn override_fields(&self, config: &mut Config) {
+        fn set<T: Clone>(field: &mut T, flag: &Option<T>) {
+            if let Some(value) = flag {
+                field.clone_from(value);
+            }
+        }
+        set(&mut config.name, &self.name);
+        set(&mut config.cluster, &self.cluster);
+        set(&mut config.listen, &self.listen);
+        set(&mut config.table, &self.table);
+        set(&mut config.shards, &self.shards);
+        set(&mut config.call_timeout, &self.call_timeout);
+        set(&mut config.idle, &self.idle);
+        set(&mut config.stop_timeout, &self.stop_timeout);
+        config.advertise = self.advertise.clone().or(config.advertise.take());
+        config.http = self.http.clone().or(config.http.take());
+        if !self.roles.is_empty() {
+            config.roles.clone_from(&self.roles);
+        }
+        config.insecure_listen |= self.insecure_listen;
+    }
+
+    fn choose_kinds(&self, builder: Builder) -> Result<Builder> {
+        if self.kinds.is_empty() {
+            return Ok(builder);
+        }
+        let known: Vec<&str> = builder.kinds().collect();
+        if let Some(unknown) = self.kinds.iter().find(|kind| !known.contains(&kind.as_str())) {
+            let near = did_you_mean(unknown, known.iter().copied());
+            let reason = format!("this program has no kind {unknown:?}{near}; it has: {}", known.join(", "));
+            return Err(Error::Config { path: "--kinds".to_owned(), reason });
+        }
+        Ok(builder.retain_kinds(|kind| self.kinds.iter().any(|wanted| wanted == kind)))
+    }
+}
+
+impl Builder {
+    /// Runs the node as the program's arguments say (see [`NodeFlags`]) until Ctrl-C or SIGTERM. `--help` and arguments
+    /// that are none end the process, with what there is to say.
+    ///
+    /// # Errors
+    /// Those of [`NodeFlags::run`].
+    pub async fn run_from_args(self) -> Result<()> {
+        NodeProgram::parse().flags.run(self).await
+    }
+}
+
+/// A program that is a node and nothing else.
+#[derive(Parser)]
+#[command(about = "A Greenroom node")]
+struct NodeProgram {
+    #[command(flatten)]
+    flags: NodeFlags,
+}
+
+/// Says where `node` listens.
+fn announce(node: &Node) {
+    println!("node {} listens at {}", node.name(), node.address());
+    if let Some(http) = node.http_address() {
+        println!("its HTTP door is at http://{http}");
+    }
+}
+
+/// Takes the fields that the file at `path` has over into `config`.
+fn overlay(config: &mut Config, path: &Path) -> Result<()> {
+    let error = |reason: String| Error::Config { path: path.display().to_string(), reason };
+    let text = std::fs::read_to_string(path).map_err(|why| error(why.to_string()))?;
+    let read: toml::Table = text.parse().map_err(|why: toml::de::Error| error(why.to_string()))?;
+    let known = toml::Table::try_from(all_fields()).map_err(|why| error(why.to_string()))?;
+    if let Some(unknown) = read.keys().find(|name| !known.contains_key(*name)) {
+        let near = did_you_mean(unknown, known.keys().map(String::as_str));
+        return Err(error(format!("there is no setting {unknown:?}{near}")));
+    }
+    // On its own first, as only this says the line of a value that does not fit.
+    toml::from_str::<Config>(&text).map_err(|why| error(why.to_string()))?;
+    let mut merged = toml::Table::try_from(&*config).map_err(|why| error(why.to_string()))?;
+    merged.extend(read);
+    let checks = config.checks;
+    *config = merged.try_into().map_err(|why: toml::de::Error| error(why.to_string()))?;
+    config.checks = checks;
+    Ok(())
+}
+
+/// A configuration in which every field is written down.
+fn all_fields() -> Config {
+    Config { advertise: Some(String::new()), http: Some(String::new()), ..Config::default() }
+}
+
+fn did_you_mean<'a>(wanted: &str, names: impl Iterator<Item = &'a str>) -> String {
+    match near_names(wanted, names).first() {
+        Some(near) => format!("; did you mean {near:?}?"),
+        None => String::new(),
+    }
+}
+
+fn duration(text: &str) -> Result<Duration, &'static str> {
+    crate::duration::parse(text).ok_or("a time is a number and its unit, such as 500ms, 2s or 1m")
+}
+
+/// Lets the process open as many files as the system allows it: the usual first limit is for programs of a past age.
+fn raise_open_files() {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: `limit` is a valid rlimit to write to and to read from.
+    unsafe {
+        if libc::getrlimit(libc::RLIMIT_NOFILE, &mut limit) == 0 && limit.rlim_cur < limit.rlim_max {
+            limit.rlim_cur = limit.rlim_max;
+            libc::setrlimit(libc::RLIMIT_NOFILE, &limit);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn flags(args: &[&str]) -> NodeFlags {
+        NodeProgram::try_parse_from([&["node"], args].concat()).unwrap_or_else(|error| panic!("{error}")).flags
+    }
+
+    fn file(text: &str) -> tempfile::NamedTempFile {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), text).unwrap();
+        file
+    }
+
+    fn configured(flags: &NodeFlags, program: Config) -> Result<Config> {
+        let mut found = None;
+        let builder = flags.apply(Builder::default().config(program))?;
+        drop(builder.configure(|config| found = Some(config.clone())));
+        Ok(found.expect("the closure has run"))
+    }
+
+    #[test]
+    fn a_flag_wins_over_the_file_and_the_file_over_the_program() {
+        let file = file("cluster = \"from-file\"\nlisten = \"127.0.0.1:7000\"\ncall_timeout = 3\n");
+        let path = file.path().to_str().unwrap();
+        let flags = flags(&["--config", path, "--cluster", "from-flag", "--role", "a", "--role", "b", "--idle", "90s"]);
+        let mut program = Config::default();
+        program.cluster = "from-program".into();
+        program.table = "sqlite:from-program.db".into();
+        let config = configured(&flags, program).unwrap();
+        assert_eq!(config.cluster, "from-flag");
+        assert_eq!(config.listen, "127.0.0.1:7000");
+        assert_eq!(config.table, "sqlite:from-program.db");
+        assert_eq!(config.call_timeout, Duration::from_secs(3));
+        assert_eq!(config.idle, Duration::from_secs(90));
+        assert_eq!(config.roles, ["a", "b"]);
+    }
+
+    #[test]
+    fn a_setting_that_is_none_is_refused_with_the_near_name() {
+        for (text, said) in [
+            ("clustr = \"x\"", "did you mean \"cluster\""),
+            ("call_timeout = \"soon\"", "call_timeout"),
+            ("call_timeout = -1", "no number of seconds"),
+            ("cluster = ", "line 1"),
+        ] {
+            let file = file(text);
+            let flags = flags(&["--config", file.path().to_str().unwrap()]);
+            let error = configured(&flags, Config::default()).unwrap_err().to_string();
+            assert!(error.contains(said), "{error}");
+        }
+        let missing = configured(&flags(&["--config", "/no/such/file"]), Config::default()).unwrap_err();
+        assert!(missing.to_string().contains("/no/such/file"));
+    }
+
+    #[test]
+    fn a_kind_that_the_program_does_not_have_is_refused() {
+        let error = configured(&flags(&["--kinds", "chat_room"]), Config::default()).unwrap_err();
+        assert!(error.to_string().contains("no kind \"chat_room\""));
+    }
+
+    #[test]
+    fn a_time_needs_its_unit() {
+        assert!(NodeProgram::try_parse_from(["node", "--idle", "90"]).is_err());
+    }
+}

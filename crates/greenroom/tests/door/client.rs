@@ -1,0 +1,89 @@
+//! An HTTP client that can also misbehave.
+
+use std::time::Duration;
+
+use serde_json::Value;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+
+/// What came back.
+#[derive(Debug)]
+pub(crate) struct Answer {
+    pub(crate) status: u16,
+    pub(crate) head: String,
+    pub(crate) body: String,
+}
+
+impl Answer {
+    pub(crate) fn json(&self) -> Value {
+        serde_json::from_str(&self.body).unwrap_or_else(|error| panic!("{error}: {}", self.body))
+    }
+
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
+        self.head.lines().find_map(|line| {
+            let (known, value) = line.split_once(':')?;
+            known.eq_ignore_ascii_case(name).then(|| value.trim())
+        })
+    }
+
+    /// Checks that it is a problem document and gives the document.
+    pub(crate) fn problem(&self, status: u16, name: &str) -> Value {
+        assert_eq!(self.status, status, "{self:?}");
+        assert_eq!(self.header("content-type"), Some("application/problem+json"));
+        let document = self.json();
+        assert_eq!(document["status"], status);
+        assert_eq!(document["type"], format!("/-/problems/{name}"), "{document}");
+        assert!(document["title"].is_string() && document["detail"].is_string());
+        document
+    }
+}
+
+/// Sends `request` as it is and reads until the door closes or the answer is complete.
+pub(crate) async fn raw(address: &str, request: &[u8]) -> Answer {
+    let mut stream = TcpStream::connect(address).await.expect("the door listens");
+    // The door may answer and close before all is written.
+    let _ = stream.write_all(request).await;
+    read(&mut stream).await
+}
+
+/// Reads one answer.
+pub(crate) async fn read(stream: &mut TcpStream) -> Answer {
+    let mut bytes = Vec::new();
+    let reading = async {
+        let mut chunk = [0; 4096];
+        loop {
+            if let Some(answer) = parse(&bytes) {
+                return answer;
+            }
+            match stream.read(&mut chunk).await {
+                Ok(0) | Err(_) => panic!("the door closed after {:?}", String::from_utf8_lossy(&bytes)),
+                Ok(len) => bytes.extend_from_slice(&chunk[..len]),
+            }
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(20), reading).await.expect("the door answers")
+}
+
+fn parse(bytes: &[u8]) -> Option<Answer> {
+    let text = String::from_utf8_lossy(bytes);
+    let (head, body) = text.split_once("\r\n\r\n")?;
+    let status = head.split(' ').nth(1)?.parse().ok()?;
+    let answer = Answer { status, head: head.to_owned(), body: body.to_owned() };
+    let len: usize = answer.header("content-length")?.parse().ok()?;
+    (body.len() >= len).then_some(answer)
+}
+
+/// A request with a body.
+pub(crate) fn post(path: &str, headers: &str, body: &str) -> Vec<u8> {
+    format!("POST {path} HTTP/1.1\r\nhost: door\r\n{headers}content-length: {}\r\n\r\n{body}", body.len()).into_bytes()
+}
+
+/// Calls an actor.
+pub(crate) async fn call(address: &str, path: &str, body: &str) -> Answer {
+    raw(address, &post(path, "", body)).await
+}
+
+/// Gets a page.
+pub(crate) async fn get(address: &str, path: &str) -> Answer {
+    raw(address, format!("GET {path} HTTP/1.1\r\nhost: door\r\n\r\n").as_bytes()).await
+}

@@ -1,0 +1,91 @@
+//! Actors for the door's tests, and nodes that host them.
+
+use std::time::Duration;
+
+use greenroom::Builder;
+use greenroom::prelude::*;
+use serde::{Deserialize, Serialize};
+
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) enum NoteError {
+    TooLong { max: usize },
+}
+
+#[derive(Default, Actor)]
+pub(crate) struct Notes {
+    lines: Vec<String>,
+}
+
+#[actor]
+impl Notes {
+    pub async fn add(&mut self, text: String, times: u32) -> Result<usize, NoteError> {
+        if text.len() > 10 {
+            return Err(NoteError::TooLong { max: 10 });
+        }
+        for _ in 0..times {
+            self.lines.push(text.clone());
+        }
+        Ok(self.lines.len())
+    }
+
+    pub async fn all(&self) -> Vec<String> {
+        self.lines.clone()
+    }
+
+    pub async fn size(&self, text: String) -> usize {
+        text.len()
+    }
+
+    pub async fn where_is_it(&self, cx: &Cx) -> String {
+        cx.node_name().to_owned()
+    }
+
+    pub async fn doze(&mut self, ms: u64) {
+        tokio::time::sleep(Duration::from_millis(ms)).await;
+    }
+
+    pub async fn fall_over(&mut self) {
+        panic!("as asked");
+    }
+}
+
+/// Takes one message beside the one that it works on.
+#[derive(Default, Actor)]
+pub(crate) struct Narrow;
+
+#[actor(mailbox = 1)]
+impl Narrow {
+    pub async fn doze(&mut self, ms: u64) {
+        tokio::time::sleep(Duration::from_millis(ms)).await;
+    }
+}
+
+/// Never gets as far as its first turn.
+#[derive(Default, Actor)]
+pub(crate) struct Stillborn;
+
+#[actor]
+impl Stillborn {
+    async fn activated(&mut self) -> Result<(), String> {
+        Err("no luck".to_owned())
+    }
+
+    pub async fn touch(&mut self) {}
+}
+
+/// A node with a door and all kinds.
+pub(crate) fn node() -> Builder {
+    Node::builder()
+        .http("127.0.0.1:0")
+        .configure(|config| config.shards = 2)
+        .register::<Notes>()
+        .register::<Narrow>()
+        .register::<Stillborn>()
+}
+
+/// Starts `node` and gives its door's address.
+pub(crate) async fn open(node: Builder) -> (Node, String) {
+    let node = node.start().await.expect("a node starts");
+    let address = node.http_address().expect("it has a door");
+    (node, address)
+}

@@ -1,0 +1,6 @@
+//! The HTTP door of real nodes, over real sockets.
+
+mod answers;
+mod client;
+mod kinds;
+mod limits;
