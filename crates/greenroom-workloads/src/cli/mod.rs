@@ -1,0 +1,58 @@
+//! `greenroom bench`: its options, and the run.
+
+mod options;
+
+use std::process::ExitCode;
+
+pub use self::options::{Bench, Mode, Workload};
+use crate::driver::{self, Plan};
+use crate::{floor, output, plot};
+
+/// Runs one workload as the command line says, and prints what came of it. Failure is an error, a lost call, or a run
+/// that did not come to its end.
+pub fn run(bench: Bench) -> ExitCode {
+    if let Some(peer) = bench.peer {
+        return exit(floor::serve(peer).map_err(|error| error.to_string()));
+    }
+    exit(measure(&bench))
+}
+
+/// Runs one workload and gives the JSON document of 04-workloads: `workload`, `version`, `params`, `results`, `host`,
+/// `seconds`.
+///
+/// # Errors
+/// What kept the workload from its end, as a message for people.
+pub fn document(bench: &Bench) -> Result<serde_json::Value, String> {
+    let plan = Plan::of(bench)?;
+    let outcome = driver::run(&plan)?;
+    Ok(output::document(&plan, &outcome))
+}
+
+fn measure(bench: &Bench) -> Result<(), String> {
+    let plan = Plan::of(bench)?;
+    let outcome = driver::run(&plan)?;
+    let document = output::document(&plan, &outcome);
+    match bench.json.as_deref() {
+        Some("-") => println!("{document:#}"),
+        Some(file) => {
+            std::fs::write(file, format!("{document:#}\n")).map_err(|error| format!("cannot write {file}: {error}"))?;
+            print!("{}", output::table(&document));
+        }
+        None => print!("{}", output::table(&document)),
+    }
+    if let Some(file) = &bench.plot {
+        let page = plot::page(&document, &outcome.latency_ns);
+        std::fs::write(file, page).map_err(|error| format!("cannot write {}: {error}", file.display()))?;
+    }
+    outcome.verdict()
+}
+
+fn exit(result: Result<(), String>) -> ExitCode {
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(message) => {
+            eprintln!("greenroom bench: {message}");
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -1,0 +1,174 @@
+//! The command line of `greenroom bench`.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use crate::floor::Peer;
+use crate::kinds::Style;
+
+/// Runs one of the papers' workloads and reports its figures.
+#[derive(Clone, Debug, clap::Args)]
+pub struct Bench {
+    /// The workload.
+    pub workload: Workload,
+    /// Where actors live; `virtual` when there are several nodes, else `local`.
+    #[arg(long)]
+    pub mode: Option<Mode>,
+    /// How actors talk.
+    #[arg(long, default_value = "call")]
+    pub style: Style,
+    /// Pairs of actors [ping-pong].
+    #[arg(long, default_value_t = 64)]
+    pub pairs: u32,
+    /// Bytes that each message carries [ping-pong, big, tell].
+    #[arg(long, default_value_t = 0)]
+    pub payload: usize,
+    /// Messages that each actor sends to each of its partners; 7500 in ping-pong, 5000 in big, 10000 in tell.
+    #[arg(long)]
+    pub rounds: Option<u64>,
+    /// Node processes; 2 in ping-pong, 3 in sort and big, 1 in the others.
+    #[arg(long)]
+    pub nodes: Option<u32>,
+    /// Numbers to sort [sort].
+    #[arg(long, default_value_t = 8000)]
+    pub size: u32,
+    /// Actors; 24 in big, 1000000 in idle, 1000 in tell.
+    #[arg(long)]
+    pub actors: Option<u32>,
+    /// Senders [tell].
+    #[arg(long, default_value_t = 2)]
+    pub senders: u32,
+    /// Time to run, such as `10s` or `500ms`: wins over the number of rounds.
+    #[arg(long, value_parser = duration)]
+    pub duration: Option<Duration>,
+    /// Seed of what is random in the workload.
+    #[arg(long, default_value_t = 1)]
+    pub seed: u64,
+    /// Writes the figures as JSON into this file; `-` for standard output, where nothing else is printed then.
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<String>,
+    /// Writes a self-contained HTML page of plots.
+    #[arg(long, value_name = "FILE")]
+    pub plot: Option<PathBuf>,
+    /// Threads that run actors, a node; all cores shared among the nodes unless given.
+    #[arg(long)]
+    pub shards: Option<u32>,
+    /// One round trip in so many is timed; 16 in one process, else 1.
+    #[arg(long)]
+    pub sample: Option<u32>,
+    /// Time after which a run is given up.
+    #[arg(long, default_value = "300s", value_parser = duration)]
+    pub timeout: Duration,
+    /// Directory for files that are written [floor] and for the nodes' table; the system's temporary one unless given.
+    #[arg(long)]
+    pub dir: Option<PathBuf>,
+    /// Serves as the other end of `floor`.
+    #[arg(long, hide = true)]
+    pub peer: Option<Peer>,
+}
+
+/// A workload.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
+pub enum Workload {
+    /// Pairs of actors, one message in flight each.
+    PingPong,
+    /// Merge sort: each split activates two actors.
+    Sort,
+    /// Everybody talks to everybody.
+    Big,
+    /// One-way messages from a few to many.
+    Tell,
+    /// A million actors that wait: memory.
+    Idle,
+    /// What this machine does without Greenroom: loopback, mailboxes, disk.
+    Floor,
+}
+
+impl Workload {
+    /// Its name on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Workload::PingPong => "ping-pong",
+            Workload::Sort => "sort",
+            Workload::Big => "big",
+            Workload::Tell => "tell",
+            Workload::Idle => "idle",
+            Workload::Floor => "floor",
+        }
+    }
+
+    pub(crate) fn rounds_default(self) -> u64 {
+        match self {
+            Workload::PingPong => 7500,
+            Workload::Big => 5000,
+            Workload::Tell => 10_000,
+            Workload::Sort | Workload::Idle | Workload::Floor => 1,
+        }
+    }
+
+    pub(crate) fn nodes_default(self) -> u32 {
+        match self {
+            Workload::PingPong => 2,
+            Workload::Sort | Workload::Big => 3,
+            Workload::Tell | Workload::Idle | Workload::Floor => 1,
+        }
+    }
+
+    pub(crate) fn actors_default(self) -> u32 {
+        match self {
+            Workload::Idle => 1_000_000,
+            Workload::Tell => 1000,
+            _ => 24,
+        }
+    }
+}
+
+/// Where actors live.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
+pub enum Mode {
+    /// All in this process.
+    Local,
+    /// On node processes, each of which hosts every kind.
+    Virtual,
+    /// On node processes, each role on its own.
+    Distributed,
+}
+
+impl Mode {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Mode::Local => "local",
+            Mode::Virtual => "virtual",
+            Mode::Distributed => "distributed",
+        }
+    }
+}
+
+fn duration(text: &str) -> Result<Duration, String> {
+    let bad = || format!("{text:?} is no duration; write 500ms, 10s, 2m or 1h");
+    let unit_at = text.find(|letter: char| letter.is_ascii_alphabetic()).ok_or_else(bad)?;
+    let (number, unit) = text.split_at(unit_at);
+    let seconds_a_unit = match unit {
+        "ms" => 1e-3,
+        "s" => 1.0,
+        "m" => 60.0,
+        "h" => 3600.0,
+        _ => return Err(bad()),
+    };
+    let number: f64 = number.trim().parse().map_err(|_| bad())?;
+    Duration::try_from_secs_f64(number * seconds_a_unit).ok().filter(|duration| !duration.is_zero()).ok_or_else(bad)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_have_a_unit_and_are_above_zero() {
+        assert_eq!(duration("500ms"), Ok(Duration::from_millis(500)));
+        assert_eq!(duration("1.5m"), Ok(Duration::from_secs(90)));
+        for bad in ["", "10", "s", "-1s", "0s", "1week", "1e30h"] {
+            assert!(duration(bad).is_err(), "{bad:?}");
+        }
+    }
+}

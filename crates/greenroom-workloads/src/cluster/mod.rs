@@ -1,0 +1,140 @@
+//! The nodes of a run: one in this process, or several processes of their own.
+
+mod http;
+mod process;
+
+use std::time::{Duration, Instant};
+
+use greenroom::{CallError, Node};
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use tempfile::TempDir;
+
+use self::process::NodeProcess;
+pub(crate) use self::process::spawn_tied;
+use crate::cli::{Mode, Workload};
+use crate::driver::Plan;
+use crate::kinds;
+
+/// Who is called, and what.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Target<'a> {
+    pub(crate) kind: &'a str,
+    pub(crate) key: &'a str,
+    pub(crate) method: &'a str,
+}
+
+/// The nodes of a run. Dropping it ends node processes at once.
+pub(crate) enum Cluster {
+    /// One node in this process.
+    Local(Node),
+    /// Node processes, and the directory of their table.
+    Processes {
+        /// The nodes; the first one's door is the driver's.
+        nodes: Vec<NodeProcess>,
+        /// Where their table is, for as long as they run.
+        _dir: TempDir,
+    },
+}
+
+impl Cluster {
+    /// Starts the nodes, and returns when each of them knows all of them.
+    pub(crate) async fn start(plan: &Plan) -> Result<Self, String> {
+        if plan.mode == Mode::Local {
+            let builder = kinds::register(Node::builder()).configure(|config| config.shards = plan.shards as usize);
+            return builder.start().await.map(Cluster::Local).map_err(|error| error.to_string());
+        }
+        let dir = TempDir::with_prefix_in("greenroom-bench-", &plan.dir)
+            .map_err(|error| format!("no directory for the table in {}: {error}", plan.dir.display()))?;
+        let table = format!("sqlite:{}", dir.path().join("table.db").display());
+        let mut nodes = Vec::new();
+        for place in 0..plan.nodes {
+            nodes.push(NodeProcess::start(place, &table, plan.shards, &roles(plan, place))?);
+        }
+        let end = Instant::now() + START_TIMEOUT;
+        for node in &mut nodes {
+            while !(node.is_ready().await && node.door().members().await == Some(plan.nodes as usize)) {
+                if let Some(status) = node.ended() {
+                    return Err(format!("node {} ended before it was ready: {status}", node.name()));
+                }
+                if Instant::now() >= end {
+                    return Err(format!("node {} was not ready within {START_TIMEOUT:?}", node.name()));
+                }
+                tokio::time::sleep(START_POLL).await;
+            }
+        }
+        Ok(Cluster::Processes { nodes, _dir: dir })
+    }
+
+    /// Calls a method: by `here` where the node is in this process, and through the HTTP door with `arguments` where not.
+    pub(crate) async fn ask<T, E>(
+        &self,
+        target: Target<'_>,
+        arguments: Value,
+        here: impl AsyncFnOnce(&Node) -> Result<T, CallError<E>>,
+    ) -> Result<T, String>
+    where
+        T: DeserializeOwned,
+        E: std::fmt::Display,
+    {
+        match self {
+            Cluster::Local(node) => here(node).await.map_err(|error| describe(target, &error)),
+            Cluster::Processes { nodes, .. } => {
+                nodes[0].door().call(target, &arguments).await.map_err(|error| describe(target, &error))
+            }
+        }
+    }
+
+    /// Resident memory of the nodes' processes.
+    pub(crate) fn resident_bytes(&self) -> u64 {
+        match self {
+            Cluster::Local(_) => process::resident_bytes("self"),
+            Cluster::Processes { nodes, .. } => nodes.iter().map(NodeProcess::resident_bytes).sum(),
+        }
+    }
+
+    /// The name of a node that has ended by itself.
+    pub(crate) fn ended(&mut self) -> Option<String> {
+        match self {
+            Cluster::Local(_) => None,
+            Cluster::Processes { nodes, .. } => {
+                let ended = nodes.iter_mut().find_map(|node| node.ended().is_some().then(|| node.name().to_owned()));
+                ended
+            }
+        }
+    }
+
+    /// Ends the nodes.
+    pub(crate) async fn stop(self) {
+        match self {
+            Cluster::Local(node) => node.stop().await,
+            // Nothing is to be kept, and a node of a million actors takes its time to stop in order.
+            Cluster::Processes { nodes, .. } => drop(nodes),
+        }
+    }
+}
+
+/// The kinds that the node at `place` hosts.
+fn roles(plan: &Plan, place: u32) -> Vec<&'static str> {
+    if plan.mode == Mode::Virtual || plan.nodes == 1 {
+        return Vec::new();
+    }
+    let first = place.is_multiple_of(2);
+    let third = (place % 3) as usize;
+    let role = match plan.workload {
+        Workload::PingPong => ["pong", "ping"][usize::from(first)],
+        Workload::Tell => ["listener", "teller"][usize::from(first)],
+        Workload::Idle | Workload::Floor => ["sleeper", "rouser"][usize::from(place == 0)],
+        Workload::Sort => ["sort_a", "sort_b", "sort_c"][third],
+        Workload::Big => ["big_a", "big_b", "big_c"][third],
+    };
+    vec![role, "tally"]
+}
+
+fn describe(target: Target<'_>, error: &impl std::fmt::Display) -> String {
+    format!("{}/{}/{}: {error}", target.kind, target.key, target.method)
+}
+
+/// Time for nodes to become members that know each other.
+const START_TIMEOUT: Duration = Duration::from_secs(60);
+const START_POLL: Duration = Duration::from_millis(20);

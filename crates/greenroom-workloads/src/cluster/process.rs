@@ -1,0 +1,116 @@
+//! A node in a process of its own, which never outlives this one.
+
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command, ExitStatus, Stdio};
+
+use super::http::Door;
+
+/// A running node process. It is killed when this is dropped, and by the system when this process ends in any way.
+#[derive(Debug)]
+pub(crate) struct NodeProcess {
+    name: String,
+    child: Child,
+    door: Door,
+}
+
+impl NodeProcess {
+    /// Starts the program that is running now as a node; `kinds` limits what it hosts, unless it is empty.
+    pub(super) fn start(place: u32, table: &str, shards: u32, kinds: &[&str]) -> Result<Self, String> {
+        let name = format!("bench-{}", place + 1);
+        let address = free_address().map_err(|error| format!("no free port for the HTTP door: {error}"))?;
+        let program = std::env::current_exe().map_err(|error| format!("this program has no path: {error}"))?;
+        let mut command = Command::new(&program);
+        command.args(["node", "--name", &name, "--listen", "127.0.0.1:0", "--table", table]);
+        command.args(["--http", &address.to_string(), "--shards", &shards.to_string()]);
+        if !kinds.is_empty() {
+            command.args(["--kinds", &kinds.join(",")]);
+        }
+        // What a node says on standard output is not part of the figures.
+        command.stdin(Stdio::null()).stdout(Stdio::null());
+        let child = spawn_tied(&mut command).map_err(|error| format!("cannot start {}: {error}", program.display()))?;
+        Ok(Self { name, child, door: Door(address) })
+    }
+
+    pub(super) fn name(&self) -> &str {
+        &self.name
+    }
+
+    pub(super) fn door(&self) -> Door {
+        self.door
+    }
+
+    pub(super) async fn is_ready(&self) -> bool {
+        self.door.answers("/readyz").await
+    }
+
+    /// How it ended, if it has.
+    pub(super) fn ended(&mut self) -> Option<ExitStatus> {
+        self.child.try_wait().ok().flatten()
+    }
+
+    pub(super) fn resident_bytes(&self) -> u64 {
+        resident_bytes(&self.child.id().to_string())
+    }
+}
+
+impl Drop for NodeProcess {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Starts a process that the system kills when the thread that started it ends, however it ends.
+pub(crate) fn spawn_tied(command: &mut Command) -> io::Result<Child> {
+    let parent = std::process::id();
+    let tie = move || {
+        // SAFETY: both calls are async-signal-safe and touch no memory of this process.
+        unsafe {
+            if libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) != 0 {
+                return Err(io::Error::last_os_error());
+            }
+            // The parent may have ended before the tie was there.
+            if libc::getppid() as u32 != parent {
+                return Err(io::Error::other("the parent has ended"));
+            }
+        }
+        Ok(())
+    };
+    // SAFETY: between fork and exec the closure makes system calls only, and allocates on no path but that of failure,
+    // where the child ends.
+    unsafe { command.pre_exec(tie) }.spawn()
+}
+
+/// Resident memory of a process, by its number or `self`; 0 when it has ended.
+pub(super) fn resident_bytes(process: &str) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    let kib = line.and_then(|line| line.split_whitespace().next()).and_then(|kib| kib.parse::<u64>().ok());
+    kib.unwrap_or(0) * 1024
+}
+
+/// An address that nobody listens at. Somebody could take it before the node does: the node's start then fails.
+fn free_address() -> io::Result<SocketAddr> {
+    TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn this_process_has_resident_memory_and_one_that_is_not_there_has_none() {
+        assert!(resident_bytes("self") > 100_000);
+        assert_eq!(resident_bytes("0"), 0);
+    }
+
+    #[test]
+    fn a_tied_process_ends_with_the_thread_that_started_it() {
+        let start = || spawn_tied(Command::new("sleep").arg("60"));
+        let mut child = std::thread::spawn(start).join().expect("it does not panic").expect("there is a sleep");
+        let status = child.wait().expect("it is our child");
+        assert!(!status.success());
+    }
+}

@@ -1,0 +1,173 @@
+//! The driver: starts the nodes and the actors of a run, waits for the tally, and makes figures of it.
+
+mod big;
+mod idle;
+mod ping_pong;
+mod plan;
+mod sort;
+mod tell;
+
+use std::time::{Duration, Instant};
+
+use indicatif::{ProgressBar, ProgressStyle};
+use serde_json::{Map, Value, json};
+
+pub(crate) use self::plan::{Plan, cores};
+use crate::cli::Workload;
+use crate::cluster::{Cluster, Target};
+use crate::floor;
+use crate::kinds::tally::TallyRef;
+use crate::report::{Latency, Report};
+
+/// What came of a run.
+#[derive(Debug, Default)]
+pub(crate) struct Outcome {
+    /// The figures.
+    pub(crate) results: Map<String, Value>,
+    /// Round trips in nanoseconds, as pairs of value and count, for plots.
+    pub(crate) latency_ns: Vec<(u64, u64)>,
+    /// Time that the workload ran.
+    pub(crate) elapsed: Duration,
+    /// What went wrong first.
+    pub(crate) complaint: Option<String>,
+}
+
+impl Outcome {
+    /// An outcome with what every workload reports.
+    fn of(report: &Report) -> Self {
+        let mut outcome = Outcome { elapsed: report.elapsed(), complaint: report.complaint.clone(), ..Self::default() };
+        outcome.set("errors", report.errors);
+        outcome.set("lost", report.lost);
+        outcome.latency_ns.clone_from(&report.latency_ns);
+        outcome
+    }
+
+    /// An outcome with the rate of messages and their latency.
+    fn of_talks(report: &Report) -> Self {
+        let mut outcome = Self::of(report);
+        outcome.set("messages", report.messages);
+        outcome.set("messages_per_s", output_rate(report.messages_per_s()));
+        outcome.set("latency_us", json!(Latency::of(&report.latency_ns)));
+        outcome
+    }
+
+    pub(crate) fn set(&mut self, name: &str, value: impl Into<Value>) {
+        self.results.insert(name.to_owned(), value.into());
+    }
+
+    /// Whether the run was what it should be.
+    pub(crate) fn verdict(&self) -> Result<(), String> {
+        let count = |name: &str| self.results.get(name).and_then(Value::as_u64).unwrap_or(0);
+        match &self.complaint {
+            _ if self.results.get("sorted") == Some(&Value::Bool(false)) => Err("the list is not sorted".into()),
+            None if count("errors") == 0 && count("lost") == 0 => Ok(()),
+            complaint => Err(format!(
+                "{} errors, {} calls without an answer; the first: {}",
+                count("errors"),
+                count("lost"),
+                complaint.as_deref().unwrap_or("no answer came")
+            )),
+        }
+    }
+}
+
+/// A rate for people and for comparisons: more than four digits of it are noise.
+pub(crate) fn output_rate(rate: f64) -> f64 {
+    (rate * 10.0).round() / 10.0
+}
+
+/// Runs the workload of `plan`.
+///
+/// # Errors
+/// What kept it from its end.
+pub(crate) fn run(plan: &Plan) -> Result<Outcome, String> {
+    if plan.workload == Workload::Floor {
+        return floor::run(plan).map_err(|error| format!("the floor of this machine: {error}"));
+    }
+    // One thread: nodes that die with the thread that started them live as long as the run.
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| format!("no runtime: {error}"))?;
+    runtime.block_on(async {
+        tokio::select! {
+            outcome = drive(plan) => outcome,
+            _ = tokio::signal::ctrl_c() => Err("interrupted".into()),
+        }
+    })
+}
+
+async fn drive(plan: &Plan) -> Result<Outcome, String> {
+    let mut run = Run { cluster: Cluster::start(plan).await?, plan, bar: bar() };
+    run.bar.set_message(plan.workload.name());
+    let outcome = match plan.workload {
+        Workload::PingPong => ping_pong::run(&mut run).await,
+        Workload::Sort => sort::run(&mut run).await,
+        Workload::Big => big::run(&mut run).await,
+        Workload::Tell => tell::run(&mut run).await,
+        Workload::Idle | Workload::Floor => idle::run(&mut run).await,
+    };
+    run.bar.finish_and_clear();
+    run.cluster.stop().await;
+    outcome
+}
+
+/// A run under way.
+struct Run<'a> {
+    cluster: Cluster,
+    plan: &'a Plan,
+    bar: ProgressBar,
+}
+
+impl Run<'_> {
+    /// Waits for `reports` reports. Those that do not come count as lost.
+    async fn collect(&mut self, tally: &str, reports: u64) -> Result<Report, String> {
+        let begun = Instant::now();
+        let mut end = begun + self.plan.timeout + self.plan.duration.unwrap_or_default();
+        self.bar.set_length(reports);
+        loop {
+            let patience = PATIENCE.min(end.saturating_duration_since(Instant::now()));
+            let mut report = self.wait(tally, reports, patience).await?;
+            self.bar.set_position(report.reports);
+            if report.reports >= reports {
+                return Ok(report);
+            }
+            if Instant::now() >= end {
+                let missing = reports - report.reports;
+                report.errors += missing;
+                report.lost += missing;
+                report.complaint.get_or_insert_with(|| format!("{missing} of {reports} actors did not report in time"));
+                return Ok(report);
+            }
+            if let Some(name) = self.cluster.ended() {
+                let grace = Instant::now() + AFTER_A_DEATH;
+                if grace < end {
+                    self.bar.println(format!("node {name} has ended"));
+                    end = grace;
+                }
+            }
+        }
+    }
+
+    async fn wait(&self, tally: &str, reports: u64, patience: Duration) -> Result<Report, String> {
+        let target = Target { kind: "tally", key: tally, method: "wait" };
+        let patience_ms = u64::try_from(patience.as_millis()).unwrap_or(u64::MAX);
+        let arguments = json!({"reports": reports, "patience_ms": patience_ms});
+        self.cluster
+            .ask(target, arguments, async |node| TallyRef::of(node, tally).wait(reports, patience_ms).await)
+            .await
+    }
+}
+
+/// A progress bar on a terminal, and nothing anywhere else.
+fn bar() -> ProgressBar {
+    let bar = ProgressBar::new(0);
+    let style = ProgressStyle::with_template("{msg} {wide_bar} {pos}/{len} actors, {elapsed}");
+    bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
+    bar
+}
+
+/// Time that one call waits for the tally.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// Time for the other nodes' actors to end after a node has died.
+const AFTER_A_DEATH: Duration = Duration::from_secs(30);

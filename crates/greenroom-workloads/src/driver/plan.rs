@@ -1,0 +1,141 @@
+//! What a run is to do: the command line with its defaults filled in.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use serde_json::{Map, Value};
+
+use crate::cli::{Bench, Mode, Workload};
+use crate::kinds::{Extent, Style};
+
+/// What a run is to do.
+#[derive(Clone, Debug)]
+pub(crate) struct Plan {
+    pub(crate) workload: Workload,
+    pub(crate) mode: Mode,
+    pub(crate) style: Style,
+    pub(crate) pairs: u32,
+    pub(crate) payload: usize,
+    pub(crate) rounds: u64,
+    pub(crate) nodes: u32,
+    pub(crate) size: u32,
+    pub(crate) actors: u32,
+    pub(crate) senders: u32,
+    pub(crate) duration: Option<Duration>,
+    pub(crate) seed: u64,
+    pub(crate) shards: u32,
+    pub(crate) sample: u32,
+    pub(crate) timeout: Duration,
+    pub(crate) dir: PathBuf,
+}
+
+impl Plan {
+    /// The plan of a command line.
+    ///
+    /// # Errors
+    /// What does not go together.
+    pub(crate) fn of(bench: &Bench) -> Result<Self, String> {
+        let workload = bench.workload;
+        let asked = bench.nodes.unwrap_or_else(|| workload.nodes_default());
+        let mode = bench.mode.unwrap_or(if asked > 1 { Mode::Virtual } else { Mode::Local });
+        let nodes = if mode == Mode::Local { 1 } else { asked };
+        let cores = cores();
+        let plan = Plan {
+            workload,
+            mode,
+            style: bench.style,
+            pairs: bench.pairs,
+            payload: bench.payload,
+            rounds: bench.rounds.unwrap_or_else(|| workload.rounds_default()),
+            nodes,
+            size: bench.size,
+            actors: bench.actors.unwrap_or_else(|| workload.actors_default()),
+            senders: bench.senders,
+            duration: bench.duration,
+            seed: bench.seed,
+            shards: bench.shards.unwrap_or_else(|| (cores / nodes.max(1)).max(1)),
+            sample: bench.sample.unwrap_or(if mode == Mode::Local { 16 } else { 1 }),
+            timeout: bench.timeout,
+            dir: bench.dir.clone().unwrap_or_else(std::env::temp_dir),
+        };
+        plan.check()?;
+        Ok(plan)
+    }
+
+    fn check(&self) -> Result<(), String> {
+        let counts = [
+            ("--nodes", self.nodes),
+            ("--pairs", self.pairs),
+            ("--actors", self.actors),
+            ("--senders", self.senders),
+            ("--shards", self.shards),
+            ("--sample", self.sample),
+        ];
+        match counts.iter().find(|(_, count)| *count == 0) {
+            Some((option, _)) => Err(format!("{option} 0 leaves nothing to run; give it 1 or more")),
+            None => Ok(()),
+        }
+    }
+
+    /// How long each talk lasts; a run by time is given its end when it starts.
+    pub(crate) fn extent(&self) -> Extent {
+        Extent { rounds: self.rounds, until_ns: None, sample: self.sample }
+    }
+
+    /// The end of a run by time that starts now.
+    pub(crate) fn until_ns(&self) -> Option<u64> {
+        let length = self.duration.map(|duration| u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX));
+        length.map(|length| crate::report::unix_ns().saturating_add(length))
+    }
+
+    /// What it was run with, as the JSON document says it.
+    pub(crate) fn params(&self) -> Map<String, Value> {
+        let mut params = Map::new();
+        let mut set = |name: &str, value: Value| {
+            params.insert(name.to_owned(), value);
+        };
+        set("seed", self.seed.into());
+        if let Some(duration) = self.duration {
+            set("duration_s", duration.as_secs_f64().into());
+        }
+        if self.workload == Workload::Floor {
+            return params;
+        }
+        set("mode", self.mode.name().into());
+        set("nodes", self.nodes.into());
+        set("shards", self.shards.into());
+        let style = match self.style {
+            Style::Call => "call",
+            Style::Send => "send",
+        };
+        match self.workload {
+            Workload::PingPong => {
+                set("pairs", self.pairs.into());
+                set("style", style.into());
+            }
+            Workload::Big => {
+                set("actors", self.actors.into());
+                set("style", style.into());
+            }
+            Workload::Sort => set("size", self.size.into()),
+            Workload::Tell => {
+                set("senders", self.senders.into());
+                set("actors", self.actors.into());
+            }
+            Workload::Idle | Workload::Floor => set("actors", self.actors.into()),
+        }
+        if matches!(self.workload, Workload::PingPong | Workload::Big | Workload::Tell) {
+            set("payload", self.payload.into());
+            set("rounds", self.rounds.into());
+        }
+        if matches!(self.workload, Workload::PingPong | Workload::Big) {
+            set("sample", self.sample.into());
+        }
+        params
+    }
+}
+
+/// Cores that this process may use.
+pub(crate) fn cores() -> u32 {
+    std::thread::available_parallelism().map_or(1, |cores| cores.get() as u32)
+}
