@@ -69,6 +69,16 @@ impl Node {
         self.shared().view().view.active().map(|(_, member)| member.name.clone()).collect()
     }
 
+    /// Connections that were closed at their first bytes: strangers, other clusters, other versions.
+    pub fn refused_connections(&self) -> u64 {
+        self.shared().refused_connections()
+    }
+
+    /// Connections between shards that were closed for a frame that could not be read.
+    pub fn bad_frames(&self) -> u64 {
+        self.shared().bad_frames()
+    }
+
     /// Whether the node has stopped, by itself or because it was told to.
     pub fn is_stopped(&self) -> bool {
         self.shared().is_stopped()
@@ -110,6 +120,7 @@ impl Node {
         node.order(Order::Leave);
         let leaving = world.sleep_until(world.now() + LEAVE_TIMEOUT);
         tokio::select! {
+            biased;
             _ = node.halted() => {}
             () = leaving => node.halt("it was stopped"),
         }

@@ -161,11 +161,16 @@ impl<A: Behaviour> Activation<A> {
             }
         });
         shard.begin_turn(self.clone(), Access::Exclusive, Chain::None, Timestamp::NEVER, hook);
-        Ok(())
+        match self.phase.get() {
+            // The hook has failed without waiting for anything.
+            Phase::Gone => Err(Refusal::Activation { message: shard.failed_start.take() }),
+            _ => Ok(()),
+        }
     }
 
     fn fail_start(self: &Rc<Self>, shard: &Shard, message: &str) {
         let waiting = self.mailbox.borrow_mut().take();
+        shard.failed_start.set(message.to_owned());
         self.gone(shard);
         for envelope in waiting.into_iter().flat_map(|mailbox| mailbox.into_iter()) {
             refuse::<A>(envelope, Refusal::Activation { message: message.to_owned() });

@@ -121,6 +121,8 @@ pub(crate) struct Shard {
     hints: RefCell<submit::Hints>,
     /// What is to be handed to the node's other shards at the end of the round.
     outboxes: RefCell<Vec<Vec<Item>>>,
+    /// What the last activation that failed said.
+    failed_start: Cell<String>,
     orphans: RefCell<Vec<Box<dyn AnyReply>>>,
     current: Cell<Option<TurnId>>,
     /// Turns on the stack, each begun by the one before.
@@ -158,6 +160,7 @@ impl Shard {
             recent: RefCell::default(),
             hints: RefCell::default(),
             outboxes: RefCell::new((0..shards).map(|_| Vec::new()).collect()),
+            failed_start: Cell::default(),
             orphans: RefCell::default(),
             current: Cell::new(None),
             depth: Cell::new(0),

@@ -223,6 +223,7 @@ impl Shard {
                 let activation = self.activate(target.id.clone(), epoch)?;
                 target.set_route(Route::Here(shard, activation.slot()));
                 activation.offer(self, parcel)?;
+                return if parcel.is_none() { Ok(()) } else { Err(Refusal::Moved) };
             }
             Location::Here { shard, slot: None, .. } => self.post_parcel::<I>(shard, target, parcel),
             Location::There { node: owner, grant: None } => {

@@ -99,6 +99,25 @@ async fn a_failed_activation_tells_all_who_wait_and_is_tried_again() {
     assert_eq!(node.activations(), 0);
 }
 
+#[derive(Default, Actor)]
+struct Grump {}
+
+#[actor]
+impl Grump {
+    async fn activated(&mut self) -> Result<(), String> {
+        Err("no".into())
+    }
+
+    pub async fn call(&self) {}
+}
+
+#[tokio::test]
+async fn an_activation_that_fails_without_waiting_says_so_too() {
+    let node = node(|builder| builder.register::<Grump>()).await;
+    let refused = GrumpRef::of(&node, "x").call().await;
+    assert_eq!(refused, Err(CallError::Refused(Refusal::Activation { message: "no".into() })));
+}
+
 #[tokio::test]
 async fn stopping_a_node_runs_the_last_hooks() {
     let (node, log) = guests().await;

@@ -1,0 +1,157 @@
+//! Strangers at the node's port: whatever they send, or do not send, the node serves on within bounded memory.
+
+use std::time::Duration;
+
+use bytes::BytesMut;
+use greenroom::prelude::*;
+use greenroom_wire::{Encoder, Frame, Hello, HelloBody, Lane};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+
+#[derive(Default, Actor)]
+struct Counter {
+    count: u64,
+}
+
+#[actor]
+impl Counter {
+    pub async fn add(&mut self, n: u64) -> u64 {
+        self.count += n;
+        self.count
+    }
+}
+
+async fn node() -> Node {
+    Node::builder().register::<Counter>().start().await.expect("a node on loopback starts")
+}
+
+/// Sends `bytes` and reads until the node closes the connection; what it said.
+async fn refused(node: &Node, bytes: &[u8]) -> Vec<u8> {
+    let mut stream = TcpStream::connect(node.address()).await.unwrap();
+    // The node may close while we still write.
+    let _ = stream.write_all(bytes).await;
+    let mut said = Vec::new();
+    let closed = tokio::time::timeout(Duration::from_secs(20), stream.read_to_end(&mut said)).await;
+    assert!(closed.is_ok(), "the node keeps a stranger");
+    said
+}
+
+fn hello(body: HelloBody) -> BytesMut {
+    let mut bytes = BytesMut::new();
+    Encoder::default().hello(&mut bytes, &Hello::new(body)).unwrap();
+    bytes
+}
+
+/// The hello of a node that this one has not heard of yet: it might be about to join.
+fn user_lane() -> HelloBody {
+    HelloBody::new("greenroom", 7, "stranger", Lane::User { shard: 0, shards: 1 })
+}
+
+async fn still_serves(node: &Node) {
+    let count = CounterRef::of(node, "steady").add(1).by(Duration::from_secs(5)).await;
+    assert!(count.is_ok(), "{count:?}");
+}
+
+#[tokio::test]
+async fn garbage_is_refused_and_counted() {
+    let node = node().await;
+    for garbage in [&b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"[..], &[0; 64], &[0xFF; 4096], b"\x05\0\0\0\x03abcd"] {
+        refused(&node, garbage).await;
+    }
+    assert_eq!(node.refused_connections(), 4);
+    still_serves(&node).await;
+}
+
+#[tokio::test]
+async fn the_wrong_cluster_a_later_version_and_another_incarnation_are_told_so() {
+    let node = node().await;
+    let mut wrong = user_lane();
+    wrong.cluster = "elsewhere".into();
+    let other = user_lane().expecting(99);
+    for body in [wrong, other] {
+        let said = refused(&node, &hello(body)).await;
+        let mut bytes = BytesMut::from(&said[..]);
+        let mut decoder = greenroom_wire::Decoder::default();
+        assert!(matches!(decoder.decode(&mut bytes), Ok(Some(Frame::Hello(_)))));
+        assert!(matches!(decoder.decode(&mut bytes), Ok(Some(Frame::Goodbye(_)))), "it says why");
+    }
+    still_serves(&node).await;
+}
+
+#[tokio::test]
+async fn an_oversized_frame_after_a_good_hello_closes_the_connection_before_it_is_read() {
+    let node = node().await;
+    let mut bytes = hello(user_lane());
+    bytes.extend_from_slice(&u32::MAX.to_le_bytes());
+    bytes.extend_from_slice(&[3; 1000]);
+    refused(&node, &bytes).await;
+    assert_eq!(node.bad_frames(), 1);
+    still_serves(&node).await;
+}
+
+#[tokio::test]
+async fn calls_on_undefined_routes_and_random_frames_close_the_connection() {
+    let node = node().await;
+    let mut state = 7_u64;
+    for _ in 0..50 {
+        let mut bytes = hello(user_lane());
+        let body: Vec<u8> = (0..200)
+            .map(|_| {
+                state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+                (state >> 56) as u8
+            })
+            .collect();
+        bytes.extend_from_slice(&(body.len() as u32 + 1).to_le_bytes());
+        bytes.extend_from_slice(&[3]);
+        bytes.extend_from_slice(&body);
+        refused(&node, &bytes).await;
+    }
+    assert_eq!(node.bad_frames(), 50);
+    still_serves(&node).await;
+}
+
+#[tokio::test]
+async fn who_sends_a_byte_at_a_time_is_cut_off() {
+    let node = node().await;
+    let mut stream = TcpStream::connect(node.address()).await.unwrap();
+    let bytes = hello(user_lane());
+    let began = std::time::Instant::now();
+    for byte in bytes.iter().cycle() {
+        if stream.write_all(&[*byte]).await.is_err() || began.elapsed() > Duration::from_secs(15) {
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(200)).await;
+    }
+    assert!(began.elapsed() < Duration::from_secs(15), "five seconds are enough for a hello");
+    still_serves(&node).await;
+}
+
+#[tokio::test]
+async fn ten_thousand_idle_connections_cost_little_and_keep_nobody_out() {
+    let node = node().await;
+    let before = resident_bytes();
+    let mut idle = Vec::new();
+    for _ in 0..10_000 {
+        // Beyond the limit of open files there is nothing more to show.
+        match TcpStream::connect(node.address()).await {
+            Ok(stream) => idle.push(stream),
+            Err(_) => break,
+        }
+    }
+    still_serves(&node).await;
+    let grown = resident_bytes().saturating_sub(before);
+    assert!(grown < 200 << 20, "{} MiB for {} connections", grown >> 20, idle.len());
+    assert!(idle.len() >= 1000, "only {} connections could be opened", idle.len());
+    // Who behaves gets in, at the latest when the idle ones have been cut off.
+    tokio::time::sleep(Duration::from_secs(6)).await;
+    let mut stream = TcpStream::connect(node.address()).await.unwrap();
+    stream.write_all(&hello(user_lane())).await.unwrap();
+    let mut first = [0; 1];
+    let answered = tokio::time::timeout(Duration::from_secs(5), stream.read_exact(&mut first)).await;
+    assert!(answered.is_ok_and(|read| read.is_ok()), "a good hello is answered");
+}
+
+fn resident_bytes() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/statm").unwrap();
+    status.split_whitespace().nth(1).unwrap().parse::<u64>().unwrap() * 4096
+}
