@@ -1,0 +1,97 @@
+//! Each workload in this process, small: what is counted must be true, whatever the time it takes.
+
+use clap::Parser;
+use greenroom_workloads::cli::{self, Bench};
+use serde_json::Value;
+
+#[derive(Parser)]
+struct Program {
+    #[command(flatten)]
+    bench: Bench,
+}
+
+fn run(options: &str) -> Value {
+    let arguments = std::iter::once("bench").chain(options.split_whitespace());
+    let document = cli::document(&Program::parse_from(arguments).bench).expect("the run comes to its end");
+    for part in ["workload", "version", "params", "results", "host", "seconds"] {
+        assert!(!document[part].is_null(), "{options}: no {part}");
+    }
+    assert!(document["host"]["cores"].as_u64() > Some(0));
+    for none in ["errors", "lost"] {
+        assert_eq!(document["results"][none], 0, "{options}: {none}");
+    }
+    document["results"].clone()
+}
+
+fn assert_latency(results: &Value) {
+    let at = |part: &str| results["latency_us"][part].as_f64().unwrap_or_else(|| panic!("no latency {part}"));
+    assert!(at("mean") > 0.0);
+    for [less, more] in [["p50", "p90"], ["p90", "p95"], ["p95", "p99"], ["p99", "p999"], ["p999", "max"]] {
+        assert!(at(less) <= at(more), "{less} is above {more}");
+    }
+}
+
+fn assert_talks(options: &str, messages: u64) {
+    let results = run(options);
+    assert_eq!(results["messages"], messages, "{options}");
+    assert!(results["messages_per_s"].as_f64() > Some(0.0));
+    assert_latency(&results);
+}
+
+#[test]
+fn ping_pong_counts_every_ping_and_every_pong() {
+    assert_talks("ping-pong --mode local --pairs 5 --rounds 40 --payload 16", 5 * 40 * 2);
+    assert_talks("ping-pong --mode local --pairs 5 --rounds 40 --payload 16 --style send", 5 * 40 * 2);
+}
+
+#[test]
+fn big_counts_every_message_of_everybody_to_everybody() {
+    assert_talks("big --mode local --actors 7 --rounds 20", 7 * 6 * 20 * 2);
+    assert_talks("big --mode local --actors 7 --rounds 20 --payload 100 --style send", 7 * 6 * 20 * 2);
+}
+
+#[test]
+fn sort_sorts_with_two_new_actors_a_split() {
+    let results = run("sort --mode local --size 100 --seed 7");
+    assert_eq!(results["sorted"], true);
+    // Lists of 3 and more are split: a tree of 100 has 127 of its nodes above or at the leaves.
+    assert_eq!(results["activations"], 127);
+    for figure in ["seconds", "activations_per_s"] {
+        assert!(results[figure].as_f64() > Some(0.0), "{figure}");
+    }
+}
+
+#[test]
+fn tell_hears_everything_that_was_told() {
+    let results = run("tell --senders 3 --actors 10 --rounds 2000");
+    assert_eq!(results["messages"], 3 * 10 * 2000);
+    assert!(results["messages_per_s"].as_f64() > Some(0.0));
+}
+
+#[test]
+fn tell_to_one_actor_by_many_senders_is_never_refused() {
+    let results = run("tell --senders 50 --actors 1 --rounds 500");
+    assert_eq!(results["messages"], 50 * 500);
+}
+
+#[test]
+fn idle_actors_are_found_again_as_they_were() {
+    let results = run("idle --actors 2000");
+    assert_eq!(results["activations"], 2000);
+    assert_eq!(results["answers"], 2000);
+    assert!(results["bytes_per_actor"].is_f64());
+}
+
+#[test]
+fn a_duration_wins_over_the_number_of_rounds() {
+    for workload in ["ping-pong --pairs 2", "ping-pong --pairs 2 --style send", "big --actors 3", "tell --actors 4"] {
+        let results = run(&format!("{workload} --mode local --rounds 1 --duration 50ms"));
+        assert!(results["messages"].as_u64() > Some(100), "{workload}: {results}");
+    }
+}
+
+#[test]
+fn options_that_leave_nothing_to_run_are_refused_by_name() {
+    let bench = Program::parse_from(["bench", "ping-pong", "--pairs", "0"]).bench;
+    assert!(cli::document(&bench).is_err_and(|error| error.contains("--pairs 0")));
+}
