@@ -1,2 +1,65 @@
-//! cli
-fn main() {}
+//! The `greenroom` program: a demo, a node, and a client for both.
+
+mod call;
+mod demo;
+mod door;
+mod kinds;
+mod node;
+mod status;
+
+use std::io::IsTerminal;
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+use tracing_subscriber::EnvFilter;
+
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+/// Virtual actors, placed on a cluster, found, and kept single
+#[derive(Parser)]
+#[command(name = "greenroom", version, about)]
+struct Program {
+    /// What to do; without a command, `demo`
+    #[command(subcommand)]
+    command: Option<Command>,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Start three nodes with a chat room and steady traffic, and say what to try
+    Demo(demo::Demo),
+    /// Run a node with the example and workload kinds
+    Node(node::NodeCommand),
+    /// Call an actor's method through a node's HTTP door
+    Call(call::CallCommand),
+    /// Show a cluster's nodes, kinds, activations and rates
+    Status(status::StatusCommand),
+    /// Run one of the papers' workloads
+    Bench(greenroom_workloads::cli::Bench),
+}
+
+fn main() -> ExitCode {
+    let Program { command } = Program::parse();
+    // What is logged goes to standard error; RUST_LOG says what that is.
+    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("warn"));
+    tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr)
+        .with_ansi(std::io::stderr().is_terminal())
+        .init();
+    let result = match command.unwrap_or(Command::Demo(demo::Demo::default())) {
+        Command::Demo(command) => demo::run(&command),
+        Command::Node(command) => node::run(&command),
+        Command::Call(command) => call::run(&command),
+        Command::Status(command) => status::run(&command),
+        Command::Bench(command) => return greenroom_workloads::cli::run(command),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(message) => {
+            eprintln!("greenroom: {message}");
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -1,0 +1,65 @@
+//! `greenroom call`: one call from the command line.
+
+use std::time::Duration;
+
+use clap::Args;
+use serde_json::Value;
+
+use crate::door::NodeAddress;
+
+/// Which method to call, of which actor.
+#[derive(Args)]
+pub(crate) struct CallCommand {
+    /// The actor: its kind and its key, as in chat_room/lobby
+    #[arg(value_name = "KIND/KEY")]
+    actor: String,
+    /// The method
+    method: String,
+    /// A JSON object with the method's arguments by name
+    #[arg(value_name = "JSON", default_value = "{}")]
+    arguments: String,
+    #[command(flatten)]
+    node: NodeAddress,
+}
+
+/// Calls the method and prints what it returns.
+pub(crate) fn run(command: &CallCommand) -> Result<(), String> {
+    let CallCommand { actor, method, arguments, node } = command;
+    let (kind, key) =
+        actor.split_once('/').ok_or_else(|| format!("{actor:?} has no key; write KIND/KEY, as in chat_room/lobby"))?;
+    let answer = node.door(TIMEOUT).call(kind, key, method, arguments)?;
+    if answer.status == 200 {
+        println!("{}", answer.body);
+        return Ok(());
+    }
+    Err(described(answer.status, &answer.body))
+}
+
+/// A problem document in words.
+fn described(status: u16, body: &str) -> String {
+    let problem: Value = serde_json::from_str(body).unwrap_or_default();
+    let text = |name: &str| problem[name].as_str().filter(|text| !text.is_empty());
+    let mut words = text("title").map_or_else(|| format!("the door answers {status}"), str::to_owned);
+    if let Some(field) = text("field") {
+        words = format!("{words} (argument {field:?})");
+    }
+    match text("detail") {
+        Some(detail) => format!("{words}: {detail}"),
+        None => words,
+    }
+}
+
+/// Longer than any call may take.
+const TIMEOUT: Duration = Duration::from_secs(120);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_problem_is_told_in_words() {
+        let body = r#"{"title":"T","detail":"D","field":"f","status":400}"#;
+        assert_eq!(described(400, body), "T (argument \"f\"): D");
+        assert_eq!(described(502, "<html>"), "the door answers 502");
+    }
+}

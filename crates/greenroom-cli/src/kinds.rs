@@ -1,0 +1,121 @@
+//! The example actors of the program: a chat, and who is where.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::time::{Duration, Instant};
+
+use greenroom::Builder;
+use greenroom::prelude::*;
+use serde::{Deserialize, Serialize};
+
+/// Registers the examples.
+pub(crate) fn register(builder: Builder) -> Builder {
+    builder.register::<ChatRoom>().register::<User>().register::<Presence>()
+}
+
+/// Their names.
+pub(crate) const NAMES: [&str; 3] = ["chat_room", "user", "presence"];
+
+/// What was said, by whom.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Message {
+    number: u64,
+    user: String,
+    text: String,
+}
+
+/// Why a message was not posted.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) enum ChatError {
+    /// Nothing was said.
+    Empty,
+    /// The text has more than so many bytes.
+    TooLong { max: usize },
+}
+
+/// A chat room: it keeps what was said last.
+#[derive(Default, Actor)]
+pub(crate) struct ChatRoom {
+    posted: u64,
+    messages: VecDeque<Message>,
+}
+
+#[actor]
+impl ChatRoom {
+    /// Adds a message and gives its number.
+    pub async fn post(&mut self, cx: &Cx, user: String, text: String) -> Result<u64, ChatError> {
+        if text.is_empty() {
+            return Err(ChatError::Empty);
+        }
+        if text.len() > TEXT_LEN_MAX {
+            return Err(ChatError::TooLong { max: TEXT_LEN_MAX });
+        }
+        UserRef::of(cx, user.as_str()).spoke().send();
+        self.posted += 1;
+        self.messages.push_back(Message { number: self.posted, user, text });
+        if self.messages.len() > MESSAGES_MAX {
+            self.messages.pop_front();
+        }
+        Ok(self.posted)
+    }
+
+    /// What was said last.
+    pub async fn read(&self) -> Vec<Message> {
+        self.messages.iter().cloned().collect()
+    }
+
+    /// The node that the room is on.
+    pub async fn node(&self, cx: &Cx) -> String {
+        cx.node_name().to_owned()
+    }
+}
+
+/// Somebody who chats.
+#[derive(Default, Actor)]
+pub(crate) struct User {
+    messages: u64,
+}
+
+#[actor]
+impl User {
+    /// Notes that the user said something.
+    pub async fn spoke(&mut self) {
+        self.messages += 1;
+    }
+
+    /// How often the user said something.
+    pub async fn messages(&self) -> u64 {
+        self.messages
+    }
+}
+
+/// Who is at a place: those who said so of late.
+#[derive(Default, Actor)]
+pub(crate) struct Presence {
+    seen: BTreeMap<String, Instant>,
+}
+
+#[actor]
+impl Presence {
+    /// Says that `user` is here.
+    pub async fn heartbeat(&mut self, user: String) {
+        self.forget_the_gone();
+        if self.seen.len() < USERS_MAX || self.seen.contains_key(&user) {
+            self.seen.insert(user, Instant::now());
+        }
+    }
+
+    /// How many are here.
+    pub async fn online(&mut self) -> usize {
+        self.forget_the_gone();
+        self.seen.len()
+    }
+
+    fn forget_the_gone(&mut self) {
+        self.seen.retain(|_, seen| seen.elapsed() < GONE_AFTER);
+    }
+}
+
+const MESSAGES_MAX: usize = 20;
+const TEXT_LEN_MAX: usize = 2000;
+const USERS_MAX: usize = 10_000;
+const GONE_AFTER: Duration = Duration::from_secs(10);

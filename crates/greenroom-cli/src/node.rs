@@ -1,0 +1,58 @@
+//! `greenroom node`: a node with the built-in kinds.
+
+use std::io::Read;
+
+use clap::Args;
+use greenroom::Node;
+use greenroom::flags::NodeFlags;
+
+use crate::kinds;
+
+/// How to run a node.
+#[derive(Args)]
+pub(crate) struct NodeCommand {
+    #[command(flatten)]
+    flags: NodeFlags,
+    /// Stop when standard input ends: for who starts nodes and must not leave them behind
+    #[arg(long, hide = true)]
+    until_stdin_ends: bool,
+}
+
+/// Runs the node until it is told to stop.
+pub(crate) fn run(command: &NodeCommand) -> Result<(), String> {
+    let builder = greenroom_workloads::register(kinds::register(Node::builder()));
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| format!("cannot start a runtime: {error}"))?;
+    let ended = runtime.block_on(async {
+        if !command.until_stdin_ends {
+            return command.flags.run(builder).await;
+        }
+        let node = command.flags.start(builder).await?;
+        let running = node.clone();
+        tokio::select! {
+            ended = running.run_until_ctrl_c() => ended,
+            () = stdin_ended() => {
+                node.stop().await;
+                Ok(())
+            }
+        }
+    });
+    // Nobody waits for a thread that still reads standard input.
+    runtime.shutdown_background();
+    ended.map_err(|error| error.to_string())
+}
+
+async fn stdin_ended() {
+    let (ended, end) = tokio::sync::oneshot::channel();
+    std::thread::spawn(move || {
+        let mut input = std::io::stdin().lock();
+        let mut ignored = [0; 64];
+        while matches!(input.read(&mut ignored), Ok(1..)) {}
+        // An error means that the node has stopped before.
+        let _ = ended.send(());
+    });
+    // An error can mean only that the thread is gone, and with it standard input.
+    let _ = end.await;
+}

@@ -1,0 +1,132 @@
+//! `greenroom status`: a cluster at a glance.
+
+use std::collections::BTreeSet;
+use std::time::{Duration, Instant};
+
+use clap::Args;
+use serde_json::Value;
+
+use crate::door::{Door, NodeAddress};
+
+/// Whom to ask, and how often.
+#[derive(Args)]
+pub(crate) struct StatusCommand {
+    #[command(flatten)]
+    node: NodeAddress,
+    /// Keep looking, until Ctrl-C
+    #[arg(long)]
+    watch: bool,
+}
+
+/// Prints the cluster's nodes, kinds, activations and rates.
+pub(crate) fn run(command: &StatusCommand) -> Result<(), String> {
+    let door = command.node.door(TIMEOUT);
+    let mut before = Sample::take(&door)?;
+    let mut pause = FIRST_LOOK;
+    loop {
+        std::thread::sleep(pause);
+        let now = Sample::take(&door)?;
+        if command.watch {
+            // Home, and clear what is below.
+            print!("\x1b[H\x1b[J");
+        }
+        print!("{}", table(&before, &now));
+        if !command.watch {
+            return Ok(());
+        }
+        before = now;
+        pause = WATCH_EVERY;
+    }
+}
+
+/// What the nodes said at one time.
+struct Sample {
+    taken: Instant,
+    asked: Value,
+    /// Each member's own word, if it has a door that answers.
+    nodes: Vec<Option<Value>>,
+}
+
+impl Sample {
+    fn take(door: &Door) -> Result<Sample, String> {
+        let asked = door.get_json("/-/status")?;
+        let nodes = members(&asked)
+            .iter()
+            .map(|member| {
+                if member["id"] == asked["node"]["id"] {
+                    return Some(asked.clone());
+                }
+                let http = member["http"].as_str().filter(|_| member["status"] != "dead")?;
+                Door::new(http, TIMEOUT).get_json("/-/status").ok()
+            })
+            .collect();
+        Ok(Sample { taken: Instant::now(), asked, nodes })
+    }
+
+    /// What the node with this id said of itself.
+    fn node(&self, id: &Value) -> Option<&Value> {
+        self.nodes.iter().flatten().find(|status| status["node"]["id"] == *id)
+    }
+}
+
+fn members(status: &Value) -> &[Value] {
+    status["cluster"]["members"].as_array().map_or(&[], Vec::as_slice)
+}
+
+fn table(before: &Sample, now: &Sample) -> String {
+    let seconds = now.taken.duration_since(before.taken).as_secs_f64().max(0.001);
+    let head = ["NODE", "ID", "STATUS", "HTTP", "ACTIVATIONS", "TURNS/S", "HTTP/S", "MEMORY", "UP"];
+    let mut rows = vec![head.map(str::to_owned)];
+    for member in members(&now.asked) {
+        let own = now.node(&member["id"]);
+        let rate = |count: fn(&Value) -> u64| match (before.node(&member["id"]), own) {
+            (Some(before), Some(now)) => format!("{:.0}", count(now).saturating_sub(count(before)) as f64 / seconds),
+            _ => "-".to_owned(),
+        };
+        rows.push([
+            text(&member["name"]),
+            format!("n{}", member["id"]),
+            text(&member["status"]),
+            text(&member["http"]),
+            own.map_or(&member["activations"], |own| &own["activations"]).to_string(),
+            rate(|status| status["turns"].as_u64().unwrap_or_default()),
+            rate(answers),
+            own.and_then(|own| own["resident_bytes"].as_u64()).map_or("-".into(), |b| format!("{} MiB", b >> 20)),
+            own.and_then(|own| own["node"]["uptime_seconds"].as_f64()).map_or("-".into(), |up| format!("{up:.0} s")),
+        ]);
+    }
+    let kinds: BTreeSet<&str> = members(&now.asked)
+        .iter()
+        .filter(|member| member["status"] == "active")
+        .flat_map(|member| member["kinds"].as_array().into_iter().flatten())
+        .filter_map(Value::as_str)
+        .collect();
+    let kinds = kinds.into_iter().collect::<Vec<_>>().join(", ");
+    format!("cluster {}\nkinds   {kinds}\n\n{}", text(&now.asked["cluster"]["name"]), columns(&rows))
+}
+
+fn answers(status: &Value) -> u64 {
+    status["http"]["answers"].as_object().into_iter().flatten().filter_map(|(_, count)| count.as_u64()).sum()
+}
+
+fn text(value: &Value) -> String {
+    value.as_str().unwrap_or("-").to_owned()
+}
+
+/// The rows below each other.
+fn columns<const N: usize>(rows: &[[String; N]]) -> String {
+    let widths: [usize; N] =
+        std::array::from_fn(|at| rows.iter().map(|row| row[at].chars().count()).max().unwrap_or_default());
+    let mut text = String::new();
+    for row in rows {
+        let line: Vec<String> = row.iter().zip(widths).map(|(cell, width)| format!("{cell:width$}")).collect();
+        text.push_str(line.join("  ").trim_end());
+        text.push('\n');
+    }
+    text
+}
+
+const TIMEOUT: Duration = Duration::from_secs(5);
+/// Time over which the first rates are taken.
+const FIRST_LOOK: Duration = Duration::from_millis(500);
+const WATCH_EVERY: Duration = Duration::from_secs(2);

@@ -1,0 +1,198 @@
+//! The program from outside: processes, signals and what is printed.
+
+use std::io::{BufRead, BufReader, Read};
+use std::path::Path;
+use std::process::{Child, ChildStdout, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+const PROGRAM: &str = env!("CARGO_BIN_EXE_greenroom");
+
+/// A running `greenroom`, killed when the test is over.
+struct Running {
+    child: Child,
+    said: BufReader<ChildStdout>,
+}
+
+impl Running {
+    fn start(args: &[&str], temporary: &Path) -> Self {
+        let mut command = Command::new(PROGRAM);
+        command.args(args).env("TMPDIR", temporary).stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut child = command.spawn().expect("the program starts");
+        let said = BufReader::new(child.stdout.take().expect("it is piped"));
+        Self { child, said }
+    }
+
+    /// Reads lines up to the first that holds `wanted`, which is the last of those returned.
+    fn until(&mut self, wanted: &str) -> Vec<String> {
+        let mut lines = Vec::new();
+        loop {
+            let mut line = String::new();
+            assert_ne!(self.said.read_line(&mut line).unwrap(), 0, "{wanted:?} is not in {lines:#?}");
+            lines.push(line.trim_end().to_owned());
+            if line.contains(wanted) {
+                return lines;
+            }
+        }
+    }
+
+    fn signal(&self, signal: i32) {
+        // SAFETY: the child has not been waited for, so that its id is still its own.
+        assert_eq!(unsafe { libc::kill(self.child.id() as i32, signal) }, 0);
+    }
+
+    /// Its exit code, once it has ended.
+    fn end(&mut self) -> Option<i32> {
+        let mut rest = String::new();
+        // All that is said must be taken, or the program waits for it.
+        let _ = self.said.read_to_string(&mut rest);
+        self.child.wait().expect("it is our child").code()
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn greenroom(args: &[&str]) -> Output {
+    Command::new(PROGRAM).args(args).stdin(Stdio::null()).output().expect("the program starts")
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+fn is_running(pid: u32) -> bool {
+    // A zombie has ended; whoever inherits it will wait for it.
+    std::fs::read_to_string(format!("/proc/{pid}/stat"))
+        .is_ok_and(|stat| stat.rsplit(')').next().is_some_and(|rest| !rest.trim_start().starts_with('Z')))
+}
+
+fn all_end(pids: &[u32]) -> bool {
+    let until = Instant::now() + Duration::from_secs(15);
+    while pids.iter().any(|pid| is_running(*pid)) {
+        if Instant::now() > until {
+            return false;
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    true
+}
+
+/// The process ids in the demo's invitation.
+fn processes(lines: &[String]) -> Vec<u32> {
+    let line = lines.iter().find(|line| line.contains("is process")).expect("it names its processes");
+    line.split(|c: char| !c.is_ascii_alphanumeric())
+        .filter_map(|word| word.parse().ok())
+        .filter(|pid| *pid > 3)
+        .collect()
+}
+
+/// Does what a printed curl line would do: its status and what came back.
+fn curl(line: &str) -> (u16, String) {
+    let agent: ureq::Agent = ureq::Agent::config_builder().http_status_as_error(false).build().into();
+    let url = line.rsplit(' ').next().unwrap();
+    let mut answer = if let Some((_, rest)) = line.split_once("-d '") {
+        let (body, _) = rest.split_once('\'').unwrap();
+        agent.post(url).send(body)
+    } else if line.contains("-X POST") {
+        agent.post(url).send_empty()
+    } else {
+        agent.get(url).call()
+    }
+    .unwrap_or_else(|error| panic!("{line}: {error}"));
+    (answer.status().as_u16(), answer.body_mut().read_to_string().unwrap())
+}
+
+#[test]
+fn the_demo_answers_its_curl_lines_and_leaves_nothing_behind() {
+    let temporary = tempfile::tempdir().unwrap();
+    let mut demo = Running::start(&["demo", "--port", "0"], temporary.path());
+    let lines = demo.until("Ctrl-C");
+    let pids = processes(&lines);
+    assert_eq!(pids.len(), 3, "{lines:#?}");
+    let curls: Vec<&String> = lines.iter().filter(|line| line.trim_start().starts_with("curl")).collect();
+    assert!(curls.len() >= 5, "{lines:#?}");
+    for line in curls {
+        let (status, body) = curl(line);
+        let expected = if line.contains("chat_rom") { 404 } else { 200 };
+        assert_eq!(status, expected, "{line}: {body}");
+        if line.contains("lobby/read") && expected == 200 {
+            assert!(body.contains("hello"), "{body}");
+        }
+    }
+    demo.signal(libc::SIGINT);
+    assert_eq!(demo.end(), Some(0));
+    assert!(all_end(&pids));
+    assert_eq!(std::fs::read_dir(temporary.path()).unwrap().count(), 0, "the table's directory is gone");
+}
+
+#[test]
+fn the_nodes_of_a_demo_that_is_killed_end() {
+    let temporary = tempfile::tempdir().unwrap();
+    let mut demo = Running::start(&["demo", "--port", "0"], temporary.path());
+    let pids = processes(&demo.until("Ctrl-C"));
+    assert!(pids.iter().all(|pid| is_running(*pid)));
+    demo.signal(libc::SIGKILL);
+    assert!(all_end(&pids));
+}
+
+#[test]
+fn a_node_answers_call_and_status_and_stops_on_sigterm() {
+    let temporary = tempfile::tempdir().unwrap();
+    let mut node = Running::start(&["node", "--name", "solo", "--http", "127.0.0.1:0"], temporary.path());
+    let door = node.until("HTTP door").pop().unwrap().rsplit(' ').next().unwrap().to_owned();
+
+    let posted = greenroom(&["call", "chat_room/a b/c", "post", r#"{"user":"ada","text":"hi"}"#, "--node", &door]);
+    assert_eq!((posted.status.code(), text(&posted.stdout).trim()), (Some(0), "1"), "{posted:?}");
+    let read = greenroom(&["call", "chat_room/a b/c", "read", "--node", &door]);
+    assert!(text(&read.stdout).contains("\"text\":\"hi\""), "{read:?}");
+    for (args, said) in [
+        (&["call", "chat_rom/a", "read", "--node", &door][..], "did you mean \"chat_room\""),
+        (&["call", "chat_room/a", "post", "{\"user\":7}", "--node", &door], "argument \"user\""),
+        (&["call", "chat_room", "read", "--node", &door], "KIND/KEY"),
+        (&["call", "chat_room/a", "read", "--node", "127.0.0.1:1"], "greenroom demo"),
+        (&["status", "--node", "127.0.0.1:1"], "greenroom demo"),
+    ] {
+        let output = greenroom(args);
+        assert_eq!(output.status.code(), Some(1), "{output:?}");
+        assert!(text(&output.stderr).contains(said), "{output:?}");
+        assert!(output.stdout.is_empty(), "{output:?}");
+    }
+    let status = text(&greenroom(&["status", "--node", &door]).stdout);
+    for said in ["cluster greenroom", "chat_room", "presence", "solo", "active", "ACTIVATIONS"] {
+        assert!(status.contains(said), "{said} is not in {status}");
+    }
+
+    let began = Instant::now();
+    node.signal(libc::SIGTERM);
+    assert_eq!(node.end(), Some(0));
+    assert!(began.elapsed() < Duration::from_secs(9));
+}
+
+#[test]
+fn a_node_that_is_tied_to_its_input_ends_with_it() {
+    let temporary = tempfile::tempdir().unwrap();
+    let mut node = Running::start(&["node", "--until-stdin-ends"], temporary.path());
+    std::thread::sleep(Duration::from_millis(500));
+    drop(node.child.stdin.take());
+    assert_eq!(node.end(), Some(0));
+}
+
+#[test]
+fn a_node_that_cannot_run_names_the_remedy() {
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let taken = taken.local_addr().unwrap().to_string();
+    for (args, said) in [
+        (&["node", "--http", &taken][..], "choose another address"),
+        (&["node", "--listen", "0.0.0.0:0"], "--insecure-listen"),
+        (&["node", "--kinds", "chat_rom"], "did you mean \"chat_room\""),
+        (&["node", "--table", "sqlit:/tmp/x"], "did you mean \"sqlite\""),
+    ] {
+        let output = greenroom(args);
+        assert_eq!(output.status.code(), Some(1), "{output:?}");
+        assert!(text(&output.stderr).contains(said), "{output:?}");
+    }
+}
