@@ -1,6 +1,8 @@
 //! Why a node could not start, or has stopped.
 
-use std::io;
+use std::{fmt, io};
+
+use crate::actor::error::CallError;
 
 /// What went wrong with a node as a whole.
 #[derive(Debug, thiserror::Error)]
@@ -71,4 +73,16 @@ pub enum Error {
         /// What may be the cause.
         hint: &'static str,
     },
+    /// A call failed in a place that does not tell failures apart, such as a `main` with `?`.
+    #[error("a call failed: {message}")]
+    Call {
+        /// What the call's error said.
+        message: String,
+    },
+}
+
+impl<E: fmt::Display> From<CallError<E>> for Error {
+    fn from(error: CallError<E>) -> Self {
+        Error::Call { message: error.to_string() }
+    }
 }

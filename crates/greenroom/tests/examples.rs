@@ -1,0 +1,52 @@
+//! The examples do what they say.
+
+#![expect(dead_code, reason = "the examples' `main`s run here too, but for the one that runs until it is stopped")]
+
+#[path = "../examples/chat.rs"]
+mod chat;
+#[path = "../examples/hello.rs"]
+mod hello;
+#[path = "../examples/presence.rs"]
+mod presence;
+
+use std::time::Duration;
+
+use greenroom::{CallError, Node};
+
+#[tokio::test]
+async fn hello_greets_and_counts() {
+    let node = Node::builder().register::<hello::Greeter>().start().await.unwrap();
+    let greeter = hello::GreeterRef::of(&node, "front desk");
+    assert_eq!(greeter.greet("Ada").await.unwrap(), "Hello, Ada! You are guest number 1.");
+    assert_eq!(greeter.greet("Grace").await.unwrap(), "Hello, Grace! You are guest number 2.");
+    node.stop().await;
+}
+
+#[tokio::test]
+async fn a_banned_user_cannot_post_and_an_empty_text_is_an_error() {
+    let node = Node::builder().register::<chat::ChatRoom>().register::<chat::User>().start().await.unwrap();
+    let room = chat::ChatRoomRef::of(&node, "lobby");
+    assert_eq!(room.post("ada", "hello").await, Ok(true));
+    assert_eq!(room.post("ada", "").await, Err(CallError::Actor(chat::ChatError::Empty)));
+    chat::UserRef::of(&node, "ada").ban().await.unwrap();
+    assert_eq!(room.post("ada", "me again").await, Ok(false));
+    assert_eq!(room.read().await.unwrap(), ["ada: hello"]);
+    node.stop().await;
+}
+
+#[tokio::test]
+async fn a_player_is_in_the_game_joined_last() {
+    let node = Node::builder().register::<presence::Player>().register::<presence::Game>().start().await.unwrap();
+    let player = presence::PlayerRef::of(&node, 7);
+    player.join("chess").await.unwrap();
+    player.join("go").await.unwrap();
+    assert_eq!(player.game().await.unwrap().as_deref(), Some("go"));
+    let (chess, go) = (presence::GameRef::of(&node, "chess"), presence::GameRef::of(&node, "go"));
+    let arrived = async {
+        while (chess.online().await.unwrap(), go.online().await.unwrap()) != (0, 1) {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(10), arrived).await.expect("one-way messages arrive");
+    node.stop().await;
+}
