@@ -33,7 +33,7 @@ pub type Payload = serde_bytes::ByteBuf;
 
 /// A payload of `len` bytes.
 pub(crate) fn payload(len: usize) -> Payload {
-    Payload::from(vec![0x5A; len])
+    if len == 0 { Payload::new() } else { Payload::from(vec![0x5A; len]) }
 }
 
 /// How actors talk.
