@@ -14,11 +14,13 @@ use serde::{Deserialize, Serialize};
 /// Why a message was not posted.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub enum ChatError {
+    /// There is no text.
     Empty,
     /// The user could not be asked.
     NotNow(String),
 }
 
+/// A room and what was said in it.
 #[derive(Default, Actor)]
 pub struct ChatRoom {
     messages: Vec<String>,
@@ -45,6 +47,7 @@ impl ChatRoom {
     }
 }
 
+/// Somebody who chats.
 #[derive(Default, Actor)]
 pub struct User {
     banned: bool,
@@ -52,10 +55,12 @@ pub struct User {
 
 #[actor]
 impl User {
+    /// Whether the user is not banned.
     pub async fn may_post(&self) -> bool {
         !self.banned
     }
 
+    /// From now on the user's messages are not posted.
     pub async fn ban(&mut self) {
         self.banned = true;
     }

@@ -4,6 +4,7 @@
 
 use greenroom::prelude::*;
 
+/// Greets who comes.
 #[derive(Default, Actor)]
 pub struct Greeter {
     greeted: u64,

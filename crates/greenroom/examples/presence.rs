@@ -23,6 +23,7 @@ impl Player {
         GameRef::of(cx, game).joined(cx.key().clone()).send();
     }
 
+    /// The game that the player is in.
     pub async fn game(&self) -> Option<String> {
         self.game.clone()
     }
@@ -36,10 +37,12 @@ pub struct Game {
 
 #[actor(idle = "10m")]
 impl Game {
+    /// Counts `player` in.
     pub async fn joined(&mut self, player: Key) {
         self.players.insert(player.to_string());
     }
 
+    /// Counts `player` out.
     pub async fn left(&mut self, cx: &Cx, player: Key) {
         self.players.remove(player.as_str());
         if self.players.is_empty() {
@@ -47,6 +50,7 @@ impl Game {
         }
     }
 
+    /// How many play.
     pub async fn online(&self) -> usize {
         self.players.len()
     }

@@ -242,9 +242,8 @@ mod tests {
         let file = file("cluster = \"from-file\"\nlisten = \"127.0.0.1:7000\"\ncall_timeout = 3\n");
         let path = file.path().to_str().unwrap();
         let flags = flags(&["--config", path, "--cluster", "from-flag", "--role", "a", "--role", "b", "--idle", "90s"]);
-        let mut program = Config::default();
-        program.cluster = "from-program".into();
-        program.table = "sqlite:from-program.db".into();
+        let program =
+            Config { cluster: "from-program".into(), table: "sqlite:from-program.db".into(), ..Config::default() };
         let config = configured(&flags, program).unwrap();
         assert_eq!(config.cluster, "from-flag");
         assert_eq!(config.listen, "127.0.0.1:7000");

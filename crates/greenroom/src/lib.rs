@@ -1,5 +1,7 @@
 //! Greenroom: virtual actors, placed on a cluster, found, and kept single.
 
+#![cfg_attr(not(feature = "http"), allow(dead_code, reason = "numbers and names that only the HTTP door shows"))]
+
 mod actor;
 mod cluster;
 #[cfg(any(feature = "flags", feature = "http"))]

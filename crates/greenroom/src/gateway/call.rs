@@ -156,7 +156,7 @@ fn value(payload: &[u8]) -> Result<&[u8], Failure> {
 /// How long the call may take: what the client says, if the node allows as much.
 fn time_limit(headers: &HeaderMap, max: Duration) -> Result<Duration, Problem> {
     let Some(text) = headers.get(TIMEOUT_HEADER) else { return Ok(max) };
-    let limit = text.to_str().ok().and_then(|text| duration::parse(text)).ok_or_else(Problem::bad_timeout)?;
+    let limit = text.to_str().ok().and_then(duration::parse).ok_or_else(Problem::bad_timeout)?;
     Ok(limit.min(max))
 }
 

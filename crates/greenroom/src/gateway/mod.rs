@@ -38,32 +38,26 @@ use crate::node::error::Error;
 use crate::node::shared::Shared;
 
 /// A door that is not open yet: its port is taken, so that the membership table can name it.
-pub(crate) struct Bound {
-    listener: TcpListener,
-    address: String,
-}
+pub(crate) struct Bound(TcpListener);
 
 impl Bound {
-    /// Takes the port that `config` asks for; `None` if it asks for no door.
-    pub(crate) async fn take(config: &Config) -> Result<Option<Bound>, Error> {
-        let Some(address) = &config.http else { return Ok(None) };
+    /// Takes the port that `config` asks for, if it asks for a door, and names it there as clients are told.
+    pub(crate) async fn take(mut config: Config) -> Result<(Config, Option<Bound>), Error> {
+        let Some(address) = config.http.clone() else { return Ok((config, None)) };
         let bound = async {
-            let listener = tokio::net::TcpListener::bind(address).await?.into_std()?;
-            let address = listener.local_addr()?.to_string();
-            Ok(Bound { listener, address })
+            let listener = tokio::net::TcpListener::bind(&address).await?.into_std()?;
+            Ok((listener.local_addr()?.to_string(), listener))
         };
-        bound.await.map(Some).map_err(|error| Error::Listen { what: "HTTP", address: address.clone(), error })
-    }
-
-    /// Where the door will be.
-    pub(crate) fn address(&self) -> &str {
-        &self.address
+        let (bound, listener) =
+            bound.await.map_err(|error| Error::Listen { what: "HTTP", address: address.clone(), error })?;
+        config.http = Some(config.advertised_http(&bound));
+        Ok((config, Some(Bound(listener))))
     }
 
     /// Opens it, until the node stops.
     pub(crate) fn open(self, node: &Arc<Shared>) {
         let door = Arc::new(Door::new(node.clone()));
-        node.world().spawn(Stage::Door, Box::pin(accept(door, self.listener)));
+        node.world().spawn(Stage::Door, Box::pin(accept(door, self.0)));
     }
 }
 
@@ -87,7 +81,7 @@ impl Door {
     fn new(node: Arc<Shared>) -> Self {
         let config = node.config();
         let connections_max = config.http_connections_max.min(open_files_max() / 2).max(1);
-        let bodies_len_max = config.http_body_len_max.max(BODIES_LEN_MAX).min(Semaphore::MAX_PERMITS);
+        let bodies_len_max = config.http_body_len_max.clamp(BODIES_LEN_MAX, Semaphore::MAX_PERMITS);
         Self {
             opened: Instant::now(),
             connections: Connections::new(connections_max),

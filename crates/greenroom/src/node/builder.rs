@@ -134,7 +134,7 @@ impl Builder {
     /// # Cancel safety
     /// Dropping the future stops what has been started.
     pub async fn start(self) -> Result<Node> {
-        let Builder { mut config, kinds: registers, repeated, placements, world, store } = self;
+        let Builder { config, kinds: registers, repeated, placements, world, store } = self;
         if let Some(kind) = repeated {
             return Err(Error::Repeated { kind });
         }
@@ -156,11 +156,7 @@ impl Builder {
         #[cfg(not(feature = "http"))]
         refuse_door(&config)?;
         #[cfg(feature = "http")]
-        let door = gateway::Bound::take(&config).await?;
-        #[cfg(feature = "http")]
-        if let Some(door) = &door {
-            config.http = Some(config.advertised_http(door.address()));
-        }
+        let (config, door) = gateway::Bound::take(config).await?;
         let name = if config.name.is_empty() { advertised.clone() } else { config.name.clone() };
         let mut kinds = Kinds::default();
         for register in registers.into_values() {

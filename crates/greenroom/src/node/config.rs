@@ -112,7 +112,7 @@ impl Config {
 
     /// Where clients are told to find an HTTP door that listens at `bound`: an address of all interfaces is none to dial.
     #[cfg(feature = "http")]
-    pub(super) fn advertised_http(&self, bound: &str) -> String {
+    pub(crate) fn advertised_http(&self, bound: &str) -> String {
         let everywhere = bound.parse::<std::net::SocketAddr>().is_ok_and(|bound| bound.ip().is_unspecified());
         match (&self.advertise, bound.rsplit_once(':')) {
             (Some(advertise), Some((_, port))) if everywhere => {
