@@ -223,7 +223,7 @@ mod tests {
             errors: 1,
             began_ns: 5,
             ended_ns: 15,
-            latency_ns: vec![(3000, 1)],
+            latency_ns: vec![(9_000_000, 1)],
             ..one.clone()
         };
         let mut total = Total::default();

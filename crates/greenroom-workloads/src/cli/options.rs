@@ -53,7 +53,7 @@ pub struct Bench {
     /// Threads that run actors, a node; all cores shared among the nodes unless given.
     #[arg(long)]
     pub shards: Option<u32>,
-    /// One round trip in so many is timed; 16 in one process, else 1.
+    /// One round trip in so many is timed; 16, and 1 in ping-pong of fewer than 8 pairs between processes.
     #[arg(long)]
     pub sample: Option<u32>,
     /// Time after which a run is given up.

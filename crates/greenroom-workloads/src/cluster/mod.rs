@@ -3,6 +3,7 @@
 mod http;
 mod process;
 
+use std::io;
 use std::time::{Duration, Instant};
 
 use greenroom::{CallError, Node};
@@ -30,7 +31,7 @@ pub(crate) enum Cluster {
     Local(Node),
     /// Node processes, and the directory of their table.
     Processes {
-        /// The nodes; the first one's door is the driver's.
+        /// The nodes; the driver comes through the door of the first that is left.
         nodes: Vec<NodeProcess>,
         /// Where their table is, for as long as they run.
         _dir: TempDir,
@@ -80,7 +81,15 @@ impl Cluster {
         match self {
             Cluster::Local(node) => here(node).await.map_err(|error| describe(target, &error)),
             Cluster::Processes { nodes, .. } => {
-                nodes[0].door().call(target, &arguments).await.map_err(|error| describe(target, &error))
+                let mut answer = Err(io::Error::from(io::ErrorKind::NotConnected));
+                for node in nodes {
+                    answer = node.door().call(target, &arguments).await;
+                    // Nobody listens there: the node has ended, and nothing ran.
+                    if !answer.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::ConnectionRefused) {
+                        break;
+                    }
+                }
+                answer.map_err(|error| describe(target, &error))
             }
         }
     }
@@ -93,13 +102,20 @@ impl Cluster {
         }
     }
 
+    /// Time that the nodes' processes have spent on processors.
+    pub(crate) fn cpu_seconds(&self) -> f64 {
+        match self {
+            Cluster::Local(_) => process::cpu_seconds("self"),
+            Cluster::Processes { nodes, .. } => nodes.iter().map(NodeProcess::cpu_seconds).sum(),
+        }
+    }
+
     /// The name of a node that has ended by itself.
     pub(crate) fn ended(&mut self) -> Option<String> {
         match self {
             Cluster::Local(_) => None,
             Cluster::Processes { nodes, .. } => {
-                let ended = nodes.iter_mut().find_map(|node| node.ended().is_some().then(|| node.name().to_owned()));
-                ended
+                nodes.iter_mut().find_map(|node| node.ended().is_some().then(|| node.name().to_owned()))
             }
         }
     }

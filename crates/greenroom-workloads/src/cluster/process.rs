@@ -53,6 +53,10 @@ impl NodeProcess {
     pub(super) fn resident_bytes(&self) -> u64 {
         resident_bytes(&self.child.id().to_string())
     }
+
+    pub(super) fn cpu_seconds(&self) -> f64 {
+        cpu_seconds(&self.child.id().to_string())
+    }
 }
 
 impl Drop for NodeProcess {
@@ -91,6 +95,17 @@ pub(super) fn resident_bytes(process: &str) -> u64 {
     kib.unwrap_or(0) * 1024
 }
 
+/// Time that a process has spent on processors, by its number or `self`; 0 when it has ended.
+pub(super) fn cpu_seconds(process: &str) -> f64 {
+    let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
+    // The name, second and in parentheses, may hold anything; user and system time are the 12th and 13th after it.
+    let after_name = stat.rsplit_once(')').map_or("", |(_, rest)| rest);
+    let ticks: u64 = after_name.split_whitespace().skip(11).take(2).filter_map(|ticks| ticks.parse::<u64>().ok()).sum();
+    // SAFETY: asks for a constant of the system.
+    let ticks_a_second = unsafe { libc::sysconf(libc::_SC_CLK_TCK) };
+    ticks as f64 / ticks_a_second.max(1) as f64
+}
+
 /// An address that nobody listens at. Somebody could take it before the node does: the node's start then fails.
 fn free_address() -> io::Result<SocketAddr> {
     TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()
@@ -104,6 +119,16 @@ mod tests {
     fn this_process_has_resident_memory_and_one_that_is_not_there_has_none() {
         assert!(resident_bytes("self") > 100_000);
         assert_eq!(resident_bytes("0"), 0);
+        assert_eq!(cpu_seconds("0"), 0.0);
+    }
+
+    #[test]
+    fn time_on_a_processor_is_counted() {
+        let before = cpu_seconds("self");
+        let begun = std::time::Instant::now();
+        while cpu_seconds("self") <= before {
+            assert!(begun.elapsed().as_secs() < 60, "a busy process uses no processor");
+        }
     }
 
     #[test]

@@ -100,7 +100,8 @@ pub(crate) fn run(plan: &Plan) -> Result<Outcome, String> {
 async fn drive(plan: &Plan) -> Result<Outcome, String> {
     let mut run = Run { cluster: Cluster::start(plan).await?, plan, bar: bar() };
     run.bar.set_message(plan.workload.name());
-    let outcome = match plan.workload {
+    let cpu_seconds = run.cluster.cpu_seconds();
+    let mut outcome = match plan.workload {
         Workload::PingPong => ping_pong::run(&mut run).await,
         Workload::Sort => sort::run(&mut run).await,
         Workload::Big => big::run(&mut run).await,
@@ -108,6 +109,9 @@ async fn drive(plan: &Plan) -> Result<Outcome, String> {
         Workload::Idle | Workload::Floor => idle::run(&mut run).await,
     };
     run.bar.finish_and_clear();
+    if let Ok(outcome) = &mut outcome {
+        outcome.set("cpu_seconds", ((run.cluster.cpu_seconds() - cpu_seconds) * 100.0).round() / 100.0);
+    }
     run.cluster.stop().await;
     outcome
 }
@@ -122,12 +126,21 @@ struct Run<'a> {
 impl Run<'_> {
     /// Waits for `reports` reports. Those that do not come count as lost.
     async fn collect(&mut self, tally: &str, reports: u64) -> Result<Report, String> {
-        let begun = Instant::now();
-        let mut end = begun + self.plan.timeout + self.plan.duration.unwrap_or_default();
+        // A run by time goes on without the nodes that it loses.
+        let over = Instant::now() + self.plan.duration.unwrap_or_default();
+        let mut end = over + self.plan.timeout;
+        let mut lost_node = false;
         self.bar.set_length(reports);
         loop {
             let patience = PATIENCE.min(end.saturating_duration_since(Instant::now()));
-            let mut report = self.wait(tally, reports, patience).await?;
+            let mut report = match self.wait(tally, reports, patience).await {
+                // The tally may have been on a node that has ended: it starts anew, with what is reported from then on.
+                Err(_) if self.cluster.ended().is_some() => {
+                    tokio::time::sleep(RETRY_PAUSE).await;
+                    Report::default()
+                }
+                answer => answer?,
+            };
             self.bar.set_position(report.reports);
             if report.reports >= reports {
                 return Ok(report);
@@ -139,12 +152,10 @@ impl Run<'_> {
                 report.complaint.get_or_insert_with(|| format!("{missing} of {reports} actors did not report in time"));
                 return Ok(report);
             }
-            if let Some(name) = self.cluster.ended() {
-                let grace = Instant::now() + AFTER_A_DEATH;
-                if grace < end {
-                    self.bar.println(format!("node {name} has ended"));
-                    end = grace;
-                }
+            if let Some(name) = self.cluster.ended().filter(|_| !lost_node) {
+                lost_node = true;
+                self.bar.println(format!("node {name} has ended"));
+                end = end.min(over.max(Instant::now()) + AFTER_A_DEATH);
             }
         }
     }
@@ -169,5 +180,7 @@ fn bar() -> ProgressBar {
 
 /// Time that one call waits for the tally.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// Time for the other nodes' actors to end after a node has died.
-const AFTER_A_DEATH: Duration = Duration::from_secs(30);
+/// Time between calls of a tally that does not answer.
+const RETRY_PAUSE: Duration = Duration::from_millis(100);
+/// Time for the other nodes' actors to end after a node has died, or after the run's time.
+const AFTER_A_DEATH: Duration = Duration::from_secs(20);

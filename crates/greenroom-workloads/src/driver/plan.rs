@@ -54,7 +54,7 @@ impl Plan {
             duration: bench.duration,
             seed: bench.seed,
             shards: bench.shards.unwrap_or_else(|| (cores / nodes.max(1)).max(1)),
-            sample: bench.sample.unwrap_or(if mode == Mode::Local { 16 } else { 1 }),
+            sample: bench.sample.unwrap_or(if mode != Mode::Local && is_sparse(bench) { 1 } else { 16 }),
             timeout: bench.timeout,
             dir: bench.dir.clone().unwrap_or_else(std::env::temp_dir),
         };
@@ -135,7 +135,15 @@ impl Plan {
     }
 }
 
+/// Whether so few messages are in flight that reading the clock for each does not slow them down.
+fn is_sparse(bench: &Bench) -> bool {
+    bench.workload == Workload::PingPong && bench.pairs < SPARSE_PAIRS
+}
+
 /// Cores that this process may use.
 pub(crate) fn cores() -> u32 {
     std::thread::available_parallelism().map_or(1, |cores| cores.get() as u32)
 }
+
+/// Pairs below which a run is about latency rather than rate.
+const SPARSE_PAIRS: u32 = 8;

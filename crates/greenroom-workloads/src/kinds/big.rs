@@ -166,7 +166,6 @@ impl Floor {
     async fn talk(&self, place: u32) {
         let Some((plan, peer)) = self.peer(place) else { return };
         let extent = plan.order.extent;
-        let mut record = Record::begin();
         let mut message = payload(plan.order.payload);
         let mut round = 0;
         while !extent.is_over(round) {
@@ -174,24 +173,26 @@ impl Floor {
             round += 1;
             match peer.echo(message).await {
                 Ok(back) => {
-                    record.count(2);
                     message = back;
                     if let Some(sent) = sent {
-                        record.time(sent.elapsed());
+                        self.record(|record| record.time(sent.elapsed()));
                     }
                 }
                 Err(error) => {
-                    record.fail(&error);
+                    round -= 1;
+                    self.record(|record| record.fail(&error));
                     break;
                 }
             }
         }
-        let mut progress = self.progress();
-        if let Some(total) = &mut progress.record {
-            total.absorb(record);
-        }
-        drop(progress);
+        self.record(|record| record.count(2 * round));
         self.finish_talk();
+    }
+
+    fn record(&self, note: impl FnOnce(&mut Record)) {
+        if let Some(record) = &mut self.progress().record {
+            note(record);
+        }
     }
 
     fn ping_all(&self) {
