@@ -92,11 +92,13 @@ impl World for RealWorld {
 
     fn listen(&self, address: &str) -> BoxFuture<io::Result<Box<dyn Listener>>> {
         let address = address.to_owned();
-        Box::pin(async move {
+        // On the control thread's reactor: the caller's runtime may be busy, or end before the node does.
+        let binding = self.control.spawn(async move {
             let listener = TcpListener::bind(&address).await?;
             let address = listener.local_addr()?.to_string();
             Ok(Box::new(RealListener { listener, address }) as Box<dyn Listener>)
-        })
+        });
+        Box::pin(async move { binding.await.map_err(io::Error::other)? })
     }
 
     fn connect(&self, address: &str) -> BoxFuture<io::Result<Box<dyn Stream>>> {

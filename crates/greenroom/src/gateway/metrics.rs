@@ -25,6 +25,9 @@ pub(super) fn write(door: &Door) -> String {
     }
     page.one("greenroom_table_version", "gauge", "Version of the membership table.", view.view.version);
 
+    let entries = node.directory().map_or(0, |directory| directory.entries());
+    page.one("greenroom_directory_entries", "gauge", "Actors in this node's part of the directory.", entries);
+
     let gauges = node.gauges();
     page.shards("greenroom_activations", "gauge", "Activations.", gauges.iter().map(|g| g.activations()));
     page.shards("greenroom_turns_total", "counter", "Turns begun.", gauges.iter().map(|g| g.turns()));

@@ -129,6 +129,7 @@ impl<A: Behaviour> Activation<A> {
         })
     }
 
+    #[expect(clippy::await_holding_refcell_ref, reason = "turns are admitted by the same rules as borrows")]
     fn begin_start(self: &Rc<Self>, shard: &Shard) -> Result<(), Refusal> {
         self.phase.set(Phase::Starting);
         let created = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| self.kind.create(&self.cx)));
@@ -242,6 +243,7 @@ impl<A: Behaviour> Activation<A> {
         self.begin_typed(shard, access, message, deadline, chain);
     }
 
+    #[expect(clippy::await_holding_refcell_ref, reason = "turns are admitted by the same rules as borrows")]
     fn begin_typed(
         self: &Rc<Self>,
         shard: &Shard,
@@ -286,6 +288,7 @@ impl<A: Behaviour> Activation<A> {
     }
 
     /// Begins the end, as no turn runs.
+    #[expect(clippy::await_holding_refcell_ref, reason = "turns are admitted by the same rules as borrows")]
     fn begin_end(self: &Rc<Self>, shard: &Shard, why: Why) {
         if self.phase.get() != Phase::Ready {
             return;
@@ -450,10 +453,10 @@ impl<A: Behaviour> AnyActivation for Activation<A> {
             // Other reads still look at the actor: it is replaced when they are done.
             self.asked_to_end.set(Some(Why::Panicked));
         }
-        if self.idle() {
-            if let Some(why) = self.asked_to_end.take() {
-                return self.begin_end(shard, why);
-            }
+        if self.idle()
+            && let Some(why) = self.asked_to_end.take()
+        {
+            return self.begin_end(shard, why);
         }
         if self.mailbox.borrow().is_some() {
             self.schedule(shard);

@@ -80,15 +80,15 @@ impl Default for Calls {
 }
 
 impl Calls {
-    /// Opens a slot; `None` when [`CALLS_MAX`] are open.
-    pub(super) fn open(&mut self, waiter: Waiter, deadline: Timestamp) -> Option<CallSlot> {
+    /// Opens a slot; gives the waiter back when [`CALLS_MAX`] are open.
+    pub(super) fn open(&mut self, waiter: Waiter, deadline: Timestamp) -> Result<CallSlot, Waiter> {
         if self.len >= CALLS_MAX {
-            return None;
+            return Err(waiter);
         }
         self.len += 1;
         self.next_sweep = self.next_sweep.min(deadline);
         let state = State::Waiting { waiter, deadline, peer: None };
-        Some(match self.free {
+        Ok(match self.free {
             Some(index) => {
                 let slot = &mut self.slots[index as usize];
                 if let State::Free { next } = slot.state {
@@ -207,6 +207,11 @@ impl Calls {
             }))
         };
         lost.into_iter().map(|call| self.complete(call, failure())).collect()
+    }
+
+    /// What a caller is told when the table is full.
+    pub(super) fn full() -> Refusal {
+        Refusal::Overloaded { queue: "the shard's table of calls".into(), bound: CALLS_MAX as u64 }
     }
 
     /// Calls in flight.

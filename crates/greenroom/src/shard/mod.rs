@@ -326,7 +326,7 @@ impl Shard {
     pub(crate) fn open_call(&self, deadline: Timestamp) -> Result<CallSlot, Refusal> {
         let waiter = self.current.get().map_or(Waiter::None, Waiter::Turn);
         let opened = self.calls.borrow_mut().open(waiter, deadline);
-        opened.ok_or_else(|| Refusal::Overloaded { queue: "this shard's table of calls".into(), bound: 1 << 20 })
+        opened.map_err(|_| Calls::full())
     }
 
     /// The end of `call`, if it has come. `None` for a call that is not open.

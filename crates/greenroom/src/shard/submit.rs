@@ -11,7 +11,7 @@ use greenroom_wire::CallId;
 use greenroom_world::Timestamp;
 
 use super::activation::{AnyActivation, Body, Envelope, IncomingCall};
-use super::calls::{Completion, Waiter};
+use super::calls::{Calls, Completion, Waiter};
 use super::lanes::Outgoing;
 use super::turns::Chain;
 use super::{Item, Shard, ShardId, Slot};
@@ -281,12 +281,14 @@ impl Shard {
         let slot = match reply.call() {
             Some(site) if site.shard == self.id() => Some(site.slot),
             _ if reply.awaited() => {
-                let taken = reply.take();
-                let opened = self.calls.borrow_mut().open(Waiter::Relay(taken), deadline);
-                Some(
-                    opened
-                        .ok_or(Refusal::Overloaded { queue: "this shard's table of calls".into(), bound: 1 << 20 })?,
-                )
+                let opened = self.calls.borrow_mut().open(Waiter::Relay(reply.take()), deadline);
+                match opened {
+                    Ok(slot) => Some(slot),
+                    Err(waiter) => {
+                        turn_away(waiter);
+                        return Ok(());
+                    }
+                }
             }
             _ => None,
         };
@@ -437,13 +439,16 @@ impl Shard {
         let (id, origin, slot) = match reply.forward() {
             Forward::Nobody => (None, Some(journey.origin), None),
             Forward::Origin(origin, id) => (Some(id), Some(origin), None),
-            Forward::Relay(reply) => match self.calls.borrow_mut().open(Waiter::Relay(reply), deadline) {
-                Some(slot) => {
-                    let id = CallId { shard: self.index(), index: slot.index, generation: slot.generation };
-                    (Some(id), None, Some(slot))
+            Forward::Relay(reply) => {
+                let opened = self.calls.borrow_mut().open(Waiter::Relay(reply), deadline);
+                match opened {
+                    Ok(slot) => {
+                        let id = CallId { shard: self.index(), index: slot.index, generation: slot.generation };
+                        (Some(id), None, Some(slot))
+                    }
+                    Err(waiter) => return turn_away(waiter),
                 }
-                None => return,
-            },
+            }
         };
         let path = self.path(chain);
         let outgoing = Outgoing {
@@ -531,6 +536,13 @@ fn refuse<I: Interface>(parcel: Option<Envelope<I::Message>>, refusal: Refusal) 
         Some(Body::Typed(mut message)) => I::reply(&mut message).take().finish(refused(refusal)),
         Some(Body::Wire(call)) => refuse_reply(call.reply, refusal),
         None => {}
+    }
+}
+
+/// Tells a waiter for which the table of calls has no room.
+fn turn_away(waiter: Waiter) {
+    if let Waiter::Relay(reply) = waiter {
+        reply.finish(refused(Calls::full()));
     }
 }
 

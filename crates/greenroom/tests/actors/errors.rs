@@ -9,7 +9,7 @@ use crate::node;
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[error("{0} is too much")]
-pub struct TooMuch(u64);
+struct TooMuch(u64);
 
 #[derive(Default, Actor)]
 struct Account {

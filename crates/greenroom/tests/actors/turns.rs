@@ -50,7 +50,7 @@ impl Room {
     }
 }
 
-async fn room() -> (greenroom::Node, RoomRef) {
+async fn room() -> (Node, RoomRef) {
     let barrier = Arc::new(Barrier::new(2));
     let inside = Arc::new(AtomicU64::new(0));
     let node = node(|builder| {
