@@ -17,10 +17,10 @@ pub struct Bench {
     /// How actors talk.
     #[arg(long, default_value = "call")]
     pub style: Style,
-    /// Pairs of actors [ping-pong].
+    /// Pairs of actors (ping-pong).
     #[arg(long, default_value_t = 64)]
     pub pairs: u32,
-    /// Bytes that each message carries [ping-pong, big, tell].
+    /// Bytes that each message carries (ping-pong, big, tell).
     #[arg(long, default_value_t = 0)]
     pub payload: usize,
     /// Messages that each actor sends to each of its partners; 7500 in ping-pong, 5000 in big, 10000 in tell.
@@ -29,13 +29,13 @@ pub struct Bench {
     /// Node processes; 2 in ping-pong, 3 in sort and big, 1 in the others.
     #[arg(long)]
     pub nodes: Option<u32>,
-    /// Numbers to sort [sort].
+    /// Numbers to sort (sort).
     #[arg(long, default_value_t = 8000)]
     pub size: u32,
     /// Actors; 24 in big, 1000000 in idle, 1000 in tell.
     #[arg(long)]
     pub actors: Option<u32>,
-    /// Senders [tell].
+    /// Senders (tell).
     #[arg(long, default_value_t = 2)]
     pub senders: u32,
     /// Time to run, such as `10s` or `500ms`: wins over the number of rounds.
@@ -59,7 +59,7 @@ pub struct Bench {
     /// Time after which a run is given up.
     #[arg(long, default_value = "300s", value_parser = duration)]
     pub timeout: Duration,
-    /// Directory for files that are written [floor] and for the nodes' table; the system's temporary one unless given.
+    /// Directory for files that are written (floor) and for the nodes' table; the system's temporary one unless given.
     #[arg(long)]
     pub dir: Option<PathBuf>,
     /// Serves as the other end of `floor`.
