@@ -11,8 +11,9 @@ pub(super) async fn run(run: &mut Run<'_>) -> Result<Outcome, String> {
     let plan = run.plan;
     let tally = "tell";
     let mut extent = plan.extent();
-    // Warm: the listeners are there before the clock starts.
-    heard(run).await?;
+    // The listeners are there before the clock starts. Each teller asks for its share of them first, as activations may be
+    // placed near who asks first.
+    try_join_all((0..plan.senders).map(|place| heard(run, place, plan.senders))).await?;
     extent.until_ns = plan.until_ns();
     let order = |here| TellOrder {
         here,
@@ -25,7 +26,7 @@ pub(super) async fn run(run: &mut Run<'_>) -> Result<Outcome, String> {
     };
     try_join_all((0..plan.senders).map(|place| start(run, order(place)))).await?;
     let report = run.collect(tally, u64::from(plan.senders)).await?;
-    let heard = heard(run).await?;
+    let heard = heard(run, 0, 1).await?;
     let mut outcome = Outcome::of(&report);
     outcome.set("messages", heard);
     // What was sent is what the tellers count; what did not arrive is lost.
@@ -35,17 +36,24 @@ pub(super) async fn run(run: &mut Run<'_>) -> Result<Outcome, String> {
 }
 
 async fn start(run: &Run<'_>, order: TellOrder) -> Result<(), String> {
-    let key = format!("teller-{}", order.here);
+    let key = teller(order.here);
     let target = Target { kind: "teller", key: &key, method: "start" };
     let arguments = json!({ "order": order });
     run.cluster.ask(target, arguments, async |node| TellerRef::of(node, key.as_str()).start(order).await).await
 }
 
-async fn heard(run: &Run<'_>) -> Result<u64, String> {
+async fn heard(run: &Run<'_>, first: u32, step: u32) -> Result<u64, String> {
     let actors = run.plan.actors;
-    let target = Target { kind: "teller", key: "teller-0", method: "heard" };
-    let arguments = json!({"prefix": PREFIX, "actors": actors});
-    run.cluster.ask(target, arguments, async |node| TellerRef::of(node, "teller-0").heard(PREFIX, actors).await).await
+    let key = teller(first);
+    let target = Target { kind: "teller", key: &key, method: "heard" };
+    let arguments = json!({"prefix": PREFIX, "actors": actors, "first": first, "step": step});
+    let here =
+        async |node: &greenroom::Node| TellerRef::of(node, key.as_str()).heard(PREFIX, actors, first, step).await;
+    run.cluster.ask(target, arguments, here).await
+}
+
+fn teller(place: u32) -> String {
+    format!("teller-{place}")
 }
 
 /// What the listeners' keys begin with.

@@ -82,10 +82,10 @@ impl Teller {
         TallyRef::of(cx, order.tally).report(record.end()).send();
     }
 
-    /// How many messages all listeners together have heard.
-    pub async fn heard(&self, cx: &Cx, prefix: String, actors: u32) -> Result<u64, String> {
+    /// How many messages the listeners have heard: each `step`th of the first `actors`, from the one at `first`.
+    pub async fn heard(&self, cx: &Cx, prefix: String, actors: u32, first: u32, step: u32) -> Result<u64, String> {
         let mut sum = 0;
-        for place in 0..actors {
+        for place in (first..actors).step_by(step.max(1) as usize) {
             sum += ListenerRef::of(cx, key(&prefix, place)).heard().await.map_err(|error| error.to_string())?;
         }
         Ok(sum)
