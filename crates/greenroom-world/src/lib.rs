@@ -54,6 +54,9 @@ pub trait World: Send + Sync + 'static {
 
     /// How long a shard that has run out of work looks for more before it parks; zero in a simulation.
     fn spin(&self) -> Duration;
+
+    /// Lets whoever waits for this core go first: called between two looks while a shard spins. Nothing in a simulation.
+    fn give_way(&self) {}
 }
 
 /// Where a task of the node runs.

@@ -113,6 +113,10 @@ impl World for RealWorld {
     fn spin(&self) -> Duration {
         self.spin
     }
+
+    fn give_way(&self) {
+        thread::yield_now();
+    }
 }
 
 /// Nanoseconds since boot, suspended time included.

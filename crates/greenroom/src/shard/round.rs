@@ -107,6 +107,8 @@ impl Life {
         let spin = shard.port.node.spin();
         let idle_since = *self.idle_since.get_or_insert(now);
         if !spin.is_zero() && now.since(idle_since) < spin {
+            // Where cores are few, the reply that we spin for may need this one.
+            shard.port.node.world().give_way();
             context.waker().wake_by_ref();
             return Poll::Pending;
         }
