@@ -1,0 +1,83 @@
+//! `greenroom bench` over node processes: what is counted is true, and no node is left behind.
+
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+fn bench(options: &str) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_greenroom"));
+    command.arg("bench").args(options.split_whitespace());
+    command
+}
+
+fn results(options: &str) -> Value {
+    let output = bench(options).args(["--json", "-"]).output().expect("the program starts");
+    assert!(output.status.success(), "{options}: {}", String::from_utf8_lossy(&output.stderr));
+    let document: Value = serde_json::from_slice(&output.stdout).expect("standard output is the document, no more");
+    assert_eq!((&document["results"]["errors"], &document["results"]["lost"]), (&0.into(), &0.into()), "{options}");
+    document["results"].clone()
+}
+
+#[test]
+fn every_workload_runs_on_node_processes() {
+    for mode in ["virtual", "distributed"] {
+        for style in ["call", "send"] {
+            let pairs =
+                results(&format!("ping-pong --mode {mode} --style {style} --pairs 4 --rounds 50 --payload 512"));
+            assert_eq!(pairs["messages"], 4 * 50 * 2);
+            let all = results(&format!("big --mode {mode} --style {style} --actors 6 --rounds 20"));
+            assert_eq!(all["messages"], 6 * 5 * 20 * 2);
+        }
+        assert_eq!(results(&format!("sort --mode {mode} --size 500"))["sorted"], true);
+        assert_eq!(results(&format!("tell --mode {mode} --nodes 2 --actors 8 --rounds 500"))["messages"], 2 * 8 * 500);
+    }
+    assert_eq!(results("idle --mode virtual --nodes 1 --actors 3000")["activations"], 3000);
+}
+
+#[test]
+fn the_floor_is_measured_between_two_processes() {
+    let floor = results("floor --duration 600ms");
+    for rate in ["tcp_pipelined_per_s", "tcp_one_way_per_s", "mailbox_call_per_s", "write_mb_per_s"] {
+        assert!(floor[rate].as_f64() > Some(0.0), "{rate}");
+    }
+    for latency in ["tcp_round_trip_us", "sync_us"] {
+        assert!(floor[latency]["p50"].as_f64() > Some(0.0), "{latency}");
+    }
+}
+
+#[test]
+fn no_node_outlives_a_driver_that_is_killed() {
+    let mut driver = bench("ping-pong --mode virtual --nodes 2 --duration 60s");
+    let mut driver = driver.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("the program starts");
+    let nodes = within("two nodes have started", || {
+        let nodes = children(driver.id());
+        (nodes.len() == 2).then_some(nodes)
+    });
+    driver.kill().expect("it is our child");
+    driver.wait().expect("it is our child");
+    within("the nodes have ended", || nodes.iter().all(|node| has_ended(*node)).then_some(()));
+}
+
+fn within<T>(what: &str, mut check: impl FnMut() -> Option<T>) -> T {
+    let begun = Instant::now();
+    loop {
+        if let Some(found) = check() {
+            return found;
+        }
+        assert!(begun.elapsed() < Duration::from_secs(30), "not within 30 s: {what}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+fn children(process: u32) -> Vec<u32> {
+    let tasks = std::fs::read_dir(format!("/proc/{process}/task")).into_iter().flatten().flatten();
+    let lists = tasks.filter_map(|task| std::fs::read_to_string(task.path().join("children")).ok());
+    lists.flat_map(|list| list.split_whitespace().filter_map(|id| id.parse().ok()).collect::<Vec<_>>()).collect()
+}
+
+/// A process that nobody has waited for yet has ended, too.
+fn has_ended(process: u32) -> bool {
+    let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
+    !status.contains("State:") || status.contains("State:\tZ")
+}
