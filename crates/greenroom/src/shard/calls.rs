@@ -190,8 +190,8 @@ impl Calls {
         (self.len > 0 && self.next_sweep != Timestamp::NEVER).then_some(self.next_sweep)
     }
 
-    /// Ends the calls that went out to `peer`, as the connection broke. `sent` is false if it had never opened.
-    pub(super) fn peer_lost(&mut self, peer: NodeId, sent: bool, name: &str, reason: &str) -> Vec<Then> {
+    /// Ends the calls that went out to `peer`, as the connection broke.
+    pub(super) fn peer_lost(&mut self, peer: NodeId, failure: &Failure) -> Vec<Then> {
         let lost: Vec<_> = self
             .slots
             .iter()
@@ -199,14 +199,7 @@ impl Calls {
             .filter(|(_, slot)| matches!(slot.state, State::Waiting { peer: Some(to), .. } if to == peer))
             .map(|(index, slot)| CallSlot { index: index as u32, generation: slot.generation })
             .collect();
-        let failure = || {
-            Completion::Failed(Box::new(if sent {
-                Doubt::Disconnected { node: name.to_owned() }.into()
-            } else {
-                Refusal::Unreachable { node: name.to_owned(), reason: reason.to_owned() }.into()
-            }))
-        };
-        lost.into_iter().map(|call| self.complete(call, failure())).collect()
+        lost.into_iter().map(|call| self.complete(call, Completion::Failed(Box::new(failure.clone())))).collect()
     }
 
     /// What a caller is told when the table is full.

@@ -4,7 +4,7 @@
 //! a call and its reply cross no thread that they need not. Frames are encoded straight into the connection's batch,
 //! which leaves when the round ends. Cluster protocols have connections of their own, so user traffic delays none of them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::io;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -21,7 +21,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use super::Shard;
 use super::submit::RouteTarget;
-use crate::actor::error::{Failure, Refusal};
+use crate::actor::error::{Doubt, Failure, Refusal};
 use crate::actor::reply::{encode_failure, unencodable};
 
 mod dial;
@@ -65,6 +65,8 @@ struct Lane {
     flag: Arc<Flag>,
     /// Whether it is in the list of lanes to flush.
     unflushed: bool,
+    /// The latest calls that were forwarded on it for other nodes: they are told if it breaks.
+    forwarded: VecDeque<(NodeId, CallId)>,
     heard: Timestamp,
     pinged: Timestamp,
 }
@@ -266,6 +268,19 @@ impl Shard {
         lanes.mark_unflushed(id.index);
     }
 
+    /// Remembers that `origin` waits for a call that went on to `to`. Its reply will not come by here, so what is remembered
+    /// is only bounded; who has had its reply ignores being told.
+    pub(super) fn remember_forwarded(&self, to: NodeId, origin: NodeId, call: CallId) {
+        let mut lanes = self.lanes.borrow_mut();
+        let id = lanes.dialled.get(&to).copied();
+        if let Some(lane) = id.and_then(|id| lanes.lane(id)) {
+            if lane.forwarded.len() == FORWARDED_MAX {
+                lane.forwarded.pop_front();
+            }
+            lane.forwarded.push_back((origin, call));
+        }
+    }
+
     /// This shard's connection to `to`.
     fn dialled(&self, to: NodeId) -> Result<LaneId, Refusal> {
         let known = self.lanes.borrow().dialled.get(&to).copied();
@@ -406,7 +421,19 @@ impl Shard {
             return;
         }
         tracing::debug!(peer = %lane.peer_name, reason, "a connection closed");
-        let ended = self.calls.borrow_mut().peer_lost(lane.peer, sent, &lane.peer_name, reason);
+        let lost: Failure = if sent {
+            Doubt::Disconnected { node: lane.peer_name.clone() }.into()
+        } else {
+            Refusal::Unreachable { node: lane.peer_name.clone(), reason: reason.to_owned() }.into()
+        };
+        let (status, payload) = encode_failure(&lost);
+        for (origin, call) in lane.forwarded.drain(..).filter(|(origin, _)| *origin != lane.peer) {
+            self.node_reply(origin, call, status, |out| {
+                out.extend_from_slice(&payload);
+                Ok(())
+            });
+        }
+        let ended = self.calls.borrow_mut().peer_lost(lane.peer, &lost);
         for then in ended {
             self.follow(then);
         }
@@ -477,6 +504,8 @@ const OUT_HIGH_LEN: usize = 4 << 20;
 /// The channel of control frames on shards' connections that say where one-way messages went: the actor's hash and the
 /// node, 8 bytes each, little-endian.
 const HINTS: u8 = 2;
+/// Forwarded calls that a connection remembers.
+const FORWARDED_MAX: usize = 1024;
 /// A batch buffer that has grown over this is given back once it is empty.
 const KEEP_LEN_MAX: usize = 1 << 20;
 /// Bytes asked for in one read.

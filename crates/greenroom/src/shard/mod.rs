@@ -434,4 +434,4 @@ fn panic_message(payload: &(dyn std::any::Any + Send)) -> String {
 /// Turns that may be on one stack, each called by the one before it.
 const DEPTH_MAX: u32 = 16;
 /// Turns that one poll may begin on its stack before the shard looks after others.
-const BUDGET: u32 = 128;
+const BUDGET: u32 = 512;

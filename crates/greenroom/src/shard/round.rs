@@ -149,7 +149,11 @@ impl Shard {
     /// Runs what is ready, up to a bound.
     fn run_some(&self) -> bool {
         let mut ran = false;
+        let enough = self.turns_begun.get() + TURNS_A_ROUND;
         for _ in 0..STEPS_A_ROUND {
+            if self.turns_begun.get() >= enough {
+                return true;
+            }
             self.budget.set(BUDGET);
             let turn = self.ready.borrow_mut().pop_front();
             if let Some(turn) = turn {
@@ -275,6 +279,8 @@ impl Shard {
 const ROUNDS_A_POLL: usize = 4;
 /// Turns and activations that one round visits.
 const STEPS_A_ROUND: usize = 256;
+/// Turns after which a round ends: what other nodes and shards have sent waits no longer than these take.
+const TURNS_A_ROUND: u64 = 1024;
 /// Activations that one look at the clock may find idle.
 const IDLE_CHECKS_A_ROUND: usize = 1024;
 /// Messages of one shard that may wait for the directory.

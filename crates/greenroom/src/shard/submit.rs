@@ -468,6 +468,11 @@ impl Shard {
         });
         match (sent, slot, id) {
             (Ok(()), Some(slot), _) => self.calls.borrow_mut().sent_to(slot, to),
+            (Ok(()), None, Some(id)) => {
+                if let Some(origin) = origin {
+                    self.remember_forwarded(to, origin, id);
+                }
+            }
             (Err(refusal), Some(slot), _) => self.complete(slot, Completion::Failed(Box::new(refusal.into()))),
             (Err(refusal), None, Some(id)) => {
                 if let Some(origin) = origin {

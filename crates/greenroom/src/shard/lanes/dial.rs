@@ -1,5 +1,6 @@
 //! Opening connections, from both ends.
 
+use std::collections::VecDeque;
 use std::io;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -57,6 +58,7 @@ impl Shard {
             routes_in: RouteTable::new(),
             flag,
             unflushed: false,
+            forwarded: VecDeque::new(),
             heard: now,
             pinged: now,
         });
@@ -109,6 +111,7 @@ impl Shard {
             routes_in: RouteTable::new(),
             flag,
             unflushed: false,
+            forwarded: VecDeque::new(),
             heard: now,
             pinged: now,
         });
