@@ -21,7 +21,7 @@ use crate::actor::key::{ActorId, Kind, invalid_key};
 use crate::actor::reply::{self, TYPE_VERSION, WireReply};
 use crate::duration;
 use crate::shard::calls::Completion;
-use crate::shard::submit::{Journey, RawParcel, RouteTarget};
+use crate::shard::raw::{Journey, RawParcel, RouteTarget};
 use crate::shard::turns::Chain;
 
 /// Whom a request calls.

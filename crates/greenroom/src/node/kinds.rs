@@ -15,7 +15,7 @@ use crate::actor::error::Refusal;
 use crate::actor::interface::{Behaviour, Interface, MethodInfo, Options};
 use crate::actor::key::{ActorId, Kind};
 use crate::shard::activation::{Activation, AnyActivation};
-use crate::shard::submit::RouteTarget;
+use crate::shard::raw::RouteTarget;
 use crate::shard::{Shard, Slot};
 
 type Factory<A> = Box<dyn Fn(&Cx) -> Result<A, String> + Send + Sync>;

@@ -20,7 +20,7 @@ use greenroom_world::{BoxFuture, Stream, Timestamp};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use super::Shard;
-use super::submit::RouteTarget;
+use super::raw::RouteTarget;
 use crate::actor::error::{Doubt, Failure, Refusal};
 use crate::actor::reply::{encode_failure, unencodable};
 

@@ -12,6 +12,7 @@ mod gauges;
 mod idle;
 pub(crate) mod inbox;
 pub(crate) mod lanes;
+pub(crate) mod raw;
 mod registry;
 mod round;
 mod slab;

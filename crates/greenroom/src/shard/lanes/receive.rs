@@ -12,7 +12,8 @@ use greenroom_world::Timestamp;
 use super::{HINTS, LaneId};
 use crate::actor::reply::WireReply;
 use crate::shard::calls::{CallSlot, Completion};
-use crate::shard::submit::{Journey, RawCall, RouteTarget, refuse_reply};
+use crate::shard::raw::{Journey, RawCall, RouteTarget};
+use crate::shard::submit::refuse_reply;
 use crate::shard::turns::Chain;
 use crate::shard::{BUDGET, Item, Shard};
 

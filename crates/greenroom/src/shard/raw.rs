@@ -1,0 +1,268 @@
+//! Messages that come as bytes: from other nodes and from gateways.
+
+use std::rc::Rc;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use greenroom_protocols::directory::Grant;
+use greenroom_protocols::node::NodeId;
+use greenroom_wire::CallId;
+use greenroom_wire::codec::Codec;
+use greenroom_world::Timestamp;
+
+use super::activation::{AnyActivation, IncomingCall};
+use super::calls::{Completion, Waiter};
+use super::lanes::Outgoing;
+use super::submit::{AnyParcel, refuse_reply, turn_away};
+use super::turns::Chain;
+use super::{Item, Shard};
+use crate::actor::error::{Doubt, Refusal};
+use crate::actor::key::{ActorId, KEY_LEN_MAX, Kind, invalid_key, stable_hash};
+use crate::actor::reply::{AnyReply, CallSite, Forward, RuntimeEnd, WireReply};
+use crate::cluster::directory::{Asker, Location};
+
+/// A message as it came from another node or a gateway.
+pub(crate) struct RawParcel {
+    pub(crate) id: ActorId,
+    pub(crate) route: Arc<RouteTarget>,
+    pub(crate) payload: Bytes,
+    pub(crate) reply: WireReply,
+    pub(crate) deadline: Timestamp,
+    pub(crate) chain: Chain,
+    pub(crate) journey: Journey,
+}
+
+/// What a raw message asks for.
+#[derive(Debug)]
+pub(crate) struct RouteTarget {
+    /// `None` for a kind that this process has never met.
+    pub(crate) kind: Option<Kind>,
+    pub(crate) kind_name: String,
+    pub(crate) method: String,
+    /// The method's index, if this node hosts the kind; `None` also if the kind has no such method.
+    pub(crate) index: Option<u16>,
+}
+
+/// How a message came here.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Journey {
+    /// The node that asked first.
+    pub(crate) origin: NodeId,
+    /// The node that sent it here.
+    pub(crate) from: NodeId,
+    /// Nodes it was forwarded by.
+    pub(crate) hops: u8,
+    /// The directory's word that came along.
+    pub(crate) grant: Option<Grant>,
+}
+
+/// A raw message before it is known whether it must be copied.
+pub(crate) struct RawCall<'a> {
+    pub(crate) key: &'a str,
+    pub(crate) route: &'a Arc<RouteTarget>,
+    pub(crate) payload: &'a [u8],
+    pub(crate) reply: WireReply,
+    pub(crate) deadline: Timestamp,
+    pub(crate) chain: Chain,
+    pub(crate) journey: Journey,
+}
+
+impl Shard {
+    /// Takes a message that came as bytes on its way.
+    pub(crate) fn submit_raw(&self, call: RawCall<'_>) {
+        let Some(kind) = call.route.kind else {
+            return refuse_reply(call.reply, self.port.node.unknown_kind(&call.route.kind_name));
+        };
+        let hash = stable_hash(&call.route.kind_name, call.key);
+        let known = self.recent.borrow().find(hash);
+        if let Some(slot) = known {
+            let found = self.activation(slot);
+            if let Some(activation) = found.filter(|found| found.id().kind == kind && &*found.id().key == call.key) {
+                return self.offer_raw(activation, call, kind, hash);
+            }
+        }
+        self.locate_and_submit_raw(call, kind, hash);
+    }
+
+    fn offer_raw(&self, activation: Rc<dyn AnyActivation>, call: RawCall<'_>, kind: Kind, hash: u64) {
+        let Some(method) = call.route.index else {
+            return refuse_reply(call.reply, self.port.node.kinds().unknown_method(call.route));
+        };
+        let RawCall { key, route, payload, reply, deadline, chain, journey } = call;
+        let incoming = IncomingCall { method, payload, reply, deadline, chain: chain.clone() };
+        match activation.offer_wire(self, incoming) {
+            Ok(()) => {}
+            Err((Some(refusal), reply)) => refuse_reply(reply, refusal),
+            // It has just ended: to its next activation.
+            Err((None, reply)) => {
+                let call = RawCall { key, route, payload, reply, deadline, chain, journey };
+                self.locate_and_submit_raw(call, kind, hash);
+            }
+        }
+    }
+
+    fn locate_and_submit_raw(&self, call: RawCall<'_>, kind: Kind, hash: u64) {
+        let node = &self.port.node;
+        if !self.fence_open() {
+            return refuse_reply(call.reply, Refusal::Fenced);
+        }
+        if call.key.is_empty() || call.key.len() > KEY_LEN_MAX {
+            return refuse_reply(call.reply, invalid_key(call.key));
+        }
+        let id = ActorId { kind, key: call.key.into() };
+        if node.kinds().workers(kind) > 0 {
+            return match self.worker(&id) {
+                Ok(worker) => self.offer_raw(worker, call, kind, hash),
+                Err(refusal) => refuse_reply(call.reply, refusal),
+            };
+        }
+        let Journey { origin, from, .. } = call.journey;
+        let asker = Asker { origin, from, shard: Some(self.index()) };
+        match node.locate(&id, hash, asker, call.journey.grant) {
+            Err(refusal) => refuse_reply(call.reply, refusal),
+            Ok(Location::Here { shard, slot, epoch }) if shard == self.id() => {
+                let activation = match slot {
+                    Some(slot) => self.activation(slot).ok_or(Refusal::Moved),
+                    None => self.activate(id, epoch),
+                };
+                match activation {
+                    Ok(activation) => {
+                        self.recent.borrow_mut().insert(hash, activation.slot());
+                        self.offer_raw(activation, call, kind, hash);
+                    }
+                    Err(refusal) => refuse_reply(call.reply, refusal),
+                }
+            }
+            Ok(Location::Here { shard, .. }) => {
+                let parcel = self.raw_parcel(call, id);
+                self.post(shard, Item::Parcel(Box::new(parcel)));
+            }
+            Ok(Location::There { node: to, grant }) => {
+                let RawCall { key, route, payload, reply, deadline, chain, journey } = call;
+                if journey.hops == 0 && journey.from != node.me() && !reply.is_awaited() {
+                    self.lane_hint(journey.from, hash, to);
+                }
+                self.forward(to, grant, key, route, payload, reply, deadline, &chain, journey);
+            }
+            Ok(Location::Wait) => {
+                let parcel = self.raw_parcel(call, id);
+                self.park(Box::new(parcel));
+            }
+        }
+    }
+
+    fn raw_parcel(&self, call: RawCall<'_>, id: ActorId) -> RawParcel {
+        let RawCall { route, payload, reply, deadline, chain, journey, .. } = call;
+        let payload = Bytes::copy_from_slice(payload);
+        RawParcel { id, route: route.clone(), payload, reply, deadline, chain, journey }
+    }
+
+    /// Sends a message that came as bytes on to another node, which answers to where it came from.
+    #[expect(clippy::too_many_arguments, reason = "the parts of a call, taken apart by both callers already")]
+    pub(super) fn forward(
+        &self,
+        to: NodeId,
+        grant: Option<Grant>,
+        key: &str,
+        route: &RouteTarget,
+        payload: &[u8],
+        reply: WireReply,
+        deadline: Timestamp,
+        chain: &Chain,
+        journey: Journey,
+    ) {
+        if journey.hops >= HOPS_MAX {
+            return refuse_reply(reply, Refusal::Moved);
+        }
+        let (id, origin, slot) = match reply.forward() {
+            Forward::Nobody => (None, Some(journey.origin), None),
+            Forward::Origin(origin, id) => (Some(id), Some(origin), None),
+            Forward::Relay(reply) => {
+                let opened = self.calls.borrow_mut().open(Waiter::Relay(reply), deadline);
+                match opened {
+                    Ok(slot) => {
+                        let id = CallId { shard: self.index(), index: slot.index, generation: slot.generation };
+                        (Some(id), None, Some(slot))
+                    }
+                    Err(waiter) => return turn_away(waiter),
+                }
+            }
+        };
+        let path = self.path(chain);
+        let outgoing = Outgoing {
+            id,
+            origin: origin.filter(|origin| *origin != self.port.node.me()),
+            hops: journey.hops + 1,
+            kind: &route.kind_name,
+            method: &route.method,
+            key,
+            deadline,
+            grant,
+            chain: &path,
+        };
+        let sent = self.lane_call(to, &outgoing, |out| {
+            out.extend_from_slice(payload);
+            Ok(())
+        });
+        match (sent, slot, id) {
+            (Ok(()), Some(slot), _) => self.calls.borrow_mut().sent_to(slot, to),
+            (Ok(()), None, Some(id)) => {
+                if let Some(origin) = origin {
+                    self.remember_forwarded(to, origin, id);
+                }
+            }
+            (Err(refusal), Some(slot), _) => self.complete(slot, Completion::Failed(Box::new(refusal.into()))),
+            (Err(refusal), None, Some(id)) => {
+                if let Some(origin) = origin {
+                    refuse_reply(WireReply::node(origin, id, Codec::MessagePack), refusal);
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+impl AnyParcel for RawParcel {
+    fn deliver(self: Box<Self>, shard: &Shard) {
+        let RawParcel { id, route, payload, reply, deadline, chain, journey, .. } = *self;
+        shard.submit_raw(RawCall { key: &id.key, route: &route, payload: &payload, reply, deadline, chain, journey });
+    }
+
+    fn refuse(self: Box<Self>, refusal: Refusal) {
+        refuse_reply(self.reply, refusal);
+    }
+
+    fn deadline(&self) -> Timestamp {
+        self.deadline
+    }
+}
+
+impl AnyReply for WireReply {
+    fn call(&self) -> Option<CallSite> {
+        None
+    }
+
+    fn awaited(&self) -> bool {
+        self.is_awaited()
+    }
+
+    fn take(&mut self) -> Box<dyn AnyReply> {
+        Box::new(std::mem::replace(self, WireReply::nobody()))
+    }
+
+    fn disarm(&mut self) {
+        *self = WireReply::nobody();
+    }
+
+    fn finish(self: Box<Self>, end: RuntimeEnd) {
+        let completion = match end.0 {
+            // Only who knows the types can write them down; typed ends never come here.
+            Completion::Value(_) => Completion::Failed(Box::new(Doubt::Dropped.into())),
+            other => other,
+        };
+        WireReply::finish(*self, completion);
+    }
+}
+
+/// Nodes that may forward a message.
+const HOPS_MAX: u8 = 4;
