@@ -3,7 +3,19 @@
 use std::time::Duration;
 
 use greenroom::prelude::*;
+use greenroom_protocols::checks::Checks;
 use greenroom_sim::{Exclusive, Random, Sim};
+
+use crate::cluster::Cluster;
+
+/// A cluster whose nodes host guarded actors, under these safety checks.
+pub(crate) fn cluster(sim: &Sim, watch: &Exclusive, checks: Checks) -> Cluster {
+    let (of, watch) = (sim.clone(), watch.clone());
+    Cluster::new(sim, move |builder, _| {
+        let (of, watch) = (of.clone(), watch.clone());
+        builder.register_with(move |_| Guarded::new(&of, &watch)).configure(|config| config.checks = checks)
+    })
+}
 
 /// Records each of its exclusive turns with the checker.
 pub(crate) struct Guarded {

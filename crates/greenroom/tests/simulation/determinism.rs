@@ -2,20 +2,17 @@
 
 use std::time::Duration;
 
+use greenroom_protocols::checks::Checks;
 use greenroom_sim::{Exclusive, Faults};
 
-use crate::actors::{Guarded, GuardedRef};
-use crate::cluster::{Cluster, sim};
+use crate::actors::{self, GuardedRef};
+use crate::cluster::sim;
 
 /// Three nodes under faults for a while; the trace's hash and what the callers saw.
 fn run(seed: u64) -> (u64, Vec<String>) {
     sim(seed, Faults::rough()).run(|sim| async move {
         let watch = Exclusive::fenced(&sim);
-        let (of, watched) = (sim.clone(), watch.clone());
-        let cluster = Cluster::new(&sim, move |builder, _| {
-            let (of, watched) = (of.clone(), watched.clone());
-            builder.register_with(move |_| Guarded::new(&of, &watched))
-        });
+        let cluster = actors::cluster(&sim, &watch, Checks::default());
         for name in ["a", "b", "c"] {
             cluster.start(name).await;
         }

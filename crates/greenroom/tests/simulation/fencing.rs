@@ -5,7 +5,7 @@ use std::time::Duration;
 use greenroom_protocols::checks::Checks;
 use greenroom_sim::{Exclusive, Faults, Nemesis, Sim, expect_violation, seeds};
 
-use crate::actors::{Guarded, GuardedRef};
+use crate::actors::{self, GuardedRef};
 use crate::cluster::{Cluster, sim};
 
 const NODES: &[&str] = &["a", "b", "c"];
@@ -14,7 +14,7 @@ const NODES: &[&str] = &["a", "b", "c"];
 fn scenario(seed: u64, checks: Checks) {
     sim(seed, Faults::rough()).deadline(Duration::from_secs(600)).run(|sim| async move {
         let watch = Exclusive::fenced(&sim);
-        let cluster = guarded_cluster(&sim, &watch, checks);
+        let cluster = actors::cluster(&sim, &watch, checks);
         for name in NODES {
             cluster.start(name).await;
         }
@@ -33,14 +33,6 @@ fn scenario(seed: u64, checks: Checks) {
         assert!(!acts.is_empty(), "every seed has its fault");
         assert!(watch.entries() > 0, "somebody answered");
     });
-}
-
-fn guarded_cluster(sim: &Sim, watch: &Exclusive, checks: Checks) -> Cluster {
-    let (of, watch) = (sim.clone(), watch.clone());
-    Cluster::new(sim, move |builder, _| {
-        let (of, watch) = (of.clone(), watch.clone());
-        builder.register_with(move |_| Guarded::new(&of, &watch)).configure(|config| config.checks = checks)
-    })
 }
 
 /// Calls one of a few actors after the other from `name`, for ever; errors are what faults bring.

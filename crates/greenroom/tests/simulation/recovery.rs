@@ -3,10 +3,11 @@
 use std::time::Duration;
 
 use greenroom::CallError;
+use greenroom_protocols::checks::Checks;
 use greenroom_sim::{Exclusive, Faults, seeds};
 
-use crate::actors::{Guarded, GuardedRef};
-use crate::cluster::{Cluster, sim};
+use crate::actors::{self, GuardedRef};
+use crate::cluster::sim;
 
 const ACTORS: usize = 30;
 
@@ -15,11 +16,7 @@ fn every_actor_of_a_killed_node_answers_again_within_ten_seconds() {
     seeds("every_actor_of_a_killed_node_answers_again_within_ten_seconds", 20, |seed| {
         sim(seed, Faults::none()).run(|sim| async move {
             let watch = Exclusive::strict(&sim);
-            let (of, watched) = (sim.clone(), watch.clone());
-            let cluster = Cluster::new(&sim, move |builder, _| {
-                let (of, watched) = (of.clone(), watched.clone());
-                builder.register_with(move |_| Guarded::new(&of, &watched))
-            });
+            let cluster = actors::cluster(&sim, &watch, Checks::default());
             for name in ["a", "b", "c"] {
                 cluster.start(name).await;
             }
