@@ -28,6 +28,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("greenroom-workloads", &["greenroom"]),
     ("greenroom-cli", &["greenroom", "greenroom-workloads"]),
     ("xtask", &[]),
+    ("peers", &["greenroom"]),
 ];
 
 /// Crates that nobody maintains any more, or that invite what we do not do.
