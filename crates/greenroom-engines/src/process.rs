@@ -1,0 +1,116 @@
+//! A child process that never outlives its test.
+
+use std::net::TcpListener;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command};
+use std::time::{Duration, Instant};
+
+use crate::Error;
+
+/// A running server; killed and waited for when dropped, and killed by the kernel if the test's thread group dies.
+#[derive(Debug)]
+pub struct Process {
+    engine: &'static str,
+    child: Child,
+}
+
+impl Process {
+    /// Starts `command`. Its output goes where the command says.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Start`] with the system's words.
+    pub fn start(engine: &'static str, mut command: Command) -> Result<Self, Error> {
+        // SAFETY: between fork and exec only prctl is called, which is async-signal-safe and touches no memory.
+        unsafe {
+            command.pre_exec(|| match libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) {
+                0 => Ok(()),
+                _ => Err(std::io::Error::last_os_error()),
+            });
+        }
+        let child = command.spawn().map_err(|error| Error::Start { engine, reason: error.to_string() })?;
+        Ok(Self { engine, child })
+    }
+
+    /// The process's number.
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Sends `signal` (`libc::SIGSTOP`, say).
+    pub fn signal(&self, signal: i32) {
+        let id = i32::try_from(self.child.id()).expect("a process id fits");
+        // SAFETY: the child has not been waited for, so the number is still its own.
+        unsafe { libc::kill(id, signal) };
+    }
+
+    /// Why the process has ended, if it has.
+    pub fn ended(&mut self) -> Option<Error> {
+        let status = self.child.try_wait().ok().flatten()?;
+        Some(Error::Start { engine: self.engine, reason: format!("it ended with {status}") })
+    }
+
+    /// Kills it, as `kill -9` does, and waits until it is gone.
+    pub fn kill(&mut self) {
+        // Both fail only if it is gone already, which is what is wanted.
+        drop(self.child.kill());
+        drop(self.child.wait());
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+/// A port of 127.0.0.1 that was free a moment ago.
+///
+/// # Panics
+///
+/// If the machine has none.
+pub fn free_port() -> u16 {
+    let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a free loopback port");
+    listener.local_addr().expect("a bound address").port()
+}
+
+/// The program called `name`, from the `PATH` or one of `folders`.
+pub fn program(name: &str, folders: &[&Path]) -> Option<PathBuf> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let all = folders.iter().map(|folder| folder.to_path_buf()).chain(std::env::split_paths(&path));
+    all.map(|folder| folder.join(name)).find(|file| file.is_file())
+}
+
+/// Waits until `ready`, at most `patience`; false if it never was.
+pub fn wait_until(patience: Duration, mut ready: impl FnMut() -> bool) -> bool {
+    let begun = Instant::now();
+    loop {
+        if ready() {
+            return true;
+        }
+        if begun.elapsed() >= patience {
+            return false;
+        }
+        std::thread::sleep(PAUSE);
+    }
+}
+
+/// Between two looks: short against a server's start.
+const PAUSE: Duration = Duration::from_millis(10);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_dropped_process_is_gone() {
+        let mut command = Command::new("sleep");
+        command.arg("60");
+        let process = Process::start("sleep", command).expect("it starts");
+        let folder = PathBuf::from(format!("/proc/{}", process.id()));
+        assert!(folder.exists());
+        drop(process);
+        assert!(!folder.exists());
+    }
+}
