@@ -4,8 +4,10 @@
 //! Only tests use this crate. A server that is not installed is an [`Error::Missing`], which names the package to install;
 //! tests then [skip loudly](unless_missing), or fail if [`REQUIRED_VARIABLE`] says that every engine must be there.
 
+mod cache;
 mod process;
 
+pub use cache::{CACHE_VARIABLE, GoEngine};
 pub use process::{Process, free_port, program, wait_until};
 
 /// What stops an engine from starting.
