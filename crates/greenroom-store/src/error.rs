@@ -60,6 +60,26 @@ pub enum StoreError {
         bytes_max: usize,
     },
 
+    /// The caller's commit breaks a rule that every journal has, or is over this one's limits. Nothing changed. Do not
+    /// repeat it as it is.
+    #[error("the commit of key {key:?} cannot be carried out: {reason}")]
+    InvalidCommit {
+        /// What the commit is named after: a key or log of it.
+        key: String,
+        /// What is wrong with it and what helps.
+        reason: String,
+    },
+
+    /// The configuration names something that is not there or that the engine does not know: a database, a bucket, a
+    /// parameter of the URL. Nothing changed. Do not repeat it before it is put right.
+    #[error("{store} cannot be opened: {reason}")]
+    Configuration {
+        /// The store, as its URL names it.
+        store: String,
+        /// What is wrong and what helps.
+        reason: String,
+    },
+
     /// The engine has no room left. Nothing changed. Reads still work; writes do when there is room again.
     #[error("{store} has no room left: {reason}; free or add space, then write again")]
     Full {
@@ -78,7 +98,7 @@ pub enum StoreError {
         reason: String,
     },
 
-    /// The engine refuses this user or process. Nothing changed. Do not repeat it before rights are given.
+    /// The engine refuses this user or process: a wrong password, a missing right. Nothing changed. Do not repeat it before rights are given.
     #[error("{store} denies access: {reason}")]
     Denied {
         /// The store, as its URL names it.
@@ -106,6 +126,8 @@ impl StoreError {
             | Self::NotApplied { .. }
             | Self::InvalidKey { .. }
             | Self::TooLarge { .. }
+            | Self::InvalidCommit { .. }
+            | Self::Configuration { .. }
             | Self::Full { .. }
             | Self::Format { .. }
             | Self::Denied { .. }

@@ -1,8 +1,8 @@
 //! What Greenroom asks of an engine: storage with strongly consistent reads and conditional writes.
 //!
-//! [`Store`] is the one trait; [`memory`] is the provider that needs nothing, and each other provider is a crate of its
-//! own. [`url`] parses what a configuration says, and `conformance`, behind the feature of that name, is what a
-//! provider's tests run.
+//! [`Store`] is the one trait, and [`Journal`] one more for engines that commit several writes at once. [`memory`] is
+//! the provider that needs nothing, and each other provider is a crate of its own. [`url`] parses what a configuration
+//! says, and `conformance`, behind the feature of that name, is what a provider's tests run.
 //!
 //! ```
 //! use std::time::Duration;
@@ -22,6 +22,7 @@
 #[cfg(any(test, feature = "conformance"))]
 pub mod conformance;
 mod error;
+pub mod journal;
 pub mod key;
 pub mod memory;
 pub mod scan;
@@ -35,6 +36,7 @@ use bytes::Bytes;
 use futures_util::future::BoxFuture;
 
 pub use error::{Applied, Found, Result, StoreError};
+pub use journal::{Commit, Committed, Entry, Journal};
 pub use scan::{Item, Page};
 pub use version::{Version, Versioned};
 
