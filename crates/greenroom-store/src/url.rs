@@ -1,8 +1,21 @@
-//! Which store a configuration names: `memory:`, `sqlite:/var/lib/greenroom/cluster.db`.
+//! Which store a configuration names: `memory:`, `sqlite:/var/lib/greenroom/cluster.db`, `postgres://db/greenroom`.
+//!
+//! An engine behind a network is named by a [`Remote`]; its password stands in a file (`?password_file=PATH`), in the
+//! environment (`?password_env=NAME`) or, for tests, in the URL. It is never shown: neither by `Debug` and `Display` nor
+//! by the errors of this module.
+
+mod percent;
+mod remote;
+mod secret;
 
 use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
+
+use remote::Engine;
+
+pub use remote::{Host, Parameters, Remote};
+pub use secret::{Password, Secret, redact};
 
 /// A store, as configurations and command lines name it. Parsing opens nothing.
 ///
@@ -24,6 +37,21 @@ pub enum StoreUrl {
         /// The file, as written: no escapes; a relative one is relative to the working directory.
         path: PathBuf,
     },
+    /// `postgres://user@host,host/database` or `postgresql://…`.
+    Postgres(Remote),
+    /// `redis://user@host/number`, or `rediss://…` with TLS. Valkey too.
+    Redis(Remote),
+    /// `etcd://user@host,host,host/prefix`.
+    Etcd(Remote),
+    /// `s3://bucket/prefix?endpoint=https://host&region=…`: the bucket is the one host.
+    S3(Remote),
+    /// `kube:namespace?name=value&…`: the API server of a Kubernetes cluster.
+    Kube {
+        /// Where the objects are.
+        namespace: String,
+        /// What stands behind the `?`.
+        parameters: Parameters,
+    },
 }
 
 impl FromStr for StoreUrl {
@@ -31,17 +59,32 @@ impl FromStr for StoreUrl {
 
     fn from_str(text: &str) -> Result<Self, Error> {
         let Some((scheme, rest)) = text.split_once(':') else {
-            return Err(match text {
-                "memory" | "sqlite" => Error::Incomplete { text: text.to_owned(), example: example(text) },
-                _ => Error::NoScheme { text: text.to_owned() },
+            return Err(match example(text) {
+                Some(example) => Error::Incomplete { text: text.to_owned(), example },
+                None => Error::NoScheme { text: text.to_owned() },
             });
         };
-        let rest = rest.strip_prefix("//").unwrap_or(rest);
+        let incomplete = |example| Error::Incomplete { text: redact(text), example };
+        let path = rest.strip_prefix("//").unwrap_or(rest);
         match scheme {
-            "memory" if rest.is_empty() => Ok(Self::Memory),
+            "memory" if path.is_empty() => Ok(Self::Memory),
             "memory" => Err(Error::Excess { text: text.to_owned() }),
-            "sqlite" if rest.is_empty() => Err(Error::Incomplete { text: text.to_owned(), example: example(scheme) }),
-            "sqlite" => Ok(Self::Sqlite { path: rest.into() }),
+            "sqlite" if path.is_empty() => Err(incomplete(SQLITE)),
+            "sqlite" => Ok(Self::Sqlite { path: path.into() }),
+            "postgres" | "postgresql" => Remote::parse(&POSTGRES, "postgres", text, rest).map(Self::Postgres),
+            "redis" => Remote::parse(&REDIS, "redis", text, rest).map(Self::Redis),
+            "rediss" => Remote::parse(&REDIS, "rediss", text, rest).map(Self::Redis),
+            "etcd" => Remote::parse(&ETCD, "etcd", text, rest).map(Self::Etcd),
+            "s3" => Remote::parse(&S3, "s3", text, rest).map(Self::S3),
+            "kube" => {
+                let (namespace, query) = path.split_once('?').unwrap_or((path, ""));
+                let malformed = |reason| Error::Malformed { text: redact(text), reason };
+                let parameters = Parameters::parse(query).map_err(malformed)?;
+                if namespace.is_empty() {
+                    return Err(incomplete(KUBE));
+                }
+                Ok(Self::Kube { namespace: namespace.to_owned(), parameters })
+            }
             _ => Err(Error::UnknownScheme { scheme: scheme.to_owned(), nearest: nearest(scheme) }),
         }
     }
@@ -52,6 +95,8 @@ impl fmt::Display for StoreUrl {
         match self {
             Self::Memory => f.write_str("memory:"),
             Self::Sqlite { path } => write!(f, "sqlite:{}", path.display()),
+            Self::Postgres(remote) | Self::Redis(remote) | Self::Etcd(remote) | Self::S3(remote) => remote.fmt(f),
+            Self::Kube { namespace, parameters } => write!(f, "kube:{namespace}{parameters}"),
         }
     }
 }
@@ -73,6 +118,14 @@ pub enum Error {
         text: String,
         /// What it may look like.
         example: &'static str,
+    },
+    /// The scheme is right, the rest is not.
+    #[error("store {text:?} cannot be understood: {reason}")]
+    Malformed {
+        /// The text, without what may be a password.
+        text: String,
+        /// What is wrong and what helps.
+        reason: String,
     },
     /// The in-memory store has no name or path.
     #[error("store {text:?} says more than \"memory:\", which is all there is to say: it is never shared or kept")]
@@ -98,8 +151,17 @@ impl fmt::Display for Hint {
     }
 }
 
-fn example(scheme: &str) -> &'static str {
-    if scheme == "memory" { "memory:" } else { "sqlite:/var/lib/greenroom/cluster.db" }
+/// What a URL of this scheme may look like.
+fn example(scheme: &str) -> Option<&'static str> {
+    match scheme {
+        "memory" => Some("memory:"),
+        "sqlite" => Some(SQLITE),
+        "kube" => Some(KUBE),
+        _ => [POSTGRES, REDIS, ETCD, S3]
+            .iter()
+            .find(|engine| engine.schemes.contains(&scheme))
+            .map(|known| known.example),
+    }
 }
 
 fn nearest(scheme: &str) -> Option<&'static str> {
@@ -125,45 +187,29 @@ fn distance(a: &str, b: &str) -> usize {
     row[b.len()]
 }
 
-const SCHEMES: [&str; 2] = ["memory", "sqlite"];
+const SCHEMES: [&str; 9] = ["memory", "sqlite", "postgres", "postgresql", "redis", "rediss", "etcd", "s3", "kube"];
+
+const SQLITE: &str = "sqlite:/var/lib/greenroom/cluster.db";
+const KUBE: &str = "kube:default";
+
+const POSTGRES: Engine = Engine {
+    schemes: &["postgres", "postgresql"],
+    port: 5432,
+    several_hosts: true,
+    example: "postgres://user@host/database?password_file=/path",
+};
+
+const REDIS: Engine =
+    Engine { schemes: &["redis", "rediss"], port: 6379, several_hosts: false, example: "redis://host/0" };
+
+const ETCD: Engine =
+    Engine { schemes: &["etcd"], port: 2379, several_hosts: true, example: "etcd://host1,host2,host3/greenroom" };
+
+const S3: Engine =
+    Engine { schemes: &["s3"], port: 0, several_hosts: false, example: "s3://bucket/prefix?region=eu-central-1" };
 
 /// Edits within which an unknown scheme is taken for a slip.
 const NEAR_MAX: usize = 2;
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn message(text: &str) -> String {
-        text.parse::<StoreUrl>().unwrap_err().to_string()
-    }
-
-    #[test]
-    fn a_url_is_parsed_and_shown() {
-        let sqlite = |path: &str| Ok(StoreUrl::Sqlite { path: path.into() });
-        assert_eq!("memory://".parse(), Ok(StoreUrl::Memory));
-        assert_eq!("sqlite:/a/b.db".parse(), sqlite("/a/b.db"));
-        assert_eq!("sqlite:///a/b c%20.db".parse(), sqlite("/a/b c%20.db"));
-        assert_eq!("sqlite:b.db".parse(), sqlite("b.db"));
-        assert_eq!("sqlite://b.db".parse(), sqlite("b.db"));
-        for text in ["memory:", "sqlite:/a/b.db", "sqlite:b.db"] {
-            assert_eq!(text.parse::<StoreUrl>().map(|url| url.to_string()).as_deref(), Ok(text));
-        }
-    }
-
-    #[test]
-    fn an_unknown_scheme_is_answered_with_the_near_name_and_all_names() {
-        assert!(message("sqlit:/a").contains("did you mean \"sqlite\"; there are: memory, sqlite"));
-        assert!(message("SQLite3:/a").contains("did you mean \"sqlite\""));
-        assert!(message("mem:").contains("did you mean \"memory\""));
-        assert!(!message("postgres://host/db").contains("did you mean"));
-    }
-
-    #[test]
-    fn what_is_missing_or_too_much_is_named_with_the_remedy() {
-        assert!(message("/var/a.db").contains("write \"sqlite:/var/a.db\""));
-        assert!(message("sqlite:").contains("incomplete"));
-        assert!(message("memory").contains("write \"memory:\""));
-        assert!(message("memory:shared").contains("never shared"));
-    }
-}
+mod tests;
