@@ -4,11 +4,13 @@ use std::net::TcpListener;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
+use std::sync::OnceLock;
+use std::sync::mpsc::{Sender, channel};
 use std::time::{Duration, Instant};
 
 use crate::Error;
 
-/// A running server; killed and waited for when dropped, and killed by the kernel if the test's thread group dies.
+/// A running server; killed and waited for when dropped, and killed by the kernel if the test's process dies.
 #[derive(Debug)]
 pub struct Process {
     engine: &'static str,
@@ -16,7 +18,7 @@ pub struct Process {
 }
 
 impl Process {
-    /// Starts `command`. Its output goes where the command says.
+    /// Starts `command`, from any thread, which may end before it. Its output goes where the command says.
     ///
     /// # Errors
     ///
@@ -29,7 +31,7 @@ impl Process {
                 _ => Err(std::io::Error::last_os_error()),
             });
         }
-        let child = command.spawn().map_err(|error| Error::Start { engine, reason: error.to_string() })?;
+        let child = spawn(command).map_err(|error| Error::Start { engine, reason: error.to_string() })?;
         Ok(Self { engine, child })
     }
 
@@ -51,6 +53,11 @@ impl Process {
         Some(Error::Start { engine: self.engine, reason: format!("it ended with {status}") })
     }
 
+    /// Waits until it has ended by itself, at most `patience`; false if it has not.
+    pub fn wait(&mut self, patience: Duration) -> bool {
+        wait_until(patience, || !matches!(self.child.try_wait(), Ok(None)))
+    }
+
     /// Kills it, as `kill -9` does, and waits until it is gone.
     pub fn kill(&mut self) {
         // Both fail only if it is gone already, which is what is wanted.
@@ -63,6 +70,26 @@ impl Drop for Process {
     fn drop(&mut self) {
         self.kill();
     }
+}
+
+/// Starts `command` from the one thread that starts every server and lives as long as this process: the kernel kills
+/// the child when the *thread* that forked it ends, and a test's thread may end before its server is to.
+fn spawn(command: Command) -> std::io::Result<Child> {
+    static STARTER: OnceLock<Sender<(Command, Sender<std::io::Result<Child>>)>> = OnceLock::new();
+    let starter = STARTER.get_or_init(|| {
+        let (orders, received) = channel::<(Command, Sender<_>)>();
+        std::thread::spawn(move || {
+            for (mut command, answer) in received {
+                // Who ordered is waiting.
+                drop(answer.send(command.spawn()));
+            }
+        });
+        orders
+    });
+    let (answer, started) = channel();
+    let gone = || std::io::Error::other("the thread that starts servers has ended");
+    starter.send((command, answer)).map_err(|_| gone())?;
+    started.recv().map_err(|_| gone())?
 }
 
 /// A port of 127.0.0.1 that was free a moment ago.
@@ -96,6 +123,17 @@ pub fn wait_until(patience: Duration, mut ready: impl FnMut() -> bool) -> bool {
     }
 }
 
+/// The last lines of what a server has said.
+pub(crate) fn tail(output: &Path) -> String {
+    let text = std::fs::read(output).unwrap_or_default();
+    let text = String::from_utf8_lossy(&text);
+    let lines: Vec<_> = text.lines().rev().take(TAIL_LINES).collect();
+    lines.into_iter().rev().collect::<Vec<_>>().join("\n")
+}
+
+/// What is shown of a server's output when it does not start.
+const TAIL_LINES: usize = 12;
+
 /// Between two looks: short against a server's start.
 const PAUSE: Duration = Duration::from_millis(10);
 
@@ -112,5 +150,16 @@ mod tests {
         assert!(folder.exists());
         drop(process);
         assert!(!folder.exists());
+    }
+
+    #[test]
+    fn a_process_outlives_the_thread_that_started_it() {
+        let start = || {
+            let mut command = Command::new("sleep");
+            command.arg("60");
+            Process::start("sleep", command).expect("it starts")
+        };
+        let mut process = std::thread::spawn(start).join().expect("it starts one and ends");
+        assert!(!process.wait(Duration::from_millis(300)), "it was killed with the thread");
     }
 }
