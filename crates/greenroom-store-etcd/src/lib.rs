@@ -1,0 +1,1 @@
+//! Greenroom's store in etcd.
