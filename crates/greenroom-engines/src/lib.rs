@@ -5,12 +5,15 @@
 //! tests then [skip loudly](unless_missing), or fail if [`REQUIRED_VARIABLE`] says that every engine must be there.
 
 mod cache;
+mod etcd;
+mod http;
 mod postgres;
 mod process;
 mod redis;
 mod tls;
 
 pub use cache::{CACHE_VARIABLE, GoEngine};
+pub use etcd::{Etcd, EtcdOptions};
 pub use postgres::{Postgres, PostgresOptions};
 pub use process::{Process, free_port, program, wait_until};
 pub use redis::{Redis, RedisOptions};
