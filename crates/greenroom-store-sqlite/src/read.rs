@@ -4,28 +4,40 @@ use std::sync::mpsc::Receiver;
 use std::time::Duration;
 
 use bytes::Bytes;
+use greenroom_store::journal::EntriesBuilder;
 use greenroom_store::scan::PageBuilder;
-use greenroom_store::{Item, Page, Result, Version, Versioned};
-use rusqlite::{Connection, Row};
+use greenroom_store::{Entry, Item, Page, Result, Version, Versioned};
+use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use crate::fault;
 use crate::file::File;
 use crate::request::{Ask, Request};
 
-/// One read, answered by a page: of one item at most for a key.
+/// One read.
 pub(crate) enum Read {
     Key(String),
     Scan { prefix: String, after: Option<String>, limit: usize },
+    Entries { log: String, from: u64, limit: usize },
+    End { log: String },
+}
+
+/// What was found.
+pub(crate) enum Answer {
+    /// For a key or a scan: of one item at most for a key.
+    Page(Page),
+    Entries(Vec<Entry>),
+    End(u64),
 }
 
 impl Ask for Read {
-    type Answer = Page;
+    type Answer = Answer;
     const WRITES: bool = false;
 
     fn key(&self) -> &str {
         match self {
             Self::Key(key) => key,
             Self::Scan { prefix, .. } => prefix,
+            Self::Entries { log, .. } | Self::End { log } => log,
         }
     }
 
@@ -51,15 +63,17 @@ pub(crate) fn run(reader: Reader, queue: Receiver<Request<Read>>) {
 }
 
 impl Reader {
-    fn read(&self, request: &Request<Read>) -> Result<Page> {
+    fn read(&self, request: &Request<Read>) -> Result<Answer> {
         self.file.check_present()?;
         loop {
-            let page = match &request.ask {
-                Read::Key(key) => self.key(key),
-                Read::Scan { prefix, after, limit } => self.scan(prefix, after.as_deref(), *limit),
+            let answer = match &request.ask {
+                Read::Key(key) => self.key(key).map(Answer::Page),
+                Read::Scan { prefix, after, limit } => self.scan(prefix, after.as_deref(), *limit).map(Answer::Page),
+                Read::Entries { log, from, limit } => self.entries(log, *from, *limit).map(Answer::Entries),
+                Read::End { log } => self.end(log).map(Answer::End),
             };
-            match page {
-                Ok(page) => return Ok(page),
+            match answer {
+                Ok(answer) => return Ok(answer),
                 // Only while another process recovers the log after a crash, or closes the file as the last one.
                 Err(error) if fault::is_busy(&error) && request.is_wanted() => std::thread::sleep(BUSY_PAUSE),
                 Err(error) => return Err(fault::without_effect(&self.file, &error)),
@@ -88,6 +102,26 @@ impl Reader {
         }
         Ok(page.finish(false))
     }
+
+    fn entries(&self, log: &str, from: u64, limit: usize) -> rusqlite::Result<Vec<Entry>> {
+        let from = i64::try_from(from).unwrap_or(i64::MAX);
+        let mut select = self.connection.prepare_cached(SELECT_ENTRIES)?;
+        let mut rows = select.query(params![log, from])?;
+        let mut entries = EntriesBuilder::new(limit);
+        while !entries.is_full()
+            && let Some(row) = rows.next()?
+        {
+            let value = Bytes::copy_from_slice(row.get_ref(1)?.as_blob()?);
+            entries.push(Entry { position: row.get::<_, i64>(0)?.cast_unsigned(), value });
+        }
+        Ok(entries.finish())
+    }
+
+    fn end(&self, log: &str) -> rusqlite::Result<u64> {
+        let mut select = self.connection.prepare_cached("SELECT next FROM greenroom_logs WHERE name = ?1")?;
+        let next = select.query_row([log], |row| row.get::<_, i64>(0)).optional()?;
+        Ok(next.map_or(1, i64::cast_unsigned))
+    }
 }
 
 fn item(row: &Row<'_>) -> rusqlite::Result<Item> {
@@ -98,6 +132,8 @@ fn item(row: &Row<'_>) -> rusqlite::Result<Item> {
 
 const SELECT_KEY: &str = "SELECT key, version, value FROM greenroom_store WHERE key = ?1";
 const SELECT_FROM: &str = "SELECT key, version, value FROM greenroom_store WHERE key >= ?1 ORDER BY key";
+const SELECT_ENTRIES: &str = "SELECT position, value FROM greenroom_log
+    WHERE log = (SELECT id FROM greenroom_logs WHERE name = ?1) AND position >= ?2 ORDER BY position";
 const SELECT_AFTER: &str = "SELECT key, version, value FROM greenroom_store WHERE key > ?1 ORDER BY key";
 
 /// Between attempts to read a file that is locked for the moment.

@@ -1,11 +1,15 @@
 //! The tables, their format, and how connections to them are made.
 
+use std::ffi::c_int;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use greenroom_store::{Result, StoreError};
-use rusqlite::{Connection, OpenFlags, OptionalExtension};
+use rusqlite::hooks::Wal;
+use rusqlite::{Connection, OpenFlags, OptionalExtension, TransactionBehavior};
 
+use crate::counters::Counters;
 use crate::fault;
 use crate::file::File;
 use crate::turn::Turnstile;
@@ -18,7 +22,7 @@ pub(crate) fn open(path: &Path, options: &Options) -> Result<(File, Writer)> {
     file.check_openable()?;
     let deadline = Instant::now() + options.open_timeout;
     let fault = |error: &rusqlite::Error| fault::without_effect(&file, error);
-    let connection = loop {
+    let mut connection = loop {
         match prepare(file.path(), options.durability) {
             Ok(connection) => break connection,
             Err(error) if fault::is_busy(&error) && Instant::now() < deadline => std::thread::sleep(OPEN_PAUSE),
@@ -28,7 +32,9 @@ pub(crate) fn open(path: &Path, options: &Options) -> Result<(File, Writer)> {
     check_format(&file, &connection)?;
     file.identify();
     let turnstile = Turnstile::beside(file.path());
-    Ok((file.clone(), Writer { file, connection, turnstile }))
+    let counters = Arc::new(Counters::new(options.durability == Durability::Full));
+    count_checkpoints(&mut connection, counters.clone()).map_err(|error| fault::without_effect(&file, &error))?;
+    Ok((file.clone(), Writer { file, connection, turnstile, counters }))
 }
 
 /// Opens the connection for reads to a file that [`open`] has opened.
@@ -48,6 +54,19 @@ pub(crate) fn check_known(file: &File, format: i64) -> Result<()> {
     }
     let reason = format!("its format is {format}, this program knows {FORMAT}; use the newer Greenroom that wrote it");
     Err(StoreError::Format { store: file.name(), reason })
+}
+
+/// Makes checkpoints when SQLite itself would, and counts them.
+fn count_checkpoints(connection: &mut Connection, counters: Arc<Counters>) -> rusqlite::Result<()> {
+    connection.wal_hook(Some(move |log: &mut Wal, pages: c_int| {
+        if pages >= CHECKPOINT_PAGES {
+            counters.checkpointed();
+            // Without room, say, the pages stay in the log; the transaction is committed all the same, and the next one
+            // tries again.
+            drop(log.checkpoint());
+        }
+        Ok(())
+    }))
 }
 
 fn connect(path: &Path) -> rusqlite::Result<Connection> {
@@ -72,13 +91,32 @@ fn prepare(path: &Path, durability: Durability) -> rusqlite::Result<Connection> 
     connection.pragma_update(None, "synchronous", synchronous)?;
     connection.pragma_update(None, "fullfsync", durability == Durability::Full)?;
     connection.pragma_update_and_check(None, "journal_size_limit", WAL_BYTES_KEPT, |_| Ok(()))?;
-    if !has_table(&connection, "greenroom_meta")? {
-        let creation = connection.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
-        creation.execute_batch(TABLES)?;
-        creation.execute("INSERT OR IGNORE INTO greenroom_meta VALUES (1, ?1, 0)", [FORMAT])?;
+    if format(&connection)?.is_none_or(|format| format == FORMAT_WITHOUT_LOGS) {
+        // Asked again in the transaction: another process may have been faster.
+        let creation = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        match format(&creation)? {
+            None => {
+                creation.execute_batch(TABLES)?;
+                creation.execute_batch(LOG_TABLES)?;
+                creation.execute("INSERT INTO greenroom_meta VALUES (1, ?1, 0)", [FORMAT])?;
+            }
+            Some(FORMAT_WITHOUT_LOGS) => {
+                creation.execute_batch(LOG_TABLES)?;
+                creation.execute("UPDATE greenroom_meta SET format = ?1", [FORMAT])?;
+            }
+            Some(_) => {}
+        }
         creation.commit()?;
     }
     Ok(connection)
+}
+
+/// The format of a file that has tables already.
+fn format(connection: &Connection) -> rusqlite::Result<Option<i64>> {
+    if !has_table(connection, "greenroom_meta")? {
+        return Ok(None);
+    }
+    connection.query_row("SELECT format FROM greenroom_meta", [], |row| row.get(0)).map(Some)
 }
 
 fn check_format(file: &File, connection: &Connection) -> Result<()> {
@@ -103,20 +141,41 @@ fn has_table(connection: &Connection, name: &str) -> rusqlite::Result<bool> {
 
 /// `last_version` rises with every write and never falls, so that no version is given twice, also after a deletion.
 const TABLES: &str = "
-    CREATE TABLE IF NOT EXISTS greenroom_meta (
+    CREATE TABLE greenroom_meta (
         id INTEGER PRIMARY KEY CHECK (id = 1),
         format INTEGER NOT NULL,
         last_version INTEGER NOT NULL
     );
-    CREATE TABLE IF NOT EXISTS greenroom_store (
+    CREATE TABLE greenroom_store (
         key TEXT PRIMARY KEY NOT NULL,
         version INTEGER NOT NULL,
         value BLOB NOT NULL
     );
 ";
 
+/// `next` is the position of the next entry and never falls; an entry's row is stored in the order of its position.
+const LOG_TABLES: &str = "
+    CREATE TABLE greenroom_logs (
+        id INTEGER PRIMARY KEY,
+        name TEXT NOT NULL UNIQUE,
+        next INTEGER NOT NULL
+    );
+    CREATE TABLE greenroom_log (
+        log INTEGER NOT NULL,
+        position INTEGER NOT NULL,
+        value BLOB NOT NULL,
+        PRIMARY KEY (log, position)
+    ) WITHOUT ROWID;
+";
+
 /// The format that this program reads and writes.
-const FORMAT: i64 = 1;
+const FORMAT: i64 = 2;
+
+/// The format before journals came, which is brought up to date when it is opened.
+const FORMAT_WITHOUT_LOGS: i64 = 1;
+
+/// A log of so many pages is copied into the file: SQLite's own default.
+const CHECKPOINT_PAGES: c_int = 1000;
 
 /// What is left of the write-ahead log when it starts anew: 64 MiB.
 const WAL_BYTES_KEPT: i64 = 64 << 20;

@@ -2,51 +2,62 @@
 
 use std::collections::VecDeque;
 use std::mem::take;
+use std::sync::Arc;
 use std::sync::mpsc::Receiver;
 use std::time::Duration;
 
-use bytes::Bytes;
-use greenroom_store::{Applied, Found, Result, StoreError, Version};
-use rusqlite::{Connection, OptionalExtension, params};
+use greenroom_store::{Applied, Commit, Committed, Result, StoreError};
+use rusqlite::Connection;
 
+use crate::apply::Applying;
+use crate::counters::Counters;
 use crate::file::File;
 use crate::request::{Ask, Request};
 use crate::turn::Turnstile;
 use crate::{fault, schema};
 
-/// A conditional write of one key; answers the new version, if there is one.
-pub(crate) struct Write {
-    pub(crate) key: String,
-    pub(crate) change: Change,
+/// What the thread can be asked to do.
+pub(crate) enum Ordered {
+    /// A single write too is a commit.
+    Commit(Commit),
+    /// Removes some of the log's first entries.
+    Trim { log: String, through: u64 },
 }
 
-/// What a write does, and on which condition.
-pub(crate) enum Change {
-    Create { value: Bytes },
-    Replace { value: Bytes, expected: Version },
-    Delete { expected: Version },
+/// What came of it.
+pub(crate) enum Outcome {
+    Committed(Committed),
+    /// Whether to ask again, as more entries may be left to trim.
+    Trimmed {
+        more: bool,
+    },
 }
 
-impl Change {
-    /// The value's size.
-    pub(crate) fn bytes(&self) -> usize {
+impl Ordered {
+    fn operations(&self) -> usize {
         match self {
-            Self::Create { value } | Self::Replace { value, .. } => value.len(),
-            Self::Delete { .. } => 0,
+            Self::Commit(commit) => commit.operations(),
+            Self::Trim { .. } => OPERATIONS_OF_TRIM,
         }
     }
 }
 
-impl Ask for Write {
-    type Answer = Option<Version>;
+impl Ask for Ordered {
+    type Answer = Outcome;
     const WRITES: bool = true;
 
     fn key(&self) -> &str {
-        &self.key
+        match self {
+            Self::Commit(commit) => commit.name(),
+            Self::Trim { log, .. } => log,
+        }
     }
 
     fn bytes(&self) -> usize {
-        self.key.len() + self.change.bytes()
+        match self {
+            Self::Commit(commit) => commit.bytes(),
+            Self::Trim { log, .. } => log.len(),
+        }
     }
 }
 
@@ -55,10 +66,11 @@ pub(crate) struct Writer {
     pub(crate) file: File,
     pub(crate) connection: Connection,
     pub(crate) turnstile: Turnstile,
+    pub(crate) counters: Arc<Counters>,
 }
 
 /// Serves writes, in order, until nobody can ask any more; then closes the file.
-pub(crate) fn run(writer: Writer, queue: Receiver<Request<Write>>) {
+pub(crate) fn run(writer: Writer, queue: Receiver<Request<Ordered>>) {
     while let Ok(first) = queue.recv() {
         let mut waiting = VecDeque::from([first]);
         while !waiting.is_empty() {
@@ -69,11 +81,13 @@ pub(crate) fn run(writer: Writer, queue: Receiver<Request<Write>>) {
 
 impl Writer {
     /// Commits as many of the `waiting` as one transaction takes, with those that arrive until it has begun.
-    fn commit_some(&self, waiting: &mut VecDeque<Request<Write>>, queue: &Receiver<Request<Write>>) {
+    fn commit_some(&self, waiting: &mut VecDeque<Request<Ordered>>, queue: &Receiver<Request<Ordered>>) {
         let begun = self.begin(waiting, queue);
-        let mut bytes = 0;
+        let (mut operations, mut bytes) = (0, 0);
         let mut batch = Vec::new();
-        while let Some(request) = waiting.pop_front_if(|_| batch.len() < BATCH_LEN_MAX && bytes < BATCH_BYTES_MAX) {
+        while let Some(request) = waiting.pop_front_if(|_| operations < BATCH_OPERATIONS_MAX && bytes < BATCH_BYTES_MAX)
+        {
+            operations += request.ask.operations();
             bytes += request.ask.bytes();
             batch.extend(request.begin());
         }
@@ -86,10 +100,10 @@ impl Writer {
 
     /// Begins a transaction as the file's only writer, as soon as other processes let it; gives up when nobody waits
     /// for it any more, as if it had begun.
-    fn begin(&self, waiting: &mut VecDeque<Request<Write>>, queue: &Receiver<Request<Write>>) -> Result<()> {
+    fn begin(&self, waiting: &mut VecDeque<Request<Ordered>>, queue: &Receiver<Request<Ordered>>) -> Result<()> {
         let mut turn = self.turnstile.approach();
         loop {
-            let room = (BATCH_LEN_MAX * 2).saturating_sub(waiting.len());
+            let room = WAITING_MAX.saturating_sub(waiting.len());
             waiting.extend(queue.try_iter().take(room));
             if turn.has_come() {
                 match self.connection.execute_batch("BEGIN IMMEDIATE") {
@@ -110,21 +124,23 @@ impl Writer {
 
     /// Applies the batch in the transaction that has begun, commits, answers. If one write spoils the transaction
     /// (no room for a large value, say), each is tried by itself.
-    fn carry_out(&self, batch: Vec<Request<Write>>) {
-        let applied = self.apply(&batch);
-        let outcomes = match applied {
-            Ok(outcomes) => outcomes,
+    fn carry_out(&self, batch: Vec<Request<Ordered>>) {
+        let (outcomes, changing) = match self.apply(&batch) {
+            Ok(applied) => applied,
             Err(error) => {
                 self.roll_back();
                 return self.one_by_one(batch, error);
             }
         };
         match self.connection.execute_batch("COMMIT") {
-            Ok(()) => batch.into_iter().zip(outcomes).for_each(|(request, outcome)| request.answer(outcome)),
+            Ok(()) => {
+                self.counters.committed(changing);
+                batch.into_iter().zip(outcomes).for_each(|(request, outcome)| request.answer(outcome));
+            }
             Err(error) => {
                 self.roll_back();
                 for (request, outcome) in batch.into_iter().zip(outcomes) {
-                    let answer = fault::of_commit(&self.file, &request.ask.key, &error);
+                    let answer = fault::of_commit(&self.file, request.ask.key(), &error);
                     // What was refused has no effect for sure; but the refusal may rest on another write of this
                     // batch, so it does not stand either.
                     let without_effect = outcome.is_err() && answer.applied() == Applied::Maybe;
@@ -135,7 +151,7 @@ impl Writer {
         }
     }
 
-    fn one_by_one(&self, batch: Vec<Request<Write>>, error: StoreError) {
+    fn one_by_one(&self, batch: Vec<Request<Ordered>>, error: StoreError) {
         if batch.len() == 1 {
             return batch.into_iter().for_each(|request| request.answer(Err(error.clone())));
         }
@@ -147,47 +163,23 @@ impl Writer {
         }
     }
 
-    /// What each write of the batch will be told if the transaction commits.
-    fn apply(&self, batch: &[Request<Write>]) -> Result<Vec<Result<Option<Version>>>> {
+    /// What each of the batch will be told if the transaction commits, and how many of them have changed something.
+    fn apply(&self, batch: &[Request<Ordered>]) -> Result<(Vec<Result<Outcome>>, u64)> {
         let fault = |error: rusqlite::Error| fault::without_effect(&self.file, &error);
         let mut meta = self.connection.prepare_cached(SELECT_META).map_err(fault)?;
         let (format, before): (i64, i64) = meta.query_row([], |row| Ok((row.get(0)?, row.get(1)?))).map_err(fault)?;
         schema::check_known(&self.file, format)?;
-        let mut last_version = before;
+        let mut applying = Applying::new(&self.connection, before);
         let mut outcomes = Vec::with_capacity(batch.len());
         for request in batch {
-            outcomes.push(self.apply_one(&request.ask, &mut last_version).map_err(fault)?);
+            outcomes.push(applying.apply(&request.ask).map_err(fault)?);
         }
-        if last_version != before {
+        applying.finish().map_err(fault)?;
+        if applying.last_version != before {
             let mut update = self.connection.prepare_cached(UPDATE_META).map_err(fault)?;
-            update.execute([last_version]).map_err(fault)?;
+            update.execute([applying.last_version]).map_err(fault)?;
         }
-        Ok(outcomes)
-    }
-
-    fn apply_one(&self, write: &Write, last_version: &mut i64) -> rusqlite::Result<Result<Option<Version>>> {
-        let (key, next) = (&write.key, *last_version + 1);
-        let changed = match &write.change {
-            Change::Create { value } => {
-                self.connection.prepare_cached(INSERT)?.execute(params![key, next, &value[..]])?
-            }
-            Change::Replace { value, expected } => {
-                let row = params![key, next, &value[..], number(expected)];
-                self.connection.prepare_cached(UPDATE)?.execute(row)?
-            }
-            Change::Delete { expected } => {
-                self.connection.prepare_cached(DELETE)?.execute(params![key, number(expected)])?
-            }
-        };
-        if changed == 0 {
-            let mut select = self.connection.prepare_cached(SELECT_VERSION)?;
-            let current = select.query_row([key], |row| row.get::<_, i64>(0)).optional()?;
-            let found = current.map_or(Found::Absent, |number| Found::Version(Version::new(number.to_string())));
-            return Ok(Err(StoreError::Conflict { key: key.clone(), found }));
-        }
-        *last_version = next;
-        let deleted = matches!(write.change, Change::Delete { .. });
-        Ok(Ok((!deleted).then(|| Version::new(next.to_string()))))
+        Ok((outcomes, applying.changing))
     }
 
     /// Ends the transaction if there is still one: after some errors SQLite has ended it already.
@@ -199,23 +191,19 @@ impl Writer {
     }
 }
 
-/// The number that a version spells; versions start at 1, so 0 is what no row has.
-fn number(version: &Version) -> i64 {
-    let text = version.as_str();
-    text.parse::<i64>().ok().filter(|number| number.to_string() == text).unwrap_or(0)
-}
-
 const SELECT_META: &str = "SELECT format, last_version FROM greenroom_meta";
 const UPDATE_META: &str = "UPDATE greenroom_meta SET last_version = ?1";
-const SELECT_VERSION: &str = "SELECT version FROM greenroom_store WHERE key = ?1";
-const INSERT: &str = "INSERT INTO greenroom_store (key, version, value) VALUES (?1, ?2, ?3) ON CONFLICT DO NOTHING";
-const UPDATE: &str = "UPDATE greenroom_store SET version = ?2, value = ?3 WHERE key = ?1 AND version = ?4";
-const DELETE: &str = "DELETE FROM greenroom_store WHERE key = ?1 AND version = ?2";
 
-/// Most writes in one commit.
-const BATCH_LEN_MAX: usize = 512;
+/// A transaction that has as many writes and appends is not filled further.
+const BATCH_OPERATIONS_MAX: usize = 4096;
 
-/// A commit that has reached this size is not filled further: 16 MiB.
+/// What a trim counts for among them.
+const OPERATIONS_OF_TRIM: usize = 512;
+
+/// Most requests that are taken from the queue ahead of their transaction.
+const WAITING_MAX: usize = 1024;
+
+/// A transaction that has reached this size is not filled further: 16 MiB.
 const BATCH_BYTES_MAX: usize = 16 << 20;
 
 /// Between attempts to become the file's writer while another process is.

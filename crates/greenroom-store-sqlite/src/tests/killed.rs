@@ -6,6 +6,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::channel;
 use std::time::Instant;
 
+use greenroom_store_conformance::crash::{self, Acknowledged};
+
 use super::*;
 
 /// Not a claim: what the killed process runs. This test binary starts itself with the file's path in `VICTIM_PATH`.
@@ -16,15 +18,15 @@ async fn victim() {
     for n in 0.. {
         let key = format!("victim/{round}/{n}");
         store.create(&key, key.clone().into(), BY).await.unwrap();
-        conformance::increment(&store, "count").await;
+        store::increment(&store, "count").await;
         println!("\nacknowledged {key}");
     }
 }
 
-/// Lets a victim write for a while, kills it, and tells which of its writes were acknowledged.
-fn kill_a_victim(path: &Path, round: u32) -> Vec<String> {
+/// Lets a victim write for a while, kills it, and tells what it had acknowledged by then.
+fn kill_a(path: &Path, victim: &str, round: u32) -> Vec<String> {
     let mut victim = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "tests::killed::victim", "--nocapture"])
+        .args(["--exact", victim, "--nocapture"])
         .env(VICTIM_PATH, path)
         .env(VICTIM_ROUND, round.to_string())
         .stdout(Stdio::piped())
@@ -34,8 +36,8 @@ fn kill_a_victim(path: &Path, round: u32) -> Vec<String> {
     let (tell, told) = channel();
     let reading = std::thread::spawn(move || {
         let lines = output.lines().map_while(std::io::Result::ok);
-        for key in lines.filter_map(|line| Some(line.strip_prefix("acknowledged ")?.to_owned())) {
-            tell.send(key).unwrap();
+        for line in lines.filter(|line| line.starts_with("acknowledged ")) {
+            tell.send(line).unwrap();
         }
     });
     // However slow the machine is, it is in the midst of writing when it is killed.
@@ -58,14 +60,14 @@ fn processes_killed_while_writing_lose_nothing_acknowledged_and_lock_nobody_out(
             run(async {
                 while !done.load(Ordering::Relaxed) {
                     let start = Instant::now();
-                    conformance::increment(&store, "count").await;
+                    store::increment(&store, "count").await;
                     own.fetch_add(1, Ordering::Relaxed);
                     slowest_us.fetch_max(start.elapsed().as_micros() as u64, Ordering::Relaxed);
                 }
             });
         });
         for round in 0..ROUNDS {
-            acknowledged.extend(kill_a_victim(&path, round));
+            acknowledged.extend(kill_a(&path, "tests::killed::victim", round));
         }
         done.store(true, Ordering::Relaxed);
     });
@@ -75,7 +77,8 @@ fn processes_killed_while_writing_lose_nothing_acknowledged_and_lock_nobody_out(
     assert!(own > 0, "the survivor was locked out");
     assert!(slowest < Duration::from_secs(5), "somebody kept the lock for {slowest:?}");
     run(async {
-        for key in &acknowledged {
+        for line in &acknowledged {
+            let key = line.strip_prefix("acknowledged ").unwrap();
             assert!(store.read(key, BY).await.unwrap().is_some(), "{key} was acknowledged and is lost");
         }
         let count = store.read("count", BY).await.unwrap().unwrap().value;
@@ -90,6 +93,33 @@ fn processes_killed_while_writing_lose_nothing_acknowledged_and_lock_nobody_out(
 
 fn run<T>(future: impl Future<Output = T>) -> T {
     tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap().block_on(future)
+}
+
+/// Not a claim: what the killed committer runs.
+#[tokio::test]
+async fn committer() {
+    let (Ok(path), Ok(round)) = (std::env::var(VICTIM_PATH), std::env::var(VICTIM_ROUND)) else { return };
+    let journal = Arc::new(SqliteStore::open(path).unwrap());
+    println!();
+    let errors = crash::work(journal, &format!("round/{round}"), |told| println!("{told}")).await;
+    panic!("{errors:?}");
+}
+
+#[test]
+fn processes_killed_while_committing_lose_nothing_acknowledged_and_leave_no_half_commit() {
+    let (_directory, path) = fresh();
+    let mut all = 0;
+    for round in 0..ROUNDS {
+        let lines = kill_a(&path, "tests::killed::committer", round);
+        let acknowledged: Vec<Acknowledged> = lines.iter().map(|line| line.parse().unwrap()).collect();
+        all += acknowledged.len();
+        // Opened anew, as after a crash: this recovers the log.
+        let journal = SqliteStore::open(&path).unwrap();
+        run(crash::examine(&journal, &format!("round/{round}"), &acknowledged));
+    }
+    println!("{all} commits were acknowledged by {ROUNDS} killed processes");
+    let checked: String = raw(&path).query_row("PRAGMA integrity_check", [], |row| row.get(0)).unwrap();
+    assert_eq!(checked, "ok");
 }
 
 const VICTIM_PATH: &str = "GREENROOM_STORE_VICTIM_PATH";

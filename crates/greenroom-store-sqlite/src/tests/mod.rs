@@ -1,10 +1,12 @@
+mod formats;
+mod full;
 mod killed;
 mod lock;
 mod odd_files;
 
 use std::path::Path;
 
-use greenroom_store::conformance;
+use greenroom_store_conformance::{Harness, journal, store};
 use rusqlite::Connection;
 use tempfile::TempDir;
 
@@ -23,16 +25,26 @@ fn raw(path: &Path) -> Connection {
 }
 
 #[tokio::test]
-async fn sqlite_keeps_every_claim_of_the_conformance_suite() {
+async fn sqlite_keeps_every_claim_about_stores() {
     let (_directory, path) = fresh();
-    conformance::all(Arc::new(SqliteStore::open(path).unwrap())).await;
+    let (one, other) = (SqliteStore::open(&path).unwrap(), SqliteStore::open(&path).unwrap());
+    store::all(&Harness::new(Arc::new(one)).also(Arc::new(other)).value_bytes_max(VALUE_BYTES_MAX)).await;
+}
+
+#[tokio::test]
+async fn sqlite_keeps_every_claim_about_journals() {
+    let (_directory, path) = fresh();
+    let (one, other) = (SqliteStore::open(&path).unwrap(), SqliteStore::open(&path).unwrap());
+    journal::all(&[Arc::new(one), Arc::new(other)]).await;
 }
 
 #[tokio::test]
 async fn without_syncs_every_claim_holds_too() {
     let (_directory, path) = fresh();
     let options = Options { durability: Durability::Normal, ..Options::default() };
-    conformance::all(Arc::new(SqliteStore::open_with(path, &options).unwrap())).await;
+    let opened = Arc::new(SqliteStore::open_with(path, &options).unwrap());
+    store::all(&Harness::new(opened.clone())).await;
+    journal::all(&[opened]).await;
 }
 
 #[tokio::test]
@@ -84,7 +96,7 @@ async fn many_openers_at_once_create_one_store() {
             let store = SqliteStore::open(path).unwrap();
             let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
             runtime.block_on(async {
-                conformance::increment(&store, "shared").await;
+                store::increment(&store, "shared").await;
                 store.create(&format!("own/{n}"), Bytes::new(), BY).await.unwrap();
             });
         })

@@ -1,4 +1,6 @@
-//! Files that are not what they should be, and disks without room.
+//! Files that are not what they should be.
+
+use greenroom_store::StoreError;
 
 use super::*;
 
@@ -49,17 +51,6 @@ fn a_file_without_rights_is_denied_with_the_remedy() {
     assert!(error.to_string().contains("let this user read and write"), "{error}");
 }
 
-#[tokio::test]
-async fn a_newer_format_is_refused_by_name_also_when_it_comes_while_open() {
-    let (_directory, path) = fresh();
-    let store = SqliteStore::open(&path).unwrap();
-    raw(&path).execute("UPDATE greenroom_meta SET format = 7", []).unwrap();
-    for error in [store.create("key", "x".into(), BY).await.unwrap_err(), refused(&path)] {
-        assert!(matches!(error, StoreError::Format { .. }));
-        assert!(error.to_string().contains("its format is 7, this program knows 1; use the newer"), "{error}");
-    }
-}
-
 #[cfg(unix)]
 #[tokio::test]
 async fn a_file_replaced_under_an_open_store_is_used_by_nobody() {
@@ -76,42 +67,6 @@ async fn a_file_replaced_under_an_open_store_is_used_by_nobody() {
     }
     std::fs::rename(path.with_extension("moved"), &path).unwrap();
     assert_eq!(store.read("key", BY).await.unwrap().unwrap().version, version);
-}
-
-/// A store whose file may not grow past `pages` pages of 4 KiB.
-fn confined(path: &Path, pages: i64) -> SqliteStore {
-    let (file, writer) = schema::open(path, &Options::default()).unwrap();
-    writer.connection.pragma_update_and_check(None, "max_page_count", pages, |_| Ok(())).unwrap();
-    SqliteStore::start(file, writer).unwrap()
-}
-
-#[tokio::test]
-async fn without_room_a_write_is_refused_and_what_was_there_stays_usable() {
-    let (_directory, path) = fresh();
-    let store = confined(&path, 40);
-    let version = store.create("small", "x".into(), BY).await.unwrap();
-    let error = store.create("large", vec![1; 1 << 20].into(), BY).await.unwrap_err();
-    assert!(matches!(error, StoreError::Full { .. }) && error.to_string().contains("free or add space"), "{error}");
-    assert_eq!(store.read("large", BY).await.unwrap(), None);
-    store.replace("small", "y".into(), &version, BY).await.unwrap();
-}
-
-#[tokio::test]
-async fn a_write_without_room_does_not_spoil_those_committed_with_it() {
-    let (_directory, path) = fresh();
-    let store = confined(&path, 40);
-    let other = raw(&path);
-    other.execute_batch("BEGIN IMMEDIATE").unwrap();
-    let before = store.create("before", "x".into(), BY);
-    let large = store.create("large", vec![1; 1 << 20].into(), BY);
-    let after = store.create("after", "x".into(), BY);
-    let release = async {
-        tokio::time::sleep(Duration::from_millis(100)).await;
-        other.execute_batch("ROLLBACK").unwrap();
-    };
-    let (before, large, after, ()) = futures_util::future::join4(before, large, after, release).await;
-    assert!(matches!(large, Err(StoreError::Full { .. })));
-    assert_ne!(before.unwrap(), after.unwrap());
 }
 
 #[tokio::test]
