@@ -1,4 +1,5 @@
-//! Measures conditional writes against the device's own floor: `cargo run --release --example conditional_writes [DIR]`.
+//! Measures conditional writes and journal commits against the device's own floor:
+//! `cargo run --release -p greenroom-store-sqlite --example throughput [DIR]`.
 
 use std::fs::OpenOptions;
 use std::io::Write;
@@ -6,7 +7,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use futures_util::future::try_join_all;
-use greenroom_store::{Result, Store};
+use greenroom_store::{Commit, Journal, Result, Store};
 use greenroom_store_sqlite::SqliteStore;
 
 fn main() -> std::result::Result<(), Box<dyn std::error::Error>> {
@@ -20,6 +21,12 @@ fn main() -> std::result::Result<(), Box<dyn std::error::Error>> {
     for writers in [1, 8, 64, 256] {
         let store = SqliteStore::open(directory.path().join(format!("{writers}.db")))?;
         report(&format!("store, {writers} writers"), runtime.block_on(replaces(&store, writers))?);
+    }
+    for committers in [1, 64, 256] {
+        let journal = SqliteStore::open(directory.path().join(format!("journal-{committers}.db")))?;
+        report(&format!("journal, {committers} committers"), runtime.block_on(commits(&journal, committers))?);
+        let shared = journal.stats().commits_per_sync().unwrap_or_default();
+        println!("{:24} {shared:9.1} commits per device sync, {:?}", "", journal.stats());
     }
     Ok(())
 }
@@ -71,6 +78,26 @@ async fn replaces(store: &SqliteStore, writers: usize) -> Result<Measured> {
         while begun.elapsed() < SPAN {
             let start = Instant::now();
             version = store.replace(&key, VALUE[..].into(), &version, TIMEOUT).await?;
+            each.push(start.elapsed());
+        }
+        Result::Ok(each)
+    }))
+    .await?;
+    Ok(Measured { each: each.concat(), all: begun.elapsed() })
+}
+
+/// Each committer commits what a reliable actor's turn does, one turn after another: behind the fence of a partition, its
+/// state, and an entry of the outbox.
+async fn commits(journal: &SqliteStore, committers: usize) -> Result<Measured> {
+    let fence = journal.create("fence", "owner".into(), TIMEOUT).await?;
+    let (begun, fence) = (Instant::now(), &fence);
+    let each = try_join_all((0..committers).map(|committer| async move {
+        let (key, mut each) = (format!("state/{committer}"), Vec::new());
+        while begun.elapsed() < SPAN {
+            let start = Instant::now();
+            let turn =
+                Commit::new().hold("fence", fence).put(&key, VALUE[..].into()).append("outbox", VALUE[..].into());
+            journal.commit(turn, TIMEOUT).await?;
             each.push(start.elapsed());
         }
         Result::Ok(each)
