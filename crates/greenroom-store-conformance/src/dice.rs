@@ -1,5 +1,7 @@
 //! Chance that can be repeated: xorshift64*, seeded.
 
+use std::time::Duration;
+
 /// A small generator; the same seed gives the same numbers.
 pub(crate) struct Dice(u64);
 
@@ -15,6 +17,14 @@ impl Dice {
         self.0 ^= self.0 << 25;
         self.0 ^= self.0 >> 27;
         (self.0.wrapping_mul(0x2545_F491_4F6C_DD1D) >> 32) % bound
+    }
+
+    /// Lets others go first, now and then: on a fast engine callers would have done before the next one starts.
+    pub(crate) async fn dawdle(&mut self) {
+        match self.below(4) {
+            0 => tokio::time::sleep(Duration::from_micros(self.below(1500))).await,
+            _ => std::thread::yield_now(),
+        }
     }
 
     /// `len` bytes without an order, but for a repetition after a while.

@@ -55,6 +55,7 @@ async fn transfer(journal: &dyn Journal, dice: &mut Dice) -> bool {
     else {
         panic!("an account is gone")
     };
+    dice.dawdle().await;
     let amount = dice.below(10).min(parse(&taken));
     let (less, more) = (parse(&taken) - amount, parse(&given) + amount);
     let commit = Commit::new()
@@ -85,10 +86,10 @@ async fn audit(journal: &dyn Journal) -> bool {
 
 /// Two keys that are always written together are never read with the second older than the first.
 pub async fn readers_see_all_of_a_commit_or_nothing(openings: &[Arc<dyn Journal>]) {
-    let done = Arc::new(AtomicBool::new(false));
+    let (done, rounds) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)));
     commit(&*openings[0], Commit::new().put("pair/a", "0".into()).put("pair/b", "0".into())).await;
     let readers = openings.iter().cycle().take(4).cloned().enumerate().map(|(n, journal)| {
-        let done = done.clone();
+        let (done, rounds) = (done.clone(), rounds.clone());
         let [first, second] = if n % 2 == 0 { ["pair/a", "pair/b"] } else { ["pair/b", "pair/a"] };
         move || async move {
             while !done.load(Ordering::Relaxed) {
@@ -96,13 +97,18 @@ pub async fn readers_see_all_of_a_commit_or_nothing(openings: &[Arc<dyn Journal>
                 assert!(earlier <= later, "{first} was at {earlier}, and then {second} still at {later}");
                 let end = journal.end("pair/log", BY).await.expect("an end");
                 assert!(end > later, "pair is at {later}, its log ends at {end}");
+                rounds.fetch_add(1, Ordering::Relaxed);
             }
         }
     });
     let writing = async {
-        for n in 1..=100 {
+        let mut n = 0;
+        while n < 50 || rounds.load(Ordering::Relaxed) < ROUNDS {
+            n += 1;
             let both = Commit::new().put("pair/a", n.to_string().into()).put("pair/b", n.to_string().into());
             commit(&*openings[n % openings.len()], both.append("pair/log", n.to_string().into())).await;
+            // Lets the provider's tasks and the readers' answers have this thread.
+            tokio::task::yield_now().await;
         }
         done.store(true, Ordering::Relaxed);
     };
@@ -174,3 +180,6 @@ const ACCOUNTS: u64 = 5;
 const BALANCE: u64 = 100;
 const MOVERS: usize = 6;
 const TRANSFERS: u64 = 25;
+
+/// How often readers look at the pair.
+const ROUNDS: u64 = 1000;

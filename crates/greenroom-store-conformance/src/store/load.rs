@@ -40,6 +40,7 @@ impl Client {
 
     async fn work(mut self) -> Vec<(u64, Operation)> {
         for n in 0..OPERATIONS {
+            self.dice.dawdle().await;
             let key = self.dice.below(KEYS);
             // Unlike any other caller's values, and never nothing.
             self.step(key, 1 + self.number + n * CLIENTS as u64).await;
