@@ -13,16 +13,28 @@ use greenroom_store_postgres::{Options, PostgresStore, floor};
 async fn main() -> std::result::Result<(), Box<dyn std::error::Error>> {
     let postgres = Postgres::start_with(PostgresOptions { durable: true, ..PostgresOptions::default() })?;
     let StoreUrl::Postgres(remote) = postgres.url().parse()? else { unreachable!("it is PostgreSQL's") };
-    for writers in [1, 8, 64] {
-        let raw = floor::conditional_writes(&remote, writers, SPAN, VALUE).await?;
-        println!("{writers:3} writers: raw client, one connection each {raw:7.0}/s");
-        for connections in [1, 2, 4] {
-            let options = Options { connections, ..Options::default() };
-            let store = PostgresStore::open(&remote, &options).await?;
-            let rate = replaces(&store, writers).await?;
-            println!("             store, {connections} connections          {rate:7.0}/s, {:.2} of raw", rate / raw);
-            let rate = commits(&store, writers).await?;
-            println!("             journal, {connections} connections        {rate:7.0}/s");
+    let one = PostgresStore::open(&remote, &Options { connections: 1, ..Options::default() }).await?;
+    let two = PostgresStore::open(&remote, &Options { connections: 2, ..Options::default() }).await?;
+    for writers in [1, 64] {
+        let mut rates = [const { Vec::new() }; 5];
+        // In turn, as the device's speed changes over time.
+        for _ in 0..ROUNDS {
+            rates[0].push(floor::conditional_writes(&remote, writers, SPAN, VALUE).await?);
+            rates[1].push(replaces(&one, writers).await?);
+            rates[2].push(replaces(&two, writers).await?);
+            rates[3].push(commits(&one, writers).await?);
+            rates[4].push(commits(&two, writers).await?);
+        }
+        let names = ["raw client", "store, 1 connection", "store, 2", "journal, 1 connection", "journal, 2"];
+        let floor = rates[0].iter().sum::<f64>();
+        for (name, rates) in names.iter().zip(&mut rates) {
+            rates.sort_by(f64::total_cmp);
+            let sum = rates.iter().sum::<f64>();
+            let (least, most) = (rates[0], rates[ROUNDS - 1]);
+            let (mean, ratio) = (sum / ROUNDS as f64, sum / floor);
+            println!(
+                "{writers:3} writers, {name:22} {mean:7.0}/s ({least:.0} to {most:.0}), {ratio:.2} of the raw client"
+            );
         }
     }
     Ok(())
@@ -30,9 +42,9 @@ async fn main() -> std::result::Result<(), Box<dyn std::error::Error>> {
 
 /// Each writer replaces a key of its own, one write after another.
 async fn replaces(store: &PostgresStore, writers: usize) -> Result<f64> {
-    let begun = Instant::now();
+    let (begun, run) = (Instant::now(), run());
     let written = try_join_all((0..writers).map(|writer| async move {
-        let (key, mut written) = (format!("key/{}/{writer}", store_name()), 0_u64);
+        let (key, mut written) = (format!("key/{run}/{writer}"), 0_u64);
         let mut version = store.create(&key, VALUE.into(), TIMEOUT).await?;
         while begun.elapsed() < SPAN {
             version = store.replace(&key, VALUE.into(), &version, TIMEOUT).await?;
@@ -45,9 +57,9 @@ async fn replaces(store: &PostgresStore, writers: usize) -> Result<f64> {
 
 /// Each writer puts a key of its own and appends to a log of its own, one commit after another.
 async fn commits(store: &PostgresStore, writers: usize) -> Result<f64> {
-    let begun = Instant::now();
+    let (begun, run) = (Instant::now(), run());
     let committed = try_join_all((0..writers).map(|writer| async move {
-        let (key, mut committed) = (format!("journal/{}/{writer}", store_name()), 0_u64);
+        let (key, mut committed) = (format!("journal/{run}/{writer}"), 0_u64);
         while begun.elapsed() < SPAN {
             let commit = Commit::new().put(&key, VALUE.into()).append(&key, VALUE.into());
             store.commit(commit, TIMEOUT).await?;
@@ -59,10 +71,11 @@ async fn commits(store: &PostgresStore, writers: usize) -> Result<f64> {
 }
 
 /// Keys of a run are new.
-fn store_name() -> u128 {
+fn run() -> u128 {
     std::time::UNIX_EPOCH.elapsed().map(|since| since.as_nanos()).unwrap_or_default()
 }
 
-const SPAN: Duration = Duration::from_secs(3);
+const SPAN: Duration = Duration::from_secs(1);
+const ROUNDS: usize = 8;
 const TIMEOUT: Duration = Duration::from_secs(30);
 const VALUE: &[u8] = &[7; 200];

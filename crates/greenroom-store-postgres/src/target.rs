@@ -35,7 +35,8 @@ impl Target {
             return Err(wrong(reason.to_owned()));
         }
         let mode = mode(remote).map_err(wrong)?;
-        let tls = tls::connector(mode, remote.parameters.path("sslrootcert").as_deref()).map_err(wrong)?;
+        let authorities = remote.parameters.path("sslrootcert").or_else(|| remote.parameters.path("ca"));
+        let tls = tls::connector(mode, authorities.as_deref()).map_err(wrong)?;
         let schema = remote.parameters.find("schema").unwrap_or(&options.schema);
         let plain = schema.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-');
         if !plain || schema.is_empty() || schema.len() > SCHEMA_BYTES_MAX || schema.starts_with("pg_") {
@@ -112,7 +113,7 @@ fn mode(remote: &Remote) -> Result<Mode, String> {
 }
 
 /// What may stand behind the `?` of the URL, beside what every engine's URL may have.
-const PARAMETERS: [&str; 4] = ["connections", "schema", "sslmode", "sslrootcert"];
+const PARAMETERS: [&str; 5] = ["ca", "connections", "schema", "sslmode", "sslrootcert"];
 
 /// A longer name would be cut by PostgreSQL.
 const SCHEMA_BYTES_MAX: usize = 63;
