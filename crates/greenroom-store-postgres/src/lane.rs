@@ -22,7 +22,7 @@ impl Request {
     /// already, or the deadline has passed (the caller is told).
     pub(crate) fn begin(self) -> Option<Self> {
         if self.deadline <= Instant::now() {
-            let error = late(&self.commit);
+            let error = late(self.commit.name());
             self.answer(Err(error));
             return None;
         }
@@ -58,7 +58,7 @@ impl Lane {
 
     /// Asks the task and waits for its answer, at most for `timeout`.
     pub(crate) async fn ask(&self, commit: Commit, timeout: Duration) -> Result<Committed> {
-        let (key, late) = (commit.name().to_owned(), late(&commit));
+        let key = commit.name().to_owned();
         let refused = |reason: String| StoreError::NotApplied { key: key.clone(), reason };
         let Some(room) = Room::take(&self.queued_bytes, commit.bytes()) else {
             return Err(refused(format!("{QUEUE_BYTES_MAX} bytes are waiting already; {SLOWER}")));
@@ -81,7 +81,7 @@ impl Lane {
             Ok(Err(_)) => Err(self.ended()),
             Err(_) => {
                 let called_off = state.compare_exchange(WAITING, CALLED_OFF, Ordering::AcqRel, Ordering::Acquire);
-                Err(if called_off.is_ok() { late } else { unknown("no answer came in time") })
+                Err(if called_off.is_ok() { late(&key) } else { unknown("no answer came in time") })
             }
         }
     }
@@ -112,10 +112,10 @@ impl Drop for Room {
     }
 }
 
-fn late(commit: &Commit) -> StoreError {
+fn late(key: &str) -> StoreError {
     let reason = "its timeout ended before its turn came: the server is slow or cannot be reached; allow more time or \
         look at the server";
-    StoreError::NotApplied { key: commit.name().to_owned(), reason: reason.to_owned() }
+    StoreError::NotApplied { key: key.to_owned(), reason: reason.to_owned() }
 }
 
 const WAITING: u8 = 0;

@@ -14,6 +14,7 @@ pub(crate) struct Request {
     deadline: Instant,
     state: Arc<AtomicU8>,
     answer: oneshot::Sender<Result<Committed>>,
+    again: bool,
     _room: Room,
 }
 
@@ -22,7 +23,7 @@ impl Request {
     /// already, or the deadline has passed (the caller is told).
     pub(crate) fn begin(self) -> Option<Self> {
         if self.deadline <= Instant::now() {
-            let error = late(&self.commit);
+            let error = late(self.commit.name());
             self.answer(Err(error));
             return None;
         }
@@ -33,6 +34,16 @@ impl Request {
     /// Until its caller gives up.
     pub(crate) fn remaining(&self) -> Duration {
         self.deadline.saturating_duration_since(Instant::now())
+    }
+
+    /// The same, sent a second time because nothing was done at first.
+    pub(crate) fn again(self) -> Self {
+        Self { again: true, ..self }
+    }
+
+    /// Whether it is sent a second time.
+    pub(crate) fn is_again(&self) -> bool {
+        self.again
     }
 
     /// Tells the caller, if it still listens.
@@ -58,14 +69,15 @@ impl Lane {
 
     /// Asks the task and waits for its answer, at most for `timeout`.
     pub(crate) async fn ask(&self, commit: Commit, timeout: Duration) -> Result<Committed> {
-        let (key, late) = (commit.name().to_owned(), late(&commit));
+        let key = commit.name().to_owned();
         let refused = |reason: String| StoreError::NotApplied { key: key.clone(), reason };
         let Some(room) = Room::take(&self.queued_bytes, commit.bytes()) else {
             return Err(refused(format!("{QUEUE_BYTES_MAX} bytes are waiting already; {SLOWER}")));
         };
         let state = Arc::new(AtomicU8::new(WAITING));
         let (answer, answered) = oneshot::channel();
-        let request = Request { commit, deadline: Instant::now() + timeout, state: state.clone(), answer, _room: room };
+        let deadline = Instant::now() + timeout;
+        let request = Request { commit, deadline, state: state.clone(), answer, again: false, _room: room };
         match self.queue.try_send(request) {
             Ok(()) => {}
             Err(TrySendError::Full(_)) => {
@@ -81,7 +93,7 @@ impl Lane {
             Ok(Err(_)) => Err(self.ended()),
             Err(_) => {
                 let called_off = state.compare_exchange(WAITING, CALLED_OFF, Ordering::AcqRel, Ordering::Acquire);
-                Err(if called_off.is_ok() { late } else { unknown("no answer came in time") })
+                Err(if called_off.is_ok() { late(&key) } else { unknown("no answer came in time") })
             }
         }
     }
@@ -112,10 +124,10 @@ impl Drop for Room {
     }
 }
 
-fn late(commit: &Commit) -> StoreError {
+fn late(key: &str) -> StoreError {
     let reason = "its timeout ended before its turn came: the server is slow or cannot be reached; allow more time or \
         look at the server";
-    StoreError::NotApplied { key: commit.name().to_owned(), reason: reason.to_owned() }
+    StoreError::NotApplied { key: key.to_owned(), reason: reason.to_owned() }
 }
 
 const WAITING: u8 = 0;

@@ -1,5 +1,8 @@
 //! The scripts, and what they are asked and answer.
 
+use std::hash::{BuildHasher, RandomState};
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use bytes::Bytes;
 use greenroom_store::journal::{Committed, Write};
 use greenroom_store::{Commit, Found, Result, StoreError, Version};
@@ -18,48 +21,85 @@ impl Script {
     }
 }
 
-/// The arguments of the commit script: versions that it gives end with `ending`.
-pub(crate) fn commit(script: &Script, prefix: &str, ending: &str, commit: &Commit) -> Cmd {
-    let mut call = script.call(prefix);
-    call.arg(ending).arg(commit.writes.len());
-    for write in &commit.writes {
-        let (effect, expected) = match write {
-            Write::Create { .. } => (PUT, "-".to_owned()),
-            Write::Replace { expected, .. } => (PUT, format!("={expected}")),
-            Write::Delete { expected, .. } => (REMOVE, format!("={expected}")),
-            Write::Put { .. } => (PUT, "*".to_owned()),
-            Write::Remove { .. } => (REMOVE, "*".to_owned()),
-            Write::Holds { expected, .. } => (NOTHING, format!("={expected}")),
-        };
-        let value = write.value().map(Bytes::as_ref).unwrap_or_default();
-        call.arg(write.key()).arg(effect).arg(expected).arg(value);
-    }
-    for append in &commit.appends {
-        call.arg(&append.log).arg(&append.entry[..]);
-    }
-    call
+/// Versions for what is written over one connection: none is given twice, whatever becomes of the server's data.
+#[derive(Debug)]
+pub(crate) struct Versions {
+    /// Of this connection alone, by chance.
+    mark: u64,
+    next: AtomicU64,
 }
 
-/// What the commit script has answered to `commit`; `None` if it is no answer of that script.
-pub(crate) fn committed(commit: &Commit, answer: &[Value]) -> Option<Result<Committed, Refusal>> {
-    let (said, rest) = answer.split_first()?;
-    match (text(said)?.as_str(), rest) {
-        ("ok", rest) if rest.len() == commit.operations() => {
-            let (versions, positions) = rest.split_at(commit.writes.len());
-            let version = |value: &Value| Some(text(value).filter(|text| !text.is_empty()).map(Version::new));
-            Some(Ok(Committed {
-                versions: versions.iter().map(version).collect::<Option<_>>()?,
-                positions: positions.iter().map(number).collect::<Option<_>>()?,
-            }))
+impl Versions {
+    /// Those of a new connection.
+    pub(crate) fn new() -> Self {
+        // Its keys are random in each process and differ from one state to the next.
+        Self { mark: RandomState::new().hash_one(std::process::id()), next: AtomicU64::new(1) }
+    }
+
+    fn next(&self) -> Version {
+        Version::new(format!("{:016x}.{}", self.mark, self.next.fetch_add(1, Ordering::Relaxed)))
+    }
+}
+
+/// A call of the commit script.
+#[derive(Debug)]
+pub(crate) struct Call {
+    pub(crate) command: Cmd,
+    /// For each write the version that it gives.
+    versions: Vec<Option<Version>>,
+    /// For each write of the call its place in the commit.
+    places: Vec<usize>,
+}
+
+impl Call {
+    /// One that carries out `commit` in the store with this `prefix`.
+    pub(crate) fn new(script: &Script, prefix: &str, versions: &Versions, commit: &Commit) -> Self {
+        let mut command = Cmd::with_capacity(5 + commit.operations() * 5, commit.bytes() + 128);
+        command.arg("EVALSHA").arg(&script.0).arg(1).arg(prefix).arg(commit.writes.len());
+        let mut places: Vec<usize> = (0..commit.writes.len()).collect();
+        places.sort_by_key(|at| commit.writes[*at].value().is_none());
+        let given = commit.writes.iter().map(|write| write.value().map(|_| versions.next())).collect();
+        let mut call = Self { command, versions: given, places };
+        for at in &call.places {
+            let write = &commit.writes[*at];
+            call.command.arg(write.key());
+            let effect = match write {
+                Write::Create { .. } | Write::Replace { .. } | Write::Put { .. } => PUT,
+                Write::Delete { .. } | Write::Remove { .. } => REMOVE,
+                Write::Holds { .. } => NOTHING,
+            };
+            call.command.arg(effect);
+            match (write, write.expected()) {
+                (_, Some(expected)) => call.command.arg(format!("={expected}")),
+                (Write::Create { .. }, None) => call.command.arg("-"),
+                (_, None) => call.command.arg("*"),
+            };
+            if let (Some(version), Some(value)) = (&call.versions[*at], write.value()) {
+                call.command.arg(version.as_str()).arg(&value[..]);
+            }
         }
-        ("conflict", [at, found]) => {
-            let key = commit.writes.get(usize::try_from(number(at)?).ok()?)?.key().to_owned();
-            let found = text(found)?;
-            let found = if found == "-" { Found::Absent } else { Found::Version(Version::new(found)) };
-            Some(Err(Refusal::Conflict(StoreError::Conflict { key, found })))
+        for append in &commit.appends {
+            call.command.arg(&append.log).arg(&append.entry[..]);
         }
-        ("format", [found]) => Some(Err(Refusal::Format(text(found)?))),
-        _ => None,
+        call
+    }
+
+    /// What the script has answered to this call for `commit`; `None` if it is no answer of that script.
+    pub(crate) fn committed(self, commit: &Commit, answer: &[Value]) -> Option<Result<Committed, Refusal>> {
+        match answer {
+            [Value::BulkString(said), at, found] if said == b"conflict" => {
+                let place = self.places.get(usize::try_from(number(at)?).ok()?)?;
+                let (key, found) = (commit.writes[*place].key().to_owned(), text(found)?);
+                let found = if found == "-" { Found::Absent } else { Found::Version(Version::new(found)) };
+                Some(Err(Refusal::Conflict(StoreError::Conflict { key, found })))
+            }
+            [Value::BulkString(said), found] if said == b"format" => Some(Err(Refusal::Format(text(found)?))),
+            positions if positions.len() == commit.appends.len() => {
+                let positions = positions.iter().map(number).collect::<Option<_>>()?;
+                Some(Ok(Committed { versions: self.versions, positions }))
+            }
+            _ => None,
+        }
     }
 }
 

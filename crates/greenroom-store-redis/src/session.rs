@@ -1,6 +1,5 @@
 //! One connection that is ready for use: checked, its scripts loaded.
 
-use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -11,7 +10,7 @@ use redis::{AsyncConnectionConfig, RedisError, Value};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 
-use crate::script::{self, Script};
+use crate::script::{self, Script, Versions};
 use crate::status::Status;
 use crate::target::{TCP_SILENCE_MAX, Target};
 use crate::{FORMAT, fault};
@@ -20,9 +19,7 @@ use crate::{FORMAT, fault};
 pub(crate) struct Session {
     pub(crate) connection: MultiplexedConnection,
     pub(crate) status: Status,
-    /// What the versions given over this connection end with. It is new for each, so that a version is not given twice
-    /// even if the server has lost its last writes, and its count of versions with them.
-    pub(crate) ending: String,
+    pub(crate) versions: Versions,
     pub(crate) commit: Script,
     pub(crate) scan: Script,
     pub(crate) entries: Script,
@@ -96,8 +93,7 @@ impl Session {
         if format != FORMAT {
             return Err(fault::format(target, &format));
         }
-        let ending = format!(".{:016x}", RandomState::new().hash_one(std::process::id()));
-        Ok(Self { connection, status, ending, commit, scan, entries, has_ended })
+        Ok(Self { connection, status, versions: Versions::new(), commit, scan, entries, has_ended })
     }
 
     /// Whether it can still be used, as far as is known.

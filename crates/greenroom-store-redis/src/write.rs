@@ -1,47 +1,50 @@
 //! The task that writes: whatever waits is sent together, so that the server syncs once for all of it.
 
-use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
-use greenroom_store::{Committed, Result, StoreError};
+use futures_util::StreamExt;
+use futures_util::stream::FuturesUnordered;
+use greenroom_store::{Commit, Committed, Result, StoreError};
 use redis::aio::ConnectionLike;
-use redis::{Pipeline, ServerError, Value};
+use redis::{Pipeline, Value};
 use tokio::sync::mpsc::Receiver;
 
 use crate::fault;
 use crate::lane::Request;
 use crate::link::Link;
-use crate::script::{self, Refusal};
+use crate::script::{self, Call, Refusal};
 use crate::session::Session;
 use crate::target::Target;
 
-/// Serves commits until nobody can ask any more.
+/// Serves commits until nobody can ask any more. What waits is sent at once, behind what is on its way.
 pub(crate) async fn run(target: Arc<Target>, link: Arc<Link>, mut queue: Receiver<Request>) {
     let writer = Writer { target, link };
-    let mut waiting = VecDeque::new();
-    loop {
-        if waiting.is_empty() {
-            match queue.recv().await {
-                Some(request) => waiting.push_back(request),
-                None => return,
-            }
-        }
-        let session = writer.session(&waiting).await;
-        while waiting.len() < BATCH_LEN_MAX
+    let mut on_their_way = FuturesUnordered::new();
+    let mut ended = false;
+    while !ended || !on_their_way.is_empty() {
+        let first = tokio::select! {
+            biased;
+            Some(()) = on_their_way.next() => continue,
+            request = queue.recv(), if !ended && on_their_way.len() < BATCHES_MAX => request,
+        };
+        let Some(first) = first else {
+            ended = true;
+            continue;
+        };
+        let session = writer.session(first.remaining()).await;
+        let mut batch: Vec<_> = first.begin().into_iter().collect();
+        let mut bytes: usize = batch.iter().map(|request| request.commit.bytes()).sum();
+        while batch.len() < BATCH_LEN_MAX
+            && bytes < BATCH_BYTES_MAX
             && let Ok(request) = queue.try_recv()
         {
-            waiting.push_back(request);
+            bytes += request.commit.bytes();
+            batch.extend(request.begin());
         }
         match session {
-            Ok(session) => {
-                let batch = pick(&mut waiting);
-                writer.carry_out(&session, batch).await;
-            }
-            Err(error) => {
-                let all = waiting.drain(..).filter_map(Request::begin);
-                all.for_each(|request| request.answer(Err(error.clone())));
-            }
+            Ok(session) => on_their_way.push(writer.carry_out(session, batch)),
+            Err(error) => batch.into_iter().for_each(|request| request.answer(Err(error.clone()))),
         }
     }
 }
@@ -52,10 +55,9 @@ struct Writer {
 }
 
 impl Writer {
-    /// A session, if one can be had while somebody waits for it.
-    async fn session(&self, waiting: &VecDeque<Request>) -> Result<Arc<Session>> {
-        let longest = waiting.iter().map(Request::remaining).max().unwrap_or_default();
-        match tokio::time::timeout(longest, self.link.session()).await {
+    /// A session, if one can be had within `patience`.
+    async fn session(&self, patience: Duration) -> Result<Arc<Session>> {
+        match tokio::time::timeout(patience, self.link.session()).await {
             Ok(session) => session,
             Err(_) => {
                 let reason = format!("the server does not answer; {}", fault::LOOK);
@@ -65,12 +67,14 @@ impl Writer {
     }
 
     /// Sends the batch as one pipeline and answers.
-    async fn carry_out(&self, session: &Arc<Session>, batch: Vec<Request>) {
+    async fn carry_out(&self, session: Arc<Session>, batch: Vec<Request>) {
         let Some(longest) = batch.iter().map(Request::remaining).max() else { return };
+        let mut calls = Vec::with_capacity(batch.len());
         let mut pipeline = Pipeline::with_capacity(batch.len() + 1);
         for request in &batch {
-            let (prefix, ending) = (&self.target.prefix, &session.ending);
-            pipeline.add_command(script::commit(&session.commit, prefix, ending, &request.commit));
+            let mut call = Call::new(&session.commit, &self.target.prefix, &session.versions, &request.commit);
+            pipeline.add_command(std::mem::take(&mut call.command));
+            calls.push(call);
         }
         let replicas = self.target.options.replicas;
         if replicas > 0 {
@@ -79,17 +83,14 @@ impl Writer {
         }
         let mut connection = session.connection.clone();
         let sent = connection.req_packed_commands(&pipeline, 0, pipeline.len());
-        let answered = match tokio::time::timeout(longest + GRACE, sent).await {
-            Ok(answered) => answered,
-            Err(_) => {
-                // Everybody has been told that the outcome is unknown. A connection that hangs is of no use to others.
-                return self.link.retire(session);
-            }
+        let Ok(answered) = tokio::time::timeout(longest + GRACE, sent).await else {
+            // Everybody has been told that the outcome is unknown. A connection that hangs is of no use to others.
+            return self.link.retire(&session);
         };
         match answered {
-            Ok(answers) => self.answer(session, batch, answers),
+            Ok(answers) => self.answer(&session, batch, calls, answers).await,
             Err(error) => {
-                self.link.retire(session);
+                self.link.retire(&session);
                 for request in batch {
                     let key = request.commit.name().to_owned();
                     let reason = format!("the connection has failed ({error})");
@@ -99,18 +100,19 @@ impl Writer {
         }
     }
 
-    fn answer(&self, session: &Arc<Session>, batch: Vec<Request>, mut answers: Vec<Value>) {
+    async fn answer(&self, session: &Arc<Session>, batch: Vec<Request>, calls: Vec<Call>, mut answers: Vec<Value>) {
         let replicas = self.target.options.replicas;
         let confirmed = match replicas {
             0 => 0,
             _ => answers.pop().as_ref().and_then(script::number).unwrap_or_default(),
         };
-        for (request, answer) in batch.into_iter().zip(answers) {
-            if matches!(&answer, Value::ServerError(error) if error.code() == "NOSCRIPT") {
-                // The scripts were thrown away: the next session loads them.
-                self.link.retire(session);
+        let mut forgotten = Vec::new();
+        for ((request, call), answer) in batch.into_iter().zip(calls).zip(answers) {
+            if matches!(&answer, Value::ServerError(error) if error.code() == "NOSCRIPT") && !request.is_again() {
+                forgotten.push(request.again());
+                continue;
             }
-            let mut committed = self.committed(&request, answer);
+            let mut committed = self.committed(&request.commit, call, answer);
             if confirmed < u64::from(replicas) && committed.is_ok() {
                 let reason = format!(
                     "the primary has applied it, but only {confirmed} of the {replicas} replicas asked for have said so"
@@ -119,20 +121,32 @@ impl Writer {
             }
             request.answer(committed);
         }
+        if !forgotten.is_empty() {
+            self.carry_out_again(session, forgotten).await;
+        }
     }
 
-    fn committed(&self, request: &Request, answer: Value) -> Result<Committed> {
-        let key = request.commit.name();
-        let unknown = |error: &ServerError| StoreError::Unknown {
-            key: key.to_owned(),
-            reason: format!("the script has failed in its middle ({error})"),
-        };
+    /// For scripts that the server had forgotten, so that nothing was done: a new session loads them.
+    async fn carry_out_again(&self, session: &Arc<Session>, batch: Vec<Request>) {
+        self.link.retire(session);
+        let longest = batch.iter().map(Request::remaining).max().unwrap_or_default();
+        match self.session(longest).await {
+            Ok(session) => Box::pin(self.carry_out(session, batch)).await,
+            Err(error) => batch.into_iter().for_each(|request| request.answer(Err(error.clone()))),
+        }
+    }
+
+    fn committed(&self, commit: &Commit, call: Call, answer: Value) -> Result<Committed> {
+        let key = commit.name();
         match answer {
             Value::ServerError(error) if fault::is_without_effect(&error) => {
                 Err(fault::of_answer(&self.target, key, &error))
             }
-            Value::ServerError(error) => Err(unknown(&error)),
-            Value::Array(parts) => match script::committed(&request.commit, &parts) {
+            Value::ServerError(error) => {
+                let reason = format!("the script has failed in its middle ({error})");
+                Err(StoreError::Unknown { key: key.to_owned(), reason })
+            }
+            Value::Array(parts) => match call.committed(commit, &parts) {
                 Some(Ok(committed)) => Ok(committed),
                 Some(Err(Refusal::Conflict(conflict))) => Err(conflict),
                 Some(Err(Refusal::Format(found))) => Err(fault::format(&self.target, &found)),
@@ -143,15 +157,8 @@ impl Writer {
     }
 }
 
-/// Takes as many of the `waiting` as go together, in their order, and begins them.
-fn pick(waiting: &mut VecDeque<Request>) -> Vec<Request> {
-    let (mut batch, mut bytes) = (Vec::new(), 0);
-    while let Some(request) = waiting.pop_front_if(|_| batch.len() < BATCH_LEN_MAX && bytes < BATCH_BYTES_MAX) {
-        bytes += request.commit.bytes();
-        batch.extend(request.begin());
-    }
-    batch
-}
+/// Most batches on their way.
+const BATCHES_MAX: usize = 16;
 
 /// Most commits that are sent together.
 const BATCH_LEN_MAX: usize = 512;
