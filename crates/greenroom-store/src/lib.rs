@@ -2,7 +2,7 @@
 //!
 //! [`Store`] is the one trait, and [`Journal`] one more for engines that commit several writes at once. [`memory`] is
 //! the provider that needs nothing, and each other provider is a crate of its own. [`url`] parses what a configuration
-//! says, and `conformance`, behind the feature of that name, is what a provider's tests run.
+//! says; the crate `greenroom-store-conformance` is what a provider's tests run.
 //!
 //! ```
 //! use std::time::Duration;
@@ -19,8 +19,6 @@
 //! # }
 //! ```
 
-#[cfg(any(test, feature = "conformance"))]
-pub mod conformance;
 mod error;
 pub mod journal;
 pub mod key;
