@@ -7,6 +7,7 @@
 mod cache;
 mod etcd;
 mod http;
+mod minio;
 mod postgres;
 mod process;
 mod redis;
@@ -14,6 +15,7 @@ mod tls;
 
 pub use cache::{CACHE_VARIABLE, GoEngine};
 pub use etcd::{Etcd, EtcdOptions};
+pub use minio::Minio;
 pub use postgres::{Postgres, PostgresOptions};
 pub use process::{Process, free_port, program, wait_until};
 pub use redis::{Redis, RedisOptions};
