@@ -1,4 +1,4 @@
-//! What every [`Store`] promises.
+//! What every [`Store`](greenroom_store::Store) promises.
 
 mod keys;
 mod load;

@@ -11,6 +11,7 @@ use futures_util::future::BoxFuture;
 use greenroom_store::journal::Write;
 use greenroom_store::memory::MemoryStore;
 use greenroom_store::{Commit, Committed, Entry, Journal, Page, Result, Store, StoreError, Version, Versioned};
+use greenroom_store_conformance::crash::{self, Acknowledged};
 use greenroom_store_conformance::{Harness, journal, store};
 
 /// The promise that is broken.
@@ -216,4 +217,18 @@ async fn entries_out_of_order_are_found() {
     let broken = Broken::new(Defect::Reversed);
     let claim = async move { journal::a_commit_applies_all_of_itself(&*broken).await };
     complaint(claim).await;
+}
+
+#[tokio::test]
+async fn lost_and_half_commits_are_found_after_a_crash() {
+    let told = [Acknowledged { committer: 0, n: 1 }];
+    let lost = async move { crash::examine(&MemoryStore::new(), "work", &told).await };
+    assert!(complaint(lost).await.contains("1 were acknowledged, 0 are there"));
+    let half = async move {
+        let journal = MemoryStore::new();
+        let part = Commit::new().put("work/0/a", "1".into()).append("work/0", "1".into());
+        journal.commit(part, Duration::ZERO).await.unwrap();
+        crash::examine(&journal, "work", &told).await;
+    };
+    assert!(complaint(half).await.contains("half a commit"));
 }

@@ -243,7 +243,8 @@ impl Journal for SqliteStore {
                 let left = deadline.saturating_duration_since(Instant::now());
                 match self.lanes.writes.ask(ordered, left).await? {
                     Outcome::Trimmed { more: true } => {}
-                    Outcome::Trimmed { more: false } | Outcome::Committed(_) => return Ok(()),
+                    Outcome::Trimmed { more: false } => return Ok(()),
+                    Outcome::Committed(_) => unreachable!("a trim is answered as one"),
                 }
             }
         }
