@@ -14,7 +14,6 @@ pub(crate) struct Request {
     deadline: Instant,
     state: Arc<AtomicU8>,
     answer: oneshot::Sender<Result<Committed>>,
-    again: bool,
     _room: Room,
 }
 
@@ -34,16 +33,6 @@ impl Request {
     /// Until its caller gives up.
     pub(crate) fn remaining(&self) -> Duration {
         self.deadline.saturating_duration_since(Instant::now())
-    }
-
-    /// The same, sent a second time because nothing was done at first.
-    pub(crate) fn again(self) -> Self {
-        Self { again: true, ..self }
-    }
-
-    /// Whether it is sent a second time.
-    pub(crate) fn is_again(&self) -> bool {
-        self.again
     }
 
     /// Tells the caller, if it still listens.
@@ -77,7 +66,7 @@ impl Lane {
         let state = Arc::new(AtomicU8::new(WAITING));
         let (answer, answered) = oneshot::channel();
         let deadline = Instant::now() + timeout;
-        let request = Request { commit, deadline, state: state.clone(), answer, again: false, _room: room };
+        let request = Request { commit, deadline, state: state.clone(), answer, _room: room };
         match self.queue.try_send(request) {
             Ok(()) => {}
             Err(TrySendError::Full(_)) => {

@@ -41,74 +41,78 @@ impl Versions {
     }
 }
 
-/// A call of the commit script.
+/// A call of the commit script for several commits.
+pub(crate) fn commits(script: &Script, prefix: &str, calls: &[Call], commits: &[&Commit]) -> Cmd {
+    let operations: usize = commits.iter().map(|commit| commit.operations()).sum();
+    let bytes: usize = commits.iter().map(|commit| commit.bytes()).sum();
+    let mut command = Cmd::with_capacity(5 + commits.len() * 2 + operations * 5, 128 + bytes + operations * 48);
+    command.arg("EVALSHA").arg(&script.0).arg(1).arg(prefix).arg(commits.len());
+    for (call, commit) in calls.iter().zip(commits) {
+        call.add_to(&mut command, commit);
+    }
+    command
+}
+
+/// One commit's part of a call.
 #[derive(Debug)]
 pub(crate) struct Call {
-    pub(crate) command: Cmd,
     /// For each write the version that it gives.
     versions: Vec<Option<Version>>,
-    /// For each write of the call its place in the commit.
+    /// For each write of the call its place in the commit: those that put come first.
     places: Vec<usize>,
 }
 
 impl Call {
-    /// One that carries out `commit` in the store with this `prefix`.
-    pub(crate) fn new(script: &Script, prefix: &str, versions: &Versions, commit: &Commit) -> Self {
-        let mut command = Cmd::with_capacity(5 + commit.operations() * 5, commit.bytes() + 128);
-        command.arg("EVALSHA").arg(&script.0).arg(1).arg(prefix).arg(commit.writes.len());
+    /// That of `commit`.
+    pub(crate) fn new(versions: &Versions, commit: &Commit) -> Self {
         let mut places: Vec<usize> = (0..commit.writes.len()).collect();
         places.sort_by_key(|at| commit.writes[*at].value().is_none());
-        let given = commit.writes.iter().map(|write| write.value().map(|_| versions.next())).collect();
-        let mut call = Self { command, versions: given, places };
-        for at in &call.places {
+        Self { versions: commit.writes.iter().map(|write| write.value().map(|_| versions.next())).collect(), places }
+    }
+
+    fn add_to(&self, command: &mut Cmd, commit: &Commit) {
+        command.arg(commit.writes.len()).arg(commit.appends.len());
+        for at in &self.places {
             let write = &commit.writes[*at];
-            call.command.arg(write.key());
             let effect = match write {
                 Write::Create { .. } | Write::Replace { .. } | Write::Put { .. } => PUT,
                 Write::Delete { .. } | Write::Remove { .. } => REMOVE,
                 Write::Holds { .. } => NOTHING,
             };
-            call.command.arg(effect);
-            match (write, write.expected()) {
-                (_, Some(expected)) => call.command.arg(format!("={expected}")),
-                (Write::Create { .. }, None) => call.command.arg("-"),
-                (_, None) => call.command.arg("*"),
+            let expected = match (write, write.expected()) {
+                (_, Some(expected)) if expected.as_str().contains('.') => expected.as_str(),
+                (_, Some(_)) => FOREIGN,
+                (Write::Create { .. }, None) => ABSENT,
+                (_, None) => ANYTHING,
             };
-            if let (Some(version), Some(value)) = (&call.versions[*at], write.value()) {
-                call.command.arg(version.as_str()).arg(&value[..]);
+            command.arg(write.key()).arg(effect).arg(expected);
+            if let (Some(version), Some(value)) = (&self.versions[*at], write.value()) {
+                command.arg(version.as_str()).arg(&value[..]);
             }
         }
         for append in &commit.appends {
-            call.command.arg(&append.log).arg(&append.entry[..]);
-        }
-        call
-    }
-
-    /// What the script has answered to this call for `commit`; `None` if it is no answer of that script.
-    pub(crate) fn committed(self, commit: &Commit, answer: &[Value]) -> Option<Result<Committed, Refusal>> {
-        match answer {
-            [Value::BulkString(said), at, found] if said == b"conflict" => {
-                let place = self.places.get(usize::try_from(number(at)?).ok()?)?;
-                let (key, found) = (commit.writes[*place].key().to_owned(), text(found)?);
-                let found = if found == "-" { Found::Absent } else { Found::Version(Version::new(found)) };
-                Some(Err(Refusal::Conflict(StoreError::Conflict { key, found })))
-            }
-            [Value::BulkString(said), found] if said == b"format" => Some(Err(Refusal::Format(text(found)?))),
-            positions if positions.len() == commit.appends.len() => {
-                let positions = positions.iter().map(number).collect::<Option<_>>()?;
-                Some(Ok(Committed { versions: self.versions, positions }))
-            }
-            _ => None,
+            command.arg(&append.log).arg(&append.entry[..]);
         }
     }
-}
 
-/// Why the script has changed nothing.
-#[derive(Debug)]
-pub(crate) enum Refusal {
-    Conflict(StoreError),
-    /// The format that is there; empty if there is none.
-    Format(String),
+    /// What the script has answered to `commit`; `None` if it is no answer of that script.
+    pub(crate) fn committed(self, commit: &Commit, answer: &Value) -> Option<Result<Committed>> {
+        let positions = match answer {
+            Value::Int(1) if commit.appends.is_empty() => Vec::new(),
+            Value::Array(parts) => match &parts[..] {
+                [Value::Int(at), Value::BulkString(_)] => {
+                    let place = self.places.get(usize::try_from(*at).ok()?)?;
+                    let (key, found) = (commit.writes[*place].key().to_owned(), text(&parts[1])?);
+                    let found = if found == ABSENT { Found::Absent } else { Found::Version(Version::new(found)) };
+                    return Some(Err(StoreError::Conflict { key, found }));
+                }
+                parts if parts.len() == commit.appends.len() => parts.iter().map(number).collect::<Option<_>>()?,
+                _ => return None,
+            },
+            _ => return None,
+        };
+        Some(Ok(Committed { versions: self.versions, positions }))
+    }
 }
 
 /// `value` as text.
@@ -145,3 +149,8 @@ pub(crate) const PROBE: &str = include_str!("probe.lua");
 const NOTHING: u8 = 0;
 const PUT: u8 = 1;
 const REMOVE: u8 = 2;
+
+/// What the script calls the conditions that name no version, and one that no value has: versions hold a dot.
+const ANYTHING: &str = "*";
+const ABSENT: &str = "-";
+const FOREIGN: &str = "?";

@@ -13,7 +13,7 @@ use tokio::sync::mpsc::Receiver;
 use crate::fault;
 use crate::lane::Request;
 use crate::link::Link;
-use crate::script::{self, Call, Refusal};
+use crate::script::{self, Call};
 use crate::session::Session;
 use crate::target::Target;
 
@@ -44,7 +44,7 @@ pub(crate) async fn run(target: Arc<Target>, link: Arc<Link>, mut queue: Receive
         }
         match session {
             Ok(session) => on_their_way.push(writer.carry_out(session, batch)),
-            Err(error) => batch.into_iter().for_each(|request| request.answer(Err(error.clone()))),
+            Err(error) => refuse_each(batch, |_| error.clone()),
         }
     }
 }
@@ -66,16 +66,13 @@ impl Writer {
         }
     }
 
-    /// Sends the batch as one pipeline and answers.
+    /// Sends the batch as one call and answers.
     async fn carry_out(&self, session: Arc<Session>, batch: Vec<Request>) {
         let Some(longest) = batch.iter().map(Request::remaining).max() else { return };
-        let mut calls = Vec::with_capacity(batch.len());
-        let mut pipeline = Pipeline::with_capacity(batch.len() + 1);
-        for request in &batch {
-            let mut call = Call::new(&session.commit, &self.target.prefix, &session.versions, &request.commit);
-            pipeline.add_command(std::mem::take(&mut call.command));
-            calls.push(call);
-        }
+        let commits: Vec<&Commit> = batch.iter().map(|request| &request.commit).collect();
+        let calls: Vec<Call> = commits.iter().map(|commit| Call::new(&session.versions, commit)).collect();
+        let mut pipeline = Pipeline::with_capacity(2);
+        pipeline.add_command(script::commits(&session.commit, &self.target.prefix, &calls, &commits));
         let replicas = self.target.options.replicas;
         if replicas > 0 {
             // A wait without end (0) is not meant.
@@ -87,42 +84,36 @@ impl Writer {
             // Everybody has been told that the outcome is unknown. A connection that hangs is of no use to others.
             return self.link.retire(&session);
         };
-        match answered {
-            Ok(answers) => self.answer(&session, batch, calls, answers).await,
+        let mut answers = match answered {
+            Ok(answers) => answers.into_iter(),
             Err(error) => {
                 self.link.retire(&session);
-                for request in batch {
-                    let key = request.commit.name().to_owned();
-                    let reason = format!("the connection has failed ({error})");
-                    request.answer(Err(StoreError::Unknown { key, reason }));
+                return refuse_each(batch, |key| unknown(key, format!("the connection has failed ({error})")));
+            }
+        };
+        let (answer, confirmed) = (answers.next().unwrap_or_default(), answers.next());
+        match answer {
+            Value::Array(answers) if answers.len() == batch.len() => {
+                let confirmed = confirmed.as_ref().and_then(script::number).unwrap_or_default();
+                for ((request, call), answer) in batch.into_iter().zip(calls).zip(answers) {
+                    let committed = self.committed(&request.commit, call, &answer, confirmed);
+                    request.answer(committed);
                 }
             }
-        }
-    }
-
-    async fn answer(&self, session: &Arc<Session>, batch: Vec<Request>, calls: Vec<Call>, mut answers: Vec<Value>) {
-        let replicas = self.target.options.replicas;
-        let confirmed = match replicas {
-            0 => 0,
-            _ => answers.pop().as_ref().and_then(script::number).unwrap_or_default(),
-        };
-        let mut forgotten = Vec::new();
-        for ((request, call), answer) in batch.into_iter().zip(calls).zip(answers) {
-            if matches!(&answer, Value::ServerError(error) if error.code() == "NOSCRIPT") && !request.is_again() {
-                forgotten.push(request.again());
-                continue;
+            Value::ServerError(error) if error.code() == "NOSCRIPT" => self.carry_out_again(&session, batch).await,
+            Value::ServerError(error) if fault::is_without_effect(&error) => {
+                refuse_each(batch, |key| fault::of_answer(&self.target, key, &error));
             }
-            let mut committed = self.committed(&request.commit, call, answer);
-            if confirmed < u64::from(replicas) && committed.is_ok() {
-                let reason = format!(
-                    "the primary has applied it, but only {confirmed} of the {replicas} replicas asked for have said so"
-                );
-                committed = Err(StoreError::Unknown { key: request.commit.name().to_owned(), reason });
+            Value::ServerError(error) => {
+                refuse_each(batch, |key| unknown(key, format!("the script has failed in its middle ({error})")));
             }
-            request.answer(committed);
-        }
-        if !forgotten.is_empty() {
-            self.carry_out_again(session, forgotten).await;
+            other => {
+                let error = match script::text(&other) {
+                    Some(format) => fault::format(&self.target, &format),
+                    None => fault::strange(&self.target, &other),
+                };
+                refuse_each(batch, |_| error.clone());
+            }
         }
     }
 
@@ -131,30 +122,34 @@ impl Writer {
         self.link.retire(session);
         let longest = batch.iter().map(Request::remaining).max().unwrap_or_default();
         match self.session(longest).await {
-            Ok(session) => Box::pin(self.carry_out(session, batch)).await,
-            Err(error) => batch.into_iter().for_each(|request| request.answer(Err(error.clone()))),
+            Ok(session) if longest > Duration::ZERO => Box::pin(self.carry_out(session, batch)).await,
+            Ok(_) => {}
+            Err(error) => refuse_each(batch, |_| error.clone()),
         }
     }
 
-    fn committed(&self, commit: &Commit, call: Call, answer: Value) -> Result<Committed> {
-        let key = commit.name();
-        match answer {
-            Value::ServerError(error) if fault::is_without_effect(&error) => {
-                Err(fault::of_answer(&self.target, key, &error))
-            }
-            Value::ServerError(error) => {
-                let reason = format!("the script has failed in its middle ({error})");
-                Err(StoreError::Unknown { key: key.to_owned(), reason })
-            }
-            Value::Array(parts) => match call.committed(commit, &parts) {
-                Some(Ok(committed)) => Ok(committed),
-                Some(Err(Refusal::Conflict(conflict))) => Err(conflict),
-                Some(Err(Refusal::Format(found))) => Err(fault::format(&self.target, &found)),
-                None => Err(fault::strange(&self.target, &Value::Array(parts))),
-            },
-            other => Err(fault::strange(&self.target, &other)),
+    fn committed(&self, commit: &Commit, call: Call, answer: &Value, confirmed: u64) -> Result<Committed> {
+        let committed = call.committed(commit, answer).unwrap_or_else(|| Err(fault::strange(&self.target, answer)))?;
+        let replicas = self.target.options.replicas;
+        if confirmed >= u64::from(replicas) {
+            return Ok(committed);
         }
+        let reason = format!(
+            "the primary has applied it, but only {confirmed} of the {replicas} replicas asked for have said so"
+        );
+        Err(unknown(commit.name(), reason))
     }
+}
+
+fn refuse_each(batch: Vec<Request>, error: impl Fn(&str) -> StoreError) {
+    for request in batch {
+        let error = error(request.commit.name());
+        request.answer(Err(error));
+    }
+}
+
+fn unknown(key: &str, reason: String) -> StoreError {
+    StoreError::Unknown { key: key.to_owned(), reason }
 }
 
 /// Most batches on their way.

@@ -11,8 +11,11 @@ use greenroom_store_conformance::crash;
 use crate::open;
 
 const BY: Duration = Duration::from_secs(30);
-const ENDS: [(&str, fn(&mut Postgres)); 3] =
+const ENDS: [(&str, End); 3] =
     [("fast", Postgres::stop_fast), ("immediate", Postgres::stop_immediate), ("kill", Postgres::kill)];
+
+/// How a server ends.
+type End = fn(&mut Postgres);
 
 fn durable() -> Option<Postgres> {
     unless_missing(Postgres::start_with(PostgresOptions { durable: true, ..PostgresOptions::default() }))
@@ -35,7 +38,7 @@ async fn commits_that_were_acknowledged_survive_every_end_of_the_server() {
         let errors = work.await.expect("the work has not panicked");
         assert_eq!(errors.len(), crash::COMMITTERS);
         postgres.restart().expect("it recovers");
-        let acknowledged = acknowledged.lock().expect("nobody has panicked");
+        let acknowledged = acknowledged.lock().expect("nobody has panicked").clone();
         println!("{name}: {} commits were acknowledged; then: {}", acknowledged.len(), errors[0]);
         assert!(acknowledged.len() > crash::COMMITTERS, "nothing was going on");
         crash::examine(&*store, &name, &acknowledged).await;

@@ -11,7 +11,10 @@ use greenroom_store_conformance::crash;
 use crate::open;
 
 const BY: Duration = Duration::from_secs(30);
-const ENDS: [(&str, fn(&mut Redis)); 2] = [("stop", Redis::stop), ("kill", Redis::kill)];
+const ENDS: [(&str, End); 2] = [("stop", Redis::stop), ("kill", Redis::kill)];
+
+/// How a server ends.
+type End = fn(&mut Redis);
 
 fn durable() -> Option<Redis> {
     unless_missing(Redis::start_with(RedisOptions { durable: true, ..RedisOptions::default() }))
@@ -34,7 +37,7 @@ async fn commits_that_were_acknowledged_survive_every_end_of_the_server() {
         let errors = work.await.expect("the work has not panicked");
         assert_eq!(errors.len(), crash::COMMITTERS);
         redis.restart().expect("it recovers");
-        let acknowledged = acknowledged.lock().expect("nobody has panicked");
+        let acknowledged = acknowledged.lock().expect("nobody has panicked").clone();
         println!("{name}: {} commits were acknowledged; then: {}", acknowledged.len(), errors[0]);
         assert!(acknowledged.len() > crash::COMMITTERS, "nothing was going on");
         crash::examine(&*store, &name, &acknowledged).await;
