@@ -98,7 +98,7 @@ impl Writer {
 
     /// Sends the statement and answers all commits, or gives them back with the error that they share.
     async fn commit(&self, session: &Arc<Session>, batch: Vec<Request>) -> Result<(), Box<Failure>> {
-        let patience = batch.iter().map(Request::remaining).min().unwrap_or_default();
+        let patience = batch.iter().map(Request::remaining).min().unwrap_or_default().min(LOCK_PATIENCE_MAX);
         let longest = batch.iter().map(Request::remaining).max().unwrap_or_default();
         let commits: Vec<&Commit> = batch.iter().map(|request| &request.commit).collect();
         let arguments = Arguments::of(&commits);
@@ -161,6 +161,10 @@ fn pick(waiting: &mut VecDeque<Request>) -> Vec<Request> {
 
 /// Most commits that a task looks at for its next statement.
 const WAITING_LEN_MAX: usize = 1024;
+
+/// Longest wait for a row that another transaction holds, as all commits of the statement wait with it. Those of this
+/// program hold a row for one device sync.
+const LOCK_PATIENCE_MAX: Duration = Duration::from_secs(5);
 
 /// How long an answer may be late before its connection is given up.
 const GRACE: Duration = Duration::from_secs(1);

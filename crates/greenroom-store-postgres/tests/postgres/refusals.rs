@@ -121,7 +121,7 @@ async fn a_newer_format_is_refused_when_opening_and_when_writing() {
 }
 
 #[tokio::test]
-async fn a_row_that_another_transaction_keeps_locked_holds_up_no_other_key() {
+async fn a_row_that_another_transaction_keeps_locked_is_given_up_in_time_and_other_rows_go_on() {
     let Some(postgres) = start() else { return };
     let store = open(&postgres, "locked").await;
     let version = store.create("a", "1".into(), BY).await.expect("it is there");
