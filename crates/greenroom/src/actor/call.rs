@@ -14,6 +14,7 @@ use super::interface::Method;
 use super::reference::{Inner, Route};
 use super::reply::{self, ReplyTo};
 use crate::shard::calls::{CallSlot, Completion};
+use crate::shard::submit::Started;
 use crate::shard::{Shard, ShardId};
 
 /// A call that has not been made yet.
@@ -54,11 +55,13 @@ impl<M: Method> Call<M> {
     /// [`Refusal`] when a queue on this node is full or the node is stopping. `Ok` promises no more than that the message
     /// is on its way.
     pub fn try_send(self) -> Result<(), Refusal> {
-        let message = self.method.into_message(ReplyTo::nobody());
         Shard::with(|shard| match shard {
-            Some(shard) if shard.serves(&self.target) => shard.send::<M::Interface>(&self.target, message),
+            Some(shard) if shard.serves(&self.target) => shard.send(&self.target, self.method),
             _ => match &self.target.port {
-                Some(port) => port.send::<M::Interface>(&self.target, message, Timestamp::NEVER),
+                Some(port) => {
+                    let message = self.method.into_message(ReplyTo::nobody());
+                    port.send::<M::Interface>(&self.target, message, Timestamp::NEVER)
+                }
                 None => Err(Refusal::Unbound),
             },
         })
@@ -101,7 +104,8 @@ impl<M: Method> Future for Calling<M> {
                 State::Unsent(_) => {
                     let State::Unsent(call) = std::mem::replace(&mut self.0, State::Done) else { continue };
                     match start(call) {
-                        Ok(state) => self.0 = state,
+                        Ok(Begun::Ended(result)) => return Poll::Ready(result),
+                        Ok(Begun::Waits(state)) => self.0 = state,
                         Err(refusal) => return Poll::Ready(Err(CallError::Refused(refusal))),
                     }
                 }
@@ -146,22 +150,25 @@ impl<M: Method> Future for Calling<M> {
     }
 }
 
-fn start<M: Method>(call: Call<M>) -> Result<State<M>, Refusal> {
+/// What has become of a call at its first poll.
+enum Begun<M: Method> {
+    Ended(Result<M::Reply, CallError<M::Error>>),
+    Waits(State<M>),
+}
+
+fn start<M: Method>(call: Call<M>) -> Result<Begun<M>, Refusal> {
     Shard::with(|shard| match shard {
-        Some(shard) if shard.serves(&call.target) => {
-            let deadline = shard.call_deadline(call.limit);
-            let slot = shard.open_call(deadline)?;
-            let message = call.method.into_message(ReplyTo::call(shard.id(), slot));
-            shard.call::<M::Interface>(&call.target, message, deadline);
-            Ok(State::OnShard(shard.id(), slot, call.target))
-        }
+        Some(shard) if shard.serves(&call.target) => Ok(match shard.start(&call.target, call.method, call.limit)? {
+            Started::Ended(result) => Begun::Ended(result),
+            Started::Waits(slot) => Begun::Waits(State::OnShard(shard.id(), slot, call.target)),
+        }),
         _ => {
             let port = call.target.port.clone().ok_or(Refusal::Unbound)?;
             let (sender, receiver) = oneshot::channel();
             let message = call.method.into_message(ReplyTo::outside(sender));
             let deadline = port.node.deadline(call.limit);
             port.send::<M::Interface>(&call.target, message, deadline)?;
-            Ok(State::Outside(receiver, port.node.world().sleep_until(deadline)))
+            Ok(Begun::Waits(State::Outside(receiver, port.node.world().sleep_until(deadline))))
         }
     })
 }

@@ -23,7 +23,12 @@ pub struct ReplyTo<T: Portable, E: Portable> {
 /// What happens to a reply, its type apart.
 enum Site {
     Nobody,
-    Call { shard: ShardId, call: CallSlot },
+    /// The caller of the turn that answers, which was begun on that caller's stack; told apart by a serial number.
+    Below(u64),
+    Call {
+        shard: ShardId,
+        call: CallSlot,
+    },
     Outside(oneshot::Sender<Completion>),
     Wire(WireReply),
 }
@@ -96,6 +101,10 @@ impl<T: Portable, E: Portable> ReplyTo<T, E> {
         Self::new(Site::Nobody)
     }
 
+    pub(crate) fn below(serial: u64) -> Self {
+        Self::new(Site::Below(serial))
+    }
+
     pub(crate) fn call(shard: ShardId, call: CallSlot) -> Self {
         Self::new(Site::Call { shard, call })
     }
@@ -116,20 +125,31 @@ impl<T: Portable, E: Portable> ReplyTo<T, E> {
     /// Answers the call.
     pub fn answer(mut self, result: Result<T, CallError<E>>) {
         let site = std::mem::replace(&mut self.site, Site::Nobody);
-        if matches!(site, Site::Nobody) {
-            return;
-        }
-        let fenced = Shard::with(|shard| shard.is_some_and(|shard| !shard.fence_open()));
+        Self::answer_at(site, result);
+    }
+
+    fn answer_at(site: Site, result: Result<T, CallError<E>>) {
         match site {
             Site::Nobody => {}
-            site if fenced => site.finish(Completion::Failed(Box::new(Doubt::Fenced.into()))),
+            Site::Below(serial) => Shard::with(|shard| {
+                if let Some(shard) = shard {
+                    shard.answer_below(serial, result);
+                }
+            }),
+            site if site.is_elsewhere() && fenced() => site.finish(Completion::Failed(Box::new(Doubt::Fenced.into()))),
             Site::Wire(reply) => reply.answer(result),
             site => site.finish(completion(result)),
         }
     }
 }
 
-fn completion<T: Portable, E: Portable>(result: Result<T, CallError<E>>) -> Completion {
+/// Whether this shard's node may not act on others any more.
+fn fenced() -> bool {
+    Shard::with(|shard| shard.is_some_and(|shard| !shard.fence_open()))
+}
+
+/// The end of a call, its types apart.
+pub(crate) fn completion<T: Portable, E: Portable>(result: Result<T, CallError<E>>) -> Completion {
     let failure = match result {
         Ok(value) => return Completion::Value(Erased::new(Ok::<T, E>(value))),
         Err(CallError::Actor(error)) => return Completion::Value(Erased::new(Err::<T, E>(error))),
@@ -167,9 +187,19 @@ fn unreadable<E>(why: impl ToString) -> CallError<E> {
 }
 
 impl Site {
+    /// Whether the reply leaves this shard. What stays on it is checked against the lease when it leaves in its turn.
+    fn is_elsewhere(&self) -> bool {
+        match self {
+            Site::Nobody | Site::Below(_) => false,
+            Site::Call { shard, .. } => Shard::with(|here| here.is_none_or(|here| here.id() != *shard)),
+            Site::Outside(_) | Site::Wire(_) => true,
+        }
+    }
+
     fn finish(self, completion: Completion) {
         match self {
-            Site::Nobody => {}
+            // Only who knows the types can answer below.
+            Site::Nobody | Site::Below(_) => {}
             Site::Call { shard, call } => Shard::with(|current| match current {
                 Some(current) if current.id() == shard => current.complete(call, completion),
                 Some(current) => current.post(shard, Item::Completion { call, completion }),
@@ -191,7 +221,12 @@ impl<T: Portable, E: Portable> Drop for ReplyTo<T, E> {
             return;
         }
         let site = std::mem::replace(&mut self.site, Site::Nobody);
-        if std::thread::panicking() {
+        if let Site::Below(_) = site {
+            // After a panic, the shard tells the caller.
+            if !std::thread::panicking() {
+                Self::answer_at(site, Err(CallError::Unknown(Doubt::Dropped)));
+            }
+        } else if std::thread::panicking() {
             // The panic's message is not known yet: the shard answers when it has caught it.
             let orphan: Box<dyn AnyReply> = Box::new(Self::new(site));
             Shard::with(|shard| {
@@ -230,6 +265,7 @@ impl<T: Portable, E: Portable> AnyReply for ReplyTo<T, E> {
     fn finish(mut self: Box<Self>, end: RuntimeEnd) {
         let site = std::mem::replace(&mut self.site, Site::Nobody);
         match (site, end.0) {
+            (site @ Site::Below(_), completion) => Self::answer_at(site, result(completion)),
             // The bytes pass through, but for a caller in another codec.
             (Site::Wire(reply), Completion::Value(value)) => match value.take::<Result<T, E>>() {
                 Some(result) => reply.answer::<T, E>(result.map_err(CallError::Actor)),

@@ -7,8 +7,9 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use greenroom_world::Timestamp;
+use greenroom_world::{LocalFuture, Timestamp};
 
+use super::frames::{Begun, Caller};
 use super::turns::{Access, Chain};
 use super::{Shard, Slot};
 use crate::actor::cx::Cx;
@@ -50,6 +51,20 @@ pub(crate) trait AnyActivation {
     /// Takes an `Option<Envelope<Message>>` of its own message type out of `parcel`, unless it has ended: then the
     /// envelope stays.
     fn offer(self: Rc<Self>, shard: &Shard, parcel: &mut dyn Any) -> Result<(), Refusal>;
+
+    /// Whether a turn of `access` could begin now, with nothing before it.
+    fn is_free(&self, access: Access) -> bool;
+
+    /// Begins a turn of a free activation on its caller's stack, for the `Option<Message>` in `message`. `None` if that
+    /// is not a message of its own type: it stays.
+    fn begin_here(
+        self: Rc<Self>,
+        shard: &Shard,
+        access: Access,
+        message: &mut dyn Any,
+        deadline: Timestamp,
+        caller: Caller,
+    ) -> Option<Begun>;
 
     /// Takes a message that came as bytes. `payload` is copied only if it must wait. Gives the reply back if the
     /// activation has ended, or refuses.
@@ -161,7 +176,7 @@ impl<A: Behaviour> Activation<A> {
                 }),
             }
         });
-        shard.begin_turn(self.clone(), Access::Exclusive, Chain::None, Timestamp::NEVER, hook);
+        shard.begin_turn(self.clone(), Access::Exclusive, Timestamp::NEVER, Caller::Apart(Chain::None), hook);
         match self.phase.get() {
             // The hook has failed without waiting for anything.
             Phase::Gone => Err(Refusal::Activation { message: shard.failed_start.take() }),
@@ -243,7 +258,6 @@ impl<A: Behaviour> Activation<A> {
         self.begin_typed(shard, access, message, deadline, chain);
     }
 
-    #[expect(clippy::await_holding_refcell_ref, reason = "turns are admitted by the same rules as borrows")]
     fn begin_typed(
         self: &Rc<Self>,
         shard: &Shard,
@@ -258,29 +272,41 @@ impl<A: Behaviour> Activation<A> {
         if !shard.fence_open() {
             return A::Interface::reply(&mut message).take().finish(refused(Refusal::Fenced));
         }
+        self.begin_turn(shard, access, message, deadline, Caller::Apart(chain));
+    }
+
+    /// Begins a turn, whose time has not run out, while the lease has not.
+    #[expect(clippy::await_holding_refcell_ref, reason = "turns are admitted by the same rules as borrows")]
+    fn begin_turn(
+        self: &Rc<Self>,
+        shard: &Shard,
+        access: Access,
+        message: Message<A>,
+        deadline: Timestamp,
+        caller: Caller,
+    ) -> Begun {
         self.last_used.set(ticks(shard.now()));
         shard.count_turn();
         let this = self.clone();
-        match access {
+        let turn: LocalFuture = match access {
             Access::Exclusive => {
                 self.exclusive.set(true);
-                let turn = Box::pin(async move {
+                Box::pin(async move {
                     if let Some(actor) = &mut *this.actor.borrow_mut() {
                         actor.exclusive(&this.cx, message).await;
                     }
-                });
-                shard.begin_turn(self.clone(), access, chain, deadline, turn);
+                })
             }
             Access::Read => {
                 self.reads.set(self.reads.get() + 1);
-                let turn = Box::pin(async move {
+                Box::pin(async move {
                     if let Some(actor) = &*this.actor.borrow() {
                         actor.read(&this.cx, message).await;
                     }
-                });
-                shard.begin_turn(self.clone(), access, chain, deadline, turn);
+                })
             }
-        }
+        };
+        shard.begin_turn(self.clone(), access, deadline, caller, turn)
     }
 
     fn idle(&self) -> bool {
@@ -304,7 +330,7 @@ impl<A: Behaviour> Activation<A> {
                 actor.deactivating(&this.cx, why).await;
             }
         });
-        shard.begin_turn(self.clone(), Access::Exclusive, Chain::None, Timestamp::NEVER, hook);
+        shard.begin_turn(self.clone(), Access::Exclusive, Timestamp::NEVER, Caller::Apart(Chain::None), hook);
     }
 
     /// Leaves, and sends what still waits to the actor's next activation.
@@ -373,6 +399,23 @@ impl<A: Behaviour> AnyActivation for Activation<A> {
             }
         }
         Ok(())
+    }
+
+    fn is_free(&self, access: Access) -> bool {
+        let first = self.mailbox.borrow().is_none();
+        first && self.phase.get() == Phase::Ready && self.free_for(access)
+    }
+
+    fn begin_here(
+        self: Rc<Self>,
+        shard: &Shard,
+        access: Access,
+        message: &mut dyn Any,
+        deadline: Timestamp,
+        caller: Caller,
+    ) -> Option<Begun> {
+        let message = message.downcast_mut::<Option<Message<A>>>()?.take()?;
+        Some(self.begin_turn(shard, access, message, deadline, caller))
     }
 
     fn offer_wire(self: Rc<Self>, shard: &Shard, call: IncomingCall<'_>) -> Result<(), (Option<Refusal>, WireReply)> {

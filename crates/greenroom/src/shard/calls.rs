@@ -82,7 +82,7 @@ impl Default for Calls {
 impl Calls {
     /// Opens a slot; gives the waiter back when [`CALLS_MAX`] are open.
     pub(super) fn open(&mut self, waiter: Waiter, deadline: Timestamp) -> Result<CallSlot, Waiter> {
-        if self.len >= CALLS_MAX {
+        if !self.has_room() {
             return Err(waiter);
         }
         self.len += 1;
@@ -103,6 +103,11 @@ impl Calls {
                 CallSlot { index, generation: 0 }
             }
         })
+    }
+
+    /// Whether another call may be opened.
+    pub(super) fn has_room(&self) -> bool {
+        self.len < CALLS_MAX
     }
 
     /// Notes that the call went out to `peer`: it fails when the connection does.

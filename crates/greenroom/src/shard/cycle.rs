@@ -10,7 +10,7 @@ use crate::actor::key::ActorId;
 impl Shard {
     /// The chain of a call that the current turn makes.
     pub(super) fn chain_here(&self) -> Chain {
-        self.current.get().map_or(Chain::None, Chain::Turn)
+        self.current_turn().map_or(Chain::None, Chain::Turn)
     }
 
     /// Whether `id` waits for a call with this chain: the path of the cycle then.

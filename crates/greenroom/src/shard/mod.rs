@@ -8,6 +8,7 @@ pub(crate) mod activation;
 pub(crate) mod calls;
 mod cycle;
 pub(crate) mod erased;
+pub(crate) mod frames;
 mod gauges;
 mod idle;
 pub(crate) mod inbox;
@@ -21,7 +22,6 @@ pub(crate) mod turns;
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
-use std::panic::{self, AssertUnwindSafe};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -30,15 +30,15 @@ use std::time::Duration;
 use bytes::Bytes;
 use greenroom_protocols::directory::Epoch;
 use greenroom_wire::{CallId, Status};
-use greenroom_world::{LocalFuture, Stream, Timestamp};
+use greenroom_world::{Stream, Timestamp};
 
 use self::activation::AnyActivation;
-use self::calls::{CallSlot, Calls, Completion, Then, Waiter};
+use self::calls::{CallSlot, Calls, Completion, Then};
 use self::idle::IdleWheel;
 use self::inbox::{Inbox, Life};
 use self::lanes::Lanes;
 use self::slab::Slab;
-use self::turns::{Access, Chain, Turn, TurnId, Turns};
+use self::turns::{Frame, TurnId, Turns};
 use crate::actor::error::Refusal;
 use crate::actor::interface::Why;
 use crate::actor::key::ActorId;
@@ -125,7 +125,10 @@ pub(crate) struct Shard {
     /// What the last activation that failed said.
     failed_start: Cell<String>,
     orphans: RefCell<Vec<Box<dyn AnyReply>>>,
-    current: Cell<Option<TurnId>>,
+    /// The turn that is being polled.
+    frame: Cell<*const Frame>,
+    /// The last serial number of a reply that went up its caller's stack.
+    serial: Cell<u64>,
     /// Turns on the stack, each begun by the one before.
     depth: Cell<u32>,
     /// Turns that may still begin on a caller's stack before others have their go.
@@ -163,7 +166,8 @@ impl Shard {
             outboxes: RefCell::new((0..shards).map(|_| Vec::new()).collect()),
             failed_start: Cell::default(),
             orphans: RefCell::default(),
-            current: Cell::new(None),
+            frame: Cell::new(std::ptr::null()),
+            serial: Cell::new(0),
             depth: Cell::new(0),
             budget: Cell::new(0),
             parked: round::Parked::default(),
@@ -219,92 +223,13 @@ impl Shard {
         self.port.node.fence_open()
     }
 
-    /// What is left of the current turn's time.
-    pub(crate) fn time_left(&self) -> Option<Duration> {
-        let deadline = self.current_deadline();
-        (deadline != Timestamp::NEVER).then(|| deadline.since(self.port.node.world().now()))
-    }
-
-    fn current_deadline(&self) -> Timestamp {
-        let turns = self.turns.borrow();
-        self.current.get().and_then(|turn| turns.find(turn)).map_or(Timestamp::NEVER, |turn| turn.deadline)
-    }
-
     /// The deadline of a call that the current turn makes.
     pub(crate) fn call_deadline(&self, limit: Option<Duration>) -> Timestamp {
         let limit = limit.unwrap_or(self.port.node.config().call_timeout);
         (self.now() + limit).min(self.current_deadline())
     }
 
-    /// Ends the current turn's activation when it can.
-    pub(crate) fn ask_deactivation(&self) {
-        let turns = self.turns.borrow();
-        let activation = self.current.get().and_then(|turn| turns.find(turn)).map(|turn| turn.activation.clone());
-        drop(turns);
-        if let Some(activation) = activation {
-            activation.end(self, Why::Asked);
-        }
-    }
-
     // Turns.
-
-    /// Whether a turn may begin on the stack of who calls.
-    fn may_begin_inline(&self) -> bool {
-        self.depth.get() < DEPTH_MAX && self.budget.get() > 0
-    }
-
-    /// Begins a turn with its first poll.
-    fn begin_turn(
-        &self,
-        activation: Rc<dyn AnyActivation>,
-        access: Access,
-        chain: Chain,
-        deadline: Timestamp,
-        future: LocalFuture,
-    ) {
-        self.budget.set(self.budget.get().saturating_sub(1));
-        let turn = Turn { activation, access, chain, deadline, path: None };
-        let id = self.turns.borrow_mut().begin(turn);
-        self.poll_turn(id, future);
-    }
-
-    fn poll_turn(&self, id: TurnId, mut future: LocalFuture) {
-        let outer = self.current.replace(Some(id));
-        self.depth.set(self.depth.get() + 1);
-        let waker = registry::waker(self.here.id, id);
-        let polled = panic::catch_unwind(AssertUnwindSafe(|| future.as_mut().poll(&mut Context::from_waker(&waker))));
-        self.depth.set(self.depth.get() - 1);
-        self.current.set(outer);
-        match polled {
-            Ok(Poll::Pending) => {
-                if self.turns.borrow_mut().park(id, future) {
-                    self.ready.borrow_mut().push_back(id);
-                }
-            }
-            Ok(Poll::Ready(())) => {
-                drop(future);
-                self.end_turn(id, None);
-            }
-            Err(payload) => {
-                let message = panic_message(&*payload);
-                drop(future);
-                self.end_turn(id, Some(&message));
-                for orphan in self.orphans.take() {
-                    orphan.finish(RuntimeEnd(Completion::Failed(Box::new(activation::panicked(&message)))));
-                }
-            }
-        }
-    }
-
-    fn end_turn(&self, id: TurnId, panic: Option<&str>) {
-        let ended = self.turns.borrow_mut().end(id);
-        if let Some(turn) = ended {
-            if let Some(message) = panic {
-                tracing::error!(actor = %turn.activation.id(), message, "a turn panicked; the activation restarts clean");
-            }
-            turn.activation.turn_ended(self, turn.access, panic);
-        }
-    }
 
     /// Asks for a poll of `turn`.
     pub(crate) fn wake_turn(&self, turn: TurnId) {
@@ -325,17 +250,13 @@ impl Shard {
 
     /// A slot for a call that the current turn makes.
     pub(crate) fn open_call(&self, deadline: Timestamp) -> Result<CallSlot, Refusal> {
-        let waiter = self.current.get().map_or(Waiter::None, Waiter::Turn);
-        let opened = self.calls.borrow_mut().open(waiter, deadline);
+        let opened = self.calls.borrow_mut().open(self.current_waiter(), deadline);
         opened.map_err(|_| Calls::full())
     }
 
     /// The end of `call`, if it has come. `None` for a call that is not open.
     pub(crate) fn poll_call(&self, call: CallSlot, context: &mut Context<'_>) -> Option<Poll<Completion>> {
-        let polled = self.calls.borrow_mut().poll(call, || match self.current.get() {
-            Some(turn) if context.waker().will_wake(&registry::waker(self.here.id, turn)) => Waiter::Turn(turn),
-            _ => Waiter::Waker(context.waker().clone()),
-        })?;
+        let polled = self.calls.borrow_mut().poll(call, || self.waiter(context))?;
         Some(polled.map_or(Poll::Pending, Poll::Ready))
     }
 
@@ -432,7 +353,5 @@ fn panic_message(payload: &(dyn std::any::Any + Send)) -> String {
     }
 }
 
-/// Turns that may be on one stack, each called by the one before it.
-const DEPTH_MAX: u32 = 16;
 /// Turns that one poll may begin on its stack before the shard looks after others.
 const BUDGET: u32 = 512;

@@ -158,10 +158,7 @@ impl Shard {
             let turn = self.ready.borrow_mut().pop_front();
             if let Some(turn) = turn {
                 ran = true;
-                let future = self.turns.borrow_mut().resume(turn);
-                if let Some(future) = future {
-                    self.poll_turn(turn, future);
-                }
+                self.resume_turn(turn);
             }
             let activation = self.runnable.borrow_mut().pop_front();
             match activation {

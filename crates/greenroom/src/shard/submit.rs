@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
+use std::time::Duration;
 
 use greenroom_protocols::directory::Grant;
 use greenroom_protocols::node::NodeId;
@@ -10,16 +11,17 @@ use greenroom_wire::CallId;
 use greenroom_world::Timestamp;
 
 use super::activation::{AnyActivation, Body, Envelope};
-use super::calls::{Calls, Completion, Waiter};
+use super::calls::{CallSlot, Calls, Completion, Waiter};
+use super::frames::{Begun, Caller};
 use super::lanes::Outgoing;
 use super::raw::{Journey, RouteTarget};
-use super::turns::Chain;
+use super::turns::{Access, Chain};
 use super::{Item, Shard, ShardId, Slot};
-use crate::actor::error::Refusal;
-use crate::actor::interface::Interface;
+use crate::actor::error::{CallError, Doubt, Refusal};
+use crate::actor::interface::{Interface, Method};
 use crate::actor::key::ActorId;
 use crate::actor::reference::{Inner, Route};
-use crate::actor::reply::{WireReply, refused};
+use crate::actor::reply::{ReplyTo, WireReply, refused};
 use crate::cluster::directory::{Asker, Location};
 
 /// A message on its way, its type apart: what shards hand to each other, and what waits for the directory.
@@ -101,8 +103,60 @@ impl Shard {
         target.port.as_ref().is_none_or(|port| Arc::ptr_eq(&port.node, &self.port.node))
     }
 
+    /// The actor's activation, if it is on this shard and a turn of `access` may begin on this stack.
+    fn free_neighbour(&self, target: &Inner, access: Access) -> Option<Rc<dyn AnyActivation>> {
+        let Route::Here(shard, slot) = target.route() else { return None };
+        if shard != self.id() || !self.may_begin_inline() {
+            return None;
+        }
+        let activation = self.activation(slot)?;
+        (activation.is_free(access) && *activation.id() == target.id && self.fence_open()).then_some(activation)
+    }
+
+    /// Makes a call: begins its turn at once if that is free and on this shard.
+    pub(crate) fn start<M: Method>(
+        &self,
+        target: &Arc<Inner>,
+        method: M,
+        limit: Option<Duration>,
+    ) -> Result<Started<M::Reply, M::Error>, Refusal> {
+        let deadline = self.call_deadline(limit);
+        if let Some(neighbour) = self.free_neighbour(target, access::<M>())
+            && deadline > self.now()
+            && self.calls.borrow().has_room()
+        {
+            let mut answer: Option<Result<M::Reply, CallError<M::Error>>> = None;
+            let serial = self.next_serial();
+            let mut message = Some(method.into_message(ReplyTo::below(serial)));
+            let caller = Caller::Below { serial, answer: (&raw mut answer).cast() };
+            let begun = neighbour.begin_here(self, access::<M>(), &mut message, deadline, caller);
+            return Ok(match (answer, begun) {
+                (Some(answer), _) => Started::Ended(answer),
+                (None, Some(Begun::Waits(call))) => Started::Waits(call),
+                (None, Some(Begun::Failed(failure))) => Started::Ended(Err((*failure).into())),
+                (None, Some(Begun::Over)) => Started::Ended(Err(CallError::Unknown(Doubt::Dropped))),
+                (None, None) => return Err(other_interface(target)),
+            });
+        }
+        let call = self.open_call(deadline)?;
+        let message = method.into_message(ReplyTo::call(self.id(), call));
+        self.call::<M::Interface>(target, message, deadline);
+        Ok(Started::Waits(call))
+    }
+
+    /// Sends a one-way message: begins its turn at once if that is free and on this shard.
+    pub(crate) fn send<M: Method>(&self, target: &Arc<Inner>, method: M) -> Result<(), Refusal> {
+        let message = method.into_message(ReplyTo::nobody());
+        if let Some(neighbour) = self.free_neighbour(target, access::<M>()) {
+            let caller = Caller::Apart(Chain::None);
+            let begun = neighbour.begin_here(self, access::<M>(), &mut Some(message), Timestamp::NEVER, caller);
+            return begun.map(drop).ok_or_else(|| other_interface(target));
+        }
+        self.send_message::<M::Interface>(target, message)
+    }
+
     /// Makes a call whose reply goes to a slot of this shard.
-    pub(crate) fn call<I: Interface>(&self, target: &Arc<Inner>, message: I::Message, deadline: Timestamp) {
+    fn call<I: Interface>(&self, target: &Arc<Inner>, message: I::Message, deadline: Timestamp) {
         let envelope = Envelope { body: Body::Typed(message), deadline, chain: self.chain_here() };
         let mut parcel = Some(envelope);
         if let Err(refusal) = self.submit::<I>(target, &mut parcel) {
@@ -110,8 +164,7 @@ impl Shard {
         }
     }
 
-    /// Sends a one-way message.
-    pub(crate) fn send<I: Interface>(&self, target: &Arc<Inner>, message: I::Message) -> Result<(), Refusal> {
+    fn send_message<I: Interface>(&self, target: &Arc<Inner>, message: I::Message) -> Result<(), Refusal> {
         let envelope = Envelope { body: Body::Typed(message), deadline: Timestamp::NEVER, chain: Chain::None };
         let result = self.submit::<I>(target, &mut Some(envelope));
         if result.is_err() {
@@ -309,6 +362,22 @@ impl Shard {
         }
         workers.into_iter().min_by_key(|worker| worker.waiting()).ok_or(Refusal::Stopping)
     }
+}
+
+/// What has become of a call.
+pub(crate) enum Started<T, E> {
+    Ended(Result<T, CallError<E>>),
+    Waits(CallSlot),
+}
+
+/// How the turns of a method share their activation.
+fn access<M: Method>() -> Access {
+    if M::Interface::METHODS[usize::from(M::INDEX)].read { Access::Read } else { Access::Exclusive }
+}
+
+fn other_interface(target: &Inner) -> Refusal {
+    let message = format!("kind {:?} has another interface here", target.id.kind.name());
+    Refusal::Invalid { field: String::new(), message }
 }
 
 impl<I: Interface> AnyParcel for Parcel<I> {

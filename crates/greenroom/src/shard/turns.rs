@@ -1,11 +1,16 @@
 //! The turns that a shard has begun, and whose calls they serve.
+//!
+//! Most turns end at their first poll. So a turn begins as a [`Frame`] on the stack and a number; what is known of it
+//! is written into the slab only when somebody needs to find it by its number, at the latest when it must wait.
 
+use std::cell::Cell;
 use std::rc::Rc;
 
 use bytes::Bytes;
 use greenroom_world::{LocalFuture, Timestamp};
 
 use super::activation::AnyActivation;
+use super::calls::CallSlot;
 
 /// A turn of one shard.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -38,142 +43,175 @@ pub(crate) enum Access {
     Read,
 }
 
-/// Everything known of a turn but its future.
+/// Where the reply of a turn goes that was begun on its caller's stack. Other replies know their way themselves.
+#[derive(Clone, Copy)]
+pub(super) enum Answer {
+    /// It has been given, or the reply knows.
+    Elsewhere,
+    /// Into the caller's own `Option<Result<_, _>>`, as long as the caller's poll lasts.
+    Stack(*mut ()),
+    /// To a call that the caller waits for.
+    Call(CallSlot),
+}
+
+/// A turn that is being polled.
+pub(super) struct Frame {
+    pub(super) id: TurnId,
+    pub(super) activation: Rc<dyn AnyActivation>,
+    pub(super) access: Access,
+    pub(super) deadline: Timestamp,
+    /// Tells the reply that belongs to `answer` from all others; 0 if there is none.
+    pub(super) serial: u64,
+    pub(super) answer: Cell<Answer>,
+    /// Who waits, until the slab knows; `None` if it is the turn below on the stack.
+    pub(super) chain: Cell<Option<Chain>>,
+    /// Whether the slab knows the turn.
+    pub(super) entered: Cell<bool>,
+    /// The turn below on the stack.
+    pub(super) below: Cell<*const Frame>,
+}
+
+/// Everything that the slab knows of a turn but its future.
 pub(super) struct Turn {
     pub(super) activation: Rc<dyn AnyActivation>,
     pub(super) access: Access,
     pub(super) chain: Chain,
     pub(super) deadline: Timestamp,
+    pub(super) serial: u64,
+    pub(super) answer: Answer,
     /// The chain that calls made by this turn carry to other shards and nodes, once one was made.
     pub(super) path: Option<Bytes>,
 }
 
+#[derive(Clone, Copy, PartialEq, Eq)]
 enum State {
-    Free {
-        next: u32,
-    },
-    /// Its future is on the stack. `woken` asks for another poll.
-    Running {
-        turn: Turn,
-        woken: bool,
-    },
-    /// `queued` for a poll, or waiting.
-    Parked {
-        turn: Turn,
-        future: LocalFuture,
-        queued: bool,
-    },
+    Free,
+    OnStack,
+    /// On the stack, and to be polled again.
+    Woken,
+    Waiting,
+    Queued,
 }
 
 struct Slot {
     generation: u32,
     state: State,
+    /// The next free slot.
+    next: u32,
+    turn: Option<Turn>,
+    future: Option<LocalFuture>,
 }
 
 /// A slab of turns.
-#[derive(Default)]
 pub(super) struct Turns {
     slots: Vec<Slot>,
-    free: Option<u32>,
+    free: u32,
+}
+
+impl Default for Turns {
+    fn default() -> Self {
+        Self { slots: Vec::new(), free: NONE }
+    }
 }
 
 impl Turns {
-    /// Enters a turn whose future is about to be polled.
-    pub(super) fn begin(&mut self, turn: Turn) -> TurnId {
-        let state = State::Running { turn, woken: false };
-        match self.free {
-            Some(index) => {
-                let slot = &mut self.slots[index as usize];
-                if let State::Free { next } = slot.state {
-                    self.free = (next != u32::MAX).then_some(next);
-                }
-                slot.state = state;
-                TurnId { index, generation: slot.generation }
+    /// A number for a turn that is about to be polled.
+    pub(super) fn begin(&mut self) -> TurnId {
+        match self.slots.get_mut(self.free as usize) {
+            Some(slot) => {
+                let id = TurnId { index: self.free, generation: slot.generation };
+                slot.state = State::OnStack;
+                self.free = slot.next;
+                id
             }
             None => {
                 let index = u32::try_from(self.slots.len()).expect("fewer than 2^32 turns");
-                self.slots.push(Slot { generation: 0, state });
+                assert!(index < NONE, "fewer than 2^32 - 1 turns at once");
+                let slot = Slot { generation: 0, state: State::OnStack, next: NONE, turn: None, future: None };
+                self.slots.push(slot);
                 TurnId { index, generation: 0 }
             }
         }
     }
 
+    /// Writes down what is known of a turn on the stack.
+    pub(super) fn enter(&mut self, id: TurnId, turn: Turn) {
+        if let Some(slot) = self.slot(id) {
+            slot.turn = Some(turn);
+        }
+    }
+
     /// Asks for a poll. `true` if the turn must now be put into the queue.
     pub(super) fn wake(&mut self, id: TurnId) -> bool {
-        match self.slot(id) {
-            Some(Slot { state: State::Running { woken, .. }, .. }) => {
-                *woken = true;
-                false
+        let Some(slot) = self.slot(id) else { return false };
+        match slot.state {
+            State::OnStack => slot.state = State::Woken,
+            State::Waiting => {
+                slot.state = State::Queued;
+                return true;
             }
-            Some(Slot { state: State::Parked { queued, .. }, .. }) => !std::mem::replace(queued, true),
-            _ => false,
+            State::Woken | State::Queued | State::Free => {}
         }
+        false
     }
 
     /// Takes the future of a queued turn out for a poll.
-    pub(super) fn resume(&mut self, id: TurnId) -> Option<LocalFuture> {
+    pub(super) fn resume(&mut self, id: TurnId) -> Option<(Frame, LocalFuture)> {
         let slot = self.slot(id)?;
-        match std::mem::replace(&mut slot.state, State::Free { next: u32::MAX }) {
-            State::Parked { turn, future, .. } => {
-                slot.state = State::Running { turn, woken: false };
-                Some(future)
-            }
-            other => {
-                slot.state = other;
-                None
-            }
-        }
+        let future = slot.future.take()?;
+        let turn = slot.turn.as_ref()?;
+        slot.state = State::OnStack;
+        let frame = Frame {
+            id,
+            activation: turn.activation.clone(),
+            access: turn.access,
+            deadline: turn.deadline,
+            serial: turn.serial,
+            answer: Cell::new(turn.answer),
+            chain: Cell::new(None),
+            entered: Cell::new(true),
+            below: Cell::new(std::ptr::null()),
+        };
+        Some((frame, future))
     }
 
-    /// Puts the future of a polled turn back. `true` if it was woken meanwhile and must be queued.
-    pub(super) fn park(&mut self, id: TurnId, future: LocalFuture) -> bool {
+    /// Puts the future of a turn away that has been entered. `true` if it was woken meanwhile and must be queued.
+    pub(super) fn park(&mut self, id: TurnId, answer: Answer, future: LocalFuture) -> bool {
         let Some(slot) = self.slot(id) else { return false };
-        match std::mem::replace(&mut slot.state, State::Free { next: u32::MAX }) {
-            State::Running { turn, woken } => {
-                slot.state = State::Parked { turn, future, queued: woken };
-                woken
-            }
-            other => {
-                slot.state = other;
-                false
-            }
+        if let Some(turn) = &mut slot.turn {
+            turn.answer = answer;
         }
+        slot.future = Some(future);
+        let woken = slot.state == State::Woken;
+        slot.state = if woken { State::Queued } else { State::Waiting };
+        woken
     }
 
-    /// Ends a turn.
+    /// Ends a turn: its number is free, and what was known of it comes back to be dropped when no borrow is held.
     pub(super) fn end(&mut self, id: TurnId) -> Option<Turn> {
-        let free = self.free.unwrap_or(u32::MAX);
+        let free = self.free;
         let slot = self.slot(id)?;
         slot.generation = (slot.generation + 1) & TurnId::GENERATION_MAX;
-        let state = std::mem::replace(&mut slot.state, State::Free { next: free });
-        self.free = Some(id.index);
-        match state {
-            State::Running { turn, .. } | State::Parked { turn, .. } => Some(turn),
-            State::Free { .. } => None,
-        }
+        slot.state = State::Free;
+        slot.next = free;
+        let turn = slot.turn.take();
+        self.free = id.index;
+        turn
     }
 
     pub(super) fn find(&self, id: TurnId) -> Option<&Turn> {
-        match self.slots.get(id.index as usize) {
-            Some(Slot { generation, state: State::Running { turn, .. } | State::Parked { turn, .. } })
-                if *generation == id.generation =>
-            {
-                Some(turn)
-            }
-            _ => None,
-        }
+        let slot = self.slots.get(id.index as usize)?;
+        slot.turn.as_ref().filter(|_| slot.generation == id.generation)
     }
 
     pub(super) fn find_mut(&mut self, id: TurnId) -> Option<&mut Turn> {
-        match self.slot(id) {
-            Some(Slot { state: State::Running { turn, .. } | State::Parked { turn, .. }, .. }) => Some(turn),
-            _ => None,
-        }
+        self.slot(id)?.turn.as_mut()
     }
 
     fn slot(&mut self, id: TurnId) -> Option<&mut Slot> {
-        self.slots
-            .get_mut(id.index as usize)
-            .filter(|slot| slot.generation == id.generation && !matches!(slot.state, State::Free { .. }))
+        let slot = self.slots.get_mut(id.index as usize)?;
+        (slot.generation == id.generation && slot.state != State::Free).then_some(slot)
     }
 }
+
+const NONE: u32 = u32::MAX;

@@ -1,0 +1,248 @@
+//! Turns on the stack: how one begins, is polled and ends.
+
+use std::cell::Cell;
+use std::panic::{self, AssertUnwindSafe};
+use std::rc::Rc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use greenroom_world::{LocalFuture, Timestamp};
+
+use super::activation::{self, AnyActivation};
+use super::calls::{CallSlot, Completion, Waiter};
+use super::turns::{Access, Answer, Chain, Frame, Turn, TurnId};
+use super::{Shard, panic_message, registry};
+use crate::actor::error::{CallError, Doubt, Failure};
+use crate::actor::interface::{Portable, Why};
+use crate::actor::reply::{self, RuntimeEnd};
+
+/// Who began a turn.
+pub(crate) enum Caller {
+    /// Nobody on this stack waits for it.
+    Apart(Chain),
+    /// The turn below on the stack awaits the reply that has this serial number: an `Option<Result<_, _>>` of its own.
+    Below { serial: u64, answer: *mut () },
+}
+
+/// What has become of a turn at its first poll.
+pub(crate) enum Begun {
+    /// It is over, or has answered already.
+    Over,
+    /// It waits; the reply comes to this call.
+    Waits(CallSlot),
+    /// It will not answer.
+    Failed(Box<Failure>),
+}
+
+impl Shard {
+    /// Whether a turn may begin on the stack of who calls.
+    #[inline]
+    pub(super) fn may_begin_inline(&self) -> bool {
+        self.depth.get() < DEPTH_MAX && self.budget.get() > 0
+    }
+
+    /// A number that no other reply of this shard has.
+    pub(super) fn next_serial(&self) -> u64 {
+        self.serial.set(self.serial.get() + 1);
+        self.serial.get()
+    }
+
+    /// Begins a turn with its first poll.
+    pub(super) fn begin_turn(
+        &self,
+        activation: Rc<dyn AnyActivation>,
+        access: Access,
+        deadline: Timestamp,
+        caller: Caller,
+        future: LocalFuture,
+    ) -> Begun {
+        self.budget.set(self.budget.get().saturating_sub(1));
+        let id = self.turns.borrow_mut().begin();
+        let (chain, serial, answer) = match caller {
+            Caller::Apart(chain) => (Some(chain), 0, Answer::Elsewhere),
+            Caller::Below { serial, answer } => (None, serial, Answer::Stack(answer)),
+        };
+        let frame = Frame {
+            id,
+            activation,
+            access,
+            deadline,
+            serial,
+            answer: Cell::new(answer),
+            chain: Cell::new(chain),
+            entered: Cell::new(false),
+            below: Cell::new(self.frame.get()),
+        };
+        self.poll_frame(&frame, future)
+    }
+
+    /// Polls a turn that was asked for it.
+    pub(super) fn resume_turn(&self, id: TurnId) {
+        let resumed = self.turns.borrow_mut().resume(id);
+        if let Some((frame, future)) = resumed {
+            frame.below.set(self.frame.get());
+            self.poll_frame(&frame, future);
+        }
+    }
+
+    fn poll_frame(&self, frame: &Frame, mut future: LocalFuture) -> Begun {
+        self.frame.set(frame);
+        self.depth.set(self.depth.get() + 1);
+        let waker = registry::waker(self.here.id, frame.id);
+        let polled = panic::catch_unwind(AssertUnwindSafe(|| future.as_mut().poll(&mut Context::from_waker(&waker))));
+        self.depth.set(self.depth.get() - 1);
+        match polled {
+            Ok(Poll::Ready(())) => {
+                // Its reply, if it was never given, still finds its frame.
+                drop(future);
+                self.frame.set(frame.below.get());
+                self.end_turn(frame, None);
+                Begun::Over
+            }
+            Ok(Poll::Pending) => {
+                self.write_down(frame);
+                self.frame.set(frame.below.get());
+                let begun = self.await_below(frame);
+                if self.turns.borrow_mut().park(frame.id, frame.answer.get(), future) {
+                    self.ready.borrow_mut().push_back(frame.id);
+                }
+                begun
+            }
+            Err(payload) => {
+                let message = panic_message(&*payload);
+                drop(future);
+                self.frame.set(frame.below.get());
+                self.panicked(frame, &message)
+            }
+        }
+    }
+
+    /// If the turn below waits for `frame`'s reply, gives that a place that outlives the stack.
+    fn await_below(&self, frame: &Frame) -> Begun {
+        let Answer::Stack(_) = frame.answer.get() else { return Begun::Over };
+        let opened = self.open_call(frame.deadline);
+        match opened {
+            // The current turn is the one below again: it is the one that is woken.
+            Ok(call) => {
+                frame.answer.set(Answer::Call(call));
+                Begun::Waits(call)
+            }
+            Err(_) => {
+                frame.answer.set(Answer::Elsewhere);
+                Begun::Failed(Box::new(Doubt::Dropped.into()))
+            }
+        }
+    }
+
+    fn panicked(&self, frame: &Frame, message: &str) -> Begun {
+        let answer = frame.answer.replace(Answer::Elsewhere);
+        self.end_turn(frame, Some(message));
+        let failure = || Box::new(activation::panicked(message));
+        for orphan in self.orphans.take() {
+            orphan.finish(RuntimeEnd(Completion::Failed(failure())));
+        }
+        match answer {
+            Answer::Elsewhere => Begun::Over,
+            Answer::Stack(_) => Begun::Failed(failure()),
+            Answer::Call(call) => {
+                self.complete(call, Completion::Failed(failure()));
+                Begun::Over
+            }
+        }
+    }
+
+    fn end_turn(&self, frame: &Frame, panic: Option<&str>) {
+        let known = self.turns.borrow_mut().end(frame.id);
+        drop(known);
+        if let Some(message) = panic {
+            tracing::error!(actor = %frame.activation.id(), message, "a turn panicked; the activation restarts clean");
+        }
+        frame.activation.clone().turn_ended(self, frame.access, panic);
+    }
+
+    /// Writes the turn of `frame` into the slab, and those that wait for it.
+    fn write_down(&self, frame: &Frame) {
+        if frame.entered.replace(true) {
+            return;
+        }
+        let chain = match frame.chain.take() {
+            Some(chain) => chain,
+            // SAFETY: the frame below is on this stack, under `frame`.
+            None => unsafe { frame.below.get().as_ref() }.map_or(Chain::None, |below| {
+                self.write_down(below);
+                Chain::Turn(below.id)
+            }),
+        };
+        let turn = Turn {
+            activation: frame.activation.clone(),
+            access: frame.access,
+            chain,
+            deadline: frame.deadline,
+            serial: frame.serial,
+            answer: Answer::Elsewhere,
+            path: None,
+        };
+        self.turns.borrow_mut().enter(frame.id, turn);
+    }
+
+    /// The turn that is being polled.
+    fn current(&self) -> Option<&Frame> {
+        // SAFETY: `poll_frame` sets it to a frame on this stack, and back before that frame goes.
+        unsafe { self.frame.get().as_ref() }
+    }
+
+    /// The current turn's number, with the turn in the slab.
+    pub(super) fn current_turn(&self) -> Option<TurnId> {
+        let frame = self.current()?;
+        self.write_down(frame);
+        Some(frame.id)
+    }
+
+    /// Whether the context's waker is the current turn's.
+    pub(super) fn waiter(&self, context: &Context<'_>) -> Waiter {
+        match self.current() {
+            Some(frame) if context.waker().will_wake(&registry::waker(self.here.id, frame.id)) => {
+                Waiter::Turn(frame.id)
+            }
+            _ => Waiter::Waker(context.waker().clone()),
+        }
+    }
+
+    /// The number of the current turn, which the slab need not know.
+    pub(super) fn current_waiter(&self) -> Waiter {
+        self.current().map_or(Waiter::None, |frame| Waiter::Turn(frame.id))
+    }
+
+    #[inline]
+    pub(super) fn current_deadline(&self) -> Timestamp {
+        self.current().map_or(Timestamp::NEVER, |frame| frame.deadline)
+    }
+
+    /// What is left of the current turn's time.
+    pub(crate) fn time_left(&self) -> Option<Duration> {
+        let deadline = self.current_deadline();
+        (deadline != Timestamp::NEVER).then(|| deadline.since(self.port.node.world().now()))
+    }
+
+    /// Ends the current turn's activation when it can.
+    pub(crate) fn ask_deactivation(&self) {
+        if let Some(frame) = self.current() {
+            frame.activation.clone().end(self, Why::Asked);
+        }
+    }
+
+    /// Answers the caller of the current turn, if the reply numbered `serial` is that turn's.
+    pub(crate) fn answer_below<T: Portable, E: Portable>(&self, serial: u64, result: Result<T, CallError<E>>) {
+        let Some(frame) = self.current().filter(|frame| frame.serial == serial) else { return };
+        match frame.answer.replace(Answer::Elsewhere) {
+            Answer::Elsewhere => {}
+            // SAFETY: `Calling` made the reply with this serial number, for a place of this type; serial numbers are not
+            // used again; and the place is there as long as the answer is `Stack`, since its owner's poll is under this one.
+            Answer::Stack(place) => unsafe { *place.cast::<Option<Result<T, CallError<E>>>>() = Some(result) },
+            Answer::Call(call) => self.complete(call, reply::completion(result)),
+        }
+    }
+}
+
+/// Turns that may be on one stack, each called by the one before it.
+const DEPTH_MAX: u32 = 16;
