@@ -35,8 +35,8 @@ pub(crate) struct Asker {
     pub(crate) origin: NodeId,
     /// The node that the message came from.
     pub(crate) from: NodeId,
-    /// The shard of this node that has the message.
-    pub(crate) shard: Option<u16>,
+    /// The shard of this node that the caller is on, or that has the caller's connection.
+    pub(crate) near: Option<u16>,
 }
 
 /// An actor in the directory: compared by its hash first.
@@ -273,7 +273,7 @@ impl Directory {
 impl RangeHere {
     /// Enters an activation that a shard of this node is about to make.
     fn begin(&mut self, node: &Shared, entry: Entry, epoch: Epoch, asker: Asker) -> Location {
-        let shard = node.choose_shard(asker.shard, entry.hash);
+        let shard = node.choose_shard(asker.near);
         self.active.insert(entry, Active { epoch, shard, slot: None });
         Location::Here { shard, slot: None, epoch }
     }

@@ -1,6 +1,6 @@
 //! What all parts of a node share.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 use std::time::Duration;
 
@@ -39,6 +39,8 @@ pub(crate) struct Shared {
     /// Why the node has stopped, once it has.
     halted: watch::Sender<Option<&'static str>>,
     stopped: AtomicBool,
+    /// Activations dealt out to the shards.
+    shard_turns: AtomicUsize,
     worker_epochs: AtomicU64,
     bad_frames: AtomicU64,
     refused_connections: AtomicU64,
@@ -73,6 +75,7 @@ impl Shared {
             orders,
             halted: watch::Sender::new(None),
             stopped: AtomicBool::new(false),
+            shard_turns: AtomicUsize::new(0),
             worker_epochs: AtomicU64::new(0),
             bad_frames: AtomicU64::new(0),
             refused_connections: AtomicU64::new(0),
@@ -216,12 +219,13 @@ impl Shared {
         Epoch(self.worker_epochs.fetch_add(1, Ordering::Relaxed) + 1)
     }
 
-    /// The shard for a new activation: the one that its first message is on, unless others are much emptier.
-    pub(crate) fn choose_shard(&self, near: Option<u16>, hash: u64) -> ShardId {
-        let near = usize::from(near.unwrap_or(0)) % self.shards.len();
-        let other = (hash >> 32) as usize % self.shards.len();
-        let (here, there) = (self.gauges[near].activations(), self.gauges[other].activations());
-        let chosen = if here > there + there / 4 + SHARD_IMBALANCE { other } else { near };
+    /// The shard for a new activation: the one that is `near`, unless the one whose turn it is is much emptier; without
+    /// a near one, each in its turn.
+    pub(crate) fn choose_shard(&self, near: Option<u16>) -> ShardId {
+        let next = self.shard_turns.fetch_add(1, Ordering::Relaxed) % self.shards.len();
+        let near = near.map_or(next, usize::from);
+        let (here, there) = (self.gauges[near].activations(), self.gauges[next].activations());
+        let chosen = if here > there + there / 4 + SHARD_IMBALANCE { next } else { near };
         self.shards[chosen].id
     }
 

@@ -191,6 +191,11 @@ impl Shard {
         unsafe { self.frame.get().as_ref() }
     }
 
+    /// Whether a turn is being polled.
+    pub(super) fn in_turn(&self) -> bool {
+        !self.frame.get().is_null()
+    }
+
     /// The current turn's number, with the turn in the slab.
     pub(super) fn current_turn(&self) -> Option<TurnId> {
         let frame = self.current()?;

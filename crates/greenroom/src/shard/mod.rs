@@ -285,12 +285,19 @@ impl Shard {
         self.orphans.borrow_mut().push(reply);
     }
 
-    /// Hands `item` to another shard of this process at the end of the round.
+    /// Hands `item` to another shard of this process, at the latest at the end of the round.
     pub(crate) fn post(&self, to: ShardId, item: Item) {
-        match self.port.node.shards().iter().position(|port| port.id == to) {
-            Some(index) => self.outboxes.borrow_mut()[index].push(item),
+        let Some(index) = self.port.node.shards().iter().position(|port| port.id == to) else {
             // A shard of a node that has stopped.
-            None => drop(item),
+            return drop(item);
+        };
+        let waiting = {
+            let outbox = &mut self.outboxes.borrow_mut()[index];
+            outbox.push(item);
+            outbox.len()
+        };
+        if waiting >= HAND_OVER_LEN {
+            self.hand_over_to(index);
         }
     }
 
@@ -353,5 +360,7 @@ fn panic_message(payload: &(dyn std::any::Any + Send)) -> String {
     }
 }
 
+/// Items for another shard that wait no longer for the end of the round: it may be idle.
+const HAND_OVER_LEN: usize = 128;
 /// Turns that one poll may begin on its stack before the shard looks after others.
 const BUDGET: u32 = 512;

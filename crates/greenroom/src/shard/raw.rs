@@ -117,7 +117,9 @@ impl Shard {
             };
         }
         let Journey { origin, from, .. } = call.journey;
-        let asker = Asker { origin, from, shard: Some(self.index()) };
+        // Other nodes' shards each have a connection of their own to one of this node's; gateways have none.
+        let near = (from != node.me()).then(|| self.index());
+        let asker = Asker { origin, from, near };
         match node.locate(&id, hash, asker, call.journey.grant) {
             Err(refusal) => refuse_reply(call.reply, refusal),
             Ok(Location::Here { shard, slot, epoch }) if shard == self.id() => {

@@ -173,12 +173,21 @@ impl Shard {
 
     /// Hands what goes to the node's other shards over to them.
     fn hand_over(&self) {
-        let mut refused = Vec::new();
-        for (port, outbox) in self.port.node.shards().iter().zip(self.outboxes.borrow_mut().iter_mut()) {
-            if !outbox.is_empty() && port.id.inbox().push_all(port.life, outbox).is_err() {
-                refused.append(outbox);
-            }
+        for index in 0..self.port.node.shards().len() {
+            self.hand_over_to(index);
         }
+    }
+
+    /// Hands what goes to one shard over to it.
+    pub(super) fn hand_over_to(&self, index: usize) {
+        let port = self.port.node.shards()[index];
+        let refused = {
+            let outbox = &mut self.outboxes.borrow_mut()[index];
+            if outbox.is_empty() || port.id.inbox().push_all(port.life, outbox).is_ok() {
+                return;
+            }
+            std::mem::take(outbox)
+        };
         // What is refused may be posted back at once: no outbox is borrowed here.
         for item in refused {
             if let Item::Parcel(parcel) = item {

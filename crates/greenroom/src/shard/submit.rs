@@ -225,7 +225,8 @@ impl Shard {
             let worker = self.worker(&target.id)?;
             return worker.offer(self, parcel);
         }
-        let asker = Asker { origin: node.me(), from: node.me(), shard: Some(self.index()) };
+        let near = self.in_turn().then(|| self.index());
+        let asker = Asker { origin: node.me(), from: node.me(), near };
         match node.locate(&target.id, target.hash, asker, None)? {
             Location::Here { shard, slot: Some(slot), .. } => {
                 target.set_route(Route::Here(shard, slot));
