@@ -56,7 +56,7 @@ impl<M: Method> Call<M> {
     /// is on its way.
     pub fn try_send(self) -> Result<(), Refusal> {
         Shard::with(|shard| match shard {
-            Some(shard) if shard.serves(&self.target) => shard.send(&self.target, self.method),
+            Some(shard) if shard.serves(&self.target) => shard.send(self.target, self.method),
             _ => match &self.target.port {
                 Some(port) => {
                     let message = self.method.into_message(ReplyTo::nobody());

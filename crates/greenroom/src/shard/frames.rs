@@ -38,7 +38,31 @@ impl Shard {
     /// Whether a turn may begin on the stack of who calls.
     #[inline]
     pub(super) fn may_begin_inline(&self) -> bool {
-        self.depth.get() < DEPTH_MAX && self.budget.get() > 0
+        self.depth.get() < DEPTH_MAX && (self.budget.get() > 0 || self.renew_budget())
+    }
+
+    /// Lets the next poll begin turns on its stack.
+    pub(super) fn refill_budget(&self) {
+        self.budget.set(BUDGET);
+        self.renewals.set(RENEWALS_MAX);
+    }
+
+    /// Lets the poll begin more turns on its stack, if those that it has begun were quick.
+    #[cold]
+    fn renew_budget(&self) -> bool {
+        let renewals = self.renewals.replace(0);
+        if renewals == 0 {
+            return false;
+        }
+        let now = self.port.node.world().now();
+        if renewals == RENEWALS_MAX {
+            self.spending_since.set(now);
+        } else if now.since(self.spending_since.get()) > SPENDING_MAX {
+            return false;
+        }
+        self.renewals.set(renewals - 1);
+        self.budget.set(BUDGET);
+        true
     }
 
     /// A number that no other reply of this shard has.
@@ -251,3 +275,9 @@ impl Shard {
 
 /// Turns that may be on one stack, each called by the one before it.
 const DEPTH_MAX: u32 = 16;
+/// Turns that one poll may begin on its stack before the shard looks at the clock.
+const BUDGET: u32 = 512;
+/// How often one poll's budget may be renewed, however quick its turns are.
+const RENEWALS_MAX: u32 = 16;
+/// Time after which a poll's budget is not renewed: others of the shard have their go.
+const SPENDING_MAX: Duration = Duration::from_micros(250);

@@ -6,6 +6,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
 
 use super::Item;
+use super::batch::Batch;
 use super::turns::TurnId;
 
 /// A bounded queue with many writers and one reader.
@@ -23,6 +24,10 @@ struct State {
     open: bool,
     items: Vec<Item>,
     wakes: Vec<TurnId>,
+    /// Emptied batches of this shard: no reason to wake it.
+    returned: Vec<Batch>,
+    /// Messages among the items.
+    messages: usize,
     /// Set while the shard sleeps.
     sleeper: Option<Waker>,
 }
@@ -54,7 +59,8 @@ impl Inbox {
             state.open = false;
             state.wakes.clear();
             state.sleeper = None;
-            mem::take(&mut state.items)
+            state.messages = 0;
+            (mem::take(&mut state.items), mem::take(&mut state.returned))
         };
         drop(dropped);
     }
@@ -66,9 +72,11 @@ impl Inbox {
             if !state.open || state.life != life.0 {
                 return Err((NotTaken::Closed, item));
             }
-            if state.items.len() >= INBOX_LEN_MAX && item.refusable() {
+            let weight = item.weight();
+            if weight > 0 && state.messages >= INBOX_LEN_MAX {
                 return Err((NotTaken::Full, item));
             }
+            state.messages += weight;
             state.items.push(item);
             self.filled.store(true, Ordering::Release);
             state.sleeper.take()
@@ -86,17 +94,22 @@ impl Inbox {
             if !state.open || state.life != life.0 {
                 return Err(NotTaken::Closed);
             }
-            let room = INBOX_LEN_MAX.saturating_sub(state.items.len());
-            let result = if items.len() <= room {
+            let messages: usize = items.iter().map(Item::weight).sum();
+            let result = if state.messages + messages <= INBOX_LEN_MAX {
+                state.messages += messages;
                 state.items.append(items);
                 Ok(())
             } else {
                 // Replies and hand-overs always fit: they answer what was bounded when it was asked.
-                let (must, may): (Vec<_>, Vec<_>) = mem::take(items).into_iter().partition(|item| !item.refusable());
-                state.items.extend(must);
-                let mut may = may.into_iter();
-                state.items.extend(may.by_ref().take(room));
-                items.extend(may);
+                for item in mem::take(items) {
+                    let weight = item.weight();
+                    if weight == 0 || state.messages + weight <= INBOX_LEN_MAX {
+                        state.messages += weight;
+                        state.items.push(item);
+                    } else {
+                        items.push(item);
+                    }
+                }
                 if items.is_empty() { Ok(()) } else { Err(NotTaken::Full) }
             };
             self.filled.store(true, Ordering::Release);
@@ -129,14 +142,24 @@ impl Inbox {
         self.filled.load(Ordering::Acquire)
     }
 
+    /// Gives an emptied batch back to the shard that filled it.
+    pub(super) fn give_back(&self, life: Life, batch: Batch) {
+        let mut state = self.lock();
+        if state.open && state.life == life.0 {
+            state.returned.push(batch);
+        }
+    }
+
     /// Takes everything: items and wakes, in the order of arrival. The vectors come in empty.
-    pub(super) fn drain(&self, items: &mut Vec<Item>, wakes: &mut Vec<TurnId>) {
+    pub(super) fn drain(&self, items: &mut Vec<Item>, wakes: &mut Vec<TurnId>, returned: &mut Vec<Batch>) {
         if !self.filled.swap(false, Ordering::AcqRel) {
             return;
         }
         let mut state = self.lock();
         mem::swap(&mut state.items, items);
         mem::swap(&mut state.wakes, wakes);
+        mem::swap(&mut state.returned, returned);
+        state.messages = 0;
     }
 
     /// Goes to sleep unless something has come: `false` then. The next push wakes `waker`.
@@ -155,9 +178,9 @@ impl Inbox {
         !state.open || state.life != life.0
     }
 
-    /// Items that wait now.
+    /// Messages that wait now.
     pub(crate) fn len(&self) -> usize {
-        self.lock().items.len()
+        self.lock().messages
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -165,5 +188,5 @@ impl Inbox {
     }
 }
 
-/// Items that may wait at one shard before callers are refused.
+/// Messages that may wait at one shard before callers are refused.
 pub(crate) const INBOX_LEN_MAX: usize = 65_536;

@@ -5,6 +5,7 @@
 //! is batched and handed over once a round; what goes to other nodes is encoded straight into the connection's batch.
 
 pub(crate) mod activation;
+pub(crate) mod batch;
 pub(crate) mod calls;
 mod cycle;
 pub(crate) mod erased;
@@ -13,6 +14,7 @@ mod gauges;
 mod idle;
 pub(crate) mod inbox;
 pub(crate) mod lanes;
+mod outbox;
 pub(crate) mod raw;
 mod registry;
 mod round;
@@ -33,10 +35,12 @@ use greenroom_wire::{CallId, Status};
 use greenroom_world::{Stream, Timestamp};
 
 use self::activation::AnyActivation;
+use self::batch::Batch;
 use self::calls::{CallSlot, Calls, Completion, Then};
 use self::idle::IdleWheel;
 use self::inbox::{Inbox, Life};
 use self::lanes::Lanes;
+use self::outbox::Outbox;
 use self::slab::Slab;
 use self::turns::{Frame, TurnId, Turns};
 use crate::actor::error::Refusal;
@@ -56,6 +60,8 @@ pub(crate) use self::submit::AnyParcel;
 pub(crate) enum Item {
     /// A message for an activation of this shard, or that this shard is to route.
     Parcel(Box<dyn AnyParcel>),
+    /// Messages for activations of this shard.
+    Batch(Batch),
     /// The end of a call of this shard.
     Completion { call: CallSlot, completion: Completion },
     /// A reply to a call that came on a connection of this shard.
@@ -67,9 +73,13 @@ pub(crate) enum Item {
 }
 
 impl Item {
-    /// Whether a full inbox may refuse it; replies and hand-overs it may not.
-    fn refusable(&self) -> bool {
-        matches!(self, Item::Parcel(_))
+    /// What it counts for against the bound of an inbox, which may refuse messages but no replies and hand-overs.
+    fn weight(&self) -> usize {
+        match self {
+            Item::Parcel(_) => 1,
+            Item::Batch(batch) => batch.len(),
+            Item::Completion { .. } | Item::LaneReply { .. } | Item::Connection { .. } | Item::Run(_) => 0,
+        }
     }
 }
 
@@ -121,7 +131,8 @@ pub(crate) struct Shard {
     recent: RefCell<submit::Recent>,
     hints: RefCell<submit::Hints>,
     /// What is to be handed to the node's other shards at the end of the round.
-    outboxes: RefCell<Vec<Vec<Item>>>,
+    outboxes: RefCell<Vec<Outbox>>,
+    spare_batches: RefCell<Vec<Batch>>,
     /// What the last activation that failed said.
     failed_start: Cell<String>,
     orphans: RefCell<Vec<Box<dyn AnyReply>>>,
@@ -133,6 +144,9 @@ pub(crate) struct Shard {
     depth: Cell<u32>,
     /// Turns that may still begin on a caller's stack before others have their go.
     budget: Cell<u32>,
+    /// How often the budget may still be renewed, and when it first was.
+    renewals: Cell<u32>,
+    spending_since: Cell<Timestamp>,
     parked: round::Parked,
     parked_retry: Cell<Timestamp>,
     stopping: Cell<Option<Timestamp>>,
@@ -163,13 +177,16 @@ impl Shard {
             lanes: RefCell::default(),
             recent: RefCell::default(),
             hints: RefCell::default(),
-            outboxes: RefCell::new((0..shards).map(|_| Vec::new()).collect()),
+            outboxes: RefCell::new((0..shards).map(|_| Outbox::default()).collect()),
+            spare_batches: RefCell::default(),
             failed_start: Cell::default(),
             orphans: RefCell::default(),
             frame: Cell::new(std::ptr::null()),
             serial: Cell::new(0),
             depth: Cell::new(0),
             budget: Cell::new(0),
+            renewals: Cell::new(0),
+            spending_since: Cell::new(now),
             parked: round::Parked::default(),
             parked_retry: Cell::new(now),
             stopping: Cell::new(None),
@@ -285,22 +302,6 @@ impl Shard {
         self.orphans.borrow_mut().push(reply);
     }
 
-    /// Hands `item` to another shard of this process, at the latest at the end of the round.
-    pub(crate) fn post(&self, to: ShardId, item: Item) {
-        let Some(index) = self.port.node.shards().iter().position(|port| port.id == to) else {
-            // A shard of a node that has stopped.
-            return drop(item);
-        };
-        let waiting = {
-            let outbox = &mut self.outboxes.borrow_mut()[index];
-            outbox.push(item);
-            outbox.len()
-        };
-        if waiting >= HAND_OVER_LEN {
-            self.hand_over_to(index);
-        }
-    }
-
     // Activations.
 
     /// Enters a fresh activation of `id`.
@@ -359,8 +360,3 @@ fn panic_message(payload: &(dyn std::any::Any + Send)) -> String {
         "it said nothing".to_owned()
     }
 }
-
-/// Items for another shard that wait no longer for the end of the round: it may be idle.
-const HAND_OVER_LEN: usize = 128;
-/// Turns that one poll may begin on its stack before the shard looks after others.
-const BUDGET: u32 = 512;

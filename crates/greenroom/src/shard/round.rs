@@ -8,8 +8,9 @@ use std::time::Duration;
 
 use greenroom_world::{BoxFuture, LocalFuture, Timestamp};
 
+use super::batch::Batch;
 use super::submit::AnyParcel;
-use super::{BUDGET, Item, Shard, ShardPort, registry};
+use super::{Item, Shard, ShardPort, registry};
 use crate::actor::error::Refusal;
 use crate::actor::interface::Why;
 use crate::node::port::Port;
@@ -17,7 +18,8 @@ use crate::node::port::Port;
 /// The life of the shard that has `here`, as the `index`th of its node.
 pub(crate) fn life(here: ShardPort, index: u16, port: Arc<Port>) -> LocalFuture {
     let shard = Shard::new(here, index, port);
-    let life = Life { shard, timer: None, items: Vec::new(), wakes: Vec::new(), idle_since: None };
+    let (items, wakes, returned) = Default::default();
+    let life = Life { shard, timer: None, items, wakes, returned, idle_since: None };
     Box::pin(life)
 }
 
@@ -26,6 +28,7 @@ struct Life {
     timer: Option<(Timestamp, BoxFuture<()>)>,
     items: Vec<Item>,
     wakes: Vec<super::turns::TurnId>,
+    returned: Vec<Batch>,
     /// When the shard ran out of work, while it still looks for more.
     idle_since: Option<Timestamp>,
 }
@@ -72,13 +75,16 @@ impl Life {
         shard.now.set(shard.port.node.world().now());
         let mut worked = shard.poll_lanes();
         if shard.inbox.filled() {
-            shard.inbox.drain(&mut self.items, &mut self.wakes);
+            shard.inbox.drain(&mut self.items, &mut self.wakes, &mut self.returned);
             worked = true;
+            for batch in self.returned.drain(..) {
+                shard.keep_spare(batch);
+            }
             for turn in self.wakes.drain(..) {
                 shard.wake_turn(turn);
             }
             for item in self.items.drain(..) {
-                shard.budget.set(BUDGET);
+                shard.refill_budget();
                 shard.take_in(item);
             }
         }
@@ -136,6 +142,10 @@ impl Shard {
     fn take_in(&self, item: Item) {
         match item {
             Item::Parcel(parcel) => parcel.deliver(self),
+            Item::Batch(mut batch) => {
+                batch.deliver(self);
+                self.give_back(batch);
+            }
             Item::Completion { call, completion } => self.complete(call, completion),
             Item::LaneReply { lane, call, status, payload } => self.lane_reply(lane, call, status, |out| {
                 out.extend_from_slice(&payload);
@@ -154,7 +164,7 @@ impl Shard {
             if self.turns_begun.get() >= enough {
                 return true;
             }
-            self.budget.set(BUDGET);
+            self.refill_budget();
             let turn = self.ready.borrow_mut().pop_front();
             if let Some(turn) = turn {
                 ran = true;
@@ -169,32 +179,6 @@ impl Shard {
             ran = true;
         }
         ran
-    }
-
-    /// Hands what goes to the node's other shards over to them.
-    fn hand_over(&self) {
-        for index in 0..self.port.node.shards().len() {
-            self.hand_over_to(index);
-        }
-    }
-
-    /// Hands what goes to one shard over to it.
-    pub(super) fn hand_over_to(&self, index: usize) {
-        let port = self.port.node.shards()[index];
-        let refused = {
-            let outbox = &mut self.outboxes.borrow_mut()[index];
-            if outbox.is_empty() || port.id.inbox().push_all(port.life, outbox).is_ok() {
-                return;
-            }
-            std::mem::take(outbox)
-        };
-        // What is refused may be posted back at once: no outbox is borrowed here.
-        for item in refused {
-            if let Item::Parcel(parcel) = item {
-                let bound = super::inbox::INBOX_LEN_MAX as u64;
-                parcel.refuse(Refusal::Overloaded { queue: "the inbox of a shard".into(), bound });
-            }
-        }
     }
 
     fn has_work(&self) -> bool {
@@ -249,7 +233,7 @@ impl Shard {
             if parcel.deadline() <= now {
                 parcel.refuse(Refusal::Expired);
             } else {
-                self.budget.set(BUDGET);
+                self.refill_budget();
                 parcel.deliver(self);
             }
         }

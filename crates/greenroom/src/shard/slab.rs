@@ -12,7 +12,8 @@ pub(crate) struct Slot {
 }
 
 impl Slot {
-    /// Generations have 18 bits, to fit into a route's word. A route that outlived all of them is caught by the key.
+    /// Generations have 18 bits, to fit into a route's word. A slot that has used all of them is not used again: so no two
+    /// activations of a shard ever have the same slot and generation.
     pub(crate) const GENERATION_MAX: u32 = (1 << 18) - 1;
 }
 
@@ -48,6 +49,7 @@ impl Slab {
         slot
     }
 
+    #[inline]
     pub(super) fn find(&self, slot: Slot) -> Option<&Rc<dyn AnyActivation>> {
         let entry = self.pages.get(slot.index as usize / PAGE_LEN)?.get(slot.index as usize % PAGE_LEN)?;
         entry.activation.as_ref().filter(|_| entry.generation == slot.generation)
@@ -59,8 +61,10 @@ impl Slab {
             return None;
         }
         let activation = entry.activation.take()?;
-        entry.generation = (entry.generation + 1) & Slot::GENERATION_MAX;
-        self.free.push(slot.index);
+        if entry.generation < Slot::GENERATION_MAX {
+            entry.generation += 1;
+            self.free.push(slot.index);
+        }
         self.len -= 1;
         Some(activation)
     }

@@ -103,14 +103,21 @@ impl Shard {
         target.port.as_ref().is_none_or(|port| Arc::ptr_eq(&port.node, &self.port.node))
     }
 
+    /// The activation in the slot that `target` was in when a message last went there, if it is the same actor's.
+    fn activation_of(&self, target: &Inner, slot: Slot) -> Option<Rc<dyn AnyActivation>> {
+        let found = self.activation(slot)?;
+        // A slot's generations are never used twice by one node. References that are bound to none may have come from another.
+        (target.port.is_some() || *found.id() == target.id).then_some(found)
+    }
+
     /// The actor's activation, if it is on this shard and a turn of `access` may begin on this stack.
     fn free_neighbour(&self, target: &Inner, access: Access) -> Option<Rc<dyn AnyActivation>> {
         let Route::Here(shard, slot) = target.route() else { return None };
         if shard != self.id() || !self.may_begin_inline() {
             return None;
         }
-        let activation = self.activation(slot)?;
-        (activation.is_free(access) && *activation.id() == target.id && self.fence_open()).then_some(activation)
+        let activation = self.activation_of(target, slot)?;
+        (activation.is_free(access) && self.fence_open()).then_some(activation)
     }
 
     /// Makes a call: begins its turn at once if that is free and on this shard.
@@ -145,14 +152,45 @@ impl Shard {
     }
 
     /// Sends a one-way message: begins its turn at once if that is free and on this shard.
-    pub(crate) fn send<M: Method>(&self, target: &Arc<Inner>, method: M) -> Result<(), Refusal> {
+    pub(crate) fn send<M: Method>(&self, target: Arc<Inner>, method: M) -> Result<(), Refusal> {
         let message = method.into_message(ReplyTo::nobody());
-        if let Some(neighbour) = self.free_neighbour(target, access::<M>()) {
+        if let Some(neighbour) = self.free_neighbour(&target, access::<M>()) {
             let caller = Caller::Apart(Chain::None);
             let begun = neighbour.begin_here(self, access::<M>(), &mut Some(message), Timestamp::NEVER, caller);
-            return begun.map(drop).ok_or_else(|| other_interface(target));
+            return begun.map(drop).ok_or_else(|| other_interface(&target));
         }
-        self.send_message::<M::Interface>(target, message)
+        let envelope = Envelope { body: Body::Typed(message), deadline: Timestamp::NEVER, chain: Chain::None };
+        if let Route::Here(shard, slot) = target.route()
+            && shard != self.id()
+            && let Some(index) = self.sibling(shard)
+            && self.fence_open()
+        {
+            // The reference goes along, so that nobody counts it on the way.
+            self.post_message::<M::Interface>(index, slot, target, envelope);
+            return Ok(());
+        }
+        let result = self.submit::<M::Interface>(&target, &mut Some(envelope));
+        if result.is_err() {
+            self.gauges().count_refused_send();
+        }
+        result
+    }
+
+    /// Takes in a message that another shard of this node has sent to `slot`.
+    pub(super) fn deliver<I: Interface>(&self, target: &Arc<Inner>, slot: Slot, envelope: Envelope<I::Message>) {
+        let mut parcel = Some(envelope);
+        let offered = match self.activation_of(target, slot) {
+            Some(activation) => activation.offer(self, &mut parcel),
+            None => Ok(()),
+        };
+        // If it is still there, the activation has ended: to its next one.
+        let result = offered.and_then(|()| match parcel {
+            Some(_) => self.submit::<I>(target, &mut parcel),
+            None => Ok(()),
+        });
+        if let Err(refusal) = result {
+            refuse::<I>(parcel, refusal);
+        }
     }
 
     /// Makes a call whose reply goes to a slot of this shard.
@@ -162,15 +200,6 @@ impl Shard {
         if let Err(refusal) = self.submit::<I>(target, &mut parcel) {
             refuse::<I>(parcel, refusal);
         }
-    }
-
-    fn send_message<I: Interface>(&self, target: &Arc<Inner>, message: I::Message) -> Result<(), Refusal> {
-        let envelope = Envelope { body: Body::Typed(message), deadline: Timestamp::NEVER, chain: Chain::None };
-        let result = self.submit::<I>(target, &mut Some(envelope));
-        if result.is_err() {
-            self.gauges().count_refused_send();
-        }
-        result
     }
 
     /// Sends a message that an ended activation left to the next one.
@@ -192,7 +221,7 @@ impl Shard {
         }
         match target.route() {
             Route::Here(shard, slot) if shard == self.id() => {
-                if let Some(activation) = self.activation(slot).filter(|found| *found.id() == target.id) {
+                if let Some(activation) = self.activation_of(target, slot) {
                     activation.offer(self, parcel)?;
                     if parcel.is_none() {
                         return Ok(());
@@ -200,8 +229,10 @@ impl Shard {
                 }
                 target.set_route(Route::Unresolved);
             }
-            Route::Here(shard, _) if self.port.node.shards().iter().any(|port| port.id == shard) => {
-                self.post_parcel::<I>(shard, target, parcel);
+            Route::Here(shard, slot) if let Some(index) = self.sibling(shard) => {
+                if let Some(envelope) = parcel.take() {
+                    self.post_message::<I>(index, slot, target.clone(), self.portable::<I>(envelope));
+                }
                 return Ok(());
             }
             Route::There(node) if self.has_lane(node) || self.port.node.is_member(node) => {
@@ -399,7 +430,7 @@ impl<I: Interface> AnyParcel for Parcel<I> {
     }
 }
 
-fn refuse<I: Interface>(parcel: Option<Envelope<I::Message>>, refusal: Refusal) {
+pub(super) fn refuse<I: Interface>(parcel: Option<Envelope<I::Message>>, refusal: Refusal) {
     match parcel.map(|envelope| envelope.body) {
         Some(Body::Typed(mut message)) => I::reply(&mut message).take().finish(refused(refusal)),
         Some(Body::Wire(call)) => refuse_reply(call.reply, refusal),

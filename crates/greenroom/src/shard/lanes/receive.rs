@@ -15,7 +15,7 @@ use crate::shard::calls::{CallSlot, Completion};
 use crate::shard::raw::{Journey, RawCall, RouteTarget};
 use crate::shard::submit::refuse_reply;
 use crate::shard::turns::Chain;
-use crate::shard::{BUDGET, Item, Shard};
+use crate::shard::{Item, Shard};
 
 impl Shard {
     /// Handles the whole frames that a connection has. On an error the connection is to be closed.
@@ -66,7 +66,7 @@ impl Shard {
         match frame {
             FrameView::Call(call) => {
                 let route = routes.resolve(call.header.route).map_err(|error| error.to_string())?;
-                self.budget.set(BUDGET);
+                self.refill_budget();
                 self.incoming(id, peer, call, route);
             }
             FrameView::Reply(reply) => self.reply(peer, reply),

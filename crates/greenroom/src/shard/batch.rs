@@ -1,0 +1,187 @@
+//! Messages for another shard, side by side in one block of memory.
+//!
+//! The block is written by one core and read by the other from front to back; no message has a box of its own. The references
+//! that the messages were sent by stay in the block, which goes back to the shard that filled it: so their counts are
+//! touched by that shard's core alone.
+
+use std::alloc::{self, Layout};
+use std::mem::{align_of, size_of};
+use std::ptr::{self, NonNull};
+use std::sync::Arc;
+
+use super::activation::Envelope;
+use super::{Shard, ShardId, Slot};
+use crate::actor::error::Refusal;
+use crate::actor::interface::Interface;
+use crate::actor::reference::Inner;
+
+/// A block of messages, first in first out.
+pub(crate) struct Batch {
+    /// The shard that fills it.
+    from: ShardId,
+    block: NonNull<u8>,
+    /// Where the first message is that is still to be taken out.
+    begin: usize,
+    end: usize,
+    len: usize,
+    targets: Vec<Arc<Inner>>,
+}
+
+/// What precedes a message in the block.
+struct Head {
+    table: &'static Table,
+    slot: Slot,
+    target: u32,
+    /// From this head to the next.
+    size: u32,
+}
+
+/// What can be done with a message whose type is not known.
+struct Table {
+    deliver: unsafe fn(*mut u8, &Shard, &Arc<Inner>, Slot),
+    refuse: unsafe fn(*mut u8, Refusal),
+    drop: unsafe fn(*mut u8),
+}
+
+struct TableOf<I: Interface>(std::marker::PhantomData<I>);
+
+impl<I: Interface> TableOf<I> {
+    const TABLE: Table = Table { deliver: deliver::<I>, refuse: refuse::<I>, drop: drop_message::<I> };
+}
+
+// SAFETY: it holds envelopes, whose messages are `Send`, and references, which are `Send`.
+unsafe impl Send for Batch {}
+
+impl Batch {
+    /// An empty block of the shard `from`.
+    pub(super) fn new(from: ShardId) -> Self {
+        // SAFETY: the layout is not empty.
+        let Some(block) = NonNull::new(unsafe { alloc::alloc(LAYOUT) }) else { alloc::handle_alloc_error(LAYOUT) };
+        Self { from, block, begin: 0, end: 0, len: 0, targets: Vec::new() }
+    }
+
+    /// Whether messages of this interface can go into blocks: those that are very large or strictly aligned cannot.
+    pub(super) const fn takes<I: Interface>() -> bool {
+        size_of::<Envelope<I::Message>>() <= BLOCK_BYTES / 8 && align_of::<Envelope<I::Message>>() <= ALIGN
+    }
+
+    pub(super) fn from(&self) -> ShardId {
+        self.from
+    }
+
+    /// Messages in the block.
+    pub(super) fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether another message of this interface fits.
+    pub(super) fn has_room<I: Interface>(&self) -> bool {
+        Self::takes::<I>() && self.end + Self::size::<I>() <= BLOCK_BYTES
+    }
+
+    const fn size<I: Interface>() -> usize {
+        HEAD_BYTES + size_of::<Envelope<I::Message>>().next_multiple_of(ALIGN)
+    }
+
+    /// Puts a message in.
+    ///
+    /// # Panics
+    /// If it has no room.
+    pub(super) fn push<I: Interface>(&mut self, target: Arc<Inner>, slot: Slot, envelope: Envelope<I::Message>) {
+        assert!(self.has_room::<I>(), "who pushes has asked");
+        if self.targets.last().is_none_or(|last| !Arc::ptr_eq(last, &target)) {
+            self.targets.push(target);
+        }
+        let size = Self::size::<I>();
+        let head =
+            Head { table: &TableOf::<I>::TABLE, slot, target: (self.targets.len() - 1) as u32, size: size as u32 };
+        // SAFETY: head and envelope lie within the block, which was asked above, and are aligned: the block is, and all
+        // sizes are multiples of it.
+        unsafe {
+            let at = self.block.add(self.end);
+            at.cast::<Head>().write(head);
+            at.add(HEAD_BYTES).cast::<Envelope<I::Message>>().write(envelope);
+        }
+        self.end += size;
+        self.len += 1;
+    }
+
+    /// Takes the first message out and gives its place, which the caller then owns.
+    fn pop(&mut self) -> Option<(Head, *mut u8)> {
+        if self.begin == self.end {
+            return None;
+        }
+        // SAFETY: `begin` is where a head was written, and it is read once.
+        let (head, at) = unsafe {
+            let at = self.block.add(self.begin);
+            (at.cast::<Head>().read(), at.add(HEAD_BYTES).as_ptr())
+        };
+        self.begin += head.size as usize;
+        self.len -= 1;
+        Some((head, at))
+    }
+
+    /// Delivers all messages on `shard`, in order.
+    pub(super) fn deliver(&mut self, shard: &Shard) {
+        while let Some((head, at)) = self.pop() {
+            shard.refill_budget();
+            // SAFETY: the table is that of the message at this place, which `pop` has given away.
+            unsafe { (head.table.deliver)(at, shard, &self.targets[head.target as usize], head.slot) };
+        }
+    }
+
+    /// Refuses all messages.
+    pub(super) fn refuse(&mut self, refusal: &Refusal) {
+        while let Some((head, at)) = self.pop() {
+            // SAFETY: as in `deliver`.
+            unsafe { (head.table.refuse)(at, refusal.clone()) };
+        }
+    }
+
+    /// Makes an emptied block ready to be filled again.
+    pub(super) fn recycle(&mut self) {
+        self.drop_messages();
+        (self.begin, self.end) = (0, 0);
+        self.targets.clear();
+    }
+
+    fn drop_messages(&mut self) {
+        while let Some((head, at)) = self.pop() {
+            // SAFETY: as in `deliver`.
+            unsafe { (head.table.drop)(at) };
+        }
+    }
+}
+
+impl Drop for Batch {
+    fn drop(&mut self) {
+        self.drop_messages();
+        // SAFETY: it was allocated with this layout.
+        unsafe { alloc::dealloc(self.block.as_ptr(), LAYOUT) };
+    }
+}
+
+unsafe fn deliver<I: Interface>(at: *mut u8, shard: &Shard, target: &Arc<Inner>, slot: Slot) {
+    // SAFETY: the caller gives away an envelope of this interface.
+    let envelope = unsafe { ptr::read(at.cast::<Envelope<I::Message>>()) };
+    shard.deliver::<I>(target, slot, envelope);
+}
+
+unsafe fn refuse<I: Interface>(at: *mut u8, refusal: Refusal) {
+    // SAFETY: the caller gives away an envelope of this interface.
+    let envelope = unsafe { ptr::read(at.cast::<Envelope<I::Message>>()) };
+    super::submit::refuse::<I>(Some(envelope), refusal);
+}
+
+unsafe fn drop_message<I: Interface>(at: *mut u8) {
+    // SAFETY: the caller gives away an envelope of this interface.
+    unsafe { ptr::drop_in_place(at.cast::<Envelope<I::Message>>()) };
+}
+
+const ALIGN: usize = 16;
+const HEAD_BYTES: usize = size_of::<Head>().next_multiple_of(ALIGN);
+const BLOCK_BYTES: usize = 32 << 10;
+const LAYOUT: Layout = match Layout::from_size_align(BLOCK_BYTES, ALIGN) {
+    Ok(layout) => layout,
+    Err(_) => panic!("the block has a layout"),
+};
