@@ -30,7 +30,8 @@ enum Site {
         call: CallSlot,
     },
     Outside(oneshot::Sender<Completion>),
-    Wire(WireReply),
+    /// In a box, as messages are moved more often than they come from afar.
+    Wire(Box<WireReply>),
 }
 
 /// A reply that leaves this node, or the typed world: its bytes go where the call came from.
@@ -115,7 +116,7 @@ impl<T: Portable, E: Portable> ReplyTo<T, E> {
 
     /// The reply of a call that came as bytes.
     pub fn wire(reply: WireReply) -> Self {
-        Self::new(Site::Wire(reply))
+        Self::new(if reply.is_awaited() { Site::Wire(Box::new(reply)) } else { Site::Nobody })
     }
 
     fn new(site: Site) -> Self {
@@ -136,7 +137,7 @@ impl<T: Portable, E: Portable> ReplyTo<T, E> {
                     shard.answer_below(serial, result);
                 }
             }),
-            site if site.is_elsewhere() && fenced() => site.finish(Completion::Failed(Box::new(Doubt::Fenced.into()))),
+            site if site.leaves_now() && fenced() => site.finish(Completion::Failed(Box::new(Doubt::Fenced.into()))),
             Site::Wire(reply) => reply.answer(result),
             site => site.finish(completion(result)),
         }
@@ -187,12 +188,13 @@ fn unreadable<E>(why: impl ToString) -> CallError<E> {
 }
 
 impl Site {
-    /// Whether the reply leaves this shard. What stays on it is checked against the lease when it leaves in its turn.
-    fn is_elsewhere(&self) -> bool {
+    /// Whether the reply leaves this node at once. What goes to other nodes is checked against the lease when it leaves,
+    /// and so is all that other shards make of a reply.
+    fn leaves_now(&self) -> bool {
         match self {
-            Site::Nobody | Site::Below(_) => false,
-            Site::Call { shard, .. } => Shard::with(|here| here.is_none_or(|here| here.id() != *shard)),
-            Site::Outside(_) | Site::Wire(_) => true,
+            Site::Nobody | Site::Below(_) | Site::Call { .. } => false,
+            Site::Outside(_) => true,
+            Site::Wire(reply) => matches!(reply.to, WireSite::Gateway(_)),
         }
     }
 
@@ -210,7 +212,7 @@ impl Site {
                 // An error means that the caller has gone.
                 let _ = sender.send(completion);
             }
-            Site::Wire(reply) => reply.finish(completion),
+            Site::Wire(reply) => WireReply::finish(*reply, completion),
         }
     }
 }
@@ -269,7 +271,7 @@ impl<T: Portable, E: Portable> AnyReply for ReplyTo<T, E> {
             // The bytes pass through, but for a caller in another codec.
             (Site::Wire(reply), Completion::Value(value)) => match value.take::<Result<T, E>>() {
                 Some(result) => reply.answer::<T, E>(result.map_err(CallError::Actor)),
-                None => reply.finish(Completion::Failed(Box::new(Doubt::Dropped.into()))),
+                None => WireReply::finish(*reply, Completion::Failed(Box::new(Doubt::Dropped.into()))),
             },
             (site, completion) => site.finish(completion),
         }

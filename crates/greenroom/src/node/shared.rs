@@ -71,7 +71,7 @@ impl Shared {
             joined: OnceLock::new(),
             view: RwLock::default(),
             loads: Loads::default(),
-            fence: AtomicU64::new(0),
+            fence: AtomicU64::new(NEVER_OPEN),
             orders,
             halted: watch::Sender::new(None),
             stopped: AtomicBool::new(false),
@@ -168,10 +168,18 @@ impl Shared {
     /// Whether turns may begin and act on others.
     #[inline]
     pub(crate) fn fence_open(&self) -> bool {
-        match self.fence.load(Ordering::Acquire) {
-            u64::MAX => true,
-            fence => self.world.now().as_nanos() < fence,
-        }
+        let fence = self.fence.load(Ordering::Acquire);
+        fence == u64::MAX || self.world.now().as_nanos() < fence
+    }
+
+    /// Whether what has been gathered for other nodes may still leave: turns may act, or none has ever begun.
+    pub(crate) fn may_send(&self) -> bool {
+        self.fence.load(Ordering::Acquire) == NEVER_OPEN || self.fence_open()
+    }
+
+    /// Whether they may at `now`, for who has just looked at the clock.
+    pub(crate) fn fence_open_at(&self, now: Timestamp) -> bool {
+        now.as_nanos() < self.fence.load(Ordering::Acquire)
     }
 
     pub(crate) fn set_fence(&self, until: Timestamp) {
@@ -251,7 +259,7 @@ impl Shared {
         if self.stopped.swap(true, Ordering::AcqRel) {
             return;
         }
-        self.fence.store(0, Ordering::Release);
+        self.fence.store(CLOSED, Ordering::Release);
         for port in &self.shards {
             let _ = port.push(Item::Run(Box::new(|shard| shard.stop(Timestamp::default()))));
         }
@@ -286,5 +294,9 @@ impl Shared {
     }
 }
 
+/// The fence before the node was first admitted.
+const NEVER_OPEN: u64 = 0;
+/// The fence of a node that has stopped.
+const CLOSED: u64 = 1;
 /// Activations by which a shard may be ahead of another before new ones go there.
 const SHARD_IMBALANCE: u64 = 64;

@@ -30,7 +30,8 @@ pub(crate) struct Envelope<M> {
 /// A message, read or not yet read.
 pub(crate) enum Body<M> {
     Typed(M),
-    Wire(WireCall),
+    /// In a box, as only those have this form that wait.
+    Wire(Box<WireCall>),
 }
 
 /// A message as it came from another node or a gateway.
@@ -250,10 +251,13 @@ impl<A: Behaviour> Activation<A> {
         let Envelope { body, deadline, chain } = envelope;
         let message = match body {
             Body::Typed(message) => message,
-            Body::Wire(WireCall { method, payload, reply }) => match decode::<A>(method, &payload, reply) {
-                Some(message) => message,
-                None => return,
-            },
+            Body::Wire(call) => {
+                let WireCall { method, payload, reply } = *call;
+                match decode::<A>(method, &payload, reply) {
+                    Some(message) => message,
+                    None => return,
+                }
+            }
         };
         self.begin_typed(shard, access, message, deadline, chain);
     }
@@ -429,7 +433,8 @@ impl<A: Behaviour> AnyActivation for Activation<A> {
                 }
             }
             Ok(Admission::Begin | Admission::Wait) => {
-                let body = Body::Wire(WireCall { method, payload: Bytes::copy_from_slice(payload), reply });
+                let call = WireCall { method, payload: Bytes::copy_from_slice(payload), reply };
+                let body = Body::Wire(Box::new(call));
                 self.enqueue(shard, Envelope { body, deadline, chain });
             }
             Err(Failure::Refused(refusal)) => return Err((Some(refusal), reply)),

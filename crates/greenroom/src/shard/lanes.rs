@@ -4,6 +4,7 @@
 //! a call and its reply cross no thread that they need not. Frames are encoded straight into the connection's batch,
 //! which leaves when the round ends. Cluster protocols have connections of their own, so user traffic delays none of them.
 
+use std::cell::RefMut;
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
 use std::pin::Pin;
@@ -65,6 +66,8 @@ struct Lane {
     flag: Arc<Flag>,
     /// Whether it is in the list of lanes to flush.
     unflushed: bool,
+    /// So many bytes wait no longer for the end of the round: the peer may be idle.
+    flush_len: usize,
     /// The latest calls that were forwarded on it for other nodes: they are told if it breaks.
     forwarded: VecDeque<(NodeId, CallId)>,
     heard: Timestamp,
@@ -213,7 +216,7 @@ impl Shard {
         };
         let chain = greenroom_wire::ChainView::parse(call.chain).unwrap_or_default();
         encoder.call(&mut lane.out, &header, chain, write).map_err(|error| unsendable(&error))?;
-        lanes.mark_unflushed(id.index);
+        self.flush_soon(lanes, id);
         Ok(())
     }
 
@@ -231,7 +234,7 @@ impl Shard {
         if let Err(error) = encoder.reply(&mut lane.out, call, status, write) {
             put_failure(&encoder, &mut lane.out, call, &unencodable(&error));
         }
-        lanes.mark_unflushed(id.index);
+        self.flush_soon(lanes, id);
     }
 
     /// Encodes a reply to a node whose call another one has forwarded.
@@ -369,6 +372,17 @@ impl Shard {
         Poll::Ready(self.receive(id))
     }
 
+    /// Lets what was put onto a connection leave: now if it is much, else at the end of the round.
+    fn flush_soon(&self, mut lanes: RefMut<'_, Lanes>, id: LaneId) {
+        lanes.mark_unflushed(id.index);
+        let Some(lane) = lanes.lane(id).filter(|lane| lane.out.len() >= lane.flush_len) else { return };
+        // If the peer takes nothing now, it is not asked for each message.
+        lane.flush_len = lane.out.len() + FLUSH_LEN;
+        let waker = Waker::from(lane.flag.clone());
+        drop(lanes);
+        self.flush_lane(id, &mut Context::from_waker(&waker));
+    }
+
     /// Writes out what the round has gathered.
     pub(super) fn flush_lanes(&self) {
         let unflushed = std::mem::take(&mut self.lanes.borrow_mut().unflushed);
@@ -388,12 +402,20 @@ impl Shard {
     }
 
     fn flush_lane(&self, id: LaneId, context: &mut Context<'_>) {
+        if self.lanes.borrow_mut().lane(id).is_none_or(|lane| lane.out.is_empty()) {
+            return;
+        }
+        // What turns have gathered must not act on others once those may have replaced them.
+        if !self.port.node.may_send() {
+            return self.close_lane(id, true, "this node's lease has run out");
+        }
         let failed = {
             let mut lanes = self.lanes.borrow_mut();
             let Some(lane) = lanes.lane(id) else { return };
             let Link::Open(stream) = &mut lane.link else { return };
             loop {
                 if lane.out.is_empty() {
+                    lane.flush_len = FLUSH_LEN;
                     if lane.out.capacity() > KEEP_LEN_MAX {
                         lane.out = BytesMut::new();
                     }
@@ -506,6 +528,8 @@ const OUT_HIGH_LEN: usize = 4 << 20;
 const HINTS: u8 = 2;
 /// Forwarded calls that a connection remembers.
 const FORWARDED_MAX: usize = 1024;
+/// Bytes on one connection that leave before the round ends.
+const FLUSH_LEN: usize = 32 << 10;
 /// A batch buffer that has grown over this is given back once it is empty.
 const KEEP_LEN_MAX: usize = 1 << 20;
 /// Bytes asked for in one read.

@@ -120,6 +120,9 @@ pub(crate) struct Shard {
     inbox: &'static Inbox,
     port: Arc<Port>,
     now: Cell<Timestamp>,
+    /// Whether the node's lease had run out when the round began. Turns ask the clock before they begin, and
+    /// connections before they are written to: this only spares messages the way.
+    fenced: Cell<bool>,
     turns: RefCell<Turns>,
     ready: RefCell<VecDeque<TurnId>>,
     runnable: RefCell<VecDeque<Rc<dyn AnyActivation>>>,
@@ -167,6 +170,7 @@ impl Shard {
             inbox: here.id.inbox(),
             port,
             now: Cell::new(now),
+            fenced: Cell::new(false),
             turns: RefCell::default(),
             ready: RefCell::default(),
             runnable: RefCell::default(),

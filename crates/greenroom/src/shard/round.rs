@@ -72,7 +72,9 @@ impl Life {
 
     /// One round. Whether there was anything to do.
     fn round(&mut self, shard: &Rc<Shard>) -> bool {
-        shard.now.set(shard.port.node.world().now());
+        let now = shard.port.node.world().now();
+        shard.now.set(now);
+        shard.fenced.set(!shard.port.node.fence_open_at(now));
         let mut worked = shard.poll_lanes();
         if shard.inbox.filled() {
             shard.inbox.drain(&mut self.items, &mut self.wakes, &mut self.returned);

@@ -163,7 +163,7 @@ impl Shard {
         if let Route::Here(shard, slot) = target.route()
             && shard != self.id()
             && let Some(index) = self.sibling(shard)
-            && self.fence_open()
+            && !self.fenced.get()
         {
             // The reference goes along, so that nobody counts it on the way.
             self.post_message::<M::Interface>(index, slot, target, envelope);
@@ -216,7 +216,7 @@ impl Shard {
         target: &Arc<Inner>,
         parcel: &mut Option<Envelope<I::Message>>,
     ) -> Result<(), Refusal> {
-        if !self.fence_open() {
+        if self.fenced.get() {
             return Err(Refusal::Fenced);
         }
         match target.route() {
