@@ -7,6 +7,7 @@
 mod cache;
 mod etcd;
 mod http;
+mod kube;
 mod minio;
 mod postgres;
 mod process;
@@ -15,6 +16,7 @@ mod tls;
 
 pub use cache::{CACHE_VARIABLE, GoEngine};
 pub use etcd::{Etcd, EtcdOptions};
+pub use kube::KubeApiserver;
 pub use minio::Minio;
 pub use postgres::{Postgres, PostgresOptions};
 pub use process::{Process, free_port, program, wait_until};
