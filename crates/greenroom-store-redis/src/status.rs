@@ -43,7 +43,9 @@ impl fmt::Display for Durability {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Full => "nothing acknowledged is lost with this server",
-            Self::LastSecond => "a loss of power (or a crash while a sync is slow) takes a second or two of acknowledged writes",
+            Self::LastSecond => {
+                "a loss of power (or a crash while a sync is slow) takes a second or two of acknowledged writes"
+            }
             Self::ProcessCrash => "a loss of power takes acknowledged writes that the system had not written yet",
             Self::Snapshots => "a restart or crash takes the acknowledged writes since the last snapshot, or all",
             Self::Unknown => "the user may not ask the server (CONFIG GET) whether acknowledged writes are kept",
