@@ -48,6 +48,7 @@ DECLARE
     refused boolean[] := array_fill(false, ARRAY[commits]);
     current bigint;
     known integer;
+    together boolean;
     ending bigint;
     n integer;
     first integer;
@@ -61,9 +62,24 @@ BEGIN
     founds := array_fill(NULL::bigint, ARRAY[writes]);
     positions := array_fill(NULL::bigint, ARRAY[appends]);
 
+    -- If all are replacements that stand alone, as is usual, one statement does them, in the order of their keys.
+    together := appends = 0 AND NOT false = ANY (alones) AND 0 < ALL (expecteds) AND 1 = ALL (effects);
+    IF together THEN
+        FOR n, current IN
+            UPDATE @.greenroom_store s SET version = nextval('@.greenroom_version'), value = i.value
+            FROM unnest(keys, expecteds, vals) WITH ORDINALITY AS i(key, expected, value, n)
+            WHERE s.key = i.key AND s.version = i.expected RETURNING i.n, s.version
+        LOOP
+            versions[n] := current;
+        END LOOP;
+    END IF;
+
     FOR n IN 1..writes LOOP
+        CONTINUE WHEN together AND versions[n] IS NOT NULL;
         current := NULL;
-        IF alones[n] AND expecteds[n] > 0 AND effects[n] = 1 THEN
+        IF together THEN
+            NULL;
+        ELSIF alones[n] AND expecteds[n] > 0 AND effects[n] = 1 THEN
             UPDATE @.greenroom_store s SET version = nextval('@.greenroom_version'), value = vals[n]
                 WHERE s.key = keys[n] AND s.version = expecteds[n] RETURNING s.version INTO current;
             versions[n] := current;
@@ -93,6 +109,9 @@ BEGIN
             refused[owners[n]] := true;
         END IF;
     END LOOP;
+    IF together THEN
+        RETURN;
+    END IF;
 
     FOR n IN 1..writes LOOP
         IF refused[owners[n]] OR effects[n] = 0 OR alones[n] AND expecteds[n] IS NOT NULL THEN
