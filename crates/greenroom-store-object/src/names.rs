@@ -97,7 +97,7 @@ fn decoded(name: &[u8]) -> Option<Vec<u8>> {
                 Some(after) => rest = after,
                 None => key.push(b'/'),
             },
-            b'.' | b'_' if matches!(after.first(), Some(b'd' | b's' | b'_' | b'z')) && !is_hex(after) => {
+            b'.' | b'_' if matches!(after.first(), Some(b'd' | b's' | b'_' | b'z')) => {
                 key.push(match (first, after[0]) {
                     (b'.', b'd') => b'.',
                     (b'.', b's') => b'/',
@@ -116,11 +116,6 @@ fn decoded(name: &[u8]) -> Option<Vec<u8>> {
         }
     }
     Some(key)
-}
-
-/// Whether it begins as the bytes that are spelled with `_`: 5b to 5e.
-fn is_hex(after: &[u8]) -> bool {
-    after.first() == Some(&b'5')
 }
 
 /// Bytes of a key that every name tells.
