@@ -68,7 +68,11 @@ impl Cluster {
             Err(failure) => failure,
         };
         match failure {
-            Failure::Condition | Failure::Absent => self.conflict(key).await,
+            // Someone between may have sent the write twice, and the second was refused by the first.
+            Failure::Condition | Failure::Absent => match self.fetch(key).await {
+                Ok(Some(found)) if found.salt == record.salt => Ok(found.version()),
+                found => Err(refused(key, found)),
+            },
             Failure::TooLarge => {
                 let (key, store, bytes) = (key.to_owned(), self.name.clone(), value.len());
                 let bytes_max = VALUE_BYTES_MAX.min(bytes.saturating_sub(1));
@@ -142,12 +146,7 @@ impl Cluster {
 
     /// Why a condition did not hold.
     async fn conflict<T>(&self, key: &str) -> Result<T> {
-        let found = match self.fetch(key).await {
-            Ok(Some(found)) => Found::Version(found.version()),
-            Ok(None) => Found::Absent,
-            Err(_) => Found::Untold,
-        };
-        Err(StoreError::Conflict { key: key.to_owned(), found })
+        Err(refused(key, self.fetch(key).await))
     }
 
     /// A request that changes nothing is made again if its connection breaks: the server may have been replaced.
@@ -198,6 +197,16 @@ async fn config(file: Option<PathBuf>, context: Option<&str>) -> Result<Config, 
         None if context.is_some() => Config::from_kubeconfig(&options).await.map_err(|error| error.to_string()),
         None => Config::infer().await.map_err(|error| format!("{error}; name a file by kubeconfig=FILE")),
     }
+}
+
+/// That the condition of a write of `key` was not met by what was `found` then.
+fn refused(key: &str, found: Result<Option<Record>, Failure>) -> StoreError {
+    let found = match found {
+        Ok(Some(found)) => Found::Version(found.version()),
+        Ok(None) => Found::Absent,
+        Err(_) => Found::Untold,
+    };
+    StoreError::Conflict { key: key.to_owned(), found }
 }
 
 /// Whether Kubernetes takes `text` as a name of the plainest sort.
