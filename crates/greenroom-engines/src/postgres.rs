@@ -223,9 +223,11 @@ impl Postgres {
 }
 
 impl Drop for Postgres {
-    /// Its processes are to be gone before its data is.
+    /// Its processes are to be gone before its data is; those of a killed server may still write for a moment.
     fn drop(&mut self) {
         self.stop_immediate();
+        let folder = self.directory.path();
+        wait_until(PATIENCE_AFTER_KILL, || fs::remove_dir_all(folder).is_ok() || !folder.exists());
     }
 }
 
