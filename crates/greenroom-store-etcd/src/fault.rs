@@ -41,8 +41,8 @@ impl Failure {
             | Code::OutOfRange
             | Code::NotFound
             | Code::Unimplemented => Self::Refused(status.code(), message),
-            // A server that wants a certificate says so after it has answered the client's greeting.
-            _ if message.contains("ertificateRequired") => Self::Denied(message),
+            // A server that wants another certificate may say so only after it has answered the client's greeting.
+            _ if message.contains("fatal alert: ") && message.contains("ertificate") => Self::Denied(message),
             _ => Self::Lost(message),
         }
     }

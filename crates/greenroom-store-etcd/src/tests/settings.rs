@@ -58,10 +58,13 @@ async fn tls_needs_the_authority_and_the_certificate_that_the_server_wants() {
         [tls.authority_file(), tls.certificate_file(), tls.key_file()].map(|f| f.display().to_string());
     let good = EtcdStore::open(&format!("{}?ca={ca}&cert={cert}&key={key}", etcd.url())).await.unwrap();
     good.create("key", "one".into(), BY).await.unwrap();
-    for (query, part) in [("tls=on".to_owned(), "ca=FILE"), (format!("ca={ca}"), "cert=FILE")] {
-        let error = refused(&format!("{}?{query}", etcd.url())).await;
-        assert!(matches!(error, StoreError::Denied { .. }) && error.to_string().contains(part), "{query}: {error}");
-    }
+    let error = refused(&format!("{}?tls=on", etcd.url())).await;
+    assert!(matches!(error, StoreError::Denied { .. }) && error.to_string().contains("ca=FILE"), "{error}");
+    let error = refused(&format!("{}?ca={ca}", etcd.url())).await;
+    // The server may close the connection before its reason is read.
+    let closed = matches!(&error, StoreError::Unavailable { reason, .. } if reason.contains("closed"));
+    let denied = matches!(error, StoreError::Denied { .. }) && error.to_string().contains("cert=FILE");
+    assert!(closed || denied, "{error}");
 }
 
 #[tokio::test]
