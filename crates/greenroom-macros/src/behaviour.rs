@@ -20,7 +20,9 @@ pub(crate) fn expand(
     hooks: &Hooks,
     [exclusive, read]: [TokenStream; 2],
 ) -> TokenStream {
+    let state = hooks.state(actor, options).unwrap_or_else(syn::Error::into_compile_error);
     let hooks = hooks.expand();
+    let persistence = options.persistent.then(persistence);
     // What is wrong with the whole of a turn, such as a future that is not `Send`, is shown at the actor's name.
     let turns = quote_spanned! {at(actor.span())=>
         async fn exclusive(&mut self, cx: &::greenroom::__private::Cx, message: ::greenroom::__private::Message<Self>) {
@@ -39,7 +41,28 @@ pub(crate) fn expand(
             type Interface = #interface;
             const OPTIONS: ::greenroom::__private::Options = #options;
             #turns
+            #persistence
             #hooks
+        }
+        #state
+    }
+}
+
+/// What loads and saves a persistent actor: the whole of it, and its fields that are states of their own.
+fn persistence() -> TokenStream {
+    quote! {
+        async fn load(
+            &mut self,
+            cx: &::greenroom::__private::Cx,
+        ) -> ::core::result::Result<(), ::greenroom::__private::StateError> {
+            ::greenroom::__private::Cx::load(cx, self).await
+        }
+
+        async fn save_changed(
+            &mut self,
+            cx: &::greenroom::__private::Cx,
+        ) -> ::core::result::Result<(), ::greenroom::__private::StateError> {
+            ::greenroom::__private::Cx::save_changed(cx, self).await
         }
     }
 }

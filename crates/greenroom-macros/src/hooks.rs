@@ -1,9 +1,10 @@
-//! The hooks `activated` and `deactivating`.
+//! The hooks `activated`, `deactivating` and `migrate`.
 
 use proc_macro2::TokenStream;
 use quote::{ToTokens, quote};
-use syn::{Error, FnArg, ImplItemFn, Result, ReturnType};
+use syn::{Error, FnArg, ImplItemFn, Result, ReturnType, Type};
 
+use crate::options::Options;
 use crate::wire_type;
 
 /// The hooks that an actor has.
@@ -11,6 +12,8 @@ use crate::wire_type;
 pub(crate) struct Hooks {
     activated: Option<Hook>,
     deactivating: Option<Hook>,
+    /// Where `migrate` is written.
+    migrate: Option<proc_macro2::Span>,
 }
 
 struct Hook {
@@ -21,12 +24,16 @@ struct Hook {
 
 /// Whether `function` is named as a hook is.
 pub(crate) fn is_hook(function: &ImplItemFn) -> bool {
-    function.sig.ident == "activated" || function.sig.ident == "deactivating"
+    ["activated", "deactivating", "migrate"].iter().any(|hook| function.sig.ident == hook)
 }
 
 impl Hooks {
     /// Notes `function`, which is named as a hook is.
     pub(crate) fn add(&mut self, function: &ImplItemFn) -> Result<()> {
+        if function.sig.ident == "migrate" {
+            self.migrate = Some(function.sig.ident.span());
+            return check_migrate(function);
+        }
         let hook = Hook::parse(function)?;
         if function.sig.ident == "activated" {
             self.activated = Some(hook);
@@ -73,6 +80,46 @@ impl Hooks {
             #deactivating
         }
     }
+}
+
+impl Hooks {
+    /// The implementation of `State` for a persistent `actor`; nothing for others.
+    pub(crate) fn state(&self, actor: &Type, options: &Options) -> Result<TokenStream> {
+        if !options.persistent {
+            return match self.migrate {
+                Some(span) => {
+                    let message =
+                        "`migrate` reads earlier versions of a persistent actor: write `#[actor(persistent)]`";
+                    Err(Error::new(span, message))
+                }
+                None => Ok(TokenStream::new()),
+            };
+        }
+        let version = options.version.unwrap_or(1);
+        let migrate = self.migrate.map(|_| {
+            quote! {
+                fn migrate(old: ::greenroom::__private::Old<'_>) -> ::core::result::Result<Self, ::std::string::String> {
+                    Self::migrate(old).map_err(|error| ::std::string::ToString::to_string(&error))
+                }
+            }
+        });
+        Ok(quote! {
+            #[automatically_derived]
+            impl ::greenroom::__private::State for #actor {
+                const VERSION: u8 = #version;
+                #migrate
+            }
+        })
+    }
+}
+
+fn check_migrate(function: &ImplItemFn) -> Result<()> {
+    let signature = &function.sig;
+    let one = signature.inputs.len() == 1 && signature.receiver().is_none();
+    if signature.asyncness.is_some() || !one || !matches!(signature.output, ReturnType::Type(..)) {
+        return Err(Error::new_spanned(signature, "the hook is `fn migrate(old: Old<'_>) -> Result<Self, _>`"));
+    }
+    Ok(())
 }
 
 impl Hook {

@@ -3,7 +3,8 @@
 use proc_macro2::{Span, TokenStream};
 use quote::{ToTokens, quote};
 use syn::parse::Parser;
-use syn::{Error, Expr, ExprLit, Lit, LitInt, LitStr, MetaNameValue, Result, Token};
+use syn::spanned::Spanned;
+use syn::{Error, Expr, ExprLit, Lit, LitInt, LitStr, Meta, MetaNameValue, Result, Token};
 
 use crate::names;
 
@@ -15,6 +16,12 @@ pub(crate) struct Options {
     idle_ms: Option<u64>,
     workers: Option<u16>,
     mailbox: Option<u32>,
+    /// The actor as a whole is a state.
+    pub(crate) persistent: bool,
+    save: Option<Save>,
+    store: Option<LitStr>,
+    /// The version of the state's type.
+    pub(crate) version: Option<u8>,
     /// The options in the order in which they are written.
     written: Vec<(&'static str, Span)>,
 }
@@ -22,12 +29,31 @@ pub(crate) struct Options {
 impl Options {
     /// Reads `name = value, ..`.
     pub(crate) fn parse(tokens: TokenStream) -> Result<Self> {
-        let pairs = syn::punctuated::Punctuated::<MetaNameValue, Token![,]>::parse_terminated.parse2(tokens)?;
+        let metas = syn::punctuated::Punctuated::<Meta, Token![,]>::parse_terminated.parse2(tokens)?;
         let mut options = Self::default();
-        for pair in &pairs {
-            options.set(pair)?;
+        for meta in &metas {
+            match meta {
+                Meta::Path(path) if path.is_ident("persistent") => options.set_persistent(path.span())?,
+                Meta::NameValue(pair) => options.set(pair)?,
+                other => return Err(Error::new_spanned(other, "write `name = value`, or `persistent`")),
+            }
         }
-        Ok(options)
+        match options.written.iter().find(|(name, _)| *name == "version") {
+            Some((_, span)) if !options.persistent => {
+                let message =
+                    "`version` is that of a state: write `persistent` too, or implement `State` for the field's type";
+                Err(Error::new(*span, message))
+            }
+            _ => Ok(options),
+        }
+    }
+
+    fn set_persistent(&mut self, span: Span) -> Result<()> {
+        if std::mem::replace(&mut self.persistent, true) {
+            return Err(Error::new(span, "`persistent` is written twice"));
+        }
+        self.written.push(("persistent", span));
+        Ok(())
     }
 
     fn set(&mut self, pair: &MetaNameValue) -> Result<()> {
@@ -39,6 +65,9 @@ impl Options {
             };
             return Err(Error::new_spanned(&pair.path, format!("unknown option `{written}`; {remedy}")));
         };
+        if name == "persistent" {
+            return Err(Error::new_spanned(pair, "write `persistent` alone"));
+        }
         if self.written.iter().any(|(earlier, _)| *earlier == name) {
             return Err(Error::new_spanned(pair, format!("`{name}` is written twice")));
         }
@@ -48,6 +77,9 @@ impl Options {
             "placement" => self.placement = Some(placement(text(&pair.value)?)?),
             "idle" => self.idle_ms = Some(duration_ms(&text(&pair.value)?)?),
             "workers" => self.workers = Some(count(&pair.value, "leave `workers` out for an ordinary actor")?),
+            "save" => self.save = Some(save(&text(&pair.value)?)?),
+            "store" => self.store = Some(text(&pair.value)?),
+            "version" => self.version = Some(count(&pair.value, "versions begin with 1")?),
             _ => self.mailbox = Some(count(&pair.value, "an actor without a mailbox gets no messages")?),
         }
         Ok(())
@@ -62,6 +94,14 @@ impl Options {
     }
 }
 
+/// When states are saved.
+#[derive(Clone, Copy)]
+enum Save {
+    Explicit,
+    EachTurn,
+    Every(u64),
+}
+
 /// The runtime's `Options`, as an expression.
 impl ToTokens for Options {
     fn to_tokens(&self, tokens: &mut TokenStream) {
@@ -69,12 +109,22 @@ impl ToTokens for Options {
         let workers = self.workers.unwrap_or(0);
         let idle = optional(self.idle_ms.map(|ms| quote!(::core::time::Duration::from_millis(#ms))));
         let mailbox = optional(self.mailbox);
+        let persistent = self.persistent;
+        let saving = match self.save.unwrap_or(Save::Explicit) {
+            Save::Explicit => quote!(Explicit),
+            Save::EachTurn => quote!(EachTurn),
+            Save::Every(ms) => quote!(Every(::core::time::Duration::from_millis(#ms))),
+        };
+        let store = self.store.as_ref().map_or_else(String::new, LitStr::value);
         tokens.extend(quote! {
             ::greenroom::__private::Options {
                 placement: #placement,
                 workers: #workers,
                 idle: #idle,
                 mailbox: #mailbox,
+                persistent: #persistent,
+                saving: ::greenroom::__private::Saving::#saving,
+                store: #store,
             }
         });
     }
@@ -125,6 +175,17 @@ fn placement(name: LitStr) -> Result<LitStr> {
     Ok(name)
 }
 
+fn save(written: &LitStr) -> Result<Save> {
+    match written.value().as_str() {
+        "explicit" => Ok(Save::Explicit),
+        "turn" => Ok(Save::EachTurn),
+        _ => duration_ms(written).map(Save::Every).map_err(|_| {
+            let message = "write \"explicit\", \"turn\", or a duration such as \"5s\": at most so often";
+            Error::new_spanned(written, message)
+        }),
+    }
+}
+
 fn duration_ms(written: &LitStr) -> Result<u64> {
     let bad = || {
         Error::new_spanned(written, "write a duration above zero such as \"500ms\", \"30s\", \"5m\", \"2h\" or \"1d\"")
@@ -144,7 +205,7 @@ fn duration_ms(written: &LitStr) -> Result<u64> {
     number.checked_mul(unit_ms).filter(|ms| *ms > 0).ok_or_else(bad)
 }
 
-const KNOWN: &[&str] = &["kind", "placement", "idle", "workers", "mailbox"];
+const KNOWN: &[&str] = &["kind", "placement", "idle", "workers", "mailbox", "persistent", "save", "store", "version"];
 
 #[cfg(test)]
 mod tests {
@@ -168,7 +229,10 @@ mod tests {
     #[test]
     fn an_unknown_option_is_refused_with_the_nearest_one() {
         assert_eq!(error(quote!(placment = "hash")), "unknown option `placment`; did you mean `placement`?");
-        assert!(error(quote!(colour = "red")).contains("the options are kind, placement, idle, workers, mailbox"));
+        assert!(
+            error(quote!(colour = "red"))
+                .contains("the options are kind, placement, idle, workers, mailbox, persistent, save, store, version")
+        );
     }
 
     #[test]

@@ -12,6 +12,7 @@ pub mod flags;
 mod gateway;
 mod node;
 mod shard;
+pub mod state;
 
 pub use greenroom_macros::{Actor, actor};
 
@@ -23,12 +24,13 @@ pub use crate::actor::key::{ActorId, KEY_LEN_MAX, KINDS_MAX, Key, Kind};
 pub use crate::actor::reference::Ref;
 pub use crate::cluster::placement::{Candidate, Placement};
 pub use crate::node::{Builder, Config, Error, Node, Result};
+pub use crate::state::{State, StateError, Stored};
 
 /// What most programs need.
 pub mod prelude {
     pub use greenroom_macros::actor;
 
-    pub use crate::{Actor, CallError, Cx, Doubt, Key, Never, Node, Refusal, Scope, Why};
+    pub use crate::{Actor, CallError, Cx, Doubt, Key, Never, Node, Refusal, Scope, State, StateError, Stored, Why};
 }
 
 /// For the code that the macros write. Nothing here is promised.
@@ -48,4 +50,5 @@ pub mod __private {
     pub use crate::actor::key::{ActorId, Key};
     pub use crate::actor::reference::Ref;
     pub use crate::actor::reply::{AnyReply, ReplyTo, TYPE_VERSION, WireReply};
+    pub use crate::state::{AnyStored, Old, Saving, State, StateError};
 }

@@ -2,19 +2,33 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 use greenroom_protocols::directory::Epoch;
 
+use super::interface::{Actor, Why};
 use super::key::{ActorId, Key};
 use crate::node::port::Port;
 use crate::shard::Shard;
+use crate::state::{Holder, Site, Slot, State, StateError};
 
 /// An actor's surroundings: who it is, where it runs, and the way to other actors.
 pub struct Cx {
     pub(crate) port: Arc<Port>,
     pub(crate) id: ActorId,
     pub(crate) epoch: Epoch,
+    /// For kinds that are persistent as a whole, or whose replies wait for saves.
+    pub(crate) state: Option<Box<CxState>>,
+}
+
+/// What the runtime keeps of an activation's state.
+#[derive(Default)]
+pub(crate) struct CxState {
+    pub(crate) slot: Slot,
+    pub(crate) holder: Holder,
+    /// When what has changed is to be saved; 0 if nothing has. In nanoseconds of the node's clock.
+    pub(crate) due: AtomicU64,
 }
 
 impl Cx {
@@ -50,11 +64,126 @@ impl Cx {
         Shard::with(|shard| shard.and_then(Shard::time_left))
     }
 
+    /// Writes the state of a persistent actor, if it is still as this activation last saw it: `cx.save(self).await?`.
+    ///
+    /// # Errors
+    /// [`StateError`]. On [`StateError::Conflict`] the actor is what is in the store now. After any other error but
+    /// [`StateError::NotLoaded`] the activation ends with its turn: what was not saved is seen by nobody else.
+    ///
+    /// # Cancel safety
+    /// Dropping the future leaves the outcome unknown: deactivate then, or reload.
+    pub async fn save<A: Actor + State>(&self, actor: &mut A) -> Result<(), StateError> {
+        self.write(actor).await.map_err(|error| self.note(error))
+    }
+
+    /// Reads the state of a persistent actor again; a fresh actor if there is none.
+    ///
+    /// # Errors
+    /// [`StateError::NotLoaded`]; the actor is as it was.
+    pub async fn reload<A: Actor + State>(&self, actor: &mut A) -> Result<(), StateError> {
+        let (site, slot) = self.whole().map_err(|why| StateError::not_loaded(self.id.kind.name(), why))?;
+        let found = slot.load::<A>(self, &site).await?;
+        self.take(actor, found).await
+    }
+
+    /// Removes the state of a persistent actor from the store, and makes the actor a fresh one. Its [`Stored`] fields are
+    /// states of their own and stay.
+    ///
+    /// # Errors
+    /// As for [`save`](Self::save); the actor is as it was.
+    ///
+    /// [`Stored`]: crate::Stored
+    pub async fn clear<A: Actor + State>(&self, actor: &mut A) -> Result<(), StateError> {
+        let (site, slot) = self.whole().map_err(|why| StateError::not_saved(self.id.kind.name(), why))?;
+        slot.clear(self, &site).await.map_err(|error| self.note(error))?;
+        self.take(actor, None).await
+    }
+
+    /// Loads a persistent actor and its fields that are states of their own.
+    #[doc(hidden)]
+    pub async fn load<A: Actor + State>(&self, actor: &mut A) -> Result<(), StateError> {
+        let (site, slot) = self.whole().map_err(|why| StateError::not_loaded(self.id.kind.name(), why))?;
+        if let Some(found) = slot.load::<A>(self, &site).await? {
+            *actor = found;
+        }
+        self.load_fields(actor).await
+    }
+
+    /// Writes the state of a persistent actor, and of its fields that are states of their own, as far as they have
+    /// changed. What follows from an error is left to the caller.
+    #[doc(hidden)]
+    pub async fn save_changed<A: Actor + State>(&self, actor: &mut A) -> Result<(), StateError> {
+        if self.state.as_ref().is_none_or(|state| state.slot.is_changed(actor)) {
+            self.write(actor).await?;
+        }
+        for (_, field) in actor.stored() {
+            field.save_changed(self).await?;
+        }
+        Ok(())
+    }
+
+    async fn write<A: Actor + State>(&self, actor: &mut A) -> Result<(), StateError> {
+        let (site, slot) = self.whole().map_err(|why| StateError::not_saved(self.id.kind.name(), why))?;
+        let lost = match slot.save(self, &site, actor).await {
+            Ok(()) => return Ok(()),
+            Err(lost) => lost,
+        };
+        if let Some(found) = lost.found {
+            self.take(actor, found).await?;
+        }
+        Err(lost.error)
+    }
+
+    /// Makes `actor` what was found in the store.
+    async fn take<A: Actor + State>(&self, actor: &mut A, found: Option<A>) -> Result<(), StateError> {
+        *actor = match found {
+            Some(found) => found,
+            None => A::create(self).map_err(|why| StateError::not_saved(self.id.kind.name(), why))?,
+        };
+        self.load_fields(actor).await
+    }
+
+    async fn load_fields<A: Actor>(&self, actor: &mut A) -> Result<(), StateError> {
+        for (name, field) in actor.stored() {
+            field.load(self, name).await?;
+        }
+        Ok(())
+    }
+
+    fn whole(&self) -> Result<(Site, &Slot), String> {
+        let Some(state) = &self.state else {
+            return Err("the kind is not persistent; write `#[actor(persistent)]` above its `impl` block".to_owned());
+        };
+        Ok((self.site(WHOLE)?, &state.slot))
+    }
+
+    /// Where the actor's state called `name` is kept.
+    pub(crate) fn site(&self, name: &str) -> Result<Site, String> {
+        let node = &self.port.node;
+        let store = node.kinds().find(self.id.kind).map_or("", |kind| kind.options().store);
+        match node.stores().find(store) {
+            Some(found) => Ok(Site::new(found.clone(), &self.id, name)),
+            None => Err(format!("the node has no store called {store:?}; name its URL in the node's `stores`")),
+        }
+    }
+
+    /// Lets an error have its consequence for the current turn's activation, and gives it back.
+    pub(crate) fn note(&self, error: StateError) -> StateError {
+        if error.ends_activation() {
+            Shard::with(|shard| {
+                if let Some(shard) = shard {
+                    shard.end_current(Why::Unsaved);
+                }
+            });
+        }
+        error
+    }
+
     /// Ends the activation once the turns that it has begun are over. The next message activates the actor anew.
     pub fn deactivate(&self) {
         Shard::with(|shard| {
             if let Some(shard) = shard {
-                shard.ask_deactivation();
+                shard.end_current(Why::Asked);
             }
         });
     }
@@ -65,6 +194,9 @@ impl fmt::Debug for Cx {
         f.debug_struct("Cx").field("id", &self.id).field("epoch", &self.epoch.0).finish()
     }
 }
+
+/// The name of a state that is the actor as a whole: no field can be called so.
+const WHOLE: &str = "self";
 
 /// What a reference can be bound to: a node, or an actor's surroundings.
 pub trait Scope {

@@ -136,6 +136,13 @@ impl Refusal {
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, thiserror::Error)]
 #[non_exhaustive]
 pub enum Doubt {
+    /// The turn has run, but the actor's state was not saved after it, or it is not known whether it was. What the turn
+    /// sent to others has left.
+    #[error("the turn ran, but its state was not saved: {message}")]
+    Unsaved {
+        /// What the store said.
+        message: String,
+    },
     /// No reply came before the deadline.
     #[error("no reply before the deadline")]
     TimedOut,

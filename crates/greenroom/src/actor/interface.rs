@@ -12,6 +12,7 @@ use serde::de::DeserializeOwned;
 use super::cx::Cx;
 use super::error::{CallError, Never};
 use super::reply::{AnyReply, ReplyTo, WireReply};
+use crate::state::{AnyStored, Saving, StateError};
 
 /// A type whose values are actors. `#[derive(Default, Actor)]` implements it by the type's default.
 ///
@@ -28,6 +29,16 @@ pub trait Actor: Sized + Send + 'static {
     /// What keeps it from being made; callers see it as [`Refusal::Activation`](crate::Refusal::Activation).
     fn create(cx: &Cx) -> Result<Self, String> {
         Err(format!("kind {:?} does not say how to make its actors; register it with `register_with`", cx.kind()))
+    }
+
+    /// Whether it has [`Stored`](crate::Stored) fields.
+    #[doc(hidden)]
+    const STORED: bool = false;
+
+    /// Its [`Stored`](crate::Stored) fields, by name.
+    #[doc(hidden)]
+    fn stored(&mut self) -> Vec<(&'static str, &mut dyn AnyStored)> {
+        Vec::new()
     }
 }
 
@@ -51,6 +62,28 @@ pub trait Behaviour: Actor {
 
     /// Runs a read.
     fn read(&self, cx: &Cx, message: Message<Self>) -> impl Future<Output = ()> + Send;
+
+    /// Loads its states.
+    #[doc(hidden)]
+    fn load(&mut self, cx: &Cx) -> impl Future<Output = Result<(), StateError>> + Send {
+        async move {
+            for (name, field) in self.stored() {
+                field.load(cx, name).await?;
+            }
+            Ok(())
+        }
+    }
+
+    /// Saves those of its states that have changed.
+    #[doc(hidden)]
+    fn save_changed(&mut self, cx: &Cx) -> impl Future<Output = Result<(), StateError>> + Send {
+        async move {
+            for (_, field) in self.stored() {
+                field.save_changed(cx).await?;
+            }
+            Ok(())
+        }
+    }
 
     /// Runs before the first turn.
     fn activated(&mut self, _cx: &Cx) -> impl Future<Output = Result<(), String>> + Send {
@@ -80,6 +113,8 @@ pub enum Why {
     Panicked,
     /// Another activation of the actor has a higher epoch.
     Superseded,
+    /// A save of its state has failed or is in doubt: what is in the store counts.
+    Unsaved,
 }
 
 /// What `#[actor(..)]` says of a kind.
@@ -94,6 +129,12 @@ pub struct Options {
     pub idle: Option<Duration>,
     /// Messages that may wait at one activation; `None` for the node's default.
     pub mailbox: Option<u32>,
+    /// Whether the actor as a whole is kept in a store.
+    pub persistent: bool,
+    /// When its states are saved.
+    pub saving: Saving,
+    /// The name of the node's store that its states are kept in; empty for the one without a name.
+    pub store: &'static str,
 }
 
 /// What can be called: a kind's name and its methods. Written by `#[actor]`.

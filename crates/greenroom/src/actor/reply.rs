@@ -13,6 +13,7 @@ use super::interface::Portable;
 use crate::shard::calls::{CallSlot, Completion};
 use crate::shard::erased::Erased;
 use crate::shard::{Item, LaneId, Shard, ShardId};
+use crate::state::Held;
 
 /// Where the reply of one call goes. Dropped unanswered, it tells the caller that the turn did not end.
 pub struct ReplyTo<T: Portable, E: Portable> {
@@ -23,6 +24,8 @@ pub struct ReplyTo<T: Portable, E: Portable> {
 /// What happens to a reply, its type apart.
 enum Site {
     Nobody,
+    /// That site, once the turn's state is saved.
+    Held(Box<Site>),
     /// The caller of the turn that answers, which was begun on that caller's stack; told apart by a serial number.
     Below(u64),
     Call {
@@ -82,6 +85,9 @@ pub trait AnyReply: Send {
     /// Forgets it without a word: somebody else answers.
     fn disarm(&mut self);
 
+    /// Keeps what it is answered with until the turn's state is saved.
+    fn hold(&mut self);
+
     /// Ends the call with what the runtime has to say.
     #[doc(hidden)]
     fn finish(self: Box<Self>, end: RuntimeEnd);
@@ -132,6 +138,13 @@ impl<T: Portable, E: Portable> ReplyTo<T, E> {
     fn answer_at(site: Site, result: Result<T, CallError<E>>) {
         match site {
             Site::Nobody => {}
+            Site::Held(site) => {
+                let held = Box::new(HeldReply { reply: Self::new(*site), result });
+                Shard::with(|shard| match shard {
+                    Some(shard) => shard.hold(held),
+                    None => held.release(),
+                });
+            }
             Site::Below(serial) => Shard::with(|shard| {
                 if let Some(shard) = shard {
                     shard.answer_below(serial, result);
@@ -192,7 +205,7 @@ impl Site {
     /// and so is all that other shards make of a reply.
     fn leaves_now(&self) -> bool {
         match self {
-            Site::Nobody | Site::Below(_) | Site::Call { .. } => false,
+            Site::Nobody | Site::Held(_) | Site::Below(_) | Site::Call { .. } => false,
             Site::Outside(_) => true,
             Site::Wire(reply) => matches!(reply.to, WireSite::Gateway(_)),
         }
@@ -200,8 +213,8 @@ impl Site {
 
     fn finish(self, completion: Completion) {
         match self {
-            // Only who knows the types can answer below.
-            Site::Nobody | Site::Below(_) => {}
+            // Only who knows the types can answer there.
+            Site::Nobody | Site::Held(_) | Site::Below(_) => {}
             Site::Call { shard, call } => Shard::with(|current| match current {
                 Some(current) if current.id() == shard => current.complete(call, completion),
                 Some(current) => current.post(shard, Item::Completion { call, completion }),
@@ -222,7 +235,10 @@ impl<T: Portable, E: Portable> Drop for ReplyTo<T, E> {
         if matches!(self.site, Site::Nobody) {
             return;
         }
-        let site = std::mem::replace(&mut self.site, Site::Nobody);
+        let site = match std::mem::replace(&mut self.site, Site::Nobody) {
+            Site::Held(site) => *site,
+            site => site,
+        };
         if let Site::Below(_) = site {
             // After a panic, the shard tells the caller.
             if !std::thread::panicking() {
@@ -264,8 +280,17 @@ impl<T: Portable, E: Portable> AnyReply for ReplyTo<T, E> {
         self.site = Site::Nobody;
     }
 
+    fn hold(&mut self) {
+        if self.awaited() {
+            self.site = Site::Held(Box::new(std::mem::replace(&mut self.site, Site::Nobody)));
+        }
+    }
+
     fn finish(mut self: Box<Self>, end: RuntimeEnd) {
-        let site = std::mem::replace(&mut self.site, Site::Nobody);
+        let site = match std::mem::replace(&mut self.site, Site::Nobody) {
+            Site::Held(site) => *site,
+            site => site,
+        };
         match (site, end.0) {
             (site @ Site::Below(_), completion) => Self::answer_at(site, result(completion)),
             // The bytes pass through, but for a caller in another codec.
@@ -275,6 +300,23 @@ impl<T: Portable, E: Portable> AnyReply for ReplyTo<T, E> {
             },
             (site, completion) => site.finish(completion),
         }
+    }
+}
+
+/// A reply that waits for its turn's state to be saved.
+struct HeldReply<T: Portable, E: Portable> {
+    reply: ReplyTo<T, E>,
+    result: Result<T, CallError<E>>,
+}
+
+impl<T: Portable, E: Portable> Held for HeldReply<T, E> {
+    fn release(self: Box<Self>) {
+        let Self { reply, result } = *self;
+        reply.answer(result);
+    }
+
+    fn fail(self: Box<Self>, failure: Failure) {
+        self.reply.answer(Err(failure.into()));
     }
 }
 

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use greenroom_protocols::membership;
+use greenroom_protocols::names::near_names;
 use greenroom_protocols::node::Member;
 use greenroom_store::Store;
 use greenroom_store::memory::MemoryStore;
@@ -18,6 +19,7 @@ use super::error::Error;
 use super::kinds::{AnyKind, KindEntry, Kinds, factory};
 use super::port::Port;
 use super::shared::Shared;
+use super::stores::Stores;
 use super::{Node, Result};
 use crate::actor::cx::Cx;
 use crate::actor::interface::{Behaviour, Interface};
@@ -40,6 +42,7 @@ pub struct Builder {
     placements: Placements,
     world: Option<Arc<dyn World>>,
     store: Option<Arc<dyn Store>>,
+    state_stores: BTreeMap<String, Arc<dyn Store>>,
 }
 
 impl Builder {
@@ -126,6 +129,18 @@ impl Builder {
         self
     }
 
+    /// Where actors keep their states, unless their kind names another store: a URL as for [`table`](Self::table).
+    pub fn state(self, url: impl Into<String>) -> Self {
+        self.configure(|config| config.store = url.into())
+    }
+
+    /// Makes `store` known as `name`, for kinds that say `#[actor(persistent, store = "name")]`; the empty name is for all
+    /// kinds that name none.
+    pub fn state_store(mut self, name: impl Into<String>, store: Arc<dyn Store>) -> Self {
+        self.state_stores.insert(name.into(), store);
+        self
+    }
+
     /// Starts the node: returns once it is in the cluster and answers.
     ///
     /// # Errors
@@ -134,7 +149,7 @@ impl Builder {
     /// # Cancel safety
     /// Dropping the future stops what has been started.
     pub async fn start(self) -> Result<Node> {
-        let Builder { config, kinds: registers, repeated, placements, world, store } = self;
+        let Builder { config, kinds: registers, repeated, placements, world, store, state_stores } = self;
         if let Some(kind) = repeated {
             return Err(Error::Repeated { kind });
         }
@@ -147,6 +162,7 @@ impl Builder {
             Some(store) => (store, true),
             None => open_store(&config.table)?,
         };
+        let stores = open_stores(&config, &store, state_stores)?;
         let listener = world.listen(&config.listen).await.map_err(|error| Error::Listen {
             what: "other nodes",
             address: config.listen.clone(),
@@ -162,6 +178,7 @@ impl Builder {
         for register in registers.into_values() {
             register(&mut kinds, &config);
         }
+        check_stores(&kinds, &stores)?;
         let member = Member {
             name: name.clone(),
             address: advertised.clone(),
@@ -177,7 +194,7 @@ impl Builder {
         }
         let table = TableStore::new(store, &config.cluster, membership.store_timeout);
         let (orders, order_queue) = mpsc::channel(ORDERS_LEN_MAX);
-        let shared = Arc::new(Shared::new(world, config, name, advertised, kinds, placements, shards, orders));
+        let shared = Arc::new(Shared::new(world, config, name, advertised, kinds, placements, shards, orders, stores));
         let starting = Starting(Some(shared.clone()));
         for (index, here) in shared.shards().iter().copied().enumerate() {
             let port = shared.clone();
@@ -219,6 +236,34 @@ impl Drop for Starting {
         if let Some(node) = self.0.take() {
             node.halt("its start was given up");
         }
+    }
+}
+
+/// The stores that actors keep their states in.
+fn open_stores(
+    config: &Config,
+    table: &Arc<dyn Store>,
+    mut stores: BTreeMap<String, Arc<dyn Store>>,
+) -> Result<Stores> {
+    let named = config.stores.iter().map(|(name, url)| (name.as_str(), url.as_str()));
+    for (name, url) in named.chain([("", config.store.as_str())]) {
+        if stores.contains_key(name) {
+            continue;
+        }
+        let store = if url.is_empty() || url == config.table { table.clone() } else { open_store(url)?.0 };
+        stores.insert(name.to_owned(), store);
+    }
+    Ok(Stores::new(stores))
+}
+
+/// Refuses kinds whose store nobody has named.
+fn check_stores(kinds: &Kinds, stores: &Stores) -> Result<()> {
+    match kinds.stores().find(|(_, store)| stores.find(store).is_none()) {
+        Some((kind, store)) => {
+            let near = near_names(store, stores.names());
+            Err(Error::NoStore { kind, store: store.to_owned(), near })
+        }
+        None => Ok(()),
     }
 }
 

@@ -1,5 +1,6 @@
 //! What a node can be told.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use greenroom_protocols::checks::Checks;
@@ -22,6 +23,13 @@ pub struct Config {
     pub http: Option<String>,
     /// The membership table: `memory:` for a node alone, `sqlite:PATH` for several on one machine.
     pub table: String,
+    /// Where actors keep their states, unless their kind names another store; the membership table's store when empty.
+    pub store: String,
+    /// Other stores for states, by the names that kinds say: `#[actor(persistent, store = "name")]`.
+    pub stores: BTreeMap<String, String>,
+    /// Time that saving or loading a state may take, in seconds in files.
+    #[serde(with = "seconds")]
+    pub store_timeout: Duration,
     /// What this node is for: `role:NAME` placements choose among the nodes that have it.
     pub roles: Vec<String>,
     /// Threads that run actors; 0 for one a core.
@@ -64,6 +72,9 @@ impl Default for Config {
             advertise: None,
             http: None,
             table: "memory:".into(),
+            store: String::new(),
+            stores: BTreeMap::new(),
+            store_timeout: Duration::from_secs(5),
             roles: Vec::new(),
             shards: 0,
             call_timeout: Duration::from_secs(10),

@@ -41,6 +41,20 @@ pub enum Error {
         /// What it said.
         reason: String,
     },
+    /// A kind keeps its states in a store that the node does not know.
+    #[error(
+        "actor kind {kind:?} keeps its states in a store called {store:?}, which this node does not have{}; name its URL \
+         in the configuration's `stores`",
+        near.first().map(|near| format!(" (did you mean {near:?}?)")).unwrap_or_default()
+    )]
+    NoStore {
+        /// The kind.
+        kind: &'static str,
+        /// The store's name, as the kind says it.
+        store: String,
+        /// Names like it that the node has.
+        near: Vec<String>,
+    },
     /// A configuration file could not be used.
     #[error("cannot use the configuration {path}: {reason}")]
     Config {

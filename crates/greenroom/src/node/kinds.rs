@@ -17,6 +17,7 @@ use crate::actor::key::{ActorId, Kind};
 use crate::shard::activation::{Activation, AnyActivation};
 use crate::shard::raw::RouteTarget;
 use crate::shard::{Shard, Slot};
+use crate::state::Saving;
 
 type Factory<A> = Box<dyn Fn(&Cx) -> Result<A, String> + Send + Sync>;
 
@@ -64,7 +65,9 @@ pub(crate) trait AnyKind: Send + Sync {
 
 impl<A: Behaviour> AnyKind for KindEntry<A> {
     fn activation(self: Arc<Self>, shard: &Shard, id: ActorId, epoch: Epoch, slot: Slot) -> Rc<dyn AnyActivation> {
-        let cx = Cx { port: shard.port().clone(), id, epoch };
+        let Options { persistent, saving, .. } = A::OPTIONS;
+        let state = (persistent || saving != Saving::Explicit).then(Box::default);
+        let cx = Cx { port: shard.port().clone(), id, epoch, state };
         Activation::<A>::new(cx, self, slot, shard.now())
     }
 
@@ -121,6 +124,11 @@ impl Kinds {
     /// Names and methods, by name.
     pub(crate) fn methods(&self) -> impl Iterator<Item = (&'static str, &'static [MethodInfo])> + '_ {
         self.by_name.iter().map(|(name, kind)| (*name, kind.methods()))
+    }
+
+    /// The stores that kinds name, with the kinds.
+    pub(crate) fn stores(&self) -> impl Iterator<Item = (&'static str, &'static str)> + '_ {
+        self.by_name.iter().map(|(name, kind)| (*name, kind.options().store))
     }
 
     /// What other nodes are told.

@@ -6,6 +6,7 @@ pub(crate) mod error;
 pub(crate) mod kinds;
 pub(crate) mod port;
 pub(crate) mod shared;
+pub(crate) mod stores;
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -11,6 +11,7 @@ use tokio::sync::watch;
 
 use super::config::Config;
 use super::kinds::Kinds;
+use super::stores::Stores;
 use crate::actor::error::Refusal;
 use crate::actor::key::ActorId;
 use crate::cluster::directory::{Asker, Directory, Location};
@@ -36,6 +37,7 @@ pub(crate) struct Shared {
     /// Nanoseconds of the world's clock from which on no turn may start.
     fence: AtomicU64,
     orders: Orders,
+    stores: Stores,
     /// Why the node has stopped, once it has.
     halted: watch::Sender<Option<&'static str>>,
     stopped: AtomicBool,
@@ -57,6 +59,7 @@ impl Shared {
         placements: Placements,
         shards: Vec<ShardPort>,
         orders: Orders,
+        stores: Stores,
     ) -> Self {
         let gauges = shards.iter().map(|_| Gauges::default()).collect();
         Self {
@@ -73,6 +76,7 @@ impl Shared {
             loads: Loads::default(),
             fence: AtomicU64::new(NEVER_OPEN),
             orders,
+            stores,
             halted: watch::Sender::new(None),
             stopped: AtomicBool::new(false),
             shard_turns: AtomicUsize::new(0),
@@ -101,6 +105,10 @@ impl Shared {
 
     pub(crate) fn kinds(&self) -> &Kinds {
         &self.kinds
+    }
+
+    pub(crate) fn stores(&self) -> &Stores {
+        &self.stores
     }
 
     pub(crate) fn placements(&self) -> &Placements {

@@ -19,6 +19,7 @@ use crate::actor::key::ActorId;
 use crate::actor::reply::{RuntimeEnd, WireReply, refused};
 use crate::node::kinds::KindEntry;
 use crate::shard::calls::Completion;
+use crate::state::{Held, Saving};
 
 /// A message on its way to an activation.
 pub(crate) struct Envelope<M> {
@@ -80,6 +81,12 @@ pub(crate) trait AnyActivation {
     /// Ends the activation as soon as no turn runs.
     fn end(self: Rc<Self>, shard: &Shard, why: Why);
 
+    /// Keeps the reply of the exclusive turn until its state is saved.
+    fn hold(&self, reply: Box<dyn Held>);
+
+    /// Begins a save that is due; says when to look again if it is too early.
+    fn check_save(self: Rc<Self>, shard: &Shard, now: Timestamp) -> Option<Timestamp>;
+
     /// If nothing came for the kind's idle time, ends it; otherwise says when to look again.
     fn check_idle(self: Rc<Self>, shard: &Shard, now: Timestamp) -> Option<Timestamp>;
 
@@ -100,7 +107,7 @@ pub(crate) struct IncomingCall<'a> {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Phase {
+pub(super) enum Phase {
     /// Made; the `activated` hook runs, if there is one.
     Starting,
     Ready,
@@ -111,16 +118,16 @@ enum Phase {
 
 /// An activation of an `A`.
 pub(crate) struct Activation<A: Behaviour> {
-    cx: Cx,
+    pub(super) cx: Cx,
     kind: Arc<KindEntry<A>>,
-    slot: Slot,
-    actor: RefCell<Option<A>>,
+    pub(super) slot: Slot,
+    pub(super) actor: RefCell<Option<A>>,
     mailbox: RefCell<Option<Box<Mailbox<A>>>>,
     /// In hundredths of a second of the shard's clock.
     last_used: Cell<u32>,
     reads: Cell<u32>,
-    phase: Cell<Phase>,
-    exclusive: Cell<bool>,
+    pub(super) phase: Cell<Phase>,
+    pub(super) exclusive: Cell<bool>,
     scheduled: Cell<bool>,
     asked_to_end: Cell<Option<Why>>,
 }
@@ -157,7 +164,7 @@ impl<A: Behaviour> Activation<A> {
             }
         };
         *self.actor.borrow_mut() = Some(actor);
-        if !A::ACTIVATED {
+        if !A::ACTIVATED && !Self::LOADS {
             self.phase.set(Phase::Ready);
             return Ok(());
         }
@@ -165,7 +172,7 @@ impl<A: Behaviour> Activation<A> {
         let this = self.clone();
         let hook = Box::pin(async move {
             let result = match &mut *this.actor.borrow_mut() {
-                Some(actor) => actor.activated(&this.cx).await,
+                Some(actor) => this.wake_up(actor).await,
                 None => Ok(()),
             };
             match result {
@@ -183,6 +190,13 @@ impl<A: Behaviour> Activation<A> {
             Phase::Gone => Err(Refusal::Activation { message: shard.failed_start.take() }),
             _ => Ok(()),
         }
+    }
+
+    async fn wake_up(&self, actor: &mut A) -> Result<(), String> {
+        if Self::LOADS {
+            actor.load(&self.cx).await.map_err(|error| error.to_string())?;
+        }
+        actor.activated(&self.cx).await
     }
 
     fn fail_start(self: &Rc<Self>, shard: &Shard, message: &str) {
@@ -285,12 +299,15 @@ impl<A: Behaviour> Activation<A> {
         self: &Rc<Self>,
         shard: &Shard,
         access: Access,
-        message: Message<A>,
+        mut message: Message<A>,
         deadline: Timestamp,
         caller: Caller,
     ) -> Begun {
         self.last_used.set(ticks(shard.now()));
         shard.count_turn();
+        if access == Access::Exclusive && A::OPTIONS.saving == Saving::EachTurn {
+            A::Interface::reply(&mut message).hold();
+        }
         let this = self.clone();
         let turn: LocalFuture = match access {
             Access::Exclusive => {
@@ -298,6 +315,9 @@ impl<A: Behaviour> Activation<A> {
                 Box::pin(async move {
                     if let Some(actor) = &mut *this.actor.borrow_mut() {
                         actor.exclusive(&this.cx, message).await;
+                        if A::OPTIONS.saving != Saving::Explicit {
+                            this.turn_done(actor).await;
+                        }
                     }
                 })
             }
@@ -313,7 +333,7 @@ impl<A: Behaviour> Activation<A> {
         shard.begin_turn(self.clone(), access, deadline, caller, turn)
     }
 
-    fn idle(&self) -> bool {
+    pub(super) fn idle(&self) -> bool {
         !self.exclusive.get() && self.reads.get() == 0
     }
 
@@ -323,7 +343,8 @@ impl<A: Behaviour> Activation<A> {
         if self.phase.get() != Phase::Ready {
             return;
         }
-        if !A::DEACTIVATING || !shard.fence_open() {
+        let saves = why != Why::Unsaved && self.saves_late();
+        if !(A::DEACTIVATING || saves) || !shard.fence_open() {
             return self.finish_end(shard);
         }
         self.phase.set(Phase::Ending);
@@ -332,6 +353,9 @@ impl<A: Behaviour> Activation<A> {
         let hook = Box::pin(async move {
             if let Some(actor) = &mut *this.actor.borrow_mut() {
                 actor.deactivating(&this.cx, why).await;
+                if saves {
+                    this.save_late(actor).await;
+                }
             }
         });
         shard.begin_turn(self.clone(), Access::Exclusive, Timestamp::NEVER, Caller::Apart(Chain::None), hook);
@@ -517,6 +541,17 @@ impl<A: Behaviour> AnyActivation for Activation<A> {
         } else {
             self.asked_to_end.set(Some(why));
         }
+    }
+
+    fn hold(&self, reply: Box<dyn Held>) {
+        match &self.cx.state {
+            Some(state) => state.holder.hold(reply),
+            None => reply.release(),
+        }
+    }
+
+    fn check_save(self: Rc<Self>, shard: &Shard, now: Timestamp) -> Option<Timestamp> {
+        self.save_if_due(shard, now)
     }
 
     fn check_idle(self: Rc<Self>, shard: &Shard, now: Timestamp) -> Option<Timestamp> {

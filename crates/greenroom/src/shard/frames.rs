@@ -15,6 +15,7 @@ use super::{Shard, panic_message, registry};
 use crate::actor::error::{CallError, Doubt, Failure};
 use crate::actor::interface::{Portable, Why};
 use crate::actor::reply::{self, RuntimeEnd};
+use crate::state::Held;
 
 /// Who began a turn.
 pub(crate) enum Caller {
@@ -254,9 +255,17 @@ impl Shard {
     }
 
     /// Ends the current turn's activation when it can.
-    pub(crate) fn ask_deactivation(&self) {
+    pub(crate) fn end_current(&self, why: Why) {
         if let Some(frame) = self.current() {
-            frame.activation.clone().end(self, Why::Asked);
+            frame.activation.clone().end(self, why);
+        }
+    }
+
+    /// Keeps the reply of the current turn until its state is saved.
+    pub(crate) fn hold(&self, reply: Box<dyn Held>) {
+        match self.current() {
+            Some(frame) => frame.activation.hold(reply),
+            None => reply.release(),
         }
     }
 

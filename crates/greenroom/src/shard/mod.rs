@@ -18,6 +18,7 @@ mod outbox;
 pub(crate) mod raw;
 mod registry;
 mod round;
+mod saving;
 mod slab;
 pub(crate) mod submit;
 pub(crate) mod turns;
@@ -129,6 +130,8 @@ pub(crate) struct Shard {
     calls: RefCell<Calls>,
     activations: RefCell<Slab>,
     idle: RefCell<IdleWheel>,
+    /// Activations that have changes to save.
+    saves: RefCell<IdleWheel>,
     workers: RefCell<submit::Workers>,
     lanes: RefCell<Lanes>,
     recent: RefCell<submit::Recent>,
@@ -177,6 +180,7 @@ impl Shard {
             calls: RefCell::default(),
             activations: RefCell::default(),
             idle: RefCell::default(),
+            saves: RefCell::default(),
             workers: RefCell::default(),
             lanes: RefCell::default(),
             recent: RefCell::default(),
@@ -326,6 +330,11 @@ impl Shard {
 
     fn activation(&self, slot: Slot) -> Option<Rc<dyn AnyActivation>> {
         self.activations.borrow().find(slot).cloned()
+    }
+
+    /// Lets the activation in `slot` save what it has changed, when `due` has passed.
+    fn save_at(&self, slot: Slot, due: Timestamp) {
+        self.saves.borrow_mut().insert(due, slot);
     }
 
     /// Ends an activation when it can.

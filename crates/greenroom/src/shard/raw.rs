@@ -256,6 +256,9 @@ impl AnyReply for WireReply {
         *self = WireReply::nobody();
     }
 
+    /// Replies are held where their types are known.
+    fn hold(&mut self) {}
+
     fn finish(self: Box<Self>, end: RuntimeEnd) {
         let completion = match end.0 {
             // Only who knows the types can write them down; typed ends never come here.

@@ -199,13 +199,19 @@ impl Shard {
                 self.idle.borrow_mut().insert(again, slot);
             }
         }
+        let due = self.saves.borrow_mut().take_due(now, IDLE_CHECKS_A_ROUND);
+        for slot in due {
+            if let Some(again) = self.activation(slot).and_then(|activation| activation.check_save(self, now)) {
+                self.save_at(slot, again);
+            }
+        }
         let lanes = self.look_after_lanes(now);
         self.flush_lanes();
         let parked = self.retry_parked(now);
         let stop = self.stopping_until();
         let sweep = self.calls.borrow().next_sweep();
-        let idle = self.idle.borrow().next();
-        [lanes, parked, stop, sweep, idle].into_iter().flatten().min()
+        let (idle, saves) = (self.idle.borrow().next(), self.saves.borrow().next());
+        [lanes, parked, stop, sweep, idle, saves].into_iter().flatten().min()
     }
 
     /// Keeps a message until the directory can say where its actor is.

@@ -1,0 +1,118 @@
+//! When the states of an activation are loaded and saved.
+
+use std::rc::Rc;
+use std::sync::atomic::Ordering;
+
+use greenroom_world::Timestamp;
+
+use super::Shard;
+use super::activation::{Activation, Phase};
+use super::frames::Caller;
+use super::turns::{Access, Chain};
+use crate::actor::error::Doubt;
+use crate::actor::interface::{Behaviour, Why};
+use crate::state::Saving;
+
+impl<A: Behaviour> Activation<A> {
+    /// Whether there is anything to load before the first turn.
+    pub(super) const LOADS: bool = A::OPTIONS.persistent || A::STORED;
+
+    /// What follows an exclusive turn of a kind that saves by itself.
+    pub(super) async fn turn_done(&self, actor: &mut A) {
+        match A::OPTIONS.saving {
+            Saving::Explicit => {}
+            Saving::EachTurn => self.save_turn(actor).await,
+            Saving::Every(period) => self.save_in(self.now() + period),
+        }
+    }
+
+    /// Saves what the turn has changed, then lets its reply go.
+    async fn save_turn(&self, actor: &mut A) {
+        let saved = actor.save_changed(&self.cx).await;
+        let held = self.cx.state.as_ref().and_then(|state| state.holder.take());
+        match saved {
+            Ok(()) => {
+                if let Some(held) = held {
+                    held.release();
+                }
+            }
+            Err(error) => {
+                let error = self.cx.note(error);
+                tracing::warn!(actor = %self.cx.id, %error, "a turn's state was not saved");
+                if let Some(held) = held {
+                    held.fail(Doubt::Unsaved { message: error.to_string() }.into());
+                }
+            }
+        }
+    }
+
+    /// Asks for a save at `due`, unless one is asked for already.
+    fn save_in(&self, due: Timestamp) {
+        let Some(state) = &self.cx.state else { return };
+        if state.due.load(Ordering::Relaxed) == 0 {
+            state.due.store(due.as_nanos(), Ordering::Relaxed);
+            Shard::with(|shard| {
+                if let Some(shard) = shard {
+                    shard.save_at(self.slot, due);
+                }
+            });
+        }
+    }
+
+    /// Whether a change waits to be saved.
+    pub(super) fn saves_late(&self) -> bool {
+        matches!(A::OPTIONS.saving, Saving::Every(_))
+            && self.cx.state.as_ref().is_some_and(|state| state.due.load(Ordering::Relaxed) != 0)
+    }
+
+    /// Begins the save that is due; when to look again otherwise.
+    pub(super) fn save_if_due(self: &Rc<Self>, shard: &Shard, now: Timestamp) -> Option<Timestamp> {
+        if !self.saves_late() || self.phase.get() != Phase::Ready {
+            return None;
+        }
+        let due = Timestamp::from_nanos(self.cx.state.as_ref()?.due.load(Ordering::Relaxed));
+        if due > now {
+            return Some(due);
+        }
+        if !self.idle() {
+            return Some(now);
+        }
+        self.begin_save(shard);
+        None
+    }
+
+    #[expect(clippy::await_holding_refcell_ref, reason = "turns are admitted by the same rules as borrows")]
+    fn begin_save(self: &Rc<Self>, shard: &Shard) {
+        self.exclusive.set(true);
+        let this = self.clone();
+        let turn = Box::pin(async move {
+            if let Some(actor) = &mut *this.actor.borrow_mut() {
+                this.save_late(actor).await;
+            }
+        });
+        shard.begin_turn(self.clone(), Access::Exclusive, Timestamp::NEVER, Caller::Apart(Chain::None), turn);
+    }
+
+    /// Saves what has changed since the last save. What fails is tried again after the kind's period.
+    pub(super) async fn save_late(&self, actor: &mut A) {
+        let Some(state) = &self.cx.state else { return };
+        state.due.store(0, Ordering::Relaxed);
+        let saved = actor.save_changed(&self.cx).await;
+        if let Err(error) = saved {
+            tracing::error!(actor = %self.cx.id, %error, "what was answered since the last save is not saved yet");
+            if let crate::StateError::Superseded { .. } = error {
+                Shard::with(|shard| {
+                    if let Some(shard) = shard {
+                        shard.end_current(Why::Unsaved);
+                    }
+                });
+            } else if let Saving::Every(period) = A::OPTIONS.saving {
+                self.save_in(self.now() + period);
+            }
+        }
+    }
+
+    fn now(&self) -> Timestamp {
+        self.cx.port.node.world().now()
+    }
+}

@@ -1,0 +1,265 @@
+//! One state of one activation: where it is kept and what of it was seen there.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use bytes::Bytes;
+use greenroom_store::{Applied, Store, StoreError, Version, Versioned};
+use greenroom_world::Timestamp;
+
+use super::record::{self, Author};
+use super::{State, StateError};
+use crate::actor::cx::Cx;
+use crate::actor::key::ActorId;
+
+/// Where a state is kept.
+pub(crate) struct Site {
+    store: Arc<dyn Store>,
+    key: String,
+}
+
+/// What an activation knows of one of its states.
+#[derive(Default)]
+pub(crate) struct Slot {
+    seen: Mutex<Seen>,
+}
+
+#[derive(Default)]
+struct Seen {
+    /// The version of what was last loaded or saved; `None` if nothing was there.
+    version: Option<Version>,
+    /// A hash of what was last loaded or saved: saves of the same are spared where nobody has asked for them.
+    digest: Option<u64>,
+    /// Tells this activation's writes from all others; 0 before the first.
+    writer: u64,
+    sequence: u64,
+}
+
+impl Site {
+    /// The place of the state called `name` of the actor `id` in `store`.
+    pub(crate) fn new(store: Arc<dyn Store>, id: &ActorId, name: &str) -> Self {
+        Self { store, key: format!("state/{}/{name}/{}", id.kind, id.key) }
+    }
+
+    fn read_error(&self, error: &StoreError) -> StateError {
+        StateError::not_loaded(&self.key, error)
+    }
+}
+
+impl Slot {
+    fn seen(&self) -> MutexGuard<'_, Seen> {
+        self.seen.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Reads the state; `None` if there is none.
+    pub(crate) async fn load<S: State>(&self, cx: &Cx, site: &Site) -> Result<Option<S>, StateError> {
+        let patience = Patience::begin(cx);
+        let found = site.store.read(&site.key, patience.left()).await.map_err(|error| site.read_error(&error))?;
+        self.take_in(site, found)
+    }
+
+    fn take_in<S: State>(&self, site: &Site, found: Option<Versioned>) -> Result<Option<S>, StateError> {
+        let value = match &found {
+            None => None,
+            Some(found) => {
+                let (_, payload) = record::open(&found.value).map_err(|why| StateError::not_loaded(&site.key, why))?;
+                let value = record::decode(payload).map_err(|why| StateError::not_loaded(&site.key, why))?;
+                Some((value, digest(payload)))
+            }
+        };
+        let mut seen = self.seen();
+        seen.version = found.map(|found| found.version);
+        let (value, digest) = value.unzip();
+        seen.digest = digest;
+        Ok(value)
+    }
+
+    /// Whether `value` is not what was last loaded or saved.
+    pub(crate) fn is_changed<S: State>(&self, value: &S) -> bool {
+        record::encode(value).map_or(true, |payload| self.seen().digest != Some(digest(&payload)))
+    }
+
+    /// Writes `value`, if the state is still as this activation last saw it.
+    ///
+    /// A write whose outcome is not known is looked for, and written again under the same condition, until it is known
+    /// or the time is up: under one version only one of the writes can be applied, and they all write the same.
+    ///
+    /// On a conflict the state that is there comes back, for the actor to go on with.
+    pub(crate) async fn save<S: State>(&self, cx: &Cx, site: &Site, value: &S) -> Result<(), Lost<S>> {
+        let payload = record::encode(value)
+            .map_err(|why| StateError::not_saved(&site.key, format!("it cannot be encoded: {why}")))?;
+        let patience = Patience::begin(cx);
+        let (mut expected, first) = {
+            let mut seen = self.seen();
+            if seen.writer == 0 {
+                seen.writer = cx.port.node.world().random() | 1;
+            }
+            (seen.version.clone(), seen.sequence + 1)
+        };
+        loop {
+            if !cx.port.node.fence_open() {
+                let reason = "this node's lease has run out; retry the call, another node will answer";
+                return Err(StateError::not_saved(&site.key, reason).into());
+            }
+            let author = self.next_author(cx);
+            let error = match write(site, &expected, record::seal(author, &payload), patience.left()).await {
+                Ok(version) => {
+                    self.saved(version, digest(&payload));
+                    return Ok(());
+                }
+                Err(error) if error.is_conflict() || error.applied() == Applied::Maybe => error,
+                Err(error) => return Err(StateError::not_saved(&site.key, error).into()),
+            };
+            let found = self.look(site, &patience, error.clone()).await?;
+            let wrote = found.as_ref().and_then(|found| record::open(&found.value).ok()).map(|(author, _)| author);
+            let ours = wrote.filter(|wrote| wrote.writer == author.writer);
+            let now = found.as_ref().map(|found| found.version.clone());
+            if let (Some(wrote), Some(version)) = (ours, &now) {
+                if wrote.sequence >= first {
+                    self.saved(version.clone(), digest(&payload));
+                    return Ok(());
+                }
+                // An earlier save that nobody knew of has come true: this one follows it.
+                expected = now;
+            } else if now != expected {
+                return Err(self.lost(cx, site, found, wrote));
+            }
+            if patience.left().is_zero() {
+                return Err(StateError::unknown(&site.key, &error).into());
+            }
+            // Not there, and it may still come: the same write under the same version keeps it from coming twice.
+        }
+    }
+
+    fn next_author(&self, cx: &Cx) -> Author {
+        let mut seen = self.seen();
+        seen.sequence += 1;
+        Author { epoch: cx.epoch(), writer: seen.writer, sequence: seen.sequence }
+    }
+
+    /// What is there after a write that was refused or is in doubt.
+    async fn look(
+        &self,
+        site: &Site,
+        patience: &Patience<'_>,
+        doubt: StoreError,
+    ) -> Result<Option<Versioned>, StateError> {
+        loop {
+            let left = patience.left();
+            if left.is_zero() {
+                return Err(if doubt.is_conflict() {
+                    StateError::not_saved(&site.key, doubt)
+                } else {
+                    StateError::unknown(&site.key, &doubt)
+                });
+            }
+            match site.store.read(&site.key, left).await {
+                Ok(found) => return Ok(found),
+                Err(_) => patience.pause().await,
+            }
+        }
+    }
+
+    fn saved(&self, version: Version, digest: u64) {
+        let mut seen = self.seen();
+        seen.version = Some(version);
+        seen.digest = Some(digest);
+    }
+
+    fn lost<S: State>(&self, cx: &Cx, site: &Site, found: Option<Versioned>, wrote: Option<Author>) -> Lost<S> {
+        let state = site.key.clone();
+        if wrote.is_some_and(|wrote| wrote.epoch > cx.epoch()) {
+            return StateError::Superseded { state }.into();
+        }
+        match self.take_in(site, found) {
+            Ok(value) => Lost { error: StateError::Conflict { state }, found: Some(value) },
+            Err(error) => StateError::not_saved(&site.key, error).into(),
+        }
+    }
+
+    /// Removes the state, if it is still as this activation last saw it.
+    pub(crate) async fn clear(&self, cx: &Cx, site: &Site) -> Result<(), StateError> {
+        let Some(expected) = self.seen().version.clone() else { return Ok(()) };
+        let patience = Patience::begin(cx);
+        let error = match site.store.delete(&site.key, &expected, patience.left()).await {
+            Ok(()) => None,
+            Err(error) if error.is_conflict() || error.applied() == Applied::Maybe => Some(error),
+            Err(error) => return Err(StateError::not_saved(&site.key, error)),
+        };
+        if let Some(error) = error {
+            let found = self.look(site, &patience, error.clone()).await?;
+            match found {
+                None => {}
+                Some(found) if found.version == expected => return Err(StateError::unknown(&site.key, &error)),
+                Some(_) => return Err(StateError::not_saved(&site.key, "it was changed by somebody else meanwhile")),
+            }
+        }
+        let mut seen = self.seen();
+        (seen.version, seen.digest) = (None, None);
+        Ok(())
+    }
+}
+
+/// A save that did not happen, and what is there instead if the actor can go on with it.
+pub(crate) struct Lost<S> {
+    pub(crate) error: StateError,
+    pub(crate) found: Option<Option<S>>,
+}
+
+impl<S> From<StateError> for Lost<S> {
+    fn from(error: StateError) -> Self {
+        Self { error, found: None }
+    }
+}
+
+async fn write(
+    site: &Site,
+    expected: &Option<Version>,
+    record: Bytes,
+    timeout: Duration,
+) -> Result<Version, StoreError> {
+    match expected {
+        None => site.store.create(&site.key, record, timeout).await,
+        Some(expected) => site.store.replace(&site.key, record, expected, timeout).await,
+    }
+}
+
+/// The time that a save or load may take: the node's for stores, and no more than is left of the turn's.
+struct Patience<'a> {
+    cx: &'a Cx,
+    until: Timestamp,
+}
+
+impl<'a> Patience<'a> {
+    fn begin(cx: &'a Cx) -> Self {
+        let node = &cx.port.node;
+        let limit = node.config().store_timeout;
+        let limit = cx.time_left().map_or(limit, |left| left.min(limit));
+        Self { cx, until: node.world().now() + limit }
+    }
+
+    fn left(&self) -> Duration {
+        self.until.since(self.cx.port.node.world().now())
+    }
+
+    async fn pause(&self) {
+        tokio::time::sleep(PAUSE.min(self.left())).await;
+    }
+}
+
+/// FNV-1a over words of eight bytes, with a last mix: it tells changes, it does not guard against anybody.
+fn digest(payload: &[u8]) -> u64 {
+    let mut hash = 0xCBF2_9CE4_8422_2325 ^ payload.len() as u64;
+    let mut words = payload.chunks_exact(8);
+    let mut take = |word: u64| hash = (hash ^ word).wrapping_mul(0x9FB2_1C65_1E98_DF25).rotate_left(29);
+    for word in &mut words {
+        take(u64::from_le_bytes(word.try_into().expect("eight bytes")));
+    }
+    let mut tail = [0; 8];
+    tail[..words.remainder().len()].copy_from_slice(words.remainder());
+    take(u64::from_le_bytes(tail));
+    hash ^ (hash >> 32)
+}
+
+/// Between two looks at a store that does not answer.
+const PAUSE: Duration = Duration::from_millis(50);

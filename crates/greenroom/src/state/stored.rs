@@ -1,0 +1,151 @@
+//! States as fields.
+
+use std::fmt;
+use std::future::Future;
+use std::ops::{Deref, DerefMut};
+use std::pin::Pin;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use super::{Site, Slot, State, StateError};
+use crate::actor::cx::Cx;
+
+/// A state of its own in a field of an actor, kept in the store under the field's name. It is loaded when the actor
+/// activates, its `Default` if there is none yet.
+///
+/// ```
+/// use greenroom::prelude::*;
+/// use serde::{Deserialize, Serialize};
+///
+/// #[derive(Default, Serialize, Deserialize)]
+/// struct Profile { name: String }
+/// impl State for Profile {}
+///
+/// #[derive(Default, Actor)]
+/// pub struct User { profile: Stored<Profile>, seen: u64 }
+///
+/// #[actor]
+/// impl User {
+///     pub async fn rename(&mut self, cx: &Cx, name: String) -> Result<(), StateError> {
+///         self.profile.name = name;
+///         self.profile.save(cx).await
+///     }
+/// }
+/// ```
+pub struct Stored<S> {
+    value: S,
+    name: &'static str,
+    slot: Slot,
+}
+
+impl<S: Default> Default for Stored<S> {
+    fn default() -> Self {
+        Self { value: S::default(), name: "", slot: Slot::default() }
+    }
+}
+
+impl<S: State + Default> Stored<S> {
+    /// Writes the state, if it is still as this activation last saw it.
+    ///
+    /// # Errors
+    /// [`StateError`]. On [`StateError::Conflict`] the field holds what is there now.
+    ///
+    /// # Cancel safety
+    /// Dropping the future leaves the outcome unknown: end the activation then, or reload.
+    pub async fn save(&mut self, cx: &Cx) -> Result<(), StateError> {
+        self.write(cx).await.map_err(|error| cx.note(error))
+    }
+
+    async fn write(&mut self, cx: &Cx) -> Result<(), StateError> {
+        let site = self.site(cx)?;
+        let saved = self.slot.save(cx, &site, &self.value).await;
+        saved.map_err(|lost| {
+            if let Some(found) = lost.found {
+                self.value = found.unwrap_or_default();
+            }
+            lost.error
+        })
+    }
+
+    /// Reads the state again; its `Default` if there is none.
+    ///
+    /// # Errors
+    /// [`StateError::NotLoaded`]; the field is as it was.
+    pub async fn reload(&mut self, cx: &Cx) -> Result<(), StateError> {
+        let site = self.site(cx)?;
+        self.value = self.slot.load(cx, &site).await?.unwrap_or_default();
+        Ok(())
+    }
+
+    /// Removes the state from the store and makes the field its `Default`.
+    ///
+    /// # Errors
+    /// As for [`save`](Self::save); the field is as it was.
+    pub async fn clear(&mut self, cx: &Cx) -> Result<(), StateError> {
+        let site = self.site(cx)?;
+        self.slot.clear(cx, &site).await.map_err(|error| cx.note(error))?;
+        self.value = S::default();
+        Ok(())
+    }
+
+    fn site(&self, cx: &Cx) -> Result<Site, StateError> {
+        cx.site(self.name).map_err(|why| StateError::not_saved(self.name, why))
+    }
+}
+
+type Loading<'a> = Pin<Box<dyn Future<Output = Result<(), StateError>> + Send + 'a>>;
+
+/// A [`Stored`] field whose type is not known: for the code that the macros write.
+pub trait AnyStored: Send {
+    /// Gives it its name and loads it.
+    #[doc(hidden)]
+    fn load<'a>(&'a mut self, cx: &'a Cx, name: &'static str) -> Loading<'a>;
+
+    /// Saves it if it has changed. What follows from an error is left to the caller.
+    #[doc(hidden)]
+    fn save_changed<'a>(&'a mut self, cx: &'a Cx) -> Loading<'a>;
+}
+
+impl<S: State + Default> AnyStored for Stored<S> {
+    fn load<'a>(&'a mut self, cx: &'a Cx, name: &'static str) -> Loading<'a> {
+        self.name = name;
+        Box::pin(self.reload(cx))
+    }
+
+    fn save_changed<'a>(&'a mut self, cx: &'a Cx) -> Loading<'a> {
+        Box::pin(async move { if self.slot.is_changed(&self.value) { self.write(cx).await } else { Ok(()) } })
+    }
+}
+
+impl<S> Deref for Stored<S> {
+    type Target = S;
+
+    fn deref(&self) -> &S {
+        &self.value
+    }
+}
+
+impl<S> DerefMut for Stored<S> {
+    fn deref_mut(&mut self) -> &mut S {
+        &mut self.value
+    }
+}
+
+impl<S: fmt::Debug> fmt::Debug for Stored<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.value.fmt(f)
+    }
+}
+
+// In an actor that is persistent as a whole, the field is a record of its own: nothing of it is in the actor's.
+impl<S> Serialize for Stored<S> {
+    fn serialize<Z: Serializer>(&self, serializer: Z) -> Result<Z::Ok, Z::Error> {
+        serializer.serialize_unit()
+    }
+}
+
+impl<'de, S: Default> Deserialize<'de> for Stored<S> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        <()>::deserialize(deserializer).map(|()| Self::default())
+    }
+}
