@@ -35,8 +35,11 @@ pub(crate) struct Asker {
     pub(crate) origin: NodeId,
     /// The node that the message came from.
     pub(crate) from: NodeId,
-    /// The shard of this node that the caller is on, or that has the caller's connection.
-    pub(crate) near: Option<u16>,
+    /// The shard of this node that has the message: the caller's own, or the one that it came in by.
+    pub(crate) near: u16,
+    /// Whether the caller is outside of all shards. Its next messages go straight to where the actor is, so this one
+    /// must not take a way round.
+    pub(crate) outside: bool,
 }
 
 /// An actor in the directory: compared by its hash first.
@@ -273,7 +276,7 @@ impl Directory {
 impl RangeHere {
     /// Enters an activation that a shard of this node is about to make.
     fn begin(&mut self, node: &Shared, entry: Entry, epoch: Epoch, asker: Asker) -> Location {
-        let shard = node.choose_shard(asker.near);
+        let shard = if asker.outside { node.shard(asker.near) } else { node.choose_shard(asker.near) };
         self.active.insert(entry, Active { epoch, shard, slot: None });
         Location::Here { shard, slot: None, epoch }
     }

@@ -45,8 +45,8 @@ impl Shared {
         let ports = self.shards();
         let home = self.directory().and_then(|directory| directory.home(id, hash));
         let port = home
-            .and_then(|home| ports.iter().find(|port| port.id == home))
-            .unwrap_or_else(|| &ports[hash as usize % ports.len()]);
+            .and_then(|home| ports.iter().copied().find(|port| port.id == home))
+            .unwrap_or_else(|| self.entrance(hash));
         match port.push(Item::Parcel(parcel)) {
             Ok(()) => Ok(()),
             Err((why, item)) => {

@@ -1,6 +1,6 @@
 //! What all parts of a node share.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU16, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 use std::time::Duration;
 
@@ -41,8 +41,10 @@ pub(crate) struct Shared {
     /// Why the node has stopped, once it has.
     halted: watch::Sender<Option<&'static str>>,
     stopped: AtomicBool,
-    /// Activations dealt out to the shards.
+    /// Which shard was dealt out last.
     shard_turns: AtomicUsize,
+    /// The shards by which messages from outside come in, by the actors' hashes.
+    entrances: Box<[AtomicU16]>,
     worker_epochs: AtomicU64,
     bad_frames: AtomicU64,
     refused_connections: AtomicU64,
@@ -80,6 +82,7 @@ impl Shared {
             halted: watch::Sender::new(None),
             stopped: AtomicBool::new(false),
             shard_turns: AtomicUsize::new(0),
+            entrances: (0..ENTRANCES).map(|_| AtomicU16::new(NO_SHARD)).collect(),
             worker_epochs: AtomicU64::new(0),
             bad_frames: AtomicU64::new(0),
             refused_connections: AtomicU64::new(0),
@@ -235,14 +238,35 @@ impl Shared {
         Epoch(self.worker_epochs.fetch_add(1, Ordering::Relaxed) + 1)
     }
 
-    /// The shard for a new activation: the one that is `near`, unless the one whose turn it is is much emptier; without
-    /// a near one, each in its turn.
-    pub(crate) fn choose_shard(&self, near: Option<u16>) -> ShardId {
-        let next = self.shard_turns.fetch_add(1, Ordering::Relaxed) % self.shards.len();
-        let near = near.map_or(next, usize::from);
-        let (here, there) = (self.gauges[near].activations(), self.gauges[next].activations());
-        let chosen = if here > there + there / 4 + SHARD_IMBALANCE { next } else { near };
-        self.shards[chosen].id
+    /// The shard for a new activation: the one that is `near`, unless the one whose turn it is is much emptier.
+    pub(crate) fn choose_shard(&self, near: u16) -> ShardId {
+        let next = self.deal();
+        let (here, there) = (self.gauges[usize::from(near)].activations(), self.gauges[next].activations());
+        let much_emptier = here > there + there / 4 + SHARD_IMBALANCE;
+        self.shards[if much_emptier { next } else { near.into() }].id
+    }
+
+    pub(crate) fn shard(&self, index: u16) -> ShardId {
+        self.shards[usize::from(index)].id
+    }
+
+    /// The shard that messages from outside come in by whose actor is on none yet: one for each actor, so that they stay
+    /// in order, and each shard in its turn, so that a few busy actors do not share one by chance.
+    pub(crate) fn entrance(&self, hash: u64) -> ShardPort {
+        let entrance = &self.entrances[hash as usize % ENTRANCES];
+        let known = entrance.load(Ordering::Relaxed);
+        let index = if known == NO_SHARD {
+            let dealt = self.deal() as u16;
+            let taken = entrance.compare_exchange(NO_SHARD, dealt, Ordering::Relaxed, Ordering::Relaxed);
+            taken.map_or_else(|known| known, |_| dealt)
+        } else {
+            known
+        };
+        self.shards[usize::from(index)]
+    }
+
+    fn deal(&self) -> usize {
+        self.shard_turns.fetch_add(1, Ordering::Relaxed) % self.shards.len()
     }
 
     /// Activations on this node.
@@ -308,3 +332,6 @@ const NEVER_OPEN: u64 = 0;
 const CLOSED: u64 = 1;
 /// Activations by which a shard may be ahead of another before new ones go there.
 const SHARD_IMBALANCE: u64 = 64;
+/// Actors that share an entrance share the shard that it leads to: with so many, hardly any two busy ones do.
+const ENTRANCES: usize = 4096;
+const NO_SHARD: u16 = u16::MAX;

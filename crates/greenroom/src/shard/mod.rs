@@ -248,6 +248,12 @@ impl Shard {
         self.port.node.fence_open()
     }
 
+    /// Whether the node's lease had run out when the round began, and has not been renewed since.
+    #[inline]
+    fn is_fenced(&self) -> bool {
+        self.fenced.get() && !self.fence_open()
+    }
+
     /// The deadline of a call that the current turn makes.
     pub(crate) fn call_deadline(&self, limit: Option<Duration>) -> Timestamp {
         let limit = limit.unwrap_or(self.port.node.config().call_timeout);

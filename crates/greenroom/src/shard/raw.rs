@@ -117,9 +117,7 @@ impl Shard {
             };
         }
         let Journey { origin, from, .. } = call.journey;
-        // Other nodes' shards each have a connection of their own to one of this node's; gateways have none.
-        let near = (from != node.me()).then(|| self.index());
-        let asker = Asker { origin, from, near };
+        let asker = Asker { origin, from, near: self.index(), outside: from == node.me() };
         match node.locate(&id, hash, asker, call.journey.grant) {
             Err(refusal) => refuse_reply(call.reply, refusal),
             Ok(Location::Here { shard, slot, epoch }) if shard == self.id() => {

@@ -163,7 +163,7 @@ impl Shard {
         if let Route::Here(shard, slot) = target.route()
             && shard != self.id()
             && let Some(index) = self.sibling(shard)
-            && !self.fenced.get()
+            && !self.is_fenced()
         {
             // The reference goes along, so that nobody counts it on the way.
             self.post_message::<M::Interface>(index, slot, target, envelope);
@@ -216,7 +216,7 @@ impl Shard {
         target: &Arc<Inner>,
         parcel: &mut Option<Envelope<I::Message>>,
     ) -> Result<(), Refusal> {
-        if self.fenced.get() {
+        if self.is_fenced() {
             return Err(Refusal::Fenced);
         }
         match target.route() {
@@ -256,8 +256,7 @@ impl Shard {
             let worker = self.worker(&target.id)?;
             return worker.offer(self, parcel);
         }
-        let near = self.in_turn().then(|| self.index());
-        let asker = Asker { origin: node.me(), from: node.me(), near };
+        let asker = Asker { origin: node.me(), from: node.me(), near: self.index(), outside: !self.in_turn() };
         match node.locate(&target.id, target.hash, asker, None)? {
             Location::Here { shard, slot: Some(slot), .. } => {
                 target.set_route(Route::Here(shard, slot));

@@ -93,6 +93,18 @@ async fn one_callers_messages_arrive_in_the_order_they_were_sent() {
 }
 
 #[tokio::test]
+async fn the_first_messages_to_an_actor_arrive_in_order_too() {
+    let (node, _) = room().await;
+    for key in 0..300 {
+        let room = RoomRef::of(&node, key);
+        for value in 0..4 {
+            room.note(value).send();
+        }
+        assert_eq!(room.log().await.unwrap(), [0, 1, 2, 3], "of room {key}");
+    }
+}
+
+#[tokio::test]
 async fn a_message_to_oneself_waits_for_the_turn_to_end() {
     let (_node, room) = room().await;
     room.tell_yourself(7).await.unwrap();
