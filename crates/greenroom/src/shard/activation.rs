@@ -2,7 +2,6 @@
 
 use std::any::Any;
 use std::cell::{Cell, RefCell};
-use std::collections::VecDeque;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -10,6 +9,7 @@ use bytes::Bytes;
 use greenroom_world::{LocalFuture, Timestamp};
 
 use super::frames::{Begun, Caller};
+use super::mailbox::Mailbox;
 use super::turns::{Access, Chain};
 use super::{Shard, Slot};
 use crate::actor::cx::Cx;
@@ -122,7 +122,7 @@ pub(crate) struct Activation<A: Behaviour> {
     kind: Arc<KindEntry<A>>,
     pub(super) slot: Slot,
     pub(super) actor: RefCell<Option<A>>,
-    mailbox: RefCell<Option<Box<Mailbox<A>>>>,
+    mailbox: Mailbox<Envelope<Message<A>>>,
     /// In hundredths of a second of the shard's clock.
     last_used: Cell<u32>,
     reads: Cell<u32>,
@@ -132,8 +132,6 @@ pub(crate) struct Activation<A: Behaviour> {
     asked_to_end: Cell<Option<Why>>,
 }
 
-type Mailbox<A> = VecDeque<Envelope<Message<A>>>;
-
 impl<A: Behaviour> Activation<A> {
     /// A new activation. [`AnyActivation::start`] comes next.
     pub(crate) fn new(cx: Cx, kind: Arc<KindEntry<A>>, slot: Slot, now: Timestamp) -> Rc<Self> {
@@ -142,7 +140,7 @@ impl<A: Behaviour> Activation<A> {
             kind,
             slot,
             actor: RefCell::new(None),
-            mailbox: RefCell::new(None),
+            mailbox: Mailbox::new(),
             last_used: Cell::new(ticks(now)),
             reads: Cell::new(0),
             phase: Cell::new(Phase::Starting),
@@ -200,10 +198,10 @@ impl<A: Behaviour> Activation<A> {
     }
 
     fn fail_start(self: &Rc<Self>, shard: &Shard, message: &str) {
-        let waiting = self.mailbox.borrow_mut().take();
+        let waiting = self.mailbox.take();
         shard.failed_start.set(message.to_owned());
         self.gone(shard);
-        for envelope in waiting.into_iter().flat_map(|mailbox| mailbox.into_iter()) {
+        for envelope in waiting {
             refuse::<A>(envelope, Refusal::Activation { message: message.to_owned() });
         }
     }
@@ -227,7 +225,7 @@ impl<A: Behaviour> Activation<A> {
             Phase::Ending => return Ok(Admission::Wait),
             Phase::Starting | Phase::Ready => {}
         }
-        let first = self.mailbox.borrow().as_ref().is_none_or(|mailbox| mailbox.is_empty());
+        let first = self.mailbox.is_empty();
         let ready = self.phase.get() == Phase::Ready;
         if ready && first && self.free_for(access) {
             return Ok(Admission::Begin);
@@ -248,7 +246,7 @@ impl<A: Behaviour> Activation<A> {
     }
 
     fn enqueue(self: &Rc<Self>, shard: &Shard, envelope: Envelope<Message<A>>) {
-        self.mailbox.borrow_mut().get_or_insert_default().push_back(envelope);
+        self.mailbox.push(envelope);
         if self.phase.get() == Phase::Ready {
             self.schedule(shard);
         }
@@ -363,9 +361,9 @@ impl<A: Behaviour> Activation<A> {
 
     /// Leaves, and sends what still waits to the actor's next activation.
     fn finish_end(self: &Rc<Self>, shard: &Shard) {
-        let waiting = self.mailbox.borrow_mut().take();
+        let waiting = self.mailbox.take();
         self.gone(shard);
-        for envelope in waiting.into_iter().flat_map(|mailbox| mailbox.into_iter()) {
+        for envelope in waiting {
             shard.resubmit::<A::Interface>(&self.cx.id, envelope);
         }
     }
@@ -430,7 +428,7 @@ impl<A: Behaviour> AnyActivation for Activation<A> {
     }
 
     fn is_free(&self, access: Access) -> bool {
-        let first = self.mailbox.borrow().is_none();
+        let first = self.mailbox.is_empty();
         first && self.phase.get() == Phase::Ready && self.free_for(access)
     }
 
@@ -473,27 +471,18 @@ impl<A: Behaviour> AnyActivation for Activation<A> {
             if self.phase.get() != Phase::Ready {
                 return;
             }
-            let next = {
-                let mut mailbox = self.mailbox.borrow_mut();
-                let Some(waiting) = mailbox.as_mut() else { break };
-                let Some(first) = waiting.front() else { break };
+            if self.mailbox.is_empty() {
+                break;
+            }
+            let next = self.mailbox.pop_if(|first| {
                 let access = Self::access(match &first.body {
                     Body::Typed(message) => A::Interface::method(message),
                     Body::Wire(call) => call.method,
                 });
-                if !self.free_for(access) {
-                    return;
-                }
-                let next = waiting.pop_front().map(|envelope| (access, envelope));
-                if waiting.is_empty() {
-                    // An idle activation keeps no mailbox.
-                    *mailbox = None;
-                }
-                next
-            };
-            if let Some((access, envelope)) = next {
-                self.begin(shard, access, envelope);
-            }
+                self.free_for(access).then_some(access)
+            });
+            let Some((access, envelope)) = next else { return };
+            self.begin(shard, access, envelope);
         }
         if self.waiting() > 0 {
             self.schedule(shard);
@@ -530,7 +519,7 @@ impl<A: Behaviour> AnyActivation for Activation<A> {
         {
             return self.begin_end(shard, why);
         }
-        if self.mailbox.borrow().is_some() {
+        if !self.mailbox.is_empty() {
             self.schedule(shard);
         }
     }
@@ -570,7 +559,7 @@ impl<A: Behaviour> AnyActivation for Activation<A> {
     }
 
     fn waiting(&self) -> usize {
-        self.mailbox.borrow().as_ref().map_or(0, |mailbox| mailbox.len())
+        self.mailbox.len()
     }
 
     fn busy(&self) -> bool {

@@ -14,6 +14,7 @@ mod gauges;
 mod idle;
 pub(crate) mod inbox;
 pub(crate) mod lanes;
+mod mailbox;
 mod outbox;
 pub(crate) mod raw;
 mod registry;
