@@ -1,4 +1,4 @@
-//! The example actors of the program: a chat, and who is where.
+//! The example actors of the program: a chat, who is where, and counters that are kept.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::time::{Duration, Instant};
@@ -9,11 +9,11 @@ use serde::{Deserialize, Serialize};
 
 /// Registers the examples.
 pub(crate) fn register(builder: Builder) -> Builder {
-    builder.register::<ChatRoom>().register::<User>().register::<Presence>()
+    builder.register::<ChatRoom>().register::<User>().register::<Presence>().register::<Counter>()
 }
 
 /// Their names.
-pub(crate) const NAMES: [&str; 3] = ["chat_room", "user", "presence"];
+pub(crate) const NAMES: [&str; 4] = ["chat_room", "user", "presence", "counter"];
 
 /// What was said, by whom.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -112,6 +112,32 @@ impl Presence {
 
     fn forget_the_gone(&mut self) {
         self.seen.retain(|_, seen| seen.elapsed() < GONE_AFTER);
+    }
+}
+
+/// A number that outlives its activations and their nodes.
+#[derive(Default, Serialize, Deserialize, Actor)]
+pub(crate) struct Counter {
+    total: u64,
+}
+
+#[actor(persistent)]
+impl Counter {
+    /// Adds to the total and gives it, once it is saved.
+    pub async fn add(&mut self, cx: &Cx, amount: u64) -> Result<u64, StateError> {
+        self.total = self.total.saturating_add(amount);
+        cx.save(self).await?;
+        Ok(self.total)
+    }
+
+    /// The total.
+    pub async fn get(&self) -> u64 {
+        self.total
+    }
+
+    /// The node that the counter is on.
+    pub async fn node(&self, cx: &Cx) -> String {
+        cx.node_name().to_owned()
     }
 }
 

@@ -88,6 +88,7 @@ Any of them answers for every actor. Try, in another terminal:
   curl -X POST {second}/chat_room/lobby/read
   curl -X POST {third}/chat_room/lobby/node
   curl -X POST {first}/presence/lobby/online
+  curl -d '{{\"amount\":1}}' {second}/counter/visits/add
   curl -X POST {second}/chat_rom/lobby/read
   curl {first}/
   curl {first}/metrics
