@@ -4,5 +4,6 @@ mod actors;
 mod cluster;
 mod determinism;
 mod fencing;
+mod persistence;
 mod placement;
 mod recovery;
