@@ -3,6 +3,8 @@
 #![expect(dead_code, reason = "the examples' `main`s are not run here")]
 #![expect(unreachable_pub, reason = "examples show what a crate of one's own would say")]
 
+#[path = "../examples/account.rs"]
+mod account;
 #[path = "../examples/chat.rs"]
 mod chat;
 #[path = "../examples/hello.rs"]
@@ -50,4 +52,15 @@ async fn a_player_is_in_the_game_joined_last() {
     };
     tokio::time::timeout(Duration::from_secs(10), arrived).await.expect("one-way messages arrive");
     node.stop().await;
+}
+
+#[tokio::test]
+async fn an_account_is_there_again_on_the_next_node() {
+    let folder = tempfile::tempdir().unwrap();
+    let url = format!("sqlite:{}", folder.path().join("accounts.db").display());
+    for balance in [5, 10] {
+        let node = Node::builder().state(url.as_str()).register::<account::Account>().start().await.unwrap();
+        assert_eq!(account::AccountRef::of(&node, "ada").deposit(5).await, Ok(balance));
+        node.stop().await;
+    }
 }

@@ -9,7 +9,7 @@ use super::shared::Shared;
 use crate::actor::error::Refusal;
 use crate::actor::interface::Interface;
 use crate::actor::reference::Inner;
-use crate::shard::activation::{Body, Envelope};
+use crate::shard::envelope::{Body, Envelope};
 use crate::shard::inbox::{INBOX_LEN_MAX, NotTaken};
 use crate::shard::submit::Parcel;
 use crate::shard::turns::Chain;

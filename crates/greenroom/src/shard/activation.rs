@@ -8,6 +8,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use greenroom_world::{LocalFuture, Timestamp};
 
+use super::envelope::{Body, Envelope, IncomingCall, WireCall};
 use super::frames::{Begun, Caller};
 use super::mailbox::Mailbox;
 use super::turns::{Access, Chain};
@@ -20,27 +21,6 @@ use crate::actor::reply::{RuntimeEnd, WireReply, refused};
 use crate::node::kinds::KindEntry;
 use crate::shard::calls::Completion;
 use crate::state::{Held, Saving};
-
-/// A message on its way to an activation.
-pub(crate) struct Envelope<M> {
-    pub(crate) body: Body<M>,
-    pub(crate) deadline: Timestamp,
-    pub(crate) chain: Chain,
-}
-
-/// A message, read or not yet read.
-pub(crate) enum Body<M> {
-    Typed(M),
-    /// In a box, as only those have this form that wait.
-    Wire(Box<WireCall>),
-}
-
-/// A message as it came from another node or a gateway.
-pub(crate) struct WireCall {
-    pub(crate) method: u16,
-    pub(crate) payload: Bytes,
-    pub(crate) reply: WireReply,
-}
 
 /// An activation whose actor's type is not known.
 pub(crate) trait AnyActivation {
@@ -95,15 +75,6 @@ pub(crate) trait AnyActivation {
 
     /// Whether a turn runs or waits.
     fn busy(&self) -> bool;
-}
-
-/// A message as it is read off a connection.
-pub(crate) struct IncomingCall<'a> {
-    pub(crate) method: u16,
-    pub(crate) payload: &'a [u8],
-    pub(crate) reply: WireReply,
-    pub(crate) deadline: Timestamp,
-    pub(crate) chain: Chain,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

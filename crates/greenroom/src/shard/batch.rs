@@ -9,7 +9,7 @@ use std::mem::{align_of, size_of};
 use std::ptr::{self, NonNull};
 use std::sync::Arc;
 
-use super::activation::Envelope;
+use super::envelope::Envelope;
 use super::{Shard, ShardId, Slot};
 use crate::actor::error::Refusal;
 use crate::actor::interface::Interface;

@@ -8,6 +8,7 @@ pub(crate) mod activation;
 pub(crate) mod batch;
 pub(crate) mod calls;
 mod cycle;
+pub(crate) mod envelope;
 pub(crate) mod erased;
 pub(crate) mod frames;
 mod gauges;

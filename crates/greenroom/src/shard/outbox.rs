@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use super::activation::Envelope;
 use super::batch::Batch;
+use super::envelope::Envelope;
 use super::inbox::{INBOX_LEN_MAX, NotTaken};
 use super::submit::Parcel;
 use super::{Item, Shard, ShardId, ShardPort, Slot};

@@ -10,8 +10,9 @@ use greenroom_wire::CallId;
 use greenroom_wire::codec::Codec;
 use greenroom_world::Timestamp;
 
-use super::activation::{AnyActivation, IncomingCall};
+use super::activation::AnyActivation;
 use super::calls::{Completion, Waiter};
+use super::envelope::IncomingCall;
 use super::lanes::Outgoing;
 use super::submit::{AnyParcel, refuse_reply, turn_away};
 use super::turns::Chain;

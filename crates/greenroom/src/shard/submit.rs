@@ -10,8 +10,9 @@ use greenroom_protocols::node::NodeId;
 use greenroom_wire::CallId;
 use greenroom_world::Timestamp;
 
-use super::activation::{AnyActivation, Body, Envelope};
+use super::activation::AnyActivation;
 use super::calls::{CallSlot, Calls, Completion, Waiter};
+use super::envelope::{Body, Envelope};
 use super::frames::{Begun, Caller};
 use super::lanes::Outgoing;
 use super::raw::{Journey, RouteTarget};

@@ -1,0 +1,37 @@
+//! Messages as shards handle them: typed, or as they came from afar.
+
+use bytes::Bytes;
+use greenroom_world::Timestamp;
+
+use super::turns::Chain;
+use crate::actor::reply::WireReply;
+
+/// A message on its way to an activation.
+pub(crate) struct Envelope<M> {
+    pub(crate) body: Body<M>,
+    pub(crate) deadline: Timestamp,
+    pub(crate) chain: Chain,
+}
+
+/// A message, read or not yet read.
+pub(crate) enum Body<M> {
+    Typed(M),
+    /// In a box, as only those have this form that wait.
+    Wire(Box<WireCall>),
+}
+
+/// A message as it came from another node or a gateway.
+pub(crate) struct WireCall {
+    pub(crate) method: u16,
+    pub(crate) payload: Bytes,
+    pub(crate) reply: WireReply,
+}
+
+/// A message as it is read off a connection.
+pub(crate) struct IncomingCall<'a> {
+    pub(crate) method: u16,
+    pub(crate) payload: &'a [u8],
+    pub(crate) reply: WireReply,
+    pub(crate) deadline: Timestamp,
+    pub(crate) chain: Chain,
+}
