@@ -1,0 +1,83 @@
+//! Opens any store by its URL: the one place that knows every provider.
+//!
+//! Each provider is a feature of this crate (`sqlite` is on by default); the URL of one that is not built in is refused
+//! with the feature's name.
+//!
+//! ```
+//! # async fn example() -> greenroom_store::Result<()> {
+//! use std::time::Duration;
+//!
+//! let opened = greenroom_stores::open("memory:").await?;
+//! let version = opened.store.create("key", "value".into(), Duration::from_secs(1)).await?;
+//! println!("{version} at {}: {}", opened.name, opened.survives);
+//! # Ok(())
+//! # }
+//! ```
+
+mod opened;
+mod providers;
+
+use greenroom_store::url::{StoreUrl, redact};
+use greenroom_store::{Result, StoreError};
+
+pub use opened::{DeviceSyncs, Opened};
+
+/// Opens the store that `url` names.
+///
+/// An engine behind a network keeps its connections on the tokio runtime in which it is opened, so that one must outlive
+/// the store; the store's methods may be called from any.
+///
+/// # Errors
+///
+/// [`StoreError::Configuration`] if `url` cannot be understood, its provider is not built in, or an engine behind a
+/// network is to be opened outside a tokio runtime; otherwise what the provider says. No error shows a password.
+pub async fn open(url: &str) -> Result<Opened> {
+    let parsed = url.parse::<StoreUrl>();
+    let parsed = parsed.map_err(|error| StoreError::Configuration { store: redact(url), reason: error.to_string() })?;
+    open_url(&parsed).await
+}
+
+/// Opens the store that `url` names; otherwise as [`open`].
+///
+/// # Errors
+///
+/// As [`open`].
+pub async fn open_url(url: &StoreUrl) -> Result<Opened> {
+    let is_local = matches!(url, StoreUrl::Memory | StoreUrl::Sqlite { .. });
+    if !is_local && tokio::runtime::Handle::try_current().is_err() {
+        let reason = "its connections need a tokio runtime; open it within one".to_owned();
+        return Err(StoreError::Configuration { store: url.to_string(), reason });
+    }
+    match url {
+        StoreUrl::Memory => Ok(providers::memory()),
+        StoreUrl::Sqlite { path } => providers::sqlite(url, path),
+        StoreUrl::Postgres(remote) => providers::postgres(url, remote).await,
+        StoreUrl::Redis(remote) => providers::redis(url, remote).await,
+        StoreUrl::Etcd(remote) => providers::etcd(url, remote).await,
+        StoreUrl::S3(remote) => providers::s3(url, remote).await,
+        StoreUrl::Kube { namespace, parameters } => providers::kube(url, namespace, parameters).await,
+        _ => Err(not_built_in(url, "this kind of store", "all")),
+    }
+}
+
+/// The features of this crate whose providers are built in, besides memory, which always is.
+pub fn built_in() -> impl Iterator<Item = &'static str> {
+    let providers = [
+        ("sqlite", cfg!(feature = "sqlite")),
+        ("postgres", cfg!(feature = "postgres")),
+        ("redis", cfg!(feature = "redis")),
+        ("etcd", cfg!(feature = "etcd")),
+        ("s3", cfg!(feature = "s3")),
+        ("kube", cfg!(feature = "kube")),
+    ];
+    providers.into_iter().filter(|(_, built_in)| *built_in).map(|(feature, _)| feature)
+}
+
+/// What a URL meets whose provider is not built in.
+fn not_built_in(url: &StoreUrl, engine: &str, feature: &str) -> StoreError {
+    let reason = format!("this program was built without {engine}: build it with --features {feature}");
+    StoreError::Configuration { store: url.to_string(), reason }
+}
+
+#[cfg(test)]
+mod tests;
