@@ -102,7 +102,25 @@ fn table(before: &Sample, now: &Sample) -> String {
         .filter_map(Value::as_str)
         .collect();
     let kinds = kinds.into_iter().collect::<Vec<_>>().join(", ");
-    format!("cluster {}\nkinds   {kinds}\n\n{}", text(&now.asked["cluster"]["name"]), columns(&rows))
+    let cluster = text(&now.asked["cluster"]["name"]);
+    format!("cluster {cluster}\nkinds   {kinds}\n{}\n{}", table_store(now), columns(&rows))
+}
+
+/// How the membership table's store answers, and which nodes it fails.
+fn table_store(now: &Sample) -> String {
+    let since = |table: &Value| match table["seconds_since_answer"].as_f64() {
+        Some(seconds) => format!("last answered {seconds:.1} s ago"),
+        None => "never answered".to_owned(),
+    };
+    let asked = &now.asked["table"];
+    let mut lines = format!("table   {}, {}\n", text(&asked["store"]), since(asked));
+    for status in now.nodes.iter().flatten() {
+        if let (Some(why), table) = (status["table"]["failing"].as_str(), &status["table"]) {
+            let (node, failures) = (text(&status["node"]["name"]), &table["failures"]);
+            lines.push_str(&format!("        FAILS {node} ({failures} times so far, {}): {why}\n", since(table)));
+        }
+    }
+    lines
 }
 
 fn answers(status: &Value) -> u64 {

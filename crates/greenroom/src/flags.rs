@@ -43,7 +43,8 @@ pub struct NodeFlags {
     /// Where the HTTP door listens [default: no door]
     #[arg(long, value_name = "HOST:PORT", env = "GREENROOM_HTTP")]
     pub http: Option<String>,
-    /// The membership table: `memory:` for a node alone, `sqlite:PATH` for several on one machine [default: memory:]
+    /// The membership table: `memory:` for a node alone, `sqlite:PATH` for several on one machine, or an engine's URL that
+    /// this program was built with, as `postgres://user@host/database` [default: memory:]
     #[arg(long, value_name = "URL", env = "GREENROOM_TABLE")]
     pub table: Option<String>,
     /// What this node is for; may be repeated

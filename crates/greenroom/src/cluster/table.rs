@@ -1,6 +1,9 @@
 //! The membership table in a store: one record for the table, one for each lease.
 
+mod health;
+
 use std::collections::BTreeMap;
+use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,17 +15,27 @@ use greenroom_wire::codec::{self, Codec};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+pub(crate) use self::health::Health;
+
 /// A cluster's records in a store.
 #[derive(Clone)]
 pub(crate) struct TableStore {
     store: Arc<dyn Store>,
     prefix: String,
     timeout: Duration,
+    health: Arc<Health>,
 }
 
 impl TableStore {
-    pub(crate) fn new(store: Arc<dyn Store>, cluster: &str, timeout: Duration) -> Self {
-        Self { store, prefix: format!("cluster/{cluster}"), timeout }
+    pub(crate) fn new(store: Arc<dyn Store>, cluster: &str, timeout: Duration, health: Arc<Health>) -> Self {
+        Self { store, prefix: format!("cluster/{cluster}"), timeout, health }
+    }
+
+    /// What `operation` answers, noted in the store's health.
+    async fn noted<T>(&self, operation: impl Future<Output = Result<T, StoreError>>) -> Result<T, StoreError> {
+        let answer = operation.await;
+        self.health.note(&answer);
+        answer
     }
 
     /// Does what membership asks of its store; what came of it, if that is awaited.
@@ -36,9 +49,9 @@ impl TableStore {
             }
             Action::DeleteLease { node } => {
                 let key = self.lease_key(node);
-                if let Ok(Some(found)) = self.store.read(&key, self.timeout).await {
+                if let Ok(Some(found)) = self.noted(self.store.read(&key, self.timeout)).await {
                     // The next one who looks tries again.
-                    let _ = self.store.delete(&key, &found.version, self.timeout).await;
+                    let _ = self.noted(self.store.delete(&key, &found.version, self.timeout)).await;
                 }
                 None
             }
@@ -47,7 +60,7 @@ impl TableStore {
     }
 
     async fn read(&self, op: OpId) -> Result<Event, StoreError> {
-        let table = match self.store.read(&self.table_key(), self.timeout).await? {
+        let table = match self.noted(self.store.read(&self.table_key(), self.timeout)).await? {
             Some(found) => Some((decode::<Table>(&found.value)?, etag(&found.version))),
             None => None,
         };
@@ -55,7 +68,7 @@ impl TableStore {
         let prefix = format!("{}/lease/", self.prefix);
         let mut after: Option<String> = None;
         loop {
-            let page = self.store.scan(&prefix, after.as_deref(), PAGE_LEN, self.timeout).await?;
+            let page = self.noted(self.store.scan(&prefix, after.as_deref(), PAGE_LEN, self.timeout)).await?;
             for item in &page.items {
                 let record: LeaseRecord = decode(&item.versioned.value)?;
                 leases.insert(record.node, (record, etag(&item.versioned.version)));
@@ -76,9 +89,9 @@ impl TableStore {
         let written = match &expect {
             Some(expect) => {
                 let version = Version::new(&*expect.0);
-                self.store.replace(key, out.freeze(), &version, self.timeout).await
+                self.noted(self.store.replace(key, out.freeze(), &version, self.timeout)).await
             }
-            None => self.store.create(key, out.freeze(), self.timeout).await,
+            None => self.noted(self.store.create(key, out.freeze(), self.timeout)).await,
         };
         match written {
             Ok(version) => Event::Written { op, etag: etag(&version) },

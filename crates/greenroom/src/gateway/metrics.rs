@@ -25,6 +25,17 @@ pub(super) fn write(door: &Door) -> String {
     }
     page.one("greenroom_table_version", "gauge", "Version of the membership table.", view.view.version);
 
+    let table = &door.table;
+    let (answers, failures) = (table.answers(), table.failures());
+    page.one("greenroom_table_answers_total", "counter", "Operations on the table's store that it answered.", answers);
+    page.one("greenroom_table_failures_total", "counter", "Operations on the table's store that failed.", failures);
+    let failing = u8::from(table.failing().is_some());
+    page.one("greenroom_table_failing", "gauge", "1 if the last operation on the table's store failed.", failing);
+    if let Some(since) = table.since_answer() {
+        let help = "Time since the table's store last answered.";
+        page.one("greenroom_table_seconds_since_answer", "gauge", help, since.as_secs_f64());
+    }
+
     let entries = node.directory().map_or(0, |directory| directory.entries());
     page.one("greenroom_directory_entries", "gauge", "Actors in this node's part of the directory.", entries);
 

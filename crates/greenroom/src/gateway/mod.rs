@@ -33,6 +33,7 @@ use tokio::net::TcpStream;
 use tokio::sync::Semaphore;
 
 use self::connections::{Connections, Seat};
+use crate::cluster::table::Health;
 use crate::node::Config;
 use crate::node::error::Error;
 use crate::node::shared::Shared;
@@ -55,8 +56,8 @@ impl Bound {
     }
 
     /// Opens it, until the node stops.
-    pub(crate) fn open(self, node: &Arc<Shared>) {
-        let door = Arc::new(Door::new(node.clone()));
+    pub(crate) fn open(self, node: &Arc<Shared>, table: Arc<Health>) {
+        let door = Arc::new(Door::new(node.clone(), table));
         node.world().spawn(Stage::Door, Box::pin(accept(door, self.0)));
     }
 }
@@ -64,6 +65,8 @@ impl Bound {
 /// What the requests of one node share.
 struct Door {
     node: Arc<Shared>,
+    /// How the membership table's store is.
+    table: Arc<Health>,
     opened: Instant,
     connections: Connections,
     /// One permit a call.
@@ -78,7 +81,7 @@ struct Door {
 }
 
 impl Door {
-    fn new(node: Arc<Shared>) -> Self {
+    fn new(node: Arc<Shared>, table: Arc<Health>) -> Self {
         let config = node.config();
         let connections_max = config.http_connections_max.min(open_files_max() / 2).max(1);
         let bodies_len_max = config.http_body_len_max.clamp(BODIES_LEN_MAX, Semaphore::MAX_PERMITS);
@@ -90,6 +93,7 @@ impl Door {
             remote_methods: Mutex::default(),
             answers: Mutex::default(),
             refused: AtomicU64::new(0),
+            table,
             node,
         }
     }

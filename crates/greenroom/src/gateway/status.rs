@@ -5,6 +5,7 @@ use std::sync::atomic::Ordering;
 use serde_json::{Value, json};
 
 use super::Door;
+use crate::cluster::table::Health;
 use crate::node::shared::Shared;
 
 /// Why the node is not to be sent requests, if so.
@@ -101,6 +102,7 @@ pub(super) fn status(door: &Door) -> Value {
             "ready": not_ready(node).is_none(),
         },
         "cluster": { "name": node.config().cluster, "table_version": view.view.version, "members": members },
+        "table": table(&door.table),
         "activations": node.activations(),
         "turns": turns,
         "shards": shards,
@@ -112,6 +114,17 @@ pub(super) fn status(door: &Door) -> Value {
             "connections_refused": door.refused.load(Ordering::Relaxed),
         },
         "resident_bytes": resident_bytes(),
+    })
+}
+
+/// How the membership table's store has been answering this node.
+fn table(health: &Health) -> Value {
+    json!({
+        "store": health.store(),
+        "answers": health.answers(),
+        "failures": health.failures(),
+        "seconds_since_answer": health.since_answer().map(|since| since.as_secs_f64()),
+        "failing": health.failing(),
     })
 }
 

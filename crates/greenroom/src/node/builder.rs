@@ -7,12 +7,11 @@ use greenroom_protocols::membership;
 use greenroom_protocols::names::near_names;
 use greenroom_protocols::node::Member;
 use greenroom_store::Store;
-use greenroom_store::memory::MemoryStore;
-use greenroom_store::url::StoreUrl;
-use greenroom_store_sqlite::SqliteStore;
-use greenroom_world::World;
+use greenroom_store::url::{StoreUrl, redact};
+use greenroom_stores::Opened;
 use greenroom_world::real::RealWorld;
-use tokio::sync::mpsc;
+use greenroom_world::{Stage, World};
+use tokio::sync::{mpsc, oneshot};
 
 use super::config::Config;
 use super::error::Error;
@@ -25,7 +24,7 @@ use crate::actor::cx::Cx;
 use crate::actor::interface::{Behaviour, Interface};
 use crate::cluster;
 use crate::cluster::placement::{Placement, Placements};
-use crate::cluster::table::TableStore;
+use crate::cluster::table::{Health, TableStore};
 #[cfg(feature = "http")]
 use crate::gateway;
 use crate::shard::{self, ShardPort};
@@ -73,7 +72,8 @@ impl Builder {
         self.configure(|config| config.http = Some(address.into()))
     }
 
-    /// The membership table that the nodes of the cluster share: `memory:` or `sqlite:PATH`.
+    /// The membership table that the nodes of the cluster share: `memory:`, `sqlite:PATH`, or the URL of an engine whose
+    /// feature is on.
     pub fn table(self, url: impl Into<String>) -> Self {
         self.configure(|config| config.table = url.into())
     }
@@ -158,11 +158,15 @@ impl Builder {
             Some(world) => world,
             None => RealWorld::start().map_err(|error| Error::System { what: "start threads", error })?,
         };
-        let (store, lease) = match store {
-            Some(store) => (store, true),
-            None => open_store(&config.table)?,
+        let (store, store_name, lease) = match store {
+            Some(store) => (store, "opened by the program".to_owned(), true),
+            None => {
+                let failed = |reason| Error::Table { url: redact(&config.table), reason };
+                let opened = open_store(&world, &config.table).await.map_err(failed)?;
+                (opened.store, opened.name, opened.shared)
+            }
         };
-        let stores = open_stores(&config, &store, state_stores)?;
+        let stores = open_stores(&world, &config, &store, state_stores).await?;
         let listener = world.listen(&config.listen).await.map_err(|error| Error::Listen {
             what: "other nodes",
             address: config.listen.clone(),
@@ -192,7 +196,8 @@ impl Builder {
         if !lease {
             membership.lease = None;
         }
-        let table = TableStore::new(store, &config.cluster, membership.store_timeout);
+        let health = Arc::new(Health::new(world.clone(), store_name));
+        let table = TableStore::new(store, &config.cluster, membership.store_timeout, health.clone());
         let (orders, order_queue) = mpsc::channel(ORDERS_LEN_MAX);
         let shared = Arc::new(Shared::new(world, config, name, advertised, kinds, placements, shards, orders, stores));
         let starting = Starting(Some(shared.clone()));
@@ -208,7 +213,7 @@ impl Builder {
         cluster::start(&shared, listener, order_queue, table, membership, member);
         #[cfg(feature = "http")]
         if let Some(door) = door {
-            door.open(&shared);
+            door.open(&shared, health);
         }
         shared.joined().await?;
         let node = Node::new(shared);
@@ -240,7 +245,8 @@ impl Drop for Starting {
 }
 
 /// The stores that actors keep their states in.
-fn open_stores(
+async fn open_stores(
+    world: &Arc<dyn World>,
     config: &Config,
     table: &Arc<dyn Store>,
     mut stores: BTreeMap<String, Arc<dyn Store>>,
@@ -250,7 +256,12 @@ fn open_stores(
         if stores.contains_key(name) {
             continue;
         }
-        let store = if url.is_empty() || url == config.table { table.clone() } else { open_store(url)?.0 };
+        let store = if url.is_empty() || url == config.table {
+            table.clone()
+        } else {
+            let failed = |reason| Error::Store { name: name.to_owned(), url: redact(url), reason };
+            open_store(world, url).await.map_err(failed)?.store
+        };
         stores.insert(name.to_owned(), store);
     }
     Ok(Stores::new(stores))
@@ -267,17 +278,18 @@ fn check_stores(kinds: &Kinds, stores: &Stores) -> Result<()> {
     }
 }
 
-/// The table's store, and whether other processes can see it.
-fn open_store(url: &str) -> Result<(Arc<dyn Store>, bool)> {
-    let table = |reason: String| Error::Table { url: url.to_owned(), reason };
-    match url.parse::<StoreUrl>().map_err(|error| table(error.to_string()))? {
-        StoreUrl::Memory => Ok((Arc::new(MemoryStore::new()), false)),
-        StoreUrl::Sqlite { path } => {
-            let store = SqliteStore::open(&path).map_err(|error| table(error.to_string()))?;
-            Ok((Arc::new(store), true))
-        }
-        other => Err(table(format!("{other} is not built in"))),
-    }
+/// Opens a store on the control thread, whose runtime lives as long as the node: the caller's may be busy, or end before.
+/// Fails with the reason.
+async fn open_store(world: &Arc<dyn World>, url: &str) -> std::result::Result<Opened, String> {
+    let parsed = url.parse::<StoreUrl>().map_err(|error| error.to_string())?;
+    let (open, opened) = oneshot::channel();
+    let opening = async move {
+        // Nobody waits if the start was given up.
+        let _ = open.send(greenroom_stores::open_url(&parsed).await);
+    };
+    world.spawn(Stage::Control, Box::pin(opening));
+    let opened = opened.await.map_err(|_| "the node's control thread has ended; start it again".to_owned())?;
+    opened.map_err(|error| error.to_string())
 }
 
 /// Refuses a door that this build does not have.

@@ -21,7 +21,8 @@ pub struct Config {
     pub advertise: Option<String>,
     /// Where the HTTP door listens; `None` for no door.
     pub http: Option<String>,
-    /// The membership table: `memory:` for a node alone, `sqlite:PATH` for several on one machine.
+    /// The membership table: `memory:` for a node alone, `sqlite:PATH` for several on one machine, or the URL of an engine
+    /// whose feature is on.
     pub table: String,
     /// Where actors keep their states, unless their kind names another store; the membership table's store when empty.
     pub store: String,

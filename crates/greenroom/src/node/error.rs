@@ -36,7 +36,17 @@ pub enum Error {
     /// The membership table's store could not be opened.
     #[error("cannot use the membership table at {url:?}: {reason}")]
     Table {
-        /// The store's URL.
+        /// The store's URL, without a password.
+        url: String,
+        /// What it said.
+        reason: String,
+    },
+    /// A store of actors' states could not be opened.
+    #[error("cannot use the store{} of actors' states at {url:?}: {reason}", Named(name))]
+    Store {
+        /// Its name in the configuration; empty for the one of all kinds that name none.
+        name: String,
+        /// Its URL, without a password.
         url: String,
         /// What it said.
         reason: String,
@@ -93,6 +103,15 @@ pub enum Error {
         /// What the call's error said.
         message: String,
     },
+}
+
+/// A name, if there is one.
+struct Named<'a>(&'a str);
+
+impl fmt::Display for Named<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.0.is_empty() { Ok(()) } else { write!(f, " {:?}", self.0) }
+    }
 }
 
 impl<E: fmt::Display> From<CallError<E>> for Error {

@@ -151,6 +151,8 @@ async fn a_node_tells_what_it_hosts_and_how_it_is() {
     for line in [
         "greenroom_members{status=\"active\"} 1",
         "greenroom_http_requests_total{status=\"200\"} 4",
+        "greenroom_table_failing 0",
+        "greenroom_table_failures_total 0",
         "# TYPE greenroom_turns_total counter",
         "process_resident_memory_bytes",
     ] {
@@ -161,6 +163,9 @@ async fn a_node_tells_what_it_hosts_and_how_it_is() {
     assert_eq!(status["node"]["ready"], true);
     assert_eq!(status["cluster"]["members"][0]["status"], "active");
     assert_eq!(status["activations"], 1);
+    let table = &status["table"];
+    assert_eq!((&table["store"], &table["failing"], &table["failures"]), (&json!("memory:"), &json!(null), &json!(0)));
+    assert!(table["answers"].as_u64() > Some(0) && table["seconds_since_answer"].as_f64() < Some(60.0), "{table}");
     node.stop().await;
 }
 
