@@ -5,6 +5,7 @@ mod demo;
 mod door;
 mod kinds;
 mod node;
+mod state;
 mod status;
 
 use std::io::IsTerminal;
@@ -35,6 +36,8 @@ enum Command {
     Call(call::CallCommand),
     /// Show a cluster's nodes, kinds, activations and rates
     Status(status::StatusCommand),
+    /// Read and change what is in a store
+    State(state::StateCommand),
     /// Run one of the papers' workloads
     Bench(greenroom_workloads::cli::Bench),
 }
@@ -53,6 +56,7 @@ fn main() -> ExitCode {
         Command::Node(command) => node::run(&command),
         Command::Call(command) => call::run(&command),
         Command::Status(command) => status::run(&command),
+        Command::State(command) => return state::run(&command),
         Command::Bench(command) => return greenroom_workloads::cli::run(command),
     };
     match result {
