@@ -27,7 +27,8 @@ pub(crate) struct Connection {
     token: Mutex<Option<Token>>,
 }
 
-type Token = MetadataValue<Ascii>;
+/// Proof of who asks.
+pub(crate) type Token = MetadataValue<Ascii>;
 
 /// Whether a call may be made again after its answer was lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -128,7 +129,7 @@ impl Connection {
     }
 
     /// The user's token, if the URL names a user. Several calls at once may each get one: etcd keeps them all.
-    async fn token(&self, deadline: Instant) -> Result<Option<Token>, Failure> {
+    pub(crate) async fn token(&self, deadline: Instant) -> Result<Option<Token>, Failure> {
         let Some(user) = &self.remote.user else { return Ok(None) };
         let known = self.token.lock().unwrap_or_else(PoisonError::into_inner).clone();
         if known.is_some() {

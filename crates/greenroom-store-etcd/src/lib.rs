@@ -24,6 +24,8 @@
 
 mod connection;
 mod fault;
+#[cfg(feature = "floor")]
+pub mod floor;
 mod journal;
 mod layout;
 mod proto;

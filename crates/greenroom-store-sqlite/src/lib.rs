@@ -16,6 +16,8 @@ mod apply;
 mod counters;
 mod fault;
 mod file;
+#[cfg(feature = "floor")]
+pub mod floor;
 mod read;
 mod request;
 mod schema;

@@ -14,6 +14,8 @@
 //! # }
 //! ```
 
+#[cfg(feature = "floor")]
+pub mod floor;
 mod opened;
 mod providers;
 

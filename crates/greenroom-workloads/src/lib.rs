@@ -12,5 +12,6 @@ pub mod kinds;
 mod output;
 mod plot;
 pub mod report;
+mod store;
 
 pub use kinds::register;

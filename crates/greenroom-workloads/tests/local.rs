@@ -91,6 +91,24 @@ fn a_duration_wins_over_the_number_of_rounds() {
 }
 
 #[test]
+fn a_store_is_measured_beside_its_floor_and_left_as_it_was() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path().join("store.db");
+    let results = run(&format!("store --duration 800ms --store sqlite:{}", path.display()));
+    for rate in ["reads_per_s", "writes_per_s", "commits_per_s", "commits_per_sync", "floor_writes_per_s", "ratio"] {
+        assert!(results[rate].as_f64() > Some(0.0), "{rate}: {results}");
+    }
+    assert!(results["commits_per_sync"].as_f64() > Some(5.0), "256 commits at once share syncs: {results}");
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+    let left = runtime.block_on(async {
+        let opened = greenroom_stores::open(&format!("sqlite:{}", path.display())).await.expect("it is there");
+        opened.store.scan("", None, 10, std::time::Duration::from_secs(5)).await.expect("it answers")
+    });
+    assert!(left.items.is_empty(), "{left:?}");
+    assert!(run("store --duration 80ms --store memory:")["ratio"].is_null(), "memory has no engine behind it");
+}
+
+#[test]
 fn options_that_leave_nothing_to_run_are_refused_by_name() {
     let bench = Program::parse_from(["bench", "ping-pong", "--pairs", "0"]).bench;
     assert!(cli::document(&bench).is_err_and(|error| error.contains("--pairs 0")));

@@ -59,9 +59,12 @@ pub struct Bench {
     /// Time after which a run is given up.
     #[arg(long, default_value = "300s", value_parser = duration)]
     pub timeout: Duration,
-    /// Directory for files that are written (floor) and for the nodes' table; the system's temporary one unless given.
+    /// Directory for files that are written (floor, store) and for the nodes' table; the system's temporary one unless given.
     #[arg(long)]
     pub dir: Option<PathBuf>,
+    /// Store to measure (store); a file of its own unless given.
+    #[arg(long, value_name = "URL")]
+    pub store: Option<String>,
     /// Serves as the other end of `floor`.
     #[arg(long, hide = true)]
     pub peer: Option<Peer>,
@@ -82,6 +85,8 @@ pub enum Workload {
     Idle,
     /// What this machine does without Greenroom: loopback, mailboxes, disk.
     Floor,
+    /// An engine as a store, beside its raw client.
+    Store,
 }
 
 impl Workload {
@@ -94,6 +99,7 @@ impl Workload {
             Workload::Tell => "tell",
             Workload::Idle => "idle",
             Workload::Floor => "floor",
+            Workload::Store => "store",
         }
     }
 
@@ -102,7 +108,7 @@ impl Workload {
             Workload::PingPong => 7500,
             Workload::Big => 5000,
             Workload::Tell => 10_000,
-            Workload::Sort | Workload::Idle | Workload::Floor => 1,
+            Workload::Sort | Workload::Idle | Workload::Floor | Workload::Store => 1,
         }
     }
 
@@ -110,7 +116,7 @@ impl Workload {
         match self {
             Workload::PingPong => 2,
             Workload::Sort | Workload::Big => 3,
-            Workload::Tell | Workload::Idle | Workload::Floor => 1,
+            Workload::Tell | Workload::Idle | Workload::Floor | Workload::Store => 1,
         }
     }
 

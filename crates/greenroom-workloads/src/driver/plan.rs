@@ -7,6 +7,7 @@ use serde_json::{Map, Value};
 
 use crate::cli::{Bench, Mode, Workload};
 use crate::kinds::{Extent, Style};
+use crate::store;
 
 /// What a run is to do.
 #[derive(Clone, Debug)]
@@ -27,6 +28,7 @@ pub(crate) struct Plan {
     pub(crate) sample: u32,
     pub(crate) timeout: Duration,
     pub(crate) dir: PathBuf,
+    pub(crate) store: Option<String>,
 }
 
 impl Plan {
@@ -57,6 +59,7 @@ impl Plan {
             sample: bench.sample.unwrap_or(if mode != Mode::Local && is_sparse(bench) { 1 } else { 16 }),
             timeout: bench.timeout,
             dir: bench.dir.clone().unwrap_or_else(std::env::temp_dir),
+            store: bench.store.clone(),
         };
         plan.check()?;
         Ok(plan)
@@ -101,6 +104,14 @@ impl Plan {
         if self.workload == Workload::Floor {
             return params;
         }
+        if self.workload == Workload::Store {
+            let named = self.store.as_deref().unwrap_or("sqlite:");
+            set("store", greenroom_store::url::redact(named).into());
+            set("in_flight", store::IN_FLIGHT.into());
+            set("committers", store::COMMITTERS.into());
+            set("value_bytes", store::VALUE.len().into());
+            return params;
+        }
         set("mode", self.mode.name().into());
         set("nodes", self.nodes.into());
         set("shards", self.shards.into());
@@ -122,7 +133,7 @@ impl Plan {
                 set("senders", self.senders.into());
                 set("actors", self.actors.into());
             }
-            Workload::Idle | Workload::Floor => set("actors", self.actors.into()),
+            Workload::Idle | Workload::Floor | Workload::Store => set("actors", self.actors.into()),
         }
         if matches!(self.workload, Workload::PingPong | Workload::Big | Workload::Tell) {
             set("payload", self.payload.into());
