@@ -1,5 +1,6 @@
 //! `cargo xtask`: the chores of this repository, one subcommand each, with nothing to install.
 
+mod engines;
 mod fuzz;
 mod seeds;
 mod step;
@@ -32,7 +33,8 @@ fn main() -> ExitCode {
 const HELP: &str = "\
 cargo xtask test [--all]
     What a change must pass: format, lints, every test (model checks, doc tests and tidy among them), docs.
-    --all adds the parts that need servers.
+    Tests against real engines run where these are installed; what is skipped is said. --all installs what is
+    missing first (apt-get, and builds from Go modules into a cache outside the checkout) and skips nothing.
 
 cargo xtask seeds --count N [--test NAME]
     Runs the simulated scenarios (those whose name contains NAME) under N seeds each, in the release profile.

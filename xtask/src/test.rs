@@ -2,6 +2,7 @@
 
 use std::time::Instant;
 
+use crate::engines;
 use crate::step::{cargo, run as step};
 
 /// Runs every check in order and stops at the first that fails.
@@ -13,13 +14,30 @@ pub(crate) fn run(options: &[&str]) -> Result<(), String> {
     };
     let started = Instant::now();
     step("format", cargo().args(["fmt", "--all", "--check"]))?;
-    step("lints", cargo().args(["clippy", "--workspace", "--all-targets", "--locked", "--", "-D", "warnings"]))?;
+    let missing = if all {
+        engines::install()?;
+        Vec::new()
+    } else {
+        engines::missing()?
+    };
+    engines::say_skipped(&missing);
+    step("lints", cargo().args(["clippy", "--all-targets"]).args(EVERYTHING).args(["--", "-D", "warnings"]))?;
     // Without a target selection cargo runs unit, integration and doc tests of every member.
-    step("tests", cargo().args(["test", "--workspace", "--locked"]))?;
-    step("docs", cargo().args(["doc", "--workspace", "--no-deps", "--locked"]).env("RUSTDOCFLAGS", "-D warnings"))?;
+    let mut tests = cargo();
+    tests.arg("test").args(EVERYTHING);
     if all {
-        println!("==> servers: no part needs one yet");
+        tests.env("GREENROOM_ENGINES_REQUIRED", "1");
     }
+    step("tests", &mut tests)?;
+    if all {
+        // What a program says of a provider that it was built without.
+        step("tests without engines", cargo().args(["test", "--locked", "-p", "greenroom-stores"]))?;
+    }
+    step("docs", cargo().args(["doc", "--no-deps"]).args(EVERYTHING).env("RUSTDOCFLAGS", "-D warnings"))?;
+    engines::say_skipped(&missing);
     println!("==> all passed in {:.0} s", started.elapsed().as_secs_f64());
     Ok(())
 }
+
+/// Every package, with every store.
+const EVERYTHING: [&str; 4] = ["--workspace", "--locked", "--features", "greenroom-cli/stores"];

@@ -53,6 +53,9 @@ const LAYERS: &[(&str, &[&str])] = &[
 /// Crates that nobody maintains any more, or that invite what we do not do.
 const UNWANTED: &[&str] = &["bincode", "fxhash", "paste"];
 
+/// Two providers of cryptography in one program make rustls panic, as it cannot choose; ours is ring.
+const SECOND_CRYPTOGRAPHY: &str = "aws-lc-sys";
+
 fn upward_dependencies(tree: &Tree) -> Vec<String> {
     let mut broken = Vec::new();
     for (folder, manifest) in tree.manifests().filter(|(folder, _)| !folder.starts_with("fuzz/")) {
@@ -91,6 +94,10 @@ fn unwanted_dependencies(tree: &Tree) -> Vec<String> {
     let lock: toml::Table = tree.text("Cargo.lock").expect("Cargo.lock is tracked").parse().expect("it is TOML");
     let packages = lock["package"].as_array().expect("it lists packages");
     let mut broken = Vec::new();
+    if packages.iter().any(|package| package["name"].as_str() == Some(SECOND_CRYPTOGRAPHY)) {
+        broken
+            .push(format!("`{SECOND_CRYPTOGRAPHY}` is in Cargo.lock; `cargo tree -i {SECOND_CRYPTOGRAPHY}` says why"));
+    }
     for package in packages.iter().filter(|package| package.get("source").is_none()) {
         let used = package.get("dependencies").and_then(toml::Value::as_array).into_iter().flatten();
         for used in used.filter_map(toml::Value::as_str) {
@@ -136,4 +143,6 @@ fn an_unmaintained_crate_is_caught_only_where_we_chose_it() {
     let lock = "[[package]]\nname = \"greenroom\"\ndependencies = [\"paste 1.0.15\"]\n\
         [[package]]\nname = \"theirs\"\nsource = \"registry\"\ndependencies = [\"bincode\"]\n";
     assert_caught(&unwanted_dependencies(&Tree::of(&[("Cargo.lock", lock)])), "`paste`");
+    let lock = "[[package]]\nname = \"aws-lc-sys\"\nsource = \"registry\"\n";
+    assert_caught(&unwanted_dependencies(&Tree::of(&[("Cargo.lock", lock)])), "`aws-lc-sys`");
 }
