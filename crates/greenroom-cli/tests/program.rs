@@ -162,7 +162,15 @@ fn a_node_answers_call_and_status_and_stops_on_sigterm() {
         assert!(output.stdout.is_empty(), "{output:?}");
     }
     let status = text(&greenroom(&["status", "--node", &door]).stdout);
-    for said in ["cluster greenroom", "chat_room", "presence", "solo", "active", "ACTIVATIONS"] {
+    for said in [
+        "cluster greenroom",
+        "table   memory:, last answered",
+        "chat_room",
+        "presence",
+        "solo",
+        "active",
+        "ACTIVATIONS",
+    ] {
         assert!(status.contains(said), "{said} is not in {status}");
     }
 
