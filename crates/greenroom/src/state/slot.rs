@@ -96,10 +96,11 @@ impl Slot {
             }
             (seen.version.clone(), seen.sequence + 1)
         };
+        // What was said of an earlier try that may still be applied, or has been.
+        let mut doubt: Option<StoreError> = None;
         loop {
             if !cx.port.node.fence_open() {
-                let reason = "this node's lease has run out; retry the call, another node will answer";
-                return Err(StateError::not_saved(&site.key, reason).into());
+                return Err(given_up(site, doubt.as_ref(), FENCED).into());
             }
             let author = self.next_author(cx);
             let error = match write(site, &expected, record::seal(author, &payload), patience.left()).await {
@@ -108,24 +109,32 @@ impl Slot {
                     return Ok(());
                 }
                 Err(error) if error.is_conflict() || error.applied() == Applied::Maybe => error,
-                Err(error) => return Err(StateError::not_saved(&site.key, error).into()),
+                Err(error) => return Err(given_up(site, doubt.as_ref(), error).into()),
             };
-            let found = self.look(site, &patience, error.clone()).await?;
-            let wrote = found.as_ref().and_then(|found| record::open(&found.value).ok()).map(|(author, _)| author);
-            let ours = wrote.filter(|wrote| wrote.writer == author.writer);
+            if !error.is_conflict() {
+                doubt = Some(error.clone());
+            }
+            let found = self.look(site, &patience, doubt.as_ref(), &error).await?;
             let now = found.as_ref().map(|found| found.version.clone());
-            if let (Some(wrote), Some(version)) = (ours, &now) {
-                if wrote.sequence >= first {
-                    self.saved(version.clone(), digest(&payload));
-                    return Ok(());
+            if now != expected {
+                let wrote = found.as_ref().and_then(|found| record::open(&found.value).ok()).map(|(author, _)| author);
+                match (wrote.filter(|wrote| wrote.writer == author.writer), &now) {
+                    (Some(ours), Some(version)) if ours.sequence >= first => {
+                        self.saved(version.clone(), digest(&payload));
+                        return Ok(());
+                    }
+                    (Some(_), _) => {
+                        // An earlier save that nobody knew of has come true: this one follows it, and none of its tries
+                        // so far can come true any more.
+                        (expected, doubt) = (now, None);
+                    }
+                    // Whoever wrote this may have found there what this save wrote.
+                    (None, _) if doubt.is_some() => return Err(given_up(site, doubt.as_ref(), error).into()),
+                    (None, _) => return Err(self.lost(cx, site, found, wrote)),
                 }
-                // An earlier save that nobody knew of has come true: this one follows it.
-                expected = now;
-            } else if now != expected {
-                return Err(self.lost(cx, site, found, wrote));
             }
             if patience.left().is_zero() {
-                return Err(StateError::unknown(&site.key, &error).into());
+                return Err(given_up(site, doubt.as_ref(), error).into());
             }
             // Not there, and it may still come: the same write under the same version keeps it from coming twice.
         }
@@ -137,21 +146,18 @@ impl Slot {
         Author { epoch: cx.epoch(), writer: seen.writer, sequence: seen.sequence }
     }
 
-    /// What is there after a write that was refused or is in doubt.
+    /// What is there after a write that ended with `error`, and that or an earlier one may be in `doubt`.
     async fn look(
         &self,
         site: &Site,
         patience: &Patience<'_>,
-        doubt: StoreError,
+        doubt: Option<&StoreError>,
+        error: &StoreError,
     ) -> Result<Option<Versioned>, StateError> {
         loop {
             let left = patience.left();
             if left.is_zero() {
-                return Err(if doubt.is_conflict() {
-                    StateError::not_saved(&site.key, doubt)
-                } else {
-                    StateError::unknown(&site.key, &doubt)
-                });
+                return Err(given_up(site, doubt, error));
             }
             match site.store.read(&site.key, left).await {
                 Ok(found) => return Ok(found),
@@ -180,6 +186,9 @@ impl Slot {
     /// Removes the state, if it is still as this activation last saw it.
     pub(crate) async fn clear(&self, cx: &Cx, site: &Site) -> Result<(), StateError> {
         let Some(expected) = self.seen().version.clone() else { return Ok(()) };
+        if !cx.port.node.fence_open() {
+            return Err(given_up(site, None, FENCED));
+        }
         let patience = Patience::begin(cx);
         let error = match site.store.delete(&site.key, &expected, patience.left()).await {
             Ok(()) => None,
@@ -187,11 +196,9 @@ impl Slot {
             Err(error) => return Err(StateError::not_saved(&site.key, error)),
         };
         if let Some(error) = error {
-            let found = self.look(site, &patience, error.clone()).await?;
-            match found {
-                None => {}
-                Some(found) if found.version == expected => return Err(StateError::unknown(&site.key, &error)),
-                Some(_) => return Err(StateError::not_saved(&site.key, "it was changed by somebody else meanwhile")),
+            let doubt = (!error.is_conflict()).then_some(&error);
+            if self.look(site, &patience, doubt, &error).await?.is_some() {
+                return Err(given_up(site, doubt, "it was changed by somebody else meanwhile"));
             }
         }
         let mut seen = self.seen();
@@ -209,6 +216,14 @@ pub(crate) struct Lost<S> {
 impl<S> From<StateError> for Lost<S> {
     fn from(error: StateError) -> Self {
         Self { error, found: None }
+    }
+}
+
+/// The error of a write that is not tried again: what is in doubt stays so, whatever came after it.
+fn given_up(site: &Site, doubt: Option<&StoreError>, why: impl ToString) -> StateError {
+    match doubt {
+        Some(doubt) => StateError::unknown(&site.key, doubt),
+        None => StateError::not_saved(&site.key, why),
     }
 }
 
@@ -260,6 +275,8 @@ fn digest(payload: &[u8]) -> u64 {
     take(u64::from_le_bytes(tail));
     hash ^ (hash >> 32)
 }
+
+const FENCED: &str = "this node's lease has run out; retry the call, another node will answer";
 
 /// Between two looks at a store that does not answer.
 const PAUSE: Duration = Duration::from_millis(50);

@@ -1,13 +1,17 @@
 //! No deposit that was answered is lost and none is counted twice, whatever crashes, pauses, parts and fails in the store.
 
-use std::cell::RefCell;
+use std::cell::{OnceCell, RefCell};
 use std::collections::BTreeMap;
 use std::rc::Rc;
+use std::sync::Arc;
 use std::time::Duration;
 
+use bytes::Bytes;
+use futures_util::future::BoxFuture;
 use greenroom::CallError;
 use greenroom::prelude::*;
-use greenroom_sim::{Faults, Nemesis, Sim, StoreFaults, seeds};
+use greenroom_sim::{Faults, Nemesis, Sim, SimStore, StoreFaults, seeds};
+use greenroom_store::{Page, Result, Store, Version, Versioned};
 use serde::{Deserialize, Serialize};
 
 use crate::cluster::{Cluster, sim};
@@ -44,12 +48,12 @@ impl Account {
 }
 
 /// What a caller was told of a deposit.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Debug)]
 enum Told {
     /// It is the account's so-manieth.
     Saved(u64),
-    /// It was not made and never will be.
-    Not,
+    /// It was not made and never will be, for this reason.
+    Not(String),
     /// Nobody knows.
     Doubt,
 }
@@ -59,7 +63,7 @@ impl Told {
         match answer {
             Ok(number) => Self::Saved(*number),
             Err(CallError::Actor(StateError::Unknown { .. }) | CallError::Unknown(_)) => Self::Doubt,
-            Err(_) => Self::Not,
+            Err(error) => Self::Not(error.to_string()),
         }
     }
 }
@@ -101,10 +105,10 @@ impl Ledger {
                     assert_eq!(*number, *place as u64 + 1, "deposit {id} of account {account} has moved: {deposits:?}");
                 }
                 (Told::Saved(_), None) => panic!("deposit {id} of account {account} is lost: {deposits:?}"),
-                (Told::Not, Some(_)) => {
-                    panic!("deposit {id} of account {account} was made, but its caller was told that it was not")
+                (Told::Not(why), Some(_)) => {
+                    panic!("deposit {id} of account {account} was made, but its caller was told that it was not: {why}")
                 }
-                (Told::Not, None) | (Told::Doubt, _) => {}
+                (Told::Not(_), None) | (Told::Doubt, _) => {}
             }
         }
         for (_, seen) in self.seen.iter().filter(|(of, _)| *of == account) {
@@ -116,7 +120,7 @@ impl Ledger {
 /// Three nodes, a few accounts that everybody uses all the time, and a nemesis for 40 virtual seconds.
 fn scenario(seed: u64) {
     sim(seed, faults()).deadline(Duration::from_secs(600)).run(|sim| async move {
-        let cluster = Cluster::new(&sim, |builder, _| builder.register::<Account>());
+        let cluster = cluster(&sim);
         // The store is bad enough to stop nodes that have just begun.
         cluster.supervise(NODES);
         for name in NODES {
@@ -137,8 +141,8 @@ fn scenario(seed: u64) {
             .gap(Duration::from_millis(200)..Duration::from_secs(4));
         let acts = nemesis.run(Duration::from_secs(40)).await;
         assert!(!acts.is_empty(), "every seed has its fault");
-        // Calls go on for a while; then what is under way ends, and what comes late comes.
-        tokio::time::sleep(Duration::from_secs(5)).await;
+        // Calls go on until they are answered again; then what is under way ends, and what comes late comes.
+        tokio::time::sleep(Duration::from_secs(20)).await;
         ledger.borrow_mut().closed = true;
         tokio::time::sleep(Duration::from_secs(30)).await;
         assert!(ledger.borrow().saved() > 0, "some deposits were answered");
@@ -147,6 +151,18 @@ fn scenario(seed: u64) {
             ledger.borrow().check(account, &deposits);
         }
     });
+}
+
+/// A cluster whose nodes host accounts, and keep them beside their table.
+fn cluster(sim: &Sim) -> Cluster {
+    let states = Rc::new(OnceCell::<SimStore>::new());
+    let of = states.clone();
+    let cluster = Cluster::new(sim, move |builder, name| {
+        let states = of.get().expect("no node starts before the cluster is there").seen_by(name);
+        builder.register::<Account>().state_store("", Arc::new(Hasty(states)))
+    });
+    assert!(states.set(cluster.store.clone()).is_ok(), "nobody else sets it");
+    cluster
 }
 
 /// Deposits, looks and sends away from `name`, for as long as the scenario lasts.
@@ -187,6 +203,49 @@ async fn in_the_end(sim: &Sim, cluster: &Cluster, account: usize) -> Vec<u64> {
         }
         assert!(sim.now() < until, "account {account} is silent for too long");
         tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+}
+
+/// A store whose calls are given up long before their callers' time is over: there is time to look what became of them
+/// before they land.
+#[derive(Debug)]
+struct Hasty(Arc<dyn Store>);
+
+impl Hasty {
+    const HASTE: Duration = Duration::from_millis(300);
+}
+
+impl Store for Hasty {
+    fn read<'a>(&'a self, key: &'a str, timeout: Duration) -> BoxFuture<'a, Result<Option<Versioned>>> {
+        self.0.read(key, timeout.min(Self::HASTE))
+    }
+
+    fn create<'a>(&'a self, key: &'a str, value: Bytes, timeout: Duration) -> BoxFuture<'a, Result<Version>> {
+        self.0.create(key, value, timeout.min(Self::HASTE))
+    }
+
+    fn replace<'a>(
+        &'a self,
+        key: &'a str,
+        value: Bytes,
+        expected: &'a Version,
+        timeout: Duration,
+    ) -> BoxFuture<'a, Result<Version>> {
+        self.0.replace(key, value, expected, timeout.min(Self::HASTE))
+    }
+
+    fn delete<'a>(&'a self, key: &'a str, expected: &'a Version, timeout: Duration) -> BoxFuture<'a, Result<()>> {
+        self.0.delete(key, expected, timeout.min(Self::HASTE))
+    }
+
+    fn scan<'a>(
+        &'a self,
+        prefix: &'a str,
+        after: Option<&'a str>,
+        limit: usize,
+        timeout: Duration,
+    ) -> BoxFuture<'a, Result<Page>> {
+        self.0.scan(prefix, after, limit, timeout.min(Self::HASTE))
     }
 }
 
