@@ -1,12 +1,13 @@
-//! kameo: pongs are actors, pingers are tasks that ask them.
+//! kameo: pongs are actors, pingers and senders are tasks.
 
 use std::time::Duration;
 
+use futures_util::future::join_all;
 use kameo::Actor;
-use kameo::actor::Spawn;
+use kameo::actor::{ActorRef, Spawn};
 use kameo::message::{Context, Message};
 
-use crate::{PAIRS, ROUNDS, runtime, timed};
+use crate::{BURST, GROUP, resident, runtime, timed};
 
 #[derive(Actor)]
 struct Pong {
@@ -24,17 +25,48 @@ impl Message<Ping> for Pong {
     }
 }
 
-pub fn run() -> Duration {
+fn pongs(actors: u64) -> Vec<ActorRef<Pong>> {
+    (0..actors).map(|_| Pong::spawn(Pong { heard: 0 })).collect()
+}
+
+pub fn calls(pairs: u64, rounds: u64) -> Duration {
     runtime().block_on(async {
-        let pairs = (0..PAIRS).map(|_| {
-            let pong = Pong::spawn(Pong { heard: 0 });
+        let pairs = pongs(pairs).into_iter().map(|pong| async move {
+            for n in 0..rounds {
+                pong.ask(Ping(n)).await.expect("the pong answers");
+            }
+        });
+        timed(pairs.collect()).await
+    })
+}
+
+pub fn tells(senders: u64, actors: u64, times: u64) -> Duration {
+    runtime().block_on(async {
+        let pongs = pongs(actors);
+        let sends = (0..senders).map(|_| {
+            let pongs = pongs.clone();
             async move {
-                for n in 0..ROUNDS {
-                    pong.ask(Ping(n)).await.expect("the pong answers");
+                for group in pongs.chunks(GROUP as usize).cycle().take(times as usize * pongs.len() / GROUP as usize) {
+                    for pong in group {
+                        for n in 0..BURST {
+                            pong.tell(Ping(n)).await.expect("the pong listens");
+                        }
+                    }
+                    join_all(group.iter().map(|pong| pong.ask(Ping(0)).into_future())).await;
                 }
             }
         });
-        let pairs = pairs.collect();
-        timed(pairs).await
+        timed(sends.collect()).await
+    })
+}
+
+pub fn idle(actors: u64) -> u64 {
+    runtime().block_on(async {
+        let before = resident();
+        let pongs = pongs(actors);
+        for pong in &pongs {
+            pong.ask(Ping(0)).await.expect("the pong answers");
+        }
+        resident() - before
     })
 }
