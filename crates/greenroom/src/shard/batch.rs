@@ -185,3 +185,87 @@ const LAYOUT: Layout = match Layout::from_size_align(BLOCK_BYTES, ALIGN) {
     Ok(layout) => layout,
     Err(_) => panic!("the block has a layout"),
 };
+
+#[cfg(test)]
+mod tests {
+    use bytes::BytesMut;
+    use greenroom_wire::EncodeError;
+    use greenroom_wire::codec::DecodeError;
+    use greenroom_world::Timestamp;
+
+    use super::super::envelope::Body;
+    use super::super::turns::Chain;
+    use super::*;
+    use crate::actor::error::Never;
+    use crate::actor::interface::MethodInfo;
+    use crate::actor::key::{ActorId, Key, Kind};
+    use crate::actor::reply::{AnyReply, ReplyTo, WireReply};
+
+    struct Counted;
+
+    #[expect(dead_code, reason = "they are only dropped")]
+    struct Message(Arc<()>, [u8; 13], ReplyTo<(), Never>);
+
+    impl Interface for Counted {
+        type Message = Message;
+        const KIND: &'static str = "batch_test";
+        const METHODS: &'static [MethodInfo] = &[MethodInfo { name: "count", read: false }];
+
+        fn method(_: &Message) -> u16 {
+            0
+        }
+
+        fn reply(message: &mut Message) -> &mut dyn AnyReply {
+            &mut message.2
+        }
+
+        fn encode(_: &Message, _: &mut BytesMut) -> Result<(), EncodeError> {
+            Ok(())
+        }
+
+        fn decode(_: u16, _: &[u8], reply: WireReply) -> Result<Message, Box<(DecodeError, WireReply)>> {
+            Err(Box::new((DecodeError::Empty, reply)))
+        }
+    }
+
+    fn target(key: &str) -> Arc<Inner> {
+        Inner::untyped(ActorId { kind: Kind::intern(Counted::KIND), key: Key::from(key) })
+    }
+
+    fn fill(batch: &mut Batch, target: &Arc<Inner>, counted: &Arc<()>) -> usize {
+        let before = batch.len();
+        while batch.has_room::<Counted>() {
+            let body = Body::Typed(Message(counted.clone(), [7; 13], ReplyTo::nobody()));
+            let envelope = Envelope { body, deadline: Timestamp::NEVER, chain: Chain::None };
+            batch.push::<Counted>(target.clone(), Slot { index: 1, generation: 2 }, envelope);
+        }
+        batch.len() - before
+    }
+
+    #[test]
+    fn every_message_is_dropped_once_and_every_reference_counted_once() {
+        let (counted, ada) = (Arc::new(()), target("ada"));
+        let mut batch = Batch::new(ShardId::from_raw(0));
+        let len = fill(&mut batch, &ada, &counted);
+        assert!(len > 100, "{len} fit");
+        assert_eq!((Arc::strong_count(&counted), Arc::strong_count(&ada)), (len + 1, 2));
+        batch.refuse(&Refusal::Stopping);
+        assert_eq!((batch.len(), Arc::strong_count(&counted), Arc::strong_count(&ada)), (0, 1, 2));
+        batch.recycle();
+        assert_eq!(Arc::strong_count(&ada), 1);
+        assert_eq!(fill(&mut batch, &ada, &counted), len, "an emptied block holds as much again");
+        drop(batch);
+        assert_eq!((Arc::strong_count(&counted), Arc::strong_count(&ada)), (1, 1));
+    }
+
+    #[test]
+    fn what_is_left_in_a_recycled_block_is_dropped() {
+        let (counted, ada, bob) = (Arc::new(()), target("ada"), target("bob"));
+        let mut batch = Batch::new(ShardId::from_raw(0));
+        fill(&mut batch, &ada, &counted);
+        batch.recycle();
+        assert_eq!((batch.len(), Arc::strong_count(&counted)), (0, 1));
+        fill(&mut batch, &bob, &counted);
+        assert_eq!((Arc::strong_count(&ada), Arc::strong_count(&bob)), (1, 2));
+    }
+}
