@@ -76,7 +76,8 @@ fn walked(root: &Path) -> Vec<PathBuf> {
             let skipped = name == "target" || (name.to_string_lossy().starts_with('.') && name != ".ci");
             match entry.file_type().expect("an entry's type can be read") {
                 kind if kind.is_dir() && !skipped => folders.push(path),
-                kind if kind.is_file() => found.push(path),
+                // In a worktree `.git` is a file.
+                kind if kind.is_file() && name != ".git" => found.push(path),
                 _ => {}
             }
         }
