@@ -71,17 +71,29 @@ pub(crate) struct Writer {
 
 /// Serves writes, in order, until nobody can ask any more; then closes the file.
 pub(crate) fn run(writer: Writer, queue: Receiver<Request<Ordered>>) {
+    let mut answered = 0;
     while let Ok(first) = queue.recv() {
         let mut waiting = VecDeque::from([first]);
+        gather(&mut waiting, &queue, answered);
         while !waiting.is_empty() {
-            writer.commit_some(&mut waiting, &queue);
+            answered = writer.commit_some(&mut waiting, &queue);
         }
     }
 }
 
+/// Waits a moment for as many as were just `answered`, who are likely about to ask again: a sync for a few of them would
+/// make the others wait for a second one. A caller who is alone waits for nobody.
+fn gather(waiting: &mut VecDeque<Request<Ordered>>, queue: &Receiver<Request<Ordered>>, answered: usize) {
+    while waiting.len() < answered.min(WAITING_MAX) {
+        let Ok(next) = queue.recv_timeout(GATHER) else { return };
+        waiting.push_back(next);
+    }
+}
+
 impl Writer {
-    /// Commits as many of the `waiting` as one transaction takes, with those that arrive until it has begun.
-    fn commit_some(&self, waiting: &mut VecDeque<Request<Ordered>>, queue: &Receiver<Request<Ordered>>) {
+    /// Commits as many of the `waiting` as one transaction takes, with those that arrive until it has begun; answers how
+    /// many these were.
+    fn commit_some(&self, waiting: &mut VecDeque<Request<Ordered>>, queue: &Receiver<Request<Ordered>>) -> usize {
         let begun = self.begin(waiting, queue);
         let (mut operations, mut bytes) = (0, 0);
         let mut batch = Vec::new();
@@ -91,11 +103,13 @@ impl Writer {
             bytes += request.ask.bytes();
             batch.extend(request.begin());
         }
+        let requests = batch.len();
         match begun {
             Err(error) => batch.into_iter().for_each(|request| request.answer(Err(error.clone()))),
             Ok(()) if batch.is_empty() => self.roll_back(),
             Ok(()) => self.carry_out(batch),
         }
+        requests
     }
 
     /// Begins a transaction as the file's only writer, as soon as other processes let it; gives up when nobody waits
@@ -205,6 +219,9 @@ const WAITING_MAX: usize = 1024;
 
 /// A transaction that has reached this size is not filled further: 16 MiB.
 const BATCH_BYTES_MAX: usize = 16 << 20;
+
+/// Silence after which a transaction waits for no more: short against a device's sync.
+const GATHER: Duration = Duration::from_micros(50);
 
 /// Between attempts to become the file's writer while another process is.
 const BUSY_PAUSE: Duration = Duration::from_micros(150);
