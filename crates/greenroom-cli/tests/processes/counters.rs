@@ -138,10 +138,10 @@ impl Counters {
         told
     }
 
-    /// Adds to one counter after the other until [`stop`](Self::stop), each by the next of the doors.
+    /// Adds to one counter after the other until the [load](WhileLoaded) ends, each by the next of the doors.
     pub(crate) fn drive(&self, client: &Client, doors: &[String], first: usize) {
         let mut turn = first;
-        while !self.stopped.load(Ordering::Relaxed) {
+        while !self.is_stopped() {
             turn += 1;
             let told = self.add(client, &doors[turn % doors.len()], turn * 7 % self.books.len());
             if !matches!(told, Told::Answer(_)) {
@@ -150,9 +150,9 @@ impl Counters {
         }
     }
 
-    /// Ends all who drive.
-    pub(crate) fn stop(&self) {
-        self.stopped.store(true, Ordering::Relaxed);
+    /// Whether who drives is to end.
+    pub(crate) fn is_stopped(&self) -> bool {
+        self.stopped.load(Ordering::Relaxed)
     }
 
     pub(crate) fn figures(&self) -> Figures {
@@ -182,6 +182,15 @@ impl Counters {
                 book.doubts
             );
         }
+    }
+}
+
+/// Ends the load when it is dropped, also by a test that fails.
+pub(crate) struct WhileLoaded<'a>(pub(crate) &'a Counters);
+
+impl Drop for WhileLoaded<'_> {
+    fn drop(&mut self) {
+        self.0.stopped.store(true, Ordering::Relaxed);
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use crate::counters::{Client, Counters};
+use crate::counters::{Client, Counters, WhileLoaded};
 use crate::nodes::Nodes;
 
 /// Kills nodes for `lasting` while clients add to counters, and compares what is there then with what they were told.
@@ -15,7 +15,7 @@ fn kill_loop(name: &str, mut nodes: Nodes, lasting: Duration, mut meanwhile: imp
             let (counters, doors) = (&counters, &doors);
             threads.spawn(move || counters.drive(&client(), doors, first * 1000));
         }
-        let _stop = Stop(&counters);
+        let _loaded = WhileLoaded(&counters);
         let begun = Instant::now();
         while begun.elapsed() < lasting {
             std::thread::sleep(GAPS[round % GAPS.len()]);
@@ -33,26 +33,12 @@ fn kill_loop(name: &str, mut nodes: Nodes, lasting: Duration, mut meanwhile: imp
         nodes.all_ready();
         std::thread::sleep(Duration::from_secs(1));
     });
-    // Nothing but the store knows more.
-    for place in 0..nodes.count() {
-        nodes.kill(place);
-    }
-    nodes.revive();
-    nodes.all_ready();
+    nodes.all_anew();
     counters.check(&client(), &doors);
     let figures = counters.figures();
     println!("{name}: {kills} kills in {} s, none lost: {figures}", lasting.as_secs());
     assert!(figures.saved > 100, "hardly anything was acknowledged: {figures}");
     assert!(figures.longest < HANG, "a caller waited too long: {figures}");
-}
-
-/// Ends the load also when the test fails.
-struct Stop<'a>(&'a Counters);
-
-impl Drop for Stop<'_> {
-    fn drop(&mut self) {
-        self.0.stop();
-    }
 }
 
 fn one(place: usize) -> std::ops::Range<usize> {
@@ -75,6 +61,22 @@ fn no_acknowledged_save_is_lost_when_every_node_is_killed_in_a_loop() {
     kill_loop("sqlite", Nodes::on_sqlite(3), lasting(), |_| {});
 }
 
+#[cfg(any(feature = "postgres", feature = "stores"))]
+#[test]
+fn no_acknowledged_save_is_lost_when_postgres_is_restarted_between_the_kills() {
+    let Some(mut postgres) = crate::postgres::durable() else { return };
+    let nodes = Nodes::on(3, postgres.url());
+    kill_loop("postgres", nodes, lasting(), |round| {
+        match round % RESTART_EVERY {
+            2 => postgres.stop_fast(),
+            4 => postgres.stop_immediate(),
+            _ => return,
+        }
+        std::thread::sleep(DEAD[round % DEAD.len()]);
+        postgres.restart().expect("it recovers");
+    });
+}
+
 const COUNTERS: usize = 30;
 const CLIENTS: usize = 6;
 /// Far more than a call may take.
@@ -86,3 +88,6 @@ const GAPS: [Duration; 4] =
 const DEAD: [Duration; 3] = [Duration::from_millis(0), Duration::from_millis(300), Duration::from_millis(1500)];
 /// In every so-manieth round all nodes are killed at once.
 const ALL_EVERY: usize = 5;
+/// In every so many rounds the store is restarted once fast and once as by a crash.
+#[cfg(any(feature = "postgres", feature = "stores"))]
+const RESTART_EVERY: usize = 6;

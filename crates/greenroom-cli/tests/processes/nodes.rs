@@ -2,15 +2,14 @@
 
 use std::fs::OpenOptions;
 use std::net::TcpListener;
-use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use greenroom_engines::Process;
 use tempfile::TempDir;
 
-/// Nodes that are started again with their names and doors. They are killed when this is dropped or the thread ends that
-/// started them.
+/// Nodes that are started again with their names and doors. They are killed when this is dropped.
 pub(crate) struct Nodes {
     nodes: Vec<NodeProcess>,
     table: String,
@@ -20,15 +19,21 @@ pub(crate) struct Nodes {
 struct NodeProcess {
     name: String,
     door: String,
-    child: Child,
+    process: Process,
 }
 
 impl Nodes {
     /// Starts so many on a table in a file, and waits until they are one cluster.
     pub(crate) fn on_sqlite(count: usize) -> Self {
-        let directory = TempDir::with_prefix("greenroom-processes-").expect("a temporary directory");
+        let directory = directory();
         let table = format!("sqlite:{}", directory.path().join("table.db").display());
         Self::start(count, table, directory)
+    }
+
+    /// Starts so many on the table at `url`, and waits until they are one cluster.
+    #[cfg(any(feature = "postgres", feature = "stores"))]
+    pub(crate) fn on(count: usize, url: String) -> Self {
+        Self::start(count, url, directory())
     }
 
     fn start(count: usize, table: String, directory: TempDir) -> Self {
@@ -39,28 +44,20 @@ impl Nodes {
         let mut nodes = Self { nodes: Vec::new(), table, directory };
         for (place, door) in doors.into_iter().enumerate() {
             let name = format!("node-{place}");
-            let child = nodes.spawn(&name, &door);
-            nodes.nodes.push(NodeProcess { name, door, child });
+            let process = nodes.spawn(&name, &door);
+            nodes.nodes.push(NodeProcess { name, door, process });
         }
         nodes.all_ready();
         nodes
     }
 
-    fn spawn(&self, name: &str, door: &str) -> Child {
+    fn spawn(&self, name: &str, door: &str) -> Process {
         let log = OpenOptions::new().create(true).append(true).open(self.log(name)).expect("the node's log opens");
         let mut command = Command::new(env!("CARGO_BIN_EXE_greenroom"));
         command.args(["node", "--name", name, "--listen", "127.0.0.1:0", "--http", door, "--table", &self.table]);
         command.args(["--kinds", "counter", "--shards", "1"]);
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log);
-        let tie = || {
-            // SAFETY: a system call that touches no memory of this process.
-            match unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) } {
-                0 => Ok(()),
-                _ => Err(std::io::Error::last_os_error()),
-            }
-        };
-        // SAFETY: between fork and exec the closure makes one system call, and allocates nothing.
-        unsafe { command.pre_exec(tie) }.spawn().expect("the program starts")
+        Process::start("a node", command).expect("the program starts")
     }
 
     /// Where they answer, as `host:port`.
@@ -73,27 +70,37 @@ impl Nodes {
         self.nodes.len()
     }
 
+    /// The place of the node called `name`.
+    #[cfg(any(feature = "postgres", feature = "stores"))]
+    pub(crate) fn place(&self, name: &str) -> usize {
+        self.nodes.iter().position(|node| node.name == name).expect("a node of the cluster")
+    }
+
     /// Kills one as `kill -9` does.
     pub(crate) fn kill(&mut self, place: usize) {
-        let child = &mut self.nodes[place].child;
-        // An error means that it has ended already.
-        let _ = child.kill();
-        child.wait().expect("it is our child");
+        self.nodes[place].process.kill();
     }
 
-    /// Starts one again that has ended.
-    pub(crate) fn restart(&mut self, place: usize) {
-        let NodeProcess { name, door, .. } = &self.nodes[place];
-        let child = self.spawn(name, door);
-        self.nodes[place].child = child;
+    /// Sends a signal to one.
+    #[cfg(any(feature = "postgres", feature = "stores"))]
+    pub(crate) fn signal(&self, place: usize, signal: i32) {
+        self.nodes[place].process.signal(signal);
     }
 
-    /// Starts those again that have ended by themselves, as a supervisor would; how many.
-    pub(crate) fn revive(&mut self) -> usize {
-        let ended = |node: &mut NodeProcess| node.child.try_wait().expect("it is our child").is_some();
-        let dead: Vec<usize> = (0..self.count()).filter(|place| ended(&mut self.nodes[*place])).collect();
-        dead.iter().for_each(|place| self.restart(*place));
-        dead.len()
+    /// Starts those again that were killed or have ended by themselves, as a supervisor would.
+    pub(crate) fn revive(&mut self) {
+        for place in 0..self.count() {
+            if self.nodes[place].process.ended().is_some() {
+                let NodeProcess { name, door, .. } = &self.nodes[place];
+                self.nodes[place].process = self.spawn(name, door);
+            }
+        }
+    }
+
+    /// Kills all and starts them again: nothing but the store knows what was.
+    pub(crate) fn all_anew(&mut self) {
+        (0..self.count()).for_each(|place| self.kill(place));
+        self.all_ready();
     }
 
     /// Waits until each of them answers for all of them.
@@ -124,13 +131,14 @@ impl Nodes {
 
 impl Drop for Nodes {
     fn drop(&mut self) {
-        for place in 0..self.count() {
-            self.kill(place);
-        }
         if std::thread::panicking() {
             eprintln!("{}", self.said());
         }
     }
+}
+
+fn directory() -> TempDir {
+    TempDir::with_prefix("greenroom-processes-").expect("a temporary directory")
 }
 
 fn knows(agent: &ureq::Agent, door: &str, members: usize) -> bool {
