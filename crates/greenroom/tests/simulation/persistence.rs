@@ -16,7 +16,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::cluster::{Cluster, sim};
 
-const NODES: &[&str] = &["a", "b", "c"];
+const NODES: &[&str] = &["a", "b", "c", STRANGER];
+
+/// A cluster of its own that keeps the same accounts in the same store: the others' leases do not bind it, and their fences do
+/// not hold it, so that only the conditions of its saves keep it from overwriting theirs.
+const STRANGER: &str = "d";
 
 /// An account that keeps every deposit, in order, each saved before it is answered.
 #[derive(Default, Serialize, Deserialize, Actor)]
@@ -29,6 +33,8 @@ impl Account {
     /// Gives how many deposits there are then.
     pub async fn deposit(&mut self, cx: &Cx, id: u64) -> Result<u64, StateError> {
         self.deposits.push(id);
+        // Time in which its node may be stopped, and deposed.
+        tokio::time::sleep(Duration::from_millis(id % 20)).await;
         cx.save(self).await?;
         Ok(self.deposits.len() as u64)
     }
@@ -117,7 +123,7 @@ impl Ledger {
     }
 }
 
-/// Three nodes, a few accounts that everybody uses all the time, and a nemesis for 40 virtual seconds.
+/// Three nodes and the stranger, a few accounts that everybody uses all the time, and a nemesis for 40 virtual seconds.
 fn scenario(seed: u64) {
     sim(seed, faults()).deadline(Duration::from_secs(600)).run(|sim| async move {
         let cluster = cluster(&sim);
@@ -159,6 +165,7 @@ fn cluster(sim: &Sim) -> Cluster {
     let of = states.clone();
     let cluster = Cluster::new(sim, move |builder, name| {
         let states = of.get().expect("no node starts before the cluster is there").seen_by(name);
+        let builder = if name == STRANGER { builder.configure(|config| config.cluster = name.into()) } else { builder };
         builder.register::<Account>().state_store("", Arc::new(Hasty(states)))
     });
     assert!(states.set(cluster.store.clone()).is_ok(), "nobody else sets it");
