@@ -66,6 +66,7 @@ fn no_acknowledged_save_is_lost_when_every_node_is_killed_in_a_loop() {
 fn no_acknowledged_save_is_lost_when_postgres_is_restarted_between_the_kills() {
     let Some(mut postgres) = crate::postgres::durable() else { return };
     let nodes = Nodes::on(3, postgres.url());
+    let mut restarts = 0;
     kill_loop("postgres", nodes, lasting(), |round| {
         match round % RESTART_EVERY {
             2 => postgres.stop_fast(),
@@ -74,7 +75,10 @@ fn no_acknowledged_save_is_lost_when_postgres_is_restarted_between_the_kills() {
         }
         std::thread::sleep(DEAD[round % DEAD.len()]);
         postgres.restart().expect("it recovers");
+        restarts += 1;
     });
+    println!("postgres was restarted {restarts} times");
+    assert!(restarts > 1, "fast and immediate");
 }
 
 const COUNTERS: usize = 30;
