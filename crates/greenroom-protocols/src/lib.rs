@@ -8,8 +8,10 @@
 //! | [`membership`] | one table says which nodes live; a node without a lease starts no turn |
 //! | [`failure_detection`] | a silent node is suspected within about 2 s; suspicion alone decides nothing |
 //! | [`directory`] | within a cluster at most one node hosts an actor |
+//! | [`delivery`] | every message between reliable actors is processed exactly once |
 
 pub mod checks;
+pub mod delivery;
 pub mod directory;
 pub mod failure_detection;
 

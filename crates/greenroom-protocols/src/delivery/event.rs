@@ -1,0 +1,252 @@
+//! What happens to a partition, and what it wants done.
+
+use super::{
+    Birth, Call, Commit, CommitId, Deferred, Delivery, Envelope, Epoch, Lane, Life, PartitionId, Presence, Slot, TurnId,
+    Wire,
+};
+
+/// What happened to a partition that this node owns.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub enum Event<A, M> {
+    /// This came from the owner of another partition, or of this one.
+    Arrived(Wire<A, M>),
+    /// A call from outside; its envelope names the call.
+    Called(Envelope<A, M>),
+    /// The records of an actor are read.
+    Loaded {
+        /// The actor.
+        actor: A,
+        /// Its incarnation.
+        presence: Option<Presence>,
+        /// Its own queue, in the order of the slots.
+        queue: Vec<Deferred<A, M>>,
+    },
+    /// A turn has ended.
+    Ended {
+        /// The turn.
+        turn: TurnId,
+        /// How.
+        outcome: Outcome<A, M>,
+    },
+    /// The commit is applied.
+    Committed(CommitId),
+    /// The commit was not applied and never will be, for a reason in itself: too large, an invalid key. (What is
+    /// worth a retry of the same commit, the caller retries.)
+    Aborted {
+        /// The commit.
+        id: CommitId,
+        /// The reason.
+        error: String,
+    },
+    /// Nobody knows whether the commit is applied or still will be.
+    Unsettled(CommitId),
+    /// The fence was replaced: another node owns the partition.
+    Deposed,
+    /// Entries of a lane are read; an entry that is not there has been trimmed.
+    Paged {
+        /// The lane.
+        lane: Lane,
+        /// The entries, in order.
+        entries: Vec<(u64, Envelope<A, M>)>,
+    },
+    /// A plug has delivered this output to the outside.
+    Delivered {
+        /// The lane.
+        lane: Lane,
+        /// The number.
+        number: u64,
+    },
+    /// An operator wants a parked message to be tried again.
+    Retry {
+        /// Where it lies.
+        slot: Slot,
+        /// The message.
+        envelope: Envelope<A, M>,
+    },
+    /// An operator drops a parked message.
+    Drop {
+        /// Where it lies.
+        slot: Slot,
+        /// The message.
+        envelope: Envelope<A, M>,
+    },
+    /// The deadline came.
+    Tick,
+}
+
+/// How a turn ended.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub enum Outcome<A, M> {
+    /// It has effects.
+    Done(Effects<A, M>),
+    /// The actor wants the message later: it goes to its own queue.
+    Deferred,
+    /// The handler failed, and has no effects.
+    Failed(String),
+}
+
+/// What a turn does besides changing its actor's fields.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Effects<A, M> {
+    /// What it sends, in order.
+    pub sends: Vec<Outgoing<A, M>>,
+    /// Whether the actor halts.
+    pub halts: bool,
+    /// Whether deferred messages may be handled now: the actor is in another state.
+    pub reconsider: bool,
+    /// The answer to a call from outside.
+    pub answer: Option<M>,
+    /// How many writes its changes of fields are, for the bounds of a commit.
+    pub operations: usize,
+    /// How many bytes all of it is, about.
+    pub bytes: usize,
+}
+
+impl<A, M> Default for Effects<A, M> {
+    fn default() -> Self {
+        Self { sends: Vec::new(), halts: false, reconsider: false, answer: None, operations: 1, bytes: 0 }
+    }
+}
+
+/// One message that a turn sends.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Outgoing<A, M> {
+    /// Whose it is to deliver.
+    pub to: Destination,
+    /// How.
+    pub delivery: Delivery,
+    /// What.
+    pub envelope: Envelope<A, M>,
+}
+
+/// Where a message leaves to.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Destination {
+    /// The partition of the receiving actor.
+    Partition(PartitionId),
+    /// A plug to the outside.
+    Outside(u32),
+}
+
+/// What must be done, in order.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub enum Action<A, M> {
+    /// Send it to the owner of a partition; it may be lost.
+    Send {
+        /// The partition.
+        to: PartitionId,
+        /// What.
+        wire: Wire<A, M>,
+    },
+    /// Hand it to a plug, which says [`Event::Delivered`]. The key of it for the outside to tell repeats by is the
+    /// partition, its life, the lane and the number.
+    Output {
+        /// The partition's life.
+        life: Life,
+        /// The lane.
+        lane: Lane,
+        /// The number.
+        number: u64,
+        /// What.
+        envelope: Envelope<A, M>,
+    },
+    /// Read an actor's records, and say [`Event::Loaded`].
+    Load(A),
+    /// Forget the activation, and a turn of it that still runs: its fields are read again before its next turn.
+    Reset(A),
+    /// Run a turn, and say [`Event::Ended`].
+    Run {
+        /// The turn.
+        turn: TurnId,
+        /// The message.
+        envelope: Envelope<A, M>,
+    },
+    /// Commit, and say [`Event::Committed`], [`Event::Aborted`], [`Event::Unsettled`] or [`Event::Deposed`]. There is
+    /// never more than one at a time.
+    Commit(Commit<A, M>),
+    /// Read entries of a lane's log, and say [`Event::Paged`].
+    Page {
+        /// The lane.
+        lane: Lane,
+        /// The first number.
+        from: u64,
+        /// At most so many.
+        limit: usize,
+    },
+    /// Trim a lane's log up to and with this number. It may be lost.
+    Trim {
+        /// The lane.
+        lane: Lane,
+        /// The number.
+        through: u64,
+    },
+    /// Answer all who wait for this call.
+    Answer {
+        /// The call.
+        call: Call,
+        /// With what.
+        answer: Answer<M>,
+    },
+    /// A message that no actor gets, for the log and the metrics.
+    DeadLetter {
+        /// The message.
+        envelope: Envelope<A, M>,
+        /// Why.
+        why: DeadLetter,
+    },
+    /// This ownership is over: let go of everything of it, and if the partition is still ours take the fence anew.
+    Stop(Stop),
+}
+
+/// The answer to a call from outside.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Answer<M> {
+    /// The turn is committed.
+    Done(Option<M>),
+    /// The turn failed and has no effects.
+    Failed(String),
+    /// No turn ran: there is no room; try again.
+    Busy,
+    /// No turn ran: the key belongs to another request.
+    OtherRequest,
+    /// No turn ran: there is no such actor.
+    NoActor,
+}
+
+/// Why no actor got a message.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum DeadLetter {
+    /// The incarnation has halted.
+    Halted,
+    /// Another incarnation holds the key.
+    Exists,
+    /// A best-effort message found no room.
+    NoRoom,
+    /// An operator dropped it.
+    Dropped,
+}
+
+/// Why an ownership is over.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Stop {
+    /// Another node owns the partition.
+    Deposed,
+    /// A commit's outcome is unknown: only a new fence and a new reading of the journal tell.
+    Unsettled,
+}
+
+/// An ownership under which nothing has been done yet: who holds it.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Ownership {
+    /// The partition.
+    pub partition: PartitionId,
+    /// The fence's epoch.
+    pub epoch: Epoch,
+}
+
+impl Ownership {
+    /// The incarnation that the `serial`th creation under this ownership gives.
+    pub(crate) fn birth(self, life: Life, serial: u64) -> Birth {
+        Birth { by: self.partition, life, epoch: self.epoch, serial }
+    }
+}

@@ -1,0 +1,115 @@
+//! What waits for one actor.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use super::{DeadLetter, Effects, Envelope, Presence, Slot, Source, TurnId};
+
+/// A message that waits for its turn, or whose turn waits for its commit.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub(super) struct Item<A, M> {
+    pub(super) source: Source,
+    pub(super) envelope: Envelope<A, M>,
+    /// How often its turn has failed.
+    pub(super) attempts: u32,
+}
+
+/// A message whose turn has ended, in the order of the commits to come.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub(super) struct Ready<A, M> {
+    pub(super) turn: Option<TurnId>,
+    pub(super) item: Item<A, M>,
+    pub(super) effect: Effect<A, M>,
+}
+
+/// What the commit of a message does besides its receipt.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub(super) enum Effect<A, M> {
+    Done {
+        effects: Effects<A, M>,
+        /// The actor's incarnation, if it changes.
+        presence: Option<Presence>,
+        /// What the actor's own queue loses because it halts.
+        dropped: Vec<(Slot, Envelope<A, M>)>,
+    },
+    Deferred(Slot),
+    Parked(Slot, String),
+    /// A call from outside that failed.
+    Failed(String),
+    Dropped(DeadLetter),
+}
+
+/// What waits for one actor, and where the actor is.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub(super) struct Mailbox<A, M> {
+    pub(super) records: Known,
+    /// In the order in which they came.
+    pub(super) queue: VecDeque<Item<A, M>>,
+    /// The actor's own queue.
+    pub(super) deferred: BTreeMap<Slot, Item<A, M>>,
+    /// Where the pass over it stands; `None` if nothing there is due.
+    pub(super) cursor: Option<Slot>,
+    /// How often messages of it have failed, while the actor is in memory.
+    pub(super) failures: BTreeMap<Slot, u32>,
+    pub(super) running: Option<TurnId>,
+    /// Turns that have ended and are not committed.
+    pub(super) uncommitted: usize,
+    /// Whether the activation must be thrown away before the next turn.
+    pub(super) resetting: bool,
+}
+
+/// Whether an actor's records are in memory.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(super) enum Known {
+    No,
+    Reading,
+    Yes(Option<Presence>),
+}
+
+impl<A, M> Mailbox<A, M> {
+    pub(super) fn new() -> Self {
+        Self {
+            records: Known::No,
+            queue: VecDeque::new(),
+            deferred: BTreeMap::new(),
+            cursor: None,
+            failures: BTreeMap::new(),
+            running: None,
+            uncommitted: 0,
+            resetting: false,
+        }
+    }
+
+    /// Whether nothing waits and nothing runs.
+    pub(super) fn is_idle(&self) -> bool {
+        self.queue.is_empty() && self.running.is_none() && self.uncommitted == 0 && !self.resetting
+    }
+
+    /// The next message of the pass over the actor's own queue.
+    pub(super) fn next_deferred(&mut self) -> Option<Item<A, M>> {
+        let slot = self.cursor.and_then(|from| self.deferred.range(from..).next()).map(|(slot, _)| *slot);
+        self.cursor = slot;
+        self.deferred.remove(&slot?)
+    }
+
+    /// Puts a message back where it came from, to be the next.
+    pub(super) fn put_back(&mut self, item: Item<A, M>) {
+        match item.source {
+            // It is read again with the actor's records; only how often it failed must be kept.
+            Source::Queue(slot) => _ = self.failures.insert(slot, item.attempts),
+            _ => self.queue.push_front(item),
+        }
+    }
+
+    /// Forgets all that is read from the journal.
+    pub(super) fn reset(&mut self) {
+        self.records = Known::No;
+        self.deferred.clear();
+        self.cursor = None;
+        self.resetting = false;
+    }
+}
+
+/// The slot after this one.
+pub(super) fn after(slot: Slot) -> Slot {
+    Slot { serial: slot.serial + 1, ..slot }
+}

@@ -1,0 +1,189 @@
+//! One lane of an outbox.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use super::{Config, Envelope, Epoch, Life, Reply};
+use crate::time::Timestamp;
+
+/// What the owner knows of one lane. Numbers begin at 1.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub(super) struct LaneState<A, M> {
+    /// The last number given.
+    pub(super) committed: u64,
+    /// All numbers up to here are acknowledged.
+    pub(super) acked: u64,
+    /// Single numbers above.
+    above: BTreeSet<u64>,
+    /// All numbers up to here are trimmed from the log, or soon will be.
+    pub(super) trimmed: u64,
+    /// Successive entries from `acked + 1` on, as many as memory may hold; those behind are in the log alone.
+    pub(super) entries: BTreeMap<u64, Envelope<A, M>>,
+    /// The first number that is not in `entries` and behind them; above `committed` if all are.
+    unread: u64,
+    /// Whether a page is being read.
+    reading: bool,
+    /// The next number to send.
+    pub(super) next: u64,
+    /// The highest number that the receiver has room for.
+    limit: u64,
+    pub(super) round: u32,
+    peer_life: Life,
+    peer_epoch: Epoch,
+    /// The receiver's `expected` under that ownership: what it has taken need not be sent again to it.
+    taken: u64,
+    /// When silence is too long; `None` while nothing is awaited.
+    silent_at: Option<Timestamp>,
+    patience: Duration,
+}
+
+impl<A: Clone, M: Clone> LaneState<A, M> {
+    /// A lane whose log has entries after `before` up to `last`.
+    pub(super) fn recovered(before: u64, last: u64) -> Self {
+        Self {
+            committed: last,
+            acked: before,
+            above: BTreeSet::new(),
+            trimmed: before,
+            entries: BTreeMap::new(),
+            unread: before + 1,
+            reading: false,
+            next: before + 1,
+            limit: 0,
+            round: 0,
+            peer_life: Life::default(),
+            peer_epoch: Epoch::default(),
+            taken: 0,
+            silent_at: None,
+            patience: Duration::ZERO,
+        }
+    }
+
+    /// Adds an entry that is in the log now.
+    pub(super) fn append(&mut self, config: &Config, number: u64, envelope: Envelope<A, M>) {
+        debug_assert_eq!(number, self.committed + 1, "numbers have no gaps");
+        if self.unread == number && self.entries.len() < config.lane_memory_max {
+            self.entries.insert(number, envelope);
+            self.unread = number + 1;
+        }
+        self.committed = number;
+    }
+
+    /// What to read next from the log, if there is room for it.
+    pub(super) fn page(&mut self, config: &Config) -> Option<(u64, usize)> {
+        let room = config.lane_memory_max - self.entries.len().min(config.lane_memory_max);
+        // Half of the memory at a time, so that a long backlog is read in few pages.
+        let due = self.unread <= self.committed && (room * 2 >= config.lane_memory_max || self.entries.is_empty());
+        (due && !self.reading && room > 0).then(|| {
+            self.reading = true;
+            (self.unread, room)
+        })
+    }
+
+    /// Takes in entries that were read.
+    pub(super) fn paged(&mut self, entries: Vec<(u64, Envelope<A, M>)>) {
+        self.reading = false;
+        for (number, envelope) in entries {
+            if number == self.unread && number <= self.committed {
+                self.unread += 1;
+                if number > self.acked {
+                    self.entries.insert(number, envelope);
+                }
+            }
+        }
+    }
+
+    /// The next messages to send, at most a batch; counts them as sent.
+    pub(super) fn take(&mut self, config: &Config, now: Timestamp) -> Vec<(u64, Envelope<A, M>)> {
+        let limit = self.limit.max(self.acked + config.first_credit);
+        let limit = if config.checks.credit { limit } else { u64::MAX };
+        let mut messages = Vec::new();
+        while self.next <= limit && messages.len() < config.batch_max {
+            let Some(envelope) = self.entries.get(&self.next) else { break };
+            // Numbers within a batch are successive, so that the receiver sees gaps: one that it has may be among them.
+            if !messages.is_empty() || !self.above.contains(&self.next) {
+                messages.push((self.next, envelope.clone()));
+            }
+            self.next += 1;
+        }
+        if !messages.is_empty() || self.acked < self.committed {
+            self.await_reply(config, now);
+        }
+        messages
+    }
+
+    /// Takes in what the receiver says; whether it was believed.
+    pub(super) fn replied(&mut self, config: &Config, now: Timestamp, reply: &Reply) -> bool {
+        let older = (reply.life, reply.epoch) < (self.peer_life, self.peer_epoch);
+        if older && config.checks.reply_epoch {
+            return false;
+        }
+        if reply.life > self.peer_life && self.peer_life != Life::default() {
+            // The receiver has lost its journal, and with it what it had committed above the low-water mark.
+            self.above.clear();
+            self.next = self.acked + 1;
+        }
+        if (reply.life, reply.epoch) != (self.peer_life, self.peer_epoch) {
+            (self.peer_life, self.peer_epoch) = (reply.life, reply.epoch);
+            (self.taken, self.limit) = (0, 0);
+        }
+        self.taken = self.taken.max(reply.expected);
+        self.limit = self.limit.max(reply.limit);
+        self.acknowledge(reply.low, &reply.above);
+        if reply.refused && reply.round == self.round && reply.expected < self.next {
+            self.next = reply.expected.max(self.acked + 1);
+            self.round += 1;
+        }
+        self.patience = Duration::ZERO;
+        self.silent_at = None;
+        if self.acked < self.committed {
+            self.await_reply(config, now);
+        }
+        true
+    }
+
+    /// All numbers up to `low` and each of `above` are acknowledged.
+    pub(super) fn acknowledge(&mut self, low: u64, above: &[u64]) {
+        self.acked = self.acked.max(low.min(self.committed));
+        self.above.extend(above.iter().filter(|number| **number <= self.committed));
+        while let Some(first) = self.above.first().copied().filter(|first| *first <= self.acked + 1) {
+            self.above.pop_first();
+            self.acked = self.acked.max(first);
+        }
+        self.entries = self.entries.split_off(&(self.acked + 1));
+        self.next = self.next.max(self.acked + 1);
+        self.unread = self.unread.max(self.acked + 1);
+        if self.acked == self.committed {
+            self.silent_at = None;
+        }
+    }
+
+    /// Whether the receiver has been silent too long: then the lane is rewound to what it is not known to have taken.
+    pub(super) fn silent(&mut self, config: &Config, now: Timestamp) -> bool {
+        if self.silent_at.is_none_or(|at| at > now) {
+            return false;
+        }
+        if self.acked == self.committed {
+            self.silent_at = None;
+            return false;
+        }
+        self.next = self.next.min(self.taken.max(self.acked + 1));
+        self.round += 1;
+        self.patience = (self.patience * 2).min(config.retransmit_max);
+        self.silent_at = None;
+        self.await_reply(config, now);
+        true
+    }
+
+    /// When silence is too long.
+    pub(super) fn deadline(&self) -> Option<Timestamp> {
+        self.silent_at
+    }
+
+    fn await_reply(&mut self, config: &Config, now: Timestamp) {
+        if self.patience.is_zero() {
+            self.patience = config.retransmit;
+        }
+        self.silent_at.get_or_insert(now + self.patience);
+    }
+}

@@ -1,0 +1,381 @@
+//! One partition under one ownership: events in, actions out.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use super::answers::{Answers, Known as KnownCall};
+use super::committing::Flight;
+use super::mailbox::{Effect, Item, Known, Mailbox, Ready};
+use super::{
+    Action, Answer, Birth, Config, DeadLetter, Envelope, Event, Lane, Life, Ownership, Presence, Receiver,
+    Recovered, Sender, Slot, Source, Stop, TurnId, Wire,
+};
+use crate::time::Timestamp;
+
+/// A partition that this node owns; see the [module](super).
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Partition<A, M> {
+    pub(super) config: Config,
+    pub(super) owner: Ownership,
+    pub(super) life: Life,
+    pub(super) sender: Sender<A, M>,
+    pub(super) receiver: Receiver,
+    pub(super) answers: Answers<M>,
+    pub(super) mailboxes: BTreeMap<A, Mailbox<A, M>>,
+    pub(super) turns: BTreeMap<TurnId, Item<A, M>>,
+    pub(super) ready: VecDeque<Ready<A, M>>,
+    pub(super) flight: Option<Flight<A, M>>,
+    /// How many of the first of `ready` were in a commit that aborted, and how many of them are tried at once.
+    pub(super) suspects: usize,
+    pub(super) split: usize,
+    pub(super) asks: BTreeMap<Birth, Question<A>>,
+    pub(super) tombstones: BTreeMap<A, Presence>,
+    /// Messages in memory that are not committed.
+    pub(super) queued: usize,
+    pub(super) turn_serial: u64,
+    pub(super) commit_serial: u64,
+    slot_serial: u64,
+    birth_serial: u64,
+    pub(super) stopped: bool,
+}
+
+/// Whether the creation of an incarnation may still come (R4).
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub(super) struct Question<A> {
+    actors: BTreeSet<A>,
+    /// The creator's life, and the number at or below which the creation is.
+    through: Option<(Life, u64)>,
+    ask_at: Timestamp,
+}
+
+/// What becomes of a message.
+enum Verdict {
+    Run,
+    Drop(DeadLetter),
+    Hold(Birth),
+}
+
+impl<A: Clone + Ord, M: Clone> Partition<A, M> {
+    /// Begins an ownership, from what the journal held after the fence was replaced.
+    pub fn recover(
+        config: Config,
+        owner: Ownership,
+        recovered: Recovered<A, M>,
+        now: Timestamp,
+        out: &mut Vec<Action<A, M>>,
+    ) -> Self {
+        let life = recovered.life;
+        let mut partition = Self {
+            sender: Sender::new(config, owner, life, &recovered.lanes, now, out),
+            receiver: Receiver::new(config, owner, life, &recovered.receipts),
+            answers: Answers::new(config.answers_max, recovered.answers),
+            tombstones: recovered.tombstones.into_iter().collect(),
+            config,
+            owner,
+            life,
+            mailboxes: BTreeMap::new(),
+            turns: BTreeMap::new(),
+            ready: VecDeque::new(),
+            flight: None,
+            suspects: 0,
+            split: 0,
+            asks: BTreeMap::new(),
+            queued: 0,
+            turn_serial: 0,
+            commit_serial: 0,
+            slot_serial: 0,
+            birth_serial: 0,
+            stopped: false,
+        };
+        for actor in recovered.queued {
+            partition.wake(&actor);
+            partition.dispatch(now, &actor, out);
+        }
+        partition
+    }
+
+    /// An incarnation for an actor that a turn creates; it need not be used.
+    pub fn birth(&mut self) -> Birth {
+        self.birth_serial += 1;
+        self.owner.birth(self.life, self.birth_serial)
+    }
+
+    /// Applies `event` at `now`, appending what must be done to `out`, in order.
+    pub fn handle(&mut self, now: Timestamp, event: Event<A, M>, out: &mut Vec<Action<A, M>>) {
+        if self.stopped {
+            return;
+        }
+        match event {
+            Event::Arrived(wire) => self.arrived(now, wire, out),
+            Event::Called(envelope) => self.called(now, envelope, out),
+            Event::Loaded { actor, presence, queue } => {
+                let Some(mailbox) = self.mailboxes.get_mut(&actor).filter(|m| m.records == Known::Reading) else {
+                    return;
+                };
+                mailbox.records = Known::Yes(presence);
+                mailbox.cursor = Some(Slot::default());
+                for deferred in queue {
+                    let attempts = mailbox.failures.get(&deferred.slot).copied().unwrap_or(0);
+                    let item = Item { source: Source::Queue(deferred.slot), envelope: deferred.envelope, attempts };
+                    mailbox.deferred.insert(deferred.slot, item);
+                }
+                self.dispatch(now, &actor, out);
+            }
+            Event::Ended { turn, outcome } => self.ended(now, turn, outcome, out),
+            Event::Committed(id) => self.committed(now, id, out),
+            Event::Aborted { id, error } => self.aborted(now, id, error, out),
+            Event::Unsettled(id) if self.flight.as_ref().is_some_and(|flight| flight.id == id) => {
+                self.stop(Stop::Unsettled, out);
+            }
+            Event::Unsettled(_) => {}
+            Event::Deposed => self.stop(Stop::Deposed, out),
+            Event::Paged { lane, entries } => self.sender.paged(now, lane, entries, out),
+            Event::Delivered { lane, number } => self.sender.delivered(now, lane, number, out),
+            Event::Retry { slot, envelope } => self.accept(now, Source::Parked(slot), envelope, out),
+            Event::Drop { slot, envelope } => {
+                self.queued += 1;
+                self.wake(&envelope.to).uncommitted += 1;
+                let item = Item { source: Source::Parked(slot), envelope, attempts: 0 };
+                self.ready.push_back(Ready { turn: None, item, effect: Effect::Dropped(DeadLetter::Dropped) });
+            }
+            Event::Tick => {
+                self.sender.tick(now, out);
+                self.ask_again(now, out);
+            }
+        }
+        self.advance(now, out);
+    }
+
+    /// When [`handle`](Self::handle) next wants an [`Event::Tick`].
+    pub fn deadline(&self) -> Option<Timestamp> {
+        let asks = self.asks.values().filter(|ask| ask.through.is_none()).map(|ask| ask.ask_at);
+        self.sender.deadline().into_iter().chain(asks).min()
+    }
+
+    /// Lets go of an actor for which nothing waits; its records are read again when a message comes. Whether it did.
+    pub fn forget(&mut self, actor: &A) -> bool {
+        let idle = self.mailboxes.get(actor).is_some_and(Mailbox::is_idle);
+        if idle {
+            self.mailboxes.remove(actor);
+        }
+        idle
+    }
+
+    /// Whether the ownership is over.
+    pub fn is_stopped(&self) -> bool {
+        self.stopped
+    }
+
+    /// The outbox.
+    pub fn sender(&self) -> &Sender<A, M> {
+        &self.sender
+    }
+
+    /// The receive records.
+    pub fn receiver(&self) -> &Receiver {
+        &self.receiver
+    }
+
+    /// Messages in memory that are not committed; at most [`Config::queued_max`] and those that operators retry.
+    pub fn queued(&self) -> usize {
+        self.queued
+    }
+
+    fn arrived(&mut self, now: Timestamp, wire: Wire<A, M>, out: &mut Vec<Action<A, M>>) {
+        match wire {
+            Wire::Batch(batch) => {
+                let mut taken = Vec::new();
+                self.receiver.batch(batch, self.room(), &mut taken, out);
+                for (source, envelope) in taken {
+                    self.accept(now, source, envelope, out);
+                }
+            }
+            Wire::Reply(reply) => self.sender.replied(now, &reply, out),
+            Wire::Single(envelope) if self.room() == 0 => {
+                out.push(Action::DeadLetter { envelope, why: DeadLetter::NoRoom });
+            }
+            Wire::Single(envelope) => self.accept(now, Source::Uncounted, envelope, out),
+            Wire::Ask { from, birth } => {
+                let committed = self.sender.committed_in(Lane::Counted(from));
+                let wire = Wire::Standing { from: self.owner.partition, life: self.life, birth, committed };
+                out.push(Action::Send { to: from, wire });
+            }
+            Wire::Standing { from, life, birth, committed } => {
+                if let Some(ask) = self.asks.get_mut(&birth).filter(|ask| ask.through.is_none() && birth.by == from) {
+                    ask.through = Some((life, committed));
+                    self.ask_passed(now, out);
+                }
+            }
+        }
+    }
+
+    fn called(&mut self, now: Timestamp, envelope: Envelope<A, M>, out: &mut Vec<Action<A, M>>) {
+        let Some(call) = envelope.call.clone() else {
+            return self.arrived(now, Wire::Single(envelope), out);
+        };
+        let answer = match self.answers.look(&call) {
+            KnownCall::New if self.room() == 0 => Answer::Busy,
+            KnownCall::New => {
+                self.answers.begin(&call);
+                return self.accept(now, Source::Uncounted, envelope, out);
+            }
+            KnownCall::Answered(_) if !self.config.checks.recorded_answer => {
+                return self.accept(now, Source::Uncounted, envelope, out);
+            }
+            KnownCall::Running => return,
+            KnownCall::OtherRequest => Answer::OtherRequest,
+            KnownCall::Answered(answer) => Answer::Done(answer),
+        };
+        out.push(Action::Answer { call, answer });
+    }
+
+    fn accept(&mut self, now: Timestamp, source: Source, envelope: Envelope<A, M>, out: &mut Vec<Action<A, M>>) {
+        self.queued += 1;
+        let actor = envelope.to.clone();
+        self.wake(&actor).queue.push_back(Item { source, envelope, attempts: 0 });
+        self.dispatch(now, &actor, out);
+    }
+
+    pub(super) fn wake(&mut self, actor: &A) -> &mut Mailbox<A, M> {
+        self.mailboxes.entry(actor.clone()).or_insert_with(Mailbox::new)
+    }
+
+    pub(super) fn room(&self) -> usize {
+        self.config.queued_max.saturating_sub(self.queued)
+    }
+
+    pub(super) fn slot(&mut self) -> Slot {
+        self.slot_serial += 1;
+        Slot { epoch: self.owner.epoch, serial: self.slot_serial }
+    }
+
+    /// Runs the next turn of `actor`, if there is one and it may run.
+    pub(super) fn dispatch(&mut self, now: Timestamp, actor: &A, out: &mut Vec<Action<A, M>>) {
+        while let Some(mailbox) = self.mailboxes.get_mut(actor) {
+            if mailbox.running.is_some() || (mailbox.resetting && mailbox.uncommitted > 0) {
+                return;
+            }
+            if mailbox.resetting {
+                mailbox.reset();
+                out.push(Action::Reset(actor.clone()));
+            }
+            let presence = match mailbox.records {
+                Known::Reading => return,
+                Known::No => {
+                    mailbox.records = Known::Reading;
+                    return out.push(Action::Load(actor.clone()));
+                }
+                Known::Yes(presence) => presence,
+            };
+            let deferred = mailbox.next_deferred();
+            let (item, verdict) = match deferred {
+                Some(item) => (item, Verdict::Run),
+                None => match self.choose(now, actor, presence, out) {
+                    Some(chosen) => chosen,
+                    None => return,
+                },
+            };
+            let mailbox = self.wake(actor);
+            match verdict {
+                Verdict::Drop(why) => {
+                    mailbox.uncommitted += 1;
+                    self.ready.push_back(Ready { turn: None, item, effect: Effect::Dropped(why) });
+                }
+                Verdict::Run | Verdict::Hold(_) => {
+                    self.turn_serial += 1;
+                    let turn = TurnId(self.turn_serial);
+                    self.wake(actor).running = Some(turn);
+                    out.push(Action::Run { turn, envelope: item.envelope.clone() });
+                    self.turns.insert(turn, item);
+                    return;
+                }
+            }
+        }
+    }
+
+    /// Takes the first message that need not be held; asks about those that are.
+    fn choose(
+        &mut self,
+        now: Timestamp,
+        actor: &A,
+        presence: Option<Presence>,
+        out: &mut Vec<Action<A, M>>,
+    ) -> Option<(Item<A, M>, Verdict)> {
+        let mut index = 0;
+        loop {
+            let envelope = &self.mailboxes.get(actor)?.queue.get(index)?.envelope;
+            let verdict = self.judge(envelope, presence);
+            let Verdict::Hold(birth) = verdict else {
+                return self.wake(actor).queue.remove(index).map(|item| (item, verdict));
+            };
+            self.ask(now, birth, actor, out);
+            index += 1;
+        }
+    }
+
+    fn judge(&self, envelope: &Envelope<A, M>, presence: Option<Presence>) -> Verdict {
+        let Some(birth) = envelope.birth.filter(|_| self.config.checks.incarnation) else { return Verdict::Run };
+        match presence {
+            Some(known) if known.birth == birth && !known.halted && !envelope.creates => Verdict::Run,
+            Some(known) if known.birth == birth && known.halted => Verdict::Drop(DeadLetter::Halted),
+            Some(known) if envelope.creates && !known.halted => Verdict::Drop(DeadLetter::Exists),
+            _ if envelope.creates => Verdict::Run,
+            _ if self.passed(birth) => Verdict::Drop(DeadLetter::Halted),
+            _ => Verdict::Hold(birth),
+        }
+    }
+
+    /// Whether the creation of this incarnation was committed here, or can no longer come.
+    fn passed(&self, birth: Birth) -> bool {
+        let receipts = self.receiver.receipts(birth.by);
+        let through = self.asks.get(&birth).and_then(|ask| ask.through);
+        through.is_some_and(|(life, number)| number == 0 || (receipts.life == life && receipts.low >= number))
+    }
+
+    fn ask(&mut self, now: Timestamp, birth: Birth, actor: &A, out: &mut Vec<Action<A, M>>) {
+        let ask_at = now + self.config.retransmit_max;
+        let from = self.owner.partition;
+        let ask = self.asks.entry(birth).or_insert_with(|| {
+            out.push(Action::Send { to: birth.by, wire: Wire::Ask { from, birth } });
+            Question { actors: BTreeSet::new(), through: None, ask_at }
+        });
+        ask.actors.insert(actor.clone());
+    }
+
+    fn ask_again(&mut self, now: Timestamp, out: &mut Vec<Action<A, M>>) {
+        let (from, again) = (self.owner.partition, now + self.config.retransmit_max);
+        for (birth, ask) in self.asks.iter_mut().filter(|(_, ask)| ask.through.is_none() && ask.ask_at <= now) {
+            ask.ask_at = again;
+            out.push(Action::Send { to: birth.by, wire: Wire::Ask { from, birth: *birth } });
+        }
+    }
+
+    /// Looks again at the messages that were held for creations which are decided now.
+    pub(super) fn ask_passed(&mut self, now: Timestamp, out: &mut Vec<Action<A, M>>) {
+        let passed: Vec<Birth> = self.asks.keys().copied().filter(|birth| self.passed(*birth)).collect();
+        let mut actors = BTreeSet::new();
+        for birth in &passed {
+            actors.extend(self.asks[birth].actors.iter().cloned());
+        }
+        for actor in &actors {
+            self.dispatch(now, actor, out);
+        }
+        for birth in passed {
+            self.settle_ask(birth);
+        }
+    }
+
+    /// Keeps a question only as long as messages wait for it.
+    fn settle_ask(&mut self, birth: Birth) {
+        let waits = |actor: &A| {
+            self.mailboxes.get(actor).is_some_and(|m| m.queue.iter().any(|item| item.envelope.birth == Some(birth)))
+        };
+        if !self.asks[&birth].actors.iter().any(waits) {
+            self.asks.remove(&birth);
+        }
+    }
+
+    fn stop(&mut self, why: Stop, out: &mut Vec<Action<A, M>>) {
+        self.stopped = true;
+        out.push(Action::Stop(why));
+    }
+}

@@ -1,0 +1,185 @@
+//! What a partition keeps in its journal, and what one commit changes of it.
+
+use std::collections::BTreeSet;
+
+use serde::{Deserialize, Serialize};
+
+use super::{Birth, CommitId, Envelope, Epoch, Lane, Life, PartitionId, Slot, TurnId};
+
+/// Which numbers of a counted lane have been committed: the receive record, one for each sending partition.
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Default, Serialize, Deserialize)]
+pub struct Receipts {
+    /// The life of the sender that the numbers belong to.
+    pub life: Life,
+    /// All numbers up to here.
+    pub low: u64,
+    /// Single numbers above: fewer than [`Config::window`](super::Config::window).
+    pub above: BTreeSet<u64>,
+}
+
+impl Receipts {
+    /// Whether `number` has been committed.
+    pub fn has(&self, number: u64) -> bool {
+        number <= self.low || self.above.contains(&number)
+    }
+
+    /// Adds `number`.
+    pub fn add(&mut self, number: u64) {
+        if number > self.low {
+            self.above.insert(number);
+        }
+        self.settle();
+    }
+
+    /// Adds everything up to `floor`.
+    pub fn raise(&mut self, floor: u64) {
+        self.low = self.low.max(floor);
+        self.settle();
+    }
+
+    fn settle(&mut self) {
+        while let Some(first) = self.above.first().copied().filter(|first| *first <= self.low + 1) {
+            self.above.pop_first();
+            self.low = self.low.max(first);
+        }
+    }
+}
+
+/// What is known of an actor's incarnation; an actor that was never created, or whose end is long past, has no record.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+pub struct Presence {
+    /// The creation that it comes from.
+    pub birth: Birth,
+    /// The creation's number in the lane from the creator's partition.
+    pub number: u64,
+    /// Whether it has halted: a tombstone, kept until the lane has passed `number`.
+    pub halted: bool,
+}
+
+/// A message in an actor's own queue.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+pub struct Deferred<A, M> {
+    /// Where it lies.
+    pub slot: Slot,
+    /// The message.
+    pub envelope: Envelope<A, M>,
+}
+
+/// A poison message.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+pub struct Parked<A, M> {
+    /// Where it lies.
+    pub slot: Slot,
+    /// The message.
+    pub envelope: Envelope<A, M>,
+    /// What its last attempt failed of.
+    pub error: String,
+}
+
+/// The recorded answer to a call from outside.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+pub struct Recorded<M> {
+    /// The idempotency key.
+    pub key: String,
+    /// The hash of the request.
+    pub request: u64,
+    /// Its place in the order in which answers are forgotten.
+    pub slot: Slot,
+    /// The answer; `None` while the call waits in an actor's own queue.
+    pub answer: Option<Option<M>>,
+}
+
+/// One write of a commit. Keys and encodings are the caller's.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Write<A, M> {
+    /// Append to the outbox: the entry's position in the lane's log is `number`.
+    Append {
+        /// The lane.
+        lane: Lane,
+        /// The number.
+        number: u64,
+        /// The entry.
+        envelope: Envelope<A, M>,
+    },
+    /// Put the receive record of a sending partition.
+    Receipts {
+        /// The sending partition.
+        from: PartitionId,
+        /// The life of the sender.
+        life: Life,
+        /// All numbers up to here.
+        low: u64,
+        /// Single numbers above.
+        above: Vec<u64>,
+    },
+    /// Put, or with `None` remove, what is known of an actor's incarnation.
+    Presence {
+        /// The actor.
+        actor: A,
+        /// The record.
+        presence: Option<Presence>,
+    },
+    /// Put into an actor's own queue.
+    Defer(Deferred<A, M>),
+    /// Remove from an actor's own queue.
+    Undefer {
+        /// The actor.
+        actor: A,
+        /// Where it lies.
+        slot: Slot,
+    },
+    /// Put among the parked messages.
+    Park(Parked<A, M>),
+    /// Remove from the parked messages.
+    Unpark(Slot),
+    /// Put a recorded answer.
+    Record(Recorded<M>),
+    /// Remove the recorded answer to this key.
+    Forget(String),
+}
+
+/// What must be written at once, or not at all.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Commit<A, M> {
+    /// To name it by in the answer.
+    pub id: CommitId,
+    /// The ownership whose fence it holds: with any other in place nothing of it is written.
+    pub epoch: Epoch,
+    /// The turns whose changes of their actors' fields belong to it, in order: of two changes of a field the later one
+    /// is written. Those of a turn that halts are the removal of all fields.
+    pub turns: Vec<TurnId>,
+    /// What else it writes: nothing twice.
+    pub writes: Vec<Write<A, M>>,
+}
+
+/// What a new owner reads from the journal, after it has replaced the fence and before anything else. Its size does
+/// not depend on how many actors sleep.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Recovered<A, M> {
+    /// The partition's life.
+    pub life: Life,
+    /// For each log of the outbox: the number before the first entry that is left, and the last number given.
+    pub lanes: Vec<(Lane, u64, u64)>,
+    /// The receive records.
+    pub receipts: Vec<(PartitionId, Receipts)>,
+    /// The actors whose own queues are not empty.
+    pub queued: Vec<A>,
+    /// The tombstones.
+    pub tombstones: Vec<(A, Presence)>,
+    /// The recorded answers.
+    pub answers: Vec<Recorded<M>>,
+}
+
+impl<A, M> Recovered<A, M> {
+    /// A partition that has never been used.
+    pub fn empty(life: Life) -> Self {
+        Self {
+            life,
+            lanes: Vec::new(),
+            receipts: Vec::new(),
+            queued: Vec::new(),
+            tombstones: Vec::new(),
+            answers: Vec::new(),
+        }
+    }
+}

@@ -1,0 +1,188 @@
+//! The sending side: one partition's outbox.
+
+use std::collections::BTreeMap;
+
+use super::outgoing::LaneState;
+use super::{Action, Config, Envelope, Epoch, Lane, Life, Ownership, PartitionId, Reply};
+use crate::time::Timestamp;
+
+/// The lanes of one partition's outbox: what is committed and not yet acknowledged, and what of it was sent (R3, R7).
+///
+/// A message is given its number when the commit that holds it is formed, and leaves when that commit is applied.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Sender<A, M> {
+    config: Config,
+    me: PartitionId,
+    life: Life,
+    epoch: Epoch,
+    lanes: BTreeMap<Lane, LaneState<A, M>>,
+}
+
+impl<A: Clone, M: Clone> Sender<A, M> {
+    /// The outbox under a new ownership, from the first and last numbers of its logs; asks for their entries.
+    pub fn new(
+        config: Config,
+        owner: Ownership,
+        life: Life,
+        lanes: &[(Lane, u64, u64)],
+        now: Timestamp,
+        out: &mut Vec<Action<A, M>>,
+    ) -> Self {
+        let lanes = lanes.iter().map(|(lane, before, last)| (*lane, LaneState::recovered(*before, *last))).collect();
+        let mut sender = Self { config, me: owner.partition, life, epoch: owner.epoch, lanes };
+        sender.pump_all(now, out);
+        sender
+    }
+
+    /// The last number that is committed in `lane`.
+    pub fn committed_in(&self, lane: Lane) -> u64 {
+        self.lanes.get(&lane).map_or(0, |state| state.committed)
+    }
+
+    /// Takes in entries whose commit is applied, with their numbers, and sends what may leave.
+    pub fn committed(
+        &mut self,
+        now: Timestamp,
+        entries: Vec<(Lane, u64, Envelope<A, M>)>,
+        out: &mut Vec<Action<A, M>>,
+    ) {
+        let mut touched = Vec::new();
+        for (lane, number, envelope) in entries {
+            let state = self.lanes.entry(lane).or_insert_with(|| LaneState::recovered(0, 0));
+            state.append(&self.config, number, envelope);
+            if touched.last() != Some(&lane) {
+                touched.push(lane);
+            }
+        }
+        touched.sort_unstable();
+        touched.dedup();
+        for lane in touched {
+            self.pump(now, lane, out);
+        }
+    }
+
+    /// Takes in what a receiver says of a lane.
+    pub fn replied(&mut self, now: Timestamp, reply: &Reply, out: &mut Vec<Action<A, M>>) {
+        let checks = self.config.checks;
+        let ours = reply.to_life == self.life && reply.to_epoch == self.epoch;
+        let lane = if reply.counted { Lane::Counted(reply.from) } else { Lane::Loose(reply.from) };
+        let Some(state) = self.lanes.get_mut(&lane).filter(|_| ours || !checks.reply_epoch) else { return };
+        if state.replied(&self.config, now, reply) {
+            self.trim(lane, out);
+            self.pump(now, lane, out);
+        }
+    }
+
+    /// Takes in that a plug has delivered an output.
+    pub fn delivered(&mut self, now: Timestamp, lane: Lane, number: u64, out: &mut Vec<Action<A, M>>) {
+        if let Some(state) = self.lanes.get_mut(&lane) {
+            state.acknowledge(0, &[number]);
+            self.trim(lane, out);
+            self.pump(now, lane, out);
+        }
+    }
+
+    /// Takes in entries that were read from the log.
+    pub fn paged(
+        &mut self,
+        now: Timestamp,
+        lane: Lane,
+        entries: Vec<(u64, Envelope<A, M>)>,
+        out: &mut Vec<Action<A, M>>,
+    ) {
+        if let Some(state) = self.lanes.get_mut(&lane) {
+            state.paged(entries);
+            self.pump(now, lane, out);
+        }
+    }
+
+    /// Sends again what has been silent for too long.
+    pub fn tick(&mut self, now: Timestamp, out: &mut Vec<Action<A, M>>) {
+        for lane in self.lanes.keys().copied().collect::<Vec<_>>() {
+            let state = self.lanes.get_mut(&lane).expect("the key was just listed");
+            if !state.silent(&self.config, now) {
+                continue;
+            }
+            if !self.pump(now, lane, out) {
+                self.probe(lane, out);
+            }
+        }
+    }
+
+    /// When this wants a [`tick`](Self::tick).
+    pub fn deadline(&self) -> Option<Timestamp> {
+        self.lanes.values().filter_map(LaneState::deadline).min()
+    }
+
+    /// For each lane: entries that wait for an acknowledgement, and how many of them are in memory.
+    pub fn backlog(&self) -> impl Iterator<Item = (Lane, u64, usize)> + '_ {
+        self.lanes.iter().map(|(lane, state)| (*lane, state.committed - state.acked, state.entries.len()))
+    }
+
+    fn pump_all(&mut self, now: Timestamp, out: &mut Vec<Action<A, M>>) {
+        for lane in self.lanes.keys().copied().collect::<Vec<_>>() {
+            self.pump(now, lane, out);
+        }
+    }
+
+    /// Sends what may be sent of `lane`, and reads what is missing; whether anything was sent.
+    fn pump(&mut self, now: Timestamp, lane: Lane, out: &mut Vec<Action<A, M>>) -> bool {
+        let mut sent = false;
+        while let Some(state) = self.lanes.get_mut(&lane) {
+            if let Some((from, limit)) = state.page(&self.config) {
+                out.push(Action::Page { lane, from, limit });
+            }
+            let messages = state.take(&self.config, now);
+            let Some(first) = messages.first().map(|(number, _)| *number) else { break };
+            sent = true;
+            match lane {
+                Lane::Counted(to) | Lane::Loose(to) => self.send(lane, to, first, messages, out),
+                Lane::Outside(_) => out.extend(messages.into_iter().map(|(number, envelope)| Action::Output {
+                    life: self.life,
+                    lane,
+                    number,
+                    envelope,
+                })),
+            }
+        }
+        sent
+    }
+
+    /// Asks a silent receiver where it is.
+    fn probe(&self, lane: Lane, out: &mut Vec<Action<A, M>>) {
+        if let Lane::Counted(to) | Lane::Loose(to) = lane {
+            self.send(lane, to, self.lanes[&lane].next, Vec::new(), out);
+        }
+    }
+
+    fn send(
+        &self,
+        lane: Lane,
+        to: PartitionId,
+        first: u64,
+        messages: Vec<(u64, Envelope<A, M>)>,
+        out: &mut Vec<Action<A, M>>,
+    ) {
+        let state = &self.lanes[&lane];
+        let batch = super::Batch {
+            from: self.me,
+            life: self.life,
+            epoch: self.epoch,
+            counted: matches!(lane, Lane::Counted(_)),
+            round: state.round,
+            floor: state.acked,
+            first,
+            messages,
+        };
+        out.push(Action::Send { to, wire: super::Wire::Batch(batch) });
+    }
+
+    fn trim(&mut self, lane: Lane, out: &mut Vec<Action<A, M>>) {
+        let state = self.lanes.get_mut(&lane).expect("only known lanes are trimmed");
+        let idle = state.acked == state.committed;
+        if state.acked > state.trimmed && (idle || state.acked - state.trimmed >= self.config.trim_every) {
+            state.trimmed = state.acked;
+            out.push(Action::Trim { lane, through: state.acked });
+        }
+    }
+}

@@ -1,0 +1,123 @@
+//! How turns end, and what is done about those that fail.
+
+use super::mailbox::{Effect, Item, Known, Ready, after};
+use super::{Action, Effects, Outcome, Partition, Presence, Source, TurnId};
+use crate::time::Timestamp;
+
+impl<A: Clone + Ord, M: Clone> Partition<A, M> {
+    /// Takes in that a turn has ended. One whose ownership or activation is over is not known any more.
+    pub(super) fn ended(
+        &mut self,
+        now: Timestamp,
+        turn: TurnId,
+        outcome: Outcome<A, M>,
+        out: &mut Vec<Action<A, M>>,
+    ) {
+        let Some(item) = self.turns.remove(&turn) else { return };
+        let actor = item.envelope.to.clone();
+        self.wake(&actor).running = None;
+        match outcome {
+            Outcome::Done(effects) => self.done(turn, item, effects),
+            Outcome::Deferred => self.deferred(item),
+            Outcome::Failed(error) => self.failed(item, error),
+        }
+        self.dispatch(now, &actor, out);
+    }
+
+    fn done(&mut self, turn: TurnId, item: Item<A, M>, effects: Effects<A, M>) {
+        let mailbox = self.wake(&item.envelope.to);
+        let before = match mailbox.records {
+            Known::Yes(presence) => presence,
+            Known::No | Known::Reading => None,
+        };
+        let mut presence = None;
+        if let (true, Some(birth)) = (item.envelope.creates, item.envelope.birth) {
+            let number = if let Source::Counted { number, .. } = item.source { number } else { 0 };
+            presence = Some(Presence { birth, number, halted: false });
+        }
+        let mut dropped = Vec::new();
+        if effects.halts {
+            presence = presence.or(before).map(|presence| Presence { halted: true, ..presence });
+            dropped.extend(std::mem::take(&mut mailbox.deferred).into_iter().map(|(slot, item)| (slot, item.envelope)));
+        }
+        mailbox.records = Known::Yes(presence.or(before));
+        if effects.reconsider {
+            mailbox.cursor = Some(super::Slot::default());
+        } else if let Source::Queue(slot) = item.source {
+            mailbox.cursor = Some(after(slot));
+        }
+        mailbox.uncommitted += 1;
+        self.ready.push_back(Ready { turn: Some(turn), item, effect: Effect::Done { effects, presence, dropped } });
+    }
+
+    fn deferred(&mut self, item: Item<A, M>) {
+        if let Source::Queue(slot) = item.source {
+            let mailbox = self.wake(&item.envelope.to);
+            mailbox.cursor = Some(after(slot));
+            mailbox.deferred.insert(slot, item);
+            return;
+        }
+        let slot = self.slot();
+        let mailbox = self.wake(&item.envelope.to);
+        mailbox.uncommitted += 1;
+        let waiting = Item { source: Source::Queue(slot), envelope: item.envelope.clone(), attempts: 0 };
+        mailbox.deferred.insert(slot, waiting);
+        self.ready.push_back(Ready { turn: None, item, effect: Effect::Deferred(slot) });
+    }
+
+    /// A turn has no effects: its message is tried again on a fresh activation, or given up (R6).
+    fn failed(&mut self, mut item: Item<A, M>, error: String) {
+        item.attempts += 1;
+        let actor = item.envelope.to.clone();
+        self.wake(&actor).resetting = true;
+        if item.attempts < self.config.attempts_max || !self.config.checks.parking {
+            return self.wake(&actor).put_back(item);
+        }
+        let effect = match (&item.envelope.call, item.source) {
+            (Some(_), _) => Effect::Failed(error),
+            (None, Source::Parked(slot)) => Effect::Parked(slot, error),
+            (None, _) => Effect::Parked(self.slot(), error),
+        };
+        self.wake(&actor).uncommitted += 1;
+        self.ready.push_back(Ready { turn: None, item, effect });
+    }
+
+    /// A message whose commit was refused by itself: its turn has failed, and what its actor did since is undone.
+    pub(super) fn refused(
+        &mut self,
+        now: Timestamp,
+        ready: Ready<A, M>,
+        error: String,
+        out: &mut Vec<Action<A, M>>,
+    ) {
+        let actor = ready.item.envelope.to.clone();
+        let mut undone = Vec::new();
+        self.ready = std::mem::take(&mut self.ready)
+            .into_iter()
+            .filter_map(|later| {
+                if later.item.envelope.to != actor {
+                    return Some(later);
+                }
+                undone.push(later.item);
+                None
+            })
+            .collect();
+        let mailbox = self.wake(&actor);
+        mailbox.uncommitted -= undone.len() + 1;
+        if let Some(running) = mailbox.running.take() {
+            undone.extend(self.turns.remove(&running));
+        }
+        let mailbox = self.wake(&actor);
+        for item in undone.into_iter().rev() {
+            mailbox.put_back(item);
+        }
+        if let Effect::Parked(..) | Effect::Failed(_) | Effect::Dropped(_) | Effect::Deferred(_) = ready.effect {
+            // Not even that can be written: the journal refuses the message as such, and it waits for an operator.
+            mailbox.resetting = true;
+            mailbox.put_back(Item { attempts: 0, ..ready.item });
+        } else {
+            self.failed(ready.item, error);
+        }
+        self.dispatch(now, &actor, out);
+    }
+}
