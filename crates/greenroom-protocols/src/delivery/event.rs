@@ -236,7 +236,7 @@ pub enum Stop {
 }
 
 /// An ownership under which nothing has been done yet: who holds it.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Ownership {
     /// The partition.
     pub partition: PartitionId,

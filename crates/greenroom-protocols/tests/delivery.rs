@@ -1,0 +1,593 @@
+//! Delivery: the traces that the design numbers R1 to R7, each also shown to happen without its check, and long random
+//! runs with loss, repetition, reordering, crashes and changes of owner.
+
+mod delivery_world;
+
+use std::collections::BTreeSet;
+
+use delivery_world::*;
+use greenroom_protocols::delivery::*;
+use proptest::prelude::*;
+
+/// Forwards what comes to actor 10, in partition 0, to actors of partition 1; those record it.
+fn forward(message: &Message, _: &[Payload], _: &mut dyn FnMut() -> Birth) -> Outcome<Actor, Payload> {
+    done(if message.to == 10 { vec![send(1, 10, 20 + message.body % 2, message.body)] } else { Vec::new() })
+}
+
+fn world(checks: impl FnOnce(&mut Checks), program: Program) -> World {
+    let mut config = Config { window: 8, first_credit: 8, batch_max: 4, ..Config::default() };
+    checks(&mut config.checks);
+    World::new(config, 2, program)
+}
+
+/// Hands over everything on the network that is for `partition`.
+fn deliver_to(world: &mut World, partition: u32, program: Program) {
+    while let Some(index) = world.network.iter().position(|(to, _)| to.0 == partition) {
+        world.deliver(index, program);
+    }
+}
+
+/// Runs `trace` with all checks and without one: the first holds, the second does not.
+fn needs(trace: impl Fn(fn(&mut Checks)) -> bool, without: fn(&mut Checks)) {
+    assert!(trace(|_| {}), "with all checks the trace is harmless");
+    assert!(!trace(without), "without the check the trace does harm");
+}
+
+#[test]
+fn r1_a_crash_before_the_commit_loses_nothing_that_was_acknowledged() {
+    let trace = |checks: fn(&mut Checks)| {
+        let mut world = world(checks, forward);
+        world.call(0, 10, 2, forward);
+        world.settle(forward);
+        deliver_to(&mut world, 1, forward);
+        deliver_to(&mut world, 0, forward);
+        world.pending.clear();
+        world.take_over(1, true, forward);
+        world.run(8, forward);
+        world.fields(1, 20) == [2]
+    };
+    needs(trace, |checks| checks.acknowledge_after_commit = false);
+}
+
+#[test]
+fn r1_a_number_above_the_expected_one_is_refused_and_sent_again() {
+    let trace = |checks: fn(&mut Checks)| {
+        let mut world = world(checks, forward);
+        world.call(0, 10, 2, forward);
+        world.settle(forward);
+        world.network.clear();
+        world.call(0, 10, 4, forward);
+        world.settle(forward);
+        deliver_to(&mut world, 1, forward);
+        let refused = |(_, wire): &(PartitionId, Wire<_, _>)| matches!(wire, Wire::Reply(r) if r.refused && r.expected == 1);
+        let told = world.network.iter().any(refused);
+        world.run(8, forward);
+        told && world.fields(1, 20) == [2, 4]
+    };
+    needs(trace, |checks| checks.refuse_gaps = false);
+}
+
+#[test]
+fn r1_a_slow_turn_does_not_stall_its_lane() {
+    let mut world = world(|_| {}, forward);
+    for body in [2, 3, 5, 7] {
+        world.call(0, 10, body, forward);
+        world.settle(forward);
+    }
+    world.quick = false;
+    deliver_to(&mut world, 1, forward);
+    let owner = world.owner(1);
+    while let Some((turn, _)) = world.owners[owner].running.iter().find(|(_, message)| message.to == 21) {
+        let turn = *turn;
+        world.end(owner, turn, forward);
+        world.settle(forward);
+    }
+    let receipts = &world.disks[1].receipts[&PartitionId(0)];
+    assert_eq!((receipts.low, receipts.above.clone()), (0, BTreeSet::from([2, 3, 4])), "the odd ones passed");
+    world.take_over(1, true, forward);
+    world.quick = true;
+    world.run(8, forward);
+    assert_eq!((world.fields(1, 20), world.fields(1, 21)), (&[2][..], &[3, 5, 7][..]));
+    assert_eq!(world.log(0, 1).before, 4, "all is acknowledged and trimmed");
+}
+
+#[test]
+fn r2_a_repetition_that_arrives_before_the_commit_is_not_queued_again() {
+    let trace = |checks: fn(&mut Checks)| {
+        let mut world = world(checks, forward);
+        world.call(0, 10, 2, forward);
+        world.settle(forward);
+        world.network.extend(world.network.clone());
+        deliver_to(&mut world, 1, forward);
+        world.run(4, forward);
+        world.fields(1, 20) == [2]
+    };
+    needs(trace, |checks| checks.high_water_mark = false);
+}
+
+#[test]
+fn r2_a_crash_after_the_commit_does_not_process_again() {
+    let trace = |checks: fn(&mut Checks)| {
+        let mut world = world(checks, forward);
+        world.call(0, 10, 2, forward);
+        world.settle(forward);
+        deliver_to(&mut world, 1, forward);
+        world.apply(0);
+        world.take_over(1, true, forward);
+        world.run(8, forward);
+        world.fields(1, 20) == [2]
+    };
+    needs(trace, |checks| checks.receipt_in_commit = false);
+}
+
+#[test]
+fn a_deposed_owners_late_commit_is_refused() {
+    let trace = |checks: fn(&mut Checks)| {
+        let mut world = world(checks, forward);
+        world.call(0, 10, 2, forward);
+        world.settle(forward);
+        world.network.extend(world.network.clone());
+        world.deliver(0, forward);
+        world.take_over(1, false, forward);
+        deliver_to(&mut world, 1, forward);
+        world.run(8, forward);
+        world.fields(1, 20) == [2]
+    };
+    needs(trace, |checks| checks.fence = false);
+}
+
+#[test]
+fn a_deposed_owners_late_reply_gives_no_credit() {
+    let trace = |checks: fn(&mut Checks)| {
+        let mut world = world(checks, forward);
+        world.call(0, 10, 2, forward);
+        world.settle(forward);
+        deliver_to(&mut world, 1, forward);
+        world.settle(forward);
+        let late = world.network.iter().find_map(|(_, wire)| match wire {
+            Wire::Reply(reply) => Some(Reply { limit: 100, expected: 100, ..reply.clone() }),
+            _ => None,
+        });
+        world.network.clear();
+        world.take_over(1, true, forward);
+        world.run(4, forward);
+        world.quick = false;
+        world.handle(world.owner(0), Event::Arrived(Wire::Reply(late.expect("the commit was acknowledged"))), forward);
+        world.quick = true;
+        for body in 3..40 {
+            world.call(0, 10, body, forward);
+        }
+        world.settle(forward);
+        highest_sent(&world) <= 9
+    };
+    needs(trace, |checks| checks.reply_epoch = false);
+}
+
+fn highest_sent(world: &World) -> u64 {
+    let numbers = world.network.iter().filter_map(|(_, wire)| match wire {
+        Wire::Batch(batch) => batch.messages.last().map(|(number, _)| *number),
+        _ => None,
+    });
+    numbers.max().unwrap_or_default()
+}
+
+#[test]
+fn r3_a_silent_destination_stalls_only_its_own_lane() {
+    fn both(message: &Message, _: &[Payload], _: &mut dyn FnMut() -> Birth) -> Outcome<Actor, Payload> {
+        done(if message.to == 10 { vec![send(1, 10, 20, message.body), send(2, 10, 30, message.body)] } else { vec![] })
+    }
+    let mut world = World::new(Config::default(), 3, both);
+    for body in 1..=5 {
+        world.call(0, 10, body, both);
+        world.settle(both);
+        world.network.retain(|(to, _)| to.0 != 1);
+        deliver_to(&mut world, 2, both);
+        world.settle(both);
+    }
+    assert_eq!(world.fields(2, 30), [1, 2, 3, 4, 5]);
+    assert!((1..=5).all(|body| world.has_answer(body)), "no turn waits for the network");
+    world.run(8, both);
+    assert_eq!(world.fields(1, 20), [1, 2, 3, 4, 5]);
+}
+
+/// Actor 10 creates actor 20 by 1 and halts it by 2; all else it forwards to that incarnation.
+fn create(message: &Message, _: &[Payload], birth: &mut dyn FnMut() -> Birth) -> Outcome<Actor, Payload> {
+    let mut outgoing = send(1, 10, 20, message.body);
+    match (message.to, message.body) {
+        (10, 1) => {
+            outgoing.envelope.birth = Some(birth());
+            outgoing.envelope.creates = true;
+        }
+        (10, _) => outgoing.envelope.birth = Some(BIRTH),
+        (_, body) => return Outcome::Done(Effects { halts: body == 2, ..Effects::default() }),
+    }
+    done(vec![outgoing])
+}
+
+/// What the first creation of partition 0's first owner gives.
+const BIRTH: Birth = Birth { by: PartitionId(0), life: Life(1), epoch: Epoch(1), serial: 1 };
+
+#[test]
+fn r4_a_repeated_creation_does_not_bring_a_halted_actor_back() {
+    let trace = |checks: fn(&mut Checks)| {
+        let mut world = world(checks, create);
+        world.call(0, 10, 1, create);
+        world.settle(create);
+        let creation = world.network.clone();
+        world.run(2, create);
+        world.call(0, 10, 2, create);
+        world.run(2, create);
+        world.take_over(1, true, create);
+        world.network.extend(creation);
+        world.run(4, create);
+        let once = world.disks[1].history == [(20, 1), (20, 2)];
+        assert!(!once || world.disks[1].presences.is_empty(), "its lane has passed the creation: no tombstone");
+        once
+    };
+    needs(trace, |checks| checks.counted_creation = false);
+}
+
+#[test]
+fn r4_a_tombstone_stays_until_the_lane_has_passed_the_creation() {
+    let mut world = world(|_| {}, create);
+    world.quick = false;
+    let envelope = |to, birth: Option<Birth>, body| Envelope { from: Some(10), to, birth, creates: body == 1, call: None, body };
+    let messages = vec![
+        (1, envelope(21, None, 9)),
+        (2, envelope(20, Some(BIRTH), 1)),
+        (3, envelope(20, Some(BIRTH), 2)),
+        (4, envelope(20, Some(BIRTH), 3)),
+    ];
+    let batch = Batch { from: PartitionId(0), life: Life(1), epoch: Epoch(1), counted: true, round: 0, floor: 0, first: 1, messages };
+    world.handle(world.owner(1), Event::Arrived(Wire::Batch(batch)), create);
+    for _ in 0..2 {
+        let owner = world.owner(1);
+        let turn = *world.owners[owner].running.iter().find(|(_, message)| message.to == 20).expect("a turn of 20").0;
+        world.end(owner, turn, create);
+        world.settle(create);
+    }
+    assert!(world.disks[1].presences[&20].halted, "the first number has not passed");
+    assert_eq!(world.dead, [(20, 3)], "what comes later to that incarnation is a dead letter");
+    let owner = world.owner(1);
+    let turn = *world.owners[owner].running.keys().next().expect("the slow turn");
+    world.end(owner, turn, create);
+    world.settle(create);
+    assert!(world.disks[1].presences.is_empty(), "passed: the receive record says it all");
+}
+
+#[test]
+fn r4_a_message_that_overtakes_the_creation_waits_for_it() {
+    let mut world = world(|_| {}, create);
+    world.call(0, 10, 1, create);
+    world.settle(create);
+    world.network.clear();
+    let early = Envelope { from: Some(30), to: 20, birth: Some(BIRTH), creates: false, call: None, body: 7 };
+    world.handle(world.owner(1), Event::Arrived(Wire::Single(early.clone())), create);
+    assert!(world.fields(1, 20).is_empty() && world.dead.is_empty());
+    world.run(4, create);
+    assert_eq!(world.fields(1, 20), [1, 7], "creation first");
+    world.call(0, 10, 2, create);
+    world.run(2, create);
+    world.take_over(1, true, create);
+    world.handle(world.owner(1), Event::Arrived(Wire::Single(early)), create);
+    world.run(4, create);
+    assert_eq!(world.dead, [(20, 7)], "after the end it is a dead letter, though nothing is stored of the actor");
+}
+
+#[test]
+fn r5_a_message_for_one_incarnation_is_not_given_to_the_next() {
+    let trace = |checks: fn(&mut Checks)| {
+        let mut world = world(checks, create);
+        world.call(0, 10, 1, create);
+        world.run(2, create);
+        world.call(0, 10, 2, create);
+        world.run(2, create);
+        let again = Birth { serial: 9, ..BIRTH };
+        let creation = Envelope { from: Some(10), to: 20, birth: Some(again), creates: true, call: None, body: 1 };
+        world.handle(world.owner(1), Event::Arrived(Wire::Single(creation)), create);
+        world.run(2, create);
+        let late = Envelope { from: Some(30), to: 20, birth: Some(BIRTH), creates: false, call: None, body: 7 };
+        world.handle(world.owner(1), Event::Arrived(Wire::Single(late)), create);
+        world.run(4, create);
+        world.fields(1, 20) == [1]
+    };
+    needs(trace, |checks| checks.incarnation = false);
+}
+
+#[test]
+fn r5_numbers_that_begin_again_after_a_lost_journal_are_not_taken_for_repetitions() {
+    let trace = |checks: fn(&mut Checks)| {
+        let mut world = world(checks, forward);
+        world.call(0, 10, 2, forward);
+        world.run(2, forward);
+        world.disks[0] = Disk { life: Life(2), epoch: world.disks[0].epoch, ..Disk::default() };
+        world.take_over(0, true, forward);
+        world.call(0, 10, 4, forward);
+        world.run(4, forward);
+        world.fields(1, 20) == [2, 4]
+    };
+    needs(trace, |checks| checks.life = false);
+}
+
+#[test]
+fn a_receiver_that_lost_its_journal_goes_on_where_the_sender_stands() {
+    let mut world = world(|_| {}, forward);
+    world.call(0, 10, 2, forward);
+    world.run(2, forward);
+    world.disks[1] = Disk { life: Life(2), epoch: world.disks[1].epoch, ..Disk::default() };
+    world.take_over(1, true, forward);
+    world.call(0, 10, 4, forward);
+    world.run(4, forward);
+    assert_eq!(world.fields(1, 20), [4]);
+}
+
+/// As [`forward`], but 20 cannot bear 4.
+fn poison(message: &Message, seen: &[Payload], birth: &mut dyn FnMut() -> Birth) -> Outcome<Actor, Payload> {
+    if (message.to, message.body) == (20, 4) { Outcome::Failed("4".to_owned()) } else { forward(message, seen, birth) }
+}
+
+#[test]
+fn r6_a_poison_message_is_parked_and_acknowledged_and_may_be_retried() {
+    let mut world = world(|_| {}, poison);
+    for body in [2, 4, 6] {
+        world.call(0, 10, body, poison);
+    }
+    world.run(4, poison);
+    assert_eq!(world.fields(1, 20), [2, 6]);
+    assert_eq!(world.log(0, 1).before, 3, "it is acknowledged");
+    let parked = world.disks[1].parked.values().next().expect("it is parked").clone();
+    assert_eq!((parked.envelope.body, parked.error.as_str()), (4, "4"));
+    world.take_over(1, true, forward);
+    world.handle(world.owner(1), Event::Retry { slot: parked.slot, envelope: parked.envelope }, forward);
+    world.run(2, forward);
+    assert_eq!(world.fields(1, 20), [2, 6, 4]);
+    assert!(world.disks[1].parked.is_empty());
+}
+
+#[test]
+fn r6_a_commit_that_the_journal_refuses_is_bisected() {
+    let mut world = world(|_| {}, forward);
+    world.refused.insert(6);
+    for body in [2, 4, 6, 8, 3, 5, 10] {
+        world.call(0, 10, body, forward);
+    }
+    world.refused.clear();
+    world.settle(forward);
+    world.refused.insert(6);
+    world.run(6, forward);
+    assert_eq!((world.fields(1, 20), world.fields(1, 21)), (&[2, 4, 8, 10][..], &[3, 5][..]));
+    assert_eq!(world.disks[1].parked.values().map(|parked| parked.envelope.body).collect::<Vec<_>>(), [6]);
+    assert_eq!(world.log(0, 1).before, 7);
+}
+
+#[test]
+fn r7_a_sender_keeps_to_the_receivers_limit() {
+    let trace = |checks: fn(&mut Checks)| {
+        let mut world = world(checks, forward);
+        (1..=100).for_each(|body| world.call(0, 10, body, forward));
+        world.settle(forward);
+        let within = highest_sent(&world) <= 8;
+        world.run(20, forward);
+        within && world.fields(1, 20).len() + world.fields(1, 21).len() == 100
+    };
+    needs(trace, |checks| checks.credit = false);
+}
+
+#[test]
+fn r7_memory_is_bounded_while_the_outbox_grows_on_disk() {
+    let config = Config { lane_memory_max: 4, queued_max: 6, window: 8, first_credit: 8, batch_max: 4, ..Config::default() };
+    let mut world = World::new(config, 2, forward);
+    for body in 1..=200 {
+        world.call(0, 10, body, forward);
+        world.settle(forward);
+        world.network.clear();
+    }
+    let sender = world.owners[world.owner(0)].machine.sender();
+    let lane = Lane::Counted(PartitionId(1));
+    let backlog: Vec<_> = sender.backlog().filter(|(other, ..)| *other == lane).collect();
+    assert_eq!(backlog, [(lane, 200, 4)]);
+    world.take_over(0, true, forward);
+    for _ in 0..400 {
+        world.run(1, forward);
+        assert!(world.owners[world.owner(1)].machine.queued() <= 6);
+    }
+    let even: Vec<Payload> = (1..=100).map(|half| half * 2).collect();
+    assert_eq!(world.fields(1, 20), even);
+    assert_eq!(world.log(0, 1).before, 200);
+}
+
+/// 20 defers 4 until it has seen 6.
+fn defer(message: &Message, seen: &[Payload], birth: &mut dyn FnMut() -> Birth) -> Outcome<Actor, Payload> {
+    match (message.to, message.body) {
+        (20, 4) if !seen.contains(&6) => Outcome::Deferred,
+        (20, 6) => Outcome::Done(Effects { reconsider: true, ..Effects::default() }),
+        _ => forward(message, seen, birth),
+    }
+}
+
+#[test]
+fn a_deferred_message_is_acknowledged_and_handled_once_when_its_time_comes() {
+    let mut world = world(|_| {}, defer);
+    for body in [4, 2] {
+        world.call(0, 10, body, defer);
+    }
+    world.run(4, defer);
+    assert_eq!(world.log(0, 1).before, 2, "deferral is its receipt");
+    assert_eq!((world.fields(1, 20), world.disks[1].queues.len()), (&[2][..], 1));
+    world.take_over(1, true, defer);
+    world.run(4, defer);
+    assert_eq!(world.fields(1, 20), [2]);
+    world.call(0, 10, 6, defer);
+    world.run(1, defer);
+    world.take_over(1, true, defer);
+    world.run(4, defer);
+    assert_eq!((world.fields(1, 20), world.disks[1].queues.len()), (&[2, 6, 4][..], 0));
+}
+
+#[test]
+fn a_repeated_call_gets_the_recorded_answer_also_from_the_next_owner() {
+    let mut world = world(|_| {}, forward);
+    world.call(0, 10, 2, forward);
+    world.settle(forward);
+    world.take_over(0, true, forward);
+    world.answers.clear();
+    world.call(0, 10, 2, forward);
+    world.run(4, forward);
+    assert_eq!((world.fields(0, 10), world.has_answer(2)), (&[2][..], true));
+    let call = Call { key: "2".to_owned(), request: 99, recorded: true };
+    let other = Envelope { from: None, to: 10, birth: None, creates: false, call: Some(call), body: 9 };
+    world.handle(world.owner(0), Event::Called(other), forward);
+    assert!(world.answers.contains(&("2".to_owned(), Answer::OtherRequest)));
+}
+
+#[test]
+fn the_oldest_recorded_answers_are_forgotten() {
+    let mut world = World::new(Config { answers_max: 3, ..Config::default() }, 2, forward);
+    for body in 1..=5 {
+        world.call(0, 10, body, forward);
+        world.settle(forward);
+    }
+    assert_eq!(world.disks[0].answers.keys().collect::<Vec<_>>(), ["3", "4", "5"]);
+}
+
+/// Sends at least once to 20, at best once to 21, and to the outside.
+fn loosely(message: &Message, _: &[Payload], _: &mut dyn FnMut() -> Birth) -> Outcome<Actor, Payload> {
+    let loose = Outgoing { delivery: Delivery::AtLeastOnce, ..send(1, 10, 20, message.body) };
+    let best = Outgoing { delivery: Delivery::BestEffort, ..send(1, 10, 21, message.body) };
+    let outside = Outgoing { to: Destination::Outside(0), ..send(1, 10, 0, message.body) };
+    done(if message.to == 10 { vec![loose, best, outside] } else { Vec::new() })
+}
+
+#[test]
+fn looser_deliveries_promise_less_and_write_less() {
+    let mut world = world(|_| {}, loosely);
+    world.call(0, 10, 2, loosely);
+    world.settle(loosely);
+    assert_eq!(world.outputs, [(Lane::Outside(0), 1, 2)]);
+    world.network.clear();
+    world.run(4, loosely);
+    assert!(world.fields(1, 20).contains(&2), "at least once");
+    assert!(world.fields(1, 21).is_empty(), "lost at best effort");
+    assert!(world.disks[1].receipts.is_empty(), "no receive record");
+    let log = &world.disks[0].logs[&Lane::Loose(PartitionId(1))];
+    assert_eq!((log.before, log.entries.len()), (1, 0));
+}
+
+/// One step of trouble.
+#[derive(Clone, Copy, Debug)]
+enum Trouble {
+    Call,
+    Repeat(usize),
+    Apply(usize),
+    Hear(usize),
+    End(usize),
+    Deliver(usize),
+    DeliverToOld(usize),
+    Duplicate(usize),
+    Lose(usize),
+    Tick(u32),
+    TakeOver(u32, bool),
+}
+
+fn trouble() -> impl Strategy<Value = Trouble> {
+    let any = any::<usize>();
+    prop_oneof![
+        6 => Just(Trouble::Call),
+        1 => any.prop_map(Trouble::Repeat),
+        8 => any.prop_map(Trouble::Apply),
+        8 => any.prop_map(Trouble::Hear),
+        12 => any.prop_map(Trouble::End),
+        12 => any.prop_map(Trouble::Deliver),
+        2 => any.prop_map(Trouble::DeliverToOld),
+        3 => any.prop_map(Trouble::Duplicate),
+        3 => any.prop_map(Trouble::Lose),
+        3 => (0u32..2).prop_map(Trouble::Tick),
+        1 => (0u32..2, any::<bool>()).prop_map(|(partition, crash)| Trouble::TakeOver(partition, crash)),
+    ]
+}
+
+/// Does `trouble` to a world, and gives how many calls it made.
+fn suffer(world: &mut World, troubles: &[Trouble], program: Program) -> Payload {
+    let mut called = 0;
+    for trouble in troubles {
+        match *trouble {
+            Trouble::Call if called < 200 => {
+                called += 1;
+                world.call(0, 10, called, program);
+            }
+            Trouble::Repeat(i) if called > 0 => world.call(0, 10, 1 + (i % usize::from(called)) as Payload, program),
+            Trouble::Apply(i) if !world.pending.is_empty() => world.apply(i % world.pending.len()),
+            Trouble::Hear(i) => {
+                let index = i % world.owners.len();
+                if !world.owners[index].outcomes.is_empty() {
+                    world.hear(index, program);
+                }
+            }
+            Trouble::End(i) => {
+                let index = i % world.owners.len();
+                let turn = world.owners[index].running.keys().next().copied();
+                if let Some(turn) = turn {
+                    world.end(index, turn, program);
+                }
+            }
+            Trouble::Deliver(i) if !world.network.is_empty() => world.deliver(i % world.network.len(), program),
+            Trouble::DeliverToOld(i) if !world.network.is_empty() => {
+                let (to, wire) = world.network.remove(i % world.network.len());
+                let owner = world.owners.iter().position(|owner| owner.at.partition == to).expect("an owner");
+                world.handle(owner, Event::Arrived(wire), program);
+            }
+            Trouble::Duplicate(i) if !world.network.is_empty() => {
+                let again = world.network[i % world.network.len()].clone();
+                world.network.push(again);
+            }
+            Trouble::Lose(i) if !world.network.is_empty() => {
+                world.network.swap_remove(i % world.network.len());
+            }
+            Trouble::Tick(partition) => {
+                world.now += 50;
+                world.handle(world.owner(partition), Event::Tick, program);
+            }
+            Trouble::TakeOver(partition, crash) => world.take_over(partition, crash, program),
+            _ => {}
+        }
+    }
+    called
+}
+
+fn assert_exactly_once(world: &World) {
+    let sent = world.fields(0, 10);
+    assert_eq!(sent.iter().collect::<BTreeSet<_>>().len(), sent.len(), "each call once: {sent:?}");
+    for actor in [20, 21] {
+        let of_it: Vec<Payload> = sent.iter().copied().filter(|body| 20 + body % 2 == actor).collect();
+        assert!(of_it.starts_with(world.fields(1, actor)), "{of_it:?}, not {:?}", world.fields(1, actor));
+    }
+    assert!((1..=200).all(|body| !world.has_answer(body) || sent.contains(&body)), "answered, so committed");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn every_committed_message_is_processed_once_and_in_order_whatever_happens(
+        troubles in proptest::collection::vec(trouble(), 1..400),
+        window in 1u64..6, queued_max in 2usize..8, lane_memory_max in 1usize..6, turns_max in 1usize..4,
+    ) {
+        let config = Config {
+            window, first_credit: window, batch_max: 3, queued_max, lane_memory_max, turns_max, trim_every: 2, ..Config::default()
+        };
+        let mut world = World::new(config, 2, forward);
+        world.quick = false;
+        for chunk in troubles.chunks(20) {
+            suffer(&mut world, chunk, forward);
+            assert_exactly_once(&world);
+        }
+        world.quick = true;
+        world.take_over(0, true, forward);
+        world.take_over(1, false, forward);
+        world.run(300, forward);
+        assert_exactly_once(&world);
+        let sent = world.fields(0, 10).len();
+        prop_assert_eq!(world.fields(1, 20).len() + world.fields(1, 21).len(), sent, "everything arrives");
+        prop_assert_eq!(world.log(0, 1).before, sent as u64, "and is acknowledged");
+    }
+}

@@ -1,0 +1,334 @@
+//! Partitions with journals, owners and a network, for the tests of delivery.
+#![allow(dead_code, unreachable_pub)]
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use greenroom_protocols::delivery::*;
+use greenroom_protocols::time::Timestamp;
+
+pub type Actor = u8;
+pub type Payload = u8;
+pub type Message = Envelope<Actor, Payload>;
+/// What a turn does: the message, the payloads that its actor has processed, incarnations for what it creates.
+pub type Program = fn(&Message, &[Payload], &mut dyn FnMut() -> Birth) -> Outcome<Actor, Payload>;
+
+/// A partition's journal.
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
+pub struct Disk {
+    pub epoch: Epoch,
+    pub life: Life,
+    pub logs: BTreeMap<Lane, Log>,
+    pub receipts: BTreeMap<PartitionId, Receipts>,
+    pub presences: BTreeMap<Actor, Presence>,
+    pub queues: BTreeMap<(Actor, Slot), Message>,
+    pub parked: BTreeMap<Slot, Parked<Actor, Payload>>,
+    pub answers: BTreeMap<String, Recorded<Payload>>,
+    /// What each actor has processed, in order: its state.
+    pub fields: BTreeMap<Actor, Vec<Payload>>,
+    /// The same, never removed.
+    pub history: Vec<(Actor, Payload)>,
+}
+
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
+pub struct Log {
+    pub before: u64,
+    pub last: u64,
+    pub entries: BTreeMap<u64, Message>,
+}
+
+/// What a turn changed: its actor, what it processed, whether it halts.
+pub type Change = (Actor, Payload, bool);
+
+/// A commit on its way to the journal.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Pending {
+    pub owner: Ownership,
+    pub commit: CommitOf,
+    pub changes: Vec<Change>,
+}
+
+/// [`Commit`] with an order.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct CommitOf(pub CommitId, pub Vec<TurnId>, pub Vec<Write<Actor, Payload>>);
+
+/// A node that owns, or believes that it owns, a partition.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Owner {
+    pub at: Ownership,
+    pub machine: Partition<Actor, Payload>,
+    pub changes: BTreeMap<TurnId, Change>,
+    /// Turns that have not ended.
+    pub running: BTreeMap<TurnId, Message>,
+    /// Outcomes of commits that it has not heard of.
+    pub outcomes: Vec<Event<Actor, Payload>>,
+}
+
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct World {
+    pub config: Config,
+    pub now: u64,
+    pub disks: Vec<Disk>,
+    pub owners: Vec<Owner>,
+    pub pending: Vec<Pending>,
+    pub network: Vec<(PartitionId, Wire<Actor, Payload>)>,
+    pub answers: BTreeSet<(String, Answer<Payload>)>,
+    pub dead: Vec<(Actor, Payload)>,
+    pub outputs: Vec<(Lane, u64, Payload)>,
+    /// Whether turns end at once.
+    pub quick: bool,
+    /// Payloads whose commits the journal refuses.
+    pub refused: BTreeSet<Payload>,
+}
+
+impl World {
+    pub fn new(config: Config, partitions: u32, program: Program) -> Self {
+        let mut world = Self {
+            config,
+            now: 0,
+            disks: vec![Disk { life: Life(1), ..Disk::default() }; partitions as usize],
+            owners: Vec::new(),
+            pending: Vec::new(),
+            network: Vec::new(),
+            answers: BTreeSet::new(),
+            dead: Vec::new(),
+            outputs: Vec::new(),
+            quick: true,
+            refused: BTreeSet::new(),
+        };
+        (0..partitions).for_each(|partition| world.take_over(partition, true, program));
+        world
+    }
+
+    pub fn time(&self) -> Timestamp {
+        Timestamp::from_nanos(self.now * 1_000_000)
+    }
+
+    /// A new owner replaces the fence and recovers; with `crash` the one before is gone, else it goes on.
+    pub fn take_over(&mut self, partition: u32, crash: bool, program: Program) {
+        if crash {
+            self.owners.retain(|owner| owner.at.partition.0 != partition);
+        }
+        let disk = &mut self.disks[partition as usize];
+        disk.epoch.0 += 1;
+        let at = Ownership { partition: PartitionId(partition), epoch: disk.epoch };
+        let recovered = Recovered {
+            life: disk.life,
+            lanes: disk.logs.iter().map(|(lane, log)| (*lane, log.before, log.last)).collect(),
+            receipts: disk.receipts.iter().map(|(from, receipts)| (*from, receipts.clone())).collect(),
+            queued: disk.queues.keys().map(|(actor, _)| *actor).collect::<BTreeSet<_>>().into_iter().collect(),
+            tombstones: disk.presences.iter().filter(|(_, p)| p.halted).map(|(a, p)| (*a, *p)).collect(),
+            answers: disk.answers.values().cloned().collect(),
+        };
+        let mut out = Vec::new();
+        let machine = Partition::recover(self.config, at, recovered, self.time(), &mut out);
+        let (changes, running) = (BTreeMap::new(), BTreeMap::new());
+        self.owners.push(Owner { at, machine, changes, running, outcomes: Vec::new() });
+        let index = self.owners.len() - 1;
+        self.carry_out(index, out, program);
+    }
+
+    /// The newest owner of a partition.
+    pub fn owner(&self, partition: u32) -> usize {
+        self.owners.iter().rposition(|owner| owner.at.partition.0 == partition).expect("each partition has an owner")
+    }
+
+    pub fn handle(&mut self, index: usize, event: Event<Actor, Payload>, program: Program) {
+        let mut out = Vec::new();
+        let now = self.time();
+        self.owners[index].machine.handle(now, event, &mut out);
+        self.carry_out(index, out, program);
+    }
+
+    fn carry_out(&mut self, index: usize, actions: Vec<Action<Actor, Payload>>, program: Program) {
+        for action in actions {
+            let at = self.owners[index].at;
+            let disk = &mut self.disks[at.partition.0 as usize];
+            match action {
+                Action::Send { to, wire } => self.network.push((to, wire)),
+                Action::Output { lane, number, envelope, .. } => {
+                    self.outputs.push((lane, number, envelope.body));
+                    self.handle(index, Event::Delivered { lane, number }, program);
+                }
+                Action::Load(actor) => {
+                    let queue = disk.queues.iter().filter(|((owner, _), _)| *owner == actor);
+                    let queue = queue.map(|((_, slot), m)| Deferred { slot: *slot, envelope: m.clone() }).collect();
+                    let presence = disk.presences.get(&actor).copied();
+                    self.handle(index, Event::Loaded { actor, presence, queue }, program);
+                }
+                Action::Reset(actor) => {
+                    self.owners[index].running.retain(|_, message| message.to != actor);
+                }
+                Action::Run { turn, envelope } => {
+                    self.owners[index].running.insert(turn, envelope);
+                    if self.quick {
+                        self.end(index, turn, program);
+                    }
+                }
+                Action::Commit(commit) => {
+                    let turns = commit.turns.iter();
+                    let changes = turns.map(|turn| self.owners[index].changes[turn]).collect();
+                    let commit = CommitOf(commit.id, commit.turns, commit.writes);
+                    self.pending.push(Pending { owner: at, commit, changes });
+                }
+                Action::Page { lane, from, limit } => {
+                    let entries = disk.logs.get(&lane).into_iter().flat_map(|log| log.entries.range(from..));
+                    let entries = entries.take(limit).map(|(number, message)| (*number, message.clone())).collect();
+                    self.handle(index, Event::Paged { lane, entries }, program);
+                }
+                Action::Trim { lane, through } => {
+                    let log = disk.logs.entry(lane).or_default();
+                    log.before = log.before.max(through.min(log.last));
+                    log.entries = log.entries.split_off(&(through + 1));
+                }
+                Action::Answer { call, answer } => _ = self.answers.insert((call.key, answer)),
+                Action::DeadLetter { envelope, .. } => self.dead.push((envelope.to, envelope.body)),
+                Action::Stop(_) => {
+                    self.owners.remove(index);
+                    return;
+                }
+            }
+        }
+    }
+
+    /// Ends a turn.
+    pub fn end(&mut self, index: usize, turn: TurnId, program: Program) {
+        let Some(message) = self.owners[index].running.remove(&turn) else { return };
+        let seen = self.seen(index, message.to);
+        let Owner { machine, changes, .. } = &mut self.owners[index];
+        let outcome = program(&message, &seen, &mut || machine.birth());
+        let halts = matches!(&outcome, Outcome::Done(effects) if effects.halts);
+        changes.insert(turn, (message.to, message.body, halts));
+        self.handle(index, Event::Ended { turn, outcome }, program);
+    }
+
+    /// The payloads that an actor has processed, those of uncommitted turns included.
+    pub fn seen(&self, index: usize, actor: Actor) -> Vec<Payload> {
+        let owner = &self.owners[index];
+        let disk = &self.disks[owner.at.partition.0 as usize];
+        disk.fields.get(&actor).cloned().unwrap_or_default()
+    }
+
+    /// The journal applies a commit, or refuses it.
+    pub fn apply(&mut self, index: usize) {
+        let Pending { owner, commit: CommitOf(id, _, writes), changes } = self.pending.remove(index);
+        let disk = &mut self.disks[owner.partition.0 as usize];
+        let event = if disk.epoch != owner.epoch && self.config.checks.fence {
+            Event::Deposed
+        } else if changes.iter().any(|(_, payload, _)| self.refused.contains(payload)) {
+            Event::Aborted { id, error: "refused".to_owned() }
+        } else {
+            disk.apply(writes, changes);
+            Event::Committed(id)
+        };
+        if let Some(owner) = self.owners.iter_mut().find(|candidate| candidate.at == owner) {
+            owner.outcomes.push(event);
+        }
+    }
+
+    /// An owner hears what became of its commit.
+    pub fn hear(&mut self, index: usize, program: Program) {
+        let event = self.owners[index].outcomes.remove(0);
+        self.handle(index, event, program);
+    }
+
+    pub fn deliver(&mut self, index: usize, program: Program) {
+        let (to, wire) = self.network.remove(index);
+        let owner = self.owner(to.0);
+        self.handle(owner, Event::Arrived(wire), program);
+    }
+
+    /// Applies every commit and tells its owner, until there are none.
+    pub fn settle(&mut self, program: Program) {
+        loop {
+            if !self.pending.is_empty() {
+                self.apply(0);
+            } else if let Some(index) = self.owners.iter().position(|owner| !owner.outcomes.is_empty()) {
+                self.hear(index, program);
+            } else {
+                return;
+            }
+        }
+    }
+
+    /// Nothing fails until nothing happens any more, or for `rounds` ticks.
+    pub fn run(&mut self, rounds: usize, program: Program) {
+        for _ in 0..rounds {
+            for _ in 0..100_000 {
+                self.settle(program);
+                if self.network.is_empty() {
+                    break;
+                }
+                self.deliver(0, program);
+            }
+            self.now += 10_000;
+            for partition in 0..self.disks.len() as u32 {
+                self.handle(self.owner(partition), Event::Tick, program);
+            }
+        }
+        self.settle(program);
+    }
+
+    /// A call from outside with an idempotency key.
+    pub fn call(&mut self, partition: u32, to: Actor, body: Payload, program: Program) {
+        let call = Call { key: format!("{body}"), request: u64::from(body), recorded: true };
+        let envelope = Envelope { from: None, to, birth: None, creates: false, call: Some(call), body };
+        self.handle(self.owner(partition), Event::Called(envelope), program);
+    }
+
+    pub fn fields(&self, partition: u32, actor: Actor) -> &[Payload] {
+        self.disks[partition as usize].fields.get(&actor).map_or(&[], Vec::as_slice)
+    }
+
+    pub fn log(&self, partition: u32, to: u32) -> Log {
+        self.disks[partition as usize].logs.get(&Lane::Counted(PartitionId(to))).cloned().unwrap_or_default()
+    }
+
+    pub fn has_answer(&self, body: Payload) -> bool {
+        self.answers.iter().any(|(key, answer)| *key == format!("{body}") && matches!(answer, Answer::Done(_)))
+    }
+}
+
+impl Disk {
+    fn apply(&mut self, writes: Vec<Write<Actor, Payload>>, changes: Vec<Change>) {
+        for (actor, payload, halts) in changes {
+            self.history.push((actor, payload));
+            let field = self.fields.entry(actor).or_default();
+            field.push(payload);
+            if halts {
+                self.fields.remove(&actor);
+            }
+        }
+        for write in writes {
+            match write {
+                Write::Append { lane, envelope, .. } => {
+                    let log = self.logs.entry(lane).or_default();
+                    log.last += 1;
+                    log.entries.insert(log.last, envelope);
+                }
+                Write::Receipts { from, life, low, above } => {
+                    self.receipts.insert(from, Receipts { life, low, above: above.into_iter().collect() });
+                }
+                Write::Presence { actor, presence: Some(presence) } => _ = self.presences.insert(actor, presence),
+                Write::Presence { actor, presence: None } => _ = self.presences.remove(&actor),
+                Write::Defer(deferred) => {
+                    self.queues.insert((deferred.envelope.to, deferred.slot), deferred.envelope);
+                }
+                Write::Undefer { actor, slot } => _ = self.queues.remove(&(actor, slot)),
+                Write::Park(parked) => _ = self.parked.insert(parked.slot, parked),
+                Write::Unpark(slot) => _ = self.parked.remove(&slot),
+                Write::Record(recorded) => _ = self.answers.insert(recorded.key.clone(), recorded),
+                Write::Forget(key) => _ = self.answers.remove(&key),
+            }
+        }
+    }
+}
+
+/// A message that a turn sends to an actor of a partition, exactly once.
+pub fn send(partition: u32, from: Actor, to: Actor, body: Payload) -> Outgoing<Actor, Payload> {
+    let envelope = Envelope { from: Some(from), to, birth: None, creates: false, call: None, body };
+    Outgoing { to: Destination::Partition(PartitionId(partition)), delivery: Delivery::ExactlyOnce, envelope }
+}
+
+pub fn done(sends: Vec<Outgoing<Actor, Payload>>) -> Outcome<Actor, Payload> {
+    Outcome::Done(Effects { sends, ..Effects::default() })
+}
