@@ -59,7 +59,8 @@ fn r1_a_number_above_the_expected_one_is_refused_and_sent_again() {
         world.call(0, 10, 4, forward);
         world.settle(forward);
         deliver_to(&mut world, 1, forward);
-        let refused = |(_, wire): &(PartitionId, Wire<_, _>)| matches!(wire, Wire::Reply(r) if r.refused && r.expected == 1);
+        let refused =
+            |(_, wire): &(PartitionId, Wire<_, _>)| matches!(wire, Wire::Reply(r) if r.refused && r.expected == 1);
         let told = world.network.iter().any(refused);
         world.run(8, forward);
         told && world.fields(1, 20) == [2, 4]
@@ -231,14 +232,24 @@ fn r4_a_repeated_creation_does_not_bring_a_halted_actor_back() {
 fn r4_a_tombstone_stays_until_the_lane_has_passed_the_creation() {
     let mut world = world(|_| {}, create);
     world.quick = false;
-    let envelope = |to, birth: Option<Birth>, body| Envelope { from: Some(10), to, birth, creates: body == 1, call: None, body };
+    let envelope =
+        |to, birth: Option<Birth>, body| Envelope { from: Some(10), to, birth, creates: body == 1, call: None, body };
     let messages = vec![
         (1, envelope(21, None, 9)),
         (2, envelope(20, Some(BIRTH), 1)),
         (3, envelope(20, Some(BIRTH), 2)),
         (4, envelope(20, Some(BIRTH), 3)),
     ];
-    let batch = Batch { from: PartitionId(0), life: Life(1), epoch: Epoch(1), counted: true, round: 0, floor: 0, first: 1, messages };
+    let batch = Batch {
+        from: PartitionId(0),
+        life: Life(1),
+        epoch: Epoch(1),
+        counted: true,
+        round: 0,
+        floor: 0,
+        first: 1,
+        messages,
+    };
     world.handle(world.owner(1), Event::Arrived(Wire::Batch(batch)), create);
     for _ in 0..2 {
         let owner = world.owner(1);
@@ -375,7 +386,8 @@ fn r7_a_sender_keeps_to_the_receivers_limit() {
 
 #[test]
 fn r7_memory_is_bounded_while_the_outbox_grows_on_disk() {
-    let config = Config { lane_memory_max: 4, queued_max: 6, window: 8, first_credit: 8, batch_max: 4, ..Config::default() };
+    let config =
+        Config { lane_memory_max: 4, queued_max: 6, window: 8, first_credit: 8, batch_max: 4, ..Config::default() };
     let mut world = World::new(config, 2, forward);
     for body in 1..=200 {
         world.call(0, 10, body, forward);
@@ -490,32 +502,31 @@ enum Trouble {
 }
 
 fn trouble() -> impl Strategy<Value = Trouble> {
-    let any = any::<usize>();
+    let choice = any::<usize>();
     prop_oneof![
         6 => Just(Trouble::Call),
-        1 => any.prop_map(Trouble::Repeat),
-        8 => any.prop_map(Trouble::Apply),
-        8 => any.prop_map(Trouble::Hear),
-        12 => any.prop_map(Trouble::End),
-        12 => any.prop_map(Trouble::Deliver),
-        2 => any.prop_map(Trouble::DeliverToOld),
-        3 => any.prop_map(Trouble::Duplicate),
-        3 => any.prop_map(Trouble::Lose),
+        1 => choice.prop_map(Trouble::Repeat),
+        8 => choice.prop_map(Trouble::Apply),
+        8 => choice.prop_map(Trouble::Hear),
+        12 => choice.prop_map(Trouble::End),
+        12 => choice.prop_map(Trouble::Deliver),
+        2 => choice.prop_map(Trouble::DeliverToOld),
+        3 => choice.prop_map(Trouble::Duplicate),
+        3 => choice.prop_map(Trouble::Lose),
         3 => (0u32..2).prop_map(Trouble::Tick),
         1 => (0u32..2, any::<bool>()).prop_map(|(partition, crash)| Trouble::TakeOver(partition, crash)),
     ]
 }
 
-/// Does `trouble` to a world, and gives how many calls it made.
-fn suffer(world: &mut World, troubles: &[Trouble], program: Program) -> Payload {
-    let mut called = 0;
+/// Does `troubles` to a world, in which `called` calls were made.
+fn suffer(world: &mut World, troubles: &[Trouble], called: &mut Payload, program: Program) {
     for trouble in troubles {
         match *trouble {
-            Trouble::Call if called < 200 => {
-                called += 1;
-                world.call(0, 10, called, program);
+            Trouble::Call if *called < 200 => {
+                *called += 1;
+                world.call(0, 10, *called, program);
             }
-            Trouble::Repeat(i) if called > 0 => world.call(0, 10, 1 + (i % usize::from(called)) as Payload, program),
+            Trouble::Repeat(i) if *called > 0 => world.call(0, 10, 1 + (i % usize::from(*called)) as Payload, program),
             Trouble::Apply(i) if !world.pending.is_empty() => world.apply(i % world.pending.len()),
             Trouble::Hear(i) => {
                 let index = i % world.owners.len();
@@ -551,7 +562,6 @@ fn suffer(world: &mut World, troubles: &[Trouble], program: Program) -> Payload 
             _ => {}
         }
     }
-    called
 }
 
 fn assert_exactly_once(world: &World) {
@@ -565,7 +575,7 @@ fn assert_exactly_once(world: &World) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 2000, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn every_committed_message_is_processed_once_and_in_order_whatever_happens(
@@ -577,8 +587,9 @@ proptest! {
         };
         let mut world = World::new(config, 2, forward);
         world.quick = false;
+        let mut called = 0;
         for chunk in troubles.chunks(20) {
-            suffer(&mut world, chunk, forward);
+            suffer(&mut world, chunk, &mut called, forward);
             assert_exactly_once(&world);
         }
         world.quick = true;

@@ -21,6 +21,8 @@ struct Bounds {
     calls: Payload,
     /// Receiving actors in partition 1: messages are dealt to them in turn.
     receivers: u8,
+    /// Whether the first message creates its actor, and the second halts it.
+    creates: bool,
     take_overs: u8,
     ticks: u8,
     repeats: u8,
@@ -57,9 +59,23 @@ fn program_2(message: &Message, _: &[Payload], _: &mut dyn FnMut() -> Birth) -> 
     done(if message.to == CALLED { vec![send(1, CALLED, 20 + message.body % 2, message.body)] } else { Vec::new() })
 }
 
+fn program_create(message: &Message, _: &[Payload], birth: &mut dyn FnMut() -> Birth) -> Outcome<Actor, Payload> {
+    if message.to != CALLED {
+        return Outcome::Done(Effects { halts: message.body % 2 == 0, ..Effects::default() });
+    }
+    let mut outgoing = send(1, CALLED, 20, message.body);
+    outgoing.envelope.creates = message.body % 2 == 1;
+    outgoing.envelope.birth = outgoing.envelope.creates.then(birth);
+    done(vec![outgoing])
+}
+
 impl Bounds {
     fn program(&self) -> Program {
-        if self.receivers == 1 { program_1 } else { program_2 }
+        match (self.creates, self.receivers) {
+            (true, _) => program_create,
+            (false, 1) => program_1,
+            (false, _) => program_2,
+        }
     }
 }
 
@@ -141,12 +157,12 @@ impl Model for Bounds {
                 once && (0..bounds.receivers).all(|offset| {
                     let to = |body: &&Payload| bounds.receivers == 1 || **body % 2 == offset;
                     let sent: Vec<Payload> = sent.iter().filter(to).copied().collect();
-                    sent.starts_with(state.world.fields(1, 20 + offset))
+                    sent.starts_with(&state.world.processed(1, 20 + offset))
                 })
             }),
             Property::always(KEPT, |bounds: &Self, state: &State| {
                 let log = state.world.log(0, 1);
-                let processed: usize = (0..bounds.receivers).map(|i| state.world.fields(1, 20 + i).len()).sum();
+                let processed: usize = (0..bounds.receivers).map(|i| state.world.processed(1, 20 + i).len()).sum();
                 let answered = (1..=bounds.calls).filter(|body| state.world.has_answer(*body));
                 log.before <= processed as u64
                     && answered.into_iter().all(|body| state.world.fields(0, CALLED).contains(&body))
@@ -174,7 +190,7 @@ fn bounds() -> Bounds {
         retransmit_max: Duration::from_nanos(0),
         ..Config::default()
     };
-    Bounds { calls: 2, receivers: 1, take_overs: 1, ticks: 0, repeats: 0, quick: true, config }
+    Bounds { calls: 2, receivers: 1, creates: false, take_overs: 1, ticks: 0, repeats: 0, quick: true, config }
 }
 
 fn exhaust(name: &str, bounds: Bounds) {
@@ -226,6 +242,27 @@ fn one_message_is_processed_once_while_owners_change_twice() {
 #[test]
 fn two_messages_are_processed_once_while_they_are_sent_again() {
     exhaust("sent again", Bounds { take_overs: 0, ticks: 1, ..bounds() });
+}
+
+#[test]
+fn an_actor_is_created_and_halted_once_while_an_owner_changes() {
+    exhaust("create, halt", Bounds { creates: true, ..bounds() });
+}
+
+#[test]
+fn an_actor_is_created_twice_and_halted_once_in_between() {
+    exhaust("create, halt, create", Bounds { calls: 3, take_overs: 0, creates: true, ..bounds() });
+}
+
+#[test]
+fn two_slow_turns_commit_in_any_order() {
+    exhaust("slow turns", Bounds { receivers: 2, take_overs: 0, quick: false, ..bounds() });
+    exhaust("slow turns", Bounds { calls: 1, take_overs: 2, quick: false, ..bounds() });
+}
+
+#[test]
+fn without_counted_creation_a_halted_actor_comes_back() {
+    breaks("counted_creation", ONCE, Bounds { creates: true, ..bounds() }, |checks| checks.counted_creation = false);
 }
 
 #[test]

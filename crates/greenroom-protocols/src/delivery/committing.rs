@@ -155,7 +155,9 @@ impl<A: Clone + Ord, M: Clone> Partition<A, M> {
         }
         let call = ready.item.envelope.call.as_ref().filter(|call| call.recorded);
         let record = |answer, slot| {
-            call.map(|call| (call.key.clone(), Some(Recorded { key: call.key.clone(), request: call.request, slot, answer })))
+            call.map(|call| {
+                (call.key.clone(), Some(Recorded { key: call.key.clone(), request: call.request, slot, answer }))
+            })
         };
         let waited = call.filter(|call| self.answers.waits(&call.key) || draft.records.contains_key(&call.key));
         match &ready.effect {
@@ -230,13 +232,18 @@ impl<A: Clone + Ord, M: Clone> Partition<A, M> {
             envelope: envelope.clone(),
         }));
         for ((from, life), numbers) in &draft.counted {
-            if let Some(receipts) = self.receiver.with(*from, *life, numbers).filter(|_| self.config.checks.receipt_in_commit) {
+            if let Some(receipts) =
+                self.receiver.with(*from, *life, numbers).filter(|_| self.config.checks.receipt_in_commit)
+            {
                 let above = receipts.above.into_iter().collect();
                 writes.push(Write::Receipts { from: *from, life: receipts.life, low: receipts.low, above });
             }
         }
         writes.extend(
-            draft.presences.iter().map(|(actor, presence)| Write::Presence { actor: actor.clone(), presence: *presence }),
+            draft
+                .presences
+                .iter()
+                .map(|(actor, presence)| Write::Presence { actor: actor.clone(), presence: *presence }),
         );
         writes.extend(draft.queues.iter().map(|((slot, actor), envelope)| match envelope {
             Some(envelope) => Write::Defer(Deferred { slot: *slot, envelope: envelope.clone() }),

@@ -1,8 +1,8 @@
 //! What happens to a partition, and what it wants done.
 
 use super::{
-    Birth, Call, Commit, CommitId, Deferred, Delivery, Envelope, Epoch, Lane, Life, PartitionId, Presence, Slot, TurnId,
-    Wire,
+    Birth, Call, Commit, CommitId, Deferred, Delivery, Envelope, Epoch, Lane, Life, PartitionId, Presence, Slot,
+    TurnId, Wire,
 };
 
 /// What happened to a partition that this node owns.

@@ -6,8 +6,8 @@ use super::answers::{Answers, Known as KnownCall};
 use super::committing::Flight;
 use super::mailbox::{Effect, Item, Known, Mailbox, Ready};
 use super::{
-    Action, Answer, Birth, Config, DeadLetter, Envelope, Event, Lane, Life, Ownership, Presence, Receiver,
-    Recovered, Sender, Slot, Source, Stop, TurnId, Wire,
+    Action, Answer, Birth, Config, DeadLetter, Envelope, Event, Lane, Life, Ownership, Presence, Receiver, Recovered,
+    Sender, Slot, Source, Stop, TurnId, Wire,
 };
 use crate::time::Timestamp;
 

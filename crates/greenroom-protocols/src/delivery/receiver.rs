@@ -84,8 +84,7 @@ impl Receiver {
         out: &mut Vec<Action<A, M>>,
     ) {
         let checks = self.config.checks;
-        let channel =
-            self.channels.entry(batch.from).or_insert_with(|| Channel { expected: 1, ..Channel::default() });
+        let channel = self.channels.entry(batch.from).or_insert_with(|| Channel { expected: 1, ..Channel::default() });
         if checks.life && batch.life < channel.receipts.life {
             return;
         }
@@ -117,8 +116,8 @@ impl Receiver {
         let mut tell = batch.messages.is_empty();
         let mut refused = batch.messages.is_empty() && batch.first > channel.expected;
         for (number, envelope) in batch.messages {
-            let has = channel.receipts.has(number);
-            if has || (number < channel.expected && checks.high_water_mark) {
+            let known = channel.receipts.has(number) || (number < channel.expected && checks.high_water_mark);
+            if known && (checks.counted_creation || !envelope.creates) {
                 tell = true;
                 channel.expected = channel.expected.max(if number == channel.expected { number + 1 } else { 0 });
                 continue;

@@ -6,13 +6,7 @@ use crate::time::Timestamp;
 
 impl<A: Clone + Ord, M: Clone> Partition<A, M> {
     /// Takes in that a turn has ended. One whose ownership or activation is over is not known any more.
-    pub(super) fn ended(
-        &mut self,
-        now: Timestamp,
-        turn: TurnId,
-        outcome: Outcome<A, M>,
-        out: &mut Vec<Action<A, M>>,
-    ) {
+    pub(super) fn ended(&mut self, now: Timestamp, turn: TurnId, outcome: Outcome<A, M>, out: &mut Vec<Action<A, M>>) {
         let Some(item) = self.turns.remove(&turn) else { return };
         let actor = item.envelope.to.clone();
         self.wake(&actor).running = None;
@@ -83,13 +77,7 @@ impl<A: Clone + Ord, M: Clone> Partition<A, M> {
     }
 
     /// A message whose commit was refused by itself: its turn has failed, and what its actor did since is undone.
-    pub(super) fn refused(
-        &mut self,
-        now: Timestamp,
-        ready: Ready<A, M>,
-        error: String,
-        out: &mut Vec<Action<A, M>>,
-    ) {
+    pub(super) fn refused(&mut self, now: Timestamp, ready: Ready<A, M>, error: String, out: &mut Vec<Action<A, M>>) {
         let actor = ready.item.envelope.to.clone();
         let mut undone = Vec::new();
         self.ready = std::mem::take(&mut self.ready)

@@ -279,6 +279,12 @@ impl World {
         self.disks[partition as usize].fields.get(&actor).map_or(&[], Vec::as_slice)
     }
 
+    /// All that an actor has ever processed.
+    pub fn processed(&self, partition: u32, actor: Actor) -> Vec<Payload> {
+        let history = &self.disks[partition as usize].history;
+        history.iter().filter(|(other, _)| *other == actor).map(|(_, body)| *body).collect()
+    }
+
     pub fn log(&self, partition: u32, to: u32) -> Log {
         self.disks[partition as usize].logs.get(&Lane::Counted(PartitionId(to))).cloned().unwrap_or_default()
     }
