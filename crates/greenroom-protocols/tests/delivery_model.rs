@@ -61,7 +61,7 @@ fn program_2(message: &Message, _: &[Payload], _: &mut dyn FnMut() -> Birth) -> 
 
 fn program_create(message: &Message, _: &[Payload], birth: &mut dyn FnMut() -> Birth) -> Outcome<Actor, Payload> {
     if message.to != CALLED {
-        return Outcome::Done(Effects { halts: message.body % 2 == 0, ..Effects::default() });
+        return Outcome::Done(Effects { halts: message.body == 2, ..Effects::default() });
     }
     let mut outgoing = send(1, CALLED, 20, message.body);
     outgoing.envelope.creates = message.body % 2 == 1;
