@@ -28,7 +28,6 @@ pub struct Membership {
     sightings: Sightings,
     suspected: BTreeMap<NodeId, Timestamp>,
     reached: BTreeSet<NodeId>,
-    unreachable: BTreeSet<NodeId>,
     fence: Option<Timestamp>,
     published: Option<Arc<View>>,
 }
@@ -75,7 +74,6 @@ impl Membership {
             sightings: Sightings::default(),
             suspected: BTreeMap::new(),
             reached: BTreeSet::new(),
-            unreachable: BTreeSet::new(),
             fence: None,
             published: None,
         }
@@ -132,10 +130,7 @@ impl Membership {
             }
             Event::JoinProbeAnswered { node, reachable } => {
                 if reachable && self.me.is_some() {
-                    self.unreachable.remove(&node);
                     self.want_read |= self.reached.insert(node) && self.awaited().is_empty();
-                } else {
-                    self.unreachable.insert(node);
                 }
             }
             Event::Suspected { node } => {
@@ -241,7 +236,6 @@ impl Membership {
         let live = |node: &NodeId| table.status(*node).is_some_and(|status| status != Status::Dead);
         self.suspected.retain(|node, _| live(node));
         self.reached.retain(live);
-        self.unreachable.retain(live);
         let view = View { freed: self.sightings.freed().clone(), ..table.view() };
         if self.published.as_deref() != Some(&view) {
             let view = Arc::new(view);
@@ -293,7 +287,7 @@ impl Membership {
                     joiner: me,
                 }));
                 let renewed = self.lease.renewed.is_some();
-                planner.join(table, me, &self.reached, &self.unreachable, renewed).map(|next| (next, None))
+                planner.join(table, me, &self.reached, renewed).map(|next| (next, None))
             }
             (Some(me), _) => planner.tend(table, me).map(|next| (next, None)),
         };

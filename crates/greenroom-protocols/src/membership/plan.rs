@@ -49,20 +49,15 @@ impl Planner<'_> {
         next
     }
 
-    /// What the joining node `me` would write: the deaths that it may declare, and itself active once all are `reached`.
-    pub(super) fn join(
-        &self,
-        table: &Table,
-        me: NodeId,
-        reached: &BTreeSet<NodeId>,
-        unreachable: &BTreeSet<NodeId>,
-        renewed: bool,
-    ) -> Option<Table> {
+    /// What the joining node `me` would write: the deaths of those whose leases have run out and that have not `reached` it,
+    /// and itself active once all others have.
+    pub(super) fn join(&self, table: &Table, me: NodeId, reached: &BTreeSet<NodeId>, renewed: bool) -> Option<Table> {
         let mut next = table.clone();
         next.version += 1;
         for node in table.active() {
             let gone = self.config.lease.is_some_and(|l| self.sightings.lease_ran_out(self.now, node, l, 1));
-            if gone && unreachable.contains(&node) {
+            // Who is dead does not answer; a node that has reached us is left to the members to judge.
+            if gone && !reached.contains(&node) {
                 next.kill(node);
             }
         }

@@ -153,7 +153,8 @@ impl World {
             Action::ProbeForJoin { node, .. } => {
                 let asked = self.nodes.iter().position(|n| n.machine.me() == Some(*node))?;
                 let up = !self.nodes[asked].paused && self.nodes[asked].stopped.is_none();
-                Some(Event::JoinProbeAnswered { node: *node, reachable: up && !self.cut.contains(&(asked, i)) })
+                // The dead say nothing.
+                up.then(|| Event::JoinProbeAnswered { node: *node, reachable: !self.cut.contains(&(asked, i)) })
             }
             _ => None,
         }
@@ -440,6 +441,18 @@ fn a_joiner_that_gave_up_is_cleared_away() {
     world.nodes[1].paused = true;
     world.run(14_000);
     assert_eq!(world.status(1), Some(Status::Dead));
+}
+
+#[test]
+fn a_newcomer_is_admitted_after_all_members_have_died_at_once() {
+    let mut world = World::settled(2, &Config::default());
+    world.nodes[0].paused = true;
+    world.nodes[1].paused = true;
+    world.start("c", &Config::default());
+    world.run(3_000);
+    assert_eq!(world.status(2), Some(Status::Joining), "their leases may still last");
+    world.run(4_000);
+    assert_eq!([0, 1, 2].map(|i| world.status(i)), [Some(Status::Dead), Some(Status::Dead), Some(Status::Active)]);
 }
 
 #[test]
