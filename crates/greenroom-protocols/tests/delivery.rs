@@ -354,6 +354,29 @@ fn r6_a_poison_message_is_parked_and_acknowledged_and_may_be_retried() {
 }
 
 #[test]
+fn r6_a_poison_message_does_not_stall_its_actor() {
+    let trace = |checks: fn(&mut Checks)| {
+        let mut world = world(checks, poison);
+        for body in [2, 4, 6] {
+            world.call(0, 10, body, poison);
+        }
+        world.settle(poison);
+        world.quick = false;
+        for _ in 0..20 {
+            deliver_to(&mut world, 1, poison);
+            let owner = world.owner(1);
+            if let Some((turn, _)) = world.owners[owner].running.first_key_value() {
+                let turn = *turn;
+                world.end(owner, turn, poison);
+            }
+            world.settle(poison);
+        }
+        world.fields(1, 20) == [2, 6]
+    };
+    needs(trace, |checks| checks.parking = false);
+}
+
+#[test]
 fn r6_a_commit_that_the_journal_refuses_is_bisected() {
     let mut world = world(|_| {}, forward);
     world.refused.insert(6);

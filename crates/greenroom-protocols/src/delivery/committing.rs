@@ -24,6 +24,8 @@ pub(super) struct Flight<A, M> {
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 struct Draft<A, M> {
     appends: Vec<(Lane, u64, Envelope<A, M>)>,
+    /// The last number of each lane in `appends`.
+    lasts: BTreeMap<Lane, u64>,
     counted: Numbers,
     loose: Numbers,
     presences: BTreeMap<A, Option<Presence>>,
@@ -39,6 +41,7 @@ impl<A, M> Draft<A, M> {
     fn new() -> Self {
         Self {
             appends: Vec::new(),
+            lasts: BTreeMap::new(),
             counted: BTreeMap::new(),
             loose: BTreeMap::new(),
             presences: BTreeMap::new(),
@@ -195,8 +198,9 @@ impl<A: Clone + Ord, M: Clone> Partition<A, M> {
             (Destination::Partition(to), Delivery::AtLeastOnce) => Lane::Loose(to),
             (Destination::Partition(to), Delivery::BestEffort) => return draft.singles.push((to, envelope.clone())),
         };
-        let before = draft.appends.iter().rev().find(|(other, _, _)| *other == lane).map(|(_, number, _)| *number);
-        let number = before.unwrap_or_else(|| self.sender.committed_in(lane)) + 1;
+        let last = draft.lasts.entry(lane).or_insert_with(|| self.sender.committed_in(lane));
+        *last += 1;
+        let number = *last;
         draft.appends.push((lane, number, envelope.clone()));
     }
 
@@ -235,7 +239,7 @@ impl<A: Clone + Ord, M: Clone> Partition<A, M> {
             if let Some(receipts) =
                 self.receiver.with(*from, *life, numbers).filter(|_| self.config.checks.receipt_in_commit)
             {
-                let above = receipts.above.into_iter().collect();
+                let above = receipts.ranges();
                 writes.push(Write::Receipts { from: *from, life: receipts.life, low: receipts.low, above });
             }
         }

@@ -102,8 +102,8 @@ pub struct Reply {
     pub round: u32,
     /// Everything up to here is committed: acknowledged.
     pub low: u64,
-    /// Committed numbers above that: acknowledged too.
-    pub above: Vec<u64>,
+    /// Ranges of committed numbers above that, first and last: acknowledged too.
+    pub above: Vec<(u64, u64)>,
     /// The number that the receiver takes next.
     pub expected: u64,
     /// Whether a number above `expected` came: the sender rewinds to it.

@@ -142,10 +142,12 @@ impl<A: Clone, M: Clone> LaneState<A, M> {
         true
     }
 
-    /// All numbers up to `low` and each of `above` are acknowledged.
-    pub(super) fn acknowledge(&mut self, low: u64, above: &[u64]) {
+    /// All numbers up to `low` and those of the ranges `above` are acknowledged.
+    pub(super) fn acknowledge(&mut self, low: u64, above: &[(u64, u64)]) {
         self.acked = self.acked.max(low.min(self.committed));
-        self.above.extend(above.iter().filter(|number| **number <= self.committed));
+        for (first, last) in above {
+            self.above.extend((*first).max(self.acked + 1)..=(*last).min(self.committed));
+        }
         while let Some(first) = self.above.first().copied().filter(|first| *first <= self.acked + 1) {
             self.above.pop_first();
             self.acked = self.acked.max(first);

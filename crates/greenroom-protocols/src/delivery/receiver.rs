@@ -185,7 +185,7 @@ impl Receiver {
                 counted: false,
                 round: channel.loose_round,
                 low: 0,
-                above: numbers.iter().copied().collect(),
+                above: super::records::ranges(numbers),
                 expected: 0,
                 limit: numbers.last().copied().unwrap_or_default() + self.config.window.min(room as u64),
                 ..self.standing(*from, room, false)
@@ -221,7 +221,7 @@ impl Receiver {
             counted: true,
             round: channel.round,
             low,
-            above: channel.receipts.above.iter().copied().collect(),
+            above: channel.receipts.ranges(),
             expected: channel.expected,
             refused,
             limit: (low + self.config.window).min(channel.expected - 1 + room as u64),

@@ -37,12 +37,35 @@ impl Receipts {
         self.settle();
     }
 
+    /// The single numbers as ranges, first and last: short even where one slow turn holds the low-water mark back.
+    pub fn ranges(&self) -> Vec<(u64, u64)> {
+        ranges(&self.above)
+    }
+
+    /// The record with these ranges above `low`.
+    pub fn from_ranges(life: Life, low: u64, ranges: &[(u64, u64)]) -> Self {
+        let above = ranges.iter().flat_map(|(first, last)| *first..=*last).collect();
+        Self { life, low, above }
+    }
+
     fn settle(&mut self) {
         while let Some(first) = self.above.first().copied().filter(|first| *first <= self.low + 1) {
             self.above.pop_first();
             self.low = self.low.max(first);
         }
     }
+}
+
+/// `numbers` as ranges, first and last.
+pub(super) fn ranges(numbers: &BTreeSet<u64>) -> Vec<(u64, u64)> {
+    let mut ranges: Vec<(u64, u64)> = Vec::new();
+    for number in numbers {
+        match ranges.last_mut() {
+            Some((_, last)) if *last + 1 == *number => *last = *number,
+            _ => ranges.push((*number, *number)),
+        }
+    }
+    ranges
 }
 
 /// What is known of an actor's incarnation; an actor that was never created, or whose end is long past, has no record.
@@ -109,8 +132,8 @@ pub enum Write<A, M> {
         life: Life,
         /// All numbers up to here.
         low: u64,
-        /// Single numbers above.
-        above: Vec<u64>,
+        /// Ranges above, first and last.
+        above: Vec<(u64, u64)>,
     },
     /// Put, or with `None` remove, what is known of an actor's incarnation.
     Presence {

@@ -76,7 +76,7 @@ impl<A: Clone, M: Clone> Sender<A, M> {
     /// Takes in that a plug has delivered an output.
     pub fn delivered(&mut self, now: Timestamp, lane: Lane, number: u64, out: &mut Vec<Action<A, M>>) {
         if let Some(state) = self.lanes.get_mut(&lane) {
-            state.acknowledge(0, &[number]);
+            state.acknowledge(0, &[(number, number)]);
             self.trim(lane, out);
             self.pump(now, lane, out);
         }

@@ -312,7 +312,7 @@ impl Disk {
                     log.entries.insert(log.last, envelope);
                 }
                 Write::Receipts { from, life, low, above } => {
-                    self.receipts.insert(from, Receipts { life, low, above: above.into_iter().collect() });
+                    self.receipts.insert(from, Receipts::from_ranges(life, low, &above));
                 }
                 Write::Presence { actor, presence: Some(presence) } => _ = self.presences.insert(actor, presence),
                 Write::Presence { actor, presence: None } => _ = self.presences.remove(&actor),
