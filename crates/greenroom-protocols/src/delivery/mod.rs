@@ -5,7 +5,7 @@
 //! every [`Commit`] names it, and so nothing of an earlier owner is written after its successor has read the journal.
 //!
 //! - **Sending.** The [`Sender`] keeps a [`Lane`] of numbered messages for each destination. A message gets its number in
-//!   the commit of the turn that sends it and leaves when that commit is applied (RSM Prop. G-commit, G-send). It is sent
+//!   the commit of the turn that sends it and leaves when that commit is applied (RSM §3.1, rules G-commit and G-send). It is sent
 //!   again until it is acknowledged, within the receiver's limit (R7); then the log is trimmed. A lane that is stuck keeps
 //!   nobody but itself waiting (R3): no commit stays open while a message travels.
 //! - **Receiving.** The [`Receiver`] keeps [`Receipts`] for each sending partition: a low-water mark and a bounded set of
