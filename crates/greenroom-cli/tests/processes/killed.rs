@@ -61,7 +61,7 @@ fn no_acknowledged_save_is_lost_when_every_node_is_killed_in_a_loop() {
     kill_loop("sqlite", Nodes::on_sqlite(3), lasting(), |_| {});
 }
 
-#[cfg(any(feature = "postgres", feature = "stores"))]
+#[cfg(feature = "postgres")]
 #[test]
 fn no_acknowledged_save_is_lost_when_postgres_is_restarted_between_the_kills() {
     let Some(mut postgres) = crate::postgres::durable() else { return };
@@ -93,5 +93,5 @@ const DEAD: [Duration; 3] = [Duration::from_millis(0), Duration::from_millis(300
 /// In every so-manieth round all nodes are killed at once.
 const ALL_EVERY: usize = 5;
 /// In every so many rounds the store is restarted once fast and once as by a crash.
-#[cfg(any(feature = "postgres", feature = "stores"))]
+#[cfg(feature = "postgres")]
 const RESTART_EVERY: usize = 6;

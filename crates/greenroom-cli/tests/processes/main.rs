@@ -1,10 +1,10 @@
 //! Node processes that are killed, stopped and cut off from their store, under load.
 
 mod counters;
-#[cfg(any(feature = "postgres", feature = "stores"))]
+#[cfg(feature = "postgres")]
 mod deposed;
 mod killed;
 mod nodes;
-#[cfg(any(feature = "postgres", feature = "stores"))]
+#[cfg(feature = "postgres")]
 mod postgres;
 mod recovery;

@@ -31,7 +31,7 @@ impl Nodes {
     }
 
     /// Starts so many on the table at `url`, and waits until they are one cluster.
-    #[cfg(any(feature = "postgres", feature = "stores"))]
+    #[cfg(feature = "postgres")]
     pub(crate) fn on(count: usize, url: String) -> Self {
         Self::start(count, url, directory())
     }
@@ -71,7 +71,7 @@ impl Nodes {
     }
 
     /// The place of the node called `name`.
-    #[cfg(any(feature = "postgres", feature = "stores"))]
+    #[cfg(feature = "postgres")]
     pub(crate) fn place(&self, name: &str) -> usize {
         self.nodes.iter().position(|node| node.name == name).expect("a node of the cluster")
     }
@@ -82,7 +82,7 @@ impl Nodes {
     }
 
     /// Sends a signal to one.
-    #[cfg(any(feature = "postgres", feature = "stores"))]
+    #[cfg(feature = "postgres")]
     pub(crate) fn signal(&self, place: usize, signal: i32) {
         self.nodes[place].process.signal(signal);
     }
