@@ -9,6 +9,8 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
+use crate::nodes::Nodes;
+
 /// What a caller was told of a call.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) enum Told {
@@ -169,9 +171,9 @@ impl Counters {
     ///
     /// # Panics
     /// When a counter has lost an add or counts one twice, or does not answer.
-    pub(crate) fn check(&self, client: &Client, doors: &[String]) {
+    pub(crate) fn check(&self, client: &Client, nodes: &mut Nodes) {
         for key in 0..self.books.len() {
-            let total = patiently(client, doors, key);
+            let total = patiently(client, nodes, key);
             let book = self.book(key);
             let saved = book.totals.len() as u64;
             let last = book.totals.last().copied().unwrap_or(0);
@@ -194,8 +196,9 @@ impl Drop for WhileLoaded<'_> {
     }
 }
 
-/// A counter's total, from whoever answers first.
-fn patiently(client: &Client, doors: &[String], key: usize) -> u64 {
+/// A counter's total, from whoever answers first; nodes that stop meanwhile are started again.
+fn patiently(client: &Client, nodes: &mut Nodes, key: usize) -> u64 {
+    let doors = nodes.doors();
     let until = Instant::now() + ANSWER_TIMEOUT;
     let mut turn = 0;
     loop {
@@ -204,6 +207,7 @@ fn patiently(client: &Client, doors: &[String], key: usize) -> u64 {
             return total.as_u64().expect("a total is a number");
         }
         assert!(Instant::now() < until, "counter {key} does not answer: {told:?}");
+        nodes.revive();
         std::thread::sleep(PAUSE_AFTER_FAILURE);
         turn += 1;
     }

@@ -9,6 +9,7 @@ use crate::postgres;
 
 #[test]
 fn a_deposed_node_cannot_overwrite_newer_state() {
+    let _machine = crate::alone();
     let Some(postgres) = postgres::durable() else { return };
     let mut nodes = Nodes::on(3, postgres.url());
     let doors = nodes.doors();
@@ -56,7 +57,7 @@ fn a_deposed_node_cannot_overwrite_newer_state() {
         }
     });
     nodes.all_anew();
-    counters.check(&client(), &doors);
+    counters.check(&client(), &mut nodes);
     let [saved, refused, doubt] = after.map(AtomicUsize::into_inner);
     println!(
         "deposed {ROUNDS} times, none lost: {}; of the calls at a deposed node's door {saved} were answered, {refused} refused, \

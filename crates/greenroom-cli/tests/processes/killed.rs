@@ -34,7 +34,7 @@ fn kill_loop(name: &str, mut nodes: Nodes, lasting: Duration, mut meanwhile: imp
         std::thread::sleep(Duration::from_secs(1));
     });
     nodes.all_anew();
-    counters.check(&client(), &doors);
+    counters.check(&client(), &mut nodes);
     let figures = counters.figures();
     println!("{name}: {kills} kills in {} s, none lost: {figures}", lasting.as_secs());
     assert!(figures.saved > 100, "hardly anything was acknowledged: {figures}");
@@ -58,12 +58,14 @@ fn lasting() -> Duration {
 
 #[test]
 fn no_acknowledged_save_is_lost_when_every_node_is_killed_in_a_loop() {
+    let _machine = crate::alone();
     kill_loop("sqlite", Nodes::on_sqlite(3), lasting(), |_| {});
 }
 
 #[cfg(feature = "postgres")]
 #[test]
 fn no_acknowledged_save_is_lost_when_postgres_is_restarted_between_the_kills() {
+    let _machine = crate::alone();
     let Some(mut postgres) = crate::postgres::durable() else { return };
     let nodes = Nodes::on(3, postgres.url());
     let mut restarts = 0;

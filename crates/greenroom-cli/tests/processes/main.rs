@@ -8,3 +8,11 @@ mod nodes;
 #[cfg(feature = "postgres")]
 mod postgres;
 mod recovery;
+
+use std::sync::{Mutex, PoisonError};
+
+/// Keeps the other tests of this program away: several clusters on one slow disk lose their leases.
+fn alone() -> impl Sized {
+    static MACHINE: Mutex<()> = Mutex::new(());
+    MACHINE.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -26,6 +26,7 @@ struct Seen {
 
 #[test]
 fn calls_end_in_time_and_every_actor_answers_soon_when_a_node_is_killed() {
+    let _machine = crate::alone();
     let mut nodes = Nodes::on_sqlite(3);
     let doors = nodes.doors();
     let (seen, stopped) = (Mutex::new(Seen::default()), AtomicBool::new(false));
