@@ -9,11 +9,13 @@
 //! | [`failure_detection`] | a silent node is suspected within about 2 s; suspicion alone decides nothing |
 //! | [`directory`] | within a cluster at most one node hosts an actor |
 //! | [`delivery`] | every message between reliable actors is processed exactly once |
+//! | [`gsi`] | across clusters at most one owns an actor |
 
 pub mod checks;
 pub mod delivery;
 pub mod directory;
 pub mod failure_detection;
+pub mod gsi;
 
 pub mod membership;
 mod mix;

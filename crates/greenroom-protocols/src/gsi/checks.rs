@@ -1,0 +1,47 @@
+//! The safety checks of GSI, each of which a test can take out to show that it matters.
+
+/// Which safety checks are in force; all of them, unless a test says otherwise.
+#[doc(hidden)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Checks {
+    /// Answers of an abandoned round are dropped (G1).
+    pub round: bool,
+    /// A re-run from Doubtful is in state Requested, and loses like any other (G2).
+    pub rerun_is_a_round: bool,
+    /// Only questions of one's own configuration are passed (G3).
+    pub configuration: bool,
+    /// A leaving cluster is dropped only after it was drained everywhere (G3).
+    pub drain: bool,
+    /// A range in recovery answers Unknown (G4).
+    pub recovery: bool,
+    /// A round that was answered with Fail activates nothing (G5).
+    pub fail: bool,
+    /// A loser keeps its instance until the owner has its unseen updates (G6).
+    pub hand_over: bool,
+    /// What is sent to an earlier ownership is not run (G8).
+    pub ownership: bool,
+    /// Of two rounds that meet one loses.
+    pub arbitration: bool,
+    /// The next owner declines what an earlier one has run.
+    pub ran: bool,
+    /// What a silent cluster may run is not carried again.
+    pub declined: bool,
+}
+
+impl Default for Checks {
+    fn default() -> Self {
+        Self {
+            round: true,
+            rerun_is_a_round: true,
+            configuration: true,
+            drain: true,
+            recovery: true,
+            fail: true,
+            hand_over: true,
+            ownership: true,
+            arbitration: true,
+            ran: true,
+            declined: true,
+        }
+    }
+}

@@ -1,0 +1,541 @@
+//! One actor's entry in one cluster's directory: rounds, questions and the instance.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::carry::Calls;
+use super::inquiry::{Asked, Conclusion, Inquiry};
+use super::{
+    Action, Body, Carried, ClusterId, Config, ConfigEpoch, Configuration, End, Event, Instance, Message, Mode, Refusal,
+    Report, Round, Standing, State, Verdict,
+};
+use crate::time::Timestamp;
+
+/// One actor's entry in one cluster; see the [module](super).
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Entry<O, R, U> {
+    pub(super) me: ClusterId,
+    pub(super) config: Config,
+    pub(super) configuration: Configuration,
+    pub(super) state: State,
+    recovering: bool,
+    /// The instance here, in whatever state the entry is.
+    instance: Option<Round>,
+    /// Whether the instance here was stopped to be handed over.
+    suspended: bool,
+    /// The last number given to a round or a hand-over.
+    last: Round,
+    inquiry: Option<Inquiry<O>>,
+    /// When the next round starts.
+    again_at: Option<Timestamp>,
+    /// The last round of each cluster whose operations were run or declined here.
+    seen: BTreeMap<ClusterId, Round>,
+    /// The last round of each cluster whose operations were run here.
+    ran: BTreeMap<ClusterId, Round>,
+    /// Clusters that did not answer the last time.
+    silent: BTreeSet<ClusterId>,
+    pub(super) calls: Calls<O>,
+    handing: Option<Handing<U>>,
+    /// The last hand-over of each cluster given to the instance here, and whether it has taken it in.
+    merges: BTreeMap<ClusterId, (Round, bool)>,
+    results: std::marker::PhantomData<R>,
+}
+
+/// A hand-over under way.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+struct Handing<U> {
+    to: Instance,
+    number: Round,
+    /// Known once the instance has stopped.
+    unseen: Option<U>,
+    resend_at: Timestamp,
+    silent_at: Timestamp,
+}
+
+impl<O: Clone, R, U: Clone> Entry<O, R, U> {
+    /// An entry of cluster `me` with no instance, whose rounds are numbered above `floor`.
+    pub fn new(me: ClusterId, configuration: Configuration, config: Config, floor: Round) -> Self {
+        Self {
+            me,
+            config,
+            configuration,
+            state: State::Invalid,
+            recovering: false,
+            instance: None,
+            suspended: false,
+            last: floor,
+            inquiry: None,
+            again_at: None,
+            seen: BTreeMap::new(),
+            ran: BTreeMap::new(),
+            silent: BTreeSet::new(),
+            calls: Calls::default(),
+            handing: None,
+            merges: BTreeMap::new(),
+            results: std::marker::PhantomData,
+        }
+    }
+
+    /// An entry in a range that recovers: until [`Event::Recovered`] it answers Unknown and starts nothing.
+    pub fn recovering(me: ClusterId, configuration: Configuration, config: Config, floor: Round) -> Self {
+        Self { recovering: true, ..Self::new(me, configuration, config, floor) }
+    }
+
+    /// Where the entry stands.
+    pub fn state(&self) -> State {
+        self.state
+    }
+
+    /// The instance here, if there is one, whether or not it is owned.
+    pub fn instance(&self) -> Option<Round> {
+        self.instance
+    }
+
+    /// The instance that may run turns now.
+    pub fn running(&self) -> Option<Round> {
+        self.instance.filter(|_| !self.suspended)
+    }
+
+    /// The last round of each cluster whose operations were run here; for the host's [`Report`].
+    pub fn ran(&self) -> &BTreeMap<ClusterId, Round> {
+        &self.ran
+    }
+
+    /// The last number that this entry gave: the floor of the next one.
+    pub fn last_round(&self) -> Round {
+        self.last
+    }
+
+    /// The configuration that the entry works by.
+    pub fn configuration(&self) -> &Configuration {
+        &self.configuration
+    }
+
+    /// Whether nothing is here and nothing is under way: a leaving cluster whose entries all are empty may be dropped.
+    ///
+    /// An empty entry may be forgotten, but for the operations that it has run, after the longest deadline of a call.
+    pub fn is_empty(&self) -> bool {
+        !self.recovering && self.instance.is_none() && self.inquiry.is_none() && self.calls.is_empty()
+    }
+
+    /// When `handle` next wants a [`Event::Tick`].
+    pub fn deadline(&self) -> Option<Timestamp> {
+        let round = self.inquiry.iter().map(|inquiry| inquiry.resend_at.min(inquiry.silent_at));
+        let handing = self.handing.iter().filter(|handing| handing.unseen.is_some());
+        let handing = handing.map(|handing| handing.resend_at.min(handing.silent_at));
+        let carried = self.inquiry.iter().flat_map(|inquiry| &inquiry.carried).map(|call| call.deadline);
+        round.chain(handing).chain(carried).chain(self.again_at).chain(self.calls.deadline()).min()
+    }
+
+    /// Applies `event` at `now`, appending what must happen to `out`, in order. Never fails.
+    pub fn handle(&mut self, now: Timestamp, event: Event<O, R, U>, out: &mut Vec<Action<O, R, U>>) {
+        match event {
+            Event::Configuration(configuration) => self.configure(now, configuration, out),
+            Event::Call(call) => self.call(now, call, out),
+            Event::Received(from, message) => self.receive(now, from, message, out),
+            Event::Ran { origin, call, result } => self.send(origin, Body::Result { call, result }, out),
+            Event::Suspended { instance, unseen } => self.suspended(now, instance, unseen, out),
+            Event::Merged { from, number } => {
+                if self.merges.get(&from).is_some_and(|(last, _)| *last == number) {
+                    self.merges.insert(from, (number, true));
+                    self.send(from, Body::HandedOver { number }, out);
+                }
+            }
+            Event::Released(instance) => self.released(now, instance, out),
+            Event::Recovered(report) => self.recovered(now, report, out),
+            Event::Lost(cluster) => {
+                self.silent.insert(cluster);
+                self.lose_owner(now, cluster, out);
+            }
+            Event::Tick => self.tick(now, out),
+        }
+    }
+
+    fn receive(&mut self, now: Timestamp, from: ClusterId, message: Message<O, R, U>, out: &mut Vec<Action<O, R, U>>) {
+        match message.body {
+            Body::Ask { round, carried } => self.asked(from, message.configuration, round, carried, out),
+            Body::Answer { round, verdict, declined } => self.answered(now, from, round, verdict, declined, out),
+            Body::Forward { to, call } => self.forwarded(from, to, call, out),
+            Body::NotHere { to, call } => self.not_here(now, to, call, out),
+            Body::Result { call, result } => self.result(call, result, out),
+            Body::HandOver { to, number, unseen } => self.handed(from, to, number, unseen, out),
+            Body::HandedOver { number } => {
+                if let Some(handing) = self.handing.take_if(|handing| handing.number == number) {
+                    self.silent.remove(&handing.to.cluster);
+                    self.deactivate(out);
+                }
+            }
+            Body::NotOwner { number } => {
+                if self.handing.take_if(|handing| handing.number == number).is_some() {
+                    self.start_round(now, out);
+                }
+            }
+        }
+    }
+
+    pub(super) fn send(&self, to: ClusterId, body: Body<O, R, U>, out: &mut Vec<Action<O, R, U>>) {
+        out.push(Action::Send(to, Message { configuration: self.configuration.epoch, body }));
+    }
+
+    pub(super) fn is_recovering(&self) -> bool {
+        self.recovering
+    }
+
+    /// Whether this cluster is leaving, or is not listed.
+    pub(super) fn is_leaving(&self) -> bool {
+        self.configuration.standing(self.me) != Some(Standing::Full)
+    }
+
+    /// Answers a question, by the first rule that applies (Geo §3.2).
+    fn asked(
+        &mut self,
+        from: ClusterId,
+        epoch: ConfigEpoch,
+        round: Round,
+        carried: Vec<Carried<O>>,
+        out: &mut Vec<Action<O, R, U>>,
+    ) {
+        if epoch > self.configuration.epoch {
+            out.push(Action::FetchConfiguration(epoch));
+        }
+        let checks = self.config.checks;
+        let first = self.seen.get(&from).is_none_or(|seen| *seen < round);
+        if first {
+            self.seen.insert(from, round);
+        }
+        let listed = self.configuration.standing(from).is_some();
+        let agreed = listed && epoch == self.configuration.epoch || !checks.configuration;
+        let verdict = match self.state {
+            _ if self.recovering && checks.recovery => Verdict::Unknown,
+            State::Owned(round) if listed => Verdict::Held(Instance { cluster: self.me, round }),
+            _ if !agreed => Verdict::Unknown,
+            State::Requested if self.me > from => Verdict::Fail,
+            state => {
+                if state == State::Requested && checks.arbitration {
+                    self.state = State::Loser;
+                }
+                Verdict::Pass { ran: self.ran.clone() }
+            }
+        };
+        let runs = matches!(verdict, Verdict::Held(_)) && first && !carried.is_empty();
+        if runs {
+            self.ran.insert(from, round);
+        }
+        let declined = self.ran.get(&from).is_none_or(|ran| *ran < round);
+        self.send(from, Body::Answer { round, verdict, declined }, out);
+        if runs {
+            out.extend(carried.into_iter().map(|call| Action::Run { origin: from, call }));
+        }
+    }
+
+    fn answered(
+        &mut self,
+        now: Timestamp,
+        from: ClusterId,
+        round: Round,
+        verdict: Verdict,
+        declined: bool,
+        out: &mut Vec<Action<O, R, U>>,
+    ) {
+        let checks = self.config.checks;
+        let Some(inquiry) = self.inquiry.as_mut().filter(|inquiry| inquiry.round == round || !checks.round) else {
+            return;
+        };
+        let Some(asked) = inquiry.asked.get_mut(&from) else { return };
+        asked.declined = Some(asked.declined.unwrap_or(true) && declined);
+        if let Verdict::Pass { ran } = &verdict
+            && checks.ran
+        {
+            for (cluster, round) in ran {
+                let seen = self.seen.entry(*cluster).or_default();
+                *seen = (*seen).max(*round);
+            }
+        }
+        if verdict != Verdict::Unknown {
+            asked.verdict = Some(verdict);
+            self.silent.remove(&from);
+        }
+        if inquiry.is_complete() || inquiry.is_settled() {
+            self.conclude(now, out);
+        }
+    }
+
+    /// Starts a round, with the instance if there is one (G2).
+    pub(super) fn start_round(&mut self, now: Timestamp, out: &mut Vec<Action<O, R, U>>) {
+        self.last.0 += 1;
+        self.again_at = None;
+        let round = self.last;
+        let carried = match self.instance {
+            None if self.config.carry => self.calls.take_waiting(),
+            _ => Vec::new(),
+        };
+        let others = self.configuration.clusters.keys().filter(|cluster| **cluster != self.me);
+        let asked = others
+            .map(|cluster| {
+                let carries = !carried.is_empty() && !self.silent.contains(cluster);
+                (*cluster, Asked { verdict: None, declined: None, carries })
+            })
+            .collect();
+        let silent_at = now + self.config.silent_after;
+        self.inquiry = Some(Inquiry { round, asked, carried, resend_at: now, silent_at });
+        if self.instance.is_none() || self.config.checks.rerun_is_a_round {
+            self.state = State::Requested;
+        }
+        self.ask(now, out);
+        if self.inquiry.as_ref().is_some_and(|inquiry| inquiry.asked.is_empty()) {
+            self.conclude(now, out);
+        }
+    }
+
+    /// Asks whoever has not answered.
+    fn ask(&mut self, now: Timestamp, out: &mut Vec<Action<O, R, U>>) {
+        let Some(mut inquiry) = self.inquiry.take() else { return };
+        inquiry.resend_at = now + self.config.resend_after;
+        let operations =
+            || inquiry.carried.iter().map(|call| Carried { id: call.id, operation: call.operation.clone() });
+        for (cluster, _) in inquiry.asked.iter().filter(|(_, asked)| asked.verdict.is_none()) {
+            let carried = if inquiry.asked[cluster].carries { operations().collect() } else { Vec::new() };
+            self.send(*cluster, Body::Ask { round: inquiry.round, carried }, out);
+        }
+        self.inquiry = Some(inquiry);
+    }
+
+    /// Ends the round with the answers that there are.
+    fn conclude(&mut self, now: Timestamp, out: &mut Vec<Action<O, R, U>>) {
+        let Some(inquiry) = self.inquiry.take() else { return };
+        let conclusion = inquiry.conclusion(self.state == State::Loser, self.config.checks.fail);
+        let unanswered = inquiry.asked.iter().filter(|(_, asked)| asked.verdict.is_none());
+        if !inquiry.is_settled() {
+            self.silent.extend(unanswered.map(|(cluster, _)| *cluster));
+        }
+        let round = inquiry.round;
+        self.dispose(inquiry, conclusion, out);
+        match conclusion {
+            Conclusion::Won => self.activate(now, round, false, out),
+            Conclusion::Silence if self.config.mode == Mode::Optimistic => self.activate(now, round, true, out),
+            Conclusion::Silence | Conclusion::Lost => self.start_over(now, out),
+            Conclusion::Elsewhere(owner) => self.cache(now, owner, out),
+        }
+    }
+
+    fn activate(&mut self, now: Timestamp, round: Round, doubtful: bool, out: &mut Vec<Action<O, R, U>>) {
+        let instance = self.instance.unwrap_or(round);
+        let resumes = std::mem::take(&mut self.suspended);
+        match (self.instance, doubtful) {
+            (None, _) => out.push(Action::Activate { instance, doubtful }),
+            (Some(_), false) => out.push(Action::Settle(instance)),
+            (Some(_), true) if resumes => out.push(Action::Resume(instance)),
+            (Some(_), true) => {}
+        }
+        self.instance = Some(instance);
+        self.state = if doubtful { State::Doubtful(instance) } else { State::Owned(instance) };
+        self.again_at = doubtful.then(|| now + self.config.rerun_every);
+        for call in self.calls.take_waiting() {
+            self.run(call, out);
+        }
+        if self.is_leaving() {
+            out.push(Action::Release(instance));
+        }
+    }
+
+    /// Backs off until the next round.
+    fn start_over(&mut self, now: Timestamp, out: &mut Vec<Action<O, R, U>>) {
+        match self.instance {
+            Some(instance) => {
+                self.state = State::Doubtful(instance);
+                if std::mem::take(&mut self.suspended) {
+                    out.push(Action::Resume(instance));
+                }
+            }
+            None => self.state = State::Invalid,
+        }
+        if self.instance.is_some() || self.calls.is_waiting() {
+            self.again_at = Some(now + self.config.back_off);
+        }
+    }
+
+    /// Takes `owner` for the owner, and hands it the instance here.
+    fn cache(&mut self, now: Timestamp, owner: Instance, out: &mut Vec<Action<O, R, U>>) {
+        self.state = State::Cached(owner);
+        self.again_at = None;
+        if let Some(instance) = self.instance {
+            if self.config.checks.hand_over {
+                self.suspended = true;
+                self.last.0 += 1;
+                let (number, silent_at) = (self.last, now + self.config.silent_after);
+                self.handing = Some(Handing { to: owner, number, unseen: None, resend_at: now, silent_at });
+                out.push(Action::Suspend(instance));
+            } else {
+                self.deactivate(out);
+            }
+        }
+        for call in self.calls.take_waiting() {
+            self.forward(owner, call, out);
+        }
+    }
+
+    fn suspended(&mut self, now: Timestamp, instance: Round, unseen: U, out: &mut Vec<Action<O, R, U>>) {
+        if self.instance == Some(instance)
+            && let Some(handing) = &mut self.handing
+        {
+            handing.unseen = Some(unseen);
+            handing.silent_at = now + self.config.silent_after;
+            self.hand_over(now, out);
+        }
+    }
+
+    fn hand_over(&mut self, now: Timestamp, out: &mut Vec<Action<O, R, U>>) {
+        let Some(handing) = &mut self.handing else { return };
+        handing.resend_at = now + self.config.resend_after;
+        let (to, number) = (handing.to, handing.number);
+        if let Some(unseen) = handing.unseen.clone() {
+            self.send(to.cluster, Body::HandOver { to, number, unseen }, out);
+        }
+    }
+
+    /// Takes in what a loser hands over, once.
+    fn handed(&mut self, from: ClusterId, to: Instance, number: Round, unseen: U, out: &mut Vec<Action<O, R, U>>) {
+        match self.merges.get(&from) {
+            _ if self.recovering => {}
+            Some((last, true)) if *last == number => self.send(from, Body::HandedOver { number }, out),
+            Some((last, _)) if *last >= number => {}
+            _ if self.state != State::Owned(to.round) => self.send(from, Body::NotOwner { number }, out),
+            _ => {
+                self.merges.insert(from, (number, false));
+                out.push(Action::Merge { from, number, unseen });
+            }
+        }
+    }
+
+    fn deactivate(&mut self, out: &mut Vec<Action<O, R, U>>) {
+        self.suspended = false;
+        out.extend(self.instance.take().map(Action::Deactivate));
+        self.merges.clear();
+    }
+
+    fn released(&mut self, now: Timestamp, instance: Round, out: &mut Vec<Action<O, R, U>>) {
+        if self.instance != Some(instance) {
+            return;
+        }
+        self.instance = None;
+        self.suspended = false;
+        self.handing = None;
+        self.merges.clear();
+        self.inquiry = None;
+        self.again_at = None;
+        if !matches!(self.state, State::Cached(_)) {
+            self.state = State::Invalid;
+        }
+        self.progress(now, out);
+    }
+
+    fn recovered(&mut self, now: Timestamp, report: Option<Report>, out: &mut Vec<Action<O, R, U>>) {
+        if !std::mem::take(&mut self.recovering) {
+            return;
+        }
+        if let Some(Report { instance, owned, ran }) = report {
+            self.last = self.last.max(instance);
+            for (cluster, round) in &ran {
+                let seen = self.seen.entry(*cluster).or_default();
+                *seen = (*seen).max(*round);
+            }
+            self.ran = ran;
+            self.instance = Some(instance);
+            self.state = if owned { State::Owned(instance) } else { State::Doubtful(instance) };
+            self.again_at = (!owned).then(|| now + self.config.back_off);
+            for call in self.calls.take_waiting() {
+                self.run(call, out);
+            }
+            if self.is_leaving() {
+                out.push(Action::Release(instance));
+            }
+        }
+        self.progress(now, out);
+    }
+
+    /// Adopts a newer configuration; a round of the old one is abandoned.
+    fn configure(&mut self, now: Timestamp, configuration: Configuration, out: &mut Vec<Action<O, R, U>>) {
+        if configuration.epoch <= self.configuration.epoch {
+            return;
+        }
+        self.configuration = configuration;
+        if let Some(inquiry) = self.inquiry.take() {
+            self.calls.carried_away(inquiry.carried);
+            self.start_over(now, out);
+        }
+        if let State::Cached(owner) = self.state
+            && self.configuration.standing(owner.cluster).is_none()
+        {
+            self.lose_owner(now, owner.cluster, out);
+        }
+        if self.is_leaving() {
+            for call in self.calls.take_waiting() {
+                out.push(Action::End(call.id, End::Refused(Refusal::Draining)));
+            }
+            if matches!(self.state, State::Owned(_) | State::Doubtful(_)) {
+                out.extend(self.instance.map(Action::Release));
+            }
+        }
+    }
+
+    /// Starts a round if calls wait for one.
+    pub(super) fn progress(&mut self, now: Timestamp, out: &mut Vec<Action<O, R, U>>) {
+        let idle = self.state == State::Invalid && self.inquiry.is_none() && self.again_at.is_none();
+        if idle && !self.recovering && self.calls.is_waiting() {
+            self.start_round(now, out);
+        }
+    }
+
+    /// Forgets an owner that cannot be reached.
+    fn lose_owner(&mut self, now: Timestamp, cluster: ClusterId, out: &mut Vec<Action<O, R, U>>) {
+        self.calls.lost(cluster, out);
+        if matches!(self.state, State::Cached(owner) if owner.cluster == cluster) {
+            self.handing = None;
+            match self.instance {
+                Some(_) => self.start_round(now, out),
+                None => self.state = State::Invalid,
+            }
+        }
+        self.progress(now, out);
+    }
+
+    fn tick(&mut self, now: Timestamp, out: &mut Vec<Action<O, R, U>>) {
+        if let Some(inquiry) = &mut self.inquiry {
+            for call in inquiry.carried.extract_if(.., |call| call.deadline <= now) {
+                out.push(Action::End(call.id, End::Unknown));
+            }
+            if inquiry.silent_at <= now {
+                self.conclude(now, out);
+            } else if inquiry.resend_at <= now {
+                self.ask(now, out);
+            }
+        }
+        if let Some(owner) = self.calls.expire(now, out)
+            && self.state == State::Cached(owner)
+            && self.handing.is_none()
+        {
+            self.state = State::Invalid;
+        }
+        if let Some(handing) = self.handing.as_ref().filter(|handing| handing.unseen.is_some()) {
+            if handing.silent_at <= now {
+                self.silent.insert(handing.to.cluster);
+                self.handing = None;
+                self.start_round(now, out);
+            } else if handing.resend_at <= now {
+                self.hand_over(now, out);
+            }
+        }
+        if self.again_at.is_some_and(|at| at <= now) {
+            self.again_at = None;
+            if self.instance.is_some() {
+                self.start_round(now, out);
+            }
+        }
+        self.progress(now, out);
+    }
+
+    /// Removes a call from the round that carries it, if its result overtook the answer.
+    pub(super) fn take_carried(&mut self, call: super::CallId) -> bool {
+        let carried = self.inquiry.iter_mut().flat_map(|inquiry| inquiry.carried.extract_if(.., |c| c.id == call));
+        carried.count() > 0
+    }
+}

@@ -1,0 +1,81 @@
+//! One round: who was asked, and what came back.
+
+use std::collections::BTreeMap;
+
+use super::{Call, ClusterId, Instance, Round, Verdict};
+use crate::time::Timestamp;
+
+/// A round under way.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub(super) struct Inquiry<O> {
+    pub(super) round: Round,
+    /// Everyone that must pass.
+    pub(super) asked: BTreeMap<ClusterId, Asked>,
+    /// The calls that travel with the question.
+    pub(super) carried: Vec<Call<O>>,
+    pub(super) resend_at: Timestamp,
+    pub(super) silent_at: Timestamp,
+}
+
+/// One cluster in a round.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub(super) struct Asked {
+    /// Its last answer other than Unknown.
+    pub(super) verdict: Option<Verdict>,
+    /// Whether it surely neither ran nor will run what the round carries.
+    pub(super) declined: Option<bool>,
+    /// Whether the question to it carries operations.
+    pub(super) carries: bool,
+}
+
+/// How a round ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Conclusion {
+    Won,
+    Lost,
+    Elsewhere(Instance),
+    Silence,
+}
+
+impl<O> Inquiry<O> {
+    /// Whether everyone has answered.
+    pub(super) fn is_complete(&self) -> bool {
+        self.asked.values().all(|asked| asked.verdict.is_some())
+    }
+
+    /// Whether every cluster declined what the round carries.
+    pub(super) fn is_declined(&self) -> bool {
+        self.asked.values().all(|asked| asked.declined == Some(true) || !asked.carries)
+    }
+
+    /// Whether the owner runs, or ran, what the round carries.
+    pub(super) fn is_running(&self) -> bool {
+        let holds = |asked: &Asked| matches!(asked.verdict, Some(Verdict::Held(_)));
+        self.asked.values().any(|asked| holds(asked) && asked.declined == Some(false))
+    }
+
+    /// Whether the owner is known and nothing that the round carries depends on the other answers.
+    pub(super) fn is_settled(&self) -> bool {
+        self.is_running()
+            || self.carried.is_empty()
+                && self.asked.values().any(|asked| matches!(asked.verdict, Some(Verdict::Held(_))))
+    }
+
+    /// What the answers mean, if no more come (Geo §3.2, "first applicable rule").
+    pub(super) fn conclusion(&self, lost: bool, fail_counts: bool) -> Conclusion {
+        let verdicts = || self.asked.values().filter_map(|asked| asked.verdict.as_ref());
+        let held = verdicts().find_map(|verdict| match verdict {
+            Verdict::Held(instance) => Some(*instance),
+            _ => None,
+        });
+        if let Some(instance) = held {
+            Conclusion::Elsewhere(instance)
+        } else if lost || fail_counts && verdicts().any(|verdict| *verdict == Verdict::Fail) {
+            Conclusion::Lost
+        } else if self.asked.values().all(|asked| matches!(asked.verdict, Some(Verdict::Pass { .. }))) {
+            Conclusion::Won
+        } else {
+            Conclusion::Silence
+        }
+    }
+}
