@@ -10,7 +10,9 @@
 //! | [`directory`] | within a cluster at most one node hosts an actor |
 //! | [`delivery`] | every message between reliable actors is processed exactly once |
 //! | [`gsi`] | across clusters at most one owns an actor |
+//! | [`bcas`] | an update of a stored state that is confirmed is in it exactly once |
 
+pub mod bcas;
 pub mod checks;
 pub mod delivery;
 pub mod directory;

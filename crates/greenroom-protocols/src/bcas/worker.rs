@@ -1,0 +1,291 @@
+//! The worker loop of one instance.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use super::{
+    Action, Applied, Batch, Change, Config, Etag, Event, Record, Session, Version, Versioned, Waiter, Written,
+};
+use crate::time::Timestamp;
+
+/// One instance of a versioned state; see the [module](super).
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Worker<S: Versioned> {
+    session: Session,
+    config: Config,
+    confirmed: Record<S>,
+    /// The stored record's tag, once it is known; inside, none if there is no record.
+    base: Option<Option<Etag>>,
+    pending: VecDeque<Pending<S>>,
+    /// The last sequence number given.
+    last: u64,
+    /// The last sequence number known to be in the stored state.
+    settled: u64,
+    access: Option<Access<S>>,
+    attempts: u64,
+    retry_at: Option<Timestamp>,
+    /// Whether the record must be read before anything is believed or written.
+    reread: bool,
+    conflicts: u32,
+    confirming: Vec<(Waiter, u64)>,
+    refreshing: Vec<Waiter>,
+    /// What other instances asked us to write.
+    foreign: BTreeMap<Session, Batch<S::Update>>,
+    fenced: BTreeSet<Session>,
+}
+
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+struct Pending<S: Versioned> {
+    sequence: u64,
+    change: Change<S::Update>,
+    /// What the last attempt gave; `None` if another instance may write it.
+    outcome: Option<Applied<S::Output, S::Error>>,
+    /// Whether another instance may write it.
+    delegated: bool,
+}
+
+/// The one access to the store, and who it serves.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+enum Access<S> {
+    Read(Vec<Waiter>),
+    Write(Record<S>, Vec<Waiter>),
+    Delegated { last: u64, until: Timestamp },
+}
+
+impl<S: Versioned> Worker<S> {
+    /// The worker of the activation that is `session`.
+    pub fn new(session: Session, config: Config) -> Self {
+        let session = if config.checks.own_session { session } else { Session { epoch: 0, ..session } };
+        Self {
+            session,
+            config,
+            confirmed: Record::default(),
+            base: None,
+            pending: VecDeque::new(),
+            last: 0,
+            settled: 0,
+            access: None,
+            attempts: 0,
+            retry_at: None,
+            reread: false,
+            conflicts: 0,
+            confirming: Vec::new(),
+            refreshing: Vec::new(),
+            foreign: BTreeMap::new(),
+            fenced: BTreeSet::new(),
+        }
+    }
+
+    /// The last state known to be in the one sequence, and its place there.
+    pub fn confirmed(&self) -> (&S, Version) {
+        (&self.confirmed.state, self.confirmed.version)
+    }
+
+    /// The confirmed state with the pending updates on top.
+    pub fn tentative(&self) -> S {
+        let mut record = self.confirmed.clone();
+        for pending in &self.pending {
+            record.apply(self.session, pending.sequence, &pending.change, self.config.checks);
+        }
+        record.state
+    }
+
+    /// The sequence number of the last enqueued update.
+    pub fn last_enqueued(&self) -> u64 {
+        self.last
+    }
+
+    /// How many updates are not confirmed.
+    pub fn pending(&self) -> usize {
+        self.pending.len()
+    }
+
+    /// When `handle` next wants a [`Event::Tick`].
+    pub fn deadline(&self) -> Option<Timestamp> {
+        match self.access {
+            Some(Access::Delegated { until, .. }) => Some(until),
+            Some(_) => None,
+            None => self.retry_at,
+        }
+    }
+
+    /// Applies `event` at `now`, appending what must happen to `out`, in order. Never fails.
+    pub fn handle(&mut self, now: Timestamp, event: Event<S>, out: &mut Vec<Action<S>>) {
+        match event {
+            Event::Enqueue(change) => {
+                self.last += 1;
+                self.pending.push_back(Pending { sequence: self.last, change, outcome: None, delegated: false });
+            }
+            Event::Confirm(waiter) => self.confirming.push((waiter, self.last)),
+            Event::Refresh(waiter) => self.refreshing.push(waiter),
+            Event::Read(found) => self.read(found, out),
+            Event::ReadFailed => {
+                if let Some(Access::Read(served)) = self.access.take() {
+                    self.refreshing.extend(served);
+                    self.retry_at = Some(now + self.config.retry_after);
+                }
+            }
+            Event::Written(written) => self.written(written, out),
+            Event::Notified(record, etag) => {
+                if record.version > self.confirmed.version {
+                    let trims = self.config.checks.trim_notified;
+                    self.adopt(record, Some(etag), trims, out);
+                }
+            }
+            Event::Fenced(session) => _ = self.fenced.insert(session),
+            Event::Delegated(batch) => self.delegated(batch, out),
+            Event::Tick => self.tick(now),
+        }
+        let (settled, out_of) = (self.settled, &mut self.confirming);
+        out.extend(out_of.extract_if(.., |(_, at)| *at <= settled).map(|(waiter, _)| Action::Done(waiter)));
+        self.step(now, out);
+    }
+
+    /// Starts the next access to the store, if there is work and none is under way.
+    fn step(&mut self, now: Timestamp, out: &mut Vec<Action<S>>) {
+        if self.access.is_some() || self.retry_at.is_some_and(|at| at > now) {
+            return;
+        }
+        self.retry_at = None;
+        if self.base.is_some() && self.config.checks.sequence {
+            let confirmed = &self.confirmed;
+            self.foreign
+                .retain(|session, batch| (batch.first..=batch.last()).contains(&(confirmed.applied(*session) + 1)));
+        }
+        let works = !self.pending.is_empty() || !self.foreign.is_empty();
+        let hopeless = self.base.is_none() || self.conflicts >= CONFLICTS_MAX;
+        if self.config.far && hopeless && !self.pending.is_empty() {
+            self.delegate(now, out);
+        } else if self.base.is_none() || self.reread || !works && !self.refreshing.is_empty() {
+            self.access = Some(Access::Read(std::mem::take(&mut self.refreshing)));
+            out.push(Action::Read);
+        } else if works {
+            self.write(out);
+        }
+    }
+
+    /// Writes the confirmed state with everything that waits.
+    fn write(&mut self, out: &mut Vec<Action<S>>) {
+        let (checks, mut record) = (self.config.checks, self.confirmed.clone());
+        for pending in &mut self.pending {
+            pending.outcome = record.apply(self.session, pending.sequence, &pending.change, checks);
+        }
+        for batch in self.foreign.values() {
+            for (sequence, change) in (batch.first..).zip(&batch.changes) {
+                record.apply(batch.session, sequence, change, checks);
+            }
+        }
+        let fenced = |session: &Session| self.fenced.contains(session) || !checks.fenced;
+        record.sessions.retain(|session, _| *session == self.session || !fenced(session));
+        self.attempts += 1;
+        record.salt = (self.session, self.attempts);
+        let expect = self.base.clone().flatten();
+        self.access = Some(Access::Write(record.clone(), std::mem::take(&mut self.refreshing)));
+        out.push(Action::Write { expect, record });
+    }
+
+    fn read(&mut self, found: Option<(Record<S>, Etag)>, out: &mut Vec<Action<S>>) {
+        let Some(Access::Read(served)) = self.access.take() else { return };
+        self.reread = false;
+        match found {
+            Some((record, etag)) => {
+                if record.version >= self.confirmed.version {
+                    self.adopt(record, Some(etag), self.config.checks.trim, out);
+                }
+            }
+            None => self.base = Some(None),
+        }
+        self.finish(served, out);
+    }
+
+    fn written(&mut self, written: Written, out: &mut Vec<Action<S>>) {
+        let Some(Access::Write(record, served)) = self.access.take() else { return };
+        match written {
+            Written::Applied(etag) => {
+                self.conflicts = 0;
+                out.push(Action::Notify(record.clone(), etag.clone()));
+                if record.version >= self.confirmed.version {
+                    self.adopt(record, Some(etag), true, out);
+                }
+                self.finish(served, out);
+            }
+            Written::Conflict | Written::Unknown => {
+                self.conflicts += 1;
+                self.refreshing.extend(served);
+                self.reread = true;
+            }
+        }
+    }
+
+    /// Replaces the confirmed record, and trims what it says is applied.
+    fn adopt(&mut self, record: Record<S>, etag: Option<Etag>, trims: bool, out: &mut Vec<Action<S>>) {
+        self.confirmed = record;
+        self.base = Some(etag);
+        if trims {
+            self.settled = self.settled.max(self.confirmed.applied(self.session));
+            self.trim(out);
+            let confirmed = &self.confirmed;
+            self.foreign.retain(|session, batch| confirmed.applied(*session) < batch.last());
+        }
+        if matches!(self.access, Some(Access::Delegated { last, .. }) if last <= self.settled) {
+            self.access = None;
+            self.conflicts = 0;
+        }
+    }
+
+    fn trim(&mut self, out: &mut Vec<Action<S>>) {
+        let settled = self.settled;
+        while let Some(pending) = self.pending.pop_front_if(|pending| pending.sequence <= settled) {
+            let known = pending.outcome.filter(|_| !pending.delegated);
+            out.push(Action::Outcome(pending.sequence, known.unwrap_or(Applied::Confirmed)));
+        }
+    }
+
+    /// The latest version is here: those who waited for it are done once what they enqueued is confirmed.
+    fn finish(&mut self, served: Vec<Waiter>, out: &mut Vec<Action<S>>) {
+        let (settled, last) = (self.settled, self.last);
+        for waiter in served {
+            if settled >= last {
+                out.push(Action::Done(waiter));
+            } else {
+                self.confirming.push((waiter, last));
+            }
+        }
+    }
+
+    /// Sends everything that waits to the instance nearest the store.
+    fn delegate(&mut self, now: Timestamp, out: &mut Vec<Action<S>>) {
+        let Some(first) = self.pending.front().map(|pending| pending.sequence) else { return };
+        for pending in &mut self.pending {
+            pending.delegated = true;
+        }
+        let changes = self.pending.iter().map(|pending| pending.change.clone()).collect();
+        self.access = Some(Access::Delegated { last: self.last, until: now + self.config.delegate_timeout });
+        out.push(Action::Delegate(Batch { session: self.session, first, changes }));
+    }
+
+    /// Takes on another instance's batch; one that is confirmed already is answered at once.
+    fn delegated(&mut self, batch: Batch<S::Update>, out: &mut Vec<Action<S>>) {
+        if batch.changes.is_empty() || self.fenced.contains(&batch.session) {
+            return;
+        }
+        if self.confirmed.applied(batch.session) >= batch.last() && self.config.checks.sequence {
+            if let Some(Some(etag)) = self.base.clone() {
+                out.push(Action::Notify(self.confirmed.clone(), etag));
+            }
+        } else {
+            self.foreign.insert(batch.session, batch);
+        }
+    }
+
+    fn tick(&mut self, now: Timestamp) {
+        if matches!(self.access, Some(Access::Delegated { until, .. }) if until <= now) {
+            self.access = None;
+            self.conflicts = 0;
+            self.reread = true;
+            self.base.get_or_insert(None);
+        }
+    }
+}
+
+/// Races lost in a row after which an instance far from the store delegates.
+const CONFLICTS_MAX: u32 = 2;
