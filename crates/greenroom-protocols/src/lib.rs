@@ -11,6 +11,7 @@
 //! | [`delivery`] | every message between reliable actors is processed exactly once |
 //! | [`gsi`] | across clusters at most one owns an actor |
 //! | [`bcas`] | an update of a stored state that is confirmed is in it exactly once |
+//! | [`vlb`] | the same for a state in memory, as long as its leader lives |
 
 pub mod bcas;
 pub mod checks;
@@ -24,3 +25,4 @@ mod mix;
 pub mod names;
 pub mod node;
 pub mod time;
+pub mod vlb;

@@ -1,0 +1,129 @@
+//! VLB: versioned state in memory, with a leader (Geo §3.5). Pure: no clock, no I/O, no randomness.
+//!
+//! The [`Leader`] holds the latest version; each instance, the leader's own too, is a [`Participant`]. A participant has at most
+//! one submission under way, which carries everything that it has pending. Departures from the paper:
+//!
+//! - **Versions are (epoch, number)** (V2), the epoch rising with each leader. Who has met an epoch ignores earlier ones,
+//!   and a leader that meets a later one retires (V3). Whoever appoints leaders makes the epoch rise.
+//! - **Updates are numbered per participant** (V1), for ever: the state holds the highest applied number of each, and an update is
+//!   applied once however often it is submitted. Every answer tells these numbers; that is how the leader asks for what is missing (V4).
+//!   A gap is accepted only if the participant had settled what is missing under an earlier leader, with which it was lost.
+//! - **A new leader collects** the latest version from all instances that answer before it accepts anything.
+//! - **The first access carries its updates**: a submission is also the join and the refresh (V5).
+//! - **A notification trims** the pending updates as an acknowledgement does (V6).
+
+mod leader;
+mod participant;
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+pub use leader::Leader;
+pub use participant::{Action, Event, Participant};
+
+pub use crate::bcas::{Session, Versioned, Waiter};
+
+/// The number of a leader: a later one has a higher one.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct LeaderEpoch(pub u64);
+
+/// The place of a state among all: of two the higher one is the later.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize)]
+pub struct Version {
+    /// The leader.
+    pub epoch: LeaderEpoch,
+    /// Updates so far.
+    pub number: u64,
+}
+
+/// A state and what is in it.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize)]
+pub struct Snapshot<S> {
+    /// The state's version.
+    pub version: Version,
+    /// The state.
+    pub state: S,
+    /// For each participant, the number of its last update in the state.
+    pub applied: BTreeMap<Session, u64>,
+}
+
+impl<S> Snapshot<S> {
+    /// How many updates of `participant` the state has.
+    pub fn applied(&self, participant: Session) -> u64 {
+        self.applied.get(&participant).copied().unwrap_or(0)
+    }
+}
+
+/// What a participant sends to the leader: a join, its updates, a refresh.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+pub struct Submission<U> {
+    /// The leader that it is for.
+    pub epoch: LeaderEpoch,
+    /// The sender.
+    pub from: Session,
+    /// The sender's number of this submission.
+    pub request: u64,
+    /// The number of the first update.
+    pub first: u64,
+    /// The leader under which all updates before the first one were settled.
+    pub settled_under: LeaderEpoch,
+    /// The updates, in order.
+    pub updates: Vec<U>,
+}
+
+/// What the leader sends to a participant.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+pub enum Note<S> {
+    /// The latest version, when the submission of this number was handled.
+    Answer(u64, Snapshot<S>),
+    /// The latest version, after another participant's updates.
+    Notify(Snapshot<S>),
+    /// A new leader asks for the latest version that you have, or hold as the leader until now.
+    Collect(LeaderEpoch),
+}
+
+/// How the protocol is timed.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Config {
+    /// Silence after which a submission is sent again; 1 s by default.
+    pub resend_after: Duration,
+    /// Silence after which a new leader begins without those that have not answered; 1 s by default.
+    pub collect_for: Duration,
+    /// The safety checks in force.
+    #[doc(hidden)]
+    pub checks: Checks,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        let second = Duration::from_secs(1);
+        Self { resend_after: second, collect_for: second, checks: Checks::default() }
+    }
+}
+
+/// Which safety checks are in force; all of them, unless a test says otherwise.
+#[doc(hidden)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Checks {
+    /// An update is applied once (V1).
+    pub numbers: bool,
+    /// Who has met an epoch ignores earlier ones (V2, V3).
+    pub epoch: bool,
+    /// A new leader collects before it accepts.
+    pub collect: bool,
+    /// A leader accepts only what comes next (V4).
+    pub next_only: bool,
+    /// A notification trims what is pending (V6).
+    pub trim_notified: bool,
+}
+
+impl Default for Checks {
+    fn default() -> Self {
+        Self { numbers: true, epoch: true, collect: true, next_only: true, trim_notified: true }
+    }
+}

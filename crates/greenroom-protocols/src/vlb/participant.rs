@@ -1,0 +1,189 @@
+//! One instance: what it knows of the latest version, and what it wants added.
+
+use std::collections::VecDeque;
+
+use super::{Config, LeaderEpoch, Note, Session, Snapshot, Submission, Versioned, Waiter};
+use crate::time::Timestamp;
+
+/// What happened to an instance.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub enum Event<S: Versioned> {
+    /// This leader was appointed.
+    Leader(LeaderEpoch),
+    /// The user enqueued this.
+    Enqueue(S::Update),
+    /// Say [`Action::Done`] when all that is enqueued is confirmed.
+    Confirm(Waiter),
+    /// Say [`Action::Done`] when the latest version of after this request is here, and all that is enqueued is confirmed.
+    Refresh(Waiter),
+    /// The leader sent this.
+    Received(Note<S>),
+    /// The deadline came.
+    Tick,
+}
+
+/// What must be done for an instance.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub enum Action<S: Versioned> {
+    /// Send this to the leader.
+    Submit(Submission<S::Update>),
+    /// Send this to the leader that collects.
+    Collected(LeaderEpoch, Session, Snapshot<S>),
+    /// What this one waited for has come.
+    Done(Waiter),
+}
+
+/// One instance of a state that a leader holds; see the [module](super).
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Participant<S: Versioned> {
+    me: Session,
+    config: Config,
+    /// The last leader that we have met.
+    epoch: LeaderEpoch,
+    confirmed: Snapshot<S>,
+    pending: VecDeque<S::Update>,
+    /// How many of our updates are no longer pending, and under which leader the last of them was settled.
+    settled: u64,
+    settled_under: LeaderEpoch,
+    requests: u64,
+    /// When the submission under way is sent again, and who it serves.
+    under_way: Option<(Timestamp, Vec<Waiter>)>,
+    confirming: Vec<(Waiter, u64)>,
+    refreshing: Vec<Waiter>,
+}
+
+impl<S: Versioned> Participant<S> {
+    /// The instance of the activation `me`.
+    pub fn new(me: Session, config: Config) -> Self {
+        Self {
+            me,
+            config,
+            epoch: LeaderEpoch::default(),
+            confirmed: Snapshot::default(),
+            pending: VecDeque::new(),
+            settled: 0,
+            settled_under: LeaderEpoch::default(),
+            requests: 0,
+            under_way: None,
+            confirming: Vec::new(),
+            refreshing: Vec::new(),
+        }
+    }
+
+    /// The last version that came from a leader.
+    pub fn confirmed(&self) -> &Snapshot<S> {
+        &self.confirmed
+    }
+
+    /// The confirmed state with the pending updates on top.
+    pub fn tentative(&self) -> S {
+        let mut state = self.confirmed.state.clone();
+        for update in &self.pending {
+            let mut next = state.clone();
+            if next.apply(update).is_ok() {
+                state = next;
+            }
+        }
+        state
+    }
+
+    /// How many of its updates a leader has confirmed.
+    pub fn settled(&self) -> u64 {
+        self.settled
+    }
+
+    /// When `handle` next wants a [`Event::Tick`].
+    pub fn deadline(&self) -> Option<Timestamp> {
+        self.under_way.as_ref().map(|(resend_at, _)| *resend_at)
+    }
+
+    /// Applies `event` at `now`, appending what must happen to `out`, in order. Never fails.
+    pub fn handle(&mut self, now: Timestamp, event: Event<S>, out: &mut Vec<Action<S>>) {
+        match event {
+            Event::Leader(epoch) => self.meet(epoch),
+            Event::Enqueue(update) => self.pending.push_back(update),
+            Event::Confirm(waiter) => self.confirming.push((waiter, self.last())),
+            Event::Refresh(waiter) => self.refreshing.push(waiter),
+            Event::Received(note) => self.receive(note, out),
+            Event::Tick if self.deadline().is_some_and(|at| at <= now) => self.give_up(),
+            Event::Tick => {}
+        }
+        let settled = self.settled;
+        let done = self.confirming.extract_if(.., |(_, at)| *at <= settled);
+        out.extend(done.map(|(waiter, _)| Action::Done(waiter)));
+        let works = !self.pending.is_empty() || !self.refreshing.is_empty();
+        if self.under_way.is_none() && works && self.epoch != LeaderEpoch::default() {
+            self.submit(now, out);
+        }
+    }
+
+    /// The number of the last enqueued update.
+    fn last(&self) -> u64 {
+        self.settled + self.pending.len() as u64
+    }
+
+    fn meet(&mut self, epoch: LeaderEpoch) {
+        if epoch > self.epoch {
+            self.epoch = epoch;
+            self.give_up();
+        }
+    }
+
+    /// The submission under way counts for nothing: what it carried is still pending.
+    fn give_up(&mut self) {
+        if let Some((_, served)) = self.under_way.take() {
+            self.refreshing.extend(served);
+        }
+    }
+
+    fn submit(&mut self, now: Timestamp, out: &mut Vec<Action<S>>) {
+        self.requests += 1;
+        self.under_way = Some((now + self.config.resend_after, std::mem::take(&mut self.refreshing)));
+        out.push(Action::Submit(Submission {
+            epoch: self.epoch,
+            from: self.me,
+            request: self.requests,
+            first: self.settled + 1,
+            settled_under: self.settled_under,
+            updates: self.pending.iter().cloned().collect(),
+        }));
+    }
+
+    fn receive(&mut self, note: Note<S>, out: &mut Vec<Action<S>>) {
+        match note {
+            Note::Collect(epoch) => {
+                self.meet(epoch);
+                if epoch == self.epoch {
+                    out.push(Action::Collected(epoch, self.me, self.confirmed.clone()));
+                }
+            }
+            Note::Notify(snapshot) => self.adopt(snapshot, self.config.checks.trim_notified),
+            Note::Answer(request, snapshot) => {
+                let current = snapshot.version.epoch == self.epoch;
+                self.adopt(snapshot, true);
+                if request == self.requests && current {
+                    let served = self.under_way.take().into_iter().flat_map(|(_, served)| served);
+                    let last = self.last();
+                    self.confirming.extend(served.map(|waiter| (waiter, last)));
+                }
+            }
+        }
+    }
+
+    /// Takes a later version for the confirmed one; the pending updates are rebased on it.
+    fn adopt(&mut self, snapshot: Snapshot<S>, trims: bool) {
+        let checks = self.config.checks;
+        let epoch = snapshot.version.epoch;
+        if checks.epoch && (epoch < self.epoch || snapshot.version < self.confirmed.version) {
+            return;
+        }
+        self.meet(epoch);
+        self.confirmed = snapshot;
+        if trims {
+            while self.settled < self.confirmed.applied(self.me) && self.pending.pop_front().is_some() {
+                self.settled += 1;
+                self.settled_under = epoch;
+            }
+        }
+    }
+}
