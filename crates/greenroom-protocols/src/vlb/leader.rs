@@ -34,6 +34,11 @@ impl<S: Versioned> Leader<S> {
         Self { epoch, config, latest, collecting, participants, retired: false }
     }
 
+    /// Its number.
+    pub fn epoch(&self) -> LeaderEpoch {
+        self.epoch
+    }
+
     /// The latest version; `None` while it is not known, or once another leads.
     pub fn latest(&self) -> Option<&Snapshot<S>> {
         (self.collecting.is_none() && !self.retired).then_some(&self.latest)
