@@ -348,6 +348,8 @@ fn one_instance_while_nothing_is_lost() {
 
 #[test]
 fn one_owner_while_clusters_crash_and_ranges_recover() {
+    exhaust("three, crash", World { crashes_max: 1, ..lossy() });
+    exhaust("three, recovery", World { recoveries_max: 1, ..lossy() });
     exhaust("crash", World { crashes_max: 1, releases_max: 1, ..two() });
     exhaust("recovery", World { recoveries_max: 1, ..two() });
 }
@@ -365,6 +367,8 @@ fn leaving() -> World {
 #[test]
 fn one_owner_while_a_cluster_joins_and_another_leaves() {
     exhaust("leaves", leaving());
+    let three = World { clusters: 3, first: vec![1, 2, 3], mode: Mode::Pessimistic, ..leaving() };
+    exhaust("three, one leaves", three);
     exhaust(
         "joins",
         World {

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::carry::Calls;
+use super::healing::Handing;
 use super::inquiry::{Asked, Conclusion, Inquiry};
 use super::{
     Action, Body, Carried, ClusterId, Config, ConfigEpoch, Configuration, End, Event, Instance, Message, Mode, Refusal,
@@ -17,16 +18,16 @@ pub struct Entry<O, R, U> {
     pub(super) config: Config,
     pub(super) configuration: Configuration,
     pub(super) state: State,
-    recovering: bool,
+    pub(super) recovering: bool,
     /// The instance here, in whatever state the entry is.
-    instance: Option<Round>,
+    pub(super) instance: Option<Round>,
     /// Whether the instance here was stopped to be handed over.
-    suspended: bool,
+    pub(super) suspended: bool,
     /// The last number given to a round or a hand-over.
-    last: Round,
+    pub(super) last: Round,
     inquiry: Option<Inquiry<O>>,
     /// When the next round starts.
-    again_at: Option<Timestamp>,
+    pub(super) again_at: Option<Timestamp>,
     /// The last round of each cluster whose operations were run or declined here.
     seen: BTreeMap<ClusterId, Round>,
     /// The last round of each cluster whose operations were run here.
@@ -34,21 +35,10 @@ pub struct Entry<O, R, U> {
     /// Clusters that did not answer the last time.
     silent: BTreeSet<ClusterId>,
     pub(super) calls: Calls<O>,
-    handing: Option<Handing<U>>,
+    pub(super) handing: Option<Handing<U>>,
     /// The last hand-over of each cluster given to the instance here, and whether it has taken it in.
-    merges: BTreeMap<ClusterId, (Round, bool)>,
+    pub(super) merges: BTreeMap<ClusterId, (Round, bool)>,
     results: std::marker::PhantomData<R>,
-}
-
-/// A hand-over under way.
-#[derive(Clone, PartialEq, Eq, Hash, Debug)]
-struct Handing<U> {
-    to: Instance,
-    number: Round,
-    /// Known once the instance has stopped.
-    unseen: Option<U>,
-    resend_at: Timestamp,
-    silent_at: Timestamp,
 }
 
 impl<O: Clone, R, U: Clone> Entry<O, R, U> {
@@ -351,65 +341,6 @@ impl<O: Clone, R, U: Clone> Entry<O, R, U> {
         if self.instance.is_some() || self.calls.is_waiting() {
             self.again_at = Some(now + self.config.back_off);
         }
-    }
-
-    /// Takes `owner` for the owner, and hands it the instance here.
-    fn cache(&mut self, now: Timestamp, owner: Instance, out: &mut Vec<Action<O, R, U>>) {
-        self.state = State::Cached(owner);
-        self.again_at = None;
-        if let Some(instance) = self.instance {
-            if self.config.checks.hand_over {
-                self.suspended = true;
-                self.last.0 += 1;
-                let (number, silent_at) = (self.last, now + self.config.silent_after);
-                self.handing = Some(Handing { to: owner, number, unseen: None, resend_at: now, silent_at });
-                out.push(Action::Suspend(instance));
-            } else {
-                self.deactivate(out);
-            }
-        }
-        for call in self.calls.take_waiting() {
-            self.forward(owner, call, out);
-        }
-    }
-
-    fn suspended(&mut self, now: Timestamp, instance: Round, unseen: U, out: &mut Vec<Action<O, R, U>>) {
-        if self.instance == Some(instance)
-            && let Some(handing) = &mut self.handing
-        {
-            handing.unseen = Some(unseen);
-            handing.silent_at = now + self.config.silent_after;
-            self.hand_over(now, out);
-        }
-    }
-
-    fn hand_over(&mut self, now: Timestamp, out: &mut Vec<Action<O, R, U>>) {
-        let Some(handing) = &mut self.handing else { return };
-        handing.resend_at = now + self.config.resend_after;
-        let (to, number) = (handing.to, handing.number);
-        if let Some(unseen) = handing.unseen.clone() {
-            self.send(to.cluster, Body::HandOver { to, number, unseen }, out);
-        }
-    }
-
-    /// Takes in what a loser hands over, once.
-    fn handed(&mut self, from: ClusterId, to: Instance, number: Round, unseen: U, out: &mut Vec<Action<O, R, U>>) {
-        match self.merges.get(&from) {
-            _ if self.recovering => {}
-            Some((last, true)) if *last == number => self.send(from, Body::HandedOver { number }, out),
-            Some((last, _)) if *last >= number => {}
-            _ if self.state != State::Owned(to.round) => self.send(from, Body::NotOwner { number }, out),
-            _ => {
-                self.merges.insert(from, (number, false));
-                out.push(Action::Merge { from, number, unseen });
-            }
-        }
-    }
-
-    fn deactivate(&mut self, out: &mut Vec<Action<O, R, U>>) {
-        self.suspended = false;
-        out.extend(self.instance.take().map(Action::Deactivate));
-        self.merges.clear();
     }
 
     fn released(&mut self, now: Timestamp, instance: Round, out: &mut Vec<Action<O, R, U>>) {

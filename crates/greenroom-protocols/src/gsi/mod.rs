@@ -28,6 +28,7 @@ mod carry;
 mod checks;
 mod configuration;
 mod entry;
+mod healing;
 mod inquiry;
 mod message;
 #[cfg(test)]

@@ -246,3 +246,26 @@ fn no_operation_travels_to_a_cluster_known_to_be_lost() {
     let out = handle(&mut c, 1000, Event::Tick);
     assert!(out.iter().any(|action| matches!(action, Action::Run { .. })), "it runs here, doubtful: {out:?}");
 }
+
+#[test]
+fn without_hand_over_the_losers_updates_are_gone() {
+    let checks = Checks { hand_over: false, ..Checks::default() };
+    let config = Config { checks, ..Config::default() };
+    let mut c: Gsi = Entry::new(ClusterId(1), configuration(&[1, 2]), config, Round(0));
+    handle(&mut c, 0, call(1, true));
+    handle(&mut c, 1000, Event::Tick);
+    handle(&mut c, 11_000, Event::Tick);
+    let out = receive(&mut c, 11_010, 2, answer(2, Verdict::Held(instance(2, 1))));
+    assert_eq!(out, [Action::Deactivate(Round(1))]);
+}
+
+#[test]
+fn without_numbered_ownerships_a_call_reaches_a_later_one() {
+    let checks = Checks { ownership: false, ..Checks::default() };
+    let config = Config { checks, ..Config::default() };
+    let mut d: Gsi = Entry::new(ClusterId(2), configuration(&[1, 2]), config, Round(0));
+    handle(&mut d, 0, call(1, true));
+    receive(&mut d, 10, 1, answer(1, pass()));
+    let old = Body::Forward { to: instance(2, 0), call: Carried { id: CallId(7), operation: "op" } };
+    assert!(matches!(&receive(&mut d, 20, 1, old)[..], [Action::Run { .. }]));
+}

@@ -170,3 +170,13 @@ fn a_refresh_waits_for_an_answer_to_a_submission_after_it() {
     assert_eq!(out[0], Action::Done(Waiter(1)));
     assert!(matches!(&out[1..], [Action::Submit(_)]), "{out:?}");
 }
+
+#[test]
+fn without_the_rule_of_the_next_a_gap_is_accepted() {
+    let config = Config { checks: Checks { next_only: false, ..Checks::default() }, ..Config::default() };
+    let mut l: Leader<Log> = Leader::new(START, LeaderEpoch(1), [], config, &mut Vec::new());
+    let mut gap = submission(&handle(&mut participant(1, 1), Event::Enqueue(7)));
+    (gap.first, gap.settled_under) = (3, LeaderEpoch(1));
+    submit(&mut l, &gap);
+    assert_eq!(l.latest().unwrap().applied(session(1)), 3, "numbers 1 and 2 can never be applied");
+}
