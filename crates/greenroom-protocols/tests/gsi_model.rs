@@ -152,7 +152,7 @@ impl Model for World {
         for (id, entry) in &state.entries {
             let quiet = !state.network.iter().any(|(from, to, _)| from == id || to == id);
             let rounds_left = entry.last_round().0 < self.rounds_max;
-            if entry.deadline().is_some() && (self.lossy || quiet) && rounds_left {
+            if entry.deadline().is_some() && (self.lossy || quiet) {
                 steps.push(Step::Tick(*id));
             }
             if entry.configuration().epoch < state.configuration.epoch && rounds_left {
