@@ -42,6 +42,18 @@ async fn a_save_whose_answer_is_lost_is_found_and_counted_once() {
 }
 
 #[tokio::test]
+async fn a_refusal_after_a_lost_answer_leaves_the_save_in_doubt() {
+    let store = Faulty::new();
+    let node = node(store.clone(), |builder| builder.register::<Account>()).await;
+    let account = AccountRef::of(&node, "ada");
+    assert_eq!(account.deposit(5).await, Ok(5));
+    store.next(&[Fault::Refused, Fault::Lost]);
+    let doubtful = account.deposit(1).await;
+    assert!(matches!(doubtful, Err(CallError::Actor(StateError::Unknown { .. }))), "{doubtful:?}");
+    assert_eq!(account.balance().await, Ok(5), "what is there counts");
+}
+
+#[tokio::test]
 async fn nobody_sees_what_was_not_saved() {
     let store = Faulty::new();
     let node = node(store.clone(), |builder| builder.register::<Account>()).await;
