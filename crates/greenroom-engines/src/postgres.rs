@@ -297,7 +297,9 @@ mod tests {
         let Some(mut postgres) = unless_missing(Postgres::start_with(options)) else { return };
         let port = postgres.port();
         postgres.kill();
-        assert!(std::net::TcpStream::connect(("127.0.0.1", port)).is_err(), "it is dead");
+        // Its other processes notice a moment later.
+        let refused = || std::net::TcpStream::connect(("127.0.0.1", port)).is_err();
+        assert!(crate::wait_until(PATIENCE_AFTER_KILL, refused), "it is dead");
         postgres.restart().expect("it recovers");
         assert!(std::net::TcpStream::connect(("127.0.0.1", port)).is_ok());
         let directory = postgres.directory().to_owned();

@@ -40,11 +40,24 @@ impl Process {
         self.child.id()
     }
 
-    /// Sends `signal` (`libc::SIGSTOP`, say).
+    /// Sends `signal` (`libc::SIGSTOP`, say; it returns when all threads have stopped).
     pub fn signal(&self, signal: i32) {
         let id = i32::try_from(self.child.id()).expect("a process id fits");
         // SAFETY: the child has not been waited for, so the number is still its own.
         unsafe { libc::kill(id, signal) };
+        if signal == libc::SIGSTOP {
+            wait_until(STOP_PATIENCE, || self.is_stopped());
+        }
+    }
+
+    /// Whether none of its threads runs: they stop one after the other.
+    fn is_stopped(&self) -> bool {
+        let threads = std::fs::read_dir(format!("/proc/{}/task", self.child.id()));
+        threads.into_iter().flatten().flatten().all(|thread| {
+            let stat = std::fs::read_to_string(thread.path().join("stat")).unwrap_or_default();
+            // The state follows the name, which is in parentheses.
+            stat.rsplit_once(") ").is_none_or(|(_, rest)| rest.starts_with('T'))
+        })
     }
 
     /// Why the process has ended, if it has.
@@ -134,6 +147,8 @@ pub(crate) fn tail(output: &Path) -> String {
 /// What is shown of a server's output when it does not start.
 const TAIL_LINES: usize = 12;
 
+/// How long the threads of a process may take to stop.
+const STOP_PATIENCE: Duration = Duration::from_secs(5);
 /// Between two looks: short against a server's start.
 const PAUSE: Duration = Duration::from_millis(10);
 
