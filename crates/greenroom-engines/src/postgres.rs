@@ -299,7 +299,7 @@ mod tests {
         postgres.kill();
         // Its other processes notice a moment later.
         let refused = || std::net::TcpStream::connect(("127.0.0.1", port)).is_err();
-        assert!(crate::wait_until(PATIENCE_AFTER_KILL, refused), "it is dead");
+        assert!(wait_until(PATIENCE_AFTER_KILL, refused), "it is dead");
         postgres.restart().expect("it recovers");
         assert!(std::net::TcpStream::connect(("127.0.0.1", port)).is_ok());
         let directory = postgres.directory().to_owned();
