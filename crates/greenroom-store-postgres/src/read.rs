@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use greenroom_store::journal::{ENTRIES_BYTES_MAX, ENTRIES_MAX, EntriesBuilder};
+use greenroom_store::network::{Connect, Link};
 use greenroom_store::scan::{LIMIT_MAX, PAGE_BYTES_MAX, PageBuilder};
 use greenroom_store::{Entry, Item, Page, Result, StoreError, Version, Versioned};
 use tokio::sync::Semaphore;
@@ -12,14 +13,13 @@ use tokio_postgres::types::ToSql;
 use tokio_postgres::{Row, Statement};
 
 use crate::fault;
-use crate::link::Link;
 use crate::session::Session;
 use crate::target::Target;
 
 /// A connection for reads.
 pub(crate) struct Reader {
     target: Arc<Target>,
-    link: Arc<Link>,
+    link: Arc<Link<Target>>,
     room: Semaphore,
 }
 
@@ -27,7 +27,7 @@ type Arguments<'a> = [&'a (dyn ToSql + Sync)];
 
 impl Reader {
     /// One that reads through `link`.
-    pub(crate) fn new(target: Arc<Target>, link: Arc<Link>) -> Self {
+    pub(crate) fn new(target: Arc<Target>, link: Arc<Link<Target>>) -> Self {
         Self { target, link, room: Semaphore::new(READS_MAX) }
     }
 
@@ -104,7 +104,7 @@ impl Reader {
                 let session = self.link.session().await?;
                 match session.client.query(statement(&session), arguments).await {
                     Ok(rows) => return Ok(rows),
-                    Err(_) if again && !session.is_open() => again = false,
+                    Err(_) if again && !Target::is_open(&session) => again = false,
                     Err(error) => return Err(fault::without_effect(&self.target, key, &error)),
                 }
             }

@@ -1,6 +1,7 @@
 //! One connection that is ready for use: checked, set up, its statements prepared.
 
 use futures_util::future::try_join_all;
+use greenroom_store::network::Connect;
 use greenroom_store::{Result, StoreError};
 use tokio_postgres::{Client, SimpleQueryMessage, Statement};
 
@@ -54,11 +55,6 @@ impl Session {
         let [commit, read, scan, entries, end, trim] =
             <[Statement; 6]>::try_from(statements).expect("each text has become a statement");
         Ok(Self { client, durability, commit, read, scan, entries, end, trim })
-    }
-
-    /// Whether it can still be used, as far as is known.
-    pub(crate) fn is_open(&self) -> bool {
-        !self.client.is_closed()
     }
 }
 
@@ -163,3 +159,19 @@ const TRIM: &str = "
     DELETE FROM @.greenroom_entry
     WHERE log = $1 AND position <= $2
         AND position < (SELECT min(position) + 10000 FROM @.greenroom_entry WHERE log = $1)";
+
+impl Connect for Target {
+    type Session = Session;
+
+    fn connect(&self) -> impl Future<Output = Result<Session>> + Send {
+        Session::open(self, false)
+    }
+
+    fn is_open(session: &Session) -> bool {
+        !session.client.is_closed()
+    }
+
+    fn name(&self) -> &str {
+        &self.name
+    }
+}

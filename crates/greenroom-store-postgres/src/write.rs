@@ -4,19 +4,18 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
+use greenroom_store::network::{Link, Request};
 use greenroom_store::{Commit, Result, StoreError};
 use tokio::sync::mpsc::Receiver;
 use tokio_postgres::types::ToSql;
 
 use crate::batch::{Arguments, Taken};
 use crate::fault;
-use crate::lane::Request;
-use crate::link::Link;
 use crate::session::Session;
 use crate::target::Target;
 
 /// Serves commits until nobody can ask any more.
-pub(crate) async fn run(target: Arc<Target>, link: Arc<Link>, mut queue: Receiver<Request>) {
+pub(crate) async fn run(target: Arc<Target>, link: Arc<Link<Target>>, mut queue: Receiver<Request>) {
     let writer = Writer { target, link };
     let mut waiting = VecDeque::new();
     loop {
@@ -47,7 +46,7 @@ pub(crate) async fn run(target: Arc<Target>, link: Arc<Link>, mut queue: Receive
 
 struct Writer {
     target: Arc<Target>,
-    link: Arc<Link>,
+    link: Arc<Link<Target>>,
 }
 
 impl Writer {

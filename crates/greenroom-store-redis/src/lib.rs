@@ -25,8 +25,6 @@ mod fault;
 #[cfg(feature = "floor")]
 pub mod floor;
 mod journal;
-mod lane;
-mod link;
 mod read;
 mod script;
 mod session;
@@ -42,12 +40,11 @@ use bytes::Bytes;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use greenroom_store::journal::{Committed, Limits, Write};
+use greenroom_store::network::{Lane, Link};
 use greenroom_store::url::Remote;
 use greenroom_store::{Commit, Page, Result, Store, Version, Versioned, key};
 use tokio::runtime::Handle;
 
-use lane::Lane;
-use link::Link;
 use read::Reader;
 use session::Session;
 use target::Target;

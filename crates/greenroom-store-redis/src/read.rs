@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use greenroom_store::journal::{ENTRIES_BYTES_MAX, ENTRIES_MAX, EntriesBuilder};
+use greenroom_store::network::Link;
 use greenroom_store::scan::{LIMIT_MAX, PAGE_BYTES_MAX, PageBuilder};
 use greenroom_store::{Entry, Item, Page, Result, StoreError, Version, Versioned};
 use redis::aio::ConnectionLike;
@@ -11,7 +12,6 @@ use redis::{Cmd, Value};
 use tokio::sync::Semaphore;
 
 use crate::fault;
-use crate::link::Link;
 use crate::script::{bytes, number, text};
 use crate::session::Session;
 use crate::target::Target;
@@ -19,13 +19,13 @@ use crate::target::Target;
 /// The connection for reads.
 pub(crate) struct Reader {
     target: Arc<Target>,
-    link: Arc<Link>,
+    link: Arc<Link<Target>>,
     room: Semaphore,
 }
 
 impl Reader {
     /// One that reads through `link`.
-    pub(crate) fn new(target: Arc<Target>, link: Arc<Link>) -> Self {
+    pub(crate) fn new(target: Arc<Target>, link: Arc<Link<Target>>) -> Self {
         Self { target, link, room: Semaphore::new(READS_MAX) }
     }
 

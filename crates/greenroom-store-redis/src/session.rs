@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use greenroom_store::network::Connect;
 use greenroom_store::{Result, StoreError};
 use redis::aio::{ConnectionLike, MultiplexedConnection};
 use redis::{AsyncConnectionConfig, RedisError, Value};
@@ -95,10 +96,21 @@ impl Session {
         }
         Ok(Self { connection, status, versions: Versions::new(), commit, scan, entries, has_ended })
     }
+}
 
-    /// Whether it can still be used, as far as is known.
-    pub(crate) fn is_open(&self) -> bool {
-        !self.has_ended.load(Ordering::Acquire)
+impl Connect for Target {
+    type Session = Session;
+
+    fn connect(&self) -> impl Future<Output = Result<Session>> + Send {
+        Session::open(self, false)
+    }
+
+    fn is_open(session: &Session) -> bool {
+        !session.has_ended.load(Ordering::Acquire)
+    }
+
+    fn name(&self) -> &str {
+        &self.name
     }
 }
 

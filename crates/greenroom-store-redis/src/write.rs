@@ -5,20 +5,19 @@ use std::time::Duration;
 
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
+use greenroom_store::network::{Link, Request};
 use greenroom_store::{Commit, Committed, Result, StoreError};
 use redis::aio::ConnectionLike;
 use redis::{Pipeline, Value};
 use tokio::sync::mpsc::Receiver;
 
 use crate::fault;
-use crate::lane::Request;
-use crate::link::Link;
 use crate::script::{self, Call};
 use crate::session::Session;
 use crate::target::Target;
 
 /// Serves commits until nobody can ask any more. What waits is sent at once, behind what is on its way.
-pub(crate) async fn run(target: Arc<Target>, link: Arc<Link>, mut queue: Receiver<Request>) {
+pub(crate) async fn run(target: Arc<Target>, link: Arc<Link<Target>>, mut queue: Receiver<Request>) {
     let writer = Writer { target, link };
     let mut on_their_way = FuturesUnordered::new();
     let mut ended = false;
@@ -51,7 +50,7 @@ pub(crate) async fn run(target: Arc<Target>, link: Arc<Link>, mut queue: Receive
 
 struct Writer {
     target: Arc<Target>,
-    link: Arc<Link>,
+    link: Arc<Link<Target>>,
 }
 
 impl Writer {

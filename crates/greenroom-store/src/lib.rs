@@ -23,6 +23,8 @@ mod error;
 pub mod journal;
 pub mod key;
 pub mod memory;
+#[cfg(feature = "network")]
+pub mod network;
 pub mod scan;
 pub mod url;
 mod version;

@@ -4,13 +4,15 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use greenroom_store::{Commit, Committed, Result, StoreError};
 use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::{mpsc, oneshot};
 
+use crate::{Commit, Committed, Result, StoreError};
+
 /// A commit on its way to the task.
-pub(crate) struct Request {
-    pub(crate) commit: Commit,
+pub struct Request {
+    /// What is to be carried out.
+    pub commit: Commit,
     deadline: Instant,
     state: Arc<AtomicU8>,
     answer: oneshot::Sender<Result<Committed>>,
@@ -20,7 +22,7 @@ pub(crate) struct Request {
 impl Request {
     /// The task is about to carry it out: from now on its caller cannot call it off. `None` if that has happened
     /// already, or the deadline has passed (the caller is told).
-    pub(crate) fn begin(self) -> Option<Self> {
+    pub fn begin(self) -> Option<Self> {
         if self.deadline <= Instant::now() {
             let error = late(self.commit.name());
             self.answer(Err(error));
@@ -31,19 +33,19 @@ impl Request {
     }
 
     /// Until its caller gives up.
-    pub(crate) fn remaining(&self) -> Duration {
+    pub fn remaining(&self) -> Duration {
         self.deadline.saturating_duration_since(Instant::now())
     }
 
     /// Tells the caller, if it still listens.
-    pub(crate) fn answer(self, answer: Result<Committed>) {
+    pub fn answer(self, answer: Result<Committed>) {
         // A caller that no longer listens has been told, or does not want to know.
         drop(self.answer.send(answer));
     }
 }
 
 /// The bounded queue before a task that writes.
-pub(crate) struct Lane {
+pub struct Lane {
     store: String,
     queue: mpsc::Sender<Request>,
     queued_bytes: Arc<AtomicUsize>,
@@ -51,13 +53,22 @@ pub(crate) struct Lane {
 
 impl Lane {
     /// A queue of the store called `store`, and its end, which a task is to serve.
-    pub(crate) fn new(store: &str) -> (Self, mpsc::Receiver<Request>) {
+    pub fn new(store: &str) -> (Self, mpsc::Receiver<Request>) {
         let (queue, requests) = mpsc::channel(QUEUE_LEN_MAX);
         (Self { store: store.to_owned(), queue, queued_bytes: Arc::default() }, requests)
     }
 
     /// Asks the task and waits for its answer, at most for `timeout`.
-    pub(crate) async fn ask(&self, commit: Commit, timeout: Duration) -> Result<Committed> {
+    ///
+    /// # Errors
+    ///
+    /// What the task answers; [`StoreError::NotApplied`] if the queue is full or the commit's turn does not come in time,
+    /// [`StoreError::Unknown`] if it has begun and no answer comes, [`StoreError::Unavailable`] if the task has ended.
+    ///
+    /// # Cancel safety
+    ///
+    /// A commit that has not begun when the future is dropped never does.
+    pub async fn ask(&self, commit: Commit, timeout: Duration) -> Result<Committed> {
         let key = commit.name().to_owned();
         let refused = |reason: String| StoreError::NotApplied { key: key.clone(), reason };
         let Some(room) = Room::take(&self.queued_bytes, commit.bytes()) else {

@@ -3,29 +3,46 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use greenroom_store::{Result, StoreError};
 use tokio::runtime::Handle;
 
-use crate::session::Session;
-use crate::target::Target;
+use crate::{Result, StoreError};
+
+/// How connections to an engine are made.
+pub trait Connect: Send + Sync + 'static {
+    /// A connection.
+    type Session: Send + Sync + 'static;
+
+    /// Makes one.
+    fn connect(&self) -> impl Future<Output = Result<Self::Session>> + Send;
+
+    /// Whether `session` may still be used.
+    fn is_open(session: &Self::Session) -> bool;
+
+    /// The store's name, for errors.
+    fn name(&self) -> &str;
+}
 
 /// A place for a connection. Whoever asks for the session while there is none makes one, and the others wait for it.
-pub(crate) struct Link {
+pub struct Link<C: Connect> {
     home: Handle,
-    target: Arc<Target>,
-    current: Mutex<Option<Arc<Session>>>,
+    target: Arc<C>,
+    current: Mutex<Option<Arc<C::Session>>>,
     connecting: tokio::sync::Mutex<Option<(Instant, StoreError)>>,
 }
 
-impl Link {
+impl<C: Connect> Link<C> {
     /// A place for connections whose tasks run in `home`, with one to begin with, if there is one.
-    pub(crate) fn new(home: Handle, target: Arc<Target>, first: Option<Session>) -> Arc<Self> {
+    pub fn new(home: Handle, target: Arc<C>, first: Option<C::Session>) -> Arc<Self> {
         let current = Mutex::new(first.map(Arc::new));
         Arc::new(Self { home, target, current, connecting: tokio::sync::Mutex::new(None) })
     }
 
     /// An open session. It may be called from any runtime.
-    pub(crate) async fn session(self: &Arc<Self>) -> Result<Arc<Session>> {
+    ///
+    /// # Errors
+    ///
+    /// Why none could be made, or that the runtime of its tasks has ended.
+    pub async fn session(self: &Arc<Self>) -> Result<Arc<C::Session>> {
         if let Some(session) = self.open_session() {
             return Ok(session);
         }
@@ -33,24 +50,24 @@ impl Link {
         let connected = self.home.spawn(async move { link.connect().await }).await;
         connected.unwrap_or_else(|_| {
             let reason = "the runtime in which it was opened has ended; open it in one that lasts".to_owned();
-            Err(StoreError::Unavailable { store: self.target.name.clone(), reason })
+            Err(StoreError::Unavailable { store: self.target.name().to_owned(), reason })
         })
     }
 
     /// Gives up `session`, which has failed, so that nobody is given it any more.
-    pub(crate) fn retire(&self, session: &Arc<Session>) {
+    pub fn retire(&self, session: &Arc<C::Session>) {
         let mut current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
         if current.as_ref().is_some_and(|current| Arc::ptr_eq(current, session)) {
             *current = None;
         }
     }
 
-    fn open_session(&self) -> Option<Arc<Session>> {
+    fn open_session(&self) -> Option<Arc<C::Session>> {
         let current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
-        current.as_ref().filter(|session| session.is_open()).cloned()
+        current.as_ref().filter(|session| C::is_open(session)).cloned()
     }
 
-    async fn connect(&self) -> Result<Arc<Session>> {
+    async fn connect(&self) -> Result<Arc<C::Session>> {
         let mut failure = self.connecting.lock().await;
         if let Some(session) = self.open_session() {
             return Ok(session);
@@ -61,7 +78,7 @@ impl Link {
         {
             return Err(error.clone());
         }
-        match Session::open(&self.target, false).await {
+        match self.target.connect().await {
             Ok(session) => {
                 let session = Arc::new(session);
                 *failure = None;
