@@ -4,6 +4,7 @@
 //! - [`journal::all`] takes the openings of a journal: everything that [`Journal`](greenroom_store::Journal) promises.
 //! - [`network::store`] and [`network::journal`] take an engine behind a [`Relay`] that delays, holds and cuts.
 //! - [`crash`] gives the work of a process (or of a server) that is killed in the middle of it, and its examination.
+//! - [`restarts`] stops and restarts an engine with servers while writes go on.
 //!
 //! Each claim is a function that panics, naming what it saw, when the claim does not hold. A claim uses keys under a
 //! prefix of its own, so that claims may also run one by one or side by side on one store, which must be empty at first.
@@ -28,6 +29,7 @@ pub mod journal;
 pub mod network;
 mod plain;
 pub mod relay;
+pub mod restarts;
 pub mod store;
 
 use std::sync::Arc;
