@@ -1,5 +1,6 @@
 //! `cargo xtask`: the chores of this repository, one subcommand each, with nothing to install.
 
+mod book;
 mod engines;
 mod fuzz;
 mod seeds;
@@ -19,6 +20,7 @@ fn main() -> ExitCode {
         Some((&"test", options)) => test::run(options),
         Some((&"seeds", options)) => seeds::run(options),
         Some((&"fuzz", options)) => fuzz::run(options),
+        Some((&"book", options)) => book::run(options),
         Some((other, _)) => Err(format!("there is no `cargo xtask {other}`; `cargo xtask` lists what there is")),
     };
     match done {
@@ -41,4 +43,7 @@ cargo xtask seeds --count N [--test NAME]
 
 cargo xtask fuzz [--seconds N]
     Runs each fuzz target of fuzz/ for N seconds (60 by default). Needs a nightly toolchain and cargo-fuzz.
+
+cargo xtask book
+    Builds the guide as a site into target/book. Needs Python with venv; fetches mkdocs-material into target.
 ";

@@ -2,8 +2,8 @@
 
 use std::time::Instant;
 
-use crate::engines;
 use crate::step::{cargo, run as step};
+use crate::{book, engines};
 
 /// Runs every check in order and stops at the first that fails.
 pub(crate) fn run(options: &[&str]) -> Result<(), String> {
@@ -34,6 +34,10 @@ pub(crate) fn run(options: &[&str]) -> Result<(), String> {
         step("tests without engines", cargo().args(["test", "--locked", "-p", "greenroom-stores"]))?;
     }
     step("docs", cargo().args(["doc", "--no-deps"]).args(EVERYTHING).env("RUSTDOCFLAGS", "-D warnings"))?;
+    match book::missing() {
+        None => book::run(&[])?,
+        Some(missing) => println!("==> SKIPPED: the guide's site: {missing}"),
+    }
     engines::say_skipped(&missing);
     println!("==> all passed in {:.0} s", started.elapsed().as_secs_f64());
     Ok(())

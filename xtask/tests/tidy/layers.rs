@@ -46,6 +46,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ),
     ("greenroom-workloads", &["greenroom", "greenroom-store", "greenroom-stores"]),
     ("greenroom-cli", &["greenroom", "greenroom-store", "greenroom-stores", "greenroom-workloads"]),
+    ("greenroom-guide", &[]),
     ("xtask", &[]),
     ("peers", &["greenroom"]),
 ];
