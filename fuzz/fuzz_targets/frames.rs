@@ -72,7 +72,7 @@ fn encode(encoder: &Encoder, frame: &Frame, batch: &mut BytesMut) -> bool {
     };
     match frame {
         Frame::Define(Define { route, kind, method }) => encoder.define(batch, *route, kind, method).unwrap(),
-        Frame::Call(Call { id, origin, hops, route, key, deadline, grant, chain, payload }) => {
+        Frame::Call(Call { id, origin, hops, route, key, deadline, grant, chain, extension, payload }) => {
             let header = CallHeader {
                 id: *id,
                 origin: *origin,
@@ -81,6 +81,7 @@ fn encode(encoder: &Encoder, frame: &Frame, batch: &mut BytesMut) -> bool {
                 key,
                 deadline: *deadline,
                 grant: *grant,
+                extension: extension.view(),
             };
             encoder.call(batch, &header, chain.view(), |batch| put(payload, batch)).unwrap();
         }

@@ -6,6 +6,7 @@ use bytes::{BufMut, BytesMut};
 
 use crate::chain::ChainView;
 use crate::error::EncodeError;
+use crate::extension::ExtensionView;
 use crate::frame::{self, CallId, Grant, Status, flag};
 use crate::hello::Hello;
 use crate::limit::{HELLO_LEN_MAX, KEY_LEN_MAX, Limits, NAME_LEN_MAX, REASON_LEN_MAX};
@@ -28,12 +29,23 @@ pub struct CallHeader<'a> {
     pub deadline: Option<Duration>,
     /// The directory's word that the receiver hosts the actor.
     pub grant: Option<Grant>,
+    /// What only some calls carry.
+    pub extension: ExtensionView<'a>,
 }
 
 impl CallHeader<'static> {
     /// A call to the key `""` with none of the optional parts: to be filled with `..`.
     pub const fn one_way(route: u16) -> Self {
-        Self { id: None, origin: None, hops: 0, route, key: "", deadline: None, grant: None }
+        Self {
+            id: None,
+            origin: None,
+            hops: 0,
+            route,
+            key: "",
+            deadline: None,
+            grant: None,
+            extension: ExtensionView::EMPTY,
+        }
     }
 }
 
@@ -184,7 +196,7 @@ impl Encoder {
 
 #[inline]
 fn put_call_head(batch: &mut BytesMut, header: &CallHeader<'_>, chain: ChainView<'_>) {
-    let &CallHeader { id, origin, hops, route, key, deadline, grant } = header;
+    let &CallHeader { id, origin, hops, route, key, deadline, grant, extension } = header;
     let mut flags = 0;
     let mut head = Head::new(frame::CALL);
     let flags_at = head.skip();
@@ -217,6 +229,9 @@ fn put_call_head(batch: &mut BytesMut, header: &CallHeader<'_>, chain: ChainView
         flags |= flag::CHAIN;
         head.varint(chain.as_bytes().len() as u64);
     }
+    if !extension.is_empty() {
+        flags |= flag::EXTENSION;
+    }
     head.set(flags_at, flags);
     let (before, after) = head.as_slice().split_at(key_at);
     batch.reserve(head.len() + key.len() + chain.as_bytes().len() + PAYLOAD_GUESS_LEN);
@@ -224,6 +239,10 @@ fn put_call_head(batch: &mut BytesMut, header: &CallHeader<'_>, chain: ChainView
     batch.put_slice(key.as_bytes());
     batch.put_slice(after);
     batch.put_slice(chain.as_bytes());
+    if !extension.is_empty() {
+        put_len(batch, extension.as_bytes().len());
+        batch.put_slice(extension.as_bytes());
+    }
 }
 
 #[inline]

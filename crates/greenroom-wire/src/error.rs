@@ -3,6 +3,7 @@
 use thiserror::Error;
 
 use crate::chain::ChainError;
+use crate::extension::ExtensionError;
 
 /// Bytes from a peer that are not a frame. The peer is at fault; nothing of the frame was delivered. The connection
 /// must be closed: its frame boundaries can no longer be trusted. A new connection may be tried.
@@ -82,6 +83,9 @@ pub enum FrameError {
     /// A call's chain is not one.
     #[error("call chain: {0}")]
     Chain(#[from] ChainError),
+    /// A call's extension block is not one.
+    #[error("call extension: {0}")]
+    Extension(#[from] ExtensionError),
 }
 
 /// What cannot be encoded. The caller is at fault; the batch is as it was before.

@@ -5,6 +5,7 @@ use std::time::Duration;
 use bytes::Bytes;
 
 use crate::chain::Chain;
+use crate::extension::Extension;
 use crate::hello::Hello;
 use crate::text::Text;
 use crate::varint::LENGTH_LEN;
@@ -63,6 +64,8 @@ pub struct Call {
     pub grant: Option<Grant>,
     /// The actors that wait for this call.
     pub chain: Chain,
+    /// What only some calls carry.
+    pub extension: Extension,
     /// The arguments: see [`codec`](crate::codec).
     pub payload: Bytes,
 }

@@ -9,7 +9,7 @@
 //! |---|---|---|
 //! | 1 | Hello | `"GRRM"`, lowest and highest version (u16 LE each), named MessagePack of [`HelloBody`] |
 //! | 2 | Define | route, kind, method |
-//! | 3 | Call | flags (u8), then by flag: id (shard, index, generation), origin, hops (u8); route, key; then by flag: deadline in µs, grant (epoch, view, grantor), chain (byte length, then kind and key of each entry), extension (byte length, bytes); the rest is the payload |
+//! | 3 | Call | flags (u8), then by flag: id (shard, index, generation), origin, hops (u8); route, key; then by flag: deadline in µs, grant (epoch, view, grantor), chain (byte length, then kind and key of each entry), extension (byte length, then [tag](extension::tag), byte length and bytes of each field, by rising tag); the rest is the payload |
 //! | 4 | Reply | shard, index, generation, status (u8); the rest is the payload |
 //! | 5 | Control | channel (u8); the rest is the payload |
 //! | 6, 7 | Ping, Pong | nonce (u64 LE) |
@@ -25,7 +25,7 @@
 //!   - bytes at the end of a Hello, Define, Ping, Pong or Goodbye: ignored. Call, Reply and Control end in a payload,
 //!     so they have no such end;
 //!   - fields of [`HelloBody`]: by name, skipped if unknown, with a default if missing;
-//!   - a Call's extension block: skipped. The one call flag that is still free is an error: it needs a new version;
+//!   - fields of a Call's extension block: skipped if unknown. The one call flag that is still free is an error: it needs a new version;
 //!   - values of [`Status`]: kept as [`Status::Other`].
 //! - A frame type, a field's meaning, a flag or a status value is never used again for something else.
 //!
@@ -61,6 +61,7 @@
 
 pub mod chain;
 pub mod codec;
+pub mod extension;
 pub mod limit;
 
 mod decoder;
@@ -79,6 +80,7 @@ pub use chain::{Chain, ChainError, ChainView};
 pub use decoder::{Decoder, Views};
 pub use encoder::{CallHeader, Encoder};
 pub use error::{EncodeError, FrameError};
+pub use extension::{Extension, ExtensionError, ExtensionView, ExtensionWriter};
 pub use frame::{Call, CallId, Control, Define, Frame, FrameClass, Grant, Reply, Status, Unknown, classify, frame_len};
 pub use hello::{Hello, HelloBody, HelloError, Lane, MAGIC, VERSIONS, Versions, negotiate};
 pub use limit::Limits;

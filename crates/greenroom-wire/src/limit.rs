@@ -6,6 +6,10 @@ pub const KEY_LEN_MAX: usize = 1024;
 pub const NAME_LEN_MAX: usize = 128;
 /// Most entries of a call chain.
 pub const CHAIN_MAX: usize = 64;
+/// Longest extension block of a call, in bytes.
+pub const EXTENSION_LEN_MAX: usize = 16 << 10;
+/// Most fields of an extension block.
+pub const EXTENSION_FIELDS_MAX: usize = 32;
 /// Longest Hello, in bytes after the length field: what a stranger may make a node buffer.
 pub const HELLO_LEN_MAX: u32 = 64 << 10;
 /// Longest reason of a Goodbye, in bytes; a longer one is cut.

@@ -4,6 +4,7 @@ use bytes::{Buf, Bytes};
 
 use crate::chain::Chain;
 use crate::error::FrameError;
+use crate::extension::Extension;
 use crate::frame::{self, Call, Control, Define, Frame, Reply, Unknown};
 use crate::text::Text;
 use crate::view::{CallView, FrameView, ReplyView};
@@ -51,6 +52,7 @@ impl Call {
             deadline: header.deadline,
             grant: header.grant,
             chain: Chain::within(&body, chain),
+            extension: Extension::within(&body, header.extension),
             payload: tail(payload.len(), body),
         })
     }

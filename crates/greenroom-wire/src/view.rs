@@ -5,9 +5,10 @@ use std::time::Duration;
 use crate::chain::ChainView;
 use crate::encoder::CallHeader;
 use crate::error::FrameError;
+use crate::extension::ExtensionView;
 use crate::frame::{self, CallId, Grant, Status, flag};
 use crate::hello::Hello;
-use crate::limit::{CHAIN_LEN_MAX, KEY_LEN_MAX, NAME_LEN_MAX, REASON_LEN_MAX};
+use crate::limit::{CHAIN_LEN_MAX, EXTENSION_LEN_MAX, KEY_LEN_MAX, NAME_LEN_MAX, REASON_LEN_MAX};
 use crate::reader::Reader;
 
 /// One frame, borrowed: the fields mean what those of [`Frame`](crate::Frame) do.
@@ -123,10 +124,12 @@ impl<'a> CallView<'a> {
         } else {
             ChainView::EMPTY
         };
-        if flags & flag::EXTENSION != 0 {
-            reader.bytes("call extension", u32::MAX as usize)?;
-        }
-        let header = CallHeader { id, origin, hops, route, key, deadline, grant };
+        let extension = if flags & flag::EXTENSION != 0 {
+            ExtensionView::parse(reader.bytes("call extension", EXTENSION_LEN_MAX)?)?
+        } else {
+            ExtensionView::EMPTY
+        };
+        let header = CallHeader { id, origin, hops, route, key, deadline, grant, extension };
         Ok(Self { header, chain, payload: reader.rest() })
     }
 }

@@ -6,9 +6,11 @@ use std::time::Duration;
 
 use bytes::{BufMut, BytesMut};
 use greenroom_wire::codec::{self, Codec, Payload};
+use greenroom_wire::extension::tag;
 use greenroom_wire::{
-    Call, CallHeader, CallId, Chain, ChainView, Control, Decoder, Define, EncodeError, Encoder, Frame, FrameClass,
-    Grant, Hello, HelloBody, Lane, Reply, Status, classify, frame_len,
+    Call, CallHeader, CallId, Chain, ChainView, Control, Decoder, Define, EncodeError, Encoder, Extension,
+    ExtensionView, ExtensionWriter, Frame, FrameClass, Grant, Hello, HelloBody, Lane, Reply, Status, classify,
+    frame_len,
 };
 use serde::{Deserialize, Serialize};
 
@@ -107,6 +109,7 @@ fn a_call_with_everything() {
         key: "clé",
         deadline: Some(Duration::ZERO),
         grant: Some(Grant { epoch: 1, view: 128, grantor: 1 << 63 }),
+        extension: ExtensionView::EMPTY,
     };
     let chain = Chain::EMPTY.extended("user", "ada").unwrap().extended("room", "").unwrap();
     let frame = Frame::Call(call(&header, chain.clone()));
@@ -117,8 +120,39 @@ fn a_call_with_everything() {
     });
 }
 
+#[test]
+fn a_call_with_an_extension() {
+    let mut extension = ExtensionWriter::new();
+    extension.put(tag::CONTEXT, b"ctx").unwrap();
+    extension.put(tag::PRINCIPAL, b"").unwrap();
+    extension.put(300, b"later").unwrap();
+    let extension = extension.finish();
+    let header = CallHeader { key: "k", extension: extension.view(), ..CallHeader::one_way(5) };
+    let mut call = call(&header, Chain::EMPTY);
+    call.extension = extension.clone();
+    let hex = "18000000 03 80 05 01 6b 0f 01 03 637478 07 00 ac02 05 6c61746572 706179";
+    assert_golden(hex, Frame::Call(call), FrameClass::User, |encoder, batch| {
+        encoder.call(batch, &header, ChainView::EMPTY, payload).unwrap();
+    });
+}
+
+#[test]
+fn every_extension_tag_keeps_its_number() {
+    let tags = [
+        tag::CONTEXT,
+        tag::TRACE,
+        tag::INTERFACE_VERSION,
+        tag::STREAM_WINDOW,
+        tag::TIME_SPENT,
+        tag::REMINDER_TICK,
+        tag::PRINCIPAL,
+    ];
+    assert_eq!(tags, [1, 2, 3, 4, 5, 6, 7]);
+}
+
 fn call(header: &CallHeader<'_>, chain: Chain) -> Call {
     Call {
+        extension: Extension::EMPTY,
         id: header.id,
         origin: header.origin,
         hops: header.hops,

@@ -2,10 +2,13 @@
 
 use bytes::{BufMut, Bytes, BytesMut};
 use greenroom_wire::codec::{self, DecodeError};
-use greenroom_wire::limit::{CHAIN_MAX, KEY_LEN_MAX, NAME_LEN_MAX, ROUTES_MAX};
+use greenroom_wire::limit::{
+    CHAIN_MAX, EXTENSION_FIELDS_MAX, EXTENSION_LEN_MAX, KEY_LEN_MAX, NAME_LEN_MAX, ROUTES_MAX,
+};
 use greenroom_wire::{
-    CallHeader, Chain, ChainError, ChainView, Decoder, EncodeError, Encoder, Frame, FrameError, Hello, HelloBody,
-    HelloError, Lane, Limits, RouteEncoder, RouteError, RouteTable, Versions, negotiate,
+    CallHeader, Chain, ChainError, ChainView, Decoder, EncodeError, Encoder, ExtensionError, ExtensionView,
+    ExtensionWriter, Frame, FrameError, Hello, HelloBody, HelloError, Lane, Limits, RouteEncoder, RouteError,
+    RouteTable, Versions, negotiate,
 };
 use serde::{Deserialize, Serialize};
 
@@ -215,14 +218,57 @@ fn the_free_call_flag_is_refused() {
 }
 
 #[test]
-fn a_calls_extension_is_skipped() {
+fn an_unknown_field_of_a_calls_extension_is_skipped() {
     let Ok(Some(Frame::Call(call))) =
-        greeted(Limits::default()).decode(&mut framed(3, &[0x80, 9, 1, b'k', 2, 0xde, 0xad, b'p']))
+        greeted(Limits::default()).decode(&mut framed(3, &[0x80, 9, 1, b'k', 3, 0x63, 1, 0xad, b'p']))
     else {
         panic!()
     };
     assert_eq!((call.route, &*call.key, &*call.payload), (9, "k", &b"p"[..]));
+    assert_eq!((call.extension.view().find(0x63), call.extension.view().find(1)), (Some(&[0xad][..]), None));
     assert_eq!(error_of(3, &[0x80, 9, 1, b'k', 2, 0xde]), FrameError::Truncated { field: "call extension" });
+}
+
+#[test]
+fn half_a_field_of_an_extension_is_refused() {
+    assert_eq!(error_of(3, &[0x80, 9, 1, b'k', 1, 7]), FrameError::Truncated { field: "extension field" });
+    assert_eq!(error_of(3, &[0x80, 9, 1, b'k', 2, 7, 1, 0xad]), FrameError::Truncated { field: "extension field" });
+    assert_eq!(error_of(3, &[0x80, 9, 1, b'k', 1, 0x80]), FrameError::Truncated { field: "extension tag" });
+}
+
+#[test]
+fn a_tag_that_comes_twice_or_out_of_order_is_refused() {
+    for tag in [1, 2] {
+        let error = FrameError::Extension(ExtensionError::OutOfOrder { tag });
+        assert_eq!(ExtensionView::parse(&[2, 0, tag as u8, 0]), Err(error));
+        let mut writer = ExtensionWriter::new();
+        writer.put(2, b"").unwrap();
+        assert_eq!(writer.put(tag, b""), Err(ExtensionError::OutOfOrder { tag }));
+        assert_eq!(writer.view().as_bytes(), [2, 0]);
+    }
+}
+
+#[test]
+fn an_extension_over_its_bounds_is_refused_on_both_sides() {
+    let mut writer = ExtensionWriter::new();
+    let mut bytes = Vec::new();
+    for tag in 0..EXTENSION_FIELDS_MAX as u64 {
+        writer.put(tag, b"").unwrap();
+        bytes.extend([tag as u8, 0]);
+    }
+    assert_eq!(writer.put(100, b""), Err(ExtensionError::TooMany));
+    assert_eq!(ExtensionView::parse(&bytes), Ok(writer.view()));
+    bytes.extend([100, 0]);
+    assert_eq!(ExtensionView::parse(&bytes), Err(ExtensionError::TooMany.into()));
+
+    let mut writer = ExtensionWriter::new();
+    let long = vec![0; EXTENSION_LEN_MAX - 2];
+    assert_eq!(writer.put(1, &long), Err(ExtensionError::TooLong { len: EXTENSION_LEN_MAX + 1 }));
+    writer.put(1, &long[1..]).unwrap();
+    let max = EXTENSION_LEN_MAX as u64;
+    let out = FrameError::OutOfBounds { field: "call extension", value: max + 1, max };
+    assert_eq!(ExtensionView::parse(&vec![0; EXTENSION_LEN_MAX + 1]), Err(out.clone()));
+    assert_eq!(error_of(3, &[0x80, 9, 1, b'k', 0x81, 0x80, 0x01]), out);
 }
 
 #[test]

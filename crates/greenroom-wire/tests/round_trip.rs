@@ -6,8 +6,8 @@ use std::time::Duration;
 use bytes::{BufMut, Bytes, BytesMut};
 use greenroom_wire::codec::{self, Codec};
 use greenroom_wire::{
-    Call, CallHeader, CallId, Chain, Control, Decoder, Define, EncodeError, Encoder, Frame, FrameError, FrameView,
-    Grant, Hello, HelloBody, Lane, Reply, RouteEncoder, RouteTable, Status,
+    Call, CallHeader, CallId, Chain, Control, Decoder, Define, EncodeError, Encoder, Extension, ExtensionWriter, Frame,
+    FrameError, FrameView, Grant, Hello, HelloBody, Lane, Reply, RouteEncoder, RouteTable, Status,
 };
 use proptest::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -34,20 +34,32 @@ fn chain() -> impl Strategy<Value = Chain> {
         .prop_map(|entries| entries.iter().fold(Chain::EMPTY, |chain, (kind, key)| chain.extended(kind, key).unwrap()))
 }
 
+fn extension() -> impl Strategy<Value = Extension> {
+    prop::collection::btree_map(number(), prop::collection::vec(any::<u8>(), 0..100), 0..4).prop_map(|fields| {
+        let mut writer = ExtensionWriter::new();
+        fields.iter().for_each(|(tag, bytes)| writer.put(*tag, bytes).unwrap());
+        assert!(writer.view().fields().eq(fields.iter().map(|(tag, bytes)| (*tag, &bytes[..]))));
+        writer.finish()
+    })
+}
+
 fn call() -> impl Strategy<Value = Call> {
     let grant = (number(), number(), number()).prop_map(|(epoch, view, grantor)| Grant { epoch, view, grantor });
     let id_to_route = (prop::option::of(call_id()), prop::option::of(number()), any::<u8>(), any::<u16>());
-    let rest = (".{0,100}", prop::option::of(number()), prop::option::of(grant), chain(), bytes());
-    (id_to_route, rest).prop_map(|((id, origin, hops, route), (key, deadline, grant, chain, payload))| Call {
-        id,
-        origin,
-        hops,
-        route,
-        key: key.into(),
-        deadline: deadline.map(Duration::from_micros),
-        grant,
-        chain,
-        payload,
+    let rest = (".{0,100}", prop::option::of(number()), prop::option::of(grant), chain(), extension(), bytes());
+    (id_to_route, rest).prop_map(|((id, origin, hops, route), (key, deadline, grant, chain, extension, payload))| {
+        Call {
+            id,
+            origin,
+            hops,
+            route,
+            key: key.into(),
+            deadline: deadline.map(Duration::from_micros),
+            grant,
+            chain,
+            extension,
+            payload,
+        }
     })
 }
 
@@ -76,7 +88,7 @@ fn encode(frame: &Frame, batch: &mut BytesMut) {
         }
     };
     match frame {
-        Frame::Call(Call { id, origin, hops, route, key, deadline, grant, chain, payload }) => {
+        Frame::Call(Call { id, origin, hops, route, key, deadline, grant, chain, extension, payload }) => {
             let header = CallHeader {
                 id: *id,
                 origin: *origin,
@@ -85,6 +97,7 @@ fn encode(frame: &Frame, batch: &mut BytesMut) {
                 key,
                 deadline: *deadline,
                 grant: *grant,
+                extension: extension.view(),
             };
             encoder.call(batch, &header, chain.view(), put(payload.clone())).unwrap();
         }
@@ -145,6 +158,7 @@ proptest! {
         prop_assert_eq!(view.header.key, &*sent.key);
         prop_assert_eq!(view.header.deadline, sent.deadline);
         prop_assert_eq!(view.chain.to_chain(), sent.chain);
+        prop_assert_eq!(view.header.extension, sent.extension.view());
         prop_assert_eq!(view.payload, &sent.payload);
         prop_assert_eq!(views.next(), Ok(None));
         prop_assert_eq!(views.consumed(), stream.len());

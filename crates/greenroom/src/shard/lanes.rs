@@ -213,6 +213,7 @@ impl Shard {
                 view: grant.view,
                 grantor: grant.by.0,
             }),
+            extension: greenroom_wire::ExtensionView::EMPTY,
         };
         let chain = greenroom_wire::ChainView::parse(call.chain).unwrap_or_default();
         encoder.call(&mut lane.out, &header, chain, write).map_err(|error| unsendable(&error))?;
