@@ -6,7 +6,7 @@ use crate::step::{cargo, run as step};
 const PACKAGE: &str = "greenroom";
 
 /// Its test target that holds them.
-const TARGET: &str = "simulation";
+const TARGET: &str = "conformance";
 
 /// The variable from which each scenario takes the number of seeds to run.
 const SEEDS_VARIABLE: &str = "GREENROOM_SEEDS";

@@ -5,16 +5,15 @@ use std::time::Duration;
 use greenroom_protocols::checks::Checks;
 use greenroom_sim::{Exclusive, Faults, Nemesis, Sim, expect_violation, seeds};
 
-use crate::actors::{self, GuardedRef};
 use crate::cluster::{Cluster, sim};
-
-const NODES: &[&str] = &["a", "b", "c"];
+use crate::guarded::{self, GuardedRef};
+use crate::scenario::NODES;
 
 /// Three nodes, a few actors that everybody calls all the time, and a nemesis for 40 virtual seconds.
 fn scenario(seed: u64, checks: Checks) {
     sim(seed, Faults::rough()).deadline(Duration::from_secs(600)).run(|sim| async move {
         let watch = Exclusive::fenced(&sim);
-        let cluster = actors::cluster(&sim, &watch, checks);
+        let cluster = guarded::cluster(&sim, &watch, checks);
         for name in NODES {
             cluster.start(name).await;
         }

@@ -7,6 +7,7 @@ use greenroom::{ActorId, Builder, Candidate, Placement};
 use greenroom_sim::{Faults, Sim};
 
 use crate::cluster::{Cluster, sim};
+use crate::scenario::NODES;
 
 /// An actor that says where it is, once for each placement.
 macro_rules! whereabouts {
@@ -90,23 +91,11 @@ fn equip(builder: Builder, name: &str) -> Builder {
     }
 }
 
-async fn three(sim: &Sim) -> (Cluster, [Node; 3]) {
-    let cluster = Cluster::new(sim, equip);
-    for name in ["a", "b", "c"] {
-        cluster.start(name).await;
-    }
-    // Each has to have heard of the last one.
-    let nodes = ["a", "b", "c"].map(|name| cluster.node(name).expect("it was started"));
-    while nodes.iter().any(|node| node.members().len() < 3) {
-        tokio::time::sleep(std::time::Duration::from_millis(100)).await;
-    }
-    (cluster, nodes)
-}
-
 fn within(seed: u64, scenario: impl AsyncFnOnce(Sim, [Node; 3]) + 'static) {
     sim(seed, Faults::none()).run(|sim| async move {
-        let (_cluster, nodes) = three(&sim).await;
-        scenario(sim, nodes).await;
+        let cluster = Cluster::new(&sim, equip);
+        cluster.start_all(NODES).await;
+        scenario(sim, cluster.three()).await;
     });
 }
 

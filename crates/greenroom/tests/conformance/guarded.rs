@@ -1,4 +1,4 @@
-//! The actors of the scenarios.
+//! An actor whose turns are checked to be alone.
 
 use std::time::Duration;
 

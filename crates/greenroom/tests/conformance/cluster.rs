@@ -16,7 +16,7 @@ type Build = Rc<dyn Fn(Builder, &str) -> Builder>;
 /// Nodes by name. Clones are the same cluster.
 #[derive(Clone)]
 pub(crate) struct Cluster {
-    sim: Sim,
+    pub(crate) sim: Sim,
     pub(crate) store: SimStore,
     build: Build,
     nodes: Rc<RefCell<BTreeMap<String, Node>>>,
@@ -27,6 +27,43 @@ impl Cluster {
     pub(crate) fn new(sim: &Sim, build: impl Fn(Builder, &str) -> Builder + 'static) -> Self {
         let store = SimStore::new(sim, "store", Arc::new(MemoryStore::new()));
         Self { sim: sim.clone(), store, build: Rc::new(build), nodes: Rc::default() }
+    }
+
+    /// Starts all of `names`, one after the other, and waits until each knows the others. One that stops by itself
+    /// meanwhile, as the store may be bad, is started again.
+    pub(crate) async fn start_all(&self, names: &[&str]) {
+        for name in names {
+            self.start(name).await;
+        }
+        while !self.is_settled(names) {
+            for name in names.iter().filter(|name| self.node(name).is_none_or(|node| node.is_stopped())) {
+                self.sim.crash(name);
+                self.start(name).await;
+            }
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+    }
+
+    /// Waits until each of `names` knows these members and no others.
+    pub(crate) async fn settled(&self, names: &[&str]) {
+        while !self.is_settled(names) {
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+    }
+
+    fn is_settled(&self, names: &[&str]) -> bool {
+        let knows = |name: &&str| {
+            self.node(name).is_some_and(|node| {
+                let members = node.members();
+                members.len() == names.len() && names.iter().all(|name| members.iter().any(|member| member == name))
+            })
+        };
+        names.iter().all(knows)
+    }
+
+    /// The nodes `a`, `b` and `c`, in a scenario that has crashed none of them.
+    pub(crate) fn three(&self) -> [Node; 3] {
+        ["a", "b", "c"].map(|name| self.node(name).expect("it was started and not crashed"))
     }
 
     /// Starts the node called `name`, and tries again for as long as it takes.

@@ -6,8 +6,8 @@ use greenroom::CallError;
 use greenroom_protocols::checks::Checks;
 use greenroom_sim::{Exclusive, Faults, seeds};
 
-use crate::actors::{self, GuardedRef};
 use crate::cluster::sim;
+use crate::guarded::{self, GuardedRef};
 
 const ACTORS: usize = 30;
 
@@ -16,7 +16,7 @@ fn every_actor_of_a_killed_node_answers_again_within_ten_seconds() {
     seeds("every_actor_of_a_killed_node_answers_again_within_ten_seconds", 20, |seed| {
         sim(seed, Faults::none()).run(|sim| async move {
             let watch = Exclusive::strict(&sim);
-            let cluster = actors::cluster(&sim, &watch, Checks::default());
+            let cluster = guarded::cluster(&sim, &watch, Checks::default());
             for name in ["a", "b", "c"] {
                 cluster.start(name).await;
             }

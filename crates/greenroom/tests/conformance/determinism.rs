@@ -5,14 +5,14 @@ use std::time::Duration;
 use greenroom_protocols::checks::Checks;
 use greenroom_sim::{Exclusive, Faults};
 
-use crate::actors::{self, GuardedRef};
 use crate::cluster::sim;
+use crate::guarded::{self, GuardedRef};
 
 /// Three nodes under faults for a while; the trace's hash and what the callers saw.
 fn run(seed: u64) -> (u64, Vec<String>) {
     sim(seed, Faults::rough()).run(|sim| async move {
         let watch = Exclusive::fenced(&sim);
-        let cluster = actors::cluster(&sim, &watch, Checks::default());
+        let cluster = guarded::cluster(&sim, &watch, Checks::default());
         for name in ["a", "b", "c"] {
             cluster.start(name).await;
         }

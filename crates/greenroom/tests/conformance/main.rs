@@ -1,0 +1,17 @@
+//! What the library promises, one named claim a test, under the simulated world: whole clusters in one thread, with faults,
+//! decided by a seed. `README.md` lists the claims by area, those of other test programs among them.
+//!
+//! An area is a file or a folder. Its tests run their scenarios by [`scenario::calm`], [`scenario::rough`] or
+//! `greenroom_sim::seeds`, over a [`cluster::Cluster`].
+
+mod chains;
+mod cluster;
+mod determinism;
+mod fencing;
+mod guarded;
+mod membership;
+mod persistence;
+mod placement;
+mod recovery;
+mod scenario;
+mod turns;
