@@ -26,6 +26,10 @@ pub struct Checks {
     pub report_wait: bool,
     /// A release removes only the entry with exactly its node and epoch (D5).
     pub exact_release: bool,
+    /// A move takes an actor only from exactly the activation whose state the asker holds.
+    pub exact_move: bool,
+    /// A new owner of a range decides no move until every active node has reported.
+    pub move_wait: bool,
     /// A host refuses a grant for another incarnation of its node (D4).
     pub incarnation_check: bool,
 }
@@ -43,6 +47,8 @@ impl Default for Checks {
             skipped_views: true,
             report_wait: true,
             exact_release: true,
+            exact_move: true,
+            move_wait: true,
             incarnation_check: true,
         }
     }

@@ -61,6 +61,9 @@ pub struct Member {
     /// Where it stands.
     #[serde(default)]
     pub status: Status,
+    /// It is about to leave: it gets no activations and owns no range of the directory. Never taken back.
+    #[serde(default)]
+    pub draining: bool,
 }
 
 impl Member {
@@ -91,14 +94,24 @@ impl View {
         self.members.get(&node).is_some_and(|m| m.status == Status::Active)
     }
 
+    /// Whether `node` is given activations and ranges of the directory: active, and not about to leave.
+    pub fn is_serving(&self, node: NodeId) -> bool {
+        self.members.get(&node).is_some_and(|m| m.status == Status::Active && !m.draining)
+    }
+
+    /// The nodes that are given activations and ranges of the directory, in order of their ids.
+    pub fn serving(&self) -> impl Iterator<Item = (NodeId, &Member)> {
+        self.active().filter(|(_, m)| !m.draining)
+    }
+
     /// The active nodes, in order of their ids.
     pub fn active(&self) -> impl Iterator<Item = (NodeId, &Member)> {
         self.members.iter().filter(|(_, m)| m.status == Status::Active).map(|(id, m)| (*id, m))
     }
 
-    /// The active nodes that can host `kind`, in order of their ids.
+    /// The nodes that new activations of `kind` can go to, in order of their ids.
     pub fn hosts<'a>(&'a self, kind: &'a str) -> impl Iterator<Item = NodeId> + 'a {
-        self.active().filter(move |(_, m)| m.hosts(kind)).map(|(id, _)| id)
+        self.serving().filter(move |(_, m)| m.hosts(kind)).map(|(id, _)| id)
     }
 
     /// The active node called `name`.

@@ -19,6 +19,9 @@
 //!   has reported its activations of the range from that view or a later one, and until the leases of the dead that have
 //!   not reported are over. What is reported is served at once. An actor on a node that died waits for that node's lease.
 //!
+//! - **Moves.** An actor that goes to another host with its state is nowhere until the owner has given it to the one or to
+//!   the other, by compare-and-swap on its epoch; see `moves`.
+//!
 //! This is one mechanism where the design names two (the old owner's snapshot, and registration anew after a crash): the
 //! old owner, alive or dead, is not asked, because the hosts know best. A report is a few entries a node and range, it is
 //! idempotent, and a hand-off that is interrupted by a crash needs no case of its own. D3 cannot happen, for there is no
@@ -28,6 +31,7 @@
 //! that accepting a grant and taking down the activation, and taking in a view and listing the activations, are each one step.
 
 mod host;
+mod moves;
 mod owner;
 mod range;
 mod tenure;
@@ -39,6 +43,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 pub use host::{Acceptance, Host};
+pub use moves::{Decision, Move};
 pub use owner::Owner;
 pub use range::Range;
 pub use tenure::owner;

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::moves::Moved;
 use super::tenure::Tenure;
 use super::{Action, Epoch, Grant, Placed, RangeId, Released, Report, Resolution};
 use crate::checks::Checks;
@@ -16,13 +17,15 @@ use crate::time::Timestamp;
 /// first makes a look-up cheap.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Owner<K> {
-    me: NodeId,
+    pub(super) me: NodeId,
     range: RangeId,
-    checks: Checks,
-    view: Option<Arc<View>>,
-    tenure: Tenure,
+    pub(super) checks: Checks,
+    pub(super) view: Option<Arc<View>>,
+    pub(super) tenure: Tenure,
     last: Epoch,
-    entries: BTreeMap<K, Placed>,
+    pub(super) entries: BTreeMap<K, Placed>,
+    /// Names entries only.
+    pub(super) moved: Moved<K>,
     recovery: Option<Box<Recovery>>,
     /// Reports from views that we have not seen, the newest of each host.
     early: BTreeMap<NodeId, Report<K>>,
@@ -47,6 +50,7 @@ impl<K: Ord + Clone> Owner<K> {
             tenure: Tenure::default(),
             last: Epoch::default(),
             entries: BTreeMap::new(),
+            moved: Moved::new(),
             recovery: None,
             early: BTreeMap::new(),
         }
@@ -72,15 +76,13 @@ impl<K: Ord + Clone> Owner<K> {
 
     /// Grants `key` to `node`, unless it has been placed, or the range lost, since it was resolved as absent.
     ///
-    /// Gives `Absent` again if `node` is not active in our view: choose another.
+    /// Gives `Absent` again if `node` is not active in our view, or drains: choose another.
     pub fn grant(&mut self, now: Timestamp, key: K, node: NodeId) -> Resolution {
         let known = self.resolve(now, &key);
-        let version = self.version();
-        if known != Resolution::Absent || !self.view.as_ref().is_some_and(|view| view.is_active(node)) {
+        if known != Resolution::Absent || !self.view.as_ref().is_some_and(|view| view.is_serving(node)) {
             return known;
         }
-        self.last = self.last.next(version);
-        let placed = Placed { node, epoch: self.last };
+        let placed = Placed { node, epoch: self.next_epoch() };
         self.entries.insert(key, placed);
         Resolution::At(self.seal(placed))
     }
@@ -90,6 +92,7 @@ impl<K: Ord + Clone> Owner<K> {
         let entry = self.entries.get(&released.key);
         if entry.is_some_and(|placed| *placed == released.placed || !self.checks.exact_release) {
             self.entries.remove(&released.key);
+            self.moved.remove(&released.key);
         }
     }
 
@@ -102,6 +105,7 @@ impl<K: Ord + Clone> Owner<K> {
         let old = self.view.replace(Arc::clone(&view));
         if begins {
             self.entries.clear();
+            self.moved.clear();
             self.recovery = (self.tenure.owner == Some(self.me)).then(|| {
                 let hosts = view.members.iter().filter(|(_, m)| m.status != Status::Joining).map(|(id, _)| *id);
                 Box::new(Recovery { unreported: hosts.collect(), ask_at: now + ASK_AFTER })
@@ -109,6 +113,7 @@ impl<K: Ord + Clone> Owner<K> {
         } else if old.is_some_and(|old| *old != *view) {
             let checks = self.checks;
             self.entries.retain(|_, placed| gone(checks, &view, placed.node).is_none_or(|over| over > now));
+            self.moved.retain(|key, _| self.entries.contains_key(key));
         }
         let (arrived, early) =
             std::mem::take(&mut self.early).into_iter().partition(|(_, report)| report.view <= view.version);
@@ -182,6 +187,11 @@ impl<K: Ord + Clone> Owner<K> {
         }
     }
 
+    /// Whether there may be activations that are not known yet.
+    pub(super) fn recovers(&self, now: Timestamp, view: &View) -> bool {
+        self.recovery.as_ref().is_some_and(|recovery| self.unknown(now, view, recovery) != Resolution::Absent)
+    }
+
     /// What to say of an actor that has not been reported.
     fn unknown(&self, now: Timestamp, view: &View, recovery: &Recovery) -> Resolution {
         let mut until = None;
@@ -195,6 +205,12 @@ impl<K: Ord + Clone> Owner<K> {
         if until.is_some() { Resolution::Wait { until } } else { Resolution::Absent }
     }
 
+    /// The epoch of the next grant.
+    pub(super) fn next_epoch(&mut self) -> Epoch {
+        self.last = self.last.next(self.version());
+        self.last
+    }
+
     fn progress(&mut self, now: Timestamp, out: &mut Vec<Action<K>>) {
         let (Some(view), Some(mut recovery)) = (self.view.clone(), self.recovery.take()) else { return };
         recovery.unreported.retain(|node| gone(self.checks, &view, *node).is_none_or(|over| over > now));
@@ -205,7 +221,7 @@ impl<K: Ord + Clone> Owner<K> {
         }
     }
 
-    fn seal(&self, placed: Placed) -> Grant {
+    pub(super) fn seal(&self, placed: Placed) -> Grant {
         Grant { placed, by: self.me, view: self.version() }
     }
 

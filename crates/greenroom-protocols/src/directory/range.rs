@@ -2,7 +2,7 @@
 
 use super::host::{Acceptance, Host};
 use super::owner::Owner;
-use super::{Action, Epoch, Event, Grant, Placed, RangeId, Released, Report, Resolution};
+use super::{Action, Decision, Epoch, Event, Grant, Move, Placed, RangeId, Released, Report, Resolution};
 use crate::checks::Checks;
 use crate::node::NodeId;
 use crate::time::Timestamp;
@@ -70,6 +70,16 @@ impl<K: Ord + Clone> Range<K> {
     /// The owner grants `key` to `node`, unless it was placed meanwhile; see [`Owner::grant`].
     pub fn grant(&mut self, now: Timestamp, key: K, node: NodeId) -> Resolution {
         self.owner.grant(now, key, node)
+    }
+
+    /// The owner decides a move; see [`Owner::decide`].
+    pub fn decide(&mut self, now: Timestamp, wish: &Move<K>) -> Decision {
+        self.owner.decide(now, wish)
+    }
+
+    /// The owner hears that a move is over; see [`Owner::settled`].
+    pub fn settled(&mut self, key: &K, placed: Placed) {
+        self.owner.settled(key, placed);
     }
 
     /// Whether an actor that is not active here may be activated under `grant`; see [`Host::accept`].

@@ -6,9 +6,9 @@ use crate::mix::weight;
 use crate::node::{NodeId, Status, View};
 
 /// The owner of `range` in `view`: the active node with the highest weight (rendezvous hashing: Thaler & Ravishankar,
-/// IEEE/ACM ToN '98); `None` if no node is active.
+/// IEEE/ACM ToN '98) of those that are not about to leave; `None` if there is no such node.
 pub fn owner(range: RangeId, view: &View) -> Option<NodeId> {
-    view.active().map(|(node, _)| node).max_by_key(|node| (claim(range, *node), *node))
+    view.serving().map(|(node, _)| node).max_by_key(|node| (claim(range, *node), *node))
 }
 
 fn claim(range: RangeId, node: NodeId) -> u64 {
@@ -38,12 +38,13 @@ impl Tenure {
     }
 }
 
-/// Whether a node that is active neither in `old` nor in `new` may have owned the range before `owner` did again.
+/// Whether a node that could own ranges neither in `old` nor in `new` may have owned the range before `owner` did again.
+/// Who could in `old` and has a higher claim would own it there; and who drains never serves again.
 fn interrupted(range: RangeId, owner: NodeId, old: &View, new: &View) -> bool {
     let joined_between = (old.next_node..new.next_node).map(NodeId);
     let was_joining = old.members.iter().filter(|(_, m)| m.status == Status::Joining).map(|(id, _)| *id);
     joined_between
         .chain(was_joining)
-        .any(|node| !new.is_active(node) && (claim(range, node), node) > (claim(range, owner), owner))
+        .any(|node| !new.is_serving(node) && (claim(range, node), node) > (claim(range, owner), owner))
         && new.version > old.version + 1
 }

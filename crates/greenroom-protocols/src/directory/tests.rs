@@ -1,3 +1,5 @@
+mod moves;
+
 use std::collections::BTreeMap;
 
 use proptest::prelude::*;

@@ -17,6 +17,8 @@ pub struct Membership {
     member: Member,
     me: Option<NodeId>,
     stopped: bool,
+    /// About to leave: the table is to say so.
+    draining: bool,
     /// Leaving since then.
     leaving: Option<Timestamp>,
     ops: u64,
@@ -64,6 +66,7 @@ impl Membership {
             member,
             me: None,
             stopped: false,
+            draining: false,
             leaving: None,
             ops: 0,
             table: None,
@@ -139,6 +142,9 @@ impl Membership {
             }
             Event::HeardVersion(version) => {
                 self.want_read |= self.table.as_ref().is_none_or(|(table, _)| table.version < version);
+            }
+            Event::Drain => {
+                self.want_read |= !std::mem::replace(&mut self.draining, true);
             }
             Event::Leave => self.leave(now, out),
         }
@@ -289,7 +295,7 @@ impl Membership {
                 let renewed = self.lease.renewed.is_some();
                 planner.join(table, me, &self.reached, renewed).map(|next| (next, None))
             }
-            (Some(me), _) => planner.tend(table, me).map(|next| (next, None)),
+            (Some(me), _) => planner.tend(table, me, self.draining).map(|next| (next, None)),
         };
         if let Some((next, id)) = write {
             let op = self.op();

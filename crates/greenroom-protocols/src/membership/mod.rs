@@ -149,6 +149,8 @@ pub enum Event {
     },
     /// A peer knows this version of the table.
     HeardVersion(u64),
+    /// Say in the table that this node is about to leave: nothing new is given to it. It stays active until it leaves.
+    Drain,
     /// Leave for good. Every turn must have been stopped.
     Leave,
 }

@@ -68,10 +68,14 @@ impl Planner<'_> {
         (next.rows != table.rows).then_some(next)
     }
 
-    /// What the active node `me` would write: votes, deaths, and the removal of rows long dead.
-    pub(super) fn tend(&self, table: &Table, me: NodeId) -> Option<Table> {
+    /// What the active node `me` would write: votes, deaths, the removal of rows long dead, and that it is about to leave
+    /// if it is `draining`.
+    pub(super) fn tend(&self, table: &Table, me: NodeId, draining: bool) -> Option<Table> {
         let mut next = table.clone();
         next.version += 1;
+        if let Some(row) = next.rows.get_mut(&me).filter(|_| draining) {
+            row.member.draining = true;
+        }
         let ids: Vec<NodeId> = table.rows.keys().copied().filter(|id| *id != me).collect();
         for node in ids {
             match next.rows[&node].member.status {

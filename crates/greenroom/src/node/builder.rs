@@ -190,6 +190,7 @@ impl Builder {
             kinds: kinds.infos(),
             roles: config.roles.clone(),
             status: Default::default(),
+            draining: false,
         };
         let shards: Vec<ShardPort> = (0..config.shard_count()).map(|_| ShardPort::claim()).collect();
         let mut membership = membership::Config { checks: config.checks, ..Default::default() };

@@ -65,3 +65,18 @@ proptest! {
         prop_assert_eq!(world.nodes[last].stopped, None);
     }
 }
+
+#[test]
+fn a_node_that_drains_says_so_in_the_table_and_stays_active_until_it_leaves() {
+    let mut world = World::settled(3, &Config::default());
+    world.event(1, Event::Drain);
+    world.run(3_000);
+    for node in 0..3 {
+        let view = world.nodes[node].view.clone().expect("it is a member");
+        assert!(view.is_active(world.id(1)) && !view.is_serving(world.id(1)), "node {node} knows");
+    }
+    assert!(world.nodes[1].fences.last().is_some_and(|fence| *fence > world.clock(1)), "its turns go on");
+    world.event(1, Event::Leave);
+    world.run(1_000);
+    assert_eq!(world.nodes[1].stopped, Some(StopReason::Left));
+}
