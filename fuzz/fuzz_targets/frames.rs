@@ -3,7 +3,8 @@
 
 use bytes::{BufMut, BytesMut};
 use greenroom_wire::{
-    Call, CallHeader, Control, Decoder, Define, Encoder, Frame, FrameError, Hello, HelloBody, Lane, Reply, classify,
+    Call, CallHeader, Control, Decoder, Define, Encoder, Frame, FrameError, Hello, HelloBody, Lane, Reply, StreamEnd,
+    StreamItem, classify,
 };
 use libfuzzer_sys::fuzz_target;
 
@@ -94,6 +95,13 @@ fn encode(encoder: &Encoder, frame: &Frame, batch: &mut BytesMut) -> bool {
         Frame::Ping(nonce) => encoder.ping(batch, *nonce),
         Frame::Pong(nonce) => encoder.pong(batch, *nonce),
         Frame::Goodbye(reason) => encoder.goodbye(batch, reason),
+        Frame::StreamItem(StreamItem { consumer, number, payload }) => {
+            encoder.stream_item(batch, *consumer, *number, |batch| put(payload, batch)).unwrap();
+        }
+        Frame::StreamCredit(credit) => encoder.stream_credit(batch, credit),
+        Frame::StreamEnd(StreamEnd { consumer, number, status, payload }) => {
+            encoder.stream_end(batch, *consumer, *number, *status, |batch| put(payload, batch)).unwrap();
+        }
         _ => return false,
     }
     true

@@ -7,7 +7,7 @@ use bytes::{BufMut, BytesMut};
 use crate::chain::ChainView;
 use crate::error::EncodeError;
 use crate::extension::ExtensionView;
-use crate::frame::{self, CallId, Grant, Status, flag};
+use crate::frame::{self, CallId, Grant, Status, StreamCredit, flag};
 use crate::hello::Hello;
 use crate::limit::{HELLO_LEN_MAX, KEY_LEN_MAX, Limits, NAME_LEN_MAX, REASON_LEN_MAX};
 use crate::varint::{Head, LENGTH_LEN};
@@ -145,6 +145,65 @@ impl Encoder {
         self.frame(batch, |batch| {
             let mut head = Head::new(frame::CONTROL);
             head.u8(channel);
+            batch.put_slice(head.as_slice());
+            write(batch)
+        })
+    }
+
+    /// Appends an item of a stream; `write` appends its payload to the batch, and nothing else.
+    ///
+    /// # Errors
+    /// Whatever `write` gives; [`EncodeError::FrameTooLong`].
+    #[inline]
+    pub fn stream_item<E: From<EncodeError>>(
+        &self,
+        batch: &mut BytesMut,
+        consumer: CallId,
+        number: u64,
+        write: impl FnOnce(&mut BytesMut) -> Result<(), E>,
+    ) -> Result<(), E> {
+        self.frame(batch, |batch| {
+            let mut head = Head::new(frame::STREAM_ITEM);
+            put_call_id(&mut head, consumer);
+            head.varint(number);
+            batch.put_slice(head.as_slice());
+            write(batch)
+        })
+    }
+
+    /// Appends what a stream's consumer has room for.
+    pub fn stream_credit(&self, batch: &mut BytesMut, credit: &StreamCredit) {
+        let start = batch.len();
+        let mut head = Head::new(frame::STREAM_CREDIT);
+        put_call_id(&mut head, credit.stream);
+        batch.put_slice(head.as_slice());
+        batch.put_u64_le(credit.token);
+        let mut rest = Head::bare();
+        put_call_id(&mut rest, credit.consumer);
+        rest.u8(credit.codec);
+        rest.varint(credit.window.into());
+        rest.varint(credit.consumed);
+        batch.put_slice(rest.as_slice());
+        patch_len(batch, start);
+    }
+
+    /// Appends the end of a stream of `number` items; `write` appends its payload to the batch, and nothing else.
+    ///
+    /// # Errors
+    /// Whatever `write` gives; [`EncodeError::FrameTooLong`].
+    pub fn stream_end<E: From<EncodeError>>(
+        &self,
+        batch: &mut BytesMut,
+        consumer: CallId,
+        number: u64,
+        status: Status,
+        write: impl FnOnce(&mut BytesMut) -> Result<(), E>,
+    ) -> Result<(), E> {
+        self.frame(batch, |batch| {
+            let mut head = Head::new(frame::STREAM_END);
+            put_call_id(&mut head, consumer);
+            head.varint(number);
+            head.u8(status.to_byte());
             batch.put_slice(head.as_slice());
             write(batch)
         })

@@ -30,6 +30,12 @@ pub enum Frame {
     Pong(u64),
     /// The last frame: why the sender closes.
     Goodbye(Text),
+    /// An item of a stream of replies.
+    StreamItem(StreamItem),
+    /// Room at the consumer of a stream of replies.
+    StreamCredit(StreamCredit),
+    /// The end of a stream of replies.
+    StreamEnd(StreamEnd),
     /// A frame of a later version: to be ignored.
     Unknown(Unknown),
 }
@@ -170,6 +176,48 @@ pub struct Control {
     pub payload: Bytes,
 }
 
+/// An item of a stream of replies. Travels on the connection that the stream's first [`StreamCredit`] came on.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct StreamItem {
+    /// Where the consumer waits.
+    pub consumer: CallId,
+    /// Items of the stream before this one.
+    pub number: u64,
+    /// The item: see [`codec`](crate::codec).
+    pub payload: Bytes,
+}
+
+/// What the consumer of a stream of replies has room for. The first one begins the stream; each says all that there is to
+/// say, so a repeated or late one does no harm.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct StreamCredit {
+    /// Where the stream waits on the producer's node.
+    pub stream: CallId,
+    /// What the producer gave out with the stream: nobody else can know it.
+    pub token: u64,
+    /// Where items go.
+    pub consumer: CallId,
+    /// The codec of the items: [`Codec::tag`](crate::codec::Codec::tag).
+    pub codec: u8,
+    /// Items that may be under way at once; 0 gives the stream up.
+    pub window: u32,
+    /// Items that the consumer has taken since the beginning.
+    pub consumed: u64,
+}
+
+/// The end of a stream of replies.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct StreamEnd {
+    /// Where the consumer waits.
+    pub consumer: CallId,
+    /// Items that the stream had.
+    pub number: u64,
+    /// [`Status::Ok`] for a stream that is complete; else why it broke off.
+    pub status: Status,
+    /// The error, by status; empty for a complete stream.
+    pub payload: Bytes,
+}
+
 /// A frame of a type that this version does not know.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Unknown {
@@ -182,7 +230,7 @@ pub struct Unknown {
 /// What a network that loses, repeats or reorders whole frames may do to one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum FrameClass {
-    /// Hello, Define, Goodbye, and what is unknown: the connection is broken without it.
+    /// Hello, Define, Goodbye, the frames of streams, and what is unknown: the connection is broken without it.
     Essential,
     /// Call, Reply: may be lost, repeated, reordered.
     User,
@@ -214,6 +262,9 @@ pub(crate) const CONTROL: u8 = 5;
 pub(crate) const PING: u8 = 6;
 pub(crate) const PONG: u8 = 7;
 pub(crate) const GOODBYE: u8 = 8;
+pub(crate) const STREAM_ITEM: u8 = 10;
+pub(crate) const STREAM_CREDIT: u8 = 11;
+pub(crate) const STREAM_END: u8 = 12;
 
 /// The call's flags: which optional parts are there. 0x40 is free, and an error.
 pub(crate) mod flag {

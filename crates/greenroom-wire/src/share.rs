@@ -5,7 +5,7 @@ use bytes::{Buf, Bytes};
 use crate::chain::Chain;
 use crate::error::FrameError;
 use crate::extension::Extension;
-use crate::frame::{self, Call, Control, Define, Frame, Reply, Unknown};
+use crate::frame::{self, Call, Control, Define, Frame, Reply, StreamEnd, StreamItem, Unknown};
 use crate::text::Text;
 use crate::view::{CallView, FrameView, ReplyView};
 
@@ -34,6 +34,13 @@ impl Frame {
             FrameView::Ping(nonce) => Self::Ping(nonce),
             FrameView::Pong(nonce) => Self::Pong(nonce),
             FrameView::Goodbye(reason) => Self::Goodbye(Text::within(&body, reason)),
+            FrameView::StreamItem { consumer, number, payload } => {
+                Self::StreamItem(StreamItem { consumer, number, payload: tail(payload.len(), body) })
+            }
+            FrameView::StreamCredit(credit) => Self::StreamCredit(credit),
+            FrameView::StreamEnd { consumer, number, status, payload } => {
+                Self::StreamEnd(StreamEnd { consumer, number, status, payload: tail(payload.len(), body) })
+            }
             FrameView::Unknown { .. } => Self::Unknown(Unknown { frame_type, body }),
         })
     }

@@ -6,7 +6,7 @@ use crate::chain::ChainView;
 use crate::encoder::CallHeader;
 use crate::error::FrameError;
 use crate::extension::ExtensionView;
-use crate::frame::{self, CallId, Grant, Status, flag};
+use crate::frame::{self, CallId, Grant, Status, StreamCredit, flag};
 use crate::hello::Hello;
 use crate::limit::{CHAIN_LEN_MAX, EXTENSION_LEN_MAX, KEY_LEN_MAX, NAME_LEN_MAX, REASON_LEN_MAX};
 use crate::reader::Reader;
@@ -43,6 +43,28 @@ pub enum FrameView<'a> {
     Pong(u64),
     /// The last frame: why the sender closes.
     Goodbye(&'a str),
+    /// An item of a stream of replies.
+    StreamItem {
+        /// Where the consumer waits.
+        consumer: CallId,
+        /// Items before this one.
+        number: u64,
+        /// The item.
+        payload: &'a [u8],
+    },
+    /// Room at the consumer of a stream of replies.
+    StreamCredit(StreamCredit),
+    /// The end of a stream of replies.
+    StreamEnd {
+        /// Where the consumer waits.
+        consumer: CallId,
+        /// Items that the stream had.
+        number: u64,
+        /// How it ended.
+        status: Status,
+        /// The error, by status.
+        payload: &'a [u8],
+    },
     /// A frame of a later version: to be ignored.
     Unknown {
         /// The type.
@@ -81,6 +103,12 @@ impl<'a> FrameView<'a> {
         match frame_type {
             frame::CALL => CallView::parse(body).map(Self::Call),
             frame::REPLY => ReplyView::parse(body).map(Self::Reply),
+            frame::STREAM_ITEM => {
+                let mut reader = Reader::new(body);
+                let consumer = CallId::parse(&mut reader)?;
+                let number = reader.u64("stream item number")?;
+                Ok(Self::StreamItem { consumer, number, payload: reader.rest() })
+            }
             _ => Self::parse_rare(frame_type, body),
         }
     }
@@ -98,6 +126,20 @@ impl<'a> FrameView<'a> {
             frame::PING => Self::Ping(u64::from_le_bytes(reader.array("ping nonce")?)),
             frame::PONG => Self::Pong(u64::from_le_bytes(reader.array("pong nonce")?)),
             frame::GOODBYE => Self::Goodbye(reader.text("goodbye reason", REASON_LEN_MAX)?),
+            frame::STREAM_CREDIT => Self::StreamCredit(StreamCredit {
+                stream: CallId::parse(&mut reader)?,
+                token: u64::from_le_bytes(reader.array("stream token")?),
+                consumer: CallId::parse(&mut reader)?,
+                codec: reader.u8("stream codec")?,
+                window: reader.u32("stream window")?,
+                consumed: reader.u64("stream consumed")?,
+            }),
+            frame::STREAM_END => Self::StreamEnd {
+                consumer: CallId::parse(&mut reader)?,
+                number: reader.u64("stream length")?,
+                status: Status::from_byte(reader.u8("stream status")?),
+                payload: reader.rest(),
+            },
             _ => Self::Unknown { frame_type, body },
         })
     }

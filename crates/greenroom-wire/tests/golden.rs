@@ -9,8 +9,8 @@ use greenroom_wire::codec::{self, Codec, Payload};
 use greenroom_wire::extension::tag;
 use greenroom_wire::{
     Call, CallHeader, CallId, Chain, ChainView, Control, Decoder, Define, EncodeError, Encoder, Extension,
-    ExtensionView, ExtensionWriter, Frame, FrameClass, Grant, Hello, HelloBody, Lane, Reply, Status, classify,
-    frame_len,
+    ExtensionView, ExtensionWriter, Frame, FrameClass, Grant, Hello, HelloBody, Lane, Reply, Status, StreamCredit,
+    StreamEnd, StreamItem, classify, frame_len,
 };
 use serde::{Deserialize, Serialize};
 
@@ -217,6 +217,43 @@ fn goodbye() {
     assert_golden("06000000 08 04 73746f70", Frame::Goodbye("stop".into()), FrameClass::Essential, |e, batch| {
         e.goodbye(batch, "stop");
     });
+}
+
+#[test]
+fn stream_item() {
+    let frame = Frame::StreamItem(StreamItem { consumer: ID, number: 128, payload: "pay".into() });
+    assert_golden("0a000000 0a 01 ac02 02 8001 706179", frame, FrameClass::Essential, |encoder, batch| {
+        encoder.stream_item(batch, ID, 128, payload).unwrap();
+    });
+}
+
+#[test]
+fn stream_credit() {
+    let credit = StreamCredit {
+        stream: CallId { shard: 0, index: 3, generation: 1 },
+        token: 0x0102_0304_0506_0708,
+        consumer: ID,
+        codec: 1,
+        window: 64,
+        consumed: 300,
+    };
+    let hex = "14000000 0b 00 03 01 0807060504030201 01 ac02 02 01 40 ac02";
+    assert_golden(hex, Frame::StreamCredit(credit), FrameClass::Essential, |encoder, batch| {
+        encoder.stream_credit(batch, &credit);
+    });
+}
+
+#[test]
+fn stream_end() {
+    let end = StreamEnd { consumer: ID, number: 5, status: Status::Unknown, payload: "pay".into() };
+    assert_golden(
+        "0a000000 0c 01 ac02 02 05 03 706179",
+        Frame::StreamEnd(end),
+        FrameClass::Essential,
+        |encoder, batch| {
+            encoder.stream_end(batch, ID, 5, Status::Unknown, payload).unwrap();
+        },
+    );
 }
 
 #[test]

@@ -298,6 +298,28 @@ fn a_short_ping_control_reply_or_define_is_refused() {
 }
 
 #[test]
+fn a_short_frame_of_a_stream_is_refused() {
+    assert_eq!(error_of(10, &[1, 2, 3]), FrameError::Truncated { field: "stream item number" });
+    assert_eq!(error_of(11, &[1, 2, 3, 0, 0, 0]), FrameError::Truncated { field: "stream token" });
+    let credit = [1, 2, 3, 0, 0, 0, 0, 0, 0, 0, 0, 4, 5, 6, 1, 0];
+    assert_eq!(error_of(11, &credit), FrameError::Truncated { field: "stream consumed" });
+    assert_eq!(error_of(12, &[1, 2, 3, 4]), FrameError::Truncated { field: "stream status" });
+}
+
+#[test]
+fn a_window_over_32_bits_is_refused() {
+    let credit = [1, 2, 3, 0, 0, 0, 0, 0, 0, 0, 0, 4, 5, 6, 1, 0x80, 0x80, 0x80, 0x80, 0x10, 0];
+    assert!(matches!(error_of(11, &credit), FrameError::OutOfBounds { field: "stream window", .. }));
+}
+
+#[test]
+fn what_follows_a_stream_credit_is_ignored() {
+    let credit = [1, 2, 3, 0, 0, 0, 0, 0, 0, 0, 0, 4, 5, 6, 1, 8, 0, 99, 99];
+    let frame = greeted(Limits::default()).decode(&mut framed(11, &credit));
+    assert!(matches!(frame, Ok(Some(Frame::StreamCredit(credit))) if credit.window == 8));
+}
+
+#[test]
 fn a_name_over_its_limit_is_refused() {
     let mut body = vec![0, 0x81, 0x01];
     body.extend([b'k'; NAME_LEN_MAX + 1]);

@@ -7,7 +7,8 @@ use bytes::{BufMut, Bytes, BytesMut};
 use greenroom_wire::codec::{self, Codec};
 use greenroom_wire::{
     Call, CallHeader, CallId, Chain, Control, Decoder, Define, EncodeError, Encoder, Extension, ExtensionWriter, Frame,
-    FrameError, FrameView, Grant, Hello, HelloBody, Lane, Reply, RouteEncoder, RouteTable, Status,
+    FrameError, FrameView, Grant, Hello, HelloBody, Lane, Reply, RouteEncoder, RouteTable, Status, StreamCredit,
+    StreamEnd, StreamItem,
 };
 use proptest::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -76,6 +77,16 @@ fn frame() -> impl Strategy<Value = Frame> {
         any::<u64>().prop_map(Frame::Ping),
         any::<u64>().prop_map(Frame::Pong),
         ".{0,100}".prop_map(|reason| Frame::Goodbye(reason.into())),
+        (call_id(), number(), bytes())
+            .prop_map(|(consumer, number, payload)| { Frame::StreamItem(StreamItem { consumer, number, payload }) }),
+        (call_id(), any::<u64>(), call_id(), any::<u8>(), any::<u32>(), number()).prop_map(
+            |(stream, token, consumer, codec, window, consumed)| {
+                Frame::StreamCredit(StreamCredit { stream, token, consumer, codec, window, consumed })
+            }
+        ),
+        (call_id(), number(), any::<u8>(), bytes()).prop_map(|(consumer, number, status, payload)| {
+            Frame::StreamEnd(StreamEnd { consumer, number, status: Status::from_byte(status), payload })
+        }),
     ]
 }
 
@@ -107,6 +118,13 @@ fn encode(frame: &Frame, batch: &mut BytesMut) {
         Frame::Ping(nonce) => encoder.ping(batch, *nonce),
         Frame::Pong(nonce) => encoder.pong(batch, *nonce),
         Frame::Goodbye(reason) => encoder.goodbye(batch, reason),
+        Frame::StreamItem(item) => {
+            encoder.stream_item(batch, item.consumer, item.number, put(item.payload.clone())).unwrap();
+        }
+        Frame::StreamCredit(credit) => encoder.stream_credit(batch, credit),
+        Frame::StreamEnd(end) => {
+            encoder.stream_end(batch, end.consumer, end.number, end.status, put(end.payload.clone())).unwrap();
+        }
         other => unreachable!("{other:?} is not generated"),
     }
 }
