@@ -12,6 +12,7 @@
 //! | [`gsi`] | across clusters at most one owns an actor |
 //! | [`bcas`] | an update of a stored state that is confirmed is in it exactly once |
 //! | [`vlb`] | the same for a state in memory, as long as its leader lives |
+//! | [`reply_stream`] | no more of a stream is under way than its consumer has room for, and none of it is lost unseen |
 
 pub mod bcas;
 pub mod checks;
@@ -24,5 +25,6 @@ pub mod membership;
 mod mix;
 pub mod names;
 pub mod node;
+pub mod reply_stream;
 pub mod time;
 pub mod vlb;
