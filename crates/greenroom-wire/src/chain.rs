@@ -29,21 +29,7 @@ impl Chain {
     /// # Errors
     /// [`ChainError::TooDeep`] when the chain is full; [`ChainError::TooLong`] when the kind or the key is.
     pub fn extended(&self, kind: &str, key: &str) -> Result<Self, ChainError> {
-        for (field, text, max) in [("kind", kind, NAME_LEN_MAX), ("key", key, KEY_LEN_MAX)] {
-            if text.len() > max {
-                return Err(ChainError::TooLong { field, len: text.len(), max });
-            }
-        }
-        if self.view().entries().count() >= CHAIN_MAX {
-            return Err(ChainError::TooDeep);
-        }
-        let mut bytes = BytesMut::with_capacity(self.0.len() + kind.len() + key.len() + 4);
-        bytes.put_slice(&self.0);
-        for text in [kind, key] {
-            put_len(&mut bytes, text.len());
-            bytes.put_slice(text.as_bytes());
-        }
-        Ok(Self(bytes.freeze()))
+        self.view().extended(kind, key)
     }
 
     /// The chain, borrowed.
@@ -108,6 +94,28 @@ impl<'a> ChainView<'a> {
     /// Whether the actor (`kind`, `key`) waits for this call.
     pub fn contains(self, kind: &str, key: &str) -> bool {
         self.entries().any(|entry| entry == (kind, key))
+    }
+
+    /// This chain and one entry more: the actor that makes the next call.
+    ///
+    /// # Errors
+    /// As for [`Chain::extended`].
+    pub fn extended(self, kind: &str, key: &str) -> Result<Chain, ChainError> {
+        for (field, text, max) in [("kind", kind, NAME_LEN_MAX), ("key", key, KEY_LEN_MAX)] {
+            if text.len() > max {
+                return Err(ChainError::TooLong { field, len: text.len(), max });
+            }
+        }
+        if self.entries().count() >= CHAIN_MAX {
+            return Err(ChainError::TooDeep);
+        }
+        let mut bytes = BytesMut::with_capacity(self.0.len() + kind.len() + key.len() + 4);
+        bytes.put_slice(self.0);
+        for text in [kind, key] {
+            put_len(&mut bytes, text.len());
+            bytes.put_slice(text.as_bytes());
+        }
+        Ok(Chain(bytes.freeze()))
     }
 
     /// A copy that owns its bytes.

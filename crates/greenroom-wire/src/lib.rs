@@ -62,6 +62,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+pub mod carried;
 pub mod chain;
 pub mod codec;
 pub mod extension;

@@ -10,6 +10,14 @@ pub const CHAIN_MAX: usize = 64;
 pub const EXTENSION_LEN_MAX: usize = 16 << 10;
 /// Most fields of an extension block.
 pub const EXTENSION_FIELDS_MAX: usize = 32;
+/// Most pairs of a request context.
+pub const CONTEXT_PAIRS_MAX: usize = 64;
+/// Longest request context: its keys and values together, in bytes.
+pub const CONTEXT_LEN_MAX: usize = 8 << 10;
+/// Longest key of a request context, in bytes.
+pub const CONTEXT_KEY_LEN_MAX: usize = 128;
+/// Longest `tracestate`, in bytes (W3C Trace Context §3.3.1.5).
+pub const TRACE_STATE_LEN_MAX: usize = 512;
 /// Longest Hello, in bytes after the length field: what a stranger may make a node buffer.
 pub const HELLO_LEN_MAX: u32 = 64 << 10;
 /// Longest reason of a Goodbye, in bytes; a longer one is cut.

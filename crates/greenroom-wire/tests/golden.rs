@@ -5,6 +5,7 @@ use std::fmt::Write;
 use std::time::Duration;
 
 use bytes::{BufMut, BytesMut};
+use greenroom_wire::carried::{self, TraceView};
 use greenroom_wire::codec::{self, Codec, Payload};
 use greenroom_wire::extension::tag;
 use greenroom_wire::{
@@ -134,6 +135,20 @@ fn a_call_with_an_extension() {
     assert_golden(hex, Frame::Call(call), FrameClass::User, |encoder, batch| {
         encoder.call(batch, &header, ChainView::EMPTY, payload).unwrap();
     });
+}
+
+#[test]
+fn a_request_context_and_a_trace_context() {
+    let mut out = BytesMut::new();
+    let pairs = [("tenant", "a"), ("x", "")];
+    carried::put_pairs(pairs, &mut out);
+    assert_eq!(to_hex(&out), "0674656e616e7401610178".to_owned() + "00");
+    assert_eq!(carried::pairs(&out), Ok(pairs.to_vec()));
+    let trace = TraceView { trace: [0xab; 16], span: [0xcd; 8], flags: 1, state: "a=b" };
+    let mut out = BytesMut::new();
+    trace.put(&mut out);
+    assert_eq!(to_hex(&out), "ab".repeat(16) + &"cd".repeat(8) + "0103613d62");
+    assert_eq!(TraceView::parse(&out), Ok(trace));
 }
 
 #[test]

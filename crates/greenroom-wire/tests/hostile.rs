@@ -1,9 +1,11 @@
 //! Bytes from outside that must be refused, each by name.
 
 use bytes::{BufMut, Bytes, BytesMut};
+use greenroom_wire::carried::{self, TraceView};
 use greenroom_wire::codec::{self, DecodeError};
 use greenroom_wire::limit::{
-    CHAIN_MAX, EXTENSION_FIELDS_MAX, EXTENSION_LEN_MAX, KEY_LEN_MAX, NAME_LEN_MAX, ROUTES_MAX,
+    CHAIN_MAX, CONTEXT_LEN_MAX, CONTEXT_PAIRS_MAX, EXTENSION_FIELDS_MAX, EXTENSION_LEN_MAX, KEY_LEN_MAX, NAME_LEN_MAX,
+    ROUTES_MAX,
 };
 use greenroom_wire::{
     CallHeader, Chain, ChainError, ChainView, Decoder, EncodeError, Encoder, ExtensionError, ExtensionView,
@@ -246,6 +248,28 @@ fn a_tag_that_comes_twice_or_out_of_order_is_refused() {
         assert_eq!(writer.put(tag, b""), Err(ExtensionError::OutOfOrder { tag }));
         assert_eq!(writer.view().as_bytes(), [2, 0]);
     }
+}
+
+#[test]
+fn a_context_over_its_bounds_is_refused() {
+    assert_eq!(carried::pairs(&[1, b'k']), Err(FrameError::Truncated { field: "context value" }));
+    assert_eq!(carried::pairs(&[1, 0xff, 0]), Err(FrameError::NotUtf8 { field: "context key" }));
+    let many = [0, 0].repeat(CONTEXT_PAIRS_MAX);
+    assert!(carried::pairs(&many).is_ok());
+    let error = carried::pairs(&[many, vec![0, 0]].concat()).unwrap_err();
+    assert_eq!(error, FrameError::OutOfBounds { field: "context pairs", value: 65, max: 64 });
+    let mut out = BytesMut::new();
+    let half = "v".repeat(CONTEXT_LEN_MAX / 2);
+    carried::put_pairs([("a", &*half), ("b", &*half)], &mut out);
+    assert_eq!(carried::pairs(&out), Err(FrameError::OutOfBounds { field: "context", value: 8194, max: 8192 }));
+}
+
+#[test]
+fn a_short_trace_context_is_refused() {
+    assert_eq!(TraceView::parse(&[0; 24]), Err(FrameError::Truncated { field: "trace flags" }));
+    assert_eq!(TraceView::parse(&[0; 25]), Err(FrameError::Truncated { field: "trace state" }));
+    let error = TraceView::parse(&[&[0; 25][..], &[0x81, 0x04], &[b'a'; 513]].concat()).unwrap_err();
+    assert_eq!(error, FrameError::OutOfBounds { field: "trace state", value: 513, max: 512 });
 }
 
 #[test]

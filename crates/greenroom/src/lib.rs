@@ -4,6 +4,7 @@
 
 mod actor;
 mod cluster;
+mod context;
 #[cfg(any(feature = "flags", feature = "http"))]
 mod duration;
 #[cfg(feature = "flags")]
@@ -23,6 +24,7 @@ pub use crate::actor::interface::{Actor, Why};
 pub use crate::actor::key::{ActorId, KEY_LEN_MAX, KINDS_MAX, Key, Kind};
 pub use crate::actor::reference::Ref;
 pub use crate::cluster::placement::{Candidate, Placement};
+pub use crate::context::{Context, ContextError, TraceContext, TraceError};
 pub use crate::node::{Builder, Config, Error, Node, Result};
 pub use crate::state::{State, StateError, Stored};
 

@@ -13,6 +13,8 @@ use super::error::{CallError, Doubt, Refusal};
 use super::interface::Method;
 use super::reference::{Inner, Route};
 use super::reply::{self, ReplyTo};
+use crate::context::TraceContext;
+use crate::shard::baggage::Baggage;
 use crate::shard::calls::{CallSlot, Completion};
 use crate::shard::submit::Started;
 use crate::shard::{Shard, ShardId};
@@ -26,12 +28,14 @@ use crate::shard::{Shard, ShardId};
 pub struct Call<M: Method> {
     target: Arc<Inner>,
     method: M,
-    limit: Option<Duration>,
+    /// In nanoseconds; [`NO_LIMIT`] for the node's default.
+    limit: u64,
+    baggage: Option<Box<Baggage>>,
 }
 
 impl<M: Method> Call<M> {
     pub(crate) fn new(target: Arc<Inner>, method: M) -> Self {
-        Self { target, method, limit: None }
+        Self { target, method, limit: NO_LIMIT, baggage: None }
     }
 
     /// Gives the call at most `limit`; inside of a turn never more than is left of that turn's own time. Without it, the
@@ -39,8 +43,34 @@ impl<M: Method> Call<M> {
     ///
     /// When it has passed, the caller gets [`Unknown`](CallError::Unknown), and a turn that has not started never does.
     pub fn by(mut self, limit: Duration) -> Self {
-        self.limit = Some(limit);
+        self.limit = u64::try_from(limit.as_nanos()).unwrap_or(NO_LIMIT - 1).min(NO_LIMIT - 1);
         self
+    }
+
+    /// Lets the call carry `value` under `key` in its [request context](crate::Context), and with it all calls that are
+    /// made on its behalf. It covers what the calling turn carries under the key.
+    ///
+    /// A context that is over its bounds is [refused](Refusal::Invalid) when the call is used.
+    pub fn with(mut self, key: &str, value: &str) -> Self {
+        let baggage = self.baggage();
+        if let Err(error) = baggage.context.set(key, value) {
+            baggage.unfit = Some(error);
+        }
+        self
+    }
+
+    /// Makes the call a part of the trace that `trace` stands in.
+    pub fn traced(mut self, trace: TraceContext) -> Self {
+        self.baggage().trace = Some(trace);
+        self
+    }
+
+    fn baggage(&mut self) -> &mut Baggage {
+        self.baggage.get_or_insert_default()
+    }
+
+    fn limit(&self) -> Option<Duration> {
+        (self.limit != NO_LIMIT).then(|| Duration::from_nanos(self.limit))
     }
 
     /// Sends the message one-way: nobody waits, and nobody hears of its end. What is refused on the way is counted in
@@ -56,11 +86,11 @@ impl<M: Method> Call<M> {
     /// is on its way.
     pub fn try_send(self) -> Result<(), Refusal> {
         Shard::with(|shard| match shard {
-            Some(shard) if shard.serves(&self.target) => shard.send(self.target, self.method),
+            Some(shard) if shard.serves(&self.target) => shard.send(self.target, self.method, self.baggage),
             _ => match &self.target.port {
                 Some(port) => {
                     let message = self.method.into_message(ReplyTo::nobody());
-                    port.send::<M::Interface>(&self.target, message, Timestamp::NEVER)
+                    port.send::<M::Interface>(&self.target, message, Timestamp::NEVER, self.baggage)
                 }
                 None => Err(Refusal::Unbound),
             },
@@ -158,16 +188,20 @@ enum Begun<M: Method> {
 
 fn start<M: Method>(call: Call<M>) -> Result<Begun<M>, Refusal> {
     Shard::with(|shard| match shard {
-        Some(shard) if shard.serves(&call.target) => Ok(match shard.start(&call.target, call.method, call.limit)? {
-            Started::Ended(result) => Begun::Ended(result),
-            Started::Waits(slot) => Begun::Waits(State::OnShard(shard.id(), slot, call.target)),
-        }),
+        Some(shard) if shard.serves(&call.target) => {
+            let limit = call.limit();
+            Ok(match shard.start(&call.target, call.method, limit, call.baggage)? {
+                Started::Ended(result) => Begun::Ended(result),
+                Started::Waits(slot) => Begun::Waits(State::OnShard(shard.id(), slot, call.target)),
+            })
+        }
         _ => {
             let port = call.target.port.clone().ok_or(Refusal::Unbound)?;
+            let limit = call.limit();
             let (sender, receiver) = oneshot::channel();
             let message = call.method.into_message(ReplyTo::outside(sender));
-            let deadline = port.node.deadline(call.limit);
-            port.send::<M::Interface>(&call.target, message, deadline)?;
+            let deadline = port.node.deadline(limit);
+            port.send::<M::Interface>(&call.target, message, deadline, call.baggage)?;
             Ok(Begun::Waits(State::Outside(receiver, port.node.world().sleep_until(deadline))))
         }
     })
@@ -184,3 +218,6 @@ impl<M: Method> Drop for Calling<M> {
         }
     }
 }
+
+/// No limit but the node's default.
+const NO_LIMIT: u64 = u64::MAX;

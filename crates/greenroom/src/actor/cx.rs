@@ -9,6 +9,7 @@ use greenroom_protocols::directory::Epoch;
 
 use super::interface::{Actor, Why};
 use super::key::{ActorId, Key};
+use crate::context::{Context, ContextError, TraceContext};
 use crate::node::port::Port;
 use crate::shard::Shard;
 use crate::state::{Holder, Site, Slot, State, StateError};
@@ -62,6 +63,26 @@ impl Cx {
     /// `None` outside of a turn, and in a turn that nobody waits for.
     pub fn time_left(&self) -> Option<Duration> {
         Shard::with(|shard| shard.and_then(Shard::time_left))
+    }
+
+    /// The request context that the current turn's message came with. Calls of the turn carry it on.
+    ///
+    /// Empty outside of a turn.
+    pub fn context(&self) -> Context {
+        Shard::with(|shard| shard.and_then(Shard::baggage).map(|baggage| baggage.context.clone()).unwrap_or_default())
+    }
+
+    /// Lets the calls that the current turn makes from here on carry `value` under `key`.
+    ///
+    /// # Errors
+    /// [`ContextError`]; nothing has changed.
+    pub fn set_context(&self, key: &str, value: &str) -> Result<(), ContextError> {
+        Shard::with(|shard| shard.map_or(Ok(()), |shard| shard.carry(|baggage| baggage.context.set(key, value))))
+    }
+
+    /// Where the current turn stands in a distributed trace, if its message came as a part of one.
+    pub fn trace(&self) -> Option<TraceContext> {
+        Shard::with(|shard| shard.and_then(Shard::baggage).and_then(|baggage| baggage.trace.clone()))
     }
 
     /// Writes the state of a persistent actor, if it is still as this activation last saw it: `cx.save(self).await?`.

@@ -114,7 +114,7 @@ async fn perform(door: &Door, route: RouteTarget, id: ActorId, payload: Bytes, l
         payload,
         reply: WireReply::gateway(sender, Codec::Json),
         deadline: node.deadline(Some(limit)),
-        chain: Chain::None,
+        chain: Chain::NONE,
         journey: Journey { origin: node.me(), from: node.me(), hops: 0, grant: None },
     };
     // A refusal comes by the reply as well.

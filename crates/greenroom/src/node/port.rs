@@ -9,10 +9,11 @@ use super::shared::Shared;
 use crate::actor::error::Refusal;
 use crate::actor::interface::Interface;
 use crate::actor::reference::Inner;
+use crate::shard::baggage::Baggage;
 use crate::shard::envelope::{Body, Envelope};
 use crate::shard::inbox::{INBOX_LEN_MAX, NotTaken};
 use crate::shard::submit::Parcel;
-use crate::shard::turns::Chain;
+use crate::shard::turns::{Chain, Link};
 use crate::shard::{AnyParcel, Item};
 
 /// The way into a node. Each shard has its own, so that counting references to it is counting on one core.
@@ -27,8 +28,11 @@ impl Port {
         target: &Arc<Inner>,
         message: I::Message,
         deadline: Timestamp,
+        own: Option<Box<Baggage>>,
     ) -> Result<(), Refusal> {
-        let envelope = Envelope { body: Body::Typed(message), deadline, chain: Chain::None };
+        let baggage = if own.is_some() { Baggage::join(None, own)? } else { None };
+        let chain = Chain { link: Link::None, baggage };
+        let envelope = Envelope { body: Body::Typed(message), deadline, chain };
         let parcel = Box::new(Parcel::<I> { target: target.clone(), envelope });
         self.node.enter(&target.id, target.hash, parcel)
     }

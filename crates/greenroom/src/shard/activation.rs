@@ -153,7 +153,7 @@ impl<A: Behaviour> Activation<A> {
                 }),
             }
         });
-        shard.begin_turn(self.clone(), Access::Exclusive, Timestamp::NEVER, Caller::Apart(Chain::None), hook);
+        shard.begin_turn(self.clone(), Access::Exclusive, Timestamp::NEVER, Caller::Apart(Chain::NONE), hook);
         match self.phase.get() {
             // The hook has failed without waiting for anything.
             Phase::Gone => Err(Refusal::Activation { message: shard.failed_start.take() }),
@@ -202,7 +202,7 @@ impl<A: Behaviour> Activation<A> {
             return Ok(Admission::Begin);
         }
         // It cannot begin at once. If what keeps it waits for it in turn, it never could.
-        if let Some(path) = shard.cycle(chain, &self.cx.id) {
+        if let Some(path) = shard.cycle(&chain.link, &self.cx.id) {
             // A read beside the reads that wait for it may overtake writes that wait for those reads.
             return match access {
                 Access::Read if ready && !self.exclusive.get() => Ok(Admission::Begin),
@@ -327,7 +327,7 @@ impl<A: Behaviour> Activation<A> {
                 }
             }
         });
-        shard.begin_turn(self.clone(), Access::Exclusive, Timestamp::NEVER, Caller::Apart(Chain::None), hook);
+        shard.begin_turn(self.clone(), Access::Exclusive, Timestamp::NEVER, Caller::Apart(Chain::NONE), hook);
     }
 
     /// Leaves, and sends what still waits to the actor's next activation.

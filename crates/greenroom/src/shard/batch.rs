@@ -236,7 +236,7 @@ mod tests {
         let before = batch.len();
         while batch.has_room::<Counted>() {
             let body = Body::Typed(Message(counted.clone(), [7; 13], ReplyTo::nobody()));
-            let envelope = Envelope { body, deadline: Timestamp::NEVER, chain: Chain::None };
+            let envelope = Envelope { body, deadline: Timestamp::NEVER, chain: Chain::NONE };
             batch.push::<Counted>(target.clone(), Slot { index: 1, generation: 2 }, envelope);
         }
         batch.len() - before

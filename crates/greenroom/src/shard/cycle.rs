@@ -1,33 +1,34 @@
 //! Call chains: which actors wait for a call, and whether it would wait for itself.
 
-use bytes::Bytes;
-use greenroom_wire::{Chain as WireChain, ChainView};
+use std::sync::Arc;
+
+use greenroom_wire::ChainView;
 
 use super::Shard;
-use super::turns::{Chain, TurnId};
+use super::turns::{Link, TurnId};
 use crate::actor::key::ActorId;
 
 impl Shard {
-    /// The chain of a call that the current turn makes.
-    pub(super) fn chain_here(&self) -> Chain {
-        self.current_turn().map_or(Chain::None, Chain::Turn)
+    /// Who waits for a call that the current turn makes.
+    pub(super) fn link_here(&self) -> Link {
+        self.current_turn().map_or(Link::None, Link::Turn)
     }
 
     /// Whether `id` waits for a call with this chain: the path of the cycle then.
-    pub(super) fn cycle(&self, chain: &Chain, id: &ActorId) -> Option<Vec<String>> {
-        let mut link = chain.clone();
+    pub(super) fn cycle(&self, link: &Link, id: &ActorId) -> Option<Vec<String>> {
+        let mut next = link.clone();
         loop {
-            match link {
-                Chain::None => return None,
-                Chain::Turn(turn) => {
+            match next {
+                Link::None => return None,
+                Link::Turn(turn) => {
                     let turns = self.turns.borrow();
                     let turn = turns.find(turn)?;
                     if turn.activation.id() == id {
                         break;
                     }
-                    link = turn.chain.clone();
+                    next = turn.link.clone();
                 }
-                Chain::Path(path) => {
+                Link::Path(path) => {
                     let view = ChainView::parse(&path).ok()?;
                     if view.contains(id.kind.name(), &id.key) {
                         break;
@@ -36,8 +37,8 @@ impl Shard {
                 }
             }
         }
-        let path = self.path(chain);
-        let mut names: Vec<String> = ChainView::parse(&path)
+        let path = self.path(link);
+        let mut names: Vec<String> = ChainView::parse(path.as_deref().unwrap_or_default())
             .map(|view| view.entries().map(|(kind, key)| format!("{kind}/{key}")).collect())
             .unwrap_or_default();
         names.push(id.to_string());
@@ -45,30 +46,33 @@ impl Shard {
     }
 
     /// The chain as it travels to other shards and nodes.
-    pub(super) fn path(&self, chain: &Chain) -> Bytes {
-        match chain {
-            Chain::None => Bytes::new(),
-            Chain::Path(path) => path.clone(),
-            Chain::Turn(turn) => self.path_of(*turn),
+    pub(super) fn path(&self, link: &Link) -> Option<Arc<[u8]>> {
+        match link {
+            Link::None => None,
+            Link::Path(path) => Some(path.clone()),
+            Link::Turn(turn) => self.path_of(*turn),
         }
     }
 
-    fn path_of(&self, turn: TurnId) -> Bytes {
-        let (known, chain, id) = {
+    fn path_of(&self, turn: TurnId) -> Option<Arc<[u8]>> {
+        let (known, link, id) = {
             let turns = self.turns.borrow();
             // A turn that has ended waits for nothing.
-            let Some(turn) = turns.find(turn) else { return Bytes::new() };
-            (turn.path.clone(), turn.chain.clone(), turn.activation.id().clone())
+            let turn = turns.find(turn)?;
+            (turn.path.clone(), turn.link.clone(), turn.activation.id().clone())
         };
-        if let Some(path) = known {
-            return path;
+        if known.is_some() {
+            return known;
         }
-        let callers = WireChain::from_bytes(self.path(&chain)).unwrap_or_default();
+        let callers = self.path(&link);
+        let view = ChainView::parse(callers.as_deref().unwrap_or_default()).unwrap_or_default();
         // A chain that is too deep to extend is cut: its deadline then ends what it cannot see.
-        let path = callers.extended(id.kind.name(), &id.key).unwrap_or(callers);
-        let path = Bytes::copy_from_slice(path.view().as_bytes());
+        let path = match view.extended(id.kind.name(), &id.key) {
+            Ok(path) => Some(path.view().as_bytes().into()),
+            Err(_) => callers,
+        };
         if let Some(turn) = self.turns.borrow_mut().find_mut(turn) {
-            turn.path = Some(path.clone());
+            turn.path = path.clone();
         }
         path
     }

@@ -3,16 +3,18 @@
 use std::cell::Cell;
 use std::panic::{self, AssertUnwindSafe};
 use std::rc::Rc;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
 use greenroom_world::{LocalFuture, Timestamp};
 
 use super::activation::{self, AnyActivation};
+use super::baggage::{Baggage, Load};
 use super::calls::{CallSlot, Completion, Waiter};
-use super::turns::{Access, Answer, Chain, Frame, Turn, TurnId};
+use super::turns::{Access, Answer, Chain, Frame, Link, Turn, TurnId};
 use super::{Shard, panic_message, registry};
-use crate::actor::error::{CallError, Doubt, Failure};
+use crate::actor::error::{CallError, Doubt, Failure, Refusal};
 use crate::actor::interface::{Portable, Why};
 use crate::actor::reply::{self, RuntimeEnd};
 use crate::state::Held;
@@ -22,7 +24,7 @@ pub(crate) enum Caller {
     /// Nobody on this stack waits for it.
     Apart(Chain),
     /// The turn below on the stack awaits the reply that has this serial number: an `Option<Result<_, _>>` of its own.
-    Below { serial: u64, answer: *mut () },
+    Below { serial: u64, answer: *mut (), baggage: Load },
 }
 
 /// What has become of a turn at its first poll.
@@ -83,9 +85,9 @@ impl Shard {
     ) -> Begun {
         self.budget.set(self.budget.get().saturating_sub(1));
         let id = self.turns.borrow_mut().begin();
-        let (chain, serial, answer) = match caller {
-            Caller::Apart(chain) => (Some(chain), 0, Answer::Elsewhere),
-            Caller::Below { serial, answer } => (None, serial, Answer::Stack(answer)),
+        let (link, baggage, serial, answer) = match caller {
+            Caller::Apart(Chain { link, baggage }) => (Some(link), baggage, 0, Answer::Elsewhere),
+            Caller::Below { serial, answer, baggage } => (None, baggage, serial, Answer::Stack(answer)),
         };
         let frame = Frame {
             id,
@@ -94,7 +96,8 @@ impl Shard {
             deadline,
             serial,
             answer: Cell::new(answer),
-            chain: Cell::new(chain),
+            link: Cell::new(link),
+            baggage: Cell::new(baggage),
             entered: Cell::new(false),
             below: Cell::new(self.frame.get()),
         };
@@ -128,7 +131,7 @@ impl Shard {
                 self.write_down(frame);
                 self.frame.set(frame.below.get());
                 let begun = self.await_below(frame);
-                if self.turns.borrow_mut().park(frame.id, frame.answer.get(), future) {
+                if self.turns.borrow_mut().park(frame, future) {
                     self.ready.borrow_mut().push_back(frame.id);
                 }
                 begun
@@ -190,18 +193,19 @@ impl Shard {
         if frame.entered.replace(true) {
             return;
         }
-        let chain = match frame.chain.take() {
-            Some(chain) => chain,
+        let link = match frame.link.take() {
+            Some(link) => link,
             // SAFETY: the frame below is on this stack, under `frame`.
-            None => unsafe { frame.below.get().as_ref() }.map_or(Chain::None, |below| {
+            None => unsafe { frame.below.get().as_ref() }.map_or(Link::None, |below| {
                 self.write_down(below);
-                Chain::Turn(below.id)
+                Link::Turn(below.id)
             }),
         };
         let turn = Turn {
             activation: frame.activation.clone(),
             access: frame.access,
-            chain,
+            link,
+            baggage: None,
             deadline: frame.deadline,
             serial: frame.serial,
             answer: Answer::Elsewhere,
@@ -241,6 +245,29 @@ impl Shard {
     /// The number of the current turn, which the slab need not know.
     pub(super) fn current_waiter(&self) -> Waiter {
         self.current().map_or(Waiter::None, |frame| Waiter::Turn(frame.id))
+    }
+
+    /// What a call of the current turn carries that was given `own`.
+    #[inline]
+    pub(super) fn load(&self, own: Option<Box<Baggage>>) -> Result<Load, Refusal> {
+        match (self.current().and_then(Frame::baggage), own) {
+            (None, None) => Ok(None),
+            (inherited, own) => Baggage::join(inherited, own),
+        }
+    }
+
+    /// What the current turn's message carries.
+    pub(crate) fn baggage(&self) -> Load {
+        self.current().and_then(Frame::baggage).cloned()
+    }
+
+    /// Changes what the calls of the current turn carry from here on.
+    pub(crate) fn carry<E>(&self, change: impl FnOnce(&mut Baggage) -> Result<(), E>) -> Result<(), E> {
+        let Some(frame) = self.current() else { return Ok(()) };
+        let mut baggage = frame.baggage.take().unwrap_or_default();
+        let changed = change(Arc::make_mut(&mut baggage));
+        frame.baggage.set(Some(baggage));
+        changed
     }
 
     #[inline]

@@ -13,14 +13,15 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll, Wake, Waker};
 use std::time::Duration;
 
-use bytes::{Buf, Bytes, BytesMut};
+use bytes::{Buf, BytesMut};
 use greenroom_protocols::directory::Grant;
 use greenroom_protocols::node::NodeId;
-use greenroom_wire::{CallId, Decoder, EncodeError, Encoder, RouteEncoder, RouteTable, Status};
+use greenroom_wire::{CallId, Decoder, EncodeError, Encoder, Extension, RouteEncoder, RouteTable, Status};
 use greenroom_world::{BoxFuture, Stream, Timestamp};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use super::Shard;
+use super::baggage::Baggage;
 use super::raw::RouteTarget;
 use crate::actor::error::{Doubt, Failure, Refusal};
 use crate::actor::reply::{encode_failure, unencodable};
@@ -47,7 +48,8 @@ pub(super) struct Outgoing<'a> {
     pub(super) key: &'a str,
     pub(super) deadline: Timestamp,
     pub(super) grant: Option<Grant>,
-    pub(super) chain: &'a Bytes,
+    pub(super) chain: &'a [u8],
+    pub(super) baggage: Option<&'a Baggage>,
 }
 
 /// One connection, or the attempt at one.
@@ -201,6 +203,10 @@ impl Shard {
             .routes_out
             .route(&encoder, &mut lane.out, call.kind, call.method)
             .map_err(|error| unsendable(&error))?;
+        let extension = match call.baggage {
+            None => Extension::EMPTY,
+            Some(baggage) => baggage.write().map_err(|error| unsendable(&error))?,
+        };
         let header = greenroom_wire::CallHeader {
             id: call.id,
             origin: call.origin.map(|node| node.0),
@@ -213,7 +219,7 @@ impl Shard {
                 view: grant.view,
                 grantor: grant.by.0,
             }),
-            extension: greenroom_wire::ExtensionView::EMPTY,
+            extension: extension.view(),
         };
         let chain = greenroom_wire::ChainView::parse(call.chain).unwrap_or_default();
         encoder.call(&mut lane.out, &header, chain, write).map_err(|error| unsendable(&error))?;

@@ -5,6 +5,7 @@
 //! is batched and handed over once a round; what goes to other nodes is encoded straight into the connection's batch.
 
 pub(crate) mod activation;
+pub(crate) mod baggage;
 pub(crate) mod batch;
 pub(crate) mod calls;
 mod cycle;

@@ -189,7 +189,7 @@ impl Shard {
                 }
             }
         };
-        let path = self.path(chain);
+        let path = self.path(&chain.link);
         let outgoing = Outgoing {
             id,
             origin: origin.filter(|origin| *origin != self.port.node.me()),
@@ -199,7 +199,8 @@ impl Shard {
             key,
             deadline,
             grant,
-            chain: &path,
+            chain: path.as_deref().unwrap_or_default(),
+            baggage: chain.baggage.as_deref(),
         };
         let sent = self.lane_call(to, &outgoing, |out| {
             out.extend_from_slice(payload);

@@ -90,7 +90,7 @@ impl<A: Behaviour> Activation<A> {
                 this.save_late(actor).await;
             }
         });
-        shard.begin_turn(self.clone(), Access::Exclusive, Timestamp::NEVER, Caller::Apart(Chain::None), turn);
+        shard.begin_turn(self.clone(), Access::Exclusive, Timestamp::NEVER, Caller::Apart(Chain::NONE), turn);
     }
 
     /// Saves what has changed since the last save. What fails is tried again after the kind's period.

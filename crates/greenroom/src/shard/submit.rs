@@ -11,12 +11,13 @@ use greenroom_wire::CallId;
 use greenroom_world::Timestamp;
 
 use super::activation::AnyActivation;
+use super::baggage::Baggage;
 use super::calls::{CallSlot, Calls, Completion, Waiter};
 use super::envelope::{Body, Envelope};
 use super::frames::{Begun, Caller};
 use super::lanes::Outgoing;
 use super::raw::{Journey, RouteTarget};
-use super::turns::{Access, Chain};
+use super::turns::{Access, Chain, Link};
 use super::{Item, Shard, ShardId, Slot};
 use crate::actor::error::{CallError, Doubt, Refusal};
 use crate::actor::interface::{Interface, Method};
@@ -127,7 +128,9 @@ impl Shard {
         target: &Arc<Inner>,
         method: M,
         limit: Option<Duration>,
+        own: Option<Box<Baggage>>,
     ) -> Result<Started<M::Reply, M::Error>, Refusal> {
+        let baggage = self.load(own)?;
         let deadline = self.call_deadline(limit);
         if let Some(neighbour) = self.free_neighbour(target, access::<M>())
             && deadline > self.now()
@@ -136,7 +139,7 @@ impl Shard {
             let mut answer: Option<Result<M::Reply, CallError<M::Error>>> = None;
             let serial = self.next_serial();
             let mut message = Some(method.into_message(ReplyTo::below(serial)));
-            let caller = Caller::Below { serial, answer: (&raw mut answer).cast() };
+            let caller = Caller::Below { serial, answer: (&raw mut answer).cast(), baggage };
             let begun = neighbour.begin_here(self, access::<M>(), &mut message, deadline, caller);
             return Ok(match (answer, begun) {
                 (Some(answer), _) => Started::Ended(answer),
@@ -148,19 +151,26 @@ impl Shard {
         }
         let call = self.open_call(deadline)?;
         let message = method.into_message(ReplyTo::call(self.id(), call));
-        self.call::<M::Interface>(target, message, deadline);
+        let chain = Chain { link: self.link_here(), baggage };
+        self.call::<M::Interface>(target, message, deadline, chain);
         Ok(Started::Waits(call))
     }
 
     /// Sends a one-way message: begins its turn at once if that is free and on this shard.
-    pub(crate) fn send<M: Method>(&self, target: Arc<Inner>, method: M) -> Result<(), Refusal> {
+    pub(crate) fn send<M: Method>(
+        &self,
+        target: Arc<Inner>,
+        method: M,
+        own: Option<Box<Baggage>>,
+    ) -> Result<(), Refusal> {
+        let chain = Chain { link: Link::None, baggage: self.load(own)? };
         let message = method.into_message(ReplyTo::nobody());
         if let Some(neighbour) = self.free_neighbour(&target, access::<M>()) {
-            let caller = Caller::Apart(Chain::None);
+            let caller = Caller::Apart(chain);
             let begun = neighbour.begin_here(self, access::<M>(), &mut Some(message), Timestamp::NEVER, caller);
             return begun.map(drop).ok_or_else(|| other_interface(&target));
         }
-        let envelope = Envelope { body: Body::Typed(message), deadline: Timestamp::NEVER, chain: Chain::None };
+        let envelope = Envelope { body: Body::Typed(message), deadline: Timestamp::NEVER, chain };
         if let Route::Here(shard, slot) = target.route()
             && shard != self.id()
             && let Some(index) = self.sibling(shard)
@@ -195,8 +205,8 @@ impl Shard {
     }
 
     /// Makes a call whose reply goes to a slot of this shard.
-    fn call<I: Interface>(&self, target: &Arc<Inner>, message: I::Message, deadline: Timestamp) {
-        let envelope = Envelope { body: Body::Typed(message), deadline, chain: self.chain_here() };
+    fn call<I: Interface>(&self, target: &Arc<Inner>, message: I::Message, deadline: Timestamp, chain: Chain) {
+        let envelope = Envelope { body: Body::Typed(message), deadline, chain };
         let mut parcel = Some(envelope);
         if let Err(refusal) = self.submit::<I>(target, &mut parcel) {
             refuse::<I>(parcel, refusal);
@@ -299,9 +309,8 @@ impl Shard {
 
     /// The envelope with a chain that means the same elsewhere.
     fn portable<I: Interface>(&self, mut envelope: Envelope<I::Message>) -> Envelope<I::Message> {
-        if let Chain::Turn(_) = envelope.chain {
-            let path = self.path(&envelope.chain);
-            envelope.chain = if path.is_empty() { Chain::None } else { Chain::Path(path) };
+        if let Link::Turn(_) = envelope.chain.link {
+            envelope.chain.link = self.path(&envelope.chain.link).map_or(Link::None, Link::Path);
         }
         envelope
     }
@@ -343,7 +352,7 @@ impl Shard {
             _ => None,
         };
         let method = I::METHODS[usize::from(I::method(&message))].name;
-        let path = self.path(&chain);
+        let path = self.path(&chain.link);
         let outgoing = Outgoing {
             id: slot.map(|slot| CallId { shard: self.index(), index: slot.index, generation: slot.generation }),
             origin: None,
@@ -353,7 +362,8 @@ impl Shard {
             key: &target.id.key,
             deadline,
             grant,
-            chain: &path,
+            chain: path.as_deref().unwrap_or_default(),
+            baggage: chain.baggage.as_deref(),
         };
         let sent = self.lane_call(to, &outgoing, |out| I::encode(&message, out));
         let reply = I::reply(&mut message);

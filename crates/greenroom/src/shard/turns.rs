@@ -5,11 +5,12 @@
 
 use std::cell::Cell;
 use std::rc::Rc;
+use std::sync::Arc;
 
-use bytes::Bytes;
 use greenroom_world::{LocalFuture, Timestamp};
 
 use super::activation::AnyActivation;
+use super::baggage::{Baggage, Load};
 use super::calls::CallSlot;
 
 /// A turn of one shard.
@@ -24,16 +25,30 @@ impl TurnId {
     pub(super) const GENERATION_MAX: u32 = (1 << 20) - 1;
 }
 
+/// What comes with a message beside its arguments.
+#[derive(Clone, Default, Debug)]
+pub(crate) struct Chain {
+    /// Who waits for its turn.
+    pub(crate) link: Link,
+    /// What it carries.
+    pub(crate) baggage: Load,
+}
+
+impl Chain {
+    /// What comes with a message for which nobody waits, and that carries nothing.
+    pub(crate) const NONE: Self = Self { link: Link::None, baggage: None };
+}
+
 /// Who waits for a turn, and for what else: what a call must not call back into.
 #[derive(Clone, Default, Debug)]
-pub(crate) enum Chain {
+pub(crate) enum Link {
     /// Nobody waits for it, or the caller is outside of all actors.
     #[default]
     None,
     /// A turn of the same shard waits.
     Turn(TurnId),
     /// The callers' names, the first caller first, as they travel.
-    Path(Bytes),
+    Path(Arc<[u8]>),
 }
 
 /// Whether a turn excludes all others of its activation.
@@ -64,23 +79,37 @@ pub(super) struct Frame {
     pub(super) serial: u64,
     pub(super) answer: Cell<Answer>,
     /// Who waits, until the slab knows; `None` if it is the turn below on the stack.
-    pub(super) chain: Cell<Option<Chain>>,
+    pub(super) link: Cell<Option<Link>>,
+    /// What the turn's message carries, and so the calls that it makes.
+    pub(super) baggage: Cell<Load>,
     /// Whether the slab knows the turn.
     pub(super) entered: Cell<bool>,
     /// The turn below on the stack.
     pub(super) below: Cell<*const Frame>,
 }
 
+impl Frame {
+    /// What the turn's message carries.
+    #[inline]
+    pub(super) fn baggage(&self) -> Option<&Arc<Baggage>> {
+        // SAFETY: frames stay on one thread, and nobody sets the cell while what is borrowed here is looked at: who gets
+        // it clones it before any other code runs.
+        unsafe { (*self.baggage.as_ptr()).as_ref() }
+    }
+}
+
 /// Everything that the slab knows of a turn but its future.
 pub(super) struct Turn {
     pub(super) activation: Rc<dyn AnyActivation>,
     pub(super) access: Access,
-    pub(super) chain: Chain,
+    pub(super) link: Link,
+    /// While the turn waits; the frame has it while it is polled.
+    pub(super) baggage: Load,
     pub(super) deadline: Timestamp,
     pub(super) serial: u64,
     pub(super) answer: Answer,
     /// The chain that calls made by this turn carry to other shards and nodes, once one was made.
-    pub(super) path: Option<Bytes>,
+    pub(super) path: Option<Arc<[u8]>>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -159,7 +188,7 @@ impl Turns {
     pub(super) fn resume(&mut self, id: TurnId) -> Option<(Frame, LocalFuture)> {
         let slot = self.slot(id)?;
         let future = slot.future.take()?;
-        let turn = slot.turn.as_ref()?;
+        let turn = slot.turn.as_mut()?;
         slot.state = State::OnStack;
         let frame = Frame {
             id,
@@ -168,7 +197,8 @@ impl Turns {
             deadline: turn.deadline,
             serial: turn.serial,
             answer: Cell::new(turn.answer),
-            chain: Cell::new(None),
+            link: Cell::new(None),
+            baggage: Cell::new(turn.baggage.take()),
             entered: Cell::new(true),
             below: Cell::new(std::ptr::null()),
         };
@@ -176,10 +206,11 @@ impl Turns {
     }
 
     /// Puts the future of a turn away that has been entered. `true` if it was woken meanwhile and must be queued.
-    pub(super) fn park(&mut self, id: TurnId, answer: Answer, future: LocalFuture) -> bool {
-        let Some(slot) = self.slot(id) else { return false };
+    pub(super) fn park(&mut self, frame: &Frame, future: LocalFuture) -> bool {
+        let Some(slot) = self.slot(frame.id) else { return false };
         if let Some(turn) = &mut slot.turn {
-            turn.answer = answer;
+            turn.answer = frame.answer.get();
+            turn.baggage = frame.baggage.take();
         }
         slot.future = Some(future);
         let woken = slot.state == State::Woken;

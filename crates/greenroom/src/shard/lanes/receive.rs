@@ -11,10 +11,11 @@ use greenroom_world::Timestamp;
 
 use super::{HINTS, LaneId};
 use crate::actor::reply::WireReply;
+use crate::shard::baggage::Baggage;
 use crate::shard::calls::{CallSlot, Completion};
 use crate::shard::raw::{Journey, RawCall, RouteTarget};
 use crate::shard::submit::refuse_reply;
-use crate::shard::turns::Chain;
+use crate::shard::turns::{Chain, Link};
 use crate::shard::{Item, Shard};
 
 impl Shard {
@@ -67,7 +68,7 @@ impl Shard {
             FrameView::Call(call) => {
                 let route = routes.resolve(call.header.route).map_err(|error| error.to_string())?;
                 self.refill_budget();
-                self.incoming(id, peer, call, route);
+                self.incoming(id, peer, call, route)?;
             }
             FrameView::Reply(reply) => self.reply(peer, reply),
             FrameView::Control { channel: HINTS, payload } => self.take_hint(payload),
@@ -90,7 +91,7 @@ impl Shard {
         Ok(())
     }
 
-    fn incoming(&self, id: LaneId, peer: NodeId, call: CallView<'_>, route: &Arc<RouteTarget>) {
+    fn incoming(&self, id: LaneId, peer: NodeId, call: CallView<'_>, route: &Arc<RouteTarget>) -> Result<(), String> {
         let header = call.header;
         let origin = header.origin.map_or(peer, NodeId);
         let codec = match codec::parse(call.payload) {
@@ -103,7 +104,8 @@ impl Shard {
             (Some(call), Some(_)) => WireReply::node(origin, call, codec),
         };
         if route.kind.is_none() {
-            return refuse_reply(reply, self.port().node.unknown_kind(&route.kind_name));
+            refuse_reply(reply, self.port().node.unknown_kind(&route.kind_name));
+            return Ok(());
         }
         let grant = header.grant.map(|grant| Grant {
             placed: Placed { node: self.port().node.me(), epoch: Epoch(grant.epoch) },
@@ -111,13 +113,16 @@ impl Shard {
             view: grant.view,
         });
         let deadline = header.deadline.map_or(Timestamp::NEVER, |left| self.now() + left);
-        let chain = if call.chain.is_empty() {
-            Chain::None
+        let link = if call.chain.is_empty() { Link::None } else { Link::Path(call.chain.as_bytes().into()) };
+        let baggage = if header.extension.is_empty() {
+            None
         } else {
-            Chain::Path(Bytes::copy_from_slice(call.chain.as_bytes()))
+            Some(Baggage::read(header.extension).map_err(|error| error.to_string())?)
         };
+        let chain = Chain { link, baggage };
         let journey = Journey { origin, from: peer, hops: header.hops, grant };
         self.submit_raw(RawCall { key: header.key, route, payload: call.payload, reply, deadline, chain, journey });
+        Ok(())
     }
 
     /// A node that we sent a one-way message to says where it went on to.

@@ -1,0 +1,81 @@
+//! What the fields of a call's extension block hold that flows along calls: request context and trace context.
+
+use bytes::{BufMut, BytesMut};
+
+use crate::error::FrameError;
+use crate::limit::{CONTEXT_KEY_LEN_MAX, CONTEXT_LEN_MAX, CONTEXT_PAIRS_MAX, TRACE_STATE_LEN_MAX};
+use crate::reader::Reader;
+use crate::varint::Head;
+
+/// Appends the pairs of a request context: key and value of each as texts.
+pub fn put_pairs<'a>(pairs: impl IntoIterator<Item = (&'a str, &'a str)>, out: &mut BytesMut) {
+    for (key, value) in pairs {
+        for text in [key, value] {
+            let mut head = Head::bare();
+            head.varint(text.len() as u64);
+            out.put_slice(head.as_slice());
+            out.put_slice(text.as_bytes());
+        }
+    }
+}
+
+/// The pairs of a request context.
+///
+/// # Errors
+/// [`FrameError`] if `bytes` are not whole pairs within the bounds. Whether a key comes twice is for the caller to see.
+pub fn pairs(bytes: &[u8]) -> Result<Vec<(&str, &str)>, FrameError> {
+    let mut reader = Reader::new(bytes);
+    let (mut pairs, mut len) = (Vec::new(), 0);
+    while !reader.is_empty() {
+        let key = reader.text("context key", CONTEXT_KEY_LEN_MAX)?;
+        let value = reader.text("context value", CONTEXT_LEN_MAX)?;
+        len += key.len() + value.len();
+        pairs.push((key, value));
+        for (field, value, max) in
+            [("context", len, CONTEXT_LEN_MAX), ("context pairs", pairs.len(), CONTEXT_PAIRS_MAX)]
+        {
+            if value > max {
+                return Err(FrameError::OutOfBounds { field, value: value as u64, max: max as u64 });
+            }
+        }
+    }
+    Ok(pairs)
+}
+
+/// A W3C trace context, borrowed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct TraceView<'a> {
+    /// The trace's id.
+    pub trace: [u8; 16],
+    /// The id of the span that made the call.
+    pub span: [u8; 8],
+    /// The trace's flags; the lowest bit says that it is sampled.
+    pub flags: u8,
+    /// What tracing systems carry along: the header `tracestate`.
+    pub state: &'a str,
+}
+
+impl<'a> TraceView<'a> {
+    /// Reads the field.
+    ///
+    /// # Errors
+    /// [`FrameError`] if it is cut short, not UTF-8 or too long.
+    pub fn parse(bytes: &'a [u8]) -> Result<Self, FrameError> {
+        let mut reader = Reader::new(bytes);
+        let (trace, span) = (reader.array("trace id")?, reader.array("trace span")?);
+        let flags = reader.u8("trace flags")?;
+        let state = reader.text("trace state", TRACE_STATE_LEN_MAX)?;
+        Ok(Self { trace, span, flags, state })
+    }
+
+    /// Appends the field.
+    pub fn put(self, out: &mut BytesMut) {
+        out.put_slice(&self.trace);
+        out.put_slice(&self.span);
+        out.put_u8(self.flags);
+        let mut head = Head::bare();
+        head.varint(self.state.len() as u64);
+        out.put_slice(head.as_slice());
+        out.put_slice(self.state.as_bytes());
+    }
+}

@@ -1,0 +1,160 @@
+//! What only some messages carry along: one pointer in an envelope, null for all others.
+
+use std::sync::Arc;
+
+use bytes::BytesMut;
+use greenroom_wire::carried::{self, TraceView};
+use greenroom_wire::extension::tag;
+use greenroom_wire::{Extension, ExtensionError, ExtensionView, ExtensionWriter, FrameError};
+
+use crate::actor::error::Refusal;
+use crate::context::{Context, ContextError, TraceContext};
+
+/// What a message carries. Each part is a field here and a tag on the wire; parts that mean nothing to this version
+/// pass through.
+#[derive(Clone, Default, Debug)]
+pub(crate) struct Baggage {
+    /// Flows along calls.
+    pub(crate) context: Context,
+    /// Flows along calls.
+    pub(crate) trace: Option<TraceContext>,
+    /// Why what the caller wanted to add is not here: the message is refused.
+    pub(crate) unfit: Option<ContextError>,
+    /// Fields of later versions, by tag: they go on with the message, and not with the calls that its turn makes.
+    foreign: Vec<(u64, Box<[u8]>)>,
+}
+
+/// A message's baggage; `None` for most.
+pub(crate) type Load = Option<Arc<Baggage>>;
+
+impl Baggage {
+    /// Reads what came with a call.
+    ///
+    /// # Errors
+    /// [`FrameError`]: a field is not what its tag says. The peer is at fault.
+    #[cold]
+    pub(crate) fn read(extension: ExtensionView<'_>) -> Result<Arc<Self>, FrameError> {
+        let mut baggage = Self::default();
+        for (tag, bytes) in extension.fields() {
+            match tag {
+                tag::CONTEXT => {
+                    for (key, value) in carried::pairs(bytes)? {
+                        let set = baggage.context.set(key, value);
+                        // The bounds of a context are those of its field: only an empty key is new.
+                        set.map_err(|_| FrameError::OutOfBounds { field: "context key", value: 0, max: 0 })?;
+                    }
+                }
+                tag::TRACE => {
+                    let TraceView { trace, span, flags, state } = TraceView::parse(bytes)?;
+                    baggage.trace = TraceContext::new(trace, span, flags & 1 != 0).map(|trace| trace.with_state(state));
+                }
+                _ => baggage.foreign.push((tag, bytes.into())),
+            }
+        }
+        Ok(Arc::new(baggage))
+    }
+
+    /// Writes it down for another node.
+    ///
+    /// # Errors
+    /// [`ExtensionError`]: it is too much for one message.
+    #[cold]
+    pub(crate) fn write(&self) -> Result<Extension, ExtensionError> {
+        let mut own = Vec::new();
+        if !self.context.is_empty() {
+            let mut field = BytesMut::new();
+            carried::put_pairs(self.context.iter(), &mut field);
+            own.push((tag::CONTEXT, field));
+        }
+        if let Some(trace) = &self.trace {
+            let mut field = BytesMut::new();
+            let (flags, state) = (trace.flags(), trace.state());
+            TraceView { trace: trace.trace_id(), span: trace.span_id(), flags, state }.put(&mut field);
+            own.push((tag::TRACE, field));
+        }
+        let foreign = self.foreign.iter().map(|(tag, bytes)| (*tag, &**bytes));
+        let mut fields: Vec<_> = own.iter().map(|(tag, bytes)| (*tag, &**bytes)).chain(foreign).collect();
+        fields.sort_unstable_by_key(|(tag, _)| *tag);
+        let mut writer = ExtensionWriter::new();
+        for (tag, bytes) in fields {
+            writer.put(tag, bytes)?;
+        }
+        Ok(writer.finish())
+    }
+
+    /// What a call carries that is made by a turn with `inherited`, and was given `own`.
+    ///
+    /// # Errors
+    /// [`Refusal::Invalid`]: it is too much.
+    #[cold]
+    pub(crate) fn join(inherited: Option<&Arc<Self>>, own: Option<Box<Self>>) -> Result<Load, Refusal> {
+        let Some(mut own) = own else { return Ok(inherited.and_then(Self::onward)) };
+        if let Some(inherited) = inherited {
+            let added = std::mem::replace(&mut own.context, inherited.context.clone());
+            let unfit = added.iter().find_map(|(key, value)| own.context.set(key, value).err());
+            own.unfit = own.unfit.or(unfit);
+            own.trace = own.trace.or_else(|| inherited.trace.clone());
+        }
+        match own.unfit.take() {
+            Some(error) => Err(Refusal::Invalid { field: "context".to_owned(), message: error.to_string() }),
+            None => Ok(Some(Arc::from(own))),
+        }
+    }
+
+    /// What the calls of a turn carry on that came with this.
+    fn onward(self: &Arc<Self>) -> Load {
+        let Self { context, trace, unfit: _, foreign } = &**self;
+        if foreign.is_empty() {
+            return Some(self.clone());
+        }
+        let onward = Self { context: context.clone(), trace: trace.clone(), ..Self::default() };
+        (!context.is_empty() || trace.is_some()).then(|| Arc::new(onward))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn laden() -> Baggage {
+        let mut context = Context::EMPTY;
+        context.set("tenant", "a").unwrap();
+        let trace = TraceContext::new([1; 16], [2; 8], true).map(|trace| trace.with_state("x=y"));
+        Baggage { context, trace, foreign: vec![(900, [7].into())], ..Baggage::default() }
+    }
+
+    #[test]
+    fn baggage_survives_the_wire_with_the_fields_of_later_versions() {
+        let extension = laden().write().unwrap();
+        let read = Baggage::read(extension.view()).unwrap();
+        assert_eq!((&read.context, &read.trace, &read.foreign), (&laden().context, &laden().trace, &laden().foreign));
+        assert_eq!(read.write().unwrap(), extension);
+    }
+
+    #[test]
+    fn a_turns_calls_carry_context_and_trace_on_and_nothing_that_was_for_the_turn() {
+        let came = Arc::new(laden());
+        let onward = Baggage::join(Some(&came), None).unwrap().unwrap();
+        assert_eq!((onward.context.get("tenant"), onward.trace.is_some()), (Some("a"), true));
+        assert!(onward.foreign.is_empty());
+        let again = Baggage::join(Some(&onward), None).unwrap().unwrap();
+        assert!(Arc::ptr_eq(&onward, &again), "nothing is copied that need not be");
+    }
+
+    #[test]
+    fn what_a_call_is_given_covers_what_it_inherits() {
+        let mut own = Box::<Baggage>::default();
+        own.context.set("tenant", "b").unwrap();
+        let joined = Baggage::join(Some(&Arc::new(laden())), Some(own)).unwrap().unwrap();
+        assert_eq!((joined.context.get("tenant"), joined.trace.is_some()), (Some("b"), true));
+    }
+
+    #[test]
+    fn a_field_that_is_not_what_its_tag_says_is_refused() {
+        for tag in [tag::CONTEXT, tag::TRACE] {
+            let mut writer = ExtensionWriter::new();
+            writer.put(tag, &[9]).unwrap();
+            assert!(Baggage::read(writer.view()).is_err());
+        }
+    }
+}
