@@ -27,18 +27,16 @@ mod cluster;
 mod fault;
 mod record;
 
-use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
+use greenroom_store::network::{Home, Operation};
 use greenroom_store::scan::PageBuilder;
 use greenroom_store::url::{Parameters, StoreUrl};
 use greenroom_store::{Item, Page, Result, Store, StoreError, Version, Versioned, key};
-use tokio::runtime::Handle;
-use tokio::task::JoinHandle;
 
 use cluster::Cluster;
 
@@ -48,8 +46,7 @@ use cluster::Cluster;
 /// from any runtime.
 #[derive(Clone, Debug)]
 pub struct KubeStore {
-    cluster: Arc<Cluster>,
-    runtime: Handle,
+    cluster: Home<Cluster>,
 }
 
 impl KubeStore {
@@ -82,8 +79,11 @@ impl KubeStore {
     pub async fn open_in(namespace: &str, parameters: &Parameters) -> Result<Self> {
         // Fails if the process has chosen a provider already, which is as good.
         drop(rustls::crypto::ring::default_provider().install_default());
-        let store = Self { cluster: Arc::new(Cluster::new(namespace, parameters).await?), runtime: Handle::current() };
-        let listed = store.run("", OPEN_TIMEOUT, false, |cluster| async move { cluster.list(|_| false).await }).await;
+        let store = Self { cluster: Home::new(Cluster::new(namespace, parameters).await?) };
+        let listed = store
+            .cluster
+            .run("", OPEN_TIMEOUT, Operation::Read, |cluster| async move { cluster.list(|_| false).await })
+            .await;
         listed.map_err(|error| match error {
             StoreError::NotApplied { reason, .. } => {
                 StoreError::Unavailable { store: store.cluster.name.clone(), reason }
@@ -93,34 +93,6 @@ impl KubeStore {
         Ok(store)
     }
 
-    /// Carries out `operation` on the runtime that has the connections, at most for `timeout`.
-    async fn run<T, F>(
-        &self,
-        key: &str,
-        timeout: Duration,
-        writes: bool,
-        operation: impl FnOnce(Arc<Cluster>) -> F,
-    ) -> Result<T>
-    where
-        T: Send + 'static,
-        F: Future<Output = Result<T>> + Send + 'static,
-    {
-        let not_applied = |reason: &str| StoreError::NotApplied { key: key.to_owned(), reason: reason.to_owned() };
-        let unknown = |reason: &str| StoreError::Unknown { key: key.to_owned(), reason: reason.to_owned() };
-        if timeout.is_zero() {
-            return Err(not_applied("its timeout is zero; allow some time"));
-        }
-        let operation = operation(self.cluster.clone());
-        let mut task = Task(self.runtime.spawn(async move { tokio::time::timeout(timeout, operation).await }));
-        match (&mut task.0).await {
-            Ok(Ok(answer)) => answer,
-            Ok(Err(_)) if writes => Err(unknown("no answer came in time")),
-            Ok(Err(_)) => Err(not_applied("its timeout ended; allow more time")),
-            Err(_) if writes => Err(unknown("the runtime in which the store was opened has ended")),
-            Err(_) => Err(not_applied("the runtime in which the store was opened has ended; open it again")),
-        }
-    }
-
     async fn put(&self, key: &str, expected: Option<Version>, value: Bytes, timeout: Duration) -> Result<Version> {
         key::check(key)?;
         if value.len() > VALUE_BYTES_MAX {
@@ -128,7 +100,9 @@ impl KubeStore {
             return Err(StoreError::TooLarge { key, store, bytes, bytes_max: VALUE_BYTES_MAX });
         }
         let owned = key.to_owned();
-        self.run(key, timeout, true, |cluster| async move { cluster.put(&owned, expected, &value).await }).await
+        self.cluster
+            .run(key, timeout, Operation::Write, |cluster| async move { cluster.put(&owned, expected, &value).await })
+            .await
     }
 }
 
@@ -137,7 +111,7 @@ impl Store for KubeStore {
         async move {
             key::check(key)?;
             let owned = key.to_owned();
-            self.run(key, timeout, false, |cluster| async move { cluster.read(&owned).await }).await
+            self.cluster.run(key, timeout, Operation::Read, |cluster| async move { cluster.read(&owned).await }).await
         }
         .boxed()
     }
@@ -160,7 +134,9 @@ impl Store for KubeStore {
         async move {
             key::check(key)?;
             let (owned, expected) = (key.to_owned(), expected.clone());
-            self.run(key, timeout, true, |cluster| async move { cluster.delete(&owned, expected).await }).await
+            self.cluster
+                .run(key, timeout, Operation::Write, |cluster| async move { cluster.delete(&owned, expected).await })
+                .await
         }
         .boxed()
     }
@@ -188,18 +164,9 @@ impl Store for KubeStore {
                 }
                 Ok(page.finish(false))
             };
-            self.run(prefix, timeout, false, page).await
+            self.cluster.run(prefix, timeout, Operation::Read, page).await
         }
         .boxed()
-    }
-}
-
-/// A task that ends with its caller's interest in it.
-struct Task<T>(JoinHandle<T>);
-
-impl<T> Drop for Task<T> {
-    fn drop(&mut self) {
-        self.0.abort();
     }
 }
 

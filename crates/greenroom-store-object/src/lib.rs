@@ -27,17 +27,14 @@ mod object;
 mod scan;
 mod settings;
 
-use std::future::Future;
-use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
+use greenroom_store::network::{Home, Operation};
 use greenroom_store::url::{Remote, StoreUrl};
 use greenroom_store::{Page, Result, Store, StoreError, Version, Versioned, key};
-use tokio::runtime::Handle;
-use tokio::task::JoinHandle;
 
 use body::Content;
 use object::Bucket;
@@ -48,8 +45,7 @@ use object::Bucket;
 /// from any runtime.
 #[derive(Clone, Debug)]
 pub struct ObjectStore {
-    bucket: Arc<Bucket>,
-    runtime: Handle,
+    bucket: Home<Bucket>,
 }
 
 impl ObjectStore {
@@ -84,9 +80,11 @@ impl ObjectStore {
     pub async fn open_remote(remote: &Remote) -> Result<Self> {
         // Fails if the process has chosen a provider already, which is as good.
         drop(rustls::crypto::ring::default_provider().install_default());
-        let bucket = Arc::new(Bucket::new(remote)?);
-        let store = Self { bucket, runtime: Handle::current() };
-        let checked = store.run("format", OPEN_TIMEOUT, false, |bucket| async move { bucket.check().await }).await;
+        let store = Self { bucket: Home::new(Bucket::new(remote)?) };
+        let checked = store
+            .bucket
+            .run("format", OPEN_TIMEOUT, Operation::Read, |bucket| async move { bucket.check().await })
+            .await;
         checked.map_err(|error| match error {
             StoreError::NotApplied { reason, .. } => {
                 StoreError::Unavailable { store: store.bucket.name().to_owned(), reason }
@@ -107,40 +105,16 @@ impl ObjectStore {
     pub async fn remove_tombstones(&self, prefix: &str, timeout: Duration) -> Result<u64> {
         key::check_prefix(prefix)?;
         let owned = prefix.to_owned();
-        self.run(prefix, timeout, true, |bucket| async move { bucket.remove_tombstones(&owned).await }).await
-    }
-
-    /// Carries out `operation` on the runtime that has the connections, at most for `timeout`.
-    async fn run<T, F>(
-        &self,
-        key: &str,
-        timeout: Duration,
-        writes: bool,
-        operation: impl FnOnce(Arc<Bucket>) -> F,
-    ) -> Result<T>
-    where
-        T: Send + 'static,
-        F: Future<Output = Result<T>> + Send + 'static,
-    {
-        let not_applied = |reason: &str| StoreError::NotApplied { key: key.to_owned(), reason: reason.to_owned() };
-        let unknown = |reason: &str| StoreError::Unknown { key: key.to_owned(), reason: reason.to_owned() };
-        if timeout.is_zero() {
-            return Err(not_applied("its timeout is zero; allow some time"));
-        }
-        let operation = operation(self.bucket.clone());
-        let mut task = Task(self.runtime.spawn(async move { tokio::time::timeout(timeout, operation).await }));
-        match (&mut task.0).await {
-            Ok(Ok(answer)) => answer,
-            Ok(Err(_)) if writes => Err(unknown("no answer came in time")),
-            Ok(Err(_)) => Err(not_applied("its timeout ended; allow more time")),
-            Err(_) if writes => Err(unknown("the runtime in which the store was opened has ended")),
-            Err(_) => Err(not_applied("the runtime in which the store was opened has ended; open it again")),
-        }
+        self.bucket
+            .run(prefix, timeout, Operation::Write, |bucket| async move { bucket.remove_tombstones(&owned).await })
+            .await
     }
 
     async fn put(&self, key: &str, expected: Option<Version>, content: Content, timeout: Duration) -> Result<Version> {
         let owned = key.to_owned();
-        self.run(key, timeout, true, |bucket| async move { bucket.write(&owned, expected, content).await }).await
+        self.bucket
+            .run(key, timeout, Operation::Write, |bucket| async move { bucket.write(&owned, expected, content).await })
+            .await
     }
 }
 
@@ -149,7 +123,7 @@ impl Store for ObjectStore {
         async move {
             key::check(key)?;
             let owned = key.to_owned();
-            self.run(key, timeout, false, |bucket| async move { bucket.read(&owned).await }).await
+            self.bucket.run(key, timeout, Operation::Read, |bucket| async move { bucket.read(&owned).await }).await
         }
         .boxed()
     }
@@ -194,7 +168,10 @@ impl Store for ObjectStore {
         async move {
             key::check_prefix(prefix)?;
             let (start, after) = (prefix.to_owned(), after.filter(|after| *after >= prefix).map(str::to_owned));
-            self.run(prefix, timeout, false, |bucket| async move { bucket.scan(&start, after.as_deref(), limit).await })
+            self.bucket
+                .run(prefix, timeout, Operation::Read, |bucket| async move {
+                    bucket.scan(&start, after.as_deref(), limit).await
+                })
                 .await
         }
         .boxed()
@@ -208,15 +185,6 @@ fn check(store: &str, key: &str, value: &Bytes) -> Result<()> {
     }
     let (key, store) = (key.to_owned(), store.to_owned());
     Err(StoreError::TooLarge { key, store, bytes: value.len(), bytes_max: VALUE_BYTES_MAX })
-}
-
-/// A task that ends with its caller's interest in it.
-struct Task<T>(JoinHandle<T>);
-
-impl<T> Drop for Task<T> {
-    fn drop(&mut self) {
-        self.0.abort();
-    }
 }
 
 /// Largest value: 64 MiB, as the embedded store's. It is sent and read whole, in one request.

@@ -1,6 +1,6 @@
 //! What every store and journal promises.
 
-use greenroom_store_conformance::{Harness, Relay, crash, journal, network, store};
+use greenroom_store_conformance::{Harness, Relay, journal, network, store};
 
 use super::*;
 
@@ -36,29 +36,4 @@ async fn etcd_behind_a_bad_network_keeps_the_promises_of_a_journal() {
     let relay = Relay::start(([127, 0, 0, 1], etcd.port()).into()).unwrap();
     let through = Arc::new(EtcdStore::open(&format!("etcd://{}", relay.addr())).await.unwrap());
     network::journal(&relay, through, open(&etcd).await).await;
-}
-
-#[tokio::test]
-async fn commits_that_were_acknowledged_survive_the_death_of_the_server() {
-    let Some(mut etcd) = unless_missing(Etcd::start()) else { return };
-    let store = open(&etcd).await;
-    for round in 0..3 {
-        let (name, acknowledged) = (format!("round/{round}"), Arc::new(std::sync::Mutex::new(Vec::new())));
-        let (told, worker, work) = (acknowledged.clone(), store.clone(), name.clone());
-        let work = tokio::spawn(async move {
-            crash::work(worker, &work, |one| told.lock().expect("nobody has panicked").push(one)).await
-        });
-        tokio::time::sleep(Duration::from_millis(500)).await;
-        etcd = tokio::task::spawn_blocking(move || {
-            etcd.kill();
-            etcd.restart().map(|()| etcd)
-        })
-        .await
-        .unwrap()
-        .unwrap();
-        work.await.unwrap();
-        let acknowledged = acknowledged.lock().expect("nobody has panicked").clone();
-        assert!(acknowledged.len() > crash::COMMITTERS, "nothing was going on");
-        crash::examine(&*store, &name, &acknowledged).await;
-    }
 }

@@ -5,64 +5,30 @@ use std::sync::atomic::Ordering::SeqCst;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 
 use greenroom_store::Applied;
+use greenroom_store_conformance::restarts::{self, End};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
 use super::*;
 
-/// Adds one to the number under `key` until `end`, and answers how many increments were acknowledged, and how many may
-/// have been applied.
-async fn count(store: EtcdStore, key: String, end: Instant) -> (u64, u64) {
-    let (mut acknowledged, mut possible) = (0, 0);
-    while Instant::now() < end {
-        let Ok(found) = store.read(&key, BY).await else {
-            tokio::time::sleep(Duration::from_millis(20)).await;
-            continue;
-        };
-        let written = match found {
-            None => store.create(&key, "1".into(), BY).await,
-            Some(found) => {
-                let next = str::from_utf8(&found.value).unwrap().parse::<u64>().unwrap() + 1;
-                store.replace(&key, next.to_string().into(), &found.version, BY).await
-            }
-        };
-        match written {
-            Ok(_) => (acknowledged, possible) = (acknowledged + 1, possible + 1),
-            Err(error) if error.applied() == Applied::Maybe => possible += 1,
-            Err(_) => {}
-        }
-    }
-    (acknowledged, possible)
+const ENDS: &[End<Etcd>] = &[("kill", Etcd::kill), ("kill", Etcd::kill), ("kill", Etcd::kill)];
+
+fn restart(etcd: &mut Etcd) {
+    etcd.restart().unwrap();
 }
 
 #[tokio::test]
 async fn no_acknowledged_increment_is_lost_when_etcd_is_killed() {
-    let Some(mut etcd) = unless_missing(Etcd::start()) else { return };
-    let store = EtcdStore::open(&etcd.url()).await.unwrap();
-    let end = Instant::now() + Duration::from_secs(8);
-    let key = |n: usize| format!("count/{}", n % 4);
-    let counters: Vec<_> = (0..8).map(|n| tokio::spawn(count(store.clone(), key(n), end))).collect();
-    let etcd = tokio::task::spawn_blocking(move || {
-        for _ in 0..3 {
-            std::thread::sleep(Duration::from_secs(1));
-            etcd.kill();
-            etcd.restart().unwrap();
-        }
-        etcd
-    });
-    let _etcd = etcd.await.unwrap();
-    let mut totals = [(0, 0); 4];
-    for (n, counter) in counters.into_iter().enumerate() {
-        let (acknowledged, possible) = counter.await.unwrap();
-        totals[n % 4].0 += acknowledged;
-        totals[n % 4].1 += possible;
-    }
-    for (n, (acknowledged, possible)) in totals.into_iter().enumerate() {
-        let found = store.read(&key(n), BY).await.unwrap().unwrap();
-        let value: u64 = str::from_utf8(&found.value).unwrap().parse().unwrap();
-        assert!((acknowledged..=possible).contains(&value), "{acknowledged}..={possible} increments made {value}");
-        assert!(acknowledged > 10, "too few to mean anything: {acknowledged}");
-    }
+    let Some(etcd) = unless_missing(Etcd::start()) else { return };
+    let store = Arc::new(EtcdStore::open(&etcd.url()).await.unwrap());
+    restarts::no_increment_is_lost(store, etcd, ENDS, restart).await;
+}
+
+#[tokio::test]
+async fn commits_that_were_acknowledged_survive_the_death_of_etcd() {
+    let Some(etcd) = unless_missing(Etcd::start()) else { return };
+    let store = Arc::new(EtcdStore::open(&etcd.url()).await.unwrap());
+    restarts::no_commit_is_lost(store, etcd, ENDS, restart).await;
 }
 
 /// Between a store and its server: cuts a connection instead of passing on an answer, once it is told to.

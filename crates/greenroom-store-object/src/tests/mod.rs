@@ -1,6 +1,7 @@
 mod conformance;
 mod restarts;
 
+use std::sync::Arc;
 use std::time::Instant;
 
 use greenroom_engines::{Minio, free_port, unless_missing};

@@ -1,106 +1,39 @@
 //! Servers that stop, or are killed, in the middle of writes: nothing acknowledged is lost, and the store goes on.
 
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::sync::Arc;
 
 use greenroom_engines::{Postgres, PostgresOptions, unless_missing};
-use greenroom_store::{Applied, Store};
-use greenroom_store_conformance::crash;
+use greenroom_store_conformance::restarts::{self, End};
 
 use crate::open;
 
-const BY: Duration = Duration::from_secs(30);
-const ENDS: [(&str, End); 3] =
-    [("fast", Postgres::stop_fast), ("immediate", Postgres::stop_immediate), ("kill", Postgres::kill)];
-
-/// How a server ends.
-type End = fn(&mut Postgres);
+const ENDS: &[End<Postgres>] = &[
+    ("fast", Postgres::stop_fast),
+    ("immediate", Postgres::stop_immediate),
+    ("kill", Postgres::kill),
+    ("fast", Postgres::stop_fast),
+    ("immediate", Postgres::stop_immediate),
+    ("kill", Postgres::kill),
+];
 
 fn durable() -> Option<Postgres> {
     unless_missing(Postgres::start_with(PostgresOptions { durable: true, ..PostgresOptions::default() }))
 }
 
+fn restart(postgres: &mut Postgres) {
+    postgres.restart().expect("it recovers");
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn commits_that_were_acknowledged_survive_every_end_of_the_server() {
-    let Some(mut postgres) = durable() else { return };
+    let Some(postgres) = durable() else { return };
     let store = Arc::new(open(&postgres, "commits").await);
-    for round in 0..6 {
-        let (end, stop) = ENDS[round % ENDS.len()];
-        let name = format!("{end}/{round}");
-        let acknowledged = Arc::new(Mutex::new(Vec::new()));
-        let (told, journal, work) = (acknowledged.clone(), store.clone(), name.clone());
-        let work = tokio::spawn(async move {
-            crash::work(journal, &work, |one| told.lock().expect("nobody has panicked").push(one)).await
-        });
-        tokio::time::sleep(Duration::from_millis(300 + 70 * round as u64)).await;
-        stop(&mut postgres);
-        let errors = work.await.expect("the work has not panicked");
-        assert_eq!(errors.len(), crash::COMMITTERS);
-        postgres.restart().expect("it recovers");
-        let acknowledged = acknowledged.lock().expect("nobody has panicked").clone();
-        println!("{name}: {} commits were acknowledged; then: {}", acknowledged.len(), errors[0]);
-        assert!(acknowledged.len() > crash::COMMITTERS, "nothing was going on");
-        crash::examine(&*store, &name, &acknowledged).await;
-    }
+    restarts::no_commit_is_lost(store, postgres, ENDS, restart).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn increments_go_on_through_every_end_of_the_server_and_none_is_lost() {
-    const WRITERS: usize = 16;
-    let Some(mut postgres) = durable() else { return };
-    let store = open(&postgres, "increments").await;
-    let done = Arc::new(AtomicBool::new(false));
-    let writers: Vec<_> = (0..WRITERS)
-        .map(|n| {
-            let (store, done) = (store.clone(), done.clone());
-            // Half of them meet at one key.
-            tokio::spawn(async move {
-                let key = if n % 2 == 0 { "shared".to_owned() } else { format!("own/{n}") };
-                let (mut sure, mut unknown) = (0_u64, 0_u64);
-                while !done.load(Ordering::Relaxed) {
-                    match increment(&store, &key).await {
-                        Ok(()) => sure += 1,
-                        Err(Applied::Maybe) => unknown += 1,
-                        Err(Applied::No) => tokio::time::sleep(Duration::from_millis(5)).await,
-                    }
-                }
-                (key, sure, unknown)
-            })
-        })
-        .collect();
-    for (_, stop) in ENDS.into_iter().chain(ENDS) {
-        tokio::time::sleep(Duration::from_millis(400)).await;
-        stop(&mut postgres);
-        postgres.restart().expect("it recovers");
-    }
-    tokio::time::sleep(Duration::from_millis(400)).await;
-    done.store(true, Ordering::Relaxed);
-    let mut told = std::collections::BTreeMap::<String, (u64, u64)>::new();
-    for writer in writers {
-        let (key, sure, unknown) = writer.await.expect("no writer has panicked");
-        let sums = told.entry(key).or_default();
-        *sums = (sums.0 + sure, sums.1 + unknown);
-    }
-    for (key, (sure, unknown)) in told {
-        let found = store.read(&key, BY).await.expect("a read").expect("it was created");
-        let count: u64 = str::from_utf8(&found.value).expect("text").parse().expect("a number");
-        println!("{key}: {count}; {sure} acknowledged, {unknown} unknown");
-        assert!(
-            sure > 0 && (sure..=sure + unknown).contains(&count),
-            "{key}: {sure} + {unknown} were told, not {count}"
-        );
-    }
-}
-
-/// Adds one, or tells whether that may have happened nevertheless.
-async fn increment(store: &dyn Store, key: &str) -> Result<(), Applied> {
-    let written = match store.read(key, BY).await.map_err(|_| Applied::No)? {
-        None => store.create(key, "1".into(), BY).await,
-        Some(found) => {
-            let count: u64 = str::from_utf8(&found.value).expect("text").parse().expect("a number");
-            store.replace(key, (count + 1).to_string().into(), &found.version, BY).await
-        }
-    };
-    written.map(drop).map_err(|error| error.applied())
+    let Some(postgres) = durable() else { return };
+    let store = Arc::new(open(&postgres, "increments").await);
+    restarts::no_increment_is_lost(store, postgres, ENDS, restart).await;
 }
