@@ -15,7 +15,7 @@ use tokio::sync::oneshot;
 use super::connections::Seat;
 use super::problem::Problem;
 use super::service::{self, Answer};
-use super::{Door, body};
+use super::{Door, body, status};
 use crate::actor::error::{Doubt, Failure, Refusal};
 use crate::actor::key::{ActorId, Kind, invalid_key};
 use crate::actor::reply::{self, TYPE_VERSION, WireReply};
@@ -42,6 +42,9 @@ pub(super) async fn call(
     request: Request<Incoming>,
 ) -> Result<Answer, Problem> {
     let limit = time_limit(request.headers(), door.node.config().call_timeout)?;
+    if let Some(why) = status::not_ready(&door.node) {
+        return Err(Problem::not_ready(why));
+    }
     let (route, id) = resolve(door, &target)?;
     let head = [Codec::Json.tag(), TYPE_VERSION];
     let mut held = body::read(door, &head, request.into_body(), door.patience()).await?;

@@ -2,5 +2,6 @@
 
 mod answers;
 mod client;
+mod joining;
 mod kinds;
 mod limits;
