@@ -38,6 +38,7 @@ mod exclusive;
 mod executor;
 mod faults;
 mod frame;
+pub mod history;
 mod incarnation;
 mod listener;
 mod nemesis;
