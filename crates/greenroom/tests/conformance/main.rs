@@ -5,6 +5,7 @@
 //! `greenroom_sim::seeds`, over a [`cluster::Cluster`].
 
 mod chains;
+mod chaos;
 mod cluster;
 mod determinism;
 mod fencing;
@@ -13,5 +14,6 @@ mod membership;
 mod persistence;
 mod placement;
 mod recovery;
+mod registers;
 mod scenario;
 mod turns;
