@@ -18,16 +18,24 @@ pub(crate) struct CallCommand {
     /// A JSON object with the method's arguments by name
     #[arg(value_name = "JSON", default_value = "{}")]
     arguments: String,
+    /// A pair of the call's request context; may be given more than once
+    #[arg(long = "context", value_name = "KEY=VALUE", value_parser = pair)]
+    context: Vec<(String, String)>,
     #[command(flatten)]
     node: NodeAddress,
 }
 
+fn pair(text: &str) -> Result<(String, String), String> {
+    let (key, value) = text.split_once('=').ok_or("it has no value; write KEY=VALUE")?;
+    Ok((key.to_owned(), value.to_owned()))
+}
+
 /// Calls the method and prints what it returns.
 pub(crate) fn run(command: &CallCommand) -> Result<(), String> {
-    let CallCommand { actor, method, arguments, node } = command;
+    let CallCommand { actor, method, arguments, context, node } = command;
     let (kind, key) =
         actor.split_once('/').ok_or_else(|| format!("{actor:?} has no key; write KIND/KEY, as in chat_room/lobby"))?;
-    let answer = node.door(TIMEOUT).call(kind, key, method, arguments)?;
+    let answer = node.door(TIMEOUT).call_with(kind, key, method, arguments, context)?;
     if answer.status == 200 {
         println!("{}", answer.body);
         return Ok(());

@@ -60,8 +60,24 @@ impl Door {
 
     /// Calls a method with the JSON object of its arguments.
     pub(crate) fn call(&self, kind: &str, key: &str, method: &str, arguments: &str) -> Result<Answer, String> {
+        self.call_with(kind, key, method, arguments, &[])
+    }
+
+    /// As [`call`](Self::call), with a request context.
+    pub(crate) fn call_with(
+        &self,
+        kind: &str,
+        key: &str,
+        method: &str,
+        arguments: &str,
+        context: &[(String, String)],
+    ) -> Result<Answer, String> {
         let path = [kind, key, method].map(encoded).join("/");
-        let request = self.agent.post(format!("{}/{path}", self.url)).header("content-type", "application/json");
+        let mut request = self.agent.post(format!("{}/{path}", self.url)).header("content-type", "application/json");
+        if !context.is_empty() {
+            let members: Vec<_> = context.iter().map(|(key, value)| format!("{key}={}", encoded(value))).collect();
+            request = request.header("baggage", members.join(","));
+        }
         self.read(request.send(arguments))
     }
 

@@ -15,14 +15,15 @@ use tokio::sync::oneshot;
 use super::connections::Seat;
 use super::problem::Problem;
 use super::service::{self, Answer};
-use super::{Door, body, status};
+use super::{Door, body, carried, status};
 use crate::actor::error::{Doubt, Failure, Refusal};
 use crate::actor::key::{ActorId, Kind, invalid_key};
 use crate::actor::reply::{self, TYPE_VERSION, WireReply};
 use crate::duration;
+use crate::shard::baggage::Load;
 use crate::shard::calls::Completion;
 use crate::shard::raw::{Journey, RawParcel, RouteTarget};
-use crate::shard::turns::Chain;
+use crate::shard::turns::{Chain, Link};
 
 /// Whom a request calls.
 pub(super) struct Target {
@@ -45,6 +46,7 @@ pub(super) async fn call(
     if let Some(why) = status::not_ready(&door.node) {
         return Err(Problem::not_ready(why));
     }
+    let baggage = carried::baggage(request.headers())?;
     let (route, id) = resolve(door, &target)?;
     let head = [Codec::Json.tag(), TYPE_VERSION];
     let mut held = body::read(door, &head, request.into_body(), door.patience()).await?;
@@ -64,7 +66,7 @@ pub(super) async fn call(
         return Err(Problem::busy("the door works on as many requests as it may"));
     };
     seat.works();
-    let completion = perform(door, route, id, Bytes::from(std::mem::take(&mut held.bytes)), limit).await;
+    let completion = perform(door, route, id, Bytes::from(std::mem::take(&mut held.bytes)), limit, baggage).await;
     answer(completion)
 }
 
@@ -107,7 +109,14 @@ fn shortened(name: &str) -> String {
     }
 }
 
-async fn perform(door: &Door, route: RouteTarget, id: ActorId, payload: Bytes, limit: Duration) -> Completion {
+async fn perform(
+    door: &Door,
+    route: RouteTarget,
+    id: ActorId,
+    payload: Bytes,
+    limit: Duration,
+    baggage: Load,
+) -> Completion {
     let node = &door.node;
     let (sender, receiver) = oneshot::channel();
     let hash = id.stable_hash();
@@ -117,7 +126,7 @@ async fn perform(door: &Door, route: RouteTarget, id: ActorId, payload: Bytes, l
         payload,
         reply: WireReply::gateway(sender, Codec::Json),
         deadline: node.deadline(Some(limit)),
-        chain: Chain::NONE,
+        chain: Chain { link: Link::None, baggage },
         journey: Journey { origin: node.me(), from: node.me(), hops: 0, grant: None },
     };
     // A refusal comes by the reply as well.

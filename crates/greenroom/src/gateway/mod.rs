@@ -10,6 +10,7 @@
 
 mod body;
 mod call;
+mod carried;
 mod connections;
 mod metrics;
 mod path;

@@ -100,6 +100,11 @@ impl Problem {
         Self::new("bad-request", why)
     }
 
+    pub(super) fn bad_baggage(why: &str) -> Self {
+        Self::new("bad-request", format!("the header baggage is not a list of key=value: {why}"))
+            .with("field", "baggage")
+    }
+
     pub(super) fn bad_timeout() -> Self {
         Self::new("bad-request", "Greenroom-Timeout is a number and a unit, such as 500ms, 2s or 1m")
             .with("field", "Greenroom-Timeout")

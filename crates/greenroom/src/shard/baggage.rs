@@ -21,7 +21,7 @@ pub(crate) struct Baggage {
     /// Why what the caller wanted to add is not here: the message is refused.
     pub(crate) unfit: Option<ContextError>,
     /// Fields of later versions, by tag: they go on with the message, and not with the calls that its turn makes.
-    foreign: Vec<(u64, Box<[u8]>)>,
+    pub(crate) foreign: Vec<(u64, Box<[u8]>)>,
 }
 
 /// A message's baggage; `None` for most.

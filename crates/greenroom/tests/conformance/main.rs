@@ -7,6 +7,7 @@
 mod chains;
 mod chaos;
 mod cluster;
+mod context;
 mod determinism;
 mod fencing;
 mod guarded;

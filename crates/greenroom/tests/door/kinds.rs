@@ -44,6 +44,17 @@ impl Notes {
         tokio::time::sleep(Duration::from_millis(ms)).await;
     }
 
+    /// What the call carries, itself and on a call of its own.
+    pub async fn carried(&mut self, cx: &Cx, more: bool) -> Vec<String> {
+        if more {
+            return NotesRef::of(cx, format!("{}+", cx.key())).carried(false).await.unwrap();
+        }
+        let context = cx.context();
+        let pairs = context.iter().map(|(key, value)| format!("{key}={value}"));
+        let trace = cx.trace().map(|trace| format!("{trace} {}", trace.state()));
+        pairs.chain(trace).collect()
+    }
+
     pub async fn fall_over(&mut self) {
         panic!("as asked");
     }

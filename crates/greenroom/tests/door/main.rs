@@ -2,6 +2,7 @@
 
 mod answers;
 mod client;
+mod context;
 mod joining;
 mod kinds;
 mod limits;

@@ -1,0 +1,83 @@
+//! What a request's headers let the call carry: `baggage` (W3C Baggage) is its request context, `traceparent` and
+//! `tracestate` (W3C Trace Context) its place in a trace.
+
+use std::sync::Arc;
+
+use hyper::header::{HeaderMap, HeaderValue};
+
+use super::problem::Problem;
+use crate::context::{Context, TraceContext};
+use crate::shard::baggage::{Baggage, Load};
+
+/// What the call of a request with these headers carries.
+///
+/// A `traceparent` that is none is passed over, as its specification wants: the call then has no trace.
+///
+/// # Errors
+/// The header `baggage` is none, or over the bounds of a request context: what it would have said may matter.
+pub(super) fn baggage(headers: &HeaderMap) -> Result<Load, Problem> {
+    let mut context = Context::EMPTY;
+    for header in headers.get_all(BAGGAGE) {
+        let text = header.to_str().map_err(|_| Problem::bad_baggage("it is not printable ASCII"))?;
+        for member in text.split(',').map(str::trim).filter(|member| !member.is_empty()) {
+            let (key, value) = pair(member).map_err(Problem::bad_baggage)?;
+            context.set(key, &value).map_err(|error| Problem::bad_baggage(&error.to_string()))?;
+        }
+    }
+    let trace = trace(headers);
+    if context.is_empty() && trace.is_none() {
+        return Ok(None);
+    }
+    Ok(Some(Arc::new(Baggage { context, trace, ..Baggage::default() })))
+}
+
+fn trace(headers: &HeaderMap) -> Option<TraceContext> {
+    let mut parents = headers.get_all(TRACEPARENT).iter();
+    let parent = TraceContext::parse(parents.next()?.to_str().ok()?).ok()?;
+    if parents.next().is_some() {
+        return None;
+    }
+    let states: Vec<_> =
+        headers.get_all(TRACESTATE).iter().filter_map(|state| HeaderValue::to_str(state).ok()).collect();
+    Some(parent.with_state(&states.join(",")))
+}
+
+/// The key and the value of a member; its properties are left out.
+fn pair(member: &str) -> Result<(&str, String), &'static str> {
+    let pair = member.split(';').next().unwrap_or_default();
+    let (key, value) = pair.split_once('=').ok_or("a member has no value; write key=value")?;
+    let (key, value) = (key.trim_end(), value.trim_start().trim_end());
+    if key.is_empty() || !key.bytes().all(is_token) {
+        return Err("a key is no token");
+    }
+    let value = percent_decoded(value).ok_or("a value is not percent-encoded UTF-8")?;
+    Ok((key, value))
+}
+
+fn percent_decoded(value: &str) -> Option<String> {
+    let mut bytes = Vec::with_capacity(value.len());
+    let mut rest = value.as_bytes();
+    while let Some((&first, after)) = rest.split_first() {
+        rest = after;
+        bytes.push(match first {
+            b'%' => {
+                let (digits, after) = rest.split_at_checked(2)?;
+                rest = after;
+                let digit = |byte: u8| char::from(byte).to_digit(16).map(|digit| digit as u8);
+                digit(digits[0])? << 4 | digit(digits[1])?
+            }
+            b' ' | b'"' | b'\\' => return None,
+            byte => byte,
+        });
+    }
+    String::from_utf8(bytes).ok()
+}
+
+/// A character of a token (RFC 9110 §5.6.2).
+fn is_token(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte)
+}
+
+const BAGGAGE: &str = "baggage";
+const TRACEPARENT: &str = "traceparent";
+const TRACESTATE: &str = "tracestate";
