@@ -116,10 +116,39 @@ pub struct Calling<M: Method>(State<M>);
 enum State<M: Method> {
     Unsent(Call<M>),
     /// Made by a turn of this shard.
-    OnShard(ShardId, CallSlot, Arc<Inner>),
+    OnShard(ShardId, CallSlot, Made),
     /// Made outside of all shards.
-    Outside(oneshot::Receiver<Completion>, BoxFuture<()>),
+    Outside(oneshot::Receiver<Completion>, BoxFuture<()>, Made),
     Done,
+}
+
+/// Whom a call was made to, and when: what it takes to say where its time went.
+struct Made {
+    target: Arc<Inner>,
+    at: Timestamp,
+}
+
+impl Made {
+    /// Says in the error of a call that ran out of time what is known here of that time.
+    #[cold]
+    fn explain<E>(&self, error: &mut CallError<E>) {
+        let (spent, may_run) = match error {
+            CallError::Unknown(Doubt::TimedOut(spent)) => (spent, true),
+            CallError::Refused(Refusal::Expired(spent)) => (spent, false),
+            _ => return,
+        };
+        Shard::with(|shard| {
+            let now = match (shard, &self.target.port) {
+                (Some(shard), _) => shard.now(),
+                (None, Some(port)) => port.node.world().now(),
+                (None, None) => return,
+            };
+            spent.limit = Some(now.since(self.at));
+            if let (Some(shard), Route::Here(..), true) = (shard, self.target.route(), may_run) {
+                spent.behind = shard.runs_for(&self.target);
+            }
+        });
+    }
 }
 
 // Nothing here is pinned in place: the reply is kept by the shard.
@@ -139,7 +168,7 @@ impl<M: Method> Future for Calling<M> {
                         Err(refusal) => return Poll::Ready(Err(CallError::Refused(refusal))),
                     }
                 }
-                State::OnShard(home, call, target) => {
+                State::OnShard(home, call, made) => {
                     let (home, call) = (*home, *call);
                     let polled = Shard::with(|shard| match shard {
                         Some(shard) if shard.id() == home => shard.poll_call(call, context),
@@ -150,10 +179,14 @@ impl<M: Method> Future for Calling<M> {
                         Some(Poll::Ready(completion)) => {
                             // Who answered has the actor: the next call goes there at once.
                             if let Completion::Wire { from: Some(from), .. } = completion {
-                                target.set_route(Route::There(from));
+                                made.target.set_route(Route::There(from));
+                            }
+                            let mut result = reply::result(completion);
+                            if let Err(error) = &mut result {
+                                made.explain(error);
                             }
                             self.0 = State::Done;
-                            Poll::Ready(reply::result(completion))
+                            Poll::Ready(result)
                         }
                         None => {
                             self.0 = State::Done;
@@ -162,15 +195,18 @@ impl<M: Method> Future for Calling<M> {
                         }
                     };
                 }
-                State::Outside(receiver, limit) => {
-                    let end = match Pin::new(receiver).poll(context) {
+                State::Outside(receiver, limit, made) => {
+                    let mut end = match Pin::new(receiver).poll(context) {
                         Poll::Ready(Ok(completion)) => reply::result(completion),
                         Poll::Ready(Err(_)) => Err(CallError::Unknown(Doubt::Dropped)),
                         Poll::Pending => match limit.as_mut().poll(context) {
-                            Poll::Ready(()) => Err(CallError::Unknown(Doubt::TimedOut)),
+                            Poll::Ready(()) => Err(CallError::Unknown(Doubt::TimedOut(Box::default()))),
                             Poll::Pending => return Poll::Pending,
                         },
                     };
+                    if let Err(error) = &mut end {
+                        made.explain(error);
+                    }
                     self.0 = State::Done;
                     return Poll::Ready(end);
                 }
@@ -192,7 +228,10 @@ fn start<M: Method>(call: Call<M>) -> Result<Begun<M>, Refusal> {
             let limit = call.limit();
             Ok(match shard.start(&call.target, call.method, limit, call.baggage)? {
                 Started::Ended(result) => Begun::Ended(result),
-                Started::Waits(slot) => Begun::Waits(State::OnShard(shard.id(), slot, call.target)),
+                Started::Waits(slot) => {
+                    let made = Made { target: call.target, at: shard.now() };
+                    Begun::Waits(State::OnShard(shard.id(), slot, made))
+                }
             })
         }
         _ => {
@@ -201,8 +240,9 @@ fn start<M: Method>(call: Call<M>) -> Result<Begun<M>, Refusal> {
             let (sender, receiver) = oneshot::channel();
             let message = call.method.into_message(ReplyTo::outside(sender));
             let deadline = port.node.deadline(limit);
-            port.send::<M::Interface>(&call.target, message, deadline, call.baggage)?;
-            Ok(Begun::Waits(State::Outside(receiver, port.node.world().sleep_until(deadline))))
+            let made = Made { target: call.target, at: port.node.world().now() };
+            port.send::<M::Interface>(&made.target, message, deadline, call.baggage)?;
+            Ok(Begun::Waits(State::Outside(receiver, port.node.world().sleep_until(deadline), made)))
         }
     })
 }

@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use super::spent::Spent;
+
 /// Why a call gave no reply of type `T`. `E` is the method's own error; [`Never`] for methods that have none.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -38,9 +40,20 @@ pub enum Refusal {
     /// The node is stopping. Retry: another node will answer.
     #[error("the node is stopping; retry, another node will answer")]
     Stopping,
-    /// The deadline had passed before the turn could start.
-    #[error("the deadline passed before the turn started; give the call more time or the actor less work")]
-    Expired,
+    /// The deadline had passed before the turn could start, or was so near that it could not have ended in time. It says
+    /// where the time went.
+    #[error("the deadline passed before the turn started{}; give the call more time or the actor less work", .0.explained())]
+    Expired(Box<Spent>),
+    /// The node has more work than it can do in time, and turns this call away so that others end in theirs.
+    #[error("node {node} sheds load, as {why}; retry in {retry_after_ms} ms or later")]
+    Shed {
+        /// The node.
+        node: String,
+        /// What it has measured.
+        why: String,
+        /// How long it is likely to last.
+        retry_after_ms: u64,
+    },
     /// No node of the cluster hosts the kind.
     #[error("actor kind {kind:?} is not registered on any node{}", did_you_mean(.near))]
     UnknownKind {
@@ -121,7 +134,10 @@ impl Refusal {
             Refusal::Stopping | Refusal::Recovering | Refusal::Unreachable { .. } | Refusal::Fenced => {
                 Some(Duration::from_secs(1))
             }
-            Refusal::Expired | Refusal::Activation { .. } | Refusal::Placement { .. } => Some(Duration::from_secs(1)),
+            Refusal::Shed { retry_after_ms, .. } => Some(Duration::from_millis(*retry_after_ms)),
+            Refusal::Expired(_) | Refusal::Activation { .. } | Refusal::Placement { .. } => {
+                Some(Duration::from_secs(1))
+            }
             Refusal::UnknownKind { .. }
             | Refusal::UnknownMethod { .. }
             | Refusal::Invalid { .. }
@@ -143,9 +159,9 @@ pub enum Doubt {
         /// What the store said.
         message: String,
     },
-    /// No reply came before the deadline.
-    #[error("no reply before the deadline")]
-    TimedOut,
+    /// No reply came before the deadline. It says where the time went, as far as the caller knows.
+    #[error("no reply {}{}", .0.within(), .0.explained())]
+    TimedOut(Box<Spent>),
     /// The connection broke while the call was out.
     #[error("the connection to node {node} broke while the call was out")]
     Disconnected {

@@ -7,3 +7,4 @@ pub(crate) mod interface;
 pub(crate) mod key;
 pub(crate) mod reference;
 pub(crate) mod reply;
+pub(crate) mod spent;

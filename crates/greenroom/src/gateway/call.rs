@@ -19,6 +19,7 @@ use super::{Door, body, carried, status};
 use crate::actor::error::{Doubt, Failure, Refusal};
 use crate::actor::key::{ActorId, Kind, invalid_key};
 use crate::actor::reply::{self, TYPE_VERSION, WireReply};
+use crate::actor::spent::Spent;
 use crate::duration;
 use crate::shard::baggage::Load;
 use crate::shard::calls::Completion;
@@ -134,7 +135,7 @@ async fn perform(
     let doubt = match tokio::time::timeout(limit, receiver).await {
         Ok(Ok(completion)) => return completion,
         Ok(Err(_)) => Doubt::Dropped,
-        Err(_) => Doubt::TimedOut,
+        Err(_) => Doubt::TimedOut(Box::new(Spent { limit: Some(limit), ..Spent::default() })),
     };
     Completion::Failed(Box::new(doubt.into()))
 }

@@ -58,8 +58,8 @@ impl Problem {
             Refusal::UnknownMethod { .. } => "unknown-method",
             Refusal::Invalid { .. } => "invalid-arguments",
             Refusal::InvalidKey { .. } => "invalid-key",
-            Refusal::Expired => "expired",
-            Refusal::Overloaded { .. } => "overloaded",
+            Refusal::Expired(_) => "expired",
+            Refusal::Overloaded { .. } | Refusal::Shed { .. } => "overloaded",
             Refusal::Stopping => "stopping",
             Refusal::Unsendable { .. } => "too-large",
             Refusal::Unbound => "internal",
@@ -79,7 +79,7 @@ impl Problem {
 
     fn of_doubt(doubt: &Doubt) -> Self {
         let name = match doubt {
-            Doubt::TimedOut => "timed-out",
+            Doubt::TimedOut(_) => "timed-out",
             Doubt::Panicked { .. } => "panicked",
             _ => "unknown-outcome",
         };

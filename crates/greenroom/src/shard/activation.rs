@@ -4,20 +4,23 @@ use std::any::Any;
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use greenroom_world::{LocalFuture, Timestamp};
 
 use super::envelope::{Body, Envelope, IncomingCall, WireCall};
 use super::frames::{Begun, Caller};
-use super::mailbox::Mailbox;
-use super::turns::{Access, Chain};
+use super::late::{self, HOOK};
+use super::mailbox::{Mailbox, Since};
+use super::turns::{Access, Chain, Job};
 use super::{Shard, Slot};
 use crate::actor::cx::Cx;
 use crate::actor::error::{Doubt, Failure, Refusal};
 use crate::actor::interface::{Behaviour, Interface, Message, Why};
 use crate::actor::key::ActorId;
 use crate::actor::reply::{RuntimeEnd, WireReply, refused};
+use crate::actor::spent::Spent;
 use crate::node::kinds::KindEntry;
 use crate::shard::calls::Completion;
 use crate::state::{Held, Saving};
@@ -70,6 +73,12 @@ pub(crate) trait AnyActivation {
     /// If nothing came for the kind's idle time, ends it; otherwise says when to look again.
     fn check_idle(self: Rc<Self>, shard: &Shard, now: Timestamp) -> Option<Timestamp>;
 
+    /// Refuses what has waited so long that it could not end in time.
+    fn check_late(self: Rc<Self>, shard: &Shard, now: Timestamp);
+
+    /// The actor and the method with this number, for people.
+    fn name_of(&self, method: u16) -> String;
+
     /// Messages that wait.
     fn waiting(&self) -> usize;
 
@@ -100,6 +109,8 @@ pub(crate) struct Activation<A: Behaviour> {
     pub(super) phase: Cell<Phase>,
     pub(super) exclusive: Cell<bool>,
     scheduled: Cell<bool>,
+    /// Whether a look at what waits is due within a second.
+    watched: Cell<bool>,
     asked_to_end: Cell<Option<Why>>,
 }
 
@@ -117,6 +128,7 @@ impl<A: Behaviour> Activation<A> {
             phase: Cell::new(Phase::Starting),
             exclusive: Cell::new(false),
             scheduled: Cell::new(false),
+            watched: Cell::new(false),
             asked_to_end: Cell::new(None),
         })
     }
@@ -153,7 +165,7 @@ impl<A: Behaviour> Activation<A> {
                 }),
             }
         });
-        shard.begin_turn(self.clone(), Access::Exclusive, Timestamp::NEVER, Caller::Apart(Chain::NONE), hook);
+        shard.begin_turn(self.clone(), HOOK, Timestamp::NEVER, Caller::Apart(Chain::NONE), hook);
         match self.phase.get() {
             // The hook has failed without waiting for anything.
             Phase::Gone => Err(Refusal::Activation { message: shard.failed_start.take() }),
@@ -217,9 +229,24 @@ impl<A: Behaviour> Activation<A> {
     }
 
     fn enqueue(self: &Rc<Self>, shard: &Shard, envelope: Envelope<Message<A>>) {
-        self.mailbox.push(envelope);
+        let now = shard.now();
+        let deadline = envelope.deadline;
+        self.mailbox.push(Since::at(now), envelope);
+        if deadline != Timestamp::NEVER {
+            self.watch(shard, late::last_moment(Duration::ZERO, now, deadline));
+        }
         if self.phase.get() == Phase::Ready {
             self.schedule(shard);
+        }
+    }
+
+    /// Looks at what waits at `due`, or sooner: at most a second ahead, so that an activation has few looks outstanding.
+    fn watch(&self, shard: &Shard, due: Timestamp) {
+        let far = shard.now() + WATCH_MAX;
+        if due < far {
+            shard.watch(self.slot, due);
+        } else if !self.watched.replace(true) {
+            shard.watch(self.slot, far);
         }
     }
 
@@ -230,7 +257,7 @@ impl<A: Behaviour> Activation<A> {
     }
 
     /// Begins a turn for `envelope`.
-    fn begin(self: &Rc<Self>, shard: &Shard, access: Access, envelope: Envelope<Message<A>>) {
+    fn begin(self: &Rc<Self>, shard: &Shard, access: Access, envelope: Envelope<Message<A>>, queued: Option<Duration>) {
         let Envelope { body, deadline, chain } = envelope;
         let message = match body {
             Body::Typed(message) => message,
@@ -242,7 +269,7 @@ impl<A: Behaviour> Activation<A> {
                 }
             }
         };
-        self.begin_typed(shard, access, message, deadline, chain);
+        self.begin_typed(shard, access, message, deadline, chain, queued);
     }
 
     fn begin_typed(
@@ -252,9 +279,12 @@ impl<A: Behaviour> Activation<A> {
         mut message: Message<A>,
         deadline: Timestamp,
         chain: Chain,
+        queued: Option<Duration>,
     ) {
-        if deadline <= shard.now() {
-            return A::Interface::reply(&mut message).take().finish(refused(Refusal::Expired));
+        // Turns before it in this round may have taken their time: so the clock is asked, not the round.
+        if deadline != Timestamp::NEVER && deadline <= shard.clock() {
+            let refusal = shard.expired(Spent { queued, ..Spent::default() });
+            return A::Interface::reply(&mut message).take().finish(refused(refusal));
         }
         if !shard.fence_open() {
             return A::Interface::reply(&mut message).take().finish(refused(Refusal::Fenced));
@@ -274,6 +304,7 @@ impl<A: Behaviour> Activation<A> {
     ) -> Begun {
         self.last_used.set(ticks(shard.now()));
         shard.count_turn();
+        let method = A::Interface::method(&message);
         if access == Access::Exclusive && A::OPTIONS.saving == Saving::EachTurn {
             A::Interface::reply(&mut message).hold();
         }
@@ -299,7 +330,7 @@ impl<A: Behaviour> Activation<A> {
                 })
             }
         };
-        shard.begin_turn(self.clone(), access, deadline, caller, turn)
+        shard.begin_turn(self.clone(), Job { access, method }, deadline, caller, turn)
     }
 
     pub(super) fn idle(&self) -> bool {
@@ -327,7 +358,7 @@ impl<A: Behaviour> Activation<A> {
                 }
             }
         });
-        shard.begin_turn(self.clone(), Access::Exclusive, Timestamp::NEVER, Caller::Apart(Chain::NONE), hook);
+        shard.begin_turn(self.clone(), HOOK, Timestamp::NEVER, Caller::Apart(Chain::NONE), hook);
     }
 
     /// Leaves, and sends what still waits to the actor's next activation.
@@ -380,7 +411,7 @@ impl<A: Behaviour> AnyActivation for Activation<A> {
             Ok(Admission::TooLate) => {}
             Ok(Admission::Begin) if shard.may_begin_inline() => {
                 if let Some(envelope) = parcel.take() {
-                    self.begin(shard, access, envelope);
+                    self.begin(shard, access, envelope, None);
                 }
             }
             Ok(Admission::Begin | Admission::Wait) => {
@@ -422,7 +453,7 @@ impl<A: Behaviour> AnyActivation for Activation<A> {
             Ok(Admission::TooLate) => return Err((None, reply)),
             Ok(Admission::Begin) if shard.may_begin_inline() => {
                 if let Some(message) = decode::<A>(method, payload, reply) {
-                    self.begin_typed(shard, access, message, deadline, chain);
+                    self.begin_typed(shard, access, message, deadline, chain, None);
                 }
             }
             Ok(Admission::Begin | Admission::Wait) => {
@@ -452,8 +483,8 @@ impl<A: Behaviour> AnyActivation for Activation<A> {
                 });
                 self.free_for(access).then_some(access)
             });
-            let Some((access, envelope)) = next else { return };
-            self.begin(shard, access, envelope);
+            let Some((access, since, envelope)) = next else { return };
+            self.begin(shard, access, envelope, Some(since.elapsed(shard.now())));
         }
         if self.waiting() > 0 {
             self.schedule(shard);
@@ -529,6 +560,40 @@ impl<A: Behaviour> AnyActivation for Activation<A> {
         None
     }
 
+    fn check_late(self: Rc<Self>, shard: &Shard, now: Timestamp) {
+        self.watched.set(false);
+        let is_late = |since: Since, envelope: &Envelope<Message<A>>| {
+            late::last_moment(since.elapsed(now), now, envelope.deadline) <= now
+        };
+        let late = self.mailbox.take_late(is_late);
+        if !late.is_empty() {
+            let behind = shard.behind(self.slot);
+            for (place, since, envelope) in late {
+                let queued = since.elapsed(now);
+                let limit = queued + envelope.deadline.since(now);
+                let (queued, limit) = (Some(queued), Some(limit));
+                let spent = Spent { queued, limit, behind: behind.clone(), ahead: place as u64, ..Spent::default() };
+                refuse::<A>(envelope, shard.expired(spent));
+            }
+        }
+        let next = self.mailbox.least(|since, envelope| late::last_moment(since.elapsed(now), now, envelope.deadline));
+        if let Some(next) = next.filter(|next| *next != Timestamp::NEVER) {
+            self.watch(shard, next);
+        }
+    }
+
+    fn name_of(&self, method: u16) -> String {
+        let hook = match self.phase.get() {
+            Phase::Starting => "activating",
+            Phase::Ready => "saving",
+            Phase::Ending | Phase::Gone => "deactivating",
+        };
+        match <A::Interface as Interface>::METHODS.get(usize::from(method)) {
+            Some(method) => format!("{}.{}", self.cx.id, method.name),
+            None => format!("{} ({hook})", self.cx.id),
+        }
+    }
+
     fn waiting(&self) -> usize {
         self.mailbox.len()
     }
@@ -572,5 +637,7 @@ fn ticks(now: Timestamp) -> u32 {
 
 /// Hundredths of a second: 32 bits of them last for more than a year of uptime.
 const NANOS_PER_TICK: u64 = 10_000_000;
+/// How far ahead a look at what waits is put down.
+const WATCH_MAX: Duration = Duration::from_secs(1);
 /// Turns that an activation begins before others of its shard have their go.
 const TURNS_A_VISIT: usize = 32;

@@ -14,6 +14,7 @@ use super::erased::Erased;
 use super::turns::TurnId;
 use crate::actor::error::{Doubt, Failure, Refusal};
 use crate::actor::reply::AnyReply;
+use crate::actor::spent::Spent;
 
 /// The name of a call among its shard's calls.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -171,23 +172,28 @@ impl Calls {
     }
 
     /// Ends the calls whose deadlines have passed. Costs a look at each open call, but only when a deadline may have.
-    pub(super) fn sweep(&mut self, now: Timestamp) -> Vec<Then> {
+    /// `name` gives the names of nodes, for the errors.
+    pub(super) fn sweep(&mut self, now: Timestamp, name: impl Fn(NodeId) -> Option<String>) -> Vec<Then> {
         if now < self.next_sweep {
             return Vec::new();
         }
         let mut late = Vec::new();
         let mut next = Timestamp::NEVER;
         for (index, slot) in self.slots.iter().enumerate() {
-            if let State::Waiting { deadline, .. } = slot.state {
+            if let State::Waiting { deadline, peer, .. } = slot.state {
                 if deadline <= now {
-                    late.push(CallSlot { index: index as u32, generation: slot.generation });
+                    late.push((CallSlot { index: index as u32, generation: slot.generation }, peer));
                 } else {
                     next = next.min(deadline);
                 }
             }
         }
         self.next_sweep = next;
-        late.into_iter().map(|call| self.complete(call, Completion::Failed(Box::new(Doubt::TimedOut.into())))).collect()
+        let ends = late.into_iter().map(|(call, peer)| {
+            let spent = Spent { node: peer.and_then(&name), ..Spent::default() };
+            self.complete(call, Completion::Failed(Box::new(Doubt::TimedOut(Box::new(spent)).into())))
+        });
+        ends.collect()
     }
 
     /// When [`Calls::sweep`] next has something to do.

@@ -12,7 +12,7 @@ use greenroom_world::{LocalFuture, Timestamp};
 use super::activation::{self, AnyActivation};
 use super::baggage::{Baggage, Load};
 use super::calls::{CallSlot, Completion, Waiter};
-use super::turns::{Access, Answer, Chain, Frame, Link, Turn, TurnId};
+use super::turns::{Answer, Chain, Frame, Job, Link, Turn, TurnId};
 use super::{Shard, panic_message, registry};
 use crate::actor::error::{CallError, Doubt, Failure, Refusal};
 use crate::actor::interface::{Portable, Why};
@@ -78,7 +78,7 @@ impl Shard {
     pub(super) fn begin_turn(
         &self,
         activation: Rc<dyn AnyActivation>,
-        access: Access,
+        job: Job,
         deadline: Timestamp,
         caller: Caller,
         future: LocalFuture,
@@ -92,7 +92,7 @@ impl Shard {
         let frame = Frame {
             id,
             activation,
-            access,
+            job,
             deadline,
             serial,
             answer: Cell::new(answer),
@@ -185,7 +185,7 @@ impl Shard {
         if let Some(message) = panic {
             tracing::error!(actor = %frame.activation.id(), message, "a turn panicked; the activation restarts clean");
         }
-        frame.activation.clone().turn_ended(self, frame.access, panic);
+        frame.activation.clone().turn_ended(self, frame.job.access, panic);
     }
 
     /// Writes the turn of `frame` into the slab, and those that wait for it.
@@ -203,7 +203,8 @@ impl Shard {
         };
         let turn = Turn {
             activation: frame.activation.clone(),
-            access: frame.access,
+            job: frame.job,
+            began: self.now(),
             link,
             baggage: None,
             deadline: frame.deadline,

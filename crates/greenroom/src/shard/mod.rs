@@ -16,6 +16,7 @@ mod gauges;
 mod idle;
 pub(crate) mod inbox;
 pub(crate) mod lanes;
+mod late;
 mod mailbox;
 mod outbox;
 pub(crate) mod raw;
@@ -41,7 +42,7 @@ use greenroom_world::{Stream, Timestamp};
 use self::activation::AnyActivation;
 use self::batch::Batch;
 use self::calls::{CallSlot, Calls, Completion, Then};
-use self::idle::IdleWheel;
+use self::idle::{FineWheel, IdleWheel};
 use self::inbox::{Inbox, Life};
 use self::lanes::Lanes;
 use self::outbox::Outbox;
@@ -135,6 +136,8 @@ pub(crate) struct Shard {
     idle: RefCell<IdleWheel>,
     /// Activations that have changes to save.
     saves: RefCell<IdleWheel>,
+    /// Activations at which something waits whose time runs out.
+    late: RefCell<FineWheel>,
     workers: RefCell<submit::Workers>,
     lanes: RefCell<Lanes>,
     recent: RefCell<submit::Recent>,
@@ -184,6 +187,7 @@ impl Shard {
             activations: RefCell::default(),
             idle: RefCell::default(),
             saves: RefCell::default(),
+            late: RefCell::default(),
             workers: RefCell::default(),
             lanes: RefCell::default(),
             recent: RefCell::default(),

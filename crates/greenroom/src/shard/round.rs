@@ -9,10 +9,12 @@ use std::time::Duration;
 use greenroom_world::{BoxFuture, LocalFuture, Timestamp};
 
 use super::batch::Batch;
+use super::late::last_moment;
 use super::submit::AnyParcel;
 use super::{Item, Shard, ShardPort, registry};
 use crate::actor::error::Refusal;
 use crate::actor::interface::Why;
+use crate::actor::spent::Spent;
 use crate::node::port::Port;
 
 /// The life of the shard that has `here`, as the `index`th of its node.
@@ -33,9 +35,13 @@ struct Life {
     idle_since: Option<Timestamp>,
 }
 
-/// Messages that wait for the directory to recover.
+/// Messages that wait for the directory to recover, and since when.
 #[derive(Default)]
-pub(super) struct Parked(Cell<Vec<Box<dyn AnyParcel>>>);
+pub(super) struct Parked {
+    waiting: Cell<Vec<(Timestamp, Box<dyn AnyParcel>)>>,
+    /// Since when the message has waited that is being tried again.
+    retried: Cell<Option<Timestamp>>,
+}
 
 impl Future for Life {
     type Output = ();
@@ -189,7 +195,8 @@ impl Shard {
 
     /// Does what is due at `now`; when something is due next.
     fn look_at_clock(&self, now: Timestamp) -> Option<Timestamp> {
-        let late = self.calls.borrow_mut().sweep(now);
+        let name = |peer| self.port.node.member(peer).map(|member| member.name);
+        let late = self.calls.borrow_mut().sweep(now, name);
         for then in late {
             self.follow(then);
         }
@@ -205,49 +212,55 @@ impl Shard {
                 self.save_at(slot, again);
             }
         }
+        let late = self.look_at_late(now);
         let lanes = self.look_after_lanes(now);
         self.flush_lanes();
         let parked = self.retry_parked(now);
         let stop = self.stopping_until();
         let sweep = self.calls.borrow().next_sweep();
         let (idle, saves) = (self.idle.borrow().next(), self.saves.borrow().next());
-        [lanes, parked, stop, sweep, idle, saves].into_iter().flatten().min()
+        [late, lanes, parked, stop, sweep, idle, saves].into_iter().flatten().min()
     }
 
     /// Keeps a message until the directory can say where its actor is.
     pub(super) fn park(&self, parcel: Box<dyn AnyParcel>) {
-        let mut parked = self.parked.0.take();
+        let mut parked = self.parked.waiting.take();
         if parked.len() >= PARKED_MAX {
-            self.parked.0.set(parked);
+            self.parked.waiting.set(parked);
             return parcel.refuse(Refusal::Recovering);
         }
-        parked.push(parcel);
-        self.parked.0.set(parked);
+        parked.push((self.parked.retried.get().unwrap_or(self.now()), parcel));
+        self.parked.waiting.set(parked);
     }
 
     /// Tries the parked messages again, at most once in [`PARKED_RETRY`].
     fn retry_parked(&self, now: Timestamp) -> Option<Timestamp> {
-        let parked = self.parked.0.take();
+        let parked = self.parked.waiting.take();
         if parked.is_empty() {
             return None;
         }
         let due = self.parked_retry.get();
         if now < due {
-            self.parked.0.set(parked);
+            self.parked.waiting.set(parked);
             return Some(due);
         }
         self.parked_retry.set(now + PARKED_RETRY);
-        for parcel in parked {
-            if parcel.deadline() <= now {
-                parcel.refuse(Refusal::Expired);
+        for (since, parcel) in parked {
+            let waited = now.since(since);
+            // One that would be late at the next try is refused now: its caller still hears of it.
+            if last_moment(waited, now, parcel.deadline()) <= now + PARKED_RETRY {
+                let limit = Some(waited + parcel.deadline().since(now));
+                parcel.refuse(self.expired(Spent { limit, no_node: Some(waited), ..Spent::default() }));
             } else {
                 self.refill_budget();
+                self.parked.retried.set(Some(since));
                 parcel.deliver(self);
+                self.parked.retried.set(None);
             }
         }
-        let parked = self.parked.0.take();
+        let parked = self.parked.waiting.take();
         let more = !parked.is_empty();
-        self.parked.0.set(parked);
+        self.parked.waiting.set(parked);
         more.then(|| now + PARKED_RETRY)
     }
 

@@ -24,6 +24,7 @@ use crate::actor::interface::{Interface, Method};
 use crate::actor::key::ActorId;
 use crate::actor::reference::{Inner, Route};
 use crate::actor::reply::{ReplyTo, WireReply, refused};
+use crate::actor::spent::Behind;
 use crate::cluster::directory::{Asker, Location};
 
 /// A message on its way, its type apart: what shards hand to each other, and what waits for the directory.
@@ -110,6 +111,15 @@ impl Shard {
         let found = self.activation(slot)?;
         // A slot's generations are never used twice by one node. References that are bound to none may have come from another.
         (target.port.is_some() || *found.id() == target.id).then_some(found)
+    }
+
+    /// The turn of the actor that has run longest, if it is on this shard.
+    pub(crate) fn runs_for(&self, target: &Inner) -> Option<Behind> {
+        let Route::Here(shard, slot) = target.route() else { return None };
+        if shard != self.id() {
+            return None;
+        }
+        self.behind(self.activation_of(target, slot)?.slot())
     }
 
     /// The actor's activation, if it is on this shard and a turn of `access` may begin on this stack.

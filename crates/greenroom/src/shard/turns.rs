@@ -58,6 +58,13 @@ pub(crate) enum Access {
     Read,
 }
 
+/// What a turn does: the method's number in its interface, and how it shares the activation.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Job {
+    pub(crate) access: Access,
+    pub(crate) method: u16,
+}
+
 /// Where the reply of a turn goes that was begun on its caller's stack. Other replies know their way themselves.
 #[derive(Clone, Copy)]
 pub(super) enum Answer {
@@ -73,7 +80,7 @@ pub(super) enum Answer {
 pub(super) struct Frame {
     pub(super) id: TurnId,
     pub(super) activation: Rc<dyn AnyActivation>,
-    pub(super) access: Access,
+    pub(super) job: Job,
     pub(super) deadline: Timestamp,
     /// Tells the reply that belongs to `answer` from all others; 0 if there is none.
     pub(super) serial: u64,
@@ -101,7 +108,9 @@ impl Frame {
 /// Everything that the slab knows of a turn but its future.
 pub(super) struct Turn {
     pub(super) activation: Rc<dyn AnyActivation>,
-    pub(super) access: Access,
+    pub(super) job: Job,
+    /// When the slab was told of it, which is at its first wait.
+    pub(super) began: Timestamp,
     pub(super) link: Link,
     /// While the turn waits; the frame has it while it is polled.
     pub(super) baggage: Load,
@@ -193,7 +202,7 @@ impl Turns {
         let frame = Frame {
             id,
             activation: turn.activation.clone(),
-            access: turn.access,
+            job: turn.job,
             deadline: turn.deadline,
             serial: turn.serial,
             answer: Cell::new(turn.answer),
@@ -233,6 +242,11 @@ impl Turns {
     pub(super) fn find(&self, id: TurnId) -> Option<&Turn> {
         let slot = self.slots.get(id.index as usize)?;
         slot.turn.as_ref().filter(|_| slot.generation == id.generation)
+    }
+
+    /// What the slab knows of the turns that wait.
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Turn> {
+        self.slots.iter().filter_map(|slot| slot.turn.as_ref())
     }
 
     pub(super) fn find_mut(&mut self, id: TurnId) -> Option<&mut Turn> {
