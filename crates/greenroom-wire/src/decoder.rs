@@ -61,7 +61,8 @@ impl Decoder {
         if !self.greeted {
             // A stranger's first bytes are judged before the rest of them is waited for.
             match bytes.get(LENGTH_LEN) {
-                Some(&frame::HELLO) | None => {}
+                // A node that cannot talk to a stranger at all says goodbye at once.
+                Some(&frame::HELLO | &frame::GOODBYE) | None => {}
                 Some(&found) => return Err(self.fail(FrameError::HelloExpected { found })),
             }
         }

@@ -19,6 +19,7 @@ use std::time::Duration;
 
 use clap::{Args, Parser};
 use greenroom_protocols::names::near_names;
+use greenroom_security::files::{DoorTls, NodeTls};
 
 use crate::node::{Builder, Config, Error, Node, Result};
 
@@ -65,6 +66,21 @@ pub struct NodeFlags {
     /// Time for activations to end when the node stops [default: 5s]
     #[arg(long, value_name = "TIME", env = "GREENROOM_STOP_TIMEOUT", value_parser = duration)]
     pub stop_timeout: Option<Duration>,
+    /// Folder with ca.pem, node.pem and node.key: TLS between nodes, and at the HTTP door
+    #[arg(long, value_name = "DIR", env = "GREENROOM_TLS_DIR")]
+    pub tls_dir: Option<PathBuf>,
+    /// PEM file of the authorities that the nodes' certificates come from [default: ca.pem of --tls-dir]
+    #[arg(long, value_name = "FILE", env = "GREENROOM_TLS_CA")]
+    pub tls_ca: Option<PathBuf>,
+    /// PEM file of this node's certificate [default: node.pem of --tls-dir]
+    #[arg(long, value_name = "FILE", env = "GREENROOM_TLS_CERT")]
+    pub tls_cert: Option<PathBuf>,
+    /// PEM file of this node's private key [default: node.key of --tls-dir]
+    #[arg(long, value_name = "FILE", env = "GREENROOM_TLS_KEY")]
+    pub tls_key: Option<PathBuf>,
+    /// Keep the HTTP door plain though there are certificates: for a door on loopback
+    #[arg(long, env = "GREENROOM_HTTP_PLAIN")]
+    pub http_plain: bool,
     /// Listen beyond loopback, though anybody who reaches the ports can call every actor
     #[arg(long, env = "GREENROOM_INSECURE_LISTEN")]
     pub insecure_listen: bool,
@@ -126,6 +142,16 @@ impl NodeFlags {
             config.roles.clone_from(&self.roles);
         }
         config.insecure_listen |= self.insecure_listen;
+        config.http_plain |= self.http_plain;
+        if let Some(folder) = &self.tls_dir {
+            config.tls = Some(NodeTls::in_folder(folder));
+        }
+        if self.tls_ca.is_some() || self.tls_cert.is_some() || self.tls_key.is_some() {
+            let files = config.tls.get_or_insert_default();
+            set(&mut files.ca, &self.tls_ca);
+            set(&mut files.cert, &self.tls_cert);
+            set(&mut files.key, &self.tls_key);
+        }
     }
 
     fn choose_kinds(&self, builder: Builder) -> Result<Builder> {
@@ -191,7 +217,13 @@ fn overlay(config: &mut Config, path: &Path) -> Result<()> {
 
 /// A configuration in which every field is written down.
 fn all_fields() -> Config {
-    Config { advertise: Some(String::new()), http: Some(String::new()), ..Config::default() }
+    Config {
+        advertise: Some(String::new()),
+        http: Some(String::new()),
+        tls: Some(NodeTls::default()),
+        http_tls: Some(DoorTls::default()),
+        ..Config::default()
+    }
 }
 
 fn did_you_mean<'a>(wanted: &str, names: impl Iterator<Item = &'a str>) -> String {

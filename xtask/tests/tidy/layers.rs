@@ -12,6 +12,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("greenroom-wire", &["greenroom-protocols"]),
     ("greenroom-world", &["greenroom-protocols"]),
     ("greenroom-store", &["greenroom-protocols"]),
+    ("greenroom-security", &["greenroom-store", "greenroom-world"]),
     ("greenroom-store-conformance", &["greenroom-store"]),
     ("greenroom-store-etcd", &["greenroom-store"]),
     ("greenroom-store-kube", &["greenroom-store"]),
@@ -38,6 +39,7 @@ const LAYERS: &[(&str, &[&str])] = &[
         &[
             "greenroom-macros",
             "greenroom-protocols",
+            "greenroom-security",
             "greenroom-store",
             "greenroom-stores",
             "greenroom-wire",

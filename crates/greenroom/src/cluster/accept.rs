@@ -3,12 +3,14 @@
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use bytes::BytesMut;
 use greenroom_protocols::node::{NodeId, Status};
+use greenroom_security::link::{NotAccepted, PLAIN_WANTED, Peer, is_tls};
 use greenroom_wire::{Decoder, Encoder, Hello, HelloBody, Lane, negotiate};
 use greenroom_world::{Listener, Stage, Stream};
-use tokio::io::AsyncWriteExt;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::sync::mpsc;
 
 use super::mesh::{self, Inbound};
@@ -44,50 +46,106 @@ pub(super) async fn accept(node: Arc<Shared>, mut listener: Box<dyn Listener>, i
             Box::pin(async move {
                 let world = task_node.world();
                 let timeout = world.sleep_until(world.now() + OPEN_TIMEOUT);
-                let greeted = within(timeout, greet(&task_node, stream)).await;
-                greeting.fetch_sub(1, Ordering::AcqRel);
-                match greeted {
-                    Ok((stream, hello, decoder, input)) => {
-                        hand_over(&task_node, stream, hello, decoder, input, inbound).await
+                let greeted = within(timeout, async { Ok(greet(&task_node, stream).await) }).await;
+                let refused = match greeted {
+                    Ok(Ok((stream, hello, decoder, input))) => {
+                        greeting.fetch_sub(1, Ordering::AcqRel);
+                        return hand_over(&task_node, stream, hello, decoder, input, inbound).await;
                     }
-                    Err(error) => {
-                        task_node.count_refused_connection();
-                        tracing::debug!(%from, %error, "a connection was refused");
+                    Ok(Err(refused)) => refused,
+                    Err(_) => {
+                        let why = io::Error::new(io::ErrorKind::TimedOut, "it did not say who it is in time");
+                        NotAccepted { why, plain: false, stream: None }
                     }
+                };
+                task_node.refuse_connection(&from, &refused.why);
+                if let Some(stream) = refused.stream {
+                    let timeout = world.sleep_until(world.now() + HEAR_OUT_TIMEOUT);
+                    // Whether who was refused stays to hear it is its own affair.
+                    let _ = within(timeout, hear_out(stream)).await;
                 }
+                greeting.fetch_sub(1, Ordering::AcqRel);
             }),
         );
     }
 }
 
-async fn greet(node: &Shared, mut stream: Box<dyn Stream>) -> io::Result<(Box<dyn Stream>, Hello, Decoder, BytesMut)> {
+/// What was read of a stranger that is let in.
+type Met = (Box<dyn Stream>, Hello, Decoder, BytesMut);
+
+async fn greet(node: &Shared, stream: Box<dyn Stream>) -> Result<Met, NotAccepted> {
+    let (mut stream, peer) = match node.links().accepted(stream).await {
+        Ok(secured) => secured,
+        Err(refused) => return Err(dismiss(refused).await),
+    };
     let mut decoder = Decoder::default();
     let mut input = BytesMut::new();
-    let theirs = read_hello(&mut stream, &mut decoder, &mut input).await?;
-    let ours = Hello::new(HelloBody::new(&node.config().cluster, node.me().0, node.name(), theirs.body.lane));
-    let mut out = BytesMut::new();
-    let refusal = negotiate(&ours, &theirs).err().map(|error| error.to_string()).or_else(|| stranger(node, &theirs));
-    match &refusal {
-        None => Encoder::default().hello(&mut out, &ours).map_err(io::Error::other)?,
-        Some(reason) => {
-            Encoder::default().hello(&mut out, &ours).map_err(io::Error::other)?;
-            Encoder::default().goodbye(&mut out, reason);
+    let theirs = match read_hello(&mut stream, &mut decoder, &mut input).await {
+        Ok(hello) => hello,
+        Err(_) if is_tls(&input) => {
+            let why = io::Error::other(PLAIN_WANTED);
+            return Err(dismiss(NotAccepted { why, plain: true, stream: Some(stream) }).await);
         }
+        Err(why) => return Err(NotAccepted { why, plain: false, stream: Some(stream) }),
+    };
+    let ours = Hello::new(HelloBody::new(&node.config().cluster, node.me().0, node.name(), theirs.body.lane));
+    let refusal = negotiate(&ours, &theirs).err().map(|error| error.to_string()).or_else(|| stranger(node, &theirs, &peer));
+    let mut out = BytesMut::new();
+    let mut answered = Encoder::default().hello(&mut out, &ours).map_err(io::Error::other);
+    if let Some(reason) = &refusal {
+        Encoder::default().goodbye(&mut out, reason);
     }
-    stream.write_all(&out).await?;
-    stream.flush().await?;
-    match refusal {
-        None => Ok((stream, theirs, decoder, input)),
-        Some(reason) => Err(io::Error::other(reason)),
+    if answered.is_ok() {
+        answered = say(&mut stream, &out).await;
+    }
+    match (answered, refusal) {
+        (Ok(()), None) => Ok((stream, theirs, decoder, input)),
+        (_, Some(reason)) => Err(NotAccepted { why: io::Error::other(reason), plain: false, stream: Some(stream) }),
+        (Err(why), None) => Err(NotAccepted { why, plain: false, stream: None }),
     }
 }
 
+async fn say(stream: &mut Box<dyn Stream>, bytes: &[u8]) -> io::Result<()> {
+    stream.write_all(bytes).await?;
+    stream.flush().await
+}
+
+/// Tells who speaks plain why it is refused.
+async fn dismiss(mut refused: NotAccepted) -> NotAccepted {
+    if let Some(stream) = refused.stream.as_mut().filter(|_| refused.plain) {
+        let mut out = BytesMut::new();
+        Encoder::default().goodbye(&mut out, &refused.why.to_string());
+        // If it is gone, there is nobody to tell.
+        let _ = say(stream, &out).await;
+    }
+    refused
+}
+
+/// Reads on until who was refused has gone: a connection that is closed over unread bytes takes back what was said on it.
+async fn hear_out(mut stream: Box<dyn Stream>) -> io::Result<()> {
+    let mut heard = 0;
+    let mut ignored = [0; 1024];
+    while heard < HEAR_OUT_LEN_MAX {
+        match stream.read(&mut ignored).await? {
+            0 => break,
+            read => heard += read,
+        }
+    }
+    Ok(())
+}
+
 /// Why who says this hello is not let in.
-fn stranger(node: &Shared, theirs: &Hello) -> Option<String> {
+fn stranger(node: &Shared, theirs: &Hello, shown: &Peer) -> Option<String> {
+    if let Some(reason) = shown.not_node(&theirs.body.name) {
+        return Some(reason);
+    }
     let view = node.view();
     let peer = NodeId(theirs.body.node);
     match view.view.members.get(&peer) {
         Some(member) if member.status == Status::Dead => Some(format!("node {peer} has been declared dead")),
+        Some(member) if member.name != theirs.body.name => {
+            Some(format!("node {peer} is called {:?}, not {:?}", member.name, theirs.body.name))
+        }
         // A node that this view does not show yet may be about to join, or be ahead.
         None if peer.0 < view.view.next_node => Some(format!("node {peer} is not in the cluster any more")),
         _ => None,
@@ -122,5 +180,9 @@ async fn hand_over(
 
 /// Connections whose hellos are awaited at once.
 const GREETING_MAX: usize = 256;
+/// Time for who was refused to hear it.
+const HEAR_OUT_TIMEOUT: Duration = Duration::from_secs(1);
+/// Bytes that are read of who was refused.
+const HEAR_OUT_LEN_MAX: usize = 64 << 10;
 /// Pause after a failed accept: the usual cause, too many open files, passes.
-const ACCEPT_PAUSE: std::time::Duration = std::time::Duration::from_millis(50);
+const ACCEPT_PAUSE: Duration = Duration::from_millis(50);

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::{Bytes, BytesMut};
 use greenroom_protocols::node::NodeId;
+use greenroom_security::link::Links;
 use greenroom_wire::{Decoder, EncodeError, Encoder, Frame, Hello, HelloBody, Lane, negotiate};
 use greenroom_world::{BoxFuture, Stage, Stream, World};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -20,6 +21,7 @@ pub(super) type Inbound = (NodeId, Message);
 /// Sends messages to other nodes: each has a queue, and a task that dials it when there is something to send.
 pub(super) struct Mesh {
     world: Arc<dyn World>,
+    links: Arc<Links>,
     cluster: String,
     name: String,
     me: NodeId,
@@ -27,8 +29,8 @@ pub(super) struct Mesh {
 }
 
 impl Mesh {
-    pub(super) fn new(world: Arc<dyn World>, cluster: String, name: String, me: NodeId) -> Arc<Self> {
-        Arc::new(Self { world, cluster, name, me, peers: Mutex::default() })
+    pub(super) fn new(world: Arc<dyn World>, links: Arc<Links>, cluster: String, name: String, me: NodeId) -> Arc<Self> {
+        Arc::new(Self { world, links, cluster, name, me, peers: Mutex::default() })
     }
 
     /// Sends `message` to `to` at `address`. What does not fit or does not arrive is lost: the protocols repeat.
@@ -58,24 +60,24 @@ impl Mesh {
 
     /// Opens a control connection to `to`.
     pub(super) fn open(&self, to: NodeId, address: String) -> BoxFuture<io::Result<Box<dyn Stream>>> {
-        let world = self.world.clone();
+        let (world, links) = (self.world.clone(), self.links.clone());
         let body = HelloBody::new(&self.cluster, self.me.0, &self.name, Lane::Control).expecting(to.0);
         let hello = Hello::new(body);
         let timeout = world.sleep_until(world.now() + OPEN_TIMEOUT);
         Box::pin(within(timeout, async move {
-            let mut stream = world.connect(&address).await?;
+            let (mut stream, peer) = links.dialled(world.connect(&address).await?).await?;
             let mut out = BytesMut::new();
             Encoder::default().hello(&mut out, &hello).map_err(io::Error::other)?;
             stream.write_all(&out).await?;
             stream.flush().await?;
             let theirs = read_hello(&mut stream, &mut Decoder::default(), &mut BytesMut::new()).await?;
             negotiate(&hello, &theirs).map_err(io::Error::other)?;
-            Ok(stream)
+            peer.not_node(&theirs.body.name).map_or(Ok(stream), |reason| Err(io::Error::other(reason)))
         }))
     }
 
     async fn serve(self: Arc<Self>, to: NodeId, address: String, mut queue: mpsc::Receiver<Bytes>) {
-        match self.open(to, address).await {
+        match self.open(to, address.clone()).await {
             Ok(mut stream) => {
                 let mut batch = BytesMut::new();
                 while let Some(payload) = queue.recv().await {
@@ -95,7 +97,10 @@ impl Mesh {
                     batch.clear();
                 }
             }
-            Err(error) => tracing::debug!(%to, %error, "a node could not be reached"),
+            Err(error) => {
+                tracing::debug!(%to, %error, "a node could not be reached");
+                self.links.failed(format!("node {to} at {address} could not be reached: {error}"));
+            }
         }
     }
 }

@@ -17,6 +17,7 @@ use super::config::Config;
 use super::error::Error;
 use super::kinds::{AnyKind, KindEntry, Kinds, factory};
 use super::port::Port;
+use super::security;
 use super::shared::Shared;
 use super::stores::Stores;
 use super::{Node, Result};
@@ -153,7 +154,8 @@ impl Builder {
         if let Some(kind) = repeated {
             return Err(Error::Repeated { kind });
         }
-        check_exposure(&config)?;
+        security::check_exposure(&config)?;
+        let links = security::links(&config)?;
         let world: Arc<dyn World> = match world {
             Some(world) => world,
             None => RealWorld::start().map_err(|error| Error::System { what: "start threads", error })?,
@@ -200,7 +202,7 @@ impl Builder {
         let health = Arc::new(Health::new(world.clone(), store_name));
         let table = TableStore::new(store, &config.cluster, membership.store_timeout, health.clone());
         let (orders, order_queue) = mpsc::channel(ORDERS_LEN_MAX);
-        let shared = Arc::new(Shared::new(world, config, name, advertised, kinds, placements, shards, orders, stores));
+        let shared = Arc::new(Shared::new(world, config, name, advertised, kinds, placements, shards, orders, stores, links));
         let starting = Starting(Some(shared.clone()));
         for (index, here) in shared.shards().iter().copied().enumerate() {
             let port = shared.clone();
@@ -211,6 +213,7 @@ impl Builder {
                 .start_shard(name, body)
                 .map_err(|error| Error::System { what: "start a shard's thread", error })?;
         }
+        security::watch(&shared);
         cluster::start(&shared, listener, order_queue, table, membership, member);
         #[cfg(feature = "http")]
         if let Some(door) = door {
@@ -299,19 +302,6 @@ fn refuse_door(config: &Config) -> Result<()> {
     let Some(address) = config.http.clone() else { return Ok(()) };
     let error = std::io::Error::other("this program is built without the feature `http`");
     Err(Error::Listen { what: "HTTP", address, error })
-}
-
-/// Refuses to listen where strangers may come by, as nothing keeps them out yet.
-fn check_exposure(config: &Config) -> Result<()> {
-    for address in std::iter::once(&config.listen).chain(&config.http) {
-        if !config.insecure_listen && !super::config::is_loopback(address) {
-            return Err(Error::Exposed { address: address.clone() });
-        }
-        if config.insecure_listen && !super::config::is_loopback(address) {
-            tracing::warn!(%address, "listening beyond loopback without TLS and credentials: whoever reaches this port can call every actor");
-        }
-    }
-    Ok(())
 }
 
 /// Orders to the control plane that may wait.

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use greenroom_protocols::checks::Checks;
+use greenroom_security::files::{DoorTls, NodeTls};
 use serde::{Deserialize, Serialize};
 
 /// How a node runs. Every field has a default that suits a cluster on one network.
@@ -58,6 +59,17 @@ pub struct Config {
     pub http_read_timeout: Duration,
     /// Allows listening beyond loopback without TLS and credentials: anybody who reaches the port can call every actor.
     pub insecure_listen: bool,
+    /// Mutual TLS between nodes: they speak nothing else then.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tls: Option<NodeTls>,
+    /// TLS at the HTTP door; the files of `tls` if there are such.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub http_tls: Option<DoorTls>,
+    /// Keeps the HTTP door plain though there is `tls`: for a door on loopback, behind a proxy.
+    pub http_plain: bool,
+    /// How often the files of certificates and credentials are looked at for changes, in seconds in files.
+    #[serde(with = "seconds")]
+    pub reload_every: Duration,
     /// The safety checks in force. Tests take one out to show that it matters.
     #[doc(hidden)]
     #[serde(skip)]
@@ -87,6 +99,10 @@ impl Default for Config {
             http_connections_max: 2048,
             http_read_timeout: Duration::from_secs(15),
             insecure_listen: false,
+            tls: None,
+            http_tls: None,
+            http_plain: false,
+            reload_every: Duration::from_secs(5),
             checks: Checks::default(),
         }
     }

@@ -24,15 +24,24 @@ pub enum Error {
         /// What the system said.
         error: io::Error,
     },
-    /// The configuration asks to listen beyond loopback, where nothing would keep strangers out.
+    /// The configuration asks to listen beyond loopback, where something that keeps strangers out is missing.
     #[error(
-        "{address} is not a loopback address, and nothing would keep strangers from calling every actor there; listen \
-         at 127.0.0.1, or set `insecure_listen = true` (--insecure-listen) where the network itself is closed"
+        "{what} would listen at {address}, which is not a loopback address, without {missing}; {remedy}, or listen at \
+         127.0.0.1, or set `insecure_listen = true` (--insecure-listen) where the network itself is closed"
     )]
     Exposed {
+        /// Which port.
+        what: &'static str,
         /// The address.
         address: String,
+        /// What is missing.
+        missing: &'static str,
+        /// What helps.
+        remedy: &'static str,
     },
+    /// Certificates, credentials or rules cannot be used.
+    #[error("{0}")]
+    Security(#[from] greenroom_security::error::Error),
     /// The membership table's store could not be opened.
     #[error("cannot use the membership table at {url:?}: {reason}")]
     Table {
@@ -95,7 +104,7 @@ pub enum Error {
         /// How long it tried.
         seconds: u64,
         /// What may be the cause.
-        hint: &'static str,
+        hint: String,
     },
     /// A call failed in a place that does not tell failures apart, such as a `main` with `?`.
     #[error("a call failed: {message}")]

@@ -5,6 +5,7 @@ pub(crate) mod config;
 pub(crate) mod error;
 pub(crate) mod kinds;
 pub(crate) mod port;
+mod security;
 pub(crate) mod shared;
 pub(crate) mod stores;
 
@@ -147,7 +148,7 @@ impl Shared {
                 return Err(Error::NotJoined {
                     cluster: self.config().cluster.clone(),
                     seconds: JOIN_TIMEOUT.as_secs(),
-                    hint: "can its members reach it at its address, and it them?",
+                    hint: self.links().last_failure().unwrap_or_else(|| NOT_JOINED_HINT.to_owned()),
                 });
             }
             world.sleep_until(world.now() + JOIN_POLL).await;
@@ -158,6 +159,7 @@ impl Shared {
 
 /// Time for a node to become a member: enough for a dead one's lease to run out before it.
 const JOIN_TIMEOUT: Duration = Duration::from_secs(30);
+const NOT_JOINED_HINT: &str = "can its members reach it at its address, and it them?";
 const JOIN_POLL: Duration = Duration::from_millis(5);
 const STOP_POLL: Duration = Duration::from_millis(5);
 /// Time to tell the table that the node leaves.

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use greenroom_protocols::directory::{Epoch, Grant};
 use greenroom_protocols::node::{Member, NodeId};
+use greenroom_security::link::Links;
 use greenroom_world::{Timestamp, World};
 use tokio::sync::watch;
 
@@ -38,6 +39,7 @@ pub(crate) struct Shared {
     fence: AtomicU64,
     orders: Orders,
     stores: Stores,
+    links: Arc<Links>,
     /// Why the node has stopped, once it has.
     halted: watch::Sender<Option<&'static str>>,
     stopped: AtomicBool,
@@ -48,6 +50,8 @@ pub(crate) struct Shared {
     worker_epochs: AtomicU64,
     bad_frames: AtomicU64,
     refused_connections: AtomicU64,
+    /// When a refused connection was last warned of, in nanoseconds of the world's clock.
+    refusal_told: AtomicU64,
 }
 
 impl Shared {
@@ -62,6 +66,7 @@ impl Shared {
         shards: Vec<ShardPort>,
         orders: Orders,
         stores: Stores,
+        links: Links,
     ) -> Self {
         let gauges = shards.iter().map(|_| Gauges::default()).collect();
         Self {
@@ -79,6 +84,7 @@ impl Shared {
             fence: AtomicU64::new(NEVER_OPEN),
             orders,
             stores,
+            links: Arc::new(links),
             halted: watch::Sender::new(None),
             stopped: AtomicBool::new(false),
             shard_turns: AtomicUsize::new(0),
@@ -86,6 +92,7 @@ impl Shared {
             worker_epochs: AtomicU64::new(0),
             bad_frames: AtomicU64::new(0),
             refused_connections: AtomicU64::new(0),
+            refusal_told: AtomicU64::new(0),
         }
     }
 
@@ -112,6 +119,11 @@ impl Shared {
 
     pub(crate) fn stores(&self) -> &Stores {
         &self.stores
+    }
+
+    /// How connections to other nodes are made.
+    pub(crate) fn links(&self) -> &Arc<Links> {
+        &self.links
     }
 
     pub(crate) fn placements(&self) -> &Placements {
@@ -321,11 +333,25 @@ impl Shared {
         self.refused_connections.fetch_add(1, Ordering::Relaxed);
     }
 
+    /// Counts a connection that was refused. A warning says why, now and then: strangers must not fill the log.
+    pub(crate) fn refuse_connection(&self, from: &str, why: &std::io::Error) {
+        self.count_refused_connection();
+        let (now, told) = (self.world.now(), self.refusal_told.load(Ordering::Relaxed));
+        if told == 0 || now.since(Timestamp::from_nanos(told)) >= REFUSAL_PAUSE {
+            self.refusal_told.store(now.as_nanos().max(1), Ordering::Relaxed);
+            tracing::warn!(%from, %why, total = self.refused_connections(), "a connection was refused");
+        } else {
+            tracing::debug!(%from, %why, "a connection was refused");
+        }
+    }
+
     pub(crate) fn refused_connections(&self) -> u64 {
         self.refused_connections.load(Ordering::Relaxed)
     }
 }
 
+/// Time between two warnings of refused connections.
+const REFUSAL_PAUSE: Duration = Duration::from_secs(10);
 /// The fence before the node was first admitted.
 const NEVER_OPEN: u64 = 0;
 /// The fence of a node that has stopped.

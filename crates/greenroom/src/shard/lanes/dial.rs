@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use bytes::BytesMut;
 use greenroom_protocols::node::NodeId;
+use greenroom_security::link::Links;
 use greenroom_wire::{
     Decoder, Encoder, Frame, Hello, HelloBody, Lane as WireLane, RouteEncoder, RouteTable, negotiate,
 };
@@ -43,7 +44,7 @@ impl Shard {
         };
         let lane = WireLane::User { shard: self.index(), shards: node.shards().len() as u16 };
         let body = HelloBody::new(&node.config().cluster, node.me().0, node.name(), lane).expecting(to.0);
-        let connecting = open(node.world().clone(), member.address.clone(), Hello::new(body));
+        let connecting = open(node.world().clone(), node.links().clone(), member.address.clone(), Hello::new(body));
         let now = self.now();
         let mut lanes = self.lanes.borrow_mut();
         let id = lanes.insert(|flag| Lane {
@@ -122,11 +123,11 @@ impl Shard {
 }
 
 /// Connects, and exchanges hellos within [`OPEN_TIMEOUT`].
-fn open(world: Arc<dyn World>, address: String, hello: Hello) -> BoxFuture<io::Result<Opened>> {
+fn open(world: Arc<dyn World>, links: Arc<Links>, address: String, hello: Hello) -> BoxFuture<io::Result<Opened>> {
     let timeout = world.sleep_until(world.now() + OPEN_TIMEOUT);
     Box::pin(async move {
         let opening = async {
-            let mut stream = world.connect(&address).await?;
+            let (mut stream, peer) = links.dialled(world.connect(&address).await?).await?;
             let mut out = BytesMut::new();
             Encoder::default().hello(&mut out, &hello).map_err(io::Error::other)?;
             stream.write_all(&out).await?;
@@ -135,7 +136,8 @@ fn open(world: Arc<dyn World>, address: String, hello: Hello) -> BoxFuture<io::R
             let mut input = BytesMut::new();
             let theirs = read_hello(&mut stream, &mut decoder, &mut input).await?;
             negotiate(&hello, &theirs).map_err(io::Error::other)?;
-            Ok(Opened { stream, decoder, input })
+            let opened = Opened { stream, decoder, input };
+            peer.not_node(&theirs.body.name).map_or(Ok(opened), |reason| Err(io::Error::other(reason)))
         };
         within(timeout, opening).await
     })

@@ -1,0 +1,20 @@
+//! Who may connect to a node, and who may call what: certificates, connections inside TLS, credentials and rules.
+//!
+//! Nothing here knows of nodes or actors. Cryptography is rustls and ring alone; files are read again when they change
+//! ([`watched`]), and a file that cannot be used leaves in force what was.
+
+mod chain;
+mod explain;
+mod pem;
+mod stream;
+
+pub mod certificates;
+pub mod error;
+pub mod files;
+pub mod identity;
+#[cfg(feature = "issue")]
+pub mod issue;
+pub mod link;
+pub mod watched;
+
+pub use explain::handshake as explain_handshake;
