@@ -1,6 +1,7 @@
 //! The `greenroom` program: a demo, a node, and a client for both.
 
 mod call;
+mod certs;
 mod demo;
 mod door;
 mod kinds;
@@ -38,6 +39,8 @@ enum Command {
     Status(status::StatusCommand),
     /// Read and change what is in a store
     State(state::StateCommand),
+    /// Make and check certificates for trying TLS out
+    Certs(certs::CertsCommand),
     /// Run one of the papers' workloads
     Bench(greenroom_workloads::cli::Bench),
 }
@@ -56,6 +59,7 @@ fn main() -> ExitCode {
         Command::Node(command) => node::run(&command),
         Command::Call(command) => call::run(&command),
         Command::Status(command) => status::run(&command),
+        Command::Certs(command) => certs::run(&command),
         Command::State(command) => return state::run(&command),
         Command::Bench(command) => return greenroom_workloads::cli::run(command),
     };

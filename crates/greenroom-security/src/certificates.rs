@@ -40,12 +40,11 @@ impl NodeCertificates {
         let clients = WebPkiClientVerifier::builder_with_provider(roots, provider())
             .build()
             .map_err(|error| ca.unusable(error.to_string()))?;
-        clients
-            .verify_client_cert(&chain[0], &chain[1..], now)
-            .map_err(|error| cert.unusable(explain::own(&error)))?;
+        clients.verify_client_cert(&chain[0], &chain[1..], now).map_err(|error| cert.unusable(explain::own(&error)))?;
         let identity = Identity::of(&chain[0]).map_err(|reason| cert.unusable(format!("{reason}; {REISSUE}")))?;
         if identity.cluster != cluster {
-            let reason = format!("it is of cluster {:?}, but this node's cluster is {cluster:?}; {REISSUE}", identity.cluster);
+            let reason =
+                format!("it is of cluster {:?}, but this node's cluster is {cluster:?}; {REISSUE}", identity.cluster);
             return Err(cert.unusable(reason));
         }
 

@@ -65,7 +65,8 @@ fn certificate(error: &CertificateError) -> String {
 fn refusal(alert: AlertDescription) -> String {
     match alert {
         AlertDescription::UnknownCA | AlertDescription::DecryptError => {
-            "it is not of an authority that the other side trusts; give all nodes certificates of one authority".to_owned()
+            "it is not of an authority that the other side trusts; give all nodes certificates of one authority"
+                .to_owned()
         }
         AlertDescription::CertificateExpired => {
             "it has expired; issue a new one (`greenroom certs node`), it is taken up without a restart".to_owned()

@@ -7,6 +7,7 @@
 use std::fmt;
 
 use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::PemObject;
 
 /// Who a certificate is for.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -49,6 +50,17 @@ impl Identity {
             (Some(uri), None) => uri.parse(),
             (None, _) => Err(format!("it has no URI {SCHEME}CLUSTER/node/NAME among its names")),
             (Some(_), Some(_)) => Err(format!("it has several URIs {SCHEME}.. among its names; one is wanted")),
+        }
+    }
+
+    /// The identity that the first certificate of a PEM file carries.
+    ///
+    /// # Errors
+    /// As for [`Identity::of`], or that the file holds no certificate.
+    pub fn of_pem(text: &str) -> Result<Self, String> {
+        match CertificateDer::from_pem_slice(text.as_bytes()) {
+            Ok(certificate) => Self::of(&certificate),
+            Err(_) => Err("it holds no certificate: a PEM file with BEGIN CERTIFICATE is wanted".to_owned()),
         }
     }
 
@@ -110,7 +122,9 @@ impl fmt::Display for Encoded<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for byte in self.0.bytes() {
             match byte {
-                b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => write!(f, "{}", char::from(byte))?,
+                b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => {
+                    write!(f, "{}", char::from(byte))?
+                }
                 _ => write!(f, "%{byte:02X}")?,
             }
         }
@@ -151,7 +165,8 @@ mod tests {
 
     #[test]
     fn an_identity_survives_its_writing() {
-        for who in [Who::AnyNode, Who::Authority, Who::Node("127.0.0.1:7000".into()), Who::Client("Ada / *é%".into())] {
+        for who in [Who::AnyNode, Who::Authority, Who::Node("127.0.0.1:7000".into()), Who::Client("Ada / *é%".into())]
+        {
             let identity = Identity::new("our cluster/1", who);
             assert_eq!(identity.to_string().parse(), Ok(identity));
         }

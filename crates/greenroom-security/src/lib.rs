@@ -14,7 +14,11 @@ pub mod files;
 pub mod identity;
 #[cfg(feature = "issue")]
 pub mod issue;
+pub mod jwt;
 pub mod link;
+pub mod principal;
+pub mod rules;
+pub mod tokens;
 pub mod watched;
 
 pub use explain::handshake as explain_handshake;

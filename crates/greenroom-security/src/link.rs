@@ -156,4 +156,3 @@ pub const TLS_WANTED: &str =
 /// Told to who dials a plain node with TLS.
 pub const PLAIN_WANTED: &str =
     "the node that dials speaks TLS, but this one has no certificates; start it with --tls-dir too";
-

@@ -96,8 +96,7 @@ fn read(sources: &[Source]) -> ([u8; 32], Result<Vec<Vec<u8>>, Error>) {
 }
 
 fn read_one(source: &Source) -> Result<Vec<u8>, Error> {
-    let unreadable =
-        |reason: String| Error::Unreadable { what: source.what, path: source.path.clone(), reason };
+    let unreadable = |reason: String| Error::Unreadable { what: source.what, path: source.path.clone(), reason };
     let file = File::open(&source.path).map_err(|error| unreadable(error.to_string()))?;
     let mut content = Vec::new();
     file.take(FILE_LEN_MAX + 1).read_to_end(&mut content).map_err(|error| unreadable(error.to_string()))?;

@@ -47,7 +47,7 @@ const LAYERS: &[(&str, &[&str])] = &[
         ],
     ),
     ("greenroom-workloads", &["greenroom", "greenroom-store", "greenroom-stores"]),
-    ("greenroom-cli", &["greenroom", "greenroom-store", "greenroom-stores", "greenroom-workloads"]),
+    ("greenroom-cli", &["greenroom", "greenroom-security", "greenroom-store", "greenroom-stores", "greenroom-workloads"]),
     ("greenroom-guide", &[]),
     ("xtask", &[]),
     ("peers", &["greenroom"]),

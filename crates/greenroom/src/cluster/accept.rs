@@ -89,7 +89,8 @@ async fn greet(node: &Shared, stream: Box<dyn Stream>) -> Result<Met, NotAccepte
         Err(why) => return Err(NotAccepted { why, plain: false, stream: Some(stream) }),
     };
     let ours = Hello::new(HelloBody::new(&node.config().cluster, node.me().0, node.name(), theirs.body.lane));
-    let refusal = negotiate(&ours, &theirs).err().map(|error| error.to_string()).or_else(|| stranger(node, &theirs, &peer));
+    let refusal =
+        negotiate(&ours, &theirs).err().map(|error| error.to_string()).or_else(|| stranger(node, &theirs, &peer));
     let mut out = BytesMut::new();
     let mut answered = Encoder::default().hello(&mut out, &ours).map_err(io::Error::other);
     if let Some(reason) = &refusal {
@@ -123,6 +124,8 @@ async fn dismiss(mut refused: NotAccepted) -> NotAccepted {
 
 /// Reads on until who was refused has gone: a connection that is closed over unread bytes takes back what was said on it.
 async fn hear_out(mut stream: Box<dyn Stream>) -> io::Result<()> {
+    // It is told at once that nothing more will be said.
+    stream.shutdown().await?;
     let mut heard = 0;
     let mut ignored = [0; 1024];
     while heard < HEAR_OUT_LEN_MAX {

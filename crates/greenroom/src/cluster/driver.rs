@@ -146,7 +146,13 @@ impl Driver {
         self.node.set_me(me);
         let config = self.node.config();
         let world = self.node.world().clone();
-        let mesh = Mesh::new(world.clone(), self.node.links().clone(), config.cluster.clone(), self.node.name().to_owned(), me);
+        let mesh = Mesh::new(
+            world.clone(),
+            self.node.links().clone(),
+            config.cluster.clone(),
+            self.node.name().to_owned(),
+            me,
+        );
         let detection = failure_detection::Config { seed: world.random(), ..Default::default() };
         let detector = FailureDetector::new(detection, me);
         self.joined =

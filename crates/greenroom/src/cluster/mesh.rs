@@ -29,7 +29,13 @@ pub(super) struct Mesh {
 }
 
 impl Mesh {
-    pub(super) fn new(world: Arc<dyn World>, links: Arc<Links>, cluster: String, name: String, me: NodeId) -> Arc<Self> {
+    pub(super) fn new(
+        world: Arc<dyn World>,
+        links: Arc<Links>,
+        cluster: String,
+        name: String,
+        me: NodeId,
+    ) -> Arc<Self> {
         Arc::new(Self { world, links, cluster, name, me, peers: Mutex::default() })
     }
 

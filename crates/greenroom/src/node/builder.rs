@@ -202,7 +202,8 @@ impl Builder {
         let health = Arc::new(Health::new(world.clone(), store_name));
         let table = TableStore::new(store, &config.cluster, membership.store_timeout, health.clone());
         let (orders, order_queue) = mpsc::channel(ORDERS_LEN_MAX);
-        let shared = Arc::new(Shared::new(world, config, name, advertised, kinds, placements, shards, orders, stores, links));
+        let shared =
+            Arc::new(Shared::new(world, config, name, advertised, kinds, placements, shards, orders, stores, links));
         let starting = Starting(Some(shared.clone()));
         for (index, here) in shared.shards().iter().copied().enumerate() {
             let port = shared.clone();

@@ -22,11 +22,13 @@ pub(super) fn links(config: &Config) -> Result<Links> {
 
 /// Refuses to listen where strangers may come by, if something that keeps them out is missing.
 pub(super) fn check_exposure(config: &Config) -> Result<()> {
-    let node = config.tls.is_none().then_some((
-        "TLS",
-        "give the nodes certificates (`tls`, --tls-dir; `greenroom certs` makes some to try with)",
-    ));
-    expose(config, "the node's port", &config.listen, node)
+    let node = config
+        .tls
+        .is_none()
+        .then_some(("TLS", "give the nodes certificates (`tls`, --tls-dir; `greenroom certs` makes some to try with)"));
+    expose(config, "the node's port", &config.listen, node)?;
+    let Some(http) = &config.http else { return Ok(()) };
+    expose(config, "the HTTP door", http, Some(("TLS and credentials", "put a proxy in front of it")))
 }
 
 /// Lets a port be open to strangers only if nothing is missing, or if it was asked for in so many words.
@@ -64,7 +66,10 @@ async fn look_after(node: &Shared) {
             let now = world.now();
             if left < EXPIRY_WARNING && told.is_none_or(|told| now.since(told) >= EXPIRY_PAUSE) {
                 told = Some(now);
-                tracing::warn!(hours_left = left.as_secs() / 3600, "the node's certificate expires soon; renew its files");
+                tracing::warn!(
+                    hours_left = left.as_secs() / 3600,
+                    "the node's certificate expires soon; renew its files"
+                );
             }
         }
         let every = node.config().reload_every.max(RELOAD_MIN);
@@ -77,7 +82,9 @@ fn look<T>(what: &str, watched: &Watched<T>) {
     match watched.look() {
         Look::Unchanged => {}
         Look::Renewed => tracing::info!("{what} have been read again: new connections use them"),
-        Look::Kept(error) => tracing::error!(%error, "{what} have changed and cannot be used; the old ones stay in force"),
+        Look::Kept(error) => {
+            tracing::error!(%error, "{what} have changed and cannot be used; the old ones stay in force")
+        }
     }
 }
 
