@@ -15,7 +15,7 @@ pub(crate) fn expand(options: TokenStream, mut item: ItemImpl) -> TokenStream {
     let written = write(options, &item).unwrap_or_else(Error::into_compile_error);
     for function in item.items.iter_mut() {
         if let ImplItem::Fn(function) = function {
-            method::strip(&mut function.sig);
+            method::strip(&mut function.attrs, &mut function.sig);
         }
     }
     // Methods are `pub` to be methods, not to be reached without a reference.

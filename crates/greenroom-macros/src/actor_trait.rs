@@ -72,7 +72,7 @@ fn method_of(item: &TraitItem) -> Result<Method> {
 
 /// Turns `async fn` into a function that returns a future which may move between threads.
 fn name_future(function: &mut TraitItemFn) {
-    method::strip(&mut function.sig);
+    method::strip(&mut function.attrs, &mut function.sig);
     if function.sig.asyncness.take().is_some() {
         let output: Type = match &function.sig.output {
             ReturnType::Default => parse_quote!(()),

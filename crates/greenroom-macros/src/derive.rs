@@ -32,8 +32,10 @@ pub(crate) fn expand(item: &DeriveInput) -> TokenStream {
 /// The fields that are states of their own, if there are any.
 fn stored(item: &DeriveInput) -> Option<TokenStream> {
     let Data::Struct(data) = &item.data else { return None };
-    let stored =
-        data.fields.iter().filter(|field| wire_type::last_ident(&field.ty).is_some_and(|name| name == "Stored"));
+    let stored = data
+        .fields
+        .iter()
+        .filter(|field| wire_type::last_ident(&field.ty).is_some_and(|name| name == "Stored" || name == "Versioned"));
     let fields: Vec<TokenStream> = stored
         .filter_map(|field| field.ident.as_ref())
         .map(|name| {

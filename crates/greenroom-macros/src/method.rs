@@ -46,6 +46,10 @@ impl Method {
                 return Err(Error::new(other.map_or_else(|| signature.span(), Spanned::span), message));
             }
         };
+        if let (Some(update), false) = (attributes.iter().find(|attribute| is_update(attribute)), read) {
+            let message = "an update of versioned state is enqueued beside others: take `&self`";
+            return Err(Error::new_spanned(update, message));
+        }
         let cx = inputs.next_if(|input| matches!(input, FnArg::Typed(typed) if wire_type::is_cx(&typed.ty))).is_some();
         let mut arguments = Vec::new();
         for input in inputs {
@@ -117,8 +121,9 @@ impl Argument {
     }
 }
 
-/// Removes from a signature what only the macro understands.
-pub(crate) fn strip(signature: &mut Signature) {
+/// Removes from a method what only the macro understands.
+pub(crate) fn strip(attributes: &mut Vec<Attribute>, signature: &mut Signature) {
+    attributes.retain(|attribute| !is_update(attribute));
     for input in &mut signature.inputs {
         if let FnArg::Typed(typed) = input {
             typed.attrs.retain(|attribute| !attribute.path().is_ident("serde"));
@@ -141,6 +146,11 @@ pub(crate) fn check_set(methods: &[Method], owner: Span) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// `#[update]`: the method changes versioned state, although it takes `&self`.
+fn is_update(attribute: &Attribute) -> bool {
+    attribute.path().is_ident("update")
 }
 
 fn check_signature(attributes: &[Attribute], signature: &Signature) -> Result<()> {

@@ -74,6 +74,7 @@ impl World for SimNode {
         let name = match stage {
             Stage::Control => "a control task",
             Stage::Door => "a door task",
+            Stage::Store => "a store task",
         };
         self.spawn_local(name, task);
     }

@@ -66,6 +66,8 @@ pub enum Stage {
     Control,
     /// Gateways: HTTP and whatever outside clients cause.
     Door,
+    /// What actors have to do with stores while no turn of theirs runs.
+    Store,
 }
 
 /// A connection: bytes both ways, in order.

@@ -20,6 +20,7 @@ use crate::{Accepting, BoxFuture, Listener, ShardBody, Stage, Stream, Timestamp,
 pub struct RealWorld {
     control: Handle,
     door: Handle,
+    store: Handle,
     spin: Duration,
     /// Closed on drop: the stages' threads wait for it.
     _open: watch::Sender<()>,
@@ -34,7 +35,8 @@ impl RealWorld {
         let (open, closed) = watch::channel(());
         Ok(Arc::new(Self {
             control: start_stage("greenroom-control", closed.clone())?,
-            door: start_stage("greenroom-door", closed)?,
+            door: start_stage("greenroom-door", closed.clone())?,
+            store: start_stage("greenroom-store", closed)?,
             spin: SPIN_DEFAULT,
             _open: open,
         }))
@@ -77,6 +79,7 @@ impl World for RealWorld {
         let handle = match stage {
             Stage::Control => &self.control,
             Stage::Door => &self.door,
+            Stage::Store => &self.store,
         };
         handle.spawn(task);
     }

@@ -14,6 +14,7 @@ mod gateway;
 mod node;
 mod shard;
 pub mod state;
+pub mod versioned;
 
 pub use greenroom_macros::{Actor, actor};
 
@@ -28,12 +29,16 @@ pub use crate::cluster::placement::{Candidate, Placement};
 pub use crate::context::{Context, ContextError, TraceContext, TraceError};
 pub use crate::node::{Builder, Config, Error, Node, Result};
 pub use crate::state::{State, StateError, Stored};
+pub use crate::versioned::{Versioned, VersionedState, VersionedStateWithOutput};
 
 /// What most programs need.
 pub mod prelude {
     pub use greenroom_macros::actor;
 
-    pub use crate::{Actor, CallError, Cx, Doubt, Key, Never, Node, Refusal, Scope, State, StateError, Stored, Why};
+    pub use crate::{
+        Actor, CallError, Cx, Doubt, Key, Never, Node, Refusal, Scope, State, StateError, Stored, Versioned,
+        VersionedState, VersionedStateWithOutput, Why,
+    };
 }
 
 /// For the code that the macros write. Nothing here is promised.

@@ -89,6 +89,11 @@ impl<S: Versioned> Worker<S> {
         record.state
     }
 
+    /// The sessions that the confirmed record names.
+    pub fn sessions(&self) -> impl Iterator<Item = Session> {
+        self.confirmed.sessions.keys().copied()
+    }
+
     /// The sequence number of the last enqueued update.
     pub fn last_enqueued(&self) -> u64 {
         self.last

@@ -344,7 +344,7 @@ impl<A: Behaviour> Activation<A> {
             return;
         }
         let saves = why != Why::Unsaved && self.saves_late();
-        if !(A::DEACTIVATING || saves) || !shard.fence_open() {
+        if !(A::DEACTIVATING || saves || self.is_unsettled()) || !shard.fence_open() {
             return self.finish_end(shard);
         }
         self.phase.set(Phase::Ending);
@@ -356,6 +356,7 @@ impl<A: Behaviour> Activation<A> {
                 if saves {
                     this.save_late(actor).await;
                 }
+                this.settle(actor).await;
             }
         });
         shard.begin_turn(self.clone(), HOOK, Timestamp::NEVER, Caller::Apart(Chain::NONE), hook);

@@ -113,6 +113,27 @@ impl<A: Behaviour> Activation<A> {
         }
     }
 
+    /// Whether updates of versioned states would be lost if the activation ended now.
+    pub(super) fn is_unsettled(&self) -> bool {
+        A::STORED
+            && self
+                .actor
+                .borrow_mut()
+                .as_mut()
+                .is_some_and(|actor| actor.stored().iter().any(|(_, field)| !field.is_settled()))
+    }
+
+    /// Lets updates of versioned states be confirmed before the activation ends.
+    pub(super) async fn settle(&self, actor: &mut A) {
+        for (_, field) in actor.stored() {
+            if !field.is_settled()
+                && let Err(error) = field.settle(&self.cx).await
+            {
+                tracing::error!(actor = %self.cx.id, %error, "an activation ends with updates that are not confirmed");
+            }
+        }
+    }
+
     fn now(&self) -> Timestamp {
         self.cx.port.node.world().now()
     }

@@ -39,6 +39,26 @@ pub enum StateError {
         /// What happened.
         reason: String,
     },
+    /// Updates of a versioned state were not confirmed in time. They still wait, and are confirmed as soon as the store
+    /// answers; do not enqueue them again.
+    #[error("updates of state {state:?} are not confirmed yet: {reason}; they still wait, do not enqueue them again")]
+    Unconfirmed {
+        /// The state, as the store's key names it.
+        state: String,
+        /// What keeps them.
+        reason: String,
+    },
+    /// Updates of a versioned state were refused, as too many waited for the store. They have no effect; enqueue fewer
+    /// at once, and confirm now and then.
+    #[error(
+        "updates of state {state:?} were refused: {bound} wait for the store already; confirm before you enqueue more"
+    )]
+    Overflow {
+        /// The state, as the store's key names it.
+        state: String,
+        /// How many may wait.
+        bound: u64,
+    },
     /// What is in the store could not be read. Nothing has changed.
     #[error("state {state:?} could not be loaded: {reason}")]
     NotLoaded {
@@ -70,7 +90,7 @@ impl StateError {
     pub(crate) fn ends_activation(&self) -> bool {
         match self {
             Self::Superseded { .. } | Self::NotSaved { .. } | Self::Unknown { .. } => true,
-            Self::Conflict { .. } | Self::NotLoaded { .. } => false,
+            Self::Conflict { .. } | Self::NotLoaded { .. } | Self::Unconfirmed { .. } | Self::Overflow { .. } => false,
         }
     }
 }

@@ -18,6 +18,7 @@ use serde::de::DeserializeOwned;
 pub use self::error::StateError;
 pub(crate) use self::held::{Held, Holder};
 pub(crate) use self::slot::{Site, Slot};
+pub(crate) use self::stored::Loading;
 pub use self::stored::{AnyStored, Stored};
 
 /// A value that can be kept in a store. `#[actor(persistent)]` implements it for the actor; for the `S` of a
@@ -47,7 +48,10 @@ pub struct Old<'a> {
     version: u8,
 }
 
-impl Old<'_> {
+impl<'a> Old<'a> {
+    pub(crate) fn new(payload: &'a [u8], version: u8) -> Self {
+        Self { payload, version }
+    }
     /// The [`State::VERSION`] that it was written under.
     pub fn version(&self) -> u8 {
         self.version

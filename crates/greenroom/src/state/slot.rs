@@ -41,6 +41,14 @@ impl Site {
         Self { store, key: format!("state/{}/{name}/{}", id.kind, id.key) }
     }
 
+    pub(crate) fn store(&self) -> &dyn Store {
+        &*self.store
+    }
+
+    pub(crate) fn key(&self) -> &str {
+        &self.key
+    }
+
     fn read_error(&self, error: &StoreError) -> StateError {
         StateError::not_loaded(&self.key, error)
     }

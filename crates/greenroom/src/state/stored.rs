@@ -93,7 +93,8 @@ impl<S: State + Default> Stored<S> {
     }
 }
 
-type Loading<'a> = Pin<Box<dyn Future<Output = Result<(), StateError>> + Send + 'a>>;
+/// What a state in a field takes its time for.
+pub(crate) type Loading<'a> = Pin<Box<dyn Future<Output = Result<(), StateError>> + Send + 'a>>;
 
 /// A [`Stored`] field whose type is not known: for the code that the macros write.
 pub trait AnyStored: Send {
@@ -104,6 +105,18 @@ pub trait AnyStored: Send {
     /// Saves it if it has changed. What follows from an error is left to the caller.
     #[doc(hidden)]
     fn save_changed<'a>(&'a mut self, cx: &'a Cx) -> Loading<'a>;
+
+    /// Whether nothing of it would be lost if the activation ended now, beside what waits for an explicit save.
+    #[doc(hidden)]
+    fn is_settled(&self) -> bool {
+        true
+    }
+
+    /// Waits until it is settled.
+    #[doc(hidden)]
+    fn settle<'a>(&'a mut self, _cx: &'a Cx) -> Loading<'a> {
+        Box::pin(std::future::ready(Ok(())))
+    }
 }
 
 impl<S: State + Default> AnyStored for Stored<S> {

@@ -1,0 +1,75 @@
+//! An update on its way.
+
+use std::future::IntoFuture;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use greenroom_protocols::bcas::Applied;
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+use tokio::sync::oneshot;
+
+use super::VersionedStateWithOutput;
+use super::instance::{Instance, Outcome};
+use crate::shard::Shard;
+use crate::state::StateError;
+
+/// An update that has been enqueued. It needs nothing more; `.await` it to wait until it is confirmed, for what it gave.
+pub struct Enqueued<S: VersionedStateWithOutput> {
+    pub(super) instance: Option<Arc<Instance<S>>>,
+    /// `None` if there was no room for it.
+    pub(super) outcome: Option<oneshot::Receiver<Outcome<S>>>,
+}
+
+/// Why nothing came of an update.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, Error)]
+#[non_exhaustive]
+pub enum UpdateError {
+    /// The update was rejected: it has its place in the sequence, and no effect there.
+    #[error("the update was rejected: {reason}")]
+    Rejected {
+        /// What its `apply` said, or its panic.
+        reason: String,
+    },
+    /// The update is confirmed; what it gave is not known here.
+    #[error("the update is confirmed, by another's write: what it gave is not known")]
+    OutputUnknown,
+    /// It was not confirmed.
+    #[error(transparent)]
+    State(#[from] StateError),
+}
+
+impl<S: VersionedStateWithOutput> Enqueued<S> {
+    async fn outcome(self) -> Result<S::Output, UpdateError> {
+        let Some(instance) = self.instance else { return Err(not_active().into()) };
+        let Some(mut outcome) = self.outcome else { return Err(instance.overflow().into()) };
+        // What is confirmed has had its outcome sent before.
+        instance.confirm(limit()).await?;
+        match outcome.try_recv() {
+            Ok(Applied::Output(output)) => Arc::into_inner(output.0).ok_or(UpdateError::OutputUnknown),
+            Ok(Applied::Rejected(rejected)) => Err(UpdateError::Rejected { reason: rejected.to_string() }),
+            Ok(Applied::Confirmed) => Err(UpdateError::OutputUnknown),
+            Err(_) => Err(instance.unconfirmed("the activation has ended").into()),
+        }
+    }
+}
+
+impl<S: VersionedStateWithOutput> IntoFuture for Enqueued<S> {
+    type Output = Result<S::Output, UpdateError>;
+    type IntoFuture = Pin<Box<dyn Future<Output = Self::Output> + Send>>;
+
+    /// # Cancel safety
+    /// Dropping the future gives up the outcome, not the update.
+    fn into_future(self) -> Self::IntoFuture {
+        Box::pin(self.outcome())
+    }
+}
+
+/// What is left of the current turn's time.
+pub(super) fn limit() -> Option<std::time::Duration> {
+    Shard::with(|shard| shard.and_then(Shard::time_left))
+}
+
+pub(super) fn not_active() -> StateError {
+    StateError::not_loaded("", "the actor is not active yet; use its versioned states from `activated` on")
+}

@@ -1,0 +1,192 @@
+//! Versioned states as fields of actors.
+
+use std::fmt;
+use std::sync::Arc;
+
+use greenroom_protocols::bcas::{Change, Version};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use super::enqueued::{limit, not_active};
+use super::holding::Holding;
+use super::instance::Instance;
+use super::{Enqueued, VersionedStateWithOutput};
+use crate::actor::cx::Cx;
+use crate::state::{AnyStored, Loading, StateError};
+
+/// A versioned state of its own in a field of an actor, kept in the kind's store under the field's name. It is loaded when the
+/// actor activates; all its methods take `&self`, so that turns wait for the store side by side.
+///
+/// ```
+/// use greenroom::prelude::*;
+/// # use serde::{Deserialize, Serialize};
+/// # #[derive(Default, Clone, Serialize, Deserialize)]
+/// # struct Count { count: i64 }
+/// # impl VersionedState for Count {
+/// #     type Update = i64;
+/// #     fn apply(&mut self, update: &i64) { self.count += update }
+/// # }
+/// #[derive(Default, Actor)]
+/// pub struct Counter { state: Versioned<Count> }
+///
+/// #[actor]
+/// impl Counter {
+///     /// Answers at once; the update is confirmed in the background.
+///     #[update]
+///     pub async fn add(&self, n: i64) {
+///         self.state.enqueue(n);
+///     }
+///
+///     /// Linearizable.
+///     #[update]
+///     pub async fn add_now(&self, n: i64) -> Result<(), StateError> {
+///         self.state.enqueue(n);
+///         self.state.confirm_updates().await
+///     }
+///
+///     pub async fn get(&self) -> i64 {
+///         self.state.tentative().count
+///     }
+/// }
+/// ```
+pub struct Versioned<S: VersionedStateWithOutput>(Option<Arc<Instance<S>>>);
+
+impl<S: VersionedStateWithOutput> Default for Versioned<S> {
+    fn default() -> Self {
+        Self(None)
+    }
+}
+
+impl<S: VersionedStateWithOutput> Versioned<S> {
+    /// Applies `update` to the tentative state at once, and sees to it that it is confirmed: applied exactly once, in the one
+    /// order, in the store, whatever fails, unless the node dies before.
+    ///
+    /// At most 65,536 updates wait: what is over that is refused, and whoever awaits it or confirms hears of it.
+    pub fn enqueue(&self, update: S::Update) -> Enqueued<S> {
+        self.change(Change::Update(Holding::new(update)))
+    }
+
+    /// Enqueues a return to the default state, with a new [incarnation](Version::incarnation).
+    pub fn clear(&self) -> Enqueued<S> {
+        self.change(Change::Clear)
+    }
+
+    fn change(&self, change: Change<Holding<S::Update>>) -> Enqueued<S> {
+        let outcome = self.0.as_ref().and_then(|instance| instance.enqueue(change));
+        Enqueued { instance: self.0.clone(), outcome }
+    }
+
+    /// The confirmed state with this instance's own updates on top.
+    pub fn tentative(&self) -> Arc<S> {
+        self.0.as_ref().map_or_else(Arc::default, |instance| instance.tentative())
+    }
+
+    /// The last state that is known to be in the store, and its version.
+    pub fn confirmed(&self) -> (Arc<S>, Version) {
+        self.0.as_ref().map_or_else(Default::default, |instance| instance.confirmed())
+    }
+
+    /// How many updates are not confirmed yet.
+    pub fn unconfirmed(&self) -> usize {
+        self.0.as_ref().map_or(0, |instance| instance.pending())
+    }
+
+    /// Waits until all that was enqueued before is confirmed.
+    ///
+    /// # Errors
+    /// [`StateError::Unconfirmed`] if that takes longer than the node's `store_timeout` or the turn's own time: the
+    /// updates still wait, do not enqueue them again. [`StateError::Overflow`] if updates were refused before.
+    ///
+    /// # Cancel safety
+    /// Dropping the future gives up waiting, nothing else.
+    pub async fn confirm_updates(&self) -> Result<(), StateError> {
+        self.instance()?.confirm(limit()).await
+    }
+
+    /// Waits until the confirmed state is one that was the latest at some moment after this call, and all that was
+    /// enqueued before is confirmed.
+    ///
+    /// # Errors
+    /// As for [`confirm_updates`](Self::confirm_updates).
+    ///
+    /// # Cancel safety
+    /// Dropping the future gives up waiting, nothing else.
+    pub async fn refresh_now(&self) -> Result<(), StateError> {
+        self.instance()?.refresh(limit()).await
+    }
+
+    /// The confirmed state, of `version` or a later one: what a client has seen elsewhere it does not see undone here.
+    ///
+    /// # Errors
+    /// As for [`confirm_updates`](Self::confirm_updates); also if there is no such version yet.
+    pub async fn read_at_least(&self, version: Version) -> Result<(Arc<S>, Version), StateError> {
+        let instance = self.instance()?;
+        let seen = instance.confirmed();
+        if seen.1 >= version {
+            return Ok(seen);
+        }
+        instance.refresh(limit()).await?;
+        let seen = instance.confirmed();
+        if seen.1 < version {
+            return Err(instance.unconfirmed("there is no such version yet"));
+        }
+        Ok(seen)
+    }
+
+    fn instance(&self) -> Result<&Arc<Instance<S>>, StateError> {
+        self.0.as_ref().ok_or_else(not_active)
+    }
+}
+
+impl<S: VersionedStateWithOutput> AnyStored for Versioned<S> {
+    fn load<'a>(&'a mut self, cx: &'a Cx, name: &'static str) -> Loading<'a> {
+        Box::pin(async move {
+            let site = cx.site(name).map_err(|why| StateError::not_loaded(name, why))?;
+            let instance = Instance::new(site, cx.port.node.clone());
+            instance.load(cx.time_left()).await?;
+            if let Some(before) = self.0.replace(instance) {
+                before.end();
+            }
+            Ok(())
+        })
+    }
+
+    fn save_changed<'a>(&'a mut self, _: &'a Cx) -> Loading<'a> {
+        // Its updates save themselves.
+        Box::pin(std::future::ready(Ok(())))
+    }
+
+    fn is_settled(&self) -> bool {
+        self.unconfirmed() == 0
+    }
+
+    fn settle<'a>(&'a mut self, _: &'a Cx) -> Loading<'a> {
+        Box::pin(async move { self.instance()?.confirm(None).await })
+    }
+}
+
+impl<S: VersionedStateWithOutput> Drop for Versioned<S> {
+    fn drop(&mut self) {
+        if let Some(instance) = &self.0 {
+            instance.end();
+        }
+    }
+}
+
+impl<S: VersionedStateWithOutput + fmt::Debug> fmt::Debug for Versioned<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.tentative().fmt(f)
+    }
+}
+
+// In an actor that is persistent as a whole, the field is a record of its own: nothing of it is in the actor's.
+impl<S: VersionedStateWithOutput> Serialize for Versioned<S> {
+    fn serialize<Z: Serializer>(&self, serializer: Z) -> Result<Z::Ok, Z::Error> {
+        serializer.serialize_unit()
+    }
+}
+
+impl<'de, S: VersionedStateWithOutput> Deserialize<'de> for Versioned<S> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        <()>::deserialize(deserializer).map(|()| Self::default())
+    }
+}

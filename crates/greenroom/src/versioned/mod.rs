@@ -1,0 +1,124 @@
+//! Versioned state (Geo §2.2): changed by updates only, in one sequence with a global version.
+//!
+//! A [`Versioned<S>`] field of an actor gives it the *tentative* state at once (what is confirmed, with the actor's own
+//! updates on top), and the *confirmed* one, which is in the store. Updates are written in the background, all that wait
+//! in one conditional write. The rules are the pure machine `greenroom_protocols::bcas`.
+
+mod enqueued;
+mod field;
+mod holding;
+mod instance;
+mod record;
+
+use std::fmt;
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+pub use self::enqueued::{Enqueued, UpdateError};
+pub use self::field::Versioned;
+use crate::state::Old;
+
+pub use greenroom_protocols::bcas::Version;
+
+/// A state that changes by updates only.
+///
+/// `apply` must be deterministic: every instance applies the same updates in the same order. If it panics, the update counts
+/// as rejected, and the state is what it was before it.
+///
+/// ```
+/// use greenroom::prelude::*;
+/// use serde::{Deserialize, Serialize};
+///
+/// #[derive(Default, Clone, Serialize, Deserialize)]
+/// struct Count { count: i64 }
+/// #[derive(Clone, Serialize, Deserialize)]
+/// enum Change { Add(i64), Reset }
+///
+/// impl VersionedState for Count {
+///     type Update = Change;
+///
+///     fn apply(&mut self, update: &Change) {
+///         match update {
+///             Change::Add(n) => self.count += n,
+///             Change::Reset => self.count = 0,
+///         }
+///     }
+/// }
+/// ```
+pub trait VersionedState: Default + Clone + Serialize + DeserializeOwned + Send + Sync + 'static {
+    /// A change.
+    type Update: Clone + Serialize + DeserializeOwned + Send + Sync + 'static;
+
+    /// The version of this type's fields, as for [`State::VERSION`](crate::State::VERSION).
+    const VERSION: u8 = 1;
+
+    /// Makes the change.
+    fn apply(&mut self, update: &Self::Update);
+
+    /// Reads a record that was written under a lower [`VERSION`](Self::VERSION).
+    ///
+    /// # Errors
+    /// What is wrong with it; the actor then does not activate, and the record stays as it is.
+    fn migrate(old: Old<'_>) -> Result<Self, String> {
+        old.read()
+    }
+}
+
+/// A [`VersionedState`] whose updates have an outcome, for who awaits what [`enqueue`](Versioned::enqueue) gives.
+pub trait VersionedStateWithOutput: Default + Clone + Serialize + DeserializeOwned + Send + Sync + 'static {
+    /// A change.
+    type Update: Clone + Serialize + DeserializeOwned + Send + Sync + 'static;
+    /// What a change gives.
+    type Output: Send + Sync + 'static;
+
+    /// The version of this type's fields, as for [`State::VERSION`](crate::State::VERSION).
+    const VERSION: u8 = 1;
+
+    /// Makes the change, deterministically.
+    ///
+    /// # Errors
+    /// [`Rejected`]: the update has no effect, and who waits for it hears why.
+    fn apply(&mut self, update: &Self::Update) -> Result<Self::Output, Rejected>;
+
+    /// Reads a record that was written under a lower [`VERSION`](Self::VERSION).
+    ///
+    /// # Errors
+    /// What is wrong with it; the actor then does not activate, and the record stays as it is.
+    fn migrate(old: Old<'_>) -> Result<Self, String> {
+        old.read()
+    }
+}
+
+impl<S: VersionedState> VersionedStateWithOutput for S {
+    type Update = <S as VersionedState>::Update;
+    type Output = ();
+
+    const VERSION: u8 = <S as VersionedState>::VERSION;
+
+    fn apply(&mut self, update: &Self::Update) -> Result<(), Rejected> {
+        VersionedState::apply(self, update);
+        Ok(())
+    }
+
+    fn migrate(old: Old<'_>) -> Result<Self, String> {
+        <S as VersionedState>::migrate(old)
+    }
+}
+
+/// Why an update has no effect.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Rejected(String);
+
+impl Rejected {
+    /// A reason for people.
+    pub fn new(reason: impl Into<String>) -> Self {
+        Self(reason.into())
+    }
+}
+
+impl fmt::Display for Rejected {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}

@@ -1,0 +1,82 @@
+//! What a versioned state is in the store: a format byte, the length of the head (u32 LE), the head, the state. Head and state
+//! are payloads with their codec and type version.
+
+use bytes::{BufMut, Bytes, BytesMut};
+use greenroom_protocols::bcas::{Record, Session, Version};
+use greenroom_protocols::gsi::ClusterId;
+use greenroom_wire::codec::{self, Codec, Payload};
+use serde::{Deserialize, Serialize};
+
+use super::VersionedStateWithOutput;
+use super::holding::Holding;
+use crate::state::Old;
+
+/// Where the state stands, and whose updates are in it.
+#[derive(Serialize, Deserialize)]
+struct Head {
+    incarnation: u64,
+    number: u64,
+    /// Cluster, session and last sequence number.
+    sessions: Vec<(u16, u64, u64)>,
+    /// Cluster, session and attempt of the write.
+    salt: (u16, u64, u64),
+}
+
+/// The record's bytes.
+pub(super) fn seal<S: VersionedStateWithOutput>(record: &Record<Holding<S>>) -> Result<Bytes, String> {
+    let Record { version, state, sessions, salt } = record;
+    let head = Head {
+        incarnation: version.incarnation,
+        number: version.number,
+        sessions: sessions.iter().map(|(session, last)| (session.cluster.0, session.epoch, *last)).collect(),
+        salt: (salt.0.cluster.0, salt.0.epoch, salt.1),
+    };
+    let mut bytes = BytesMut::new();
+    bytes.put_u8(FORMAT);
+    bytes.put_u32_le(0);
+    codec::encode(Codec::MessagePack, HEAD_VERSION, &head, &mut bytes).map_err(|error| error.to_string())?;
+    let len = u32::try_from(bytes.len() - HEAD_AT).map_err(|_| "too many sessions".to_owned())?;
+    bytes[1..HEAD_AT].copy_from_slice(&len.to_le_bytes());
+    codec::encode(Codec::MessagePack, S::VERSION, &*state.0, &mut bytes).map_err(|error| error.to_string())?;
+    Ok(bytes.freeze())
+}
+
+/// The record that `bytes` are, whatever version of the state's type wrote it.
+pub(super) fn open<S: VersionedStateWithOutput>(bytes: &[u8]) -> Result<Record<Holding<S>>, String> {
+    let short = || "the record ends early; it was not written by Greenroom".to_owned();
+    let (&format, rest) = bytes.split_first().ok_or_else(short)?;
+    if format != FORMAT {
+        return Err(format!(
+            "the record has format {format}, not {FORMAT} as versioned states have; was the field of another type, or is the record newer than this program?"
+        ));
+    }
+    let (len, rest) = rest.split_first_chunk::<4>().ok_or_else(short)?;
+    let (head, state) = rest.split_at_checked(u32::from_le_bytes(*len) as usize).ok_or_else(short)?;
+    let head: Head = codec::decode(head).map_err(|error| error.to_string())?;
+    let session = |cluster, epoch| Session { cluster: ClusterId(cluster), epoch };
+    Ok(Record {
+        version: Version { incarnation: head.incarnation, number: head.number },
+        state: Holding::new(decode(state)?),
+        sessions: head.sessions.into_iter().map(|(cluster, epoch, last)| (session(cluster, epoch), last)).collect(),
+        salt: (session(head.salt.0, head.salt.1), head.salt.2),
+    })
+}
+
+fn decode<S: VersionedStateWithOutput>(payload: &[u8]) -> Result<S, String> {
+    let Payload { type_version, .. } = codec::parse(payload).map_err(|error| error.to_string())?;
+    if type_version == S::VERSION {
+        return codec::decode(payload).map_err(|error| error.to_string());
+    }
+    if type_version > S::VERSION {
+        return Err(format!(
+            "it was written by version {type_version} of its type, this program knows up to {}; run the newer program",
+            S::VERSION
+        ));
+    }
+    S::migrate(Old::new(payload, type_version))
+}
+
+/// Tells these records from those of other states.
+const FORMAT: u8 = 2;
+const HEAD_VERSION: u8 = 1;
+const HEAD_AT: usize = 1 + 4;
