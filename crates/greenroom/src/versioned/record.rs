@@ -80,3 +80,56 @@ fn decode<S: VersionedStateWithOutput>(payload: &[u8]) -> Result<S, String> {
 const FORMAT: u8 = 2;
 const HEAD_VERSION: u8 = 1;
 const HEAD_AT: usize = 1 + 4;
+
+#[cfg(test)]
+mod tests {
+    use super::super::VersionedState;
+    use super::*;
+
+    #[derive(Clone, Default, Debug, PartialEq, Serialize, Deserialize)]
+    struct Count {
+        count: i64,
+    }
+
+    impl VersionedState for Count {
+        type Update = i64;
+
+        const VERSION: u8 = 3;
+
+        fn apply(&mut self, update: &i64) {
+            self.count += update;
+        }
+    }
+
+    const GOLDEN: &[u8] = b"\x02/\0\0\0\x01\x01\x84\xabincarnation\x02\xa6number\x05\xa8sessions\x91\x93\x01\x07\x04\
+        \xa4salt\x93\x01\x07\x06\x01\x03\x81\xa5count\t";
+
+    fn record() -> Record<Holding<Count>> {
+        let session = Session { cluster: ClusterId(1), epoch: 7 };
+        Record {
+            version: Version { incarnation: 2, number: 5 },
+            state: Holding::new(Count { count: 9 }),
+            sessions: [(session, 4)].into(),
+            salt: (session, 6),
+        }
+    }
+
+    #[test]
+    fn a_record_has_these_bytes_and_is_read_from_them() {
+        assert_eq!(seal(&record()).unwrap().escape_ascii().to_string(), GOLDEN.escape_ascii().to_string());
+        let found = open::<Count>(GOLDEN).unwrap();
+        assert_eq!((found.version, found.sessions, found.salt), (record().version, record().sessions, record().salt));
+        assert_eq!(*found.state.0, Count { count: 9 });
+    }
+
+    #[test]
+    fn a_record_that_ends_early_or_is_of_a_later_type_is_refused() {
+        for end in 0..GOLDEN.len() {
+            assert!(open::<Count>(&GOLDEN[..end]).is_err(), "{end}");
+        }
+        let mut later = GOLDEN.to_vec();
+        let at = later.len() - 9;
+        later[at] = 4;
+        assert!(open::<Count>(&later).unwrap_err().contains("version 4"));
+    }
+}

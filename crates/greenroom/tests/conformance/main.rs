@@ -20,3 +20,4 @@ mod recovery;
 mod registers;
 mod scenario;
 mod turns;
+mod versioned;

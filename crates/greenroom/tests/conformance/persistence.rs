@@ -55,9 +55,11 @@ impl Account {
 
 /// What a caller was told of a deposit.
 #[derive(Debug)]
-enum Told {
+pub(crate) enum Told {
     /// It is the account's so-manieth.
     Saved(u64),
+    /// It was made; which it is, is not known.
+    Made,
     /// It was not made and never will be, for this reason.
     Not(String),
     /// Nobody knows.
@@ -76,30 +78,30 @@ impl Told {
 
 /// What all callers were told, and saw.
 #[derive(Default)]
-struct Ledger {
+pub(crate) struct Ledger {
     /// Whether callers are to stop.
-    closed: bool,
+    pub(crate) closed: bool,
     next_id: u64,
     /// Deposits by account and id.
-    told: BTreeMap<(usize, u64), Told>,
+    pub(crate) told: BTreeMap<(usize, u64), Told>,
     /// Reads by account.
-    seen: Vec<(usize, Vec<u64>)>,
+    pub(crate) seen: Vec<(usize, Vec<u64>)>,
 }
 
 impl Ledger {
     /// Begins a deposit: in doubt until more is known, as its caller may be gone before it hears.
-    fn begin(&mut self, account: usize) -> u64 {
+    pub(crate) fn begin(&mut self, account: usize) -> u64 {
         self.next_id += 1;
         self.told.insert((account, self.next_id), Told::Doubt);
         self.next_id
     }
 
-    fn saved(&self) -> usize {
+    pub(crate) fn saved(&self) -> usize {
         self.told.values().filter(|told| matches!(told, Told::Saved(_))).count()
     }
 
     /// Compares what was told and seen of an account with what is there in the end.
-    fn check(&self, account: usize, deposits: &[u64]) {
+    pub(crate) fn check(&self, account: usize, deposits: &[u64]) {
         let mut places = BTreeMap::new();
         for (place, id) in deposits.iter().enumerate() {
             let before = places.insert(*id, place);
@@ -110,11 +112,13 @@ impl Ledger {
                 (Told::Saved(number), Some(place)) => {
                     assert_eq!(*number, *place as u64 + 1, "deposit {id} of account {account} has moved: {deposits:?}");
                 }
-                (Told::Saved(_), None) => panic!("deposit {id} of account {account} is lost: {deposits:?}"),
+                (Told::Saved(_) | Told::Made, None) => {
+                    panic!("deposit {id} of account {account} is lost: {deposits:?}")
+                }
                 (Told::Not(why), Some(_)) => {
                     panic!("deposit {id} of account {account} was made, but its caller was told that it was not: {why}")
                 }
-                (Told::Not(_), None) | (Told::Doubt, _) => {}
+                (Told::Not(_), None) | (Told::Made, Some(_)) | (Told::Doubt, _) => {}
             }
         }
         for (_, seen) in self.seen.iter().filter(|(of, _)| *of == account) {

@@ -5,6 +5,7 @@ mod doubt;
 mod faulty;
 mod fields;
 mod saving;
+mod versioned;
 mod versions;
 
 use std::sync::Arc;
