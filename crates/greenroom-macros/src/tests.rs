@@ -93,3 +93,24 @@ fn hooks_move_out_of_the_implementation_of_a_trait() -> Result<()> {
     assert_eq!(sizes, [1, 1, 7]);
     Ok(())
 }
+
+#[test]
+fn an_update_takes_a_shared_actor_and_is_nothing_to_the_compiler() -> Result<()> {
+    let shared = syn::parse2(quote!(
+        impl Counter {
+            #[update]
+            pub async fn add(&self, n: i64) {}
+        }
+    ))?;
+    let written = actor_impl::expand(quote!(), shared).to_string();
+    assert!(!written.contains("# [update]") && !written.contains("compile_error"), "{written}");
+    let exclusive = syn::parse2(quote!(
+        impl Counter {
+            #[update]
+            pub async fn add(&mut self, n: i64) {}
+        }
+    ))?;
+    let written = actor_impl::expand(quote!(), exclusive).to_string();
+    assert!(written.contains("take `&self`"), "{written}");
+    Ok(())
+}
