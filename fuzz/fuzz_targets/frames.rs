@@ -3,7 +3,7 @@
 
 use bytes::{BufMut, BytesMut};
 use greenroom_wire::{
-    Call, CallHeader, Control, Decoder, Define, Encoder, Frame, FrameError, Hello, HelloBody, Lane, Reply, StreamEnd,
+    Call, CallHeader, Cancel, CancelView, Control, Decoder, Define, Encoder, Frame, FrameError, Hello, HelloBody, Lane, Reply, StreamEnd,
     StreamItem, classify,
 };
 use libfuzzer_sys::fuzz_target;
@@ -91,6 +91,10 @@ fn encode(encoder: &Encoder, frame: &Frame, batch: &mut BytesMut) -> bool {
         }
         Frame::Control(Control { channel, payload }) => {
             encoder.control(batch, *channel, |batch| put(payload, batch)).unwrap();
+        }
+        Frame::Cancel(Cancel { id, origin, left, kind, key }) => {
+            let cancel = CancelView { id: *id, origin: *origin, left: *left, kind, key };
+            encoder.cancel(batch, &cancel).unwrap();
         }
         Frame::Ping(nonce) => encoder.ping(batch, *nonce),
         Frame::Pong(nonce) => encoder.pong(batch, *nonce),

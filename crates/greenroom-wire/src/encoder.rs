@@ -11,6 +11,7 @@ use crate::frame::{self, CallId, Grant, Status, StreamCredit, flag};
 use crate::hello::Hello;
 use crate::limit::{HELLO_LEN_MAX, KEY_LEN_MAX, Limits, NAME_LEN_MAX, REASON_LEN_MAX};
 use crate::varint::{Head, LENGTH_LEN};
+use crate::view::CancelView;
 
 /// All of a call but its chain and payload; the fields mean what those of [`Call`](crate::Call) do.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -129,6 +130,28 @@ impl Encoder {
             head.u8(status.to_byte());
             batch.put_slice(head.as_slice());
             write(batch)
+        })
+    }
+
+    /// Appends a Cancel.
+    ///
+    /// # Errors
+    /// [`EncodeError::TextTooLong`] when a name is.
+    pub fn cancel(&self, batch: &mut BytesMut, cancel: &CancelView<'_>) -> Result<(), EncodeError> {
+        let &CancelView { id, origin, left, kind, key } = cancel;
+        check("kind", kind, NAME_LEN_MAX)?;
+        check("key", key, KEY_LEN_MAX)?;
+        self.frame(batch, |batch| {
+            let mut head = Head::new(frame::CANCEL);
+            put_call_id(&mut head, id);
+            head.varint(origin.unwrap_or(0));
+            head.varint(micros(left));
+            head.varint(kind.len() as u64);
+            batch.put_slice(head.as_slice());
+            batch.put_slice(kind.as_bytes());
+            put_len(batch, key.len());
+            batch.put_slice(key.as_bytes());
+            Ok(())
         })
     }
 

@@ -30,6 +30,8 @@ pub enum Frame {
     Pong(u64),
     /// The last frame: why the sender closes.
     Goodbye(Text),
+    /// Nobody waits for a call any more.
+    Cancel(Cancel),
     /// An item of a stream of replies.
     StreamItem(StreamItem),
     /// Room at the consumer of a stream of replies.
@@ -176,6 +178,21 @@ pub struct Control {
     pub payload: Bytes,
 }
 
+/// Nobody waits for a call any more: it need not start, and a turn that runs for it may end early.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Cancel {
+    /// The call.
+    pub id: CallId,
+    /// The node that made the call; `None` when it is the one at the other end of this connection.
+    pub origin: Option<u64>,
+    /// What was left of the call's time: when it is over, the call need not be remembered; µs resolution.
+    pub left: Duration,
+    /// The called actor's kind.
+    pub kind: Text,
+    /// The called actor's key.
+    pub key: Text,
+}
+
 /// An item of a stream of replies. Travels on the connection that the stream's first [`StreamCredit`] came on.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct StreamItem {
@@ -232,7 +249,7 @@ pub struct Unknown {
 pub enum FrameClass {
     /// Hello, Define, Goodbye, the frames of streams, and what is unknown: the connection is broken without it.
     Essential,
-    /// Call, Reply: may be lost, repeated, reordered.
+    /// Call, Reply, Cancel: may be lost, repeated, reordered.
     User,
     /// Control, Ping, Pong: may be lost, repeated, reordered.
     Control,
@@ -241,7 +258,7 @@ pub enum FrameClass {
 /// The class of a whole frame, its length field included.
 pub fn classify(frame: &[u8]) -> FrameClass {
     match frame.get(LENGTH_LEN) {
-        Some(&(CALL | REPLY)) => FrameClass::User,
+        Some(&(CALL | REPLY | CANCEL)) => FrameClass::User,
         Some(&(CONTROL | PING | PONG)) => FrameClass::Control,
         _ => FrameClass::Essential,
     }
@@ -262,6 +279,7 @@ pub(crate) const CONTROL: u8 = 5;
 pub(crate) const PING: u8 = 6;
 pub(crate) const PONG: u8 = 7;
 pub(crate) const GOODBYE: u8 = 8;
+pub(crate) const CANCEL: u8 = 9;
 pub(crate) const STREAM_ITEM: u8 = 10;
 pub(crate) const STREAM_CREDIT: u8 = 11;
 pub(crate) const STREAM_END: u8 = 12;

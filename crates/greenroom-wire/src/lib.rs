@@ -14,6 +14,7 @@
 //! | 5 | Control | channel (u8); the rest is the payload |
 //! | 6, 7 | Ping, Pong | nonce (u64 LE) |
 //! | 8 | Goodbye | reason |
+//! | 9 | Cancel | call (shard, index, generation), origin (0 for the sender), time left in µs, kind, key |
 //! | 10 | StreamItem | consumer (shard, index, generation), number; the rest is the payload |
 //! | 11 | StreamCredit | stream (shard, index, generation), token (u64 LE), consumer (shard, index, generation), codec (u8), window, consumed |
 //! | 12 | StreamEnd | consumer (shard, index, generation), number, status (u8); the rest is the payload |
@@ -25,7 +26,7 @@
 //! - Everything else may change under a new protocol version, which is used only after both sides
 //!   [negotiated](negotiate) it. Within one version, only what an older reader skips may be added:
 //!   - a frame of a new type: decoded as `Unknown`, to be ignored;
-//!   - bytes at the end of a Hello, Define, Ping, Pong, Goodbye or StreamCredit: ignored. All others end in a payload,
+//!   - bytes at the end of a Hello, Define, Ping, Pong, Goodbye, Cancel or StreamCredit: ignored. All others end in a payload,
 //!     so they have no such end;
 //!   - fields of [`HelloBody`]: by name, skipped if unknown, with a default if missing;
 //!   - fields of a Call's extension block: skipped if unknown. The one call flag that is still free is an error: it needs a new version;
@@ -86,11 +87,11 @@ pub use encoder::{CallHeader, Encoder};
 pub use error::{EncodeError, FrameError};
 pub use extension::{Extension, ExtensionError, ExtensionView, ExtensionWriter};
 pub use frame::{
-    Call, CallId, Control, Define, Frame, FrameClass, Grant, Reply, Status, StreamCredit, StreamEnd, StreamItem,
-    Unknown, classify, frame_len,
+    Call, CallId, Cancel, Control, Define, Frame, FrameClass, Grant, Reply, Status, StreamCredit, StreamEnd,
+    StreamItem, Unknown, classify, frame_len,
 };
 pub use hello::{Hello, HelloBody, HelloError, Lane, MAGIC, VERSIONS, Versions, negotiate};
 pub use limit::Limits;
 pub use route::{Route, RouteEncoder, RouteError, RouteTable};
 pub use text::Text;
-pub use view::{CallView, FrameView, ReplyView};
+pub use view::{CallView, CancelView, FrameView, ReplyView};

@@ -5,9 +5,9 @@ use bytes::{Buf, Bytes};
 use crate::chain::Chain;
 use crate::error::FrameError;
 use crate::extension::Extension;
-use crate::frame::{self, Call, Control, Define, Frame, Reply, StreamEnd, StreamItem, Unknown};
+use crate::frame::{self, Call, Cancel, Control, Define, Frame, Reply, StreamEnd, StreamItem, Unknown};
 use crate::text::Text;
-use crate::view::{CallView, FrameView, ReplyView};
+use crate::view::{CallView, CancelView, FrameView, ReplyView};
 
 impl Frame {
     /// Reads a frame of `frame_type`, which is all of `body`.
@@ -30,6 +30,10 @@ impl Frame {
             FrameView::Hello(hello) => Self::Hello(hello),
             FrameView::Define { route, kind, method } => {
                 Self::Define(Define { route, kind: Text::within(&body, kind), method: Text::within(&body, method) })
+            }
+            FrameView::Cancel(CancelView { id, origin, left, kind, key }) => {
+                let (kind, key) = (Text::within(&body, kind), Text::within(&body, key));
+                Self::Cancel(Cancel { id, origin, left, kind, key })
             }
             FrameView::Ping(nonce) => Self::Ping(nonce),
             FrameView::Pong(nonce) => Self::Pong(nonce),

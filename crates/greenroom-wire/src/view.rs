@@ -43,6 +43,8 @@ pub enum FrameView<'a> {
     Pong(u64),
     /// The last frame: why the sender closes.
     Goodbye(&'a str),
+    /// Nobody waits for a call any more.
+    Cancel(CancelView<'a>),
     /// An item of a stream of replies.
     StreamItem {
         /// Where the consumer waits.
@@ -85,6 +87,21 @@ pub struct CallView<'a> {
     pub payload: &'a [u8],
 }
 
+/// The end of a caller's wait, borrowed: the fields mean what those of [`Cancel`](crate::Cancel) do.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct CancelView<'a> {
+    /// The call.
+    pub id: CallId,
+    /// The node that made the call, if it is not the sender.
+    pub origin: Option<u64>,
+    /// What was left of the call's time.
+    pub left: Duration,
+    /// The called actor's kind.
+    pub kind: &'a str,
+    /// The called actor's key.
+    pub key: &'a str,
+}
+
 /// A reply, borrowed.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct ReplyView<'a> {
@@ -125,6 +142,13 @@ impl<'a> FrameView<'a> {
             frame::CONTROL => Self::Control { channel: reader.u8("control channel")?, payload: reader.rest() },
             frame::PING => Self::Ping(u64::from_le_bytes(reader.array("ping nonce")?)),
             frame::PONG => Self::Pong(u64::from_le_bytes(reader.array("pong nonce")?)),
+            frame::CANCEL => Self::Cancel(CancelView {
+                id: CallId::parse(&mut reader)?,
+                origin: Some(reader.u64("cancel origin")?).filter(|origin| *origin != 0),
+                left: Duration::from_micros(reader.u64("cancel time")?),
+                kind: reader.text("cancel kind", NAME_LEN_MAX)?,
+                key: reader.text("cancel key", KEY_LEN_MAX)?,
+            }),
             frame::GOODBYE => Self::Goodbye(reader.text("goodbye reason", REASON_LEN_MAX)?),
             frame::STREAM_CREDIT => Self::StreamCredit(StreamCredit {
                 stream: CallId::parse(&mut reader)?,

@@ -9,9 +9,9 @@ use greenroom_wire::carried::{self, TraceView};
 use greenroom_wire::codec::{self, Codec, Payload};
 use greenroom_wire::extension::tag;
 use greenroom_wire::{
-    Call, CallHeader, CallId, Chain, ChainView, Control, Decoder, Define, EncodeError, Encoder, Extension,
-    ExtensionView, ExtensionWriter, Frame, FrameClass, Grant, Hello, HelloBody, Lane, Reply, Status, StreamCredit,
-    StreamEnd, StreamItem, classify, frame_len,
+    Call, CallHeader, CallId, Cancel, CancelView, Chain, ChainView, Control, Decoder, Define, EncodeError, Encoder,
+    Extension, ExtensionView, ExtensionWriter, Frame, FrameClass, Grant, Hello, HelloBody, Lane, Reply, Status,
+    StreamCredit, StreamEnd, StreamItem, classify, frame_len,
 };
 use serde::{Deserialize, Serialize};
 
@@ -231,6 +231,16 @@ fn ping_and_pong() {
 fn goodbye() {
     assert_golden("06000000 08 04 73746f70", Frame::Goodbye("stop".into()), FrameClass::Essential, |e, batch| {
         e.goodbye(batch, "stop");
+    });
+}
+
+#[test]
+fn cancel() {
+    let origin = Some(300);
+    let left = Duration::from_micros(128);
+    let frame = Frame::Cancel(Cancel { id: ID, origin, left, kind: "room".into(), key: "a".into() });
+    assert_golden("10000000 09 01 ac02 02 ac02 8001 04 726f6f6d 01 61", frame, FrameClass::User, |encoder, batch| {
+        encoder.cancel(batch, &CancelView { id: ID, origin, left, kind: "room", key: "a" }).unwrap();
     });
 }
 

@@ -319,6 +319,8 @@ fn a_short_ping_control_reply_or_define_is_refused() {
     assert_eq!(error_of(5, &[]), FrameError::Truncated { field: "control channel" });
     assert_eq!(error_of(4, &[0, 0, 0]), FrameError::Truncated { field: "reply status" });
     assert_eq!(error_of(2, &[0, 1, b'k']), FrameError::Truncated { field: "define method" });
+    assert_eq!(error_of(9, &[0, 0, 0, 0, 0, 1, b'k']), FrameError::Truncated { field: "cancel key" });
+    assert_eq!(error_of(9, &[0, 0, 0, 0, 0, 1, 0xff]), FrameError::NotUtf8 { field: "cancel kind" });
 }
 
 #[test]

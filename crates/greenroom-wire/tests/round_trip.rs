@@ -6,9 +6,9 @@ use std::time::Duration;
 use bytes::{BufMut, Bytes, BytesMut};
 use greenroom_wire::codec::{self, Codec};
 use greenroom_wire::{
-    Call, CallHeader, CallId, Chain, Control, Decoder, Define, EncodeError, Encoder, Extension, ExtensionWriter, Frame,
-    FrameError, FrameView, Grant, Hello, HelloBody, Lane, Reply, RouteEncoder, RouteTable, Status, StreamCredit,
-    StreamEnd, StreamItem,
+    Call, CallHeader, CallId, Cancel, CancelView, Chain, Control, Decoder, Define, EncodeError, Encoder, Extension,
+    ExtensionWriter, Frame, FrameError, FrameView, Grant, Hello, HelloBody, Lane, Reply, RouteEncoder, RouteTable,
+    Status, StreamCredit, StreamEnd, StreamItem,
 };
 use proptest::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -74,6 +74,10 @@ fn frame() -> impl Strategy<Value = Frame> {
             Frame::Define(Define { route, kind: kind.into(), method: method.into() })
         }),
         (any::<u8>(), bytes()).prop_map(|(channel, payload)| Frame::Control(Control { channel, payload })),
+        (call_id(), number(), number(), ".{0,30}", ".{0,100}").prop_map(|(id, origin, left, kind, key)| {
+            let (origin, left) = (Some(origin).filter(|origin| *origin != 0), Duration::from_micros(left));
+            Frame::Cancel(Cancel { id, origin, left, kind: kind.into(), key: key.into() })
+        }),
         any::<u64>().prop_map(Frame::Ping),
         any::<u64>().prop_map(Frame::Pong),
         ".{0,100}".prop_map(|reason| Frame::Goodbye(reason.into())),
@@ -99,6 +103,10 @@ fn encode(frame: &Frame, batch: &mut BytesMut) {
         }
     };
     match frame {
+        Frame::Cancel(Cancel { id, origin, left, kind, key }) => {
+            let cancel = CancelView { id: *id, origin: *origin, left: *left, kind, key };
+            encoder.cancel(batch, &cancel).unwrap();
+        }
         Frame::Call(Call { id, origin, hops, route, key, deadline, grant, chain, extension, payload }) => {
             let header = CallHeader {
                 id: *id,
