@@ -11,6 +11,7 @@ mod duration;
 pub mod flags;
 #[cfg(feature = "http")]
 mod gateway;
+mod intercept;
 mod node;
 mod shard;
 pub mod state;
@@ -19,7 +20,8 @@ pub mod versioned;
 pub use greenroom_macros::{Actor, actor};
 
 pub use crate::actor::call::{Call, Calling};
-pub use crate::actor::cx::{Cx, Scope};
+pub use crate::actor::cancelled::Cancelled;
+pub use crate::actor::cx::{Cx, KEEP_ALIVE_MAX, Scope};
 pub use crate::actor::error::{CallError, Doubt, Never, Refusal};
 pub use crate::actor::interface::{Actor, Why};
 pub use crate::actor::key::{ActorId, KEY_LEN_MAX, KINDS_MAX, Key, Kind};
@@ -27,6 +29,7 @@ pub use crate::actor::reference::Ref;
 pub use crate::actor::spent::{Behind, Spent};
 pub use crate::cluster::placement::{Candidate, Placement};
 pub use crate::context::{Context, ContextError, TraceContext, TraceError};
+pub use crate::intercept::{CallInfo, End, Interceptor, Outcome};
 pub use crate::node::{Builder, Config, Error, Node, Result};
 pub use crate::state::{State, StateError, Stored};
 pub use crate::versioned::{Versioned, VersionedState, VersionedStateWithOutput};

@@ -110,7 +110,8 @@ impl<M: Method> IntoFuture for Call<M> {
 /// A call under way. The request leaves at the first poll.
 ///
 /// # Cancel safety
-/// Dropping it gives up the reply; a request that has left may still run.
+/// Dropping it gives up the reply, and cancels the call as far as word of that gets in time: a request that has not begun
+/// never does, and a turn that runs for it [sees it](crate::Cx::cancelled). It may have run, or may still run to its end.
 pub struct Calling<M: Method>(State<M>);
 
 enum State<M: Method> {
@@ -118,7 +119,7 @@ enum State<M: Method> {
     /// Made by a turn of this shard.
     OnShard(ShardId, CallSlot, Made),
     /// Made outside of all shards.
-    Outside(oneshot::Receiver<Completion>, BoxFuture<()>, Made),
+    Outside(Box<Outside>),
     Done,
 }
 
@@ -195,17 +196,17 @@ impl<M: Method> Future for Calling<M> {
                         }
                     };
                 }
-                State::Outside(receiver, limit, made) => {
-                    let mut end = match Pin::new(receiver).poll(context) {
+                State::Outside(outside) => {
+                    let mut end = match Pin::new(&mut outside.receiver).poll(context) {
                         Poll::Ready(Ok(completion)) => reply::result(completion),
                         Poll::Ready(Err(_)) => Err(CallError::Unknown(Doubt::Dropped)),
-                        Poll::Pending => match limit.as_mut().poll(context) {
+                        Poll::Pending => match outside.limit.as_mut().poll(context) {
                             Poll::Ready(()) => Err(CallError::Unknown(Doubt::TimedOut(Box::default()))),
                             Poll::Pending => return Poll::Pending,
                         },
                     };
                     if let Err(error) = &mut end {
-                        made.explain(error);
+                        outside.made.explain(error);
                     }
                     self.0 = State::Done;
                     return Poll::Ready(end);
@@ -214,6 +215,16 @@ impl<M: Method> Future for Calling<M> {
             }
         }
     }
+}
+
+/// A call made outside of all shards.
+struct Outside {
+    receiver: oneshot::Receiver<Completion>,
+    limit: BoxFuture<()>,
+    /// Tells it from all others of the node.
+    number: u32,
+    deadline: Timestamp,
+    made: Made,
 }
 
 /// What has become of a call at its first poll.
@@ -238,23 +249,32 @@ fn start<M: Method>(call: Call<M>) -> Result<Begun<M>, Refusal> {
             let port = call.target.port.clone().ok_or(Refusal::Unbound)?;
             let limit = call.limit();
             let (sender, receiver) = oneshot::channel();
-            let message = call.method.into_message(ReplyTo::outside(sender));
+            let number = port.node.next_outside();
+            let message = call.method.into_message(ReplyTo::outside(sender, number));
             let deadline = port.node.deadline(limit);
             let made = Made { target: call.target, at: port.node.world().now() };
             port.send::<M::Interface>(&made.target, message, deadline, call.baggage)?;
-            Ok(Begun::Waits(State::Outside(receiver, port.node.world().sleep_until(deadline), made)))
+            let limit = port.node.world().sleep_until(deadline);
+            Ok(Begun::Waits(State::Outside(Box::new(Outside { receiver, limit, number, deadline, made }))))
         }
     })
 }
 
 impl<M: Method> Drop for Calling<M> {
     fn drop(&mut self) {
-        if let State::OnShard(home, call, _) = self.0 {
-            Shard::with(|shard| match shard {
-                Some(shard) if shard.id() == home => shard.close_call(call),
+        match &self.0 {
+            State::OnShard(home, call, made) => Shard::with(|shard| match shard {
+                Some(shard) if shard.id() == *home => shard.abandon(*call, &made.target),
                 // Dropped elsewhere: the call's slot is cleared when its deadline passes.
                 _ => {}
-            });
+            }),
+            State::Outside(outside) => {
+                let Outside { number, deadline, made: Made { target, .. }, .. } = &**outside;
+                if let Some(port) = &target.port {
+                    port.node.abandon_outside(*number, *deadline, &target.id, target.hash);
+                }
+            }
+            State::Unsent(_) | State::Done => {}
         }
     }
 }

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use greenroom_protocols::directory::Epoch;
 
+use super::cancelled::Cancelled;
 use super::interface::{Actor, Why};
 use super::key::{ActorId, Key};
 use crate::context::{Context, ContextError, TraceContext};
@@ -200,6 +201,32 @@ impl Cx {
         error
     }
 
+    /// Resolves when nobody waits for the current turn any more: its caller has dropped the call, its deadline has passed,
+    /// the caller's node or connection is gone, or the client of the HTTP door has hung up. Never for a one-way message.
+    ///
+    /// Word of it may be lost, so a turn that must end by some time watches its clock too.
+    ///
+    /// # Cancel safety
+    /// Dropping the future forgets nothing but who asked.
+    pub fn cancelled(&self) -> Cancelled {
+        Cancelled::new()
+    }
+
+    /// Whether nobody waits for the current turn any more: what [`cancelled`](Self::cancelled) waits for.
+    pub fn is_cancelled(&self) -> bool {
+        Shard::with(|shard| shard.is_some_and(Shard::current_is_cancelled))
+    }
+
+    /// Lets the activation not count as idle for `time`, at most [`KEEP_ALIVE_MAX`](crate::KEEP_ALIVE_MAX); the last word
+    /// counts, and zero takes it back. The activation still ends when it is asked to, and when its node drains or stops.
+    pub fn keep_alive(&self, time: Duration) {
+        Shard::with(|shard| {
+            if let Some(shard) = shard {
+                shard.keep_current(time.min(KEEP_ALIVE_MAX));
+            }
+        });
+    }
+
     /// Ends the activation once the turns that it has begun are over. The next message activates the actor anew.
     pub fn deactivate(&self) {
         Shard::with(|shard| {
@@ -215,6 +242,9 @@ impl fmt::Debug for Cx {
         f.debug_struct("Cx").field("id", &self.id).field("epoch", &self.epoch.0).finish()
     }
 }
+
+/// Longest time for which [`Cx::keep_alive`] keeps an activation: a day. Who needs more says so again.
+pub const KEEP_ALIVE_MAX: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// The name of a state that is the actor as a whole: no field can be called so.
 const WHOLE: &str = "self";

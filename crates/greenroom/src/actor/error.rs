@@ -121,6 +121,12 @@ pub enum Refusal {
         /// What the encoder said.
         message: String,
     },
+    /// Who may say so has not let the call through: an interceptor, for one. No retry will help.
+    #[error("the call is denied: {message}")]
+    Denied {
+        /// Why.
+        message: String,
+    },
     /// This node's lease has run out: what it had begun may no longer act on others.
     #[error("this node's lease has run out, its turns may no longer act")]
     Fenced,
@@ -143,6 +149,7 @@ impl Refusal {
             | Refusal::Invalid { .. }
             | Refusal::InvalidKey { .. }
             | Refusal::Unbound
+            | Refusal::Denied { .. }
             | Refusal::Unsendable { .. } => None,
         }
     }

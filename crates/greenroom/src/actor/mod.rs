@@ -1,6 +1,7 @@
 //! Actors as users see them: references, calls, errors, and what `#[actor]` implements.
 
 pub(crate) mod call;
+pub(crate) mod cancelled;
 pub(crate) mod cx;
 pub(crate) mod error;
 pub(crate) mod interface;

@@ -10,7 +10,9 @@ use tokio::sync::oneshot;
 
 use super::error::{CallError, Doubt, Failure, Refusal};
 use super::interface::Portable;
+use crate::intercept::{Outcome, OutcomeCell};
 use crate::shard::calls::{CallSlot, Completion};
+use crate::shard::cancel::CallKey;
 use crate::shard::erased::Erased;
 use crate::shard::{Item, LaneId, Shard, ShardId};
 use crate::state::Held;
@@ -24,6 +26,8 @@ pub struct ReplyTo<T: Portable, E: Portable> {
 /// What happens to a reply, its type apart.
 enum Site {
     Nobody,
+    /// That site, and somebody who wants to know how the turn ended.
+    Watched(Box<(Site, OutcomeCell)>),
     /// That site, once the turn's state is saved.
     Held(Box<Site>),
     /// The caller of the turn that answers, which was begun on that caller's stack; told apart by a serial number.
@@ -32,7 +36,8 @@ enum Site {
         shard: ShardId,
         call: CallSlot,
     },
-    Outside(oneshot::Sender<Completion>),
+    /// Told apart by a number.
+    Outside(oneshot::Sender<Completion>, u32),
     /// In a box, as messages are moved more often than they come from afar.
     Wire(Box<WireReply>),
 }
@@ -58,7 +63,7 @@ enum WireSite {
         call: CallId,
     },
     /// To a gateway of this node.
-    Gateway(oneshot::Sender<Completion>),
+    Gateway(oneshot::Sender<Completion>, u32),
 }
 
 /// Who answers a call that goes on to another node.
@@ -76,6 +81,10 @@ pub trait AnyReply: Send {
     #[doc(hidden)]
     fn call(&self) -> Option<CallSite>;
 
+    /// The name of the call that waits for it.
+    #[doc(hidden)]
+    fn key(&self) -> CallName;
+
     /// Whether anybody waits for it.
     fn awaited(&self) -> bool;
 
@@ -88,6 +97,10 @@ pub trait AnyReply: Send {
     /// Keeps what it is answered with until the turn's state is saved.
     fn hold(&mut self);
 
+    /// Lets `outcome` hear what it is answered with.
+    #[doc(hidden)]
+    fn watch(&mut self, outcome: Watcher);
+
     /// Ends the call with what the runtime has to say.
     #[doc(hidden)]
     fn finish(self: Box<Self>, end: RuntimeEnd);
@@ -95,6 +108,13 @@ pub trait AnyReply: Send {
 
 /// The runtime's own end of a call: opaque outside of it.
 pub struct RuntimeEnd(pub(crate) Completion);
+
+/// The name of a call that waits: opaque outside of the runtime.
+#[derive(Clone, Copy)]
+pub struct CallName(pub(crate) CallKey);
+
+/// Who wants to know how a turn ended: opaque outside of the runtime.
+pub struct Watcher(pub(crate) OutcomeCell);
 
 /// A waiting call: opaque outside of the runtime.
 #[derive(Clone, Copy)]
@@ -116,8 +136,8 @@ impl<T: Portable, E: Portable> ReplyTo<T, E> {
         Self::new(Site::Call { shard, call })
     }
 
-    pub(crate) fn outside(sender: oneshot::Sender<Completion>) -> Self {
-        Self::new(Site::Outside(sender))
+    pub(crate) fn outside(sender: oneshot::Sender<Completion>, number: u32) -> Self {
+        Self::new(Site::Outside(sender, number))
     }
 
     /// The reply of a call that came as bytes.
@@ -138,6 +158,11 @@ impl<T: Portable, E: Portable> ReplyTo<T, E> {
     fn answer_at(site: Site, result: Result<T, CallError<E>>) {
         match site {
             Site::Nobody => {}
+            Site::Watched(watched) => {
+                let (site, outcome) = *watched;
+                outcome.tell(if result.is_ok() { Outcome::Ok } else { Outcome::Error });
+                Self::answer_at(site, result);
+            }
             Site::Held(site) => {
                 let held = Box::new(HeldReply { reply: Self::new(*site), result });
                 Shard::with(|shard| match shard {
@@ -201,13 +226,33 @@ fn unreadable<E>(why: impl ToString) -> CallError<E> {
 }
 
 impl Site {
+    /// Where the reply goes in the end.
+    fn bare(self) -> Self {
+        match self {
+            Site::Held(site) => site.bare(),
+            Site::Watched(watched) => watched.0.bare(),
+            site => site,
+        }
+    }
+
     /// Whether the reply leaves this node at once. What goes to other nodes is checked against the lease when it leaves,
     /// and so is all that other shards make of a reply.
     fn leaves_now(&self) -> bool {
         match self {
-            Site::Nobody | Site::Held(_) | Site::Below(_) | Site::Call { .. } => false,
-            Site::Outside(_) => true,
-            Site::Wire(reply) => matches!(reply.to, WireSite::Gateway(_)),
+            Site::Nobody | Site::Watched(_) | Site::Held(_) | Site::Below(_) | Site::Call { .. } => false,
+            Site::Outside(..) => true,
+            Site::Wire(reply) => matches!(reply.to, WireSite::Gateway(..)),
+        }
+    }
+
+    fn key(&self) -> CallKey {
+        match self {
+            Site::Nobody | Site::Below(_) => CallKey::NONE,
+            Site::Held(site) => site.key(),
+            Site::Watched(watched) => watched.0.key(),
+            Site::Call { shard, call } => CallKey::local(CallSite { shard: *shard, slot: *call }),
+            Site::Outside(_, number) => CallKey::outside(*number),
+            Site::Wire(reply) => reply.key(),
         }
     }
 
@@ -215,13 +260,14 @@ impl Site {
         match self {
             // Only who knows the types can answer there.
             Site::Nobody | Site::Held(_) | Site::Below(_) => {}
+            Site::Watched(watched) => watched.0.finish(completion),
             Site::Call { shard, call } => Shard::with(|current| match current {
                 Some(current) if current.id() == shard => current.complete(call, completion),
                 Some(current) => current.post(shard, Item::Completion { call, completion }),
                 // The node is being torn down, and the caller's shard with it.
                 None => {}
             }),
-            Site::Outside(sender) => {
+            Site::Outside(sender, _) => {
                 // An error means that the caller has gone.
                 let _ = sender.send(completion);
             }
@@ -235,10 +281,7 @@ impl<T: Portable, E: Portable> Drop for ReplyTo<T, E> {
         if matches!(self.site, Site::Nobody) {
             return;
         }
-        let site = match std::mem::replace(&mut self.site, Site::Nobody) {
-            Site::Held(site) => *site,
-            site => site,
-        };
+        let site = std::mem::replace(&mut self.site, Site::Nobody).bare();
         if let Site::Below(_) = site {
             // After a panic, the shard tells the caller.
             if !std::thread::panicking() {
@@ -268,6 +311,10 @@ impl<T: Portable, E: Portable> AnyReply for ReplyTo<T, E> {
         }
     }
 
+    fn key(&self) -> CallName {
+        CallName(self.site.key())
+    }
+
     fn awaited(&self) -> bool {
         !matches!(self.site, Site::Nobody)
     }
@@ -286,11 +333,12 @@ impl<T: Portable, E: Portable> AnyReply for ReplyTo<T, E> {
         }
     }
 
+    fn watch(&mut self, outcome: Watcher) {
+        self.site = Site::Watched(Box::new((std::mem::replace(&mut self.site, Site::Nobody), outcome.0)));
+    }
+
     fn finish(mut self: Box<Self>, end: RuntimeEnd) {
-        let site = match std::mem::replace(&mut self.site, Site::Nobody) {
-            Site::Held(site) => *site,
-            site => site,
-        };
+        let site = std::mem::replace(&mut self.site, Site::Nobody).bare();
         match (site, end.0) {
             (site @ Site::Below(_), completion) => Self::answer_at(site, result(completion)),
             // The bytes pass through, but for a caller in another codec.
@@ -329,8 +377,8 @@ impl WireReply {
         Self { to: WireSite::Node { node, call }, codec }
     }
 
-    pub(crate) fn gateway(sender: oneshot::Sender<Completion>, codec: Codec) -> Self {
-        Self { to: WireSite::Gateway(sender), codec }
+    pub(crate) fn gateway(sender: oneshot::Sender<Completion>, number: u32, codec: Codec) -> Self {
+        Self { to: WireSite::Gateway(sender, number), codec }
     }
 
     pub(crate) fn nobody() -> Self {
@@ -339,6 +387,16 @@ impl WireReply {
 
     pub(crate) fn is_awaited(&self) -> bool {
         !matches!(self.to, WireSite::Nobody)
+    }
+
+    /// The name of the call that waits for it.
+    pub(crate) fn key(&self) -> CallKey {
+        match &self.to {
+            WireSite::Nobody => CallKey::NONE,
+            WireSite::Lane { peer, call, .. } => CallKey::far(*peer, *call),
+            WireSite::Node { node, call } => CallKey::far(*node, *call),
+            WireSite::Gateway(_, number) => CallKey::outside(*number),
+        }
     }
 
     /// What another node needs to answer in this one's stead.
@@ -366,7 +424,7 @@ impl WireReply {
         let codec = self.codec;
         match to {
             WireSite::Nobody => {}
-            WireSite::Gateway(sender) => {
+            WireSite::Gateway(sender, _) => {
                 let mut out = BytesMut::new();
                 let completion = match write(codec, &mut out) {
                     Ok(()) => Completion::Wire { status, payload: out.freeze(), from: None },
@@ -403,7 +461,7 @@ fn send(shard: &Shard, to: WireSite, status: Status, write: impl FnOnce(&mut Byt
             };
             shard.post(owner, Item::LaneReply { lane, call, status, payload });
         }
-        WireSite::Nobody | WireSite::Gateway(_) => {}
+        WireSite::Nobody | WireSite::Gateway(..) => {}
     }
 }
 
@@ -411,7 +469,7 @@ impl WireSite {
     fn finish(self, completion: Completion) {
         match (self, completion) {
             (WireSite::Nobody, _) => {}
-            (WireSite::Gateway(sender), completion) => {
+            (WireSite::Gateway(sender, _), completion) => {
                 let _ = sender.send(completion);
             }
             (to, completion) => {

@@ -166,7 +166,7 @@ async fn hand_over(
     let peer = NodeId(hello.body.node);
     match hello.body.lane {
         Lane::User { shard, .. } => {
-            let greeted = Greeted { peer, peer_name: hello.body.name, decoder, input };
+            let greeted = Greeted { peer, peer_name: hello.body.name, shard, decoder, input };
             let shards = node.shards();
             let port = shards[usize::from(shard) % shards.len()];
             // A shard that is gone drops the connection, which tells the peer.

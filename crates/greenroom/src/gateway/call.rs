@@ -7,6 +7,7 @@ use bytes::Bytes;
 use greenroom_protocols::names::near_names;
 use greenroom_wire::codec::{self, Codec};
 use greenroom_wire::{Status, limit};
+use greenroom_world::Timestamp;
 use hyper::body::Incoming;
 use hyper::header::HeaderMap;
 use hyper::{Request, StatusCode};
@@ -121,23 +122,45 @@ async fn perform(
     let node = &door.node;
     let (sender, receiver) = oneshot::channel();
     let hash = id.stable_hash();
+    let (number, deadline) = (node.next_outside(), node.deadline(Some(limit)));
+    let mut waiting = Waiting { door, id: &id, hash, number, deadline, over: false };
     let parcel = RawParcel {
         id: id.clone(),
         route: Arc::new(route),
         payload,
-        reply: WireReply::gateway(sender, Codec::Json),
-        deadline: node.deadline(Some(limit)),
+        reply: WireReply::gateway(sender, waiting.number, Codec::Json),
+        deadline: waiting.deadline,
         chain: Chain { link: Link::None, baggage },
         journey: Journey { origin: node.me(), from: node.me(), hops: 0, grant: None },
     };
     // A refusal comes by the reply as well.
     let _ = node.enter(&id, hash, Box::new(parcel));
-    let doubt = match tokio::time::timeout(limit, receiver).await {
+    let ended = tokio::time::timeout(limit, receiver).await;
+    waiting.over = true;
+    let doubt = match ended {
         Ok(Ok(completion)) => return completion,
         Ok(Err(_)) => Doubt::Dropped,
         Err(_) => Doubt::TimedOut(Box::new(Spent { limit: Some(limit), ..Spent::default() })),
     };
     Completion::Failed(Box::new(doubt.into()))
+}
+
+/// A client that waits for its call. If it hangs up, the call is cancelled.
+struct Waiting<'a> {
+    door: &'a Door,
+    id: &'a ActorId,
+    hash: u64,
+    number: u32,
+    deadline: Timestamp,
+    over: bool,
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        if !self.over {
+            self.door.node.abandon_outside(self.number, self.deadline, self.id, self.hash);
+        }
+    }
 }
 
 fn answer(completion: Completion) -> Result<Answer, Problem> {

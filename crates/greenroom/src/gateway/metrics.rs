@@ -45,6 +45,13 @@ pub(super) fn write(door: &Door) -> String {
     page.shards("greenroom_calls_in_flight", "gauge", "Calls that turns wait for.", gauges.iter().map(|g| g.calls()));
     let refused = gauges.iter().map(|g| g.sends_refused());
     page.shards("greenroom_sends_refused_total", "counter", "One-way messages that were refused.", refused);
+    let given_up = gauges.iter().map(|g| g.cancelled());
+    page.shards(
+        "greenroom_calls_cancelled_total",
+        "counter",
+        "Calls given up by their callers before they began.",
+        given_up,
+    );
     let busy = gauges.iter().map(|g| g.busy_nanos() as f64 / 1e9);
     page.shards("greenroom_busy_seconds_total", "counter", "Time spent in turns and connections.", busy);
     let inboxes = node.shards().iter().map(|port| port.waiting());

@@ -62,6 +62,7 @@ impl Problem {
             Refusal::Overloaded { .. } | Refusal::Shed { .. } => "overloaded",
             Refusal::Stopping => "stopping",
             Refusal::Unsendable { .. } => "too-large",
+            Refusal::Denied { .. } => "denied",
             Refusal::Unbound => "internal",
             _ => "unavailable",
         };
@@ -210,7 +211,7 @@ const fn class(name: &'static str, status: u16, title: &'static str, explanation
 }
 
 /// Every type of problem. The first stands for what has no name of its own.
-static CLASSES: [Class; 20] = [
+static CLASSES: [Class; 21] = [
     class("internal", 500, "Internal error", "The node is at fault. Please report it."),
     class("bad-request", 400, "Bad request", "The request is malformed; the detail says where."),
     class(
@@ -220,6 +221,7 @@ static CLASSES: [Class; 20] = [
         "`field` names the argument that is wrong. Nothing ran.",
     ),
     class("invalid-key", 400, "The key names no actor", "Keys are 1 to 1024 bytes of UTF-8. Nothing ran."),
+    class("denied", 403, "The call is denied", "Who may say so has not let it through. Nothing ran."),
     class("other-site", 403, "Not from another site", "Browsers say which site a page is from; it must be this one."),
     class(
         "no-such-path",

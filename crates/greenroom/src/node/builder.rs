@@ -28,6 +28,7 @@ use crate::cluster::placement::{Placement, Placements};
 use crate::cluster::table::{Health, TableStore};
 #[cfg(feature = "http")]
 use crate::gateway;
+use crate::intercept::{Given, Interceptor};
 use crate::shard::{self, ShardPort};
 
 type Register = Box<dyn FnOnce(&mut Kinds, &Config) + Send>;
@@ -43,6 +44,7 @@ pub struct Builder {
     world: Option<Arc<dyn World>>,
     store: Option<Arc<dyn Store>>,
     state_stores: BTreeMap<String, Arc<dyn Store>>,
+    interceptors: Given,
 }
 
 impl Builder {
@@ -142,6 +144,19 @@ impl Builder {
         self
     }
 
+    /// Lets `interceptor` see the calls of all kinds.
+    pub fn intercept(mut self, interceptor: impl Interceptor) -> Self {
+        self.interceptors.add(None, Arc::new(interceptor));
+        self
+    }
+
+    /// Lets `interceptor` see the calls of actors of `kind`: those that come in if this node hosts it, and those that go
+    /// out wherever it is hosted.
+    pub fn intercept_kind(mut self, kind: impl Into<String>, interceptor: impl Interceptor) -> Self {
+        self.interceptors.add(Some(kind.into()), Arc::new(interceptor));
+        self
+    }
+
     /// Starts the node: returns once it is in the cluster and answers.
     ///
     /// # Errors
@@ -150,7 +165,7 @@ impl Builder {
     /// # Cancel safety
     /// Dropping the future stops what has been started.
     pub async fn start(self) -> Result<Node> {
-        let Builder { config, kinds: registers, repeated, placements, world, store, state_stores } = self;
+        let Builder { config, kinds: registers, repeated, placements, world, store, state_stores, interceptors } = self;
         if let Some(kind) = repeated {
             return Err(Error::Repeated { kind });
         }
@@ -184,6 +199,7 @@ impl Builder {
         for register in registers.into_values() {
             register(&mut kinds, &config);
         }
+        kinds.intercept(interceptors);
         check_stores(&kinds, &stores)?;
         let member = Member {
             name: name.clone(),

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use greenroom_protocols::directory::Epoch;
@@ -14,6 +14,7 @@ use crate::actor::cx::Cx;
 use crate::actor::error::Refusal;
 use crate::actor::interface::{Behaviour, Interface, MethodInfo, Options};
 use crate::actor::key::{ActorId, Kind};
+use crate::intercept::{Given, Interceptor};
 use crate::shard::activation::{Activation, AnyActivation};
 use crate::shard::raw::RouteTarget;
 use crate::shard::{Shard, Slot};
@@ -26,6 +27,7 @@ pub(crate) struct KindEntry<A: Behaviour> {
     factory: Factory<A>,
     idle: Duration,
     mailbox_len_max: usize,
+    interceptors: OnceLock<Arc<[Arc<dyn Interceptor>]>>,
 }
 
 impl<A: Behaviour> KindEntry<A> {
@@ -35,6 +37,7 @@ impl<A: Behaviour> KindEntry<A> {
             factory,
             idle: idle.unwrap_or(config.idle),
             mailbox_len_max: mailbox.unwrap_or(config.mailbox_len_max) as usize,
+            interceptors: OnceLock::new(),
         }
     }
 
@@ -44,6 +47,12 @@ impl<A: Behaviour> KindEntry<A> {
 
     pub(crate) fn mailbox_len_max(&self) -> usize {
         self.mailbox_len_max
+    }
+
+    /// Who sees the calls that come in; `None` for most kinds.
+    #[inline]
+    pub(crate) fn interceptors(&self) -> Option<&Arc<[Arc<dyn Interceptor>]>> {
+        self.interceptors.get()
     }
 
     pub(crate) fn workers(&self) -> u16 {
@@ -61,6 +70,8 @@ pub(crate) trait AnyKind: Send + Sync {
     fn idle(&self) -> Duration;
     fn options(&self) -> Options;
     fn methods(&self) -> &'static [MethodInfo];
+    /// Lets `chain` see all calls that come in; said once, before there are any.
+    fn intercept(&self, chain: Arc<[Arc<dyn Interceptor>]>);
 }
 
 impl<A: Behaviour> AnyKind for KindEntry<A> {
@@ -82,6 +93,11 @@ impl<A: Behaviour> AnyKind for KindEntry<A> {
     fn methods(&self) -> &'static [MethodInfo] {
         <A::Interface as Interface>::METHODS
     }
+
+    fn intercept(&self, chain: Arc<[Arc<dyn Interceptor>]>) {
+        // It is said once.
+        let _ = self.interceptors.set(chain);
+    }
 }
 
 /// The kinds of a node.
@@ -90,6 +106,7 @@ pub(crate) struct Kinds {
     by_name: BTreeMap<&'static str, Arc<dyn AnyKind>>,
     /// The same, by the kind's number in this process.
     by_kind: Vec<Option<Hosted>>,
+    interceptors: Given,
 }
 
 #[derive(Clone)]
@@ -106,6 +123,22 @@ impl Kinds {
         }
         self.by_kind[at] = Some(Hosted { kind: entry.clone(), workers: entry.options().workers });
         self.by_name.insert(name, entry);
+    }
+
+    /// Lets the kinds' interceptors see the calls that come in.
+    pub(crate) fn intercept(&mut self, given: Given) {
+        for (name, kind) in &self.by_name {
+            if let Some(chain) = given.of(name) {
+                kind.intercept(chain);
+            }
+        }
+        self.interceptors = given;
+    }
+
+    /// All that the node was given.
+    #[inline]
+    pub(crate) fn interceptors(&self) -> &Given {
+        &self.interceptors
     }
 
     pub(crate) fn contains(&self, name: &str) -> bool {

@@ -8,13 +8,16 @@ use greenroom_world::Timestamp;
 use super::shared::Shared;
 use crate::actor::error::Refusal;
 use crate::actor::interface::Interface;
+use crate::actor::key::ActorId;
 use crate::actor::reference::Inner;
+use crate::intercept::CallInfo;
 use crate::shard::baggage::Baggage;
+use crate::shard::cancel::CallKey;
 use crate::shard::envelope::{Body, Envelope};
 use crate::shard::inbox::{INBOX_LEN_MAX, NotTaken};
 use crate::shard::submit::Parcel;
 use crate::shard::turns::{Chain, Link};
-use crate::shard::{AnyParcel, Item};
+use crate::shard::{AnyParcel, Item, Shard, ShardPort};
 
 /// The way into a node. Each shard has its own, so that counting references to it is counting on one core.
 pub struct Port {
@@ -30,7 +33,13 @@ impl Port {
         deadline: Timestamp,
         own: Option<Box<Baggage>>,
     ) -> Result<(), Refusal> {
-        let baggage = if own.is_some() { Baggage::join(None, own)? } else { None };
+        let mut baggage = if own.is_some() { Baggage::join(None, own)? } else { None };
+        if !self.node.kinds().interceptors().is_empty() {
+            let method = I::METHODS[usize::from(I::method(&message))].name;
+            let came_with = baggage.as_ref().and_then(|baggage| baggage.trace.clone());
+            let mut call = CallInfo { actor: &target.id, method, caller: None, came_with, baggage: &mut baggage };
+            self.node.kinds().interceptors().outgoing(&mut call)?;
+        }
         let chain = Chain { link: Link::None, baggage };
         let envelope = Envelope { body: Body::Typed(message), deadline, chain };
         let parcel = Box::new(Parcel::<I> { target: target.clone(), envelope });
@@ -39,19 +48,25 @@ impl Port {
 }
 
 impl Shared {
-    /// Hands a message over to the shard that has its actor, or else to the one that is to look for it.
-    pub(crate) fn enter(
-        &self,
-        id: &crate::actor::key::ActorId,
-        hash: u64,
-        parcel: Box<dyn AnyParcel>,
-    ) -> Result<(), Refusal> {
-        let ports = self.shards();
+    /// Tells the shard that a call from outside went to that nobody waits for it any more.
+    pub(crate) fn abandon_outside(&self, number: u32, deadline: Timestamp, id: &ActorId, hash: u64) {
+        let way_in = self.way_in(id, hash);
+        let (key, id) = (CallKey::outside(number), id.clone());
+        let run = move |shard: &Shard| shard.abandon_outside(key, deadline, &id, hash);
+        // A shard that is gone runs nothing.
+        let _ = way_in.push(Item::Run(Box::new(run)));
+    }
+
+    /// The shard that has the actor, or else the one that is to look for it.
+    fn way_in(&self, id: &ActorId, hash: u64) -> ShardPort {
         let home = self.directory().and_then(|directory| directory.home(id, hash));
-        let port = home
-            .and_then(|home| ports.iter().copied().find(|port| port.id == home))
-            .unwrap_or_else(|| self.entrance(hash));
-        match port.push(Item::Parcel(parcel)) {
+        let port = home.and_then(|home| self.shards().iter().copied().find(|port| port.id == home));
+        port.unwrap_or_else(|| self.entrance(hash))
+    }
+
+    /// Hands a message over to the shard that has its actor, or else to the one that is to look for it.
+    pub(crate) fn enter(&self, id: &ActorId, hash: u64, parcel: Box<dyn AnyParcel>) -> Result<(), Refusal> {
+        match self.way_in(id, hash).push(Item::Parcel(parcel)) {
             Ok(()) => Ok(()),
             Err((why, item)) => {
                 let refusal = match why {

@@ -1,6 +1,6 @@
 //! What all parts of a node share.
 
-use std::sync::atomic::{AtomicBool, AtomicU16, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU16, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 use std::time::Duration;
 
@@ -45,6 +45,7 @@ pub(crate) struct Shared {
     stopped: AtomicBool,
     /// Which shard was dealt out last.
     shard_turns: AtomicUsize,
+    outside_calls: AtomicU32,
     /// The shards by which messages from outside come in, by the actors' hashes.
     entrances: Box<[AtomicU16]>,
     worker_epochs: AtomicU64,
@@ -88,6 +89,7 @@ impl Shared {
             halted: watch::Sender::new(None),
             stopped: AtomicBool::new(false),
             shard_turns: AtomicUsize::new(0),
+            outside_calls: AtomicU32::new(0),
             entrances: (0..ENTRANCES).map(|_| AtomicU16::new(NO_SHARD)).collect(),
             worker_epochs: AtomicU64::new(0),
             bad_frames: AtomicU64::new(0),
@@ -284,6 +286,11 @@ impl Shared {
     /// Activations on this node.
     pub(crate) fn activations(&self) -> u64 {
         self.gauges.iter().map(Gauges::activations).sum()
+    }
+
+    /// A number for a call from outside of all actors, that no other one of the last hour has.
+    pub(crate) fn next_outside(&self) -> u32 {
+        self.outside_calls.fetch_add(1, Ordering::Relaxed)
     }
 
     // Refusals.

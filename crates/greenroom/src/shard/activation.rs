@@ -14,7 +14,7 @@ use super::frames::{Begun, Caller};
 use super::late::{self, HOOK};
 use super::mailbox::{Mailbox, Since};
 use super::turns::{Access, Chain, Job};
-use super::{Shard, Slot};
+use super::{Shard, Slot, watched};
 use crate::actor::cx::Cx;
 use crate::actor::error::{Doubt, Failure, Refusal};
 use crate::actor::interface::{Behaviour, Interface, Message, Why};
@@ -79,6 +79,9 @@ pub(crate) trait AnyActivation {
     /// The actor and the method with this number, for people.
     fn name_of(&self, method: u16) -> String;
 
+    /// Keeps it from being idle before `until`.
+    fn keep(&self, until: Timestamp);
+
     /// Messages that wait.
     fn waiting(&self) -> usize;
 
@@ -99,12 +102,14 @@ pub(super) enum Phase {
 /// An activation of an `A`.
 pub(crate) struct Activation<A: Behaviour> {
     pub(super) cx: Cx,
-    kind: Arc<KindEntry<A>>,
+    pub(super) kind: Arc<KindEntry<A>>,
     pub(super) slot: Slot,
     pub(super) actor: RefCell<Option<A>>,
     mailbox: Mailbox<Envelope<Message<A>>>,
     /// In hundredths of a second of the shard's clock.
     last_used: Cell<u32>,
+    /// Not idle before this, in the same unit.
+    kept_until: Cell<u32>,
     reads: Cell<u32>,
     pub(super) phase: Cell<Phase>,
     pub(super) exclusive: Cell<bool>,
@@ -124,6 +129,7 @@ impl<A: Behaviour> Activation<A> {
             actor: RefCell::new(None),
             mailbox: Mailbox::new(),
             last_used: Cell::new(ticks(now)),
+            kept_until: Cell::new(0),
             reads: Cell::new(0),
             phase: Cell::new(Phase::Starting),
             exclusive: Cell::new(false),
@@ -165,7 +171,7 @@ impl<A: Behaviour> Activation<A> {
                 }),
             }
         });
-        shard.begin_turn(self.clone(), HOOK, Timestamp::NEVER, Caller::Apart(Chain::NONE), hook);
+        shard.begin_turn(self.clone(), HOOK, Timestamp::NEVER, Caller::NOBODY, hook);
         match self.phase.get() {
             // The hook has failed without waiting for anything.
             Phase::Gone => Err(Refusal::Activation { message: shard.failed_start.take() }),
@@ -289,18 +295,39 @@ impl<A: Behaviour> Activation<A> {
         if !shard.fence_open() {
             return A::Interface::reply(&mut message).take().finish(refused(Refusal::Fenced));
         }
-        self.begin_turn(shard, access, message, deadline, Caller::Apart(chain));
+        let call = A::Interface::reply(&mut message).key().0;
+        if shard.gives_up(call) {
+            return A::Interface::reply(&mut message).disarm();
+        }
+        self.begin_turn(shard, access, message, deadline, Caller::Apart { chain, call });
     }
 
     /// Begins a turn, whose time has not run out, while the lease has not.
-    #[expect(clippy::await_holding_refcell_ref, reason = "turns are admitted by the same rules as borrows")]
     fn begin_turn(
+        self: &Rc<Self>,
+        shard: &Shard,
+        access: Access,
+        message: Message<A>,
+        deadline: Timestamp,
+        caller: Caller,
+    ) -> Begun {
+        if self.kind.interceptors().is_some() || watched::spans_are_read() {
+            return self.begin_watched(shard, access, message, deadline, caller);
+        }
+        self.begin_plain(shard, access, message, deadline, caller, |turn| turn)
+    }
+
+    /// Begins a turn that has been let through.
+    #[inline]
+    #[expect(clippy::await_holding_refcell_ref, reason = "turns are admitted by the same rules as borrows")]
+    pub(super) fn begin_plain(
         self: &Rc<Self>,
         shard: &Shard,
         access: Access,
         mut message: Message<A>,
         deadline: Timestamp,
         caller: Caller,
+        wrap: impl FnOnce(LocalFuture) -> LocalFuture,
     ) -> Begun {
         self.last_used.set(ticks(shard.now()));
         shard.count_turn();
@@ -330,7 +357,7 @@ impl<A: Behaviour> Activation<A> {
                 })
             }
         };
-        shard.begin_turn(self.clone(), Job { access, method }, deadline, caller, turn)
+        shard.begin_turn(self.clone(), Job { access, method }, deadline, caller, wrap(turn))
     }
 
     pub(super) fn idle(&self) -> bool {
@@ -359,7 +386,7 @@ impl<A: Behaviour> Activation<A> {
                 this.settle(actor).await;
             }
         });
-        shard.begin_turn(self.clone(), HOOK, Timestamp::NEVER, Caller::Apart(Chain::NONE), hook);
+        shard.begin_turn(self.clone(), HOOK, Timestamp::NEVER, Caller::NOBODY, hook);
     }
 
     /// Leaves, and sends what still waits to the actor's next activation.
@@ -547,9 +574,10 @@ impl<A: Behaviour> AnyActivation for Activation<A> {
     }
 
     fn check_idle(self: Rc<Self>, shard: &Shard, now: Timestamp) -> Option<Timestamp> {
-        let due = Timestamp::from_nanos(u64::from(self.last_used.get()) * NANOS_PER_TICK) + self.kind.idle();
+        let due = (moment(self.last_used.get()) + self.kind.idle()).max(moment(self.kept_until.get()));
         if due > now {
-            return Some(due);
+            // What keeps it may be taken back: each is looked at once an idle time.
+            return Some(due.min(now + self.kind.idle()));
         }
         if self.phase.get() == Phase::Gone {
             return None;
@@ -595,6 +623,10 @@ impl<A: Behaviour> AnyActivation for Activation<A> {
         }
     }
 
+    fn keep(&self, until: Timestamp) {
+        self.kept_until.set(ticks(until));
+    }
+
     fn waiting(&self) -> usize {
         self.mailbox.len()
     }
@@ -634,6 +666,10 @@ pub(super) fn panicked(message: &str) -> Failure {
 
 fn ticks(now: Timestamp) -> u32 {
     (now.as_nanos() / NANOS_PER_TICK) as u32
+}
+
+fn moment(ticks: u32) -> Timestamp {
+    Timestamp::from_nanos(u64::from(ticks) * NANOS_PER_TICK)
 }
 
 /// Hundredths of a second: 32 bits of them last for more than a year of uptime.

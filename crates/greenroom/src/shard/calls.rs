@@ -10,6 +10,7 @@ use greenroom_protocols::node::NodeId;
 use greenroom_wire::Status;
 use greenroom_world::Timestamp;
 
+use super::cancel::CallKey;
 use super::erased::Erased;
 use super::turns::TurnId;
 use crate::actor::error::{Doubt, Failure, Refusal};
@@ -169,6 +170,28 @@ impl Calls {
         slot.state = State::Free { next: free };
         self.free = Some(call.index);
         self.len -= 1;
+    }
+
+    /// Forgets a call; if its reply had not come, when that was due and the node that it went to.
+    pub(super) fn abandon(&mut self, call: CallSlot) -> Option<(Timestamp, Option<NodeId>)> {
+        let waited = match self.slot(call)?.state {
+            State::Waiting { deadline, peer, .. } => Some((deadline, peer)),
+            State::Done(_) | State::Free { .. } => None,
+        };
+        self.close(call);
+        waited
+    }
+
+    /// Forgets the call that stands for `key` on the way to another node: its slot, and that node.
+    pub(super) fn abandon_relay(&mut self, key: CallKey) -> Option<(CallSlot, Option<NodeId>)> {
+        let relays = |slot: &Slot| match &slot.state {
+            State::Waiting { waiter: Waiter::Relay(reply), peer, .. } if reply.key().0 == key => Some(*peer),
+            _ => None,
+        };
+        let (index, peer) = self.slots.iter().enumerate().find_map(|(index, slot)| Some((index, relays(slot)?)))?;
+        let call = CallSlot { index: index as u32, generation: self.slots[index].generation };
+        self.close(call);
+        Some((call, peer))
     }
 
     /// Ends the calls whose deadlines have passed. Costs a look at each open call, but only when a deadline may have.

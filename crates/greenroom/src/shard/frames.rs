@@ -12,6 +12,7 @@ use greenroom_world::{LocalFuture, Timestamp};
 use super::activation::{self, AnyActivation};
 use super::baggage::{Baggage, Load};
 use super::calls::{CallSlot, Completion, Waiter};
+use super::cancel::CallKey;
 use super::turns::{Answer, Chain, Frame, Job, Link, Turn, TurnId};
 use super::{Shard, panic_message, registry};
 use crate::actor::error::{CallError, Doubt, Failure, Refusal};
@@ -21,8 +22,8 @@ use crate::state::Held;
 
 /// Who began a turn.
 pub(crate) enum Caller {
-    /// Nobody on this stack waits for it.
-    Apart(Chain),
+    /// Nobody on this stack waits for it: what came with its message, and the call that it serves.
+    Apart { chain: Chain, call: CallKey },
     /// The turn below on the stack awaits the reply that has this serial number: an `Option<Result<_, _>>` of its own.
     Below { serial: u64, answer: *mut (), baggage: Load },
 }
@@ -35,6 +36,11 @@ pub(crate) enum Begun {
     Waits(CallSlot),
     /// It will not answer.
     Failed(Box<Failure>),
+}
+
+impl Caller {
+    /// Nobody.
+    pub(super) const NOBODY: Self = Self::Apart { chain: Chain::NONE, call: CallKey::NONE };
 }
 
 impl Shard {
@@ -86,7 +92,7 @@ impl Shard {
         self.budget.set(self.budget.get().saturating_sub(1));
         let id = self.turns.borrow_mut().begin();
         let (link, baggage, serial, answer) = match caller {
-            Caller::Apart(Chain { link, baggage }) => (Some(link), baggage, 0, Answer::Elsewhere),
+            Caller::Apart { chain: Chain { link, baggage }, call } => (Some(link), baggage, 0, Answer::Elsewhere(call)),
             Caller::Below { serial, answer, baggage } => (None, baggage, serial, Answer::Stack(answer)),
         };
         let frame = Frame {
@@ -156,21 +162,21 @@ impl Shard {
                 Begun::Waits(call)
             }
             Err(_) => {
-                frame.answer.set(Answer::Elsewhere);
+                frame.answer.set(Answer::Elsewhere(CallKey::NONE));
                 Begun::Failed(Box::new(Doubt::Dropped.into()))
             }
         }
     }
 
     fn panicked(&self, frame: &Frame, message: &str) -> Begun {
-        let answer = frame.answer.replace(Answer::Elsewhere);
+        let answer = frame.answer.replace(Answer::Elsewhere(CallKey::NONE));
         self.end_turn(frame, Some(message));
         let failure = || Box::new(activation::panicked(message));
         for orphan in self.orphans.take() {
             orphan.finish(RuntimeEnd(Completion::Failed(failure())));
         }
         match answer {
-            Answer::Elsewhere => Begun::Over,
+            Answer::Elsewhere(_) => Begun::Over,
             Answer::Stack(_) => Begun::Failed(failure()),
             Answer::Call(call) => {
                 self.complete(call, Completion::Failed(failure()));
@@ -209,14 +215,14 @@ impl Shard {
             baggage: None,
             deadline: frame.deadline,
             serial: frame.serial,
-            answer: Answer::Elsewhere,
+            answer: Answer::Elsewhere(CallKey::NONE),
             path: None,
         };
         self.turns.borrow_mut().enter(frame.id, turn);
     }
 
     /// The turn that is being polled.
-    fn current(&self) -> Option<&Frame> {
+    pub(super) fn current(&self) -> Option<&Frame> {
         // SAFETY: `poll_frame` sets it to a frame on this stack, and back before that frame goes.
         unsafe { self.frame.get().as_ref() }
     }
@@ -272,7 +278,7 @@ impl Shard {
     }
 
     #[inline]
-    pub(super) fn current_deadline(&self) -> Timestamp {
+    pub(crate) fn current_deadline(&self) -> Timestamp {
         self.current().map_or(Timestamp::NEVER, |frame| frame.deadline)
     }
 
@@ -289,6 +295,13 @@ impl Shard {
         }
     }
 
+    /// Keeps the current turn's activation from being idle for `time`.
+    pub(crate) fn keep_current(&self, time: Duration) {
+        if let Some(frame) = self.current() {
+            frame.activation.keep(self.now() + time);
+        }
+    }
+
     /// Keeps the reply of the current turn until its state is saved.
     pub(crate) fn hold(&self, reply: Box<dyn Held>) {
         match self.current() {
@@ -300,8 +313,8 @@ impl Shard {
     /// Answers the caller of the current turn, if the reply numbered `serial` is that turn's.
     pub(crate) fn answer_below<T: Portable, E: Portable>(&self, serial: u64, result: Result<T, CallError<E>>) {
         let Some(frame) = self.current().filter(|frame| frame.serial == serial) else { return };
-        match frame.answer.replace(Answer::Elsewhere) {
-            Answer::Elsewhere => {}
+        match frame.answer.replace(Answer::Elsewhere(CallKey::NONE)) {
+            Answer::Elsewhere(_) => {}
             // SAFETY: `Calling` made the reply with this serial number, for a place of this type; serial numbers are not
             // used again; and the place is there as long as the answer is `Stack`, since its owner's poll is under this one.
             Answer::Stack(place) => unsafe { *place.cast::<Option<Result<T, CallError<E>>>>() = Some(result) },

@@ -10,6 +10,7 @@ pub(crate) struct Gauges {
     turns: AtomicU64,
     calls: AtomicU64,
     sends_refused: AtomicU64,
+    cancelled: AtomicU64,
     busy_nanos: AtomicU64,
 }
 
@@ -30,6 +31,15 @@ impl Gauges {
 
     pub(crate) fn sends_refused(&self) -> u64 {
         self.sends_refused.load(Ordering::Relaxed)
+    }
+
+    /// Calls that never started, as nobody waited for them any more.
+    pub(crate) fn cancelled(&self) -> u64 {
+        self.cancelled.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn count_cancelled(&self) {
+        self.cancelled.fetch_add(1, Ordering::Relaxed);
     }
 
     pub(crate) fn busy_nanos(&self) -> u64 {

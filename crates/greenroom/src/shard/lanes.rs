@@ -26,6 +26,7 @@ use super::raw::RouteTarget;
 use crate::actor::error::{Doubt, Failure, Refusal};
 use crate::actor::reply::{encode_failure, unencodable};
 
+mod cancel;
 mod dial;
 mod receive;
 
@@ -58,6 +59,8 @@ struct Lane {
     peer_name: String,
     /// Whether this node opened it, and so may call on it.
     dialled: bool,
+    /// The peer's shard that calls on it, if the peer opened it.
+    caller: Option<u16>,
     link: Link,
     /// Frames that have not left.
     out: BytesMut,
@@ -446,6 +449,9 @@ impl Shard {
     fn close_lane(&self, id: LaneId, sent: bool, reason: &str) {
         let Some(mut lane) = self.lanes.borrow_mut().remove(id) else { return };
         lane.link = Link::Closed;
+        if let Some(shard) = lane.caller {
+            self.callers_lost(lane.peer, Some(shard));
+        }
         if !lane.dialled {
             return;
         }
@@ -480,6 +486,10 @@ impl Shard {
                 .collect()
         };
         for id in dead {
+            let peer = self.lanes.borrow_mut().lane(id).map(|lane| lane.peer);
+            if let Some(peer) = peer {
+                self.callers_lost(peer, None);
+            }
             self.close_lane(id, true, "the cluster has declared the node dead");
         }
     }

@@ -8,6 +8,7 @@ pub(crate) mod activation;
 pub(crate) mod baggage;
 pub(crate) mod batch;
 pub(crate) mod calls;
+pub(crate) mod cancel;
 mod cycle;
 pub(crate) mod envelope;
 pub(crate) mod erased;
@@ -26,6 +27,7 @@ mod saving;
 mod slab;
 pub(crate) mod submit;
 pub(crate) mod turns;
+mod watched;
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -132,6 +134,7 @@ pub(crate) struct Shard {
     ready: RefCell<VecDeque<TurnId>>,
     runnable: RefCell<VecDeque<Rc<dyn AnyActivation>>>,
     calls: RefCell<Calls>,
+    cancels: RefCell<cancel::Cancels>,
     activations: RefCell<Slab>,
     idle: RefCell<IdleWheel>,
     /// Activations that have changes to save.
@@ -184,6 +187,7 @@ impl Shard {
             ready: RefCell::default(),
             runnable: RefCell::default(),
             calls: RefCell::default(),
+            cancels: RefCell::default(),
             activations: RefCell::default(),
             idle: RefCell::default(),
             saves: RefCell::default(),
@@ -296,11 +300,6 @@ impl Shard {
     pub(crate) fn poll_call(&self, call: CallSlot, context: &mut Context<'_>) -> Option<Poll<Completion>> {
         let polled = self.calls.borrow_mut().poll(call, || self.waiter(context))?;
         Some(polled.map_or(Poll::Pending, Poll::Ready))
-    }
-
-    /// Forgets `call`.
-    pub(crate) fn close_call(&self, call: CallSlot) {
-        self.calls.borrow_mut().close(call);
     }
 
     /// Ends `call`.

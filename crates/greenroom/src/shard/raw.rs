@@ -19,7 +19,7 @@ use super::turns::Chain;
 use super::{Item, Shard};
 use crate::actor::error::{Doubt, Refusal};
 use crate::actor::key::{ActorId, KEY_LEN_MAX, Kind, invalid_key, stable_hash};
-use crate::actor::reply::{AnyReply, CallSite, Forward, RuntimeEnd, WireReply};
+use crate::actor::reply::{AnyReply, CallName, CallSite, Forward, RuntimeEnd, Watcher, WireReply};
 use crate::cluster::directory::{Asker, Location};
 
 /// A message as it came from another node or a gateway.
@@ -244,6 +244,10 @@ impl AnyReply for WireReply {
         None
     }
 
+    fn key(&self) -> CallName {
+        CallName(WireReply::key(self))
+    }
+
     fn awaited(&self) -> bool {
         self.is_awaited()
     }
@@ -258,6 +262,9 @@ impl AnyReply for WireReply {
 
     /// Replies are held where their types are known.
     fn hold(&mut self) {}
+
+    /// Turns answer where their types are known.
+    fn watch(&mut self, _: Watcher) {}
 
     fn finish(self: Box<Self>, end: RuntimeEnd) {
         let completion = match end.0 {

@@ -9,7 +9,6 @@ use super::Shard;
 use super::activation::{Activation, Phase};
 use super::frames::Caller;
 use super::late::HOOK;
-use super::turns::Chain;
 use crate::actor::error::Doubt;
 use crate::actor::interface::{Behaviour, Why};
 use crate::state::Saving;
@@ -91,7 +90,7 @@ impl<A: Behaviour> Activation<A> {
                 this.save_late(actor).await;
             }
         });
-        shard.begin_turn(self.clone(), HOOK, Timestamp::NEVER, Caller::Apart(Chain::NONE), turn);
+        shard.begin_turn(self.clone(), HOOK, Timestamp::NEVER, Caller::NOBODY, turn);
     }
 
     /// Saves what has changed since the last save. What fails is tried again after the kind's period.

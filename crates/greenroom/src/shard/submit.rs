@@ -13,6 +13,7 @@ use greenroom_world::Timestamp;
 use super::activation::AnyActivation;
 use super::baggage::Baggage;
 use super::calls::{CallSlot, Calls, Completion, Waiter};
+use super::cancel::CallKey;
 use super::envelope::{Body, Envelope};
 use super::frames::{Begun, Caller};
 use super::lanes::Outgoing;
@@ -140,7 +141,10 @@ impl Shard {
         limit: Option<Duration>,
         own: Option<Box<Baggage>>,
     ) -> Result<Started<M::Reply, M::Error>, Refusal> {
-        let baggage = self.load(own)?;
+        let mut baggage = self.load(own)?;
+        if !self.port.node.kinds().interceptors().is_empty() {
+            self.outgoing::<M::Interface>(target, M::INDEX, true, &mut baggage)?;
+        }
         let deadline = self.call_deadline(limit);
         if let Some(neighbour) = self.free_neighbour(target, access::<M>())
             && deadline > self.now()
@@ -173,10 +177,14 @@ impl Shard {
         method: M,
         own: Option<Box<Baggage>>,
     ) -> Result<(), Refusal> {
-        let chain = Chain { link: Link::None, baggage: self.load(own)? };
+        let mut baggage = self.load(own)?;
+        if !self.port.node.kinds().interceptors().is_empty() {
+            self.outgoing::<M::Interface>(&target, M::INDEX, false, &mut baggage)?;
+        }
+        let chain = Chain { link: Link::None, baggage };
         let message = method.into_message(ReplyTo::nobody());
         if let Some(neighbour) = self.free_neighbour(&target, access::<M>()) {
-            let caller = Caller::Apart(chain);
+            let caller = Caller::Apart { chain, call: CallKey::NONE };
             let begun = neighbour.begin_here(self, access::<M>(), &mut Some(message), Timestamp::NEVER, caller);
             return begun.map(drop).ok_or_else(|| other_interface(&target));
         }

@@ -12,6 +12,7 @@ use greenroom_world::{LocalFuture, Timestamp};
 use super::activation::AnyActivation;
 use super::baggage::{Baggage, Load};
 use super::calls::CallSlot;
+use super::cancel::CallKey;
 
 /// A turn of one shard.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -68,8 +69,8 @@ pub(crate) struct Job {
 /// Where the reply of a turn goes that was begun on its caller's stack. Other replies know their way themselves.
 #[derive(Clone, Copy)]
 pub(super) enum Answer {
-    /// It has been given, or the reply knows.
-    Elsewhere,
+    /// It has been given, or the reply knows; the call that the turn serves, if somebody waits for it.
+    Elsewhere(CallKey),
     /// Into the caller's own `Option<Result<_, _>>`, as long as the caller's poll lasts.
     Stack(*mut ()),
     /// To a call that the caller waits for.

@@ -4,6 +4,7 @@
 //! An area is a file or a folder. Its tests run their scenarios by [`scenario::calm`], [`scenario::rough`] or
 //! `greenroom_sim::seeds`, over a [`cluster::Cluster`].
 
+mod cancellation;
 mod chains;
 mod chaos;
 mod cluster;
@@ -12,6 +13,8 @@ mod debugging;
 mod determinism;
 mod fencing;
 mod guarded;
+mod interceptors;
+mod keeping;
 mod membership;
 mod overload;
 mod persistence;

@@ -30,6 +30,8 @@ pub(super) struct Opened {
 pub(crate) struct Greeted {
     pub(crate) peer: NodeId,
     pub(crate) peer_name: String,
+    /// The peer's shard that opened it.
+    pub(crate) shard: u16,
     pub(crate) decoder: Decoder,
     pub(crate) input: BytesMut,
 }
@@ -51,6 +53,7 @@ impl Shard {
             peer: to,
             peer_name: member.name.clone(),
             dialled: true,
+            caller: None,
             link: Link::Connecting(connecting),
             out: BytesMut::new(),
             input: BytesMut::new(),
@@ -105,6 +108,7 @@ impl Shard {
             peer: greeted.peer,
             peer_name: greeted.peer_name,
             dialled: false,
+            caller: Some(greeted.shard),
             link: Link::Open(stream),
             out: BytesMut::new(),
             input: greeted.input,

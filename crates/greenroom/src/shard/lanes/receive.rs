@@ -71,6 +71,7 @@ impl Shard {
                 self.incoming(id, peer, call, route)?;
             }
             FrameView::Reply(reply) => self.reply(peer, reply),
+            FrameView::Cancel(cancel) => self.take_cancel(peer, cancel),
             FrameView::Control { channel: HINTS, payload } => self.take_hint(payload),
             FrameView::Define { route, kind, method } => {
                 let target = self.port().node.kinds().route(kind, method);
