@@ -5,15 +5,14 @@ mod certs;
 mod demo;
 mod door;
 mod kinds;
+mod log;
 mod node;
 mod state;
 mod status;
 
-use std::io::IsTerminal;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-use tracing_subscriber::EnvFilter;
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
@@ -22,6 +21,9 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 #[derive(Parser)]
 #[command(name = "greenroom", version, about)]
 struct Program {
+    /// How to log, to standard error; RUST_LOG says what
+    #[arg(long, global = true, value_enum, default_value_t, env = "GREENROOM_LOG_FORMAT")]
+    log_format: log::LogFormat,
     /// What to do; without a command, `demo`
     #[command(subcommand)]
     command: Option<Command>,
@@ -46,14 +48,8 @@ enum Command {
 }
 
 fn main() -> ExitCode {
-    let Program { command } = Program::parse();
-    // What is logged goes to standard error; RUST_LOG says what that is.
-    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("warn"));
-    tracing_subscriber::fmt()
-        .with_env_filter(filter)
-        .with_writer(std::io::stderr)
-        .with_ansi(std::io::stderr().is_terminal())
-        .init();
+    let Program { command, log_format } = Program::parse();
+    log::begin(log_format);
     let result = match command.unwrap_or(Command::Demo(demo::Demo::default())) {
         Command::Demo(command) => demo::run(&command),
         Command::Node(command) => node::run(&command),

@@ -7,6 +7,8 @@
 mod account;
 #[path = "../examples/chat.rs"]
 mod chat;
+#[path = "../examples/context.rs"]
+mod context;
 #[path = "../examples/hello.rs"]
 mod hello;
 #[path = "../examples/presence.rs"]
@@ -63,4 +65,18 @@ async fn an_account_is_there_again_on_the_next_node() {
         assert_eq!(account::AccountRef::of(&node, "ada").deposit(5).await, Ok(balance));
         node.stop().await;
     }
+}
+
+#[tokio::test]
+async fn a_writer_works_for_a_client_and_stops_when_nobody_waits() {
+    let builder = Node::builder().register::<context::Writer>().register::<context::Desk>();
+    let node = builder.intercept_kind("desk", context::Clients).start().await.unwrap();
+    let desk = context::DeskRef::of(&node, "front");
+    assert!(matches!(desk.ask("ada").await, Err(CallError::Refused(_))));
+    assert_eq!(desk.ask("ada").with("client", "Grace").await.unwrap().as_deref(), Some("Grace"));
+    let writer = context::WriterRef::of(&node, "ada");
+    let given_up = tokio::time::timeout(Duration::from_millis(50), writer.write(u64::MAX).into_future()).await;
+    assert!(given_up.is_err());
+    assert!(writer.pages().by(Duration::from_secs(20)).await.unwrap() > 0, "the next turn begins");
+    node.stop().await;
 }

@@ -17,7 +17,9 @@ use super::turns::{Answer, Chain, Frame, Job, Link, Turn, TurnId};
 use super::{Shard, panic_message, registry};
 use crate::actor::error::{CallError, Doubt, Failure, Refusal};
 use crate::actor::interface::{Portable, Why};
+use crate::actor::key::ActorId;
 use crate::actor::reply::{self, RuntimeEnd};
+use crate::context::TraceContext;
 use crate::state::Held;
 
 /// Who began a turn.
@@ -321,6 +323,25 @@ impl Shard {
             Answer::Call(call) => self.complete(call, reply::completion(result)),
         }
     }
+}
+
+/// A turn, as those see it whose code runs in it.
+#[derive(Clone, PartialEq, Debug)]
+#[non_exhaustive]
+pub struct CurrentTurn {
+    /// The actor whose turn it is.
+    pub actor: ActorId,
+    /// Where it stands in a distributed trace, if its message came as a part of one.
+    pub trace: Option<TraceContext>,
+}
+
+/// The turn that runs on this thread: for logs that say who has said something. `None` outside of turns.
+pub fn current_turn() -> Option<CurrentTurn> {
+    Shard::with(|shard| {
+        let frame = shard?.current()?;
+        let trace = frame.baggage().and_then(|baggage| baggage.trace.clone());
+        Some(CurrentTurn { actor: frame.activation.id().clone(), trace })
+    })
 }
 
 /// Turns that may be on one stack, each called by the one before it.

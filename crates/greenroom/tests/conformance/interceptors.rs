@@ -82,7 +82,7 @@ impl Interceptor for Diary {
     }
 
     fn finished(&self, call: &CallInfo<'_>, end: &End) {
-        self.note(format!("{} ended {:?} after {} s", call.method(), end.outcome, end.took.as_secs()));
+        self.note(format!("{} ended {:?} after {} s", call.method(), end.outcome, end.took.as_secs_f64().round()));
     }
 }
 
@@ -120,6 +120,7 @@ fn an_interceptor_sees_each_turn_of_its_kind_begin_and_end() {
     watched(|cluster, diary| async move {
         for (round, node) in cluster.three().iter().enumerate() {
             let seen = SeenRef::of(node, round);
+            diary.take();
             seen.touch().await.unwrap();
             UnseenRef::of(node, round).touch().await.unwrap();
             assert_eq!(diary.take(), ["touch in from None", "touch ended Ok after 0 s"]);
@@ -157,6 +158,7 @@ fn what_an_interceptor_refuses_never_begins_and_its_caller_is_told() {
 fn an_interceptor_refuses_what_goes_out_before_it_leaves() {
     watched(|cluster, diary| async move {
         for (round, node) in cluster.three().iter().enumerate() {
+            diary.take();
             let error = SeenRef::of(node, "out of bounds").touch().await.unwrap_err();
             assert!(matches!(&error, CallError::Refused(Refusal::Denied { message }) if message == "seen stays in"));
             assert!(UnseenRef::of(node, "out of bounds").touch().try_send().is_err());

@@ -1,8 +1,12 @@
 //! What a request's headers let a call carry.
 
-use serde_json::json;
+use std::time::Duration;
 
-use crate::client::{post, raw};
+use serde_json::json;
+use tokio::io::AsyncWriteExt;
+use tokio::net::TcpStream;
+
+use crate::client::{call, post, raw};
 use crate::kinds::{node, open};
 
 const PARENT: &str = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
@@ -50,5 +54,20 @@ async fn hostile_baggage_is_400_and_named() {
         assert_eq!(problem["field"], "baggage", "{baggage:.80}");
     }
     assert_eq!(node.activations(), 0, "nothing ran");
+    node.stop().await;
+}
+
+#[tokio::test]
+async fn a_client_that_hangs_up_cancels_its_call() {
+    let (node, door) = open(node()).await;
+    let mut stream = TcpStream::connect(&door).await.unwrap();
+    stream.write_all(&post("/notes/a/until_cancelled", "", "")).await.unwrap();
+    while node.activations() == 0 {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    drop(stream);
+    // Far sooner than its deadline would: that is half a minute away.
+    let answer = tokio::time::timeout(Duration::from_secs(10), call(&door, "/notes/a/all", "")).await;
+    assert_eq!(answer.expect("the turn ends").json(), json!(["cancelled"]));
     node.stop().await;
 }

@@ -55,6 +55,12 @@ impl Notes {
         pairs.chain(trace).collect()
     }
 
+    /// Writes down that the client has hung up.
+    pub async fn until_cancelled(&mut self, cx: &Cx) {
+        cx.cancelled().await;
+        self.lines.push("cancelled".to_owned());
+    }
+
     pub async fn fall_over(&mut self) {
         panic!("as asked");
     }
