@@ -30,7 +30,7 @@ pub use crate::actor::spent::{Behind, Spent};
 pub use crate::cluster::placement::{Candidate, Placement};
 pub use crate::context::{Context, ContextError, TraceContext, TraceError};
 pub use crate::intercept::{CallInfo, End, Interceptor, Outcome};
-pub use crate::node::{Builder, Config, Error, Node, Result};
+pub use crate::node::{Builder, Config, Drained, Error, Node, Result};
 pub use crate::shard::frames::{CurrentTurn, current_turn};
 pub use crate::state::{State, StateError, Stored};
 pub use crate::versioned::{Versioned, VersionedState, VersionedStateWithOutput};

@@ -29,6 +29,10 @@ pub(super) enum Message {
     AskReport { range: RangeId, view: u64 },
     /// I have released these.
     Released { released: Vec<Released<Entry>> },
+    /// I know this version of the table.
+    Table { version: u64 },
+    /// Drain: hand over what you have, and leave.
+    Drain,
     /// End this activation: a later one is elsewhere.
     Deactivate { entry: Entry, epoch: Epoch },
 }

@@ -133,6 +133,11 @@ impl Directory {
                 );
             } else {
                 match range.machine.accept(&grant) {
+                    Acceptance::Accepted if node.is_handing_over() => {
+                        // It never begins here: the owner is told by the grant that comes back.
+                        range.machine.release(entry, grant.placed.epoch);
+                        return Ok(Location::There { node: grant.by, grant: Some(grant) });
+                    }
                     Acceptance::Accepted => return Ok(range.begin(node, entry, grant.placed.epoch, asker)),
                     Acceptance::Stale | Acceptance::NotMe => {
                         return Ok(Location::There { node: grant.by, grant: Some(grant) });
@@ -150,6 +155,7 @@ impl Directory {
         for _ in 0..RESOLVE_TRIES {
             match resolution {
                 Resolution::At(grant) if grant.placed.node == self.me => match range.machine.accept(&grant) {
+                    Acceptance::Accepted if node.is_handing_over() => return Err(Refusal::Stopping),
                     Acceptance::Accepted => return Ok(range.begin(node, entry, grant.placed.epoch, asker)),
                     // Ours once, and released since: its entry is to go.
                     _ => {
@@ -249,6 +255,11 @@ impl Directory {
         let range = self.range(key.hash);
         let active = range.active.get(key).filter(|active| active.epoch == epoch)?;
         Some((active.shard, active.slot?))
+    }
+
+    /// Actors that are active here, or are being activated.
+    pub(crate) fn active(&self) -> usize {
+        self.ranges.iter().map(|range| range.lock().unwrap_or_else(PoisonError::into_inner).active.len()).sum()
     }
 
     /// Actors that this node's ranges of the directory have an entry for.

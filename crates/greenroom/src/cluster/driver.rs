@@ -16,6 +16,7 @@ use super::mesh::{Inbound, Mesh};
 use super::table::TableStore;
 use super::view::ClusterView;
 use crate::actor::interface::Why;
+use crate::node::drain;
 use crate::node::shared::Shared;
 use crate::shard::Item;
 
@@ -27,6 +28,10 @@ pub(crate) enum Order {
     Released(NodeId, Released<Entry>),
     /// A store operation or a join probe has ended.
     Membership(membership::Event),
+    /// Let the cluster know that this node is about to leave.
+    Drain,
+    /// Have another node drain.
+    DrainOther(NodeId),
     /// Leave the cluster.
     Leave,
 }
@@ -116,6 +121,8 @@ impl Driver {
             Order::Refresh(version) => self.membership_event(membership::Event::HeardVersion(version)),
             Order::Released(to, released) => self.released.entry(to).or_default().push(released),
             Order::Membership(event) => self.membership_event(event),
+            Order::Drain => self.membership_event(membership::Event::Drain),
+            Order::DrainOther(node) => self.send(node, &Message::Drain),
             Order::Leave => self.membership_event(membership::Event::Leave),
         }
     }
@@ -195,6 +202,7 @@ impl Driver {
 
     fn publish(&mut self, view: &Arc<View>) {
         let now = self.node.world().now();
+        let news = view.version > self.node.view().view.version;
         self.node.set_view(Arc::new(ClusterView::new(view.clone())));
         self.node.loads().retain(|node| view.is_active(node));
         if let Some(joined) = &self.joined {
@@ -207,6 +215,12 @@ impl Driver {
         }
         for port in self.node.shards() {
             let _ = port.push(Item::Run(Box::new(|shard| shard.drop_lanes_of_the_dead())));
+        }
+        if news {
+            // Who reads the table at the next poll only would keep callers waiting for its report.
+            for (peer, _) in view.active().filter(|(peer, _)| !self.is_me(*peer)) {
+                self.send(peer, &Message::Table { version: view.version });
+            }
         }
     }
 
@@ -342,12 +356,19 @@ impl Driver {
                     self.directory_event(range, directory::Event::Released(released));
                 }
             }
+            Message::Table { version } => self.heard_version(from, version),
+            Message::Drain => drain::ask(&self.node),
             Message::Deactivate { entry, epoch } => self.deactivate(&entry, epoch),
         }
     }
 
     fn heard(&mut self, from: NodeId, table: u64, activations: u64) {
         self.node.loads().heard(from, activations);
+        self.heard_version(from, table);
+    }
+
+    fn heard_version(&mut self, from: NodeId, table: u64) {
+        self.node.loads().knows(from, table);
         if table > self.node.view().view.version {
             self.membership_event(membership::Event::HeardVersion(table));
         }

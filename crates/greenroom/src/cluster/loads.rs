@@ -1,27 +1,47 @@
-//! How loaded the nodes are, as far as they have said.
+//! What the nodes have said of themselves: how loaded they are, and what they know of the table.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
 use greenroom_protocols::node::NodeId;
 
-/// Activations by node: what each last said, and what has been placed on it since.
+/// What each node last said.
 #[derive(Default, Debug)]
-pub(crate) struct Loads(Mutex<BTreeMap<NodeId, u64>>);
+pub(crate) struct Loads(Mutex<BTreeMap<NodeId, Said>>);
+
+#[derive(Default, Debug)]
+struct Said {
+    /// Its activations, and what has been placed on it since.
+    activations: u64,
+    /// The version of the table that it knows.
+    table: u64,
+}
 
 impl Loads {
-    /// Takes in what `node` says of itself.
+    /// Takes in what `node` says of its activations.
     pub(crate) fn heard(&self, node: NodeId, activations: u64) {
-        self.lock().insert(node, activations);
+        self.lock().entry(node).or_default().activations = activations;
+    }
+
+    /// Takes in which version of the table `node` knows.
+    pub(crate) fn knows(&self, node: NodeId, table: u64) {
+        let mut said = self.lock();
+        let said = said.entry(node).or_default();
+        said.table = said.table.max(table);
+    }
+
+    /// The version of the table that `node` is known to know.
+    pub(crate) fn table_of(&self, node: NodeId) -> u64 {
+        self.lock().get(&node).map_or(0, |said| said.table)
     }
 
     /// Notes that an actor was placed on `node`.
     pub(crate) fn placed(&self, node: NodeId) {
-        *self.lock().entry(node).or_default() += 1;
+        self.lock().entry(node).or_default().activations += 1;
     }
 
     pub(crate) fn of(&self, node: NodeId) -> u64 {
-        self.lock().get(&node).copied().unwrap_or_default()
+        self.lock().get(&node).map_or(0, |said| said.activations)
     }
 
     /// Forgets all but those that `keep` names.
@@ -29,7 +49,7 @@ impl Loads {
         self.lock().retain(|node, _| keep(*node));
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, BTreeMap<NodeId, u64>> {
+    fn lock(&self) -> std::sync::MutexGuard<'_, BTreeMap<NodeId, Said>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

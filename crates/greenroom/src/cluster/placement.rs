@@ -47,7 +47,10 @@ pub(crate) fn choose(
     let random = |nodes: &[NodeId]| nodes[(node.world().random() % nodes.len() as u64) as usize];
     let name = hosts.placement.as_str();
     match name {
-        _ if nodes.is_empty() => Err(node.unknown_kind(actor.kind.name())),
+        _ if nodes.is_empty() => {
+            let message = format!("every node that hosts {:?} is about to leave", actor.kind.name());
+            Err(Refusal::Placement { message })
+        }
         "balanced" | "" => Ok(lighter(node, random(nodes), random(nodes))),
         "random" | WORKERS => Ok(random(nodes)),
         "local" if nodes.contains(&caller) => Ok(caller),

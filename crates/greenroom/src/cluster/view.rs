@@ -15,7 +15,7 @@ pub(crate) struct ClusterView {
     hosts: BTreeMap<usize, KindHosts>,
 }
 
-/// The nodes that host a kind.
+/// The nodes that host a kind and get activations of it: none, if all that host it are about to leave.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct KindHosts {
     pub(crate) nodes: Vec<NodeId>,
@@ -28,14 +28,16 @@ impl ClusterView {
         for (id, member) in view.active() {
             for kind in &member.kinds {
                 let known = hosts.entry(Kind::intern(&kind.name).index()).or_default();
-                known.nodes.push(id);
+                if !member.draining {
+                    known.nodes.push(id);
+                }
                 known.placement.clone_from(&kind.placement);
             }
         }
         Self { view, hosts }
     }
 
-    /// The nodes that host `kind`, if any does.
+    /// The nodes that host `kind`, if any has it.
     pub(crate) fn hosts(&self, kind: Kind) -> Option<&KindHosts> {
         self.hosts.get(&kind.index())
     }

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use http_body_util::Full;
 use hyper::body::Incoming;
-use hyper::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE, HOST, HeaderMap, HeaderValue, ORIGIN};
+use hyper::header::{ALLOW, CACHE_CONTROL, CONNECTION, CONTENT_TYPE, HOST, HeaderMap, HeaderValue, ORIGIN};
 use hyper::{Method, Request, Response, StatusCode};
 
 use super::connections::Seat;
@@ -20,10 +20,14 @@ pub(super) type Answer = Response<Full<Bytes>>;
 pub(super) async fn answer(door: &Door, seat: &Seat, request: Request<Incoming>) -> Answer {
     // The body gets a time of its own, and its problem document a little more to leave in.
     seat.waits(Instant::now() + door.patience() + GRACE);
-    let answer = match route(door, seat, request).await {
+    let _counted = door.node.count_request();
+    let mut answer = match route(door, seat, request).await {
         Ok(answer) => answer,
         Err(problem) => problem.answer(),
     };
+    if door.node.is_closing() {
+        answer.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+    }
     seat.waits(Instant::now() + door.patience());
     door.count_answer(answer.status().as_u16());
     answer

@@ -2,6 +2,7 @@
 
 use std::sync::atomic::Ordering;
 
+use greenroom_protocols::node::Status;
 use serde_json::{Value, json};
 
 use super::Door;
@@ -16,6 +17,8 @@ pub(super) fn not_ready(node: &Shared) -> Option<&'static str> {
         Some("the node is not in the cluster yet")
     } else if !node.fence_open() {
         Some("the node's lease has run out; it starts no turn")
+    } else if node.is_draining() {
+        Some("the node is about to leave")
     } else {
         None
     }
@@ -64,7 +67,11 @@ pub(super) fn status(door: &Door) -> Value {
             json!({
                 "id": id.0,
                 "name": member.name,
-                "status": format!("{:?}", member.status).to_lowercase(),
+                "status": if member.draining && member.status == Status::Active {
+                    "draining".to_owned()
+                } else {
+                    format!("{:?}", member.status).to_lowercase()
+                },
                 "address": member.address,
                 "http": member.http,
                 "kinds": member.kinds.iter().map(|kind| &kind.name).collect::<Vec<_>>(),

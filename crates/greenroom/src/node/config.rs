@@ -47,6 +47,13 @@ pub struct Config {
     /// Time for activations to end when the node stops.
     #[serde(with = "seconds")]
     pub stop_timeout: Duration,
+    /// Time for a drain: to hand activations over, to end what runs, and to answer who waits. What is left is cut.
+    #[serde(with = "seconds")]
+    pub drain_timeout: Duration,
+    /// Time for one `deactivating` hook. After that the activation ends without it, so that who waits for the actor is
+    /// served by its next one.
+    #[serde(with = "seconds")]
+    pub deactivating_timeout: Duration,
     /// Largest body that the HTTP door takes, in bytes.
     pub http_body_len_max: usize,
     /// Requests that the HTTP door works on at once.
@@ -94,6 +101,8 @@ impl Default for Config {
             idle: Duration::from_secs(600),
             mailbox_len_max: 4096,
             stop_timeout: Duration::from_secs(5),
+            drain_timeout: Duration::from_secs(30),
+            deactivating_timeout: Duration::from_secs(10),
             http_body_len_max: 1 << 20,
             http_requests_max: 1024,
             http_connections_max: 2048,

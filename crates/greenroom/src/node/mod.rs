@@ -2,6 +2,7 @@
 
 mod builder;
 pub(crate) mod config;
+pub(crate) mod drain;
 pub(crate) mod error;
 pub(crate) mod kinds;
 pub(crate) mod port;
@@ -16,12 +17,11 @@ use greenroom_world::Timestamp;
 
 pub use self::builder::Builder;
 pub use self::config::Config;
+pub use self::drain::Drained;
 pub use self::error::Error;
 use self::port::Port;
 use self::shared::Shared;
 use crate::actor::cx::Scope;
-use crate::cluster::Order;
-use crate::shard::Item;
 
 /// A result of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -91,7 +91,7 @@ impl Node {
         Error::Halted { why: self.shared().halted().await }
     }
 
-    /// Runs until Ctrl-C or SIGTERM, then stops in order.
+    /// Runs until Ctrl-C or SIGTERM, then [drains](Self::drain). A drain that an operator asked for ends it as well.
     ///
     /// # Errors
     /// [`Error::Halted`] when the node stops by itself.
@@ -99,33 +99,33 @@ impl Node {
         let mut terminate = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate())
             .map_err(|error| Error::System { what: "listen for SIGTERM", error })?;
         tokio::select! {
-            why = self.halted() => return Err(why),
+            why = self.halted() => return if self.shared().is_draining() { Ok(()) } else { Err(why) },
             _ = tokio::signal::ctrl_c() => {}
             _ = terminate.recv() => {}
         }
-        self.stop().await;
+        self.drain().await;
         Ok(())
     }
 
-    /// Stops in order: activations end with their hooks, then the node leaves the cluster, so that nobody waits for its lease.
+    /// Stops in order, as [`drain`](Self::drain) does, within the configuration's `stop_timeout`.
     pub async fn stop(&self) {
-        let node = self.shared();
-        let world = node.world();
-        let until = world.now() + node.config().stop_timeout;
-        for port in node.shards() {
-            let _ = port.push(Item::Run(Box::new(move |shard| shard.stop(until))));
-        }
-        // A closed inbox is a shard that has come to its end.
-        while world.now() < until && node.shards().iter().any(|port| !port.is_closed()) {
-            world.sleep_until(world.now() + STOP_POLL).await;
-        }
-        node.order(Order::Leave);
-        let leaving = world.sleep_until(world.now() + LEAVE_TIMEOUT);
-        tokio::select! {
-            biased;
-            _ = node.halted() => {}
-            () = leaving => node.halt("it was stopped"),
-        }
+        let bound = self.shared().config().stop_timeout;
+        drain::drain(self.shared(), bound).await;
+    }
+
+    /// Hands over what the node has, and leaves the cluster, within the configuration's `drain_timeout`.
+    ///
+    /// The node gets nothing new. Its activations end at their turn boundaries, with their hooks; what waits for them, and what
+    /// still comes, is forwarded to where their actors are next. Then it refuses calls from outside, which may be
+    /// retried elsewhere, waits for those that it has taken, and leaves. What has not ended in time is cut, as the
+    /// result says.
+    ///
+    /// # Cancel safety
+    /// Dropping the future leaves the node draining and in the cluster: call [`stop`](Self::stop) only before it is first
+    /// polled, and otherwise wait for it.
+    pub async fn drain(&self) -> Drained {
+        let bound = self.shared().config().drain_timeout;
+        drain::drain(self.shared(), bound).await
     }
 }
 
@@ -161,6 +161,3 @@ impl Shared {
 const JOIN_TIMEOUT: Duration = Duration::from_secs(30);
 const NOT_JOINED_HINT: &str = "can its members reach it at its address, and it them?";
 const JOIN_POLL: Duration = Duration::from_millis(5);
-const STOP_POLL: Duration = Duration::from_millis(5);
-/// Time to tell the table that the node leaves.
-const LEAVE_TIMEOUT: Duration = Duration::from_secs(3);

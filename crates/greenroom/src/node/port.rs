@@ -66,6 +66,10 @@ impl Shared {
 
     /// Hands a message over to the shard that has its actor, or else to the one that is to look for it.
     pub(crate) fn enter(&self, id: &ActorId, hash: u64, parcel: Box<dyn AnyParcel>) -> Result<(), Refusal> {
+        if self.is_closing() {
+            parcel.refuse(Refusal::Stopping);
+            return Err(Refusal::Stopping);
+        }
         match self.way_in(id, hash).push(Item::Parcel(parcel)) {
             Ok(()) => Ok(()),
             Err((why, item)) => {

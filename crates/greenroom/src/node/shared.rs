@@ -43,6 +43,14 @@ pub(crate) struct Shared {
     /// Why the node has stopped, once it has.
     halted: watch::Sender<Option<&'static str>>,
     stopped: AtomicBool,
+    /// Whether this node drains, whoever asked for it.
+    draining: AtomicBool,
+    /// Whether it activates nothing any more.
+    handing_over: AtomicBool,
+    /// Whether it takes no calls from outside any more.
+    closing: AtomicBool,
+    /// Requests that the HTTP door works on.
+    requests: AtomicU64,
     /// Which shard was dealt out last.
     shard_turns: AtomicUsize,
     outside_calls: AtomicU32,
@@ -88,6 +96,10 @@ impl Shared {
             links: Arc::new(links),
             halted: watch::Sender::new(None),
             stopped: AtomicBool::new(false),
+            draining: AtomicBool::new(false),
+            handing_over: AtomicBool::new(false),
+            closing: AtomicBool::new(false),
+            requests: AtomicU64::new(0),
             shard_turns: AtomicUsize::new(0),
             outside_calls: AtomicU32::new(0),
             entrances: (0..ENTRANCES).map(|_| AtomicU16::new(NO_SHARD)).collect(),
@@ -300,6 +312,52 @@ impl Shared {
     }
 
     // The end.
+
+    /// Notes that the node drains; whether it did not before.
+    pub(crate) fn begin_drain(&self) -> bool {
+        !self.draining.swap(true, Ordering::AcqRel)
+    }
+
+    /// Whether the node drains.
+    pub(crate) fn is_draining(&self) -> bool {
+        self.draining.load(Ordering::Acquire)
+    }
+
+    /// Activates nothing any more.
+    pub(crate) fn begin_hand_over(&self) {
+        self.handing_over.store(true, Ordering::Release);
+    }
+
+    pub(crate) fn is_handing_over(&self) -> bool {
+        self.handing_over.load(Ordering::Acquire)
+    }
+
+    /// Takes no calls from outside any more.
+    pub(crate) fn begin_closing(&self) {
+        self.closing.store(true, Ordering::Release);
+    }
+
+    /// Requests that the HTTP door works on.
+    pub(crate) fn requests(&self) -> u64 {
+        self.requests.load(Ordering::Acquire)
+    }
+
+    /// Counts a request of the HTTP door until it is dropped.
+    #[cfg(feature = "http")]
+    pub(crate) fn count_request(&self) -> impl Drop + '_ {
+        struct Request<'a>(&'a AtomicU64);
+        impl Drop for Request<'_> {
+            fn drop(&mut self) {
+                self.0.fetch_sub(1, Ordering::AcqRel);
+            }
+        }
+        self.requests.fetch_add(1, Ordering::AcqRel);
+        Request(&self.requests)
+    }
+
+    pub(crate) fn is_closing(&self) -> bool {
+        self.closing.load(Ordering::Acquire)
+    }
 
     pub(crate) fn is_stopped(&self) -> bool {
         self.stopped.load(Ordering::Acquire)

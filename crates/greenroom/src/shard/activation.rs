@@ -82,6 +82,9 @@ pub(crate) trait AnyActivation {
     /// Keeps it from being idle before `until`.
     fn keep(&self, until: Timestamp);
 
+    /// Refuses what waits.
+    fn refuse_waiting(&self, refusal: &Refusal);
+
     /// Messages that wait.
     fn waiting(&self) -> usize;
 
@@ -376,6 +379,8 @@ impl<A: Behaviour> Activation<A> {
         }
         self.phase.set(Phase::Ending);
         self.exclusive.set(true);
+        self.last_used.set(ticks(shard.now()));
+        shard.look_again(self.slot, shard.now() + shard.port().node.config().deactivating_timeout);
         let this = self.clone();
         let hook = Box::pin(async move {
             if let Some(actor) = &mut *this.actor.borrow_mut() {
@@ -387,6 +392,20 @@ impl<A: Behaviour> Activation<A> {
             }
         });
         shard.begin_turn(self.clone(), HOOK, Timestamp::NEVER, Caller::NOBODY, hook);
+    }
+
+    /// If the `deactivating` hook has had its time, ends the activation without it; otherwise says when to look again.
+    fn check_end(self: Rc<Self>, shard: &Shard, now: Timestamp) -> Option<Timestamp> {
+        let due = moment(self.last_used.get()) + shard.port().node.config().deactivating_timeout;
+        if due > now {
+            return Some(due);
+        }
+        tracing::error!(actor = %self.cx.id, "the deactivating hook does not end; the activation ends without it");
+        let this: Rc<dyn AnyActivation> = self.clone();
+        shard.cut_turns(&this);
+        self.exclusive.set(false);
+        self.finish_end(shard);
+        None
     }
 
     /// Leaves, and sends what still waits to the actor's next activation.
@@ -574,13 +593,15 @@ impl<A: Behaviour> AnyActivation for Activation<A> {
     }
 
     fn check_idle(self: Rc<Self>, shard: &Shard, now: Timestamp) -> Option<Timestamp> {
+        match self.phase.get() {
+            Phase::Gone => return None,
+            Phase::Ending => return self.check_end(shard, now),
+            Phase::Starting | Phase::Ready => {}
+        }
         let due = (moment(self.last_used.get()) + self.kind.idle()).max(moment(self.kept_until.get()));
         if due > now {
             // What keeps it may be taken back: each is looked at once an idle time.
             return Some(due.min(now + self.kind.idle()));
-        }
-        if self.phase.get() == Phase::Gone {
-            return None;
         }
         if self.phase.get() != Phase::Ready || !self.idle() || self.waiting() > 0 {
             return Some(now + self.kind.idle());
@@ -625,6 +646,12 @@ impl<A: Behaviour> AnyActivation for Activation<A> {
 
     fn keep(&self, until: Timestamp) {
         self.kept_until.set(ticks(until));
+    }
+
+    fn refuse_waiting(&self, refusal: &Refusal) {
+        for envelope in self.mailbox.take() {
+            refuse::<A>(envelope, refusal.clone());
+        }
     }
 
     fn waiting(&self) -> usize {

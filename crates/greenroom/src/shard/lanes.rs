@@ -5,7 +5,7 @@
 //! which leaves when the round ends. Cluster protocols have connections of their own, so user traffic delays none of them.
 
 use std::cell::RefMut;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::io;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -28,9 +28,11 @@ use crate::actor::reply::{encode_failure, unencodable};
 
 mod cancel;
 mod dial;
+mod farewell;
 mod receive;
 
 pub(crate) use self::dial::{Greeted, OPEN_TIMEOUT, read_hello, within};
+use self::farewell::Farewell;
 
 /// A connection of a shard.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -77,6 +79,7 @@ struct Lane {
     forwarded: VecDeque<(NodeId, CallId)>,
     heard: Timestamp,
     pinged: Timestamp,
+    farewell: Farewell,
 }
 
 enum Link {
@@ -112,6 +115,8 @@ pub(super) struct Lanes {
     slots: Vec<LaneSlot>,
     free: Vec<u32>,
     dialled: BTreeMap<NodeId, LaneId>,
+    /// Nodes that leave and take no more calls.
+    departed: BTreeSet<NodeId>,
     raised: Arc<Mutex<Vec<u32>>>,
     unflushed: Vec<u32>,
     shard: Option<Waker>,
@@ -297,10 +302,11 @@ impl Shard {
     /// This shard's connection to `to`.
     fn dialled(&self, to: NodeId) -> Result<LaneId, Refusal> {
         let known = self.lanes.borrow().dialled.get(&to).copied();
-        if let Some(id) = known {
-            return Ok(id);
+        match known {
+            Some(id) => Ok(id),
+            None if self.has_departed(to) => Err(Refusal::Moved),
+            None => self.dial(to),
         }
-        self.dial(to)
     }
 
     /// Drives the connections that have something to do. Whether anything came.
@@ -452,7 +458,8 @@ impl Shard {
         if let Some(shard) = lane.caller {
             self.callers_lost(lane.peer, Some(shard));
         }
-        if !lane.dialled {
+        // What was sent to a node that took leave was passed on, and is answered by others.
+        if !lane.dialled || lane.farewell != Farewell::No {
             return;
         }
         tracing::debug!(peer = %lane.peer_name, reason, "a connection closed");
@@ -492,6 +499,7 @@ impl Shard {
             }
             self.close_lane(id, true, "the cluster has declared the node dead");
         }
+        self.lanes.borrow_mut().departed.retain(|node| self.port.node.is_member(*node));
     }
 
     /// Pings the quiet and closes the silent; says when to look again.

@@ -18,6 +18,7 @@ mod idle;
 pub(crate) mod inbox;
 pub(crate) mod lanes;
 mod late;
+mod leaving;
 mod mailbox;
 mod outbox;
 pub(crate) mod raw;
@@ -347,6 +348,11 @@ impl Shard {
     /// Lets the activation in `slot` save what it has changed, when `due` has passed.
     fn save_at(&self, slot: Slot, due: Timestamp) {
         self.saves.borrow_mut().insert(due, slot);
+    }
+
+    /// Lets the activation in `slot` look at the clock again, when `due` has passed.
+    fn look_again(&self, slot: Slot, due: Timestamp) {
+        self.idle.borrow_mut().insert(due, slot);
     }
 
     /// Ends an activation when it can.

@@ -119,7 +119,7 @@ impl Shard {
         }
         let Journey { origin, from, .. } = call.journey;
         let asker = Asker { origin, from, near: self.index(), outside: from == node.me() };
-        match node.locate(&id, hash, asker, call.journey.grant) {
+        match node.locate(&id, hash, asker, call.journey.grant).map(|location| self.reachable(location)) {
             Err(refusal) => refuse_reply(call.reply, refusal),
             Ok(Location::Here { shard, slot, epoch }) if shard == self.id() => {
                 let activation = match slot {

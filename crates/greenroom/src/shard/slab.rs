@@ -73,6 +73,13 @@ impl Slab {
         self.len
     }
 
+    /// What is in the `len` places from `first` on, and the place to go on at, if there are more.
+    pub(super) fn some(&self, first: u32, len: u32) -> (Vec<Rc<dyn AnyActivation>>, Option<u32>) {
+        let end = first.saturating_add(len).min(self.next);
+        let entry = |index: u32| self.pages[index as usize / PAGE_LEN][index as usize % PAGE_LEN].activation.clone();
+        ((first..end).filter_map(entry).collect(), (end < self.next).then_some(end))
+    }
+
     pub(super) fn iter(&self) -> impl Iterator<Item = &Rc<dyn AnyActivation>> {
         self.pages.iter().flat_map(|page| page.iter()).filter_map(|entry| entry.activation.as_ref())
     }

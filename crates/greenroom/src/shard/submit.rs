@@ -264,7 +264,7 @@ impl Shard {
                 }
                 return Ok(());
             }
-            Route::There(node) if self.has_lane(node) || self.port.node.is_member(node) => {
+            Route::There(node) if self.has_lane(node) || self.may_dial(node) => {
                 return self.send_away::<I>(node, None, target, parcel);
             }
             _ => target.set_route(Route::Unresolved),
@@ -286,7 +286,7 @@ impl Shard {
             return worker.offer(self, parcel);
         }
         let asker = Asker { origin: node.me(), from: node.me(), near: self.index(), outside: !self.in_turn() };
-        match node.locate(&target.id, target.hash, asker, None)? {
+        match self.reachable(node.locate(&target.id, target.hash, asker, None)?) {
             Location::Here { shard, slot: Some(slot), .. } => {
                 target.set_route(Route::Here(shard, slot));
                 if shard == self.id() {
@@ -305,7 +305,7 @@ impl Shard {
             }
             Location::Here { shard, slot: None, .. } => self.post_parcel::<I>(shard, target, parcel),
             Location::There { node: owner, grant: None } => {
-                let hint = self.hints.borrow().find(target.hash).filter(|hint| node.is_member(*hint));
+                let hint = self.hints.borrow().find(target.hash).filter(|hint| self.may_dial(*hint));
                 return self.send_away::<I>(hint.unwrap_or(owner), None, target, parcel);
             }
             Location::There { node, grant } => return self.send_away::<I>(node, grant, target, parcel),
@@ -316,6 +316,19 @@ impl Shard {
             }
         }
         Ok(())
+    }
+
+    /// Whether a connection to `node` may be had: it lives, as far as is known here, and has not taken leave.
+    pub(super) fn may_dial(&self, node: NodeId) -> bool {
+        self.port.node.is_member(node) && !self.has_departed(node)
+    }
+
+    /// What a location comes to: a node that has taken leave will soon not be named any more.
+    pub(super) fn reachable(&self, location: Location) -> Location {
+        match location {
+            Location::There { node, .. } if self.has_departed(node) => Location::Wait,
+            location => location,
+        }
     }
 
     fn post_parcel<I: Interface>(&self, to: ShardId, target: &Arc<Inner>, parcel: &mut Option<Envelope<I::Message>>) {

@@ -240,6 +240,21 @@ impl Turns {
         turn
     }
 
+    /// The turns of the activation in `slot`.
+    pub(super) fn of(&self, slot: super::Slot) -> Vec<TurnId> {
+        let turns = self
+            .slots
+            .iter()
+            .enumerate()
+            .filter(|(_, turn)| turn.turn.as_ref().is_some_and(|known| known.activation.slot() == slot));
+        turns.map(|(index, turn)| TurnId { index: index as u32, generation: turn.generation }).collect()
+    }
+
+    /// Takes the future of a turn out that waits: it is never polled again.
+    pub(super) fn cut(&mut self, id: TurnId) -> Option<LocalFuture> {
+        self.slot(id)?.future.take()
+    }
+
     pub(super) fn find(&self, id: TurnId) -> Option<&Turn> {
         let slot = self.slots.get(id.index as usize)?;
         slot.turn.as_ref().filter(|_| slot.generation == id.generation)

@@ -66,6 +66,7 @@ impl Shard {
             forwarded: VecDeque::new(),
             heard: now,
             pinged: now,
+            farewell: Default::default(),
         });
         lanes.dialled.insert(to, id);
         lanes.next_look.get_or_insert(now + super::QUIET);
@@ -121,6 +122,7 @@ impl Shard {
             forwarded: VecDeque::new(),
             heard: now,
             pinged: now,
+            farewell: Default::default(),
         });
         lanes.next_look.get_or_insert(now + super::QUIET);
     }

@@ -9,6 +9,7 @@ use greenroom_wire::codec::{self, Codec};
 use greenroom_wire::{CallView, FrameView, ReplyView, RouteTable, Status};
 use greenroom_world::Timestamp;
 
+use super::farewell::FAREWELL;
 use super::{HINTS, LaneId};
 use crate::actor::reply::WireReply;
 use crate::shard::baggage::Baggage;
@@ -73,6 +74,7 @@ impl Shard {
             FrameView::Reply(reply) => self.reply(peer, reply),
             FrameView::Cancel(cancel) => self.take_cancel(peer, cancel),
             FrameView::Control { channel: HINTS, payload } => self.take_hint(payload),
+            FrameView::Control { channel: FAREWELL, .. } => self.take_farewell(id, peer),
             FrameView::Define { route, kind, method } => {
                 let target = self.port().node.kinds().route(kind, method);
                 routes.define(route, Arc::new(target)).map_err(|error| error.to_string())?;

@@ -1,0 +1,56 @@
+//! How a shard gives up its activations: handed over when its node drains, or cut when their time is over.
+
+use std::rc::Rc;
+
+use super::activation::AnyActivation;
+use super::{Item, Shard};
+use crate::actor::error::Refusal;
+use crate::actor::interface::Why;
+
+impl Shard {
+    /// Lets every activation end at its next turn boundary, a few at a time from place `first` on: what waits for it goes
+    /// where its actor is next.
+    pub(crate) fn give_up(&self, first: u32) {
+        let (some, next) = self.activations.borrow().some(first, HAND_OVERS_A_ROUND);
+        for activation in some {
+            // Stateless workers serve to the last.
+            if self.port.node.kinds().workers(activation.id().kind) == 0 {
+                activation.end(self, Why::Stopping);
+            }
+        }
+        if let Some(next) = next {
+            // The rest, when the others of this shard have had their go. A shard that has ended has none.
+            let _ = self.here.push(Item::Run(Box::new(move |shard| shard.give_up(next))));
+        }
+    }
+
+    /// Ends a turn that waits, without its end.
+    pub(super) fn cut_turns(&self, activation: &Rc<dyn AnyActivation>) {
+        let turns = self.turns.borrow().of(activation.slot());
+        for turn in turns {
+            let future = self.turns.borrow_mut().cut(turn);
+            // What it owns may send replies when it is dropped.
+            drop(future);
+            let known = self.turns.borrow_mut().end(turn);
+            drop(known);
+        }
+    }
+
+    /// Refuses what waits at activations that will not get to it, and names some of these.
+    pub(crate) fn refuse_waiting(&self) -> Vec<String> {
+        let all: Vec<_> = self.activations.borrow().iter().cloned().collect();
+        let mut names = Vec::new();
+        for activation in all {
+            activation.refuse_waiting(&Refusal::Stopping);
+            if names.len() < NAMES_MAX && activation.busy() {
+                names.push(activation.id().to_string());
+            }
+        }
+        names
+    }
+}
+
+/// Activations that one round ends.
+const HAND_OVERS_A_ROUND: u32 = 512;
+/// Activations that are named as cut.
+const NAMES_MAX: usize = 16;
