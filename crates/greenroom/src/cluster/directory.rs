@@ -1,6 +1,6 @@
 //! The directory on this node: its ranges, each with this node's activations of it behind one lock.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use greenroom_protocols::checks::Checks;
@@ -77,6 +77,8 @@ pub(crate) struct Directory {
 struct RangeHere {
     machine: Range<Entry>,
     active: BTreeMap<Entry, Active>,
+    /// The last activations that ended here: who is sent the actor's messages hears of it by them, at the latest.
+    gone: VecDeque<(Entry, Epoch)>,
 }
 
 /// An activation of this node.
@@ -92,7 +94,7 @@ impl Directory {
     pub(crate) fn new(me: NodeId, checks: Checks) -> Self {
         let range = |range| {
             let machine = Range::with_checks(me, RangeId(range), checks);
-            Mutex::new(RangeHere { machine, active: BTreeMap::new() })
+            Mutex::new(RangeHere { machine, active: BTreeMap::new(), gone: VecDeque::new() })
         };
         Self { me, ranges: (0..RANGES).map(range).collect() }
     }
@@ -178,7 +180,9 @@ impl Directory {
                     }
                 }
                 Resolution::Wait { .. } => return Ok(Location::Wait),
-                Resolution::NotOwner(Some(owner)) => return Ok(Location::There { node: owner, grant: None }),
+                Resolution::NotOwner(Some(owner)) => {
+                    return Ok(Location::There { node: owner, grant: range.given_back(self.me, owner, &entry) });
+                }
                 Resolution::NotOwner(None) => return Err(Refusal::Recovering),
             }
         }
@@ -210,6 +214,10 @@ impl Directory {
         if range.active.get(&entry).is_some_and(|active| active.epoch == epoch) {
             range.active.remove(&entry);
         }
+        if range.gone.len() == GONE_MAX {
+            range.gone.pop_front();
+        }
+        range.gone.push_back((entry.clone(), epoch));
         let released = range.machine.release(entry, epoch);
         match range.machine.owner() {
             Some(owner) if owner == self.me => {
@@ -244,7 +252,7 @@ impl Directory {
     pub(crate) fn handle(&self, now: Timestamp, range: RangeId, event: Event<Entry>) -> Vec<(RangeId, Action<Entry>)> {
         let Some(here) = self.ranges.get(usize::from(range.0)) else { return Vec::new() };
         let mut here = here.lock().unwrap_or_else(PoisonError::into_inner);
-        let RangeHere { machine, active } = &mut *here;
+        let RangeHere { machine, active, .. } = &mut *here;
         let mut out = Vec::new();
         machine.handle(now, event, || list(active), &mut out);
         out.into_iter().map(|action| (range, action)).collect()
@@ -276,7 +284,7 @@ impl Directory {
         let mut out = Vec::new();
         for (index, range) in self.ranges.iter().enumerate() {
             let mut range = range.lock().unwrap_or_else(PoisonError::into_inner);
-            let RangeHere { machine, active } = &mut *range;
+            let RangeHere { machine, active, .. } = &mut *range;
             each(machine, active, &mut out);
             all.extend(out.drain(..).map(|action| (RangeId(index as u16), action)));
         }
@@ -293,9 +301,20 @@ impl RangeHere {
     }
 }
 
+impl RangeHere {
+    /// The grant under which the actor was here of late, for its owner: a message must not overtake the news that it is gone.
+    fn given_back(&self, me: NodeId, owner: NodeId, entry: &Entry) -> Option<Grant> {
+        let (_, epoch) = self.gone.iter().rev().find(|(gone, _)| gone == entry)?;
+        let placed = directory::Placed { node: me, epoch: *epoch };
+        Some(Grant { placed, by: owner, view: self.machine.version() })
+    }
+}
+
 fn list(active: &BTreeMap<Entry, Active>) -> Vec<(Entry, Epoch)> {
     active.iter().map(|(entry, active)| (entry.clone(), active.epoch)).collect()
 }
 
 /// Each try but the last has removed an obstacle.
 const RESOLVE_TRIES: usize = 4;
+/// Ended activations that a range remembers.
+const GONE_MAX: usize = 64;

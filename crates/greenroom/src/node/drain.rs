@@ -79,9 +79,11 @@ pub(super) async fn drain(node: &Arc<Shared>, bound: Duration) -> Drained {
     drained.cut = node.directory().map_or(0, |directory| directory.active() as u64);
     drained.calls_cut = calls(node);
     if drained.is_whole() {
-        farewell(node).await;
-    } else {
-        drained.cut_names = on_shards(node, |shard| shard.refuse_waiting()).await.into_iter().flatten().collect();
+        farewell(node, until).await;
+    }
+    let left = on_shards(node, |shard| shard.refuse_waiting()).await;
+    if !drained.is_whole() {
+        drained.cut_names = left.into_iter().flatten().collect();
         let Drained { cut, calls_cut, cut_names, .. } = &drained;
         tracing::warn!(cut, calls_cut, some = ?cut_names, "the drain has taken its time; what has not ended is cut");
     }
@@ -110,9 +112,13 @@ async fn hand_over(node: &Arc<Shared>, until: Timestamp) {
     }
 }
 
-async fn farewell(node: &Arc<Shared>) {
+async fn farewell(node: &Arc<Shared>, until: Timestamp) {
+    let until = until.min(node.world().now() + FAREWELL_TIMEOUT);
+    let quiet = || on_shards(node, |shard| !shard.has_parked());
+    while node.world().now() < until && quiet().await.contains(&false) {
+        node.world().sleep_until(node.world().now() + POLL).await;
+    }
     on_shards(node, Shard::say_farewell).await;
-    let until = node.world().now() + FAREWELL_TIMEOUT;
     while node.world().now() < until && !node.is_stopped() {
         let waits = on_shards(node, Shard::awaits_farewells).await.contains(&true);
         if !waits && calls(node) == 0 {
@@ -181,7 +187,7 @@ const HAND_OVER_AGAIN: Duration = Duration::from_millis(200);
 /// Time that the door answers everybody that it closes.
 const CLOSING_TIME: Duration = Duration::from_millis(250);
 /// Time for the other nodes to take leave.
-const FAREWELL_TIMEOUT: Duration = Duration::from_secs(1);
+const FAREWELL_TIMEOUT: Duration = Duration::from_secs(2);
 /// Time for the hooks of stateless workers.
 const LAST_HOOKS: Duration = Duration::from_millis(500);
 /// Time to tell the table that the node leaves.

@@ -8,6 +8,7 @@ use std::task::Waker;
 use super::Item;
 use super::batch::Batch;
 use super::turns::TurnId;
+use crate::actor::error::Refusal;
 
 /// A bounded queue with many writers and one reader.
 #[derive(Default)]
@@ -52,9 +53,9 @@ impl Inbox {
         Life(state.life)
     }
 
-    /// Closes the inbox and drops what is in it.
+    /// Closes the inbox. The messages in it are refused.
     pub(super) fn close(&self) {
-        let dropped = {
+        let (items, returned) = {
             let mut state = self.lock();
             state.open = false;
             state.wakes.clear();
@@ -62,7 +63,12 @@ impl Inbox {
             state.messages = 0;
             (mem::take(&mut state.items), mem::take(&mut state.returned))
         };
-        drop(dropped);
+        drop(returned);
+        for item in items {
+            if let Item::Parcel(parcel) = item {
+                parcel.refuse(Refusal::Stopping);
+            }
+        }
     }
 
     /// Puts one item in.

@@ -36,8 +36,9 @@ impl Shard {
         }
     }
 
-    /// Refuses what waits at activations that will not get to it, and names some of these.
+    /// Refuses what waits for the directory, or at activations that will not get to it, and names some of these.
     pub(crate) fn refuse_waiting(&self) -> Vec<String> {
+        self.refuse_parked(&Refusal::Stopping);
         let all: Vec<_> = self.activations.borrow().iter().cloned().collect();
         let mut names = Vec::new();
         for activation in all {

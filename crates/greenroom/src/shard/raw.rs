@@ -119,7 +119,11 @@ impl Shard {
         }
         let Journey { origin, from, .. } = call.journey;
         let asker = Asker { origin, from, near: self.index(), outside: from == node.me() };
-        match node.locate(&id, hash, asker, call.journey.grant).map(|location| self.reachable(location)) {
+        let location = match self.is_parked(hash) {
+            true => Ok(Location::Wait),
+            false => node.locate(&id, hash, asker, call.journey.grant).map(|location| self.reachable(location)),
+        };
+        match location {
             Err(refusal) => refuse_reply(call.reply, refusal),
             Ok(Location::Here { shard, slot, epoch }) if shard == self.id() => {
                 let activation = match slot {
@@ -236,6 +240,10 @@ impl AnyParcel for RawParcel {
 
     fn deadline(&self) -> Timestamp {
         self.deadline
+    }
+
+    fn hash(&self) -> u64 {
+        self.id.stable_hash()
     }
 }
 

@@ -1,6 +1,7 @@
 //! A shard's life: rounds of taking in, running and sending out, and sleep when there is nothing to do.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeSet;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -41,6 +42,8 @@ pub(super) struct Parked {
     waiting: Cell<Vec<(Timestamp, Box<dyn AnyParcel>)>>,
     /// Since when the message has waited that is being tried again.
     retried: Cell<Option<Timestamp>>,
+    /// The hashes of their actors: what comes for one of these waits behind.
+    hashes: RefCell<BTreeSet<u64>>,
 }
 
 impl Future for Life {
@@ -142,6 +145,7 @@ impl Life {
 
 impl Drop for Life {
     fn drop(&mut self) {
+        self.shard.refuse_parked(&Refusal::Stopping);
         registry::release(self.shard.here.id);
     }
 }
@@ -189,7 +193,7 @@ impl Shard {
         ran
     }
 
-    fn has_work(&self) -> bool {
+    pub(super) fn has_work(&self) -> bool {
         !self.ready.borrow().is_empty() || !self.runnable.borrow().is_empty() || self.inbox.filled()
     }
 
@@ -229,8 +233,29 @@ impl Shard {
             self.parked.waiting.set(parked);
             return parcel.refuse(Refusal::Recovering);
         }
+        self.parked.hashes.borrow_mut().insert(parcel.hash());
         parked.push((self.parked.retried.get().unwrap_or(self.now()), parcel));
         self.parked.waiting.set(parked);
+    }
+
+    /// Whether messages wait for the directory.
+    pub(crate) fn has_parked(&self) -> bool {
+        let parked = self.parked.waiting.take();
+        let any = !parked.is_empty();
+        self.parked.waiting.set(parked);
+        any
+    }
+
+    /// Whether messages for the actor of this hash wait for the directory.
+    pub(super) fn is_parked(&self, hash: u64) -> bool {
+        self.parked.hashes.borrow().contains(&hash)
+    }
+
+    /// Refuses the messages that wait for the directory.
+    pub(super) fn refuse_parked(&self, refusal: &Refusal) {
+        for (_, parcel) in self.parked.waiting.take() {
+            parcel.refuse(refusal.clone());
+        }
     }
 
     /// Tries the parked messages again, at most once in [`PARKED_RETRY`].
@@ -245,6 +270,7 @@ impl Shard {
             return Some(due);
         }
         self.parked_retry.set(now + PARKED_RETRY);
+        self.parked.hashes.borrow_mut().clear();
         for (since, parcel) in parked {
             let waited = now.since(since);
             // One that would be late at the next try is refused now: its caller still hears of it.

@@ -38,6 +38,9 @@ pub(crate) trait AnyParcel: Send {
 
     /// When it is of no use any more.
     fn deadline(&self) -> Timestamp;
+
+    /// The hash of the actor that it is for.
+    fn hash(&self) -> u64;
 }
 
 /// A message of a known interface.
@@ -286,7 +289,11 @@ impl Shard {
             return worker.offer(self, parcel);
         }
         let asker = Asker { origin: node.me(), from: node.me(), near: self.index(), outside: !self.in_turn() };
-        match self.reachable(node.locate(&target.id, target.hash, asker, None)?) {
+        let location = match self.is_parked(target.hash) {
+            true => Location::Wait,
+            false => self.reachable(node.locate(&target.id, target.hash, asker, None)?),
+        };
+        match location {
             Location::Here { shard, slot: Some(slot), .. } => {
                 target.set_route(Route::Here(shard, slot));
                 if shard == self.id() {
@@ -468,6 +475,10 @@ impl<I: Interface> AnyParcel for Parcel<I> {
 
     fn deadline(&self) -> Timestamp {
         self.envelope.deadline
+    }
+
+    fn hash(&self) -> u64 {
+        self.target.hash
     }
 }
 

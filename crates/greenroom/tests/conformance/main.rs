@@ -16,6 +16,7 @@ mod guarded;
 mod interceptors;
 mod keeping;
 mod membership;
+mod operations;
 mod overload;
 mod persistence;
 mod placement;

@@ -1,8 +1,9 @@
 //! How connections end when a node leaves in order.
 //!
-//! The node that leaves says farewell on every connection that others call it on: it has passed on or answered all that
-//! came so far. The other side calls no more there, and says farewell back, behind its last call. So nothing is on the way
-//! when the connection closes, and who still waits for a call that was sent there is answered by whom it was passed on to.
+//! The node that leaves says farewell on each of its connections: it has passed on or answered all that came so far, and
+//! calls nobody any more. The other side calls no more there, and says farewell back, behind its last call and having
+//! taken in all that came. So nothing is on the way when the connection closes, and who still waits for a call that was
+//! sent there is answered by whom it was passed on to.
 
 use greenroom_protocols::node::NodeId;
 use greenroom_wire::EncodeError;
@@ -16,46 +17,44 @@ pub(super) enum Farewell {
     /// Nobody leaves.
     #[default]
     No,
-    /// The side that is called has said it.
+    /// This side has said it.
     Said,
-    /// The side that calls has said it too: nothing comes any more.
+    /// Both sides have said it: nothing comes any more.
     Answered,
 }
 
 impl Shard {
-    /// Says farewell on the connections that others call this node on.
+    /// Says farewell on all connections.
     pub(crate) fn say_farewell(&self) {
-        for id in self.lane_ids(|lane| !lane.dialled && lane.farewell == Farewell::No) {
+        let me = self.port.node.me();
+        for id in self.lane_ids(|lane| lane.farewell == Farewell::No && lane.peer != me) {
             self.put_farewell(id, Farewell::Said);
         }
     }
 
-    /// Whether calls may still come by a connection, or replies wait to leave.
+    /// Whether something may still come by a connection, or waits to leave, or waits here for the directory.
     pub(crate) fn awaits_farewells(&self) -> bool {
-        let undone = |lane: &Lane| {
-            let open = matches!(lane.link, Link::Open(_));
-            open && (!lane.out.is_empty() || (!lane.dialled && lane.farewell != Farewell::Answered))
-        };
-        !self.lane_ids(undone).is_empty()
+        let me = self.port.node.me();
+        let open = |lane: &Lane| !matches!(lane.link, Link::Closed) && lane.peer != me;
+        let undone = |lane: &Lane| open(lane) && (!lane.out.is_empty() || lane.farewell != Farewell::Answered);
+        self.has_work() || self.has_parked() || !self.lane_ids(undone).is_empty()
     }
 
-    /// The other side has said farewell.
-    pub(super) fn take_farewell(&self, id: LaneId, peer: NodeId) {
-        let dialled = {
+    /// The other side has said farewell, or answered ours.
+    pub(super) fn take_farewell(&self, id: LaneId, peer: NodeId, message: &[u8]) {
+        let answers = message == ANSWER;
+        {
             let mut lanes = self.lanes.borrow_mut();
             let Some(lane) = lanes.lane(id) else { return };
-            if !lane.dialled {
-                lane.farewell = Farewell::Answered;
-                return;
+            lane.farewell = Farewell::Answered;
+            if !answers && lanes.dialled.get(&peer) == Some(&id) {
+                lanes.dialled.remove(&peer);
+                lanes.departed.insert(peer);
             }
-            lanes.dialled.get(&peer) == Some(&id)
-        };
-        if dialled {
-            let mut lanes = self.lanes.borrow_mut();
-            lanes.dialled.remove(&peer);
-            lanes.departed.insert(peer);
         }
-        self.put_farewell(id, Farewell::Answered);
+        if !answers {
+            self.put_farewell(id, Farewell::Answered);
+        }
     }
 
     /// Whether `node` has said that it takes no more calls.
@@ -68,8 +67,11 @@ impl Shard {
         let encoder = lanes.encoder;
         let Some(lane) = lanes.lane(id) else { return };
         lane.farewell = now;
-        // An empty message is below any frame limit.
-        let _ = encoder.control(&mut lane.out, FAREWELL, |_| Ok::<(), EncodeError>(()));
+        // A byte is below any frame limit.
+        let _ = encoder.control(&mut lane.out, FAREWELL, |out| {
+            out.extend_from_slice(if now == Farewell::Said { SAID } else { ANSWER });
+            Ok::<(), EncodeError>(())
+        });
         lanes.mark_unflushed(id.index);
     }
 
@@ -80,5 +82,9 @@ impl Shard {
     }
 }
 
-/// The channel of control frames on shards' connections that says farewell; the message is empty.
+/// What the side that leaves says.
+const SAID: &[u8] = &[0];
+/// What the other side answers.
+const ANSWER: &[u8] = &[1];
+/// The channel of control frames on shards' connections that says farewell.
 pub(super) const FAREWELL: u8 = 3;

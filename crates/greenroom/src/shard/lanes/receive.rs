@@ -74,7 +74,7 @@ impl Shard {
             FrameView::Reply(reply) => self.reply(peer, reply),
             FrameView::Cancel(cancel) => self.take_cancel(peer, cancel),
             FrameView::Control { channel: HINTS, payload } => self.take_hint(payload),
-            FrameView::Control { channel: FAREWELL, .. } => self.take_farewell(id, peer),
+            FrameView::Control { channel: FAREWELL, payload } => self.take_farewell(id, peer, payload),
             FrameView::Define { route, kind, method } => {
                 let target = self.port().node.kinds().route(kind, method);
                 routes.define(route, Arc::new(target)).map_err(|error| error.to_string())?;

@@ -1,0 +1,5 @@
+//! Operations: nodes that drain, actors that move, and what their callers see of it.
+
+mod drain;
+mod ledger;
+mod stuck;
