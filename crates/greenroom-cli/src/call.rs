@@ -44,7 +44,7 @@ pub(crate) fn run(command: &CallCommand) -> Result<(), String> {
 }
 
 /// A problem document in words.
-fn described(status: u16, body: &str) -> String {
+pub(crate) fn described(status: u16, body: &str) -> String {
     let problem: Value = serde_json::from_str(body).unwrap_or_default();
     let text = |name: &str| problem[name].as_str().filter(|text| !text.is_empty());
     let mut words = text("title").map_or_else(|| format!("the door answers {status}"), str::to_owned);

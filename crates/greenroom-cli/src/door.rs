@@ -81,6 +81,13 @@ impl Door {
         self.read(request.send(arguments))
     }
 
+    /// Asks for something to be done, with a JSON object.
+    pub(crate) fn post(&self, path: &[&str], body: &str) -> Result<Answer, String> {
+        let path: Vec<String> = path.iter().map(|part| encoded(part)).collect();
+        let request = self.agent.post(format!("{}/{}", self.url, path.join("/")));
+        self.read(request.header("content-type", "application/json").send(body))
+    }
+
     fn read(&self, answer: Result<ureq::http::Response<ureq::Body>, ureq::Error>) -> Result<Answer, String> {
         let failed = |error: ureq::Error| {
             format!(

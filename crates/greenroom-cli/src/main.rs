@@ -4,6 +4,7 @@ mod call;
 mod certs;
 mod demo;
 mod door;
+mod drain;
 mod kinds;
 mod log;
 mod node;
@@ -39,6 +40,8 @@ enum Command {
     Call(call::CallCommand),
     /// Show a cluster's nodes, kinds, activations and rates
     Status(status::StatusCommand),
+    /// Let a node hand over what it has, and leave its cluster
+    Drain(drain::DrainCommand),
     /// Read and change what is in a store
     State(state::StateCommand),
     /// Make and check certificates for trying TLS out
@@ -56,6 +59,7 @@ fn main() -> ExitCode {
         Command::Call(command) => call::run(&command),
         Command::Status(command) => status::run(&command),
         Command::Certs(command) => certs::run(&command),
+        Command::Drain(command) => drain::run(&command),
         Command::State(command) => return state::run(&command),
         Command::Bench(command) => return greenroom_workloads::cli::run(command),
     };

@@ -8,6 +8,7 @@ mod nodes;
 #[cfg(feature = "postgres")]
 mod postgres;
 mod recovery;
+mod rolling;
 
 use std::sync::{Mutex, PoisonError};
 

@@ -81,8 +81,21 @@ impl Nodes {
         self.nodes[place].process.kill();
     }
 
+    /// The name of one.
+    pub(crate) fn name(&self, place: usize) -> String {
+        self.nodes[place].name.clone()
+    }
+
+    /// Waits until one has ended by itself.
+    ///
+    /// # Panics
+    /// When it does not.
+    pub(crate) fn wait_ended(&mut self, place: usize) {
+        let ended = self.nodes[place].process.wait(START_TIMEOUT);
+        assert!(ended, "the node does not end:\n{}", self.said());
+    }
+
     /// Sends a signal to one.
-    #[cfg(feature = "postgres")]
     pub(crate) fn signal(&self, place: usize, signal: i32) {
         self.nodes[place].process.signal(signal);
     }

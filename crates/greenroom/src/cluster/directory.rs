@@ -125,19 +125,13 @@ impl Directory {
         }
         if let Some(grant) = brought {
             if grant.by == self.me {
-                // A host hands our own grant back: it has released the activation, or refused it as stale.
-                let placed = directory::Placed { node: asker.from, epoch: grant.placed.epoch };
-                range.machine.handle(
-                    now,
-                    Event::Released(Released { key: entry.clone(), placed }),
-                    Vec::new,
-                    &mut Vec::new(),
-                );
+                range.take_back(now, &entry, asker.from, &grant);
             } else {
                 match range.machine.accept(&grant) {
                     Acceptance::Accepted if node.is_handing_over() => {
-                        // It never begins here: the owner is told by the grant that comes back.
-                        range.machine.release(entry, grant.placed.epoch);
+                        // It never begins here; the grant goes back.
+                        let released = range.machine.release(entry, grant.placed.epoch);
+                        node.order(Order::Released(grant.by, released));
                         return Ok(Location::There { node: grant.by, grant: Some(grant) });
                     }
                     Acceptance::Accepted => return Ok(range.begin(node, entry, grant.placed.epoch, asker)),
@@ -194,6 +188,13 @@ impl Directory {
         match view.hosts(id.kind) {
             Some(hosts) => placement::choose(node, id, hash, hosts, caller),
             None => Err(node.unknown_kind(id.kind.name())),
+        }
+    }
+
+    /// Takes in what a message says of the directory that cannot go on yet.
+    pub(crate) fn handed_back(&self, now: Timestamp, id: &ActorId, hash: u64, from: NodeId, grant: &Grant) {
+        if grant.by == self.me {
+            self.range(hash).take_back(now, &Entry { hash, id: id.clone() }, from, grant);
         }
     }
 
@@ -302,6 +303,13 @@ impl RangeHere {
 }
 
 impl RangeHere {
+    /// A host hands our own grant back: it has released the activation, or refused it.
+    fn take_back(&mut self, now: Timestamp, entry: &Entry, from: NodeId, grant: &Grant) {
+        let placed = directory::Placed { node: from, epoch: grant.placed.epoch };
+        let released = Released { key: entry.clone(), placed };
+        self.machine.handle(now, Event::Released(released), Vec::new, &mut Vec::new());
+    }
+
     /// The grant under which the actor was here of late, for its owner: a message must not overtake the news that it is gone.
     fn given_back(&self, me: NodeId, owner: NodeId, entry: &Entry) -> Option<Grant> {
         let (_, epoch) = self.gone.iter().rev().find(|(gone, _)| gone == entry)?;

@@ -8,6 +8,7 @@
 //!
 //! The door listens on the system's own sockets, on the door's stage of the world; a simulated world has none.
 
+mod admin;
 mod body;
 mod call;
 mod carried;
@@ -164,8 +165,12 @@ async fn attend(door: Arc<Door>, stream: TcpStream, seat: Arc<Seat>) {
         if stream.readable().await.is_err() {
             return;
         }
-        let service = service_fn(|request| {
+        let peer = stream.peer_addr().map(|address| admin::Peer(address.ip())).ok();
+        let service = service_fn(|mut request: hyper::Request<hyper::body::Incoming>| {
             let (door, seat) = (door.clone(), seat.clone());
+            if let Some(peer) = peer {
+                request.extensions_mut().insert(peer);
+            }
             async move { Ok::<_, std::convert::Infallible>(service::answer(&door, &seat, request).await) }
         });
         let connection = http1::Builder::new()

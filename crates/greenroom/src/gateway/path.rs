@@ -1,5 +1,7 @@
 //! What a request's path names.
 
+use super::admin::Asked;
+
 /// A path's meaning.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum Path {
@@ -15,6 +17,8 @@ pub(super) enum Path {
     Status,
     /// `/-/problems/{name}`
     Problem(String),
+    /// What operators ask.
+    Admin(Asked),
     /// `/{kind}/{key}/{method}`
     Call { kind: String, key: String, method: String },
     /// Anything else.
@@ -34,6 +38,7 @@ impl Path {
             ["readyz"] => Path::Ready,
             ["metrics"] => Path::Metrics,
             ["-", "status"] => Path::Status,
+            ["-", "drain", node] => Path::Admin(Asked::Drain { node: decode(node)? }),
             ["-", "problems", name] => Path::Problem(decode(name)?),
             ["-", ..] => Path::Other,
             [kind, key, method] => Path::Call { kind: decode(kind)?, key: decode(key)?, method: decode(method)? },

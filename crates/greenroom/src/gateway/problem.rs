@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use greenroom_protocols::node::View;
 use hyper::StatusCode;
 use hyper::header::{CONNECTION, CONTENT_TYPE, HeaderValue, RETRY_AFTER};
 use serde_json::{Map, Value, json};
@@ -129,6 +130,16 @@ impl Problem {
         problem
     }
 
+    pub(super) fn not_permitted(why: &str) -> Self {
+        Self::new("denied", why)
+    }
+
+    pub(super) fn no_such_node(name: &str, view: &View) -> Self {
+        let names: Vec<&str> = view.active().map(|(_, member)| member.name.as_str()).collect();
+        let short: String = name.chars().take(200).collect();
+        Self::new("no-such-node", format!("no active node is called {short:?}; there are {}", names.join(", ")))
+    }
+
     pub(super) fn too_large(max: usize) -> Self {
         let mut problem =
             Self::new("too-large", format!("the body is over the limit of {max} bytes; send less")).with("limit", max);
@@ -211,7 +222,7 @@ const fn class(name: &'static str, status: u16, title: &'static str, explanation
 }
 
 /// Every type of problem. The first stands for what has no name of its own.
-static CLASSES: [Class; 21] = [
+static CLASSES: [Class; 22] = [
     class("internal", 500, "Internal error", "The node is at fault. Please report it."),
     class("bad-request", 400, "Bad request", "The request is malformed; the detail says where."),
     class(
@@ -223,6 +234,7 @@ static CLASSES: [Class; 21] = [
     class("invalid-key", 400, "The key names no actor", "Keys are 1 to 1024 bytes of UTF-8. Nothing ran."),
     class("denied", 403, "The call is denied", "Who may say so has not let it through. Nothing ran."),
     class("other-site", 403, "Not from another site", "Browsers say which site a page is from; it must be this one."),
+    class("no-such-node", 404, "No such node", "The detail names the nodes that there are."),
     class(
         "no-such-path",
         404,

@@ -11,7 +11,7 @@ use hyper::{Method, Request, Response, StatusCode};
 use super::connections::Seat;
 use super::path::Path;
 use super::problem::{self, Problem};
-use super::{Door, call, metrics, status};
+use super::{Door, admin, call, metrics, status};
 
 /// An answer.
 pub(super) type Answer = Response<Full<Bytes>>;
@@ -42,8 +42,12 @@ async fn route(door: &Door, seat: &Seat, request: Request<Incoming>) -> Result<A
         refuse_other_sites(request.headers())?;
         return call::call(door, seat, call::Target { kind, key, method }, request).await;
     }
+    if let Path::Admin(asked) = &path {
+        refuse_other_sites(request.headers())?;
+        return admin::answer(door, asked, &request);
+    }
     let answer = match path {
-        Path::Other | Path::Call { .. } => return Err(Problem::no_such_path(request.uri().path())),
+        Path::Admin(_) | Path::Other | Path::Call { .. } => return Err(Problem::no_such_path(request.uri().path())),
         _ if !matches!(*request.method(), Method::GET | Method::HEAD) => {
             return Err(Problem::wrong_method("GET, HEAD"));
         }

@@ -5,7 +5,7 @@
 //! which leaves when the round ends. Cluster protocols have connections of their own, so user traffic delays none of them.
 
 use std::cell::RefMut;
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::io;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -115,8 +115,8 @@ pub(super) struct Lanes {
     slots: Vec<LaneSlot>,
     free: Vec<u32>,
     dialled: BTreeMap<NodeId, LaneId>,
-    /// Nodes that leave and take no more calls.
-    departed: BTreeSet<NodeId>,
+    /// Nodes that leave and take no more calls, but replies, and the connections for these.
+    departed: BTreeMap<NodeId, LaneId>,
     raised: Arc<Mutex<Vec<u32>>>,
     unflushed: Vec<u32>,
     shard: Option<Waker>,
@@ -261,7 +261,7 @@ impl Shard {
         write: impl FnOnce(&mut BytesMut) -> Result<(), EncodeError>,
     ) {
         // Without a way to the node, the caller's deadline tells it.
-        if let Ok(id) = self.dialled(to) {
+        if let Some(id) = self.dialled(to).ok().or_else(|| self.lanes.borrow().departed.get(&to).copied()) {
             self.lane_reply(id, call, status, write);
         }
     }
@@ -499,7 +499,7 @@ impl Shard {
             }
             self.close_lane(id, true, "the cluster has declared the node dead");
         }
-        self.lanes.borrow_mut().departed.retain(|node| self.port.node.is_member(*node));
+        self.lanes.borrow_mut().departed.retain(|node, _| self.port.node.is_member(*node));
     }
 
     /// Pings the quiet and closes the silent; says when to look again.

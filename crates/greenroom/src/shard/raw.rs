@@ -120,7 +120,12 @@ impl Shard {
         let Journey { origin, from, .. } = call.journey;
         let asker = Asker { origin, from, near: self.index(), outside: from == node.me() };
         let location = match self.is_parked(hash) {
-            true => Ok(Location::Wait),
+            true => {
+                if let (Some(grant), Some(directory)) = (&call.journey.grant, node.directory()) {
+                    directory.handed_back(self.now(), &id, hash, from, grant);
+                }
+                Ok(Location::Wait)
+            }
             false => node.locate(&id, hash, asker, call.journey.grant).map(|location| self.reachable(location)),
         };
         match location {

@@ -49,7 +49,7 @@ impl Shard {
             lane.farewell = Farewell::Answered;
             if !answers && lanes.dialled.get(&peer) == Some(&id) {
                 lanes.dialled.remove(&peer);
-                lanes.departed.insert(peer);
+                lanes.departed.insert(peer, id);
             }
         }
         if !answers {
@@ -59,7 +59,7 @@ impl Shard {
 
     /// Whether `node` has said that it takes no more calls.
     pub(in crate::shard) fn has_departed(&self, node: NodeId) -> bool {
-        self.lanes.borrow().departed.contains(&node)
+        self.lanes.borrow().departed.contains_key(&node)
     }
 
     fn put_farewell(&self, id: LaneId, now: Farewell) {

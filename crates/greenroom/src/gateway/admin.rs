@@ -1,0 +1,62 @@
+//! What operators ask of a node: from its own machine only.
+
+use std::net::IpAddr;
+
+use hyper::body::Incoming;
+use hyper::{Method, Request, StatusCode};
+use serde_json::json;
+
+use super::Door;
+use super::problem::Problem;
+use super::service::{self, Answer};
+use crate::cluster::Order;
+use crate::node::drain;
+
+/// What an operator may ask.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) enum Asked {
+    /// Let a node hand over what it has, and leave: `POST /-/drain/{node}`.
+    Drain {
+        /// Its name.
+        node: String,
+    },
+}
+
+/// Where a request came from.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Peer(pub(super) IpAddr);
+
+/// Does what is asked, if who asks may.
+///
+/// # Errors
+/// The problem that the operator is told.
+pub(super) fn answer(door: &Door, asked: &Asked, request: &Request<Incoming>) -> Result<Answer, Problem> {
+    permit(request)?;
+    match asked {
+        Asked::Drain { node } => {
+            if request.method() != Method::POST {
+                return Err(Problem::wrong_method("POST"));
+            }
+            drain(door, node)
+        }
+    }
+}
+
+/// The one place where the right to administer is asked for.
+fn permit(request: &Request<Incoming>) -> Result<(), Problem> {
+    match request.extensions().get::<Peer>() {
+        Some(Peer(address)) if address.to_canonical().is_loopback() => Ok(()),
+        _ => Err(Problem::not_permitted("a node is administered from its own machine; ask there")),
+    }
+}
+
+fn drain(door: &Door, name: &str) -> Result<Answer, Problem> {
+    let node = &door.node;
+    let found = node.view().view.by_name(name);
+    match found {
+        Some(found) if found == node.me() => drain::ask(node),
+        Some(found) => node.order(Order::DrainOther(found)),
+        None => return Err(Problem::no_such_node(name, &node.view().view)),
+    }
+    Ok(service::json(StatusCode::ACCEPTED, &json!({ "node": name, "draining": true })))
+}
