@@ -169,7 +169,7 @@ impl Problem {
     }
 
     pub(super) fn not_ready(why: &str) -> Self {
-        let mut problem = Self::new("unavailable", why);
+        let mut problem = Self::new("unavailable", why).with("may_have_run", false);
         problem.retry_after = Some(Duration::from_secs(1));
         problem
     }
