@@ -1,8 +1,9 @@
-//! The workloads' actors.
+//! The actors of the workloads, and those that a cluster is checked with.
 
 pub mod big;
 pub mod idle;
 pub mod ping_pong;
+pub mod register;
 pub mod sort;
 pub mod tally;
 pub mod tell;
@@ -26,6 +27,8 @@ pub fn register(builder: Builder) -> Builder {
         .register::<tell::Listener>()
         .register::<idle::Rouser>()
         .register::<idle::Sleeper>()
+        .register::<register::Register>()
+        .register::<register::KeptRegister>()
 }
 
 /// What a message carries besides its meaning.
