@@ -1,6 +1,7 @@
 //! `cargo xtask`: the chores of this repository, one subcommand each, with nothing to install.
 
 mod book;
+mod chaos;
 mod engines;
 mod fuzz;
 mod seeds;
@@ -19,6 +20,7 @@ fn main() -> ExitCode {
         }
         Some((&"test", options)) => test::run(options),
         Some((&"seeds", options)) => seeds::run(options),
+        Some((&"chaos", options)) => chaos::run(options),
         Some((&"fuzz", options)) => fuzz::run(options),
         Some((&"book", options)) => book::run(options),
         Some((other, _)) => Err(format!("there is no `cargo xtask {other}`; `cargo xtask` lists what there is")),
@@ -40,6 +42,11 @@ cargo xtask test [--all]
 
 cargo xtask seeds --count N [--test NAME]
     Runs the simulated scenarios (those whose name contains NAME) under N seeds each, in the release profile.
+
+cargo xtask chaos [--minutes N] [--seed N] [--nodes N] [--table sqlite|postgres|etcd] [--release] [--relays]
+    A cluster of real node processes (5 by default) for N minutes (1 by default) under the faults of a seeded plan, with
+    its table in a real engine (etcd by default), and callers whose histories are checked. Network namespaces and the full
+    disk want root; without it nodes run behind relays on loopback, or anyway with --relays.
 
 cargo xtask fuzz [--seconds N]
     Runs each fuzz target of fuzz/ for N seconds (60 by default). Needs a nightly toolchain and cargo-fuzz.

@@ -48,6 +48,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ),
     ("greenroom-workloads", &["greenroom", "greenroom-store", "greenroom-stores"]),
     ("greenroom-cli", &["greenroom", "greenroom-security", "greenroom-store", "greenroom-stores", "greenroom-workloads"]),
+    ("greenroom-chaos", &["greenroom-engines", "greenroom-sim"]),
     ("greenroom-guide", &[]),
     ("xtask", &[]),
     ("peers", &["greenroom"]),

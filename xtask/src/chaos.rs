@@ -1,0 +1,43 @@
+//! `cargo xtask chaos`: a cluster of real node processes under faults.
+
+use std::path::{Path, PathBuf};
+
+use crate::step::{cargo, run as step};
+
+/// Builds the nodes with their table's provider, and the program that torments them, and runs that with `options`.
+pub(crate) fn run(options: &[&str]) -> Result<(), String> {
+    let is_release = options.contains(&"--release");
+    let options: Vec<&str> = options.iter().copied().filter(|option| *option != "--release").collect();
+    let value =
+        |name: &str| options.iter().position(|option| *option == name).and_then(|at| options.get(at + 1)).copied();
+    let table = value("--table").unwrap_or("etcd");
+    let profile: &[&str] = if is_release { &["--release"] } else { &[] };
+    let mut build = cargo();
+    build.args(["build", "--locked"]).args(profile);
+    build.args(["-p", "greenroom-cli", "-p", "greenroom-chaos", "--features", PROVIDERS]);
+    step("build", &mut build)?;
+    let folder = built(if is_release { "release" } else { "debug" })?;
+    let mut command = std::process::Command::new(folder.join("greenroom-chaos"));
+    command.args(&options);
+    if value("--table").is_none() {
+        command.args(["--table", table]);
+    }
+    if value("--program").is_none() {
+        command.arg("--program").arg(folder.join("greenroom"));
+    }
+    if value("--logs").is_none() {
+        let name = format!("{table}-{}", value("--seed").unwrap_or("1"));
+        command.arg("--logs").arg(folder.parent().unwrap_or(&folder).join("chaos").join(name));
+    }
+    step("chaos", &mut command)
+}
+
+/// The folder in which cargo puts programs of that profile: beside the one that this program is in.
+fn built(profile: &str) -> Result<PathBuf, String> {
+    let this = std::env::current_exe().map_err(|error| format!("cannot say where this program is: {error}"))?;
+    let target = this.parent().and_then(Path::parent).ok_or("this program is not in a target folder")?;
+    Ok(target.join(profile))
+}
+
+/// The providers of the tables that can be asked for: all, so that runs on several tables share one build.
+const PROVIDERS: &str = "greenroom-cli/etcd,greenroom-cli/postgres";
