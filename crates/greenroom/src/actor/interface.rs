@@ -90,7 +90,7 @@ pub trait Behaviour: Actor {
         async { Ok(()) }
     }
 
-    /// Runs after the last turn.
+    /// Runs after the last turn, for [`Config::stop_timeout`](crate::Config::stop_timeout) at most.
     fn deactivating(&mut self, _cx: &Cx, _why: Why) -> impl Future<Output = ()> + Send {
         async {}
     }

@@ -44,7 +44,8 @@ pub struct Config {
     pub idle: Duration,
     /// Messages that may wait at one activation, unless its kind says otherwise.
     pub mailbox_len_max: u32,
-    /// Time for activations to end when the node stops.
+    /// Time for an activation to end: what its `deactivating` hook has not done by then is given up; and for all of them, when
+    /// the node stops.
     #[serde(with = "seconds")]
     pub stop_timeout: Duration,
     /// Time for a drain: to hand activations over, to end what runs, and to answer who waits. What is left is cut.

@@ -2,11 +2,13 @@
 
 use std::any::Any;
 use std::cell::{Cell, RefCell};
+use std::pin::pin;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use futures_util::future::{Either, select};
 use greenroom_world::{LocalFuture, Timestamp};
 
 use super::envelope::{Body, Envelope, IncomingCall, WireCall};
@@ -165,6 +167,11 @@ impl<A: Behaviour> Activation<A> {
                 Some(actor) => this.wake_up(actor).await,
                 None => Ok(()),
             };
+            // To end at once would send those who wait to the next activation, and that one to the next.
+            let result = match this.asked_to_end.get() {
+                Some(Why::Asked) => result.and(Err("it asked to end as it was activated".to_owned())),
+                _ => result,
+            };
             match result {
                 Ok(()) => this.phase.set(Phase::Ready),
                 Err(message) => Shard::with(|shard| {
@@ -214,7 +221,7 @@ impl<A: Behaviour> Activation<A> {
     fn admit(&self, shard: &Shard, access: Access, chain: &Chain) -> Result<Admission, Failure> {
         match self.phase.get() {
             Phase::Gone => return Ok(Admission::TooLate),
-            Phase::Ending => return Ok(Admission::Wait),
+            Phase::Ending => return self.admit_to_wait(),
             Phase::Starting | Phase::Ready => {}
         }
         let first = self.mailbox.is_empty();
@@ -230,6 +237,10 @@ impl<A: Behaviour> Activation<A> {
                 _ => Err(Failure::Cycle(path)),
             };
         }
+        self.admit_to_wait()
+    }
+
+    fn admit_to_wait(&self) -> Result<Admission, Failure> {
         if self.waiting() >= self.kind.mailbox_len_max() {
             let queue = format!("the mailbox of {}", self.cx.id);
             return Err(Refusal::Overloaded { queue, bound: self.kind.mailbox_len_max() as u64 }.into());
@@ -384,9 +395,14 @@ impl<A: Behaviour> Activation<A> {
         let this = self.clone();
         let hook = Box::pin(async move {
             if let Some(actor) = &mut *this.actor.borrow_mut() {
-                actor.deactivating(&this.cx, why).await;
-                if saves {
-                    this.save_late(actor).await;
+                {
+                    let end = pin!(async {
+                        actor.deactivating(&this.cx, why).await;
+                        if saves {
+                            this.save_late(actor).await;
+                        }
+                    });
+                    this.end_in_time(end).await;
                 }
                 this.settle(actor).await;
             }
@@ -406,6 +422,16 @@ impl<A: Behaviour> Activation<A> {
         self.exclusive.set(false);
         self.finish_end(shard);
         None
+    }
+
+    /// An end that is stuck would keep the actor from ever answering again.
+    async fn end_in_time(&self, end: impl Future<Output = ()> + Unpin) {
+        let node = &self.cx.port.node;
+        let limit = node.config().stop_timeout;
+        let late = node.world().sleep_until(node.world().now() + limit);
+        if let Either::Right(_) = select(end, late).await {
+            tracing::warn!(actor = %self.cx.id, ?limit, "the deactivation took too long and is given up");
+        }
     }
 
     /// Leaves, and sends what still waits to the actor's next activation.
