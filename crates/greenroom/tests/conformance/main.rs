@@ -4,9 +4,11 @@
 //! An area is a file or a folder. Its tests run their scenarios by [`scenario::calm`], [`scenario::rough`] or
 //! `greenroom_sim::seeds`, over a [`cluster::Cluster`].
 
+mod calls;
 mod cancellation;
 mod chains;
 mod chaos;
+mod claims;
 mod cluster;
 mod context;
 mod debugging;
@@ -15,6 +17,8 @@ mod fencing;
 mod guarded;
 mod interceptors;
 mod keeping;
+mod lifecycle;
+mod locating;
 mod membership;
 mod operations;
 mod overload;

@@ -24,6 +24,19 @@ where
     run(count, Faults::none(), equip, scenario);
 }
 
+/// As [`calm`], over these nodes.
+#[track_caller]
+pub(crate) fn calm_over<F>(
+    nodes: &'static [&'static str],
+    count: u64,
+    equip: Equip,
+    scenario: impl Fn(Cluster) -> F + Sync,
+) where
+    F: Future<Output = ()> + 'static,
+{
+    run_over(nodes, count, Faults::none(), equip, scenario);
+}
+
 /// As [`calm`], in a world of loss, spikes, resets and a store that does not always answer.
 #[track_caller]
 pub(crate) fn rough<F>(count: u64, equip: Equip, scenario: impl Fn(Cluster) -> F + Sync)
@@ -39,6 +52,20 @@ pub(crate) fn run<F>(count: u64, faults: Faults, equip: Equip, scenario: impl Fn
 where
     F: Future<Output = ()> + 'static,
 {
+    run_over(NODES, count, faults, equip, scenario);
+}
+
+/// As [`calm`], over these nodes and under these faults.
+#[track_caller]
+fn run_over<F>(
+    nodes: &'static [&'static str],
+    count: u64,
+    faults: Faults,
+    equip: Equip,
+    scenario: impl Fn(Cluster) -> F + Sync,
+) where
+    F: Future<Output = ()> + 'static,
+{
     // A test's thread is called like the test.
     let thread = std::thread::current();
     let name = thread.name().and_then(|path| path.rsplit("::").next()).unwrap_or("scenario");
@@ -47,7 +74,7 @@ where
             let cluster = Cluster::new(&of, equip);
             let scenario = scenario(cluster.clone());
             async move {
-                cluster.start_all(NODES).await;
+                cluster.start_all(nodes).await;
                 scenario.await;
             }
         });
