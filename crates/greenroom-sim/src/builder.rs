@@ -113,6 +113,7 @@ impl Builder {
         drop(local);
         drop(tokio);
         LAST.replace(sim.trace_lines());
+        SIMULATED.set(SIMULATED.get() + sim.now());
         outcome.unwrap_or_else(|panic| panic::resume_unwind(panic))
     }
 }
@@ -120,6 +121,7 @@ impl Builder {
 thread_local! {
     static REPLAY: Cell<bool> = const { Cell::new(false) };
     static LAST: RefCell<Vec<String>> = const { RefCell::new(Vec::new()) };
+    static SIMULATED: Cell<Duration> = const { Cell::new(Duration::ZERO) };
 }
 
 /// Makes the thread's simulations print their trace.
@@ -130,6 +132,11 @@ pub(crate) fn replay_on_this_thread() {
 /// The trace of the thread's last simulation.
 pub(crate) fn take_last_trace() -> Vec<String> {
     LAST.take()
+}
+
+/// Virtual time that the thread's simulations have taken since this was asked last.
+pub(crate) fn take_simulated() -> Duration {
+    SIMULATED.take()
 }
 
 const DEADLINE_DEFAULT: Duration = Duration::from_secs(600);

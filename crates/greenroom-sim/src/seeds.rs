@@ -8,9 +8,9 @@ use std::panic::{self, AssertUnwindSafe, Location};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use crate::builder::{replay_on_this_thread, take_last_trace};
+use crate::builder::{replay_on_this_thread, take_last_trace, take_simulated};
 use crate::shared::lock;
 
 /// What a scenario may return: nothing, or a result whose error is a violation.
@@ -76,9 +76,10 @@ pub fn seeds<O: Outcome>(name: &str, seeds: impl Into<Seeds>, scenario: impl Fn(
             attempt(*seed, &scenario)
         }
         Plan::Run(Seeds(range)) => {
-            let found = search(range.clone(), &scenario);
+            let (found, simulated) = search(range.clone(), &scenario);
             let ran = range.end.saturating_sub(range.start);
-            eprintln!("{name}: {ran} seeds in {:.1} s", began.elapsed().as_secs_f64());
+            let (took, hours) = (began.elapsed().as_secs_f64(), simulated.as_secs_f64() / 3600.0);
+            eprintln!("{name}: {ran} seeds in {took:.1} s, {hours:.2} hours of virtual time");
             found
         }
     };
@@ -95,7 +96,7 @@ pub fn seeds<O: Outcome>(name: &str, seeds: impl Into<Seeds>, scenario: impl Fn(
 /// When no seed fails.
 #[track_caller]
 pub fn expect_violation<O: Outcome>(name: &str, within: u64, scenario: impl Fn(u64) -> O + Sync) -> Violation {
-    search(0..within, &scenario).unwrap_or_else(|| panic!("{name}: no violation within {within} seeds"))
+    search(0..within, &scenario).0.unwrap_or_else(|| panic!("{name}: no violation within {within} seeds"))
 }
 
 enum Plan {
@@ -114,17 +115,21 @@ fn plan(seed: Option<String>, count: Option<String>, Seeds(range): Seeds) -> Pla
     Plan::Run(Seeds(range.start..end))
 }
 
-fn search<O: Outcome>(range: Range<u64>, scenario: &(impl Fn(u64) -> O + Sync)) -> Option<Violation> {
+/// The smallest violation that was met, and the virtual time of all runs.
+fn search<O: Outcome>(range: Range<u64>, scenario: &(impl Fn(u64) -> O + Sync)) -> (Option<Violation>, Duration) {
     let next = AtomicU64::new(range.start);
     let end = AtomicU64::new(range.end);
     let found: Mutex<Option<Violation>> = Mutex::new(None);
+    let simulated = Mutex::new(Duration::ZERO);
     let work = || {
         loop {
             let seed = next.fetch_add(1, Ordering::Relaxed);
             if seed >= end.load(Ordering::Relaxed) {
                 return;
             }
-            if let Some(violation) = attempt(seed, scenario) {
+            let violation = attempt(seed, scenario);
+            *lock(&simulated) += take_simulated();
+            if let Some(violation) = violation {
                 end.fetch_min(seed, Ordering::Relaxed);
                 let mut found = lock(&found);
                 if found.as_ref().is_none_or(|before| before.seed > seed) {
@@ -139,7 +144,7 @@ fn search<O: Outcome>(range: Range<u64>, scenario: &(impl Fn(u64) -> O + Sync)) 
             scope.spawn(work);
         }
     });
-    lock(&found).take()
+    (lock(&found).take(), *lock(&simulated))
 }
 
 fn attempt<O: Outcome>(seed: u64, scenario: &(impl Fn(u64) -> O + Sync)) -> Option<Violation> {

@@ -80,3 +80,15 @@ fn a_node_that_drains_says_so_in_the_table_and_stays_active_until_it_leaves() {
     world.run(1_000);
     assert_eq!(world.nodes[1].stopped, Some(StopReason::Left));
 }
+
+#[test]
+fn three_votes_evict_where_three_are_asked_for_and_two_do_not() {
+    let config = Config { votes: 3, ..Config::default() };
+    let mut world = World::settled(5, &config);
+    for voter in 0..3 {
+        assert_eq!(world.status(4), Some(Status::Active), "after {voter} votes");
+        world.suspect(voter, 4);
+        world.run(2_000);
+    }
+    assert_eq!(world.status(4), Some(Status::Dead));
+}
