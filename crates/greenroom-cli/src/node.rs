@@ -6,6 +6,9 @@ use clap::Args;
 use greenroom::Node;
 use greenroom::flags::NodeFlags;
 
+#[cfg(feature = "otel")]
+use greenroom_otel::Telemetry;
+
 use crate::kinds;
 
 /// How to run a node.
@@ -13,14 +16,34 @@ use crate::kinds;
 pub(crate) struct NodeCommand {
     #[command(flatten)]
     flags: NodeFlags,
+    /// Send OpenTelemetry traces and metrics to the collector at this address, by OTLP over HTTP
+    #[cfg(feature = "otel")]
+    #[arg(long, value_name = "URL", env = "GREENROOM_OTLP")]
+    otlp: Option<String>,
     /// Stop when standard input ends: for who starts nodes and must not leave them behind
     #[arg(long, hide = true)]
     until_stdin_ends: bool,
 }
 
+impl NodeCommand {
+    /// Where telemetry goes, if anywhere.
+    fn telemetry(&self) -> Result<Option<Telemetry>, String> {
+        #[cfg(feature = "otel")]
+        if let Some(endpoint) = &self.otlp {
+            let started = Telemetry::start(greenroom_otel::Settings::new(endpoint));
+            return started.map(Some).map_err(|error| error.to_string());
+        }
+        Ok(None)
+    }
+}
+
 /// Runs the node until it is told to stop.
 pub(crate) fn run(command: &NodeCommand) -> Result<(), String> {
-    let builder = greenroom_workloads::register(kinds::register(Node::builder()));
+    let mut builder = greenroom_workloads::register(kinds::register(Node::builder()));
+    let telemetry = command.telemetry()?;
+    if let Some(telemetry) = &telemetry {
+        builder = builder.intercept(telemetry.interceptor());
+    }
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
@@ -39,10 +62,35 @@ pub(crate) fn run(command: &NodeCommand) -> Result<(), String> {
             }
         }
     });
+    if let Some(telemetry) = telemetry {
+        telemetry.stop();
+    }
     // Nobody waits for a thread that still reads standard input.
     runtime.shutdown_background();
     ended.map_err(|error| error.to_string())
 }
+
+/// What a program that is built without the feature `otel` never has.
+#[cfg(not(feature = "otel"))]
+enum Telemetry {}
+
+#[cfg(not(feature = "otel"))]
+impl Telemetry {
+    fn interceptor(&self) -> Nothing {
+        match *self {}
+    }
+
+    fn stop(&self) {
+        match *self {}
+    }
+}
+
+/// In place of an interceptor that there is not.
+#[cfg(not(feature = "otel"))]
+struct Nothing;
+
+#[cfg(not(feature = "otel"))]
+impl greenroom::Interceptor for Nothing {}
 
 async fn stdin_ended() {
     let (ended, end) = tokio::sync::oneshot::channel();
