@@ -35,7 +35,7 @@ enum Command {
     /// Start three nodes with a chat room and steady traffic, and say what to try
     Demo(demo::Demo),
     /// Run a node with the example and workload kinds
-    Node(node::NodeCommand),
+    Node(Box<node::NodeCommand>),
     /// Call an actor's method through a node's HTTP door
     Call(call::CallCommand),
     /// Show a cluster's nodes, kinds, activations and rates
