@@ -15,8 +15,13 @@ struct Inner {
 impl Principal {
     /// The principal called `name`, in `roles`: cut to [`NAME_LEN_MAX`] and [`ROLES_MAX`], empty ones left out.
     pub fn new<'a>(name: &str, roles: impl IntoIterator<Item = &'a str>) -> Self {
-        let fits = |role: &&str| (1..=NAME_LEN_MAX).contains(&role.len());
-        let mut roles: Vec<Box<str>> = roles.into_iter().filter(fits).take(ROLES_MAX).map(Box::from).collect();
+        let mut left = ROLES_LEN_MAX;
+        let mut fits = |role: &&str| {
+            let fits = (1..=NAME_LEN_MAX.min(left)).contains(&role.len());
+            left -= if fits { role.len() } else { 0 };
+            fits
+        };
+        let mut roles: Vec<Box<str>> = roles.into_iter().filter(&mut fits).take(ROLES_MAX).map(Box::from).collect();
         roles.sort_unstable();
         roles.dedup();
         let end = (0..=NAME_LEN_MAX.min(name.len())).rev().find(|end| name.is_char_boundary(*end)).unwrap_or(0);
@@ -49,6 +54,8 @@ pub const ANONYMOUS: &str = "anonymous";
 pub const NAME_LEN_MAX: usize = 256;
 /// Most roles of one principal.
 pub const ROLES_MAX: usize = 32;
+/// Longest roles of one principal together, in bytes: they travel with every call.
+pub const ROLES_LEN_MAX: usize = 4096;
 
 #[cfg(test)]
 mod tests {

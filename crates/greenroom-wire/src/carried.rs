@@ -1,9 +1,13 @@
-//! What the fields of a call's extension block hold that flows along calls: request context and trace context.
+//! What the fields of a call's extension block hold that flows along calls: request context, trace context
+//! and principal.
 
 use bytes::{BufMut, BytesMut};
 
 use crate::error::FrameError;
-use crate::limit::{CONTEXT_KEY_LEN_MAX, CONTEXT_LEN_MAX, CONTEXT_PAIRS_MAX, TRACE_STATE_LEN_MAX};
+use crate::limit::{
+    CONTEXT_KEY_LEN_MAX, CONTEXT_LEN_MAX, CONTEXT_PAIRS_MAX, PRINCIPAL_NAME_LEN_MAX, PRINCIPAL_ROLES_MAX,
+    TRACE_STATE_LEN_MAX,
+};
 use crate::reader::Reader;
 use crate::varint::Head;
 
@@ -40,6 +44,45 @@ pub fn pairs(bytes: &[u8]) -> Result<Vec<(&str, &str)>, FrameError> {
         }
     }
     Ok(pairs)
+}
+
+/// On whose behalf a call is, borrowed.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct PrincipalView<'a> {
+    /// Who.
+    pub name: &'a str,
+    /// In which roles.
+    pub roles: Vec<&'a str>,
+}
+
+impl<'a> PrincipalView<'a> {
+    /// Reads the field.
+    ///
+    /// # Errors
+    /// [`FrameError`] if it is cut short, not UTF-8, or over its bounds.
+    pub fn parse(bytes: &'a [u8]) -> Result<Self, FrameError> {
+        let mut reader = Reader::new(bytes);
+        let name = reader.text("principal name", PRINCIPAL_NAME_LEN_MAX)?;
+        let mut roles = Vec::new();
+        while !reader.is_empty() {
+            roles.push(reader.text("principal role", PRINCIPAL_NAME_LEN_MAX)?);
+            if roles.len() > PRINCIPAL_ROLES_MAX {
+                let (value, max) = (roles.len() as u64, PRINCIPAL_ROLES_MAX as u64);
+                return Err(FrameError::OutOfBounds { field: "principal roles", value, max });
+            }
+        }
+        Ok(Self { name, roles })
+    }
+
+    /// Appends the field.
+    pub fn put(&self, out: &mut BytesMut) {
+        for text in std::iter::once(&self.name).chain(&self.roles) {
+            let mut head = Head::bare();
+            head.varint(text.len() as u64);
+            out.put_slice(head.as_slice());
+            out.put_slice(text.as_bytes());
+        }
+    }
 }
 
 /// A W3C trace context, borrowed.

@@ -18,6 +18,10 @@ pub const CONTEXT_LEN_MAX: usize = 8 << 10;
 pub const CONTEXT_KEY_LEN_MAX: usize = 128;
 /// Longest `tracestate`, in bytes (W3C Trace Context §3.3.1.5).
 pub const TRACE_STATE_LEN_MAX: usize = 512;
+/// Longest name of a principal or of one of its roles, in bytes.
+pub const PRINCIPAL_NAME_LEN_MAX: usize = 256;
+/// Most roles of a principal.
+pub const PRINCIPAL_ROLES_MAX: usize = 32;
 /// Longest Hello, in bytes after the length field: what a stranger may make a node buffer.
 pub const HELLO_LEN_MAX: u32 = 64 << 10;
 /// Longest reason of a Goodbye, in bytes; a longer one is cut.

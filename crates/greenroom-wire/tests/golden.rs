@@ -5,7 +5,7 @@ use std::fmt::Write;
 use std::time::Duration;
 
 use bytes::{BufMut, BytesMut};
-use greenroom_wire::carried::{self, TraceView};
+use greenroom_wire::carried::{self, PrincipalView, TraceView};
 use greenroom_wire::codec::{self, Codec, Payload};
 use greenroom_wire::extension::tag;
 use greenroom_wire::{
@@ -149,6 +149,15 @@ fn a_request_context_and_a_trace_context() {
     trace.put(&mut out);
     assert_eq!(to_hex(&out), "ab".repeat(16) + &"cd".repeat(8) + "0103613d62");
     assert_eq!(TraceView::parse(&out), Ok(trace));
+}
+
+#[test]
+fn a_principal() {
+    let principal = PrincipalView { name: "ada", roles: vec!["team", "user"] };
+    let mut out = BytesMut::new();
+    principal.put(&mut out);
+    assert_eq!(to_hex(&out), "03616461047465616d0475736572");
+    assert_eq!(PrincipalView::parse(&out), Ok(principal));
 }
 
 #[test]

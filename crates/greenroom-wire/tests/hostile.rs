@@ -1,7 +1,7 @@
 //! Bytes from outside that must be refused, each by name.
 
 use bytes::{BufMut, Bytes, BytesMut};
-use greenroom_wire::carried::{self, TraceView};
+use greenroom_wire::carried::{self, PrincipalView, TraceView};
 use greenroom_wire::codec::{self, DecodeError};
 use greenroom_wire::limit::{
     CHAIN_MAX, CONTEXT_LEN_MAX, CONTEXT_PAIRS_MAX, EXTENSION_FIELDS_MAX, EXTENSION_LEN_MAX, KEY_LEN_MAX, NAME_LEN_MAX,
@@ -526,4 +526,20 @@ fn an_unknown_field_is_skipped_and_a_missing_one_defaulted() {
     let post = Post { user: "a".into(), tags: vec![] };
     assert_eq!(codec::decode::<Post>(b"\x01\x01\x82\xa4user\xa1a\xa4mood\x92\x01\xc0").as_ref(), Ok(&post));
     assert_eq!(codec::decode::<Post>(&json(r#"{"mood":[1,null],"user":"a"}"#)), Ok(post));
+}
+
+#[test]
+fn a_principal_is_within_its_bounds() {
+    assert!(PrincipalView::parse(&[0]).is_ok());
+    assert_eq!(PrincipalView::parse(&[]), Err(FrameError::Truncated { field: "principal name" }));
+    assert_eq!(PrincipalView::parse(&[1, b'a', 2, b'b']), Err(FrameError::Truncated { field: "principal role" }));
+    assert_eq!(PrincipalView::parse(&[1, 0xff]), Err(FrameError::NotUtf8 { field: "principal name" }));
+    let many = [vec![1, b'a'], [1, b'r'].repeat(33)].concat();
+    assert!(PrincipalView::parse(&many[..66]).is_ok());
+    assert_eq!(
+        PrincipalView::parse(&many),
+        Err(FrameError::OutOfBounds { field: "principal roles", value: 33, max: 32 })
+    );
+    let long = [vec![0x81, 2], vec![b'a'; 257]].concat();
+    assert!(PrincipalView::parse(&long).is_err());
 }

@@ -6,6 +6,7 @@ use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 use greenroom_protocols::directory::Epoch;
+use greenroom_security::principal::Principal;
 
 use super::cancelled::Cancelled;
 use super::interface::{Actor, Why};
@@ -84,6 +85,12 @@ impl Cx {
     /// Where the current turn stands in a distributed trace, if its message came as a part of one.
     pub fn trace(&self) -> Option<TraceContext> {
         Shard::with(|shard| shard.and_then(Shard::baggage).and_then(|baggage| baggage.trace.clone()))
+    }
+
+    /// On whose behalf the current turn runs, if its message, or the one that led to it, came through an HTTP door from
+    /// somebody with credentials. The nodes of a cluster trust each other to say so.
+    pub fn principal(&self) -> Option<Principal> {
+        Shard::with(|shard| shard.and_then(Shard::baggage).and_then(|baggage| baggage.principal.clone()))
     }
 
     /// Writes the state of a persistent actor, if it is still as this activation last saw it: `cx.save(self).await?`.

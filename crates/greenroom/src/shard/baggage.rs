@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use bytes::BytesMut;
-use greenroom_wire::carried::{self, TraceView};
+use greenroom_security::principal::Principal;
+use greenroom_wire::carried::{self, PrincipalView, TraceView};
 use greenroom_wire::extension::tag;
 use greenroom_wire::{Extension, ExtensionError, ExtensionView, ExtensionWriter, FrameError};
 
@@ -18,6 +19,8 @@ pub(crate) struct Baggage {
     pub(crate) context: Context,
     /// Flows along calls.
     pub(crate) trace: Option<TraceContext>,
+    /// On whose behalf the call is. Flows along calls.
+    pub(crate) principal: Option<Principal>,
     /// Why what the caller wanted to add is not here: the message is refused.
     pub(crate) unfit: Option<ContextError>,
     /// Fields of later versions, by tag: they go on with the message, and not with the calls that its turn makes.
@@ -48,6 +51,10 @@ impl Baggage {
                     let TraceView { trace, span, flags, state } = TraceView::parse(bytes)?;
                     baggage.trace = TraceContext::new(trace, span, flags & 1 != 0).map(|trace| trace.with_state(state));
                 }
+                tag::PRINCIPAL => {
+                    let PrincipalView { name, roles } = PrincipalView::parse(bytes)?;
+                    baggage.principal = Some(Principal::new(name, roles));
+                }
                 _ => baggage.foreign.push((tag, bytes.into())),
             }
         }
@@ -72,6 +79,11 @@ impl Baggage {
             TraceView { trace: trace.trace_id(), span: trace.span_id(), flags, state }.put(&mut field);
             own.push((tag::TRACE, field));
         }
+        if let Some(principal) = &self.principal {
+            let mut field = BytesMut::new();
+            PrincipalView { name: principal.name(), roles: principal.roles().collect() }.put(&mut field);
+            own.push((tag::PRINCIPAL, field));
+        }
         let foreign = self.foreign.iter().map(|(tag, bytes)| (*tag, &**bytes));
         let mut fields: Vec<_> = own.iter().map(|(tag, bytes)| (*tag, &**bytes)).chain(foreign).collect();
         fields.sort_unstable_by_key(|(tag, _)| *tag);
@@ -94,6 +106,7 @@ impl Baggage {
             let unfit = added.iter().find_map(|(key, value)| own.context.set(key, value).err());
             own.unfit = own.unfit.or(unfit);
             own.trace = own.trace.or_else(|| inherited.trace.clone());
+            own.principal = own.principal.or_else(|| inherited.principal.clone());
         }
         match own.unfit.take() {
             Some(error) => Err(Refusal::Invalid { field: "context".to_owned(), message: error.to_string() }),
@@ -103,12 +116,13 @@ impl Baggage {
 
     /// What the calls of a turn carry on that came with this.
     fn onward(self: &Arc<Self>) -> Load {
-        let Self { context, trace, unfit: _, foreign } = &**self;
+        let Self { context, trace, principal, unfit: _, foreign } = &**self;
         if foreign.is_empty() {
             return Some(self.clone());
         }
-        let onward = Self { context: context.clone(), trace: trace.clone(), ..Self::default() };
-        (!context.is_empty() || trace.is_some()).then(|| Arc::new(onward))
+        let (trace, principal) = (trace.clone(), principal.clone());
+        let laden = !context.is_empty() || trace.is_some() || principal.is_some();
+        laden.then(|| Arc::new(Self { context: context.clone(), trace, principal, ..Self::default() }))
     }
 }
 
@@ -120,7 +134,8 @@ mod tests {
         let mut context = Context::EMPTY;
         context.set("tenant", "a").unwrap();
         let trace = TraceContext::new([1; 16], [2; 8], true).map(|trace| trace.with_state("x=y"));
-        Baggage { context, trace, foreign: vec![(900, [7].into())], ..Baggage::default() }
+        let principal = Some(Principal::new("ada", ["user", "team"]));
+        Baggage { context, trace, principal, foreign: vec![(900, [7].into())], ..Baggage::default() }
     }
 
     #[test]
@@ -128,6 +143,7 @@ mod tests {
         let extension = laden().write().unwrap();
         let read = Baggage::read(extension.view()).unwrap();
         assert_eq!((&read.context, &read.trace, &read.foreign), (&laden().context, &laden().trace, &laden().foreign));
+        assert_eq!(read.principal, laden().principal);
         assert_eq!(read.write().unwrap(), extension);
     }
 
@@ -136,6 +152,7 @@ mod tests {
         let came = Arc::new(laden());
         let onward = Baggage::join(Some(&came), None).unwrap().unwrap();
         assert_eq!((onward.context.get("tenant"), onward.trace.is_some()), (Some("a"), true));
+        assert_eq!(onward.principal, laden().principal);
         assert!(onward.foreign.is_empty());
         let again = Baggage::join(Some(&onward), None).unwrap().unwrap();
         assert!(Arc::ptr_eq(&onward, &again), "nothing is copied that need not be");
@@ -151,7 +168,7 @@ mod tests {
 
     #[test]
     fn a_field_that_is_not_what_its_tag_says_is_refused() {
-        for tag in [tag::CONTEXT, tag::TRACE] {
+        for tag in [tag::CONTEXT, tag::TRACE, tag::PRINCIPAL] {
             let mut writer = ExtensionWriter::new();
             writer.put(tag, &[9]).unwrap();
             assert!(Baggage::read(writer.view()).is_err());
