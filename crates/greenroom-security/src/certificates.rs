@@ -1,18 +1,17 @@
 //! What a node's files of certificates come to: how it dials, answers, and who it is.
 
-use std::path::Path;
 use std::sync::Arc;
 
 use rustls::client::Resumption;
-use rustls::pki_types::{CertificateDer, PrivateKeyDer, UnixTime};
+use rustls::pki_types::UnixTime;
 use rustls::server::{NoServerSessionStorage, WebPkiClientVerifier};
-use rustls::version::{TLS12, TLS13};
+use rustls::version::TLS13;
 use rustls::{ClientConfig, ServerConfig};
 
 use crate::chain::{ChainVerifier, provider};
 use crate::error::Error;
 use crate::explain;
-use crate::files::{DoorTls, NodeTls};
+use crate::files::NodeTls;
 use crate::identity::Identity;
 use crate::pem::Pem;
 
@@ -78,71 +77,6 @@ impl NodeCertificates {
     pub fn seconds_left(&self) -> u64 {
         self.until.as_secs().saturating_sub(UnixTime::now().as_secs())
     }
-}
-
-/// What the HTTP door needs to speak TLS.
-pub struct DoorCertificates {
-    answering: Arc<ServerConfig>,
-}
-
-impl DoorCertificates {
-    /// Makes sense of the contents of `files`.
-    ///
-    /// # Errors
-    /// Which file is at fault, and what helps.
-    pub fn read(files: &DoorTls, contents: &[Vec<u8>]) -> Result<Self, Error> {
-        let sources = files.sources();
-        let pem = |index: usize| -> Pem<'_> {
-            Pem { what: sources[index].what, path: &sources[index].path, content: &contents[index] }
-        };
-        let (cert, key) = (pem(0), pem(1));
-        let (chain, private): (Vec<CertificateDer<'static>>, PrivateKeyDer<'static>) = (cert.chain()?, key.key()?);
-        let builder = ServerConfig::builder_with_provider(provider())
-            .with_protocol_versions(&[&TLS13, &TLS12])
-            .map_err(|error| cert.unusable(error.to_string()))?;
-        let builder = match files.clients.as_deref().map(|_| pem(2)) {
-            None => builder.with_no_client_auth(),
-            Some(authority) => {
-                let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(authority.roots()?), provider())
-                    .allow_unauthenticated()
-                    .build()
-                    .map_err(|error| authority.unusable(error.to_string()))?;
-                builder.with_client_cert_verifier(verifier)
-            }
-        };
-        let mut answering =
-            builder.with_single_cert(chain, private).map_err(|error| key.unusable(explain::own(&error)))?;
-        answering.session_storage = Arc::new(NoServerSessionStorage {});
-        answering.send_tls13_tickets = 0;
-        answering.alpn_protocols = vec![b"http/1.1".to_vec()];
-        Ok(Self { answering: Arc::new(answering) })
-    }
-
-    /// How the door answers.
-    pub fn answering(&self) -> &Arc<ServerConfig> {
-        &self.answering
-    }
-}
-
-/// How a client trusts the authorities in the PEM `content` of the file at `path`, or the system's if there is none.
-///
-/// # Errors
-/// What is wrong with the file.
-pub fn client_config(authority: Option<(&Path, &[u8])>) -> Result<Arc<ClientConfig>, Error> {
-    let roots = match authority {
-        Some((path, content)) => Pem { what: "the authority", path, content }.roots()?,
-        None => {
-            let mut roots = rustls::RootCertStore::empty();
-            roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
-            roots
-        }
-    };
-    let config = ClientConfig::builder_with_provider(provider())
-        .with_safe_default_protocol_versions()
-        .map_err(|error| Error::Setting { setting: "TLS".into(), reason: error.to_string() })?
-        .with_root_certificates(roots)
-        .with_no_client_auth();
-    Ok(Arc::new(config))
 }
 
 fn pems<'a>(files: &'a NodeTls, contents: &'a [Vec<u8>]) -> Result<[Pem<'a>; 3], Error> {

@@ -16,7 +16,7 @@ pub(crate) fn own(error: &Error) -> String {
 }
 
 /// Why a handshake with another node, or with a client, failed.
-pub fn handshake(error: &io::Error) -> String {
+pub(crate) fn handshake(error: &io::Error) -> String {
     let Some(tls) = error.get_ref().and_then(|inner| inner.downcast_ref::<Error>()) else {
         return match error.kind() {
             io::ErrorKind::UnexpectedEof | io::ErrorKind::ConnectionReset => format!(

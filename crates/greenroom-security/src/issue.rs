@@ -3,10 +3,14 @@
 //! For trying things out and for tests: the authority's key lies beside its certificates. In production, certificates
 //! come from what the organisation has (cert-manager, Vault, step-ca), with the URIs of [`identity`](crate::identity).
 
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use greenroom_store::url::Secret;
 use rcgen::{
     BasicConstraints, CertificateParams, DistinguishedName, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair,
     KeyUsagePurpose, SanType,
 };
+use ring::rand::{SecureRandom, SystemRandom};
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
 use time::{Duration, OffsetDateTime};
@@ -120,6 +124,16 @@ fn name(params: &mut CertificateParams, common: &str, identity: &Identity) -> Re
     let uri = identity.to_string().try_into().map_err(|error| format!("{identity}: {error}"))?;
     params.subject_alt_names.push(SanType::URI(uri));
     Ok(())
+}
+
+/// A new bearer token, which nobody can guess.
+///
+/// # Errors
+/// The system gives no randomness.
+pub fn token() -> Result<Secret, String> {
+    let mut bytes = [0; 32];
+    SystemRandom::new().fill(&mut bytes).map_err(|_| "the system gives no randomness".to_owned())?;
+    Ok(Secret::new(format!("grn_{}", URL_SAFE_NO_PAD.encode(bytes))))
 }
 
 /// How long a development authority lives.

@@ -8,7 +8,9 @@ mod explain;
 mod pem;
 mod stream;
 
+pub mod access;
 pub mod certificates;
+pub mod door;
 pub mod error;
 pub mod files;
 pub mod identity;
@@ -20,5 +22,3 @@ pub mod principal;
 pub mod rules;
 pub mod tokens;
 pub mod watched;
-
-pub use explain::handshake as explain_handshake;

@@ -28,7 +28,7 @@ fn all() -> String {
 }
 
 /// What a call is aimed at.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Target<'a> {
     /// The actor's kind.
     pub kind: &'a str,

@@ -78,6 +78,9 @@ pub struct NodeFlags {
     /// PEM file of this node's private key [default: node.key of --tls-dir]
     #[arg(long, value_name = "FILE", env = "GREENROOM_TLS_KEY")]
     pub tls_key: Option<PathBuf>,
+    /// TOML file of the static tokens that the HTTP door takes
+    #[arg(long, value_name = "FILE", env = "GREENROOM_TOKENS")]
+    pub tokens: Option<PathBuf>,
     /// Keep the HTTP door plain though there are certificates: for a door on loopback
     #[arg(long, env = "GREENROOM_HTTP_PLAIN")]
     pub http_plain: bool,
@@ -143,6 +146,7 @@ impl NodeFlags {
         }
         config.insecure_listen |= self.insecure_listen;
         config.http_plain |= self.http_plain;
+        config.auth.tokens = self.tokens.clone().or(config.auth.tokens.take());
         if let Some(folder) = &self.tls_dir {
             config.tls = Some(NodeTls::in_folder(folder));
         }
@@ -191,7 +195,7 @@ struct NodeProgram {
 fn announce(node: &Node) {
     println!("node {} listens at {}", node.name(), node.address());
     if let Some(http) = node.http_address() {
-        println!("its HTTP door is at http://{http}");
+        println!("its HTTP door is at {}://{http}", node.http_scheme());
     }
 }
 

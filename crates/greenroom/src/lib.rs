@@ -29,6 +29,12 @@ pub use crate::actor::reference::Ref;
 pub use crate::actor::spent::{Behind, Spent};
 pub use crate::cluster::placement::{Candidate, Placement};
 pub use crate::context::{Context, ContextError, TraceContext, TraceError};
+pub use greenroom_security::access::Auth;
+pub use greenroom_security::files::{DoorTls, NodeTls};
+pub use greenroom_security::jwt::Issuer;
+pub use greenroom_security::principal::Principal;
+pub use greenroom_security::rules::Rule;
+
 pub use crate::intercept::{CallInfo, End, Interceptor, Outcome};
 pub use crate::node::{Builder, Config, Drained, Error, Node, Result};
 pub use crate::shard::frames::{CurrentTurn, current_turn};

@@ -69,35 +69,26 @@ pub struct Judge {
 }
 
 /// Why a token is refused. It says nothing of what the token holds.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum Refused {
     /// It is no JWT.
-    #[error("it is no JWT")]
     Malformed,
     /// Nobody has named its issuer in the configuration.
-    #[error("its issuer is none that this node trusts")]
     Issuer,
     /// Its algorithm is not one that its issuer may use here.
-    #[error("it is signed with an algorithm that is not allowed")]
     Algorithm,
     /// Its issuer has no such key, as far as is known here.
-    #[error("its issuer has no such key")]
     UnknownKey,
     /// Its signature is not that of the key.
-    #[error("its signature is wrong")]
     Signature,
     /// Its time is over.
-    #[error("it has expired")]
     Expired,
     /// Its time has not come.
-    #[error("it is not valid yet")]
     NotYet,
     /// It is for somebody else.
-    #[error("it is for another audience")]
     Audience,
     /// It lacks what it must say, or says it wrongly.
-    #[error("it lacks a claim that it must have, or has it in a wrong form")]
     Claims,
 }
 
@@ -112,6 +103,15 @@ impl Judge {
             if value.is_empty() {
                 return Err(wrong(format!("`{field}` is empty")));
             }
+        }
+        if issuer
+            .keys
+            .split_once("://")
+            .is_some_and(|(_, rest)| rest.split('/').next().unwrap_or_default().contains('@'))
+        {
+            return Err(wrong(
+                "`keys` has credentials in its URL, which logs would show; serve the keys openly".to_owned(),
+            ));
         }
         let mut algorithms = Vec::new();
         for name in &issuer.algorithms {

@@ -168,8 +168,9 @@ fn a_public_key_is_never_taken_for_a_shared_secret() {
     assert_eq!(judge().judge(&token, &signer.keys()).unwrap_err(), Refused::Algorithm);
     let error = Judge::new(Issuer { algorithms: vec!["HS256".into()], ..issuer() }).err().unwrap();
     assert!(error.to_string().contains("HS256"), "{error}");
-    for empty in [Issuer { audience: String::new(), ..issuer() }, Issuer { algorithms: vec![], ..issuer() }] {
-        assert!(Judge::new(empty).is_err());
+    let open = Issuer { keys: "https://u:p@id/keys".into(), ..issuer() };
+    for wrong in [open, Issuer { audience: String::new(), ..issuer() }, Issuer { algorithms: vec![], ..issuer() }] {
+        assert!(Judge::new(wrong).is_err());
     }
     // Nor is a secret among the keys.
     assert!(keys(&json!({ "keys": [{ "kty": "oct", "k": "c2VjcmV0", "kid": "one" }] })).is_empty());

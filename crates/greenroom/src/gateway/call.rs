@@ -48,7 +48,7 @@ pub(super) async fn call(
     if let Some(why) = status::not_ready(&door.node) {
         return Err(Problem::not_ready(why));
     }
-    let baggage = carried::baggage(request.headers())?;
+    let baggage = carried::baggage(request.headers(), request.extensions())?;
     let (route, id) = resolve(door, &target)?;
     let head = [Codec::Json.tag(), TYPE_VERSION];
     let mut held = body::read(door, &head, request.into_body(), door.patience()).await?;

@@ -3,19 +3,21 @@
 
 use std::sync::Arc;
 
+use greenroom_security::principal::Principal;
 use hyper::header::{HeaderMap, HeaderValue};
+use hyper::http::Extensions;
 
 use super::problem::Problem;
 use crate::context::{Context, TraceContext};
 use crate::shard::baggage::{Baggage, Load};
 
-/// What the call of a request with these headers carries.
+/// What the call of a request with these headers carries, and on whose behalf it is.
 ///
 /// A `traceparent` that is none is passed over, as its specification wants: the call then has no trace.
 ///
 /// # Errors
 /// The header `baggage` is none, or over the bounds of a request context: what it would have said may matter.
-pub(super) fn baggage(headers: &HeaderMap) -> Result<Load, Problem> {
+pub(super) fn baggage(headers: &HeaderMap, extensions: &Extensions) -> Result<Load, Problem> {
     let mut context = Context::EMPTY;
     for header in headers.get_all(BAGGAGE) {
         let text = header.to_str().map_err(|_| Problem::bad_baggage("it is not printable ASCII"))?;
@@ -25,10 +27,11 @@ pub(super) fn baggage(headers: &HeaderMap) -> Result<Load, Problem> {
         }
     }
     let trace = trace(headers);
-    if context.is_empty() && trace.is_none() {
+    let principal = extensions.get::<Principal>().cloned();
+    if context.is_empty() && trace.is_none() && principal.is_none() {
         return Ok(None);
     }
-    Ok(Some(Arc::new(Baggage { context, trace, ..Baggage::default() })))
+    Ok(Some(Arc::new(Baggage { context, trace, principal, ..Baggage::default() })))
 }
 
 fn trace(headers: &HeaderMap) -> Option<TraceContext> {

@@ -68,6 +68,10 @@ pub(super) fn write(door: &Door) -> String {
     page.one("greenroom_http_connections", "gauge", "Connections of the HTTP door.", door.connections.len());
     let refused = door.refused.load(Ordering::Relaxed);
     page.one("greenroom_http_connections_refused_total", "counter", "Connections that found no room.", refused);
+    if let Some(certificates) = node.links().certificates() {
+        let help = "Time for which the node's certificate is still valid.";
+        page.one("greenroom_certificate_seconds_left", "gauge", help, certificates.current().seconds_left());
+    }
     if let Some(bytes) = status::resident_bytes() {
         page.one("process_resident_memory_bytes", "gauge", "Memory of the process that is in RAM.", bytes);
     }

@@ -13,6 +13,8 @@ mod body;
 mod call;
 mod carried;
 mod connections;
+mod fetch;
+mod guard;
 mod metrics;
 mod path;
 mod problem;
@@ -31,22 +33,25 @@ use greenroom_world::Stage;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio::sync::Semaphore;
 
 use self::connections::{Connections, Seat};
+use self::guard::{Entered, Guard, Visitor};
 use crate::cluster::table::Health;
 use crate::node::Config;
 use crate::node::error::Error;
 use crate::node::shared::Shared;
 
 /// A door that is not open yet: its port is taken, so that the membership table can name it.
-pub(crate) struct Bound(TcpListener);
+pub(crate) struct Bound(TcpListener, Guard);
 
 impl Bound {
     /// Takes the port that `config` asks for, if it asks for a door, and names it there as clients are told.
     pub(crate) async fn take(mut config: Config) -> Result<(Config, Option<Bound>), Error> {
         let Some(address) = config.http.clone() else { return Ok((config, None)) };
+        let guard = Guard::open(&config)?;
         let bound = async {
             let listener = tokio::net::TcpListener::bind(&address).await?.into_std()?;
             Ok((listener.local_addr()?.to_string(), listener))
@@ -54,12 +59,12 @@ impl Bound {
         let (bound, listener) =
             bound.await.map_err(|error| Error::Listen { what: "HTTP", address: address.clone(), error })?;
         config.http = Some(config.advertised_http(&bound));
-        Ok((config, Some(Bound(listener))))
+        Ok((config, Some(Bound(listener, guard))))
     }
 
     /// Opens it, until the node stops.
     pub(crate) fn open(self, node: &Arc<Shared>, table: Arc<Health>) {
-        let door = Arc::new(Door::new(node.clone(), table));
+        let door = Arc::new(Door::new(node.clone(), table, self.1));
         node.world().spawn(Stage::Door, Box::pin(accept(door, self.0)));
     }
 }
@@ -67,6 +72,7 @@ impl Bound {
 /// What the requests of one node share.
 struct Door {
     node: Arc<Shared>,
+    guard: Guard,
     /// How the membership table's store is.
     table: Arc<Health>,
     opened: Instant,
@@ -83,7 +89,7 @@ struct Door {
 }
 
 impl Door {
-    fn new(node: Arc<Shared>, table: Arc<Health>) -> Self {
+    fn new(node: Arc<Shared>, table: Arc<Health>, guard: Guard) -> Self {
         let config = node.config();
         let connections_max = config.http_connections_max.min(open_files_max() / 2).max(1);
         let bodies_len_max = config.http_body_len_max.clamp(BODIES_LEN_MAX, Semaphore::MAX_PERMITS);
@@ -96,6 +102,7 @@ impl Door {
             answers: Mutex::default(),
             refused: AtomicU64::new(0),
             table,
+            guard,
             node,
         }
     }
@@ -146,6 +153,7 @@ async fn accept(door: Arc<Door>, listener: TcpListener) {
     };
     tokio::select! {
         () = accepting => {}
+        () = door.guard.look_after(door.node.config().reload_every) => {}
         _ = door.node.halted() => {}
     }
 }
@@ -165,34 +173,46 @@ async fn attend(door: Arc<Door>, stream: TcpStream, seat: Arc<Seat>) {
         if stream.readable().await.is_err() {
             return;
         }
-        let peer = stream.peer_addr().map(|address| admin::Peer(address.ip())).ok();
-        let service = service_fn(|mut request: hyper::Request<hyper::body::Incoming>| {
-            let (door, seat) = (door.clone(), seat.clone());
-            if let Some(peer) = peer {
-                request.extensions_mut().insert(peer);
+        match door.guard.enter(stream).await {
+            Ok((Entered::Plain(stream), visitor)) => serve(&door, &seat, visitor, stream).await,
+            Ok((Entered::Secure(stream), visitor)) => serve(&door, &seat, visitor, stream).await,
+            Err(error) => {
+                door.refused.fetch_add(1, Ordering::Relaxed);
+                tracing::debug!(%error, "an HTTP client was not let in");
             }
-            async move { Ok::<_, std::convert::Infallible>(service::answer(&door, &seat, request).await) }
-        });
-        let connection = http1::Builder::new()
-            .max_headers(HEADERS_MAX)
-            .max_buf_size(HEAD_LEN_MAX)
-            .serve_connection(TokioIo::new(stream), service);
-        let mut connection = std::pin::pin!(connection);
-        let ended = tokio::select! {
-            ended = connection.as_mut() => ended,
-            _ = door.node.halted() => {
-                // What was being answered still is.
-                connection.as_mut().graceful_shutdown();
-                tokio::time::timeout(FAREWELL, connection).await.unwrap_or(Ok(()))
-            }
-        };
-        if let Err(error) = ended {
-            tracing::debug!(%error, "an HTTP connection broke");
         }
     };
     tokio::select! {
         () = serving => {}
         () = seat.outstayed() => {}
+    }
+}
+
+/// Answers the requests that come on `stream`.
+async fn serve<S>(door: &Arc<Door>, seat: &Arc<Seat>, visitor: Visitor, stream: S)
+where
+    S: AsyncRead + AsyncWrite + Unpin,
+{
+    let service = service_fn(|mut request| {
+        let (door, seat) = (door.clone(), seat.clone());
+        request.extensions_mut().insert(visitor.clone());
+        async move { Ok::<_, std::convert::Infallible>(service::answer(&door, &seat, request).await) }
+    });
+    let connection = http1::Builder::new()
+        .max_headers(HEADERS_MAX)
+        .max_buf_size(HEAD_LEN_MAX)
+        .serve_connection(TokioIo::new(stream), service);
+    let mut connection = std::pin::pin!(connection);
+    let ended = tokio::select! {
+        ended = connection.as_mut() => ended,
+        _ = door.node.halted() => {
+            // What was being answered still is.
+            connection.as_mut().graceful_shutdown();
+            tokio::time::timeout(FAREWELL, connection).await.unwrap_or(Ok(()))
+        }
+    };
+    if let Err(error) = ended {
+        tracing::debug!(%error, "an HTTP connection broke");
     }
 }
 

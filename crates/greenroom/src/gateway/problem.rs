@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use greenroom_protocols::node::View;
 use hyper::StatusCode;
-use hyper::header::{CONNECTION, CONTENT_TYPE, HeaderValue, RETRY_AFTER};
+use hyper::header::{CONNECTION, CONTENT_TYPE, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE};
 use serde_json::{Map, Value, json};
 
 use super::service::{self, Answer};
@@ -19,6 +19,8 @@ pub(super) struct Problem {
     members: Map<String, Value>,
     retry_after: Option<Duration>,
     allow: Option<&'static str>,
+    /// What WWW-Authenticate says.
+    challenge: Option<String>,
     /// Whether the rest of the request was not read.
     close: bool,
 }
@@ -35,7 +37,15 @@ struct Class {
 impl Problem {
     fn new(name: &str, detail: impl Into<String>) -> Self {
         let class = CLASSES.iter().find(|class| class.name == name).unwrap_or(&CLASSES[0]);
-        Self { class, detail: detail.into(), members: Map::new(), retry_after: None, allow: None, close: false }
+        Self {
+            class,
+            detail: detail.into(),
+            members: Map::new(),
+            retry_after: None,
+            allow: None,
+            challenge: None,
+            close: false,
+        }
     }
 
     fn with(mut self, name: &str, value: impl Into<Value>) -> Self {
@@ -130,14 +140,39 @@ impl Problem {
         problem
     }
 
-    pub(super) fn not_permitted(why: &str) -> Self {
-        Self::new("denied", why)
-    }
-
     pub(super) fn no_such_node(name: &str, view: &View) -> Self {
         let names: Vec<&str> = view.active().map(|(_, member)| member.name.as_str()).collect();
         let short: String = name.chars().take(200).collect();
         Self::new("no-such-node", format!("no active node is called {short:?}; there are {}", names.join(", ")))
+    }
+
+    /// Who asks is not known: no credentials came, or, `why` says, those that came are not good.
+    pub(super) fn unauthenticated(why: Option<&'static str>) -> Self {
+        let detail = match why {
+            Some(why) => format!("{why}; nothing ran"),
+            None => "this takes credentials: `Authorization: Bearer` and a token, or a client's certificate".to_owned(),
+        };
+        let error = why.map_or(String::new(), |why| format!(", error=\"invalid_token\", error_description=\"{why}\""));
+        let mut problem = Self::new("unauthenticated", detail).with("may_have_run", false);
+        problem.challenge = Some(format!("Bearer realm=\"greenroom\"{error}"));
+        problem.close = true;
+        problem
+    }
+
+    /// Who asks is known, and may not.
+    pub(super) fn forbidden(who: &str, wanted: &str) -> Self {
+        let detail = format!("nothing allows {who:?} to do this; {wanted}");
+        let mut problem = Self::new("forbidden", detail).with("may_have_run", false).with("principal", who);
+        problem.close = true;
+        problem
+    }
+
+    /// Admin pages of a node without credentials, asked for from afar.
+    pub(super) fn not_local() -> Self {
+        let detail = "without credentials (`auth` in the node's configuration), this is only for who is on its machine";
+        let mut problem = Self::new("forbidden", detail).with("may_have_run", false);
+        problem.close = true;
+        problem
     }
 
     pub(super) fn too_large(max: usize) -> Self {
@@ -176,7 +211,7 @@ impl Problem {
 
     /// The document.
     pub(super) fn answer(self) -> Answer {
-        let Self { class, detail, members, retry_after, allow, close } = self;
+        let Self { class, detail, members, retry_after, allow, challenge, close } = self;
         let mut document = json!({
             "type": format!("/-/problems/{}", class.name),
             "title": class.title,
@@ -194,6 +229,9 @@ impl Problem {
             // Whole seconds are all that this header can say.
             let seconds = pause.as_secs_f64().ceil().max(1.0) as u64;
             headers.insert(RETRY_AFTER, HeaderValue::from(seconds));
+        }
+        if let Some(challenge) = challenge.and_then(|challenge| HeaderValue::try_from(challenge).ok()) {
+            headers.insert(WWW_AUTHENTICATE, challenge);
         }
         if close {
             headers.insert(CONNECTION, HeaderValue::from_static("close"));
@@ -222,7 +260,7 @@ const fn class(name: &'static str, status: u16, title: &'static str, explanation
 }
 
 /// Every type of problem. The first stands for what has no name of its own.
-static CLASSES: [Class; 22] = [
+static CLASSES: [Class; 24] = [
     class("internal", 500, "Internal error", "The node is at fault. Please report it."),
     class("bad-request", 400, "Bad request", "The request is malformed; the detail says where."),
     class(
@@ -233,6 +271,8 @@ static CLASSES: [Class; 22] = [
     ),
     class("invalid-key", 400, "The key names no actor", "Keys are 1 to 1024 bytes of UTF-8. Nothing ran."),
     class("denied", 403, "The call is denied", "Who may say so has not let it through. Nothing ran."),
+    class("unauthenticated", 401, "Who are you?", "Send `Authorization: Bearer TOKEN`, or use a client's certificate."),
+    class("forbidden", 403, "Not allowed", "The detail names the rule that would allow it. Nothing ran."),
     class("other-site", 403, "Not from another site", "Browsers say which site a page is from; it must be this one."),
     class("no-such-node", 404, "No such node", "The detail names the nodes that there are."),
     class(

@@ -33,8 +33,11 @@ pub(super) async fn answer(door: &Door, seat: &Seat, request: Request<Incoming>)
     answer
 }
 
-async fn route(door: &Door, seat: &Seat, request: Request<Incoming>) -> Result<Answer, Problem> {
+async fn route(door: &Door, seat: &Seat, mut request: Request<Incoming>) -> Result<Answer, Problem> {
     let path = Path::read(request.uri().path()).map_err(|why| Problem::bad_request(&why))?;
+    if let Some(principal) = door.guard.admit(&path, &request).await? {
+        request.extensions_mut().insert(principal);
+    }
     if let Path::Call { kind, key, method } = path {
         if request.method() != Method::POST {
             return Err(Problem::wrong_method("POST"));

@@ -204,7 +204,10 @@ impl Builder {
         let member = Member {
             name: name.clone(),
             address: advertised.clone(),
-            http: config.http.clone(),
+            http: config.http.as_ref().map(|address| match config.door_scheme() {
+                "http" => address.clone(),
+                scheme => format!("{scheme}://{address}"),
+            }),
             kinds: kinds.infos(),
             roles: config.roles.clone(),
             status: Default::default(),

@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use greenroom_protocols::checks::Checks;
+use greenroom_security::access::Auth;
 use greenroom_security::files::{DoorTls, NodeTls};
+use greenroom_security::rules::Rule;
 use serde::{Deserialize, Serialize};
 
 /// How a node runs. Every field has a default that suits a cluster on one network.
@@ -75,6 +77,10 @@ pub struct Config {
     pub http_tls: Option<DoorTls>,
     /// Keeps the HTTP door plain though there is `tls`: for a door on loopback, behind a proxy.
     pub http_plain: bool,
+    /// The credentials that the HTTP door takes. Once it names any, or `allow` any rule, nobody may do what no rule allows.
+    pub auth: Auth,
+    /// Who may call what through the HTTP door.
+    pub allow: Vec<Rule>,
     /// How often the files of certificates and credentials are looked at for changes, in seconds in files.
     #[serde(with = "seconds")]
     pub reload_every: Duration,
@@ -112,6 +118,8 @@ impl Default for Config {
             tls: None,
             http_tls: None,
             http_plain: false,
+            auth: Auth::default(),
+            allow: Vec::new(),
             reload_every: Duration::from_secs(5),
             checks: Checks::default(),
         }
@@ -159,6 +167,17 @@ impl Config {
             }
             _ => bound.to_owned(),
         }
+    }
+
+    /// The files of TLS at the HTTP door; `None` for a plain one.
+    pub(crate) fn door_tls(&self) -> Option<DoorTls> {
+        let own = || self.http_tls.clone().or_else(|| self.tls.as_ref().map(NodeTls::for_door));
+        if self.http_plain { None } else { own() }
+    }
+
+    /// The scheme of the HTTP door's address.
+    pub(crate) fn door_scheme(&self) -> &'static str {
+        if self.door_tls().is_some() { "https" } else { "http" }
     }
 
     /// Threads that run actors.

@@ -61,6 +61,11 @@ impl Node {
         self.shared().config().http.clone()
     }
 
+    /// `https` if its HTTP door has a certificate, else `http`.
+    pub fn http_scheme(&self) -> &'static str {
+        self.shared().config().door_scheme()
+    }
+
     /// Activations on this node.
     pub fn activations(&self) -> u64 {
         self.shared().activations()

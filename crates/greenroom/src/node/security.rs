@@ -28,7 +28,15 @@ pub(super) fn check_exposure(config: &Config) -> Result<()> {
         .then_some(("TLS", "give the nodes certificates (`tls`, --tls-dir; `greenroom certs` makes some to try with)"));
     expose(config, "the node's port", &config.listen, node)?;
     let Some(http) = &config.http else { return Ok(()) };
-    expose(config, "the HTTP door", http, Some(("TLS and credentials", "put a proxy in front of it")))
+    let tls = "give it a certificate (`tls` or `http_tls`, --tls-dir; `greenroom certs` makes some to try with)";
+    let credentials = "name some in `auth` (--tokens; `greenroom token` makes some)";
+    let missing = match (config.door_tls().is_some(), config.auth.is_configured()) {
+        (true, true) => None,
+        (true, false) => Some(("credentials", credentials)),
+        (false, true) => Some(("TLS", tls)),
+        (false, false) => Some(("TLS and credentials", BOTH_REMEDIES)),
+    };
+    expose(config, "the HTTP door", http, missing)
 }
 
 /// Lets a port be open to strangers only if nothing is missing, or if it was asked for in so many words.
@@ -88,6 +96,8 @@ fn look<T>(what: &str, watched: &Watched<T>) {
     }
 }
 
+const BOTH_REMEDIES: &str = "give it a certificate (`tls` or `http_tls`, --tls-dir; `greenroom certs` makes some to try \
+                             with) and credentials (`auth`, --tokens; `greenroom token` makes some)";
 /// Shortest time between two looks at files.
 const RELOAD_MIN: Duration = Duration::from_millis(10);
 /// Time left of a certificate from which on the log warns of it, and how often.

@@ -1,5 +1,9 @@
 //! Who gets in and who does not: certificates between nodes, over real sockets.
 
+mod client;
+mod config;
+mod door;
+mod jwt;
 mod nodes;
 mod reload;
 

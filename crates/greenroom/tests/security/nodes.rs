@@ -2,8 +2,10 @@
 
 use bytes::BytesMut;
 use greenroom_security::identity::Identity;
-use greenroom_security::link::{PLAIN_WANTED, TLS_WANTED};
+use greenroom_security::link::{Links, PLAIN_WANTED, TLS_WANTED};
 use greenroom_wire::{Decoder, Encoder, Frame, Hello, HelloBody, Lane};
+use greenroom_world::World;
+use greenroom_world::real::RealWorld;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
@@ -109,4 +111,30 @@ async fn beyond_loopback_tls_is_wanted_and_the_error_says_so() {
     let files = site.files("a", &site.authority, Who::AnyNode);
     let node = site.builder("a", Some(files)).listen("0.0.0.0:0").start().await.unwrap();
     node.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_peer_of_another_cluster_is_refused_though_its_hello_says_otherwise() {
+    let site = Site::new("music");
+    let a = site.node("a").await;
+    let film = site.authority.issue_for(&Identity::new("film", Who::AnyNode), &[], (-1, 1)).unwrap();
+    let files = site.write("film", &site.authority, &film);
+    let links = Links::secure(&files, "film").unwrap();
+    let own = Links::secure(&site.files("b", &site.authority, Who::Node("b".into())), "music").unwrap();
+    for (links, name, said) in [(&links, "b", "of cluster \"film\""), (&own, "c", "is for node \"b\"")] {
+        let world = RealWorld::start().unwrap();
+        let (mut stream, _) = links.dialled(world.connect(a.address()).await.unwrap()).await.unwrap();
+        let mut hello = BytesMut::new();
+        let body = HelloBody::new("music", 7, name, Lane::User { shard: 0, shards: 1 });
+        Encoder::default().hello(&mut hello, &Hello::new(body)).unwrap();
+        stream.write_all(&hello).await.unwrap();
+        stream.flush().await.unwrap();
+        let mut answer = Vec::new();
+        stream.read_to_end(&mut answer).await.unwrap();
+        let (mut decoder, mut answer) = (Decoder::default(), BytesMut::from(&answer[..]));
+        assert!(matches!(decoder.decode(&mut answer), Ok(Some(Frame::Hello(_)))));
+        let Ok(Some(Frame::Goodbye(reason))) = decoder.decode(&mut answer) else { panic!("{name} is let in") };
+        assert!(reason.as_str().contains(said), "{}", reason.as_str());
+    }
+    a.stop().await;
 }

@@ -1,0 +1,224 @@
+//! Who comes to the door, and what they may ask for.
+
+use std::io;
+use std::net::IpAddr;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use greenroom_security::access::{Access, Denied};
+use greenroom_security::door::{self, DoorCertificates};
+use greenroom_security::principal::{ADMIN, METRICS, Principal};
+use greenroom_security::rules::{self, Target};
+use greenroom_security::watched::{Look, Watched};
+use greenroom_store::url::Secret;
+use hyper::Request;
+use hyper::header::{AUTHORIZATION, HeaderMap};
+use tokio::io::AsyncWriteExt;
+use tokio::net::TcpStream;
+use tokio_rustls::server::TlsStream;
+
+use super::fetch;
+use super::path::Path;
+use super::problem::Problem;
+use crate::node::Config;
+use crate::node::error::Error;
+
+/// What the door asks of those who come.
+#[derive(Default)]
+pub(super) struct Guard {
+    tls: Option<Watched<DoorCertificates>>,
+    access: Access,
+    cluster: String,
+    /// When the keys of each fetched issuer may be fetched again.
+    pauses: Vec<Mutex<Option<Instant>>>,
+}
+
+/// Who is at the other end of a connection.
+#[derive(Clone, Debug)]
+pub(super) struct Visitor {
+    /// Whether it is on this machine.
+    local: bool,
+    /// The client that its certificate names.
+    client: Option<String>,
+}
+
+/// A connection as its client wants it.
+pub(super) enum Entered {
+    Plain(TcpStream),
+    Secure(Box<TlsStream<TcpStream>>),
+}
+
+/// Whom a path is for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum For<'a> {
+    Everybody,
+    /// Everybody with credentials, where there are such.
+    Known,
+    Metrics,
+    Admins,
+    Callers(Target<'a>),
+}
+
+impl Guard {
+    /// Reads what `config` says of certificates, credentials and rules.
+    pub(super) fn open(config: &Config) -> Result<Self, Error> {
+        let tls = config.door_tls().map(|files| DoorCertificates::watch(&files)).transpose()?;
+        let access = Access::open(&config.auth, &config.allow)?;
+        let pauses = config.auth.jwt.iter().map(|_| Mutex::default()).collect();
+        Ok(Self { tls, access, cluster: config.cluster.clone(), pauses })
+    }
+
+    /// Lets a connection in, inside of TLS if the door has certificates.
+    pub(super) async fn enter(&self, mut stream: TcpStream) -> io::Result<(Entered, Visitor)> {
+        let local = stream.peer_addr().is_ok_and(|from| is_local(from.ip()));
+        let Some(tls) = &self.tls else { return Ok((Entered::Plain(stream), Visitor { local, client: None })) };
+        let mut first = [0; 1];
+        if stream.peek(&mut first).await? == 1 && !door::is_tls(first[0]) {
+            stream.write_all(HTTPS_WANTED).await?;
+            stream.shutdown().await?;
+            // Closed over its unread request, the connection would take the answer back.
+            tokio::io::copy(&mut stream, &mut tokio::io::sink()).await?;
+            return Err(io::Error::other("a client speaks plain HTTP to a door that speaks HTTPS"));
+        }
+        let (stream, client) = tls.current().accept(stream, &self.cluster).await?;
+        Ok((Entered::Secure(Box::new(stream)), Visitor { local, client }))
+    }
+
+    /// Lets `request` for `path` in; on whose behalf it then is.
+    ///
+    /// # Errors
+    /// The problem that the client is told.
+    pub(super) async fn admit<B>(&self, path: &Path, request: &Request<B>) -> Result<Option<Principal>, Problem> {
+        let whom = whom_for(path);
+        if whom == For::Everybody {
+            return Ok(None);
+        }
+        let visitor = request.extensions().get::<Visitor>();
+        if !self.access.is_configured() {
+            // Nobody can show who they are: then the machine itself must be trusted.
+            let trusted = whom != For::Admins || visitor.is_some_and(|visitor| visitor.local);
+            return if trusted { Ok(None) } else { Err(Problem::not_local()) };
+        }
+        let principal = self.identify(request.headers(), visitor).await?;
+        self.permit(whom, principal.as_ref())?;
+        Ok(principal)
+    }
+
+    /// Whose credentials came with the request; `None` if none did.
+    async fn identify(&self, headers: &HeaderMap, visitor: Option<&Visitor>) -> Result<Option<Principal>, Problem> {
+        let mut fields = headers.get_all(AUTHORIZATION).iter();
+        let unauthenticated = |denied: Denied| Problem::unauthenticated(Some(denied.why));
+        let (Some(field), None) = (fields.next(), fields.next()) else {
+            if headers.contains_key(AUTHORIZATION) {
+                return Err(Problem::unauthenticated(Some("the request has several headers Authorization")));
+            }
+            let client = visitor.and_then(|visitor| visitor.client.as_deref());
+            return client.map(|name| self.access.client(name)).transpose().map_err(unauthenticated);
+        };
+        let wrong = || Problem::unauthenticated(Some("the header Authorization is not `Bearer` and a token"));
+        let (scheme, token) = field.to_str().ok().and_then(|text| text.split_once(' ')).ok_or_else(wrong)?;
+        if !scheme.eq_ignore_ascii_case("bearer") || token.trim().is_empty() {
+            return Err(wrong());
+        }
+        let token = Secret::new(token.trim());
+        match self.access.owner(&token) {
+            Err(Denied { fetch: Some(index), .. }) if self.fetch(index).await => {
+                self.access.owner(&token).map(Some).map_err(unauthenticated)
+            }
+            owner => owner.map(Some).map_err(unauthenticated),
+        }
+    }
+
+    fn permit(&self, whom: For<'_>, who: Option<&Principal>) -> Result<(), Problem> {
+        let has = |role| who.is_some_and(|who| who.has_role(role));
+        let (allowed, wanted) = match whom {
+            For::Everybody => (true, String::new()),
+            For::Known => (who.is_some(), String::new()),
+            For::Metrics => (has(METRICS) || has(ADMIN), "it takes the role \"metrics\" or \"admin\"".to_owned()),
+            For::Admins => (has(ADMIN), "it takes the role \"admin\"".to_owned()),
+            For::Callers(target) => {
+                let wanted = || who.map(|who| format!("a rule such as {} would", rules::missing(who, target)));
+                match self.access.rules().allow(who, target) {
+                    true => (true, String::new()),
+                    false => (false, wanted().unwrap_or_default()),
+                }
+            }
+        };
+        match who {
+            _ if allowed => Ok(()),
+            None => Err(Problem::unauthenticated(None)),
+            Some(who) => Err(Problem::forbidden(who.name(), &wanted)),
+        }
+    }
+
+    /// Fetches an issuer's keys, unless that was done a moment ago. Whether there may be new ones.
+    async fn fetch(&self, index: usize) -> bool {
+        let now = Instant::now();
+        {
+            let Some(pause) = self.pauses.get(index) else { return false };
+            let mut until = pause.lock().unwrap_or_else(PoisonError::into_inner);
+            if until.is_some_and(|until| now < until) {
+                return false;
+            }
+            *until = Some(now + FETCH_PAUSE);
+        }
+        let Some((_, issuer)) = self.access.fetched().find(|(number, _)| *number == index) else { return false };
+        let fetched = match fetch::get(&issuer.keys, issuer.ca.as_deref()).await {
+            Ok(content) => self.access.take_keys(index, &content).map_err(|error| error.to_string()),
+            Err(error) => Err(error),
+        };
+        if let Err(error) = &fetched {
+            tracing::error!(issuer = issuer.issuer, url = issuer.keys, error, "an issuer's keys could not be fetched");
+        }
+        fetched.is_ok()
+    }
+
+    /// Looks after files and keys until it is dropped.
+    pub(super) async fn look_after(&self, every: Duration) {
+        let mut fetch_at = Instant::now();
+        loop {
+            let tls = self.tls.iter().map(|tls| ("the door's certificate", tls.look()));
+            for (what, look) in tls.chain(self.access.look()) {
+                match look {
+                    Look::Unchanged => {}
+                    Look::Renewed => tracing::info!("{what}: read again, and in force"),
+                    Look::Kept(error) => {
+                        tracing::error!(%error, "{what}: changed, but cannot be used; the old stay in force")
+                    }
+                }
+            }
+            if fetch_at <= Instant::now() {
+                fetch_at = Instant::now() + FETCH_EVERY;
+                for (index, _) in self.access.fetched() {
+                    self.fetch(index).await;
+                }
+            }
+            tokio::time::sleep(every.max(LOOK_MIN)).await;
+        }
+    }
+}
+
+/// Whom `path` is for. What is not named here is for admins.
+fn whom_for(path: &Path) -> For<'_> {
+    match path {
+        Path::Health | Path::Ready | Path::Problem(_) | Path::Other => For::Everybody,
+        Path::Root => For::Known,
+        Path::Metrics => For::Metrics,
+        Path::Call { kind, key, method } => For::Callers(Target { kind, key, method }),
+        #[allow(unreachable_patterns)]
+        _ => For::Admins,
+    }
+}
+
+fn is_local(from: IpAddr) -> bool {
+    from.to_canonical().is_loopback()
+}
+
+/// Time between two fetches of an issuer's keys that tokens with unknown keys bring about.
+const FETCH_PAUSE: Duration = Duration::from_secs(30);
+/// Time between two fetches of an issuer's keys: after so long, a key that it has withdrawn counts no more.
+const FETCH_EVERY: Duration = Duration::from_secs(600);
+/// Shortest time between two looks at files.
+const LOOK_MIN: Duration = Duration::from_millis(10);
+const HTTPS_WANTED: &[u8] = b"HTTP/1.1 400 Bad Request\r\ncontent-type: text/plain\r\nconnection: close\r\n\
+    content-length: 47\r\n\r\nthis door speaks HTTPS: ask with https:// here\n";

@@ -1,0 +1,270 @@
+//! Credentials and rules at the HTTP door.
+
+use greenroom::{Auth, Rule};
+
+use super::client::{Answer, get, get_secure, post};
+use super::*;
+
+/// Says on whose behalf it was called.
+#[derive(Default, Actor)]
+struct Mirror;
+
+#[actor]
+impl Mirror {
+    pub async fn who(&self, cx: &Cx) -> Option<String> {
+        let who = cx.principal()?;
+        Some(format!("{}: {}", who.name(), who.roles().collect::<Vec<_>>().join(", ")))
+    }
+
+    /// Asks another mirror, which may be on another node.
+    pub async fn ask(&self, cx: &Cx, key: String) -> Option<String> {
+        MirrorRef::of(cx, key).who().await.unwrap_or_else(|error| panic!("{error}"))
+    }
+}
+
+const ADA: &str = "authorization: Bearer ada-0123456789abcdef";
+const BOB: &str = "Authorization: bearer bob-0123456789abcdef";
+const OPS: &str = "authorization: Bearer ops-0123456789abcdef";
+const SCRAPER: &str = "authorization: Bearer scr-0123456789abcdef";
+
+fn tokens(names: &[(&str, &str, &str)]) -> String {
+    names
+        .iter()
+        .map(|(name, role, token)| format!("[[token]]\nname = {name:?}\nroles = [{role:?}]\ntoken = {token:?}\n"))
+        .collect()
+}
+
+fn all_tokens() -> String {
+    tokens(&[
+        ("ada", "user", "ada-0123456789abcdef"),
+        ("bob", "guest", "bob-0123456789abcdef"),
+        ("ops", "admin", "ops-0123456789abcdef"),
+        ("scraper", "metrics", "scr-0123456789abcdef"),
+    ])
+}
+
+fn rule(roles: &[&str], kind: &str, methods: &[&str], keys: &str) -> Rule {
+    let owned = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect();
+    Rule { roles: owned(roles), kind: kind.into(), methods: owned(methods), keys: keys.into() }
+}
+
+fn rules() -> Vec<Rule> {
+    vec![
+        rule(&["user"], "mirror", &["*"], "*"),
+        rule(&["guest"], "mirror", &["who"], "{name}"),
+        rule(&["anonymous"], "mirror", &["who"], "public"),
+    ]
+}
+
+impl Site {
+    /// A node with a plain door and tokens.
+    async fn guarded(&self, name: &str) -> (Node, String) {
+        let tokens = self.folder.path().join("tokens.toml");
+        write(&tokens, &all_tokens());
+        let auth = Auth { tokens: Some(tokens), ..Auth::default() };
+        let node = self
+            .builder(name, None)
+            .http("127.0.0.1:0")
+            .configure(|config| (config.auth, config.allow) = (auth, rules()))
+            .register::<Mirror>()
+            .start()
+            .await
+            .unwrap_or_else(|error| panic!("{error}"));
+        let door = node.http_address().unwrap();
+        (node, door)
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn each_may_do_what_a_rule_allows_and_nothing_else() {
+    let site = Site::new("music");
+    let (node, door) = site.guarded("a").await;
+    for (header, path, status) in [
+        (ADA, "/mirror/x/who", 200),
+        (ADA, "/mirror/x/ask", 400),
+        (BOB, "/mirror/bob/who", 200),
+        (BOB, "/mirror/x/who", 403),
+        (BOB, "/mirror/bob/ask", 403),
+        (BOB, "/counter/bob/add", 403),
+        (ADA, "/counter/x/add", 403),
+        (ADA, "/no_such_kind/x/add", 403),
+        (OPS, "/counter/x/place", 200),
+        (OPS, "/no_such_kind/x/add", 404),
+        ("x: y", "/mirror/public/who", 200),
+        ("x: y", "/mirror/x/who", 401),
+        ("x: y", "/no_such_kind/x/y", 401),
+    ] {
+        let answer = post(&door, path, &[header], "{}").await;
+        assert_eq!(answer.status, status, "{header} {path}: {answer:?}");
+    }
+    let refused = post(&door, "/mirror/x/who", &[BOB], "").await;
+    assert!(refused.body.contains(r#"roles = [\"guest\"], kind = \"mirror\", methods = [\"who\"]"#), "{refused:?}");
+    assert_eq!(node.activations(), 4, "who was refused has activated nothing");
+    node.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn pages_for_admins_are_for_admins() {
+    let site = Site::new("music");
+    let (node, door) = site.guarded("a").await;
+    for (path, anybody, known, scraper, ops) in [
+        ("/healthz", 200, 200, 200, 200),
+        ("/readyz", 200, 200, 200, 200),
+        ("/", 401, 200, 200, 200),
+        ("/metrics", 401, 403, 200, 200),
+        ("/-/status", 401, 403, 403, 200),
+    ] {
+        let wanted = [("x: y", anybody), (ADA, known), (SCRAPER, scraper), (OPS, ops)];
+        for (header, status) in wanted {
+            assert_eq!(get(&door, path, &[header]).await.status, status, "{header} {path}");
+        }
+    }
+    node.stop().await;
+}
+
+fn assert_unauthenticated(answer: &Answer, why: &str) {
+    assert_eq!(answer.status, 401, "{answer:?}");
+    assert!(answer.head.contains("www-authenticate: bearer realm=\"greenroom\""), "{answer:?}");
+    assert!(answer.body.contains(why), "{why}: {answer:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn bad_credentials_are_refused_even_where_none_are_wanted() {
+    let site = Site::new("music");
+    let (node, door) = site.guarded("a").await;
+    let path = "/mirror/public/who";
+    for (headers, why) in [
+        (&["authorization: Bearer ada-0123456789abcdee"][..], "not known here"),
+        (&["authorization: Bearer "], "not `Bearer` and a token"),
+        (&["authorization: Basic YWRhOmFkYQ=="], "not `Bearer` and a token"),
+        (&[ADA, BOB], "several headers"),
+    ] {
+        let answer = post(&door, path, headers, "{}").await;
+        assert_unauthenticated(&answer, why);
+        assert!(answer.head.contains("error=\"invalid_token\""), "{answer:?}");
+    }
+    assert_unauthenticated(&post(&door, "/mirror/x/who", &[], "{}").await, "takes credentials");
+    let long = format!("authorization: Bearer {}", "x".repeat(9000));
+    assert_unauthenticated(&post(&door, path, &[&long], "{}").await, "too long");
+    node.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_token_that_is_taken_out_of_the_file_is_worth_nothing_soon_after() {
+    let site = Site::new("music");
+    let (node, door) = site.guarded("a").await;
+    let ask = async || post(&door, "/mirror/x/who", &[ADA], "{}").await.status;
+    assert_eq!(ask().await, 200);
+    let file = site.folder.path().join("tokens.toml");
+    write(&file, "[[token]\nname = broken");
+    tokio::time::sleep(Duration::from_millis(200)).await;
+    assert_eq!(ask().await, 200, "a broken file revokes nothing");
+    write(&file, &tokens(&[("ops", "admin", "ops-0123456789abcdef")]));
+    let until = std::time::Instant::now() + Duration::from_secs(10);
+    while ask().await != 401 {
+        assert!(std::time::Instant::now() < until, "the token is still taken");
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    assert_eq!(post(&door, "/mirror/x/who", &[OPS], "{}").await.status, 200);
+    node.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_principal_travels_with_the_call_and_the_calls_that_it_leads_to() {
+    let site = Site::new("music");
+    let (a, door) = site.guarded("a").await;
+    let b = site.builder("b", None).register::<Mirror>().start().await.unwrap();
+    while a.members().len() < 2 {
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    for key in 0..32 {
+        let answer = post(&door, "/mirror/x/ask", &[ADA], &format!("{{\"key\": \"{key}\"}}")).await;
+        assert_eq!(answer.body, "\"ada: user\"", "{answer:?}");
+    }
+    assert!(b.activations() > 0, "all mirrors were on one node");
+    assert_eq!(post(&door, "/mirror/public/who", &[], "{}").await.body, "null");
+    let direct = MirrorRef::of(&a, "direct").who().await.unwrap();
+    assert_eq!(direct, None, "a program's own calls are on nobody's behalf");
+    a.stop().await;
+    b.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn without_credentials_the_door_is_open_to_this_machine() {
+    let node = Node::builder().http("127.0.0.1:0").register::<Counter>().start().await.unwrap();
+    let door = node.http_address().unwrap();
+    assert_eq!(post(&door, "/counter/x/place", &[], "{}").await.status, 200);
+    assert_eq!(get(&door, "/-/status", &[]).await.status, 200);
+    // What is sent though nobody asked is not looked at.
+    assert_eq!(post(&door, "/counter/x/place", &["authorization: Bearer x"], "{}").await.status, 200);
+    node.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_door_speaks_https_and_knows_clients_by_their_certificates() {
+    let site = Site::new("music");
+    let files = site.files("a", &site.authority, Who::AnyNode);
+    let auth = Auth { certificates: [("ada".to_owned(), vec!["user".to_owned()])].into(), ..Auth::default() };
+    let node = site
+        .builder("a", Some(files))
+        .http("127.0.0.1:0")
+        .configure(|config| (config.auth, config.allow) = (auth, rules()))
+        .register::<Mirror>()
+        .start()
+        .await
+        .unwrap();
+    assert_eq!(node.http_scheme(), "https");
+    let door = node.http_address().unwrap();
+    let client = |name: &str, authority: &Authority, ca: &Authority| {
+        let folder = tempfile::tempdir().unwrap();
+        let issued = authority.issue(Who::Client(name.into()), &[], (-1, 1)).unwrap();
+        write(&folder.path().join("ca.pem"), &ca.pem().cert);
+        write(&folder.path().join("client.pem"), &issued.cert);
+        write(&folder.path().join("client.key"), &issued.key);
+        folder
+    };
+    let ada = client("ada", &site.authority, &site.authority);
+    assert_eq!(get_secure(&door, ada.path(), "/", &[]).await.unwrap().status, 200);
+    let bob = client("bob", &site.authority, &site.authority);
+    let refused = get_secure(&door, bob.path(), "/", &[]).await.unwrap();
+    assert_unauthenticated(&refused, "auth.certificates");
+    // A certificate of somebody else ends the connection; without any, the door answers what is for everybody.
+    let strange = client("ada", &Authority::new("music").unwrap(), &site.authority);
+    assert!(get_secure(&door, strange.path(), "/", &[]).await.is_ok_and(|answer| answer.status == 0));
+    std::fs::remove_file(ada.path().join("client.pem")).unwrap();
+    assert_eq!(get_secure(&door, ada.path(), "/healthz", &[]).await.unwrap().status, 200);
+    assert_eq!(get_secure(&door, ada.path(), "/", &[]).await.unwrap().status, 401);
+    // Nodes' certificates are no clients'.
+    for (from, to) in [("node.pem", "client.pem"), ("node.key", "client.key")] {
+        std::fs::copy(site.folder.path().join("a").join(from), ada.path().join(to)).unwrap();
+    }
+    assert_eq!(get_secure(&door, ada.path(), "/", &[]).await.unwrap().status, 401);
+    let plain = get(&door, "/", &[]).await;
+    assert!(plain.status == 400 && plain.body.contains("https://"), "{plain:?}");
+    node.stop().await;
+}
+
+#[tokio::test]
+async fn beyond_loopback_the_door_wants_tls_and_credentials() {
+    let site = Site::new("music");
+    let files = site.files("a", &site.authority, Who::AnyNode);
+    let start = async |tls: bool, auth: bool| {
+        let (files, folder) = (files.clone(), site.folder.path().join("tokens.toml"));
+        write(&folder, &all_tokens());
+        let change = move |config: &mut Config| {
+            config.tls = tls.then_some(files);
+            config.auth.tokens = auth.then_some(folder);
+        };
+        let started = site.builder("a", None).configure(change).http("0.0.0.0:0").start().await;
+        started.map(drop).err().map(|error| error.to_string())
+    };
+    for (tls, auth, missing) in [
+        (false, false, "without TLS and credentials"),
+        (true, false, "without credentials"),
+        (false, true, "without TLS"),
+    ] {
+        let error = start(tls, auth).await.expect("it is refused");
+        assert!(error.contains(missing) && error.contains("insecure_listen"), "{error}");
+    }
+    assert_eq!(start(true, true).await, None);
+}
