@@ -1,7 +1,8 @@
 //! Cutting a byte stream into the frames that faults happen to.
 //!
 //! A frame on the wire is `[u32 LE length][u8 type][body]`, where the length counts type and body. A stream whose next four
-//! bytes cannot be such a length (HTTP, for one) is raw: its writes are delivered in order, delayed and nothing worse.
+//! bytes cannot be such a length (HTTP, for one), or that begins as TLS does, is raw: its writes are delivered in order,
+//! delayed and nothing worse.
 
 use std::mem;
 
@@ -24,6 +25,8 @@ pub type Classify = fn(&[u8]) -> FrameClass;
 pub(crate) struct Cutter {
     partial: Vec<u8>,
     raw: bool,
+    /// Whether the stream has shown what it begins with.
+    begun: bool,
 }
 
 impl Cutter {
@@ -42,6 +45,16 @@ impl Cutter {
             if self.raw {
                 send(bytes.to_vec(), false);
                 return;
+            }
+            if !self.begun {
+                // It may come byte by byte.
+                self.partial.extend_from_slice(bytes);
+                if self.partial.len() < PREFIX_LEN {
+                    return;
+                }
+                let beginning = mem::take(&mut self.partial);
+                (self.begun, self.raw) = (true, begins_tls(&beginning));
+                return self.push(&beginning, send);
             }
             if self.partial.is_empty()
                 && let Some(Prefix::Frame(len)) = prefix(bytes)
@@ -91,6 +104,11 @@ fn prefix(bytes: &[u8]) -> Option<Prefix> {
     Some(if len == 0 || len > FRAME_LEN_MAX { Prefix::Raw } else { Prefix::Frame(PREFIX_LEN + len) })
 }
 
+/// Whether a stream that begins so is TLS: no first frame does, as it would be longer than a hello may be.
+fn begins_tls(bytes: &[u8]) -> bool {
+    matches!(bytes, [22, 3, 1..=4, ..])
+}
+
 const PREFIX_LEN: usize = 4;
 /// A longer frame is no frame; four ASCII letters read as a length are far beyond it.
 const FRAME_LEN_MAX: usize = 64 << 20;
@@ -129,6 +147,17 @@ mod tests {
         let bytes: Vec<u8> = pieces.into_iter().flat_map(|(piece, _)| piece).collect();
         assert_eq!(bytes, b"GET / HTTP/1.1\r\n\r\n");
         assert_eq!(rest, None);
+    }
+
+    #[test]
+    fn tls_is_raw_from_its_first_byte() {
+        let hello = [22, 3, 1, 0, 200, 1, 0, 0];
+        for at in 0..=hello.len() {
+            let (pieces, rest) = cut(&[&hello[..at], &hello[at..], &[5, 0, 0, 0, 1]]);
+            assert!(pieces.iter().all(|(_, framed)| !framed) && rest.is_none(), "cut at {at}");
+            let bytes: Vec<u8> = pieces.into_iter().flat_map(|(piece, _)| piece).collect();
+            assert_eq!(bytes, [&hello[..], &[5, 0, 0, 0, 1]].concat());
+        }
     }
 
     #[test]

@@ -13,6 +13,8 @@ mod context;
 mod hello;
 #[path = "../examples/presence.rs"]
 mod presence;
+#[path = "../examples/security.rs"]
+mod security;
 
 use std::time::Duration;
 
@@ -78,5 +80,18 @@ async fn a_writer_works_for_a_client_and_stops_when_nobody_waits() {
     let given_up = tokio::time::timeout(Duration::from_millis(50), writer.write(u64::MAX).into_future()).await;
     assert!(given_up.is_err());
     assert!(writer.pages().by(Duration::from_secs(20)).await.unwrap() > 0, "the next turn begins");
+    node.stop().await;
+}
+
+#[tokio::test]
+async fn a_document_is_written_by_nobody_who_has_shown_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let tokens = folder.path().join("tokens.toml");
+    std::fs::write(&tokens, security::TOKENS).unwrap();
+    let node = security::guarded(&tokens).start().await.unwrap();
+    let document = security::DocumentRef::of(&node, "plan");
+    let refused = document.write("hm").await.unwrap_err();
+    assert!(matches!(&refused, CallError::Actor(why) if why.contains("credentials")), "{refused}");
+    assert_eq!(document.read().await.unwrap(), "");
     node.stop().await;
 }

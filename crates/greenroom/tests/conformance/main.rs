@@ -27,5 +27,6 @@ mod placement;
 mod recovery;
 mod registers;
 mod scenario;
+mod security;
 mod turns;
 mod versioned;
