@@ -35,7 +35,7 @@ pub(crate) fn run(command: &CallCommand) -> Result<(), String> {
     let CallCommand { actor, method, arguments, context, node } = command;
     let (kind, key) =
         actor.split_once('/').ok_or_else(|| format!("{actor:?} has no key; write KIND/KEY, as in chat_room/lobby"))?;
-    let answer = node.door(TIMEOUT).call_with(kind, key, method, arguments, context)?;
+    let answer = node.door(TIMEOUT)?.call_with(kind, key, method, arguments, context)?;
     if answer.status == 200 {
         println!("{}", answer.body);
         return Ok(());

@@ -1,9 +1,13 @@
 //! A client of a node's HTTP door.
 
+use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Args;
+use greenroom_store::url::Secret;
 use serde_json::Value;
+use ureq::tls::{Certificate, ClientCert, PemItem, PrivateKey, RootCerts, TlsConfig};
 
 /// Which node to ask.
 #[derive(Args, Clone)]
@@ -11,6 +15,25 @@ pub(crate) struct NodeAddress {
     /// A node's HTTP door
     #[arg(long = "node", value_name = "URL", env = "GREENROOM_NODE", default_value = "http://127.0.0.1:7070")]
     url: String,
+    #[command(flatten)]
+    credentials: Credentials,
+}
+
+/// What the node may want to see, and whom to trust.
+#[derive(Args, Clone, Default)]
+pub(crate) struct Credentials {
+    /// PEM file of the authority that the door's certificate comes from [default: the system's]
+    #[arg(long, value_name = "FILE", env = "GREENROOM_CA")]
+    ca: Option<PathBuf>,
+    /// File whose first line is a bearer token; or the token itself in the variable GREENROOM_TOKEN
+    #[arg(long, value_name = "FILE", env = "GREENROOM_TOKEN_FILE")]
+    token_file: Option<PathBuf>,
+    /// PEM file of a client's certificate
+    #[arg(long, value_name = "FILE", env = "GREENROOM_CERT", requires = "key")]
+    cert: Option<PathBuf>,
+    /// PEM file of its private key
+    #[arg(long, value_name = "FILE", env = "GREENROOM_KEY", requires = "cert")]
+    key: Option<PathBuf>,
 }
 
 /// A node's HTTP door.
@@ -18,6 +41,7 @@ pub(crate) struct NodeAddress {
 pub(crate) struct Door {
     url: String,
     agent: ureq::Agent,
+    token: Option<Secret>,
 }
 
 /// What a door answered.
@@ -27,8 +51,14 @@ pub(crate) struct Answer {
 }
 
 impl NodeAddress {
-    pub(crate) fn door(&self, timeout: Duration) -> Door {
-        Door::new(&self.url, timeout)
+    /// The door, with the credentials at hand.
+    pub(crate) fn door(&self, timeout: Duration) -> Result<Door, String> {
+        let mut door = Door::new(&self.url, timeout);
+        let config = ureq::Agent::config_builder().timeout_global(Some(timeout)).http_status_as_error(false);
+        door.agent = config.tls_config(self.credentials.tls()?).build().into();
+        door.token = self.credentials.token()?;
+        door.keep_secrets()?;
+        Ok(door)
     }
 }
 
@@ -37,7 +67,27 @@ impl Door {
     pub(crate) fn new(url: &str, timeout: Duration) -> Self {
         let url = if url.contains("://") { url.to_owned() } else { format!("http://{url}") };
         let config = ureq::Agent::config_builder().timeout_global(Some(timeout)).http_status_as_error(false).build();
-        Self { url: url.trim_end_matches('/').to_owned(), agent: config.into() }
+        Self { url: url.trim_end_matches('/').to_owned(), agent: config.into(), token: None }
+    }
+
+    /// The door of another node of the cluster, which wants the same credentials.
+    pub(crate) fn at(&self, url: &str) -> Result<Self, String> {
+        let url = if url.contains("://") { url.to_owned() } else { format!("http://{url}") };
+        let other = Self { url: url.trim_end_matches('/').to_owned(), ..self.clone() };
+        other.keep_secrets()?;
+        Ok(other)
+    }
+
+    /// Refuses to send a token where others can read it.
+    fn keep_secrets(&self) -> Result<(), String> {
+        let Some(rest) = self.url.strip_prefix("http://").filter(|_| self.token.is_some()) else { return Ok(()) };
+        let authority = rest.split('/').next().unwrap_or_default();
+        let host = authority.rsplit_once(':').map_or(authority, |(host, _)| host).trim_matches(['[', ']']);
+        let local = host == "localhost" || host.parse::<std::net::IpAddr>().is_ok_and(|ip| ip.is_loopback());
+        match local {
+            true => Ok(()),
+            false => Err(format!("{} is plain HTTP, where others could read the token; use https://", self.url)),
+        }
     }
 
     pub(crate) fn url(&self) -> &str {
@@ -46,14 +96,19 @@ impl Door {
 
     /// Asks for a page.
     pub(crate) fn get(&self, path: &str) -> Result<Answer, String> {
-        self.read(self.agent.get(format!("{}{path}", self.url)).call())
+        self.read(self.signed(self.agent.get(format!("{}{path}", self.url))).call())
     }
 
     /// Asks for a page in JSON.
     pub(crate) fn get_json(&self, path: &str) -> Result<Value, String> {
         let answer = self.get(path)?;
         if answer.status != 200 {
-            return Err(format!("{} answers {} to {path}", self.url, answer.status));
+            let hint = match answer.status {
+                401 => "; say who you are: --token-file FILE or GREENROOM_TOKEN, or --cert and --key",
+                403 => "; these credentials are not enough: this takes the role \"admin\"",
+                _ => "",
+            };
+            return Err(format!("{} answers {} to {path}{hint}", self.url, answer.status));
         }
         serde_json::from_str(&answer.body).map_err(|error| format!("{} is no Greenroom node: {error}", self.url))
     }
@@ -78,14 +133,21 @@ impl Door {
             let members: Vec<_> = context.iter().map(|(key, value)| format!("{key}={}", encoded(value))).collect();
             request = request.header("baggage", members.join(","));
         }
-        self.read(request.send(arguments))
+        self.read(self.signed(request).send(arguments))
+    }
+
+    fn signed<B>(&self, request: ureq::RequestBuilder<B>) -> ureq::RequestBuilder<B> {
+        match &self.token {
+            Some(token) => request.header("authorization", format!("Bearer {}", token.expose())),
+            None => request,
+        }
     }
 
     /// Asks for something to be done, with a JSON object.
     pub(crate) fn post(&self, path: &[&str], body: &str) -> Result<Answer, String> {
         let path: Vec<String> = path.iter().map(|part| encoded(part)).collect();
         let request = self.agent.post(format!("{}/{}", self.url, path.join("/")));
-        self.read(request.header("content-type", "application/json").send(body))
+        self.read(self.signed(request).header("content-type", "application/json").send(body))
     }
 
     fn read(&self, answer: Result<ureq::http::Response<ureq::Body>, ureq::Error>) -> Result<Answer, String> {
@@ -100,6 +162,54 @@ impl Door {
         let status = answer.status().as_u16();
         let body = answer.body_mut().with_config().limit(BODY_LEN_MAX).read_to_string().map_err(failed)?;
         Ok(Answer { status, body })
+    }
+}
+
+impl Credentials {
+    fn tls(&self) -> Result<TlsConfig, String> {
+        let read =
+            |path: &PathBuf| std::fs::read(path).map_err(|error| format!("cannot read {}: {error}", path.display()));
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let mut config = TlsConfig::builder().unversioned_rustls_crypto_provider(provider);
+        let roots = match &self.ca {
+            Some(path) => {
+                let pem = read(path)?;
+                let found: Vec<_> = ureq::tls::parse_pem(&pem)
+                    .filter_map(|item| match item {
+                        Ok(PemItem::Certificate(certificate)) => Some(certificate),
+                        _ => None,
+                    })
+                    .collect();
+                if found.is_empty() {
+                    return Err(format!("{} holds no certificate", path.display()));
+                }
+                found
+            }
+            None => {
+                let system = rustls_native_certs::load_native_certs().certs;
+                system.iter().map(|der| Certificate::from_der(der).to_owned()).collect()
+            }
+        };
+        config = config.root_certs(RootCerts::new_with_certs(&roots));
+        if let (Some(cert), Some(key)) = (&self.cert, &self.key) {
+            let wrong = |path: &PathBuf| format!("{} is not the PEM file that is wanted", path.display());
+            let chain = Certificate::from_pem(&read(cert)?).map_err(|_| wrong(cert))?;
+            let private = PrivateKey::from_pem(&read(key)?).map_err(|_| wrong(key))?;
+            config = config.client_cert(Some(ClientCert::new_with_certs(&[chain], private)));
+        }
+        Ok(config.build())
+    }
+
+    fn token(&self) -> Result<Option<Secret>, String> {
+        let Some(path) = &self.token_file else {
+            // Not a flag: everybody on the machine can read those.
+            return Ok(std::env::var("GREENROOM_TOKEN").ok().filter(|token| !token.is_empty()).map(Secret::new));
+        };
+        let text = std::fs::read_to_string(path).map_err(|error| format!("cannot read {}: {error}", path.display()))?;
+        match text.lines().next().map(str::trim).filter(|line| !line.is_empty()) {
+            Some(line) => Ok(Some(Secret::new(line))),
+            None => Err(format!("the first line of {} is empty", path.display())),
+        }
     }
 }
 
@@ -121,6 +231,22 @@ const BODY_LEN_MAX: u64 = 64 << 20;
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_token_is_not_sent_where_others_can_read_it() {
+        let with_token = |url| Door { token: Some(Secret::new("t")), ..Door::new(url, Duration::from_secs(1)) };
+        for (url, kept) in [
+            ("https://db.example.org:7070", true),
+            ("http://127.0.0.1:7070", true),
+            ("localhost:7070/", true),
+            ("http://[::1]:7070", true),
+            ("http://db.example.org:7070", false),
+            ("http://127.0.0.1.example.org", false),
+            ("10.0.0.1:7070", false),
+        ] {
+            assert_eq!(with_token(url).keep_secrets().is_ok(), kept, "{url}");
+        }
+    }
 
     #[test]
     fn a_key_is_one_part_of_the_path_whatever_it_holds() {

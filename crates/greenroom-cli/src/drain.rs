@@ -27,7 +27,7 @@ pub(crate) struct DrainCommand {
 /// Asks the node to drain, and waits until it has left.
 pub(crate) fn run(command: &DrainCommand) -> Result<(), String> {
     let DrainCommand { name, wait, json, node } = command;
-    let door = node.door(TIMEOUT);
+    let door = node.door(TIMEOUT)?;
     let begun = Instant::now();
     let answer = door.post(&["-", "drain", name], "{}")?;
     if answer.status != 202 {

@@ -10,6 +10,7 @@ mod log;
 mod node;
 mod state;
 mod status;
+mod token;
 
 use std::process::ExitCode;
 
@@ -46,6 +47,8 @@ enum Command {
     State(state::StateCommand),
     /// Make and check certificates for trying TLS out
     Certs(certs::CertsCommand),
+    /// Make a bearer token for the HTTP door
+    Token(token::TokenCommand),
     /// Run one of the papers' workloads
     Bench(greenroom_workloads::cli::Bench),
 }
@@ -60,6 +63,7 @@ fn main() -> ExitCode {
         Command::Status(command) => status::run(&command),
         Command::Certs(command) => certs::run(&command),
         Command::Drain(command) => drain::run(&command),
+        Command::Token(command) => token::run(&command),
         Command::State(command) => return state::run(&command),
         Command::Bench(command) => return greenroom_workloads::cli::run(command),
     };

@@ -20,7 +20,7 @@ pub(crate) struct StatusCommand {
 
 /// Prints the cluster's nodes, kinds, activations and rates.
 pub(crate) fn run(command: &StatusCommand) -> Result<(), String> {
-    let door = command.node.door(TIMEOUT);
+    let door = command.node.door(TIMEOUT)?;
     let mut before = Sample::take(&door)?;
     let mut pause = FIRST_LOOK;
     loop {
@@ -57,7 +57,7 @@ impl Sample {
                     return Some(asked.clone());
                 }
                 let http = member["http"].as_str().filter(|_| member["status"] != "dead")?;
-                Door::new(http, TIMEOUT).get_json("/-/status").ok()
+                door.at(http).ok()?.get_json("/-/status").ok()
             })
             .collect();
         Ok(Sample { taken: Instant::now(), asked, nodes })

@@ -1,0 +1,225 @@
+//! Certificates and tokens made by the program, a node that runs with them, and what nobody may ever read.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::Arc;
+
+use tempfile::TempDir;
+use ureq::tls::{Certificate, RootCerts, TlsConfig};
+
+const PROGRAM: &str = env!("CARGO_BIN_EXE_greenroom");
+
+/// A folder to work in, as a user would.
+struct Site(TempDir);
+
+impl Site {
+    fn new() -> Self {
+        Self(tempfile::tempdir().unwrap())
+    }
+
+    fn command(&self, line: &str) -> Command {
+        let mut command = Command::new(PROGRAM);
+        command.args(line.split(' ')).current_dir(self.0.path()).stdin(Stdio::null());
+        command
+    }
+
+    fn run(&self, line: &str) -> Output {
+        self.command(line).output().expect("the program starts")
+    }
+
+    /// What it prints, if it succeeds.
+    fn done(&self, line: &str) -> String {
+        let output = self.run(line);
+        assert!(output.status.success(), "{line}: {}", text(&output.stderr));
+        text(&output.stdout)
+    }
+
+    /// What it complains of, if it fails.
+    fn fails(&self, line: &str) -> String {
+        let output = self.run(line);
+        assert!(!output.status.success(), "{line}: {}", text(&output.stdout));
+        text(&output.stderr)
+    }
+
+    fn read(&self, file: &str) -> String {
+        std::fs::read_to_string(self.0.path().join(file)).unwrap_or_else(|error| panic!("{file}: {error}"))
+    }
+
+    fn write(&self, file: &str, text: &str) {
+        std::fs::write(self.0.path().join(file), text).unwrap();
+    }
+
+    fn mode(&self, file: &str) -> u32 {
+        std::fs::metadata(self.0.path().join(file)).unwrap().permissions().mode() & 0o777
+    }
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+#[test]
+fn certificates_are_made_checked_and_not_overwritten() {
+    let site = Site::new();
+    assert!(site.fails("certs node d").contains("greenroom certs ca d"));
+    assert!(site.done("certs ca d --cluster music").contains("greenroom certs node d"));
+    let key = site.read("d/ca.key");
+    assert!(site.fails("certs ca d").contains("--force"));
+    let next = site.done("certs node d --name a --host a.example.org --days 9");
+    assert!(next.contains("greenroom node --tls-dir d/a --cluster music --name a"), "{next}");
+    site.done("certs node d");
+    site.done("certs client d --name ada");
+    for file in ["d/ca.key", "d/node.key", "d/a/node.key", "d/ada/client.key"] {
+        assert_eq!(site.mode(file), 0o600, "{file}");
+    }
+    assert!(site.fails("certs node d").contains("is there already"));
+    site.done("certs node d --force");
+    assert_eq!(site.read("d/ca.key"), key);
+    let said = site.done("certs check d/a");
+    assert!(said.contains("node \"a\" of cluster \"music\"") && said.contains("8 days"), "{said}");
+    // A certificate of another authority is told from a good one.
+    site.done("certs ca e --cluster music");
+    std::fs::copy(site.0.path().join("e/ca.pem"), site.0.path().join("d/a/ca.pem")).unwrap();
+    assert!(site.fails("certs check d/a").contains("authority"));
+    std::fs::set_permissions(site.0.path().join("d/node.key"), PermissionsExt::from_mode(0o644)).unwrap();
+    assert!(site.done("certs check d").contains("chmod 600 d/node.key"));
+}
+
+/// A node with everything on, which logs all that it can.
+struct Node {
+    child: Child,
+    url: String,
+    said: BufReader<std::process::ChildStdout>,
+}
+
+impl Node {
+    fn start(site: &Site, more: &str) -> Self {
+        let line = format!("node --listen 127.0.0.1:0 --http 127.0.0.1:0 --shards 1{more}");
+        let mut command = site.command(&line);
+        command.env("RUST_LOG", "trace").stdout(Stdio::piped());
+        let log = std::fs::File::create(site.0.path().join("log")).unwrap();
+        let mut child = command.stderr(log).spawn().expect("the program starts");
+        let mut said = BufReader::new(child.stdout.take().expect("it is piped"));
+        let mut line = String::new();
+        while !line.contains("its HTTP door is at ") {
+            line.clear();
+            assert_ne!(said.read_line(&mut line).unwrap(), 0, "it ended: {}", site.read("log"));
+        }
+        let url = line.trim_end().rsplit(' ').next().unwrap().replace("127.0.0.1", "localhost");
+        Self { child, url, said }
+    }
+
+    /// Stops it; all that it has said.
+    fn stop(mut self, site: &Site) -> String {
+        // SAFETY: the child has not been waited for, so that its id is still its own.
+        unsafe { libc::kill(self.child.id() as i32, libc::SIGTERM) };
+        let mut said = String::new();
+        self.said.read_to_string(&mut said).unwrap();
+        self.child.wait().unwrap();
+        said + &site.read("log")
+    }
+}
+
+impl Drop for Node {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn page(node: &Node, ca: &Path, path: &str, authorization: &str) -> (u16, String) {
+    let ca = Certificate::from_pem(&std::fs::read(ca).unwrap()).unwrap();
+    let tls = TlsConfig::builder()
+        .unversioned_rustls_crypto_provider(Arc::new(rustls::crypto::ring::default_provider()))
+        .root_certs(RootCerts::new_with_certs(&[ca]))
+        .build();
+    let agent: ureq::Agent = ureq::Agent::config_builder().http_status_as_error(false).tls_config(tls).build().into();
+    let mut answer = agent.get(format!("{}{path}", node.url)).header("authorization", authorization).call().unwrap();
+    (answer.status().as_u16(), answer.body_mut().read_to_string().unwrap())
+}
+
+#[test]
+fn what_is_secret_is_in_no_log_error_metric_or_status() {
+    let site = Site::new();
+    site.done("certs ca d");
+    site.done("certs node d");
+    let ada = site.done("token ada --role chatter --file tokens.toml");
+    let ops = site.done("token ops --role admin --file tokens.toml");
+    let plain = "plain-0123456789abcdef";
+    let entry = format!("\n[[token]]\nname = \"plain\"\ntoken = \"{plain}\"\n");
+    site.write("tokens.toml", &(site.read("tokens.toml") + &entry));
+    site.write("ada.token", &ada);
+    site.write("ops.token", &ops);
+    site.write("wrong.token", "wrong-0123456789abcdef\n");
+    site.write(
+        "node.toml",
+        "reload_every = 0.05\nallow = [{ roles = [\"chatter\"], kind = \"chat_room\", methods = [\"*\"] }]\n",
+    );
+    let node = Node::start(&site, " --config node.toml --tls-dir d --tokens tokens.toml");
+    assert!(node.url.starts_with("https://"), "{}", node.url);
+
+    // Good ones and bad ones, by the program and by hand.
+    let mut said = String::new();
+    let call =
+        format!("call chat_room/lobby post {{\"user\":\"ada\",\"text\":\"hi\"}} --node {} --ca d/ca.pem", node.url);
+    said += &site.done(&format!("{call} --token-file ada.token"));
+    said += &site.done(&format!("status --node {} --ca d/ca.pem --token-file ops.token", node.url));
+    for (token, complaint) in [("wrong.token", "not known here"), ("ada.token", "nothing allows \"ada\"")] {
+        let call = call.replace("chat_room", "counter");
+        let refused = site.fails(&format!("{call} --token-file {token}"));
+        assert!(refused.contains(complaint), "{refused}");
+        said += &refused;
+    }
+    let refused = site.fails(&call);
+    assert!(refused.contains("takes credentials"), "{refused}");
+    let ca = site.0.path().join("d/ca.pem");
+    let jwt = "eyJhbGciOiJub25lIn0.eyJzdWIiOiJyb290In0.c2VjcmV0LXNpZ25hdHVyZQ";
+    for token in [ops.trim(), ada.trim(), plain, "wrong-0123456789abcdef", jwt] {
+        for path in ["/", "/metrics", "/-/status", "/chat_room/lobby/post"] {
+            let (status, body) = page(&node, &ca, path, &format!("Bearer {token}"));
+            assert!((200..500).contains(&status), "{status} {body}");
+            said += &body;
+        }
+    }
+    let (_, body) = page(&node, &ca, "/", "Basic d3JvbmctMDEyMzQ1Njc4OWFiY2RlZg==");
+    said += &body;
+    // A token that is sent in plain by mistake, to a door that speaks HTTPS.
+    let address = node.url.trim_start_matches("https://").replace("localhost", "127.0.0.1");
+    let mut mistaken = std::net::TcpStream::connect(address).unwrap();
+    write!(mistaken, "GET / HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {}\r\n\r\n", ops.trim()).unwrap();
+    let mut answer = String::new();
+    mistaken.read_to_string(&mut answer).unwrap();
+    assert!(answer.contains("https://"), "{answer}");
+    said += &answer;
+    drop(mistaken);
+    // Files that cannot be used are complained of.
+    site.write("tokens.toml", &format!("[[token]]\nname = \"x\"\ntoken = {plain}\n"));
+    site.write("d/node.key", &site.read("d/node.key").replace("BEGIN", "BEGUN"));
+    let until = std::time::Instant::now() + std::time::Duration::from_secs(20);
+    while !(site.read("log").contains("the tokens") && site.read("log").contains("the node's private key")) {
+        assert!(std::time::Instant::now() < until, "nothing is complained of: {}", site.read("log"));
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    said += &node.stop(&site);
+    assert!(said.contains("TRACE") || said.contains("DEBUG"), "the node logged nothing");
+
+    let key_lines = |file: &str| -> Vec<String> {
+        site.read(file).lines().filter(|line| !line.starts_with("-----")).map(str::to_owned).collect()
+    };
+    let mut secrets = [key_lines("d/node.key"), key_lines("d/ca.key")].concat();
+    secrets.extend([ada.trim(), ops.trim(), plain, "wrong-0123456789abcdef", jwt].map(str::to_owned));
+    secrets.extend(["c2VjcmV0LXNpZ25hdHVyZQ", "d3JvbmctMDEyMzQ1Njc4OWFiY2RlZg"].map(str::to_owned));
+    for secret in secrets {
+        assert!(secret.len() >= 16 && !said.contains(&secret), "it tells {secret:?}");
+    }
+}
+
+#[test]
+fn a_program_that_would_send_a_token_in_the_open_does_not() {
+    let site = Site::new();
+    site.write("ada.token", "ada-0123456789abcdef\n");
+    let refused = site.fails("status --node http://203.0.113.1:7070 --token-file ada.token");
+    assert!(refused.contains("use https://") && !refused.contains("ada-0123"), "{refused}");
+}
