@@ -6,11 +6,11 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use greenroom_world::{BoxFuture, Timestamp};
-use tokio::sync::oneshot;
+use greenroom_world::Timestamp;
 
 use super::error::{CallError, Doubt, Refusal};
 use super::interface::Method;
+use super::outside::Outside;
 use super::reference::{Inner, Route};
 use super::reply::{self, ReplyTo};
 use crate::context::TraceContext;
@@ -28,7 +28,7 @@ use crate::shard::{Shard, ShardId};
 pub struct Call<M: Method> {
     target: Arc<Inner>,
     method: M,
-    /// In nanoseconds; [`NO_LIMIT`] for the node's default.
+    /// In nanoseconds; [`NO_LIMIT`] for the node's default. With the bit [`ONCE`].
     limit: u64,
     baggage: Option<Box<Baggage>>,
 }
@@ -43,7 +43,18 @@ impl<M: Method> Call<M> {
     ///
     /// When it has passed, the caller gets [`Unknown`](CallError::Unknown), and a turn that has not started never does.
     pub fn by(mut self, limit: Duration) -> Self {
-        self.limit = u64::try_from(limit.as_nanos()).unwrap_or(NO_LIMIT - 1).min(NO_LIMIT - 1);
+        let limit = u64::try_from(limit.as_nanos()).unwrap_or(NO_LIMIT - 1).min(NO_LIMIT - 1);
+        self.limit = self.limit & ONCE | limit;
+        self
+    }
+
+    /// Tells of the first refusal instead of trying again.
+    ///
+    /// A call from outside of actors that is [refused](CallError::Refused) for a reason that passes, as overload or a node
+    /// that stops, is made again after a growing pause, until its time is over: nothing has run, so that is safe. Calls
+    /// between actors are never made again by themselves: their callers have callers, and would multiply the tries.
+    pub fn once(mut self) -> Self {
+        self.limit |= ONCE;
         self
     }
 
@@ -70,7 +81,8 @@ impl<M: Method> Call<M> {
     }
 
     fn limit(&self) -> Option<Duration> {
-        (self.limit != NO_LIMIT).then(|| Duration::from_nanos(self.limit))
+        let limit = self.limit & !ONCE;
+        (limit != NO_LIMIT).then(|| Duration::from_nanos(limit))
     }
 
     /// Sends the message one-way: nobody waits, and nobody hears of its end. What is refused on the way is counted in
@@ -124,15 +136,15 @@ enum State<M: Method> {
 }
 
 /// Whom a call was made to, and when: what it takes to say where its time went.
-struct Made {
-    target: Arc<Inner>,
-    at: Timestamp,
+pub(super) struct Made {
+    pub(super) target: Arc<Inner>,
+    pub(super) at: Timestamp,
 }
 
 impl Made {
     /// Says in the error of a call that ran out of time what is known here of that time.
     #[cold]
-    fn explain<E>(&self, error: &mut CallError<E>) {
+    pub(super) fn explain<E>(&self, error: &mut CallError<E>) {
         let (spent, may_run) = match error {
             CallError::Unknown(Doubt::TimedOut(spent)) => (spent, true),
             CallError::Refused(Refusal::Expired(spent)) => (spent, false),
@@ -197,34 +209,16 @@ impl<M: Method> Future for Calling<M> {
                     };
                 }
                 State::Outside(outside) => {
-                    let mut end = match Pin::new(&mut outside.receiver).poll(context) {
-                        Poll::Ready(Ok(completion)) => reply::result(completion),
-                        Poll::Ready(Err(_)) => Err(CallError::Unknown(Doubt::Dropped)),
-                        Poll::Pending => match outside.limit.as_mut().poll(context) {
-                            Poll::Ready(()) => Err(CallError::Unknown(Doubt::TimedOut(Box::default()))),
-                            Poll::Pending => return Poll::Pending,
-                        },
-                    };
-                    if let Err(error) = &mut end {
-                        outside.made.explain(error);
+                    let polled = outside.poll::<M>(context);
+                    if polled.is_ready() {
+                        self.0 = State::Done;
                     }
-                    self.0 = State::Done;
-                    return Poll::Ready(end);
+                    return polled;
                 }
                 State::Done => panic!("a call was polled after its end"),
             }
         }
     }
-}
-
-/// A call made outside of all shards.
-struct Outside {
-    receiver: oneshot::Receiver<Completion>,
-    limit: BoxFuture<()>,
-    /// Tells it from all others of the node.
-    number: u32,
-    deadline: Timestamp,
-    made: Made,
 }
 
 /// What has become of a call at its first poll.
@@ -246,16 +240,10 @@ fn start<M: Method>(call: Call<M>) -> Result<Begun<M>, Refusal> {
             })
         }
         _ => {
-            let port = call.target.port.clone().ok_or(Refusal::Unbound)?;
-            let limit = call.limit();
-            let (sender, receiver) = oneshot::channel();
-            let number = port.node.next_outside();
-            let message = call.method.into_message(ReplyTo::outside(sender, number));
-            let deadline = port.node.deadline(limit);
-            let made = Made { target: call.target, at: port.node.world().now() };
-            port.send::<M::Interface>(&made.target, message, deadline, call.baggage)?;
-            let limit = port.node.world().sleep_until(deadline);
-            Ok(Begun::Waits(State::Outside(Box::new(Outside { receiver, limit, number, deadline, made }))))
+            let (limit, once) = (call.limit(), call.limit & ONCE != 0);
+            let at = call.target.port.as_ref().ok_or(Refusal::Unbound)?.node.world().now();
+            let made = Made { target: call.target, at };
+            Ok(Begun::Waits(State::Outside(Box::new(Outside::begin(made, call.method, call.baggage, limit, once)?))))
         }
     })
 }
@@ -269,10 +257,7 @@ impl<M: Method> Drop for Calling<M> {
                 _ => {}
             }),
             State::Outside(outside) => {
-                let Outside { number, deadline, made: Made { target, .. }, .. } = &**outside;
-                if let Some(port) = &target.port {
-                    port.node.abandon_outside(*number, *deadline, &target.id, target.hash);
-                }
+                outside.abandon();
             }
             State::Unsent(_) | State::Done => {}
         }
@@ -280,4 +265,6 @@ impl<M: Method> Drop for Calling<M> {
 }
 
 /// No limit but the node's default.
-const NO_LIMIT: u64 = u64::MAX;
+const NO_LIMIT: u64 = ONCE - 1;
+/// The bit of a limit that says not to try again.
+const ONCE: u64 = 1 << 63;

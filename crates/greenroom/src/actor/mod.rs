@@ -6,6 +6,8 @@ pub(crate) mod cx;
 pub(crate) mod error;
 pub(crate) mod interface;
 pub(crate) mod key;
+mod outside;
 pub(crate) mod reference;
 pub(crate) mod reply;
+pub(crate) mod retry;
 pub(crate) mod spent;

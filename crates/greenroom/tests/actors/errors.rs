@@ -89,7 +89,7 @@ async fn a_full_mailbox_refuses() {
     let node = node(|builder| builder.register::<Account>()).await;
     let account = AccountRef::of(&node, "ada");
     account.dawdle(200).send();
-    let calls: Vec<_> = (0..20).map(|_| tokio::spawn(account.deposit(1).into_future())).collect();
+    let calls: Vec<_> = (0..20).map(|_| tokio::spawn(account.deposit(1).once().into_future())).collect();
     let mut refused = 0;
     for call in calls {
         match call.await.unwrap() {
