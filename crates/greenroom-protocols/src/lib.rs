@@ -11,11 +11,14 @@
 //! | [`delivery`] | every message between reliable actors is processed exactly once |
 //! | [`gsi`] | across clusters at most one owns an actor |
 //! | [`bcas`] | an update of a stored state that is confirmed is in it exactly once |
+//! | [`credit`] | a slow node makes no other node's memory grow |
+//! | [`shedding`] | what a shard takes on ends in time; replies and protocols are never turned away |
 //! | [`vlb`] | the same for a state in memory, as long as its leader lives |
 //! | [`reply_stream`] | no more of a stream is under way than its consumer has room for, and none of it is lost unseen |
 
 pub mod bcas;
 pub mod checks;
+pub mod credit;
 pub mod delivery;
 pub mod directory;
 pub mod failure_detection;
@@ -26,5 +29,6 @@ mod mix;
 pub mod names;
 pub mod node;
 pub mod reply_stream;
+pub mod shedding;
 pub mod time;
 pub mod vlb;

@@ -1,0 +1,235 @@
+//! Load shedding: how much of the new work a shard turns away, so that what it takes on ends in time.
+//!
+//! After CoDel (Nichols & Jacobson, ACM Queue 2012): not a queue's length counts but the least time that anything waited
+//! over an interval, as a short queue of slow work is long, and a burst is none. While that is over the target, the share of
+//! new outside calls that are turned away grows by a step an interval; it shrinks when the wait is under half of it, and
+//! between the two it stays. When all outside calls are turned away, calls between actors follow that could not end in time
+//! anyway. Replies and what nodes tell each other are never turned away: they end work.
+//!
+//! Pure: no clock, no randomness. Of the calls that come, every so many-th is turned away.
+
+use std::time::Duration;
+
+use crate::time::Timestamp;
+
+/// When a shard has too much to do.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Config {
+    /// Time for which work may wait.
+    pub target: Duration,
+    /// Time over which the least wait counts; 100 ms as in CoDel.
+    pub interval: Duration,
+    /// Busy time of the shard's thread, in thousandths, from which on a wait over a quarter of the target is too long;
+    /// over 1000 if it is to be ignored.
+    pub busy_max: u32,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self { target: Duration::from_secs(1), interval: Duration::from_millis(100), busy_max: 950 }
+    }
+}
+
+/// Where a call comes from.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Class {
+    /// Outside of all actors: somebody may come back later.
+    Outside,
+    /// Another actor, which waits for so much longer.
+    Inside {
+        /// What is left of its time.
+        left: Duration,
+    },
+    /// A reply, or what nodes tell each other.
+    System,
+}
+
+/// What one shard turns away.
+#[derive(Clone, Debug)]
+pub struct Shedder {
+    config: Config,
+    since: Timestamp,
+    /// The least wait of the interval; `None` if nothing waited at some time in it.
+    least: Option<Duration>,
+    /// That of the interval before.
+    wait: Duration,
+    busy: u32,
+    /// Thousandths of outside calls that are turned away.
+    share: u32,
+    /// What rounding owes.
+    debt: u32,
+}
+
+impl Shedder {
+    /// A shard that has nothing to do.
+    pub fn new(config: Config, now: Timestamp) -> Self {
+        Self { config, since: now, least: None, wait: Duration::ZERO, busy: 0, share: 0, debt: 0 }
+    }
+
+    /// What has waited longest has waited for `wait` now. Whether what is turned away may have changed.
+    ///
+    /// `busy` gives the busy time of the thread since it was last asked, in thousandths: it is asked once an interval.
+    pub fn waited(&mut self, now: Timestamp, wait: Duration, busy: impl FnOnce(Duration) -> u32) -> bool {
+        self.least = Some(self.least.map_or(wait, |least| least.min(wait)));
+        let passed = now.since(self.since);
+        if passed < self.config.interval {
+            return false;
+        }
+        self.since = now;
+        self.wait = self.least.take().unwrap_or_default();
+        self.busy = busy(passed);
+        let Config { target, busy_max, .. } = self.config;
+        let too_long = self.wait > target || (self.busy >= busy_max && self.wait > target / 4);
+        let before = self.share;
+        if too_long {
+            self.share = (self.share + STEP).min(ALL);
+        } else if self.wait < target / 2 && (self.busy < busy_max || self.wait < target / 8) {
+            self.share = self.share.saturating_sub(STEP);
+        }
+        before != self.share
+    }
+
+    /// Thousandths of the outside calls that are turned away.
+    pub fn share(&self) -> u32 {
+        self.share
+    }
+
+    /// The least wait of the last interval.
+    pub fn wait(&self) -> Duration {
+        self.wait
+    }
+
+    /// Busy time of the thread over the last interval, in thousandths.
+    pub fn busy(&self) -> u32 {
+        self.busy
+    }
+
+    /// Whether a call that comes now is taken on.
+    pub fn admits(&mut self, class: Class) -> bool {
+        match class {
+            Class::System => true,
+            Class::Outside => {
+                self.debt += self.share;
+                let shed = self.debt >= ALL;
+                if shed {
+                    self.debt -= ALL;
+                }
+                !shed
+            }
+            Class::Inside { left } => self.share < ALL || left >= self.wait,
+        }
+    }
+
+    /// How long this is likely to last: what waits now must be done, and the share must shrink again.
+    pub fn retry_after(&self) -> Duration {
+        let shrinking = self.config.interval * self.share.div_ceil(STEP);
+        (self.wait + shrinking).clamp(RETRY_MIN, RETRY_MAX)
+    }
+}
+
+/// All outside calls, in thousandths.
+pub const ALL: u32 = 1000;
+/// By how much the share changes an interval, in thousandths.
+const STEP: u32 = 50;
+const RETRY_MIN: Duration = Duration::from_millis(100);
+const RETRY_MAX: Duration = Duration::from_secs(10);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::mix::mix;
+
+    const CONFIG: Config =
+        Config { target: Duration::from_millis(100), interval: Duration::from_millis(100), busy_max: 950 };
+
+    fn at(millis: u64) -> Timestamp {
+        Timestamp::from_nanos(millis * 1_000_000)
+    }
+
+    fn millis(millis: u64) -> Duration {
+        Duration::from_millis(millis)
+    }
+
+    /// The shedder after so many intervals in which everything waited for `wait`, from `begin` on.
+    fn after(mut shedder: Shedder, begin: u64, intervals: u64, wait: u64, busy: u32) -> Shedder {
+        for round in 1..=intervals * 10 {
+            shedder.waited(at(begin + round * 10), millis(wait), |_| busy);
+        }
+        shedder
+    }
+
+    #[test]
+    fn a_burst_is_not_shed() {
+        let mut shedder = Shedder::new(CONFIG, at(0));
+        for round in 0..100 {
+            // Long waits, with one short one an interval.
+            let wait = if round % 9 == 0 { 0 } else { 5_000 };
+            shedder.waited(at(round * 10), millis(wait), |_| 1000);
+            assert_eq!(shedder.share(), 0);
+        }
+    }
+
+    #[test]
+    fn a_standing_queue_is_shed_more_and_more_and_then_less_and_less() {
+        let shedder = after(Shedder::new(CONFIG, at(0)), 0, 4, 150, 0);
+        assert_eq!(shedder.share(), 200);
+        let held = after(shedder, 400, 10, 75, 0);
+        assert_eq!(held.share(), 200, "between half of the target and the target nothing changes");
+        let healed = after(held, 1_400, 4, 20, 0);
+        assert_eq!(healed.share(), 0);
+    }
+
+    #[test]
+    fn a_busy_thread_sheds_earlier_and_a_busy_thread_alone_does_not() {
+        assert_eq!(after(Shedder::new(CONFIG, at(0)), 0, 4, 30, 1000).share(), 200);
+        assert_eq!(after(Shedder::new(CONFIG, at(0)), 0, 4, 30, 500).share(), 0);
+        assert_eq!(after(Shedder::new(CONFIG, at(0)), 0, 4, 0, 1000).share(), 0, "it is busy, and nobody waits");
+    }
+
+    #[test]
+    fn outside_calls_go_first_then_those_that_could_not_end_in_time_and_replies_never() {
+        let mut half = after(Shedder::new(CONFIG, at(0)), 0, 10, 300, 0);
+        let admitted = (0..1000).filter(|_| half.admits(Class::Outside)).count();
+        assert_eq!(admitted, 500);
+        assert!(half.admits(Class::Inside { left: millis(1) }));
+        let mut all = after(half, 1_000, 10, 300, 0);
+        assert!(!(0..1000).any(|_| all.admits(Class::Outside)));
+        assert!(!all.admits(Class::Inside { left: millis(299) }));
+        assert!(all.admits(Class::Inside { left: millis(300) }));
+        assert!(all.admits(Class::System));
+    }
+
+    /// A queue with a fixed capacity under random load: what is admitted waits for little more than the target, little is
+    /// turned away that could have been done, and nothing once the load is over.
+    #[test]
+    fn whatever_the_load_the_wait_comes_back_to_the_target_and_no_capacity_is_lost() {
+        for seed in 0..200_u64 {
+            let mut dice = seed;
+            let mut random = |max: u64| {
+                dice = mix(dice.wrapping_add(0x9E37_79B9));
+                dice % max
+            };
+            let (mut shedder, mut queue, mut done) = (Shedder::new(CONFIG, at(0)), 0_u64, 0_u64);
+            // Ten a tick of 10 ms can be done; up to fifty come.
+            let (load, mut idle) = (11 + random(40), 0);
+            for tick in 0..6_000 {
+                let came = random(2 * load + 1);
+                queue += (0..came).filter(|_| shedder.admits(Class::Outside)).count() as u64;
+                let now = queue.min(10);
+                idle += 10 - now;
+                done += now;
+                queue -= now;
+                shedder.waited(at(tick * 10), millis(queue), |_| 1000);
+                if tick > 1_000 {
+                    assert!(queue < 1_000, "seed {seed}: {queue} ms of work wait at tick {tick}");
+                }
+            }
+            assert!(idle * 10 < done, "seed {seed}: of {done} that were done, {idle} more could have been");
+            for tick in 6_000..7_000 {
+                queue = queue.saturating_sub(10);
+                shedder.waited(at(tick * 10), millis(queue), |_| 0);
+            }
+            assert_eq!((shedder.share(), shedder.admits(Class::Outside)), (0, true), "seed {seed}");
+        }
+    }
+}
