@@ -7,7 +7,7 @@ use bytes::{BufMut, BytesMut};
 use crate::chain::ChainView;
 use crate::error::EncodeError;
 use crate::extension::ExtensionView;
-use crate::frame::{self, CallId, Grant, Status, StreamCredit, flag};
+use crate::frame::{self, CallId, Credit, Grant, Status, StreamCredit, flag};
 use crate::hello::Hello;
 use crate::limit::{HELLO_LEN_MAX, KEY_LEN_MAX, Limits, NAME_LEN_MAX, REASON_LEN_MAX};
 use crate::varint::{Head, LENGTH_LEN};
@@ -240,6 +240,16 @@ impl Encoder {
     /// Appends a Pong.
     pub fn pong(&self, batch: &mut BytesMut, nonce: u64) {
         put_nonce(batch, frame::PONG, nonce);
+    }
+
+    /// Appends a Credit.
+    pub fn credit(&self, batch: &mut BytesMut, credit: Credit) {
+        let start = batch.len();
+        let mut head = Head::new(frame::CREDIT);
+        head.varint(credit.granted);
+        head.varint(credit.clock);
+        batch.put_slice(head.as_slice());
+        patch_len(batch, start);
     }
 
     /// Appends a Goodbye; the reason is cut to [`REASON_LEN_MAX`] bytes.

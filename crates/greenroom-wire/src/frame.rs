@@ -38,6 +38,8 @@ pub enum Frame {
     StreamCredit(StreamCredit),
     /// The end of a stream of replies.
     StreamEnd(StreamEnd),
+    /// How much the other side may send on this connection, and when this was said.
+    Credit(Credit),
     /// A frame of a later version: to be ignored.
     Unknown(Unknown),
 }
@@ -235,6 +237,17 @@ pub struct StreamEnd {
     pub payload: Bytes,
 }
 
+/// How much the other side may send on this connection, and when this was said.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Credit {
+    /// Bytes of calls, their length fields included, that the other side may have sent since the connection began, beyond
+    /// what the sender of this frame gave it with its Hello.
+    pub granted: u64,
+    /// The sender's clock, in µs since an origin of its own: how long what follows was under way can be told from the
+    /// differences.
+    pub clock: u64,
+}
+
 /// A frame of a type that this version does not know.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Unknown {
@@ -247,7 +260,7 @@ pub struct Unknown {
 /// What a network that loses, repeats or reorders whole frames may do to one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum FrameClass {
-    /// Hello, Define, Goodbye, the frames of streams, and what is unknown: the connection is broken without it.
+    /// Hello, Define, Goodbye, Credit, the frames of streams, and what is unknown: the connection is broken without it.
     Essential,
     /// Call, Reply, Cancel: may be lost, repeated, reordered.
     User,
@@ -262,6 +275,12 @@ pub fn classify(frame: &[u8]) -> FrameClass {
         Some(&(CONTROL | PING | PONG)) => FrameClass::Control,
         _ => FrameClass::Essential,
     }
+}
+
+/// Whether the frame that `bytes` begin with is a call.
+#[inline]
+pub fn is_call(bytes: &[u8]) -> bool {
+    bytes.get(LENGTH_LEN) == Some(&CALL)
 }
 
 /// Bytes of the frame that `bytes` begin with, its length field included; `None` until that field is there. It is what
@@ -283,6 +302,7 @@ pub(crate) const CANCEL: u8 = 9;
 pub(crate) const STREAM_ITEM: u8 = 10;
 pub(crate) const STREAM_CREDIT: u8 = 11;
 pub(crate) const STREAM_END: u8 = 12;
+pub(crate) const CREDIT: u8 = 13;
 
 /// The call's flags: which optional parts are there. 0x40 is free, and an error.
 pub(crate) mod flag {

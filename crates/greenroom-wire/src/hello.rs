@@ -49,12 +49,39 @@ pub struct HelloBody {
     /// What the connection is for.
     #[serde(default)]
     pub lane: Lane,
+    /// The credit that the sender gives; `None` if it keeps no count, and wants none kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub flow: Option<Flow>,
+}
+
+/// The credit that a node gives with its Hello, and its clock.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Flow {
+    /// Bytes of calls that may be outstanding: one frame may go beyond it.
+    pub window: u64,
+    /// The sender's clock, in µs since an origin of its own.
+    pub clock: u64,
+}
+
+impl Flow {
+    /// A window in bytes, and the clock in µs.
+    pub fn new(window: u64, clock: u64) -> Self {
+        Self { window, clock }
+    }
 }
 
 impl HelloBody {
     /// The body of a node that does not know yet whom it talks to.
     pub fn new(cluster: impl Into<String>, node: u64, name: impl Into<String>, lane: Lane) -> Self {
-        Self { cluster: cluster.into(), node, name: name.into(), expected_peer: None, lane }
+        Self { cluster: cluster.into(), node, name: name.into(), expected_peer: None, lane, flow: None }
+    }
+
+    /// The same, giving credit.
+    #[must_use]
+    pub fn giving(mut self, flow: Flow) -> Self {
+        self.flow = Some(flow);
+        self
     }
 
     /// The same, for the incarnation `peer` only.

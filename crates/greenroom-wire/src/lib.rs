@@ -18,6 +18,7 @@
 //! | 10 | StreamItem | consumer (shard, index, generation), number; the rest is the payload |
 //! | 11 | StreamCredit | stream (shard, index, generation), token (u64 LE), consumer (shard, index, generation), codec (u8), window, consumed |
 //! | 12 | StreamEnd | consumer (shard, index, generation), number, status (u8); the rest is the payload |
+//! | 13 | Credit | bytes granted, the sender's clock in µs |
 //!
 //! # How the format may change
 //!
@@ -87,10 +88,10 @@ pub use encoder::{CallHeader, Encoder};
 pub use error::{EncodeError, FrameError};
 pub use extension::{Extension, ExtensionError, ExtensionView, ExtensionWriter};
 pub use frame::{
-    Call, CallId, Cancel, Control, Define, Frame, FrameClass, Grant, Reply, Status, StreamCredit, StreamEnd,
-    StreamItem, Unknown, classify, frame_len,
+    Call, CallId, Cancel, Control, Credit, Define, Frame, FrameClass, Grant, Reply, Status, StreamCredit, StreamEnd,
+    StreamItem, Unknown, classify, frame_len, is_call,
 };
-pub use hello::{Hello, HelloBody, HelloError, Lane, MAGIC, VERSIONS, Versions, negotiate};
+pub use hello::{Flow, Hello, HelloBody, HelloError, Lane, MAGIC, VERSIONS, Versions, negotiate};
 pub use limit::Limits;
 pub use route::{Route, RouteEncoder, RouteError, RouteTable};
 pub use text::Text;

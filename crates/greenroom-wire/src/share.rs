@@ -45,6 +45,7 @@ impl Frame {
             FrameView::StreamEnd { consumer, number, status, payload } => {
                 Self::StreamEnd(StreamEnd { consumer, number, status, payload: tail(payload.len(), body) })
             }
+            FrameView::Credit(credit) => Self::Credit(credit),
             FrameView::Unknown { .. } => Self::Unknown(Unknown { frame_type, body }),
         })
     }

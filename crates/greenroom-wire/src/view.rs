@@ -6,10 +6,11 @@ use crate::chain::ChainView;
 use crate::encoder::CallHeader;
 use crate::error::FrameError;
 use crate::extension::ExtensionView;
-use crate::frame::{self, CallId, Grant, Status, StreamCredit, flag};
+use crate::frame::{self, CallId, Credit, Grant, Status, StreamCredit, flag};
 use crate::hello::Hello;
 use crate::limit::{CHAIN_LEN_MAX, EXTENSION_LEN_MAX, KEY_LEN_MAX, NAME_LEN_MAX, REASON_LEN_MAX};
 use crate::reader::Reader;
+use crate::varint::LENGTH_LEN;
 
 /// One frame, borrowed: the fields mean what those of [`Frame`](crate::Frame) do.
 #[derive(Clone, PartialEq, Debug)]
@@ -67,6 +68,8 @@ pub enum FrameView<'a> {
         /// The error, by status.
         payload: &'a [u8],
     },
+    /// How much the other side may send, and when this was said.
+    Credit(Credit),
     /// A frame of a later version: to be ignored.
     Unknown {
         /// The type.
@@ -130,6 +133,18 @@ impl<'a> FrameView<'a> {
         }
     }
 
+    /// Reads the whole frame that `bytes` begin with, for who has written it.
+    ///
+    /// # Errors
+    /// [`FrameError`].
+    pub fn read(bytes: &'a [u8]) -> Result<Self, FrameError> {
+        let len = frame::frame_len(bytes).and_then(|len| usize::try_from(len).ok());
+        match len.and_then(|len| bytes.get(LENGTH_LEN..len)) {
+            Some([frame_type, body @ ..]) => Self::parse(*frame_type, body),
+            _ => Err(FrameError::Empty),
+        }
+    }
+
     fn parse_rare(frame_type: u8, body: &'a [u8]) -> Result<Self, FrameError> {
         let mut reader = Reader::new(body);
         Ok(match frame_type {
@@ -164,6 +179,9 @@ impl<'a> FrameView<'a> {
                 status: Status::from_byte(reader.u8("stream status")?),
                 payload: reader.rest(),
             },
+            frame::CREDIT => {
+                Self::Credit(Credit { granted: reader.u64("credit granted")?, clock: reader.u64("credit clock")? })
+            }
             _ => Self::Unknown { frame_type, body },
         })
     }

@@ -9,9 +9,9 @@ use greenroom_wire::carried::{self, PrincipalView, TraceView};
 use greenroom_wire::codec::{self, Codec, Payload};
 use greenroom_wire::extension::tag;
 use greenroom_wire::{
-    Call, CallHeader, CallId, Cancel, CancelView, Chain, ChainView, Control, Decoder, Define, EncodeError, Encoder,
-    Extension, ExtensionView, ExtensionWriter, Frame, FrameClass, Grant, Hello, HelloBody, Lane, Reply, Status,
-    StreamCredit, StreamEnd, StreamItem, classify, frame_len,
+    Call, CallHeader, CallId, Cancel, CancelView, Chain, ChainView, Control, Credit, Decoder, Define, EncodeError,
+    Encoder, Extension, ExtensionView, ExtensionWriter, Flow, Frame, FrameClass, Grant, Hello, HelloBody, Lane, Reply,
+    Status, StreamCredit, StreamEnd, StreamItem, classify, frame_len,
 };
 use serde::{Deserialize, Serialize};
 
@@ -250,6 +250,26 @@ fn cancel() {
     let frame = Frame::Cancel(Cancel { id: ID, origin, left, kind: "room".into(), key: "a".into() });
     assert_golden("10000000 09 01 ac02 02 ac02 8001 04 726f6f6d 01 61", frame, FrameClass::User, |encoder, batch| {
         encoder.cancel(batch, &CancelView { id: ID, origin, left, kind: "room", key: "a" }).unwrap();
+    });
+}
+
+#[test]
+fn credit() {
+    let frame = Frame::Credit(Credit { granted: 300, clock: 1_000_000 });
+    assert_golden("06000000 0d ac02 c0843d", frame, FrameClass::Essential, |encoder, batch| {
+        encoder.credit(batch, Credit { granted: 300, clock: 1_000_000 });
+    });
+}
+
+#[test]
+fn hello_that_gives_credit() {
+    let body = HelloBody::new("c", 1, "", Lane::Control).giving(Flow::new(4 << 20, 7));
+    let hex = "55000000 01 4752524d 0100 0100 \
+        86 a7636c7573746572 a163 a46e6f6465 01 a46e616d65 a0 ad65787065637465645f70656572 c0 a46c616e65 a7636f6e74726f6c \
+        a4666c6f77 82 a677696e646f77 ce00400000 a5636c6f636b 07";
+    let hello = Hello::new(body);
+    assert_golden(hex, Frame::Hello(hello.clone()), FrameClass::Essential, |encoder, batch| {
+        encoder.hello(batch, &hello).unwrap();
     });
 }
 

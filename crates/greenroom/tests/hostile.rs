@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use bytes::BytesMut;
 use greenroom::prelude::*;
-use greenroom_wire::{Encoder, Frame, Hello, HelloBody, Lane};
+use greenroom_wire::codec::{self, Codec};
+use greenroom_wire::{CallHeader, CallId, ChainView, Encoder, Flow, Frame, Hello, HelloBody, Lane};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
@@ -18,6 +19,10 @@ impl Counter {
     pub async fn add(&mut self, n: u64) -> u64 {
         self.count += n;
         self.count
+    }
+
+    pub async fn echo(&self, text: String) -> String {
+        text
     }
 }
 
@@ -154,4 +159,37 @@ async fn ten_thousand_idle_connections_cost_little_and_keep_nobody_out() {
 fn resident_bytes() -> u64 {
     let status = std::fs::read_to_string("/proc/self/statm").unwrap();
     status.split_whitespace().nth(1).unwrap().parse::<u64>().unwrap() * 4096
+}
+
+#[tokio::test]
+async fn a_peer_that_takes_no_replies_and_ignores_its_credit_is_closed() {
+    let node = node().await;
+    let stream = TcpStream::connect(node.address()).await.unwrap();
+    let mut bytes = hello(user_lane().giving(Flow::new(1 << 20, 1)));
+    let encoder = Encoder::default();
+    encoder.define(&mut bytes, 0, "counter", "echo").unwrap();
+    let arguments = serde_json::json!({ "text": "x".repeat(32 << 10) });
+    let mut stream = stream;
+    stream.write_all(&bytes).await.unwrap();
+    // It is given 4 MiB, and what it is owed may be as much, beside what the system's buffers take.
+    let flood = async {
+        for index in 0..4_096 {
+            let id = Some(CallId { shard: 0, index, generation: 0 });
+            let header = CallHeader { id, key: "a", ..CallHeader::one_way(0) };
+            bytes.clear();
+            encoder
+                .call(&mut bytes, &header, ChainView::EMPTY, |out| {
+                    codec::encode(Codec::MessagePack, 1, &arguments, out)
+                })
+                .unwrap();
+            if stream.write_all(&bytes).await.is_err() {
+                return index;
+            }
+        }
+        panic!("128 MiB were taken, and nothing was read")
+    };
+    let sent = tokio::time::timeout(Duration::from_secs(60), flood).await.expect("the node closes");
+    assert!(sent > 64, "it had credit");
+    assert_eq!(node.bad_frames(), 1);
+    still_serves(&node).await;
 }

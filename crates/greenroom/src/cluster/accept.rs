@@ -16,7 +16,7 @@ use tokio::sync::mpsc;
 use super::mesh::{self, Inbound};
 use crate::node::shared::Shared;
 use crate::shard::Item;
-use crate::shard::lanes::{Greeted, OPEN_TIMEOUT, read_hello, within};
+use crate::shard::lanes::{Flow, Greeted, OPEN_TIMEOUT, read_hello, within};
 
 /// Accepts connections until the node stops.
 pub(super) async fn accept(node: Arc<Shared>, mut listener: Box<dyn Listener>, inbound: mpsc::Sender<Inbound>) {
@@ -88,7 +88,8 @@ async fn greet(node: &Shared, stream: Box<dyn Stream>) -> Result<Met, NotAccepte
         }
         Err(why) => return Err(NotAccepted { why, plain: false, stream: Some(stream) }),
     };
-    let ours = Hello::new(HelloBody::new(&node.config().cluster, node.me().0, node.name(), theirs.body.lane));
+    let body = HelloBody::new(&node.config().cluster, node.me().0, node.name(), theirs.body.lane);
+    let ours = Hello::new(body.giving(Flow::hello(node.world().now())));
     let refusal =
         negotiate(&ours, &theirs).err().map(|error| error.to_string()).or_else(|| stranger(node, &theirs, &peer));
     let mut out = BytesMut::new();
@@ -166,7 +167,8 @@ async fn hand_over(
     let peer = NodeId(hello.body.node);
     match hello.body.lane {
         Lane::User { shard, .. } => {
-            let greeted = Greeted { peer, peer_name: hello.body.name, shard, decoder, input };
+            let (peer_name, flow) = (hello.body.name, hello.body.flow);
+            let greeted = Greeted { peer, peer_name, shard, decoder, input, flow };
             let shards = node.shards();
             let port = shards[usize::from(shard) % shards.len()];
             // A shard that is gone drops the connection, which tells the peer.

@@ -29,10 +29,12 @@ use crate::actor::reply::{encode_failure, unencodable};
 mod cancel;
 mod dial;
 mod farewell;
+mod flow;
 mod receive;
 
 pub(crate) use self::dial::{Greeted, OPEN_TIMEOUT, read_hello, within};
 use self::farewell::Farewell;
+pub(crate) use self::flow::Flow;
 
 /// A connection of a shard.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -64,8 +66,9 @@ struct Lane {
     /// The peer's shard that calls on it, if the peer opened it.
     caller: Option<u16>,
     link: Link,
-    /// Frames that have not left.
+    /// Frames that have not left, and may.
     out: BytesMut,
+    flow: Flow,
     input: BytesMut,
     decoder: Decoder,
     routes_out: RouteEncoder,
@@ -202,15 +205,15 @@ impl Shard {
         let encoder = lanes.encoder;
         let now = self.now();
         let Some(lane) = lanes.lane(id) else { return Err(Refusal::Stopping) };
-        if lane.out.len() > OUT_LEN_MAX {
+        if lane.out.len() + lane.flow.held.len() > OUT_LEN_MAX {
             let queue = format!("the connection to node {}", lane.peer_name);
             return Err(Refusal::Overloaded { queue, bound: OUT_LEN_MAX as u64 });
         }
         let unsendable = |error: &dyn std::fmt::Display| Refusal::Unsendable { message: error.to_string() };
-        let route = lane
-            .routes_out
-            .route(&encoder, &mut lane.out, call.kind, call.method)
-            .map_err(|error| unsendable(&error))?;
+        let held = lane.holds();
+        lane.stamp(&encoder, now, held);
+        let out = if held { &mut lane.flow.held } else { &mut lane.out };
+        let route = lane.routes_out.route(&encoder, out, call.kind, call.method).map_err(|error| unsendable(&error))?;
         let extension = match call.baggage {
             None => Extension::EMPTY,
             Some(baggage) => baggage.write().map_err(|error| unsendable(&error))?,
@@ -230,8 +233,13 @@ impl Shard {
             extension: extension.view(),
         };
         let chain = greenroom_wire::ChainView::parse(call.chain).unwrap_or_default();
-        encoder.call(&mut lane.out, &header, chain, write).map_err(|error| unsendable(&error))?;
-        self.flush_soon(lanes, id);
+        let before = out.len();
+        encoder.call(out, &header, chain, write).map_err(|error| unsendable(&error))?;
+        if !held {
+            let len = out.len() - before;
+            lane.flow.sending.sent(len as u64);
+            self.flush_soon(lanes, id);
+        }
         Ok(())
     }
 
@@ -246,7 +254,10 @@ impl Shard {
         let mut lanes = self.lanes.borrow_mut();
         let encoder = lanes.encoder;
         let Some(lane) = lanes.lane(id) else { return };
-        if let Err(error) = encoder.reply(&mut lane.out, call, status, write) {
+        if lane.out.len() > REPLIES_LEN_MAX {
+            let message = format!("{} bytes of replies wait for node {} to take them", lane.out.len(), lane.peer_name);
+            put_failure(&encoder, &mut lane.out, call, &Doubt::Unreadable { message }.into());
+        } else if let Err(error) = encoder.reply(&mut lane.out, call, status, write) {
             put_failure(&encoder, &mut lane.out, call, &unencodable(&error));
         }
         self.flush_soon(lanes, id);
@@ -366,8 +377,9 @@ impl Shard {
             let mut lanes = self.lanes.borrow_mut();
             let Some(lane) = lanes.lane(id) else { return Poll::Pending };
             let Link::Open(stream) = &mut lane.link else { return Poll::Pending };
-            if lane.out.len() > OUT_HIGH_LEN {
-                // Who does not read its replies is not read either: the next write that goes through looks again.
+            if lane.out.len() > OUT_HIGH_LEN && !lane.dialled && lane.flow.receiving.is_none() {
+                // Who does not read its replies, and keeps no count, is not read either: the next write that goes through
+                // looks again.
                 return Poll::Pending;
             }
             lane.input.reserve(READ_LEN);
@@ -427,10 +439,16 @@ impl Shard {
         }
         let failed = {
             let mut lanes = self.lanes.borrow_mut();
+            let encoder = lanes.encoder;
             let Some(lane) = lanes.lane(id) else { return };
             let Link::Open(stream) = &mut lane.link else { return };
             loop {
                 if lane.out.is_empty() {
+                    if let Some(credit) = lane.flow.due(self.now()) {
+                        // It was kept from a peer that did not take its replies.
+                        encoder.credit(&mut lane.out, credit);
+                        continue;
+                    }
                     lane.flush_len = FLUSH_LEN;
                     if lane.out.capacity() > KEEP_LEN_MAX {
                         lane.out = BytesMut::new();
@@ -468,6 +486,7 @@ impl Shard {
         } else {
             Refusal::Unreachable { node: lane.peer_name.clone(), reason: reason.to_owned() }.into()
         };
+        self.refuse_held(&lane, reason);
         let (status, payload) = encode_failure(&lost);
         for (origin, call) in lane.forwarded.drain(..).filter(|(origin, _)| *origin != lane.peer) {
             self.node_reply(origin, call, status, |out| {
@@ -546,7 +565,9 @@ fn put_failure(encoder: &Encoder, out: &mut BytesMut, call: CallId, failure: &Fa
 
 /// Bytes that may wait on one connection before callers are refused.
 const OUT_LEN_MAX: usize = 16 << 20;
-/// Replies that may wait on one connection before no more calls are read from it.
+/// Bytes that may wait on one connection before further replies are cut to the word that they were too much.
+const REPLIES_LEN_MAX: usize = 32 << 20;
+/// Replies that may wait on one connection before its peer gets no more credit, or is not read if it keeps no count.
 const OUT_HIGH_LEN: usize = 4 << 20;
 /// The channel of control frames on shards' connections that say where one-way messages went: the actor's hash and the
 /// node, 8 bytes each, little-endian.

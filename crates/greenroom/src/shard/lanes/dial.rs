@@ -7,15 +7,16 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::BytesMut;
+use greenroom_protocols::credit::Sending;
 use greenroom_protocols::node::NodeId;
 use greenroom_security::link::Links;
 use greenroom_wire::{
-    Decoder, Encoder, Frame, Hello, HelloBody, Lane as WireLane, RouteEncoder, RouteTable, negotiate,
+    Decoder, Encoder, Flow as WireFlow, Frame, Hello, HelloBody, Lane as WireLane, RouteEncoder, RouteTable, negotiate,
 };
 use greenroom_world::{BoxFuture, Stream, World};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
-use super::{Lane, LaneId, Link};
+use super::{Flow, Lane, LaneId, Link};
 use crate::actor::error::Refusal;
 use crate::shard::Shard;
 
@@ -24,6 +25,8 @@ pub(super) struct Opened {
     stream: Box<dyn Stream>,
     decoder: Decoder,
     input: BytesMut,
+    /// The credit that the peer gives.
+    window: Option<u64>,
 }
 
 /// A connection that another node opened: its hello, and what was read behind it.
@@ -34,6 +37,7 @@ pub(crate) struct Greeted {
     pub(crate) shard: u16,
     pub(crate) decoder: Decoder,
     pub(crate) input: BytesMut,
+    pub(crate) flow: Option<WireFlow>,
 }
 
 impl Shard {
@@ -46,8 +50,9 @@ impl Shard {
         };
         let lane = WireLane::User { shard: self.index(), shards: node.shards().len() as u16 };
         let body = HelloBody::new(&node.config().cluster, node.me().0, node.name(), lane).expecting(to.0);
-        let connecting = open(node.world().clone(), node.links().clone(), member.address.clone(), Hello::new(body));
         let now = self.now();
+        let body = body.giving(Flow::hello(now));
+        let connecting = open(node.world().clone(), node.links().clone(), member.address.clone(), Hello::new(body));
         let mut lanes = self.lanes.borrow_mut();
         let id = lanes.insert(|flag| Lane {
             peer: to,
@@ -56,6 +61,7 @@ impl Shard {
             caller: None,
             link: Link::Connecting(connecting),
             out: BytesMut::new(),
+            flow: Flow::dialled(now),
             input: BytesMut::new(),
             decoder: Decoder::default(),
             routes_out: RouteEncoder::new(),
@@ -87,6 +93,8 @@ impl Shard {
             },
         };
         lane.link = Link::Open(opened.stream);
+        lane.flow.sending = Sending::new(opened.window);
+        lane.let_go();
         lane.decoder = opened.decoder;
         lane.input = opened.input;
         lane.heard = self.now();
@@ -112,6 +120,7 @@ impl Shard {
             caller: Some(greeted.shard),
             link: Link::Open(stream),
             out: BytesMut::new(),
+            flow: Flow::accepted(greeted.flow, now),
             input: greeted.input,
             decoder: greeted.decoder,
             routes_out: RouteEncoder::new(),
@@ -142,7 +151,8 @@ fn open(world: Arc<dyn World>, links: Arc<Links>, address: String, hello: Hello)
             let mut input = BytesMut::new();
             let theirs = read_hello(&mut stream, &mut decoder, &mut input).await?;
             negotiate(&hello, &theirs).map_err(io::Error::other)?;
-            let opened = Opened { stream, decoder, input };
+            let window = theirs.body.flow.map(|flow| flow.window);
+            let opened = Opened { stream, decoder, input, window };
             peer.not_node(&theirs.body.name).map_or(Ok(opened), |reason| Err(io::Error::other(reason)))
         };
         within(timeout, opening).await

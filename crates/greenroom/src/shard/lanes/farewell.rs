@@ -36,7 +36,8 @@ impl Shard {
     pub(crate) fn awaits_farewells(&self) -> bool {
         let me = self.port.node.me();
         let open = |lane: &Lane| !matches!(lane.link, Link::Closed) && lane.peer != me;
-        let undone = |lane: &Lane| open(lane) && (!lane.out.is_empty() || lane.farewell != Farewell::Answered);
+        let waits = |lane: &Lane| !lane.out.is_empty() || !lane.flow.held.is_empty();
+        let undone = |lane: &Lane| open(lane) && (waits(lane) || lane.farewell != Farewell::Answered);
         self.has_work() || self.has_parked() || !self.lane_ids(undone).is_empty()
     }
 
@@ -67,8 +68,9 @@ impl Shard {
         let encoder = lanes.encoder;
         let Some(lane) = lanes.lane(id) else { return };
         lane.farewell = now;
-        // A byte is below any frame limit.
-        let _ = encoder.control(&mut lane.out, FAREWELL, |out| {
+        // Behind the calls that wait for credit, if there are any. A byte is below any frame limit.
+        let out = if lane.flow.held.is_empty() { &mut lane.out } else { &mut lane.flow.held };
+        let _ = encoder.control(out, FAREWELL, |out| {
             out.extend_from_slice(if now == Farewell::Said { SAID } else { ANSWER });
             Ok::<(), EncodeError>(())
         });

@@ -1,8 +1,10 @@
 //! Frames that have come in.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::{Buf, Bytes};
+use greenroom_protocols::credit::{Receiving, Transit};
 use greenroom_protocols::directory::{Epoch, Grant, Placed};
 use greenroom_protocols::node::NodeId;
 use greenroom_wire::codec::{self, Codec};
@@ -10,7 +12,7 @@ use greenroom_wire::{CallView, FrameView, ReplyView, RouteTable, Status};
 use greenroom_world::Timestamp;
 
 use super::farewell::FAREWELL;
-use super::{HINTS, LaneId};
+use super::{Flow, HINTS, LaneId, OUT_HIGH_LEN};
 use crate::actor::reply::WireReply;
 use crate::shard::baggage::Baggage;
 use crate::shard::calls::{CallSlot, Completion};
@@ -19,21 +21,51 @@ use crate::shard::submit::refuse_reply;
 use crate::shard::turns::{Chain, Link};
 use crate::shard::{Item, Shard};
 
+/// A connection's accounts while its frames are handled.
+struct Inflow {
+    receiving: Option<Receiving>,
+    transit: Transit,
+    /// How long what comes now was under way, beyond what is usual.
+    delay: Duration,
+}
+
+impl Inflow {
+    fn of(flow: &mut Flow, now: Timestamp) -> Self {
+        Self { receiving: flow.receiving.take(), transit: flow.transit, delay: flow.transit.delay(now) }
+    }
+
+    /// All calls before this one have been dealt with.
+    fn call(&mut self, len: usize) -> Result<(), String> {
+        let Some(receiving) = &mut self.receiving else { return Ok(()) };
+        receiving.received(len as u64).map_err(|error| error.to_string())?;
+        receiving.all_done();
+        Ok(())
+    }
+
+    fn stamped(&mut self, now: Timestamp, clock: u64) {
+        self.transit.stamped(now, clock);
+        self.delay = self.transit.delay(now);
+    }
+}
+
 impl Shard {
     /// Handles the whole frames that a connection has. On an error the connection is to be closed.
     pub(super) fn receive(&self, id: LaneId) -> Result<(), String> {
         // Turns that begin here write onto connections, this one too: so nothing of it stays borrowed.
-        let (peer, mut input, mut decoder, mut routes) = {
+        let (peer, mut input, mut decoder, mut routes, mut flow) = {
             let mut lanes = self.lanes.borrow_mut();
             let Some(lane) = lanes.lane(id) else { return Ok(()) };
             let routes = std::mem::replace(&mut lane.routes_in, RouteTable::new());
-            (lane.peer, std::mem::take(&mut lane.input), std::mem::take(&mut lane.decoder), routes)
+            let flow = Inflow::of(&mut lane.flow, self.now());
+            (lane.peer, std::mem::take(&mut lane.input), std::mem::take(&mut lane.decoder), routes, flow)
         };
         let mut views = decoder.views(&input);
         let result = loop {
+            let before = views.consumed();
             match views.next() {
                 Ok(Some(frame)) => {
-                    if let Err(reason) = self.frame(id, peer, frame, &mut routes) {
+                    let len = views.consumed() - before;
+                    if let Err(reason) = self.frame(id, peer, frame, len, &mut routes, &mut flow) {
                         break Err(reason);
                     }
                 }
@@ -47,11 +79,23 @@ impl Shard {
         } else {
             input.advance(consumed);
         }
-        if let Some(lane) = self.lanes.borrow_mut().lane(id) {
+        let mut lanes = self.lanes.borrow_mut();
+        let encoder = lanes.encoder;
+        if let Some(lane) = lanes.lane(id) {
             lane.input = input;
             lane.decoder = decoder;
             lane.routes_in = routes;
+            lane.flow.transit = flow.transit;
+            lane.flow.receiving = flow.receiving;
+            // Who does not take its replies gets no more calls through.
+            if lane.out.len() <= OUT_HIGH_LEN
+                && let Some(credit) = lane.flow.due(self.now())
+            {
+                encoder.credit(&mut lane.out, credit);
+                lanes.mark_unflushed(id.index);
+            }
         }
+        drop(lanes);
         if result.is_err() {
             self.port().node.count_bad_frame();
         }
@@ -63,13 +107,20 @@ impl Shard {
         id: LaneId,
         peer: NodeId,
         frame: FrameView<'_>,
+        len: usize,
         routes: &mut RouteTable<Arc<RouteTarget>>,
+        flow: &mut Inflow,
     ) -> Result<(), String> {
         match frame {
             FrameView::Call(call) => {
                 let route = routes.resolve(call.header.route).map_err(|error| error.to_string())?;
+                flow.call(len)?;
                 self.refill_budget();
-                self.incoming(id, peer, call, route)?;
+                self.incoming(id, peer, call, route, flow.delay)?;
+            }
+            FrameView::Credit(credit) => {
+                flow.stamped(self.now(), credit.clock);
+                self.take_credit(id, credit)?;
             }
             FrameView::Reply(reply) => self.reply(peer, reply),
             FrameView::Cancel(cancel) => self.take_cancel(peer, cancel),
@@ -94,7 +145,14 @@ impl Shard {
         Ok(())
     }
 
-    fn incoming(&self, id: LaneId, peer: NodeId, call: CallView<'_>, route: &Arc<RouteTarget>) -> Result<(), String> {
+    fn incoming(
+        &self,
+        id: LaneId,
+        peer: NodeId,
+        call: CallView<'_>,
+        route: &Arc<RouteTarget>,
+        delay: Duration,
+    ) -> Result<(), String> {
         let header = call.header;
         let origin = header.origin.map_or(peer, NodeId);
         let codec = match codec::parse(call.payload) {
@@ -115,7 +173,7 @@ impl Shard {
             by: NodeId(grant.grantor),
             view: grant.view,
         });
-        let deadline = header.deadline.map_or(Timestamp::NEVER, |left| self.now() + left);
+        let deadline = header.deadline.map_or(Timestamp::NEVER, |left| self.now() + left.saturating_sub(delay));
         let link = if call.chain.is_empty() { Link::None } else { Link::Path(call.chain.as_bytes().into()) };
         let baggage = if header.extension.is_empty() {
             None
