@@ -11,6 +11,7 @@ mod node;
 mod state;
 mod status;
 mod token;
+mod waits;
 
 use std::process::ExitCode;
 
@@ -43,6 +44,8 @@ enum Command {
     Status(status::StatusCommand),
     /// Let a node hand over what it has, and leave its cluster
     Drain(drain::DrainCommand),
+    /// Show turns that have run for long, who waits for them, and deadlocks
+    Waits(waits::WaitsCommand),
     /// Read and change what is in a store
     State(state::StateCommand),
     /// Make and check certificates for trying TLS out
@@ -61,6 +64,7 @@ fn main() -> ExitCode {
         Command::Node(command) => node::run(&command),
         Command::Call(command) => call::run(&command),
         Command::Status(command) => status::run(&command),
+        Command::Waits(command) => waits::run(&command),
         Command::Certs(command) => certs::run(&command),
         Command::Drain(command) => drain::run(&command),
         Command::Token(command) => token::run(&command),

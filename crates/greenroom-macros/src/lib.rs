@@ -43,6 +43,7 @@ mod wire_type;
 ///   node's default.
 /// - `workers`: stateless workers, at most so many activations a node and key. Ordinary, single actors.
 /// - `mailbox`: how many messages may wait at one activation. The node's default.
+/// - `in_flight`: how many messages of the kind may wait and run at once on one node. No bound.
 ///
 /// # Arguments
 /// Arguments, replies and errors are plain serde data. An argument may carry `#[serde(default)]` and the like. In the

@@ -16,6 +16,7 @@ pub(crate) struct Options {
     idle_ms: Option<u64>,
     workers: Option<u16>,
     mailbox: Option<u32>,
+    in_flight: Option<u32>,
     /// The actor as a whole is a state.
     pub(crate) persistent: bool,
     save: Option<Save>,
@@ -80,6 +81,9 @@ impl Options {
             "save" => self.save = Some(save(&text(&pair.value)?)?),
             "store" => self.store = Some(text(&pair.value)?),
             "version" => self.version = Some(count(&pair.value, "versions begin with 1")?),
+            "in_flight" => {
+                self.in_flight = Some(count(&pair.value, "leave `in_flight` out for a kind without a bound")?)
+            }
             _ => self.mailbox = Some(count(&pair.value, "an actor without a mailbox gets no messages")?),
         }
         Ok(())
@@ -109,6 +113,7 @@ impl ToTokens for Options {
         let workers = self.workers.unwrap_or(0);
         let idle = optional(self.idle_ms.map(|ms| quote!(::core::time::Duration::from_millis(#ms))));
         let mailbox = optional(self.mailbox);
+        let in_flight = optional(self.in_flight);
         let persistent = self.persistent;
         let saving = match self.save.unwrap_or(Save::Explicit) {
             Save::Explicit => quote!(Explicit),
@@ -122,6 +127,7 @@ impl ToTokens for Options {
                 workers: #workers,
                 idle: #idle,
                 mailbox: #mailbox,
+                in_flight: #in_flight,
                 persistent: #persistent,
                 saving: ::greenroom::__private::Saving::#saving,
                 store: #store,
@@ -205,7 +211,8 @@ fn duration_ms(written: &LitStr) -> Result<u64> {
     number.checked_mul(unit_ms).filter(|ms| *ms > 0).ok_or_else(bad)
 }
 
-const KNOWN: &[&str] = &["kind", "placement", "idle", "workers", "mailbox", "persistent", "save", "store", "version"];
+const KNOWN: &[&str] =
+    &["kind", "placement", "idle", "workers", "mailbox", "in_flight", "persistent", "save", "store", "version"];
 
 #[cfg(test)]
 mod tests {
@@ -229,10 +236,9 @@ mod tests {
     #[test]
     fn an_unknown_option_is_refused_with_the_nearest_one() {
         assert_eq!(error(quote!(placment = "hash")), "unknown option `placment`; did you mean `placement`?");
-        assert!(
-            error(quote!(colour = "red"))
-                .contains("the options are kind, placement, idle, workers, mailbox, persistent, save, store, version")
-        );
+        assert!(error(quote!(colour = "red")).contains(
+            "the options are kind, placement, idle, workers, mailbox, in_flight, persistent, save, store, version"
+        ));
     }
 
     #[test]

@@ -32,3 +32,4 @@ pub mod reply_stream;
 pub mod shedding;
 pub mod time;
 pub mod vlb;
+pub mod wait_for;

@@ -56,14 +56,33 @@ pub struct Shedder {
     busy: u32,
     /// Thousandths of outside calls that are turned away.
     share: u32,
-    /// What rounding owes.
-    debt: u32,
+}
+
+/// What is turned away, until it changes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Level {
+    /// Thousandths of the outside calls.
+    pub share: u32,
+    /// How long work waits.
+    pub wait: Duration,
+}
+
+impl Level {
+    /// Whether the call is taken on that is the `number`th to ask.
+    pub fn admits(&self, class: Class, number: u64) -> bool {
+        let (share, all) = (u64::from(self.share), u64::from(ALL));
+        match class {
+            Class::System => true,
+            Class::Outside => (number % all) * share / all == (number % all + 1) * share / all,
+            Class::Inside { left } => self.share < ALL || left >= self.wait,
+        }
+    }
 }
 
 impl Shedder {
     /// A shard that has nothing to do.
     pub fn new(config: Config, now: Timestamp) -> Self {
-        Self { config, since: now, least: None, wait: Duration::ZERO, busy: 0, share: 0, debt: 0 }
+        Self { config, since: now, least: None, wait: Duration::ZERO, busy: 0, share: 0 }
     }
 
     /// What has waited longest has waited for `wait` now. Whether what is turned away may have changed.
@@ -104,20 +123,9 @@ impl Shedder {
         self.busy
     }
 
-    /// Whether a call that comes now is taken on.
-    pub fn admits(&mut self, class: Class) -> bool {
-        match class {
-            Class::System => true,
-            Class::Outside => {
-                self.debt += self.share;
-                let shed = self.debt >= ALL;
-                if shed {
-                    self.debt -= ALL;
-                }
-                !shed
-            }
-            Class::Inside { left } => self.share < ALL || left >= self.wait,
-        }
+    /// What is turned away now.
+    pub fn level(&self) -> Level {
+        Level { share: self.share, wait: self.wait }
     }
 
     /// How long this is likely to last: what waits now must be done, and the share must shrink again.
@@ -188,15 +196,15 @@ mod tests {
 
     #[test]
     fn outside_calls_go_first_then_those_that_could_not_end_in_time_and_replies_never() {
-        let mut half = after(Shedder::new(CONFIG, at(0)), 0, 10, 300, 0);
-        let admitted = (0..1000).filter(|_| half.admits(Class::Outside)).count();
+        let half = after(Shedder::new(CONFIG, at(0)), 0, 10, 300, 0);
+        let admitted = (7..1007).filter(|number| half.level().admits(Class::Outside, *number)).count();
         assert_eq!(admitted, 500);
-        assert!(half.admits(Class::Inside { left: millis(1) }));
-        let mut all = after(half, 1_000, 10, 300, 0);
-        assert!(!(0..1000).any(|_| all.admits(Class::Outside)));
-        assert!(!all.admits(Class::Inside { left: millis(299) }));
-        assert!(all.admits(Class::Inside { left: millis(300) }));
-        assert!(all.admits(Class::System));
+        assert!(half.level().admits(Class::Inside { left: millis(1) }, 0));
+        let all = after(half, 1_000, 10, 300, 0).level();
+        assert!(!(0..1000).any(|number| all.admits(Class::Outside, number)));
+        assert!(!all.admits(Class::Inside { left: millis(299) }, 0));
+        assert!(all.admits(Class::Inside { left: millis(300) }, 0));
+        assert!(all.admits(Class::System, 0));
     }
 
     /// A queue with a fixed capacity under random load: what is admitted waits for little more than the target, little is
@@ -211,10 +219,12 @@ mod tests {
             };
             let (mut shedder, mut queue, mut done) = (Shedder::new(CONFIG, at(0)), 0_u64, 0_u64);
             // Ten a tick of 10 ms can be done; up to fifty come.
-            let (load, mut idle) = (11 + random(40), 0);
+            let (load, mut idle, mut asked) = (11 + random(40), 0, 0);
             for tick in 0..6_000 {
                 let came = random(2 * load + 1);
-                queue += (0..came).filter(|_| shedder.admits(Class::Outside)).count() as u64;
+                let level = shedder.level();
+                queue += (asked..asked + came).filter(|number| level.admits(Class::Outside, *number)).count() as u64;
+                asked += came;
                 let now = queue.min(10);
                 idle += 10 - now;
                 done += now;
@@ -229,7 +239,7 @@ mod tests {
                 queue = queue.saturating_sub(10);
                 shedder.waited(at(tick * 10), millis(queue), |_| 0);
             }
-            assert_eq!((shedder.share(), shedder.admits(Class::Outside)), (0, true), "seed {seed}");
+            assert_eq!((shedder.share(), shedder.level().admits(Class::Outside, 999)), (0, true), "seed {seed}");
         }
     }
 }

@@ -52,6 +52,11 @@ pub trait World: Send + Sync + 'static {
     /// Opens a connection to `address`.
     fn connect(&self, address: &str) -> BoxFuture<io::Result<Box<dyn Stream>>>;
 
+    /// CPU time that the calling thread has used; `None` where nothing takes any, as in a simulation.
+    fn thread_time(&self) -> Option<Duration> {
+        None
+    }
+
     /// How long a shard that has run out of work looks for more before it parks; zero in a simulation.
     fn spin(&self) -> Duration;
 

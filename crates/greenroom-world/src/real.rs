@@ -113,6 +113,13 @@ impl World for RealWorld {
         })
     }
 
+    fn thread_time(&self) -> Option<Duration> {
+        let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+        // SAFETY: `time` is a valid timespec, and the clock exists on every Linux.
+        let answered = unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &mut time) } == 0;
+        answered.then(|| Duration::new(time.tv_sec as u64, time.tv_nsec as u32))
+    }
+
     fn spin(&self) -> Duration {
         self.spin
     }

@@ -36,7 +36,7 @@ pub use greenroom_security::principal::Principal;
 pub use greenroom_security::rules::Rule;
 
 pub use crate::intercept::{CallInfo, End, Interceptor, Outcome};
-pub use crate::node::{Builder, Config, Drained, Error, Node, Result};
+pub use crate::node::{Builder, Config, Drained, Error, LongTurn, Node, Result, Waits};
 pub use crate::shard::frames::{CurrentTurn, current_turn};
 pub use crate::state::{State, StateError, Stored};
 pub use crate::versioned::{Versioned, VersionedState, VersionedStateWithOutput};

@@ -11,6 +11,8 @@ mod chat;
 mod context;
 #[path = "../examples/hello.rs"]
 mod hello;
+#[path = "../examples/overload.rs"]
+mod overload;
 #[path = "../examples/presence.rs"]
 mod presence;
 #[path = "../examples/security.rs"]
@@ -93,5 +95,22 @@ async fn a_document_is_written_by_nobody_who_has_shown_nothing() {
     let refused = document.write("hm").await.unwrap_err();
     assert!(matches!(&refused, CallError::Actor(why) if why.contains("credentials")), "{refused}");
     assert_eq!(document.read().await.unwrap(), "");
+    node.stop().await;
+}
+
+#[tokio::test]
+async fn a_printer_that_is_asked_for_too_much_prints_all_pages_of_who_comes_back() {
+    let node = Node::builder().register::<overload::Printer>().start().await.unwrap();
+    let printer = overload::PrinterRef::of(&node, "hall");
+    let pages: Vec<_> = (0..8).map(|page| tokio::spawn(printer.print(format!("page {page}")).into_future())).collect();
+    for page in pages {
+        page.await.unwrap().unwrap();
+    }
+    let refused: Vec<_> = (0..8).map(|_| tokio::spawn(printer.print("x").once().into_future())).collect();
+    let mut full = 0;
+    for page in refused {
+        full += u64::from(matches!(page.await.unwrap(), Err(CallError::Refused(_))));
+    }
+    assert_eq!(full, 5, "one is printed, two wait");
     node.stop().await;
 }

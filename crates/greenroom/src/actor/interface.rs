@@ -129,6 +129,8 @@ pub struct Options {
     pub idle: Option<Duration>,
     /// Messages that may wait at one activation; `None` for the node's default.
     pub mailbox: Option<u32>,
+    /// Messages of the kind that may wait and run at once on one node; `None` for what the node says, or no bound.
+    pub in_flight: Option<u32>,
     /// Whether the actor as a whole is kept in a store.
     pub persistent: bool,
     /// When its states are saved.

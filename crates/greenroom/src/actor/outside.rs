@@ -110,8 +110,10 @@ impl Outside {
         if !retry::may_help(refusal) || port.node.is_stopped() {
             return false;
         }
-        let until = world.now() + retry::pause(again.attempt, refusal, world.random());
-        if until >= self.deadline {
+        let pause = retry::pause(again.attempt, refusal, world.random());
+        let until = world.now() + pause;
+        // A try that could not be answered in time would make a doubt of a refusal.
+        if until + pause.max(retry::PAUSE_MIN) >= self.deadline {
             return false;
         }
         again.attempt += 1;

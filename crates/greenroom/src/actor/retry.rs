@@ -36,7 +36,7 @@ pub(crate) fn pause(attempt: u32, refusal: &Refusal, random: u64) -> Duration {
 }
 
 /// The first pause.
-const PAUSE_MIN: Duration = Duration::from_millis(20);
+pub(crate) const PAUSE_MIN: Duration = Duration::from_millis(20);
 /// The longest pause.
 const PAUSE_MAX: Duration = Duration::from_secs(1);
 

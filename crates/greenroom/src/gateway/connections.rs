@@ -30,6 +30,7 @@ pub(super) struct Seat {
     number: u64,
     leave: Arc<Notify>,
     state: Arc<Mutex<State>>,
+    reserved: bool,
 }
 
 impl Connections {
@@ -38,10 +39,12 @@ impl Connections {
     }
 
     /// A place for a connection that must have asked for something by `until`. If all are taken, the connection that has
-    /// kept the door waiting longest leaves; `None` if the door waits for none of them.
+    /// kept the door waiting longest leaves. If the door waits for none of them, there are a few places for those who ask how
+    /// the node is: `None` if these are taken too.
     pub(super) fn seat(&self, until: Instant) -> Option<Arc<Seat>> {
         let mut state = lock(&self.state);
-        if state.seats.len() >= self.max && !state.dismiss() {
+        let reserved = state.seats.len() >= self.max && !state.dismiss();
+        if reserved && state.seats.len() >= self.max + RESERVED {
             return None;
         }
         let number = state.next;
@@ -49,7 +52,7 @@ impl Connections {
         let leave = Arc::new(Notify::new());
         state.seats.insert(number, Occupant { until: Some(until), leave: leave.clone() });
         state.waiting.insert((until, number));
-        Some(Arc::new(Seat { number, leave, state: self.state.clone() }))
+        Some(Arc::new(Seat { number, leave, state: self.state.clone(), reserved }))
     }
 
     /// Makes room.
@@ -84,6 +87,11 @@ impl State {
 }
 
 impl Seat {
+    /// Whether it has one of the places that are kept for those who ask how the node is.
+    pub(super) fn is_reserved(&self) -> bool {
+        self.reserved
+    }
+
     /// The door waits for the client, until then.
     pub(super) fn waits(&self, until: Instant) {
         lock(&self.state).set(self.number, Some(until));
@@ -127,5 +135,7 @@ fn lock(state: &Mutex<State>) -> std::sync::MutexGuard<'_, State> {
     state.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// Places beyond all others, for health, status and metrics.
+pub(super) const RESERVED: usize = 16;
 /// How often a connection that is being served is looked at.
 const LOOK_AGAIN: std::time::Duration = std::time::Duration::from_secs(1);

@@ -54,6 +54,8 @@ pub(super) fn write(door: &Door) -> String {
     );
     let busy = gauges.iter().map(|g| g.busy_nanos() as f64 / 1e9);
     page.shards("greenroom_busy_seconds_total", "counter", "Time spent in turns and connections.", busy);
+    let shed = gauges.iter().map(|g| g.shed().turned_away());
+    page.shards("greenroom_calls_shed_total", "counter", "Calls that were turned away as work waits too long.", shed);
     let inboxes = node.shards().iter().map(|port| port.waiting());
     page.shards("greenroom_inbox_length", "gauge", "What other threads have handed over and is not taken up.", inboxes);
 

@@ -15,6 +15,8 @@ pub(super) enum Path {
     Metrics,
     /// `/-/status`
     Status,
+    /// `/-/waits`
+    Waits,
     /// `/-/problems/{name}`
     Problem(String),
     /// What operators ask.
@@ -39,6 +41,7 @@ impl Path {
             ["metrics"] => Path::Metrics,
             ["-", "status"] => Path::Status,
             ["-", "drain", node] => Path::Admin(Asked::Drain { node: decode(node)? }),
+            ["-", "waits"] => Path::Waits,
             ["-", "problems", name] => Path::Problem(decode(name)?),
             ["-", ..] => Path::Other,
             [kind, key, method] => Path::Call { kind: decode(kind)?, key: decode(key)?, method: decode(method)? },

@@ -203,6 +203,12 @@ impl Problem {
         problem
     }
 
+    /// Ends the connection with it.
+    pub(super) fn closing(mut self) -> Self {
+        self.close = true;
+        self
+    }
+
     pub(super) fn not_ready(why: &str) -> Self {
         let mut problem = Self::new("unavailable", why).with("may_have_run", false);
         problem.retry_after = Some(Duration::from_secs(1));

@@ -43,6 +43,9 @@ async fn route(door: &Door, seat: &Seat, mut request: Request<Incoming>) -> Resu
             return Err(Problem::wrong_method("POST"));
         }
         refuse_other_sites(request.headers())?;
+        if seat.is_reserved() {
+            return Err(Problem::busy("the door serves as many connections as it may").closing());
+        }
         return call::call(door, seat, call::Target { kind, key, method }, request).await;
     }
     if let Path::Admin(asked) = &path {
@@ -62,12 +65,24 @@ async fn route(door: &Door, seat: &Seat, mut request: Request<Incoming>) -> Resu
         },
         Path::Metrics => text(StatusCode::OK, "text/plain; version=0.0.4; charset=utf-8", metrics::write(door)),
         Path::Status => json(StatusCode::OK, &status::status(door)),
+        Path::Waits => {
+            let over = over(request.uri().query())?;
+            let waits = crate::node::waits::waits(&door.node, over).await;
+            json(StatusCode::OK, &serde_json::to_value(waits).unwrap_or_default())
+        }
         Path::Problem(name) => match problem::explain(&name) {
             Some(explanation) => text(StatusCode::OK, "text/plain; charset=utf-8", format!("{explanation}\n")),
             None => return Err(Problem::no_such_path(request.uri().path())),
         },
     };
     Ok(answer)
+}
+
+/// What a request for `/-/waits` says of how long a turn must have run: `?over=500ms`.
+fn over(query: Option<&str>) -> Result<Duration, Problem> {
+    let Some(query) = query else { return Ok(OVER_DEFAULT) };
+    let read = query.strip_prefix("over=").and_then(crate::duration::parse);
+    read.ok_or_else(|| Problem::bad_request("write how long a turn must have run as `?over=500ms`, `?over=2s` or so"))
 }
 
 /// Web pages of other sites must not call actors through their visitors' browsers, which say where a page is from.
@@ -105,5 +120,7 @@ pub(super) fn allow(answer: &mut Answer, methods: &'static str) {
     answer.headers_mut().insert(ALLOW, HeaderValue::from_static(methods));
 }
 
+/// How long a turn must have run to be told of.
+const OVER_DEFAULT: Duration = Duration::from_secs(1);
 /// Time for the answer to a slow client to leave.
 const GRACE: Duration = Duration::from_secs(2);

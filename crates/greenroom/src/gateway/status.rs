@@ -92,6 +92,8 @@ pub(super) fn status(door: &Door) -> Value {
                 "sends_refused": gauges.sends_refused(),
                 "busy_seconds": gauges.busy_nanos() as f64 / 1e9,
                 "inbox": port.waiting(),
+                "shed": gauges.shed().turned_away(),
+                "shedding_per_mille": gauges.shed().share(),
             })
         })
         .collect();

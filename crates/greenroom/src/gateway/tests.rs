@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use super::connections::Connections;
+use super::connections::{Connections, RESERVED};
 use super::problem::Problem;
 use crate::actor::error::Failure;
 
@@ -16,10 +16,16 @@ fn who_kept_the_door_waiting_longest_makes_room() {
     let third = connections.seat(now + Duration::from_secs(3)).unwrap();
     assert_eq!(connections.len(), 2);
     third.works();
-    assert!(connections.seat(now).is_none(), "all are being served");
+    let kept: Vec<_> = (0..RESERVED).map(|_| connections.seat(now).unwrap()).collect();
+    kept.iter().for_each(|seat| seat.works());
+    assert!(
+        kept.iter().all(|seat| seat.is_reserved()) && !third.is_reserved(),
+        "all are being served: these may only ask"
+    );
+    assert!(connections.seat(now).is_none(), "and not too many of them");
     second.waits(now);
     assert!(connections.seat(now).is_none(), "who was told to leave has no place to give");
-    drop(second);
+    drop((second, kept));
     assert_eq!(connections.len(), 2);
     drop(first);
     assert!(connections.seat(now).is_some());

@@ -46,6 +46,16 @@ pub struct Config {
     pub idle: Duration,
     /// Messages that may wait at one activation, unless its kind says otherwise.
     pub mailbox_len_max: u32,
+    /// Messages that may wait and run at once on this node, by kind: more are refused. It covers what kinds say themselves
+    /// with `#[actor(in_flight = N)]`.
+    pub in_flight_max: BTreeMap<String, u32>,
+    /// Time that work may wait on a thread, in seconds in files, before the node turns away calls from outside; half a second
+    /// more or less does not matter. 0 for never.
+    #[serde(with = "seconds")]
+    pub shed_after: Duration,
+    /// Time after which a turn is reported in the log, in seconds in files. 0 for never.
+    #[serde(with = "seconds")]
+    pub long_turn: Duration,
     /// Time for an activation to end: what its `deactivating` hook has not done by then is given up; and for all of them, when
     /// the node stops.
     #[serde(with = "seconds")]
@@ -107,6 +117,9 @@ impl Default for Config {
             call_timeout: Duration::from_secs(10),
             idle: Duration::from_secs(600),
             mailbox_len_max: 4096,
+            in_flight_max: BTreeMap::new(),
+            shed_after: Duration::from_secs(5),
+            long_turn: Duration::from_secs(30),
             stop_timeout: Duration::from_secs(5),
             drain_timeout: Duration::from_secs(30),
             deactivating_timeout: Duration::from_secs(10),

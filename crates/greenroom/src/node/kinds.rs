@@ -10,6 +10,7 @@ use greenroom_protocols::names::near_names;
 use greenroom_protocols::node::KindInfo;
 
 use super::config::Config;
+use super::gate::Gate;
 use crate::actor::cx::Cx;
 use crate::actor::error::Refusal;
 use crate::actor::interface::{Behaviour, Interface, MethodInfo, Options};
@@ -28,16 +29,19 @@ pub(crate) struct KindEntry<A: Behaviour> {
     idle: Duration,
     mailbox_len_max: usize,
     interceptors: OnceLock<Arc<[Arc<dyn Interceptor>]>>,
+    gate: Option<Gate>,
 }
 
 impl<A: Behaviour> KindEntry<A> {
     pub(crate) fn new(factory: Factory<A>, config: &Config) -> Self {
-        let Options { idle, mailbox, .. } = A::OPTIONS;
+        let Options { idle, mailbox, in_flight, .. } = A::OPTIONS;
+        let in_flight = config.in_flight_max.get(<A::Interface as Interface>::KIND).copied().or(in_flight);
         Self {
             factory,
             idle: idle.unwrap_or(config.idle),
             mailbox_len_max: mailbox.unwrap_or(config.mailbox_len_max) as usize,
             interceptors: OnceLock::new(),
+            gate: in_flight.map(Gate::new),
         }
     }
 
@@ -53,6 +57,12 @@ impl<A: Behaviour> KindEntry<A> {
     #[inline]
     pub(crate) fn interceptors(&self) -> Option<&Arc<[Arc<dyn Interceptor>]>> {
         self.interceptors.get()
+    }
+
+    /// `None` for most kinds: they have no bound.
+    #[inline]
+    pub(crate) fn gate(&self) -> Option<&Gate> {
+        self.gate.as_ref()
     }
 
     pub(crate) fn workers(&self) -> u16 {

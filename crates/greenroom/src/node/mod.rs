@@ -4,11 +4,13 @@ mod builder;
 pub(crate) mod config;
 pub(crate) mod drain;
 pub(crate) mod error;
+pub(crate) mod gate;
 pub(crate) mod kinds;
 pub(crate) mod port;
 mod security;
 pub(crate) mod shared;
 pub(crate) mod stores;
+pub(crate) mod waits;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,6 +23,7 @@ pub use self::drain::Drained;
 pub use self::error::Error;
 use self::port::Port;
 use self::shared::Shared;
+pub use self::waits::{LongTurn, Waits};
 use crate::actor::cx::Scope;
 
 /// A result of this crate.

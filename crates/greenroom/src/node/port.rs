@@ -3,6 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
+use greenroom_protocols::shedding::Class;
 use greenroom_world::Timestamp;
 
 use super::shared::Shared;
@@ -70,7 +71,14 @@ impl Shared {
             parcel.refuse(Refusal::Stopping);
             return Err(Refusal::Stopping);
         }
-        match self.way_in(id, hash).push(Item::Parcel(parcel)) {
+        let port = self.way_in(id, hash);
+        let place = self.shards().iter().position(|known| known.id == port.id);
+        let gauges = place.and_then(|index| self.gauges().get(index));
+        if let Some(Err(refusal)) = gauges.map(|gauges| gauges.shed().admit(self, || Class::Outside)) {
+            parcel.refuse(refusal.clone());
+            return Err(refusal);
+        }
+        match port.push(Item::Parcel(parcel)) {
             Ok(()) => Ok(()),
             Err((why, item)) => {
                 let refusal = match why {

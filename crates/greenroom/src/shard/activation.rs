@@ -15,7 +15,7 @@ use super::envelope::{Body, Envelope, IncomingCall, WireCall};
 use super::frames::{Begun, Caller};
 use super::late::{self, HOOK};
 use super::mailbox::{Mailbox, Since};
-use super::turns::{Access, Chain, Job};
+use super::turns::{Access, Chain, Job, Link};
 use super::{Shard, Slot, watched};
 use crate::actor::cx::Cx;
 use crate::actor::error::{Doubt, Failure, Refusal};
@@ -61,7 +61,7 @@ pub(crate) trait AnyActivation {
     fn run(self: Rc<Self>, shard: &Shard);
 
     /// A turn is over; `panic` is the message if it panicked.
-    fn turn_ended(self: Rc<Self>, shard: &Shard, access: Access, panic: Option<&str>);
+    fn turn_ended(self: Rc<Self>, shard: &Shard, job: Job, panic: Option<&str>);
 
     /// Ends the activation as soon as no turn runs.
     fn end(self: Rc<Self>, shard: &Shard, why: Why);
@@ -77,6 +77,9 @@ pub(crate) trait AnyActivation {
 
     /// Refuses what has waited so long that it could not end in time.
     fn check_late(self: Rc<Self>, shard: &Shard, now: Timestamp);
+
+    /// Shows who waits for each message that waits.
+    fn each_waiter(&self, look: &mut dyn FnMut(&Link));
 
     /// The actor and the method with this number, for people.
     fn name_of(&self, method: u16) -> String;
@@ -197,6 +200,7 @@ impl<A: Behaviour> Activation<A> {
     }
 
     fn fail_start(self: &Rc<Self>, shard: &Shard, message: &str) {
+        self.left_mailbox(self.waiting());
         let waiting = self.mailbox.take();
         shard.failed_start.set(message.to_owned());
         self.gone(shard);
@@ -223,6 +227,9 @@ impl<A: Behaviour> Activation<A> {
             Phase::Gone => return Ok(Admission::TooLate),
             Phase::Ending => return self.admit_to_wait(),
             Phase::Starting | Phase::Ready => {}
+        }
+        if let Some(gate) = self.kind.gate().filter(|gate| gate.is_full()) {
+            return Err(gate.refusal(self.cx.kind(), shard.port.node.name()).into());
         }
         let first = self.mailbox.is_empty();
         let ready = self.phase.get() == Phase::Ready;
@@ -251,12 +258,21 @@ impl<A: Behaviour> Activation<A> {
     fn enqueue(self: &Rc<Self>, shard: &Shard, envelope: Envelope<Message<A>>) {
         let now = shard.now();
         let deadline = envelope.deadline;
+        if let Some(gate) = self.kind.gate() {
+            gate.enter();
+        }
         self.mailbox.push(Since::at(now), envelope);
         if deadline != Timestamp::NEVER {
             self.watch(shard, late::last_moment(Duration::ZERO, now, deadline));
         }
         if self.phase.get() == Phase::Ready {
             self.schedule(shard);
+        }
+    }
+
+    fn left_mailbox(&self, messages: usize) {
+        if let Some(gate) = self.kind.gate() {
+            gate.leave(messages);
         }
     }
 
@@ -345,6 +361,9 @@ impl<A: Behaviour> Activation<A> {
     ) -> Begun {
         self.last_used.set(ticks(shard.now()));
         shard.count_turn();
+        if let Some(gate) = self.kind.gate() {
+            gate.enter();
+        }
         let method = A::Interface::method(&message);
         if access == Access::Exclusive && A::OPTIONS.saving == Saving::EachTurn {
             A::Interface::reply(&mut message).hold();
@@ -436,6 +455,7 @@ impl<A: Behaviour> Activation<A> {
 
     /// Leaves, and sends what still waits to the actor's next activation.
     fn finish_end(self: &Rc<Self>, shard: &Shard) {
+        self.left_mailbox(self.waiting());
         let waiting = self.mailbox.take();
         self.gone(shard);
         for envelope in waiting {
@@ -504,7 +524,8 @@ impl<A: Behaviour> AnyActivation for Activation<A> {
 
     fn is_free(&self, access: Access) -> bool {
         let first = self.mailbox.is_empty();
-        first && self.phase.get() == Phase::Ready && self.free_for(access)
+        let admits = self.kind.gate().is_none_or(|gate| !gate.is_full());
+        first && admits && self.phase.get() == Phase::Ready && self.free_for(access)
     }
 
     fn begin_here(
@@ -557,6 +578,7 @@ impl<A: Behaviour> AnyActivation for Activation<A> {
                 self.free_for(access).then_some(access)
             });
             let Some((access, since, envelope)) = next else { return };
+            self.left_mailbox(1);
             self.begin(shard, access, envelope, Some(since.elapsed(shard.now())));
         }
         if self.waiting() > 0 {
@@ -566,8 +588,13 @@ impl<A: Behaviour> AnyActivation for Activation<A> {
         }
     }
 
-    fn turn_ended(self: Rc<Self>, shard: &Shard, access: Access, panic: Option<&str>) {
-        match access {
+    fn turn_ended(self: Rc<Self>, shard: &Shard, job: Job, panic: Option<&str>) {
+        if job.method != HOOK.method
+            && let Some(gate) = self.kind.gate()
+        {
+            gate.leave(1);
+        }
+        match job.access {
             Access::Exclusive => self.exclusive.set(false),
             Access::Read => self.reads.set(self.reads.get() - 1),
         }
@@ -643,6 +670,7 @@ impl<A: Behaviour> AnyActivation for Activation<A> {
         };
         let late = self.mailbox.take_late(is_late);
         if !late.is_empty() {
+            self.left_mailbox(late.len());
             let behind = shard.behind(self.slot);
             for (place, since, envelope) in late {
                 let queued = since.elapsed(now);
@@ -656,6 +684,10 @@ impl<A: Behaviour> AnyActivation for Activation<A> {
         if let Some(next) = next.filter(|next| *next != Timestamp::NEVER) {
             self.watch(shard, next);
         }
+    }
+
+    fn each_waiter(&self, look: &mut dyn FnMut(&Link)) {
+        self.mailbox.each(|envelope| look(&envelope.chain.link));
     }
 
     fn name_of(&self, method: u16) -> String {
@@ -675,6 +707,7 @@ impl<A: Behaviour> AnyActivation for Activation<A> {
     }
 
     fn refuse_waiting(&self, refusal: &Refusal) {
+        self.left_mailbox(self.waiting());
         for envelope in self.mailbox.take() {
             refuse::<A>(envelope, refusal.clone());
         }

@@ -193,7 +193,7 @@ impl Shard {
         if let Some(message) = panic {
             tracing::error!(actor = %frame.activation.id(), message, "a turn panicked; the activation restarts clean");
         }
-        frame.activation.clone().turn_ended(self, frame.job.access, panic);
+        frame.activation.clone().turn_ended(self, frame.job, panic);
     }
 
     /// Writes the turn of `frame` into the slab, and those that wait for it.
@@ -213,6 +213,7 @@ impl Shard {
             activation: frame.activation.clone(),
             job: frame.job,
             began: self.now(),
+            told: false,
             link,
             baggage: None,
             deadline: frame.deadline,

@@ -2,6 +2,8 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use super::shedding::Shed;
+
 /// One shard's numbers. Written by the shard alone, on a cache line of its own.
 #[derive(Default, Debug)]
 #[repr(align(128))]
@@ -12,6 +14,7 @@ pub(crate) struct Gauges {
     sends_refused: AtomicU64,
     cancelled: AtomicU64,
     busy_nanos: AtomicU64,
+    shed: Shed,
 }
 
 impl Gauges {
@@ -40,6 +43,11 @@ impl Gauges {
 
     pub(super) fn count_cancelled(&self) {
         self.cancelled.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// What the shard turns away.
+    pub(crate) fn shed(&self) -> &Shed {
+        &self.shed
     }
 
     pub(crate) fn busy_nanos(&self) -> u64 {

@@ -91,6 +91,11 @@ impl<T> Mailbox<T> {
         })
     }
 
+    /// Shows everything to `look`, in order.
+    pub(super) fn each(&self, mut look: impl FnMut(&T)) {
+        self.with(|waiting| waiting.iter().flat_map(|queue| queue.iter()).for_each(|(_, message)| look(message)));
+    }
+
     /// The least of what `look` says of those that wait.
     pub(super) fn least<R: Ord>(&self, look: impl Fn(Since, &T) -> R) -> Option<R> {
         self.with(|waiting| waiting.as_ref()?.iter().map(|(since, message)| look(*since, message)).min())

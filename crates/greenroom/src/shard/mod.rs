@@ -25,9 +25,11 @@ pub(crate) mod raw;
 mod registry;
 mod round;
 mod saving;
+mod shedding;
 mod slab;
 pub(crate) mod submit;
 pub(crate) mod turns;
+pub(crate) mod waits;
 mod watched;
 
 use std::cell::{Cell, RefCell};
@@ -142,6 +144,8 @@ pub(crate) struct Shard {
     saves: RefCell<IdleWheel>,
     /// Activations at which something waits whose time runs out.
     late: RefCell<FineWheel>,
+    /// When to look for turns that run for long.
+    long_look: Cell<Timestamp>,
     workers: RefCell<submit::Workers>,
     lanes: RefCell<Lanes>,
     recent: RefCell<submit::Recent>,
@@ -193,6 +197,7 @@ impl Shard {
             idle: RefCell::default(),
             saves: RefCell::default(),
             late: RefCell::default(),
+            long_look: Cell::new(now),
             workers: RefCell::default(),
             lanes: RefCell::default(),
             recent: RefCell::default(),

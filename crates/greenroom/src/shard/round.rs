@@ -11,6 +11,7 @@ use greenroom_world::{BoxFuture, LocalFuture, Timestamp};
 
 use super::batch::Batch;
 use super::late::last_moment;
+use super::shedding::Gauge;
 use super::submit::AnyParcel;
 use super::{Item, Shard, ShardPort, registry};
 use crate::actor::error::Refusal;
@@ -22,12 +23,14 @@ use crate::node::port::Port;
 pub(crate) fn life(here: ShardPort, index: u16, port: Arc<Port>) -> LocalFuture {
     let shard = Shard::new(here, index, port);
     let (items, wakes, returned) = Default::default();
-    let life = Life { shard, timer: None, items, wakes, returned, idle_since: None };
+    let gauge = Gauge::new(shard.port.node.config().shed_after, shard.now());
+    let life = Life { shard, gauge, timer: None, items, wakes, returned, idle_since: None };
     Box::pin(life)
 }
 
 struct Life {
     shard: Rc<Shard>,
+    gauge: Gauge,
     timer: Option<(Timestamp, BoxFuture<()>)>,
     items: Vec<Item>,
     wakes: Vec<super::turns::TurnId>,
@@ -84,6 +87,7 @@ impl Life {
         let now = shard.port.node.world().now();
         shard.now.set(now);
         shard.fenced.set(!shard.port.node.fence_open_at(now));
+        self.gauge.round(shard, now, shard.queued());
         let mut worked = shard.poll_lanes();
         if shard.inbox.filled() {
             shard.inbox.drain(&mut self.items, &mut self.wakes, &mut self.returned);
@@ -99,11 +103,12 @@ impl Life {
                 shard.take_in(item);
             }
         }
-        worked |= shard.run_some();
+        worked |= shard.run_some(&self.gauge.taken);
         shard.hand_over();
         shard.flush_lanes();
         let (turns, calls) = (shard.turns_begun.get(), shard.calls.borrow().len());
         shard.gauges().set_round(turns, calls);
+        self.gauge.worked(worked.then_some(now));
         worked
     }
 
@@ -169,7 +174,7 @@ impl Shard {
     }
 
     /// Runs what is ready, up to a bound.
-    fn run_some(&self) -> bool {
+    fn run_some(&self, taken: &Cell<usize>) -> bool {
         let mut ran = false;
         let enough = self.turns_begun.get() + TURNS_A_ROUND;
         for _ in 0..STEPS_A_ROUND {
@@ -179,18 +184,27 @@ impl Shard {
             self.refill_budget();
             let turn = self.ready.borrow_mut().pop_front();
             if let Some(turn) = turn {
+                taken.set(taken.get() + 1);
                 ran = true;
                 self.resume_turn(turn);
             }
             let activation = self.runnable.borrow_mut().pop_front();
             match activation {
-                Some(activation) => activation.run(self),
+                Some(activation) => {
+                    taken.set(taken.get() + 1);
+                    activation.run(self);
+                }
                 None if turn.is_none() => break,
                 None => {}
             }
             ran = true;
         }
         ran
+    }
+
+    /// Turns and activations that wait for their go.
+    fn queued(&self) -> usize {
+        self.ready.borrow().len() + self.runnable.borrow().len()
     }
 
     pub(super) fn has_work(&self) -> bool {
@@ -217,13 +231,14 @@ impl Shard {
             }
         }
         let late = self.look_at_late(now);
+        let long = self.warn_of_long_turns(now);
         let lanes = self.look_after_lanes(now);
         self.flush_lanes();
         let parked = self.retry_parked(now);
         let stop = self.stopping_until();
         let sweep = self.calls.borrow().next_sweep();
         let (idle, saves) = (self.idle.borrow().next(), self.saves.borrow().next());
-        [late, lanes, parked, stop, sweep, idle, saves].into_iter().flatten().min()
+        [late, long, lanes, parked, stop, sweep, idle, saves].into_iter().flatten().min()
     }
 
     /// Keeps a message until the directory can say where its actor is.

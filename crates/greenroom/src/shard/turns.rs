@@ -112,6 +112,8 @@ pub(super) struct Turn {
     pub(super) job: Job,
     /// When the slab was told of it, which is at its first wait.
     pub(super) began: Timestamp,
+    /// Whether the log has said that it runs for long.
+    pub(super) told: bool,
     pub(super) link: Link,
     /// While the turn waits; the frame has it while it is polled.
     pub(super) baggage: Load,
@@ -263,6 +265,10 @@ impl Turns {
     /// What the slab knows of the turns that wait.
     pub(super) fn iter(&self) -> impl Iterator<Item = &Turn> {
         self.slots.iter().filter_map(|slot| slot.turn.as_ref())
+    }
+
+    pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Turn> {
+        self.slots.iter_mut().filter_map(|slot| slot.turn.as_mut())
     }
 
     pub(super) fn find_mut(&mut self, id: TurnId) -> Option<&mut Turn> {

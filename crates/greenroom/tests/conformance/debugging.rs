@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use greenroom::prelude::*;
+use greenroom_protocols::wait_for::WaitFor;
 
 use crate::scenario::calm;
 
@@ -21,6 +22,13 @@ impl Busy {
     }
 
     pub async fn poke(&mut self) {}
+
+    /// Pokes another half a second later, while nobody may poke this one.
+    pub async fn cross(&mut self, cx: &Cx, other: String) -> String {
+        tokio::time::sleep(Duration::from_millis(500)).await;
+        let end = BusyRef::of(cx, other).poke().await;
+        end.map_or_else(|error| error.to_string(), |()| String::new())
+    }
 
     /// Pokes another, and tells with what error that ends.
     pub async fn poke_other(&mut self, cx: &Cx, other: String, millis: u64) -> String {
@@ -108,6 +116,47 @@ fn a_call_for_which_there_was_no_node_says_so() {
             }
             let without = |text: &String| text.contains("without a node, as the directory was recovering");
             assert!(said.is_empty() || said.iter().any(without), "{said:?}");
+        },
+    );
+}
+
+#[test]
+fn a_deadlock_that_no_chain_of_calls_can_see_is_in_the_report_of_all_nodes() {
+    calm(
+        20,
+        |builder, _| builder.register::<Busy>(),
+        |cluster| async move {
+            let nodes = cluster.three();
+            let [a, b, _] = &nodes;
+            for key in ["left", "right", "bystander"] {
+                BusyRef::of(a, key).poke().await.unwrap();
+            }
+            // Two chains that know nothing of each other: each holds what the other needs.
+            let left = BusyRef::of(a, "left").cross("right".to_owned()).into_future();
+            let right = BusyRef::of(b, "right").cross("left".to_owned()).into_future();
+            let bystander = BusyRef::of(a, "bystander").cross("left".to_owned()).into_future();
+            let look = async {
+                tokio::time::sleep(Duration::from_secs(2)).await;
+                let mut graph = WaitFor::default();
+                let mut turns = Vec::new();
+                for node in &nodes {
+                    let waits = node.waits(Duration::from_secs(1)).await;
+                    assert!(waits.stuck_shards.is_empty());
+                    turns.extend(waits.turns);
+                }
+                for turn in &turns {
+                    turn.waiters.iter().for_each(|waiter| graph.insert(waiter, &turn.actor));
+                }
+                assert_eq!(graph.cycles(), [["busy/left", "busy/right"]]);
+                let mut names: Vec<_> = turns.iter().map(|turn| turn.turn.as_str()).collect();
+                names.sort_unstable();
+                assert_eq!(names, ["busy/bystander.cross", "busy/left.cross", "busy/right.cross"]);
+            };
+            let (left, _, _, ()) = tokio::join!(left, right, bystander, look);
+            // The deadline ends it, and the error names the other one; which of them is first is chance.
+            if let Ok(said) = left {
+                assert!(said.is_empty() || said.contains("busy/right.cross"), "{said}");
+            }
         },
     );
 }

@@ -143,3 +143,44 @@ async fn garbage_leaves_the_door_serving() {
     assert_eq!(call(&door, "/notes/a/all", "").await.status, 200);
     node.stop().await;
 }
+
+#[tokio::test]
+async fn a_door_whose_connections_all_work_still_tells_how_the_node_is() {
+    let (node, door) = open(node().configure(|config| config.http_connections_max = 4)).await;
+    let dozing: Vec<_> = (0..4)
+        .map(|key| {
+            let door = door.clone();
+            tokio::spawn(async move { call(&door, &format!("/notes/{key}/doze"), r#"{"ms":1500}"#).await.status })
+        })
+        .collect();
+    tokio::time::sleep(Duration::from_millis(400)).await;
+    let began = Instant::now();
+    for path in ["/healthz", "/readyz", "/metrics", "/-/status", "/-/waits?over=100ms"] {
+        assert_eq!(get(&door, path).await.status, 200, "{path}");
+    }
+    assert!(began.elapsed() < Duration::from_secs(1), "nobody waited for the calls");
+    let answer = call(&door, "/notes/x/all", "").await;
+    answer.problem(503, "overloaded");
+    assert!(answer.header("retry-after").is_some());
+    for doze in dozing {
+        assert_eq!(doze.await.unwrap(), 200);
+    }
+    assert_eq!(call(&door, "/notes/x/all", "").await.status, 200);
+    node.stop().await;
+}
+
+#[tokio::test]
+async fn waits_tell_of_turns_that_run_for_long() {
+    let (node, door) = open(node()).await;
+    let dozing = {
+        let door = door.clone();
+        tokio::spawn(async move { call(&door, "/notes/a/doze", r#"{"ms":1500}"#).await })
+    };
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    let waits = get(&door, "/-/waits?over=200ms").await.json();
+    assert_eq!(waits["turns"][0]["turn"], "notes/a.doze", "{waits}");
+    assert!(waits["turns"][0]["running_seconds"].as_f64() >= Some(0.2), "{waits}");
+    get(&door, "/-/waits?over=soon").await.problem(400, "bad-request");
+    assert_eq!(dozing.await.unwrap().status, 200);
+    node.stop().await;
+}

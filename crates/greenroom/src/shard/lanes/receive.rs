@@ -180,6 +180,11 @@ impl Shard {
         } else {
             Some(Baggage::read(header.extension).map_err(|error| error.to_string())?)
         };
+        let from_outside = matches!(link, Link::None);
+        if let Err(refusal) = self.admit_call(from_outside, deadline) {
+            refuse_reply(reply, refusal);
+            return Ok(());
+        }
         let chain = Chain { link, baggage };
         let journey = Journey { origin, from: peer, hops: header.hops, grant };
         self.submit_raw(RawCall { key: header.key, route, payload: call.payload, reply, deadline, chain, journey });

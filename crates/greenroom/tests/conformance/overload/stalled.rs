@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 use greenroom::prelude::*;
+use serde::{Deserialize, Serialize};
 
 use crate::cluster::Cluster;
 use crate::scenario::calm;
@@ -13,6 +14,8 @@ use crate::scenario::calm;
 thread_local! {
     /// The numbers of the calls that have run in this scenario, which has its thread for itself.
     static RAN: RefCell<BTreeSet<u64>> = const { RefCell::new(BTreeSet::new()) };
+    /// What the last flood ended with.
+    static ENDS: RefCell<Option<Ends>> = const { RefCell::new(None) };
 }
 
 #[derive(Default, Actor)]
@@ -30,9 +33,52 @@ impl Sink {
     }
 }
 
-/// A key whose actor is on the node called `wanted`, which node `from` knows.
-async fn key_on(cluster: &Cluster, from: &str, wanted: &str) -> u64 {
-    let node = cluster.node(from).expect("it lives");
+/// What its calls ended with.
+#[derive(Clone, Default, Debug, Serialize, Deserialize)]
+struct Ends {
+    answered: u64,
+    full: u64,
+    unreachable: u64,
+    late: u64,
+    broken: u64,
+    others: Vec<String>,
+}
+
+/// Calls from its own node, whose connection it knows.
+#[derive(Default, Actor)]
+struct Flooder {}
+
+#[actor(placement = "local")]
+impl Flooder {
+    /// Makes calls from `first` on, each with so many bytes.
+    pub async fn flood(&self, cx: &Cx, key: u64, first: u64, count: u64, len: u64, millis: u64) -> Ends {
+        let sink = SinkRef::of(cx, key);
+        sink.node().await.unwrap();
+        // The scenario cuts the connection now.
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        let calls = (first..first + count).map(|number| {
+            let call = sink.take(number, "x".repeat(len as usize));
+            call.by(Duration::from_millis(millis)).into_future()
+        });
+        let mut ends = Ends::default();
+        for end in join_all(calls).await {
+            match end {
+                Ok(_) => ends.answered += 1,
+                Err(CallError::Refused(Refusal::Overloaded { .. })) => ends.full += 1,
+                Err(CallError::Refused(Refusal::Unreachable { .. })) => ends.unreachable += 1,
+                Err(CallError::Unknown(Doubt::TimedOut(_))) => ends.late += 1,
+                Err(CallError::Unknown(Doubt::Disconnected { .. })) => ends.broken += 1,
+                Err(other) => ends.others.push(other.to_string()),
+            }
+        }
+        ENDS.set(Some(ends.clone()));
+        ends
+    }
+}
+
+/// A key whose actor is on the node called `wanted`, which node `a` knows.
+async fn key_on(cluster: &Cluster, wanted: &str) -> u64 {
+    let node = cluster.node("a").expect("it lives");
     for key in 0.. {
         if SinkRef::of(&node, key).node().await.unwrap() == wanted {
             return key;
@@ -45,29 +91,29 @@ async fn key_on(cluster: &Cluster, from: &str, wanted: &str) -> u64 {
 fn a_stalled_connection_costs_bounded_memory_and_its_calls_end_and_others_go_on() {
     calm(
         6,
-        |builder, _| builder.register::<Sink>(),
+        |builder, _| builder.register::<Sink>().register::<Flooder>(),
         |cluster| async move {
             RAN.with_borrow_mut(BTreeSet::clear);
+            ENDS.take();
             let [a, ..] = cluster.three();
-            let (on_b, on_c) = (key_on(&cluster, "a", "b").await, key_on(&cluster, "a", "c").await);
-            let take = |key, number, len: usize, limit| {
-                SinkRef::of(&a, key).take(number, "x".repeat(len)).by(Duration::from_millis(limit)).once().into_future()
-            };
-            cluster.sim.cut("a", "b");
+            let (on_b, on_c) = (key_on(&cluster, "b").await, key_on(&cluster, "c").await);
             // Four times what may wait on a connection.
-            let ends = join_all((0..256).map(|number| take(on_b, number, 256 << 10, 1_000)));
-            let others = join_all((1_000..1_020).map(|number| take(on_c, number, 1_000, 500)));
-            let (ends, others) = tokio::join!(ends, others);
-            assert!(others.iter().all(Result::is_ok), "they have nothing to do with it: {others:?}");
-            let full = |end: &&Result<_, _>| matches!(end, Err(CallError::Refused(Refusal::Overloaded { .. })));
-            let full = ends.iter().filter(full).count();
-            assert!((180..250).contains(&full), "of 64 MiB, 16 may wait: {full} were refused");
-            let late = |end: &&Result<_, _>| matches!(end, Err(CallError::Unknown(Doubt::TimedOut(_))));
-            assert_eq!(ends.iter().filter(late).count(), 256 - full);
-            tokio::time::sleep(Duration::from_secs(2)).await;
+            let stalled = FlooderRef::of(&a, "to b").flood(on_b, 0, 256, 256 << 10, 1_000).into_future();
+            let fine = FlooderRef::of(&a, "to c").flood(on_c, 1_000, 20, 1_000, 500).into_future();
+            let (stalled, fine, ()) = tokio::join!(stalled, fine, async {
+                tokio::time::sleep(Duration::from_millis(500)).await;
+                cluster.sim.cut("a", "b");
+            });
+            let (stalled, fine) = (stalled.unwrap(), fine.unwrap());
+            assert_eq!(fine.answered, 20, "they have nothing to do with it: {fine:?}");
+            assert!((180..250).contains(&stalled.full), "of 64 MiB, 16 may wait: {stalled:?}");
+            assert_eq!(stalled.full + stalled.late, 256, "{stalled:?}");
+            tokio::time::sleep(Duration::from_secs(1)).await;
             cluster.sim.heal();
-            // What was on its way arrives now, two seconds after its time.
-            while take(on_b, 2_000, 10, 1_000).await.is_err() {}
+            // What was on its way arrives now, a second after its time.
+            while SinkRef::of(&a, on_b).take(2_000, String::new()).by(Duration::from_secs(1)).await.is_err() {
+                tokio::time::sleep(Duration::from_millis(100)).await;
+            }
             let ran = RAN.with_borrow(|ran| ran.range(..256).count());
             assert_eq!(ran, 0, "what was late did not run");
         },
@@ -78,15 +124,15 @@ fn a_stalled_connection_costs_bounded_memory_and_its_calls_end_and_others_go_on(
 fn more_calls_than_there_is_credit_for_all_arrive_in_time() {
     calm(
         6,
-        |builder, _| builder.register::<Sink>(),
+        |builder, _| builder.register::<Sink>().register::<Flooder>(),
         |cluster| async move {
             RAN.with_borrow_mut(BTreeSet::clear);
+            ENDS.take();
             let [a, ..] = cluster.three();
-            let on_b = key_on(&cluster, "a", "b").await;
+            let on_b = key_on(&cluster, "b").await;
             // Three times the credit, and less than may wait.
-            let calls = (0..50).map(|number| SinkRef::of(&a, on_b).take(number, "x".repeat(256 << 10)).once());
-            let ends = join_all(calls.map(IntoFuture::into_future)).await;
-            assert!(ends.iter().all(|end| *end == Ok(256 << 10)), "{ends:?}");
+            let ends = FlooderRef::of(&a, "to b").flood(on_b, 0, 50, 256 << 10, 4_000).await.unwrap();
+            assert_eq!(ends.answered, 50, "{ends:?}");
         },
     );
 }
@@ -95,21 +141,28 @@ fn more_calls_than_there_is_credit_for_all_arrive_in_time() {
 fn what_had_no_credit_when_its_connection_broke_was_surely_not_sent() {
     calm(
         6,
-        |builder, _| builder.register::<Sink>(),
+        |builder, _| builder.register::<Sink>().register::<Flooder>(),
         |cluster| async move {
             RAN.with_borrow_mut(BTreeSet::clear);
+            ENDS.take();
             let [a, ..] = cluster.three();
-            let on_b = key_on(&cluster, "a", "b").await;
-            cluster.sim.cut("a", "b");
-            let calls = (0..60).map(|number| SinkRef::of(&a, on_b).take(number, "x".repeat(256 << 10)).once());
-            let (ends, ()) = tokio::join!(join_all(calls.map(IntoFuture::into_future)), async {
+            let on_b = key_on(&cluster, "b").await;
+            let flood = FlooderRef::of(&a, "to b").flood(on_b, 0, 60, 256 << 10, 4_000).into_future();
+            let (ends, ()) = tokio::join!(flood, async {
                 tokio::time::sleep(Duration::from_millis(500)).await;
+                cluster.sim.cut("a", "b");
+                tokio::time::sleep(Duration::from_secs(1)).await;
                 cluster.sim.reset("a", "b");
             });
-            let unknown = ends.iter().filter(|end| matches!(end, Err(CallError::Unknown(_)))).count();
-            let refused = ends.iter().filter(|end| matches!(end, Err(CallError::Refused(_)))).count();
-            assert!(unknown > 0 && unknown <= 20, "4 MiB may have left, of {unknown} calls");
-            assert_eq!(unknown + refused, 60, "{ends:?}");
+            // The answer itself may have been on its way by `b`.
+            drop(ends);
+            while ENDS.with_borrow(Option::is_none) {
+                tokio::time::sleep(Duration::from_millis(100)).await;
+            }
+            let ends = ENDS.take().expect("it has ended");
+            assert!(ends.broken > 0 && ends.broken <= 20, "4 MiB may have left: {ends:?}");
+            assert_eq!(ends.broken + ends.unreachable, 60, "{ends:?}");
+            assert_eq!(RAN.with_borrow(BTreeSet::len), 0);
         },
     );
 }

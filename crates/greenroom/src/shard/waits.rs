@@ -1,0 +1,101 @@
+//! Turns that have run for long, and who waits for them.
+
+use std::time::Duration;
+
+use greenroom_wire::ChainView;
+use greenroom_world::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use super::Shard;
+use super::turns::Link;
+use crate::actor::spent::Seconds;
+
+/// A turn that has run for long, as one node sees it: part of [`Waits`](crate::Waits).
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct LongTurn {
+    /// The actor.
+    pub actor: String,
+    /// The actor and its method: `chat_room/lobby.post`.
+    pub turn: String,
+    /// For how many seconds it has run.
+    pub running_seconds: f64,
+    /// The actors that wait for this turn, or behind it in the actor's mailbox; at most 64 are named.
+    pub waiters: Vec<String>,
+    /// Messages in the actor's mailbox.
+    pub queued: u64,
+}
+
+impl Shard {
+    /// The turns of this shard that have run for `over`, the longest first, at most so many.
+    pub(crate) fn long_turns(&self, over: Duration, max: usize) -> Vec<LongTurn> {
+        let now = self.clock();
+        let mut long: Vec<_> = {
+            let turns = self.turns.borrow();
+            let long = turns.iter().filter(|turn| now.since(turn.began) >= over);
+            long.map(|turn| (turn.began, turn.activation.clone(), turn.job, turn.link.clone())).collect()
+        };
+        long.sort_by_key(|(began, ..)| *began);
+        long.truncate(max);
+        let told = long.into_iter().map(|(began, activation, job, link)| {
+            let mut waiters: Vec<String> = self.awaited_by(&link).into_iter().collect();
+            activation.each_waiter(&mut |link| {
+                if waiters.len() < WAITERS_MAX {
+                    waiters.extend(self.awaited_by(link));
+                }
+            });
+            waiters.sort();
+            waiters.dedup();
+            LongTurn {
+                actor: activation.id().to_string(),
+                turn: activation.name_of(job.method),
+                running_seconds: now.since(began).as_secs_f64(),
+                waiters,
+                queued: activation.waiting() as u64,
+            }
+        });
+        told.collect()
+    }
+
+    /// The actor that waits for a message with this link.
+    fn awaited_by(&self, link: &Link) -> Option<String> {
+        match link {
+            Link::None => None,
+            Link::Turn(turn) => self.turns.borrow().find(*turn).map(|turn| turn.activation.id().to_string()),
+            Link::Path(path) => {
+                let last = ChainView::parse(path).ok()?.entries().last();
+                last.map(|(kind, key)| format!("{kind}/{key}"))
+            }
+        }
+    }
+
+    /// Warns of turns that have run for the node's `long_turn`, each once; when to look again.
+    pub(super) fn warn_of_long_turns(&self, now: Timestamp) -> Option<Timestamp> {
+        let over = self.port.node.config().long_turn;
+        if over.is_zero() {
+            return None;
+        }
+        let due = self.long_look.get();
+        if now < due {
+            return (due != Timestamp::NEVER).then_some(due);
+        }
+        let mut turns = self.turns.borrow_mut();
+        let mut next: Option<Timestamp> = None;
+        for turn in turns.iter_mut() {
+            let ends = turn.began + over;
+            if ends <= now && !std::mem::replace(&mut turn.told, true) {
+                let (name, ran) = (turn.activation.name_of(turn.job.method), Seconds(now.since(turn.began)));
+                let queued = turn.activation.waiting();
+                tracing::warn!(turn = %name, queued, "a turn has run for {ran}; `greenroom waits` says who waits for whom");
+            } else if ends > now {
+                next = Some(next.map_or(ends, |next| next.min(ends)));
+            }
+        }
+        // A turn that begins to wait from now on is not long before that.
+        self.long_look.set(next.unwrap_or(now + over));
+        next
+    }
+}
+
+/// Waiters of one turn that are named.
+const WAITERS_MAX: usize = 64;
