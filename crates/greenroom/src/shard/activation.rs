@@ -344,21 +344,15 @@ impl<A: Behaviour> Activation<A> {
         if self.kind.interceptors().is_some() || watched::spans_are_read() {
             return self.begin_watched(shard, access, message, deadline, caller);
         }
-        self.begin_plain(shard, access, message, deadline, caller, |turn| turn)
+        let (job, turn) = self.turn(shard, access, message);
+        shard.begin_turn(self.clone(), job, deadline, caller, turn)
     }
 
-    /// Begins a turn that has been let through.
+    /// Makes a turn that has been let through. It is made here for all, so that the compiler may put the handler's code
+    /// right into it.
     #[inline]
     #[expect(clippy::await_holding_refcell_ref, reason = "turns are admitted by the same rules as borrows")]
-    pub(super) fn begin_plain(
-        self: &Rc<Self>,
-        shard: &Shard,
-        access: Access,
-        mut message: Message<A>,
-        deadline: Timestamp,
-        caller: Caller,
-        wrap: impl FnOnce(LocalFuture) -> LocalFuture,
-    ) -> Begun {
+    pub(super) fn turn(self: &Rc<Self>, shard: &Shard, access: Access, mut message: Message<A>) -> (Job, LocalFuture) {
         self.last_used.set(ticks(shard.now()));
         shard.count_turn();
         if let Some(gate) = self.kind.gate() {
@@ -390,7 +384,7 @@ impl<A: Behaviour> Activation<A> {
                 })
             }
         };
-        shard.begin_turn(self.clone(), Job { access, method }, deadline, caller, wrap(turn))
+        (Job { access, method }, turn)
     }
 
     pub(super) fn idle(&self) -> bool {

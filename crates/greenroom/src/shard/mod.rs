@@ -129,6 +129,8 @@ pub(crate) struct Shard {
     index: u16,
     inbox: &'static Inbox,
     port: Arc<Port>,
+    /// Whether anybody sees the messages that go out.
+    intercepts: bool,
     now: Cell<Timestamp>,
     /// Whether the node's lease had run out when the round began. Turns ask the clock before they begin, and
     /// connections before they are written to: this only spares messages the way.
@@ -181,11 +183,13 @@ impl Shard {
     pub(crate) fn new(here: ShardPort, index: u16, port: Arc<Port>) -> Rc<Self> {
         let shards = port.node.shards().len();
         let now = port.node.world().now();
+        let intercepts = !port.node.kinds().interceptors().is_empty();
         Rc::new(Self {
             here,
             index,
             inbox: here.id.inbox(),
             port,
+            intercepts,
             now: Cell::new(now),
             fenced: Cell::new(false),
             turns: RefCell::default(),

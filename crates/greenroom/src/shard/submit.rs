@@ -145,7 +145,7 @@ impl Shard {
         own: Option<Box<Baggage>>,
     ) -> Result<Started<M::Reply, M::Error>, Refusal> {
         let mut baggage = self.load(own)?;
-        if !self.port.node.kinds().interceptors().is_empty() {
+        if self.intercepts {
             self.outgoing::<M::Interface>(target, M::INDEX, true, &mut baggage)?;
         }
         let deadline = self.call_deadline(limit);
@@ -181,7 +181,7 @@ impl Shard {
         own: Option<Box<Baggage>>,
     ) -> Result<(), Refusal> {
         let mut baggage = self.load(own)?;
-        if !self.port.node.kinds().interceptors().is_empty() {
+        if self.intercepts {
             self.outgoing::<M::Interface>(&target, M::INDEX, false, &mut baggage)?;
         }
         let chain = Chain { link: Link::None, baggage };

@@ -157,6 +157,7 @@ impl Default for Turns {
 
 impl Turns {
     /// A number for a turn that is about to be polled.
+    #[inline]
     pub(super) fn begin(&mut self) -> TurnId {
         match self.slots.get_mut(self.free as usize) {
             Some(slot) => {

@@ -4,7 +4,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use greenroom_wire::ChainView;
-use greenroom_world::{LocalFuture, Timestamp};
+use greenroom_world::Timestamp;
 use tracing::Instrument;
 
 use super::Shard;
@@ -60,15 +60,12 @@ impl<A: Behaviour> Activation<A> {
             method,
             trace = trace.map(|trace| tracing::field::display(trace.trace_hex())),
         );
-        self.begin_plain(shard, access, message, deadline, caller, |turn| -> LocalFuture {
-            Box::pin(
-                async move {
-                    turn.await;
-                    drop(watch);
-                }
-                .instrument(span),
-            )
-        })
+        let (job, turn) = self.turn(shard, access, message);
+        let watched = async move {
+            turn.await;
+            drop(watch);
+        };
+        shard.begin_turn(self.clone(), job, deadline, caller, Box::pin(watched.instrument(span)))
     }
 }
 
