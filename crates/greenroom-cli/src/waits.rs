@@ -21,7 +21,7 @@ pub(crate) struct WaitsCommand {
 
 /// Asks all nodes that have a door, and prints what they say.
 pub(crate) fn run(command: &WaitsCommand) -> Result<(), String> {
-    let door = command.node.door(TIMEOUT);
+    let door = command.node.door(TIMEOUT)?;
     let status = door.get_json("/-/status")?;
     let path = format!("/-/waits?over={}", command.over);
     let mut told = vec![read(&door, &path)?];
@@ -30,7 +30,7 @@ pub(crate) fn run(command: &WaitsCommand) -> Result<(), String> {
         if member["id"] == status["node"]["id"] || member["status"] == "dead" {
             continue;
         }
-        let answer = member["http"].as_str().map(|http| read(&Door::new(http, TIMEOUT), &path));
+        let answer = member["http"].as_str().map(|http| door.at(http).and_then(|other| read(&other, &path)));
         match answer {
             Some(Ok(waits)) => told.push(waits),
             Some(Err(error)) => silent.push(format!("{}: {error}", member["name"].as_str().unwrap_or("?"))),
