@@ -15,6 +15,7 @@
 //! | [`shedding`] | what a shard takes on ends in time; replies and protocols are never turned away |
 //! | [`vlb`] | the same for a state in memory, as long as its leader lives |
 //! | [`reply_stream`] | no more of a stream is under way than its consumer has room for, and none of it is lost unseen |
+//! | [`supervision`] | a failing actor is restarted at most so often, ever more slowly |
 
 pub mod bcas;
 pub mod checks;
@@ -30,6 +31,7 @@ pub mod names;
 pub mod node;
 pub mod reply_stream;
 pub mod shedding;
+pub mod supervision;
 pub mod time;
 pub mod vlb;
 pub mod wait_for;
