@@ -8,6 +8,7 @@ mod drain;
 mod kinds;
 mod log;
 mod node;
+mod pids;
 mod state;
 mod status;
 mod token;
@@ -46,6 +47,8 @@ enum Command {
     Drain(drain::DrainCommand),
     /// Show turns that have run for long, who waits for them, and deadlocks
     Waits(waits::WaitsCommand),
+    /// List a node's spawned actors
+    Pids(pids::PidsCommand),
     /// Read and change what is in a store
     State(state::StateCommand),
     /// Make and check certificates for trying TLS out
@@ -65,6 +68,7 @@ fn main() -> ExitCode {
         Command::Call(command) => call::run(&command),
         Command::Status(command) => status::run(&command),
         Command::Waits(command) => waits::run(&command),
+        Command::Pids(command) => pids::run(&command),
         Command::Certs(command) => certs::run(&command),
         Command::Drain(command) => drain::run(&command),
         Command::Token(command) => token::run(&command),

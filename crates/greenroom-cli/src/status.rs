@@ -69,13 +69,13 @@ impl Sample {
     }
 }
 
-fn members(status: &Value) -> &[Value] {
+pub(crate) fn members(status: &Value) -> &[Value] {
     status["cluster"]["members"].as_array().map_or(&[], Vec::as_slice)
 }
 
 fn table(before: &Sample, now: &Sample) -> String {
     let seconds = now.taken.duration_since(before.taken).as_secs_f64().max(0.001);
-    let head = ["NODE", "ID", "STATUS", "HTTP", "ACTIVATIONS", "TURNS/S", "HTTP/S", "MEMORY", "UP"];
+    let head = ["NODE", "ID", "STATUS", "HTTP", "ACTIVATIONS", "SPAWNED", "TURNS/S", "HTTP/S", "MEMORY", "UP"];
     let mut rows = vec![head.map(str::to_owned)];
     for member in members(&now.asked) {
         let own = now.node(&member["id"]);
@@ -89,6 +89,7 @@ fn table(before: &Sample, now: &Sample) -> String {
             text(&member["status"]),
             text(&member["http"]),
             own.map_or(&member["activations"], |own| &own["activations"]).to_string(),
+            own.and_then(|own| own["spawned"].as_u64()).map_or("-".into(), |spawned| spawned.to_string()),
             rate(|status| status["turns"].as_u64().unwrap_or_default()),
             rate(answers),
             own.and_then(|own| own["resident_bytes"].as_u64()).map_or("-".into(), |b| format!("{} MiB", b >> 20)),
@@ -127,12 +128,12 @@ fn answers(status: &Value) -> u64 {
     status["http"]["answers"].as_object().into_iter().flatten().filter_map(|(_, count)| count.as_u64()).sum()
 }
 
-fn text(value: &Value) -> String {
+pub(crate) fn text(value: &Value) -> String {
     value.as_str().unwrap_or("-").to_owned()
 }
 
 /// The rows below each other.
-fn columns<const N: usize>(rows: &[[String; N]]) -> String {
+pub(crate) fn columns<const N: usize>(rows: &[[String; N]]) -> String {
     let widths: [usize; N] =
         std::array::from_fn(|at| rows.iter().map(|row| row[at].chars().count()).max().unwrap_or_default());
     let mut text = String::new();

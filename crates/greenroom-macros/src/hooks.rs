@@ -1,4 +1,4 @@
-//! The hooks `activated`, `deactivating` and `migrate`.
+//! The hooks `activated`, `deactivating`, `ended` and `migrate`.
 
 use proc_macro2::TokenStream;
 use quote::{ToTokens, quote};
@@ -12,6 +12,7 @@ use crate::wire_type;
 pub(crate) struct Hooks {
     activated: Option<Hook>,
     deactivating: Option<Hook>,
+    ended: Option<Hook>,
     /// Where `migrate` is written.
     migrate: Option<proc_macro2::Span>,
 }
@@ -24,7 +25,7 @@ struct Hook {
 
 /// Whether `function` is named as a hook is.
 pub(crate) fn is_hook(function: &ImplItemFn) -> bool {
-    ["activated", "deactivating", "migrate"].iter().any(|hook| function.sig.ident == hook)
+    ["activated", "deactivating", "ended", "migrate"].iter().any(|hook| function.sig.ident == hook)
 }
 
 impl Hooks {
@@ -38,8 +39,10 @@ impl Hooks {
         if function.sig.ident == "activated" {
             self.activated = Some(hook);
         } else if hook.fallible {
-            let message = "nothing can refuse to be deactivated: return nothing";
+            let message = "nobody waits for what the hook returns: return nothing";
             return Err(Error::new_spanned(&function.sig.output, message));
+        } else if function.sig.ident == "ended" {
+            self.ended = Some(hook);
         } else {
             self.deactivating = Some(hook);
         }
@@ -49,6 +52,7 @@ impl Hooks {
     /// The hooks' part of `Behaviour`.
     pub(crate) fn expand(&self) -> TokenStream {
         let (has_activated, has_deactivating) = (self.activated.is_some(), self.deactivating.is_some());
+        let has_ended = self.ended.is_some();
         let activated = self.activated.as_ref().map(|Hook { passed, fallible }| {
             let end = if *fallible {
                 quote!(.map_err(|error| ::std::string::ToString::to_string(&error)))
@@ -73,11 +77,21 @@ impl Hooks {
                 }
             }
         });
+        let ended = self.ended.as_ref().map(|Hook { passed, .. }| {
+            quote! {
+                async fn ended(&mut self, cx: &::greenroom::__private::Cx, ended: ::greenroom::__private::Ended) {
+                    let _ = (cx, &ended);
+                    Self::ended(self, #(#passed),*).await;
+                }
+            }
+        });
         quote! {
             const ACTIVATED: bool = #has_activated;
             const DEACTIVATING: bool = #has_deactivating;
+            const ENDED: bool = #has_ended;
             #activated
             #deactivating
+            #ended
         }
     }
 }
@@ -125,10 +139,12 @@ fn check_migrate(function: &ImplItemFn) -> Result<()> {
 impl Hook {
     fn parse(function: &ImplItemFn) -> Result<Self> {
         let signature = &function.sig;
-        let shape = if signature.ident == "activated" {
-            "the hook is `async fn activated(&mut self, cx: &Cx)`; it may return a `Result<(), _>`"
+        let (shape, last) = if signature.ident == "activated" {
+            ("the hook is `async fn activated(&mut self, cx: &Cx)`; it may return a `Result<(), _>`", None)
+        } else if signature.ident == "ended" {
+            ("the hook is `async fn ended(&mut self, cx: &Cx, ended: Ended)`", Some(("Ended", quote!(ended))))
         } else {
-            "the hook is `async fn deactivating(&mut self, cx: &Cx, why: Why)`"
+            ("the hook is `async fn deactivating(&mut self, cx: &Cx, why: Why)`", Some(("Why", quote!(why))))
         };
         let mut inputs = signature.inputs.iter();
         let exclusive = matches!(inputs.next(), Some(FnArg::Receiver(this)) if this.reference.is_some() && this.mutability.is_some());
@@ -139,12 +155,12 @@ impl Hook {
         for input in inputs {
             passed.push(match input {
                 FnArg::Typed(typed) if wire_type::is_cx(&typed.ty) => quote!(cx),
-                FnArg::Typed(typed)
-                    if signature.ident == "deactivating"
-                        && wire_type::last_ident(&typed.ty).is_some_and(|name| name == "Why") =>
-                {
-                    quote!(why)
-                }
+                FnArg::Typed(typed) => match &last {
+                    Some((name, value)) if wire_type::last_ident(&typed.ty).is_some_and(|ty| ty == name) => {
+                        value.clone()
+                    }
+                    _ => return Err(Error::new_spanned(typed, shape)),
+                },
                 other => return Err(Error::new_spanned(other, shape)),
             });
         }

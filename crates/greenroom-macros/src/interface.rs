@@ -31,6 +31,11 @@ impl Interface<'_> {
         names::join(self.base, "Message")
     }
 
+    /// The reference that calls it.
+    pub(crate) fn reference(&self) -> Ident {
+        names::join(self.base, "Ref")
+    }
+
     /// Everything but the reference.
     pub(crate) fn expand(&self) -> TokenStream {
         let arguments = self.methods.iter().enumerate().map(|(index, method)| self.arguments(index, method));
@@ -97,7 +102,7 @@ impl Interface<'_> {
 
     fn interface(&self) -> TokenStream {
         let Self { base, visibility, kind, methods, .. } = self;
-        let (name, message) = (self.name(), self.message());
+        let (name, message, reference) = (self.name(), self.message(), self.reference());
         let variants: Vec<Ident> = methods.iter().map(Method::variant).collect();
         let arguments: Vec<Ident> = methods.iter().map(|method| method.arguments_name(base)).collect();
         let indices: Vec<Literal> = (0..methods.len()).map(|index| Literal::u16_suffixed(index as u16)).collect();
@@ -111,6 +116,7 @@ impl Interface<'_> {
             #[automatically_derived]
             impl ::greenroom::__private::Interface for #name {
                 type Message = #message;
+                type Ref = #reference;
                 const KIND: &'static str = #kind;
                 const METHODS: &'static [::greenroom::__private::MethodInfo] =
                     &[#(::greenroom::__private::MethodInfo { name: #wire_names, read: #reads },)*];

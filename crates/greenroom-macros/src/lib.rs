@@ -25,9 +25,10 @@ mod wire_type;
 ///
 /// Above `impl ChatRoom`, each `pub async fn` with `&mut self` is an exclusive turn and each with `&self` a read; both may
 /// take `cx: &Cx` first. All other functions stay what they are. It writes `ChatRoomRef`, with one method for each of them
-/// that returns a call. Two functions that are not `pub` are hooks: `async fn activated(&mut self, cx: &Cx)`, which may
+/// that returns a call. Functions that are not `pub` and have these names are hooks: `async fn activated(&mut self, cx: &Cx)`, which may
 /// return a `Result<(), impl Display>`, runs before the first turn, and `async fn deactivating(&mut self, cx: &Cx, why:
-/// Why)` after the last one. Their arguments may be left out from the end.
+/// Why)` after the last one. A third, `async fn ended(&mut self, cx: &Cx, ended: Ended)`, hears of each actor that this one
+/// watches and that has ended. Their arguments may be left out from the end.
 ///
 /// Above `trait ChatRoomApi`, it writes `ChatRoomApiRef` from the trait's `async fn`s, for callers that do not link the
 /// implementation; above `impl ChatRoomApi for ChatRoom`, it makes `ChatRoom` the actor that answers. That block may

@@ -6,12 +6,12 @@ use syn::{Ident, Type};
 
 use crate::interface::Interface;
 use crate::method::{Argument, Method};
-use crate::{names, wire_type};
+use crate::wire_type;
 
 /// Writes the reference type.
 pub(crate) fn expand(interface: &Interface<'_>) -> TokenStream {
     let Interface { base, visibility, kind, .. } = interface;
-    let (name, inner) = (names::join(base, "Ref"), interface.name());
+    let (name, inner) = (interface.reference(), interface.name());
     let doc = format!("A reference to an actor of kind `{kind}`, whose methods are those of [`{base}`].");
     let methods = interface.methods.iter().map(|method| call(interface, method));
     quote! {
@@ -30,6 +30,20 @@ pub(crate) fn expand(interface: &Interface<'_>) -> TokenStream {
         )]
         #[serde(crate = "::greenroom::__private::serde", transparent)]
         #visibility struct #name(::greenroom::__private::Ref<#inner>);
+
+        #[automatically_derived]
+        impl ::core::convert::From<::greenroom::__private::Ref<#inner>> for #name {
+            fn from(reference: ::greenroom::__private::Ref<#inner>) -> Self {
+                Self(reference)
+            }
+        }
+
+        #[automatically_derived]
+        impl ::core::convert::AsRef<::greenroom::__private::Ref<#inner>> for #name {
+            fn as_ref(&self) -> &::greenroom::__private::Ref<#inner> {
+                &self.0
+            }
+        }
 
         #[allow(private_interfaces, unreachable_pub, dead_code)]
         impl #name {

@@ -2,6 +2,9 @@
 
 #![cfg_attr(not(feature = "http"), allow(dead_code, reason = "numbers and names that only the HTTP door shows"))]
 
+// The macros write `::greenroom`, in here too.
+extern crate self as greenroom;
+
 mod actor;
 mod cluster;
 mod context;
@@ -13,11 +16,13 @@ pub mod flags;
 mod gateway;
 mod intercept;
 mod node;
+mod pids;
 mod shard;
 pub mod state;
 pub mod versioned;
 
 pub use greenroom_macros::{Actor, actor};
+pub use greenroom_protocols::supervision::Supervise;
 
 pub use crate::actor::call::{Call, Calling};
 pub use crate::actor::cancelled::Cancelled;
@@ -36,7 +41,9 @@ pub use greenroom_security::principal::Principal;
 pub use greenroom_security::rules::Rule;
 
 pub use crate::intercept::{CallInfo, End, Interceptor, Outcome};
-pub use crate::node::{Builder, Config, Drained, Error, LongTurn, Node, Result, Waits};
+pub use crate::node::{Builder, Config, Drained, Error, LongTurn, Node, Result, SPAWNED_LISTED_MAX, Waits};
+pub use crate::pids::dead_letters::DEAD_LETTERS_LEN_MAX;
+pub use crate::pids::{DeadLetter, DeadLetters, Ended, Pid, Spawnable, Spawned};
 pub use crate::shard::frames::{CurrentTurn, current_turn};
 pub use crate::state::{State, StateError, Stored};
 pub use crate::versioned::{Versioned, VersionedState, VersionedStateWithOutput};
@@ -46,8 +53,8 @@ pub mod prelude {
     pub use greenroom_macros::actor;
 
     pub use crate::{
-        Actor, CallError, Cx, Doubt, Key, Never, Node, Refusal, Scope, State, StateError, Stored, Versioned,
-        VersionedState, VersionedStateWithOutput, Why,
+        Actor, CallError, Cx, Doubt, Ended, Key, Never, Node, Pid, Refusal, Scope, State, StateError, Stored,
+        Supervise, Versioned, VersionedState, VersionedStateWithOutput, Why,
     };
 }
 
@@ -68,5 +75,6 @@ pub mod __private {
     pub use crate::actor::key::{ActorId, Key};
     pub use crate::actor::reference::Ref;
     pub use crate::actor::reply::{AnyReply, ReplyTo, TYPE_VERSION, WireReply};
+    pub use crate::pids::Ended;
     pub use crate::state::{AnyStored, Old, Saving, State, StateError};
 }

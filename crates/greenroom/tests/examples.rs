@@ -17,6 +17,8 @@ mod overload;
 mod presence;
 #[path = "../examples/security.rs"]
 mod security;
+#[path = "../examples/supervision.rs"]
+mod supervision;
 
 use std::time::Duration;
 
@@ -57,6 +59,24 @@ async fn a_player_is_in_the_game_joined_last() {
         }
     };
     tokio::time::timeout(Duration::from_secs(10), arrived).await.expect("one-way messages arrive");
+    node.stop().await;
+}
+
+#[tokio::test]
+async fn a_worker_that_fails_is_there_again_and_one_that_was_stopped_is_not() {
+    let node = Node::builder().register::<supervision::Pool>().start().await.unwrap();
+    let pool = supervision::PoolRef::of(&node, "letters");
+    let worker = pool.hire("ada").await.unwrap().bind(&node);
+    assert_eq!(worker.letters("room").await, Ok(4));
+    assert!(worker.letters("\0").await.is_err());
+    assert_eq!(worker.done().await, Ok(0), "a fresh one answers");
+    worker.stop().await.unwrap();
+    let told = async {
+        while pool.report().await.unwrap() != (0, vec!["it was stopped".to_owned()]) {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(10), told).await.expect("the pool is told");
     node.stop().await;
 }
 

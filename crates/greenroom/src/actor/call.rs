@@ -16,7 +16,7 @@ use super::reply::{self, ReplyTo};
 use crate::context::TraceContext;
 use crate::shard::baggage::Baggage;
 use crate::shard::calls::{CallSlot, Completion};
-use crate::shard::submit::Started;
+use crate::shard::submit::{Started, Told};
 use crate::shard::{Shard, ShardId};
 
 /// A call that has not been made yet.
@@ -85,10 +85,10 @@ impl<M: Method> Call<M> {
         (limit != NO_LIMIT).then(|| Duration::from_nanos(limit))
     }
 
-    /// Sends the message one-way: nobody waits, and nobody hears of its end. What is refused on the way is counted in
-    /// the metric `greenroom_sends_refused_total`.
+    /// Sends the message one-way: nobody waits, and nobody hears of its end. What is refused on the way is a dead
+    /// letter: see [`Node::dead_letters`](crate::Node::dead_letters).
     pub fn send(self) {
-        let _ = self.try_send();
+        let _ = self.send_to(Told::Nobody);
     }
 
     /// Sends the message one-way, and says if it was refused at once.
@@ -97,8 +97,13 @@ impl<M: Method> Call<M> {
     /// [`Refusal`] when a queue on this node is full or the node is stopping. `Ok` promises no more than that the message
     /// is on its way.
     pub fn try_send(self) -> Result<(), Refusal> {
+        self.send_to(Told::Sender)
+    }
+
+    #[inline]
+    fn send_to(self, told: Told) -> Result<(), Refusal> {
         Shard::with(|shard| match shard {
-            Some(shard) if shard.serves(&self.target) => shard.send(self.target, self.method, self.baggage),
+            Some(shard) if shard.serves(&self.target) => shard.send(self.target, self.method, self.baggage, told),
             _ => match &self.target.port {
                 Some(port) => {
                     let message = self.method.into_message(ReplyTo::nobody());

@@ -112,6 +112,12 @@ pub enum Refusal {
         /// Why.
         message: String,
     },
+    /// The spawned actor has ended, or its node has left the cluster. Its address is never another's: no retry will help.
+    #[error("{actor} has ended; what is sent to it is a dead letter")]
+    DeadLetter {
+        /// The actor.
+        actor: String,
+    },
     /// A reference that came in a message was used outside of an actor without `bind`.
     #[error("the reference is bound to no node; use `bind(&node)` outside of actors")]
     Unbound,
@@ -148,6 +154,7 @@ impl Refusal {
             | Refusal::UnknownMethod { .. }
             | Refusal::Invalid { .. }
             | Refusal::InvalidKey { .. }
+            | Refusal::DeadLetter { .. }
             | Refusal::Unbound
             | Refusal::Denied { .. }
             | Refusal::Unsendable { .. } => None,
@@ -184,8 +191,8 @@ pub enum Doubt {
     /// The node's lease ran out while the turn was suspended; its reply does not count.
     #[error("the node's lease ran out while the turn was suspended")]
     Fenced,
-    /// The turn was dropped unfinished, as its node stopped.
-    #[error("the turn was dropped unfinished, as its node stopped")]
+    /// The turn was dropped unfinished, as its node stopped or the actor was killed.
+    #[error("the turn was dropped unfinished, as its node stopped or it was killed")]
     Dropped,
     /// The reply came but could not be read.
     #[error("the reply could not be read: {message}")]

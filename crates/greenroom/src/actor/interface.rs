@@ -6,12 +6,14 @@ use std::time::Duration;
 use bytes::BytesMut;
 use greenroom_wire::EncodeError;
 use greenroom_wire::codec::DecodeError;
-use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 
 use super::cx::Cx;
 use super::error::{CallError, Never};
+use super::reference::Ref;
 use super::reply::{AnyReply, ReplyTo, WireReply};
+use crate::pids::Ended;
 use crate::state::{AnyStored, Saving, StateError};
 
 /// A type whose values are actors. `#[derive(Default, Actor)]` implements it by the type's default.
@@ -56,6 +58,8 @@ pub trait Behaviour: Actor {
     const ACTIVATED: bool;
     /// Whether the `deactivating` hook is written.
     const DEACTIVATING: bool;
+    /// Whether the `ended` hook is written.
+    const ENDED: bool;
 
     /// Runs an exclusive turn.
     fn exclusive(&mut self, cx: &Cx, message: Message<Self>) -> impl Future<Output = ()> + Send;
@@ -94,13 +98,18 @@ pub trait Behaviour: Actor {
     fn deactivating(&mut self, _cx: &Cx, _why: Why) -> impl Future<Output = ()> + Send {
         async {}
     }
+
+    /// Runs once for each actor that it watches, after that has ended.
+    fn ended(&mut self, _cx: &Cx, _ended: Ended) -> impl Future<Output = ()> + Send {
+        async {}
+    }
 }
 
 /// The message type of an actor's interface.
 pub type Message<A> = <<A as Behaviour>::Interface as Interface>::Message;
 
 /// Why an activation ends.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[non_exhaustive]
 pub enum Why {
     /// No message came for the kind's idle time.
@@ -115,6 +124,43 @@ pub enum Why {
     Superseded,
     /// A save of its state has failed or is in doubt: what is in the store counts.
     Unsaved,
+    /// Somebody stopped the spawned actor: [`Pid::stop`](crate::Pid::stop).
+    Stopped,
+    /// Somebody killed the spawned actor: [`Pid::kill`](crate::Pid::kill). What its turn had begun was dropped.
+    Killed,
+    /// The spawned actor's parent has ended or was made anew.
+    Parent,
+    /// The spawned actor has failed, and its supervision does not restart it.
+    Failed,
+    /// A spawned child has failed and escalates.
+    Escalated,
+    /// A sibling has failed, and they are restarted together.
+    Together,
+    /// The node that the spawned actor was on has left the cluster.
+    NodeLost,
+    /// The spawned actor had ended before anybody asked; why is no longer known.
+    Unknown,
+}
+
+impl std::fmt::Display for Why {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Why::Idle => "it was idle",
+            Why::Stopping => "its node was stopping",
+            Why::Asked => "it asked for it",
+            Why::Panicked => "a turn panicked",
+            Why::Superseded => "a later activation is elsewhere",
+            Why::Unsaved => "a save of its state failed",
+            Why::Stopped => "it was stopped",
+            Why::Killed => "it was killed",
+            Why::Parent => "its parent ended",
+            Why::Failed => "it failed",
+            Why::Escalated => "a child failed",
+            Why::Together => "a sibling failed",
+            Why::NodeLost => "its node left the cluster",
+            Why::Unknown => "it ended some time ago",
+        })
+    }
 }
 
 /// What `#[actor(..)]` says of a kind.
@@ -143,6 +189,8 @@ pub struct Options {
 pub trait Interface: Sized + Send + Sync + 'static {
     /// One variant a method: its arguments, and where its reply goes.
     type Message: Send + 'static;
+    /// The reference with a method for each of them.
+    type Ref: From<Ref<Self>> + AsRef<Ref<Self>> + Clone + Send + Sync + 'static;
     /// The kind's name on the wire.
     const KIND: &'static str;
     /// The methods, in the order of their indices.

@@ -13,6 +13,7 @@ use super::cx::Scope;
 use super::interface::{Interface, Method};
 use super::key::{ActorId, Key, Kind, stable_hash};
 use crate::node::port::Port;
+use crate::pids::key::{is_reserved, reserved};
 use crate::shard::{ShardId, Slot};
 
 /// A reference to an actor of interface `I`. Clones share what they learn of the actor's place.
@@ -29,6 +30,8 @@ pub(crate) struct Inner {
     pub(crate) id: ActorId,
     pub(crate) hash: u64,
     pub(crate) port: Option<Arc<Port>>,
+    /// Whether somebody made up a key that only spawned actors have.
+    pub(crate) forged: bool,
     route: AtomicU64,
 }
 
@@ -43,19 +46,31 @@ pub(crate) enum Route {
 impl<I: Interface> Ref<I> {
     /// The actor called `key`, as seen from `scope`: a node, or an actor's `cx`.
     pub fn of(scope: &impl Scope, key: impl Into<Key>) -> Self {
-        Self::new(key.into(), Some(scope.port().clone()))
+        let key = key.into();
+        let forged = is_reserved(&key);
+        Self::new(key, Some(scope.port().clone()), forged)
+    }
+
+    /// The actor that has this key, which the runtime has made.
+    pub(crate) fn made(key: Key, port: Option<Arc<Port>>) -> Self {
+        Self::new(key, port, false)
+    }
+
+    /// What references to the actor share.
+    pub(crate) fn inner(&self) -> &Arc<Inner> {
+        &self.inner
     }
 
     /// The same actor, seen from `scope`.
     #[must_use]
     pub fn bind(&self, scope: &impl Scope) -> Self {
-        Self::new(self.inner.id.key.clone(), Some(scope.port().clone()))
+        Self::new(self.inner.id.key.clone(), Some(scope.port().clone()), self.inner.forged)
     }
 
-    fn new(key: Key, port: Option<Arc<Port>>) -> Self {
+    fn new(key: Key, port: Option<Arc<Port>>, forged: bool) -> Self {
         let hash = stable_hash(I::KIND, &key);
         let id = ActorId { kind: Kind::intern(I::KIND), key };
-        Self { inner: Arc::new(Inner { id, hash, port, route: AtomicU64::new(0) }), of: PhantomData }
+        Self { inner: Arc::new(Inner { id, hash, port, forged, route: AtomicU64::new(0) }), of: PhantomData }
     }
 
     /// The actor's key.
@@ -78,7 +93,7 @@ impl Inner {
     /// A reference's inside for an actor whose interface is not known here.
     pub(crate) fn untyped(id: ActorId) -> Arc<Inner> {
         let hash = id.stable_hash();
-        Arc::new(Inner { id, hash, port: None, route: AtomicU64::new(0) })
+        Arc::new(Inner { id, hash, port: None, forged: false, route: AtomicU64::new(0) })
     }
 
     pub(crate) fn route(&self) -> Route {
@@ -113,6 +128,12 @@ const HERE: u64 = 0b10;
 const THERE: u64 = 0b01;
 const NODE_MASK: u64 = (1 << 62) - 1;
 
+impl<I: Interface> AsRef<Ref<I>> for Ref<I> {
+    fn as_ref(&self) -> &Ref<I> {
+        self
+    }
+}
+
 impl<I: Interface> Clone for Ref<I> {
     fn clone(&self) -> Self {
         Self { inner: self.inner.clone(), of: PhantomData }
@@ -135,13 +156,16 @@ impl<I: Interface> fmt::Debug for Ref<I> {
 
 impl<I: Interface> Serialize for Ref<I> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        if self.inner.forged {
+            return Err(serde::ser::Error::custom(reserved(&self.inner.id.key)));
+        }
         self.inner.id.key.serialize(serializer)
     }
 }
 
 impl<'de, I: Interface> Deserialize<'de> for Ref<I> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Ok(Self::new(Key::deserialize(deserializer)?, None))
+        Ok(Self::made(Key::deserialize(deserializer)?, None))
     }
 }
 

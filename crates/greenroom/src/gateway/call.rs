@@ -22,6 +22,7 @@ use crate::actor::key::{ActorId, Kind, invalid_key};
 use crate::actor::reply::{self, TYPE_VERSION, WireReply};
 use crate::actor::spent::Spent;
 use crate::duration;
+use crate::pids::key::is_reserved;
 use crate::shard::baggage::Load;
 use crate::shard::calls::Completion;
 use crate::shard::raw::{Journey, RawParcel, RouteTarget};
@@ -77,7 +78,9 @@ fn resolve(door: &Door, target: &Target) -> Result<(RouteTarget, ActorId), Refus
     let node = &door.node;
     let Target { kind, key, method } = target;
     let known = (kind.len() <= limit::NAME_LEN_MAX).then(|| Kind::known(kind)).flatten();
-    let Some(known) = known.filter(|known| node.kinds().contains(kind) || node.view().hosts(*known).is_some()) else {
+    // The key of a spawned actor says where it is, whoever hosts its kind.
+    let hosted = |known: &Kind| node.kinds().contains(kind) || node.view().hosts(*known).is_some() || is_reserved(key);
+    let Some(known) = known.filter(hosted) else {
         let near = if kind.len() <= limit::NAME_LEN_MAX { near_kinds(door, kind) } else { Vec::new() };
         return Err(Refusal::UnknownKind { kind: shortened(kind), near });
     };

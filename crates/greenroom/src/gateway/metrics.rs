@@ -52,6 +52,16 @@ pub(super) fn write(door: &Door) -> String {
         "Calls given up by their callers before they began.",
         given_up,
     );
+    let dead = node.dead_letters().count();
+    page.one(
+        "greenroom_dead_letters_total",
+        "counter",
+        "One-way messages that came to nothing, with nobody to tell.",
+        dead,
+    );
+    page.shards("greenroom_spawned_actors", "gauge", "Spawned actors.", gauges.iter().map(|g| g.spawned()));
+    let restarts = gauges.iter().map(|g| g.restarts());
+    page.shards("greenroom_restarts_total", "counter", "Spawned actors that were made anew after a failure.", restarts);
     let busy = gauges.iter().map(|g| g.busy_nanos() as f64 / 1e9);
     page.shards("greenroom_busy_seconds_total", "counter", "Time spent in turns and connections.", busy);
     let shed = gauges.iter().map(|g| g.shed().turned_away());

@@ -17,6 +17,8 @@ pub(super) enum Path {
     Status,
     /// `/-/waits`
     Waits,
+    /// `/-/pids`
+    Pids,
     /// `/-/problems/{name}`
     Problem(String),
     /// What operators ask.
@@ -42,6 +44,7 @@ impl Path {
             ["-", "status"] => Path::Status,
             ["-", "drain", node] => Path::Admin(Asked::Drain { node: decode(node)? }),
             ["-", "waits"] => Path::Waits,
+            ["-", "pids"] => Path::Pids,
             ["-", "problems", name] => Path::Problem(decode(name)?),
             ["-", ..] => Path::Other,
             [kind, key, method] => Path::Call { kind: decode(kind)?, key: decode(key)?, method: decode(method)? },
@@ -101,5 +104,6 @@ mod tests {
         }
         assert_eq!(Path::read("/"), Ok(Path::Root));
         assert_eq!(Path::read("/-/status"), Ok(Path::Status));
+        assert_eq!(Path::read("/-/pids"), Ok(Path::Pids));
     }
 }

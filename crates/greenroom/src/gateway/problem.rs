@@ -69,6 +69,7 @@ impl Problem {
             Refusal::UnknownMethod { .. } => "unknown-method",
             Refusal::Invalid { .. } => "invalid-arguments",
             Refusal::InvalidKey { .. } => "invalid-key",
+            Refusal::DeadLetter { .. } => "dead-letter",
             Refusal::Expired(_) => "expired",
             Refusal::Overloaded { .. } | Refusal::Shed { .. } => "overloaded",
             Refusal::Stopping => "stopping",
@@ -266,7 +267,7 @@ const fn class(name: &'static str, status: u16, title: &'static str, explanation
 }
 
 /// Every type of problem. The first stands for what has no name of its own.
-static CLASSES: [Class; 24] = [
+static CLASSES: [Class; 25] = [
     class("internal", 500, "Internal error", "The node is at fault. Please report it."),
     class("bad-request", 400, "Bad request", "The request is malformed; the detail says where."),
     class(
@@ -279,6 +280,13 @@ static CLASSES: [Class; 24] = [
     class("denied", 403, "The call is denied", "Who may say so has not let it through. Nothing ran."),
     class("unauthenticated", 401, "Who are you?", "Send `Authorization: Bearer TOKEN`, or use a client's certificate."),
     class("forbidden", 403, "Not allowed", "The detail names the rule that would allow it. Nothing ran."),
+    class(
+        "dead-letter",
+        410,
+        "The actor has ended",
+        "It was spawned, and has been stopped, has failed, or its node has left the cluster. Its key is never another's. \
+         Nothing ran.",
+    ),
     class("other-site", 403, "Not from another site", "Browsers say which site a page is from; it must be this one."),
     class("no-such-node", 404, "No such node", "The detail names the nodes that there are."),
     class(

@@ -70,6 +70,7 @@ async fn route(door: &Door, seat: &Seat, mut request: Request<Incoming>) -> Resu
             let waits = crate::node::waits::waits(&door.node, over).await;
             json(StatusCode::OK, &serde_json::to_value(waits).unwrap_or_default())
         }
+        Path::Pids => json(StatusCode::OK, &status::pids(door).await),
         Path::Problem(name) => match problem::explain(&name) {
             Some(explanation) => text(StatusCode::OK, "text/plain; charset=utf-8", format!("{explanation}\n")),
             None => return Err(Problem::no_such_path(request.uri().path())),

@@ -7,7 +7,9 @@ use serde_json::{Value, json};
 
 use super::Door;
 use crate::cluster::table::Health;
+use crate::node::SPAWNED_LISTED_MAX;
 use crate::node::shared::Shared;
+use crate::pids;
 
 /// Why the node is not to be sent requests, if so.
 pub(super) fn not_ready(node: &Shared) -> Option<&'static str> {
@@ -49,7 +51,7 @@ pub(super) fn hosted(door: &Door) -> Value {
         "members": view.view.active().map(|(_, member)| &member.name).collect::<Vec<_>>(),
         "hosted_here": kinds,
         "hosted_elsewhere": elsewhere,
-        "see_also": ["/healthz", "/readyz", "/metrics", "/-/status"],
+        "see_also": ["/healthz", "/readyz", "/metrics", "/-/status", "/-/pids"],
     })
 }
 
@@ -87,6 +89,8 @@ pub(super) fn status(door: &Door) -> Value {
         .map(|(gauges, port)| {
             json!({
                 "activations": gauges.activations(),
+                "spawned": gauges.spawned(),
+                "restarts": gauges.restarts(),
                 "turns": gauges.turns(),
                 "calls": gauges.calls(),
                 "sends_refused": gauges.sends_refused(),
@@ -113,6 +117,8 @@ pub(super) fn status(door: &Door) -> Value {
         "cluster": { "name": node.config().cluster, "table_version": view.view.version, "members": members },
         "table": table(&door.table),
         "activations": node.activations(),
+        "spawned": node.gauges().iter().map(|gauges| gauges.spawned()).sum::<u64>(),
+        "dead_letters": node.dead_letters().count(),
         "turns": turns,
         "shards": shards,
         "bad_frames": node.bad_frames(),
@@ -124,6 +130,12 @@ pub(super) fn status(door: &Door) -> Value {
         },
         "resident_bytes": resident_bytes(),
     })
+}
+
+/// The node's spawned actors, for `greenroom pids`.
+pub(super) async fn pids(door: &Door) -> Value {
+    let spawned = pids::list(&door.node, SPAWNED_LISTED_MAX).await;
+    json!({ "node": door.node.name(), "spawned": spawned })
 }
 
 /// How the membership table's store has been answering this node.

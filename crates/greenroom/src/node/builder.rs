@@ -23,12 +23,14 @@ use super::stores::Stores;
 use super::{Node, Result};
 use crate::actor::cx::Cx;
 use crate::actor::interface::{Behaviour, Interface};
+use crate::actor::key::Kind;
 use crate::cluster;
 use crate::cluster::placement::{Placement, Placements};
 use crate::cluster::table::{Health, TableStore};
 #[cfg(feature = "http")]
 use crate::gateway;
 use crate::intercept::{Given, Interceptor};
+use crate::pids::{AnySpawner, KeeperInterface, Spawnable, Spawner};
 use crate::shard::{self, ShardPort};
 
 type Register = Box<dyn FnOnce(&mut Kinds, &Config) + Send>;
@@ -39,6 +41,9 @@ type Register = Box<dyn FnOnce(&mut Kinds, &Config) + Send>;
 pub struct Builder {
     config: Config,
     kinds: BTreeMap<&'static str, Register>,
+    /// Kinds that others may spawn, for those that are not registered otherwise.
+    spawned_kinds: BTreeMap<&'static str, Register>,
+    spawners: BTreeMap<&'static str, Box<dyn AnySpawner>>,
     repeated: Option<&'static str>,
     placements: Placements,
     world: Option<Arc<dyn World>>,
@@ -93,6 +98,17 @@ impl Builder {
         self.add::<A>(Box::new(move |kinds, config| {
             insert(kinds, KindEntry::<A>::new(Box::new(move |cx| Ok(create(cx))), config));
         }))
+    }
+
+    /// Lets other nodes, and callers on this one, spawn actors of type `A` here by
+    /// [`spawn_on`](Cx::spawn_on). The kind is then also known to the cluster, so that its actors can be called through
+    /// every node's door.
+    pub fn spawnable<A: Spawnable>(mut self) -> Self {
+        let kind = <A::Interface as Interface>::KIND;
+        self.spawners.insert(kind, Box::<Spawner<A>>::default());
+        let register: Register = Box::new(|kinds, config| insert(kinds, KindEntry::<A>::new(factory::<A>(), config)));
+        self.spawned_kinds.insert(kind, register);
+        self
     }
 
     fn add<A: Behaviour>(mut self, register: Register) -> Self {
@@ -165,7 +181,18 @@ impl Builder {
     /// # Cancel safety
     /// Dropping the future stops what has been started.
     pub async fn start(self) -> Result<Node> {
-        let Builder { config, kinds: registers, repeated, placements, world, store, state_stores, interceptors } = self;
+        let Builder {
+            config,
+            kinds: registers,
+            spawned_kinds,
+            spawners,
+            repeated,
+            placements,
+            world,
+            store,
+            state_stores,
+            interceptors,
+        } = self;
         if let Some(kind) = repeated {
             return Err(Error::Repeated { kind });
         }
@@ -196,10 +223,17 @@ impl Builder {
         let (config, door) = gateway::Bound::take(config).await?;
         let name = if config.name.is_empty() { advertised.clone() } else { config.name.clone() };
         let mut kinds = Kinds::default();
-        for register in registers.into_values() {
-            register(&mut kinds, &config);
+        for (kind, register) in registers.into_iter().chain(spawned_kinds) {
+            if !kinds.contains(kind) {
+                register(&mut kinds, &config);
+            }
+        }
+        for (kind, spawner) in spawners {
+            kinds.insert_spawner(kind, spawner);
         }
         kinds.intercept(interceptors);
+        Kind::intern(KeeperInterface::KIND);
+        kinds.learn::<KeeperInterface>();
         check_stores(&kinds, &stores)?;
         let member = Member {
             name: name.clone(),

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 use std::time::Duration;
 
 use greenroom_protocols::directory::Epoch;
@@ -16,12 +16,13 @@ use crate::actor::error::Refusal;
 use crate::actor::interface::{Behaviour, Interface, MethodInfo, Options};
 use crate::actor::key::{ActorId, Kind};
 use crate::intercept::{Given, Interceptor};
+use crate::pids::AnySpawner;
 use crate::shard::activation::{Activation, AnyActivation};
 use crate::shard::raw::RouteTarget;
 use crate::shard::{Shard, Slot};
 use crate::state::Saving;
 
-type Factory<A> = Box<dyn Fn(&Cx) -> Result<A, String> + Send + Sync>;
+pub(crate) type Factory<A> = Box<dyn Fn(&Cx) -> Result<A, String> + Send + Sync>;
 
 /// A kind and how its actors are made.
 pub(crate) struct KindEntry<A: Behaviour> {
@@ -30,6 +31,8 @@ pub(crate) struct KindEntry<A: Behaviour> {
     mailbox_len_max: usize,
     interceptors: OnceLock<Arc<[Arc<dyn Interceptor>]>>,
     gate: Option<Gate>,
+    /// Whether its actors are spawned: each has an entry of its own.
+    spawned: bool,
 }
 
 impl<A: Behaviour> KindEntry<A> {
@@ -42,7 +45,17 @@ impl<A: Behaviour> KindEntry<A> {
             mailbox_len_max: mailbox.unwrap_or(config.mailbox_len_max) as usize,
             interceptors: OnceLock::new(),
             gate: in_flight.map(Gate::new),
+            spawned: false,
         }
+    }
+
+    /// For one spawned actor.
+    pub(crate) fn spawned(factory: Factory<A>, config: &Config) -> Self {
+        Self { spawned: true, ..Self::new(factory, config) }
+    }
+
+    pub(crate) fn is_spawned(&self) -> bool {
+        self.spawned
     }
 
     pub(crate) fn create(&self, cx: &Cx) -> Result<A, String> {
@@ -117,6 +130,10 @@ pub(crate) struct Kinds {
     /// The same, by the kind's number in this process.
     by_kind: Vec<Option<Hosted>>,
     interceptors: Given,
+    /// The methods of kinds that are not hosted, but of which actors have been spawned.
+    spawned: RwLock<BTreeMap<&'static str, &'static [MethodInfo]>>,
+    /// How actors are made for other nodes.
+    spawners: BTreeMap<&'static str, Box<dyn AnySpawner>>,
 }
 
 #[derive(Clone)]
@@ -186,18 +203,46 @@ impl Kinds {
             .collect()
     }
 
+    /// Notes the methods of actors that are spawned.
+    pub(crate) fn learn<I: Interface>(&self) {
+        if self.methods_of(I::KIND).is_none() {
+            let mut spawned = self.spawned.write().unwrap_or_else(PoisonError::into_inner);
+            spawned.insert(I::KIND, I::METHODS);
+        }
+    }
+
+    /// Lets other nodes spawn actors of this kind.
+    pub(crate) fn insert_spawner(&mut self, kind: &'static str, spawner: Box<dyn AnySpawner>) {
+        self.spawners.insert(kind, spawner);
+    }
+
+    pub(crate) fn spawner(&self, kind: &str) -> Option<&dyn AnySpawner> {
+        self.spawners.get(kind).map(|spawner| &**spawner)
+    }
+
+    /// The methods of a kind that is hosted or has been spawned here.
+    fn methods_of(&self, kind: &str) -> Option<&'static [MethodInfo]> {
+        self.by_name.get(kind).map(|kind| kind.methods()).or_else(|| {
+            let spawned = self.spawned.read().unwrap_or_else(PoisonError::into_inner);
+            spawned.get(kind).copied()
+        })
+    }
+
+    /// A method's place among those of its kind, if that is hosted or has been spawned here.
+    pub(crate) fn index(&self, kind: &str, method: &str) -> Option<u16> {
+        let at = self.methods_of(kind)?.iter().position(|known| known.name == method)?;
+        u16::try_from(at).ok()
+    }
+
     /// What a method of a kind means here.
     pub(crate) fn route(&self, kind: &str, method: &str) -> RouteTarget {
-        let index = self.by_name.get(kind).and_then(|kind| {
-            let at = kind.methods().iter().position(|known| known.name == method)?;
-            u16::try_from(at).ok()
-        });
+        let index = self.index(kind, method);
         RouteTarget { kind: Kind::known(kind), kind_name: kind.to_owned(), method: method.to_owned(), index }
     }
 
     /// The refusal for a method that its kind does not have.
     pub(crate) fn unknown_method(&self, route: &RouteTarget) -> Refusal {
-        let methods = self.by_name.get(route.kind_name.as_str()).map_or(&[][..], |kind| kind.methods());
+        let methods = self.methods_of(&route.kind_name).unwrap_or_default();
         Refusal::UnknownMethod {
             kind: route.kind_name.clone(),
             method: route.method.clone(),

@@ -25,6 +25,7 @@ use self::port::Port;
 use self::shared::Shared;
 pub use self::waits::{LongTurn, Waits};
 use crate::actor::cx::Scope;
+use crate::pids::{self, DeadLetters, Spawned};
 
 /// A result of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -87,6 +88,20 @@ impl Node {
     /// Connections between shards that were closed for a frame that could not be read.
     pub fn bad_frames(&self) -> u64 {
         self.shared().bad_frames()
+    }
+
+    /// The spawned actors of this node: at most [`SPAWNED_LISTED_MAX`] of each of its shards.
+    ///
+    /// # Cancel safety
+    /// Safe: nothing changes.
+    pub async fn spawned(&self) -> Vec<Spawned> {
+        pids::list(self.shared(), SPAWNED_LISTED_MAX).await
+    }
+
+    /// The one-way messages that come to nothing on this node from now on: those to spawned actors that have ended, and
+    /// those that were refused with nobody to tell.
+    pub fn dead_letters(&self) -> DeadLetters {
+        self.shared().dead_letters().open()
     }
 
     /// Whether the node has stopped, by itself or because it was told to.
@@ -165,6 +180,8 @@ impl Shared {
     }
 }
 
+/// Spawned actors of one shard that [`Node::spawned`] lists.
+pub const SPAWNED_LISTED_MAX: usize = 10_000;
 /// Time for a node to become a member: enough for a dead one's lease to run out before it.
 const JOIN_TIMEOUT: Duration = Duration::from_secs(30);
 const NOT_JOINED_HINT: &str = "can its members reach it at its address, and it them?";

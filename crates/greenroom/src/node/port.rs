@@ -12,6 +12,7 @@ use crate::actor::interface::Interface;
 use crate::actor::key::ActorId;
 use crate::actor::reference::Inner;
 use crate::intercept::CallInfo;
+use crate::pids::key::is_reserved;
 use crate::shard::baggage::Baggage;
 use crate::shard::cancel::CallKey;
 use crate::shard::envelope::{Body, Envelope};
@@ -60,6 +61,9 @@ impl Shared {
 
     /// The shard that has the actor, or else the one that is to look for it.
     fn way_in(&self, id: &ActorId, hash: u64) -> ShardPort {
+        if is_reserved(&id.key) {
+            return self.home_of_spawned(&id.key).unwrap_or_else(|| self.entrance(hash));
+        }
         let home = self.directory().and_then(|directory| directory.home(id, hash));
         let port = home.and_then(|home| self.shards().iter().copied().find(|port| port.id == home));
         port.unwrap_or_else(|| self.entrance(hash))

@@ -19,6 +19,7 @@ use crate::cluster::directory::{Asker, Directory, Location};
 use crate::cluster::placement::Placements;
 use crate::cluster::view::ClusterView;
 use crate::cluster::{Loads, Order, Orders};
+use crate::pids::dead_letters::Office;
 use crate::shard::{Gauges, Item, ShardId, ShardPort, Slot};
 
 /// A node's inside.
@@ -33,6 +34,9 @@ pub(crate) struct Shared {
     gauges: Vec<Gauges>,
     /// Set once the table has given this node an id.
     joined: OnceLock<(NodeId, Directory)>,
+    /// A random number of this incarnation, for the keys of its spawned actors.
+    birth: u32,
+    dead_letters: Office,
     view: RwLock<Arc<ClusterView>>,
     loads: Loads,
     /// Nanoseconds of the world's clock from which on no turn may start.
@@ -78,7 +82,11 @@ impl Shared {
         links: Links,
     ) -> Self {
         let gauges = shards.iter().map(|_| Gauges::default()).collect();
+        // 0 stands for any.
+        let birth = (world.random() as u32).max(1);
         Self {
+            birth,
+            dead_letters: Office::default(),
             world,
             config,
             name,
@@ -170,6 +178,15 @@ impl Shared {
         self.joined.get().map(|(_, directory)| directory)
     }
 
+    /// Tells this incarnation from all others, also where the table is not kept.
+    pub(crate) fn birth(&self) -> u32 {
+        self.birth
+    }
+
+    pub(crate) fn dead_letters(&self) -> &Office {
+        &self.dead_letters
+    }
+
     pub(crate) fn set_me(&self, me: NodeId) {
         self.joined.get_or_init(|| (me, Directory::new(me, self.config.checks)));
     }
@@ -187,6 +204,12 @@ impl Shared {
     /// Whether `node` is in the cluster and not dead, as far as is known here.
     pub(crate) fn is_member(&self, node: NodeId) -> bool {
         self.view().member(node).is_some()
+    }
+
+    /// Whether `node` has been in the cluster and is no more, or is dead.
+    pub(crate) fn is_lost(&self, node: NodeId) -> bool {
+        let view = self.view();
+        view.member(node).is_none() && node.0 < view.view.next_node
     }
 
     pub(crate) fn member(&self, node: NodeId) -> Option<Member> {
@@ -289,6 +312,11 @@ impl Shared {
             known
         };
         self.shards[usize::from(index)]
+    }
+
+    /// The shard whose turn it is to get something new.
+    pub(crate) fn deal_shard(&self) -> u16 {
+        self.deal() as u16
     }
 
     fn deal(&self) -> usize {

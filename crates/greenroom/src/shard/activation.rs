@@ -12,6 +12,7 @@ use futures_util::future::{Either, select};
 use greenroom_world::{LocalFuture, Timestamp};
 
 use super::envelope::{Body, Envelope, IncomingCall, WireCall};
+use super::failing::is_failure;
 use super::frames::{Begun, Caller};
 use super::late::{self, HOOK};
 use super::mailbox::{Mailbox, Since};
@@ -24,6 +25,8 @@ use crate::actor::key::ActorId;
 use crate::actor::reply::{RuntimeEnd, WireReply, refused};
 use crate::actor::spent::Spent;
 use crate::node::kinds::KindEntry;
+use crate::pids::Ended;
+use crate::pids::key::dead;
 use crate::shard::calls::Completion;
 use crate::state::{Held, Saving};
 
@@ -62,6 +65,15 @@ pub(crate) trait AnyActivation {
 
     /// A turn is over; `panic` is the message if it panicked.
     fn turn_ended(self: Rc<Self>, shard: &Shard, job: Job, panic: Option<&str>);
+
+    /// Makes a spawned actor that has failed anew.
+    fn restart(self: Rc<Self>, shard: &Shard);
+
+    /// Takes in that an actor that it watches has ended.
+    fn notify(self: Rc<Self>, shard: &Shard, ended: Ended);
+
+    /// Whether it has an `ended` hook.
+    fn hears(&self) -> bool;
 
     /// Ends the activation as soon as no turn runs.
     fn end(self: Rc<Self>, shard: &Shard, why: Why);
@@ -115,7 +127,7 @@ pub(crate) struct Activation<A: Behaviour> {
     pub(super) actor: RefCell<Option<A>>,
     mailbox: Mailbox<Envelope<Message<A>>>,
     /// In hundredths of a second of the shard's clock.
-    last_used: Cell<u32>,
+    pub(super) last_used: Cell<u32>,
     /// Not idle before this, in the same unit.
     kept_until: Cell<u32>,
     reads: Cell<u32>,
@@ -124,7 +136,7 @@ pub(crate) struct Activation<A: Behaviour> {
     scheduled: Cell<bool>,
     /// Whether a look at what waits is due within a second.
     watched: Cell<bool>,
-    asked_to_end: Cell<Option<Why>>,
+    pub(super) asked_to_end: Cell<Option<Why>>,
 }
 
 impl<A: Behaviour> Activation<A> {
@@ -148,7 +160,7 @@ impl<A: Behaviour> Activation<A> {
     }
 
     #[expect(clippy::await_holding_refcell_ref, reason = "turns are admitted by the same rules as borrows")]
-    fn begin_start(self: &Rc<Self>, shard: &Shard) -> Result<(), Refusal> {
+    pub(super) fn begin_start(self: &Rc<Self>, shard: &Shard) -> Result<(), Refusal> {
         self.phase.set(Phase::Starting);
         let created = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| self.kind.create(&self.cx)));
         let actor = match created.unwrap_or_else(|panic| Err(super::panic_message(&*panic))) {
@@ -200,18 +212,31 @@ impl<A: Behaviour> Activation<A> {
     }
 
     fn fail_start(self: &Rc<Self>, shard: &Shard, message: &str) {
+        if self.kind.is_spawned() {
+            tracing::warn!(actor = %self.cx.id, message, "a spawned actor could not be activated");
+            return self.fail(shard, Why::Failed);
+        }
         self.left_mailbox(self.waiting());
         let waiting = self.mailbox.take();
         shard.failed_start.set(message.to_owned());
         self.gone(shard);
         for envelope in waiting {
-            refuse::<A>(envelope, Refusal::Activation { message: message.to_owned() });
+            self.refuse(envelope, Refusal::Activation { message: message.to_owned() });
         }
     }
 
     /// Whether a turn of `access` may begin now, with nothing before it.
     fn free_for(&self, access: Access) -> bool {
         !self.exclusive.get() && (access == Access::Read || self.reads.get() == 0)
+    }
+
+    /// How a message's turn shares the activation.
+    fn access_of(body: &Body<Message<A>>) -> Access {
+        match body {
+            Body::Typed(message) => Self::access(A::Interface::method(message)),
+            Body::Wire(call) => Self::access(call.method),
+            Body::Ended(_) => Access::Exclusive,
+        }
     }
 
     fn access(method: u16) -> Access {
@@ -255,7 +280,7 @@ impl<A: Behaviour> Activation<A> {
         Ok(Admission::Wait)
     }
 
-    fn enqueue(self: &Rc<Self>, shard: &Shard, envelope: Envelope<Message<A>>) {
+    pub(super) fn enqueue(self: &Rc<Self>, shard: &Shard, envelope: Envelope<Message<A>>) {
         let now = shard.now();
         let deadline = envelope.deadline;
         if let Some(gate) = self.kind.gate() {
@@ -286,7 +311,7 @@ impl<A: Behaviour> Activation<A> {
         }
     }
 
-    fn schedule(self: &Rc<Self>, shard: &Shard) {
+    pub(super) fn schedule(self: &Rc<Self>, shard: &Shard) {
         if !self.scheduled.replace(true) {
             shard.schedule(self.clone());
         }
@@ -304,6 +329,7 @@ impl<A: Behaviour> Activation<A> {
                     None => return,
                 }
             }
+            Body::Ended(ended) => return self.begin_ended(shard, *ended),
         };
         self.begin_typed(shard, access, message, deadline, chain, queued);
     }
@@ -387,6 +413,10 @@ impl<A: Behaviour> Activation<A> {
         (Job { access, method }, turn)
     }
 
+    pub(super) fn waiting_len(&self) -> usize {
+        self.mailbox.len()
+    }
+
     pub(super) fn idle(&self) -> bool {
         !self.exclusive.get() && self.reads.get() == 0
     }
@@ -396,6 +426,14 @@ impl<A: Behaviour> Activation<A> {
     fn begin_end(self: &Rc<Self>, shard: &Shard, why: Why) {
         if self.phase.get() != Phase::Ready {
             return;
+        }
+        if self.kind.is_spawned() && is_failure(why) {
+            return self.fail(shard, why);
+        }
+        // Whoever it matters to is told why.
+        self.asked_to_end.set(Some(why));
+        if why == Why::Killed {
+            return self.finish_end(shard);
         }
         let saves = why != Why::Unsaved && self.saves_late();
         if !(A::DEACTIVATING || saves || self.is_unsettled()) || !shard.fence_open() {
@@ -448,18 +486,23 @@ impl<A: Behaviour> Activation<A> {
     }
 
     /// Leaves, and sends what still waits to the actor's next activation.
-    fn finish_end(self: &Rc<Self>, shard: &Shard) {
+    pub(super) fn finish_end(self: &Rc<Self>, shard: &Shard) {
         self.left_mailbox(self.waiting());
         let waiting = self.mailbox.take();
         self.gone(shard);
         for envelope in waiting {
-            shard.resubmit::<A::Interface>(&self.cx.id, envelope);
+            match envelope.body {
+                Body::Ended(_) => {}
+                _ if self.kind.is_spawned() => self.refuse(envelope, dead(&self.cx.id)),
+                _ => shard.resubmit::<A::Interface>(&self.cx.id, envelope),
+            }
         }
     }
 
     fn gone(self: &Rc<Self>, shard: &Shard) {
         if self.phase.replace(Phase::Gone) != Phase::Gone {
-            shard.forget(self.slot, &self.cx.id, self.cx.epoch, self.kind.workers());
+            let why = self.asked_to_end.take().unwrap_or(Why::Failed);
+            shard.forget(self.slot, &self.cx.id, self.cx.epoch, self.kind.workers(), why);
         }
     }
 }
@@ -490,10 +533,7 @@ impl<A: Behaviour> AnyActivation for Activation<A> {
             return Err(Refusal::Invalid { field: String::new(), message });
         };
         let Some(envelope) = parcel.as_ref() else { return Ok(()) };
-        let access = Self::access(match &envelope.body {
-            Body::Typed(message) => A::Interface::method(message),
-            Body::Wire(call) => call.method,
-        });
+        let access = Self::access_of(&envelope.body);
         match self.admit(shard, access, &envelope.chain) {
             Ok(Admission::TooLate) => {}
             Ok(Admission::Begin) if shard.may_begin_inline() => {
@@ -565,10 +605,7 @@ impl<A: Behaviour> AnyActivation for Activation<A> {
                 break;
             }
             let next = self.mailbox.pop_if(|first| {
-                let access = Self::access(match &first.body {
-                    Body::Typed(message) => A::Interface::method(message),
-                    Body::Wire(call) => call.method,
-                });
+                let access = Self::access_of(&first.body);
                 self.free_for(access).then_some(access)
             });
             let Some((access, since, envelope)) = next else { return };
@@ -597,6 +634,8 @@ impl<A: Behaviour> AnyActivation for Activation<A> {
             Phase::Starting => {
                 if let Some(message) = panic {
                     self.fail_start(shard, &format!("it panicked: {message}"));
+                } else if self.asked_to_end.get() == Some(Why::Killed) {
+                    self.finish_end(shard);
                 }
                 return;
             }
@@ -604,9 +643,13 @@ impl<A: Behaviour> AnyActivation for Activation<A> {
             Phase::Ready => {}
         }
         if panic.is_some() && self.idle() {
+            if self.kind.is_spawned() {
+                return self.fail(shard, Why::Panicked);
+            }
+            shard.part_from_kin(self.slot);
             // A failure has been told to all who wait.
             let _ = self.begin_start(shard);
-        } else if panic.is_some() {
+        } else if panic.is_some() && self.asked_to_end.get().is_none() {
             // Other reads still look at the actor: it is replaced when they are done.
             self.asked_to_end.set(Some(Why::Panicked));
         }
@@ -622,10 +665,21 @@ impl<A: Behaviour> AnyActivation for Activation<A> {
 
     fn end(self: Rc<Self>, shard: &Shard, why: Why) {
         if self.phase.get() == Phase::Ready && self.idle() {
-            self.begin_end(shard, why);
-        } else {
-            self.asked_to_end.set(Some(why));
+            return self.begin_end(shard, why);
         }
+        self.ask_to_end(shard, why);
+    }
+
+    fn restart(self: Rc<Self>, shard: &Shard) {
+        self.begin_again(shard);
+    }
+
+    fn notify(self: Rc<Self>, shard: &Shard, ended: Ended) {
+        self.take_news(shard, ended);
+    }
+
+    fn hears(&self) -> bool {
+        A::ENDED
     }
 
     fn hold(&self, reply: Box<dyn Held>) {
@@ -650,7 +704,7 @@ impl<A: Behaviour> AnyActivation for Activation<A> {
             // What keeps it may be taken back: each is looked at once an idle time.
             return Some(due.min(now + self.kind.idle()));
         }
-        if self.phase.get() != Phase::Ready || !self.idle() || self.waiting() > 0 {
+        if self.phase.get() != Phase::Ready || !self.idle() || self.waiting() > 0 || shard.has_children(self.slot) {
             return Some(now + self.kind.idle());
         }
         self.begin_end(shard, Why::Idle);
@@ -671,7 +725,7 @@ impl<A: Behaviour> AnyActivation for Activation<A> {
                 let limit = queued + envelope.deadline.since(now);
                 let (queued, limit) = (Some(queued), Some(limit));
                 let spent = Spent { queued, limit, behind: behind.clone(), ahead: place as u64, ..Spent::default() };
-                refuse::<A>(envelope, shard.expired(spent));
+                self.refuse(envelope, shard.expired(spent));
             }
         }
         let next = self.mailbox.least(|since, envelope| late::last_moment(since.elapsed(now), now, envelope.deadline));
@@ -703,7 +757,7 @@ impl<A: Behaviour> AnyActivation for Activation<A> {
     fn refuse_waiting(&self, refusal: &Refusal) {
         self.left_mailbox(self.waiting());
         for envelope in self.mailbox.take() {
-            refuse::<A>(envelope, refusal.clone());
+            self.refuse(envelope, refusal.clone());
         }
     }
 
@@ -732,11 +786,8 @@ fn fail<A: Behaviour>(envelope: Envelope<Message<A>>, failure: Failure) {
     match envelope.body {
         Body::Typed(mut message) => A::Interface::reply(&mut message).take().finish(end),
         Body::Wire(call) => call.reply.finish(end.0),
+        Body::Ended(_) => {}
     }
-}
-
-fn refuse<A: Behaviour>(envelope: Envelope<Message<A>>, refusal: Refusal) {
-    fail::<A>(envelope, refusal.into());
 }
 
 /// What a caller hears of a panic.
@@ -744,7 +795,7 @@ pub(super) fn panicked(message: &str) -> Failure {
     Doubt::Panicked { message: message.to_owned() }.into()
 }
 
-fn ticks(now: Timestamp) -> u32 {
+pub(super) fn ticks(now: Timestamp) -> u32 {
     (now.as_nanos() / NANOS_PER_TICK) as u32
 }
 

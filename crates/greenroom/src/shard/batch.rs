@@ -39,7 +39,7 @@ struct Head {
 /// What can be done with a message whose type is not known.
 struct Table {
     deliver: unsafe fn(*mut u8, &Shard, &Arc<Inner>, Slot),
-    refuse: unsafe fn(*mut u8, Refusal),
+    refuse: unsafe fn(*mut u8, &Inner, Refusal),
     drop: unsafe fn(*mut u8),
 }
 
@@ -134,7 +134,7 @@ impl Batch {
     pub(super) fn refuse(&mut self, refusal: &Refusal) {
         while let Some((head, at)) = self.pop() {
             // SAFETY: as in `deliver`.
-            unsafe { (head.table.refuse)(at, refusal.clone()) };
+            unsafe { (head.table.refuse)(at, &self.targets[head.target as usize], refusal.clone()) };
         }
     }
 
@@ -167,10 +167,10 @@ unsafe fn deliver<I: Interface>(at: *mut u8, shard: &Shard, target: &Arc<Inner>,
     shard.deliver::<I>(target, slot, envelope);
 }
 
-unsafe fn refuse<I: Interface>(at: *mut u8, refusal: Refusal) {
+unsafe fn refuse<I: Interface>(at: *mut u8, target: &Inner, refusal: Refusal) {
     // SAFETY: the caller gives away an envelope of this interface.
     let envelope = unsafe { ptr::read(at.cast::<Envelope<I::Message>>()) };
-    super::submit::refuse::<I>(Some(envelope), refusal);
+    super::submit::refuse::<I>(&target.id, Some(envelope), refusal);
 }
 
 unsafe fn drop_message<I: Interface>(at: *mut u8) {
@@ -199,6 +199,7 @@ mod tests {
     use crate::actor::error::Never;
     use crate::actor::interface::MethodInfo;
     use crate::actor::key::{ActorId, Key, Kind};
+    use crate::actor::reference::Ref;
     use crate::actor::reply::{AnyReply, ReplyTo, WireReply};
 
     struct Counted;
@@ -208,6 +209,7 @@ mod tests {
 
     impl Interface for Counted {
         type Message = Message;
+        type Ref = Ref<Self>;
         const KIND: &'static str = "batch_test";
         const METHODS: &'static [MethodInfo] = &[MethodInfo { name: "count", read: false }];
 

@@ -16,6 +16,7 @@ use super::{Item, Shard, ShardId};
 use crate::actor::key::{ActorId, Kind, stable_hash};
 use crate::actor::reference::{Inner, Route};
 use crate::actor::reply::CallSite;
+use crate::pids::key::is_reserved;
 
 /// The name of a call that somebody waits for, among all that this process could hear of.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -195,6 +196,9 @@ impl Shard {
     }
 
     fn home(&self, id: &ActorId, hash: u64) -> Option<ShardId> {
+        if is_reserved(&id.key) {
+            return self.port().node.home_of_spawned(&id.key).map(|port| port.id);
+        }
         self.port().node.directory().and_then(|directory| directory.home(id, hash))
     }
 

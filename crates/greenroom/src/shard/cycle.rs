@@ -10,12 +10,12 @@ use crate::actor::key::ActorId;
 
 impl Shard {
     /// Who waits for a call that the current turn makes.
-    pub(super) fn link_here(&self) -> Link {
+    pub(crate) fn link_here(&self) -> Link {
         self.current_turn().map_or(Link::None, Link::Turn)
     }
 
     /// Whether `id` waits for a call with this chain: the path of the cycle then.
-    pub(super) fn cycle(&self, link: &Link, id: &ActorId) -> Option<Vec<String>> {
+    pub(crate) fn cycle(&self, link: &Link, id: &ActorId) -> Option<Vec<String>> {
         let mut next = link.clone();
         loop {
             match next {

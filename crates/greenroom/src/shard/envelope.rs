@@ -5,6 +5,7 @@ use greenroom_world::Timestamp;
 
 use super::turns::Chain;
 use crate::actor::reply::WireReply;
+use crate::pids::Ended;
 
 /// A message on its way to an activation.
 pub(crate) struct Envelope<M> {
@@ -18,6 +19,8 @@ pub(crate) enum Body<M> {
     Typed(M),
     /// In a box, as only those have this form that wait.
     Wire(Box<WireCall>),
+    /// No message, but news for its `ended` hook: an actor that it watches is no more.
+    Ended(Box<Ended>),
 }
 
 /// A message as it came from another node or a gateway.

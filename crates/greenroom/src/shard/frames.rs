@@ -14,7 +14,7 @@ use super::baggage::{Baggage, Load};
 use super::calls::{CallSlot, Completion, Waiter};
 use super::cancel::CallKey;
 use super::turns::{Answer, Chain, Frame, Job, Link, Turn, TurnId};
-use super::{Shard, panic_message, registry};
+use super::{Shard, Slot, panic_message, registry};
 use crate::actor::error::{CallError, Doubt, Failure, Refusal};
 use crate::actor::interface::{Portable, Why};
 use crate::actor::key::ActorId;
@@ -228,6 +228,24 @@ impl Shard {
     pub(super) fn current(&self) -> Option<&Frame> {
         // SAFETY: `poll_frame` sets it to a frame on this stack, and back before that frame goes.
         unsafe { self.frame.get().as_ref() }
+    }
+
+    /// The activation whose turn is being polled.
+    pub(crate) fn current_slot(&self) -> Option<Slot> {
+        self.current().map(|frame| frame.activation.slot())
+    }
+
+    /// Drops a turn that waits, unfinished.
+    pub(super) fn drop_turn(&self, id: TurnId) {
+        let resumed = self.turns.borrow_mut().resume(id);
+        if let Some((frame, future)) = resumed {
+            frame.below.set(self.frame.get());
+            self.frame.set(&frame);
+            // Its reply, which it never gave, still finds its frame.
+            drop(future);
+            self.frame.set(frame.below.get());
+            self.end_turn(&frame, None);
+        }
     }
 
     /// Whether a turn is being polled.

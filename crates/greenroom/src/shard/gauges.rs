@@ -15,6 +15,8 @@ pub(crate) struct Gauges {
     cancelled: AtomicU64,
     busy_nanos: AtomicU64,
     shed: Shed,
+    spawned: AtomicU64,
+    restarts: AtomicU64,
 }
 
 impl Gauges {
@@ -52,6 +54,21 @@ impl Gauges {
 
     pub(crate) fn busy_nanos(&self) -> u64 {
         self.busy_nanos.load(Ordering::Relaxed)
+    }
+
+    /// Spawned actors.
+    pub(crate) fn spawned(&self) -> u64 {
+        self.spawned.load(Ordering::Relaxed)
+    }
+
+    /// Restarts of spawned actors since the node started.
+    pub(crate) fn restarts(&self) -> u64 {
+        self.restarts.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn set_spawned(&self, spawned: usize, restarts: u64) {
+        self.spawned.store(spawned as u64, Ordering::Relaxed);
+        self.restarts.store(restarts, Ordering::Relaxed);
     }
 
     pub(super) fn set_activations(&self, activations: usize) {

@@ -519,6 +519,7 @@ impl Shard {
             self.close_lane(id, true, "the cluster has declared the node dead");
         }
         self.lanes.borrow_mut().departed.retain(|node, _| self.port.node.is_member(*node));
+        self.tell_of_lost_nodes();
     }
 
     /// Pings the quiet and closes the silent; says when to look again.

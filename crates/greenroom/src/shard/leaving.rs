@@ -13,8 +13,9 @@ impl Shard {
     pub(crate) fn give_up(&self, first: u32) {
         let (some, next) = self.activations.borrow().some(first, HAND_OVERS_A_ROUND);
         for activation in some {
-            // Stateless workers serve to the last.
-            if self.port.node.kinds().workers(activation.id().kind) == 0 {
+            // Stateless workers and keepers serve to the last.
+            let serves = self.port.node.kinds().workers(activation.id().kind) > 0;
+            if !serves && !self.kin.borrow().is_keeper(activation.slot()) {
                 activation.end(self, Why::Stopping);
             }
         }

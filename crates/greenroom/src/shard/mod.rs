@@ -10,8 +10,10 @@ pub(crate) mod batch;
 pub(crate) mod calls;
 pub(crate) mod cancel;
 mod cycle;
+mod drops;
 pub(crate) mod envelope;
 pub(crate) mod erased;
+mod failing;
 pub(crate) mod frames;
 mod gauges;
 mod idle;
@@ -58,6 +60,8 @@ use crate::actor::interface::Why;
 use crate::actor::key::ActorId;
 use crate::actor::reply::{AnyReply, RuntimeEnd};
 use crate::node::port::Port;
+use crate::pids::Kin;
+use crate::pids::key::is_reserved;
 
 pub(crate) use self::gauges::Gauges;
 pub(crate) use self::lanes::LaneId;
@@ -173,6 +177,8 @@ pub(crate) struct Shard {
     parked_retry: Cell<Timestamp>,
     stopping: Cell<Option<Timestamp>>,
     turns_begun: Cell<u64>,
+    /// Its spawned actors, and who watches whom.
+    pub(crate) kin: RefCell<Kin>,
 }
 
 thread_local! {
@@ -220,6 +226,7 @@ impl Shard {
             parked_retry: Cell::new(now),
             stopping: Cell::new(None),
             turns_begun: Cell::new(0),
+            kin: RefCell::default(),
         })
     }
 
@@ -350,7 +357,15 @@ impl Shard {
         Ok(activation)
     }
 
-    fn activation(&self, slot: Slot) -> Option<Rc<dyn AnyActivation>> {
+    /// Enters an activation that no directory knows and that is never idle.
+    pub(crate) fn enter_spawned(&self, make: impl FnOnce(Slot) -> Rc<dyn AnyActivation>) -> Rc<dyn AnyActivation> {
+        let mut made = None;
+        self.activations.borrow_mut().insert(|slot| made.insert(make(slot)).clone());
+        self.gauge_activations();
+        made.expect("a slab makes what it takes in")
+    }
+
+    pub(crate) fn activation(&self, slot: Slot) -> Option<Rc<dyn AnyActivation>> {
         self.activations.borrow().find(slot).cloned()
     }
 
@@ -371,22 +386,28 @@ impl Shard {
         }
     }
 
-    /// Removes an activation that has ended, and tells the directory.
-    fn forget(&self, slot: Slot, id: &ActorId, epoch: Epoch, workers: u16) {
+    /// Removes an activation that has ended, and tells the directory and its kin.
+    fn forget(&self, slot: Slot, id: &ActorId, epoch: Epoch, workers: u16, why: Why) {
         self.activations.borrow_mut().remove(slot);
         self.gauge_activations();
         if workers > 0 {
             self.workers.borrow_mut().remove(id, slot);
-        } else {
+        } else if !is_reserved(&id.key) {
             self.port.node.release(id, epoch);
         }
+        self.leave_kin(slot, why);
     }
 
-    fn gauge_activations(&self) {
-        self.gauges().set_activations(self.activations.borrow().len());
+    /// Activations that users have made.
+    fn activations_len(&self) -> usize {
+        self.activations.borrow().len().saturating_sub(usize::from(self.kin.borrow().has_keeper()))
     }
 
-    fn gauges(&self) -> &Gauges {
+    pub(crate) fn gauge_activations(&self) {
+        self.gauges().set_activations(self.activations_len());
+    }
+
+    pub(crate) fn gauges(&self) -> &Gauges {
         &self.port.node.gauges()[usize::from(self.index)]
     }
 }

@@ -12,15 +12,17 @@ use greenroom_world::Timestamp;
 
 use super::activation::AnyActivation;
 use super::calls::{Completion, Waiter};
+use super::drops::post;
 use super::envelope::IncomingCall;
 use super::lanes::Outgoing;
 use super::submit::{AnyParcel, refuse_reply, turn_away};
 use super::turns::Chain;
-use super::{Item, Shard};
+use super::{Item, Shard, ShardId, Slot};
 use crate::actor::error::{Doubt, Refusal};
 use crate::actor::key::{ActorId, KEY_LEN_MAX, Kind, invalid_key, stable_hash};
 use crate::actor::reply::{AnyReply, CallName, CallSite, Forward, RuntimeEnd, Watcher, WireReply};
 use crate::cluster::directory::{Asker, Location};
+use crate::pids::key::is_reserved;
 
 /// A message as it came from another node or a gateway.
 pub(crate) struct RawParcel {
@@ -71,7 +73,9 @@ pub(crate) struct RawCall<'a> {
 impl Shard {
     /// Takes a message that came as bytes on its way.
     pub(crate) fn submit_raw(&self, call: RawCall<'_>) {
-        let Some(kind) = call.route.kind else {
+        // The kind's first actor may have been spawned after the route was defined.
+        let spawned = || is_reserved(call.key).then(|| Kind::known(&call.route.kind_name)).flatten();
+        let Some(kind) = call.route.kind.or_else(spawned) else {
             return refuse_reply(call.reply, self.port.node.unknown_kind(&call.route.kind_name));
         };
         let hash = stable_hash(&call.route.kind_name, call.key);
@@ -85,15 +89,25 @@ impl Shard {
         self.locate_and_submit_raw(call, kind, hash);
     }
 
-    fn offer_raw(&self, activation: Rc<dyn AnyActivation>, call: RawCall<'_>, kind: Kind, hash: u64) {
-        let Some(method) = call.route.index else {
-            return refuse_reply(call.reply, self.port.node.kinds().unknown_method(call.route));
+    /// Remembers where messages that come as bytes found the actor.
+    pub(crate) fn remember(&self, hash: u64, slot: Slot) {
+        self.recent.borrow_mut().insert(hash, slot);
+    }
+
+    pub(crate) fn offer_raw(&self, activation: Rc<dyn AnyActivation>, call: RawCall<'_>, kind: Kind, hash: u64) {
+        let kinds = self.port.node.kinds();
+        let Some(method) = call.route.index.or_else(|| kinds.index(&call.route.kind_name, &call.route.method)) else {
+            return refuse_reply(call.reply, kinds.unknown_method(call.route));
         };
         let RawCall { key, route, payload, reply, deadline, chain, journey } = call;
         let incoming = IncomingCall { method, payload, reply, deadline, chain: chain.clone() };
         match activation.offer_wire(self, incoming) {
             Ok(()) => {}
-            Err((Some(refusal), reply)) => refuse_reply(reply, refusal),
+            Err((Some(refusal), reply)) => {
+                let id = ActorId { kind, key: key.into() };
+                let call = RawCall { key, route, payload, reply, deadline, chain, journey };
+                self.turn_down(&id, call, refusal);
+            }
             // It has just ended: to its next activation.
             Err((None, reply)) => {
                 let call = RawCall { key, route, payload, reply, deadline, chain, journey };
@@ -110,11 +124,14 @@ impl Shard {
         if call.key.is_empty() || call.key.len() > KEY_LEN_MAX {
             return refuse_reply(call.reply, invalid_key(call.key));
         }
+        if is_reserved(call.key) {
+            return self.submit_spawned_raw(call, kind);
+        }
         let id = ActorId { kind, key: call.key.into() };
         if node.kinds().workers(kind) > 0 {
             return match self.worker(&id) {
                 Ok(worker) => self.offer_raw(worker, call, kind, hash),
-                Err(refusal) => refuse_reply(call.reply, refusal),
+                Err(refusal) => self.turn_down(&id, call, refusal),
             };
         }
         let Journey { origin, from, .. } = call.journey;
@@ -129,23 +146,22 @@ impl Shard {
             false => node.locate(&id, hash, asker, call.journey.grant).map(|location| self.reachable(location)),
         };
         match location {
-            Err(refusal) => refuse_reply(call.reply, refusal),
+            Err(refusal) => self.turn_down(&id, call, refusal),
             Ok(Location::Here { shard, slot, epoch }) if shard == self.id() => {
                 let activation = match slot {
                     Some(slot) => self.activation(slot).ok_or(Refusal::Moved),
-                    None => self.activate(id, epoch),
+                    None => self.activate(id.clone(), epoch),
                 };
                 match activation {
                     Ok(activation) => {
                         self.recent.borrow_mut().insert(hash, activation.slot());
                         self.offer_raw(activation, call, kind, hash);
                     }
-                    Err(refusal) => refuse_reply(call.reply, refusal),
+                    Err(refusal) => self.turn_down(&id, call, refusal),
                 }
             }
             Ok(Location::Here { shard, .. }) => {
-                let parcel = self.raw_parcel(call, id);
-                self.post(shard, Item::Parcel(Box::new(parcel)));
+                self.pass_on(call, id, shard);
             }
             Ok(Location::There { node: to, grant }) => {
                 let RawCall { key, route, payload, reply, deadline, chain, journey } = call;
@@ -161,6 +177,12 @@ impl Shard {
         }
     }
 
+    /// Hands a message to another shard of this node.
+    pub(crate) fn pass_on(&self, call: RawCall<'_>, id: ActorId, to: ShardId) {
+        let parcel = self.raw_parcel(call, id);
+        self.post(to, Item::Parcel(Box::new(parcel)));
+    }
+
     fn raw_parcel(&self, call: RawCall<'_>, id: ActorId) -> RawParcel {
         let RawCall { route, payload, reply, deadline, chain, journey, .. } = call;
         let payload = Bytes::copy_from_slice(payload);
@@ -169,7 +191,7 @@ impl Shard {
 
     /// Sends a message that came as bytes on to another node, which answers to where it came from.
     #[expect(clippy::too_many_arguments, reason = "the parts of a call, taken apart by both callers already")]
-    pub(super) fn forward(
+    pub(crate) fn forward(
         &self,
         to: NodeId,
         grant: Option<Grant>,
@@ -240,6 +262,9 @@ impl AnyParcel for RawParcel {
     }
 
     fn refuse(self: Box<Self>, refusal: Refusal) {
+        if !self.reply.is_awaited() {
+            post(&self.id, &self.route.method, &refusal);
+        }
         refuse_reply(self.reply, refusal);
     }
 

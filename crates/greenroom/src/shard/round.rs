@@ -234,11 +234,12 @@ impl Shard {
         let long = self.warn_of_long_turns(now);
         let lanes = self.look_after_lanes(now);
         self.flush_lanes();
+        let kin = self.look_after_kin(now);
         let parked = self.retry_parked(now);
         let stop = self.stopping_until();
         let sweep = self.calls.borrow().next_sweep();
         let (idle, saves) = (self.idle.borrow().next(), self.saves.borrow().next());
-        [late, long, lanes, parked, stop, sweep, idle, saves].into_iter().flatten().min()
+        [late, long, lanes, parked, kin, stop, sweep, idle, saves].into_iter().flatten().min()
     }
 
     /// Keeps a message until the directory can say where its actor is.
@@ -312,14 +313,28 @@ impl Shard {
         self.stopping.set(Some(until));
         let all: Vec<_> = self.activations.borrow().iter().cloned().collect();
         for activation in all {
-            activation.end(self, Why::Stopping);
+            // The keeper tells the others of these ends.
+            if !self.kin.borrow().is_keeper(activation.slot()) {
+                activation.end(self, Why::Stopping);
+            }
         }
+    }
+
+    /// Whether the shard is on its way to its end.
+    pub(crate) fn is_stopping(&self) -> bool {
+        self.stopping.get().is_some()
+    }
+
+    /// Has `item` taken in when no turn is on the stack.
+    pub(crate) fn run_apart(&self, item: Item) {
+        // A closed inbox is the shard's own end.
+        let _ = self.here.push(item);
     }
 
     fn stopped(&self) -> bool {
         self.stopping
             .get()
-            .is_some_and(|until| self.now() >= until || (self.activations.borrow().len() == 0 && !self.has_work()))
+            .is_some_and(|until| self.now() >= until || (self.activations_len() == 0 && !self.has_work()))
     }
 
     fn stopping_until(&self) -> Option<Timestamp> {

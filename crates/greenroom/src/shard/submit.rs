@@ -14,6 +14,7 @@ use super::activation::AnyActivation;
 use super::baggage::Baggage;
 use super::calls::{CallSlot, Calls, Completion, Waiter};
 use super::cancel::CallKey;
+use super::drops::turn_down;
 use super::envelope::{Body, Envelope};
 use super::frames::{Begun, Caller};
 use super::lanes::Outgoing;
@@ -27,6 +28,7 @@ use crate::actor::reference::{Inner, Route};
 use crate::actor::reply::{ReplyTo, WireReply, refused};
 use crate::actor::spent::Behind;
 use crate::cluster::directory::{Asker, Location};
+use crate::pids::key::is_reserved;
 
 /// A message on its way, its type apart: what shards hand to each other, and what waits for the directory.
 pub(crate) trait AnyParcel: Send {
@@ -179,6 +181,7 @@ impl Shard {
         target: Arc<Inner>,
         method: M,
         own: Option<Box<Baggage>>,
+        told: Told,
     ) -> Result<(), Refusal> {
         let mut baggage = self.load(own)?;
         if self.intercepts {
@@ -202,8 +205,12 @@ impl Shard {
             return Ok(());
         }
         let result = self.submit::<M::Interface>(&target, &mut Some(envelope));
-        if result.is_err() {
+        if let Err(refusal) = &result {
             self.gauges().count_refused_send();
+            if told == Told::Nobody {
+                let method = M::Interface::METHODS[usize::from(M::INDEX)].name;
+                self.port.node.dead_letters().post(&target.id, method, refusal);
+            }
         }
         result
     }
@@ -221,7 +228,7 @@ impl Shard {
             None => Ok(()),
         });
         if let Err(refusal) = result {
-            refuse::<I>(parcel, refusal);
+            refuse::<I>(&target.id, parcel, refusal);
         }
     }
 
@@ -230,7 +237,7 @@ impl Shard {
         let envelope = Envelope { body: Body::Typed(message), deadline, chain };
         let mut parcel = Some(envelope);
         if let Err(refusal) = self.submit::<I>(target, &mut parcel) {
-            refuse::<I>(parcel, refusal);
+            refuse::<I>(&target.id, parcel, refusal);
         }
     }
 
@@ -238,7 +245,7 @@ impl Shard {
     pub(super) fn resubmit<I: Interface>(&self, id: &ActorId, envelope: Envelope<I::Message>) {
         let mut parcel = Some(envelope);
         if let Err(refusal) = self.submit::<I>(&Inner::untyped(id.clone()), &mut parcel) {
-            refuse::<I>(parcel, refusal);
+            refuse::<I>(id, parcel, refusal);
         }
     }
 
@@ -283,6 +290,9 @@ impl Shard {
         let node = &self.port.node;
         if target.id.key.is_empty() || target.id.key.len() > crate::actor::key::KEY_LEN_MAX {
             return Err(crate::actor::key::invalid_key(&target.id.key));
+        }
+        if is_reserved(&target.id.key) {
+            return self.submit_spawned::<I>(target, parcel);
         }
         if node.kinds().workers(target.id.kind) > 0 {
             let worker = self.worker(&target.id)?;
@@ -338,7 +348,12 @@ impl Shard {
         }
     }
 
-    fn post_parcel<I: Interface>(&self, to: ShardId, target: &Arc<Inner>, parcel: &mut Option<Envelope<I::Message>>) {
+    pub(crate) fn post_parcel<I: Interface>(
+        &self,
+        to: ShardId,
+        target: &Arc<Inner>,
+        parcel: &mut Option<Envelope<I::Message>>,
+    ) {
         if let Some(envelope) = parcel.take() {
             let envelope = self.portable::<I>(envelope);
             self.post(to, Item::Parcel(Box::new(Parcel::<I> { target: target.clone(), envelope })));
@@ -354,7 +369,7 @@ impl Shard {
     }
 
     /// Sends a message to another node.
-    fn send_away<I: Interface>(
+    pub(crate) fn send_away<I: Interface>(
         &self,
         to: NodeId,
         grant: Option<Grant>,
@@ -365,6 +380,8 @@ impl Shard {
         let Some(Envelope { body, deadline, chain }) = parcel.take() else { return Ok(()) };
         let mut message = match body {
             Body::Typed(message) => message,
+            // It was for an activation that has ended.
+            Body::Ended(_) => return Ok(()),
             Body::Wire(call) => {
                 let name = I::METHODS.get(usize::from(call.method)).map_or("", |method| method.name);
                 let (kind, kind_name) = (Some(target.id.kind), I::KIND.to_owned());
@@ -444,6 +461,13 @@ impl Shard {
     }
 }
 
+/// Who hears of it when a one-way message is refused at once.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Told {
+    Sender,
+    Nobody,
+}
+
 /// What has become of a call.
 pub(crate) enum Started<T, E> {
     Ended(Result<T, CallError<E>>),
@@ -465,12 +489,12 @@ impl<I: Interface> AnyParcel for Parcel<I> {
         let Parcel { target, envelope } = *self;
         let mut parcel = Some(envelope);
         if let Err(refusal) = shard.submit::<I>(&target, &mut parcel) {
-            refuse::<I>(parcel, refusal);
+            refuse::<I>(&target.id, parcel, refusal);
         }
     }
 
     fn refuse(self: Box<Self>, refusal: Refusal) {
-        refuse::<I>(Some(self.envelope), refusal);
+        refuse::<I>(&self.target.id, Some(self.envelope), refusal);
     }
 
     fn deadline(&self) -> Timestamp {
@@ -482,11 +506,9 @@ impl<I: Interface> AnyParcel for Parcel<I> {
     }
 }
 
-pub(super) fn refuse<I: Interface>(parcel: Option<Envelope<I::Message>>, refusal: Refusal) {
-    match parcel.map(|envelope| envelope.body) {
-        Some(Body::Typed(mut message)) => I::reply(&mut message).take().finish(refused(refusal)),
-        Some(Body::Wire(call)) => refuse_reply(call.reply, refusal),
-        None => {}
+pub(super) fn refuse<I: Interface>(id: &ActorId, parcel: Option<Envelope<I::Message>>, refusal: Refusal) {
+    if let Some(envelope) = parcel {
+        turn_down::<I>(id, envelope.body, refusal);
     }
 }
 
@@ -497,7 +519,7 @@ pub(super) fn turn_away(waiter: Waiter) {
     }
 }
 
-pub(super) fn refuse_reply(reply: WireReply, refusal: Refusal) {
+pub(crate) fn refuse_reply(reply: WireReply, refusal: Refusal) {
     reply.finish(Completion::Failed(Box::new(refusal.into())));
 }
 

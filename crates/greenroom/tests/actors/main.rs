@@ -3,6 +3,7 @@
 mod chains;
 mod errors;
 mod lifecycle;
+mod pids;
 mod placement;
 mod turns;
 

@@ -23,6 +23,7 @@ mod membership;
 mod operations;
 mod overload;
 mod persistence;
+mod pids;
 mod placement;
 mod recovery;
 mod registers;

@@ -6,3 +6,4 @@ mod context;
 mod joining;
 mod kinds;
 mod limits;
+mod pids;
