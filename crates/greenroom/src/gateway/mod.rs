@@ -29,6 +29,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use futures_util::FutureExt;
 use greenroom_world::Stage;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
@@ -155,6 +156,21 @@ async fn accept(door: Arc<Door>, listener: TcpListener) {
         () = accepting => {}
         () = door.guard.look_after(door.node.config().reload_every) => {}
         _ = door.node.halted() => {}
+        () = closing(&door) => {
+            // Who has connected is answered; who comes now is refused by the system, and knows that nothing ran.
+            while let Some(Ok((stream, _))) = listener.accept().now_or_never() {
+                if let Some(seat) = door.connections.seat(Instant::now() + door.patience()) {
+                    tokio::spawn(attend(door.clone(), stream, seat));
+                }
+            }
+        }
+    }
+}
+
+/// Waits until the node takes no calls from outside any more.
+async fn closing(door: &Door) {
+    while !door.node.is_closing() {
+        tokio::time::sleep(LOOK_EVERY).await;
     }
 }
 
@@ -234,6 +250,8 @@ const HEADERS_MAX: usize = 64;
 const HEAD_LEN_MAX: usize = 32 << 10;
 /// Different methods of remote kinds that may be asked for.
 const REMOTE_METHODS_MAX: usize = 8192;
+/// Time between two looks whether the node closes its door: far below the time that it then still answers.
+const LOOK_EVERY: Duration = Duration::from_millis(50);
 /// Pause after a failed accept.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(20);
 /// Time for answers to leave when the node has stopped.
