@@ -8,7 +8,7 @@ use crate::hooks::{self, Hooks};
 use crate::interface::Interface;
 use crate::method::{self, Method};
 use crate::options::Options;
-use crate::{assertions, behaviour, names, reference, wire_type};
+use crate::{assertions, behaviour, names, reference, stream_type, wire_type};
 
 /// The block as it is, and all that is written from it.
 pub(crate) fn expand(options: TokenStream, mut item: ItemImpl) -> TokenStream {
@@ -16,6 +16,9 @@ pub(crate) fn expand(options: TokenStream, mut item: ItemImpl) -> TokenStream {
     for function in item.items.iter_mut() {
         if let ImplItem::Fn(function) = function {
             method::strip(&mut function.attrs, &mut function.sig);
+            if is_method(function) {
+                stream_type::outlive(&mut function.sig, false);
+            }
         }
     }
     // Methods are `pub` to be methods, not to be reached without a reference.
@@ -85,7 +88,7 @@ fn is_method(function: &ImplItemFn) -> bool {
 }
 
 fn method_of(function: &ImplItemFn, actor: &Type) -> Result<Method> {
-    if function.sig.asyncness.is_none() {
+    if !Method::may_be(&function.sig) {
         let name = &function.sig.ident;
         let message = format!(
             "public methods of an actor are called by messages: write `pub async fn {name}`, or remove `pub` to keep it inside"

@@ -8,7 +8,7 @@ use crate::actor_impl::Errors;
 use crate::interface::Interface;
 use crate::method::{self, Method};
 use crate::options::Options;
-use crate::{behaviour, names, reference};
+use crate::{behaviour, names, reference, stream_type};
 
 /// The trait with futures that may move between threads, and all that is written from it.
 pub(crate) fn expand(options: TokenStream, mut item: ItemTrait) -> TokenStream {
@@ -60,7 +60,7 @@ fn method_of(item: &TraitItem) -> Result<Method> {
             &function.default,
             "an interface says what can be called, not what happens: remove the body",
         )),
-        TraitItem::Fn(function) if function.sig.asyncness.is_none() => {
+        TraitItem::Fn(function) if !Method::may_be(&function.sig) => {
             let message =
                 format!("methods of an actor are called by messages: write `async fn {}`", function.sig.ident);
             Err(Error::new_spanned(function.sig.fn_token, message))
@@ -73,6 +73,7 @@ fn method_of(item: &TraitItem) -> Result<Method> {
 /// Turns `async fn` into a function that returns a future which may move between threads.
 fn name_future(function: &mut TraitItemFn) {
     method::strip(&mut function.attrs, &mut function.sig);
+    stream_type::outlive(&mut function.sig, true);
     if function.sig.asyncness.take().is_some() {
         let output: Type = match &function.sig.output {
             ReturnType::Default => parse_quote!(()),

@@ -82,10 +82,13 @@ pub(crate) fn dispatch(interface: &Interface<'_>, read: bool, this: &TokenStream
         let cx = cx.then(|| quote!(cx,));
         let fields = method.arguments.iter().map(|Argument { name, .. }| quote!(arguments.#name));
         let called = quote_spanned!(at(name.span())=> #callee::#name(#this, #cx #(#fields),*));
-        let outcome = if method.fallible() {
-            quote!(#called.await)
-        } else {
-            quote!(::greenroom::__private::Plain(#called.await))
+        let called = if method.is_async { quote!(#called.await) } else { called };
+        let stream = quote!(::greenroom::__private::ReplyStream::of);
+        let outcome = match (method.fallible(), method.streams) {
+            (true, false) => called,
+            (true, true) => quote!(::core::result::Result::map(#called, #stream)),
+            (false, false) => quote!(::greenroom::__private::Plain(#called)),
+            (false, true) => quote!(::greenroom::__private::Plain(#stream(#called))),
         };
         // An argument's name is its field's, so without arguments the binding is not used.
         let arguments = if method.arguments.is_empty() { quote!(_) } else { quote!(arguments) };

@@ -16,6 +16,7 @@ mod method;
 mod names;
 mod options;
 mod reference;
+mod stream_type;
 #[cfg(test)]
 mod tests;
 mod trait_impl;
@@ -33,6 +34,9 @@ mod wire_type;
 /// Above `trait ChatRoomApi`, it writes `ChatRoomApiRef` from the trait's `async fn`s, for callers that do not link the
 /// implementation; above `impl ChatRoomApi for ChatRoom`, it makes `ChatRoom` the actor that answers. That block may
 /// contain the hooks, and needs `ChatRoomApiInterface` beside `ChatRoomApi` in scope.
+///
+/// A method may return `impl Stream<Item = T>`, or a `Result` of one, and need not be `async` then: callers get a
+/// `ReplyStream<T>`. The stream runs beside turns, so it owns what it holds: `Send + 'static + use<>` is added to its type.
 ///
 /// # Options
 /// All may be left out: `#[actor(kind = "room", placement = "hash", idle = "5m", workers = 8, mailbox = 1024)]`.

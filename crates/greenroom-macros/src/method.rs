@@ -6,7 +6,7 @@ use syn::ext::IdentExt;
 use syn::spanned::Spanned;
 use syn::{Attribute, Error, FnArg, Ident, Pat, PatType, Result, ReturnType, Signature, Type, parse_quote};
 
-use crate::{assertions, names, wire_type};
+use crate::{assertions, names, stream_type, wire_type};
 
 /// A method that can be called through a reference.
 pub(crate) struct Method {
@@ -20,7 +20,12 @@ pub(crate) struct Method {
     /// Whether it takes `cx: &Cx`.
     pub(crate) cx: bool,
     pub(crate) arguments: Vec<Argument>,
+    /// What callers get.
     pub(crate) output: Type,
+    /// Whether the handler returns a stream in its place.
+    pub(crate) streams: bool,
+    /// Whether the handler is an `async fn`.
+    pub(crate) is_async: bool,
 }
 
 /// An argument of a method.
@@ -32,7 +37,17 @@ pub(crate) struct Argument {
 }
 
 impl Method {
-    /// Reads an `async fn` with a receiver. `this` is what `Self` stands for, where it stands for anything.
+    /// Whether a function may be a method: an `async fn`, or one that returns a stream.
+    pub(crate) fn may_be(signature: &Signature) -> bool {
+        let streams = |output: &Type| !matches!(stream_type::reply(output), Ok(None));
+        let output = match &signature.output {
+            ReturnType::Default => None,
+            ReturnType::Type(_, output) => Some(&**output),
+        };
+        signature.asyncness.is_some() || output.is_some_and(streams)
+    }
+
+    /// Reads an `async fn`, or one that returns a stream, with a receiver. `this` is what `Self` stands for, where it stands for anything.
     pub(crate) fn parse(attributes: &[Attribute], signature: &Signature, this: Option<&Type>) -> Result<Self> {
         check_signature(attributes, signature)?;
         let mut inputs = signature.inputs.iter().peekable();
@@ -61,13 +76,17 @@ impl Method {
             ReturnType::Default => parse_quote!(()),
             ReturnType::Type(_, ty) => (**ty).clone(),
         };
+        let stream = stream_type::reply(&output)?;
+        let streams = stream.is_some();
+        output = stream.unwrap_or(output);
         wire_type::check(&output, "a reply")?;
         match this {
             Some(this) => wire_type::name_self(&mut output, this),
             None => refuse_self(&output)?,
         }
         let docs = attributes.iter().filter(|attribute| attribute.path().is_ident("doc")).cloned().collect();
-        Ok(Self { name: signature.ident.clone(), docs, read, receiver, cx, arguments, output })
+        let (name, is_async) = (signature.ident.clone(), signature.asyncness.is_some());
+        Ok(Self { name, docs, read, receiver, cx, arguments, output, streams, is_async })
     }
 
     /// The name on the wire.

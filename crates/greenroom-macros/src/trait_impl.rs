@@ -7,7 +7,7 @@ use syn::{Error, ImplItem, ItemImpl, Path, Result};
 use crate::actor_impl::{Errors, base};
 use crate::hooks::{self, Hooks};
 use crate::options::Options;
-use crate::{behaviour, names};
+use crate::{behaviour, names, stream_type};
 
 /// The block without its hooks, the hooks in a block of their own, and the dispatch.
 pub(crate) fn expand(options: TokenStream, mut item: ItemImpl) -> TokenStream {
@@ -17,6 +17,11 @@ pub(crate) fn expand(options: TokenStream, mut item: ItemImpl) -> TokenStream {
         .into_iter()
         .partition(|item| matches!(item, ImplItem::Fn(function) if hooks::is_hook(function)));
     item.items = kept;
+    for item in &mut item.items {
+        if let ImplItem::Fn(function) = item {
+            stream_type::outlive(&mut function.sig, true);
+        }
+    }
     for function in &moved {
         if let ImplItem::Fn(function) = function {
             errors.keep(hooks.add(function));

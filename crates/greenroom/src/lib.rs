@@ -19,6 +19,7 @@ mod node;
 mod pids;
 mod shard;
 pub mod state;
+mod stream;
 pub mod versioned;
 
 pub use greenroom_macros::{Actor, actor};
@@ -46,15 +47,17 @@ pub use crate::pids::dead_letters::DEAD_LETTERS_LEN_MAX;
 pub use crate::pids::{DeadLetter, DeadLetters, Ended, Pid, Spawnable, Spawned};
 pub use crate::shard::frames::{CurrentTurn, current_turn};
 pub use crate::state::{State, StateError, Stored};
+pub use crate::stream::reply_stream::ReplyStream;
 pub use crate::versioned::{Versioned, VersionedState, VersionedStateWithOutput};
+pub use futures_util::Stream;
 
 /// What most programs need.
 pub mod prelude {
     pub use greenroom_macros::actor;
 
     pub use crate::{
-        Actor, CallError, Cx, Doubt, Ended, Key, Never, Node, Pid, Refusal, Scope, State, StateError, Stored,
-        Supervise, Versioned, VersionedState, VersionedStateWithOutput, Why,
+        Actor, CallError, Cx, Doubt, Ended, Key, Never, Node, Pid, Refusal, ReplyStream, Scope, State, StateError,
+        Stored, Stream, Supervise, Versioned, VersionedState, VersionedStateWithOutput, Why,
     };
 }
 
@@ -77,4 +80,5 @@ pub mod __private {
     pub use crate::actor::reply::{AnyReply, ReplyTo, TYPE_VERSION, WireReply};
     pub use crate::pids::Ended;
     pub use crate::state::{AnyStored, Old, Saving, State, StateError};
+    pub use crate::stream::reply_stream::ReplyStream;
 }

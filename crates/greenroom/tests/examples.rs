@@ -17,6 +17,8 @@ mod overload;
 mod presence;
 #[path = "../examples/security.rs"]
 mod security;
+#[path = "../examples/streams.rs"]
+mod streams;
 #[path = "../examples/supervision.rs"]
 mod supervision;
 
@@ -132,5 +134,18 @@ async fn a_printer_that_is_asked_for_too_much_prints_all_pages_of_who_comes_back
         full += u64::from(matches!(page.await.unwrap(), Err(CallError::Refused(_))));
     }
     assert_eq!(full, 5, "one is printed, two wait");
+    node.stop().await;
+}
+
+#[tokio::test]
+async fn who_watches_a_room_hears_what_was_said_and_what_is_said_then() {
+    let node = Node::builder().register::<streams::Room>().start().await.unwrap();
+    let room = streams::RoomRef::of(&node, "lobby");
+    room.say("hello").await.unwrap();
+    room.say("you there").await.unwrap();
+    let mut messages = room.watch(1).await.unwrap();
+    room.say("goodbye").await.unwrap();
+    assert_eq!(messages.next().await, Some(Ok("you there".to_owned())));
+    assert_eq!(messages.next().await, Some(Ok("goodbye".to_owned())));
     node.stop().await;
 }

@@ -194,6 +194,12 @@ pub enum Doubt {
     /// The turn was dropped unfinished, as its node stopped or the actor was killed.
     #[error("the turn was dropped unfinished, as its node stopped or it was killed")]
     Dropped,
+    /// The stream came from an activation that has ended: it was idle, moved, or its node stopped.
+    #[error("the activation of {actor} that the stream came from has ended; ask it for the stream again")]
+    Ended {
+        /// The actor.
+        actor: String,
+    },
     /// The reply came but could not be read.
     #[error("the reply could not be read: {message}")]
     Unreadable {

@@ -17,6 +17,7 @@ use super::reply::{self, ReplyTo, TYPE_VERSION};
 use super::retry;
 use crate::shard::baggage::Baggage;
 use crate::shard::calls::Completion;
+use crate::stream::reply_stream;
 
 /// A call under way whose caller is on no shard.
 pub(super) struct Outside {
@@ -78,7 +79,9 @@ impl Outside {
                 }
             }
             let mut end = match Pin::new(&mut self.receiver).poll(context) {
-                Poll::Ready(Ok(completion)) => reply::result(completion),
+                Poll::Ready(Ok(completion)) => {
+                    reply_stream::read_at(&self.made.target.port, || reply::result(completion))
+                }
                 Poll::Ready(Err(_)) => Err(CallError::Unknown(Doubt::Dropped)),
                 Poll::Pending => match self.limit.as_mut().poll(context) {
                     Poll::Ready(()) => Err(CallError::Unknown(Doubt::TimedOut(Box::default()))),

@@ -704,7 +704,12 @@ impl<A: Behaviour> AnyActivation for Activation<A> {
             // What keeps it may be taken back: each is looked at once an idle time.
             return Some(due.min(now + self.kind.idle()));
         }
-        if self.phase.get() != Phase::Ready || !self.idle() || self.waiting() > 0 || shard.has_children(self.slot) {
+        if self.phase.get() != Phase::Ready
+            || !self.idle()
+            || self.waiting() > 0
+            || shard.has_children(self.slot)
+            || shard.is_tied(self.slot)
+        {
             return Some(now + self.kind.idle());
         }
         self.begin_end(shard, Why::Idle);

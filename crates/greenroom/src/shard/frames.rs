@@ -248,6 +248,11 @@ impl Shard {
         }
     }
 
+    /// The activation of the turn that is being polled.
+    pub(super) fn current_activation(&self) -> Option<Rc<dyn AnyActivation>> {
+        self.current().map(|frame| frame.activation.clone())
+    }
+
     /// Whether a turn is being polled.
     pub(super) fn in_turn(&self) -> bool {
         !self.frame.get().is_null()

@@ -31,6 +31,7 @@ mod dial;
 mod farewell;
 mod flow;
 mod receive;
+mod streams;
 
 pub(crate) use self::dial::{Greeted, OPEN_TIMEOUT, read_hello, within};
 use self::farewell::Farewell;
@@ -83,6 +84,8 @@ struct Lane {
     heard: Timestamp,
     pinged: Timestamp,
     farewell: Farewell,
+    /// Whether streams have been asked for on it.
+    streams: bool,
 }
 
 enum Link {
@@ -311,7 +314,7 @@ impl Shard {
     }
 
     /// This shard's connection to `to`.
-    fn dialled(&self, to: NodeId) -> Result<LaneId, Refusal> {
+    pub(super) fn dialled(&self, to: NodeId) -> Result<LaneId, Refusal> {
         let known = self.lanes.borrow().dialled.get(&to).copied();
         match known {
             Some(id) => Ok(id),
@@ -473,8 +476,14 @@ impl Shard {
     fn close_lane(&self, id: LaneId, sent: bool, reason: &str) {
         let Some(mut lane) = self.lanes.borrow_mut().remove(id) else { return };
         lane.link = Link::Closed;
+        if lane.streams {
+            self.lane_streams_lost(id);
+        }
         if let Some(shard) = lane.caller {
             self.callers_lost(lane.peer, Some(shard));
+        }
+        if lane.dialled {
+            self.end_inlets(id, &Doubt::Disconnected { node: lane.peer_name.clone() }.into());
         }
         // What was sent to a node that took leave was passed on, and is answered by others.
         if !lane.dialled || lane.farewell != Farewell::No {

@@ -7,6 +7,7 @@
 pub(crate) mod activation;
 pub(crate) mod baggage;
 pub(crate) mod batch;
+mod beside;
 pub(crate) mod calls;
 pub(crate) mod cancel;
 mod cycle;
@@ -29,6 +30,7 @@ mod round;
 mod saving;
 mod shedding;
 mod slab;
+mod streams;
 pub(crate) mod submit;
 pub(crate) mod turns;
 pub(crate) mod waits;
@@ -144,6 +146,9 @@ pub(crate) struct Shard {
     runnable: RefCell<VecDeque<Rc<dyn AnyActivation>>>,
     calls: RefCell<Calls>,
     cancels: RefCell<cancel::Cancels>,
+    /// What runs beside activations' turns.
+    ties: RefCell<beside::Ties>,
+    streams: streams::Streams,
     activations: RefCell<Slab>,
     idle: RefCell<IdleWheel>,
     /// Activations that have changes to save.
@@ -203,6 +208,8 @@ impl Shard {
             runnable: RefCell::default(),
             calls: RefCell::default(),
             cancels: RefCell::default(),
+            ties: RefCell::default(),
+            streams: streams::Streams::default(),
             activations: RefCell::default(),
             idle: RefCell::default(),
             saves: RefCell::default(),
@@ -253,6 +260,11 @@ impl Shard {
     #[inline]
     pub(crate) fn id(&self) -> ShardId {
         self.here.id
+    }
+
+    /// How others reach it.
+    pub(crate) fn here(&self) -> ShardPort {
+        self.here
     }
 
     /// Its place among the shards of its node: the shard's name on the wire.
@@ -389,6 +401,7 @@ impl Shard {
     /// Removes an activation that has ended, and tells the directory and its kin.
     fn forget(&self, slot: Slot, id: &ActorId, epoch: Epoch, workers: u16, why: Why) {
         self.activations.borrow_mut().remove(slot);
+        self.end_ties(slot);
         self.gauge_activations();
         if workers > 0 {
             self.workers.borrow_mut().remove(id, slot);

@@ -236,10 +236,11 @@ impl Shard {
         self.flush_lanes();
         let kin = self.look_after_kin(now);
         let parked = self.retry_parked(now);
+        let streams = self.sweep_streams(now);
         let stop = self.stopping_until();
         let sweep = self.calls.borrow().next_sweep();
         let (idle, saves) = (self.idle.borrow().next(), self.saves.borrow().next());
-        [late, long, lanes, parked, kin, stop, sweep, idle, saves].into_iter().flatten().min()
+        [late, long, lanes, parked, streams, kin, stop, sweep, idle, saves].into_iter().flatten().min()
     }
 
     /// Keeps a message until the directory can say where its actor is.

@@ -5,6 +5,7 @@ mod errors;
 mod lifecycle;
 mod pids;
 mod placement;
+mod streams;
 mod turns;
 
 use greenroom::{Builder, Node};

@@ -29,5 +29,6 @@ mod recovery;
 mod registers;
 mod scenario;
 mod security;
+mod streams;
 mod turns;
 mod versioned;

@@ -73,6 +73,7 @@ impl Shard {
             heard: now,
             pinged: now,
             farewell: Default::default(),
+            streams: false,
         });
         lanes.dialled.insert(to, id);
         lanes.next_look.get_or_insert(now + super::QUIET);
@@ -132,6 +133,7 @@ impl Shard {
             heard: now,
             pinged: now,
             farewell: Default::default(),
+            streams: false,
         });
         lanes.next_look.get_or_insert(now + super::QUIET);
     }

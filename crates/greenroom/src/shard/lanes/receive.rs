@@ -130,6 +130,15 @@ impl Shard {
                 let target = self.port().node.kinds().route(kind, method);
                 routes.define(route, Arc::new(target)).map_err(|error| error.to_string())?;
             }
+            FrameView::StreamItem { consumer, number, payload } => self.take_item(id, consumer, number, payload),
+            FrameView::StreamCredit(credit) => {
+                self.refill_budget();
+                self.lane_has_streams(id);
+                self.take_stream_credit(id, credit);
+            }
+            FrameView::StreamEnd { consumer, number, status, payload } => {
+                self.take_end(id, consumer, number, status, payload);
+            }
             FrameView::Ping(nonce) => {
                 let mut lanes = self.lanes.borrow_mut();
                 let encoder = lanes.encoder;

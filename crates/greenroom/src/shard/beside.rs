@@ -1,0 +1,157 @@
+//! What runs on a shard beside turns: it belongs to no turn, so it keeps no activation from its own.
+
+use std::any::Any;
+use std::collections::BTreeMap;
+use std::rc::Rc;
+use std::sync::{Arc, Weak};
+
+use greenroom_world::{LocalFuture, Timestamp};
+
+use super::activation::AnyActivation;
+use super::cancel::CallKey;
+use super::envelope::IncomingCall;
+use super::frames::{Begun, Caller};
+use super::turns::{Access, Chain, Job, Link};
+use super::{Shard, Slot};
+use crate::actor::error::Refusal;
+use crate::actor::interface::Why;
+use crate::actor::key::{ActorId, Kind};
+use crate::actor::reply::WireReply;
+use crate::pids::Ended;
+use crate::state::Held;
+use crate::stream::feed::Tie;
+
+/// In an activation's place: there is none.
+struct Beside {
+    id: ActorId,
+}
+
+/// What runs beside each activation's turns, by the activation's slot.
+#[derive(Default)]
+pub(super) struct Ties(BTreeMap<(u32, u32), Vec<Weak<Tie>>>);
+
+impl Shard {
+    /// Runs `task` beside the turns of `actor`, until it is over.
+    pub(crate) fn begin_beside(&self, actor: Option<&ActorId>, task: LocalFuture) {
+        let key = actor.map(ToString::to_string).unwrap_or_default();
+        let id = ActorId { kind: Kind::intern(BESIDE), key: key.into() };
+        let caller = Caller::Apart { chain: Chain::NONE, call: CallKey::NONE };
+        let job = Job { access: Access::Read, method: u16::MAX };
+        self.begin_turn(Rc::new(Beside { id }), job, Timestamp::NEVER, caller, task);
+    }
+
+    /// A tie to the current turn's activation.
+    pub(crate) fn tie_current(&self) -> Option<Arc<Tie>> {
+        let activation = self.current_activation()?;
+        let slot = activation.slot();
+        let tie = Tie::new(activation.id().clone());
+        // What runs beside turns has no activation to be tied to.
+        self.activation(slot).filter(|found| found.id() == activation.id())?;
+        let mut ties = self.ties.borrow_mut();
+        let tied = ties.0.entry((slot.index, slot.generation)).or_default();
+        if tied.len() == tied.capacity() {
+            tied.retain(|tie| tie.strong_count() > 0);
+        }
+        tied.push(Arc::downgrade(&tie));
+        Some(tie)
+    }
+
+    /// Whether anything runs beside the turns of the activation in `slot`.
+    pub(super) fn is_tied(&self, slot: Slot) -> bool {
+        let ties = self.ties.borrow();
+        let tied = ties.0.get(&(slot.index, slot.generation));
+        tied.is_some_and(|tied| tied.iter().any(|tie| tie.strong_count() > 0))
+    }
+
+    /// Ends what runs beside the turns of an activation that has ended.
+    pub(super) fn end_ties(&self, slot: Slot) {
+        if self.ties.borrow().0.is_empty() {
+            return;
+        }
+        let tied = self.ties.borrow_mut().0.remove(&(slot.index, slot.generation));
+        for tie in tied.into_iter().flatten() {
+            if let Some(tie) = tie.upgrade() {
+                tie.end();
+            }
+        }
+    }
+}
+
+impl AnyActivation for Beside {
+    fn id(&self) -> &ActorId {
+        &self.id
+    }
+
+    fn slot(&self) -> Slot {
+        Slot { index: u32::MAX, generation: 0 }
+    }
+
+    fn start(self: Rc<Self>, _: &Shard) -> Result<(), Refusal> {
+        Ok(())
+    }
+
+    fn offer(self: Rc<Self>, _: &Shard, _: &mut dyn Any) -> Result<(), Refusal> {
+        Err(Refusal::Moved)
+    }
+
+    fn is_free(&self, _: Access) -> bool {
+        false
+    }
+
+    fn begin_here(self: Rc<Self>, _: &Shard, _: Access, _: &mut dyn Any, _: Timestamp, _: Caller) -> Option<Begun> {
+        None
+    }
+
+    fn offer_wire(self: Rc<Self>, _: &Shard, call: IncomingCall<'_>) -> Result<(), (Option<Refusal>, WireReply)> {
+        Err((Some(Refusal::Moved), call.reply))
+    }
+
+    fn run(self: Rc<Self>, _: &Shard) {}
+
+    fn turn_ended(self: Rc<Self>, _: &Shard, _: Job, _: Option<&str>) {}
+
+    fn each_waiter(&self, _: &mut dyn FnMut(&Link)) {}
+
+    fn restart(self: Rc<Self>, _: &Shard) {}
+
+    fn notify(self: Rc<Self>, _: &Shard, _: Ended) {}
+
+    fn hears(&self) -> bool {
+        false
+    }
+
+    fn end(self: Rc<Self>, _: &Shard, _: Why) {}
+
+    fn hold(&self, reply: Box<dyn Held>) {
+        reply.release();
+    }
+
+    fn check_save(self: Rc<Self>, _: &Shard, _: Timestamp) -> Option<Timestamp> {
+        None
+    }
+
+    fn check_idle(self: Rc<Self>, _: &Shard, _: Timestamp) -> Option<Timestamp> {
+        None
+    }
+
+    fn check_late(self: Rc<Self>, _: &Shard, _: Timestamp) {}
+
+    fn name_of(&self, _: u16) -> String {
+        self.id.to_string()
+    }
+
+    fn keep(&self, _: Timestamp) {}
+
+    fn refuse_waiting(&self, _: &Refusal) {}
+
+    fn waiting(&self) -> usize {
+        0
+    }
+
+    fn busy(&self) -> bool {
+        true
+    }
+}
+
+/// How it is called in call chains and logs: a name that no kind of a user's has, as it is not an identifier.
+const BESIDE: &str = "beside ";
