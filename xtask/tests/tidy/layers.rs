@@ -48,7 +48,17 @@ const LAYERS: &[(&str, &[&str])] = &[
     ),
     ("greenroom-otel", &["greenroom"]),
     ("greenroom-workloads", &["greenroom", "greenroom-store", "greenroom-stores"]),
-    ("greenroom-cli", &["greenroom", "greenroom-otel", "greenroom-security", "greenroom-store", "greenroom-stores", "greenroom-workloads"]),
+    (
+        "greenroom-cli",
+        &[
+            "greenroom",
+            "greenroom-otel",
+            "greenroom-security",
+            "greenroom-store",
+            "greenroom-stores",
+            "greenroom-workloads",
+        ],
+    ),
     ("greenroom-chaos", &["greenroom-engines", "greenroom-sim"]),
     ("greenroom-guide", &[]),
     ("xtask", &[]),
