@@ -207,4 +207,4 @@ fn refuse_self(ty: &Type) -> Result<()> {
 }
 
 /// The methods that `..Ref` has itself.
-const RESERVED: &[&str] = &["of", "bind", "key", "id", "clone"];
+const RESERVED: &[&str] = &["of", "me", "bind", "key", "id", "clone"];

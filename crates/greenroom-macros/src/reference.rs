@@ -55,6 +55,11 @@ pub(crate) fn expand(interface: &Interface<'_>) -> TokenStream {
                 Self(::greenroom::__private::Ref::of(scope, key))
             }
 
+            /// The actor whose `cx` it is.
+            pub fn me(cx: &::greenroom::__private::Cx) -> Self {
+                Self(::greenroom::__private::Ref::me(cx))
+            }
+
             /// The same actor, seen from `scope`.
             #[must_use]
             pub fn bind(&self, scope: &impl ::greenroom::__private::Scope) -> Self {

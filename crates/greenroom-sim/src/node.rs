@@ -56,6 +56,10 @@ impl World for SimNode {
         self.clock.at(self.shared.now())
     }
 
+    fn wall(&self) -> Duration {
+        WALL_ORIGIN + self.shared.now()
+    }
+
     fn random(&self) -> u64 {
         lock(&self.shared.core).random.bits()
     }
@@ -97,3 +101,6 @@ impl World for SimNode {
         Duration::ZERO
     }
 }
+
+/// Where every simulation's calendar begins: Thursday, 1 January 2026, 00:00 UTC.
+const WALL_ORIGIN: Duration = Duration::from_secs(1_767_225_600);

@@ -31,6 +31,10 @@ pub trait World: Send + Sync + 'static {
     /// This node's monotonic clock. It counts time during which the machine was suspended.
     fn now(&self) -> Timestamp;
 
+    /// Time since 1970 in UTC, by the machine's wall clock: it may be set, and differs between machines. Only what people
+    /// have put on a calendar is judged by it.
+    fn wall(&self) -> Duration;
+
     /// 64 random bits; seeded in a simulation.
     fn random(&self) -> u64;
 

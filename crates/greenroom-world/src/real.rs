@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpListener, TcpStream};
@@ -56,6 +56,11 @@ fn start_stage(name: &str, mut closed: watch::Receiver<()>) -> io::Result<Handle
 impl World for RealWorld {
     fn now(&self) -> Timestamp {
         boot_time()
+    }
+
+    fn wall(&self) -> Duration {
+        // A clock before 1970 is not set: as good as 1970.
+        SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
     }
 
     fn random(&self) -> u64 {

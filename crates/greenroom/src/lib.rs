@@ -20,6 +20,7 @@ mod pids;
 mod shard;
 pub mod state;
 mod stream;
+mod time;
 pub mod versioned;
 
 pub use greenroom_macros::{Actor, actor};
@@ -48,6 +49,7 @@ pub use crate::pids::{DeadLetter, DeadLetters, Ended, Pid, Spawnable, Spawned};
 pub use crate::shard::frames::{CurrentTurn, current_turn};
 pub use crate::state::{State, StateError, Stored};
 pub use crate::stream::reply_stream::ReplyStream;
+pub use crate::time::{Tick, Timer};
 pub use crate::versioned::{Versioned, VersionedState, VersionedStateWithOutput};
 pub use futures_util::Stream;
 
@@ -57,7 +59,7 @@ pub mod prelude {
 
     pub use crate::{
         Actor, CallError, Cx, Doubt, Ended, Key, Never, Node, Pid, Refusal, ReplyStream, Scope, State, StateError,
-        Stored, Stream, Supervise, Versioned, VersionedState, VersionedStateWithOutput, Why,
+        Stored, Stream, Supervise, Tick, Timer, Versioned, VersionedState, VersionedStateWithOutput, Why,
     };
 }
 

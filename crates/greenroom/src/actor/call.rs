@@ -38,6 +38,10 @@ impl<M: Method> Call<M> {
         Self { target, method, limit: NO_LIMIT, baggage: None }
     }
 
+    pub(crate) fn into_parts(self) -> (Arc<Inner>, M) {
+        (self.target, self.method)
+    }
+
     /// Gives the call at most `limit`; inside of a turn never more than is left of that turn's own time. Without it, the
     /// node's default.
     ///

@@ -15,6 +15,7 @@ use crate::context::{Context, ContextError, TraceContext};
 use crate::node::port::Port;
 use crate::shard::Shard;
 use crate::state::{Holder, Site, Slot, State, StateError};
+use crate::time::Tick;
 
 /// An actor's surroundings: who it is, where it runs, and the way to other actors.
 pub struct Cx {
@@ -91,6 +92,11 @@ impl Cx {
     /// somebody with credentials. The nodes of a cluster trust each other to say so.
     pub fn principal(&self) -> Option<Principal> {
         Shard::with(|shard| shard.and_then(Shard::baggage).and_then(|baggage| baggage.principal.clone()))
+    }
+
+    /// The tick that began the current turn; `None` in turns that a call began.
+    pub fn tick(&self) -> Option<Tick> {
+        Shard::with(|shard| shard.and_then(Shard::baggage)?.tick.as_ref().map(|ticked| ticked.tick.clone()))
     }
 
     /// Writes the state of a persistent actor, if it is still as this activation last saw it: `cx.save(self).await?`.

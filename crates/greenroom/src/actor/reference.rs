@@ -9,7 +9,7 @@ use greenroom_protocols::node::NodeId;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::call::Call;
-use super::cx::Scope;
+use super::cx::{Cx, Scope};
 use super::interface::{Interface, Method};
 use super::key::{ActorId, Key, Kind, stable_hash};
 use crate::node::port::Port;
@@ -59,6 +59,11 @@ impl<I: Interface> Ref<I> {
     /// What references to the actor share.
     pub(crate) fn inner(&self) -> &Arc<Inner> {
         &self.inner
+    }
+
+    /// The actor whose `cx` it is.
+    pub fn me(cx: &Cx) -> Self {
+        Self::of(cx, cx.key().clone())
     }
 
     /// The same actor, seen from `scope`.

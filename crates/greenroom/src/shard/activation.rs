@@ -16,6 +16,7 @@ use super::failing::is_failure;
 use super::frames::{Begun, Caller};
 use super::late::{self, HOOK};
 use super::mailbox::{Mailbox, Since};
+use super::ticking::Mark;
 use super::turns::{Access, Chain, Job, Link};
 use super::{Shard, Slot, watched};
 use crate::actor::cx::Cx;
@@ -59,6 +60,9 @@ pub(crate) trait AnyActivation {
     /// Takes a message that came as bytes. `payload` is copied only if it must wait. Gives the reply back if the
     /// activation has ended, or refuses.
     fn offer_wire(self: Rc<Self>, shard: &Shard, call: IncomingCall<'_>) -> Result<(), (Option<Refusal>, WireReply)>;
+
+    /// Takes a tick, unless the activation ends.
+    fn offer_tick(self: Rc<Self>, shard: &Shard, call: WireCall, mark: Mark);
 
     /// Begins what waits in the mailbox, as far as the rules allow.
     fn run(self: Rc<Self>, shard: &Shard);
@@ -130,7 +134,7 @@ pub(crate) struct Activation<A: Behaviour> {
     pub(super) last_used: Cell<u32>,
     /// Not idle before this, in the same unit.
     kept_until: Cell<u32>,
-    reads: Cell<u32>,
+    pub(super) reads: Cell<u32>,
     pub(super) phase: Cell<Phase>,
     pub(super) exclusive: Cell<bool>,
     scheduled: Cell<bool>,
@@ -235,6 +239,7 @@ impl<A: Behaviour> Activation<A> {
         match body {
             Body::Typed(message) => Self::access(A::Interface::method(message)),
             Body::Wire(call) => Self::access(call.method),
+            Body::Tick(tick) => Self::access(tick.0.method),
             Body::Ended(_) => Access::Exclusive,
         }
     }
@@ -330,6 +335,7 @@ impl<A: Behaviour> Activation<A> {
                 }
             }
             Body::Ended(ended) => return self.begin_ended(shard, *ended),
+            Body::Tick(tick) => return self.begin_tick(shard, access, tick.0, tick.1),
         };
         self.begin_typed(shard, access, message, deadline, chain, queued);
     }
@@ -492,6 +498,8 @@ impl<A: Behaviour> Activation<A> {
         self.gone(shard);
         for envelope in waiting {
             match envelope.body {
+                // Timers go with their activation.
+                Body::Tick(_) => {}
                 Body::Ended(_) => {}
                 _ if self.kind.is_spawned() => self.refuse(envelope, dead(&self.cx.id)),
                 _ => shard.resubmit::<A::Interface>(&self.cx.id, envelope),
@@ -593,6 +601,10 @@ impl<A: Behaviour> AnyActivation for Activation<A> {
             Err(failure) => reply.finish(Completion::Failed(Box::new(failure))),
         }
         Ok(())
+    }
+
+    fn offer_tick(self: Rc<Self>, shard: &Shard, call: WireCall, mark: Mark) {
+        self.take_tick(shard, call, mark);
     }
 
     fn run(self: Rc<Self>, shard: &Shard) {
@@ -775,7 +787,7 @@ impl<A: Behaviour> AnyActivation for Activation<A> {
     }
 }
 
-fn decode<A: Behaviour>(method: u16, payload: &[u8], reply: WireReply) -> Option<Message<A>> {
+pub(super) fn decode<A: Behaviour>(method: u16, payload: &[u8], reply: WireReply) -> Option<Message<A>> {
     match A::Interface::decode(method, payload, reply) {
         Ok(message) => Some(message),
         Err(failed) => {
@@ -792,6 +804,7 @@ fn fail<A: Behaviour>(envelope: Envelope<Message<A>>, failure: Failure) {
         Body::Typed(mut message) => A::Interface::reply(&mut message).take().finish(end),
         Body::Wire(call) => call.reply.finish(end.0),
         Body::Ended(_) => {}
+        Body::Tick(tick) => tick.0.reply.finish(end.0),
     }
 }
 

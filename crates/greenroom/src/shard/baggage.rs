@@ -10,6 +10,7 @@ use greenroom_wire::{Extension, ExtensionError, ExtensionView, ExtensionWriter, 
 
 use crate::actor::error::Refusal;
 use crate::context::{Context, ContextError, TraceContext};
+use crate::time::Ticked;
 
 /// What a message carries. Each part is a field here and a tag on the wire; parts that mean nothing to this version
 /// pass through.
@@ -21,6 +22,8 @@ pub(crate) struct Baggage {
     pub(crate) trace: Option<TraceContext>,
     /// On whose behalf the call is. Flows along calls.
     pub(crate) principal: Option<Principal>,
+    /// Belongs to the turn that it begins.
+    pub(crate) tick: Option<Box<Ticked>>,
     /// Why what the caller wanted to add is not here: the message is refused.
     pub(crate) unfit: Option<ContextError>,
     /// Fields of later versions, by tag: they go on with the message, and not with the calls that its turn makes.
@@ -116,8 +119,8 @@ impl Baggage {
 
     /// What the calls of a turn carry on that came with this.
     fn onward(self: &Arc<Self>) -> Load {
-        let Self { context, trace, principal, unfit: _, foreign } = &**self;
-        if foreign.is_empty() {
+        let Self { context, trace, principal, tick, unfit: _, foreign } = &**self;
+        if foreign.is_empty() && tick.is_none() {
             return Some(self.clone());
         }
         let (trace, principal) = (trace.clone(), principal.clone());

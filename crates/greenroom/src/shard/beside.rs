@@ -106,6 +106,9 @@ impl AnyActivation for Beside {
         Err((Some(Refusal::Moved), call.reply))
     }
 
+    /// What is beside activations has no timers.
+    fn offer_tick(self: Rc<Self>, _: &Shard, _: super::envelope::WireCall, _: super::ticking::Mark) {}
+
     fn run(self: Rc<Self>, _: &Shard) {}
 
     fn turn_ended(self: Rc<Self>, _: &Shard, _: Job, _: Option<&str>) {}

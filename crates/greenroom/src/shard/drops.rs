@@ -30,6 +30,8 @@ impl Shard {
 /// Refuses a message; it is a dead letter if nobody waits for its end.
 pub(super) fn turn_down<I: Interface>(id: &ActorId, body: Body<I::Message>, refusal: Refusal) {
     let (awaited, method) = match body {
+        // Nobody waits for the tick of a timer.
+        Body::Tick(_) => return,
         Body::Typed(mut message) => {
             let method = I::method(&message);
             let reply = I::reply(&mut message);

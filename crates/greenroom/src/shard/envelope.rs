@@ -3,6 +3,7 @@
 use bytes::Bytes;
 use greenroom_world::Timestamp;
 
+use super::ticking::Mark;
 use super::turns::Chain;
 use crate::actor::reply::WireReply;
 use crate::pids::Ended;
@@ -21,6 +22,8 @@ pub(crate) enum Body<M> {
     Wire(Box<WireCall>),
     /// No message, but news for its `ended` hook: an actor that it watches is no more.
     Ended(Box<Ended>),
+    /// A tick of one of the activation's timers, or of a reminder. It never leaves its activation.
+    Tick(Box<(WireCall, Mark)>),
 }
 
 /// A message as it came from another node or a gateway.

@@ -258,6 +258,12 @@ impl Shard {
         !self.frame.get().is_null()
     }
 
+    /// The slot of the current turn's activation, if that is of `id`.
+    pub(super) fn current_slot_of(&self, id: &ActorId) -> Option<Slot> {
+        let activation = &self.current()?.activation;
+        (activation.id() == id).then(|| activation.slot())
+    }
+
     /// The current turn's number, with the turn in the slab.
     pub(super) fn current_turn(&self) -> Option<TurnId> {
         let frame = self.current()?;

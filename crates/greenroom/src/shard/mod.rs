@@ -32,6 +32,8 @@ mod shedding;
 mod slab;
 mod streams;
 pub(crate) mod submit;
+mod ticking;
+pub(crate) mod timers;
 pub(crate) mod turns;
 pub(crate) mod waits;
 mod watched;
@@ -56,6 +58,7 @@ use self::inbox::{Inbox, Life};
 use self::lanes::Lanes;
 use self::outbox::Outbox;
 use self::slab::Slab;
+use self::timers::Timers;
 use self::turns::{Frame, TurnId, Turns};
 use crate::actor::error::Refusal;
 use crate::actor::interface::Why;
@@ -157,6 +160,7 @@ pub(crate) struct Shard {
     late: RefCell<FineWheel>,
     /// When to look for turns that run for long.
     long_look: Cell<Timestamp>,
+    timers: RefCell<Timers>,
     workers: RefCell<submit::Workers>,
     lanes: RefCell<Lanes>,
     recent: RefCell<submit::Recent>,
@@ -215,6 +219,7 @@ impl Shard {
             saves: RefCell::default(),
             late: RefCell::default(),
             long_look: Cell::new(now),
+            timers: RefCell::default(),
             workers: RefCell::default(),
             lanes: RefCell::default(),
             recent: RefCell::default(),
@@ -402,6 +407,7 @@ impl Shard {
     fn forget(&self, slot: Slot, id: &ActorId, epoch: Epoch, workers: u16, why: Why) {
         self.activations.borrow_mut().remove(slot);
         self.end_ties(slot);
+        self.timers.borrow_mut().forget(slot);
         self.gauge_activations();
         if workers > 0 {
             self.workers.borrow_mut().remove(id, slot);

@@ -232,6 +232,7 @@ impl Shard {
         }
         let late = self.look_at_late(now);
         let long = self.warn_of_long_turns(now);
+        self.tick_timers(now);
         let lanes = self.look_after_lanes(now);
         self.flush_lanes();
         let kin = self.look_after_kin(now);
@@ -240,7 +241,8 @@ impl Shard {
         let stop = self.stopping_until();
         let sweep = self.calls.borrow().next_sweep();
         let (idle, saves) = (self.idle.borrow().next(), self.saves.borrow().next());
-        [late, long, lanes, parked, streams, kin, stop, sweep, idle, saves].into_iter().flatten().min()
+        let timers = self.timers.borrow().next();
+        [late, long, lanes, parked, streams, kin, stop, sweep, idle, saves, timers].into_iter().flatten().min()
     }
 
     /// Keeps a message until the directory can say where its actor is.

@@ -382,6 +382,10 @@ impl Shard {
             Body::Typed(message) => message,
             // It was for an activation that has ended.
             Body::Ended(_) => return Ok(()),
+            Body::Tick(tick) => {
+                refuse_reply(tick.0.reply, Refusal::Moved);
+                return Ok(());
+            }
             Body::Wire(call) => {
                 let name = I::METHODS.get(usize::from(call.method)).map_or("", |method| method.name);
                 let (kind, kind_name) = (Some(target.id.kind), I::KIND.to_owned());

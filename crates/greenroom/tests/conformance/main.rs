@@ -30,5 +30,6 @@ mod registers;
 mod scenario;
 mod security;
 mod streams;
+mod time;
 mod turns;
 mod versioned;

@@ -1,0 +1,3 @@
+//! Time: timers inside of activations.
+
+mod timers;
