@@ -53,6 +53,7 @@ const LAYERS: &[(&str, &[&str])] = &[
         &[
             "greenroom",
             "greenroom-otel",
+            "greenroom-protocols",
             "greenroom-security",
             "greenroom-store",
             "greenroom-stores",

@@ -1,0 +1,117 @@
+//! Which messages begin a turn, which wait, and how long.
+
+use std::rc::Rc;
+use std::time::Duration;
+
+use greenroom_world::Timestamp;
+
+use super::{Activation, AnyActivation, Phase, WATCH_MAX};
+use crate::actor::error::{Failure, Refusal};
+use crate::actor::interface::{Behaviour, Interface, Message};
+use crate::shard::Shard;
+use crate::shard::envelope::{Body, Envelope};
+use crate::shard::late::{self};
+use crate::shard::mailbox::Since;
+use crate::shard::turns::{Access, Chain};
+
+/// What becomes of a message.
+pub(super) enum Admission {
+    Begin,
+    Wait,
+    TooLate,
+}
+
+impl<A: Behaviour> Activation<A> {
+    /// Whether a turn of `access` may begin now, with nothing before it.
+    pub(super) fn free_for(&self, access: Access) -> bool {
+        !self.exclusive.get() && (access == Access::Read || self.reads.get() == 0)
+    }
+
+    /// How a message's turn shares the activation.
+    pub(super) fn access_of(body: &Body<Message<A>>) -> Access {
+        match body {
+            Body::Typed(message) => Self::access(A::Interface::method(message)),
+            Body::Wire(call) => Self::access(call.method),
+            Body::Tick(tick) => Self::access(tick.0.method),
+            Body::Ended(_) => Access::Exclusive,
+        }
+    }
+
+    pub(super) fn access(method: u16) -> Access {
+        match <A::Interface as Interface>::METHODS.get(usize::from(method)) {
+            Some(method) if method.read => Access::Read,
+            _ => Access::Exclusive,
+        }
+    }
+
+    /// Whether the message can begin at once; if not, whether it may wait.
+    pub(super) fn admit(&self, shard: &Shard, access: Access, chain: &Chain) -> Result<Admission, Failure> {
+        match self.phase.get() {
+            Phase::Gone => return Ok(Admission::TooLate),
+            Phase::Ending => return self.admit_to_wait(),
+            Phase::Starting | Phase::Ready => {}
+        }
+        if let Some(gate) = self.kind.gate().filter(|gate| gate.is_full()) {
+            return Err(gate.refusal(self.cx.kind(), shard.port.node.name()).into());
+        }
+        let first = self.mailbox.is_empty();
+        let ready = self.phase.get() == Phase::Ready;
+        if ready && first && self.free_for(access) {
+            return Ok(Admission::Begin);
+        }
+        // It cannot begin at once. If what keeps it waits for it in turn, it never could.
+        if let Some(path) = shard.cycle(&chain.link, &self.cx.id) {
+            // A read beside the reads that wait for it may overtake writes that wait for those reads.
+            return match access {
+                Access::Read if ready && !self.exclusive.get() => Ok(Admission::Begin),
+                _ => Err(Failure::Cycle(path)),
+            };
+        }
+        self.admit_to_wait()
+    }
+
+    pub(super) fn admit_to_wait(&self) -> Result<Admission, Failure> {
+        if self.waiting() >= self.kind.mailbox_len_max() {
+            let queue = format!("the mailbox of {}", self.cx.id);
+            return Err(Refusal::Overloaded { queue, bound: self.kind.mailbox_len_max() as u64 }.into());
+        }
+        Ok(Admission::Wait)
+    }
+
+    pub(in crate::shard) fn enqueue(self: &Rc<Self>, shard: &Shard, envelope: Envelope<Message<A>>) {
+        let now = shard.now();
+        let deadline = envelope.deadline;
+        if let Some(gate) = self.kind.gate() {
+            gate.enter();
+        }
+        self.mailbox.push(Since::at(now), envelope);
+        if deadline != Timestamp::NEVER {
+            self.watch(shard, late::last_moment(Duration::ZERO, now, deadline));
+        }
+        if self.phase.get() == Phase::Ready {
+            self.schedule(shard);
+        }
+    }
+
+    pub(super) fn left_mailbox(&self, messages: usize) {
+        if let Some(gate) = self.kind.gate() {
+            gate.leave(messages);
+        }
+    }
+
+    /// Looks at what waits at `due`, or sooner: at most a second ahead, so that an activation has few looks outstanding.
+    pub(super) fn watch(&self, shard: &Shard, due: Timestamp) {
+        let far = shard.now() + WATCH_MAX;
+        if due < far {
+            shard.watch(self.slot, due);
+        } else if !self.watched.replace(true) {
+            shard.watch(self.slot, far);
+        }
+    }
+
+    pub(in crate::shard) fn schedule(self: &Rc<Self>, shard: &Shard) {
+        if !self.scheduled.replace(true) {
+            shard.schedule(self.clone());
+        }
+    }
+}

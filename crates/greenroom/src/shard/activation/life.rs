@@ -1,0 +1,172 @@
+//! How an activation begins and ends.
+
+use std::pin::pin;
+use std::rc::Rc;
+
+use futures_util::future::{Either, select};
+use greenroom_world::Timestamp;
+
+use super::{Activation, AnyActivation, Phase, moment, ticks};
+use crate::actor::error::Refusal;
+use crate::actor::interface::{Behaviour, Why};
+use crate::pids::key::dead;
+use crate::shard::envelope::Body;
+use crate::shard::failing::is_failure;
+use crate::shard::frames::Caller;
+use crate::shard::late::HOOK;
+use crate::shard::{Shard, panic_message};
+
+impl<A: Behaviour> Activation<A> {
+    #[expect(clippy::await_holding_refcell_ref, reason = "turns are admitted by the same rules as borrows")]
+    pub(in crate::shard) fn begin_start(self: &Rc<Self>, shard: &Shard) -> Result<(), Refusal> {
+        self.phase.set(Phase::Starting);
+        let created = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| self.kind.create(&self.cx)));
+        let actor = match created.unwrap_or_else(|panic| Err(panic_message(&*panic))) {
+            Ok(actor) => actor,
+            Err(message) => {
+                self.fail_start(shard, &message);
+                return Err(Refusal::Activation { message });
+            }
+        };
+        *self.actor.borrow_mut() = Some(actor);
+        if !A::ACTIVATED && !Self::LOADS {
+            self.phase.set(Phase::Ready);
+            return Ok(());
+        }
+        self.exclusive.set(true);
+        let this = self.clone();
+        let hook = Box::pin(async move {
+            let result = match &mut *this.actor.borrow_mut() {
+                Some(actor) => this.wake_up(actor).await,
+                None => Ok(()),
+            };
+            // To end at once would send those who wait to the next activation, and that one to the next.
+            let result = match this.asked_to_end.get() {
+                Some(Why::Asked) => result.and(Err("it asked to end as it was activated".to_owned())),
+                _ => result,
+            };
+            match result {
+                Ok(()) => this.phase.set(Phase::Ready),
+                Err(message) => Shard::with(|shard| {
+                    if let Some(shard) = shard {
+                        this.fail_start(shard, &message);
+                    }
+                }),
+            }
+        });
+        shard.begin_turn(self.clone(), HOOK, Timestamp::NEVER, Caller::NOBODY, hook);
+        match self.phase.get() {
+            // The hook has failed without waiting for anything.
+            Phase::Gone => Err(Refusal::Activation { message: shard.failed_start.take() }),
+            _ => Ok(()),
+        }
+    }
+
+    pub(super) async fn wake_up(&self, actor: &mut A) -> Result<(), String> {
+        if Self::LOADS {
+            actor.load(&self.cx).await.map_err(|error| error.to_string())?;
+        }
+        actor.activated(&self.cx).await
+    }
+
+    pub(super) fn fail_start(self: &Rc<Self>, shard: &Shard, message: &str) {
+        if self.kind.is_spawned() {
+            tracing::warn!(actor = %self.cx.id, message, "a spawned actor could not be activated");
+            return self.fail(shard, Why::Failed);
+        }
+        self.left_mailbox(self.waiting());
+        let waiting = self.mailbox.take();
+        shard.failed_start.set(message.to_owned());
+        self.gone(shard);
+        for envelope in waiting {
+            self.refuse(envelope, Refusal::Activation { message: message.to_owned() });
+        }
+    }
+
+    /// Begins the end, as no turn runs.
+    #[expect(clippy::await_holding_refcell_ref, reason = "turns are admitted by the same rules as borrows")]
+    pub(super) fn begin_end(self: &Rc<Self>, shard: &Shard, why: Why) {
+        if self.phase.get() != Phase::Ready {
+            return;
+        }
+        if self.kind.is_spawned() && is_failure(why) {
+            return self.fail(shard, why);
+        }
+        // Whoever it matters to is told why.
+        self.asked_to_end.set(Some(why));
+        if why == Why::Killed {
+            return self.finish_end(shard);
+        }
+        let saves = why != Why::Unsaved && self.saves_late();
+        if !(A::DEACTIVATING || saves || self.is_unsettled()) || !shard.fence_open() {
+            return self.finish_end(shard);
+        }
+        self.phase.set(Phase::Ending);
+        self.exclusive.set(true);
+        self.last_used.set(ticks(shard.now()));
+        shard.look_again(self.slot, shard.now() + shard.port().node.config().deactivating_timeout);
+        let this = self.clone();
+        let hook = Box::pin(async move {
+            if let Some(actor) = &mut *this.actor.borrow_mut() {
+                {
+                    let end = pin!(async {
+                        actor.deactivating(&this.cx, why).await;
+                        if saves {
+                            this.save_late(actor).await;
+                        }
+                    });
+                    this.end_in_time(end).await;
+                }
+                this.settle(actor).await;
+            }
+        });
+        shard.begin_turn(self.clone(), HOOK, Timestamp::NEVER, Caller::NOBODY, hook);
+    }
+
+    /// If the `deactivating` hook has had its time, ends the activation without it; otherwise says when to look again.
+    pub(super) fn check_end(self: Rc<Self>, shard: &Shard, now: Timestamp) -> Option<Timestamp> {
+        let due = moment(self.last_used.get()) + shard.port().node.config().deactivating_timeout;
+        if due > now {
+            return Some(due);
+        }
+        tracing::error!(actor = %self.cx.id, "the deactivating hook does not end; the activation ends without it");
+        let this: Rc<dyn AnyActivation> = self.clone();
+        shard.cut_turns(&this);
+        self.exclusive.set(false);
+        self.finish_end(shard);
+        None
+    }
+
+    /// An end that is stuck would keep the actor from ever answering again.
+    pub(super) async fn end_in_time(&self, end: impl Future<Output = ()> + Unpin) {
+        let node = &self.cx.port.node;
+        let limit = node.config().stop_timeout;
+        let late = node.world().sleep_until(node.world().now() + limit);
+        if let Either::Right(_) = select(end, late).await {
+            tracing::warn!(actor = %self.cx.id, ?limit, "the deactivation took too long and is given up");
+        }
+    }
+
+    /// Leaves, and sends what still waits to the actor's next activation.
+    pub(in crate::shard) fn finish_end(self: &Rc<Self>, shard: &Shard) {
+        self.left_mailbox(self.waiting());
+        let waiting = self.mailbox.take();
+        self.gone(shard);
+        for envelope in waiting {
+            match envelope.body {
+                // Timers go with their activation.
+                Body::Tick(_) => {}
+                Body::Ended(_) => {}
+                _ if self.kind.is_spawned() => self.refuse(envelope, dead(&self.cx.id)),
+                _ => shard.resubmit::<A::Interface>(&self.cx.id, envelope),
+            }
+        }
+    }
+
+    pub(super) fn gone(self: &Rc<Self>, shard: &Shard) {
+        if self.phase.replace(Phase::Gone) != Phase::Gone {
+            let why = self.asked_to_end.take().unwrap_or(Why::Failed);
+            shard.forget(self.slot, &self.cx.id, self.cx.epoch, self.kind.workers(), why);
+        }
+    }
+}

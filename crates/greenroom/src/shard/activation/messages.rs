@@ -1,0 +1,290 @@
+//! What the shard asks of an activation whose actor's type it does not know.
+
+use std::any::Any;
+use std::rc::Rc;
+
+use bytes::Bytes;
+use greenroom_world::Timestamp;
+
+use super::admission::Admission;
+use super::{Activation, AnyActivation, Phase, TURNS_A_VISIT, decode, fail, moment, ticks};
+use crate::actor::error::{Failure, Refusal};
+use crate::actor::interface::{Behaviour, Interface, Message, Why};
+use crate::actor::key::ActorId;
+use crate::actor::reply::WireReply;
+use crate::actor::spent::Spent;
+use crate::pids::Ended;
+use crate::shard::calls::Completion;
+use crate::shard::envelope::{Body, Envelope, IncomingCall, WireCall};
+use crate::shard::frames::{Begun, Caller};
+use crate::shard::late::{self, HOOK};
+use crate::shard::mailbox::Since;
+use crate::shard::ticking::Mark;
+use crate::shard::turns::{Access, Job, Link};
+use crate::shard::{Shard, Slot};
+use crate::state::Held;
+
+impl<A: Behaviour> AnyActivation for Activation<A> {
+    fn id(&self) -> &ActorId {
+        &self.cx.id
+    }
+
+    fn slot(&self) -> Slot {
+        self.slot
+    }
+
+    fn start(self: Rc<Self>, shard: &Shard) -> Result<(), Refusal> {
+        self.begin_start(shard)
+    }
+
+    fn offer(self: Rc<Self>, shard: &Shard, parcel: &mut dyn Any) -> Result<(), Refusal> {
+        let Some(parcel) = parcel.downcast_mut::<Option<Envelope<Message<A>>>>() else {
+            let message = format!("kind {:?} has another interface here", self.cx.kind());
+            return Err(Refusal::Invalid { field: String::new(), message });
+        };
+        let Some(envelope) = parcel.as_ref() else { return Ok(()) };
+        let access = Self::access_of(&envelope.body);
+        match self.admit(shard, access, &envelope.chain) {
+            Ok(Admission::TooLate) => {}
+            Ok(Admission::Begin) if shard.may_begin_inline() => {
+                if let Some(envelope) = parcel.take() {
+                    self.begin(shard, access, envelope, None);
+                }
+            }
+            Ok(Admission::Begin | Admission::Wait) => {
+                if let Some(envelope) = parcel.take() {
+                    self.enqueue(shard, envelope);
+                }
+            }
+            Err(Failure::Refused(refusal)) => return Err(refusal),
+            Err(failure) => {
+                if let Some(envelope) = parcel.take() {
+                    fail::<A>(envelope, failure);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn is_free(&self, access: Access) -> bool {
+        let first = self.mailbox.is_empty();
+        let admits = self.kind.gate().is_none_or(|gate| !gate.is_full());
+        first && admits && self.phase.get() == Phase::Ready && self.free_for(access)
+    }
+
+    fn begin_here(
+        self: Rc<Self>,
+        shard: &Shard,
+        access: Access,
+        message: &mut dyn Any,
+        deadline: Timestamp,
+        caller: Caller,
+    ) -> Option<Begun> {
+        let message = message.downcast_mut::<Option<Message<A>>>()?.take()?;
+        Some(self.begin_turn(shard, access, message, deadline, caller))
+    }
+
+    fn offer_wire(self: Rc<Self>, shard: &Shard, call: IncomingCall<'_>) -> Result<(), (Option<Refusal>, WireReply)> {
+        let IncomingCall { method, payload, reply, deadline, chain } = call;
+        let access = Self::access(method);
+        match self.admit(shard, access, &chain) {
+            Ok(Admission::TooLate) => return Err((None, reply)),
+            Ok(Admission::Begin) if shard.may_begin_inline() => {
+                if let Some(message) = decode::<A>(method, payload, reply) {
+                    self.begin_typed(shard, access, message, deadline, chain, None);
+                }
+            }
+            Ok(Admission::Begin | Admission::Wait) => {
+                let call = WireCall { method, payload: Bytes::copy_from_slice(payload), reply };
+                let body = Body::Wire(Box::new(call));
+                self.enqueue(shard, Envelope { body, deadline, chain });
+            }
+            Err(Failure::Refused(refusal)) => return Err((Some(refusal), reply)),
+            Err(failure) => reply.finish(Completion::Failed(Box::new(failure))),
+        }
+        Ok(())
+    }
+
+    fn offer_tick(self: Rc<Self>, shard: &Shard, call: WireCall, mark: Mark) {
+        self.take_tick(shard, call, mark);
+    }
+
+    fn run(self: Rc<Self>, shard: &Shard) {
+        self.scheduled.set(false);
+        for _ in 0..TURNS_A_VISIT {
+            if self.phase.get() != Phase::Ready {
+                return;
+            }
+            if self.mailbox.is_empty() {
+                break;
+            }
+            let next = self.mailbox.pop_if(|first| {
+                let access = Self::access_of(&first.body);
+                self.free_for(access).then_some(access)
+            });
+            let Some((access, since, envelope)) = next else { return };
+            self.left_mailbox(1);
+            self.begin(shard, access, envelope, Some(since.elapsed(shard.now())));
+        }
+        if self.waiting() > 0 {
+            self.schedule(shard);
+        } else if let (true, Some(why)) = (self.idle(), self.asked_to_end.take()) {
+            self.begin_end(shard, why);
+        }
+    }
+
+    fn turn_ended(self: Rc<Self>, shard: &Shard, job: Job, panic: Option<&str>) {
+        if job.method != HOOK.method
+            && let Some(gate) = self.kind.gate()
+        {
+            gate.leave(1);
+        }
+        match job.access {
+            Access::Exclusive => self.exclusive.set(false),
+            Access::Read => self.reads.set(self.reads.get() - 1),
+        }
+        match self.phase.get() {
+            Phase::Ending => return self.finish_end(shard),
+            Phase::Starting => {
+                if let Some(message) = panic {
+                    self.fail_start(shard, &format!("it panicked: {message}"));
+                } else if self.asked_to_end.get() == Some(Why::Killed) {
+                    self.finish_end(shard);
+                }
+                return;
+            }
+            Phase::Gone => return,
+            Phase::Ready => {}
+        }
+        if panic.is_some() && self.idle() {
+            if self.kind.is_spawned() {
+                return self.fail(shard, Why::Panicked);
+            }
+            shard.part_from_kin(self.slot);
+            // A failure has been told to all who wait.
+            let _ = self.begin_start(shard);
+        } else if panic.is_some() && self.asked_to_end.get().is_none() {
+            // Other reads still look at the actor: it is replaced when they are done.
+            self.asked_to_end.set(Some(Why::Panicked));
+        }
+        if self.idle()
+            && let Some(why) = self.asked_to_end.take()
+        {
+            return self.begin_end(shard, why);
+        }
+        if !self.mailbox.is_empty() {
+            self.schedule(shard);
+        }
+    }
+
+    fn end(self: Rc<Self>, shard: &Shard, why: Why) {
+        if self.phase.get() == Phase::Ready && self.idle() {
+            return self.begin_end(shard, why);
+        }
+        self.ask_to_end(shard, why);
+    }
+
+    fn restart(self: Rc<Self>, shard: &Shard) {
+        self.begin_again(shard);
+    }
+
+    fn notify(self: Rc<Self>, shard: &Shard, ended: Ended) {
+        self.take_news(shard, ended);
+    }
+
+    fn hears(&self) -> bool {
+        A::ENDED
+    }
+
+    fn hold(&self, reply: Box<dyn Held>) {
+        match &self.cx.state {
+            Some(state) => state.holder.hold(reply),
+            None => reply.release(),
+        }
+    }
+
+    fn check_save(self: Rc<Self>, shard: &Shard, now: Timestamp) -> Option<Timestamp> {
+        self.save_if_due(shard, now)
+    }
+
+    fn check_idle(self: Rc<Self>, shard: &Shard, now: Timestamp) -> Option<Timestamp> {
+        match self.phase.get() {
+            Phase::Gone => return None,
+            Phase::Ending => return self.check_end(shard, now),
+            Phase::Starting | Phase::Ready => {}
+        }
+        let due = (moment(self.last_used.get()) + self.kind.idle()).max(moment(self.kept_until.get()));
+        if due > now {
+            // What keeps it may be taken back: each is looked at once an idle time.
+            return Some(due.min(now + self.kind.idle()));
+        }
+        if self.phase.get() != Phase::Ready
+            || !self.idle()
+            || self.waiting() > 0
+            || shard.has_children(self.slot)
+            || shard.is_tied(self.slot)
+        {
+            return Some(now + self.kind.idle());
+        }
+        self.begin_end(shard, Why::Idle);
+        None
+    }
+
+    fn check_late(self: Rc<Self>, shard: &Shard, now: Timestamp) {
+        self.watched.set(false);
+        let is_late = |since: Since, envelope: &Envelope<Message<A>>| {
+            late::last_moment(since.elapsed(now), now, envelope.deadline) <= now
+        };
+        let late = self.mailbox.take_late(is_late);
+        if !late.is_empty() {
+            self.left_mailbox(late.len());
+            let behind = shard.behind(self.slot);
+            for (place, since, envelope) in late {
+                let queued = since.elapsed(now);
+                let limit = queued + envelope.deadline.since(now);
+                let (queued, limit) = (Some(queued), Some(limit));
+                let spent = Spent { queued, limit, behind: behind.clone(), ahead: place as u64, ..Spent::default() };
+                self.refuse(envelope, shard.expired(spent));
+            }
+        }
+        let next = self.mailbox.least(|since, envelope| late::last_moment(since.elapsed(now), now, envelope.deadline));
+        if let Some(next) = next.filter(|next| *next != Timestamp::NEVER) {
+            self.watch(shard, next);
+        }
+    }
+
+    fn each_waiter(&self, look: &mut dyn FnMut(&Link)) {
+        self.mailbox.each(|envelope| look(&envelope.chain.link));
+    }
+
+    fn name_of(&self, method: u16) -> String {
+        let hook = match self.phase.get() {
+            Phase::Starting => "activating",
+            Phase::Ready => "saving",
+            Phase::Ending | Phase::Gone => "deactivating",
+        };
+        match <A::Interface as Interface>::METHODS.get(usize::from(method)) {
+            Some(method) => format!("{}.{}", self.cx.id, method.name),
+            None => format!("{} ({hook})", self.cx.id),
+        }
+    }
+
+    fn keep(&self, until: Timestamp) {
+        self.kept_until.set(ticks(until));
+    }
+
+    fn refuse_waiting(&self, refusal: &Refusal) {
+        self.left_mailbox(self.waiting());
+        for envelope in self.mailbox.take() {
+            self.refuse(envelope, refusal.clone());
+        }
+    }
+
+    fn waiting(&self) -> usize {
+        self.mailbox.len()
+    }
+
+    fn busy(&self) -> bool {
+        !self.idle()
+    }
+}
