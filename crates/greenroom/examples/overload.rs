@@ -16,6 +16,7 @@ pub struct Printer {
 
 #[actor(mailbox = 2)]
 impl Printer {
+    /// Prints a page, and answers how many there are.
     pub async fn print(&mut self, text: String) -> u64 {
         tokio::time::sleep(Duration::from_millis(20 + text.len() as u64)).await;
         self.pages += 1;

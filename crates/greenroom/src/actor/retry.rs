@@ -47,8 +47,8 @@ mod tests {
     #[test]
     fn pauses_double_within_what_the_refusal_asks_for_and_half_is_chance() {
         let longest = |refusal: &Refusal| [0, 1, 2, 3, 40].map(|n| pause(n, refusal, u64::MAX).as_millis());
-        assert_eq!(longest(&Refusal::Stopping), [19, 39, 79, 159, 999]);
-        assert_eq!(longest(&Refusal::Moved), [19, 39, 49, 49, 49]);
+        assert_eq!(longest(&Refusal::Stopping), [20, 40, 80, 160, 1000]);
+        assert_eq!(longest(&Refusal::Moved), [20, 40, 50, 50, 50]);
         assert_eq!(pause(2, &Refusal::Stopping, 0), Duration::from_millis(40));
     }
 

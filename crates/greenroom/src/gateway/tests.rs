@@ -16,8 +16,7 @@ fn who_kept_the_door_waiting_longest_makes_room() {
     let third = connections.seat(now + Duration::from_secs(3)).unwrap();
     assert_eq!(connections.len(), 2);
     third.works();
-    let kept: Vec<_> = (0..RESERVED).map(|_| connections.seat(now).unwrap()).collect();
-    kept.iter().for_each(|seat| seat.works());
+    let kept: Vec<_> = (0..RESERVED).map(|_| connections.seat(now).unwrap()).inspect(|seat| seat.works()).collect();
     assert!(
         kept.iter().all(|seat| seat.is_reserved()) && !third.is_reserved(),
         "all are being served: these may only ask"

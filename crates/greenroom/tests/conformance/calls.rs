@@ -120,7 +120,7 @@ fn a_callers_deadline_is_the_callees_too() {
 fn a_full_mailbox_refuses_callers_of_other_nodes() {
     calm(20, equip, |cluster| async move {
         let worker = worker(&cluster, "w").await;
-        let calls = (0..30).map(|number| worker.work(number, 50).into_future());
+        let calls = (0..30).map(|number| worker.work(number, 50).once().into_future());
         let told = join_all(calls).await;
         let refused =
             told.iter().filter(|told| matches!(told, Err(CallError::Refused(Refusal::Overloaded { .. })))).count();

@@ -133,7 +133,7 @@ fn what_waits_for_a_deactivation_to_end_is_bounded() {
         let [a, ..] = cluster.three();
         MoodyRef::of(&a, "stuck").leave().await.unwrap();
         tokio::time::sleep(Duration::from_millis(100)).await;
-        let calls = (0..40).map(|_| MoodyRef::of(&a, "stuck").call().by(Duration::from_secs(20)).into_future());
+        let calls = (0..40).map(|_| MoodyRef::of(&a, "stuck").call().by(Duration::from_secs(20)).once().into_future());
         let told = join_all(calls).await;
         let overloaded =
             |told: &&Result<_, CallError>| matches!(told, Err(CallError::Refused(Refusal::Overloaded { .. })));
