@@ -89,7 +89,7 @@ impl Telemetry {
     /// Starts the exporters' threads. Whether the collector answers shows later, and changes nothing for turns.
     ///
     /// # Errors
-    /// [`Error`].
+    /// [`enum@Error`].
     pub fn start(settings: Settings) -> Result<Self, Error> {
         let Settings { endpoint, service, sampled, interval } = settings;
         let base = endpoint.trim_end_matches('/');
