@@ -207,10 +207,11 @@ mod tests {
         assert!(all.admits(Class::System, 0));
     }
 
-    /// A queue with a fixed capacity under random load: what is admitted waits for little more than the target, little is
-    /// turned away that could have been done, and nothing once the load is over.
+    /// A queue with a fixed capacity under random load of up to five times that: what is admitted waits for little more than
+    /// the target, at most an eighth is turned away that could have been done (a step is a quarter of the capacity then), and
+    /// nothing once the load is over.
     #[test]
-    fn whatever_the_load_the_wait_comes_back_to_the_target_and_no_capacity_is_lost() {
+    fn whatever_the_load_the_wait_comes_back_to_the_target_and_little_capacity_is_lost() {
         for seed in 0..200_u64 {
             let mut dice = seed;
             let mut random = |max: u64| {
@@ -234,7 +235,7 @@ mod tests {
                     assert!(queue < 1_000, "seed {seed}: {queue} ms of work wait at tick {tick}");
                 }
             }
-            assert!(idle * 10 < done, "seed {seed}: of {done} that were done, {idle} more could have been");
+            assert!(idle * 8 < done, "seed {seed}: of {done} that were done, {idle} more could have been");
             for tick in 6_000..7_000 {
                 queue = queue.saturating_sub(10);
                 shedder.waited(at(tick * 10), millis(queue), |_| 0);
