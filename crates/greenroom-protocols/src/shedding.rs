@@ -1,10 +1,12 @@
 //! Load shedding: how much of the new work a shard turns away, so that what it takes on ends in time.
 //!
 //! After CoDel (Nichols & Jacobson, ACM Queue 2012): not a queue's length counts but the least time that anything waited
-//! over an interval, as a short queue of slow work is long, and a burst is none. While that is over the target, the share of
-//! new outside calls that are turned away grows by a step an interval; it shrinks when the wait is under half of it, and
-//! between the two it stays. When all outside calls are turned away, calls between actors follow that could not end in time
-//! anyway. Replies and what nodes tell each other are never turned away: they end work.
+//! over an interval, as a short queue of slow work is long, and a burst is none. Once that is over the target, the share of
+//! new outside calls that are turned away follows it, after PIE (RFC 8033): by how fast the wait grows, which says how much
+//! more is taken on than can be done, and by how far it is from half of the target; in parts of what is taken on, so that a
+//! step is small beside what can be done however much more comes. When all outside calls are turned away, calls between
+//! actors follow that could not end in time anyway. Replies and what nodes tell each other are never turned away: they end
+//! work.
 //!
 //! Pure: no clock, no randomness. Of the calls that come, every so many-th is turned away.
 
@@ -54,8 +56,8 @@ pub struct Shedder {
     /// That of the interval before.
     wait: Duration,
     busy: u32,
-    /// Thousandths of outside calls that are turned away.
-    share: u32,
+    /// Millionths of outside calls that are taken on.
+    admitted: i64,
 }
 
 /// What is turned away, until it changes.
@@ -82,7 +84,7 @@ impl Level {
 impl Shedder {
     /// A shard that has nothing to do.
     pub fn new(config: Config, now: Timestamp) -> Self {
-        Self { config, since: now, least: None, wait: Duration::ZERO, busy: 0, share: 0 }
+        Self { config, since: now, least: None, wait: Duration::ZERO, busy: 0, admitted: WHOLE }
     }
 
     /// What has waited longest has waited for `wait` now. Whether what is turned away may have changed.
@@ -95,22 +97,35 @@ impl Shedder {
             return false;
         }
         self.since = now;
-        self.wait = self.least.take().unwrap_or_default();
+        let last = std::mem::replace(&mut self.wait, self.least.take().unwrap_or_default());
         self.busy = busy(passed);
         let Config { target, busy_max, .. } = self.config;
-        let too_long = self.wait > target || (self.busy >= busy_max && self.wait > target / 4);
-        let before = self.share;
-        if too_long {
-            self.share = (self.share + STEP).min(ALL);
-        } else if self.wait < target / 2 && (self.busy < busy_max || self.wait < target / 8) {
-            self.share = self.share.saturating_sub(STEP);
+        let bearable = if self.busy < busy_max { target } else { target / 4 };
+        let before = self.share();
+        if self.admitted < WHOLE || self.wait > bearable {
+            self.admitted = (self.admitted - self.excess(last)).clamp(0, WHOLE);
         }
-        before != self.share
+        before != self.share()
+    }
+
+    /// How much of what is taken on is too much, in millionths of all; less than nothing if more could be done.
+    fn excess(&self, last: Duration) -> i64 {
+        let goal = nanos(self.config.target / 2);
+        let (wait, last) = (nanos(self.wait), nanos(last));
+        let growth = (wait - last) * 500 / nanos(self.config.interval).max(1);
+        let distance = (wait - goal) * 50 / goal.max(1);
+        let part = (growth + distance).clamp(-STEP_MAX, STEP_MAX);
+        let excess = self.admitted * part / 1000;
+        match wait < goal {
+            true if part <= 0 => excess.min(-STEP_MIN),
+            false if part >= 0 => excess.max(STEP_MIN),
+            _ => excess,
+        }
     }
 
     /// Thousandths of the outside calls that are turned away.
     pub fn share(&self) -> u32 {
-        self.share
+        ALL - u32::try_from(self.admitted * i64::from(ALL) / WHOLE).unwrap_or(ALL)
     }
 
     /// The least wait of the last interval.
@@ -125,20 +140,33 @@ impl Shedder {
 
     /// What is turned away now.
     pub fn level(&self) -> Level {
-        Level { share: self.share, wait: self.wait }
+        Level { share: self.share(), wait: self.wait }
     }
 
     /// How long this is likely to last: what waits now must be done, and the share must shrink again.
     pub fn retry_after(&self) -> Duration {
-        let shrinking = self.config.interval * self.share.div_ceil(STEP);
-        (self.wait + shrinking).clamp(RETRY_MIN, RETRY_MAX)
+        let mut idle = Self { wait: Duration::ZERO, ..self.clone() };
+        let mut intervals = 0;
+        while idle.admitted < WHOLE {
+            idle.admitted -= idle.excess(Duration::ZERO);
+            intervals += 1;
+        }
+        (self.wait + self.config.interval * intervals).clamp(RETRY_MIN, RETRY_MAX)
     }
+}
+
+fn nanos(duration: Duration) -> i64 {
+    i64::try_from(duration.as_nanos()).unwrap_or(i64::MAX / 1000).min(i64::MAX / 1000)
 }
 
 /// All outside calls, in thousandths.
 pub const ALL: u32 = 1000;
-/// By how much the share changes an interval, in thousandths.
-const STEP: u32 = 50;
+/// All outside calls, in millionths.
+const WHOLE: i64 = 1_000_000;
+/// The part of what is taken on that is given up or taken back an interval, in thousandths, at most.
+const STEP_MAX: i64 = 200;
+/// What is given up or taken back an interval, in millionths of all, at least.
+const STEP_MIN: i64 = 5_000;
 const RETRY_MIN: Duration = Duration::from_millis(100);
 const RETRY_MAX: Duration = Duration::from_secs(10);
 
@@ -179,28 +207,35 @@ mod tests {
 
     #[test]
     fn a_standing_queue_is_shed_more_and_more_and_then_less_and_less() {
-        let shedder = after(Shedder::new(CONFIG, at(0)), 0, 4, 150, 0);
-        assert_eq!(shedder.share(), 200);
-        let held = after(shedder, 400, 10, 75, 0);
-        assert_eq!(held.share(), 200, "between half of the target and the target nothing changes");
-        let healed = after(held, 1_400, 4, 20, 0);
-        assert_eq!(healed.share(), 0);
+        let mut shedder = Shedder::new(CONFIG, at(0));
+        for round in 0..4 {
+            let before = shedder.share();
+            shedder = after(shedder, round * 100, 1, 150, 0);
+            assert!(shedder.share() > before);
+        }
+        shedder = after(shedder, 400, 1, 50, 0);
+        let held = after(shedder, 500, 1, 50, 0);
+        assert!(held.share() > 0, "half of the target is where it stays");
+        let intervals = held.retry_after().as_millis() / 100;
+        let healed = after(held, 600, u64::try_from(intervals).unwrap(), 0, 0);
+        assert_eq!(healed.share(), 0, "a refused caller is told how long that takes");
     }
 
     #[test]
     fn a_busy_thread_sheds_earlier_and_a_busy_thread_alone_does_not() {
-        assert_eq!(after(Shedder::new(CONFIG, at(0)), 0, 4, 30, 1000).share(), 200);
+        assert!(after(Shedder::new(CONFIG, at(0)), 0, 4, 30, 1000).share() > 0);
         assert_eq!(after(Shedder::new(CONFIG, at(0)), 0, 4, 30, 500).share(), 0);
         assert_eq!(after(Shedder::new(CONFIG, at(0)), 0, 4, 0, 1000).share(), 0, "it is busy, and nobody waits");
     }
 
     #[test]
     fn outside_calls_go_first_then_those_that_could_not_end_in_time_and_replies_never() {
-        let half = after(Shedder::new(CONFIG, at(0)), 0, 10, 300, 0);
-        let admitted = (7..1007).filter(|number| half.level().admits(Class::Outside, *number)).count();
-        assert_eq!(admitted, 500);
-        assert!(half.level().admits(Class::Inside { left: millis(1) }, 0));
-        let all = after(half, 1_000, 10, 300, 0).level();
+        let some = after(Shedder::new(CONFIG, at(0)), 0, 3, 300, 0);
+        let admitted = (7..1007).filter(|number| some.level().admits(Class::Outside, *number)).count();
+        assert_eq!(admitted, (ALL - some.share()) as usize);
+        assert!((100..900).contains(&admitted));
+        assert!(some.level().admits(Class::Inside { left: millis(1) }, 0));
+        let all = after(some, 300, 40, 300, 0).level();
         assert!(!(0..1000).any(|number| all.admits(Class::Outside, number)));
         assert!(!all.admits(Class::Inside { left: millis(299) }, 0));
         assert!(all.admits(Class::Inside { left: millis(300) }, 0));
@@ -208,8 +243,7 @@ mod tests {
     }
 
     /// A queue with a fixed capacity under random load of up to five times that: what is admitted waits for little more than
-    /// the target, at most an eighth is turned away that could have been done (a step is a quarter of the capacity then), and
-    /// nothing once the load is over.
+    /// the target, at most a twentieth is turned away that could have been done, and nothing once the load is over.
     #[test]
     fn whatever_the_load_the_wait_comes_back_to_the_target_and_little_capacity_is_lost() {
         for seed in 0..200_u64 {
@@ -219,6 +253,7 @@ mod tests {
                 dice % max
             };
             let (mut shedder, mut queue, mut done) = (Shedder::new(CONFIG, at(0)), 0_u64, 0_u64);
+            let mut busy = 0_u64;
             // Ten a tick of 10 ms can be done; up to fifty come.
             let (load, mut idle, mut asked) = (11 + random(40), 0, 0);
             for tick in 0..6_000 {
@@ -230,12 +265,13 @@ mod tests {
                 idle += 10 - now;
                 done += now;
                 queue -= now;
-                shedder.waited(at(tick * 10), millis(queue), |_| 1000);
+                busy = (busy * 9 + now * 100) / 10;
+                shedder.waited(at(tick * 10), millis(queue), |_| u32::try_from(busy).unwrap_or(1000));
                 if tick > 1_000 {
                     assert!(queue < 1_000, "seed {seed}: {queue} ms of work wait at tick {tick}");
                 }
             }
-            assert!(idle * 8 < done, "seed {seed}: of {done} that were done, {idle} more could have been");
+            assert!(idle * 20 < done, "seed {seed}: of {done} that were done, {idle} more could have been");
             for tick in 6_000..7_000 {
                 queue = queue.saturating_sub(10);
                 shedder.waited(at(tick * 10), millis(queue), |_| 0);
