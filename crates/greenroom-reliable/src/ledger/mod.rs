@@ -1,0 +1,349 @@
+//! The ledger of one partition: what its owner reads of a journal, and writes to it.
+//!
+//! Everything lies under `reliable/CLUSTER/PARTITION/` (see [`Place`]), and is written under a fence that each new owner
+//! replaces: see [`Journal`].
+
+mod names;
+mod records;
+mod recovery;
+#[cfg(test)]
+mod tests;
+
+use std::fmt::Debug;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use greenroom_protocols::delivery::{
+    Commit, Deferred, Envelope, Lane, Life, Ownership, Parked, Presence, Recovered, TurnId, Write,
+};
+use greenroom_store::journal::ENTRIES_MAX;
+use greenroom_store::{Commit as JournalCommit, Journal, StoreError, Version, scan};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+pub use names::{Name, Place};
+use records::{decode, encode};
+
+use crate::fields::Change;
+
+/// One ownership of a partition, as the journal sees it. Clones share it.
+#[derive(Clone, Debug)]
+pub struct Ledger {
+    journal: Arc<dyn Journal>,
+    place: Place,
+    owner: Ownership,
+    life: Life,
+    fence: Version,
+    timeout: Duration,
+}
+
+/// What a turn has changed of one field of its actor.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct FieldChanges {
+    /// The field's name.
+    pub field: String,
+    /// What is different.
+    pub changes: Vec<Change>,
+}
+
+/// What one turn has changed of its actor's fields.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum TurnChanges<A> {
+    /// These fields of the actor.
+    Fields(A, Vec<FieldChanges>),
+    /// All of the actor's state goes: it has halted. The entries that it has.
+    Halted(A, Vec<(String, String)>),
+}
+
+/// What has become of a commit.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Outcome {
+    /// It is applied.
+    Committed,
+    /// It is not and never will be, for what it is.
+    Aborted(String),
+    /// It is not, and may be tried again: the journal is full, or cannot be reached.
+    Again(StoreError),
+    /// Nobody knows.
+    Unsettled(StoreError),
+    /// Another node has the fence.
+    Deposed,
+}
+
+/// A field's name and its entries, in the order of their names.
+pub type StoredField = (String, Vec<(String, Bytes)>);
+
+impl Ledger {
+    /// Makes `owner` the owner of the partition in `place`: takes the fence, then reads what a partition recovers from.
+    ///
+    /// A partition that was never used begins in the life `new_life`, which must be higher than that of any journal that
+    /// was lost: the time of day will do.
+    ///
+    /// # Errors
+    /// [`StoreError`]; [`Conflict`](StoreError::Conflict) if another node took the fence meanwhile.
+    ///
+    /// # Cancel safety
+    /// Dropping it may leave the fence taken, which is as good as a crash.
+    pub async fn take<A, M>(
+        journal: Arc<dyn Journal>,
+        place: Place,
+        owner: &str,
+        new_life: Life,
+        timeout: Duration,
+    ) -> Result<(Self, Recovered<A, M>), StoreError>
+    where
+        A: Name,
+        M: DeserializeOwned,
+    {
+        recovery::take(journal, place, owner, new_life, timeout).await
+    }
+
+    /// Whose ledger it is.
+    pub fn owner(&self) -> Ownership {
+        self.owner
+    }
+
+    /// The partition's life.
+    pub fn life(&self) -> Life {
+        self.life
+    }
+
+    /// What is known of an actor: its incarnation, and its own queue.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn load<A, M>(&self, actor: &A) -> Result<(Option<Presence>, Vec<Deferred<A, M>>), StoreError>
+    where
+        A: Name,
+        M: DeserializeOwned,
+    {
+        let mut presence = None;
+        for key in [self.place.present(actor), self.place.tombstone(actor)] {
+            if let Some(found) = self.journal.read(&key, self.timeout).await? {
+                presence = Some(decode::<(A, Presence)>(&key, &found.value)?.1);
+                break;
+            }
+        }
+        let mut queue = Vec::new();
+        self.each(&self.place.deferred_of(actor), |key, value| {
+            queue.push(decode::<Deferred<A, M>>(key, value)?);
+            Ok(())
+        })
+        .await?;
+        Ok((presence, queue))
+    }
+
+    /// The fields of an actor.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn fields<A: Name>(&self, actor: &A) -> Result<Vec<StoredField>, StoreError> {
+        let prefix = self.place.state_of(actor);
+        let mut fields: Vec<StoredField> = Vec::new();
+        self.each(&prefix, |key, value| {
+            let (field, entry) = names::split_entry(&key[prefix.len()..]);
+            match fields.last_mut().filter(|(name, _)| name == field) {
+                Some((_, entries)) => entries.push((entry.to_owned(), value.clone())),
+                None => fields.push((field.to_owned(), vec![(entry.to_owned(), value.clone())])),
+            }
+            Ok(())
+        })
+        .await?;
+        Ok(fields)
+    }
+
+    /// Commits what a partition asks for, together with what its turns have changed of their actors' fields: `changes`
+    /// in the order of the turns.
+    ///
+    /// # Cancel safety
+    /// Dropping it leaves the outcome unknown.
+    pub async fn commit<A, M>(&self, commit: &Commit<A, M>, changes: &[(TurnId, TurnChanges<A>)]) -> Outcome
+    where
+        A: Name,
+        M: Serialize + Clone,
+    {
+        let expected: Vec<u64> = commit
+            .writes
+            .iter()
+            .filter_map(|write| match write {
+                Write::Append { number, .. } => Some(*number),
+                _ => None,
+            })
+            .collect();
+        let journal_commit = match self.journal_commit(commit, changes) {
+            Ok(journal_commit) => journal_commit,
+            Err(error) => return Outcome::Aborted(error.to_string()),
+        };
+        match self.journal.commit(journal_commit, self.timeout).await {
+            Ok(done) if done.positions == expected => Outcome::Committed,
+            // Somebody has appended to our logs without our fence: only a new reading tells what is there.
+            Ok(_) => Outcome::Unsettled(StoreError::Unknown {
+                key: self.place.fence(),
+                reason: "the journal's logs are longer than this owner knows".to_owned(),
+            }),
+            Err(StoreError::Conflict { .. }) => Outcome::Deposed,
+            Err(error @ (StoreError::Unknown { .. } | StoreError::Format { .. })) => Outcome::Unsettled(error),
+            Err(
+                error
+                @ (StoreError::InvalidKey { .. } | StoreError::TooLarge { .. } | StoreError::InvalidCommit { .. }),
+            ) => Outcome::Aborted(error.to_string()),
+            Err(error) => Outcome::Again(error),
+        }
+    }
+
+    /// Entries of a lane from `from` on, at most `limit`.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn page<A, M>(
+        &self,
+        lane: Lane,
+        from: u64,
+        limit: usize,
+    ) -> Result<Vec<(u64, Envelope<A, M>)>, StoreError>
+    where
+        A: Name,
+        M: DeserializeOwned,
+    {
+        let log = self.place.lane(lane);
+        let entries = self.journal.entries(&log, from, limit.min(ENTRIES_MAX), self.timeout).await?;
+        entries.into_iter().map(|entry| Ok((entry.position, decode(&log, &entry.value)?))).collect()
+    }
+
+    /// Trims a lane up to and with `through`.
+    ///
+    /// # Errors
+    /// [`StoreError`]; nothing depends on it.
+    pub async fn trim(&self, lane: Lane, through: u64) -> Result<(), StoreError> {
+        self.journal.trim(&self.place.lane(lane), through, self.timeout).await
+    }
+
+    /// The parked messages, for operators.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn parked<A: Name, M: DeserializeOwned>(&self) -> Result<Vec<Parked<A, M>>, StoreError> {
+        let mut parked = Vec::new();
+        self.each(&self.place.parked(), |key, value| {
+            parked.push(decode(key, value)?);
+            Ok(())
+        })
+        .await?;
+        Ok(parked)
+    }
+
+    fn journal_commit<A: Name, M: Serialize + Clone>(
+        &self,
+        commit: &Commit<A, M>,
+        changes: &[(TurnId, TurnChanges<A>)],
+    ) -> Result<JournalCommit, StoreError> {
+        let mut out = JournalCommit::new().hold(self.place.fence(), &self.fence);
+        let mut fields = std::collections::BTreeMap::new();
+        for (_, change) in changes.iter().filter(|(turn, _)| commit.turns.contains(turn)) {
+            match change {
+                TurnChanges::Fields(actor, changed) => {
+                    for FieldChanges { field, changes } in changed {
+                        for Change { entry, value } in changes {
+                            fields.insert(self.place.field(actor, field, entry), value.clone());
+                        }
+                    }
+                }
+                TurnChanges::Halted(actor, entries) => {
+                    let prefix = self.place.state_of(actor);
+                    // What earlier turns of this commit have put there goes too.
+                    let new: Vec<String> = fields
+                        .range(prefix.clone()..)
+                        .map(|(key, _): (&String, &Option<Bytes>)| key.clone())
+                        .take_while(|key| key.starts_with(&prefix))
+                        .collect();
+                    fields.extend(new.into_iter().map(|key| (key, None)));
+                    fields.extend(entries.iter().map(|(field, entry)| (self.place.field(actor, field, entry), None)));
+                }
+            }
+        }
+        for (key, value) in fields {
+            out = match value {
+                Some(value) => out.put(key, value),
+                None => out.remove(key),
+            };
+        }
+        for write in &commit.writes {
+            out = self.write(out, write)?;
+        }
+        Ok(out)
+    }
+
+    fn write<A: Name, M: Serialize + Clone>(
+        &self,
+        out: JournalCommit,
+        write: &Write<A, M>,
+    ) -> Result<JournalCommit, StoreError> {
+        let place = &self.place;
+        Ok(match write {
+            Write::Append { lane, number, envelope } => {
+                let log = place.lane(*lane);
+                let out = match number {
+                    // The first one makes the lane known.
+                    1 => out.put(place.lane_mark(*lane), encode(&log, lane)?),
+                    _ => out,
+                };
+                let entry = encode(&log, envelope)?;
+                out.append(log, entry)
+            }
+            Write::Receipts { from, life, low, above } => {
+                let key = place.receipts(*from);
+                let value = encode(&key, &(from, life, low, above))?;
+                out.put(key, value)
+            }
+            Write::Presence { actor, presence } => {
+                let (alive, dead) = (place.present(actor), place.tombstone(actor));
+                match presence {
+                    None => out.remove(alive).remove(dead),
+                    Some(presence) => {
+                        let (here, there) = if presence.halted { (dead, alive) } else { (alive, dead) };
+                        let value = encode(&here, &(actor, presence))?;
+                        out.put(here, value).remove(there)
+                    }
+                }
+            }
+            Write::Defer(deferred) => {
+                let key = place.deferred(&deferred.envelope.to, deferred.slot);
+                let value = encode(&key, deferred)?;
+                out.put(key, value)
+            }
+            Write::Undefer { actor, slot } => out.remove(place.deferred(actor, *slot)),
+            Write::Park(parked) => {
+                let key = place.parked_at(parked.slot);
+                let value = encode(&key, parked)?;
+                out.put(key, value)
+            }
+            Write::Unpark(slot) => out.remove(place.parked_at(*slot)),
+            Write::Record(recorded) => {
+                let key = place.answer(&recorded.key);
+                let value = encode(&key, recorded)?;
+                out.put(key, value)
+            }
+            Write::Forget(key) => out.remove(place.answer(key)),
+        })
+    }
+
+    /// Shows every item under `prefix`.
+    async fn each(
+        &self,
+        prefix: &str,
+        mut look: impl FnMut(&str, &Bytes) -> Result<(), StoreError>,
+    ) -> Result<(), StoreError> {
+        let mut after: Option<String> = None;
+        loop {
+            let page = self.journal.scan(prefix, after.as_deref(), scan::LIMIT_MAX, self.timeout).await?;
+            for item in &page.items {
+                look(&item.key, &item.versioned.value)?;
+            }
+            match page.next {
+                Some(next) => after = Some(next),
+                None => return Ok(()),
+            }
+        }
+    }
+}

@@ -1,0 +1,185 @@
+use std::sync::Arc;
+use std::time::Duration;
+
+use greenroom_protocols::delivery::{
+    Birth, Commit, CommitId, Deferred, Envelope, Epoch, Lane, Life, Parked, PartitionId, Presence, Receipts, Recorded,
+    Recovered, Slot, TurnId, Write,
+};
+use greenroom_store::memory::MemoryStore;
+use greenroom_store::{Journal, Store};
+use serde::{Deserialize, Serialize};
+
+use super::*;
+use crate::fields::Change;
+
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+struct Actor(String, String);
+
+impl Name for Actor {
+    fn kind(&self) -> &str {
+        &self.0
+    }
+
+    fn key(&self) -> &str {
+        &self.1
+    }
+}
+
+const BY: Duration = Duration::from_secs(1);
+
+fn actor(key: &str) -> Actor {
+    Actor("Account".to_owned(), key.to_owned())
+}
+
+fn message(to: &str, body: u8) -> Envelope<Actor, u8> {
+    Envelope { from: None, to: actor(to), birth: None, creates: false, call: None, body }
+}
+
+fn slot(serial: u64) -> Slot {
+    Slot { epoch: Epoch(1), serial }
+}
+
+async fn take(journal: &Arc<MemoryStore>) -> (Ledger, Recovered<Actor, u8>) {
+    let place = Place::new("test", PartitionId(7));
+    Ledger::take(journal.clone(), place, "node-a", Life(5), BY).await.expect("nothing is wrong with the journal")
+}
+
+fn commit(ledger: &Ledger, writes: Vec<Write<Actor, u8>>, turns: Vec<TurnId>) -> Commit<Actor, u8> {
+    Commit { id: CommitId(1), epoch: ledger.owner().epoch, turns, writes }
+}
+
+fn everything() -> Vec<Write<Actor, u8>> {
+    let birth = Birth { by: PartitionId(3), life: Life(1), epoch: Epoch(2), serial: 9 };
+    let presence = |halted| Some(Presence { birth, number: 4, halted });
+    vec![
+        Write::Append { lane: Lane::Counted(PartitionId(2)), number: 1, envelope: message("bob", 1) },
+        Write::Append { lane: Lane::Counted(PartitionId(2)), number: 2, envelope: message("bob", 2) },
+        Write::Append { lane: Lane::Outside(0), number: 1, envelope: message("bob", 3) },
+        Write::Receipts { from: PartitionId(3), life: Life(1), low: 4, above: vec![(6, 8)] },
+        Write::Presence { actor: actor("ada"), presence: presence(false) },
+        Write::Presence { actor: actor("old"), presence: presence(true) },
+        Write::Defer(Deferred { slot: slot(1), envelope: message("ada", 4) }),
+        Write::Defer(Deferred { slot: slot(2), envelope: message("ada/x", 5) }),
+        Write::Park(Parked { slot: slot(3), envelope: message("bob", 6), error: "it panicked".to_owned() }),
+        Write::Record(Recorded { key: "k/1".to_owned(), request: 77, slot: slot(4), answer: Some(Some(7)) }),
+    ]
+}
+
+#[tokio::test]
+async fn a_partition_recovers_what_its_commits_have_written() {
+    let journal = Arc::new(MemoryStore::new());
+    let (ledger, empty) = take(&journal).await;
+    assert_eq!(empty, Recovered::empty(Life(5)));
+    assert_eq!(ledger.commit(&commit(&ledger, everything(), vec![]), &[]).await, Outcome::Committed);
+    let (ledger, recovered) = take(&journal).await;
+    assert_eq!(ledger.owner().epoch, Epoch(2));
+    assert_eq!(recovered.lanes, [(Lane::Counted(PartitionId(2)), 0, 2), (Lane::Outside(0), 0, 1)]);
+    assert_eq!(recovered.receipts, [(PartitionId(3), Receipts::from_ranges(Life(1), 4, &[(6, 8)]))]);
+    assert_eq!(recovered.queued, [actor("ada"), actor("ada/x")]);
+    assert_eq!(recovered.tombstones.len(), 1);
+    assert_eq!((&recovered.answers[0].key[..], recovered.answers[0].answer), ("k/1", Some(Some(7))));
+    let (presence, queue) = ledger.load::<Actor, u8>(&actor("ada")).await.unwrap();
+    assert!(presence.is_some_and(|presence| !presence.halted));
+    assert_eq!(queue, [Deferred { slot: slot(1), envelope: message("ada", 4) }], "not that of another actor");
+    let (presence, _) = ledger.load::<Actor, u8>(&actor("old")).await.unwrap();
+    assert!(presence.is_some_and(|presence| presence.halted));
+    assert_eq!(ledger.parked::<Actor, u8>().await.unwrap()[0].error, "it panicked");
+}
+
+#[tokio::test]
+async fn a_trimmed_lane_goes_on_where_it_was() {
+    let journal = Arc::new(MemoryStore::new());
+    let (ledger, _) = take(&journal).await;
+    ledger.commit(&commit(&ledger, everything(), vec![]), &[]).await;
+    let lane = Lane::Counted(PartitionId(2));
+    ledger.trim(lane, 1).await.unwrap();
+    assert_eq!(ledger.page::<Actor, u8>(lane, 1, 10).await.unwrap(), [(2, message("bob", 2))]);
+    assert_eq!(take(&journal).await.1.lanes[0], (lane, 1, 2));
+    let (ledger, _) = take(&journal).await;
+    ledger.trim(lane, 2).await.unwrap();
+    assert_eq!(take(&journal).await.1.lanes[0], (lane, 2, 2));
+}
+
+#[tokio::test]
+async fn nothing_of_an_earlier_owner_is_written() {
+    let journal = Arc::new(MemoryStore::new());
+    let (old, _) = take(&journal).await;
+    let (_new, _) = take(&journal).await;
+    assert_eq!(old.commit(&commit(&old, everything(), vec![]), &[]).await, Outcome::Deposed);
+    assert_eq!(take(&journal).await.1, Recovered::empty(Life(5)));
+}
+
+#[tokio::test]
+async fn of_two_changes_of_a_field_the_later_one_is_written_and_a_halt_removes_all() {
+    let journal = Arc::new(MemoryStore::new());
+    let (ledger, _) = take(&journal).await;
+    let put = |actor: Actor, field: &str, entry: &str, value: &'static str| {
+        let change = Change { entry: entry.to_owned(), value: Some(value.into()) };
+        TurnChanges::Fields(actor, vec![FieldChanges { field: field.to_owned(), changes: vec![change] }])
+    };
+    let changes = [
+        (TurnId(1), put(actor("ada"), "words", "aa", "1")),
+        (TurnId(2), put(actor("ada"), "words", "aa", "2")),
+        (TurnId(3), put(actor("ada"), "highest", "", "3")),
+        (TurnId(4), put(actor("eve"), "highest", "", "4")),
+        (TurnId(9), put(actor("ada"), "words", "zz", "not of this commit")),
+    ];
+    let turns = vec![TurnId(1), TurnId(2), TurnId(3), TurnId(4)];
+    assert_eq!(ledger.commit(&commit(&ledger, vec![], turns), &changes).await, Outcome::Committed);
+    let entry = |name: &str, value: &'static str| (name.to_owned(), Bytes::from(value));
+    let stored = ledger.fields(&actor("ada")).await.unwrap();
+    let expected = [("highest".to_owned(), vec![entry("", "3")]), ("words".to_owned(), vec![entry("aa", "2")])];
+    assert_eq!(stored, expected);
+
+    let known = [("highest", ""), ("words", "aa")].map(|(field, entry)| (field.to_owned(), entry.to_owned()));
+    let changes = [
+        (TurnId(5), put(actor("ada"), "words", "bb", "5")),
+        (TurnId(6), TurnChanges::Halted(actor("ada"), known.to_vec())),
+    ];
+    ledger.commit(&commit(&ledger, vec![], vec![TurnId(5), TurnId(6)]), &changes).await;
+    assert_eq!(ledger.fields(&actor("ada")).await.unwrap(), []);
+    assert_eq!(ledger.fields(&actor("eve")).await.unwrap().len(), 1);
+}
+
+#[tokio::test]
+async fn everything_lies_where_it_always_lay() {
+    let journal = Arc::new(MemoryStore::new());
+    let (ledger, _) = take(&journal).await;
+    ledger.commit(&commit(&ledger, everything(), vec![]), &[]).await;
+    let page = journal.scan("", None, 100, BY).await.unwrap();
+    let keys: Vec<_> = page.items.iter().map(|item| item.key.as_str()).collect();
+    let slot = |serial| format!("0000000000000001-{serial:016x}");
+    assert_eq!(
+        keys,
+        [
+            "reliable/test/00007/answer/k%2F1",
+            &format!("reliable/test/00007/deferred/Account/ada%2Fx/{}", slot(2)),
+            &format!("reliable/test/00007/deferred/Account/ada/{}", slot(1)),
+            "reliable/test/00007/fence",
+            "reliable/test/00007/halted/Account/old",
+            "reliable/test/00007/lane/counted-00002",
+            "reliable/test/00007/lane/outside-00000",
+            &format!("reliable/test/00007/parked/{}", slot(3)),
+            "reliable/test/00007/present/Account/ada",
+            "reliable/test/00007/received/00003",
+        ]
+    );
+    let log = journal.entries("reliable/test/00007/out/counted-00002", 1, 10, BY).await.unwrap();
+    assert_eq!(log.len(), 2);
+    let text = String::from_utf8_lossy(&log[0].value);
+    for name in ["from", "to", "birth", "creates", "call", "body"] {
+        assert!(text.contains(name), "{text:?} has names, so that fields can be added");
+    }
+    let receipts = &page.items[9].versioned.value;
+    assert_eq!(&receipts[..], &[1, 1, 0x94, 3, 1, 4, 0x91, 0x92, 6, 8]);
+}
+
+#[tokio::test]
+async fn a_record_of_a_newer_program_is_an_error_that_says_so() {
+    let journal = Arc::new(MemoryStore::new());
+    journal.create("reliable/test/00007/fence", Bytes::from_static(&[1, 2, 0xc0]), BY).await.unwrap();
+    let place = Place::new("test", PartitionId(7));
+    let taken = Ledger::take::<Actor, u8>(journal, place, "node-a", Life(5), BY).await;
+    let message = taken.unwrap_err().to_string();
+    assert!(message.contains("format 2") && message.contains("newer program"), "{message}");
+}
