@@ -1,5 +1,6 @@
 //! A client of a node's HTTP door.
 
+use std::io::Read;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -148,6 +149,26 @@ impl Door {
         let path: Vec<String> = path.iter().map(|part| encoded(part)).collect();
         let request = self.agent.post(format!("{}/{}", self.url, path.join("/")));
         self.read(self.signed(request).header("content-type", "application/json").send(body))
+    }
+
+    /// Publishes an event to a topic.
+    pub(crate) fn publish(&self, topic: &str, event: &str) -> Result<Answer, String> {
+        let request = self.agent.post(format!("{}/topics/{}", self.url, encoded(topic)));
+        self.read(request.header("content-type", "application/json").send(event))
+    }
+
+    /// A topic's events, as they come: no time limit holds.
+    pub(crate) fn watch(&self, topic: &str) -> Result<impl Read + use<>, String> {
+        let config = ureq::Agent::config_builder().http_status_as_error(false).build();
+        let request = ureq::Agent::from(config).get(format!("{}/topics/{}", self.url, encoded(topic)));
+        let answer = request.header("accept", "text/event-stream").call();
+        match answer {
+            Ok(answer) if answer.status().as_u16() == 200 => Ok(answer.into_body().into_reader()),
+            other => {
+                let Answer { status, body } = self.read(other)?;
+                Err(crate::call::described(status, &body))
+            }
+        }
     }
 
     fn read(&self, answer: Result<ureq::http::Response<ureq::Body>, ureq::Error>) -> Result<Answer, String> {

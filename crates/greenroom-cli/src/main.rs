@@ -13,6 +13,7 @@ mod state;
 mod status;
 mod token;
 mod waits;
+mod topic;
 
 use std::process::ExitCode;
 
@@ -49,6 +50,8 @@ enum Command {
     Waits(waits::WaitsCommand),
     /// List a node's spawned actors
     Pids(pids::PidsCommand),
+    /// Publish to a topic, or watch one
+    Topic(topic::TopicCommand),
     /// Read and change what is in a store
     State(state::StateCommand),
     /// Make and check certificates for trying TLS out
@@ -72,6 +75,7 @@ fn main() -> ExitCode {
         Command::Certs(command) => certs::run(&command),
         Command::Drain(command) => drain::run(&command),
         Command::Token(command) => token::run(&command),
+        Command::Topic(command) => topic::run(&command),
         Command::State(command) => return state::run(&command),
         Command::Bench(command) => return greenroom_workloads::cli::run(command),
     };

@@ -21,6 +21,7 @@ mod shard;
 pub mod state;
 mod stream;
 mod time;
+mod topic;
 pub mod versioned;
 
 pub use greenroom_macros::{Actor, actor};
@@ -50,6 +51,7 @@ pub use crate::shard::frames::{CurrentTurn, current_turn};
 pub use crate::state::{State, StateError, Stored};
 pub use crate::stream::reply_stream::ReplyStream;
 pub use crate::time::{Tick, Timer};
+pub use crate::topic::{Delivery, EventId, PublishError, Published, Slow, Subscription, Topic, Watch};
 pub use crate::versioned::{Versioned, VersionedState, VersionedStateWithOutput};
 pub use futures_util::Stream;
 

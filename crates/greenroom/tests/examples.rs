@@ -21,6 +21,8 @@ mod security;
 mod streams;
 #[path = "../examples/supervision.rs"]
 mod supervision;
+#[path = "../examples/topics.rs"]
+mod topics;
 
 use std::time::Duration;
 
@@ -147,5 +149,26 @@ async fn who_watches_a_room_hears_what_was_said_and_what_is_said_then() {
     room.say("goodbye").await.unwrap();
     assert_eq!(messages.next().await, Some(Ok("you there".to_owned())));
     assert_eq!(messages.next().await, Some(Ok("goodbye".to_owned())));
+    node.stop().await;
+}
+
+#[tokio::test]
+async fn a_price_comes_to_who_watches_to_who_follows_and_to_its_market() {
+    let node = topics::node().start().await.unwrap();
+    let prices = greenroom::Topic::<f64>::of(&node, "prices/eu");
+    let mut watch = prices.watch().await.unwrap();
+    let (counter, ticker) = (topics::CounterRef::of(&node, "all"), topics::TickerRef::of(&node, "eu"));
+    counter.follow("prices/eu").await.unwrap();
+    while prices.subscribers().await.unwrap() < 3 {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    prices.publish(&1.5).await.unwrap();
+    assert_eq!(watch.next().await, Some(Ok(greenroom::Delivery::Event(1.5))));
+    let arrived = async {
+        while (counter.count().await.unwrap(), ticker.last().await.unwrap()) != (1, Some(1.5)) {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(10), arrived).await.expect("all are told");
     node.stop().await;
 }

@@ -5,8 +5,9 @@ use hyper::{Method, Request, StatusCode};
 use serde_json::json;
 
 use super::Door;
+use super::answer::Answer;
 use super::problem::Problem;
-use super::service::{self, Answer};
+use super::service;
 use crate::cluster::Order;
 use crate::node::drain;
 

@@ -10,13 +10,15 @@ use greenroom_wire::{Status, limit};
 use greenroom_world::Timestamp;
 use hyper::body::Incoming;
 use hyper::header::HeaderMap;
-use hyper::{Request, StatusCode};
+use hyper::{Method, Request, StatusCode};
 use tokio::sync::oneshot;
 
+use super::answer::Answer;
 use super::connections::Seat;
+use super::path::decode;
 use super::problem::Problem;
-use super::service::{self, Answer};
 use super::{Door, body, carried, status};
+use super::{events, service};
 use crate::actor::error::{Doubt, Failure, Refusal};
 use crate::actor::key::{ActorId, Kind, invalid_key};
 use crate::actor::reply::{self, TYPE_VERSION, WireReply};
@@ -40,8 +42,8 @@ pub(super) struct Target {
 /// # Errors
 /// The problem that the client is told.
 pub(super) async fn call(
-    door: &Door,
-    seat: &Seat,
+    door: &Arc<Door>,
+    seat: &Arc<Seat>,
     target: Target,
     request: Request<Incoming>,
 ) -> Result<Answer, Problem> {
@@ -51,8 +53,19 @@ pub(super) async fn call(
     }
     let baggage = carried::baggage(request.headers(), request.extensions())?;
     let (route, id) = resolve(door, &target)?;
+    if request.method() == Method::GET && !reads(door, &route) {
+        // What a page gets, it must not change.
+        return Err(Problem::wrong_method("POST"));
+    }
+    let wants_events = events::wanted(request.headers());
+    let asked = request.uri().query().and_then(|query| query.strip_prefix("arguments=")).map(str::to_owned);
     let head = [Codec::Json.tag(), TYPE_VERSION];
     let mut held = body::read(door, &head, request.into_body(), door.patience()).await?;
+    if let Some(asked) = asked {
+        let asked = decode(&asked).map_err(|why| Problem::bad_request(&why))?;
+        held.bytes.truncate(head.len());
+        held.bytes.extend_from_slice(asked.as_bytes());
+    }
     let arguments = &held.bytes[head.len()..];
     match arguments.iter().find(|byte| !byte.is_ascii_whitespace()) {
         None => {
@@ -70,7 +83,23 @@ pub(super) async fn call(
     };
     seat.works();
     let completion = perform(door, route, id, Bytes::from(std::mem::take(&mut held.bytes)), limit, baggage).await;
+    if let Completion::Wire { status: Status::Ok, payload, .. } = &completion
+        && let Some(stream) = value(payload).ok().and_then(events::stream_of)
+    {
+        if wants_events {
+            return events::answer(door, seat.clone(), events::items(door, stream));
+        }
+        events::give_up(door, stream);
+        return Err(Problem::only_events());
+    }
     answer(completion)
+}
+
+/// Whether the method is known here as one that changes nothing.
+fn reads(door: &Door, route: &RouteTarget) -> bool {
+    let methods = door.node.kinds().methods().find(|(kind, _)| *kind == route.kind_name);
+    let method = methods.zip(route.index).and_then(|((_, methods), index)| methods.get(usize::from(index)));
+    method.is_some_and(|method| method.read)
 }
 
 /// What the target means here, without activating anything for names that mean nothing.

@@ -9,19 +9,23 @@
 //! The door listens on the system's own sockets, on the door's stage of the world; a simulated world has none.
 
 mod admin;
+mod answer;
 mod body;
 mod call;
 mod carried;
 mod connections;
+mod events;
 mod fetch;
 mod guard;
 mod metrics;
 mod path;
 mod problem;
 mod service;
+mod socket;
 mod status;
 #[cfg(test)]
 mod tests;
+mod topic;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::TcpListener;
@@ -80,6 +84,8 @@ struct Door {
     connections: Connections,
     /// One permit a call.
     calls: Semaphore,
+    /// One permit a stream of events or WebSocket.
+    streams: Arc<Semaphore>,
     /// One permit a byte of a body that is being read.
     bodies: Semaphore,
     /// Methods of kinds that other nodes host which have been called here. Bounded, as each costs a place in the tables of
@@ -98,6 +104,8 @@ impl Door {
             opened: Instant::now(),
             connections: Connections::new(connections_max),
             calls: Semaphore::new(config.http_requests_max.min(Semaphore::MAX_PERMITS)),
+            // Half of the connections are left to calls.
+            streams: Arc::new(Semaphore::new(connections_max.div_ceil(2))),
             bodies: Semaphore::new(bodies_len_max),
             remote_methods: Mutex::default(),
             answers: Mutex::default(),
@@ -207,7 +215,7 @@ async fn attend(door: Arc<Door>, stream: TcpStream, seat: Arc<Seat>) {
 /// Answers the requests that come on `stream`.
 async fn serve<S>(door: &Arc<Door>, seat: &Arc<Seat>, visitor: Visitor, stream: S)
 where
-    S: AsyncRead + AsyncWrite + Unpin,
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
     let service = service_fn(|mut request| {
         let (door, seat) = (door.clone(), seat.clone());
@@ -217,7 +225,8 @@ where
     let connection = http1::Builder::new()
         .max_headers(HEADERS_MAX)
         .max_buf_size(HEAD_LEN_MAX)
-        .serve_connection(TokioIo::new(stream), service);
+        .serve_connection(TokioIo::new(stream), service)
+        .with_upgrades();
     let mut connection = std::pin::pin!(connection);
     let ended = tokio::select! {
         ended = connection.as_mut() => ended,

@@ -25,6 +25,8 @@ pub(super) enum Path {
     Admin(Asked),
     /// `/{kind}/{key}/{method}`
     Call { kind: String, key: String, method: String },
+    /// `/topics/{name}` and `/topics/{name}/ws`
+    Topic(String),
     /// Anything else.
     Other,
 }
@@ -47,6 +49,8 @@ impl Path {
             ["-", "pids"] => Path::Pids,
             ["-", "problems", name] => Path::Problem(decode(name)?),
             ["-", ..] => Path::Other,
+            ["topics", ref name @ .., "ws"] if !name.is_empty() => Path::Topic(decode(&name.join("/"))?),
+            ["topics", ref name @ ..] if !name.is_empty() => Path::Topic(decode(&name.join("/"))?),
             [kind, key, method] => Path::Call { kind: decode(kind)?, key: decode(key)?, method: decode(method)? },
             _ => Path::Other,
         })
@@ -54,7 +58,7 @@ impl Path {
 }
 
 /// Undoes percent-encoding.
-fn decode(text: &str) -> Result<String, String> {
+pub(super) fn decode(text: &str) -> Result<String, String> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();
     while let Some((&first, tail)) = rest.split_first() {
@@ -94,6 +98,20 @@ mod tests {
     fn a_broken_encoding_is_an_error() {
         for path in ["/a/%/c", "/a/%4/c", "/a/%zz/c", "/a/%ff/c", "/%+1/b/c", "/a/b/%é"] {
             assert!(Path::read(path).is_err(), "{path}");
+        }
+    }
+
+    #[test]
+    fn a_topics_name_may_have_parts() {
+        for (path, name) in [
+            ("/topics/news", "news"),
+            ("/topics/prices/eu", "prices/eu"),
+            ("/topics/prices/eu/ws", "prices/eu"),
+            ("/topics/prices/eu%2Fws", "prices/eu/ws"),
+            ("/topics/ws", "ws"),
+            ("/topics/a%20b/ws", "a b"),
+        ] {
+            assert_eq!(Path::read(path), Ok(Path::Topic(name.to_owned())), "{path}");
         }
     }
 

@@ -7,7 +7,8 @@ use hyper::StatusCode;
 use hyper::header::{CONNECTION, CONTENT_TYPE, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE};
 use serde_json::{Map, Value, json};
 
-use super::service::{self, Answer};
+use super::answer::Answer;
+use super::service;
 use crate::actor::error::{Doubt, Failure, Refusal};
 
 /// An error that the client is told.
@@ -216,9 +217,14 @@ impl Problem {
         problem
     }
 
+    /// A method or a topic that answers with events was asked for something else.
+    pub(super) fn only_events() -> Self {
+        Self::new("only-events", "the answer is a stream of events; ask for it with `Accept: text/event-stream`")
+    }
+
     /// The document.
-    pub(super) fn answer(self) -> Answer {
-        let Self { class, detail, members, retry_after, allow, challenge, close } = self;
+    pub(super) fn document(&self) -> Value {
+        let Self { class, detail, members, .. } = self;
         let mut document = json!({
             "type": format!("/-/problems/{}", class.name),
             "title": class.title,
@@ -226,8 +232,15 @@ impl Problem {
             "detail": detail,
         });
         if let Value::Object(document) = &mut document {
-            document.extend(members);
+            document.extend(members.clone());
         }
+        document
+    }
+
+    /// The answer with the document.
+    pub(super) fn answer(self) -> Answer {
+        let document = self.document();
+        let Self { class, retry_after, allow, challenge, close, .. } = self;
         let status = StatusCode::from_u16(class.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
         let mut answer = service::json(status, &document);
         let headers = answer.headers_mut();
@@ -267,7 +280,7 @@ const fn class(name: &'static str, status: u16, title: &'static str, explanation
 }
 
 /// Every type of problem. The first stands for what has no name of its own.
-static CLASSES: [Class; 25] = [
+static CLASSES: [Class; 26] = [
     class("internal", 500, "Internal error", "The node is at fault. Please report it."),
     class("bad-request", 400, "Bad request", "The request is malformed; the detail says where."),
     class(
@@ -303,6 +316,7 @@ static CLASSES: [Class; 25] = [
     ),
     class("unknown-method", 404, "Unknown method", "The kind has no such method; `near` has names like it."),
     class("wrong-method", 405, "Method not allowed", "The header Allow says what this path takes."),
+    class("only-events", 406, "An answer of events", "Ask with the header `Accept: text/event-stream`."),
     class("slow-request", 408, "The request came too slowly", "Its body was not complete in time. Nothing ran."),
     class(
         "cycle",

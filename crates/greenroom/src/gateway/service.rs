@@ -1,23 +1,21 @@
 //! Which request gets which answer.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use http_body_util::Full;
 use hyper::body::Incoming;
 use hyper::header::{ALLOW, CACHE_CONTROL, CONNECTION, CONTENT_TYPE, HOST, HeaderMap, HeaderValue, ORIGIN};
 use hyper::{Method, Request, Response, StatusCode};
 
+use super::answer::{Answer, AnswerBody};
 use super::connections::Seat;
 use super::path::Path;
 use super::problem::{self, Problem};
-use super::{Door, admin, call, metrics, status};
-
-/// An answer.
-pub(super) type Answer = Response<Full<Bytes>>;
+use super::{Door, admin, call, events, metrics, status, topic};
 
 /// Answers one request.
-pub(super) async fn answer(door: &Door, seat: &Seat, request: Request<Incoming>) -> Answer {
+pub(super) async fn answer(door: &Arc<Door>, seat: &Arc<Seat>, request: Request<Incoming>) -> Answer {
     // The body gets a time of its own, and its problem document a little more to leave in.
     seat.waits(Instant::now() + door.patience() + GRACE);
     let _counted = door.node.count_request();
@@ -25,21 +23,25 @@ pub(super) async fn answer(door: &Door, seat: &Seat, request: Request<Incoming>)
         Ok(answer) => answer,
         Err(problem) => problem.answer(),
     };
-    if door.node.is_closing() {
+    let upgraded = answer.status() == StatusCode::SWITCHING_PROTOCOLS;
+    if door.node.is_closing() && !upgraded {
         answer.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
     }
-    seat.waits(Instant::now() + door.patience());
+    if answer.body().is_whole() && !upgraded {
+        seat.waits(Instant::now() + door.patience());
+    }
     door.count_answer(answer.status().as_u16());
     answer
 }
 
-async fn route(door: &Door, seat: &Seat, mut request: Request<Incoming>) -> Result<Answer, Problem> {
+async fn route(door: &Arc<Door>, seat: &Arc<Seat>, mut request: Request<Incoming>) -> Result<Answer, Problem> {
     let path = Path::read(request.uri().path()).map_err(|why| Problem::bad_request(&why))?;
     if let Some(principal) = door.guard.admit(&path, &request).await? {
         request.extensions_mut().insert(principal);
     }
     if let Path::Call { kind, key, method } = path {
-        if request.method() != Method::POST {
+        let watches = request.method() == Method::GET && events::wanted(request.headers());
+        if request.method() != Method::POST && !watches {
             return Err(Problem::wrong_method("POST"));
         }
         refuse_other_sites(request.headers())?;
@@ -52,8 +54,14 @@ async fn route(door: &Door, seat: &Seat, mut request: Request<Incoming>) -> Resu
         refuse_other_sites(request.headers())?;
         return admin::answer(door, asked, &request);
     }
+    if let Path::Topic(name) = path {
+        refuse_other_sites(request.headers())?;
+        return topic::answer(door, seat, name, request).await;
+    }
     let answer = match path {
-        Path::Admin(_) | Path::Other | Path::Call { .. } => return Err(Problem::no_such_path(request.uri().path())),
+        Path::Admin(_) | Path::Other | Path::Call { .. } | Path::Topic(_) => {
+            return Err(Problem::no_such_path(request.uri().path()));
+        }
         _ if !matches!(*request.method(), Method::GET | Method::HEAD) => {
             return Err(Problem::wrong_method("GET, HEAD"));
         }
@@ -88,6 +96,11 @@ fn over(query: Option<&str>) -> Result<Duration, Problem> {
 
 /// Web pages of other sites must not call actors through their visitors' browsers, which say where a page is from.
 fn refuse_other_sites(headers: &HeaderMap) -> Result<(), Problem> {
+    // Where a page only gets, browsers do not say its origin, but whether it is this one's.
+    let from = headers.get("sec-fetch-site").map(HeaderValue::as_bytes);
+    if from.is_some_and(|from| !matches!(from, b"same-origin" | b"none")) {
+        return Err(Problem::other_site());
+    }
     let Some(origin) = headers.get(ORIGIN) else { return Ok(()) };
     let origin = origin.as_bytes();
     let site = origin.strip_prefix(b"http://").or_else(|| origin.strip_prefix(b"https://"));
@@ -109,7 +122,7 @@ pub(super) fn text(status: StatusCode, content_type: &'static str, body: String)
 }
 
 pub(super) fn bytes(status: StatusCode, content_type: &'static str, body: Bytes) -> Answer {
-    let mut answer = Response::new(Full::new(body));
+    let mut answer = Response::new(AnswerBody::whole(body));
     *answer.status_mut() = status;
     answer.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
     answer.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));

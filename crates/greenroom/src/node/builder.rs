@@ -21,9 +21,10 @@ use super::security;
 use super::shared::Shared;
 use super::stores::Stores;
 use super::{Node, Result};
+use crate::actor::call::Call;
 use crate::actor::cx::Cx;
-use crate::actor::interface::{Behaviour, Interface};
-use crate::actor::key::Kind;
+use crate::actor::interface::{Behaviour, Interface, Method};
+use crate::actor::key::{Key, Kind};
 use crate::cluster;
 use crate::cluster::placement::{Placement, Placements};
 use crate::cluster::table::{Health, TableStore};
@@ -32,6 +33,8 @@ use crate::gateway;
 use crate::intercept::{Given, Interceptor};
 use crate::pids::{AnySpawner, KeeperInterface, Spawnable, Spawner};
 use crate::shard::{self, ShardPort};
+use crate::topic::actor::{TOPICS, Topics};
+use crate::topic::kinds::{ByCall, KindSubscriptions};
 
 type Register = Box<dyn FnOnce(&mut Kinds, &Config) + Send>;
 
@@ -50,6 +53,7 @@ pub struct Builder {
     store: Option<Arc<dyn Store>>,
     state_stores: BTreeMap<String, Arc<dyn Store>>,
     interceptors: Given,
+    topics: KindSubscriptions,
 }
 
 impl Builder {
@@ -130,6 +134,36 @@ impl Builder {
         self.kinds.keys().copied()
     }
 
+    /// Subscribes a kind to all topics whose names begin with `namespace` and a slash: for each event of the topic
+    /// `namespace/key`, `call` says which call of the actor `key` tells it. The call is made until it is acknowledged, for up to
+    /// 30 s, one after the other for each actor; it activates the actor.
+    ///
+    /// All nodes of the cluster must say the same, as any of them may have the topic.
+    ///
+    /// ```
+    /// # use greenroom::prelude::*;
+    /// # #[derive(Default, Actor)]
+    /// # struct Ticker { last: f64 }
+    /// # #[actor]
+    /// # impl Ticker { pub async fn on_price(&mut self, price: f64) { self.last = price } }
+    /// let builder = Node::builder()
+    ///     .register::<Ticker>()
+    ///     .subscribe("prices", |node, key, price: f64| TickerRef::of(node, key).on_price(price));
+    /// # drop(builder);
+    /// ```
+    pub fn subscribe<E, M>(
+        mut self,
+        namespace: impl Into<String>,
+        call: impl Fn(&Node, Key, E) -> Call<M> + Send + Sync + 'static,
+    ) -> Self
+    where
+        E: serde::de::DeserializeOwned + 'static,
+        M: Method,
+    {
+        self.topics.insert(namespace.into(), ByCall::<E, _>::new(call));
+        self
+    }
+
     /// Makes `placement` known as `name`, for kinds that say `#[actor(placement = "name")]`.
     pub fn placement(mut self, name: impl Into<String>, placement: impl Placement) -> Self {
         self.placements.insert(name.into(), Arc::new(placement));
@@ -192,8 +226,9 @@ impl Builder {
             store,
             state_stores,
             interceptors,
+            topics,
         } = self;
-        if let Some(kind) = repeated {
+        if let Some(kind) = repeated.or_else(|| registers.get_key_value(TOPICS).map(|(kind, _)| *kind)) {
             return Err(Error::Repeated { kind });
         }
         security::check_exposure(&config)?;
@@ -234,6 +269,8 @@ impl Builder {
         kinds.intercept(interceptors);
         Kind::intern(KeeperInterface::KIND);
         kinds.learn::<KeeperInterface>();
+        insert(&mut kinds, KindEntry::<Topics>::new(factory::<Topics>(), &config));
+        kinds.subscribe(topics);
         check_stores(&kinds, &stores)?;
         let member = Member {
             name: name.clone(),

@@ -21,6 +21,7 @@ use crate::shard::activation::{Activation, AnyActivation};
 use crate::shard::raw::RouteTarget;
 use crate::shard::{Shard, Slot};
 use crate::state::Saving;
+use crate::topic::kinds::KindSubscriptions;
 
 pub(crate) type Factory<A> = Box<dyn Fn(&Cx) -> Result<A, String> + Send + Sync>;
 
@@ -134,6 +135,7 @@ pub(crate) struct Kinds {
     spawned: RwLock<BTreeMap<&'static str, &'static [MethodInfo]>>,
     /// How actors are made for other nodes.
     spawners: BTreeMap<&'static str, Box<dyn AnySpawner>>,
+    topics: KindSubscriptions,
 }
 
 #[derive(Clone)]
@@ -143,6 +145,16 @@ struct Hosted {
 }
 
 impl Kinds {
+    /// Lets kinds subscribe to topics.
+    pub(crate) fn subscribe(&mut self, subscriptions: KindSubscriptions) {
+        self.topics = subscriptions;
+    }
+
+    /// The kinds that subscribe to topics.
+    pub(crate) fn topics(&self) -> &KindSubscriptions {
+        &self.topics
+    }
+
     pub(crate) fn insert(&mut self, name: &'static str, entry: Arc<dyn AnyKind>) {
         let at = Kind::intern(name).index();
         if self.by_kind.len() <= at {

@@ -46,6 +46,11 @@ impl Node {
         Self { port: Arc::new(Port { node: shared }) }
     }
 
+    /// The node that a port leads to.
+    pub(crate) fn at(port: Arc<Port>) -> Self {
+        Self { port }
+    }
+
     pub(crate) fn shared(&self) -> &Arc<Shared> {
         &self.port.node
     }

@@ -31,5 +31,6 @@ mod scenario;
 mod security;
 mod streams;
 mod time;
+mod topics;
 mod turns;
 mod versioned;

@@ -87,3 +87,70 @@ pub(crate) async fn call(address: &str, path: &str, body: &str) -> Answer {
 pub(crate) async fn get(address: &str, path: &str) -> Answer {
     raw(address, format!("GET {path} HTTP/1.1\r\nhost: door\r\n\r\n").as_bytes()).await
 }
+
+/// An answer of server-sent events.
+pub(crate) struct Events {
+    stream: TcpStream,
+    pub(crate) head: String,
+    rest: String,
+}
+
+/// What one event says.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub(crate) struct Event {
+    pub(crate) id: Option<String>,
+    pub(crate) name: Option<String>,
+    pub(crate) data: String,
+}
+
+impl Events {
+    /// Asks for events: by HTTP/1.0, whose answers come as they are.
+    pub(crate) async fn open(address: &str, method: &str, path: &str, headers: &str, body: &str) -> Self {
+        let mut stream = TcpStream::connect(address).await.expect("the door listens");
+        let request = format!(
+            "{method} {path} HTTP/1.0\r\nhost: door\r\naccept: text/event-stream\r\n{headers}content-length: {}\r\n\r\n{body}",
+            body.len()
+        );
+        stream.write_all(request.as_bytes()).await.expect("the door reads");
+        let mut events = Self { stream, head: String::new(), rest: String::new() };
+        events.head = events.until("\r\n\r\n").await.expect("an answer has a head");
+        events
+    }
+
+    /// The next event; `None` at the end of the answer. Comments are passed over.
+    pub(crate) async fn next(&mut self) -> Option<Event> {
+        loop {
+            let text = self.until("\n\n").await?;
+            let mut event = Event::default();
+            for (name, value) in text.lines().filter_map(|line| line.split_once(": ")) {
+                match name {
+                    "id" => event.id = Some(value.to_owned()),
+                    "event" => event.name = Some(value.to_owned()),
+                    "data" => event.data = value.to_owned(),
+                    other => panic!("{other} is no field of an event"),
+                }
+            }
+            if !event.data.is_empty() {
+                return Some(event);
+            }
+        }
+    }
+
+    async fn until(&mut self, end: &str) -> Option<String> {
+        let reading = async {
+            let mut chunk = [0; 4096];
+            loop {
+                if let Some((text, rest)) = self.rest.split_once(end) {
+                    let (text, rest) = (text.to_owned(), rest.to_owned());
+                    self.rest = rest;
+                    return Some(text);
+                }
+                match self.stream.read(&mut chunk).await {
+                    Ok(0) | Err(_) => return None,
+                    Ok(len) => self.rest.push_str(&String::from_utf8_lossy(&chunk[..len])),
+                }
+            }
+        };
+        tokio::time::timeout(Duration::from_secs(20), reading).await.expect("the door goes on")
+    }
+}

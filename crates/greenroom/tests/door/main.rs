@@ -7,3 +7,5 @@ mod joining;
 mod kinds;
 mod limits;
 mod pids;
+mod streams;
+mod topics;

@@ -1,0 +1,166 @@
+//! Topics over a WebSocket: each text from the client is an event to publish, each text to it says what has come.
+//!
+//! To the client: `{"id": "1-7", "event": ..}`, `{"missed": 3}`, `{"published": {..}}` for each event of its own, and
+//! `{"error": {..}}`, a problem document, before the socket closes or when an event was refused.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use futures_util::{SinkExt, StreamExt};
+use hyper::body::Incoming;
+use hyper::header::{CONNECTION, HeaderMap, HeaderValue, UPGRADE};
+use hyper::upgrade::Upgraded;
+use hyper::{Method, Request, Response, StatusCode};
+use hyper_util::rt::TokioIo;
+use serde_json::{Value, json};
+use tokio_tungstenite::WebSocketStream;
+use tokio_tungstenite::tungstenite::Message;
+use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
+use tokio_tungstenite::tungstenite::protocol::{Role, WebSocketConfig};
+
+use super::Door;
+use super::answer::{Answer, AnswerBody};
+use super::connections::Seat;
+use super::events::STALL_MAX;
+use super::problem::Problem;
+use super::topic;
+use crate::stream::reply_stream::ReplyStream;
+use crate::topic::actor::{Parcel, Terms, TopicsRef};
+use crate::topic::too_slow;
+
+type Socket = WebSocketStream<TokioIo<Upgraded>>;
+
+/// Whether the client wants a WebSocket.
+pub(super) fn is_wanted(headers: &HeaderMap) -> bool {
+    headers.get(UPGRADE).is_some_and(|upgrade| upgrade.as_bytes().eq_ignore_ascii_case(b"websocket"))
+}
+
+/// Lets the client have one.
+///
+/// # Errors
+/// The request is not a handshake of a WebSocket, or the door has as many streams as it may.
+pub(super) fn open(
+    door: &Arc<Door>,
+    seat: &Arc<Seat>,
+    topic: TopicsRef,
+    terms: Terms,
+    mut request: Request<Incoming>,
+) -> Result<Answer, Problem> {
+    let header = |name: &str| request.headers().get(name).map(HeaderValue::as_bytes);
+    let key = header("sec-websocket-key").filter(|_| request.method() == Method::GET);
+    let Some(key) = key.filter(|_| header("sec-websocket-version") == Some(b"13")) else {
+        return Err(Problem::bad_request("this is not the handshake of a WebSocket of version 13"));
+    };
+    let accept = derive_accept_key(key);
+    let permit = door.streams.clone().try_acquire_owned();
+    let permit = permit.map_err(|_| Problem::busy("the door has as many streams as it may"))?;
+    let upgrading = hyper::upgrade::on(&mut request);
+    let (door, seat) = (door.clone(), seat.clone());
+    tokio::spawn(async move {
+        let serving = async {
+            let upgraded = match upgrading.await {
+                Ok(upgraded) => upgraded,
+                Err(error) => return tracing::debug!(%error, "a WebSocket was not opened"),
+            };
+            let len_max = door.node.config().http_body_len_max;
+            let config = WebSocketConfig::default().max_message_size(Some(len_max)).max_frame_size(Some(len_max));
+            let socket = WebSocketStream::from_raw_socket(TokioIo::new(upgraded), Role::Server, Some(config)).await;
+            serve(&door, &seat, &topic, terms, socket).await;
+        };
+        tokio::select! {
+            () = serving => {}
+            () = seat.outstayed() => {}
+            _ = door.node.halted() => {}
+        }
+        drop(permit);
+    });
+    let mut answer = Response::new(AnswerBody::whole(Bytes::new()));
+    *answer.status_mut() = StatusCode::SWITCHING_PROTOCOLS;
+    let headers = answer.headers_mut();
+    headers.insert(CONNECTION, HeaderValue::from_static("upgrade"));
+    headers.insert(UPGRADE, HeaderValue::from_static("websocket"));
+    if let Ok(accept) = HeaderValue::from_str(&accept) {
+        headers.insert("sec-websocket-accept", accept);
+    }
+    Ok(answer)
+}
+
+async fn serve(door: &Door, seat: &Seat, topic: &TopicsRef, terms: Terms, mut socket: Socket) {
+    let mut parcels = match topic::subscribe(door, topic, terms).await {
+        Ok(parcels) => parcels,
+        Err(problem) => return farewell(socket, &problem).await,
+    };
+    if let Some(problem) = exchange(door, seat, topic, &mut parcels, &mut socket).await {
+        drop(parcels);
+        farewell(socket, &problem).await;
+    }
+}
+
+/// Brings events both ways, until the client leaves or the subscription breaks: why it did, then.
+async fn exchange(
+    door: &Door,
+    seat: &Seat,
+    topic: &TopicsRef,
+    parcels: &mut ReplyStream<Parcel>,
+    socket: &mut Socket,
+) -> Option<Problem> {
+    let mut heard = Instant::now();
+    loop {
+        seat.works();
+        let quiet = tokio::time::sleep(HEARTBEAT);
+        let said = tokio::select! {
+            parcel = parcels.next() => match parcel? {
+                Ok(Parcel::Began(_)) => continue,
+                Ok(Parcel::Event(id, text)) => format!("{{\"id\":\"{}\",\"event\":{text}}}", topic::text_of(id)),
+                Ok(Parcel::Missed(count)) => json!({ "missed": count }).to_string(),
+                Ok(Parcel::TooSlow) => return Some(too_slow().into()),
+                Err(error) => return Some(Problem::of(&topic::broken(error))),
+            },
+            message = socket.next() => {
+                heard = Instant::now();
+                match message?.ok()? {
+                    Message::Text(text) => published(door, topic, text.as_bytes()).await.to_string(),
+                    Message::Binary(bytes) => published(door, topic, &bytes).await.to_string(),
+                    Message::Close(_) => return None,
+                    Message::Ping(_) | Message::Pong(_) | Message::Frame(_) => continue,
+                }
+            }
+            () = quiet => {
+                if heard.elapsed() >= STALL_MAX {
+                    return None;
+                }
+                say(seat, socket, Message::Ping(Bytes::new())).await?;
+                continue;
+            }
+        };
+        say(seat, socket, Message::text(said)).await?;
+    }
+}
+
+/// Publishes what the client has said; what it is told.
+async fn published(door: &Door, topic: &TopicsRef, text: &[u8]) -> Value {
+    match topic::publish(door, topic, text).await {
+        Ok(published) => json!({ "published": published }),
+        Err(problem) => json!({ "error": problem.document() }),
+    }
+}
+
+/// Says something to the client, who has a time to take it in. `None` if it did not.
+async fn say(seat: &Seat, socket: &mut Socket, message: Message) -> Option<()> {
+    seat.waits(Instant::now() + STALL_MAX);
+    socket.send(message).await.ok()
+}
+
+async fn farewell(mut socket: Socket, problem: &Problem) {
+    let said = async {
+        socket.send(Message::text(json!({ "error": problem.document() }).to_string())).await?;
+        socket.close(None).await
+    };
+    // Nobody waits for a client that does not take it.
+    let _ = tokio::time::timeout(FAREWELL, said).await;
+}
+
+/// Silence after which the client is asked whether it is there.
+const HEARTBEAT: Duration = Duration::from_secs(15);
+const FAREWELL: Duration = Duration::from_secs(2);

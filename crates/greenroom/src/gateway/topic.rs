@@ -1,0 +1,159 @@
+//! Topics at the door: published by a POST, watched as server-sent events or over a WebSocket.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use futures_util::StreamExt;
+use hyper::body::Incoming;
+use hyper::{Method, Request, StatusCode};
+use serde_json::{Value, json};
+
+use super::Door;
+use super::answer::Answer;
+use super::connections::Seat;
+use super::events::{self, Event, Source};
+use super::path::decode;
+use super::problem::Problem;
+use super::{body, service, socket, status};
+use crate::actor::error::{CallError, Doubt, Failure, Refusal};
+use crate::actor::key::invalid_key;
+use crate::node::Node;
+use crate::node::port::Port;
+use crate::stream::reply_stream::ReplyStream;
+use crate::topic::actor::{Parcel, Terms, TopicsRef};
+use crate::topic::{EventId, Slow, too_slow};
+
+/// Answers a request for the topic called `name`.
+///
+/// # Errors
+/// The problem that the client is told.
+pub(super) async fn answer(
+    door: &Arc<Door>,
+    seat: &Arc<Seat>,
+    name: String,
+    request: Request<Incoming>,
+) -> Result<Answer, Problem> {
+    if let Some(why) = status::not_ready(&door.node) {
+        return Err(Problem::not_ready(why));
+    }
+    if name.is_empty() || name.len() > greenroom_wire::limit::KEY_LEN_MAX {
+        return Err(invalid_key(&name).into());
+    }
+    let topic = TopicsRef::of(&Node::at(Arc::new(Port { node: door.node.clone() })), name);
+    if socket::is_wanted(request.headers()) {
+        let terms = terms(&request)?;
+        return socket::open(door, seat, topic, terms, request);
+    }
+    match *request.method() {
+        Method::POST => {
+            let held = body::read(door, &[], request.into_body(), door.patience()).await?;
+            seat.works();
+            let published = publish(door, &topic, &held.bytes).await?;
+            Ok(service::json(StatusCode::OK, &published))
+        }
+        Method::GET if events::wanted(request.headers()) => {
+            let terms = terms(&request)?;
+            seat.works();
+            let parcels = subscribe(door, &topic, terms).await?;
+            events::answer(door, seat.clone(), source(parcels))
+        }
+        Method::GET => Err(Problem::only_events()),
+        _ => Err(Problem::wrong_method("GET, POST")),
+    }
+}
+
+/// Publishes a JSON text; what its publisher is told.
+pub(super) async fn publish(door: &Door, topic: &TopicsRef, text: &[u8]) -> Result<Value, Problem> {
+    let event: Value = serde_json::from_slice(text).map_err(|error| {
+        let message = format!("the event is not JSON: {error}");
+        Refusal::Invalid { field: String::new(), message }
+    })?;
+    let Ok(_permit) = door.calls.try_acquire() else {
+        return Err(Problem::busy("the door works on as many requests as it may"));
+    };
+    let published = topic.publish(event.to_string()).await.map_err(|error| problem(&error))?;
+    Ok(json!({ "id": text_of(published.id), "subscribers": published.subscribers }))
+}
+
+/// Subscribes.
+pub(super) async fn subscribe(door: &Door, topic: &TopicsRef, terms: Terms) -> Result<ReplyStream<Parcel>, Problem> {
+    let Ok(_permit) = door.calls.try_acquire() else {
+        return Err(Problem::busy("the door works on as many requests as it may"));
+    };
+    topic.subscribe(terms).await.map_err(|error| problem(&error))
+}
+
+fn problem(error: &CallError<String>) -> Problem {
+    let failure = match error {
+        CallError::Actor(why) => return Problem::busy(why),
+        CallError::Refused(refusal) => refusal.clone().into(),
+        CallError::Unknown(doubt) => doubt.clone().into(),
+        CallError::Cycle(path) => Failure::Cycle(path.clone()),
+    };
+    Problem::of(&failure)
+}
+
+/// A subscriber's parcels as events.
+fn source(parcels: ReplyStream<Parcel>) -> Source {
+    Box::pin(parcels.filter_map(|parcel| std::future::ready(event(parcel))))
+}
+
+fn event(parcel: Result<Parcel, CallError>) -> Option<Result<Event, Failure>> {
+    Some(match parcel {
+        Ok(Parcel::Began(_)) => return None,
+        Ok(Parcel::Event(id, text)) => Ok(Event { id: Some(text_of(id)), name: None, data: text.into() }),
+        Ok(Parcel::Missed(count)) => {
+            let data = Bytes::from(json!({ "count": count }).to_string());
+            Ok(Event { id: None, name: Some("missed"), data })
+        }
+        Ok(Parcel::TooSlow) => Err(too_slow().into()),
+        Err(error) => Err(broken(error)),
+    })
+}
+
+/// Why a subscription broke off.
+pub(super) fn broken(error: CallError) -> Failure {
+    match error {
+        CallError::Actor(never) => match never {},
+        CallError::Refused(refusal) => refusal.into(),
+        CallError::Unknown(doubt) => doubt.into(),
+        CallError::Cycle(path) => Failure::Cycle(path),
+        // More kinds of errors are more doubts.
+        #[allow(unreachable_patterns)]
+        _ => Doubt::Dropped.into(),
+    }
+}
+
+/// An event's name, as clients say it.
+pub(super) fn text_of(id: EventId) -> String {
+    format!("{}-{}", id.epoch, id.number)
+}
+
+/// How the client subscribes: `?slow=drop-oldest|disconnect&queue=100`, and where it was, in `Last-Event-ID`.
+fn terms(request: &Request<Incoming>) -> Result<Terms, Problem> {
+    // Strangers hold no publishers back.
+    let mut terms = Terms { slow: Slow::DropOldest, ..Terms::default() };
+    for pair in request.uri().query().unwrap_or_default().split('&').filter(|pair| !pair.is_empty()) {
+        let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+        let value = decode(value).map_err(|why| Problem::bad_request(&why))?;
+        match (name, value.as_str()) {
+            ("slow", "drop-oldest") => terms.slow = Slow::DropOldest,
+            ("slow", "disconnect") => terms.slow = Slow::Disconnect,
+            ("queue", len) => {
+                let len = len.parse().ok().filter(|len| (1..=4096).contains(len));
+                terms.queue_len = len.ok_or_else(|| Problem::bad_request("queue is a number of events, 1 to 4096"))?;
+            }
+            ("slow", _) => return Err(Problem::bad_request("slow is drop-oldest or disconnect")),
+            // What others add for themselves, such as against caches.
+            _ => {}
+        }
+    }
+    if let Some(last) = request.headers().get("last-event-id") {
+        let last = last.to_str().ok().and_then(|last| last.split_once('-'));
+        let id =
+            last.and_then(|(epoch, number)| Some(EventId { epoch: epoch.parse().ok()?, number: number.parse().ok()? }));
+        let id = id.ok_or_else(|| Problem::bad_request("Last-Event-ID is not the id of an event of a topic"))?;
+        terms.from = Some(id.following());
+    }
+    Ok(terms)
+}

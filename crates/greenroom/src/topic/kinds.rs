@@ -1,0 +1,72 @@
+//! Kinds that subscribe as a whole: every actor of the kind gets the events of the topic that has its key.
+
+use std::collections::BTreeMap;
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+use greenroom_world::BoxFuture;
+use serde::de::DeserializeOwned;
+
+use super::deliver::Try;
+use crate::actor::call::Call;
+use crate::actor::interface::Method;
+use crate::actor::key::Key;
+use crate::node::Node;
+
+/// Delivers a topic's events to the actor that has the topic's key.
+pub(crate) trait KindSubscription: Send + Sync {
+    /// The actor's key: what the topic's name has behind the first slash.
+    fn key(&self, topic: &Key) -> Key;
+
+    /// Calls it once.
+    fn deliver(&self, node: &Node, key: &Key, event: &str) -> BoxFuture<Try>;
+}
+
+/// The kinds that subscribe, by the first part of the topics' names.
+#[derive(Default)]
+pub(crate) struct KindSubscriptions(BTreeMap<String, Vec<Arc<dyn KindSubscription>>>);
+
+impl KindSubscriptions {
+    pub(crate) fn insert(&mut self, namespace: String, subscription: Arc<dyn KindSubscription>) {
+        self.0.entry(namespace).or_default().push(subscription);
+    }
+
+    /// Those that get the events of `topic`.
+    pub(crate) fn of(&self, topic: &Key) -> Vec<Arc<dyn KindSubscription>> {
+        let namespace = topic.split_once('/').map(|(namespace, _)| namespace);
+        namespace.and_then(|namespace| self.0.get(namespace)).cloned().unwrap_or_default()
+    }
+}
+
+/// A kind's subscription, by a function that makes the call.
+pub(crate) struct ByCall<E, F>(F, PhantomData<fn(E)>);
+
+impl<E, F> ByCall<E, F> {
+    pub(crate) fn new(call: F) -> Arc<Self> {
+        Arc::new(Self(call, PhantomData))
+    }
+}
+
+impl<E, F, M> KindSubscription for ByCall<E, F>
+where
+    E: DeserializeOwned + 'static,
+    F: Fn(&Node, Key, E) -> Call<M> + Send + Sync + 'static,
+    M: Method,
+{
+    fn key(&self, topic: &Key) -> Key {
+        topic.split_once('/').map_or_else(|| topic.clone(), |(_, key)| Key::from(key))
+    }
+
+    fn deliver(&self, node: &Node, key: &Key, event: &str) -> BoxFuture<Try> {
+        match serde_json::from_str(event) {
+            Ok(event) => {
+                let call = (self.0)(node, key.clone(), event);
+                Box::pin(async move { Try::of(call.await) })
+            }
+            Err(error) => {
+                let why = format!("the event is not what the kind subscribes to: {error}");
+                Box::pin(async move { Try::Hopeless(why) })
+            }
+        }
+    }
+}

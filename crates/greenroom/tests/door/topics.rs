@@ -1,0 +1,106 @@
+//! Topics at the door: published by a POST, watched as events and over WebSockets.
+
+use futures_util::{SinkExt, StreamExt};
+use greenroom::{Node, Topic};
+use serde_json::{Value, json};
+use tokio::net::TcpStream;
+use tokio_tungstenite::WebSocketStream;
+use tokio_tungstenite::tungstenite::Message;
+
+use crate::client::{Event, Events, call, get, post, raw};
+use crate::kinds::open;
+
+type Socket = WebSocketStream<TcpStream>;
+
+async fn socket(door: &str, path: &str) -> Socket {
+    let stream = TcpStream::connect(door).await.unwrap();
+    tokio_tungstenite::client_async(format!("ws://{door}{path}"), stream).await.unwrap().0
+}
+
+async fn said(socket: &mut Socket) -> Value {
+    loop {
+        match socket.next().await.expect("the socket is open").unwrap() {
+            Message::Text(text) => return serde_json::from_str(&text).unwrap(),
+            Message::Ping(_) | Message::Pong(_) => {}
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+/// Waits until so many watch.
+async fn watched(node: &Node, name: &str, count: u64) {
+    while Topic::<Value>::of(node, name).subscribers().await.unwrap() != count {
+        tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+    }
+}
+
+#[tokio::test]
+async fn what_is_published_comes_to_all_who_watch() {
+    let (node, door) = open(Node::builder().http("127.0.0.1:0")).await;
+    let mut events = Events::open(&door, "GET", "/topics/prices/eu", "", "").await;
+    assert!(events.head.contains("text/event-stream"), "{}", events.head);
+    let mut socket = socket(&door, "/topics/prices/eu/ws").await;
+    watched(&node, "prices/eu", 2).await;
+    let published = call(&door, "/topics/prices%2Feu", r#"{ "price": 1.5 }"#).await;
+    assert_eq!((published.status, &published.json()["subscribers"]), (200, &json!(2)));
+    let id = published.json()["id"].as_str().unwrap().to_owned();
+    let expected = Event { id: Some(id.clone()), name: None, data: r#"{"price":1.5}"#.to_owned() };
+    assert_eq!(events.next().await, Some(expected));
+    assert_eq!(said(&mut socket).await, json!({ "id": id, "event": { "price": 1.5 } }));
+    // A socket publishes as well.
+    socket.send(Message::text("[7]")).await.unwrap();
+    let (one, two) = (said(&mut socket).await, said(&mut socket).await);
+    let event = if one["event"].is_null() { &two } else { &one };
+    assert_eq!(event["event"], json!([7]));
+    assert!(one["published"]["id"].is_string() || two["published"]["id"].is_string());
+    assert_eq!(events.next().await.unwrap().data, "[7]");
+    socket.send(Message::text("{")).await.unwrap();
+    assert_eq!(said(&mut socket).await["error"]["type"], "/-/problems/invalid-arguments");
+    drop(events);
+    socket.close(None).await.unwrap();
+    watched(&node, "prices/eu", 0).await;
+    node.stop().await;
+}
+
+#[tokio::test]
+async fn who_comes_back_says_what_it_had() {
+    let (node, door) = open(Node::builder().http("127.0.0.1:0")).await;
+    let mut ids = Vec::new();
+    for event in 0..5 {
+        let published = call(&door, "/topics/news", &event.to_string()).await.json();
+        ids.push(published["id"].as_str().unwrap().to_owned());
+    }
+    let last = format!("last-event-id: {}\r\n", ids[2]);
+    let mut events = Events::open(&door, "GET", "/topics/news?queue=10&slow=disconnect", &last, "").await;
+    for event in 3..5 {
+        assert_eq!(events.next().await.unwrap().data, event.to_string());
+    }
+    let mut events = Events::open(&door, "GET", "/topics/news", "last-event-id: 0-7\r\n", "").await;
+    let missed = events.next().await.unwrap();
+    assert_eq!((missed.name.as_deref(), missed.data.as_str()), (Some("missed"), r#"{"count":null}"#));
+    assert_eq!(events.next().await.unwrap().data, "0");
+    node.stop().await;
+}
+
+#[tokio::test]
+async fn what_is_wrong_with_a_request_is_named() {
+    let (node, door) = open(Node::builder().http("127.0.0.1:0")).await;
+    call(&door, "/topics/news", "{").await.problem(400, "invalid-arguments");
+    call(&door, "/topics/", "1").await.problem(400, "invalid-key");
+    get(&door, "/topics/news").await.problem(406, "only-events");
+    let get = |path: &str, more: &str| {
+        format!("GET {path} HTTP/1.1\r\nhost: door\r\naccept: text/event-stream\r\n{more}\r\n").into_bytes()
+    };
+    for path in ["/topics/news?slow=backpressure", "/topics/news?queue=0", "/topics/news?queue=many"] {
+        raw(&door, &get(path, "")).await.problem(400, "bad-request");
+    }
+    raw(&door, &get("/topics/news", "last-event-id: 7\r\n")).await.problem(400, "bad-request");
+    raw(&door, &get("/topics/news/ws", "upgrade: websocket\r\nconnection: upgrade\r\n"))
+        .await
+        .problem(400, "bad-request");
+    let elsewhere = "origin: http://elsewhere\r\nupgrade: websocket\r\nconnection: upgrade\r\n";
+    raw(&door, &get("/topics/news/ws", elsewhere)).await.problem(403, "other-site");
+    raw(&door, &post("/topics/news", "origin: http://elsewhere\r\n", "1")).await.problem(403, "other-site");
+    raw(&door, b"DELETE /topics/news HTTP/1.1\r\nhost: door\r\n\r\n").await.problem(405, "wrong-method");
+    node.stop().await;
+}
