@@ -154,14 +154,14 @@ impl Door {
     /// Publishes an event to a topic.
     pub(crate) fn publish(&self, topic: &str, event: &str) -> Result<Answer, String> {
         let request = self.agent.post(format!("{}/topics/{}", self.url, encoded(topic)));
-        self.read(request.header("content-type", "application/json").send(event))
+        self.read(self.signed(request).header("content-type", "application/json").send(event))
     }
 
     /// A topic's events, as they come: no time limit holds.
     pub(crate) fn watch(&self, topic: &str) -> Result<impl Read + use<>, String> {
-        let config = ureq::Agent::config_builder().http_status_as_error(false).build();
-        let request = ureq::Agent::from(config).get(format!("{}/topics/{}", self.url, encoded(topic)));
-        let answer = request.header("accept", "text/event-stream").call();
+        let request = self.agent.get(format!("{}/topics/{}", self.url, encoded(topic)));
+        let request = request.config().timeout_global(None).build().header("accept", "text/event-stream");
+        let answer = self.signed(request).call();
         match answer {
             Ok(answer) if answer.status().as_u16() == 200 => Ok(answer.into_body().into_reader()),
             other => {

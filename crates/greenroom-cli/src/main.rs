@@ -12,8 +12,8 @@ mod pids;
 mod state;
 mod status;
 mod token;
-mod waits;
 mod topic;
+mod waits;
 
 use std::process::ExitCode;
 

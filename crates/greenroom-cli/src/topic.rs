@@ -58,7 +58,7 @@ pub(crate) fn run(command: &TopicCommand) -> Result<(), String> {
 
 impl Publish {
     fn run(&self) -> Result<(), String> {
-        let answer = self.node.door(TIMEOUT).publish(&self.topic, &self.event)?;
+        let answer = self.node.door(TIMEOUT)?.publish(&self.topic, &self.event)?;
         if answer.status != 200 {
             return Err(described(answer.status, &answer.body));
         }
@@ -72,7 +72,7 @@ impl Publish {
 impl Watch {
     fn run(&self) -> Result<(), String> {
         let mut left = self.count.unwrap_or(u64::MAX);
-        let events = self.node.door(TIMEOUT).watch(&self.topic)?;
+        let events = self.node.door(TIMEOUT)?.watch(&self.topic)?;
         let mut lines = BufReader::new(events).lines();
         let mut name = None;
         let mut out = std::io::stdout().lock();

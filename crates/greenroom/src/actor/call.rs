@@ -14,7 +14,7 @@ use super::outside::Outside;
 use super::reference::{Inner, Route};
 use super::reply::{self, ReplyTo};
 use crate::context::TraceContext;
-use crate::shard::baggage::Baggage;
+use crate::shard::baggage::{Baggage, Load};
 use crate::shard::calls::{CallSlot, Completion};
 use crate::shard::submit::{Started, Told};
 use crate::shard::{Shard, ShardId};
@@ -77,6 +77,13 @@ impl<M: Method> Call<M> {
     /// Makes the call a part of the trace that `trace` stands in.
     pub fn traced(mut self, trace: TraceContext) -> Self {
         self.baggage().trace = Some(trace);
+        self
+    }
+
+    /// Lets the call carry what came with a request of the HTTP door.
+    #[cfg(feature = "http")]
+    pub(crate) fn carrying(mut self, load: &Load) -> Self {
+        self.baggage = load.as_ref().map(|load| Box::new((**load).clone()));
         self
     }
 

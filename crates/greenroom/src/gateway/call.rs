@@ -15,6 +15,7 @@ use tokio::sync::oneshot;
 
 use super::answer::Answer;
 use super::connections::Seat;
+use super::pass::Pass;
 use super::path::decode;
 use super::problem::Problem;
 use super::{Door, body, carried, status};
@@ -58,6 +59,7 @@ pub(super) async fn call(
         return Err(Problem::wrong_method("POST"));
     }
     let wants_events = events::wanted(request.headers());
+    let pass = wants_events.then(|| Pass::new(door, &request, &target.kind, &target.key));
     let asked = request.uri().query().and_then(|query| query.strip_prefix("arguments=")).map(str::to_owned);
     let head = [Codec::Json.tag(), TYPE_VERSION];
     let mut held = body::read(door, &head, request.into_body(), door.patience()).await?;
@@ -86,8 +88,8 @@ pub(super) async fn call(
     if let Completion::Wire { status: Status::Ok, payload, .. } = &completion
         && let Some(stream) = value(payload).ok().and_then(events::stream_of)
     {
-        if wants_events {
-            return events::answer(door, seat.clone(), events::items(door, stream));
+        if let Some(pass) = pass {
+            return events::answer(door, seat.clone(), pass, target.method, events::items(door, stream));
         }
         events::give_up(door, stream);
         return Err(Problem::only_events());

@@ -19,6 +19,7 @@ use tokio::time::Sleep;
 use super::Door;
 use super::answer::{Answer, AnswerBody};
 use super::connections::Seat;
+use super::pass::Pass;
 use super::problem::Problem;
 use crate::actor::error::{Doubt, Failure};
 use crate::node::port::Port;
@@ -42,6 +43,8 @@ pub(super) struct Events {
     source: Source,
     /// When the client next hears that the door is still there.
     heartbeat: Pin<Box<Sleep>>,
+    /// Why it must end, when it must.
+    ending: Pin<Box<dyn Future<Output = Problem> + Send>>,
     seat: Arc<Seat>,
     over: bool,
     _permit: OwnedSemaphorePermit,
@@ -56,15 +59,22 @@ pub(super) fn wanted(headers: &HeaderMap) -> bool {
     })
 }
 
-/// An answer of events.
+/// An answer of events, for as long as who has this pass may call `method`.
 ///
 /// # Errors
 /// The door has as many streams as it may.
-pub(super) fn answer(door: &Door, seat: Arc<Seat>, source: Source) -> Result<Answer, Problem> {
+pub(super) fn answer(
+    door: &Door,
+    seat: Arc<Seat>,
+    pass: Pass,
+    method: String,
+    source: Source,
+) -> Result<Answer, Problem> {
     let permit = door.streams.clone().try_acquire_owned();
     let permit = permit.map_err(|_| Problem::busy("the door has as many streams as it may"))?;
     let heartbeat = Box::pin(tokio::time::sleep(HEARTBEAT));
-    let events = Events { source, heartbeat, seat, over: false, _permit: permit };
+    let ending = Box::pin(async move { pass.over(&method).await });
+    let events = Events { source, heartbeat, ending, seat, over: false, _permit: permit };
     let mut answer = Response::new(AnswerBody::Events(Box::new(events)));
     answer.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(EVENT_STREAM));
     answer.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
@@ -90,13 +100,18 @@ impl Events {
         }
         self.seat.works();
         let mut out = BytesMut::new();
+        if let Poll::Ready(problem) = self.ending.as_mut().poll(context) {
+            self.over = true;
+            Event::error(&problem).write(&mut out);
+            return Poll::Ready(Some(out.freeze()));
+        }
         while out.len() < CHUNK_LEN {
             let next = match self.source.as_mut().poll_next(context) {
                 Poll::Pending => break,
                 Poll::Ready(Some(Ok(event))) => event,
                 Poll::Ready(Some(Err(failure))) => {
                     self.over = true;
-                    Event { id: None, name: Some("error"), data: Problem::of(&failure).document().to_string().into() }
+                    Event::error(&Problem::of(&failure))
                 }
                 Poll::Ready(None) => {
                     self.over = true;
@@ -118,6 +133,10 @@ impl Events {
 }
 
 impl Event {
+    fn error(problem: &Problem) -> Self {
+        Self { id: None, name: Some("error"), data: problem.document().to_string().into() }
+    }
+
     fn write(&self, out: &mut BytesMut) {
         if let Some(id) = &self.id {
             out.put_slice(b"id: ");

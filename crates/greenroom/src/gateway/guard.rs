@@ -11,8 +11,8 @@ use greenroom_security::principal::{ADMIN, METRICS, Principal};
 use greenroom_security::rules::{self, Target};
 use greenroom_security::watched::{Look, Watched};
 use greenroom_store::url::Secret;
-use hyper::Request;
 use hyper::header::{AUTHORIZATION, HeaderMap};
+use hyper::{Method, Request};
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
 use tokio_rustls::server::TlsStream;
@@ -20,6 +20,7 @@ use tokio_rustls::server::TlsStream;
 use super::fetch;
 use super::path::Path;
 use super::problem::Problem;
+use super::topic;
 use crate::node::Config;
 use crate::node::error::Error;
 
@@ -89,17 +90,43 @@ impl Guard {
     /// # Errors
     /// The problem that the client is told.
     pub(super) async fn admit<B>(&self, path: &Path, request: &Request<B>) -> Result<Option<Principal>, Problem> {
-        let whom = whom_for(path);
+        let visitor = request.extensions().get::<Visitor>();
+        self.look_at(whom_for(path, request.method()), request.headers(), visitor).await
+    }
+
+    /// Whether who has shown this may make a call.
+    ///
+    /// # Errors
+    /// The problem that the client is told.
+    pub(super) async fn check(
+        &self,
+        target: Target<'_>,
+        headers: &HeaderMap,
+        visitor: Option<&Visitor>,
+    ) -> Result<(), Problem> {
+        self.look_at(For::Callers(target), headers, visitor).await.map(drop)
+    }
+
+    /// Whether the door asks nobody for anything.
+    pub(super) fn is_open(&self) -> bool {
+        !self.access.is_configured()
+    }
+
+    async fn look_at(
+        &self,
+        whom: For<'_>,
+        headers: &HeaderMap,
+        visitor: Option<&Visitor>,
+    ) -> Result<Option<Principal>, Problem> {
         if whom == For::Everybody {
             return Ok(None);
         }
-        let visitor = request.extensions().get::<Visitor>();
-        if !self.access.is_configured() {
+        if self.is_open() {
             // Nobody can show who they are: then the machine itself must be trusted.
             let trusted = whom != For::Admins || visitor.is_some_and(|visitor| visitor.local);
             return if trusted { Ok(None) } else { Err(Problem::not_local()) };
         }
-        let principal = self.identify(request.headers(), visitor).await?;
+        let principal = self.identify(headers, visitor).await?;
         self.permit(whom, principal.as_ref())?;
         Ok(principal)
     }
@@ -199,12 +226,15 @@ impl Guard {
 }
 
 /// Whom `path` is for. What is not named here is for admins.
-fn whom_for(path: &Path) -> For<'_> {
+fn whom_for<'a>(path: &'a Path, method: &Method) -> For<'a> {
     match path {
         Path::Health | Path::Ready | Path::Problem(_) | Path::Other => For::Everybody,
         Path::Root => For::Known,
         Path::Metrics => For::Metrics,
         Path::Call { kind, key, method } => For::Callers(Target { kind, key, method }),
+        // A topic is an actor, and what is asked of it are calls.
+        Path::Topic(name) if *method == Method::POST => For::Callers(topic::target(name, topic::PUBLISH)),
+        Path::Topic(name) => For::Callers(topic::target(name, topic::SUBSCRIBE)),
         #[allow(unreachable_patterns)]
         _ => For::Admins,
     }

@@ -18,6 +18,7 @@ mod events;
 mod fetch;
 mod guard;
 mod metrics;
+mod pass;
 mod path;
 mod problem;
 mod service;
@@ -40,7 +41,7 @@ use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, watch};
 
 use self::connections::{Connections, Seat};
 use self::guard::{Entered, Guard, Visitor};
@@ -91,6 +92,8 @@ struct Door {
     /// Methods of kinds that other nodes host which have been called here. Bounded, as each costs a place in the tables of
     /// routes between the nodes, and strangers choose their names.
     remote_methods: Mutex<BTreeSet<(String, String)>>,
+    /// Whether streams must end.
+    closed: watch::Sender<bool>,
     answers: Mutex<BTreeMap<u16, u64>>,
     refused: AtomicU64,
 }
@@ -108,6 +111,7 @@ impl Door {
             streams: Arc::new(Semaphore::new(connections_max.div_ceil(2))),
             bodies: Semaphore::new(bodies_len_max),
             remote_methods: Mutex::default(),
+            closed: watch::Sender::new(false),
             answers: Mutex::default(),
             refused: AtomicU64::new(0),
             table,
@@ -163,8 +167,11 @@ async fn accept(door: Arc<Door>, listener: TcpListener) {
     tokio::select! {
         () = accepting => {}
         () = door.guard.look_after(door.node.config().reload_every) => {}
-        _ = door.node.halted() => {}
+        _ = door.node.halted() => {
+            door.closed.send_replace(true);
+        }
         () = closing(&door) => {
+            door.closed.send_replace(true);
             // Who has connected is answered; who comes now is refused by the system, and knows that nothing ran.
             while let Some(Ok((stream, _))) = listener.accept().now_or_never() {
                 if let Some(seat) = door.connections.seat(Instant::now() + door.patience()) {

@@ -1,6 +1,7 @@
 //! What a request's path names.
 
 use super::admin::Asked;
+use crate::topic::actor::TOPICS;
 
 /// A path's meaning.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -51,6 +52,8 @@ impl Path {
             ["-", ..] => Path::Other,
             ["topics", ref name @ .., "ws"] if !name.is_empty() => Path::Topic(decode(&name.join("/"))?),
             ["topics", ref name @ ..] if !name.is_empty() => Path::Topic(decode(&name.join("/"))?),
+            // The door asks topics for what is asked of them, and for nothing else.
+            [kind, ..] if decode(kind)? == TOPICS => Path::Other,
             [kind, key, method] => Path::Call { kind: decode(kind)?, key: decode(key)?, method: decode(method)? },
             _ => Path::Other,
         })
@@ -112,6 +115,9 @@ mod tests {
             ("/topics/a%20b/ws", "a b"),
         ] {
             assert_eq!(Path::read(path), Ok(Path::Topic(name.to_owned())), "{path}");
+        }
+        for path in ["/topics", "/%74opics/news/subscribe"] {
+            assert_eq!(Path::read(path), Ok(Path::Other), "{path}");
         }
     }
 

@@ -222,6 +222,11 @@ impl Problem {
         Self::new("only-events", "the answer is a stream of events; ask for it with `Accept: text/event-stream`")
     }
 
+    /// The last part of its type.
+    pub(super) fn name(&self) -> &'static str {
+        self.class.name
+    }
+
     /// The document.
     pub(super) fn document(&self) -> Value {
         let Self { class, detail, members, .. } = self;

@@ -56,6 +56,9 @@ async fn route(door: &Arc<Door>, seat: &Arc<Seat>, mut request: Request<Incoming
     }
     if let Path::Topic(name) = path {
         refuse_other_sites(request.headers())?;
+        if seat.is_reserved() {
+            return Err(Problem::busy("the door serves as many connections as it may").closing());
+        }
         return topic::answer(door, seat, name, request).await;
     }
     let answer = match path {

@@ -2,7 +2,10 @@
 //!
 //! To the client: `{"id": "1-7", "event": ..}`, `{"missed": 3}`, `{"published": {..}}` for each event of its own, and
 //! `{"error": {..}}`, a problem document, before the socket closes or when an event was refused.
+//!
+//! A socket has one subscription, so strangers who want many need as many connections, which are counted.
 
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -15,18 +18,19 @@ use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::TokioIo;
 use serde_json::{Value, json};
 use tokio_tungstenite::WebSocketStream;
-use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
-use tokio_tungstenite::tungstenite::protocol::{Role, WebSocketConfig};
+use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
+use tokio_tungstenite::tungstenite::protocol::{CloseFrame, Role, WebSocketConfig};
+use tokio_tungstenite::tungstenite::{Error, Message};
 
 use super::Door;
 use super::answer::{Answer, AnswerBody};
 use super::connections::Seat;
 use super::events::STALL_MAX;
 use super::problem::Problem;
-use super::topic;
+use super::topic::{self, Asked, PUBLISH, SUBSCRIBE};
 use crate::stream::reply_stream::ReplyStream;
-use crate::topic::actor::{Parcel, Terms, TopicsRef};
+use crate::topic::actor::{Parcel, Terms};
 use crate::topic::too_slow;
 
 type Socket = WebSocketStream<TokioIo<Upgraded>>;
@@ -43,7 +47,7 @@ pub(super) fn is_wanted(headers: &HeaderMap) -> bool {
 pub(super) fn open(
     door: &Arc<Door>,
     seat: &Arc<Seat>,
-    topic: TopicsRef,
+    topic: Asked,
     terms: Terms,
     mut request: Request<Incoming>,
 ) -> Result<Answer, Problem> {
@@ -63,15 +67,23 @@ pub(super) fn open(
                 Ok(upgraded) => upgraded,
                 Err(error) => return tracing::debug!(%error, "a WebSocket was not opened"),
             };
-            let len_max = door.node.config().http_body_len_max;
-            let config = WebSocketConfig::default().max_message_size(Some(len_max)).max_frame_size(Some(len_max));
+            let len_max = text_len_max(&door);
+            let config = WebSocketConfig::default()
+                .max_message_size(Some(len_max))
+                .max_frame_size(Some(len_max))
+                .read_buffer_size(BUFFER_LEN)
+                .write_buffer_size(0);
             let socket = WebSocketStream::from_raw_socket(TokioIo::new(upgraded), Role::Server, Some(config)).await;
             serve(&door, &seat, &topic, terms, socket).await;
+        };
+        let halted = async {
+            door.node.halted().await;
+            tokio::time::sleep(FAREWELL).await;
         };
         tokio::select! {
             () = serving => {}
             () = seat.outstayed() => {}
-            _ = door.node.halted() => {}
+            () = halted => {}
         }
         drop(permit);
     });
@@ -86,30 +98,35 @@ pub(super) fn open(
     Ok(answer)
 }
 
-async fn serve(door: &Door, seat: &Seat, topic: &TopicsRef, terms: Terms, mut socket: Socket) {
-    let mut parcels = match topic::subscribe(door, topic, terms).await {
-        Ok(parcels) => parcels,
-        Err(problem) => return farewell(socket, &problem).await,
-    };
-    if let Some(problem) = exchange(door, seat, topic, &mut parcels, &mut socket).await {
-        drop(parcels);
-        farewell(socket, &problem).await;
-    }
+/// Longest text that a client may send. As many as there may be sockets are held at once.
+fn text_len_max(door: &Door) -> usize {
+    door.node.config().http_body_len_max.min(TEXT_LEN_MAX)
 }
 
-/// Brings events both ways, until the client leaves or the subscription breaks: why it did, then.
+async fn serve(door: &Door, seat: &Seat, topic: &Asked, terms: Terms, mut socket: Socket) {
+    let problem = match topic.subscribe(terms).await {
+        Ok(mut parcels) => exchange(door, seat, topic, &mut parcels, &mut socket).await,
+        Err(problem) => Some(problem),
+    };
+    // Nobody waits for a client that does not take it.
+    let _ = tokio::time::timeout(FAREWELL, part(&mut socket, problem)).await;
+}
+
+/// Brings events both ways, until the client leaves or the subscription must end: why it must, then.
 async fn exchange(
     door: &Door,
     seat: &Seat,
-    topic: &TopicsRef,
+    topic: &Asked,
     parcels: &mut ReplyStream<Parcel>,
     socket: &mut Socket,
 ) -> Option<Problem> {
+    let mut over = pin!(topic.pass.over(SUBSCRIBE));
     let mut heard = Instant::now();
     loop {
         seat.works();
         let quiet = tokio::time::sleep(HEARTBEAT);
         let said = tokio::select! {
+            problem = &mut over => return Some(problem),
             parcel = parcels.next() => match parcel? {
                 Ok(Parcel::Began(_)) => continue,
                 Ok(Parcel::Event(id, text)) => format!("{{\"id\":\"{}\",\"event\":{text}}}", topic::text_of(id)),
@@ -119,11 +136,12 @@ async fn exchange(
             },
             message = socket.next() => {
                 heard = Instant::now();
-                match message?.ok()? {
-                    Message::Text(text) => published(door, topic, text.as_bytes()).await.to_string(),
-                    Message::Binary(bytes) => published(door, topic, &bytes).await.to_string(),
-                    Message::Close(_) => return None,
-                    Message::Ping(_) | Message::Pong(_) | Message::Frame(_) => continue,
+                match message? {
+                    Ok(Message::Text(text)) => published(topic, text.as_bytes()).await.to_string(),
+                    Ok(Message::Binary(bytes)) => published(topic, &bytes).await.to_string(),
+                    Ok(Message::Ping(_) | Message::Pong(_) | Message::Frame(_)) => continue,
+                    Err(Error::Capacity(_)) => return Some(Problem::too_large(text_len_max(door))),
+                    Ok(Message::Close(_)) | Err(_) => return None,
                 }
             }
             () = quiet => {
@@ -138,9 +156,13 @@ async fn exchange(
     }
 }
 
-/// Publishes what the client has said; what it is told.
-async fn published(door: &Door, topic: &TopicsRef, text: &[u8]) -> Value {
-    match topic::publish(door, topic, text).await {
+/// Publishes what the client has said, if it may; what it is told.
+async fn published(topic: &Asked, text: &[u8]) -> Value {
+    let published = match topic.pass.check(PUBLISH).await {
+        Ok(()) => topic.publish(text).await,
+        Err(problem) => Err(problem),
+    };
+    match published {
         Ok(published) => json!({ "published": published }),
         Err(problem) => json!({ "error": problem.document() }),
     }
@@ -152,15 +174,28 @@ async fn say(seat: &Seat, socket: &mut Socket, message: Message) -> Option<()> {
     socket.send(message).await.ok()
 }
 
-async fn farewell(mut socket: Socket, problem: &Problem) {
-    let said = async {
-        socket.send(Message::text(json!({ "error": problem.document() }).to_string())).await?;
-        socket.close(None).await
+/// Closes the socket, with a reason if it is not the client who did.
+async fn part(socket: &mut Socket, problem: Option<Problem>) -> Result<(), Error> {
+    let Some(problem) = problem else { return socket.close(None).await };
+    socket.send(Message::text(json!({ "error": problem.document() }).to_string())).await?;
+    let code = match problem.name() {
+        "stopping" => CloseCode::Away,
+        "unauthenticated" | "forbidden" => CloseCode::Policy,
+        "too-large" => CloseCode::Size,
+        "overloaded" => CloseCode::Again,
+        _ => CloseCode::Error,
     };
-    // Nobody waits for a client that does not take it.
-    let _ = tokio::time::timeout(FAREWELL, said).await;
+    socket.close(Some(CloseFrame { code, reason: problem.name().into() })).await?;
+    // Closed over what it has not read, the connection would take the reason back.
+    while let Some(Ok(_)) = socket.next().await {}
+    Ok(())
 }
 
 /// Silence after which the client is asked whether it is there.
 const HEARTBEAT: Duration = Duration::from_secs(15);
-const FAREWELL: Duration = Duration::from_secs(2);
+/// Time for the client to take in why the socket closes.
+const FAREWELL: Duration = Duration::from_secs(1);
+/// Longest text from a client, in bytes.
+const TEXT_LEN_MAX: usize = 64 << 10;
+/// Bytes that are read at a time.
+const BUFFER_LEN: usize = 4 << 10;

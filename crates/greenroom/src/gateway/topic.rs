@@ -4,24 +4,42 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use futures_util::StreamExt;
+use greenroom_security::rules::Target;
 use hyper::body::Incoming;
 use hyper::{Method, Request, StatusCode};
 use serde_json::{Value, json};
+use tokio::sync::SemaphorePermit;
 
 use super::Door;
 use super::answer::Answer;
 use super::connections::Seat;
 use super::events::{self, Event, Source};
+use super::pass::Pass;
 use super::path::decode;
 use super::problem::Problem;
-use super::{body, service, socket, status};
+use super::{body, carried, service, socket, status};
 use crate::actor::error::{CallError, Doubt, Failure, Refusal};
 use crate::actor::key::invalid_key;
 use crate::node::Node;
 use crate::node::port::Port;
+use crate::shard::baggage::Load;
 use crate::stream::reply_stream::ReplyStream;
-use crate::topic::actor::{Parcel, Terms, TopicsRef};
+use crate::topic::actor::{Parcel, TOPICS, Terms, TopicsRef};
 use crate::topic::{EventId, Slow, too_slow};
+
+/// A topic, as a client asks for it.
+pub(super) struct Asked {
+    door: Arc<Door>,
+    topic: TopicsRef,
+    /// What the client's calls carry.
+    load: Load,
+    pub(super) pass: Pass,
+}
+
+/// What rules are asked about `method` of the topic called `name`.
+pub(super) fn target<'a>(name: &'a str, method: &'a str) -> Target<'a> {
+    Target { kind: TOPICS, key: name, method }
+}
 
 /// Answers a request for the topic called `name`.
 ///
@@ -39,48 +57,55 @@ pub(super) async fn answer(
     if name.is_empty() || name.len() > greenroom_wire::limit::KEY_LEN_MAX {
         return Err(invalid_key(&name).into());
     }
+    let load = carried::baggage(request.headers(), request.extensions())?;
+    let pass = Pass::new(door, &request, TOPICS, &name);
     let topic = TopicsRef::of(&Node::at(Arc::new(Port { node: door.node.clone() })), name);
+    let asked = Asked { door: door.clone(), topic, load, pass };
     if socket::is_wanted(request.headers()) {
         let terms = terms(&request)?;
-        return socket::open(door, seat, topic, terms, request);
+        return socket::open(door, seat, asked, terms, request);
     }
     match *request.method() {
         Method::POST => {
             let held = body::read(door, &[], request.into_body(), door.patience()).await?;
             seat.works();
-            let published = publish(door, &topic, &held.bytes).await?;
+            let published = asked.publish(&held.bytes).await?;
             Ok(service::json(StatusCode::OK, &published))
         }
         Method::GET if events::wanted(request.headers()) => {
             let terms = terms(&request)?;
             seat.works();
-            let parcels = subscribe(door, &topic, terms).await?;
-            events::answer(door, seat.clone(), source(parcels))
+            let parcels = asked.subscribe(terms).await?;
+            events::answer(door, seat.clone(), asked.pass, SUBSCRIBE.to_owned(), source(parcels))
         }
         Method::GET => Err(Problem::only_events()),
         _ => Err(Problem::wrong_method("GET, POST")),
     }
 }
 
-/// Publishes a JSON text; what its publisher is told.
-pub(super) async fn publish(door: &Door, topic: &TopicsRef, text: &[u8]) -> Result<Value, Problem> {
-    let event: Value = serde_json::from_slice(text).map_err(|error| {
-        let message = format!("the event is not JSON: {error}");
-        Refusal::Invalid { field: String::new(), message }
-    })?;
-    let Ok(_permit) = door.calls.try_acquire() else {
-        return Err(Problem::busy("the door works on as many requests as it may"));
-    };
-    let published = topic.publish(event.to_string()).await.map_err(|error| problem(&error))?;
-    Ok(json!({ "id": text_of(published.id), "subscribers": published.subscribers }))
-}
+impl Asked {
+    /// Publishes a JSON text; what its publisher is told.
+    pub(super) async fn publish(&self, text: &[u8]) -> Result<Value, Problem> {
+        let event: Value = serde_json::from_slice(text).map_err(|error| {
+            let message = format!("the event is not JSON: {error}");
+            Refusal::Invalid { field: String::new(), message }
+        })?;
+        let _permit = self.working()?;
+        let call = self.topic.publish(event.to_string()).carrying(&self.load);
+        let published = call.await.map_err(|error| problem(&error))?;
+        Ok(json!({ "id": text_of(published.id), "subscribers": published.subscribers }))
+    }
 
-/// Subscribes.
-pub(super) async fn subscribe(door: &Door, topic: &TopicsRef, terms: Terms) -> Result<ReplyStream<Parcel>, Problem> {
-    let Ok(_permit) = door.calls.try_acquire() else {
-        return Err(Problem::busy("the door works on as many requests as it may"));
-    };
-    topic.subscribe(terms).await.map_err(|error| problem(&error))
+    /// Subscribes.
+    pub(super) async fn subscribe(&self, terms: Terms) -> Result<ReplyStream<Parcel>, Problem> {
+        let _permit = self.working()?;
+        self.topic.subscribe(terms).carrying(&self.load).await.map_err(|error| problem(&error))
+    }
+
+    fn working(&self) -> Result<SemaphorePermit<'_>, Problem> {
+        let permit = self.door.calls.try_acquire();
+        permit.map_err(|_| Problem::busy("the door works on as many requests as it may"))
+    }
 }
 
 fn problem(error: &CallError<String>) -> Problem {
@@ -157,3 +182,8 @@ fn terms(request: &Request<Incoming>) -> Result<Terms, Problem> {
     }
     Ok(terms)
 }
+
+/// The method that subscribes.
+pub(super) const SUBSCRIBE: &str = "subscribe";
+/// The method that publishes.
+pub(super) const PUBLISH: &str = "publish";

@@ -1,11 +1,15 @@
 //! Topics at the door: published by a POST, watched as events and over WebSockets.
 
+use std::collections::BTreeSet;
+use std::time::Duration;
+
 use futures_util::{SinkExt, StreamExt};
 use greenroom::{Node, Topic};
 use serde_json::{Value, json};
 use tokio::net::TcpStream;
 use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::Message;
+use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
 
 use crate::client::{Event, Events, call, get, post, raw};
 use crate::kinds::open;
@@ -30,7 +34,7 @@ async fn said(socket: &mut Socket) -> Value {
 /// Waits until so many watch.
 async fn watched(node: &Node, name: &str, count: u64) {
     while Topic::<Value>::of(node, name).subscribers().await.unwrap() != count {
-        tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+        tokio::time::sleep(Duration::from_millis(5)).await;
     }
 }
 
@@ -79,6 +83,56 @@ async fn who_comes_back_says_what_it_had() {
     let missed = events.next().await.unwrap();
     assert_eq!((missed.name.as_deref(), missed.data.as_str()), (Some("missed"), r#"{"count":null}"#));
     assert_eq!(events.next().await.unwrap().data, "0");
+    node.stop().await;
+}
+
+#[tokio::test]
+async fn a_door_that_closes_says_so_to_all_who_watch() {
+    let table = tempfile::tempdir().unwrap();
+    let url = format!("sqlite:{}", table.path().join("table.db").display());
+    let (front, door) = open(Node::builder().http("127.0.0.1:0").table(&url).name("front")).await;
+    let other = Node::builder().table(&url).name("other").start().await.unwrap();
+    while front.members().len() < 2 {
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    let (mut watching, mut sockets) = (Vec::new(), Vec::new());
+    for number in 0..8 {
+        let path = format!("/topics/{number}");
+        watching.push(Events::open(&door, "GET", &path, "", "").await);
+        sockets.push(socket(&door, &format!("{path}/ws")).await);
+        watched(&front, &number.to_string(), 2).await;
+    }
+    // The topics that it has leave it first, and say so.
+    let stopping = tokio::spawn(async move { front.stop().await });
+    let mut because = BTreeSet::new();
+    for events in &mut watching {
+        let last = events.next().await.expect("the reason comes before the end");
+        assert_eq!((last.name.as_deref(), events.next().await), (Some("error"), None));
+        let problem: Value = serde_json::from_str(&last.data).unwrap();
+        because.insert(problem["type"].as_str().unwrap().to_owned());
+    }
+    assert!(because.contains("/-/problems/stopping"), "{because:?}");
+    for socket in &mut sockets {
+        let problem = said(socket).await["error"]["type"].clone();
+        let Some(Ok(Message::Close(Some(frame)))) = socket.next().await else { panic!("closed without a reason") };
+        assert!(because.contains(problem.as_str().unwrap()), "{problem}");
+        assert_eq!(frame.code == CloseCode::Away, problem == "/-/problems/stopping", "{problem} {frame:?}");
+    }
+    stopping.await.unwrap();
+    other.stop().await;
+}
+
+#[tokio::test]
+async fn a_text_that_is_too_long_closes_the_socket() {
+    let (node, door) = open(Node::builder().http("127.0.0.1:0")).await;
+    let mut socket = socket(&door, "/topics/news/ws").await;
+    socket.send(Message::text("7".repeat((64 << 10) + 1))).await.unwrap();
+    assert_eq!(said(&mut socket).await["error"]["type"], "/-/problems/too-large");
+    match socket.next().await {
+        Some(Ok(Message::Close(Some(frame)))) => assert_eq!(frame.code, CloseCode::Size),
+        other => panic!("{other:?}"),
+    }
+    watched(&node, "news", 0).await;
     node.stop().await;
 }
 

@@ -22,12 +22,12 @@ impl Mirror {
     }
 }
 
-const ADA: &str = "authorization: Bearer ada-0123456789abcdef";
-const BOB: &str = "Authorization: bearer bob-0123456789abcdef";
+pub(super) const ADA: &str = "authorization: Bearer ada-0123456789abcdef";
+pub(super) const BOB: &str = "Authorization: bearer bob-0123456789abcdef";
 const OPS: &str = "authorization: Bearer ops-0123456789abcdef";
 const SCRAPER: &str = "authorization: Bearer scr-0123456789abcdef";
 
-fn tokens(names: &[(&str, &str, &str)]) -> String {
+pub(super) fn tokens(names: &[(&str, &str, &str)]) -> String {
     names
         .iter()
         .map(|(name, role, token)| format!("[[token]]\nname = {name:?}\nroles = [{role:?}]\ntoken = {token:?}\n"))
@@ -43,7 +43,7 @@ fn all_tokens() -> String {
     ])
 }
 
-fn rule(roles: &[&str], kind: &str, methods: &[&str], keys: &str) -> Rule {
+pub(super) fn rule(roles: &[&str], kind: &str, methods: &[&str], keys: &str) -> Rule {
     let owned = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect();
     Rule { roles: owned(roles), kind: kind.into(), methods: owned(methods), keys: keys.into() }
 }
@@ -59,13 +59,22 @@ fn rules() -> Vec<Rule> {
 impl Site {
     /// A node with a plain door and tokens.
     async fn guarded(&self, name: &str) -> (Node, String) {
+        self.guarded_by(name, rules(), |builder| builder).await
+    }
+
+    /// The same with other rules and kinds.
+    pub(super) async fn guarded_by(
+        &self,
+        name: &str,
+        rules: Vec<Rule>,
+        more: impl FnOnce(Builder) -> Builder,
+    ) -> (Node, String) {
         let tokens = self.folder.path().join("tokens.toml");
         write(&tokens, &all_tokens());
         let auth = Auth { tokens: Some(tokens), ..Auth::default() };
-        let node = self
-            .builder(name, None)
+        let node = more(self.builder(name, None))
             .http("127.0.0.1:0")
-            .configure(|config| (config.auth, config.allow) = (auth, rules()))
+            .configure(|config| (config.auth, config.allow) = (auth, rules))
             .register::<Mirror>()
             .start()
             .await

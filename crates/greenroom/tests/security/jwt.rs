@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use super::client::post;
+use super::streams::Watching;
 use super::*;
 
 struct Signer(EcdsaKeyPair, &'static str);
@@ -96,6 +97,26 @@ async fn a_token_of_the_issuer_is_taken_and_every_other_is_not() {
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
     assert_eq!(ask(&door, &signer.header("ES256", &json!({}))).await, 401);
+    node.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_stream_ends_when_its_token_expires() {
+    let site = Site::new("music");
+    let signer = Signer::new("one");
+    let file = site.folder.path().join("jwks.json");
+    write(&file, &Signer::keys(&[&signer]));
+    let (node, door) = guarded(&site, file.display().to_string()).await;
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs();
+    // Taken for as long as clocks may differ, which is 30 s.
+    let header = signer.header("ES256", &json!({ "exp": now - 27 }));
+    let mut watching = Watching::open(&door, "GET", "/topics/prices", &header).await;
+    assert_eq!(watching.status().await, 200);
+    assert_eq!(post(&door, "/topics/prices", &[&header], "7").await.status, 200);
+    watching.until("data: 7\n\n").await;
+    let problem = watching.problem().await;
+    assert_eq!(problem["type"], "/-/problems/unauthenticated");
+    assert!(problem["detail"].as_str().unwrap().contains("the token has expired"), "{problem}");
     node.stop().await;
 }
 

@@ -6,6 +6,7 @@ mod door;
 mod jwt;
 mod nodes;
 mod reload;
+mod streams;
 
 use std::path::Path;
 use std::time::Duration;

@@ -1,0 +1,69 @@
+//! What a stream that the door gives lasts by: the credentials that it was opened with, and the door.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use greenroom_security::rules::Target;
+use hyper::Request;
+use hyper::header::{AUTHORIZATION, HeaderMap};
+
+use super::Door;
+use super::guard::Visitor;
+use super::problem::Problem;
+use crate::actor::error::Refusal;
+
+/// Who opened a stream, and to what. It holds credentials, so it is never shown.
+pub(super) struct Pass {
+    door: Arc<Door>,
+    /// What the request said of who makes it.
+    headers: HeaderMap,
+    visitor: Option<Visitor>,
+    kind: String,
+    key: String,
+}
+
+impl Pass {
+    /// The pass of who makes `request` to an actor.
+    pub(super) fn new<B>(door: &Arc<Door>, request: &Request<B>, kind: &str, key: &str) -> Self {
+        let said = request.headers().get_all(AUTHORIZATION).iter();
+        let headers = said.map(|value| (AUTHORIZATION, value.clone())).collect();
+        let visitor = request.extensions().get::<Visitor>().cloned();
+        Self { door: door.clone(), headers, visitor, kind: kind.to_owned(), key: key.to_owned() }
+    }
+
+    /// Whether its holder may call `method` now.
+    ///
+    /// # Errors
+    /// The problem that the client is told.
+    pub(super) async fn check(&self, method: &str) -> Result<(), Problem> {
+        let target = Target { kind: &self.kind, key: &self.key, method };
+        self.door.guard.check(target, &self.headers, self.visitor.as_ref()).await
+    }
+
+    /// Resolves when a stream that `method` has opened must end: with why.
+    pub(super) async fn over(&self, method: &str) -> Problem {
+        let closed = async {
+            let mut closed = self.door.closed.subscribe();
+            // An error means that the door itself is gone.
+            let _ = closed.wait_for(|closed| *closed).await;
+        };
+        let withdrawn = async {
+            if self.door.guard.is_open() {
+                return std::future::pending().await;
+            }
+            loop {
+                tokio::time::sleep(self.door.node.config().reload_every.max(LOOK_MIN)).await;
+                if let Err(problem) = self.check(method).await {
+                    return problem;
+                }
+            }
+        };
+        tokio::select! {
+            () = closed => Refusal::Stopping.into(),
+            problem = withdrawn => problem,
+        }
+    }
+}
+
+/// Shortest time between two looks at a stream's credentials.
+const LOOK_MIN: Duration = Duration::from_millis(10);
