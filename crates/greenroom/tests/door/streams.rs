@@ -111,8 +111,22 @@ async fn a_stream_is_given_as_events_only_and_events_are_gotten_of_reads_only() 
 
 #[tokio::test]
 async fn a_client_that_does_not_read_holds_the_producer_back_and_one_that_leaves_cancels() {
-    let (node, door) = open(node()).await;
-    let mut events = Events::open(&door, "POST", "/streamed_numbers/a/endless", "", "").await;
+    let (alone, door) = open(node()).await;
+    holds_back_and_cancels(&door).await;
+    alone.stop().await;
+    // And through another node's door.
+    let table = tempfile::tempdir().unwrap();
+    let url = format!("sqlite:{}", table.path().join("table.db").display());
+    let (host, _) = open(node().table(&url).name("host")).await;
+    let (front, door) = open(node().table(&url).name("front").retain_kinds(|_| false)).await;
+    holds_back_and_cancels(&door).await;
+    front.stop().await;
+    host.stop().await;
+}
+
+async fn holds_back_and_cancels(door: &str) {
+    let before = MADE.load(Ordering::SeqCst);
+    let mut events = Events::open(door, "POST", "/streamed_numbers/a/endless", "", "").await;
     events.next().await.unwrap();
     let mut made = MADE.load(Ordering::SeqCst);
     // It stops when the sockets' buffers are full, which hold some megabytes.
@@ -126,7 +140,7 @@ async fn a_client_that_does_not_read_holds_the_producer_back_and_one_that_leaves
             made = now;
         }
     };
-    let made = tokio::time::timeout(Duration::from_secs(20), stopped).await.expect("the producer stops");
+    let made = tokio::time::timeout(Duration::from_secs(20), stopped).await.expect("the producer stops") - before;
     assert!(made < 5000, "{made} items of 10 kB");
     assert_eq!(OPEN.load(Ordering::SeqCst), 1);
     drop(events);
@@ -136,5 +150,4 @@ async fn a_client_that_does_not_read_holds_the_producer_back_and_one_that_leaves
         }
     };
     tokio::time::timeout(Duration::from_secs(20), cancelled).await.expect("the stream is dropped");
-    node.stop().await;
 }

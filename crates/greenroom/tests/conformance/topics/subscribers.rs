@@ -142,6 +142,9 @@ fn a_cancelled_subscription_delivers_no_more() {
         }
         tokio::time::sleep(Duration::from_secs(5)).await;
         assert!(had("one").len() <= before + 1, "{} were had, then {:?}", before, had("one"));
-        assert_eq!(topic(node).subscribers().await.unwrap(), 0);
+        // If it was cancelled before its stream had begun, that takes its time to go.
+        while topic(node).subscribers().await.unwrap() > 0 {
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
     });
 }
