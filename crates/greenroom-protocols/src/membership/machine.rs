@@ -192,6 +192,8 @@ impl Membership {
             let stored = self.lease.stored.as_ref().map_or(0, |(counter, _)| *counter);
             if record.counter > stored && self.lease.renewing.is_none() {
                 self.lease.stored = Some((record.counter, etag.clone()));
+                // A renewal landed and its answer was lost: half of the lease may be over.
+                self.lease.next = now;
             }
         }
         self.sightings.observe(now, access.started, &table, Some(leases), &self.config);
