@@ -94,25 +94,38 @@ fn in_a_rough_world_who_watches_is_told_exactly_once() {
     rough(30, equip, |cluster| async move {
         let (Some(a), Some(b)) = (cluster.node("a"), cluster.node("b")) else { return };
         let Ok(pid) = b.spawn(Worker { count: 0 }).await else { return };
-        let boss = BossRef::of(&a, "boss");
-        let epoch = patiently(|| boss.epoch().into_future()).await;
-        patiently(|| boss.watch(pid.clone()).into_future()).await;
-        tokio::time::sleep(Duration::from_secs(1)).await;
-        pid.bind(&b).stop().send();
-        for _ in 0..400 {
-            // A watch is its activation's: when that has gone, so has the watch.
-            let heard = patiently(|| boss.heard().into_future()).await;
-            if a.is_stopped() || patiently(|| boss.epoch().into_future()).await != epoch {
-                return;
+        let stopped = async {
+            while !a.is_stopped() {
+                tokio::time::sleep(Duration::from_millis(100)).await;
             }
-            if !heard.is_empty() {
-                tokio::time::sleep(Duration::from_millis(500)).await;
-                let heard = patiently(|| boss.heard().into_future()).await;
-                assert!(heard.len() == 1 || patiently(|| boss.epoch().into_future()).await != epoch, "{heard:?}");
-                return;
-            }
-            tokio::time::sleep(Duration::from_millis(50)).await;
+        };
+        // A node that has stopped answers nothing any more.
+        tokio::select! {
+            () = stopped => {}
+            () = told_once(&a, &b, pid) => {}
         }
-        panic!("nobody was told");
     });
+}
+
+async fn told_once(a: &Node, b: &Node, pid: Pid<Worker>) {
+    let boss = BossRef::of(a, "boss");
+    let epoch = patiently(|| boss.epoch().into_future()).await;
+    patiently(|| boss.watch(pid.clone()).into_future()).await;
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    pid.bind(b).stop().send();
+    for _ in 0..400 {
+        // A watch is its activation's: when that has gone, so has the watch.
+        let heard = patiently(|| boss.heard().into_future()).await;
+        if patiently(|| boss.epoch().into_future()).await != epoch {
+            return;
+        }
+        if !heard.is_empty() {
+            tokio::time::sleep(Duration::from_millis(500)).await;
+            let heard = patiently(|| boss.heard().into_future()).await;
+            assert!(heard.len() == 1 || patiently(|| boss.epoch().into_future()).await != epoch, "{heard:?}");
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    panic!("nobody was told");
 }
