@@ -221,7 +221,7 @@ impl<A: Behaviour> Activation<A> {
 
     /// Makes a turn that has been let through. It is made here for all, so that the compiler may put the handler's code
     /// right into it.
-    #[inline]
+    #[inline(always)]
     #[expect(clippy::await_holding_refcell_ref, reason = "turns are admitted by the same rules as borrows")]
     pub(super) fn turn(self: &Rc<Self>, shard: &Shard, access: Access, mut message: Message<A>) -> (Job, LocalFuture) {
         self.last_used.set(ticks(shard.now()));
