@@ -150,6 +150,8 @@ pub enum Action<K> {
         range: RangeId,
         /// Our view's version: it must report from that or a later one.
         view: u64,
+        /// The node to ask through, as the way between the two may be cut; nothing for the direct way.
+        via: Option<NodeId>,
     },
     /// Tell a host to deactivate this: a later activation of the actor is elsewhere.
     Deactivate {

@@ -37,6 +37,8 @@ struct Recovery {
     /// The nodes, active or dead, that may host what has not been reported.
     unreported: BTreeSet<NodeId>,
     ask_at: Timestamp,
+    /// How often was asked.
+    asked: usize,
 }
 
 impl<K: Ord + Clone> Owner<K> {
@@ -108,7 +110,7 @@ impl<K: Ord + Clone> Owner<K> {
             self.moved.clear();
             self.recovery = (self.tenure.owner == Some(self.me)).then(|| {
                 let hosts = view.members.iter().filter(|(_, m)| m.status != Status::Joining).map(|(id, _)| *id);
-                Box::new(Recovery { unreported: hosts.collect(), ask_at: now + ASK_AFTER })
+                Box::new(Recovery { unreported: hosts.collect(), ask_at: now + ASK_AFTER, asked: 0 })
             });
         } else if old.is_some_and(|old| *old != *view) {
             let checks = self.checks;
@@ -150,7 +152,13 @@ impl<K: Ord + Clone> Owner<K> {
         if let Some(recovery) = self.recovery.as_mut().filter(|recovery| recovery.ask_at <= now) {
             recovery.ask_at = now + ASK_AFTER;
             let silent = recovery.unreported.iter().filter(|node| view.is_active(**node));
-            out.extend(silent.map(|from| Action::AskReport { from: *from, range: self.range, view: view.version }));
+            out.extend(silent.map(|from| Action::AskReport {
+                from: *from,
+                range: self.range,
+                view: view.version,
+                via: detour(view, self.me, *from, recovery.asked),
+            }));
+            recovery.asked += 1;
         }
     }
 
@@ -228,6 +236,14 @@ impl<K: Ord + Clone> Owner<K> {
     fn version(&self) -> u64 {
         self.view.as_ref().map_or(0, |view| view.version)
     }
+}
+
+/// The node through which `from` is asked when it was asked so often before: every second time another one, as nobody
+/// evicts a node that one other cannot reach.
+fn detour(view: &View, me: NodeId, from: NodeId, asked: usize) -> Option<NodeId> {
+    let others: Vec<_> = view.active().map(|(node, _)| node).filter(|node| *node != me && *node != from).collect();
+    let turn = (asked / 2).checked_rem(others.len())?;
+    (asked % 2 == 1).then(|| others[turn])
 }
 
 /// When what `node` hosts may be replaced; `None` while it may live.

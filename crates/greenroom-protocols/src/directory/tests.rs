@@ -254,12 +254,31 @@ fn a_lost_report_is_asked_for_again() {
     cluster.view(3, &after);
     assert_eq!(cluster.nodes[&3].0.deadline(), Some(at(500)));
     let asked = cluster.event(500, 3, Event::Tick);
-    assert_eq!(asked, [Action::AskReport { from: NodeId(2), range, view: 2 }]);
+    assert_eq!(asked, [Action::AskReport { from: NodeId(2), range, view: 2, via: None }]);
     for action in cluster.event(500, 2, Event::Asked { from: NodeId(3), view: 2 }) {
         cluster.carry(500, action);
     }
     assert_eq!(cluster.resolve(500, 3), Resolution::Absent);
     assert_eq!(cluster.nodes[&3].0.deadline(), None);
+}
+
+#[test]
+fn a_host_that_stays_silent_is_asked_through_each_other_node_in_turn() {
+    let range = range_where(&[1, 2, 4], 1, &[1, 2, 3, 4], 3);
+    let mut cluster = Cluster::new(range, 4, &[1, 2, 4]);
+    cluster.view(3, &view(2, &[1, 2, 3, 4], &[]));
+    for host in [1, 4] {
+        let report = Report { from: NodeId(host), range, view: 2, activations: vec![] };
+        cluster.event(0, 3, Event::Report(report));
+    }
+    let asked: Vec<_> = (1..=5)
+        .flat_map(|turn| cluster.event(turn * 500, 3, Event::Tick))
+        .map(|action| match action {
+            Action::AskReport { from: NodeId(2), view: 2, via, .. } => via,
+            other => panic!("{other:?}"),
+        })
+        .collect();
+    assert_eq!(asked, [None, Some(NodeId(1)), None, Some(NodeId(4)), None]);
 }
 
 #[test]

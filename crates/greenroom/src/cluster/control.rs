@@ -35,6 +35,38 @@ pub(super) enum Message {
     Drain,
     /// End this activation: a later one is elsewhere.
     Deactivate { entry: Entry, epoch: Epoch },
+    /// I cannot reach that node: hand it this.
+    Pass { to: NodeId, errand: Errand },
+    /// That node cannot reach you, and has me hand you this.
+    Passed { from: NodeId, errand: Errand },
+}
+
+/// What a node may say to another through a third one.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) enum Errand {
+    /// As [`Message::AskReport`]; what answers it goes the same way.
+    AskReport { range: RangeId, view: u64 },
+    /// As [`Message::Reports`].
+    Reports { reports: Vec<Report<Entry>> },
+    /// As [`Message::Released`].
+    Released { released: Vec<Released<Entry>> },
+    /// As [`Message::Deactivate`].
+    Deactivate { entry: Entry, epoch: Epoch },
+    /// I cannot reach you, while others can.
+    Apart,
+}
+
+impl Errand {
+    /// What may go another way.
+    pub(super) fn of(message: &Message) -> Option<Self> {
+        Some(match message {
+            Message::AskReport { range, view } => Self::AskReport { range: *range, view: *view },
+            Message::Reports { reports } => Self::Reports { reports: reports.clone() },
+            Message::Released { released } => Self::Released { released: released.clone() },
+            Message::Deactivate { entry, epoch } => Self::Deactivate { entry: entry.clone(), epoch: *epoch },
+            _ => return None,
+        })
+    }
 }
 
 impl Message {

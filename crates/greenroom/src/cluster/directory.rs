@@ -135,6 +135,10 @@ impl Directory {
                         return Ok(Location::There { node: grant.by, grant: Some(grant) });
                     }
                     Acceptance::Accepted => return Ok(range.begin(node, entry, grant.placed.epoch, asker)),
+                    // It came by here, as its way there is cut.
+                    Acceptance::NotMe if asker.from == grant.by && node.view().view.is_active(grant.placed.node) => {
+                        return Ok(Location::There { node: grant.placed.node, grant: Some(grant) });
+                    }
                     Acceptance::Stale | Acceptance::NotMe => {
                         return Ok(Location::There { node: grant.by, grant: Some(grant) });
                     }

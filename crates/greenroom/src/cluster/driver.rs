@@ -10,7 +10,7 @@ use greenroom_protocols::node::{Member, NodeId, View};
 use greenroom_world::{BoxFuture, Stage, Timestamp};
 use tokio::sync::mpsc;
 
-use super::control::Message;
+use super::control::{Errand, Message};
 use super::directory::Entry;
 use super::mesh::{Inbound, Mesh};
 use super::table::TableStore;
@@ -253,11 +253,21 @@ impl Driver {
     // The directory.
 
     fn directory_actions(&mut self, actions: Vec<(RangeId, directory::Action<Entry>)>) {
+        self.directory_actions_via(None, actions);
+    }
+
+    /// Reports go through the node `relay`, if there is one.
+    fn directory_actions_via(&mut self, relay: Option<NodeId>, actions: Vec<(RangeId, directory::Action<Entry>)>) {
         let mut reports: BTreeMap<NodeId, Vec<directory::Report<Entry>>> = BTreeMap::new();
         for (range, action) in actions {
             match action {
                 directory::Action::Report { to, report } => reports.entry(to).or_default().push(report),
-                directory::Action::AskReport { from, view, .. } => self.send(from, &Message::AskReport { range, view }),
+                directory::Action::AskReport { from, view, via: None, .. } => {
+                    self.send(from, &Message::AskReport { range, view });
+                }
+                directory::Action::AskReport { from, view, via: Some(relay), .. } => {
+                    self.send(relay, &Message::Pass { to: from, errand: Errand::AskReport { range, view } });
+                }
                 directory::Action::Deactivate { node, key, epoch } if self.is_me(node) => self.deactivate(&key, epoch),
                 directory::Action::Deactivate { node, key, epoch } => {
                     self.send(node, &Message::Deactivate { entry: key, epoch });
@@ -273,21 +283,32 @@ impl Driver {
                 entries += report.activations.len() + 1;
                 batch.push(report);
                 if entries >= ENTRIES_A_MESSAGE {
-                    self.send(to, &Message::Reports { reports: std::mem::take(&mut batch) });
+                    self.report(to, relay, std::mem::take(&mut batch));
                     entries = 0;
                 }
             }
             if !batch.is_empty() {
-                self.send(to, &Message::Reports { reports: batch });
+                self.report(to, relay, batch);
             }
         }
     }
 
+    fn report(&self, to: NodeId, relay: Option<NodeId>, reports: Vec<directory::Report<Entry>>) {
+        match relay {
+            None => self.send(to, &Message::Reports { reports }),
+            Some(relay) => self.send(relay, &Message::Pass { to, errand: Errand::Reports { reports } }),
+        }
+    }
+
     fn directory_event(&mut self, range: RangeId, event: directory::Event<Entry>) {
+        self.directory_event_via(None, range, event);
+    }
+
+    fn directory_event_via(&mut self, relay: Option<NodeId>, range: RangeId, event: directory::Event<Entry>) {
         let now = self.node.world().now();
         if let Some(directory) = self.node.directory() {
             let actions = directory.handle(now, range, event);
-            self.directory_actions(actions);
+            self.directory_actions_via(relay, actions);
         }
     }
 
@@ -309,8 +330,13 @@ impl Driver {
     fn send(&self, to: NodeId, message: &Message) {
         let Some(joined) = &self.joined else { return };
         let view = self.node.view();
-        if let Some(member) = view.member(to) {
-            joined.mesh.send(to, &member.address, message);
+        let detour = self.node.detour(to).zip(Errand::of(message));
+        let (next, message) = match detour {
+            Some((relay, errand)) => (relay, &Message::Pass { to, errand }),
+            None => (to, message),
+        };
+        if let Some(member) = view.member(next) {
+            joined.mesh.send(next, &member.address, message);
         }
     }
 
@@ -323,6 +349,7 @@ impl Driver {
             }
             Message::ProbeAnswer { seq, table, activations } => {
                 self.heard(from, table, activations);
+                self.node.loads().answered(from);
                 let asked = self.joined.as_mut().and_then(|joined| joined.probing_for.remove(&seq));
                 match asked {
                     Some((asker, seq)) => self.send(asker, &Message::ProbedFor { node: from, seq }),
@@ -339,26 +366,51 @@ impl Driver {
                 }
                 self.probe(node, ours);
             }
-            Message::ProbedFor { node, seq } => self.detector_event(failure_detection::Event::Answer { node, seq }),
+            Message::ProbedFor { node, seq } => {
+                self.node.loads().heard_of(node, self.node.world().now());
+                // It may not watch us, and would send its messages the way that is cut.
+                self.send(from, &Message::Pass { to: node, errand: Errand::Apart });
+                self.detector_event(failure_detection::Event::Answer { node, seq });
+            }
             Message::JoinProbe { address } => self.dial_back(from, address),
             Message::JoinProbeAnswer { reached } => {
                 self.membership_event(membership::Event::JoinProbeAnswered { node: from, reachable: reached });
             }
-            Message::Reports { reports } => {
-                for report in reports.into_iter().filter(|report| report.from == from) {
-                    self.directory_event(report.range, directory::Event::Report(report));
-                }
-            }
+            Message::Reports { reports } => self.reports(from, reports),
             Message::AskReport { range, view } => self.directory_event(range, directory::Event::Asked { from, view }),
-            Message::Released { released } => {
-                for released in released.into_iter().filter(|released| released.placed.node == from) {
-                    let range = directory::range_of(released.key.id().stable_hash());
-                    self.directory_event(range, directory::Event::Released(released));
-                }
-            }
+            Message::Released { released } => self.released(from, released),
             Message::Table { version } => self.heard_version(from, version),
             Message::Drain => drain::ask(&self.node),
             Message::Deactivate { entry, epoch } => self.deactivate(&entry, epoch),
+            Message::Pass { to, errand } => self.send(to, &Message::Passed { from, errand }),
+            Message::Passed { from: sender, errand } => self.errand(from, sender, errand),
+        }
+    }
+
+    /// Something that `sender` had `relay` hand to us.
+    fn errand(&mut self, relay: NodeId, sender: NodeId, errand: Errand) {
+        self.node.loads().heard_of(sender, self.node.world().now());
+        match errand {
+            Errand::Reports { reports } => self.reports(sender, reports),
+            Errand::AskReport { range, view } => {
+                self.directory_event_via(Some(relay), range, directory::Event::Asked { from: sender, view });
+            }
+            Errand::Released { released } => self.released(sender, released),
+            Errand::Deactivate { entry, epoch } => self.deactivate(&entry, epoch),
+            Errand::Apart => {}
+        }
+    }
+
+    fn reports(&mut self, from: NodeId, reports: Vec<directory::Report<Entry>>) {
+        for report in reports.into_iter().filter(|report| report.from == from) {
+            self.directory_event(report.range, directory::Event::Report(report));
+        }
+    }
+
+    fn released(&mut self, from: NodeId, released: Vec<Released<Entry>>) {
+        for released in released.into_iter().filter(|released| released.placed.node == from) {
+            let range = directory::range_of(released.key.id().stable_hash());
+            self.directory_event(range, directory::Event::Released(released));
         }
     }
 

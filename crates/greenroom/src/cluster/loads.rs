@@ -1,13 +1,20 @@
-//! What the nodes have said of themselves: how loaded they are, and what they know of the table.
+//! What the nodes have said of themselves: how loaded they are, what they know of the table, and whether by a detour.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
 
 use greenroom_protocols::node::NodeId;
+use greenroom_world::Timestamp;
 
 /// What each node last said.
 #[derive(Default, Debug)]
-pub(crate) struct Loads(Mutex<BTreeMap<NodeId, Said>>);
+pub(crate) struct Loads {
+    said: Mutex<BTreeMap<NodeId, Said>>,
+    /// Whether any node has ever been apart.
+    torn: AtomicBool,
+}
 
 #[derive(Default, Debug)]
 struct Said {
@@ -15,12 +22,33 @@ struct Said {
     activations: u64,
     /// The version of the table that it knows.
     table: u64,
+    /// Until then it is taken for one that other nodes reach, and this one does not.
+    apart_until: Timestamp,
 }
 
 impl Loads {
     /// Takes in what `node` says of its activations.
     pub(crate) fn heard(&self, node: NodeId, activations: u64) {
         self.lock().entry(node).or_default().activations = activations;
+    }
+
+    /// Takes in that `node` has answered us.
+    pub(crate) fn answered(&self, node: NodeId) {
+        self.lock().entry(node).or_default().apart_until = Timestamp::default();
+    }
+
+    /// Takes in, at `now`, that word of `node` came through another one, as the direct way failed.
+    pub(crate) fn heard_of(&self, node: NodeId, now: Timestamp) {
+        self.lock().entry(node).or_default().apart_until = now + APART;
+        self.torn.store(true, Ordering::Relaxed);
+    }
+
+    /// Those that this node does not reach, while others do.
+    pub(crate) fn apart(&self, now: Timestamp) -> Vec<NodeId> {
+        if !self.torn.load(Ordering::Relaxed) {
+            return Vec::new();
+        }
+        self.lock().iter().filter(|(_, said)| now < said.apart_until).map(|(node, _)| *node).collect()
     }
 
     /// Takes in which version of the table `node` knows.
@@ -50,6 +78,9 @@ impl Loads {
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, BTreeMap<NodeId, Said>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.said.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
+
+/// How long a node is taken for cut off from this one after word of it came through another one.
+const APART: Duration = Duration::from_secs(10);

@@ -43,7 +43,8 @@ pub(crate) fn choose(
     hosts: &KindHosts,
     caller: NodeId,
 ) -> Result<NodeId, Refusal> {
-    let nodes = &hosts.nodes;
+    let near = reached(node, &hosts.nodes);
+    let nodes = near.as_ref().unwrap_or(&hosts.nodes);
     let random = |nodes: &[NodeId]| nodes[(node.world().random() % nodes.len() as u64) as usize];
     let name = hosts.placement.as_str();
     match name {
@@ -75,6 +76,17 @@ pub(crate) fn choose(
             None => custom(node, actor, name, nodes, caller),
         },
     }
+}
+
+/// Those of `nodes` to which the way is not cut, if there are some to which it is: an activation there would be found by
+/// nobody whom this node directs to it.
+fn reached(node: &Shared, nodes: &[NodeId]) -> Option<Vec<NodeId>> {
+    let apart = node.loads().apart(node.world().now());
+    if apart.is_empty() {
+        return None;
+    }
+    let near: Vec<NodeId> = nodes.iter().filter(|id| !apart.contains(id)).copied().collect();
+    (!near.is_empty()).then_some(near)
 }
 
 /// The less loaded of two nodes: two random choices come close to the best one (Mitzenmacher, 2001).

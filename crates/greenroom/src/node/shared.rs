@@ -164,6 +164,19 @@ impl Shared {
         &self.loads
     }
 
+    /// A node through which `to` is reached, if the direct way there is cut.
+    pub(crate) fn detour(&self, to: NodeId) -> Option<NodeId> {
+        let apart = self.loads.apart(self.world.now());
+        if !apart.contains(&to) {
+            return None;
+        }
+        let view = self.view();
+        let near = |node: &NodeId| *node != self.me() && !apart.contains(node);
+        let relays: Vec<NodeId> = view.view.active().map(|(node, _)| node).filter(near).collect();
+        let draw = self.world.random().checked_rem(relays.len() as u64)?;
+        relays.get(draw as usize).copied()
+    }
+
     pub(crate) fn spin(&self) -> Duration {
         self.world.spin()
     }

@@ -42,8 +42,8 @@ pub(super) enum Waiter {
     Turn(TurnId),
     /// A part of a turn with a waker of its own.
     Waker(Waker),
-    /// Not a future: the reply goes on to where it was asked for.
-    Relay(Box<dyn AnyReply>),
+    /// Not a future: the reply goes on to where it was asked for. The call is for the actor with this hash.
+    Relay(Box<dyn AnyReply>, u64),
 }
 
 enum State {
@@ -63,7 +63,13 @@ pub(super) enum Then {
     Nothing,
     WakeTurn(TurnId),
     Wake(Waker),
-    Relay(Box<dyn AnyReply>, Completion),
+    /// The call was for the actor with this hash, and last went to this node.
+    Relay {
+        reply: Box<dyn AnyReply>,
+        hash: u64,
+        peer: Option<NodeId>,
+        completion: Completion,
+    },
 }
 
 /// The calls in flight of one shard.
@@ -125,18 +131,19 @@ impl Calls {
         if !matches!(slot.state, State::Waiting { .. }) {
             return Then::Nothing;
         }
-        let State::Waiting { waiter, .. } = std::mem::replace(&mut slot.state, State::Free { next: u32::MAX }) else {
+        let State::Waiting { waiter, peer, .. } = std::mem::replace(&mut slot.state, State::Free { next: u32::MAX })
+        else {
             return Then::Nothing;
         };
-        if let Waiter::Relay(reply) = waiter {
+        if let Waiter::Relay(reply, hash) = waiter {
             self.close(call);
-            return Then::Relay(reply, completion);
+            return Then::Relay { reply, hash, peer, completion };
         }
         slot.state = State::Done(completion);
         match waiter {
             Waiter::Turn(turn) => Then::WakeTurn(turn),
             Waiter::Waker(waker) => Then::Wake(waker),
-            Waiter::None | Waiter::Relay(_) => Then::Nothing,
+            Waiter::None | Waiter::Relay(..) => Then::Nothing,
         }
     }
 
@@ -185,7 +192,7 @@ impl Calls {
     /// Forgets the call that stands for `key` on the way to another node: its slot, and that node.
     pub(super) fn abandon_relay(&mut self, key: CallKey) -> Option<(CallSlot, Option<NodeId>)> {
         let relays = |slot: &Slot| match &slot.state {
-            State::Waiting { waiter: Waiter::Relay(reply), peer, .. } if reply.key().0 == key => Some(*peer),
+            State::Waiting { waiter: Waiter::Relay(reply, _), peer, .. } if reply.key().0 == key => Some(*peer),
             _ => None,
         };
         let (index, peer) = self.slots.iter().enumerate().find_map(|(index, slot)| Some((index, relays(slot)?)))?;

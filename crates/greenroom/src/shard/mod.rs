@@ -347,7 +347,16 @@ impl Shard {
             Then::Nothing => {}
             Then::WakeTurn(turn) => self.wake_turn(turn),
             Then::Wake(waker) => waker.wake(),
-            Then::Relay(reply, completion) => reply.finish(RuntimeEnd(completion)),
+            Then::Relay { reply, hash, peer, completion } => {
+                match (&completion, peer) {
+                    // Who answered has the actor: the next call from outside goes there at once.
+                    (Completion::Wire { from: Some(from), .. }, _) => self.hints.borrow_mut().insert(hash, *from),
+                    // Perhaps there is another way.
+                    (Completion::Failed(_), Some(silent)) => self.hints.borrow_mut().remove(hash, silent),
+                    _ => {}
+                }
+                reply.finish(RuntimeEnd(completion));
+            }
         }
     }
 

@@ -165,9 +165,11 @@ impl Shard {
             }
             Ok(Location::There { node: to, grant }) => {
                 let RawCall { key, route, payload, reply, deadline, chain, journey } = call;
-                if journey.hops == 0 && journey.from != node.me() && !reply.is_awaited() {
+                let ours = journey.from == node.me();
+                if journey.hops == 0 && !ours {
                     self.lane_hint(journey.from, hash, to);
                 }
+                let to = if ours && grant.is_none() { self.shortcut(hash, to) } else { to };
                 self.forward(to, grant, key, route, payload, reply, deadline, &chain, journey);
             }
             Ok(Location::Wait) => {
@@ -210,7 +212,8 @@ impl Shard {
             Forward::Nobody => (None, Some(journey.origin), None),
             Forward::Origin(origin, id) => (Some(id), Some(origin), None),
             Forward::Relay(reply) => {
-                let opened = self.calls.borrow_mut().open(Waiter::Relay(reply), deadline);
+                let opened =
+                    self.calls.borrow_mut().open(Waiter::Relay(reply, stable_hash(&route.kind_name, key)), deadline);
                 match opened {
                     Ok(slot) => {
                         let id = CallId { shard: self.index(), index: slot.index, generation: slot.generation };

@@ -71,7 +71,8 @@ impl Recent {
     }
 }
 
-/// Where other nodes said that one-way messages had better go, by the actors' hashes. Wrong ones cost a hop.
+/// Where other nodes said that messages had better go, and who answered calls from outside, by the actors' hashes.
+/// Wrong ones cost a hop.
 pub(super) struct Hints(Vec<(u64, NodeId)>);
 
 impl Default for Hints {
@@ -83,6 +84,13 @@ impl Default for Hints {
 impl Hints {
     pub(super) fn insert(&mut self, hash: u64, node: NodeId) {
         self.0[hash as usize & (RECENT_LEN - 1)] = (hash, node);
+    }
+
+    pub(super) fn remove(&mut self, hash: u64, node: NodeId) {
+        let known = &mut self.0[hash as usize & (RECENT_LEN - 1)];
+        if *known == (hash, node) {
+            *known = (0, NodeId(0));
+        }
     }
 
     fn find(&self, hash: u64) -> Option<NodeId> {
@@ -322,8 +330,7 @@ impl Shard {
             }
             Location::Here { shard, slot: None, .. } => self.post_parcel::<I>(shard, target, parcel),
             Location::There { node: owner, grant: None } => {
-                let hint = self.hints.borrow().find(target.hash).filter(|hint| self.may_dial(*hint));
-                return self.send_away::<I>(hint.unwrap_or(owner), None, target, parcel);
+                return self.send_away::<I>(self.shortcut(target.hash, owner), None, target, parcel);
             }
             Location::There { node, grant } => return self.send_away::<I>(node, grant, target, parcel),
             Location::Wait => {
@@ -340,10 +347,19 @@ impl Shard {
         self.port.node.is_member(node) && !self.has_departed(node)
     }
 
-    /// What a location comes to: a node that has taken leave will soon not be named any more.
+    /// Where a message that `owner` would send on had better go.
+    pub(super) fn shortcut(&self, hash: u64, owner: NodeId) -> NodeId {
+        self.hints.borrow().find(hash).filter(|hint| self.may_dial(*hint)).unwrap_or(owner)
+    }
+
+    /// What a location comes to: a node that has taken leave will soon not be named any more, and one that only others
+    /// reach is reached through one of them.
     pub(super) fn reachable(&self, location: Location) -> Location {
         match location {
             Location::There { node, .. } if self.has_departed(node) => Location::Wait,
+            Location::There { node, grant } => {
+                Location::There { node: self.port.node.detour(node).unwrap_or(node), grant }
+            }
             location => location,
         }
     }
@@ -399,7 +415,7 @@ impl Shard {
         let slot = match reply.call() {
             Some(site) if site.shard == self.id() => Some(site.slot),
             _ if reply.awaited() => {
-                let opened = self.calls.borrow_mut().open(Waiter::Relay(reply.take()), deadline);
+                let opened = self.calls.borrow_mut().open(Waiter::Relay(reply.take(), target.hash), deadline);
                 match opened {
                     Ok(slot) => Some(slot),
                     Err(waiter) => {
@@ -518,7 +534,7 @@ pub(super) fn refuse<I: Interface>(id: &ActorId, parcel: Option<Envelope<I::Mess
 
 /// Tells a waiter for which the table of calls has no room.
 pub(super) fn turn_away(waiter: Waiter) {
-    if let Waiter::Relay(reply) = waiter {
+    if let Waiter::Relay(reply, _) = waiter {
         reply.finish(refused(Calls::full()));
     }
 }

@@ -43,3 +43,36 @@ fn every_actor_of_a_killed_node_answers_again_within_ten_seconds() {
         });
     });
 }
+
+/// Nobody evicts either of two nodes that cannot reach each other: what both have must still be found by the others.
+#[test]
+fn two_nodes_that_do_not_reach_each_other_silence_nobody_whom_others_call() {
+    seeds("two_nodes_that_do_not_reach_each_other_silence_nobody_whom_others_call", 20, |seed| {
+        sim(seed, Faults::none()).run(|sim| async move {
+            let watch = Exclusive::strict(&sim);
+            let cluster = guarded::cluster(&sim, &watch, Checks::default());
+            for name in ["a", "b", "c", "d"] {
+                cluster.start(name).await;
+            }
+            let (caller, node) = (cluster.node("a"), cluster.node("d").expect("it was started"));
+            for key in 0..ACTORS {
+                let known = GuardedRef::of(caller.as_ref().expect("it was started"), key);
+                known.touch().await.expect("nothing is wrong yet");
+            }
+            sim.cut("a", "b");
+            sim.cut("b", "a");
+            // Its ranges go to others, who ask all for what they have of them.
+            sim.crash("c");
+            let changed = sim.now();
+            for key in 0..ACTORS {
+                while let Err(error) = GuardedRef::of(&node, key).touch().by(Duration::from_secs(1)).await {
+                    assert!(
+                        sim.now() < changed + Duration::from_secs(12),
+                        "seed {seed}: actor {key} is silent for too long: {error}"
+                    );
+                    tokio::time::sleep(Duration::from_millis(50)).await;
+                }
+            }
+        });
+    });
+}
