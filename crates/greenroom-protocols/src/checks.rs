@@ -32,6 +32,12 @@ pub struct Checks {
     pub move_wait: bool,
     /// A host refuses a grant for another incarnation of its node (D4).
     pub incarnation_check: bool,
+    /// A reminder's hint is kept for a while when its record is not there yet.
+    pub hint_grace: bool,
+    /// A reminder's hint is removed only when no write can come true any more that names it.
+    pub hint_fence: bool,
+    /// The turn of a reminder's tick reads the record before it runs.
+    pub tick_check: bool,
 }
 
 impl Default for Checks {
@@ -50,6 +56,9 @@ impl Default for Checks {
             exact_move: true,
             move_wait: true,
             incarnation_check: true,
+            hint_grace: true,
+            hint_fence: true,
+            tick_check: true,
         }
     }
 }

@@ -8,6 +8,7 @@
 //! | [`membership`] | one table says which nodes live; a node without a lease starts no turn |
 //! | [`failure_detection`] | a silent node is suspected within about 2 s; suspicion alone decides nothing |
 //! | [`directory`] | within a cluster at most one node hosts an actor |
+//! | [`reminders`] | no reminder is lost, each due time has its turn, none has one after it was cancelled |
 //! | [`delivery`] | every message between reliable actors is processed exactly once |
 //! | [`gsi`] | across clusters at most one owns an actor |
 //! | [`bcas`] | an update of a stored state that is confirmed is in it exactly once |
@@ -29,6 +30,7 @@ pub mod membership;
 mod mix;
 pub mod names;
 pub mod node;
+pub mod reminders;
 pub mod reply_stream;
 pub mod shedding;
 pub mod supervision;

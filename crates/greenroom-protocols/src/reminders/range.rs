@@ -1,0 +1,472 @@
+//! One range of reminders, as its owner keeps it.
+
+use std::collections::BTreeMap;
+use std::fmt::Debug;
+use std::time::Duration;
+
+use super::window::Window;
+use super::{
+    Etag, Fold, Found, GRACE, HORIZON, Hint, HintName, LOADED_MAX, Now, Plan, Position, Record, Tombstone, Wall,
+};
+use crate::checks::Checks;
+use crate::time::Timestamp;
+
+/// Which reminder's turn it is, among all that this range ever had on this node.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+pub struct WorkId(pub u64);
+
+/// What happened.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub enum Event<K, P> {
+    /// This node has come to own the range.
+    Own,
+    /// It does not own it any more.
+    Lose,
+    /// A hint was made that comes up then.
+    Noted {
+        /// When.
+        wake: Wall,
+    },
+    /// Something may have been missed: look at the whole range again.
+    Rescan,
+    /// The cluster has changed: what did not succeed before may now.
+    Retry,
+    /// A scan has ended.
+    Scanned {
+        /// Of [`Action::Scan`].
+        token: u64,
+        /// Hints in the order of their positions, with the versions of their rows; `None` if it failed.
+        items: Option<Vec<(Position, Etag, Hint<K>)>>,
+        /// Whether there are more.
+        more: bool,
+    },
+    /// A record was read.
+    Read {
+        /// Whose.
+        work: WorkId,
+        /// What was there; `Err` if the read failed.
+        found: Result<Option<Found<P>>, ()>,
+    },
+    /// A tick's call has ended.
+    Delivered {
+        /// Whose.
+        work: WorkId,
+        /// How.
+        how: Delivered,
+    },
+    /// A hint was created, or not.
+    HintCreated {
+        /// For whom.
+        work: WorkId,
+        /// The hint; `None` if it failed or nobody knows.
+        hint: Option<HintName>,
+    },
+    /// A record was written or removed, or not.
+    Written {
+        /// Whose.
+        work: WorkId,
+        /// Whether that is certain.
+        applied: bool,
+    },
+    /// A hint was removed, or not.
+    Dropped {
+        /// Whose.
+        work: WorkId,
+        /// Whether it is certain that it is gone.
+        gone: bool,
+    },
+    /// The deadline came.
+    Tick,
+}
+
+/// How the call of a tick ended.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Delivered {
+    /// The turn has run to its end, whatever it said.
+    Ran,
+    /// It was refused in a way that no retry mends.
+    Hopeless,
+    /// Its actor does not take it, and it may not have run: to be sent again, ever less often.
+    Again,
+    /// The cluster did not bring it to its actor, or lost its end, as it recovers from something: to be sent again soon.
+    Lost,
+    /// The host found another record: to be read again.
+    Gone,
+}
+
+/// What must be done.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub enum Action<K, P> {
+    /// Read the hints of the range, in order.
+    Scan {
+        /// For the answer.
+        token: u64,
+        /// Where to go on; `None` for the beginning.
+        after: Option<Position>,
+    },
+    /// Read a record.
+    Read {
+        /// For the answer.
+        work: WorkId,
+        /// Which.
+        of: K,
+    },
+    /// Send a tick as a call.
+    Deliver {
+        /// For the answer.
+        work: WorkId,
+        /// Whose.
+        of: K,
+        /// The record.
+        record: Record<P>,
+        /// What the tick stands for.
+        fold: Fold,
+    },
+    /// Create a hint under a fresh number.
+    CreateHint {
+        /// For the answer.
+        work: WorkId,
+        /// When it comes up.
+        wake: Wall,
+        /// What it says.
+        hint: Hint<K>,
+    },
+    /// Write a record, if it is still `expected`.
+    Write {
+        /// For the answer.
+        work: WorkId,
+        /// Which.
+        of: K,
+        /// What.
+        record: Record<P>,
+        /// The version to replace.
+        expected: Etag,
+    },
+    /// Remove a record, if it is still `expected`.
+    Remove {
+        /// For the answer.
+        work: WorkId,
+        /// Which.
+        of: K,
+        /// The version to remove.
+        expected: Etag,
+    },
+    /// Remove a hint.
+    DropHint {
+        /// For the answer.
+        work: WorkId,
+        /// Which.
+        hint: HintName,
+    },
+}
+
+/// One range. What it is told of work that it does not know is ignored, so a stale answer does no harm.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Range<K, P> {
+    checks: Checks,
+    /// What is loaded of the hints; `None` while the range is not ours.
+    window: Option<Window>,
+    works: BTreeMap<WorkId, Work<K, P>>,
+    last: u64,
+    scans: u64,
+}
+
+/// One hint that is loaded, and what comes of it.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+struct Work<K, P> {
+    at: Position,
+    tag: Etag,
+    hint: Hint<K>,
+    stage: Stage<P>,
+    /// The tick whose turn has run, until its record has moved on.
+    ran: Option<Ran>,
+    /// How often it was put off.
+    tries: u32,
+    /// How often its actor did not take the tick.
+    refused: u32,
+}
+
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+enum Stage<P> {
+    /// Waits for its time.
+    Due,
+    Paused(Timestamp),
+    Reading,
+    Delivering(Found<P>, Fold),
+    /// The next hint is made, for the record to go to this due time.
+    Hinting(Found<P>, Wall),
+    /// The record moves on to a hint that comes up then.
+    Writing(Wall),
+    /// The record is written as it is, so that no earlier write can come true.
+    Fencing,
+    Removing,
+    Dropping,
+}
+
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+struct Ran {
+    registration: u64,
+    due: Wall,
+    next: Option<Wall>,
+}
+
+impl<K: Clone + Eq + Debug, P: Plan> Range<K, P> {
+    /// A range that is not ours.
+    pub fn new(checks: Checks) -> Self {
+        Self { checks, window: None, works: BTreeMap::new(), last: 0, scans: 0 }
+    }
+
+    /// Whether it is ours.
+    pub fn is_owned(&self) -> bool {
+        self.window.is_some()
+    }
+
+    /// Hints in memory.
+    pub fn loaded(&self) -> usize {
+        self.works.len()
+    }
+
+    /// Applies `event` at `now`, appending what must be done to `out`, in order.
+    pub fn handle(&mut self, now: Now, event: Event<K, P>, out: &mut Vec<Action<K, P>>) {
+        match event {
+            Event::Own if self.window.is_none() => self.window = Some(Window::new()),
+            Event::Lose => {
+                self.window = None;
+                self.works.clear();
+            }
+            Event::Noted { wake } => self.noted(wake),
+            Event::Rescan => {
+                if let Some(window) = &mut self.window {
+                    window.rescan();
+                }
+            }
+            Event::Retry => self.works.values_mut().for_each(Work::retry),
+            Event::Scanned { token, items, more } if token == self.scans => self.scanned(now, items, more),
+            Event::Read { work, found } => self.read(now, work, found, out),
+            Event::Delivered { work, how } => self.delivered(now, work, how, out),
+            Event::HintCreated { work, hint } => self.hint_created(now, work, hint, out),
+            Event::Written { work, applied } => self.written(now, work, applied, out),
+            Event::Dropped { work, gone } => self.dropped(now, work, gone),
+            Event::Own | Event::Scanned { .. } | Event::Tick => {}
+        }
+        self.go_on(now, out);
+    }
+
+    /// When [`Range::handle`] next wants a [`Event::Tick`]; `None` while the range is not ours.
+    pub fn deadline(&self, now: Now) -> Option<Timestamp> {
+        let window = self.window.as_ref()?;
+        let wait = |work: &Work<K, P>| match work.stage {
+            Stage::Due => Some(now.clock + work.at.wake.since(now.wall)),
+            Stage::Paused(until) => Some(until),
+            _ => None,
+        };
+        self.works.values().filter_map(wait).chain(window.deadline(now, self.works.len())).min()
+    }
+
+    fn noted(&mut self, wake: Wall) {
+        if let Some(window) = &mut self.window {
+            window.noted(wake);
+        }
+    }
+
+    /// Begins what is due.
+    fn go_on(&mut self, now: Now, out: &mut Vec<Action<K, P>>) {
+        let Some(window) = &mut self.window else { return };
+        for (id, work) in &mut self.works {
+            let begins = match work.stage {
+                Stage::Due => work.at.wake <= now.wall,
+                Stage::Paused(until) => until <= now.clock,
+                _ => false,
+            };
+            if begins {
+                work.stage = Stage::Reading;
+                out.push(Action::Read { work: *id, of: work.hint.of.clone() });
+            }
+        }
+        if let Some(after) = window.scan(now, self.works.len()) {
+            self.scans += 1;
+            out.push(Action::Scan { token: self.scans, after });
+        }
+    }
+
+    fn scanned(&mut self, now: Now, items: Option<Vec<(Position, Etag, Hint<K>)>>, more: bool) {
+        let Some(window) = &mut self.window else { return };
+        let Some(items) = items else { return window.scan_failed(now) };
+        let mut last = None;
+        for (at, tag, hint) in items {
+            if at.wake > now.wall + HORIZON {
+                return window.reached(at.wake);
+            }
+            if self.works.len() >= LOADED_MAX {
+                return window.is_full(last);
+            }
+            last = Some(at);
+            if self.works.values().all(|work| work.at != at) {
+                self.last += 1;
+                let work = Work { at, tag, hint, stage: Stage::Due, ran: None, tries: 0, refused: 0 };
+                self.works.insert(WorkId(self.last), work);
+            }
+        }
+        if more { window.goes_on(last) } else { window.reached(Wall::NEVER) }
+    }
+
+    fn read(&mut self, now: Now, id: WorkId, found: Result<Option<Found<P>>, ()>, out: &mut Vec<Action<K, P>>) {
+        let Some(work) = self.works.get_mut(&id).filter(|work| work.stage == Stage::Reading) else { return };
+        let Ok(found) = found else { return work.pause(now, PAUSE_MAX) };
+        let Some(found) = found else {
+            return if work.hint.expected.is_none() && now.wall < work.at.wake + GRACE && self.checks.hint_grace {
+                // Its record may yet be created. A later scan meets it again.
+                self.works.remove(&id).map(drop).unwrap_or_default()
+            } else {
+                work.drop_hint(id, out)
+            };
+        };
+        if found.record.hint.at != work.at {
+            return if work.hint.expected.as_ref() == Some(&found.tag) && self.checks.hint_fence {
+                work.fence(id, now, found, out)
+            } else {
+                work.drop_hint(id, out)
+            };
+        }
+        let Ok(plan) = &found.record.plan else {
+            work.stage = Stage::Removing;
+            return out.push(Action::Remove { work: id, of: work.hint.of.clone(), expected: found.tag });
+        };
+        match &work.ran {
+            Some(ran) if ran.registration == found.record.registration && ran.due == found.record.due => {
+                work.move_on(id, now, found, out);
+            }
+            _ => {
+                let fold = plan.fold(found.record.due, now.wall);
+                let record = found.record.clone();
+                work.stage = Stage::Delivering(found, fold);
+                out.push(Action::Deliver { work: id, of: work.hint.of.clone(), record, fold });
+            }
+        }
+    }
+
+    fn delivered(&mut self, now: Now, id: WorkId, how: Delivered, out: &mut Vec<Action<K, P>>) {
+        let crowded = self.works.len() >= LOADED_MAX / 2;
+        let Some(work) = self.works.get_mut(&id) else { return };
+        let Stage::Delivering(found, fold) = &work.stage else { return };
+        let (found, fold) = (found.clone(), *fold);
+        match how {
+            Delivered::Ran | Delivered::Hopeless => {
+                let Record { registration, due, .. } = found.record;
+                work.ran = Some(Ran { registration, due, next: fold.next });
+                (work.tries, work.refused) = (0, 0);
+                work.move_on(id, now, found, out);
+            }
+            Delivered::Again if work.refused >= TRIES && crowded => {
+                // Others need its room in memory: the record stays as it is, under a later hint.
+                let wake = now.wall + POSTPONED;
+                work.make_hint(id, found.clone(), found.record.due, wake, out);
+            }
+            Delivered::Again => {
+                work.refused += 1;
+                work.pause(now, REFUSED_PAUSE_MAX);
+            }
+            Delivered::Lost | Delivered::Gone => work.pause(now, PAUSE_MAX),
+        }
+    }
+
+    fn hint_created(&mut self, now: Now, id: WorkId, hint: Option<HintName>, out: &mut Vec<Action<K, P>>) {
+        let Some(work) = self.works.get_mut(&id) else { return };
+        let Stage::Hinting(found, due) = &work.stage else { return };
+        let Some(hint) = hint else { return work.pause(now, PAUSE_MAX) };
+        let (found, due, wake) = (found.clone(), *due, hint.at.wake);
+        let record = Record { due, hint, ..found.record };
+        work.stage = Stage::Writing(wake);
+        out.push(Action::Write { work: id, of: work.hint.of.clone(), record, expected: found.tag });
+    }
+
+    fn written(&mut self, now: Now, id: WorkId, applied: bool, out: &mut Vec<Action<K, P>>) {
+        let Some(work) = self.works.get_mut(&id) else { return };
+        match work.stage {
+            Stage::Writing(wake) => {
+                if applied {
+                    work.drop_hint(id, out);
+                } else {
+                    work.pause(now, PAUSE_MAX);
+                }
+                // Also if nobody knows whether it was applied.
+                self.noted(wake);
+            }
+            Stage::Removing if applied => work.drop_hint(id, out),
+            Stage::Removing | Stage::Fencing => work.pause(now, PAUSE_MAX),
+            _ => {}
+        }
+    }
+
+    fn dropped(&mut self, now: Now, id: WorkId, gone: bool) {
+        let Some(work) = self.works.get_mut(&id).filter(|work| work.stage == Stage::Dropping) else { return };
+        if gone || work.tries >= TRIES {
+            self.works.remove(&id);
+        } else {
+            work.pause(now, PAUSE_MAX);
+        }
+    }
+}
+
+impl<K: Clone, P: Plan> Work<K, P> {
+    /// Looks at the record again after a while.
+    fn pause(&mut self, now: Now, longest: Duration) {
+        let pause = PAUSE_MIN * 2_u32.saturating_pow(self.tries.min(16));
+        self.tries += 1;
+        self.stage = Stage::Paused(now.clock + pause.min(longest));
+    }
+
+    /// Ends its pause, and takes what went wrong before for the cluster's doing.
+    fn retry(&mut self) {
+        (self.tries, self.refused) = (0, 0);
+        if let Stage::Paused(until) = &mut self.stage {
+            *until = Timestamp::default();
+        }
+    }
+
+    fn drop_hint(&mut self, id: WorkId, out: &mut Vec<Action<K, P>>) {
+        self.stage = Stage::Dropping;
+        out.push(Action::DropHint { work: id, hint: HintName { at: self.at, tag: self.tag.clone() } });
+    }
+
+    /// A write that names this hint may still come true: not once the record has another version.
+    fn fence(&mut self, id: WorkId, now: Now, found: Found<P>, out: &mut Vec<Action<K, P>>) {
+        if self.tries < FENCE_TRIES {
+            // As a rule it is just about to.
+            return self.pause(now, PAUSE_MAX);
+        }
+        self.stage = Stage::Fencing;
+        out.push(Action::Write { work: id, of: self.hint.of.clone(), record: found.record, expected: found.tag });
+    }
+
+    /// The tick's turn has run: on to the next one.
+    fn move_on(&mut self, id: WorkId, now: Now, mut found: Found<P>, out: &mut Vec<Action<K, P>>) {
+        match self.ran.as_ref().and_then(|ran| ran.next) {
+            Some(next) => self.make_hint(id, found, next, next, out),
+            None => {
+                let until = now.wall + GRACE;
+                found.record.plan = Err(Tombstone);
+                self.make_hint(id, found, until, until, out);
+            }
+        }
+    }
+
+    fn make_hint(&mut self, id: WorkId, found: Found<P>, due: Wall, wake: Wall, out: &mut Vec<Action<K, P>>) {
+        let hint = Hint { of: self.hint.of.clone(), expected: Some(found.tag.clone()) };
+        self.stage = Stage::Hinting(found, due);
+        out.push(Action::CreateHint { work: id, wake, hint });
+    }
+}
+
+/// The first pause after a failure.
+const PAUSE_MIN: Duration = Duration::from_millis(250);
+/// The longest while the store or the cluster fails: no longer, as what is due is late already when they are back.
+const PAUSE_MAX: Duration = Duration::from_secs(2);
+/// The longest while an actor does not take its tick.
+const REFUSED_PAUSE_MAX: Duration = Duration::from_secs(60);
+/// Times that an actor may refuse a tick before the reminder leaves memory for a while, if others need the room.
+const TRIES: u32 = 7;
+/// For how long, at least.
+const POSTPONED: Duration = Duration::from_secs(60);
+/// Looks at a record before a write is taken for one that will never come.
+const FENCE_TRIES: u32 = 3;
