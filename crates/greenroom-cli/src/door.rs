@@ -171,6 +171,18 @@ impl Door {
         }
     }
 
+    /// Asks for a page by the parts of its path.
+    pub(crate) fn get_at(&self, path: &[&str]) -> Result<Answer, String> {
+        let path: Vec<String> = path.iter().map(|part| encoded(part)).collect();
+        self.get(&format!("/{}", path.join("/")))
+    }
+
+    /// Asks for something to be removed.
+    pub(crate) fn delete(&self, path: &[&str]) -> Result<Answer, String> {
+        let path: Vec<String> = path.iter().map(|part| encoded(part)).collect();
+        self.read(self.signed(self.agent.delete(format!("{}/{}", self.url, path.join("/")))).call())
+    }
+
     fn read(&self, answer: Result<ureq::http::Response<ureq::Body>, ureq::Error>) -> Result<Answer, String> {
         let failed = |error: ureq::Error| {
             format!(

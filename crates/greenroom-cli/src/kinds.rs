@@ -1,4 +1,4 @@
-//! The example actors of the program: a chat, who is where, and counters that are kept.
+//! The example actors of the program: a chat, who is where, counters that are kept, and alarms.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::time::{Duration, Instant};
@@ -9,11 +9,11 @@ use serde::{Deserialize, Serialize};
 
 /// Registers the examples.
 pub(crate) fn register(builder: Builder) -> Builder {
-    builder.register::<ChatRoom>().register::<User>().register::<Presence>().register::<Counter>()
+    builder.register::<ChatRoom>().register::<User>().register::<Presence>().register::<Counter>().register::<Alarm>()
 }
 
 /// Their names.
-pub(crate) const NAMES: [&str; 4] = ["chat_room", "user", "presence", "counter"];
+pub(crate) const NAMES: [&str; 5] = ["chat_room", "user", "presence", "counter", "alarm"];
 
 /// What was said, by whom.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -139,6 +139,43 @@ impl Counter {
     pub async fn node(&self, cx: &Cx) -> String {
         cx.node_name().to_owned()
     }
+}
+
+/// An alarm: it is reminded, and keeps how often.
+#[derive(Default, Serialize, Deserialize, Actor)]
+pub(crate) struct Alarm {
+    rings: u64,
+    latest_seconds: f64,
+}
+
+#[actor(persistent, idle = "5s")]
+impl Alarm {
+    /// Rings once, so many seconds from now.
+    pub async fn set(&mut self, cx: &Cx, seconds: f64) -> Result<(), ReminderError> {
+        AlarmRef::me(cx).ring().after(time(seconds)).await
+    }
+
+    /// Rings once in so many seconds.
+    pub async fn every(&mut self, cx: &Cx, seconds: f64) -> Result<(), ReminderError> {
+        AlarmRef::me(cx).ring().every(time(seconds)).await
+    }
+
+    /// What the reminder calls.
+    pub async fn ring(&mut self, cx: &Cx) -> Result<(), StateError> {
+        self.rings += 1;
+        let late_by = cx.tick().map(|tick| tick.late_by.as_secs_f64());
+        self.latest_seconds = self.latest_seconds.max(late_by.unwrap_or_default());
+        cx.save(self).await
+    }
+
+    /// How often it has rung, and how many seconds late it was at most.
+    pub async fn rings(&self) -> (u64, f64) {
+        (self.rings, self.latest_seconds)
+    }
+}
+
+fn time(seconds: f64) -> Duration {
+    Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX)
 }
 
 const MESSAGES_MAX: usize = 20;

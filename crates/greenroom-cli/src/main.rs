@@ -9,6 +9,7 @@ mod kinds;
 mod log;
 mod node;
 mod pids;
+mod reminders;
 mod state;
 mod status;
 mod token;
@@ -52,6 +53,8 @@ enum Command {
     Pids(pids::PidsCommand),
     /// Publish to a topic, or watch one
     Topic(topic::TopicCommand),
+    /// Show and cancel actors' reminders
+    Reminders(reminders::RemindersCommand),
     /// Read and change what is in a store
     State(state::StateCommand),
     /// Make and check certificates for trying TLS out
@@ -76,6 +79,7 @@ fn main() -> ExitCode {
         Command::Drain(command) => drain::run(&command),
         Command::Token(command) => token::run(&command),
         Command::Topic(command) => topic::run(&command),
+        Command::Reminders(command) => reminders::run(&command),
         Command::State(command) => return state::run(&command),
         Command::Bench(command) => return greenroom_workloads::cli::run(command),
     };

@@ -6,7 +6,7 @@ use bytes::{BufMut, BytesMut};
 use crate::error::FrameError;
 use crate::limit::{
     CONTEXT_KEY_LEN_MAX, CONTEXT_LEN_MAX, CONTEXT_PAIRS_MAX, PRINCIPAL_NAME_LEN_MAX, PRINCIPAL_ROLES_MAX,
-    TRACE_STATE_LEN_MAX,
+    REMINDER_NAME_LEN_MAX, TRACE_STATE_LEN_MAX,
 };
 use crate::reader::Reader;
 use crate::varint::Head;
@@ -120,5 +120,43 @@ impl<'a> TraceView<'a> {
         head.varint(self.state.len() as u64);
         out.put_slice(head.as_slice());
         out.put_slice(self.state.as_bytes());
+    }
+}
+
+/// The tick of a reminder that a call is, borrowed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct TickView<'a> {
+    /// Tells the reminder from earlier and later ones of its name.
+    pub registration: u64,
+    /// When it is due, in milliseconds since 1970, UTC.
+    pub due_millis: u64,
+    /// Due times after that which have passed as well.
+    pub missed: u64,
+    /// The reminder's name.
+    pub name: &'a str,
+}
+
+impl<'a> TickView<'a> {
+    /// Reads the field.
+    ///
+    /// # Errors
+    /// [`FrameError`] if it is cut short, not UTF-8 or too long.
+    pub fn parse(bytes: &'a [u8]) -> Result<Self, FrameError> {
+        let mut reader = Reader::new(bytes);
+        let registration = u64::from_le_bytes(reader.array("reminder registration")?);
+        let (due_millis, missed) = (reader.u64("reminder due")?, reader.u64("reminder missed")?);
+        let name = reader.text("reminder name", REMINDER_NAME_LEN_MAX)?;
+        Ok(Self { registration, due_millis, missed, name })
+    }
+
+    /// Appends the field.
+    pub fn put(self, out: &mut BytesMut) {
+        out.put_u64_le(self.registration);
+        let mut head = Head::bare();
+        head.varint(self.due_millis);
+        head.varint(self.missed);
+        head.varint(self.name.len() as u64);
+        out.put_slice(head.as_slice());
+        out.put_slice(self.name.as_bytes());
     }
 }

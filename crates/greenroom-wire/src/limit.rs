@@ -22,6 +22,8 @@ pub const TRACE_STATE_LEN_MAX: usize = 512;
 pub const PRINCIPAL_NAME_LEN_MAX: usize = 256;
 /// Most roles of a principal.
 pub const PRINCIPAL_ROLES_MAX: usize = 32;
+/// Longest name of a reminder, in bytes.
+pub const REMINDER_NAME_LEN_MAX: usize = 64;
 /// Longest Hello, in bytes after the length field: what a stranger may make a node buffer.
 pub const HELLO_LEN_MAX: u32 = 64 << 10;
 /// Longest reason of a Goodbye, in bytes; a longer one is cut.

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use std::time::Duration;
 
 use bytes::{BufMut, BytesMut};
-use greenroom_wire::carried::{self, PrincipalView, TraceView};
+use greenroom_wire::carried::{self, PrincipalView, TickView, TraceView};
 use greenroom_wire::codec::{self, Codec, Payload};
 use greenroom_wire::extension::tag;
 use greenroom_wire::{
@@ -362,4 +362,17 @@ fn json() {
     codec::encode(Codec::Json, 1, &Post { user: "a".into(), weight: None, how: How::Times(2) }, &mut batch).unwrap();
     assert_eq!(&batch[..], b"\x02\x01{\"user\":\"a\",\"weight\":null,\"how\":{\"Times\":2}}");
     assert_payload(Codec::Json, "02 03 7b7d", NoArguments {});
+}
+
+#[test]
+fn the_tick_of_a_reminder() {
+    let tick = TickView { registration: 0x0102_0304_0506_0708, due_millis: 300, missed: 2, name: "daily" };
+    let mut out = BytesMut::new();
+    tick.put(&mut out);
+    let golden = [8, 7, 6, 5, 4, 3, 2, 1, 0xac, 2, 2, 5, b'd', b'a', b'i', b'l', b'y'];
+    assert_eq!(out[..], golden);
+    assert_eq!(TickView::parse(&golden), Ok(tick));
+    for cut in 0..golden.len() {
+        assert!(TickView::parse(&golden[..cut]).is_err(), "cut at {cut}");
+    }
 }

@@ -50,7 +50,7 @@ pub use crate::pids::{DeadLetter, DeadLetters, Ended, Pid, Spawnable, Spawned};
 pub use crate::shard::frames::{CurrentTurn, current_turn};
 pub use crate::state::{State, StateError, Stored};
 pub use crate::stream::reply_stream::ReplyStream;
-pub use crate::time::{Tick, Timer};
+pub use crate::time::{Registering, Reminder, ReminderError, ReminderInfo, Reminders, Schedule, Tick, Timer};
 pub use crate::topic::{Delivery, EventId, PublishError, Published, Slow, Subscription, Topic, Watch};
 pub use crate::versioned::{Versioned, VersionedState, VersionedStateWithOutput};
 pub use futures_util::Stream;
@@ -60,8 +60,8 @@ pub mod prelude {
     pub use greenroom_macros::actor;
 
     pub use crate::{
-        Actor, CallError, Cx, Doubt, Ended, Key, Never, Node, Pid, Refusal, ReplyStream, Scope, State, StateError,
-        Stored, Stream, Supervise, Tick, Timer, Versioned, VersionedState, VersionedStateWithOutput, Why,
+        Actor, CallError, Cx, Doubt, Ended, Key, Never, Node, Pid, Refusal, ReminderError, ReplyStream, Scope, State,
+        StateError, Stored, Stream, Supervise, Tick, Timer, Versioned, VersionedState, VersionedStateWithOutput, Why,
     };
 }
 

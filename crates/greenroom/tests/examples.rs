@@ -21,6 +21,8 @@ mod security;
 mod streams;
 #[path = "../examples/supervision.rs"]
 mod supervision;
+#[path = "../examples/time.rs"]
+mod time;
 #[path = "../examples/topics.rs"]
 mod topics;
 
@@ -81,6 +83,21 @@ async fn a_worker_that_fails_is_there_again_and_one_that_was_stopped_is_not() {
         }
     };
     tokio::time::timeout(Duration::from_secs(10), told).await.expect("the pool is told");
+    node.stop().await;
+}
+
+#[tokio::test]
+async fn a_kettle_boils_and_is_descaled() {
+    let node = Node::builder().register::<time::Kettle>().start().await.unwrap();
+    let kettle = time::KettleRef::of(&node, "kitchen");
+    kettle.switch_on().await.unwrap();
+    kettle.descale_later(1).await.unwrap();
+    let done = async {
+        while kettle.look().await != Ok((100, 1)) {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(20), done).await.expect("both come");
     node.stop().await;
 }
 

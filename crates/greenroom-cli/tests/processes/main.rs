@@ -8,6 +8,7 @@ mod nodes;
 #[cfg(feature = "postgres")]
 mod postgres;
 mod recovery;
+mod reminders;
 mod rolling;
 
 use std::sync::{Mutex, PoisonError};

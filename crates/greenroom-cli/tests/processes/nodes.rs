@@ -55,7 +55,7 @@ impl Nodes {
         let log = OpenOptions::new().create(true).append(true).open(self.log(name)).expect("the node's log opens");
         let mut command = Command::new(env!("CARGO_BIN_EXE_greenroom"));
         command.args(["node", "--name", name, "--listen", "127.0.0.1:0", "--http", door, "--table", &self.table]);
-        command.args(["--kinds", "counter", "--shards", "1"]);
+        command.args(["--kinds", "counter,alarm", "--shards", "1"]);
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log);
         Process::start("a node", command).expect("the program starts")
     }
@@ -128,7 +128,7 @@ impl Nodes {
     }
 
     /// The last of what each of them said.
-    fn said(&self) -> String {
+    pub(crate) fn said(&self) -> String {
         let last = |node: &NodeProcess| {
             let said = std::fs::read_to_string(self.log(&node.name)).unwrap_or_default();
             let lines: Vec<&str> = said.lines().rev().take(20).collect();

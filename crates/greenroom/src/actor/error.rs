@@ -133,6 +133,12 @@ pub enum Refusal {
         /// Why.
         message: String,
     },
+    /// The turn of a reminder's tick was not begun: it has had its turn, or the reminder was cancelled or has moved on.
+    #[error("the tick's time is over")]
+    TickOver {
+        /// Whether its turn has run.
+        ran: bool,
+    },
     /// This node's lease has run out: what it had begun may no longer act on others.
     #[error("this node's lease has run out, its turns may no longer act")]
     Fenced,
@@ -157,6 +163,7 @@ impl Refusal {
             | Refusal::DeadLetter { .. }
             | Refusal::Unbound
             | Refusal::Denied { .. }
+            | Refusal::TickOver { .. }
             | Refusal::Unsendable { .. } => None,
         }
     }

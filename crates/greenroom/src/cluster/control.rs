@@ -3,6 +3,7 @@
 use bytes::{Bytes, BytesMut};
 use greenroom_protocols::directory::{Epoch, RangeId, Released, Report};
 use greenroom_protocols::node::NodeId;
+use greenroom_protocols::reminders::Wall;
 use greenroom_wire::codec::{self, Codec, DecodeError};
 use serde::{Deserialize, Serialize};
 
@@ -39,6 +40,10 @@ pub(super) enum Message {
     Pass { to: NodeId, errand: Errand },
     /// That node cannot reach you, and has me hand you this.
     Passed { from: NodeId, errand: Errand },
+    /// I have made a hint in a range of reminders that you own; it comes up at `wake`. Confirm the word.
+    ReminderMade { range: RangeId, wake: Wall, word: u64 },
+    /// I know of it.
+    ReminderKnown { range: RangeId, word: u64 },
 }
 
 /// What a node may say to another through a third one.

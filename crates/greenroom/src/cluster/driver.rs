@@ -7,6 +7,7 @@ use greenroom_protocols::directory::{self, RangeId, Released};
 use greenroom_protocols::failure_detection::{self, FailureDetector};
 use greenroom_protocols::membership::{self, Membership, StopReason};
 use greenroom_protocols::node::{Member, NodeId, View};
+use greenroom_protocols::reminders::Wall;
 use greenroom_world::{BoxFuture, Stage, Timestamp};
 use tokio::sync::mpsc;
 
@@ -32,6 +33,10 @@ pub(crate) enum Order {
     Drain,
     /// Have another node drain.
     DrainOther(NodeId),
+    /// Tell the owner of a range of reminders that a hint was made in it.
+    ReminderMade { to: NodeId, range: RangeId, wake: Wall, word: u64 },
+    /// Confirm that it is known.
+    ReminderKnown { to: NodeId, range: RangeId, word: u64 },
     /// Leave the cluster.
     Leave,
 }
@@ -123,6 +128,10 @@ impl Driver {
             Order::Membership(event) => self.membership_event(event),
             Order::Drain => self.membership_event(membership::Event::Drain),
             Order::DrainOther(node) => self.send(node, &Message::Drain),
+            Order::ReminderMade { to, range, wake, word } => {
+                self.send(to, &Message::ReminderMade { range, wake, word });
+            }
+            Order::ReminderKnown { to, range, word } => self.send(to, &Message::ReminderKnown { range, word }),
             Order::Leave => self.membership_event(membership::Event::Leave),
         }
     }
@@ -204,6 +213,7 @@ impl Driver {
         let now = self.node.world().now();
         let news = view.version > self.node.view().view.version;
         self.node.set_view(Arc::new(ClusterView::new(view.clone())));
+        self.node.calendar().view(view);
         self.node.loads().retain(|node| view.is_active(node));
         if let Some(joined) = &self.joined {
             joined.mesh.retain(|node| view.members.contains_key(&node));
@@ -384,6 +394,8 @@ impl Driver {
             Message::Deactivate { entry, epoch } => self.deactivate(&entry, epoch),
             Message::Pass { to, errand } => self.send(to, &Message::Passed { from, errand }),
             Message::Passed { from: sender, errand } => self.errand(from, sender, errand),
+            Message::ReminderMade { range, wake, word } => self.node.calendar().told(from, range, wake, word),
+            Message::ReminderKnown { range, word } => self.node.calendar().confirmed(range, word),
         }
     }
 

@@ -69,6 +69,18 @@ pub(super) fn write(door: &Door) -> String {
     let inboxes = node.shards().iter().map(|port| port.waiting());
     page.shards("greenroom_inbox_length", "gauge", "What other threads have handed over and is not taken up.", inboxes);
 
+    let reminders = &node.calendar().counts;
+    for (name, kind, help, count) in [
+        ("greenroom_reminder_ranges", "gauge", "Ranges of reminders that this node keeps.", &reminders.ranges),
+        ("greenroom_reminders_loaded", "gauge", "Reminders in memory: those that are due soon.", &reminders.loaded),
+        ("greenroom_reminder_ticks_total", "counter", "Ticks whose turns have run.", &reminders.ticks),
+        ("greenroom_reminder_retries_total", "counter", "Ticks that had to be sent again.", &reminders.retries),
+        ("greenroom_reminder_refused_total", "counter", "Ticks refused for good.", &reminders.hopeless),
+        ("greenroom_reminder_missed_total", "counter", "Due times folded into later ticks.", &reminders.missed),
+    ] {
+        page.one(name, kind, help, count.load(Ordering::Relaxed));
+    }
+
     page.one("greenroom_bad_frames_total", "counter", "Frames from other nodes that were refused.", node.bad_frames());
     let refused = node.refused_connections();
     page.one("greenroom_connections_refused_total", "counter", "Connections to the node's port refused.", refused);

@@ -21,6 +21,7 @@ mod metrics;
 mod pass;
 mod path;
 mod problem;
+mod reminders;
 mod service;
 mod socket;
 mod status;

@@ -48,6 +48,12 @@ impl Path {
             ["-", "drain", node] => Path::Admin(Asked::Drain { node: decode(node)? }),
             ["-", "waits"] => Path::Waits,
             ["-", "pids"] => Path::Pids,
+            ["-", "reminders"] => Path::Admin(Asked::Reminders { of: None }),
+            ["-", "reminders", kind, key] => Path::Admin(Asked::Reminders { of: Some((decode(kind)?, decode(key)?)) }),
+            ["-", "reminders", kind, key, name] => {
+                let (kind, key, name) = (decode(kind)?, decode(key)?, decode(name)?);
+                Path::Admin(Asked::CancelReminder { kind, key, name })
+            }
             ["-", "problems", name] => Path::Problem(decode(name)?),
             ["-", ..] => Path::Other,
             ["topics", ref name @ .., "ws"] if !name.is_empty() => Path::Topic(decode(&name.join("/"))?),

@@ -52,7 +52,8 @@ async fn route(door: &Arc<Door>, seat: &Arc<Seat>, mut request: Request<Incoming
     }
     if let Path::Admin(asked) = &path {
         refuse_other_sites(request.headers())?;
-        return admin::answer(door, asked, &request);
+        let method = request.method().clone();
+        return admin::answer(door, asked, &method).await;
     }
     if let Path::Topic(name) = path {
         refuse_other_sites(request.headers())?;

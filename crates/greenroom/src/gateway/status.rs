@@ -121,6 +121,7 @@ pub(super) fn status(door: &Door) -> Value {
         "dead_letters": node.dead_letters().count(),
         "turns": turns,
         "shards": shards,
+        "reminders": reminders(node),
         "bad_frames": node.bad_frames(),
         "connections_refused": node.refused_connections(),
         "http": {
@@ -136,6 +137,19 @@ pub(super) fn status(door: &Door) -> Value {
 pub(super) async fn pids(door: &Door) -> Value {
     let spawned = pids::list(&door.node, SPAWNED_LISTED_MAX).await;
     json!({ "node": door.node.name(), "spawned": spawned })
+}
+
+/// What this node does of the cluster's reminders.
+fn reminders(node: &Shared) -> Value {
+    let counts = &node.calendar().counts;
+    json!({
+        "ranges": counts.ranges.load(Ordering::Relaxed),
+        "loaded": counts.loaded.load(Ordering::Relaxed),
+        "ticks": counts.ticks.load(Ordering::Relaxed),
+        "retries": counts.retries.load(Ordering::Relaxed),
+        "refused": counts.hopeless.load(Ordering::Relaxed),
+        "missed": counts.missed.load(Ordering::Relaxed),
+    })
 }
 
 /// How the membership table's store has been answering this node.

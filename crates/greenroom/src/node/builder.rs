@@ -33,6 +33,7 @@ use crate::gateway;
 use crate::intercept::{Given, Interceptor};
 use crate::pids::{AnySpawner, KeeperInterface, Spawnable, Spawner};
 use crate::shard::{self, ShardPort};
+use crate::time;
 use crate::topic::actor::{TOPICS, Topics};
 use crate::topic::kinds::{ByCall, KindSubscriptions};
 
@@ -306,6 +307,7 @@ impl Builder {
         }
         security::watch(&shared);
         cluster::start(&shared, listener, order_queue, table, membership, member);
+        time::start(&shared);
         #[cfg(feature = "http")]
         if let Some(door) = door {
             door.open(&shared, health);

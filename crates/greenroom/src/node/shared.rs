@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use greenroom_protocols::directory::{Epoch, Grant};
 use greenroom_protocols::node::{Member, NodeId};
+use greenroom_protocols::reminders::Wall;
 use greenroom_security::link::Links;
 use greenroom_world::{Timestamp, World};
 use tokio::sync::watch;
@@ -21,6 +22,7 @@ use crate::cluster::view::ClusterView;
 use crate::cluster::{Loads, Order, Orders};
 use crate::pids::dead_letters::Office;
 use crate::shard::{Gauges, Item, ShardId, ShardPort, Slot};
+use crate::time::Calendar;
 
 /// A node's inside.
 pub(crate) struct Shared {
@@ -43,6 +45,7 @@ pub(crate) struct Shared {
     fence: AtomicU64,
     orders: Orders,
     stores: Stores,
+    calendar: Calendar,
     links: Arc<Links>,
     /// Why the node has stopped, once it has.
     halted: watch::Sender<Option<&'static str>>,
@@ -84,6 +87,7 @@ impl Shared {
         let gauges = shards.iter().map(|_| Gauges::default()).collect();
         // 0 stands for any.
         let birth = (world.random() as u32).max(1);
+        let calendar = Calendar::new(&config.cluster);
         Self {
             birth,
             dead_letters: Office::default(),
@@ -101,6 +105,7 @@ impl Shared {
             fence: AtomicU64::new(NEVER_OPEN),
             orders,
             stores,
+            calendar,
             links: Arc::new(links),
             halted: watch::Sender::new(None),
             stopped: AtomicBool::new(false),
@@ -146,6 +151,15 @@ impl Shared {
     /// How connections to other nodes are made.
     pub(crate) fn links(&self) -> &Arc<Links> {
         &self.links
+    }
+
+    pub(crate) fn calendar(&self) -> &Calendar {
+        &self.calendar
+    }
+
+    /// The wall clock.
+    pub(crate) fn wall(&self) -> Wall {
+        Wall(0) + self.world.wall()
     }
 
     pub(crate) fn placements(&self) -> &Placements {

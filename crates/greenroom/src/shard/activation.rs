@@ -200,6 +200,9 @@ impl<A: Behaviour> Activation<A> {
         if shard.gives_up(call) {
             return A::Interface::reply(&mut message).disarm();
         }
+        if chain.baggage.as_ref().is_some_and(|baggage| baggage.tick.is_some()) {
+            return self.begin_reminded(shard, access, message, deadline, chain);
+        }
         self.begin_turn(shard, access, message, deadline, Caller::Apart { chain, call });
     }
 

@@ -1,16 +1,17 @@
 //! What only some messages carry along: one pointer in an envelope, null for all others.
 
 use std::sync::Arc;
+use std::time::{Duration, UNIX_EPOCH};
 
 use bytes::BytesMut;
 use greenroom_security::principal::Principal;
-use greenroom_wire::carried::{self, PrincipalView, TraceView};
+use greenroom_wire::carried::{self, PrincipalView, TickView, TraceView};
 use greenroom_wire::extension::tag;
 use greenroom_wire::{Extension, ExtensionError, ExtensionView, ExtensionWriter, FrameError};
 
 use crate::actor::error::Refusal;
 use crate::context::{Context, ContextError, TraceContext};
-use crate::time::Ticked;
+use crate::time::{Tick, Ticked};
 
 /// What a message carries. Each part is a field here and a tag on the wire; parts that mean nothing to this version
 /// pass through.
@@ -58,6 +59,13 @@ impl Baggage {
                     let PrincipalView { name, roles } = PrincipalView::parse(bytes)?;
                     baggage.principal = Some(Principal::new(name, roles));
                 }
+                tag::REMINDER_TICK => {
+                    let TickView { registration, due_millis, missed, name } = TickView::parse(bytes)?;
+                    let (reminder, late_by) = (Some(name.to_owned()), Duration::ZERO);
+                    let due = UNIX_EPOCH.checked_add(Duration::from_millis(due_millis)).unwrap_or(UNIX_EPOCH);
+                    let tick = Tick { reminder, due, late_by, missed };
+                    baggage.tick = Some(Box::new(Ticked { tick, registration }));
+                }
                 _ => baggage.foreign.push((tag, bytes.into())),
             }
         }
@@ -86,6 +94,15 @@ impl Baggage {
             let mut field = BytesMut::new();
             PrincipalView { name: principal.name(), roles: principal.roles().collect() }.put(&mut field);
             own.push((tag::PRINCIPAL, field));
+        }
+        if let Some(Ticked { tick, registration }) = self.tick.as_deref()
+            && let Some(name) = &tick.reminder
+        {
+            let due = tick.due.duration_since(UNIX_EPOCH).unwrap_or_default();
+            let (registration, due_millis, missed) = (*registration, due.as_millis() as u64, tick.missed);
+            let mut field = BytesMut::new();
+            TickView { registration, due_millis, missed, name }.put(&mut field);
+            own.push((tag::REMINDER_TICK, field));
         }
         let foreign = self.foreign.iter().map(|(tag, bytes)| (*tag, &**bytes));
         let mut fields: Vec<_> = own.iter().map(|(tag, bytes)| (*tag, &**bytes)).chain(foreign).collect();

@@ -8,7 +8,7 @@ use bytes::Bytes;
 use greenroom_world::{LocalFuture, Timestamp};
 
 use super::Shard;
-use super::activation::{Activation, Phase, decode};
+use super::activation::{Activation, Phase, decode, ticks};
 use super::baggage::Baggage;
 use super::cancel::CallKey;
 use super::envelope::{Body, Envelope, WireCall};
@@ -16,11 +16,12 @@ use super::frames::Caller;
 use super::raw::{Journey, RawCall};
 use super::timers::{Due, Ticket};
 use super::turns::{Access, Chain, Job, Link};
+use crate::actor::error::Refusal;
 use crate::actor::interface::{Behaviour, Interface, Message};
 use crate::actor::reference::Inner;
-use crate::actor::reply::WireReply;
+use crate::actor::reply::{WireReply, refused};
 use crate::state::Saving;
-use crate::time::{Tick, Ticked};
+use crate::time::{Tick, Ticked, is_still_due};
 
 /// What makes a message a tick.
 pub(crate) enum Mark {
@@ -96,10 +97,83 @@ impl<A: Behaviour> Activation<A> {
         self.tick_turn(shard, access, message, tick, ticket);
     }
 
-    #[expect(clippy::await_holding_refcell_ref, reason = "turns are admitted by the same rules as borrows")]
-    fn tick_turn(self: &Rc<Self>, shard: &Shard, access: Access, mut message: Message<A>, tick: Tick, ticket: Ticket) {
-        shard.count_turn();
+    fn tick_turn(self: &Rc<Self>, shard: &Shard, access: Access, message: Message<A>, tick: Tick, ticket: Ticket) {
         let method = A::Interface::method(&message);
+        let message = self.occupy(shard, access, message);
+        let this = self.clone();
+        let turn: LocalFuture = Box::pin(async move {
+            let _ticket = ticket;
+            this.perform(access, message).await;
+        });
+        let baggage = Baggage { tick: Some(Box::new(Ticked { tick, registration: 0 })), ..Baggage::default() };
+        let chain = Chain { link: Link::None, baggage: Some(Arc::new(baggage)) };
+        let caller = Caller::Apart { chain, call: CallKey::NONE };
+        shard.begin_turn(self.clone(), Job { access, method }, Timestamp::NEVER, caller, turn);
+    }
+
+    /// Begins the turn of a reminder's tick. It looks at the record before it runs, and does not run twice here.
+    pub(super) fn begin_reminded(
+        self: &Rc<Self>,
+        shard: &Shard,
+        access: Access,
+        message: Message<A>,
+        deadline: Timestamp,
+        chain: Chain,
+    ) {
+        let Some(ticked) = chain.baggage.as_ref().and_then(|baggage| baggage.tick.as_deref().cloned()) else { return };
+        self.last_used.set(ticks(shard.now()));
+        let method = A::Interface::method(&message);
+        let mut message = self.occupy(shard, access, message);
+        let this = self.clone();
+        let turn: LocalFuture = Box::pin(async move {
+            match this.may_tick(&ticked).await {
+                Err(refusal) => A::Interface::reply(&mut message).take().finish(refused(refusal)),
+                Ok(()) => {
+                    this.perform(access, message).await;
+                    Shard::with(|shard| {
+                        if let Some(shard) = shard {
+                            shard.timers.borrow_mut().ticked(this.slot, ticked);
+                        }
+                    });
+                }
+            }
+        });
+        let caller = Caller::Apart { chain, call: CallKey::NONE };
+        shard.begin_turn(self.clone(), Job { access, method }, deadline, caller, turn);
+    }
+
+    /// Whether the tick's turn may run; lets it know how late it is.
+    async fn may_tick(&self, ticked: &Ticked) -> Result<(), Refusal> {
+        let node = &self.cx.port.node;
+        let ran = Shard::with(|shard| shard.is_some_and(|shard| shard.timers.borrow().has_ticked(self.slot, ticked)));
+        if ran {
+            return Err(Refusal::TickOver { ran });
+        }
+        if node.config().checks.tick_check {
+            match is_still_due(&self.cx, ticked).await {
+                Ok(true) if !node.fence_open() => return Err(Refusal::Fenced),
+                Ok(true) => {}
+                Ok(false) => return Err(Refusal::TickOver { ran }),
+                Err(reason) => return Err(Refusal::Unreachable { node: "with the store of reminders".into(), reason }),
+            }
+        }
+        let late_by =
+            node.world().wall().saturating_sub(ticked.tick.due.duration_since(UNIX_EPOCH).unwrap_or_default());
+        Shard::with(|shard| {
+            shard.map_or(Ok(()), |shard| {
+                shard.carry(|baggage| {
+                    if let Some(ticked) = &mut baggage.tick {
+                        ticked.tick.late_by = late_by;
+                    }
+                    Ok::<(), Refusal>(())
+                })
+            })
+        })
+    }
+
+    /// Enters a turn that is about to begin.
+    fn occupy(&self, shard: &Shard, access: Access, mut message: Message<A>) -> Message<A> {
+        shard.count_turn();
         if access == Access::Exclusive && A::OPTIONS.saving == Saving::EachTurn {
             A::Interface::reply(&mut message).hold();
         }
@@ -107,29 +181,26 @@ impl<A: Behaviour> Activation<A> {
             Access::Exclusive => self.exclusive.set(true),
             Access::Read => self.reads.set(self.reads.get() + 1),
         }
-        let this = self.clone();
-        let turn: LocalFuture = Box::pin(async move {
-            let _ticket = ticket;
-            match access {
-                Access::Exclusive => {
-                    if let Some(actor) = &mut *this.actor.borrow_mut() {
-                        actor.exclusive(&this.cx, message).await;
-                        if A::OPTIONS.saving != Saving::Explicit {
-                            this.turn_done(actor).await;
-                        }
-                    }
-                }
-                Access::Read => {
-                    if let Some(actor) = &*this.actor.borrow() {
-                        actor.read(&this.cx, message).await;
+        message
+    }
+
+    #[expect(clippy::await_holding_refcell_ref, reason = "turns are admitted by the same rules as borrows")]
+    async fn perform(&self, access: Access, message: Message<A>) {
+        match access {
+            Access::Exclusive => {
+                if let Some(actor) = &mut *self.actor.borrow_mut() {
+                    actor.exclusive(&self.cx, message).await;
+                    if A::OPTIONS.saving != Saving::Explicit {
+                        self.turn_done(actor).await;
                     }
                 }
             }
-        });
-        let baggage = Baggage { tick: Some(Box::new(Ticked { tick, registration: 0 })), ..Baggage::default() };
-        let chain = Chain { link: Link::None, baggage: Some(Arc::new(baggage)) };
-        let caller = Caller::Apart { chain, call: CallKey::NONE };
-        shard.begin_turn(self.clone(), Job { access, method }, Timestamp::NEVER, caller, turn);
+            Access::Read => {
+                if let Some(actor) = &*self.actor.borrow() {
+                    actor.read(&self.cx, message).await;
+                }
+            }
+        }
     }
 }
 

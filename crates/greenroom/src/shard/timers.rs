@@ -1,7 +1,7 @@
 //! The timers of a shard's activations.
 
 use std::cell::Cell;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,6 +12,7 @@ use super::{Shard, Slot};
 use crate::actor::error::Refusal;
 use crate::actor::key::ActorId;
 use crate::actor::reference::Inner;
+use crate::time::Ticked;
 
 /// What a timer is to do.
 pub(crate) struct NewTimer {
@@ -31,6 +32,8 @@ pub(super) struct Timers {
     waiting: BTreeSet<(Timestamp, u64)>,
     /// The timers of each activation, by its slot.
     owned: BTreeMap<(u32, u32), Vec<u64>>,
+    /// The ticks of reminders whose turns have run on each activation: none of them runs there twice.
+    reminded: BTreeMap<(u32, u32), VecDeque<Ticked>>,
     last: u64,
 }
 
@@ -101,9 +104,10 @@ impl Timers {
 
     /// Removes the timers of an activation that has ended.
     pub(super) fn forget(&mut self, slot: Slot) {
-        if self.timers.is_empty() {
+        if self.timers.is_empty() && self.reminded.is_empty() {
             return;
         }
+        self.reminded.remove(&(slot.index, slot.generation));
         for number in self.owned.remove(&(slot.index, slot.generation)).into_iter().flatten() {
             if let Some(entry) = self.timers.remove(&number) {
                 self.waiting.remove(&(entry.due, number));
@@ -126,6 +130,25 @@ impl Timers {
         if entry.phase == Phase::Spent {
             self.remove(number);
         }
+    }
+
+    /// Whether a reminder's tick has had its turn on the activation in `slot`.
+    pub(super) fn has_ticked(&self, slot: Slot, ticked: &Ticked) -> bool {
+        let same = |known: &Ticked| {
+            let (tick, other) = (&known.tick, &ticked.tick);
+            (known.registration, &tick.reminder, tick.due) == (ticked.registration, &other.reminder, other.due)
+        };
+        self.reminded.get(&(slot.index, slot.generation)).is_some_and(|known| known.iter().any(same))
+    }
+
+    /// A reminder's tick has had its turn.
+    pub(super) fn ticked(&mut self, slot: Slot, ticked: Ticked) {
+        let known = self.reminded.entry((slot.index, slot.generation)).or_default();
+        known.retain(|known| known.tick.reminder != ticked.tick.reminder);
+        if known.len() >= REMINDED_MAX {
+            known.pop_front();
+        }
+        known.push_back(ticked);
     }
 
     /// When something is next due.
@@ -226,6 +249,8 @@ impl Drop for Ticket {
 
 /// Timers that one activation may have.
 const TIMERS_MAX: usize = 256;
+/// Ticks of reminders that an activation remembers, each of another name.
+const REMINDED_MAX: usize = 64;
 /// Time after which a tick is tried again that was kept from its turn.
 const PAUSE: Duration = Duration::from_millis(100);
 

@@ -1,8 +1,31 @@
-//! Time for actors: timers inside of an activation, and what a turn knows of the tick that began it.
+//! Time for actors: timers inside of an activation, and reminders that outlive activations and nodes.
+//!
+//! A reminder is a record in the store (`rows.rs`), changed by the machines of `greenroom_protocols::reminders`: `change.rs`
+//! drives the one that registers and cancels, `keeping.rs` the one that keeps the ranges that this node owns and sends
+//! ticks (`deliver.rs`). `calendar.rs` is what the rest of the node sees of it.
 
+mod calendar;
+mod change;
+mod deliver;
+mod error;
+mod keeping;
+mod reminder;
+mod reminders;
+mod rows;
+mod schedule;
 mod tick;
 mod timer;
 
+pub(crate) use self::calendar::Calendar;
+pub(crate) use self::deliver::is_still_due;
+pub use self::error::ReminderError;
+pub(crate) use self::keeping::start;
+pub use self::reminder::{Registering, Reminder, ReminderInfo};
+pub use self::reminders::Reminders;
+#[cfg(feature = "http")]
+pub(crate) use self::reminders::cancel;
+pub(crate) use self::reminders::list;
+pub use self::schedule::Schedule;
 pub use self::tick::Tick;
 pub(crate) use self::tick::Ticked;
 pub use self::timer::Timer;

@@ -7,5 +7,6 @@ mod joining;
 mod kinds;
 mod limits;
 mod pids;
+mod reminders;
 mod streams;
 mod topics;

@@ -122,6 +122,8 @@ async fn pages_for_admins_are_for_admins() {
         ("/", 401, 200, 200, 200),
         ("/metrics", 401, 403, 200, 200),
         ("/-/status", 401, 403, 403, 200),
+        ("/-/reminders", 401, 403, 403, 200),
+        ("/-/reminders/mirror/x", 401, 403, 403, 200),
     ] {
         let wanted = [("x: y", anybody), (ADA, known), (SCRAPER, scraper), (OPS, ops)];
         for (header, status) in wanted {

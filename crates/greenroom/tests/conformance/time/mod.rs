@@ -1,3 +1,4 @@
-//! Time: timers inside of activations.
+//! Time: timers inside of activations, and reminders that outlive them.
 
+mod reminders;
 mod timers;

@@ -1,0 +1,158 @@
+//! What the parts of a node share of its reminders: word for the loop, and counts.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use bytes::Bytes;
+use greenroom_protocols::directory::RangeId;
+use greenroom_protocols::node::{NodeId, View};
+use greenroom_protocols::reminders::Wall;
+use greenroom_store::{Store, StoreError};
+use tokio::sync::Notify;
+
+use super::rows::Keys;
+use crate::node::shared::Shared;
+
+/// A node's part in its cluster's reminders, as everybody on it sees it.
+pub(crate) struct Calendar {
+    keys: Keys,
+    news: Mutex<News>,
+    there_is_news: Notify,
+    /// Whether this node knows that the cluster has had reminders.
+    used: AtomicBool,
+    pub(crate) counts: Counts,
+}
+
+/// Numbers for the status and the metrics.
+#[derive(Default)]
+pub(crate) struct Counts {
+    /// Ranges that this node looks after.
+    pub(crate) ranges: AtomicU64,
+    /// Reminders in memory.
+    pub(crate) loaded: AtomicU64,
+    /// Ticks whose turns have run.
+    pub(crate) ticks: AtomicU64,
+    /// Ticks that were refused for good.
+    pub(crate) hopeless: AtomicU64,
+    /// Tries of a tick that have to be repeated.
+    pub(crate) retries: AtomicU64,
+    /// Due times that were missed and folded into a later tick.
+    pub(crate) missed: AtomicU64,
+}
+
+/// What the loop has not heard yet: at most one entry for each range and node.
+#[derive(Default)]
+pub(super) struct News {
+    pub(super) view: Option<Arc<View>>,
+    /// Hints made on this node.
+    pub(super) made: BTreeMap<RangeId, Wall>,
+    /// Hints that other nodes have made, with the word to confirm.
+    pub(super) told: BTreeMap<(NodeId, RangeId), (Wall, u64)>,
+    pub(super) confirmed: BTreeMap<RangeId, u64>,
+}
+
+impl Calendar {
+    pub(crate) fn new(cluster: &str) -> Self {
+        Self {
+            keys: Keys::new(cluster),
+            news: Mutex::default(),
+            there_is_news: Notify::new(),
+            used: AtomicBool::new(false),
+            counts: Counts::default(),
+        }
+    }
+
+    pub(crate) fn keys(&self) -> &Keys {
+        &self.keys
+    }
+
+    /// Where reminders are kept: with the states of kinds that name no store.
+    pub(crate) fn store(&self, node: &Shared) -> Result<Arc<dyn Store>, String> {
+        node.stores()
+            .find("")
+            .cloned()
+            .ok_or_else(|| "the node has no store for states; name its URL as `store`".to_owned())
+    }
+
+    fn tell(&self, change: impl FnOnce(&mut News)) {
+        change(&mut self.lock());
+        self.there_is_news.notify_one();
+    }
+
+    fn lock(&self) -> MutexGuard<'_, News> {
+        self.news.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes what is new.
+    pub(super) fn take(&self) -> News {
+        std::mem::take(&mut self.lock())
+    }
+
+    /// Waits until there may be something new.
+    pub(super) async fn changed(&self) {
+        self.there_is_news.notified().await;
+    }
+
+    pub(crate) fn view(&self, view: &Arc<View>) {
+        self.tell(|news| news.view = Some(view.clone()));
+    }
+
+    /// A hint was made on this node.
+    pub(super) fn made(&self, range: RangeId, wake: Wall) {
+        self.tell(|news| {
+            let known = news.made.entry(range).or_insert(wake);
+            *known = wake.min(*known);
+        });
+    }
+
+    /// Another node says that it has made a hint.
+    pub(crate) fn told(&self, from: NodeId, range: RangeId, wake: Wall, word: u64) {
+        self.used.store(true, Ordering::Relaxed);
+        self.tell(|news| {
+            let known = news.told.entry((from, range)).or_insert((wake, word));
+            *known = (wake.min(known.0), word.max(known.1));
+        });
+    }
+
+    /// The owner of a range has confirmed a word of this node.
+    pub(crate) fn confirmed(&self, range: RangeId, word: u64) {
+        self.tell(|news| {
+            let known = news.confirmed.entry(range).or_default();
+            *known = word.max(*known);
+        });
+    }
+
+    pub(super) fn is_used(&self) -> bool {
+        self.used.load(Ordering::Relaxed)
+    }
+
+    /// Whether the cluster has had reminders, as the store knows.
+    pub(super) async fn look_whether_used(&self, store: &dyn Store, timeout: Duration) -> Result<bool, StoreError> {
+        if !self.is_used() && store.read(&self.keys.used(), timeout).await?.is_some() {
+            self.used.store(true, Ordering::Relaxed);
+        }
+        Ok(self.is_used())
+    }
+
+    /// Lets every node know from now on that the cluster has reminders. Nobody reads hints before.
+    pub(super) async fn mark_used(
+        &self,
+        node: &Shared,
+        store: &dyn Store,
+        timeout: Duration,
+    ) -> Result<(), StoreError> {
+        if self.is_used() {
+            return Ok(());
+        }
+        let by = Bytes::from(node.name().to_owned());
+        match store.create(&self.keys.used(), by, timeout).await {
+            Err(error) if !error.is_conflict() => Err(error),
+            _ => {
+                self.used.store(true, Ordering::Relaxed);
+                Ok(())
+            }
+        }
+    }
+}

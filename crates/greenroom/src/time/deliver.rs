@@ -1,0 +1,103 @@
+//! The tick of a reminder on its way: an ordinary call, whose arguments come out of the record.
+
+use std::sync::Arc;
+use std::time::{Duration, UNIX_EPOCH};
+
+use bytes::Bytes;
+use greenroom_protocols::reminders::{Delivered, Fold, Record};
+use greenroom_wire::Status;
+use greenroom_wire::codec::Codec;
+use tokio::sync::oneshot;
+
+use super::rows::{self, ReminderId};
+use super::schedule::Planned;
+use super::tick::{Tick, Ticked};
+use crate::actor::cx::Cx;
+use crate::actor::error::{Doubt, Failure, Refusal};
+use crate::actor::key::{ActorId, Kind};
+use crate::actor::reply::{self, WireReply};
+use crate::node::shared::Shared;
+use crate::shard::baggage::Baggage;
+use crate::shard::calls::Completion;
+use crate::shard::raw::{Journey, RawParcel};
+use crate::shard::turns::{Chain, Link};
+
+/// Sends the tick and waits for its end.
+pub(super) async fn deliver(node: &Arc<Shared>, of: &ReminderId, record: &Record<Planned>, fold: Fold) -> Delivered {
+    let Ok(plan) = &record.plan else { return Delivered::Gone };
+    let kind = Kind::known(&of.kind);
+    let hosted = kind.filter(|kind| node.kinds().contains(&of.kind) || node.view().hosts(*kind).is_some());
+    // A node that hosts it may come back.
+    let Some(kind) = hosted else { return Delivered::Again };
+    let id = ActorId { kind, key: of.key.as_str().into() };
+    let tick = Tick {
+        reminder: Some(of.name.clone()),
+        due: UNIX_EPOCH + Duration::from_millis(record.due.0),
+        late_by: Duration::ZERO,
+        missed: fold.missed,
+    };
+    let ticked = Ticked { tick, registration: record.registration };
+    let baggage = Baggage { tick: Some(Box::new(ticked)), ..Baggage::default() };
+    // A turn that takes longer is asked for again: the activation knows when it has run.
+    let patience = node.config().call_timeout;
+    let (sender, receiver) = oneshot::channel();
+    let hash = id.stable_hash();
+    let parcel = RawParcel {
+        id: id.clone(),
+        route: Arc::new(node.kinds().route(&of.kind, &plan.0.method)),
+        payload: Bytes::from(plan.0.arguments.clone()),
+        reply: WireReply::gateway(sender, node.next_outside(), Codec::MessagePack),
+        deadline: node.deadline(Some(patience)),
+        chain: Chain { link: Link::None, baggage: Some(Arc::new(baggage)) },
+        journey: Journey { origin: node.me(), from: node.me(), hops: 0, grant: None },
+    };
+    // A refusal comes by the reply as well.
+    let _ = node.enter(&id, hash, Box::new(parcel));
+    let world = node.world();
+    let late = world.sleep_until(world.now() + patience);
+    let ended = tokio::select! {
+        biased;
+        ended = receiver => ended,
+        () = late => return Delivered::Again,
+    };
+    let how = match ended {
+        Err(_) => Delivered::Lost,
+        Ok(Completion::Value(_) | Completion::Wire { status: Status::Ok | Status::ActorError, .. }) => Delivered::Ran,
+        Ok(Completion::Wire { payload, .. }) => judge(&reply::failure(&payload)),
+        Ok(Completion::Failed(failure)) => judge(&failure),
+    };
+    if how == Delivered::Hopeless {
+        tracing::error!(actor = %id, reminder = of.name, method = plan.0.method, "a reminder's tick was refused for good: its arguments do not fit the method any more");
+    }
+    how
+}
+
+fn judge(failure: &Failure) -> Delivered {
+    match failure {
+        Failure::Refused(Refusal::TickOver { ran: true }) | Failure::Unknown(Doubt::Panicked { .. }) => Delivered::Ran,
+        Failure::Refused(Refusal::TickOver { ran: false }) => Delivered::Gone,
+        Failure::Refused(Refusal::Invalid { .. } | Refusal::InvalidKey { .. }) => Delivered::Hopeless,
+        Failure::Refused(
+            Refusal::Unreachable { .. } | Refusal::Recovering | Refusal::Moved | Refusal::Stopping | Refusal::Fenced,
+        )
+        | Failure::Unknown(Doubt::Disconnected { .. } | Doubt::Fenced | Doubt::Dropped) => Delivered::Lost,
+        _ => Delivered::Again,
+    }
+}
+
+/// Whether the reminder is still as it was when its tick was sent.
+///
+/// # Errors
+/// What the store said.
+pub(crate) async fn is_still_due(cx: &Cx, ticked: &Ticked) -> Result<bool, String> {
+    let node = &cx.port.node;
+    let Some(name) = &ticked.tick.reminder else { return Ok(true) };
+    let store = node.calendar().store(node)?;
+    let key = node.calendar().keys().record(&ReminderId::new(&cx.id, name));
+    let row = store.read(&key, node.config().store_timeout).await.map_err(|error| error.to_string())?;
+    let Some(row) = row else { return Ok(false) };
+    let (_, found) = rows::read_record(&row)?;
+    let due = UNIX_EPOCH + Duration::from_millis(found.record.due.0);
+    let same = (found.record.registration, due) == (ticked.registration, ticked.tick.due);
+    Ok(same && found.record.plan.is_ok())
+}

@@ -1,0 +1,116 @@
+//! The reminders that an actor has: listing and cancelling.
+
+use std::sync::Arc;
+use std::time::{Duration, UNIX_EPOCH};
+
+use greenroom_protocols::reminders::{GRACE, Want};
+
+use super::change;
+use super::error::ReminderError;
+use super::reminder::{ReminderInfo, check_name, patience};
+use super::rows::{self, ReminderId};
+use crate::actor::cx::{Cx, Scope};
+use crate::actor::key::ActorId;
+use crate::node::Node;
+use crate::node::port::Port;
+use crate::node::shared::Shared;
+
+/// The reminders of one actor: [`Cx::reminders`] and [`Node::reminders_of`].
+#[derive(Clone, Debug)]
+pub struct Reminders {
+    port: Arc<Port>,
+    id: ActorId,
+}
+
+impl Cx {
+    /// The actor's reminders.
+    pub fn reminders(&self) -> Reminders {
+        Reminders { port: self.port().clone(), id: self.id().clone() }
+    }
+}
+
+impl Node {
+    /// The reminders of the actor that a reference names: `node.reminders_of(room.id())`.
+    pub fn reminders_of(&self, id: &ActorId) -> Reminders {
+        Reminders { port: self.port().clone(), id: id.clone() }
+    }
+}
+
+impl Reminders {
+    /// What there is, by name.
+    ///
+    /// # Errors
+    /// [`ReminderError::Unavailable`].
+    pub async fn list(&self) -> Result<Vec<ReminderInfo>, ReminderError> {
+        let node = &self.port.node;
+        let (kind, key) = (self.id.kind.name(), &*self.id.key);
+        let prefix = node.calendar().keys().records_of(kind, key);
+        let left = patience(&self.port).since(node.world().now());
+        let found = list(node, &prefix, left, usize::MAX).await?;
+        Ok(found.into_iter().filter(|(id, _)| id.is_of(kind, key)).map(|(_, info)| info).collect())
+    }
+
+    /// Cancels the reminder called `name`; whether there was one.
+    ///
+    /// Once this is answered, no turn of it begins any more, not even one that was on its way.
+    ///
+    /// # Errors
+    /// [`ReminderError`].
+    ///
+    /// # Cancel safety
+    /// Dropping the future leaves the outcome unknown.
+    pub async fn cancel(&self, name: &str) -> Result<bool, ReminderError> {
+        check_name(name).map_err(|reason| ReminderError::Invalid { name: name.to_owned(), reason })?;
+        let id = ReminderId::new(&self.id, name);
+        let want = Want::Cancel { until: self.port.node.wall() + GRACE };
+        Ok(change::change(&self.port.node, &id, want, patience(&self.port)).await?.existed)
+    }
+}
+
+/// Cancels a reminder of an actor whose kind need not be known here; whether there was one.
+#[cfg(feature = "http")]
+pub(crate) async fn cancel(node: &Arc<Shared>, kind: &str, key: &str, name: &str) -> Result<bool, ReminderError> {
+    let id = ReminderId { kind: kind.to_owned(), key: key.to_owned(), name: name.to_owned() };
+    let want = Want::Cancel { until: node.wall() + GRACE };
+    let until = node.world().now() + node.config().store_timeout;
+    Ok(change::change(node, &id, want, until).await?.existed)
+}
+
+/// At most `max` of the reminders whose records begin with `prefix`.
+pub(crate) async fn list(
+    node: &Arc<Shared>,
+    prefix: &str,
+    timeout: Duration,
+    max: usize,
+) -> Result<Vec<(ReminderId, ReminderInfo)>, ReminderError> {
+    let unavailable = |reason: String| ReminderError::Unavailable { name: String::new(), reason };
+    let store = node.calendar().store(node).map_err(unavailable)?;
+    let mut found = Vec::new();
+    let mut after: Option<String> = None;
+    loop {
+        let page = store.scan(prefix, after.as_deref(), PAGE, timeout).await;
+        let page = page.map_err(|error| unavailable(error.to_string()))?;
+        for item in &page.items {
+            let read = rows::read_record(&item.versioned);
+            let (id, record) = read.map_err(|why| unavailable(format!("{}: {why}", item.key)))?;
+            let Ok(plan) = &record.record.plan else { continue };
+            if found.len() >= max {
+                return Ok(found);
+            }
+            let info = ReminderInfo {
+                actor: format!("{}/{}", id.kind, id.key),
+                name: id.name.clone(),
+                method: plan.0.method.clone(),
+                schedule: plan.0.schedule.clone(),
+                due: UNIX_EPOCH + Duration::from_millis(record.record.due.0),
+            };
+            found.push((id, info));
+        }
+        match page.next {
+            Some(next) => after = Some(next),
+            None => return Ok(found),
+        }
+    }
+}
+
+const PAGE: usize = 200;
