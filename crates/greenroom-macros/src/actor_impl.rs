@@ -45,7 +45,8 @@ fn write(options: TokenStream, item: &ItemImpl) -> Result<TokenStream> {
 
     let kind = options.kind.as_ref().map_or_else(|| names::snake_case(&base.to_string()), syn::LitStr::value);
     let visibility: Visibility = parse_quote!(pub);
-    let interface = Interface { base, visibility: &visibility, kind, owner: Some(actor), methods: &methods };
+    let versions = options.versions();
+    let interface = Interface { base, visibility: &visibility, kind, versions, owner: Some(actor), methods: &methods };
     let (this, callee) = (quote!(self), quote!(Self));
     let turns = [false, true].map(|read| behaviour::dispatch(&interface, read, &this, &callee));
     let path: Path = interface.name().into();

@@ -26,7 +26,7 @@ fn write(options: TokenStream, item: &ItemTrait) -> Result<TokenStream> {
     let mut errors = Errors::default();
     let options = errors.keep(Options::parse(options)).unwrap_or_default();
     errors.keep(
-        options.allow_only(&["kind"], "belongs to the implementation: write it in the `#[actor(..)]` above its `impl`"),
+        options.allow_only(&["kind", "interface", "compatible"], "belongs to the implementation: write it in the `#[actor(..)]` above its `impl`"),
     );
     if !item.generics.params.is_empty() {
         let message = "an interface is not generic, as its kind names one type; write a trait for each type";
@@ -41,7 +41,8 @@ fn write(options: TokenStream, item: &ItemTrait) -> Result<TokenStream> {
     method::check_set(&methods, base.span())?;
 
     let kind = options.kind.as_ref().map_or_else(|| kind(&base.to_string()), LitStr::value);
-    let interface = Interface { base, visibility: &item.vis, kind, owner: None, methods: &methods };
+    let versions = options.versions();
+    let interface = Interface { base, visibility: &item.vis, kind, versions, owner: None, methods: &methods };
     let dispatch = dispatch(&interface);
     let reference = reference::expand(&interface);
     let interface = interface.expand();

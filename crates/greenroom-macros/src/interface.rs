@@ -14,6 +14,8 @@ pub(crate) struct Interface<'a> {
     pub(crate) visibility: &'a Visibility,
     /// The kind's name on the wire.
     pub(crate) kind: String,
+    /// Its version, and the oldest one whose callers are served.
+    pub(crate) versions: [u16; 2],
     /// The actor, where there is just one. Its arguments are then as visible as it is: private actors may take and return
     /// private types.
     pub(crate) owner: Option<&'a Type>,
@@ -101,7 +103,7 @@ impl Interface<'_> {
     }
 
     fn interface(&self) -> TokenStream {
-        let Self { base, visibility, kind, methods, .. } = self;
+        let Self { base, visibility, kind, versions: [version, compatible], methods, .. } = self;
         let (name, message, reference) = (self.name(), self.message(), self.reference());
         let variants: Vec<Ident> = methods.iter().map(Method::variant).collect();
         let arguments: Vec<Ident> = methods.iter().map(|method| method.arguments_name(base)).collect();
@@ -120,6 +122,9 @@ impl Interface<'_> {
                 const KIND: &'static str = #kind;
                 const METHODS: &'static [::greenroom::__private::MethodInfo] =
                     &[#(::greenroom::__private::MethodInfo { name: #wire_names, read: #reads },)*];
+
+                const VERSION: u16 = #version;
+                const COMPATIBLE: u16 = #compatible;
 
                 fn method(message: &#message) -> u16 {
                     match message {

@@ -23,6 +23,10 @@ pub(crate) struct Options {
     store: Option<LitStr>,
     /// The version of the state's type.
     pub(crate) version: Option<u8>,
+    /// The version of the interface.
+    interface: Option<u16>,
+    /// The oldest version of the interface whose callers are served.
+    compatible: Option<u16>,
     /// The options in the order in which they are written.
     written: Vec<(&'static str, Span)>,
 }
@@ -39,7 +43,17 @@ impl Options {
                 other => return Err(Error::new_spanned(other, "write `name = value`, or `persistent`")),
             }
         }
-        match options.written.iter().find(|(name, _)| *name == "version") {
+        let written = |wanted| options.written.iter().find(|(name, _)| *name == wanted);
+        if let (Some((_, span)), [version, compatible]) = (written("compatible"), options.versions())
+            && compatible > version
+        {
+            let message = format!(
+                "`compatible` is the oldest version of the interface whose callers are served: at most {version}, which is \
+                 what `interface` says"
+            );
+            return Err(Error::new(*span, message));
+        }
+        match written("version") {
             Some((_, span)) if !options.persistent => {
                 let message =
                     "`version` is that of a state: write `persistent` too, or implement `State` for the field's type";
@@ -47,6 +61,11 @@ impl Options {
             }
             _ => Ok(options),
         }
+    }
+
+    /// The version of the interface, and the oldest one whose callers are served: all of them if nothing is said.
+    pub(crate) fn versions(&self) -> [u16; 2] {
+        [self.interface.unwrap_or(1), self.compatible.unwrap_or(1)]
     }
 
     fn set_persistent(&mut self, span: Span) -> Result<()> {
@@ -81,6 +100,8 @@ impl Options {
             "save" => self.save = Some(save(&text(&pair.value)?)?),
             "store" => self.store = Some(text(&pair.value)?),
             "version" => self.version = Some(count(&pair.value, "versions begin with 1")?),
+            "interface" => self.interface = Some(count(&pair.value, "versions begin with 1")?),
+            "compatible" => self.compatible = Some(count(&pair.value, "versions begin with 1")?),
             "in_flight" => {
                 self.in_flight = Some(count(&pair.value, "leave `in_flight` out for a kind without a bound")?)
             }
@@ -211,8 +232,20 @@ fn duration_ms(written: &LitStr) -> Result<u64> {
     number.checked_mul(unit_ms).filter(|ms| *ms > 0).ok_or_else(bad)
 }
 
-const KNOWN: &[&str] =
-    &["kind", "placement", "idle", "workers", "mailbox", "in_flight", "persistent", "save", "store", "version"];
+const KNOWN: &[&str] = &[
+    "kind",
+    "placement",
+    "idle",
+    "workers",
+    "mailbox",
+    "in_flight",
+    "persistent",
+    "save",
+    "store",
+    "version",
+    "interface",
+    "compatible",
+];
 
 #[cfg(test)]
 mod tests {
@@ -237,7 +270,8 @@ mod tests {
     fn an_unknown_option_is_refused_with_the_nearest_one() {
         assert_eq!(error(quote!(placment = "hash")), "unknown option `placment`; did you mean `placement`?");
         assert!(error(quote!(colour = "red")).contains(
-            "the options are kind, placement, idle, workers, mailbox, in_flight, persistent, save, store, version"
+            "the options are kind, placement, idle, workers, mailbox, in_flight, persistent, save, store, version, interface, \
+             compatible"
         ));
     }
 
@@ -246,6 +280,9 @@ mod tests {
         assert!(error(quote!(workers = 0)).starts_with("write 1 or more"));
         assert!(!error(quote!(workers = 70_000)).is_empty());
         assert!(error(quote!(mailbox = 0)).starts_with("write 1 or more"));
+        assert!(error(quote!(interface = 0)).contains("versions begin with 1"));
+        assert!(error(quote!(interface = 2, compatible = 3)).contains("at most 2"));
+        assert!(error(quote!(compatible = 2)).contains("at most 1"));
         assert!(error(quote!(kind = "chat room")).starts_with("a kind is a name"));
         assert!(error(quote!(idle = "5m", idle = "6m")).contains("twice"));
         assert!(error(quote!(placement = "role:")).starts_with("name a placement"));

@@ -16,6 +16,7 @@
 //! | [`shedding`] | what a shard takes on ends in time; replies and protocols are never turned away |
 //! | [`vlb`] | the same for a state in memory, as long as its leader lives |
 //! | [`reply_stream`] | no more of a stream is under way than its consumer has room for, and none of it is lost unseen |
+//! | [`versions`] | a call runs only where the actor's kind has a version that serves the caller's |
 //! | [`supervision`] | a failing actor is restarted at most so often, ever more slowly |
 
 pub mod bcas;
@@ -35,5 +36,6 @@ pub mod reply_stream;
 pub mod shedding;
 pub mod supervision;
 pub mod time;
+pub mod versions;
 pub mod vlb;
 pub mod wait_for;

@@ -6,6 +6,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use crate::time::Timestamp;
+use crate::versions::{self, Offer};
 
 /// One incarnation of a node: never reused, and it rises with every join of any node.
 ///
@@ -33,13 +34,42 @@ pub enum Status {
 }
 
 /// A kind that a node can host.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub struct KindInfo {
     /// The kind's name on the wire.
     pub name: String,
     /// The name of its placement, as the placing code understands it.
     #[serde(default)]
     pub placement: String,
+    /// The version of its interface. Nodes that know no versions host, and are told of, the first.
+    #[serde(default = "first", skip_serializing_if = "is_first")]
+    pub version: u16,
+    /// The oldest version of its interface whose callers it serves.
+    #[serde(default = "first", skip_serializing_if = "is_first")]
+    pub compatible: u16,
+}
+
+impl KindInfo {
+    /// Which callers it serves.
+    pub fn offer(&self) -> Offer {
+        Offer { version: self.version, compatible: self.compatible }
+    }
+}
+
+impl Default for KindInfo {
+    fn default() -> Self {
+        let Offer { version, compatible } = Offer::FIRST;
+        Self { name: String::new(), placement: String::new(), version, compatible }
+    }
+}
+
+fn first() -> u16 {
+    versions::FIRST
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes it so")]
+fn is_first(version: &u16) -> bool {
+    *version == versions::FIRST
 }
 
 /// What the cluster knows of one node.

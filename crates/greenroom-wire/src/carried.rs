@@ -1,5 +1,5 @@
-//! What the fields of a call's extension block hold that flows along calls: request context, trace context
-//! and principal.
+//! What the fields of a call's extension block hold: request context, trace context and principal, which flow along calls,
+//! and the version of the interface that the caller speaks.
 
 use bytes::{BufMut, BytesMut};
 
@@ -44,6 +44,23 @@ pub fn pairs(bytes: &[u8]) -> Result<Vec<(&str, &str)>, FrameError> {
         }
     }
     Ok(pairs)
+}
+
+/// Appends the version of the interface that a caller speaks. 1 goes without saying, and 0 stands for any.
+pub fn put_version(version: u16, out: &mut BytesMut) {
+    let mut head = Head::bare();
+    head.varint(version.into());
+    out.put_slice(head.as_slice());
+}
+
+/// The version of the interface that a caller speaks.
+///
+/// # Errors
+/// [`FrameError`] if `bytes` do not begin with a version. What follows it is a later protocol's, and ignored.
+pub fn version(bytes: &[u8]) -> Result<u16, FrameError> {
+    let version = Reader::new(bytes).u64("interface version")?;
+    let max = u16::MAX.into();
+    u16::try_from(version).map_err(|_| FrameError::OutOfBounds { field: "interface version", value: version, max })
 }
 
 /// On whose behalf a call is, borrowed.

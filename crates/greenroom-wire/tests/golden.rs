@@ -161,6 +161,31 @@ fn a_principal() {
 }
 
 #[test]
+fn an_interface_version() {
+    for (version, hex) in [(0, "00"), (2, "02"), (300, "ac02"), (u16::MAX, "ffff03")] {
+        let mut out = BytesMut::new();
+        carried::put_version(version, &mut out);
+        assert_eq!((to_hex(&out).as_str(), carried::version(&out)), (hex, Ok(version)));
+    }
+}
+
+#[test]
+fn a_call_by_the_second_version_of_an_interface() {
+    let mut version = BytesMut::new();
+    carried::put_version(2, &mut version);
+    let mut extension = ExtensionWriter::new();
+    extension.put(tag::INTERFACE_VERSION, &version).unwrap();
+    let extension = extension.finish();
+    let header = CallHeader { key: "k", extension: extension.view(), ..CallHeader::one_way(5) };
+    let mut call = call(&header, Chain::EMPTY);
+    call.extension = extension.clone();
+    let hex = "0c000000 03 80 05 01 6b 03 03 01 02 706179";
+    assert_golden(hex, Frame::Call(call), FrameClass::User, |encoder, batch| {
+        encoder.call(batch, &header, ChainView::EMPTY, payload).unwrap();
+    });
+}
+
+#[test]
 fn every_extension_tag_keeps_its_number() {
     let tags = [
         tag::CONTEXT,

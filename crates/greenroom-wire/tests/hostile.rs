@@ -253,6 +253,8 @@ fn a_tag_that_comes_twice_or_out_of_order_is_refused() {
 #[test]
 fn a_context_over_its_bounds_is_refused() {
     assert_eq!(carried::pairs(&[1, b'k']), Err(FrameError::Truncated { field: "context value" }));
+    assert_eq!(carried::version(&[]), Err(FrameError::Truncated { field: "interface version" }));
+    assert!(matches!(carried::version(&[0x80, 0x80, 4]), Err(FrameError::OutOfBounds { value: 65_536, .. })));
     assert_eq!(carried::pairs(&[1, 0xff, 0]), Err(FrameError::NotUtf8 { field: "context key" }));
     let many = [0, 0].repeat(CONTEXT_PAIRS_MAX);
     assert!(carried::pairs(&many).is_ok());

@@ -35,6 +35,7 @@ pub use crate::actor::interface::{Actor, Why};
 pub use crate::actor::key::{ActorId, KEY_LEN_MAX, KINDS_MAX, Key, Kind};
 pub use crate::actor::reference::Ref;
 pub use crate::actor::spent::{Behind, Spent};
+pub use crate::actor::version_gap::VersionGap;
 pub use crate::cluster::placement::{Candidate, Placement};
 pub use crate::context::{Context, ContextError, TraceContext, TraceError};
 pub use greenroom_security::access::Auth;

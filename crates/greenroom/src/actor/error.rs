@@ -6,6 +6,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::spent::Spent;
+use super::version_gap::VersionGap;
 
 /// Why a call gave no reply of type `T`. `E` is the method's own error; [`Never`] for methods that have none.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -72,6 +73,10 @@ pub enum Refusal {
         /// Its methods with names like it.
         near: Vec<String>,
     },
+    /// The caller speaks a version of the kind's interface that is not served: by no node, or not by the one that has the
+    /// actor. It says which versions there are, and what to do.
+    #[error("{0}")]
+    Version(Box<VersionGap>),
     /// The arguments do not fit the method.
     #[error("the arguments do not fit the method: {message}")]
     Invalid {
@@ -153,9 +158,10 @@ impl Refusal {
                 Some(Duration::from_secs(1))
             }
             Refusal::Shed { retry_after_ms, .. } => Some(Duration::from_millis(*retry_after_ms)),
-            Refusal::Expired(_) | Refusal::Activation { .. } | Refusal::Placement { .. } => {
-                Some(Duration::from_secs(1))
-            }
+            Refusal::Expired(_)
+            | Refusal::Activation { .. }
+            | Refusal::Placement { .. }
+            | Refusal::Version(_) => Some(Duration::from_secs(1)),
             Refusal::UnknownKind { .. }
             | Refusal::UnknownMethod { .. }
             | Refusal::Invalid { .. }
@@ -269,7 +275,7 @@ impl<E> CallError<E> {
     }
 }
 
-fn did_you_mean(near: &[String]) -> String {
+pub(super) fn did_you_mean(near: &[String]) -> String {
     match near {
         [] => String::new(),
         [one] => format!("; did you mean {one:?}?"),

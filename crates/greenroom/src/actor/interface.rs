@@ -4,6 +4,7 @@ use std::future::Future;
 use std::time::Duration;
 
 use bytes::BytesMut;
+use greenroom_protocols::versions::FIRST;
 use greenroom_wire::EncodeError;
 use greenroom_wire::codec::DecodeError;
 use serde::de::DeserializeOwned;
@@ -122,6 +123,8 @@ pub enum Why {
     Panicked,
     /// Another activation of the actor has a higher epoch.
     Superseded,
+    /// A caller needs a newer version of the actor's interface, which another node hosts.
+    Upgraded,
     /// A save of its state has failed or is in doubt: what is in the store counts.
     Unsaved,
     /// Somebody stopped the spawned actor: [`Pid::stop`](crate::Pid::stop).
@@ -150,6 +153,7 @@ impl std::fmt::Display for Why {
             Why::Asked => "it asked for it",
             Why::Panicked => "a turn panicked",
             Why::Superseded => "a later activation is elsewhere",
+            Why::Upgraded => "a caller needs a newer version of it",
             Why::Unsaved => "a save of its state failed",
             Why::Stopped => "it was stopped",
             Why::Killed => "it was killed",
@@ -195,6 +199,10 @@ pub trait Interface: Sized + Send + Sync + 'static {
     const KIND: &'static str;
     /// The methods, in the order of their indices.
     const METHODS: &'static [MethodInfo];
+    /// The version of the interface, from 1.
+    const VERSION: u16 = FIRST;
+    /// The oldest version whose callers are served by actors of this one.
+    const COMPATIBLE: u16 = FIRST;
 
     /// Which method `message` calls.
     fn method(message: &Self::Message) -> u16;

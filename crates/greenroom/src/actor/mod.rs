@@ -11,3 +11,4 @@ pub(crate) mod reference;
 pub(crate) mod reply;
 pub(crate) mod retry;
 pub(crate) mod spent;
+pub(crate) mod version_gap;

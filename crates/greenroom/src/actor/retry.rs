@@ -67,6 +67,7 @@ mod tests {
             Refusal::Expired(Box::default()),
             Refusal::UnknownKind { kind: "k".into(), near: Vec::new() },
             Refusal::Activation { message: "no".into() },
+            crate::actor::version_gap::VersionGap::nowhere("k", 2, []).into(),
         ];
         assert!(!hopeless.iter().any(may_help));
     }

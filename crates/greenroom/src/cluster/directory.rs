@@ -40,6 +40,8 @@ pub(crate) struct Asker {
     /// Whether the caller is outside of all shards. Its next messages go straight to where the actor is, so this one
     /// must not take a way round.
     pub(crate) outside: bool,
+    /// The version of the kind's interface that the caller speaks.
+    pub(crate) wanted: u16,
 }
 
 /// An actor in the directory: compared by its hash first.
@@ -119,6 +121,7 @@ impl Directory {
     ) -> Result<Location, Refusal> {
         let entry = Entry { hash, id: id.clone() };
         let now = node.world().now();
+        let begins_here = || !node.is_handing_over() && node.kinds().serves(id.kind, asker.wanted);
         let mut range = self.range(hash);
         if let Some(active) = range.active.get(&entry) {
             return Ok(Location::Here { shard: active.shard, slot: active.slot, epoch: active.epoch });
@@ -128,7 +131,7 @@ impl Directory {
                 range.take_back(now, &entry, asker.from, &grant);
             } else {
                 match range.machine.accept(&grant) {
-                    Acceptance::Accepted if node.is_handing_over() => {
+                    Acceptance::Accepted if !begins_here() => {
                         // It never begins here; the grant goes back.
                         let released = range.machine.release(entry, grant.placed.epoch);
                         node.order(Order::Released(grant.by, released));
@@ -156,8 +159,8 @@ impl Directory {
             match resolution {
                 Resolution::At(grant) if grant.placed.node == self.me => match range.machine.accept(&grant) {
                     Acceptance::Accepted if node.is_handing_over() => return Err(Refusal::Stopping),
-                    Acceptance::Accepted => return Ok(range.begin(node, entry, grant.placed.epoch, asker)),
-                    // Ours once, and released since: its entry is to go.
+                    Acceptance::Accepted if begins_here() => return Ok(range.begin(node, entry, grant.placed.epoch, asker)),
+                    // Ours once, and released since, or nothing that the caller can speak to: its entry is to go.
                     _ => {
                         let released = range.machine.release(entry.clone(), grant.placed.epoch);
                         range.machine.handle(now, Event::Released(released), Vec::new, &mut Vec::new());
@@ -167,7 +170,7 @@ impl Directory {
                 Resolution::At(grant) => return Ok(Location::There { node: grant.placed.node, grant: Some(grant) }),
                 Resolution::Absent => {
                     drop(range);
-                    let chosen = self.choose(node, id, hash, asker.origin)?;
+                    let Some(chosen) = self.choose(node, id, hash, asker)? else { return Ok(Location::Wait) };
                     range = self.range(hash);
                     if let Some(active) = range.active.get(&entry) {
                         return Ok(Location::Here { shard: active.shard, slot: active.slot, epoch: active.epoch });
@@ -187,11 +190,19 @@ impl Directory {
         Err(Refusal::Recovering)
     }
 
-    fn choose(&self, node: &Shared, id: &ActorId, hash: u64, caller: NodeId) -> Result<NodeId, Refusal> {
+    /// The node for a new activation; `None` if the caller may know one that is not known here yet.
+    fn choose(&self, node: &Shared, id: &ActorId, hash: u64, asker: Asker) -> Result<Option<NodeId>, Refusal> {
         let view = node.view();
-        match view.hosts(id.kind) {
-            Some(hosts) => placement::choose(node, id, hash, hosts, caller),
+        let chosen = match view.hosts(id.kind) {
+            Some(hosts) => placement::choose(node, id, hash, hosts, asker.origin, asker.wanted),
             None => Err(node.unknown_kind(id.kind.name())),
+        };
+        match chosen {
+            Err(Refusal::UnknownKind { .. } | Refusal::Version(_)) if view.is_behind(asker.origin) => {
+                node.order(Order::Refresh(view.view.version + 1));
+                Ok(None)
+            }
+            chosen => chosen.map(Some),
         }
     }
 

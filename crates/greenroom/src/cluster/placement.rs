@@ -1,5 +1,6 @@
 //! Placement: which node gets a new activation.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -35,23 +36,40 @@ pub struct Candidate {
 
 pub(crate) type Placements = BTreeMap<String, Arc<dyn Placement>>;
 
-/// The node for a new activation of `actor`, first called from `caller`.
+/// The node for a new activation of `actor`, first called from `caller`, for callers of version `wanted` of its interface.
 pub(crate) fn choose(
     node: &Shared,
     actor: &ActorId,
     hash: u64,
     hosts: &KindHosts,
     caller: NodeId,
+    wanted: u16,
 ) -> Result<NodeId, Refusal> {
-    let near = reached(node, &hosts.nodes);
-    let nodes = near.as_ref().unwrap_or(&hosts.nodes);
+    let role = hosts.placement.strip_prefix("role:");
+    let nodes = match role {
+        None => hosts.serving(wanted),
+        Some(role) => {
+            let view = node.view();
+            let has = |id| view.member(id).is_some_and(|member| member.roles.iter().any(|known| known == role));
+            let fit = hosts.serving_among(wanted, has);
+            if fit.is_empty() && !hosts.nodes.iter().any(|id| has(*id)) && !hosts.nodes.is_empty() {
+                let message = format!("no node that hosts {:?} has the role {role:?}", actor.kind.name());
+                return Err(Refusal::Placement { message });
+            }
+            Cow::Owned(fit)
+        }
+    };
+    let near = reached(node, &nodes);
+    let nodes = near.as_deref().unwrap_or(&nodes);
     let random = |nodes: &[NodeId]| nodes[(node.world().random() % nodes.len() as u64) as usize];
     let name = hosts.placement.as_str();
     match name {
-        _ if nodes.is_empty() => {
+        _ if hosts.nodes.is_empty() => {
             let message = format!("every node that hosts {:?} is about to leave", actor.kind.name());
             Err(Refusal::Placement { message })
         }
+        _ if nodes.is_empty() => Err(node.view().gap(actor.kind.name(), wanted).into()),
+        _ if role.is_some() => Ok(lighter(node, random(nodes), random(nodes))),
         "balanced" | "" => Ok(lighter(node, random(nodes), random(nodes))),
         "random" | WORKERS => Ok(random(nodes)),
         "local" if nodes.contains(&caller) => Ok(caller),
@@ -59,22 +77,7 @@ pub(crate) fn choose(
         // The range's owner is where the hash says, and every caller asks it anyway.
         "hash" if nodes.contains(&node.me()) => Ok(node.me()),
         "hash" => Ok(nodes[(hash % nodes.len() as u64) as usize]),
-        _ => match name.strip_prefix("role:") {
-            Some(role) => {
-                let view = node.view();
-                let fit: Vec<NodeId> = nodes
-                    .iter()
-                    .filter(|id| view.member(**id).is_some_and(|member| member.roles.iter().any(|known| known == role)))
-                    .copied()
-                    .collect();
-                if fit.is_empty() {
-                    let message = format!("no node that hosts {:?} has the role {role:?}", actor.kind.name());
-                    return Err(Refusal::Placement { message });
-                }
-                Ok(lighter(node, random(&fit), random(&fit)))
-            }
-            None => custom(node, actor, name, nodes, caller),
-        },
+        _ => custom(node, actor, name, nodes, caller),
     }
 }
 

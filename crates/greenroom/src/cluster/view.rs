@@ -1,12 +1,15 @@
 //! The cluster as the routing of messages needs to see it.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use greenroom_protocols::names::near_names;
 use greenroom_protocols::node::{Member, NodeId, Status, View};
+use greenroom_protocols::versions::{self, Offer};
 
 use crate::actor::key::Kind;
+use crate::actor::version_gap::VersionGap;
 
 /// A view, with what is asked of it often made ready.
 #[derive(Debug, Default)]
@@ -20,6 +23,29 @@ pub(crate) struct ClusterView {
 pub(crate) struct KindHosts {
     pub(crate) nodes: Vec<NodeId>,
     pub(crate) placement: String,
+    /// Which callers each of them serves; empty if all host the first version, as those of most kinds do.
+    offers: Vec<Offer>,
+}
+
+impl KindHosts {
+    /// Which callers the nodes serve, if they host anything but the first version.
+    pub(crate) fn offers(&self) -> &[Offer] {
+        &self.offers
+    }
+
+    /// The nodes of the newest version that serves callers of `wanted`.
+    pub(crate) fn serving(&self, wanted: u16) -> Cow<'_, [NodeId]> {
+        if self.offers.is_empty() && Offer::FIRST.serves(wanted) {
+            return Cow::Borrowed(&self.nodes);
+        }
+        Cow::Owned(self.serving_among(wanted, |_| true))
+    }
+
+    /// The nodes that pass `filter`, of the newest version among them that serves callers of `wanted`.
+    pub(crate) fn serving_among(&self, wanted: u16, filter: impl Fn(NodeId) -> bool) -> Vec<NodeId> {
+        let offers = self.offers.iter().copied().chain(std::iter::repeat(Offer::FIRST));
+        versions::newest(self.nodes.iter().copied().zip(offers).filter(|(node, _)| filter(*node)), wanted)
+    }
 }
 
 impl ClusterView {
@@ -30,9 +56,13 @@ impl ClusterView {
                 let known = hosts.entry(Kind::intern(&kind.name).index()).or_default();
                 if !member.draining {
                     known.nodes.push(id);
+                    known.offers.push(kind.offer());
                 }
                 known.placement.clone_from(&kind.placement);
             }
+        }
+        for known in hosts.values_mut().filter(|known| known.offers.iter().all(|offer| *offer == Offer::FIRST)) {
+            known.offers = Vec::new();
         }
         Self { view, hosts }
     }
@@ -40,6 +70,23 @@ impl ClusterView {
     /// The nodes that host `kind`, if any has it.
     pub(crate) fn hosts(&self, kind: Kind) -> Option<&KindHosts> {
         self.hosts.get(&kind.index())
+    }
+
+    /// Whether `node` may know more of the cluster than is known here: it has joined since.
+    pub(crate) fn is_behind(&self, node: NodeId) -> bool {
+        match self.view.members.get(&node) {
+            Some(member) => member.status == Status::Joining,
+            None => node.0 >= self.view.next_node,
+        }
+    }
+
+    /// That no node serves callers of `wanted`, with what there is.
+    pub(crate) fn gap(&self, kind: &str, wanted: u16) -> VersionGap {
+        let hosts = self.view.active().flat_map(|(_, member)| {
+            let hosted = member.kinds.iter().filter(|hosted| hosted.name == kind);
+            hosted.map(|hosted| (member.name.as_str(), hosted.offer()))
+        });
+        VersionGap::nowhere(kind, wanted, hosts)
     }
 
     /// Kinds with names like `wanted` that some node hosts.

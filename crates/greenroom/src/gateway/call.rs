@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use greenroom_protocols::names::near_names;
+use greenroom_protocols::versions::{ANY, FIRST, Offer};
 use greenroom_wire::codec::{self, Codec};
 use greenroom_wire::{Status, limit};
 use greenroom_world::Timestamp;
@@ -26,7 +27,7 @@ use crate::actor::reply::{self, TYPE_VERSION, WireReply};
 use crate::actor::spent::Spent;
 use crate::duration;
 use crate::pids::key::is_reserved;
-use crate::shard::baggage::Load;
+use crate::shard::baggage::{Baggage, Load};
 use crate::shard::calls::Completion;
 use crate::shard::raw::{Journey, RawParcel, RouteTarget};
 use crate::shard::turns::{Chain, Link};
@@ -53,7 +54,7 @@ pub(super) async fn call(
         return Err(Problem::not_ready(why));
     }
     let baggage = carried::baggage(request.headers(), request.extensions())?;
-    let (route, id) = resolve(door, &target)?;
+    let (route, id, version) = resolve(door, &target)?;
     if request.method() == Method::GET && !reads(door, &route) {
         // What a page gets, it must not change.
         return Err(Problem::wrong_method("POST"));
@@ -84,6 +85,11 @@ pub(super) async fn call(
         return Err(Problem::busy("the door works on as many requests as it may"));
     };
     seat.works();
+    // Most kinds have one version, and most requests no baggage.
+    let baggage = match version {
+        None => baggage,
+        version => Some(Arc::new(Baggage { version, ..baggage.map(Arc::unwrap_or_clone).unwrap_or_default() })),
+    };
     let completion = perform(door, route, id, Bytes::from(std::mem::take(&mut held.bytes)), limit, baggage).await;
     if let Completion::Wire { status: Status::Ok, payload, .. } = &completion
         && let Some(stream) = value(payload).ok().and_then(events::stream_of)
@@ -104,8 +110,9 @@ fn reads(door: &Door, route: &RouteTarget) -> bool {
     method.is_some_and(|method| method.read)
 }
 
-/// What the target means here, without activating anything for names that mean nothing.
-fn resolve(door: &Door, target: &Target) -> Result<(RouteTarget, ActorId), Refusal> {
+/// What the target means here, without activating anything for names that mean nothing, and the version of its interface
+/// that the call is of, unless there is only the first.
+fn resolve(door: &Door, target: &Target) -> Result<(RouteTarget, ActorId, Option<u16>), Refusal> {
     let node = &door.node;
     let Target { kind, key, method } = target;
     let known = (kind.len() <= limit::NAME_LEN_MAX).then(|| Kind::known(kind)).flatten();
@@ -122,13 +129,19 @@ fn resolve(door: &Door, target: &Target) -> Result<(RouteTarget, ActorId), Refus
         return Err(Refusal::UnknownMethod { kind: kind.clone(), method: shortened(method), near: Vec::new() });
     }
     let route = node.kinds().route(kind, method);
-    if node.kinds().contains(kind) && route.index.is_none() {
+    let view = node.view();
+    let offers = view.hosts(known).map_or(&[] as &[Offer], |hosts| hosts.offers());
+    let newest = offers.iter().map(|offer| offer.version).max().unwrap_or(FIRST);
+    // A method that is not known here may be one of a newer version elsewhere.
+    let newer = route.index.is_none() && route.offer.is_some_and(|here| here.version < newest);
+    if node.kinds().contains(kind) && route.index.is_none() && !newer {
         return Err(node.kinds().unknown_method(&route));
     }
     if route.index.is_none() && !door.admits_remote(kind, method) {
         return Err(Refusal::UnknownMethod { kind: kind.clone(), method: method.clone(), near: Vec::new() });
     }
-    Ok((route, ActorId { kind: known, key: key.as_str().into() }))
+    let version = (!offers.is_empty()).then_some(if newer { newest } else { ANY });
+    Ok((route, ActorId { kind: known, key: key.as_str().into() }, version))
 }
 
 fn near_kinds(door: &Door, kind: &str) -> Vec<String> {

@@ -76,6 +76,8 @@ impl Problem {
             Refusal::Stopping => "stopping",
             Refusal::Unsendable { .. } => "too-large",
             Refusal::Denied { .. } => "denied",
+            Refusal::Version(gap) if gap.method.is_some() => "unknown-method",
+            Refusal::Version(_) => "incompatible-version",
             Refusal::Unbound => "internal",
             _ => "unavailable",
         };
@@ -86,6 +88,11 @@ impl Problem {
             Refusal::UnknownMethod { kind, method, near } => {
                 problem.with("kind", kind.clone()).with("method", method.clone()).with("near", near.clone())
             }
+            Refusal::Version(gap) => problem
+                .with("kind", gap.kind.clone())
+                .with("wanted_version", gap.wanted)
+                .with("hosts", gap.hosts.clone())
+                .with("near", gap.near.clone()),
             Refusal::Invalid { field, .. } => problem.with("field", field.clone()),
             _ => problem,
         }
@@ -285,7 +292,7 @@ const fn class(name: &'static str, status: u16, title: &'static str, explanation
 }
 
 /// Every type of problem. The first stands for what has no name of its own.
-static CLASSES: [Class; 26] = [
+static CLASSES: [Class; 27] = [
     class("internal", 500, "Internal error", "The node is at fault. Please report it."),
     class("bad-request", 400, "Bad request", "The request is malformed; the detail says where."),
     class(
@@ -335,6 +342,12 @@ static CLASSES: [Class; 26] = [
     class("unknown-outcome", 502, "The outcome is not known", "The call may have run. Repeat only what may run twice."),
     class("overloaded", 503, "Overloaded", "A bounded queue is full. Nothing ran; retry after a pause."),
     class("stopping", 503, "The node is stopping", "Nothing ran; retry, another node will answer."),
+    class(
+        "incompatible-version",
+        503,
+        "No fitting version of the interface",
+        "`hosts` names the versions that there are, the detail what to upgrade. Nothing ran.",
+    ),
     class("unavailable", 503, "Not available now", "Nothing ran; retry after a pause."),
     class("expired", 504, "The deadline passed in a queue", "The call's time was over before its turn. Nothing ran."),
     class("timed-out", 504, "No reply before the deadline", "The call may have run. Repeat only what may run twice."),

@@ -2,8 +2,8 @@
 
 use std::sync::atomic::Ordering;
 
-use greenroom_protocols::node::Status;
-use serde_json::{Value, json};
+use greenroom_protocols::node::{KindInfo, Status};
+use serde_json::{Map, Value, json};
 
 use super::Door;
 use crate::cluster::table::Health;
@@ -77,6 +77,7 @@ pub(super) fn status(door: &Door) -> Value {
                 "address": member.address,
                 "http": member.http,
                 "kinds": member.kinds.iter().map(|kind| &kind.name).collect::<Vec<_>>(),
+                "interfaces": member.kinds.iter().map(interface).collect::<Map<_, _>>(),
                 "roles": member.roles,
                 "activations": activations,
             })
@@ -131,6 +132,11 @@ pub(super) fn status(door: &Door) -> Value {
         },
         "resident_bytes": resident_bytes(),
     })
+}
+
+/// The version of a kind's interface, and the oldest one whose callers it serves.
+fn interface(kind: &KindInfo) -> (String, Value) {
+    (kind.name.clone(), json!({ "version": kind.version, "compatible": kind.compatible }))
 }
 
 /// The node's spawned actors, for `greenroom pids`.

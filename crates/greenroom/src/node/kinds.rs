@@ -8,6 +8,7 @@ use std::time::Duration;
 use greenroom_protocols::directory::Epoch;
 use greenroom_protocols::names::near_names;
 use greenroom_protocols::node::KindInfo;
+use greenroom_protocols::versions::Offer;
 
 use super::config::Config;
 use super::gate::Gate;
@@ -94,6 +95,8 @@ pub(crate) trait AnyKind: Send + Sync {
     fn idle(&self) -> Duration;
     fn options(&self) -> Options;
     fn methods(&self) -> &'static [MethodInfo];
+    /// Which callers its interface serves.
+    fn offer(&self) -> Offer;
     /// Lets `chain` see all calls that come in; said once, before there are any.
     fn intercept(&self, chain: Arc<[Arc<dyn Interceptor>]>);
 }
@@ -118,6 +121,10 @@ impl<A: Behaviour> AnyKind for KindEntry<A> {
         <A::Interface as Interface>::METHODS
     }
 
+    fn offer(&self) -> Offer {
+        offer::<A::Interface>()
+    }
+
     fn intercept(&self, chain: Arc<[Arc<dyn Interceptor>]>) {
         // It is said once.
         let _ = self.interceptors.set(chain);
@@ -131,8 +138,8 @@ pub(crate) struct Kinds {
     /// The same, by the kind's number in this process.
     by_kind: Vec<Option<Hosted>>,
     interceptors: Given,
-    /// The methods of kinds that are not hosted, but of which actors have been spawned.
-    spawned: RwLock<BTreeMap<&'static str, &'static [MethodInfo]>>,
+    /// The methods of kinds that are not hosted, but of which actors have been spawned, and which callers they serve.
+    spawned: RwLock<BTreeMap<&'static str, (&'static [MethodInfo], Offer)>>,
     /// How actors are made for other nodes.
     spawners: BTreeMap<&'static str, Box<dyn AnySpawner>>,
     topics: KindSubscriptions,
@@ -142,6 +149,7 @@ pub(crate) struct Kinds {
 struct Hosted {
     kind: Arc<dyn AnyKind>,
     workers: u16,
+    offer: Offer,
 }
 
 impl Kinds {
@@ -160,7 +168,7 @@ impl Kinds {
         if self.by_kind.len() <= at {
             self.by_kind.resize(at + 1, None);
         }
-        self.by_kind[at] = Some(Hosted { kind: entry.clone(), workers: entry.options().workers });
+        self.by_kind[at] = Some(Hosted { kind: entry.clone(), workers: entry.options().workers, offer: entry.offer() });
         self.by_name.insert(name, entry);
     }
 
@@ -193,6 +201,17 @@ impl Kinds {
         self.by_kind.get(kind.index()).and_then(|hosted| hosted.as_ref()).map_or(0, |hosted| hosted.workers)
     }
 
+    /// Whether callers of version `wanted` may be served here, as far as the kind is hosted at all.
+    pub(crate) fn serves(&self, kind: Kind, wanted: u16) -> bool {
+        let hosted = self.by_kind.get(kind.index()).and_then(|hosted| hosted.as_ref());
+        hosted.is_none_or(|hosted| hosted.offer.serves(wanted))
+    }
+
+    /// Which callers of a kind that is hosted or has been spawned here are served.
+    pub(crate) fn offer(&self, kind: &str) -> Offer {
+        self.known(kind).map_or(Offer::FIRST, |(_, offer)| offer)
+    }
+
     /// Names and methods, by name.
     pub(crate) fn methods(&self) -> impl Iterator<Item = (&'static str, &'static [MethodInfo])> + '_ {
         self.by_name.iter().map(|(name, kind)| (*name, kind.methods()))
@@ -210,16 +229,17 @@ impl Kinds {
             .map(|(name, kind)| {
                 let options = kind.options();
                 let placement = if options.workers > 0 { WORKERS } else { options.placement };
-                KindInfo { name: (*name).to_owned(), placement: placement.to_owned() }
+                let Offer { version, compatible } = kind.offer();
+                KindInfo { name: (*name).to_owned(), placement: placement.to_owned(), version, compatible }
             })
             .collect()
     }
 
     /// Notes the methods of actors that are spawned.
     pub(crate) fn learn<I: Interface>(&self) {
-        if self.methods_of(I::KIND).is_none() {
+        if self.known(I::KIND).is_none() {
             let mut spawned = self.spawned.write().unwrap_or_else(PoisonError::into_inner);
-            spawned.insert(I::KIND, I::METHODS);
+            spawned.insert(I::KIND, (I::METHODS, offer::<I>()));
         }
     }
 
@@ -232,9 +252,9 @@ impl Kinds {
         self.spawners.get(kind).map(|spawner| &**spawner)
     }
 
-    /// The methods of a kind that is hosted or has been spawned here.
-    fn methods_of(&self, kind: &str) -> Option<&'static [MethodInfo]> {
-        self.by_name.get(kind).map(|kind| kind.methods()).or_else(|| {
+    /// The methods of a kind that is hosted or has been spawned here, and which callers they serve.
+    fn known(&self, kind: &str) -> Option<(&'static [MethodInfo], Offer)> {
+        self.by_name.get(kind).map(|kind| (kind.methods(), kind.offer())).or_else(|| {
             let spawned = self.spawned.read().unwrap_or_else(PoisonError::into_inner);
             spawned.get(kind).copied()
         })
@@ -242,29 +262,35 @@ impl Kinds {
 
     /// A method's place among those of its kind, if that is hosted or has been spawned here.
     pub(crate) fn index(&self, kind: &str, method: &str) -> Option<u16> {
-        let at = self.methods_of(kind)?.iter().position(|known| known.name == method)?;
+        let at = self.known(kind)?.0.iter().position(|known| known.name == method)?;
         u16::try_from(at).ok()
     }
 
     /// What a method of a kind means here.
     pub(crate) fn route(&self, kind: &str, method: &str) -> RouteTarget {
-        let index = self.index(kind, method);
-        RouteTarget { kind: Kind::known(kind), kind_name: kind.to_owned(), method: method.to_owned(), index }
+        let (index, offer) = (self.index(kind, method), self.known(kind).map(|(_, offer)| offer));
+        RouteTarget { kind: Kind::known(kind), kind_name: kind.to_owned(), method: method.to_owned(), index, offer }
     }
 
     /// The refusal for a method that its kind does not have.
     pub(crate) fn unknown_method(&self, route: &RouteTarget) -> Refusal {
-        let methods = self.methods_of(&route.kind_name).unwrap_or_default();
-        Refusal::UnknownMethod {
-            kind: route.kind_name.clone(),
-            method: route.method.clone(),
-            near: near_names(&route.method, methods.iter().map(|method| method.name)),
-        }
+        let near = self.near_methods(route);
+        Refusal::UnknownMethod { kind: route.kind_name.clone(), method: route.method.clone(), near }
+    }
+
+    /// Methods of its kind with names like the one that is called.
+    pub(crate) fn near_methods(&self, route: &RouteTarget) -> Vec<String> {
+        let methods = self.known(&route.kind_name).map_or(&[] as &[MethodInfo], |(methods, _)| methods);
+        near_names(&route.method, methods.iter().map(|method| method.name))
     }
 }
 
 /// The placement that other nodes see for stateless workers: any node that hosts the kind.
 pub(crate) const WORKERS: &str = "workers";
+
+fn offer<I: Interface>() -> Offer {
+    Offer { version: I::VERSION, compatible: I::COMPATIBLE }
+}
 
 /// Makes the factory of a kind that makes itself.
 pub(crate) fn factory<A: Behaviour>() -> Factory<A> {

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, UNIX_EPOCH};
 
 use bytes::BytesMut;
+use greenroom_protocols::versions::FIRST;
 use greenroom_security::principal::Principal;
 use greenroom_wire::carried::{self, PrincipalView, TickView, TraceView};
 use greenroom_wire::extension::tag;
@@ -25,6 +26,8 @@ pub(crate) struct Baggage {
     pub(crate) principal: Option<Principal>,
     /// Belongs to the turn that it begins.
     pub(crate) tick: Option<Box<Ticked>>,
+    /// The version of its interface that the caller speaks, of a message that came as bytes; `None` for the first.
+    pub(crate) version: Option<u16>,
     /// Why what the caller wanted to add is not here: the message is refused.
     pub(crate) unfit: Option<ContextError>,
     /// Fields of later versions, by tag: they go on with the message, and not with the calls that its turn makes.
@@ -55,6 +58,7 @@ impl Baggage {
                     let TraceView { trace, span, flags, state } = TraceView::parse(bytes)?;
                     baggage.trace = TraceContext::new(trace, span, flags & 1 != 0).map(|trace| trace.with_state(state));
                 }
+                tag::INTERFACE_VERSION => baggage.version = Some(carried::version(bytes)?),
                 tag::PRINCIPAL => {
                     let PrincipalView { name, roles } = PrincipalView::parse(bytes)?;
                     baggage.principal = Some(Principal::new(name, roles));
@@ -72,13 +76,18 @@ impl Baggage {
         Ok(Arc::new(baggage))
     }
 
-    /// Writes it down for another node.
+    /// Writes it down for another node, for a caller that speaks this version of the interface.
     ///
     /// # Errors
     /// [`ExtensionError`]: it is too much for one message.
     #[cold]
-    pub(crate) fn write(&self) -> Result<Extension, ExtensionError> {
+    fn write(&self, version: u16) -> Result<Extension, ExtensionError> {
         let mut own = Vec::new();
+        if version != FIRST {
+            let mut field = BytesMut::new();
+            carried::put_version(version, &mut field);
+            own.push((tag::INTERFACE_VERSION, field));
+        }
         if !self.context.is_empty() {
             let mut field = BytesMut::new();
             carried::put_pairs(self.context.iter(), &mut field);
@@ -136,13 +145,25 @@ impl Baggage {
 
     /// What the calls of a turn carry on that came with this.
     fn onward(self: &Arc<Self>) -> Load {
-        let Self { context, trace, principal, tick, unfit: _, foreign } = &**self;
-        if foreign.is_empty() && tick.is_none() {
+        let Self { context, trace, principal, tick, version, unfit: _, foreign } = &**self;
+        if foreign.is_empty() && tick.is_none() && version.is_none() {
             return Some(self.clone());
         }
         let (trace, principal) = (trace.clone(), principal.clone());
         let laden = !context.is_empty() || trace.is_some() || principal.is_some();
         laden.then(|| Arc::new(Self { context: context.clone(), trace, principal, ..Self::default() }))
+    }
+}
+
+/// What a message carries to another node, of a caller that speaks this version of the interface.
+///
+/// # Errors
+/// As for [`Baggage::write`].
+#[cold]
+pub(super) fn written(baggage: Option<&Baggage>, version: u16) -> Result<Extension, ExtensionError> {
+    match baggage {
+        Some(baggage) => baggage.write(version),
+        None => Baggage::default().write(version),
     }
 }
 
@@ -155,16 +176,17 @@ mod tests {
         context.set("tenant", "a").unwrap();
         let trace = TraceContext::new([1; 16], [2; 8], true).map(|trace| trace.with_state("x=y"));
         let principal = Some(Principal::new("ada", ["user", "team"]));
-        Baggage { context, trace, principal, foreign: vec![(900, [7].into())], ..Baggage::default() }
+        Baggage { context, trace, principal, version: Some(3), foreign: vec![(900, [7].into())], ..Baggage::default() }
     }
 
     #[test]
     fn baggage_survives_the_wire_with_the_fields_of_later_versions() {
-        let extension = laden().write().unwrap();
+        let extension = laden().write(7).unwrap();
         let read = Baggage::read(extension.view()).unwrap();
+        assert_eq!(read.version, Some(7));
         assert_eq!((&read.context, &read.trace, &read.foreign), (&laden().context, &laden().trace, &laden().foreign));
         assert_eq!(read.principal, laden().principal);
-        assert_eq!(read.write().unwrap(), extension);
+        assert_eq!(read.write(7).unwrap(), extension);
     }
 
     #[test]
@@ -173,7 +195,7 @@ mod tests {
         let onward = Baggage::join(Some(&came), None).unwrap().unwrap();
         assert_eq!((onward.context.get("tenant"), onward.trace.is_some()), (Some("a"), true));
         assert_eq!(onward.principal, laden().principal);
-        assert!(onward.foreign.is_empty());
+        assert!(onward.foreign.is_empty() && onward.version.is_none());
         let again = Baggage::join(Some(&onward), None).unwrap().unwrap();
         assert!(Arc::ptr_eq(&onward, &again), "nothing is copied that need not be");
     }
@@ -188,9 +210,9 @@ mod tests {
 
     #[test]
     fn a_field_that_is_not_what_its_tag_says_is_refused() {
-        for tag in [tag::CONTEXT, tag::TRACE, tag::PRINCIPAL] {
+        for tag in [tag::CONTEXT, tag::TRACE, tag::INTERFACE_VERSION, tag::PRINCIPAL] {
             let mut writer = ExtensionWriter::new();
-            writer.put(tag, &[9]).unwrap();
+            writer.put(tag, &[0x89]).unwrap();
             assert!(Baggage::read(writer.view()).is_err());
         }
     }

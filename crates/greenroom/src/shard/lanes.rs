@@ -16,12 +16,13 @@ use std::time::Duration;
 use bytes::{Buf, BytesMut};
 use greenroom_protocols::directory::Grant;
 use greenroom_protocols::node::NodeId;
+use greenroom_protocols::versions::FIRST;
 use greenroom_wire::{CallId, Decoder, EncodeError, Encoder, Extension, RouteEncoder, RouteTable, Status};
 use greenroom_world::{BoxFuture, Stream, Timestamp};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use super::Shard;
-use super::baggage::Baggage;
+use super::baggage::{self, Baggage};
 use super::raw::RouteTarget;
 use crate::actor::error::{Doubt, Failure, Refusal};
 use crate::actor::reply::{encode_failure, unencodable};
@@ -57,6 +58,8 @@ pub(super) struct Outgoing<'a> {
     pub(super) grant: Option<Grant>,
     pub(super) chain: &'a [u8],
     pub(super) baggage: Option<&'a Baggage>,
+    /// The version of the kind's interface that the caller speaks.
+    pub(super) version: u16,
 }
 
 /// One connection, or the attempt at one.
@@ -218,9 +221,9 @@ impl Shard {
         lane.stamp(&encoder, now, held);
         let out = if held { &mut lane.flow.held } else { &mut lane.out };
         let route = lane.routes_out.route(&encoder, out, call.kind, call.method).map_err(|error| unsendable(&error))?;
-        let extension = match call.baggage {
-            None => Extension::EMPTY,
-            Some(baggage) => baggage.write().map_err(|error| unsendable(&error))?,
+        let extension = match (call.baggage, call.version) {
+            (None, FIRST) => Extension::EMPTY,
+            (baggage, version) => baggage::written(baggage, version).map_err(|error| unsendable(&error))?,
         };
         let header = greenroom_wire::CallHeader {
             id: call.id,

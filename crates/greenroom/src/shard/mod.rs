@@ -35,6 +35,7 @@ pub(crate) mod submit;
 mod ticking;
 pub(crate) mod timers;
 pub(crate) mod turns;
+mod versions;
 pub(crate) mod waits;
 mod watched;
 

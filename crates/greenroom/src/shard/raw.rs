@@ -6,6 +6,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use greenroom_protocols::directory::Grant;
 use greenroom_protocols::node::NodeId;
+use greenroom_protocols::versions::Offer;
 use greenroom_wire::CallId;
 use greenroom_wire::codec::Codec;
 use greenroom_world::Timestamp;
@@ -44,6 +45,8 @@ pub(crate) struct RouteTarget {
     pub(crate) method: String,
     /// The method's index, if this node hosts the kind; `None` also if the kind has no such method.
     pub(crate) index: Option<u16>,
+    /// Which callers are served here, if this node hosts the kind.
+    pub(crate) offer: Option<Offer>,
 }
 
 /// How a message came here.
@@ -96,8 +99,13 @@ impl Shard {
 
     pub(crate) fn offer_raw(&self, activation: Rc<dyn AnyActivation>, call: RawCall<'_>, kind: Kind, hash: u64) {
         let kinds = self.port.node.kinds();
+        let offer = call.route.offer.unwrap_or_else(|| kinds.offer(&call.route.kind_name));
+        if !offer.serves(call.chain.wanted()) {
+            return self.misfit(&activation, call, kind, hash, offer);
+        }
         let Some(method) = call.route.index.or_else(|| kinds.index(&call.route.kind_name, &call.route.method)) else {
-            return refuse_reply(call.reply, kinds.unknown_method(call.route));
+            let refusal = self.no_such_method(&call, offer);
+            return refuse_reply(call.reply, refusal);
         };
         let RawCall { key, route, payload, reply, deadline, chain, journey } = call;
         let incoming = IncomingCall { method, payload, reply, deadline, chain: chain.clone() };
@@ -116,7 +124,7 @@ impl Shard {
         }
     }
 
-    fn locate_and_submit_raw(&self, call: RawCall<'_>, kind: Kind, hash: u64) {
+    pub(super) fn locate_and_submit_raw(&self, call: RawCall<'_>, kind: Kind, hash: u64) {
         let node = &self.port.node;
         if !self.fence_open() {
             return refuse_reply(call.reply, Refusal::Fenced);
@@ -129,13 +137,17 @@ impl Shard {
         }
         let id = ActorId { kind, key: call.key.into() };
         if node.kinds().workers(kind) > 0 {
+            if !node.kinds().serves(kind, call.chain.wanted()) {
+                return self.misfit_worker(call, &id);
+            }
             return match self.worker(&id) {
                 Ok(worker) => self.offer_raw(worker, call, kind, hash),
                 Err(refusal) => self.turn_down(&id, call, refusal),
             };
         }
         let Journey { origin, from, .. } = call.journey;
-        let asker = Asker { origin, from, near: self.index(), outside: from == node.me() };
+        let (outside, wanted) = (from == node.me(), call.chain.wanted());
+        let asker = Asker { origin, from, near: self.index(), outside, wanted };
         let location = match self.is_parked(hash) {
             true => {
                 if let (Some(grant), Some(directory)) = (&call.journey.grant, node.directory()) {
@@ -172,11 +184,14 @@ impl Shard {
                 let to = if ours && grant.is_none() { self.shortcut(hash, to) } else { to };
                 self.forward(to, grant, key, route, payload, reply, deadline, &chain, journey);
             }
-            Ok(Location::Wait) => {
-                let parcel = self.raw_parcel(call, id);
-                self.park(Box::new(parcel));
-            }
+            Ok(Location::Wait) => self.wait_raw(call, id),
         }
+    }
+
+    /// Keeps a message until the directory can say where its actor is, or will be.
+    pub(super) fn wait_raw(&self, call: RawCall<'_>, id: ActorId) {
+        let parcel = self.raw_parcel(call, id);
+        self.park(Box::new(parcel));
     }
 
     /// Hands a message to another shard of this node.
@@ -235,6 +250,7 @@ impl Shard {
             grant,
             chain: path.as_deref().unwrap_or_default(),
             baggage: chain.baggage.as_deref(),
+            version: chain.wanted(),
         };
         let sent = self.lane_call(to, &outgoing, |out| {
             out.extend_from_slice(payload);

@@ -20,6 +20,7 @@ use super::frames::{Begun, Caller};
 use super::lanes::Outgoing;
 use super::raw::{Journey, RouteTarget};
 use super::turns::{Access, Chain, Link};
+use super::versions::wanted;
 use super::{Item, Shard, ShardId, Slot};
 use crate::actor::error::{CallError, Doubt, Refusal};
 use crate::actor::interface::{Interface, Method};
@@ -306,7 +307,8 @@ impl Shard {
             let worker = self.worker(&target.id)?;
             return worker.offer(self, parcel);
         }
-        let asker = Asker { origin: node.me(), from: node.me(), near: self.index(), outside: !self.in_turn() };
+        let wanted = wanted::<I>(parcel.as_ref());
+        let asker = Asker { origin: node.me(), from: node.me(), near: self.index(), outside: !self.in_turn(), wanted };
         let location = match self.is_parked(target.hash) {
             true => Location::Wait,
             false => self.reachable(node.locate(&target.id, target.hash, asker, None)?),
@@ -405,7 +407,7 @@ impl Shard {
             Body::Wire(call) => {
                 let name = I::METHODS.get(usize::from(call.method)).map_or("", |method| method.name);
                 let (kind, kind_name) = (Some(target.id.kind), I::KIND.to_owned());
-                let route = RouteTarget { kind, kind_name, method: name.to_owned(), index: Some(call.method) };
+                let route = RouteTarget { kind, kind_name, method: name.to_owned(), index: Some(call.method), offer: None };
                 let journey = Journey { origin: node.me(), from: node.me(), hops: 0, grant };
                 self.forward(to, grant, &target.id.key, &route, &call.payload, call.reply, deadline, &chain, journey);
                 return Ok(());
@@ -439,6 +441,7 @@ impl Shard {
             grant,
             chain: path.as_deref().unwrap_or_default(),
             baggage: chain.baggage.as_deref(),
+            version: I::VERSION,
         };
         let sent = self.lane_call(to, &outgoing, |out| I::encode(&message, out));
         let reply = I::reply(&mut message);

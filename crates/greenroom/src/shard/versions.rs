@@ -1,0 +1,100 @@
+//! Calls of other versions of an interface than this node hosts. Calls within one node are of one version: their types say so.
+
+use std::rc::Rc;
+
+use greenroom_protocols::versions::{self, FIRST, Fit, Offer};
+
+use super::Shard;
+use super::activation::AnyActivation;
+use super::envelope::{Body, Envelope};
+use super::raw::RawCall;
+use super::turns::Chain;
+use crate::actor::error::Refusal;
+use crate::actor::interface::{Interface, Why};
+use crate::actor::key::{ActorId, Kind};
+use crate::actor::version_gap::VersionGap;
+use crate::cluster::Order;
+use crate::pids::key::is_reserved;
+
+impl Chain {
+    /// The version of the interface that the caller of a message speaks that came as bytes.
+    #[inline]
+    pub(crate) fn wanted(&self) -> u16 {
+        self.baggage.as_deref().and_then(|baggage| baggage.version).unwrap_or(FIRST)
+    }
+}
+
+/// The version that the caller of a message speaks.
+pub(super) fn wanted<I: Interface>(envelope: Option<&Envelope<I::Message>>) -> u16 {
+    match envelope {
+        Some(Envelope { body: Body::Wire(_), chain, .. }) => chain.wanted(),
+        _ => I::VERSION,
+    }
+}
+
+impl Shard {
+    /// Takes a call on its way whose caller is not served by the activation that it has come to, nor by any other of this node.
+    #[cold]
+    pub(super) fn misfit(
+        &self,
+        activation: &Rc<dyn AnyActivation>,
+        call: RawCall<'_>,
+        kind: Kind,
+        hash: u64,
+        here: Offer,
+    ) {
+        let (node, wanted) = (&self.port.node, call.chain.wanted());
+        let id = ActorId { kind, key: call.key.into() };
+        let view = node.view();
+        let hosts = view.hosts(kind).map_or(&[] as &[Offer], |hosts| hosts.offers());
+        // Spawned actors stay where they are.
+        let hosts = if is_reserved(call.key) { &[] } else { hosts };
+        match versions::fit(here, wanted, hosts.iter().copied()) {
+            Fit::Serves | Fit::HandOver => {
+                activation.clone().end(self, Why::Upgraded);
+                match self.activation(activation.slot()) {
+                    Some(_) => self.wait_raw(call, id),
+                    None => self.locate_and_submit_raw(call, kind, hash),
+                }
+            }
+            Fit::Refuses if view.is_behind(call.journey.origin) => {
+                node.order(Order::Refresh(view.view.version + 1));
+                self.wait_raw(call, id);
+            }
+            Fit::Refuses => {
+                let gap = match wanted > here.version && !is_reserved(call.key) {
+                    true => view.gap(kind.name(), wanted),
+                    false => VersionGap::taken(&id, wanted, node.name(), here),
+                };
+                self.turn_down(&id, call, gap.into());
+            }
+        }
+    }
+
+    /// Takes a call for stateless workers on its way whose caller those of this node do not serve.
+    #[cold]
+    pub(super) fn misfit_worker(&self, call: RawCall<'_>, id: &ActorId) {
+        let (node, wanted) = (&self.port.node, call.chain.wanted());
+        let view = node.view();
+        let others = view.hosts(id.kind).map(|hosts| hosts.serving(wanted)).unwrap_or_default();
+        if others.is_empty() {
+            return self.turn_down(id, call, view.gap(id.kind.name(), wanted).into());
+        }
+        let to = others[(node.world().random() % others.len() as u64) as usize];
+        let RawCall { key, route, payload, reply, deadline, chain, journey } = call;
+        self.forward(to, None, key, route, payload, reply, deadline, &chain, journey);
+    }
+
+    /// That the kind has no such method: who calls from another node has an interface that has it.
+    #[cold]
+    pub(super) fn no_such_method(&self, call: &RawCall<'_>, here: Offer) -> Refusal {
+        let node = &self.port.node;
+        let kinds = node.kinds();
+        if call.journey.from == node.me() {
+            return kinds.unknown_method(call.route);
+        }
+        let near = kinds.near_methods(call.route);
+        let wanted = call.chain.wanted();
+        VersionGap::without(&call.route.kind_name, &call.route.method, near, wanted, node.name(), here).into()
+    }
+}
