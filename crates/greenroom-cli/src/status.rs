@@ -1,6 +1,6 @@
 //! `greenroom status`: a cluster at a glance.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
 use clap::Args;
@@ -104,7 +104,26 @@ fn table(before: &Sample, now: &Sample) -> String {
         .collect();
     let kinds = kinds.into_iter().collect::<Vec<_>>().join(", ");
     let cluster = text(&now.asked["cluster"]["name"]);
-    format!("cluster {cluster}\nkinds   {kinds}\n{}\n{}", table_store(now), columns(&rows))
+    let versions = versions(members(&now.asked));
+    format!("cluster {cluster}\nkinds   {kinds}\n{versions}{}\n{}", table_store(now), columns(&rows))
+}
+
+/// Who hosts which version of the kinds that have more than the first.
+fn versions(members: &[Value]) -> String {
+    let mut kinds: BTreeMap<&str, BTreeMap<u64, Vec<String>>> = BTreeMap::new();
+    for member in members.iter().filter(|member| member["status"] != "dead" && member["status"] != "joining") {
+        for (kind, interface) in member["interfaces"].as_object().into_iter().flatten() {
+            let version = interface["version"].as_u64().unwrap_or(1);
+            kinds.entry(kind).or_default().entry(version).or_default().push(text(&member["name"]));
+        }
+    }
+    kinds.retain(|_, versions| versions.keys().any(|version| *version != 1));
+    let line = |(kind, versions): (&str, BTreeMap<u64, Vec<String>>)| {
+        let versions: Vec<_> =
+            versions.into_iter().map(|(version, nodes)| format!("{version} on {}", nodes.join(", "))).collect();
+        format!("versions {kind}: {}\n", versions.join("; "))
+    };
+    kinds.into_iter().map(line).collect()
 }
 
 /// How the membership table's store answers, and which nodes it fails.
@@ -149,3 +168,22 @@ const TIMEOUT: Duration = Duration::from_secs(5);
 /// Time over which the first rates are taken.
 const FIRST_LOOK: Duration = Duration::from_millis(500);
 const WATCH_EVERY: Duration = Duration::from_secs(2);
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn member(name: &str, version: u64) -> Value {
+        let interfaces = json!({ "till": { "version": version, "compatible": 1 }, "user": { "version": 1, "compatible": 1 } });
+        json!({ "name": name, "status": "active", "interfaces": interfaces })
+    }
+
+    #[test]
+    fn versions_are_shown_where_there_are_any() {
+        let shown = versions(&[member("a", 2), member("b", 1), member("c", 2)]);
+        assert_eq!(shown, "versions till: 1 on b; 2 on a, c\n");
+        assert_eq!(versions(&[member("a", 1)]), "");
+    }
+}

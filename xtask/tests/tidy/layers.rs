@@ -60,6 +60,7 @@ const LAYERS: &[(&str, &[&str])] = &[
             "greenroom-workloads",
         ],
     ),
+    ("greenroom-upgrade", &["greenroom"]),
     ("greenroom-chaos", &["greenroom-engines", "greenroom-sim"]),
     ("greenroom-guide", &[]),
     ("xtask", &[]),

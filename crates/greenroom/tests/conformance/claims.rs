@@ -12,6 +12,7 @@ const PLACES: &[(&str, &str)] = &[
     ("tests/state", "On one real node, with stores that fail"),
     ("tests/door", "At the HTTP door"),
     ("../greenroom-cli/tests/processes", "On real processes"),
+    ("../greenroom-upgrade/tests", "On real processes of two programs"),
 ];
 
 /// The name of this file, whose test is about the list alone.

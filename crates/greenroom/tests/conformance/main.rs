@@ -34,3 +34,4 @@ mod time;
 mod topics;
 mod turns;
 mod versioned;
+mod versions;
