@@ -176,7 +176,8 @@ mod tests {
     use super::*;
 
     fn member(name: &str, version: u64) -> Value {
-        let interfaces = json!({ "till": { "version": version, "compatible": 1 }, "user": { "version": 1, "compatible": 1 } });
+        let interfaces =
+            json!({ "till": { "version": version, "compatible": 1 }, "user": { "version": 1, "compatible": 1 } });
         json!({ "name": name, "status": "active", "interfaces": interfaces })
     }
 

@@ -25,9 +25,10 @@ pub(crate) fn expand(options: TokenStream, mut item: ItemTrait) -> TokenStream {
 fn write(options: TokenStream, item: &ItemTrait) -> Result<TokenStream> {
     let mut errors = Errors::default();
     let options = errors.keep(Options::parse(options)).unwrap_or_default();
-    errors.keep(
-        options.allow_only(&["kind", "interface", "compatible"], "belongs to the implementation: write it in the `#[actor(..)]` above its `impl`"),
-    );
+    errors.keep(options.allow_only(
+        &["kind", "interface", "compatible"],
+        "belongs to the implementation: write it in the `#[actor(..)]` above its `impl`",
+    ));
     if !item.generics.params.is_empty() {
         let message = "an interface is not generic, as its kind names one type; write a trait for each type";
         errors.keep::<()>(Err(Error::new_spanned(&item.generics, message)));

@@ -83,7 +83,8 @@ mod tests {
     use super::*;
 
     fn offers() -> impl Strategy<Value = Offer> {
-        (1..6_u16, 0..6_u16).prop_map(|(version, back)| Offer { version, compatible: version.saturating_sub(back).max(1) })
+        (1..6_u16, 0..6_u16)
+            .prop_map(|(version, back)| Offer { version, compatible: version.saturating_sub(back).max(1) })
     }
 
     proptest! {

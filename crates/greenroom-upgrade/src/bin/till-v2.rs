@@ -39,11 +39,11 @@ impl Till {
     }
 }
 
-/// Goes to tills.
+/// Goes to tills, on whichever node is asked: its version is that of the node.
 #[derive(Default, Actor)]
 struct Customer {}
 
-#[actor]
+#[actor(workers = 8)]
 impl Customer {
     /// Pays one cent at `till`, by what only this version's tills know; the version of this customer, and what the till says.
     pub async fn visit(&self, cx: &Cx, till: String) -> Result<(u16, u64), String> {

@@ -158,10 +158,9 @@ impl Refusal {
                 Some(Duration::from_secs(1))
             }
             Refusal::Shed { retry_after_ms, .. } => Some(Duration::from_millis(*retry_after_ms)),
-            Refusal::Expired(_)
-            | Refusal::Activation { .. }
-            | Refusal::Placement { .. }
-            | Refusal::Version(_) => Some(Duration::from_secs(1)),
+            Refusal::Expired(_) | Refusal::Activation { .. } | Refusal::Placement { .. } | Refusal::Version(_) => {
+                Some(Duration::from_secs(1))
+            }
             Refusal::UnknownKind { .. }
             | Refusal::UnknownMethod { .. }
             | Refusal::Invalid { .. }

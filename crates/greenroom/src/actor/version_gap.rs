@@ -34,11 +34,7 @@ pub struct VersionGap {
 
 impl VersionGap {
     /// No node of `hosts` serves callers of `wanted`.
-    pub(crate) fn nowhere<'a>(
-        kind: &str,
-        wanted: u16,
-        hosts: impl IntoIterator<Item = (&'a str, Offer)>,
-    ) -> Self {
+    pub(crate) fn nowhere<'a>(kind: &str, wanted: u16, hosts: impl IntoIterator<Item = (&'a str, Offer)>) -> Self {
         let (mut said, mut newest) = (Vec::new(), 0);
         for (node, offer) in hosts {
             newest = newest.max(offer.version);
@@ -48,7 +44,9 @@ impl VersionGap {
         }
         let remedy = match wanted > newest {
             true => format!("start a node that hosts version {wanted} or later"),
-            false => format!("upgrade the caller to version {newest}, or let a node serve version {wanted} (`compatible`)"),
+            false => {
+                format!("upgrade the caller to version {newest}, or let a node serve version {wanted} (`compatible`)")
+            }
         };
         Self { kind: kind.to_owned(), wanted, hosts: said, remedy, ..Self::default() }
     }

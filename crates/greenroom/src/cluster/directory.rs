@@ -159,7 +159,9 @@ impl Directory {
             match resolution {
                 Resolution::At(grant) if grant.placed.node == self.me => match range.machine.accept(&grant) {
                     Acceptance::Accepted if node.is_handing_over() => return Err(Refusal::Stopping),
-                    Acceptance::Accepted if begins_here() => return Ok(range.begin(node, entry, grant.placed.epoch, asker)),
+                    Acceptance::Accepted if begins_here() => {
+                        return Ok(range.begin(node, entry, grant.placed.epoch, asker));
+                    }
                     // Ours once, and released since, or nothing that the caller can speak to: its entry is to go.
                     _ => {
                         let released = range.machine.release(entry.clone(), grant.placed.epoch);

@@ -407,7 +407,8 @@ impl Shard {
             Body::Wire(call) => {
                 let name = I::METHODS.get(usize::from(call.method)).map_or("", |method| method.name);
                 let (kind, kind_name) = (Some(target.id.kind), I::KIND.to_owned());
-                let route = RouteTarget { kind, kind_name, method: name.to_owned(), index: Some(call.method), offer: None };
+                let route =
+                    RouteTarget { kind, kind_name, method: name.to_owned(), index: Some(call.method), offer: None };
                 let journey = Journey { origin: node.me(), from: node.me(), hops: 0, grant };
                 self.forward(to, grant, &target.id.key, &route, &call.payload, call.reply, deadline, &chain, journey);
                 return Ok(());

@@ -6,7 +6,7 @@ use greenroom::prelude::*;
 use greenroom::{Refusal, VersionGap, Why};
 use greenroom_sim::Faults;
 
-use super::tills::{ClerkTwoRef, NOTHING, TillUnsaidRef, TillTwoRef, serve, with_tills};
+use super::tills::{ClerkTwoRef, NOTHING, TillTwoRef, TillUnsaidRef, serve, with_tills};
 
 fn gap<T: std::fmt::Debug, E: std::fmt::Debug>(result: Result<T, CallError<E>>) -> VersionGap {
     match result {
@@ -140,15 +140,25 @@ fn a_method_that_an_older_node_does_not_have_is_an_error_that_names_the_versions
 }
 
 #[test]
-fn a_caller_that_the_directory_does_not_know_yet_is_not_told_that_its_version_is_nowhere() {
-    with_tills(60, Faults::none(), &[("a", 1), ("b", 1)], async |cluster, hosting, _| {
+fn first_calls_race_while_the_newer_node_joins_and_no_caller_is_told_that_its_version_is_nowhere() {
+    with_tills(60, Faults::none(), &[("a", 1), ("b", 1)], async |cluster, hosting, book| {
+        let [a, b] = ["a", "b"].map(|name| cluster.node(name).expect("it was started"));
         hosting.borrow_mut().insert("c".into(), 2);
+        let older = tokio::task::spawn_local(async move {
+            for key in 0..200_u64 {
+                let node = if key % 2 == 0 { &a } else { &b };
+                serve(node, 1, &(key % 100).to_string(), key).await.expect("it is served");
+            }
+        });
         cluster.start("c").await;
         // Others may not have heard of it yet.
         let c = cluster.node("c").expect("it was started");
-        for key in 0..20 {
-            assert_eq!(serve(&c, 2, &key.to_string(), key).await.expect("they wait for the news").1, 2);
+        for key in 0..100_u64 {
+            let served = serve(&c, 2, &key.to_string(), 1000 + key).await.expect("they wait for the news");
+            assert_eq!(served.1, 2);
         }
+        older.await.unwrap();
+        book.at_most_once();
     });
 }
 
@@ -176,7 +186,8 @@ fn a_one_way_message_of_a_newer_caller_arrives_at_its_version() {
             TillTwoRef::of(&c, "x").refund(operation).send();
         }
         tokio::time::sleep(Duration::from_secs(1)).await;
-        let mut later: Vec<_> = book.ran().into_iter().skip(1).map(|(_, version, operation)| (operation, version)).collect();
+        let mut later: Vec<_> =
+            book.ran().into_iter().skip(1).map(|(_, version, operation)| (operation, version)).collect();
         later.sort_unstable();
         assert_eq!(later, (1..=10).map(|operation| (operation, 2)).collect::<Vec<_>>());
     });

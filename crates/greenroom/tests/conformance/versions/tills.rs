@@ -135,9 +135,7 @@ pub(super) fn with_tills<F>(
                 match hosted.borrow().get(name).copied().unwrap_or(NOTHING) {
                     1 => {
                         let clerks = book.clone();
-                        builder
-                            .register_with(move |_| Till(book.clone()))
-                            .register_with(move |_| Clerk(clerks.clone()))
+                        builder.register_with(move |_| Till(book.clone())).register_with(move |_| Clerk(clerks.clone()))
                     }
                     2 => {
                         let clerks = book.clone();
