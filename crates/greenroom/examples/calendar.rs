@@ -19,7 +19,7 @@ pub struct Entry {}
 impl Entry {
     /// What the reminders call.
     pub async fn remind(&mut self, cx: &Cx) {
-        if let Some(tick) = cx.tick() {
+        if cx.tick().is_some() {
             TICKS.fetch_add(1, Ordering::Relaxed);
         }
     }
