@@ -24,6 +24,7 @@ mod late;
 mod leaving;
 mod mailbox;
 mod outbox;
+mod places;
 pub(crate) mod raw;
 mod registry;
 mod round;
@@ -38,6 +39,7 @@ pub(crate) mod turns;
 mod versions;
 pub(crate) mod waits;
 mod watched;
+mod workers;
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -162,10 +164,10 @@ pub(crate) struct Shard {
     /// When to look for turns that run for long.
     long_look: Cell<Timestamp>,
     timers: RefCell<Timers>,
-    workers: RefCell<submit::Workers>,
+    workers: RefCell<workers::Workers>,
     lanes: RefCell<Lanes>,
-    recent: RefCell<submit::Recent>,
-    hints: RefCell<submit::Hints>,
+    recent: RefCell<places::Recent>,
+    hints: RefCell<places::Hints>,
     /// What is to be handed to the node's other shards at the end of the round.
     outboxes: RefCell<Vec<Outbox>>,
     spare_batches: RefCell<Vec<Batch>>,

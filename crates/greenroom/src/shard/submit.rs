@@ -1,6 +1,5 @@
 //! The way of a message: to an activation of this shard, to another shard, or to another node.
 
-use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
@@ -50,69 +49,6 @@ pub(crate) trait AnyParcel: Send {
 pub(crate) struct Parcel<I: Interface> {
     pub(crate) target: Arc<Inner>,
     pub(crate) envelope: Envelope<I::Message>,
-}
-
-/// Where messages that came as bytes went last, by the actors' hashes: saves the directory's lock.
-pub(super) struct Recent(Vec<(u64, Slot)>);
-
-impl Default for Recent {
-    fn default() -> Self {
-        Self(vec![(0, Slot { index: u32::MAX, generation: 0 }); RECENT_LEN])
-    }
-}
-
-impl Recent {
-    pub(super) fn insert(&mut self, hash: u64, slot: Slot) {
-        self.0[hash as usize & (RECENT_LEN - 1)] = (hash, slot);
-    }
-
-    pub(super) fn find(&self, hash: u64) -> Option<Slot> {
-        let (known, slot) = self.0[hash as usize & (RECENT_LEN - 1)];
-        (known == hash).then_some(slot)
-    }
-}
-
-/// Where other nodes said that messages had better go, and who answered calls from outside, by the actors' hashes.
-/// Wrong ones cost a hop.
-pub(super) struct Hints(Vec<(u64, NodeId)>);
-
-impl Default for Hints {
-    fn default() -> Self {
-        Self(vec![(0, NodeId(0)); RECENT_LEN])
-    }
-}
-
-impl Hints {
-    pub(super) fn insert(&mut self, hash: u64, node: NodeId) {
-        self.0[hash as usize & (RECENT_LEN - 1)] = (hash, node);
-    }
-
-    pub(super) fn remove(&mut self, hash: u64, node: NodeId) {
-        let known = &mut self.0[hash as usize & (RECENT_LEN - 1)];
-        if *known == (hash, node) {
-            *known = (0, NodeId(0));
-        }
-    }
-
-    fn find(&self, hash: u64) -> Option<NodeId> {
-        let (known, node) = self.0[hash as usize & (RECENT_LEN - 1)];
-        (known == hash && node != NodeId(0)).then_some(node)
-    }
-}
-
-/// The stateless workers of this shard.
-#[derive(Default)]
-pub(super) struct Workers(BTreeMap<ActorId, Vec<Slot>>);
-
-impl Workers {
-    pub(super) fn remove(&mut self, id: &ActorId, slot: Slot) {
-        if let Some(slots) = self.0.get_mut(id) {
-            slots.retain(|known| *known != slot);
-            if slots.is_empty() {
-                self.0.remove(id);
-            }
-        }
-    }
 }
 
 impl Shard {
@@ -464,25 +400,6 @@ impl Shard {
             },
         }
     }
-
-    // Stateless workers.
-
-    /// A worker of this shard for `id`: an idle one, a new one, or the one with the shortest queue.
-    pub(super) fn worker(&self, id: &ActorId) -> Result<Rc<dyn AnyActivation>, Refusal> {
-        let node = &self.port.node;
-        let max = usize::from(node.kinds().workers(id.kind)).div_ceil(node.shards().len());
-        let slots = self.workers.borrow().0.get(id).cloned().unwrap_or_default();
-        let workers: Vec<_> = slots.into_iter().filter_map(|slot| self.activation(slot)).collect();
-        if let Some(idle) = workers.iter().find(|worker| !worker.busy() && worker.waiting() == 0) {
-            return Ok(idle.clone());
-        }
-        if workers.len() < max {
-            let worker = self.activate(id.clone(), node.next_worker_epoch())?;
-            self.workers.borrow_mut().0.entry(id.clone()).or_default().push(worker.slot());
-            return Ok(worker);
-        }
-        workers.into_iter().min_by_key(|worker| worker.waiting()).ok_or(Refusal::Stopping)
-    }
 }
 
 /// Who hears of it when a one-way message is refused at once.
@@ -546,6 +463,3 @@ pub(super) fn turn_away(waiter: Waiter) {
 pub(crate) fn refuse_reply(reply: WireReply, refusal: Refusal) {
     reply.finish(Completion::Failed(Box::new(refusal.into())));
 }
-
-/// Slots of the cache of recent activations; a power of two.
-const RECENT_LEN: usize = 4096;
