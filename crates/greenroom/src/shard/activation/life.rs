@@ -195,7 +195,7 @@ impl<A: Behaviour> Activation<A> {
     /// Takes what waits.
     pub(in crate::shard) fn take_waiting(&self) -> Vec<Envelope<Message<A>>> {
         self.left_mailbox(self.waiting());
-        self.mailbox.take().into_iter().collect()
+        self.mailbox.take().collect()
     }
 
     pub(super) fn gone(self: &Rc<Self>, shard: &Shard) {
