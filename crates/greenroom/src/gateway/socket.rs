@@ -27,9 +27,9 @@ use super::Door;
 use super::answer::{Answer, AnswerBody};
 use super::connections::Seat;
 use super::events::STALL_MAX;
+use super::pass::Pass;
 use super::problem::Problem;
-use super::topic::{self, Asked, PUBLISH, SUBSCRIBE};
-use crate::stream::reply_stream::ReplyStream;
+use super::topic::{self, Asked, PUBLISH, Parcels, SUBSCRIBE};
 use crate::topic::actor::{Parcel, Terms};
 use crate::topic::too_slow;
 
@@ -48,6 +48,7 @@ pub(super) fn open(
     door: &Arc<Door>,
     seat: &Arc<Seat>,
     topic: Asked,
+    pass: Pass,
     terms: Terms,
     mut request: Request<Incoming>,
 ) -> Result<Answer, Problem> {
@@ -74,7 +75,7 @@ pub(super) fn open(
                 .read_buffer_size(BUFFER_LEN)
                 .write_buffer_size(0);
             let socket = WebSocketStream::from_raw_socket(TokioIo::new(upgraded), Role::Server, Some(config)).await;
-            serve(&door, &seat, &topic, terms, socket).await;
+            serve(&door, &seat, (&topic, &pass), terms, socket).await;
         };
         let halted = async {
             door.node.halted().await;
@@ -103,9 +104,9 @@ fn text_len_max(door: &Door) -> usize {
     door.node.config().http_body_len_max.min(TEXT_LEN_MAX)
 }
 
-async fn serve(door: &Door, seat: &Seat, topic: &Asked, terms: Terms, mut socket: Socket) {
-    let problem = match topic.subscribe(terms).await {
-        Ok(mut parcels) => exchange(door, seat, topic, &mut parcels, &mut socket).await,
+async fn serve(door: &Door, seat: &Seat, asked: (&Asked, &Pass), terms: Terms, mut socket: Socket) {
+    let problem = match asked.0.follow(terms).await {
+        Ok(mut parcels) => exchange(door, seat, asked, &mut parcels, &mut socket).await,
         Err(problem) => Some(problem),
     };
     // Nobody waits for a client that does not take it.
@@ -116,11 +117,11 @@ async fn serve(door: &Door, seat: &Seat, topic: &Asked, terms: Terms, mut socket
 async fn exchange(
     door: &Door,
     seat: &Seat,
-    topic: &Asked,
-    parcels: &mut ReplyStream<Parcel>,
+    (topic, pass): (&Asked, &Pass),
+    parcels: &mut Parcels,
     socket: &mut Socket,
 ) -> Option<Problem> {
-    let mut over = pin!(topic.pass.over(SUBSCRIBE));
+    let mut over = pin!(pass.over(SUBSCRIBE));
     let mut heard = Instant::now();
     loop {
         seat.works();
@@ -137,8 +138,8 @@ async fn exchange(
             message = socket.next() => {
                 heard = Instant::now();
                 match message? {
-                    Ok(Message::Text(text)) => published(topic, text.as_bytes()).await.to_string(),
-                    Ok(Message::Binary(bytes)) => published(topic, &bytes).await.to_string(),
+                    Ok(Message::Text(text)) => published(topic, pass, text.as_bytes()).await.to_string(),
+                    Ok(Message::Binary(bytes)) => published(topic, pass, &bytes).await.to_string(),
                     Ok(Message::Ping(_) | Message::Pong(_) | Message::Frame(_)) => continue,
                     Err(Error::Capacity(_)) => return Some(Problem::too_large(text_len_max(door))),
                     Ok(Message::Close(_)) | Err(_) => return None,
@@ -157,8 +158,8 @@ async fn exchange(
 }
 
 /// Publishes what the client has said, if it may; what it is told.
-async fn published(topic: &Asked, text: &[u8]) -> Value {
-    let published = match topic.pass.check(PUBLISH).await {
+async fn published(topic: &Asked, pass: &Pass, text: &[u8]) -> Value {
+    let published = match pass.check(PUBLISH).await {
         Ok(()) => topic.publish(text).await,
         Err(problem) => Err(problem),
     };

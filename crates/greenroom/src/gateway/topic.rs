@@ -1,9 +1,11 @@
 //! Topics at the door: published by a POST, watched as server-sent events or over a WebSocket.
 
+use std::pin::Pin;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use futures_util::StreamExt;
+use futures_util::{Stream, StreamExt, stream};
 use greenroom_security::rules::Target;
 use hyper::body::Incoming;
 use hyper::{Method, Request, StatusCode};
@@ -28,13 +30,16 @@ use crate::topic::actor::{Parcel, TOPICS, Terms, TopicsRef};
 use crate::topic::{EventId, Slow, too_slow};
 
 /// A topic, as a client asks for it.
+#[derive(Clone)]
 pub(super) struct Asked {
     door: Arc<Door>,
     topic: TopicsRef,
     /// What the client's calls carry.
     load: Load,
-    pub(super) pass: Pass,
 }
+
+/// What a client that watches a topic gets.
+pub(super) type Parcels = Pin<Box<dyn Stream<Item = Result<Parcel, CallError>> + Send>>;
 
 /// What rules are asked about `method` of the topic called `name`.
 pub(super) fn target<'a>(name: &'a str, method: &'a str) -> Target<'a> {
@@ -60,10 +65,10 @@ pub(super) async fn answer(
     let load = carried::baggage(request.headers(), request.extensions())?;
     let pass = Pass::new(door, &request, TOPICS, &name);
     let topic = TopicsRef::of(&Node::at(Arc::new(Port { node: door.node.clone() })), name);
-    let asked = Asked { door: door.clone(), topic, load, pass };
+    let asked = Asked { door: door.clone(), topic, load };
     if socket::is_wanted(request.headers()) {
         let terms = terms(&request)?;
-        return socket::open(door, seat, asked, terms, request);
+        return socket::open(door, seat, asked, pass, terms, request);
     }
     match *request.method() {
         Method::POST => {
@@ -75,8 +80,8 @@ pub(super) async fn answer(
         Method::GET if events::wanted(request.headers()) => {
             let terms = terms(&request)?;
             seat.works();
-            let parcels = asked.subscribe(terms).await?;
-            events::answer(door, seat.clone(), asked.pass, SUBSCRIBE.to_owned(), source(parcels))
+            let parcels = asked.follow(terms).await?;
+            events::answer(door, seat.clone(), pass, SUBSCRIBE.to_owned(), source(parcels))
         }
         Method::GET => Err(Problem::only_events()),
         _ => Err(Problem::wrong_method("GET, POST")),
@@ -96,8 +101,44 @@ impl Asked {
         Ok(json!({ "id": text_of(published.id), "subscribers": published.subscribers }))
     }
 
-    /// Subscribes.
-    pub(super) async fn subscribe(&self, terms: Terms) -> Result<ReplyStream<Parcel>, Problem> {
+    /// Subscribes, and does so again where it was when the topic has moved.
+    pub(super) async fn follow(&self, terms: Terms) -> Result<Parcels, Problem> {
+        let state = (self.clone(), self.subscribe(terms).await?, terms);
+        Ok(Box::pin(stream::unfold(Some(state), |state| async move {
+            let (this, mut parcels, mut terms) = state?;
+            loop {
+                match parcels.next().await? {
+                    Ok(parcel) => {
+                        match &parcel {
+                            Parcel::Began(next) => _ = terms.from.get_or_insert(*next),
+                            Parcel::Event(id, _) => terms.from = Some(id.following()),
+                            Parcel::Missed(_) | Parcel::TooSlow => {}
+                        }
+                        return Some((Ok(parcel), Some((this, parcels, terms))));
+                    }
+                    Err(error) if is_over(&error) => match this.subscribe_again(terms).await {
+                        Some(again) => parcels = again,
+                        None => return Some((Err(error), None)),
+                    },
+                    Err(error) => return Some((Err(error), None)),
+                }
+            }
+        })))
+    }
+
+    /// Subscribes to a topic that may be on its way to another node. `None` if it does not get anywhere.
+    async fn subscribe_again(&self, terms: Terms) -> Option<ReplyStream<Parcel>> {
+        let until = Instant::now() + FOLLOW_MAX;
+        loop {
+            match self.subscribe(terms).await {
+                Ok(parcels) => return Some(parcels),
+                Err(_) if Instant::now() < until => tokio::time::sleep(PAUSE).await,
+                Err(_) => return None,
+            }
+        }
+    }
+
+    async fn subscribe(&self, terms: Terms) -> Result<ReplyStream<Parcel>, Problem> {
         let _permit = self.working()?;
         self.topic.subscribe(terms).carrying(&self.load).await.map_err(|error| problem(&error))
     }
@@ -119,7 +160,7 @@ fn problem(error: &CallError<String>) -> Problem {
 }
 
 /// A subscriber's parcels as events.
-fn source(parcels: ReplyStream<Parcel>) -> Source {
+fn source(parcels: Parcels) -> Source {
     Box::pin(parcels.filter_map(|parcel| std::future::ready(event(parcel))))
 }
 
@@ -134,6 +175,11 @@ fn event(parcel: Result<Parcel, CallError>) -> Option<Result<Event, Failure>> {
         Ok(Parcel::TooSlow) => Err(too_slow().into()),
         Err(error) => Err(broken(error)),
     })
+}
+
+/// Whether it is the topic's activation that has gone, and not the subscription.
+fn is_over(error: &CallError) -> bool {
+    matches!(error, CallError::Unknown(Doubt::Ended { .. } | Doubt::Disconnected { .. } | Doubt::Fenced))
 }
 
 /// Why a subscription broke off.
@@ -183,6 +229,10 @@ fn terms(request: &Request<Incoming>) -> Result<Terms, Problem> {
     Ok(terms)
 }
 
+/// Time for a topic that has moved to be found again.
+const FOLLOW_MAX: Duration = Duration::from_secs(30);
+/// Time between two looks for it.
+const PAUSE: Duration = Duration::from_millis(100);
 /// The method that subscribes.
 pub(super) const SUBSCRIBE: &str = "subscribe";
 /// The method that publishes.
