@@ -4,7 +4,6 @@ mod counters;
 #[cfg(feature = "postgres")]
 mod deposed;
 mod killed;
-mod moving;
 mod nodes;
 #[cfg(feature = "postgres")]
 mod postgres;

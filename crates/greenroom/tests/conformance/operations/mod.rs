@@ -2,6 +2,4 @@
 
 mod drain;
 mod ledger;
-mod migration;
 mod stuck;
-mod wanderers;
