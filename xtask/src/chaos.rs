@@ -8,17 +8,28 @@ use crate::step::{cargo, run as step};
 pub(crate) fn run(options: &[&str]) -> Result<(), String> {
     let is_release = options.contains(&"--release");
     let options: Vec<&str> = options.iter().copied().filter(|option| *option != "--release").collect();
-    let value =
-        |name: &str| options.iter().position(|option| *option == name).and_then(|at| options.get(at + 1)).copied();
-    let table = value("--table").unwrap_or("etcd");
     let profile: &[&str] = if is_release { &["--release"] } else { &[] };
     let mut build = cargo();
     build.args(["build", "--locked"]).args(profile);
     build.args(["-p", "greenroom-cli", "-p", "greenroom-chaos", "--features", PROVIDERS]);
     step("build", &mut build)?;
     let folder = built(if is_release { "release" } else { "debug" })?;
+    torment(&folder, &options)
+}
+
+/// A short run over few nodes, of programs that are built as the tests' are: `everything` says how.
+pub(crate) fn smoke(everything: &[&str]) -> Result<(), String> {
+    step("build for chaos", cargo().args(["build", "--bins"]).args(everything))?;
+    torment(&built("debug")?, &SMOKE)
+}
+
+/// Runs the program in `folder` that torments the nodes.
+fn torment(folder: &Path, options: &[&str]) -> Result<(), String> {
+    let value =
+        |name: &str| options.iter().position(|option| *option == name).and_then(|at| options.get(at + 1)).copied();
+    let table = value("--table").unwrap_or("etcd");
     let mut command = std::process::Command::new(folder.join("greenroom-chaos"));
-    command.args(&options);
+    command.args(options);
     if value("--table").is_none() {
         command.args(["--table", table]);
     }
@@ -27,7 +38,7 @@ pub(crate) fn run(options: &[&str]) -> Result<(), String> {
     }
     if value("--logs").is_none() {
         let name = format!("{table}-{}", value("--seed").unwrap_or("1"));
-        command.arg("--logs").arg(folder.parent().unwrap_or(&folder).join("chaos").join(name));
+        command.arg("--logs").arg(folder.parent().unwrap_or(folder).join("chaos").join(name));
     }
     step("chaos", &mut command)
 }
@@ -38,6 +49,9 @@ fn built(profile: &str) -> Result<PathBuf, String> {
     let target = this.parent().and_then(Path::parent).ok_or("this program is not in a target folder")?;
     Ok(target.join(profile))
 }
+
+/// A minute, of which the last third is calm: kills, freezes and cuts, a dozen of them.
+const SMOKE: [&str; 8] = ["--minutes", "1", "--seed", "1", "--nodes", "3", "--table", "etcd"];
 
 /// The providers of the tables that can be asked for: all, so that runs on several tables share one build.
 const PROVIDERS: &str = "greenroom-cli/etcd,greenroom-cli/postgres";

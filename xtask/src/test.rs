@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use crate::step::{cargo, run as step};
-use crate::{book, engines};
+use crate::{book, chaos, engines};
 
 /// Runs every check in order and stops at the first that fails.
 pub(crate) fn run(options: &[&str]) -> Result<(), String> {
@@ -32,6 +32,7 @@ pub(crate) fn run(options: &[&str]) -> Result<(), String> {
     if all {
         // What a program says of a provider that it was built without.
         step("tests without engines", cargo().args(["test", "--locked", "-p", "greenroom-stores"]))?;
+        chaos::smoke(&EVERYTHING)?;
     }
     step("docs", cargo().args(["doc", "--no-deps"]).args(EVERYTHING).env("RUSTDOCFLAGS", "-D warnings"))?;
     match book::missing() {
