@@ -25,6 +25,8 @@ pub mod tag {
     pub const REMINDER_TICK: u64 = 6;
     /// On whose behalf the call is made.
     pub const PRINCIPAL: u64 = 7;
+    /// The node that the call's grant is for, if that is neither who gets the call nor its owner: 8 bytes, little-endian.
+    pub const GRANTED_HOST: u64 = 8;
 }
 
 /// A validated extension block in shared bytes.

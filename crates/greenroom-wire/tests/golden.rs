@@ -195,8 +195,9 @@ fn every_extension_tag_keeps_its_number() {
         tag::TIME_SPENT,
         tag::REMINDER_TICK,
         tag::PRINCIPAL,
+        tag::GRANTED_HOST,
     ];
-    assert_eq!(tags, [1, 2, 3, 4, 5, 6, 7]);
+    assert_eq!(tags, [1, 2, 3, 4, 5, 6, 7, 8]);
 }
 
 fn call(header: &CallHeader<'_>, chain: Chain) -> Call {

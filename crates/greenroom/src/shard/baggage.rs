@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, UNIX_EPOCH};
 
 use bytes::BytesMut;
+use greenroom_protocols::node::NodeId;
 use greenroom_protocols::versions::FIRST;
 use greenroom_security::principal::Principal;
 use greenroom_wire::carried::{self, PrincipalView, TickView, TraceView};
@@ -28,6 +29,8 @@ pub(crate) struct Baggage {
     pub(crate) tick: Option<Box<Ticked>>,
     /// The version of its interface that the caller speaks, of a message that came as bytes; `None` for the first.
     pub(crate) version: Option<u16>,
+    /// The node that the grant is for which came with the message, if that is not this one.
+    pub(crate) host: Option<NodeId>,
     /// Why what the caller wanted to add is not here: the message is refused.
     pub(crate) unfit: Option<ContextError>,
     /// Fields of later versions, by tag: they go on with the message, and not with the calls that its turn makes.
@@ -59,6 +62,7 @@ impl Baggage {
                     baggage.trace = TraceContext::new(trace, span, flags & 1 != 0).map(|trace| trace.with_state(state));
                 }
                 tag::INTERFACE_VERSION => baggage.version = Some(carried::version(bytes)?),
+                tag::GRANTED_HOST => baggage.host = Some(NodeId(carried::granted_host(bytes)?)),
                 tag::PRINCIPAL => {
                     let PrincipalView { name, roles } = PrincipalView::parse(bytes)?;
                     baggage.principal = Some(Principal::new(name, roles));
@@ -76,13 +80,16 @@ impl Baggage {
         Ok(Arc::new(baggage))
     }
 
-    /// Writes it down for another node, for a caller that speaks this version of the interface.
+    /// Writes it down for another node, for a caller that speaks this version of the interface, with a grant for `host`.
     ///
     /// # Errors
     /// [`ExtensionError`]: it is too much for one message.
     #[cold]
-    fn write(&self, version: u16) -> Result<Extension, ExtensionError> {
+    fn write(&self, version: u16, host: Option<NodeId>) -> Result<Extension, ExtensionError> {
         let mut own = Vec::new();
+        if let Some(host) = host {
+            own.push((tag::GRANTED_HOST, BytesMut::from(&host.0.to_le_bytes()[..])));
+        }
         if version != FIRST {
             let mut field = BytesMut::new();
             carried::put_version(version, &mut field);
@@ -145,8 +152,8 @@ impl Baggage {
 
     /// What the calls of a turn carry on that came with this.
     fn onward(self: &Arc<Self>) -> Load {
-        let Self { context, trace, principal, tick, version, unfit: _, foreign } = &**self;
-        if foreign.is_empty() && tick.is_none() && version.is_none() {
+        let Self { context, trace, principal, tick, version, host, unfit: _, foreign } = &**self;
+        if foreign.is_empty() && tick.is_none() && version.is_none() && host.is_none() {
             return Some(self.clone());
         }
         let (trace, principal) = (trace.clone(), principal.clone());
@@ -155,15 +162,20 @@ impl Baggage {
     }
 }
 
-/// What a message carries to another node, of a caller that speaks this version of the interface.
+/// What a message carries to another node, of a caller that speaks this version of the interface, and with a grant for `host`
+/// if that is not who gets the message.
 ///
 /// # Errors
 /// As for [`Baggage::write`].
 #[cold]
-pub(super) fn written(baggage: Option<&Baggage>, version: u16) -> Result<Extension, ExtensionError> {
+pub(super) fn written(
+    baggage: Option<&Baggage>,
+    version: u16,
+    host: Option<NodeId>,
+) -> Result<Extension, ExtensionError> {
     match baggage {
-        Some(baggage) => baggage.write(version),
-        None => Baggage::default().write(version),
+        Some(baggage) => baggage.write(version, host),
+        None => Baggage::default().write(version, host),
     }
 }
 
@@ -181,12 +193,12 @@ mod tests {
 
     #[test]
     fn baggage_survives_the_wire_with_the_fields_of_later_versions() {
-        let extension = laden().write(7).unwrap();
+        let extension = laden().write(7, Some(NodeId(9))).unwrap();
         let read = Baggage::read(extension.view()).unwrap();
-        assert_eq!(read.version, Some(7));
+        assert_eq!((read.version, read.host), (Some(7), Some(NodeId(9))));
         assert_eq!((&read.context, &read.trace, &read.foreign), (&laden().context, &laden().trace, &laden().foreign));
         assert_eq!(read.principal, laden().principal);
-        assert_eq!(read.write(7).unwrap(), extension);
+        assert_eq!(read.write(7, read.host).unwrap(), extension);
     }
 
     #[test]
@@ -210,7 +222,7 @@ mod tests {
 
     #[test]
     fn a_field_that_is_not_what_its_tag_says_is_refused() {
-        for tag in [tag::CONTEXT, tag::TRACE, tag::INTERFACE_VERSION, tag::PRINCIPAL] {
+        for tag in [tag::CONTEXT, tag::TRACE, tag::INTERFACE_VERSION, tag::PRINCIPAL, tag::GRANTED_HOST] {
             let mut writer = ExtensionWriter::new();
             writer.put(tag, &[0x89]).unwrap();
             assert!(Baggage::read(writer.view()).is_err());

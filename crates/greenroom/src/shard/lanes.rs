@@ -221,9 +221,11 @@ impl Shard {
         lane.stamp(&encoder, now, held);
         let out = if held { &mut lane.flow.held } else { &mut lane.out };
         let route = lane.routes_out.route(&encoder, out, call.kind, call.method).map_err(|error| unsendable(&error))?;
-        let extension = match (call.baggage, call.version) {
-            (None, FIRST) => Extension::EMPTY,
-            (baggage, version) => baggage::written(baggage, version).map_err(|error| unsendable(&error))?,
+        // Who gets a grant takes it for its own, unless it is named: this one goes by a node that only passes it on.
+        let host = call.grant.filter(|grant| grant.placed.node != to && grant.by != to).map(|grant| grant.placed.node);
+        let extension = match (call.baggage, call.version, host) {
+            (None, FIRST, None) => Extension::EMPTY,
+            (baggage, version, host) => baggage::written(baggage, version, host).map_err(|error| unsendable(&error))?,
         };
         let header = greenroom_wire::CallHeader {
             id: call.id,

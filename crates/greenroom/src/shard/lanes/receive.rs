@@ -177,11 +177,6 @@ impl Shard {
             refuse_reply(reply, self.port().node.unknown_kind(&route.kind_name));
             return Ok(());
         }
-        let grant = header.grant.map(|grant| Grant {
-            placed: Placed { node: self.port().node.me(), epoch: Epoch(grant.epoch) },
-            by: NodeId(grant.grantor),
-            view: grant.view,
-        });
         let deadline = header.deadline.map_or(Timestamp::NEVER, |left| self.now() + left.saturating_sub(delay));
         let link = if call.chain.is_empty() { Link::None } else { Link::Path(call.chain.as_bytes().into()) };
         let baggage = if header.extension.is_empty() {
@@ -189,6 +184,12 @@ impl Shard {
         } else {
             Some(Baggage::read(header.extension).map_err(|error| error.to_string())?)
         };
+        let host = baggage.as_deref().and_then(|baggage| baggage.host);
+        let grant = header.grant.map(|grant| Grant {
+            placed: Placed { node: host.unwrap_or_else(|| self.port().node.me()), epoch: Epoch(grant.epoch) },
+            by: NodeId(grant.grantor),
+            view: grant.view,
+        });
         let from_outside = matches!(link, Link::None);
         if let Err(refusal) = self.admit_call(from_outside, deadline) {
             refuse_reply(reply, refusal);
