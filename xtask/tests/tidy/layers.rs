@@ -13,6 +13,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("greenroom-world", &["greenroom-protocols"]),
     ("greenroom-store", &["greenroom-protocols"]),
     ("greenroom-security", &["greenroom-store", "greenroom-world"]),
+    ("greenroom-reliable", &["greenroom-protocols", "greenroom-store", "greenroom-wire"]),
     ("greenroom-store-conformance", &["greenroom-store"]),
     ("greenroom-store-etcd", &["greenroom-store"]),
     ("greenroom-store-kube", &["greenroom-store"]),

@@ -291,7 +291,7 @@ impl Shard {
         self.lanes.borrow().dialled.contains_key(&to)
     }
 
-    /// Tells `to` that messages for the actor of this hash had better go to `host`.
+    /// Tells `to` that one-way messages for the actor of this hash had better go to `host`.
     pub(super) fn lane_hint(&self, to: NodeId, hash: u64, host: NodeId) {
         let Ok(id) = self.dialled(to) else { return };
         let mut lanes = self.lanes.borrow_mut();

@@ -168,6 +168,7 @@ pub(crate) struct Shard {
     lanes: RefCell<Lanes>,
     recent: RefCell<places::Recent>,
     hints: RefCell<places::Hints>,
+    answered: RefCell<places::Hints>,
     /// What is to be handed to the node's other shards at the end of the round.
     outboxes: RefCell<Vec<Outbox>>,
     spare_batches: RefCell<Vec<Batch>>,
@@ -227,6 +228,7 @@ impl Shard {
             lanes: RefCell::default(),
             recent: RefCell::default(),
             hints: RefCell::default(),
+            answered: RefCell::default(),
             outboxes: RefCell::new((0..shards).map(|_| Outbox::default()).collect()),
             spare_batches: RefCell::default(),
             failed_start: Cell::default(),
@@ -353,9 +355,12 @@ impl Shard {
             Then::Relay { reply, hash, peer, completion } => {
                 match (&completion, peer) {
                     // Who answered has the actor: the next call from outside goes there at once.
-                    (Completion::Wire { from: Some(from), .. }, _) => self.hints.borrow_mut().insert(hash, *from),
+                    (Completion::Wire { from: Some(from), .. }, _) => self.answered.borrow_mut().insert(hash, *from),
                     // Perhaps there is another way.
-                    (Completion::Failed(_), Some(silent)) => self.hints.borrow_mut().remove(hash, silent),
+                    (Completion::Failed(_), Some(silent)) => {
+                        self.answered.borrow_mut().remove(hash, silent);
+                        self.hints.borrow_mut().remove(hash, silent);
+                    }
                     _ => {}
                 }
                 reply.finish(RuntimeEnd(completion));

@@ -24,8 +24,8 @@ impl Recent {
     }
 }
 
-/// Where other nodes said that messages had better go, and who answered calls from outside, by the actors' hashes.
-/// Wrong ones cost a hop.
+/// Where other nodes said that one-way messages had better go, or who answered calls from outside, by the actors' hashes. Wrong
+/// ones cost a hop.
 pub(super) struct Hints(Vec<(u64, NodeId)>);
 
 impl Default for Hints {

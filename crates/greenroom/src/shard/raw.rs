@@ -178,10 +178,10 @@ impl Shard {
             Ok(Location::There { node: to, grant }) => {
                 let RawCall { key, route, payload, reply, deadline, chain, journey } = call;
                 let ours = journey.from == node.me();
-                if journey.hops == 0 && !ours {
+                if journey.hops == 0 && !ours && !reply.is_awaited() {
                     self.lane_hint(journey.from, hash, to);
                 }
-                let to = if ours && grant.is_none() { self.shortcut(hash, to) } else { to };
+                let to = if ours && grant.is_none() { self.shortcut(hash, to, reply.is_awaited()) } else { to };
                 self.forward(to, grant, key, route, payload, reply, deadline, &chain, journey);
             }
             Ok(Location::Wait) => self.wait_raw(call, id),

@@ -268,7 +268,8 @@ impl Shard {
             }
             Location::Here { shard, slot: None, .. } => self.post_parcel::<I>(shard, target, parcel),
             Location::There { node: owner, grant: None } => {
-                return self.send_away::<I>(self.shortcut(target.hash, owner), None, target, parcel);
+                let to = self.shortcut(target.hash, owner, awaited::<I>(parcel));
+                return self.send_away::<I>(to, None, target, parcel);
             }
             Location::There { node, grant } => return self.send_away::<I>(node, grant, target, parcel),
             Location::Wait => {
@@ -285,9 +286,13 @@ impl Shard {
         self.port.node.is_member(node) && !self.has_departed(node)
     }
 
-    /// Where a message that `owner` would send on had better go.
-    pub(super) fn shortcut(&self, hash: u64, owner: NodeId) -> NodeId {
-        self.hints.borrow().find(hash).filter(|hint| self.may_dial(*hint)).unwrap_or(owner)
+    /// Where a message that `owner` would send on had better go. Who last answered may be about to leave, and would take
+    /// with it what nobody waits for.
+    pub(super) fn shortcut(&self, hash: u64, owner: NodeId, awaited: bool) -> NodeId {
+        let answered = self.answered.borrow().find(hash).filter(|_| awaited);
+        let hint = answered.or_else(|| self.hints.borrow().find(hash));
+        // It may have been here, and has ended since.
+        hint.filter(|hint| *hint != self.port.node.me() && self.may_dial(*hint)).unwrap_or(owner)
     }
 
     /// What a location comes to: a node that has taken leave will soon not be named any more, and one that only others
@@ -399,6 +404,18 @@ impl Shard {
                 None => Err(refusal),
             },
         }
+    }
+}
+
+/// Whether somebody waits for the message's reply.
+fn awaited<I: Interface>(parcel: &mut Option<Envelope<I::Message>>) -> bool {
+    match parcel.as_mut().map(|envelope| &mut envelope.body) {
+        Some(Body::Typed(message)) => {
+            let reply = I::reply(message);
+            reply.call().is_some() || reply.awaited()
+        }
+        Some(Body::Wire(call)) => call.reply.is_awaited(),
+        _ => false,
     }
 }
 

@@ -201,7 +201,7 @@ impl Shard {
         Ok(())
     }
 
-    /// A node that we sent a message to says where it went on to.
+    /// A node that we sent a one-way message to says where it went on to.
     fn take_hint(&self, payload: &[u8]) {
         if let Some((hash, node)) = payload.split_first_chunk().zip(payload.get(8..16)).and_then(|((hash, _), node)| {
             Some((u64::from_le_bytes(*hash), NodeId(u64::from_le_bytes(node.try_into().ok()?))))
