@@ -32,14 +32,14 @@ pub(crate) enum ChatError {
     TooLong { max: usize },
 }
 
-/// A chat room: it keeps what was said last.
-#[derive(Default, Actor)]
+/// A chat room: it keeps what was said last, and takes it along when it goes to another node.
+#[derive(Default, Serialize, Deserialize, Actor)]
 pub(crate) struct ChatRoom {
     posted: u64,
     messages: VecDeque<Message>,
 }
 
-#[actor]
+#[actor(migrate)]
 impl ChatRoom {
     /// Adds a message and gives its number.
     pub async fn post(&mut self, cx: &Cx, user: String, text: String) -> Result<u64, ChatError> {

@@ -7,6 +7,7 @@ mod door;
 mod drain;
 mod kinds;
 mod log;
+mod migrate;
 mod node;
 mod pids;
 mod reminders;
@@ -55,6 +56,8 @@ enum Command {
     Topic(topic::TopicCommand),
     /// Show and cancel actors' reminders
     Reminders(reminders::RemindersCommand),
+    /// Let an actor go to another node, with what it holds in memory
+    Migrate(migrate::MigrateCommand),
     /// Read and change what is in a store
     State(state::StateCommand),
     /// Make and check certificates for trying TLS out
@@ -80,6 +83,7 @@ fn main() -> ExitCode {
         Command::Token(command) => token::run(&command),
         Command::Topic(command) => topic::run(&command),
         Command::Reminders(command) => reminders::run(&command),
+        Command::Migrate(command) => migrate::run(&command),
         Command::State(command) => return state::run(&command),
         Command::Bench(command) => return greenroom_workloads::cli::run(command),
     };

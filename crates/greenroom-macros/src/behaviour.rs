@@ -10,6 +10,7 @@ use crate::hooks::Hooks;
 use crate::interface::Interface;
 use crate::method::{Argument, Method};
 use crate::options::Options;
+use crate::travel;
 
 /// The implementation of `Behaviour` for `actor`. `exclusive` and `read` are the bodies that run a message with `self`
 /// and `cx`.
@@ -21,6 +22,7 @@ pub(crate) fn expand(
     [exclusive, read]: [TokenStream; 2],
 ) -> TokenStream {
     let state = hooks.state(actor, options).unwrap_or_else(syn::Error::into_compile_error);
+    let travel = travel::expand(hooks, options).unwrap_or_else(syn::Error::into_compile_error);
     let hooks = hooks.expand();
     let persistence = options.persistent.then(persistence);
     // What is wrong with the whole of a turn, such as a future that is not `Send`, is shown at the actor's name.
@@ -43,6 +45,7 @@ pub(crate) fn expand(
             #turns
             #persistence
             #hooks
+            #travel
         }
         #state
     }

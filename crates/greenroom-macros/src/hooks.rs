@@ -1,10 +1,11 @@
-//! The hooks `activated`, `deactivating`, `ended` and `migrate`.
+//! The hooks `activated`, `deactivating`, `migrating`, `migrated`, `ended` and `migrate`.
 
 use proc_macro2::TokenStream;
 use quote::{ToTokens, quote};
 use syn::{Error, FnArg, ImplItemFn, Result, ReturnType, Type};
 
 use crate::options::Options;
+use crate::travel::Travel;
 use crate::wire_type;
 
 /// The hooks that an actor has.
@@ -13,6 +14,8 @@ pub(crate) struct Hooks {
     activated: Option<Hook>,
     deactivating: Option<Hook>,
     ended: Option<Hook>,
+    pub(crate) migrating: Option<Travel>,
+    pub(crate) migrated: Option<Travel>,
     /// Where `migrate` is written.
     migrate: Option<proc_macro2::Span>,
 }
@@ -25,7 +28,9 @@ struct Hook {
 
 /// Whether `function` is named as a hook is.
 pub(crate) fn is_hook(function: &ImplItemFn) -> bool {
-    ["activated", "deactivating", "ended", "migrate"].iter().any(|hook| function.sig.ident == hook)
+    ["activated", "deactivating", "migrating", "migrated", "ended", "migrate"]
+        .iter()
+        .any(|hook| function.sig.ident == hook)
 }
 
 impl Hooks {
@@ -34,6 +39,14 @@ impl Hooks {
         if function.sig.ident == "migrate" {
             self.migrate = Some(function.sig.ident.span());
             return check_migrate(function);
+        }
+        if function.sig.ident == "migrating" {
+            self.migrating = Some(Travel::parse(function)?);
+            return Ok(());
+        }
+        if function.sig.ident == "migrated" {
+            self.migrated = Some(Travel::parse(function)?);
+            return Ok(());
         }
         let hook = Hook::parse(function)?;
         if function.sig.ident == "activated" {

@@ -20,6 +20,7 @@ mod stream_type;
 #[cfg(test)]
 mod tests;
 mod trait_impl;
+mod travel;
 mod wire_type;
 
 /// Makes the methods of an `impl` block or of a trait callable through a reference, from any node.

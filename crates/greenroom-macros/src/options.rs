@@ -19,6 +19,8 @@ pub(crate) struct Options {
     in_flight: Option<u32>,
     /// The actor as a whole is a state.
     pub(crate) persistent: bool,
+    /// Its activations carry the whole of it to other nodes.
+    pub(crate) migrate: bool,
     save: Option<Save>,
     store: Option<LitStr>,
     /// The version of the state's type.
@@ -38,9 +40,10 @@ impl Options {
         let mut options = Self::default();
         for meta in &metas {
             match meta {
+                Meta::Path(path) if path.is_ident("migrate") => options.set_migrate(path.span())?,
                 Meta::Path(path) if path.is_ident("persistent") => options.set_persistent(path.span())?,
                 Meta::NameValue(pair) => options.set(pair)?,
-                other => return Err(Error::new_spanned(other, "write `name = value`, or `persistent`")),
+                other => return Err(Error::new_spanned(other, "write `name = value`, `persistent`, or `migrate`")),
             }
         }
         let written = |wanted| options.written.iter().find(|(name, _)| *name == wanted);
@@ -76,6 +79,14 @@ impl Options {
         Ok(())
     }
 
+    fn set_migrate(&mut self, span: Span) -> Result<()> {
+        if std::mem::replace(&mut self.migrate, true) {
+            return Err(Error::new(span, "`migrate` is written twice"));
+        }
+        self.written.push(("migrate", span));
+        Ok(())
+    }
+
     fn set(&mut self, pair: &MetaNameValue) -> Result<()> {
         let written = pair.path.get_ident().map(ToString::to_string).unwrap_or_default();
         let Some(&name) = KNOWN.iter().find(|known| **known == written) else {
@@ -85,8 +96,8 @@ impl Options {
             };
             return Err(Error::new_spanned(&pair.path, format!("unknown option `{written}`; {remedy}")));
         };
-        if name == "persistent" {
-            return Err(Error::new_spanned(pair, "write `persistent` alone"));
+        if name == "persistent" || name == "migrate" {
+            return Err(Error::new_spanned(pair, format!("write `{name}` alone")));
         }
         if self.written.iter().any(|(earlier, _)| *earlier == name) {
             return Err(Error::new_spanned(pair, format!("`{name}` is written twice")));
@@ -240,6 +251,7 @@ const KNOWN: &[&str] = &[
     "mailbox",
     "in_flight",
     "persistent",
+    "migrate",
     "save",
     "store",
     "version",
@@ -270,8 +282,8 @@ mod tests {
     fn an_unknown_option_is_refused_with_the_nearest_one() {
         assert_eq!(error(quote!(placment = "hash")), "unknown option `placment`; did you mean `placement`?");
         assert!(error(quote!(colour = "red")).contains(
-            "the options are kind, placement, idle, workers, mailbox, in_flight, persistent, save, store, version, interface, \
-             compatible"
+            "the options are kind, placement, idle, workers, mailbox, in_flight, persistent, migrate, save, store, version, \
+             interface, compatible"
         ));
     }
 

@@ -33,6 +33,7 @@ pub use crate::actor::cx::{Cx, KEEP_ALIVE_MAX, Scope};
 pub use crate::actor::error::{CallError, Doubt, Never, Refusal};
 pub use crate::actor::interface::{Actor, Why};
 pub use crate::actor::key::{ActorId, KEY_LEN_MAX, KINDS_MAX, Key, Kind};
+pub use crate::actor::migration::Unmoved;
 pub use crate::actor::reference::Ref;
 pub use crate::actor::spent::{Behind, Spent};
 pub use crate::actor::version_gap::VersionGap;
@@ -69,7 +70,7 @@ pub mod prelude {
 /// For the code that the macros write. Nothing here is promised.
 #[doc(hidden)]
 pub mod __private {
-    pub use bytes::BytesMut;
+    pub use bytes::{Bytes, BytesMut};
     pub use greenroom_wire::EncodeError;
     pub use greenroom_wire::codec::{self, Codec, DecodeError};
     pub use serde;
@@ -78,9 +79,10 @@ pub mod __private {
     pub use crate::actor::cx::{Cx, Scope};
     pub use crate::actor::error::{CallError, Never};
     pub use crate::actor::interface::{
-        Actor, Behaviour, Interface, Message, Method, MethodInfo, Options, Outcome, Plain, Portable, Why,
+        Actor, Behaviour, Interface, Message, Method, MethodInfo, Options, Outcome, Plain, Portable, Travels, Why,
     };
     pub use crate::actor::key::{ActorId, Key};
+    pub use crate::actor::migration::{carried, carry};
     pub use crate::actor::reference::Ref;
     pub use crate::actor::reply::{AnyReply, ReplyTo, TYPE_VERSION, WireReply};
     pub use crate::pids::Ended;

@@ -11,6 +11,8 @@ mod chat;
 mod context;
 #[path = "../examples/hello.rs"]
 mod hello;
+#[path = "../examples/migration.rs"]
+mod migration;
 #[path = "../examples/overload.rs"]
 mod overload;
 #[path = "../examples/presence.rs"]
@@ -188,4 +190,18 @@ async fn a_price_comes_to_who_watches_to_who_follows_and_to_its_market() {
     };
     tokio::time::timeout(Duration::from_secs(10), arrived).await.expect("all are told");
     node.stop().await;
+}
+
+#[tokio::test]
+async fn a_game_goes_on_where_it_stands_in_another_room() {
+    let [red, blue] = migration::rooms().await.unwrap();
+    let game = migration::GameRef::of(&red, "final");
+    assert_eq!(game.play("e4").await.unwrap(), 1);
+    for (number, room) in ["blue", "red", "blue"].into_iter().enumerate() {
+        game.carry_to(room).await.unwrap();
+        assert_eq!(game.play("e5").await.unwrap(), number + 2);
+        assert_eq!(game.room().await.unwrap(), room);
+    }
+    red.stop().await;
+    blue.stop().await;
 }

@@ -4,6 +4,7 @@ mod counters;
 #[cfg(feature = "postgres")]
 mod deposed;
 mod killed;
+mod moving;
 mod nodes;
 #[cfg(feature = "postgres")]
 mod postgres;

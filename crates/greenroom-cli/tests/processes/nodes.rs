@@ -55,7 +55,7 @@ impl Nodes {
         let log = OpenOptions::new().create(true).append(true).open(self.log(name)).expect("the node's log opens");
         let mut command = Command::new(env!("CARGO_BIN_EXE_greenroom"));
         command.args(["node", "--name", name, "--listen", "127.0.0.1:0", "--http", door, "--table", &self.table]);
-        command.args(["--kinds", "counter,alarm", "--shards", "1"]);
+        command.args(["--kinds", "counter,alarm,chat_room,user,presence", "--shards", "1"]);
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log);
         Process::start("a node", command).expect("the program starts")
     }

@@ -11,6 +11,7 @@ use greenroom_security::principal::Principal;
 use super::cancelled::Cancelled;
 use super::interface::{Actor, Why};
 use super::key::{ActorId, Key};
+use super::migration::Unmoved;
 use crate::context::{Context, ContextError, TraceContext};
 use crate::node::port::Port;
 use crate::shard::Shard;
@@ -247,6 +248,26 @@ impl Cx {
                 shard.end_current(Why::Asked);
             }
         });
+    }
+}
+
+impl Cx {
+    /// Lets the activation go to the node called `node`, with what it holds in memory, once the turns that it has begun are
+    /// over. What waits for it follows in its order, and callers hear nothing of it.
+    ///
+    /// The kind says how its state travels: `#[actor(migrate)]`, or the hooks `migrating` and `migrated`. The hook
+    /// `deactivating` runs here with [`Why::Migrating`], and `activated` there, after the state has arrived. If the
+    /// target does not take it, the actor goes on here with the same state.
+    ///
+    /// # Errors
+    /// [`Unmoved`]: it stays, as there is no such node, or the state cannot travel.
+    pub fn migrate_to(&self, node: &str) -> Result<(), Unmoved> {
+        let to = self.port.node.view().view.serving().find(|(_, member)| member.name == node).map(|(id, _)| id);
+        let to = to.ok_or_else(|| Unmoved::NoSuchNode { node: node.to_owned() })?;
+        Shard::with(|shard| match shard {
+            Some(shard) => shard.migrate_current(to),
+            None => Err(Unmoved::NotActive),
+        })
     }
 }
 

@@ -3,7 +3,7 @@
 use std::future::Future;
 use std::time::Duration;
 
-use bytes::BytesMut;
+use bytes::{Bytes, BytesMut};
 use greenroom_protocols::versions::FIRST;
 use greenroom_wire::EncodeError;
 use greenroom_wire::codec::DecodeError;
@@ -61,6 +61,8 @@ pub trait Behaviour: Actor {
     const DEACTIVATING: bool;
     /// Whether the `ended` hook is written.
     const ENDED: bool;
+    /// How its activations go to another node.
+    const TRAVELS: Travels = Travels::Not;
 
     /// Runs an exclusive turn.
     fn exclusive(&mut self, cx: &Cx, message: Message<Self>) -> impl Future<Output = ()> + Send;
@@ -95,6 +97,24 @@ pub trait Behaviour: Actor {
         async { Ok(()) }
     }
 
+    /// What it carries to another node.
+    #[doc(hidden)]
+    fn migrating(&mut self, _cx: &Cx) -> impl Future<Output = Result<Bytes, String>> + Send {
+        async { Ok(Bytes::new()) }
+    }
+
+    /// Whether it could take what is carried.
+    #[doc(hidden)]
+    fn takes(_carried: &[u8]) -> Result<(), String> {
+        Ok(())
+    }
+
+    /// Takes what it carried.
+    #[doc(hidden)]
+    fn migrated(&mut self, _cx: &Cx, _carried: &[u8]) -> impl Future<Output = Result<(), String>> + Send {
+        async { Ok(()) }
+    }
+
     /// Runs after the last turn, for [`Config::stop_timeout`](crate::Config::stop_timeout) at most.
     fn deactivating(&mut self, _cx: &Cx, _why: Why) -> impl Future<Output = ()> + Send {
         async {}
@@ -121,6 +141,8 @@ pub enum Why {
     Asked,
     /// A turn panicked: the actor is made anew.
     Panicked,
+    /// It goes to another node, with what it carries: [`Cx::migrate_to`].
+    Migrating,
     /// Another activation of the actor has a higher epoch.
     Superseded,
     /// A caller needs a newer version of the actor's interface, which another node hosts.
@@ -152,6 +174,7 @@ impl std::fmt::Display for Why {
             Why::Stopping => "its node was stopping",
             Why::Asked => "it asked for it",
             Why::Panicked => "a turn panicked",
+            Why::Migrating => "it went to another node",
             Why::Superseded => "a later activation is elsewhere",
             Why::Upgraded => "a caller needs a newer version of it",
             Why::Unsaved => "a save of its state failed",
@@ -165,6 +188,18 @@ impl std::fmt::Display for Why {
             Why::Unknown => "it ended some time ago",
         })
     }
+}
+
+/// How activations of a kind go to another node.
+#[doc(hidden)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Travels {
+    /// They do not.
+    Not,
+    /// What they hold is in a store.
+    ByStore,
+    /// They carry what they hold.
+    Carrying,
 }
 
 /// What `#[actor(..)]` says of a kind.

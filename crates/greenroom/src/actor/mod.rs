@@ -6,6 +6,7 @@ pub(crate) mod cx;
 pub(crate) mod error;
 pub(crate) mod interface;
 pub(crate) mod key;
+pub(crate) mod migration;
 mod outside;
 pub(crate) mod reference;
 pub(crate) mod reply;

@@ -1,7 +1,7 @@
 //! What nodes tell each other about the cluster, on connections of their own.
 
 use bytes::{Bytes, BytesMut};
-use greenroom_protocols::directory::{Epoch, RangeId, Released, Report};
+use greenroom_protocols::directory::{Decision, Epoch, Move, Placed, RangeId, Released, Report};
 use greenroom_protocols::node::NodeId;
 use greenroom_protocols::reminders::Wall;
 use greenroom_wire::codec::{self, Codec, DecodeError};
@@ -32,6 +32,18 @@ pub(super) enum Message {
     Released { released: Vec<Released<Entry>> },
     /// I know this version of the table.
     Table { version: u64 },
+    /// I have the state of this actor: may I activate it?
+    Claim { wish: Move<Entry> },
+    /// What I have decided.
+    Decided { wish: Move<Entry>, decision: Decision },
+    /// The actor whose state you sent me is active here.
+    Took { wish: Move<Entry> },
+    /// The actor whose state you sent me is not taken.
+    Declined { wish: Move<Entry> },
+    /// The move that you granted is over.
+    Settled { key: Entry, placed: Placed },
+    /// Let this actor go to that node, if you have it; otherwise tell who has.
+    Migrate { key: Entry, to: NodeId, hops: u8 },
     /// Drain: hand over what you have, and leave.
     Drain,
     /// End this activation: a later one is elsewhere.

@@ -1,6 +1,9 @@
 //! The directory on this node: its ranges, each with this node's activations of it behind one lock.
 
+mod moves;
+
 use std::collections::{BTreeMap, VecDeque};
+
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use greenroom_protocols::checks::Checks;
@@ -11,6 +14,7 @@ use greenroom_protocols::node::{NodeId, View};
 use greenroom_world::Timestamp;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+pub(crate) use self::moves::MoveEnd;
 use super::placement;
 use crate::actor::error::Refusal;
 use crate::actor::key::ActorId;
@@ -24,6 +28,8 @@ pub(crate) enum Location {
     Here { shard: ShardId, slot: Option<Slot>, epoch: Epoch },
     /// To another node, with the directory's word if this node is the one to give it.
     There { node: NodeId, grant: Option<Grant> },
+    /// It is on the move, and its messages wait at that shard of this node.
+    Moving { shard: ShardId },
     /// Nobody can say yet.
     Wait,
 }
@@ -65,6 +71,10 @@ impl<'de> Deserialize<'de> for Entry {
 }
 
 impl Entry {
+    pub(crate) fn new(id: ActorId) -> Self {
+        Self { hash: id.stable_hash(), id }
+    }
+
     pub(crate) fn id(&self) -> &ActorId {
         &self.id
     }
@@ -81,6 +91,8 @@ struct RangeHere {
     active: BTreeMap<Entry, Active>,
     /// The last activations that ended here: who is sent the actor's messages hears of it by them, at the latest.
     gone: VecDeque<(Entry, Epoch)>,
+    /// Actors whose states have come from other nodes, and the shards that have these, until it is decided whose they are.
+    carried: BTreeMap<Entry, ShardId>,
 }
 
 /// An activation of this node.
@@ -90,13 +102,15 @@ struct Active {
     shard: ShardId,
     /// `None` until the shard has made it.
     slot: Option<Slot>,
+    /// It has ended, and its state is on the way elsewhere; undecided.
+    moving: bool,
 }
 
 impl Directory {
     pub(crate) fn new(me: NodeId, checks: Checks) -> Self {
         let range = |range| {
             let machine = Range::with_checks(me, RangeId(range), checks);
-            Mutex::new(RangeHere { machine, active: BTreeMap::new(), gone: VecDeque::new() })
+            Mutex::new(RangeHere { machine, active: BTreeMap::new(), gone: VecDeque::new(), carried: BTreeMap::new() })
         };
         Self { me, ranges: (0..RANGES).map(range).collect() }
     }
@@ -124,7 +138,13 @@ impl Directory {
         let begins_here = || !node.is_handing_over() && node.kinds().serves(id.kind, asker.wanted);
         let mut range = self.range(hash);
         if let Some(active) = range.active.get(&entry) {
-            return Ok(Location::Here { shard: active.shard, slot: active.slot, epoch: active.epoch });
+            return Ok(active.location());
+        }
+        if let Some(shard) = range.carried.get(&entry).copied() {
+            if let Some(grant) = brought.filter(|grant| grant.by == self.me) {
+                range.take_back(now, &entry, asker.from, &grant);
+            }
+            return Ok(Location::Moving { shard });
         }
         if let Some(grant) = brought {
             if grant.by == self.me {
@@ -175,7 +195,7 @@ impl Directory {
                     let Some(chosen) = self.choose(node, id, hash, asker)? else { return Ok(Location::Wait) };
                     range = self.range(hash);
                     if let Some(active) = range.active.get(&entry) {
-                        return Ok(Location::Here { shard: active.shard, slot: active.slot, epoch: active.epoch });
+                        return Ok(active.location());
                     }
                     resolution = range.machine.grant(now, entry.clone(), chosen);
                     if chosen != self.me {
@@ -246,6 +266,18 @@ impl Directory {
         }
     }
 
+    /// Where the actor is active on this node.
+    pub(crate) fn slot_of(&self, key: &Entry) -> Option<(ShardId, Slot)> {
+        let range = self.range(key.hash);
+        let active = range.active.get(key)?;
+        Some((active.shard, active.slot?))
+    }
+
+    /// The owner's word on where `key` is, if this node owns its range.
+    pub(crate) fn resolve(&self, now: Timestamp, key: &Entry) -> Resolution {
+        self.range(key.hash).machine.resolve(now, key)
+    }
+
     /// Takes in a view: what must be sent.
     pub(crate) fn view(&self, now: Timestamp, view: &Arc<View>) -> Vec<(RangeId, Action<Entry>)> {
         self.all(|machine, active, out| machine.handle(now, Event::View(view.clone()), || list(active), out))
@@ -310,11 +342,20 @@ impl Directory {
     }
 }
 
+impl Active {
+    fn location(&self) -> Location {
+        match self.moving {
+            true => Location::Moving { shard: self.shard },
+            false => Location::Here { shard: self.shard, slot: self.slot, epoch: self.epoch },
+        }
+    }
+}
+
 impl RangeHere {
     /// Enters an activation that a shard of this node is about to make.
     fn begin(&mut self, node: &Shared, entry: Entry, epoch: Epoch, asker: Asker) -> Location {
         let shard = if asker.outside { node.shard(asker.near) } else { node.choose_shard(asker.near) };
-        self.active.insert(entry, Active { epoch, shard, slot: None });
+        self.active.insert(entry, Active { epoch, shard, slot: None, moving: false });
         Location::Here { shard, slot: None, epoch }
     }
 }

@@ -1,9 +1,11 @@
 //! The thin loop around the pure machines: store results, messages and ticks in, actions out.
 
+mod moves;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use greenroom_protocols::directory::{self, RangeId, Released};
+use greenroom_protocols::directory::{self, Decision, Move, Placed, RangeId, Released};
 use greenroom_protocols::failure_detection::{self, FailureDetector};
 use greenroom_protocols::membership::{self, Membership, StopReason};
 use greenroom_protocols::node::{Member, NodeId, View};
@@ -19,7 +21,7 @@ use super::view::ClusterView;
 use crate::actor::interface::Why;
 use crate::node::drain;
 use crate::node::shared::Shared;
-use crate::shard::Item;
+use crate::shard::{Item, Shard, ShardId};
 
 /// What the rest of the node asks of its control plane.
 pub(crate) enum Order {
@@ -29,6 +31,16 @@ pub(crate) enum Order {
     Released(NodeId, Released<Entry>),
     /// A store operation or a join probe has ended.
     Membership(membership::Event),
+    /// This node has the state of an actor on the move: ask its owner.
+    Claim(Move<Entry>),
+    /// Tell who sent the state that this node does not take its actor.
+    Decline(Move<Entry>),
+    /// Tell who sent the state that its actor is here.
+    Took(Move<Entry>),
+    /// Tell the owner that a move is over.
+    Settled(Entry, Placed),
+    /// Let an actor go to a node, wherever it is.
+    Migrate(Entry, NodeId),
     /// Let the cluster know that this node is about to leave.
     Drain,
     /// Have another node drain.
@@ -126,6 +138,11 @@ impl Driver {
             Order::Refresh(version) => self.membership_event(membership::Event::HeardVersion(version)),
             Order::Released(to, released) => self.released.entry(to).or_default().push(released),
             Order::Membership(event) => self.membership_event(event),
+            Order::Claim(wish) => self.claim(wish),
+            Order::Took(wish) => self.send(wish.from.node, &Message::Took { wish: wish.clone() }),
+            Order::Decline(wish) => self.send(wish.from.node, &Message::Declined { wish: wish.clone() }),
+            Order::Settled(key, placed) => self.settle(key, placed),
+            Order::Migrate(key, to) => self.migrate(key, to, 0),
             Order::Drain => self.membership_event(membership::Event::Drain),
             Order::DrainOther(node) => self.send(node, &Message::Drain),
             Order::ReminderMade { to, range, wake, word } => {
@@ -323,11 +340,21 @@ impl Driver {
     }
 
     fn deactivate(&self, key: &Entry, epoch: directory::Epoch) {
-        let Some((shard, slot)) = self.node.directory().and_then(|directory| directory.find(key, epoch)) else {
-            return;
-        };
-        if let Some(port) = self.node.shards().iter().find(|port| port.id == shard) {
-            let _ = port.push(Item::Run(Box::new(move |shard| shard.end_activation(slot, Why::Superseded))));
+        let Some(directory) = self.node.directory() else { return };
+        if let Some((shard, slot)) = directory.find(key, epoch) {
+            return self.on_shard(Some(shard), move |shard| shard.end_activation(slot, Why::Superseded));
+        }
+        // Its state may be on its way: that is void then.
+        if let Some(joined) = &self.joined {
+            let wish = Move { key: key.clone(), from: Placed { node: joined.me, epoch }, to: joined.me };
+            self.decided(wish, Decision::Void, None);
+        }
+    }
+
+    fn on_shard(&self, id: Option<ShardId>, run: impl FnOnce(&Shard) + Send + 'static) {
+        if let Some(port) = self.node.shards().iter().find(|port| Some(port.id) == id) {
+            // A shard that has ended has nothing to do.
+            let _ = port.push(Item::Run(Box::new(run)));
         }
     }
 
@@ -390,6 +417,12 @@ impl Driver {
             Message::AskReport { range, view } => self.directory_event(range, directory::Event::Asked { from, view }),
             Message::Released { released } => self.released(from, released),
             Message::Table { version } => self.heard_version(from, version),
+            Message::Claim { wish } => self.claimed(from, wish),
+            Message::Decided { wish, decision } => self.decided(wish, decision, None),
+            Message::Took { wish } => self.took(from, wish),
+            Message::Declined { wish } => self.declined(wish),
+            Message::Settled { key, placed } => self.settled(from, &key, placed),
+            Message::Migrate { key, to, hops } => self.migrate(key, to, hops),
             Message::Drain => drain::ask(&self.node),
             Message::Deactivate { entry, epoch } => self.deactivate(&entry, epoch),
             Message::Pass { to, errand } => self.send(to, &Message::Passed { from, errand }),

@@ -1,5 +1,6 @@
 //! What operators ask of a node.
 
+use greenroom_wire::limit::NAME_LEN_MAX;
 use hyper::{Method, StatusCode};
 use serde_json::json;
 
@@ -8,7 +9,11 @@ use super::answer::Answer;
 use super::problem::Problem;
 use super::reminders;
 use super::service;
+use crate::actor::interface::Travels;
+use crate::actor::key::{ActorId, KEY_LEN_MAX, Kind, invalid_key};
+use crate::actor::migration::Unmoved;
 use crate::cluster::Order;
+use crate::cluster::directory::Entry;
 use crate::node::drain;
 
 /// What an operator may ask.
@@ -33,6 +38,15 @@ pub(super) enum Asked {
         /// The reminder's name.
         name: String,
     },
+    /// Let an actor go to a node with its state: `POST /-/migrate/{kind}/{key}/{node}`.
+    Migrate {
+        /// The actor's kind.
+        kind: String,
+        /// Its key.
+        key: String,
+        /// The name of the node.
+        node: String,
+    },
 }
 
 /// Does what is asked. Whether who asks may, the guard has seen to.
@@ -49,6 +63,8 @@ pub(super) async fn answer(door: &Door, asked: &Asked, method: &Method) -> Resul
             reminders::cancel(door, kind, key, name).await
         }
         Asked::CancelReminder { .. } => Err(Problem::wrong_method("DELETE")),
+        Asked::Migrate { kind, key, node } if *method == Method::POST => migrate(door, kind, key, node),
+        Asked::Migrate { .. } => Err(Problem::wrong_method("POST")),
     }
 }
 
@@ -61,4 +77,29 @@ fn drain(door: &Door, name: &str) -> Result<Answer, Problem> {
         None => return Err(Problem::no_such_node(name, &node.view().view)),
     }
     Ok(service::json(StatusCode::ACCEPTED, &json!({ "node": name, "draining": true })))
+}
+
+/// Passes the wish on to whoever has the actor; nothing happens if nobody has.
+fn migrate(door: &Door, kind: &str, key: &str, name: &str) -> Result<Answer, Problem> {
+    let node = &door.node;
+    let view = node.view();
+    let known = (kind.len() <= NAME_LEN_MAX).then(|| Kind::known(kind)).flatten();
+    let Some(hosts) = known.and_then(|known| view.hosts(known)) else {
+        return Err(node.unknown_kind(&kind.chars().take(NAME_LEN_MAX).collect::<String>()).into());
+    };
+    if key.is_empty() || key.len() > KEY_LEN_MAX {
+        return Err(invalid_key(key).into());
+    }
+    let to = view.view.by_name(name).ok_or_else(|| Problem::no_such_node(name, &view.view))?;
+    if !hosts.nodes.contains(&to) {
+        let unmoved = Unmoved::NotHosted { node: name.to_owned(), kind: kind.to_owned() };
+        return Err(Problem::bad_request(&unmoved.to_string()));
+    }
+    if node.kinds().contains(kind) && !known.is_some_and(|known| node.kinds().travels(known) != Travels::Not) {
+        return Err(Problem::bad_request(&Unmoved::NotCarried { kind: kind.to_owned() }.to_string()));
+    }
+    let Some(known) = known else { return Err(node.unknown_kind(kind).into()) };
+    let id = ActorId { kind: known, key: key.into() };
+    node.order(Order::Migrate(Entry::new(id), to));
+    Ok(service::json(StatusCode::ACCEPTED, &json!({ "actor": format!("{kind}/{key}"), "to": name })))
 }

@@ -54,6 +54,10 @@ impl Path {
                 let (kind, key, name) = (decode(kind)?, decode(key)?, decode(name)?);
                 Path::Admin(Asked::CancelReminder { kind, key, name })
             }
+            ["-", "migrate", kind, key, node] => {
+                let [kind, key, node] = [decode(kind)?, decode(key)?, decode(node)?];
+                Path::Admin(Asked::Migrate { kind, key, node })
+            }
             ["-", "problems", name] => Path::Problem(decode(name)?),
             ["-", ..] => Path::Other,
             ["topics", ref name @ .., "ws"] if !name.is_empty() => Path::Topic(decode(&name.join("/"))?),

@@ -114,7 +114,7 @@ async fn hand_over(node: &Arc<Shared>, until: Timestamp) {
 
 async fn farewell(node: &Arc<Shared>, until: Timestamp) {
     let until = until.min(node.world().now() + FAREWELL_TIMEOUT);
-    let quiet = || on_shards(node, |shard| !shard.has_parked());
+    let quiet = || on_shards(node, |shard| !shard.has_parked() && !shard.has_undecided());
     while node.world().now() < until && quiet().await.contains(&false) {
         node.world().sleep_until(node.world().now() + POLL).await;
     }

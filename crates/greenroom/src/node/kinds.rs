@@ -14,7 +14,7 @@ use super::config::Config;
 use super::gate::Gate;
 use crate::actor::cx::Cx;
 use crate::actor::error::Refusal;
-use crate::actor::interface::{Behaviour, Interface, MethodInfo, Options};
+use crate::actor::interface::{Behaviour, Interface, MethodInfo, Options, Travels};
 use crate::actor::key::{ActorId, Kind};
 use crate::intercept::{Given, Interceptor};
 use crate::pids::AnySpawner;
@@ -94,6 +94,10 @@ pub(crate) trait AnyKind: Send + Sync {
     fn activation(self: Arc<Self>, shard: &Shard, id: ActorId, epoch: Epoch, slot: Slot) -> Rc<dyn AnyActivation>;
     fn idle(&self) -> Duration;
     fn options(&self) -> Options;
+    /// How activations go to another node.
+    fn travels(&self) -> Travels;
+    /// Whether an activation could take what is carried.
+    fn takes(&self, carried: &[u8]) -> Result<(), String>;
     fn methods(&self) -> &'static [MethodInfo];
     /// Which callers its interface serves.
     fn offer(&self) -> Offer;
@@ -115,6 +119,14 @@ impl<A: Behaviour> AnyKind for KindEntry<A> {
 
     fn options(&self) -> Options {
         A::OPTIONS
+    }
+
+    fn travels(&self) -> Travels {
+        A::TRAVELS
+    }
+
+    fn takes(&self, carried: &[u8]) -> Result<(), String> {
+        A::takes(carried)
     }
 
     fn methods(&self) -> &'static [MethodInfo] {
@@ -210,6 +222,11 @@ impl Kinds {
     /// Which callers of a kind that is hosted or has been spawned here are served.
     pub(crate) fn offer(&self, kind: &str) -> Offer {
         self.known(kind).map_or(Offer::FIRST, |(_, offer)| offer)
+    }
+
+    /// How activations of `kind` go to another node, if it is hosted here.
+    pub(crate) fn travels(&self, kind: Kind) -> Travels {
+        self.find(kind).map_or(Travels::Not, |kind| kind.travels())
     }
 
     /// Names and methods, by name.

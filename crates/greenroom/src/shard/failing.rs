@@ -56,8 +56,8 @@ impl<A: Behaviour> Activation<A> {
                 self.asked_to_end.set(Some(why));
                 self.finish_end(shard);
             }
-        } else if !is_failure(why) || self.asked_to_end.get().is_none() {
-            // A failure does not keep what somebody has asked to end.
+        } else if !(is_failure(why) || why == Why::Migrating) || self.asked_to_end.get().is_none() {
+            // A failure does not keep what somebody has asked to end, and what is to end does not travel.
             self.asked_to_end.set(Some(why));
         }
     }

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use greenroom_protocols::node::NodeId;
 use greenroom_world::{LocalFuture, Timestamp};
 
 use super::activation::{self, AnyActivation};
@@ -18,6 +19,7 @@ use super::{Shard, Slot, panic_message, registry};
 use crate::actor::error::{CallError, Doubt, Failure, Refusal};
 use crate::actor::interface::{Portable, Why};
 use crate::actor::key::ActorId;
+use crate::actor::migration::Unmoved;
 use crate::actor::reply::{self, RuntimeEnd};
 use crate::context::TraceContext;
 use crate::state::Held;
@@ -318,6 +320,12 @@ impl Shard {
     pub(crate) fn time_left(&self) -> Option<Duration> {
         let deadline = self.current_deadline();
         (deadline != Timestamp::NEVER).then(|| deadline.since(self.port.node.world().now()))
+    }
+
+    /// Lets the current turn's activation go to another node when it can.
+    pub(crate) fn migrate_current(&self, to: NodeId) -> Result<(), Unmoved> {
+        let frame = self.current().ok_or(Unmoved::NotActive)?;
+        self.migrate(&frame.activation, to)
     }
 
     /// Ends the current turn's activation when it can.

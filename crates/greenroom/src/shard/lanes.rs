@@ -14,7 +14,7 @@ use std::task::{Context, Poll, Wake, Waker};
 use std::time::Duration;
 
 use bytes::{Buf, BytesMut};
-use greenroom_protocols::directory::Grant;
+use greenroom_protocols::directory::{Grant, Placed};
 use greenroom_protocols::node::NodeId;
 use greenroom_protocols::versions::FIRST;
 use greenroom_wire::{CallId, Decoder, EncodeError, Encoder, Extension, RouteEncoder, RouteTable, Status};
@@ -23,8 +23,10 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use super::Shard;
 use super::baggage::{self, Baggage};
+use super::moves::Carried;
 use super::raw::RouteTarget;
 use crate::actor::error::{Doubt, Failure, Refusal};
+use crate::actor::key::ActorId;
 use crate::actor::reply::{encode_failure, unencodable};
 
 mod cancel;
@@ -306,6 +308,23 @@ impl Shard {
         lanes.mark_unflushed(id.index);
     }
 
+    /// Sends the state of an activation to `to`; false if there is no way or no room.
+    pub(super) fn lane_carry(&self, to: NodeId, id: &ActorId, from: Placed, state: &[u8]) -> bool {
+        let Ok(lane_id) = self.dialled(to) else { return false };
+        let mut lanes = self.lanes.borrow_mut();
+        let encoder = lanes.encoder;
+        let Some(lane) = lanes.lane(lane_id).filter(|lane| lane.out.len() <= OUT_LEN_MAX) else { return false };
+        let written = encoder.control(&mut lane.out, CARRIES, |out| {
+            Carried::write(id, from, state, out);
+            Ok::<(), EncodeError>(())
+        });
+        if let Err(error) = &written {
+            tracing::warn!(actor = %id, %error, "a state could not be sent");
+        }
+        self.flush_soon(lanes, lane_id);
+        written.is_ok()
+    }
+
     /// Remembers that `origin` waits for a call that went on to `to`. Its reply will not come by here, so what is remembered
     /// is only bounded; who has had its reply ignores being told.
     pub(super) fn remember_forwarded(&self, to: NodeId, origin: NodeId, call: CallId) {
@@ -529,6 +548,8 @@ const OUT_HIGH_LEN: usize = 4 << 20;
 /// The channel of control frames on shards' connections that say where one-way messages went: the actor's hash and the
 /// node, 8 bytes each, little-endian.
 const HINTS: u8 = 2;
+/// The channel of control frames on shards' connections that carry the states of actors that move.
+const CARRIES: u8 = 4;
 /// Forwarded calls that a connection remembers.
 const FORWARDED_MAX: usize = 1024;
 /// Bytes on one connection that leave before the round ends.

@@ -15,7 +15,11 @@ impl Shard {
         for activation in some {
             // Stateless workers and keepers serve to the last.
             let serves = self.port.node.kinds().workers(activation.id().kind) > 0;
-            if !serves && !self.kin.borrow().is_keeper(activation.slot()) {
+            if serves || self.kin.borrow().is_keeper(activation.slot()) {
+                continue;
+            }
+            let moves = self.destination(activation.id().kind).is_some_and(|to| self.migrate(&activation, to).is_ok());
+            if !moves {
                 activation.end(self, Why::Stopping);
             }
         }
@@ -40,6 +44,7 @@ impl Shard {
     /// Refuses what waits for the directory, or at activations that will not get to it, and names some of these.
     pub(crate) fn refuse_waiting(&self) -> Vec<String> {
         self.refuse_parked(&Refusal::Stopping);
+        self.refuse_moving(&Refusal::Stopping);
         let all: Vec<_> = self.activations.borrow().iter().cloned().collect();
         let mut names = Vec::new();
         for activation in all {

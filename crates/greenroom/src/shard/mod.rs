@@ -23,6 +23,7 @@ pub(crate) mod lanes;
 mod late;
 mod leaving;
 mod mailbox;
+mod moves;
 mod outbox;
 mod places;
 pub(crate) mod raw;
@@ -169,6 +170,7 @@ pub(crate) struct Shard {
     recent: RefCell<places::Recent>,
     hints: RefCell<places::Hints>,
     answered: RefCell<places::Hints>,
+    moves: RefCell<moves::Moves>,
     /// What is to be handed to the node's other shards at the end of the round.
     outboxes: RefCell<Vec<Outbox>>,
     spare_batches: RefCell<Vec<Batch>>,
@@ -229,6 +231,7 @@ impl Shard {
             recent: RefCell::default(),
             hints: RefCell::default(),
             answered: RefCell::default(),
+            moves: RefCell::default(),
             outboxes: RefCell::new((0..shards).map(|_| Outbox::default()).collect()),
             spare_batches: RefCell::default(),
             failed_start: Cell::default(),
@@ -422,16 +425,21 @@ impl Shard {
 
     /// Removes an activation that has ended, and tells the directory and its kin.
     fn forget(&self, slot: Slot, id: &ActorId, epoch: Epoch, workers: u16, why: Why) {
-        self.activations.borrow_mut().remove(slot);
-        self.end_ties(slot);
-        self.timers.borrow_mut().forget(slot);
-        self.gauge_activations();
+        self.take_out(slot);
         if workers > 0 {
             self.workers.borrow_mut().remove(id, slot);
         } else if !is_reserved(&id.key) {
             self.port.node.release(id, epoch);
         }
         self.leave_kin(slot, why);
+    }
+
+    /// Takes an activation out, with what is tied to it on this shard.
+    fn take_out(&self, slot: Slot) {
+        self.activations.borrow_mut().remove(slot);
+        self.end_ties(slot);
+        self.timers.borrow_mut().forget(slot);
+        self.gauge_activations();
     }
 
     /// Activations that users have made.

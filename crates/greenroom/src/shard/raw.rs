@@ -184,6 +184,13 @@ impl Shard {
                 let to = if ours && grant.is_none() { self.shortcut(hash, to, reply.is_awaited()) } else { to };
                 self.forward(to, grant, key, route, payload, reply, deadline, &chain, journey);
             }
+            Ok(Location::Moving { shard }) => {
+                let parcel = Box::new(self.raw_parcel(call, id.clone()));
+                match shard == self.id() {
+                    true => self.hold_for_move(&id, parcel),
+                    false => self.post(shard, Item::Parcel(parcel)),
+                }
+            }
             Ok(Location::Wait) => self.wait_raw(call, id),
         }
     }

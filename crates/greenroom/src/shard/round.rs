@@ -234,6 +234,7 @@ impl Shard {
         let long = self.warn_of_long_turns(now);
         self.tick_timers(now);
         let lanes = self.look_after_lanes(now);
+        let moves = self.look_after_moves(now);
         self.flush_lanes();
         let kin = self.look_after_kin(now);
         let parked = self.retry_parked(now);
@@ -242,7 +243,7 @@ impl Shard {
         let sweep = self.calls.borrow().next_sweep();
         let (idle, saves) = (self.idle.borrow().next(), self.saves.borrow().next());
         let timers = self.timers.borrow().next();
-        [late, long, lanes, parked, streams, kin, stop, sweep, idle, saves, timers].into_iter().flatten().min()
+        [late, long, lanes, moves, parked, streams, kin, stop, sweep, idle, saves, timers].into_iter().flatten().min()
     }
 
     /// Keeps a message until the directory can say where its actor is.

@@ -272,6 +272,13 @@ impl Shard {
                 return self.send_away::<I>(to, None, target, parcel);
             }
             Location::There { node, grant } => return self.send_away::<I>(node, grant, target, parcel),
+            Location::Moving { shard } if shard == self.id() => {
+                if let Some(envelope) = parcel.take() {
+                    let envelope = self.portable::<I>(envelope);
+                    self.hold_for_move(&target.id, Box::new(Parcel::<I> { target: target.clone(), envelope }));
+                }
+            }
+            Location::Moving { shard } => self.post_parcel::<I>(shard, target, parcel),
             Location::Wait => {
                 if let Some(envelope) = parcel.take() {
                     self.park(Box::new(Parcel::<I> { target: target.clone(), envelope: self.portable::<I>(envelope) }));

@@ -3,14 +3,15 @@
 use std::pin::pin;
 use std::rc::Rc;
 
+use bytes::Bytes;
 use futures_util::future::{Either, select};
 use greenroom_world::Timestamp;
 
 use super::{Activation, AnyActivation, Phase, moment, ticks};
 use crate::actor::error::Refusal;
-use crate::actor::interface::{Behaviour, Why};
+use crate::actor::interface::{Behaviour, Message, Travels, Why};
 use crate::pids::key::dead;
-use crate::shard::envelope::Body;
+use crate::shard::envelope::{Body, Envelope};
 use crate::shard::failing::is_failure;
 use crate::shard::frames::Caller;
 use crate::shard::late::HOOK;
@@ -29,7 +30,8 @@ impl<A: Behaviour> Activation<A> {
             }
         };
         *self.actor.borrow_mut() = Some(actor);
-        if !A::ACTIVATED && !Self::LOADS {
+        let carried = if Self::LEAVES { shard.take_arriving(&self.cx.id) } else { None };
+        if !A::ACTIVATED && !Self::LOADS && carried.is_none() {
             self.phase.set(Phase::Ready);
             return Ok(());
         }
@@ -37,7 +39,7 @@ impl<A: Behaviour> Activation<A> {
         let this = self.clone();
         let hook = Box::pin(async move {
             let result = match &mut *this.actor.borrow_mut() {
-                Some(actor) => this.wake_up(actor).await,
+                Some(actor) => this.wake_up(actor, carried).await,
                 None => Ok(()),
             };
             // To end at once would send those who wait to the next activation, and that one to the next.
@@ -62,9 +64,16 @@ impl<A: Behaviour> Activation<A> {
         }
     }
 
-    pub(super) async fn wake_up(&self, actor: &mut A) -> Result<(), String> {
-        if Self::LOADS {
+    pub(super) async fn wake_up(&self, actor: &mut A, carried: Option<Bytes>) -> Result<(), String> {
+        // What is in the store, then what came along and may be newer, then what of it is in the store only.
+        if Self::LOADS && (carried.is_none() || A::OPTIONS.persistent || A::TRAVELS != Travels::Carrying) {
             actor.load(&self.cx).await.map_err(|error| error.to_string())?;
+        }
+        if let (Some(carried), Travels::Carrying) = (carried, A::TRAVELS) {
+            actor.migrated(&self.cx, &carried).await?;
+            for (name, field) in actor.stored() {
+                field.load(&self.cx, name).await.map_err(|error| error.to_string())?;
+            }
         }
         actor.activated(&self.cx).await
     }
@@ -92,6 +101,10 @@ impl<A: Behaviour> Activation<A> {
         if self.kind.is_spawned() && is_failure(why) {
             return self.fail(shard, why);
         }
+        if why == Why::Migrating {
+            self.begin_move(shard);
+            return self.go_on(shard);
+        }
         // Whoever it matters to is told why.
         self.asked_to_end.set(Some(why));
         if why == Why::Killed {
@@ -101,10 +114,7 @@ impl<A: Behaviour> Activation<A> {
         if !(A::DEACTIVATING || saves || self.is_unsettled()) || !shard.fence_open() {
             return self.finish_end(shard);
         }
-        self.phase.set(Phase::Ending);
-        self.exclusive.set(true);
-        self.last_used.set(ticks(shard.now()));
-        shard.look_again(self.slot, shard.now() + shard.port().node.config().deactivating_timeout);
+        self.begin_last(shard);
         let this = self.clone();
         let hook = Box::pin(async move {
             if let Some(actor) = &mut *this.actor.borrow_mut() {
@@ -121,6 +131,21 @@ impl<A: Behaviour> Activation<A> {
             }
         });
         shard.begin_turn(self.clone(), HOOK, Timestamp::NEVER, Caller::NOBODY, hook);
+    }
+
+    /// Lets nothing begin any more but the last hook, which has its time.
+    pub(in crate::shard) fn begin_last(&self, shard: &Shard) {
+        self.phase.set(Phase::Ending);
+        self.exclusive.set(true);
+        self.last_used.set(ticks(shard.now()));
+        shard.look_again(self.slot, shard.now() + shard.port().node.config().deactivating_timeout);
+    }
+
+    /// Begins what waits, if it stays after all.
+    fn go_on(self: &Rc<Self>, shard: &Shard) {
+        if self.phase.get() == Phase::Ready && !self.mailbox.is_empty() {
+            self.schedule(shard);
+        }
     }
 
     /// If the `deactivating` hook has had its time, ends the activation without it; otherwise says when to look again.
@@ -149,8 +174,12 @@ impl<A: Behaviour> Activation<A> {
 
     /// Leaves, and sends what still waits to the actor's next activation.
     pub(in crate::shard) fn finish_end(self: &Rc<Self>, shard: &Shard) {
-        self.left_mailbox(self.waiting());
-        let waiting = self.mailbox.take();
+        if Self::LEAVES
+            && let Some((to, state)) = shard.take_packed(&self.cx.id)
+        {
+            return self.set_out(shard, to, state);
+        }
+        let waiting = self.take_waiting();
         self.gone(shard);
         for envelope in waiting {
             match envelope.body {
@@ -161,6 +190,12 @@ impl<A: Behaviour> Activation<A> {
                 _ => shard.resubmit::<A::Interface>(&self.cx.id, envelope),
             }
         }
+    }
+
+    /// Takes what waits.
+    pub(in crate::shard) fn take_waiting(&self) -> Vec<Envelope<Message<A>>> {
+        self.left_mailbox(self.waiting());
+        self.mailbox.take().collect()
     }
 
     pub(super) fn gone(self: &Rc<Self>, shard: &Shard) {

@@ -156,6 +156,10 @@ impl<A: Behaviour> AnyActivation for Activation<A> {
             Phase::Gone => return,
             Phase::Ready => {}
         }
+        if panic.is_some() && self.asked_to_end.get() == Some(Why::Migrating) {
+            // It is broken: what it holds does not travel.
+            self.asked_to_end.set(None);
+        }
         if panic.is_some() && self.idle() {
             if self.kind.is_spawned() {
                 return self.fail(shard, Why::Panicked);

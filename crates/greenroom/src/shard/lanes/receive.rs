@@ -12,7 +12,7 @@ use greenroom_wire::{CallView, FrameView, ReplyView, RouteTable, Status};
 use greenroom_world::Timestamp;
 
 use super::farewell::FAREWELL;
-use super::{Flow, HINTS, LaneId, OUT_HIGH_LEN};
+use super::{CARRIES, Flow, HINTS, LaneId, OUT_HIGH_LEN};
 use crate::actor::reply::WireReply;
 use crate::shard::baggage::Baggage;
 use crate::shard::calls::{CallSlot, Completion};
@@ -125,6 +125,7 @@ impl Shard {
             FrameView::Reply(reply) => self.reply(peer, reply),
             FrameView::Cancel(cancel) => self.take_cancel(peer, cancel),
             FrameView::Control { channel: HINTS, payload } => self.take_hint(payload),
+            FrameView::Control { channel: CARRIES, payload } => self.take_carry(peer, payload),
             FrameView::Control { channel: FAREWELL, payload } => self.take_farewell(id, peer, payload),
             FrameView::Define { route, kind, method } => {
                 let target = self.port().node.kinds().route(kind, method);

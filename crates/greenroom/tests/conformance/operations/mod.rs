@@ -2,4 +2,6 @@
 
 mod drain;
 mod ledger;
+mod migration;
 mod stuck;
+mod wanderers;

@@ -1,0 +1,92 @@
+//! Moves, as the directory of one node sees them.
+
+use greenroom_protocols::directory::{Acceptance, Decision, Epoch, Move, Placed};
+use greenroom_protocols::node::NodeId;
+use greenroom_world::Timestamp;
+
+use super::{Active, Directory, Entry};
+use crate::actor::key::ActorId;
+use crate::cluster::Order;
+use crate::node::shared::Shared;
+use crate::shard::ShardId;
+
+/// How a move has ended on this node.
+pub(crate) enum MoveEnd {
+    /// The actor is to be activated here under this epoch, with the state that is here.
+    Here(Epoch),
+    /// It is elsewhere: the state is void.
+    Elsewhere,
+    /// It has not: ask again.
+    Again,
+}
+
+impl Directory {
+    /// Notes that an activation has ended and its state is on its way: it stays reported until that is decided.
+    pub(crate) fn depart(&self, id: &ActorId, epoch: Epoch) {
+        let entry = Entry::new(id.clone());
+        if let Some(active) = self.range(entry.hash).active.get_mut(&entry).filter(|active| active.epoch == epoch) {
+            active.slot = None;
+            active.moving = true;
+        }
+    }
+
+    /// Notes that a state has come to `shard`; false if the actor is here already.
+    pub(crate) fn carry(&self, id: &ActorId, shard: ShardId) -> bool {
+        let entry = Entry::new(id.clone());
+        let mut range = self.range(entry.hash);
+        let free = !range.active.contains_key(&entry) && range.carried.get(&entry).is_none_or(|at| *at == shard);
+        if free {
+            range.carried.insert(entry, shard);
+        }
+        free
+    }
+
+    /// The shard that waits for the decision of `wish`.
+    pub(crate) fn waits_for_move(&self, wish: &Move<Entry>) -> Option<ShardId> {
+        let range = self.range(wish.key.hash);
+        let leaves = range.active.get(&wish.key).filter(|active| active.moving && active.epoch == wish.from.epoch);
+        leaves.map(|active| active.shard).or_else(|| range.carried.get(&wish.key).copied())
+    }
+
+    /// Decides a move, as the owner of its range.
+    pub(crate) fn decide(&self, now: Timestamp, wish: &Move<Entry>) -> Decision {
+        self.range(wish.key.hash).machine.decide(now, wish)
+    }
+
+    /// Takes in that a move is over, as the owner of its range; the owner, if that is another node.
+    pub(crate) fn settled(&self, key: &Entry, placed: Placed) -> Option<NodeId> {
+        let mut range = self.range(key.hash);
+        range.machine.settled(key, placed);
+        range.machine.owner().filter(|owner| *owner != self.me)
+    }
+
+    /// Takes in the decision of a move whose state is on `shard` of this node.
+    pub(crate) fn end_move(&self, node: &Shared, wish: &Move<Entry>, decision: &Decision, shard: ShardId) -> MoveEnd {
+        let mut range = self.range(wish.key.hash);
+        match decision {
+            Decision::Granted(grant) => match range.machine.accept(grant) {
+                Acceptance::Accepted => {
+                    range.carried.remove(&wish.key);
+                    let active = Active { epoch: grant.placed.epoch, shard, slot: None, moving: false };
+                    range.active.insert(wish.key.clone(), active);
+                    return MoveEnd::Here(grant.placed.epoch);
+                }
+                Acceptance::Behind { view } => {
+                    node.order(Order::Refresh(view));
+                    return MoveEnd::Again;
+                }
+                Acceptance::NotOwner { .. } => return MoveEnd::Again,
+                Acceptance::Stale | Acceptance::NotMe => {}
+            },
+            Decision::Void => {}
+            Decision::Wait | Decision::NotOwner(_) => return MoveEnd::Again,
+        }
+        range.carried.remove(&wish.key);
+        if range.active.get(&wish.key).is_some_and(|active| active.moving && active.epoch == wish.from.epoch) {
+            range.active.remove(&wish.key);
+            // Whoever decided knows: no late grant of this activation begins it again.
+            range.machine.release(wish.key.clone(), wish.from.epoch);
+        }
+        MoveEnd::Elsewhere
+    }
+}

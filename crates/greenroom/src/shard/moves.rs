@@ -1,0 +1,275 @@
+//! Activations that go to another node with their state, and those that come: see the directory's protocol for moves.
+//!
+//! An activation that leaves ends at a turn boundary with the hook `migrating`; what it gives is kept here, and a copy
+//! goes to the target, on the connection that calls go on. Both then ask the owner of the actor's range, the source
+//! only after a while. Messages for the actor wait here in their order until it is decided who has it, and follow it.
+
+mod carried;
+mod departure;
+
+use std::collections::BTreeMap;
+use std::rc::Rc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use greenroom_protocols::directory::{Decision, Epoch, Move, Placed};
+use greenroom_protocols::node::NodeId;
+use greenroom_world::Timestamp;
+
+pub(super) use self::carried::Carried;
+use super::activation::AnyActivation;
+use super::submit::AnyParcel;
+use super::{Shard, Slot};
+use crate::actor::error::Refusal;
+use crate::actor::interface::{Travels, Why};
+use crate::actor::key::{ActorId, Kind};
+use crate::actor::migration::Unmoved;
+use crate::cluster::Order;
+use crate::cluster::directory::{Entry, MoveEnd};
+use crate::pids::key::is_reserved;
+
+/// The moves of one shard.
+#[derive(Default)]
+pub(super) struct Moves {
+    /// Where activations are to go at their next turn boundary.
+    wanted: BTreeMap<ActorId, NodeId>,
+    /// What ended activations carry that have not set out yet.
+    packed: BTreeMap<ActorId, (NodeId, Bytes)>,
+    /// What the owners have not decided yet: states that came, and those that left.
+    undecided: BTreeMap<ActorId, Undecided>,
+    /// States of activations that are being made.
+    arriving: BTreeMap<ActorId, Bytes>,
+}
+
+struct Undecided {
+    from: Placed,
+    state: Bytes,
+    held: Vec<Box<dyn AnyParcel>>,
+    ask_at: Timestamp,
+}
+
+impl Shard {
+    /// Lets an activation go to the node `to` at its next turn boundary.
+    pub(crate) fn migrate(&self, activation: &Rc<dyn AnyActivation>, to: NodeId) -> Result<(), Unmoved> {
+        let (node, id) = (&self.port.node, activation.id());
+        if is_reserved(&id.key) {
+            return Err(Unmoved::Spawned { actor: id.to_string() });
+        }
+        let kind = || id.kind.name().to_owned();
+        if node.kinds().workers(id.kind) > 0 {
+            return Err(Unmoved::Worker { kind: kind() });
+        }
+        if node.kinds().travels(id.kind) == Travels::Not {
+            return Err(Unmoved::NotCarried { kind: kind() });
+        }
+        let view = node.view();
+        if !view.hosts(id.kind).is_some_and(|hosts| hosts.nodes.contains(&to)) {
+            let name = view.member(to).map_or_else(|| to.to_string(), |member| member.name.clone());
+            return Err(Unmoved::NotHosted { node: name, kind: kind() });
+        }
+        if to != node.me() {
+            self.moves.borrow_mut().wanted.insert(id.clone(), to);
+            activation.clone().end(self, Why::Migrating);
+        }
+        Ok(())
+    }
+
+    /// As [`Shard::migrate`], for the activation in `slot`.
+    pub(crate) fn migrate_slot(&self, slot: Slot, to: NodeId) {
+        if let Some(activation) = self.activation(slot)
+            && let Err(unmoved) = self.migrate(&activation, to)
+        {
+            tracing::warn!(actor = %activation.id(), %unmoved, "an activation stays where it is");
+        }
+    }
+
+    /// A node that an activation of `kind` goes to from here, if it carries what it holds.
+    pub(super) fn destination(&self, kind: Kind) -> Option<NodeId> {
+        let node = &self.port.node;
+        if node.kinds().travels(kind) != Travels::Carrying {
+            return None;
+        }
+        let view = node.view();
+        let others: Vec<NodeId> = view.hosts(kind)?.nodes.iter().copied().filter(|other| *other != node.me()).collect();
+        let chosen = (node.world().random() % others.len().max(1) as u64) as usize;
+        others.get(chosen).copied().filter(|other| !self.has_departed(*other))
+    }
+
+    /// What the ended activation of `id` carries, and where to, if it is on the move.
+    pub(super) fn take_packed(&self, id: &ActorId) -> Option<(NodeId, Bytes)> {
+        let mut moves = self.moves.borrow_mut();
+        // It ends, whatever was wished for it.
+        moves.wanted.remove(id);
+        moves.packed.remove(id)
+    }
+
+    /// What came along with the activation of `id` that is being made.
+    pub(super) fn take_arriving(&self, id: &ActorId) -> Option<Bytes> {
+        self.moves.borrow_mut().arriving.remove(id)
+    }
+
+    /// Sends the state of an activation that has ended on its way.
+    fn depart(&self, slot: Slot, id: &ActorId, epoch: Epoch, to: NodeId, state: Bytes) {
+        let node = &self.port.node;
+        self.take_out(slot);
+        if let Some(directory) = node.directory() {
+            directory.depart(id, epoch);
+        }
+        let from = Placed { node: node.me(), epoch };
+        let sent = self.lane_carry(to, id, from, &state);
+        let ask_at = if sent { self.now() + TAKE_BACK_AFTER } else { self.now() };
+        self.moves.borrow_mut().undecided.insert(id.clone(), Undecided { from, state, held: Vec::new(), ask_at });
+        self.leave_kin(slot, Why::Migrating);
+    }
+
+    /// A state has come: asks the owner for its actor, or tells who sent it that it is not taken.
+    pub(super) fn take_carry(&self, peer: NodeId, payload: &[u8]) {
+        let Some(carried) = Carried::read(payload) else {
+            return tracing::warn!(%peer, "a state that came cannot be read");
+        };
+        let Some(kind) = Kind::known(carried.kind) else { return };
+        let id = ActorId { kind, key: carried.key.into() };
+        let from = Placed { node: peer, epoch: carried.epoch };
+        let wish = Move { key: Entry::new(id.clone()), from, to: self.port.node.me() };
+        match self.keep_carried(&id, from, carried.state) {
+            Ok(()) => self.port.node.order(Order::Claim(wish)),
+            Err(why) => {
+                tracing::warn!(actor = %id, %peer, why, "an actor that was to move here is not taken");
+                self.port.node.order(Order::Decline(wish));
+            }
+        }
+    }
+
+    fn keep_carried(&self, id: &ActorId, from: Placed, state: &[u8]) -> Result<(), String> {
+        let node = &self.port.node;
+        let Some(kind) = node.kinds().find(id.kind).filter(|kind| kind.travels() != Travels::Not) else {
+            return Err(format!("kind {:?} is not hosted here", id.kind.name()));
+        };
+        kind.takes(state)?;
+        if node.is_handing_over() || !self.fence_open() {
+            return Err("this node is about to leave".to_owned());
+        }
+        let mut moves = self.moves.borrow_mut();
+        if moves.undecided.len() >= UNDECIDED_MAX {
+            return Err(format!("{UNDECIDED_MAX} actors are on the move here already"));
+        }
+        let known = moves.undecided.get(id).map(|known| known.from.epoch);
+        if known.is_some_and(|known| known >= from.epoch) || !node.directory().is_some_and(|d| d.carry(id, self.id())) {
+            return Err("it is here already".to_owned());
+        }
+        let held = moves.undecided.remove(id).map(|known| known.held).unwrap_or_default();
+        let ask_at = self.now() + ASK_AGAIN_AFTER;
+        moves.undecided.insert(id.clone(), Undecided { from, state: Bytes::copy_from_slice(state), held, ask_at });
+        Ok(())
+    }
+
+    /// Keeps a message for an actor that is on the move.
+    pub(super) fn hold_for_move(&self, id: &ActorId, parcel: Box<dyn AnyParcel>) {
+        let mut moves = self.moves.borrow_mut();
+        match moves.undecided.get_mut(id) {
+            Some(undecided) if undecided.held.len() < HELD_MAX => undecided.held.push(parcel),
+            Some(_) => {
+                drop(moves);
+                let queue = format!("what waits for {id}, which is on the move,");
+                parcel.refuse(Refusal::Overloaded { queue, bound: HELD_MAX as u64 });
+            }
+            // It has just been decided.
+            None => {
+                drop(moves);
+                self.park(parcel);
+            }
+        }
+    }
+
+    /// The node that `wish` names does not take it: asks the owner to have it back.
+    pub(crate) fn declined(&self, wish: &Move<Entry>) {
+        let mut moves = self.moves.borrow_mut();
+        let Some(undecided) = moves.undecided.get_mut(wish.key.id()) else { return };
+        if undecided.from == wish.from && wish.from.node == self.port.node.me() {
+            undecided.ask_at = self.now();
+        }
+    }
+
+    /// The owner has decided a move; `host` is the new host, if it said so itself.
+    pub(crate) fn decided(&self, wish: &Move<Entry>, decision: &Decision, host: Option<NodeId>) {
+        let node = &self.port.node;
+        let id = wish.key.id();
+        let known = self.moves.borrow().undecided.get(id).is_some_and(|undecided| undecided.from == wish.from);
+        // Without a lease nothing begins here. It is asked for again.
+        let Some(directory) = node.directory().filter(|_| known && self.fence_open()) else { return };
+        let end = directory.end_move(node, wish, decision, self.id());
+        if let MoveEnd::Again = end {
+            return;
+        }
+        let Some(undecided) = self.moves.borrow_mut().undecided.remove(id) else { return };
+        if let MoveEnd::Here(epoch) = end {
+            self.arrive(wish, epoch, undecided.state);
+        } else if let Some(host) = host {
+            self.hints.borrow_mut().insert(id.stable_hash(), host);
+        }
+        for parcel in undecided.held {
+            self.refill_budget();
+            parcel.deliver(self);
+        }
+    }
+
+    /// Activates an actor that is this node's now with its state.
+    fn arrive(&self, wish: &Move<Entry>, epoch: Epoch, state: Bytes) {
+        let (node, id) = (&self.port.node, wish.key.id());
+        self.moves.borrow_mut().arriving.insert(id.clone(), state);
+        self.refill_budget();
+        // A hook that fails tells who waits; the next message activates the actor anew.
+        let made = self.activate(id.clone(), epoch);
+        self.moves.borrow_mut().arriving.remove(id);
+        if let Err(refusal) = made {
+            tracing::error!(actor = %id, %refusal, "an actor that moved here could not be activated");
+        }
+        if wish.from.node != node.me() {
+            node.order(Order::Took(wish.clone()));
+        }
+        node.order(Order::Settled(wish.key.clone(), Placed { node: node.me(), epoch }));
+    }
+
+    /// Asks the owners again for what is undecided; says when to look again.
+    pub(super) fn look_after_moves(&self, now: Timestamp) -> Option<Timestamp> {
+        let mut moves = self.moves.borrow_mut();
+        if moves.undecided.is_empty() {
+            return None;
+        }
+        let node = &self.port.node;
+        for (id, undecided) in &mut moves.undecided {
+            if undecided.ask_at <= now {
+                undecided.ask_at = now + ASK_AGAIN_AFTER;
+                node.order(Order::Claim(Move { key: Entry::new(id.clone()), from: undecided.from, to: node.me() }));
+            }
+        }
+        moves.undecided.values().map(|undecided| undecided.ask_at).min()
+    }
+
+    /// Whether it is not decided yet where some actor is.
+    pub(crate) fn has_undecided(&self) -> bool {
+        !self.moves.borrow().undecided.is_empty()
+    }
+
+    /// Refuses what waits for actors that are on the move.
+    pub(super) fn refuse_moving(&self, refusal: &Refusal) {
+        let mut held = Vec::new();
+        for undecided in self.moves.borrow_mut().undecided.values_mut() {
+            held.append(&mut undecided.held);
+        }
+        for parcel in held {
+            parcel.refuse(refusal.clone());
+        }
+    }
+}
+
+/// Longest state that travels, in bytes. An actor that carries more stays where it is.
+const STATE_LEN_MAX: usize = 4 << 20;
+/// States that may be undecided at once on one shard: those that come beyond are turned away.
+const UNDECIDED_MAX: usize = 16_384;
+/// Messages that may wait for one actor on the move.
+const HELD_MAX: usize = 4096;
+/// Time after which who sent a state takes its actor back.
+const TAKE_BACK_AFTER: Duration = Duration::from_millis(1500);
+/// Time after which an owner that has not decided is asked again.
+const ASK_AGAIN_AFTER: Duration = Duration::from_millis(300);

@@ -1,0 +1,84 @@
+//! How an activation leaves its node with what it holds.
+
+use std::rc::Rc;
+
+use bytes::Bytes;
+use greenroom_protocols::node::NodeId;
+use greenroom_world::Timestamp;
+
+use super::STATE_LEN_MAX;
+use crate::actor::interface::{Behaviour, Travels, Why};
+use crate::shard::Shard;
+use crate::shard::activation::{Activation, Phase};
+use crate::shard::envelope::Body;
+use crate::shard::frames::Caller;
+use crate::shard::late::HOOK;
+
+impl<A: Behaviour> Activation<A> {
+    /// Whether activations of its kind leave at all: known to the compiler.
+    pub(in crate::shard) const LEAVES: bool = !matches!(A::TRAVELS, Travels::Not);
+
+    /// Begins to leave with its state, as no turn runs.
+    #[expect(clippy::await_holding_refcell_ref, reason = "turns are admitted by the same rules as borrows")]
+    pub(in crate::shard) fn begin_move(self: &Rc<Self>, shard: &Shard) {
+        let to = shard.moves.borrow_mut().wanted.remove(&self.cx.id);
+        let Some(to) = to.filter(|_| Self::LEAVES && shard.fence_open()) else { return };
+        self.begin_last(shard);
+        let this = self.clone();
+        let hook = Box::pin(async move {
+            if let Some(actor) = &mut *this.actor.borrow_mut() {
+                match this.pack(actor).await {
+                    Ok(Some(state)) => Shard::with(|shard| {
+                        if let Some(shard) = shard {
+                            shard.moves.borrow_mut().packed.insert(this.cx.id.clone(), (to, state));
+                        }
+                    }),
+                    // It is to end for another reason.
+                    Ok(None) => {}
+                    Err(why) => {
+                        tracing::warn!(actor = %this.cx.id, why, "an activation stays where it is");
+                        this.phase.set(Phase::Ready);
+                    }
+                }
+            }
+        });
+        shard.begin_turn(self.clone(), HOOK, Timestamp::NEVER, Caller::NOBODY, hook);
+    }
+
+    /// Saves what is unsaved, and packs what the actor carries; why it cannot leave, otherwise.
+    async fn pack(&self, actor: &mut A) -> Result<Option<Bytes>, String> {
+        if self.saves_late() {
+            self.save_late(actor).await;
+            if self.saves_late() {
+                return Err("what it has answered could not be saved; it tries again later".to_owned());
+            }
+        }
+        let state = actor.migrating(&self.cx).await?;
+        if state.len() > STATE_LEN_MAX {
+            return Err(format!("it carries {} bytes, more than {STATE_LEN_MAX}", state.len()));
+        }
+        if A::DEACTIVATING {
+            actor.deactivating(&self.cx, Why::Migrating).await;
+        }
+        if self.saves_late() {
+            self.save_late(actor).await;
+        }
+        self.settle(actor).await;
+        // The store has refused a save, or a later activation is known: then what is here counts no more.
+        Ok(self.asked_to_end.get().is_none().then_some(state))
+    }
+
+    /// Sets out; what waits follows, once it is known where to.
+    pub(in crate::shard) fn set_out(self: &Rc<Self>, shard: &Shard, to: NodeId, state: Bytes) {
+        self.phase.set(Phase::Gone);
+        let waiting = self.take_waiting();
+        shard.depart(self.slot, &self.cx.id, self.cx.epoch, to, state);
+        for envelope in waiting {
+            match envelope.body {
+                // They go with their activation.
+                Body::Tick(_) | Body::Ended(_) => {}
+                Body::Typed(_) | Body::Wire(_) => shard.resubmit::<A::Interface>(&self.cx.id, envelope),
+            }
+        }
+    }
+}
