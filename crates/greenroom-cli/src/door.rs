@@ -114,6 +114,12 @@ impl Door {
         serde_json::from_str(&answer.body).map_err(|error| format!("{} is no Greenroom node: {error}", self.url))
     }
 
+    /// Asks for a page in JSON whose path has these parts.
+    pub(crate) fn get_json_at(&self, path: &[&str]) -> Result<Value, String> {
+        let path: Vec<String> = path.iter().map(|part| encoded(part)).collect();
+        self.get_json(&format!("/{}", path.join("/")))
+    }
+
     /// Calls a method with the JSON object of its arguments.
     pub(crate) fn call(&self, kind: &str, key: &str, method: &str, arguments: &str) -> Result<Answer, String> {
         self.call_with(kind, key, method, arguments, &[])

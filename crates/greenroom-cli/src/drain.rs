@@ -28,12 +28,14 @@ pub(crate) struct DrainCommand {
 pub(crate) fn run(command: &DrainCommand) -> Result<(), String> {
     let DrainCommand { name, wait, json, node } = command;
     let door = node.door(TIMEOUT)?;
+    let status = door.get_json("/-/status")?;
+    let asks_itself = status["node"]["name"] == name.as_str();
     let begun = Instant::now();
     let answer = door.post(&["-", "drain", name], "{}")?;
     if answer.status != 202 {
         return Err(described(answer.status, &answer.body));
     }
-    let left = wait_until_left(&door, name, begun + Duration::from_secs(*wait));
+    let left = wait_until_left(&door, name, asks_itself, begun + Duration::from_secs(*wait));
     let seconds = begun.elapsed().as_secs_f64();
     if *json {
         println!("{}", json!({ "node": name, "left": left, "seconds": seconds }));
@@ -48,13 +50,20 @@ pub(crate) fn run(command: &DrainCommand) -> Result<(), String> {
     }
 }
 
-fn wait_until_left(door: &Door, name: &str, until: Instant) -> bool {
+fn wait_until_left(door: &Door, name: &str, asks_itself: bool, until: Instant) -> bool {
     while Instant::now() < until {
-        match door.get_json("/-/status") {
-            Ok(status) if !is_there(&status, name) => return true,
+        match door.get("/-/status") {
+            Ok(answer) if answer.status == 200 => {
+                let status = serde_json::from_str(&answer.body).unwrap_or_default();
+                if !is_there(&status, name) {
+                    return true;
+                }
+            }
+            // A door that closes refuses, and one that is busy, too.
             Ok(_) => {}
-            // The node that was asked is gone, and only one that drains goes by itself.
-            Err(_) => return true,
+            // The node that drains was asked, and is gone. Another one may answer again.
+            Err(_) if asks_itself => return true,
+            Err(_) => {}
         }
         std::thread::sleep(POLL);
     }

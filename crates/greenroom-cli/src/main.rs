@@ -5,6 +5,7 @@ mod certs;
 mod demo;
 mod door;
 mod drain;
+mod inspect;
 mod kinds;
 mod log;
 mod migrate;
@@ -56,6 +57,8 @@ enum Command {
     Topic(topic::TopicCommand),
     /// Show and cancel actors' reminders
     Reminders(reminders::RemindersCommand),
+    /// Look into an actor: what it does, what waits for it, what it did last
+    Inspect(inspect::InspectCommand),
     /// Let an actor go to another node, with what it holds in memory
     Migrate(migrate::MigrateCommand),
     /// Read and change what is in a store
@@ -83,6 +86,7 @@ fn main() -> ExitCode {
         Command::Token(command) => token::run(&command),
         Command::Topic(command) => topic::run(&command),
         Command::Reminders(command) => reminders::run(&command),
+        Command::Inspect(command) => inspect::run(&command),
         Command::Migrate(command) => migrate::run(&command),
         Command::State(command) => return state::run(&command),
         Command::Bench(command) => return greenroom_workloads::cli::run(command),

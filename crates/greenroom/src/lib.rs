@@ -46,7 +46,10 @@ pub use greenroom_security::principal::Principal;
 pub use greenroom_security::rules::Rule;
 
 pub use crate::intercept::{CallInfo, End, Interceptor, Outcome};
-pub use crate::node::{Builder, Config, Drained, Error, LongTurn, Node, Result, SPAWNED_LISTED_MAX, Waits};
+pub use crate::node::{
+    Builder, Config, Drained, Error, Inspected, Inspection, LongTurn, Node, PastTurn, Result, RunningTurn,
+    SPAWNED_LISTED_MAX, WaitingMessage, Waits,
+};
 pub use crate::pids::dead_letters::DEAD_LETTERS_LEN_MAX;
 pub use crate::pids::{DeadLetter, DeadLetters, Ended, Pid, Spawnable, Spawned};
 pub use crate::shard::frames::{CurrentTurn, current_turn};

@@ -69,3 +69,30 @@ fn who_asks_for_a_move_that_cannot_be_is_told_why() {
         assert!(!done && said.contains(why), "{actor} to {to}: {said}");
     }
 }
+
+#[test]
+fn an_actor_is_looked_into_by_any_door_and_tells_where_it_is_and_what_it_did() {
+    let _machine = crate::alone();
+    let nodes = Nodes::on_sqlite(2);
+    let doors = nodes.doors();
+    for text in ["one", "two"] {
+        lobby(&doors[0], "post", &format!(r#"{{"user": "ada", "text": "{text}"}}"#));
+    }
+    let at = lobby(&doors[0], "node", "{}").trim_matches('"').to_owned();
+    for door in &doors {
+        let (done, said) = greenroom(&["inspect", "chat_room/lobby", "--node", door]);
+        assert!(done && said.starts_with(&format!("chat_room/lobby is ready on node {at}, thread 0")), "{said}");
+        assert!(said.contains("no message waits"), "{said}");
+        // Its last turns, the last one first.
+        let lines: Vec<&str> = said.lines().filter(|line| line.contains(" ago  ")).collect();
+        let methods: Vec<&str> = lines.iter().filter_map(|line| line.split_whitespace().nth(3)).collect();
+        assert_eq!(methods, ["node", "post", "post"], "{said}");
+    }
+    let (done, said) = greenroom(&["inspect", "chat_room/lobby", "--json", "--node", &doors[0]]);
+    let told: serde_json::Value = serde_json::from_str(&said).unwrap_or_else(|error| panic!("{error}: {said}"));
+    assert!(done && told["node"] == at.as_str() && told["history"].as_array().map(Vec::len) == Some(3), "{said}");
+    let (done, said) = greenroom(&["inspect", "chat_room/attic", "--node", &doors[1]]);
+    assert!(done && said.contains("is not active"), "{said}");
+    let (done, said) = greenroom(&["inspect", "chat_rom/lobby", "--node", &doors[1]]);
+    assert!(!done && said.contains("404"), "{said}");
+}

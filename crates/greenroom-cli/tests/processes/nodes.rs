@@ -41,6 +41,7 @@ impl Nodes {
         let doors: Vec<_> =
             listeners.iter().map(|bound| bound.local_addr().expect("it is bound").to_string()).collect();
         drop(listeners);
+        std::fs::write(directory.path().join(CONFIG), "[history]\nchat_room = 8\n").expect("the folder takes a file");
         let mut nodes = Self { nodes: Vec::new(), table, directory };
         for (place, door) in doors.into_iter().enumerate() {
             let name = format!("node-{place}");
@@ -56,6 +57,7 @@ impl Nodes {
         let mut command = Command::new(env!("CARGO_BIN_EXE_greenroom"));
         command.args(["node", "--name", name, "--listen", "127.0.0.1:0", "--http", door, "--table", &self.table]);
         command.args(["--kinds", "counter,alarm,chat_room,user,presence", "--shards", "1"]);
+        command.arg("--config").arg(self.directory.path().join(CONFIG));
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log);
         Process::start("a node", command).expect("the program starts")
     }
@@ -166,3 +168,5 @@ fn knows(agent: &ureq::Agent, door: &str, members: usize) -> bool {
 /// A start that takes longer is none, on the busiest of machines.
 const START_TIMEOUT: Duration = Duration::from_secs(90);
 const ASK_TIMEOUT: Duration = Duration::from_secs(5);
+/// The file of their common configuration, in their folder.
+const CONFIG: &str = "node.toml";

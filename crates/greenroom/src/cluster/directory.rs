@@ -95,6 +95,18 @@ struct RangeHere {
     carried: BTreeMap<Entry, ShardId>,
 }
 
+/// Where an actor is, for who only looks.
+pub(crate) enum Whereabouts {
+    /// On this node; without a slot while it is being made, or moves away.
+    Here { shard: ShardId, slot: Option<Slot>, epoch: Epoch },
+    /// That node has it, or knows.
+    There(NodeId),
+    /// It is not active.
+    NotActive,
+    /// Nobody can say yet.
+    Unknown,
+}
+
 /// An activation of this node.
 #[derive(Clone, Copy, Debug)]
 struct Active {
@@ -271,6 +283,20 @@ impl Directory {
         let range = self.range(key.hash);
         let active = range.active.get(key)?;
         Some((active.shard, active.slot?))
+    }
+
+    /// Where `key` is, as far as this node knows; nothing is activated.
+    pub(crate) fn whereabouts(&self, now: Timestamp, key: &Entry) -> Whereabouts {
+        let range = self.range(key.hash);
+        if let Some(active) = range.active.get(key) {
+            return Whereabouts::Here { shard: active.shard, slot: active.slot, epoch: active.epoch };
+        }
+        match range.machine.resolve(now, key) {
+            Resolution::At(grant) if grant.placed.node != self.me => Whereabouts::There(grant.placed.node),
+            Resolution::NotOwner(Some(owner)) if owner != self.me => Whereabouts::There(owner),
+            Resolution::At(_) | Resolution::Absent => Whereabouts::NotActive,
+            Resolution::NotOwner(_) | Resolution::Wait { .. } => Whereabouts::Unknown,
+        }
     }
 
     /// The owner's word on where `key` is, if this node owns its range.

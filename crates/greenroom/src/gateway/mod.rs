@@ -17,6 +17,7 @@ mod connections;
 mod events;
 mod fetch;
 mod guard;
+mod inspect;
 mod metrics;
 mod pass;
 mod path;

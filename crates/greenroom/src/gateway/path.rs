@@ -20,6 +20,8 @@ pub(super) enum Path {
     Waits,
     /// `/-/pids`
     Pids,
+    /// `/-/inspect/{kind}/{key}`
+    Inspect { kind: String, key: String },
     /// `/-/problems/{name}`
     Problem(String),
     /// What operators ask.
@@ -54,6 +56,7 @@ impl Path {
                 let (kind, key, name) = (decode(kind)?, decode(key)?, decode(name)?);
                 Path::Admin(Asked::CancelReminder { kind, key, name })
             }
+            ["-", "inspect", kind, key] => Path::Inspect { kind: decode(kind)?, key: decode(key)? },
             ["-", "migrate", kind, key, node] => {
                 let [kind, key, node] = [decode(kind)?, decode(key)?, decode(node)?];
                 Path::Admin(Asked::Migrate { kind, key, node })
@@ -139,5 +142,7 @@ mod tests {
         assert_eq!(Path::read("/"), Ok(Path::Root));
         assert_eq!(Path::read("/-/status"), Ok(Path::Status));
         assert_eq!(Path::read("/-/pids"), Ok(Path::Pids));
+        let (kind, key) = ("file".to_owned(), "a/b".to_owned());
+        assert_eq!(Path::read("/-/inspect/file/a%2Fb"), Ok(Path::Inspect { kind, key }));
     }
 }

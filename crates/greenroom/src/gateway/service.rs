@@ -10,6 +10,7 @@ use hyper::{Method, Request, Response, StatusCode};
 
 use super::answer::{Answer, AnswerBody};
 use super::connections::Seat;
+use super::inspect;
 use super::path::Path;
 use super::problem::{self, Problem};
 use super::{Door, admin, call, events, metrics, status, topic};
@@ -83,6 +84,7 @@ async fn route(door: &Arc<Door>, seat: &Arc<Seat>, mut request: Request<Incoming
             json(StatusCode::OK, &serde_json::to_value(waits).unwrap_or_default())
         }
         Path::Pids => json(StatusCode::OK, &status::pids(door).await),
+        Path::Inspect { kind, key } => json(StatusCode::OK, &inspect::inspect(door, &kind, &key).await?),
         Path::Problem(name) => match problem::explain(&name) {
             Some(explanation) => text(StatusCode::OK, "text/plain; charset=utf-8", format!("{explanation}\n")),
             None => return Err(Problem::no_such_path(request.uri().path())),

@@ -46,6 +46,7 @@ pub struct CallInfo<'a> {
     pub(crate) actor: &'a ActorId,
     pub(crate) method: &'static str,
     pub(crate) caller: Option<Box<str>>,
+    pub(crate) queued: Duration,
     pub(crate) came_with: Option<TraceContext>,
     pub(crate) baggage: &'a mut Load,
 }
@@ -74,6 +75,11 @@ impl CallInfo<'_> {
     /// The actor that waits for the reply, as `kind/key`. `None` for one-way messages, and for callers that are no actors.
     pub fn caller(&self) -> Option<&str> {
         self.caller.as_deref()
+    }
+
+    /// How long the message has waited in the actor's mailbox, to a thousandth of a second. Zero for one that leaves.
+    pub fn queued(&self) -> Duration {
+        self.queued
     }
 
     /// The request context that the call carries.

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
+use std::time::Duration;
 
 use greenroom_world::Timestamp;
 
@@ -41,6 +42,7 @@ pub(crate) struct Watch {
     actor: ActorId,
     method: &'static str,
     caller: Option<Box<str>>,
+    queued: Duration,
     came_with: Option<TraceContext>,
     baggage: Load,
     began: Timestamp,
@@ -69,6 +71,7 @@ impl Watch {
             actor: call.actor.clone(),
             method: call.method,
             caller: call.caller.clone(),
+            queued: call.queued,
             came_with: call.came_with.clone(),
             baggage: call.baggage.clone(),
             began: now,
@@ -88,8 +91,8 @@ impl Drop for Watch {
         let took = now.map(|now| now.since(self.began)).unwrap_or_default();
         let end = End { outcome: self.outcome.told(), took };
         let (actor, method, caller) = (&self.actor, self.method, self.caller.take());
-        let came_with = self.came_with.take();
-        let call = CallInfo { actor, method, caller, came_with, baggage: &mut self.baggage };
+        let (queued, came_with) = (self.queued, self.came_with.take());
+        let call = CallInfo { actor, method, caller, queued, came_with, baggage: &mut self.baggage };
         self.chain.iter().rev().for_each(|one| one.finished(&call, &end));
     }
 }

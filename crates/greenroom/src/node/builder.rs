@@ -267,7 +267,7 @@ impl Builder {
         for (kind, spawner) in spawners {
             kinds.insert_spawner(kind, spawner);
         }
-        kinds.intercept(interceptors);
+        kinds.intercept(interceptors, &config.history);
         Kind::intern(KeeperInterface::KIND);
         kinds.learn::<KeeperInterface>();
         insert(&mut kinds, KindEntry::<Topics>::new(factory::<Topics>(), &config));

@@ -25,7 +25,7 @@ use crate::shard::{Item, Shard};
 pub struct Drained {
     /// Activations that the node had when the drain began.
     pub activations: u64,
-    /// Activations that had not ended in time. Callers of what ran there do not know its outcome.
+    /// Activations that had not ended in time, spawned actors among them. Callers of what ran there do not know its outcome.
     pub cut: u64,
     /// Some of those that were cut in the middle of a turn or a hook.
     pub cut_names: Vec<String>,
@@ -76,7 +76,7 @@ pub(super) async fn drain(node: &Arc<Shared>, bound: Duration) -> Drained {
         // Clients of the door hear that it closes before it does.
         wait(node, until.min(closing + CLOSING_TIME), || false).await;
     }
-    drained.cut = node.directory().map_or(0, |directory| directory.active() as u64);
+    drained.cut = left(node);
     drained.calls_cut = calls(node);
     if drained.is_whole() {
         farewell(node, until).await;
@@ -101,14 +101,13 @@ fn is_announced(node: &Shared) -> bool {
 
 async fn hand_over(node: &Arc<Shared>, until: Timestamp) {
     let world = node.world();
-    let left = || node.directory().map_or(0, |directory| directory.active());
-    while left() > 0 && world.now() < until && !node.is_stopped() {
+    while left(node) > 0 && world.now() < until && !node.is_stopped() {
         for port in node.shards() {
             // A shard that has ended has nothing to hand over.
             let _ = port.push(Item::Run(Box::new(|shard| shard.give_up(0))));
         }
         // Again for those that were busy starting, and have become new ones meanwhile.
-        wait(node, until.min(world.now() + HAND_OVER_AGAIN), || left() == 0).await;
+        wait(node, until.min(world.now() + HAND_OVER_AGAIN), || left(node) == 0).await;
     }
 }
 
@@ -173,6 +172,12 @@ async fn on_shards<T: Send + 'static>(node: &Shared, ask: fn(&Shard) -> T) -> Ve
         said.extend(answer.await);
     }
     said
+}
+
+/// Activations that have not ended, and spawned actors.
+fn left(node: &Shared) -> u64 {
+    let spawned: u64 = node.gauges().iter().map(|gauges| gauges.spawned()).sum();
+    node.directory().map_or(0, |directory| directory.active() as u64) + spawned
 }
 
 /// Calls that somebody waits for.

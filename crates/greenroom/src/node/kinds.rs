@@ -9,9 +9,11 @@ use greenroom_protocols::directory::Epoch;
 use greenroom_protocols::names::near_names;
 use greenroom_protocols::node::KindInfo;
 use greenroom_protocols::versions::Offer;
+use greenroom_world::Timestamp;
 
 use super::config::Config;
 use super::gate::Gate;
+use super::history::History;
 use crate::actor::cx::Cx;
 use crate::actor::error::Refusal;
 use crate::actor::interface::{Behaviour, Interface, MethodInfo, Options, Travels};
@@ -19,6 +21,7 @@ use crate::actor::key::{ActorId, Kind};
 use crate::intercept::{Given, Interceptor};
 use crate::pids::AnySpawner;
 use crate::shard::activation::{Activation, AnyActivation};
+use crate::shard::inspect::PastTurn;
 use crate::shard::raw::RouteTarget;
 use crate::shard::{Shard, Slot};
 use crate::state::Saving;
@@ -150,6 +153,8 @@ pub(crate) struct Kinds {
     /// The same, by the kind's number in this process.
     by_kind: Vec<Option<Hosted>>,
     interceptors: Given,
+    /// The last turns of actors, for kinds whose history is kept.
+    histories: BTreeMap<&'static str, Arc<History>>,
     /// The methods of kinds that are not hosted, but of which actors have been spawned, and which callers they serve.
     spawned: RwLock<BTreeMap<&'static str, (&'static [MethodInfo], Offer)>>,
     /// How actors are made for other nodes.
@@ -184,11 +189,20 @@ impl Kinds {
         self.by_name.insert(name, entry);
     }
 
-    /// Lets the kinds' interceptors see the calls that come in.
-    pub(crate) fn intercept(&mut self, given: Given) {
+    /// Lets the kinds' interceptors see the calls that come in, and keeps so many turns of each actor of those that
+    /// `histories` names.
+    pub(crate) fn intercept(&mut self, given: Given, histories: &BTreeMap<String, u32>) {
         for (name, kind) in &self.by_name {
-            if let Some(chain) = given.of(name) {
-                kind.intercept(chain);
+            let len_max = histories.get(*name).copied().filter(|len_max| *len_max > 0);
+            let history = len_max.map(|len_max| Arc::new(History::new(len_max)));
+            // The first that is given hears last how a turn ended.
+            let first = history.iter().map(|history| history.clone() as Arc<dyn Interceptor>);
+            let chain: Vec<_> = first.chain(given.of(name).iter().flat_map(|chain| chain.iter().cloned())).collect();
+            if !chain.is_empty() {
+                kind.intercept(chain.into());
+            }
+            if let Some(history) = history {
+                self.histories.insert(name, history);
             }
         }
         self.interceptors = given;
@@ -222,6 +236,11 @@ impl Kinds {
     /// Which callers of a kind that is hosted or has been spawned here are served.
     pub(crate) fn offer(&self, kind: &str) -> Offer {
         self.known(kind).map_or(Offer::FIRST, |(_, offer)| offer)
+    }
+
+    /// How many turns of `id` are kept, and those that are.
+    pub(crate) fn history_of(&self, id: &ActorId, now: Timestamp) -> (usize, Vec<PastTurn>) {
+        self.histories.get(id.kind.name()).map(|history| history.of(id, now)).unwrap_or_default()
     }
 
     /// How activations of `kind` go to another node, if it is hosted here.

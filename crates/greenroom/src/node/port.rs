@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use greenroom_protocols::shedding::Class;
 use greenroom_world::Timestamp;
@@ -39,7 +40,14 @@ impl Port {
         if !self.node.kinds().interceptors().is_empty() {
             let method = I::METHODS[usize::from(I::method(&message))].name;
             let came_with = baggage.as_ref().and_then(|baggage| baggage.trace.clone());
-            let mut call = CallInfo { actor: &target.id, method, caller: None, came_with, baggage: &mut baggage };
+            let mut call = CallInfo {
+                actor: &target.id,
+                method,
+                caller: None,
+                queued: Duration::ZERO,
+                came_with,
+                baggage: &mut baggage,
+            };
             self.node.kinds().interceptors().outgoing(&mut call)?;
         }
         let chain = Chain { link: Link::None, baggage };

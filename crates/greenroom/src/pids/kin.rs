@@ -94,6 +94,12 @@ impl Kin {
         self.children.contains_key(&number) || self.distant.contains_key(&number)
     }
 
+    /// The children of the activation: those here, and those elsewhere.
+    pub(super) fn children(&self, slot: Slot) -> (impl Iterator<Item = u64>, impl Iterator<Item = &Address>) {
+        let number = number(slot);
+        (self.children.get(&number).into_iter().flatten().copied(), self.distant.get(&number).into_iter().flatten())
+    }
+
     /// Takes out the children of the activation: those here, and those elsewhere.
     pub(super) fn orphans(&mut self, slot: Slot) -> (BTreeSet<u64>, BTreeSet<Address>) {
         let number = number(slot);

@@ -6,7 +6,7 @@ use tokio::sync::oneshot;
 use super::key::Address;
 use super::kin::Parent;
 use crate::node::shared::Shared;
-use crate::shard::{Item, Shard};
+use crate::shard::{Item, Shard, Slot};
 
 /// A spawned actor, as [`Node::spawned`](crate::Node::spawned) lists it.
 #[derive(Clone, PartialEq, Debug, Serialize)]
@@ -51,6 +51,16 @@ impl Shard {
             })
         });
         listed.take(max).collect()
+    }
+}
+
+impl Shard {
+    /// The actors that the activation in `slot` has spawned, at most `max`: those elsewhere by their keys alone.
+    pub(crate) fn children_of(&self, slot: Slot, max: usize) -> Vec<String> {
+        let kin = self.kin.borrow();
+        let (here, elsewhere) = kin.children(slot);
+        let here = here.filter_map(|number| Some(self.numbered(number)?.id().to_string()));
+        here.chain(elsewhere.map(|address| address.key().to_string())).take(max).collect()
     }
 }
 

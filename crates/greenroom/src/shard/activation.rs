@@ -14,6 +14,7 @@ use greenroom_world::{LocalFuture, Timestamp};
 
 use super::envelope::{Body, Envelope, IncomingCall, WireCall};
 use super::frames::{Begun, Caller};
+use super::inspect::Waiting;
 use super::mailbox::Mailbox;
 use super::ticking::Mark;
 use super::turns::{Access, Chain, Job, Link};
@@ -95,6 +96,18 @@ pub(crate) trait AnyActivation {
     /// Shows who waits for each message that waits.
     fn each_waiter(&self, look: &mut dyn FnMut(&Link));
 
+    /// Shows each message that waits, the first one first.
+    fn each_message(&self, now: Timestamp, look: &mut dyn FnMut(Waiting<'_>));
+
+    /// What it is about, for people.
+    fn state(&self) -> &'static str;
+
+    /// When it was made, and when its last turn began.
+    fn moments(&self) -> (Timestamp, Timestamp);
+
+    /// The method with this number, for people.
+    fn method_name(&self, method: u16) -> String;
+
     /// The actor and the method with this number, for people.
     fn name_of(&self, method: u16) -> String;
 
@@ -128,7 +141,9 @@ pub(crate) struct Activation<A: Behaviour> {
     pub(super) slot: Slot,
     pub(super) actor: RefCell<Option<A>>,
     mailbox: Mailbox<Envelope<Message<A>>>,
-    /// In hundredths of a second of the shard's clock.
+    /// When it was made, in hundredths of a second of the shard's clock.
+    made: u32,
+    /// In the same unit.
     pub(super) last_used: Cell<u32>,
     /// Not idle before this, in the same unit.
     kept_until: Cell<u32>,
@@ -150,6 +165,7 @@ impl<A: Behaviour> Activation<A> {
             slot,
             actor: RefCell::new(None),
             mailbox: Mailbox::new(),
+            made: ticks(now),
             last_used: Cell::new(ticks(now)),
             kept_until: Cell::new(0),
             reads: Cell::new(0),
@@ -203,7 +219,7 @@ impl<A: Behaviour> Activation<A> {
         if chain.baggage.as_ref().is_some_and(|baggage| baggage.tick.is_some()) {
             return self.begin_reminded(shard, access, message, deadline, chain);
         }
-        self.begin_turn(shard, access, message, deadline, Caller::Apart { chain, call });
+        self.begin_turn(shard, access, message, deadline, Caller::Apart { chain, call }, queued);
     }
 
     /// Begins a turn, whose time has not run out, while the lease has not.
@@ -214,9 +230,10 @@ impl<A: Behaviour> Activation<A> {
         message: Message<A>,
         deadline: Timestamp,
         caller: Caller,
+        queued: Option<Duration>,
     ) -> Begun {
         if self.kind.interceptors().is_some() || watched::spans_are_read() {
-            return self.begin_watched(shard, access, message, deadline, caller);
+            return self.begin_watched(shard, access, message, (deadline, queued), caller);
         }
         let (job, turn) = self.turn(shard, access, message);
         shard.begin_turn(self.clone(), job, deadline, caller, turn)

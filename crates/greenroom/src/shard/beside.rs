@@ -11,6 +11,7 @@ use super::activation::AnyActivation;
 use super::cancel::CallKey;
 use super::envelope::IncomingCall;
 use super::frames::{Begun, Caller};
+use super::inspect::Waiting;
 use super::turns::{Access, Chain, Job, Link};
 use super::{Shard, Slot};
 use crate::actor::error::Refusal;
@@ -114,6 +115,20 @@ impl AnyActivation for Beside {
     fn turn_ended(self: Rc<Self>, _: &Shard, _: Job, _: Option<&str>) {}
 
     fn each_waiter(&self, _: &mut dyn FnMut(&Link)) {}
+
+    fn each_message(&self, _: Timestamp, _: &mut dyn FnMut(Waiting<'_>)) {}
+
+    fn state(&self) -> &'static str {
+        "ready"
+    }
+
+    fn moments(&self) -> (Timestamp, Timestamp) {
+        (Timestamp::from_nanos(0), Timestamp::from_nanos(0))
+    }
+
+    fn method_name(&self, _: u16) -> String {
+        String::new()
+    }
 
     fn restart(self: Rc<Self>, _: &Shard) {}
 

@@ -26,7 +26,7 @@ pub(super) const HOOK: Job = Job { access: Access::Exclusive, method: u16::MAX }
 impl Shard {
     /// The world's clock, for who must not go by the round's.
     #[inline]
-    pub(super) fn clock(&self) -> Timestamp {
+    pub(crate) fn clock(&self) -> Timestamp {
         self.port.node.world().now()
     }
 

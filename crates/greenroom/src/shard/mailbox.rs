@@ -92,8 +92,10 @@ impl<T> Mailbox<T> {
     }
 
     /// Shows everything to `look`, in order.
-    pub(super) fn each(&self, mut look: impl FnMut(&T)) {
-        self.with(|waiting| waiting.iter().flat_map(|queue| queue.iter()).for_each(|(_, message)| look(message)));
+    pub(super) fn each(&self, mut look: impl FnMut(Since, &T)) {
+        self.with(|waiting| {
+            waiting.iter().flat_map(|queue| queue.iter()).for_each(|(since, message)| look(*since, message))
+        });
     }
 
     /// The least of what `look` says of those that wait.

@@ -19,6 +19,7 @@ pub(crate) mod frames;
 mod gauges;
 mod idle;
 pub(crate) mod inbox;
+pub(crate) mod inspect;
 pub(crate) mod lanes;
 mod late;
 mod leaving;

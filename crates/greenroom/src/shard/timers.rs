@@ -102,6 +102,11 @@ impl Timers {
         }
     }
 
+    /// How many the activation in `slot` has.
+    pub(super) fn of(&self, slot: Slot) -> usize {
+        self.owned.get(&(slot.index, slot.generation)).map_or(0, Vec::len)
+    }
+
     /// Removes the timers of an activation that has ended.
     pub(super) fn forget(&mut self, slot: Slot) {
         if self.timers.is_empty() && self.reminded.is_empty() {

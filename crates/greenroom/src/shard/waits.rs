@@ -58,7 +58,7 @@ impl Shard {
     }
 
     /// The actor that waits for a message with this link.
-    fn awaited_by(&self, link: &Link) -> Option<String> {
+    pub(super) fn awaited_by(&self, link: &Link) -> Option<String> {
         match link {
             Link::None => None,
             Link::Turn(turn) => self.turns.borrow().find(*turn).map(|turn| turn.activation.id().to_string()),

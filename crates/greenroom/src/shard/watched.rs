@@ -2,6 +2,7 @@
 
 use std::rc::Rc;
 use std::sync::Arc;
+use std::time::Duration;
 
 use greenroom_wire::ChainView;
 use greenroom_world::Timestamp;
@@ -32,9 +33,10 @@ impl<A: Behaviour> Activation<A> {
         shard: &Shard,
         access: Access,
         mut message: Message<A>,
-        deadline: Timestamp,
+        (deadline, queued): (Timestamp, Option<Duration>),
         mut caller: Caller,
     ) -> Begun {
+        let queued = queued.unwrap_or_default();
         let method = A::Interface::METHODS[usize::from(A::Interface::method(&message))].name;
         let (waiting, baggage) = match &mut caller {
             Caller::Apart { chain, .. } => (shard.waiting(&chain.link), &mut chain.baggage),
@@ -43,7 +45,7 @@ impl<A: Behaviour> Activation<A> {
         let mut watch = None;
         if let Some(chain) = self.kind.interceptors() {
             let came_with = baggage.as_ref().and_then(|baggage| baggage.trace.clone());
-            let mut call = CallInfo { actor: &self.cx.id, method, caller: waiting, came_with, baggage };
+            let mut call = CallInfo { actor: &self.cx.id, method, caller: waiting, queued, came_with, baggage };
             match Watch::begin(chain, &mut call, shard.now()) {
                 Ok(begun) => {
                     A::Interface::reply(&mut message).watch(Watcher(begun.outcome()));
@@ -100,7 +102,7 @@ impl Shard {
         let caller = if awaited { self.current_actor() } else { None };
         let method = I::METHODS[usize::from(method)].name;
         let came_with = baggage.as_ref().and_then(|baggage| baggage.trace.clone());
-        let mut call = CallInfo { actor: &target.id, method, caller, came_with, baggage };
+        let mut call = CallInfo { actor: &target.id, method, caller, queued: Duration::ZERO, came_with, baggage };
         self.port().node.kinds().interceptors().outgoing(&mut call)
     }
 

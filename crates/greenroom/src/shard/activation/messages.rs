@@ -17,6 +17,7 @@ use crate::pids::Ended;
 use crate::shard::calls::Completion;
 use crate::shard::envelope::{Body, Envelope, IncomingCall, WireCall};
 use crate::shard::frames::{Begun, Caller};
+use crate::shard::inspect::Waiting;
 use crate::shard::late::{self, HOOK};
 use crate::shard::mailbox::Since;
 use crate::shard::ticking::Mark;
@@ -81,7 +82,7 @@ impl<A: Behaviour> AnyActivation for Activation<A> {
         caller: Caller,
     ) -> Option<Begun> {
         let message = message.downcast_mut::<Option<Message<A>>>()?.take()?;
-        Some(self.begin_turn(shard, access, message, deadline, caller))
+        Some(self.begin_turn(shard, access, message, deadline, caller, None))
     }
 
     fn offer_wire(self: Rc<Self>, shard: &Shard, call: IncomingCall<'_>) -> Result<(), (Option<Refusal>, WireReply)> {
@@ -258,19 +259,46 @@ impl<A: Behaviour> AnyActivation for Activation<A> {
     }
 
     fn each_waiter(&self, look: &mut dyn FnMut(&Link)) {
-        self.mailbox.each(|envelope| look(&envelope.chain.link));
+        self.mailbox.each(|_, envelope| look(&envelope.chain.link));
+    }
+
+    fn each_message(&self, now: Timestamp, look: &mut dyn FnMut(Waiting<'_>)) {
+        self.mailbox.each(|since, envelope| {
+            let method = match &envelope.body {
+                Body::Typed(message) => self.method_name(A::Interface::method(message)),
+                Body::Wire(call) => self.method_name(call.method),
+                Body::Tick(tick) => format!("{} (tick)", self.method_name(tick.0.method)),
+                Body::Ended(_) => "(ended)".to_owned(),
+            };
+            let Envelope { deadline, chain, .. } = envelope;
+            look(Waiting { method, waited: since.elapsed(now), deadline: *deadline, link: &chain.link });
+        });
+    }
+
+    fn state(&self) -> &'static str {
+        match self.phase.get() {
+            Phase::Starting => "starting",
+            Phase::Ready => "ready",
+            Phase::Ending | Phase::Gone => "ending",
+        }
+    }
+
+    fn moments(&self) -> (Timestamp, Timestamp) {
+        (moment(self.made), moment(self.last_used.get()))
+    }
+
+    fn method_name(&self, method: u16) -> String {
+        let hook = match self.phase.get() {
+            Phase::Starting => "(activating)",
+            Phase::Ready => "(saving)",
+            Phase::Ending | Phase::Gone => "(deactivating)",
+        };
+        <A::Interface as Interface>::METHODS.get(usize::from(method)).map_or(hook, |method| method.name).to_owned()
     }
 
     fn name_of(&self, method: u16) -> String {
-        let hook = match self.phase.get() {
-            Phase::Starting => "activating",
-            Phase::Ready => "saving",
-            Phase::Ending | Phase::Gone => "deactivating",
-        };
-        match <A::Interface as Interface>::METHODS.get(usize::from(method)) {
-            Some(method) => format!("{}.{}", self.cx.id, method.name),
-            None => format!("{} ({hook})", self.cx.id),
-        }
+        let name = self.method_name(method);
+        if name.starts_with('(') { format!("{} {name}", self.cx.id) } else { format!("{}.{name}", self.cx.id) }
     }
 
     fn keep(&self, until: Timestamp) {
