@@ -14,7 +14,9 @@ use super::outside::Outside;
 use super::reference::{Inner, Route};
 use super::reply::{self, ReplyTo};
 use crate::context::TraceContext;
-use crate::shard::baggage::{Baggage, Load};
+use crate::shard::baggage::Baggage;
+#[cfg(feature = "http")]
+use crate::shard::baggage::Load;
 use crate::shard::calls::{CallSlot, Completion};
 use crate::shard::submit::{Started, Told};
 use crate::shard::{Shard, ShardId};

@@ -23,8 +23,7 @@ pub(crate) use self::keeping::start;
 pub use self::reminder::{Registering, Reminder, ReminderInfo};
 pub use self::reminders::Reminders;
 #[cfg(feature = "http")]
-pub(crate) use self::reminders::cancel;
-pub(crate) use self::reminders::list;
+pub(crate) use self::reminders::{cancel, list};
 pub use self::schedule::Schedule;
 pub use self::tick::Tick;
 pub(crate) use self::tick::Ticked;
