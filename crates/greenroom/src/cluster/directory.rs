@@ -3,7 +3,6 @@
 mod moves;
 
 use std::collections::{BTreeMap, VecDeque};
-
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use greenroom_protocols::checks::Checks;

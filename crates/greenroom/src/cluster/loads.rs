@@ -12,7 +12,7 @@ use greenroom_world::Timestamp;
 #[derive(Default, Debug)]
 pub(crate) struct Loads {
     said: Mutex<BTreeMap<NodeId, Said>>,
-    /// Whether any node has ever been apart.
+    /// Whether a node may be apart: changed with the lock held, read without it.
     torn: AtomicBool,
 }
 
@@ -39,7 +39,8 @@ impl Loads {
 
     /// Takes in, at `now`, that word of `node` came through another one, as the direct way failed.
     pub(crate) fn heard_of(&self, node: NodeId, now: Timestamp) {
-        self.lock().entry(node).or_default().apart_until = now + APART;
+        let mut said = self.lock();
+        said.entry(node).or_default().apart_until = now + APART;
         self.torn.store(true, Ordering::Relaxed);
     }
 
@@ -48,7 +49,11 @@ impl Loads {
         if !self.torn.load(Ordering::Relaxed) {
             return Vec::new();
         }
-        self.lock().iter().filter(|(_, said)| now < said.apart_until).map(|(node, _)| *node).collect()
+        let said = self.lock();
+        let apart: Vec<NodeId> =
+            said.iter().filter(|(_, said)| now < said.apart_until).map(|(node, _)| *node).collect();
+        self.torn.store(!apart.is_empty(), Ordering::Relaxed);
+        apart
     }
 
     /// Takes in which version of the table `node` knows.
