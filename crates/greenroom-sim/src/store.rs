@@ -7,13 +7,15 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
-use greenroom_store::{Page, Result, Store, StoreError, Version, Versioned};
+use greenroom_store::{Journal, Page, Result, Store, StoreError, Version, Versioned};
 use tokio::sync::oneshot;
 use tokio::time::{sleep, timeout};
 
 use crate::faults::StoreFaults;
 use crate::shared::lock;
 use crate::sim::Sim;
+
+mod journal;
 
 /// A store behind a network and its faults. It is a machine of its own name: a partition can put a node and the store on
 /// different sides. Clones are the same store; nodes use it through [`SimStore::seen_by`].
@@ -22,6 +24,7 @@ pub struct SimStore {
     sim: Sim,
     name: Arc<str>,
     inner: Arc<dyn Store>,
+    journal: Option<Arc<dyn Journal>>,
     serves: Arc<AtomicBool>,
 }
 
@@ -49,7 +52,12 @@ impl SimStore {
     /// Puts `inner` on a machine called `name`.
     pub fn new(sim: &Sim, name: &str, inner: Arc<dyn Store>) -> Self {
         sim.shared.with(|core, _| core.machine(name));
-        Self { sim: sim.clone(), name: name.into(), inner, serves: Arc::new(AtomicBool::new(true)) }
+        Self { sim: sim.clone(), name: name.into(), inner, journal: None, serves: Arc::new(AtomicBool::new(true)) }
+    }
+
+    /// Puts `journal` on a machine called `name`: nodes may use it through [`SimStore::journal_seen_by`] too.
+    pub fn journal(sim: &Sim, name: &str, journal: Arc<dyn Journal>) -> Self {
+        Self { journal: Some(journal.clone()), ..Self::new(sim, name, journal) }
     }
 
     /// The name of its machine.

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use greenroom_protocols::membership;
 use greenroom_protocols::names::near_names;
 use greenroom_protocols::node::Member;
-use greenroom_store::Store;
 use greenroom_store::url::{StoreUrl, redact};
+use greenroom_store::{Journal, Store};
 use greenroom_stores::Opened;
 use greenroom_world::real::RealWorld;
 use greenroom_world::{Stage, World};
@@ -19,7 +19,7 @@ use super::kinds::{AnyKind, KindEntry, Kinds, factory};
 use super::port::Port;
 use super::security;
 use super::shared::Shared;
-use super::stores::Stores;
+use super::stores::{StateStore, Stores};
 use super::{Node, Result};
 use crate::actor::call::Call;
 use crate::actor::cx::Cx;
@@ -52,7 +52,7 @@ pub struct Builder {
     placements: Placements,
     world: Option<Arc<dyn World>>,
     store: Option<Arc<dyn Store>>,
-    state_stores: BTreeMap<String, Arc<dyn Store>>,
+    state_stores: BTreeMap<String, StateStore>,
     interceptors: Given,
     topics: KindSubscriptions,
 }
@@ -191,7 +191,14 @@ impl Builder {
     /// Makes `store` known as `name`, for kinds that say `#[actor(persistent, store = "name")]`; the empty name is for all
     /// kinds that name none.
     pub fn state_store(mut self, name: impl Into<String>, store: Arc<dyn Store>) -> Self {
-        self.state_stores.insert(name.into(), store);
+        self.state_stores.insert(name.into(), store.into());
+        self
+    }
+
+    /// Makes `journal` known as `name`, as [`state_store`](Self::state_store) does a store, also to kinds that need more than a
+    /// store can do.
+    pub fn state_journal(mut self, name: impl Into<String>, journal: Arc<dyn Journal>) -> Self {
+        self.state_stores.insert(name.into(), journal.into());
         self
     }
 
@@ -239,11 +246,12 @@ impl Builder {
             None => RealWorld::start().map_err(|error| Error::System { what: "start threads", error })?,
         };
         let (store, store_name, lease) = match store {
-            Some(store) => (store, "opened by the program".to_owned(), true),
+            Some(store) => (StateStore::from(store), "opened by the program".to_owned(), true),
             None => {
                 let failed = |reason| Error::Table { url: redact(&config.table), reason };
                 let opened = open_store(&world, &config.table).await.map_err(failed)?;
-                (opened.store, opened.name, opened.shared)
+                let (name, shared) = (opened.name.clone(), opened.shared);
+                (opened.into(), name, shared)
             }
         };
         let stores = open_stores(&world, &config, &store, state_stores).await?;
@@ -291,7 +299,7 @@ impl Builder {
             membership.lease = None;
         }
         let health = Arc::new(Health::new(world.clone(), store_name));
-        let table = TableStore::new(store, &config.cluster, membership.store_timeout, health.clone());
+        let table = TableStore::new(store.store, &config.cluster, membership.store_timeout, health.clone());
         let (orders, order_queue) = mpsc::channel(ORDERS_LEN_MAX);
         let shared =
             Arc::new(Shared::new(world, config, name, advertised, kinds, placements, shards, orders, stores, links));
@@ -345,8 +353,8 @@ impl Drop for Starting {
 async fn open_stores(
     world: &Arc<dyn World>,
     config: &Config,
-    table: &Arc<dyn Store>,
-    mut stores: BTreeMap<String, Arc<dyn Store>>,
+    table: &StateStore,
+    mut stores: BTreeMap<String, StateStore>,
 ) -> Result<Stores> {
     let named = config.stores.iter().map(|(name, url)| (name.as_str(), url.as_str()));
     for (name, url) in named.chain([("", config.store.as_str())]) {
@@ -357,7 +365,7 @@ async fn open_stores(
             table.clone()
         } else {
             let failed = |reason| Error::Store { name: name.to_owned(), url: redact(url), reason };
-            open_store(world, url).await.map_err(failed)?.store
+            open_store(world, url).await.map_err(failed)?.into()
         };
         stores.insert(name.to_owned(), store);
     }

@@ -3,24 +3,58 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use greenroom_store::Store;
+use greenroom_store::{Journal, Store};
+use greenroom_stores::Opened;
 
 /// Stores by name; the one without a name is for all kinds that name none.
 #[derive(Debug)]
-pub(crate) struct Stores(BTreeMap<String, Arc<dyn Store>>);
+pub(crate) struct Stores(BTreeMap<String, StateStore>);
+
+/// A store that actors keep their states in.
+#[derive(Clone, Debug)]
+pub(crate) struct StateStore {
+    pub(crate) store: Arc<dyn Store>,
+    /// The same store, if it can commit several writes at once.
+    #[allow(dead_code, reason = "for kinds whose states need more than a store can do")]
+    pub(crate) journal: Option<Arc<dyn Journal>>,
+}
 
 impl Stores {
-    pub(super) fn new(named: BTreeMap<String, Arc<dyn Store>>) -> Self {
+    pub(super) fn new(named: BTreeMap<String, StateStore>) -> Self {
         Self(named)
     }
 
     /// The store called `name`.
     pub(crate) fn find(&self, name: &str) -> Option<&Arc<dyn Store>> {
-        self.0.get(name)
+        self.0.get(name).map(|found| &found.store)
+    }
+
+    /// The store called `name` as a journal, if it is one.
+    #[allow(dead_code, reason = "for kinds whose states need more than a store can do")]
+    pub(crate) fn journal(&self, name: &str) -> Option<&Arc<dyn Journal>> {
+        self.0.get(name).and_then(|found| found.journal.as_ref())
     }
 
     /// The names there are.
     pub(super) fn names(&self) -> impl Iterator<Item = &str> {
         self.0.keys().map(String::as_str).filter(|name| !name.is_empty())
+    }
+}
+
+impl From<Arc<dyn Store>> for StateStore {
+    fn from(store: Arc<dyn Store>) -> Self {
+        Self { store, journal: None }
+    }
+}
+
+impl From<Arc<dyn Journal>> for StateStore {
+    fn from(journal: Arc<dyn Journal>) -> Self {
+        Self { store: journal.clone(), journal: Some(journal) }
+    }
+}
+
+impl From<Opened> for StateStore {
+    fn from(opened: Opened) -> Self {
+        Self { store: opened.store, journal: opened.journal }
     }
 }
