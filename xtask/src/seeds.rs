@@ -3,7 +3,7 @@
 use crate::step::{cargo, run as step};
 
 /// The package whose simulated scenarios are run.
-const PACKAGE: &str = "greenroom";
+const PACKAGE: &str = "greenroom-conformance";
 
 /// Its test target that holds them.
 const TARGET: &str = "conformance";

@@ -63,6 +63,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ),
     ("greenroom-upgrade", &["greenroom"]),
     ("greenroom-chaos", &["greenroom-engines", "greenroom-sim"]),
+    ("greenroom-conformance", &[]),
     ("greenroom-guide", &[]),
     ("xtask", &[]),
     ("peers", &["greenroom"]),

@@ -7,10 +7,10 @@ use std::{env, fs};
 
 /// Where claims are tested, from this crate's folder, and what the tests run on.
 const PLACES: &[(&str, &str)] = &[
-    ("tests/conformance", "In the simulated world, under many seeds"),
-    ("tests/actors", "On one real node"),
-    ("tests/state", "On one real node, with stores that fail"),
-    ("tests/door", "At the HTTP door"),
+    ("../greenroom-conformance/tests/conformance", "In the simulated world, under many seeds"),
+    ("../greenroom/tests/actors", "On one real node"),
+    ("../greenroom/tests/state", "On one real node, with stores that fail"),
+    ("../greenroom/tests/door", "At the HTTP door"),
     ("../greenroom-cli/tests/processes", "On real processes"),
     ("../greenroom-upgrade/tests", "On real processes of two programs"),
 ];
@@ -103,7 +103,7 @@ fn the_list_of_claims_is_that_of_the_tests() {
     let found = fs::read_to_string(&path).unwrap_or_default();
     assert!(
         found == expected,
-        "{} is not the list of the tests any more; {WRITE_VARIABLE}=1 cargo test -p greenroom --test conformance claims",
+        "{} is not the list of the tests any more; {WRITE_VARIABLE}=1 cargo test -p greenroom-conformance claims",
         path.display()
     );
 }
@@ -114,10 +114,10 @@ const HEAD: &str = "\
 # What Greenroom promises
 
 Each line is a claim and the name of the test that would fail if it were not so. The list is written by
-`GREENROOM_WRITE_CLAIMS=1 cargo test -p greenroom --test conformance claims`, and a test compares it with the tests.
+`GREENROOM_WRITE_CLAIMS=1 cargo test -p greenroom-conformance claims`, and a test compares it with the tests.
 
 ```sh
-cargo test -p greenroom --test conformance              # all claims of the simulated world, a few seeds each
+cargo test -p greenroom-conformance                     # all claims of the simulated world, a few seeds each
 cargo xtask seeds --count 10000 --test chaos            # those whose names contain `chaos`, under 10,000 seeds each
 cargo xtask chaos --minutes 10 --seed 1 --table etcd    # real processes under faults
 ```
