@@ -38,6 +38,8 @@ impl Nodes {
         let log = std::fs::OpenOptions::new().create(true).append(true).open(path(&format!("node-{place}.log")));
         command.args(["--name", &format!("node-{place}"), "--listen", "127.0.0.1:0", "--http", &self.doors[place]]);
         command.args(["--table", &format!("sqlite:{}", path("table.db")), "--shards", "1"]);
+        // The disk may be busy with other things, and nobody dies here.
+        command.args(["--lease", "30s"]);
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log.expect("the node's log opens"));
         Process::start("a node", command).expect("the program starts")
     }

@@ -48,6 +48,9 @@ pub struct NodeFlags {
     /// this program was built with, as `postgres://user@host/database` [default: memory:]
     #[arg(long, value_name = "URL", env = "GREENROOM_TABLE")]
     pub table: Option<String>,
+    /// Time that the node may go on without the membership table; longer where its disk is slow [default: 4s]
+    #[arg(long, value_name = "TIME", env = "GREENROOM_LEASE", value_parser = duration)]
+    pub lease: Option<Duration>,
     /// What this node is for; may be repeated
     #[arg(long = "role", value_name = "ROLE", env = "GREENROOM_ROLE", value_delimiter = ',')]
     pub roles: Vec<String>,
@@ -135,6 +138,7 @@ impl NodeFlags {
         set(&mut config.cluster, &self.cluster);
         set(&mut config.listen, &self.listen);
         set(&mut config.table, &self.table);
+        set(&mut config.lease, &self.lease);
         set(&mut config.shards, &self.shards);
         set(&mut config.call_timeout, &self.call_timeout);
         set(&mut config.idle, &self.idle);
@@ -278,7 +282,20 @@ mod tests {
     fn a_flag_wins_over_the_file_and_the_file_over_the_program() {
         let file = file("cluster = \"from-file\"\nlisten = \"127.0.0.1:7000\"\ncall_timeout = 3\n");
         let path = file.path().to_str().unwrap();
-        let flags = flags(&["--config", path, "--cluster", "from-flag", "--role", "a", "--role", "b", "--idle", "90s"]);
+        let flags = flags(&[
+            "--config",
+            path,
+            "--cluster",
+            "from-flag",
+            "--role",
+            "a",
+            "--role",
+            "b",
+            "--idle",
+            "90s",
+            "--lease",
+            "20s",
+        ]);
         let program =
             Config { cluster: "from-program".into(), table: "sqlite:from-program.db".into(), ..Config::default() };
         let config = configured(&flags, program).unwrap();
@@ -287,6 +304,7 @@ mod tests {
         assert_eq!(config.table, "sqlite:from-program.db");
         assert_eq!(config.call_timeout, Duration::from_secs(3));
         assert_eq!(config.idle, Duration::from_secs(90));
+        assert_eq!(config.lease, Duration::from_secs(20));
         assert_eq!(config.roles, ["a", "b"]);
     }
 

@@ -50,9 +50,14 @@ pub struct LeaseTimes {
 }
 
 impl LeaseTimes {
-    /// After this long by its own clock a reader knows that a lease is over.
-    pub fn judged_over(&self) -> Duration {
-        self.length + self.length * self.drift_permille / 1000
+    /// The times of leases that a renewal holds for so `long`: renewed four times as often.
+    pub fn of(long: Duration) -> Self {
+        Self { length: long, renew_every: long / 4, ..Self::default() }
+    }
+
+    /// After this long by its own clock a reader knows that a lease of that `length`, its own or another's, is over.
+    pub fn judged_over(&self, length: Duration) -> Duration {
+        length + length * self.drift_permille / 1000
     }
 }
 

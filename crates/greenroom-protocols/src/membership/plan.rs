@@ -33,8 +33,8 @@ impl Planner<'_> {
         for id in old {
             next.kill(id);
         }
-        let member = Member { status: Status::Joining, ..member.clone() };
-        next.rows.insert(node, Row { member, ..Row::default() });
+        let lease = self.config.lease.unwrap_or_default().length;
+        next.rows.insert(node, Row::joining(member.clone(), lease));
         (next, node)
     }
 
@@ -55,7 +55,7 @@ impl Planner<'_> {
         let mut next = table.clone();
         next.version += 1;
         for node in table.active() {
-            let gone = self.config.lease.is_some_and(|l| self.sightings.lease_ran_out(self.now, node, l, 1));
+            let gone = self.lease_ran_out(table, node, 1);
             // Who is dead does not answer; a node that has reached us is left to the members to judge.
             if gone && !reached.contains(&node) {
                 next.kill(node);
@@ -81,8 +81,7 @@ impl Planner<'_> {
             match next.rows[&node].member.status {
                 Status::Active => self.judge(&mut next, me, node),
                 Status::Joining => {
-                    let lease = self.config.lease;
-                    if lease.is_some_and(|l| self.sightings.lease_ran_out(self.now, node, l, JOINER_LEASES)) {
+                    if self.lease_ran_out(table, node, JOINER_LEASES) {
                         next.kill(node);
                     }
                 }
@@ -103,7 +102,7 @@ impl Planner<'_> {
         let votes = self.votes(next, me, node) + usize::from(suspected);
         let active = next.active().count();
         let decides = active >= VOTERS_MIN || !self.config.checks.tie_break;
-        let ran_out = self.config.lease.is_some_and(|l| self.sightings.lease_ran_out(self.now, node, l, 1));
+        let ran_out = self.lease_ran_out(next, node, 1);
         if (decides && votes >= self.config.votes.min(active - 1)) || (suspected && ran_out) {
             next.kill(node);
         } else if suspected && active > 1 {
@@ -133,6 +132,12 @@ impl Planner<'_> {
             row.suspicions.retain(|s| s.by != me);
             row.suspicions.push(Suspicion { by: me, at_version });
         }
+    }
+
+    /// Whether the lease of `node` has surely run out, `times` over, unless it is renewed by now.
+    fn lease_ran_out(&self, table: &Table, node: NodeId, times: u32) -> bool {
+        let (Some(lease), Some(row)) = (self.config.lease, table.rows.get(&node)) else { return false };
+        self.sightings.lease_ran_out(self.now, node, lease.judged_over(row.lease) * times)
     }
 
     fn suspects(&self, node: NodeId) -> bool {

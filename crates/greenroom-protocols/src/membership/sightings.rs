@@ -1,9 +1,10 @@
 //! What one reader saw in the store and when, by its own clock: the only way leases and suspicions are aged.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
-use super::table::{Etag, LeaseRecord, Table};
-use super::{Config, LeaseTimes};
+use super::Config;
+use super::table::{Etag, LeaseRecord, Row, Table};
 use crate::node::{NodeId, Status};
 use crate::time::Timestamp;
 
@@ -46,7 +47,7 @@ impl Sightings {
         }
         for (node, row) in &table.rows {
             if row.member.status == Status::Dead {
-                let over = self.death(now, *node, row.left, leases.is_some(), config);
+                let over = self.death(now, *node, row, leases.is_some(), config);
                 let freed = self.freed.entry(*node).or_insert(over);
                 *freed = over.min(*freed);
             }
@@ -58,15 +59,15 @@ impl Sightings {
     ///
     /// A renewal that comes after the death is never granted, so the last one that counts began before now, and before
     /// its counter was first seen if the leases, read after the table, show it unchanged.
-    fn death(&self, now: Timestamp, node: NodeId, left: bool, leases_read: bool, config: &Config) -> Timestamp {
-        let Some(lease) = config.lease.filter(|_| !left && config.checks.lease_wait) else {
+    fn death(&self, now: Timestamp, node: NodeId, row: &Row, leases_read: bool, config: &Config) -> Timestamp {
+        let Some(lease) = config.lease.filter(|_| !row.left && config.checks.lease_wait) else {
             return now;
         };
         let renewed = match self.leases.get(&node) {
             Some((_, since)) if leases_read => *since,
             _ => now,
         };
-        renewed + lease.judged_over()
+        renewed + lease.judged_over(row.lease)
     }
 
     fn observe_suspicions(&mut self, table: &Table) {
@@ -90,9 +91,9 @@ impl Sightings {
         written_after.is_some_and(|time| now < time + config.suspicion_expiry)
     }
 
-    /// Whether the lease of `node` has surely run out, `times` over, unless it is renewed by now.
-    pub(super) fn lease_ran_out(&self, now: Timestamp, node: NodeId, lease: LeaseTimes, times: u32) -> bool {
-        self.leases.get(&node).is_some_and(|(_, since)| *since + lease.judged_over() * times <= now)
+    /// Whether the lease of `node` has surely run out, unless it is renewed by now, if that takes so `long`.
+    pub(super) fn lease_ran_out(&self, now: Timestamp, node: NodeId, long: Duration) -> bool {
+        self.leases.get(&node).is_some_and(|(_, since)| *since + long <= now)
     }
 
     pub(super) fn freed(&self) -> &BTreeMap<NodeId, Timestamp> {

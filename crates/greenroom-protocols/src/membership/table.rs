@@ -1,9 +1,11 @@
 //! What is stored: one table, and one small lease record a node.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use super::LeaseTimes;
 use crate::node::{Member, NodeId, Status, View};
 
 /// A store's opaque name for one state of one record.
@@ -24,7 +26,7 @@ pub struct Table {
 }
 
 /// One node's row.
-#[derive(Clone, PartialEq, Eq, Hash, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub struct Row {
     /// The node.
     pub member: Member,
@@ -34,6 +36,21 @@ pub struct Row {
     /// It left by itself, with every turn stopped: nobody waits for its lease.
     #[serde(default)]
     pub left: bool,
+    /// How long a renewal of its lease holds: others judge it by this, whatever their own leases are.
+    #[serde(default = "lease_by_default")]
+    pub lease: Duration,
+}
+
+impl Row {
+    /// The row of a node that joins, and that renews its lease for so long at a time.
+    pub fn joining(member: Member, lease: Duration) -> Self {
+        Self { member: Member { status: Status::Joining, ..member }, suspicions: Vec::new(), left: false, lease }
+    }
+}
+
+/// The lease of rows that were written before they said.
+fn lease_by_default() -> Duration {
+    LeaseTimes::default().length
 }
 
 /// One node's vote against another.

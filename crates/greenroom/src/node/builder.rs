@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
-use greenroom_protocols::membership;
+use greenroom_protocols::membership::{self, LeaseTimes};
 use greenroom_protocols::names::near_names;
 use greenroom_protocols::node::Member;
 use greenroom_store::url::{StoreUrl, redact};
@@ -240,6 +241,7 @@ impl Builder {
             return Err(Error::Repeated { kind });
         }
         security::check_exposure(&config)?;
+        let mut membership = membership_config(&config)?;
         let links = security::links(&config)?;
         let world: Arc<dyn World> = match world {
             Some(world) => world,
@@ -294,7 +296,6 @@ impl Builder {
             draining: false,
         };
         let shards: Vec<ShardPort> = (0..config.shard_count()).map(|_| ShardPort::claim()).collect();
-        let mut membership = membership::Config { checks: config.checks, ..Default::default() };
         if !lease {
             membership.lease = None;
         }
@@ -326,6 +327,26 @@ impl Builder {
         Ok(node)
     }
 }
+
+/// How a node takes part in its cluster.
+fn membership_config(config: &Config) -> Result<membership::Config> {
+    let lease = config.lease;
+    if !(LEASE_MIN..=LEASE_MAX).contains(&lease) {
+        return Err(Error::Lease { lease });
+    }
+    Ok(membership::Config {
+        lease: Some(LeaseTimes::of(lease)),
+        store_timeout: lease / 2,
+        checks: config.checks,
+        ..membership::Config::default()
+    })
+}
+
+/// A shorter lease would not outlast the ordinary hiccups of a machine.
+const LEASE_MIN: Duration = Duration::from_secs(1);
+
+/// So long do the actors of a node that died wait.
+const LEASE_MAX: Duration = Duration::from_secs(300);
 
 fn insert<A: Behaviour>(kinds: &mut Kinds, entry: KindEntry<A>) {
     let entry: Arc<dyn AnyKind> = Arc::new(entry);

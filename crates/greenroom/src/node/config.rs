@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use greenroom_protocols::checks::Checks;
+use greenroom_protocols::membership::LeaseTimes;
 use greenroom_security::access::Auth;
 use greenroom_security::files::{DoorTls, NodeTls};
 use greenroom_security::rules::Rule;
@@ -27,6 +28,11 @@ pub struct Config {
     /// The membership table: `memory:` for a node alone, `sqlite:PATH` for several on one machine, or the URL of an engine
     /// whose feature is on.
     pub table: String,
+    /// How long the node may start turns after it last reached the membership table, in seconds in files; 1 s to 5 min, and
+    /// renewed four times as often. A table on a slow or busy disk wants a longer one; the actors of a node that died
+    /// wait for its lease to run out.
+    #[serde(with = "seconds")]
+    pub lease: Duration,
     /// Where actors keep their states, unless their kind names another store; the membership table's store when empty.
     pub store: String,
     /// Other stores for states, by the names that kinds say: `#[actor(persistent, store = "name")]`.
@@ -112,6 +118,7 @@ impl Default for Config {
             advertise: None,
             http: None,
             table: "memory:".into(),
+            lease: LeaseTimes::default().length,
             store: String::new(),
             stores: BTreeMap::new(),
             store_timeout: Duration::from_secs(5),

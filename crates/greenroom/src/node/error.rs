@@ -1,5 +1,6 @@
 //! Why a node could not start, or has stopped.
 
+use std::time::Duration;
 use std::{fmt, io};
 
 use crate::actor::error::CallError;
@@ -42,6 +43,12 @@ pub enum Error {
     /// Certificates, credentials or rules cannot be used.
     #[error("{0}")]
     Security(#[from] greenroom_security::error::Error),
+    /// The lease is shorter or longer than what nodes can keep.
+    #[error("a lease of {lease:?} cannot be kept: set `lease` (--lease) to 1 to 300 seconds; without it it is 4")]
+    Lease {
+        /// What the configuration says.
+        lease: Duration,
+    },
     /// The membership table's store could not be opened.
     #[error("cannot use the membership table at {url:?}: {reason}")]
     Table {

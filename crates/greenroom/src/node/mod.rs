@@ -170,7 +170,8 @@ impl Shared {
     /// Waits until this node is active in the cluster.
     pub(super) async fn joined(&self) -> Result<()> {
         let world = self.world().clone();
-        let until: Timestamp = world.now() + JOIN_TIMEOUT;
+        let patience = JOIN_TIMEOUT.max(self.config().lease * JOIN_LEASES);
+        let until: Timestamp = world.now() + patience;
         while !(self.fence_open() && self.view().view.is_active(self.me())) {
             if self.is_stopped() {
                 return Err(Error::Halted { why: self.halted().await });
@@ -178,7 +179,7 @@ impl Shared {
             if world.now() >= until {
                 return Err(Error::NotJoined {
                     cluster: self.config().cluster.clone(),
-                    seconds: JOIN_TIMEOUT.as_secs(),
+                    seconds: patience.as_secs(),
                     hint: self.links().last_failure().unwrap_or_else(|| NOT_JOINED_HINT.to_owned()),
                 });
             }
@@ -190,7 +191,8 @@ impl Shared {
 
 /// Spawned actors of one shard that [`Node::spawned`] lists.
 pub const SPAWNED_LISTED_MAX: usize = 10_000;
-/// Time for a node to become a member: enough for a dead one's lease to run out before it.
+/// Time for a node to become a member, and in its own leases: enough for a dead one's to run out before it.
 const JOIN_TIMEOUT: Duration = Duration::from_secs(30);
+const JOIN_LEASES: u32 = 3;
 const NOT_JOINED_HINT: &str = "can its members reach it at its address, and it them?";
 const JOIN_POLL: Duration = Duration::from_millis(5);

@@ -143,3 +143,12 @@ async fn listening_beyond_loopback_is_refused() {
     let error = started.unwrap_err().to_string();
     assert!(error.contains("insecure_listen"), "{error}");
 }
+
+#[tokio::test]
+async fn a_lease_that_cannot_be_kept_is_refused_with_the_remedy() {
+    for lease in [Duration::from_millis(10), Duration::from_secs(3600)] {
+        let refused = Node::builder().configure(|config| config.lease = lease).start().await;
+        let Err(error) = refused else { panic!("a node with a lease of {lease:?} starts") };
+        assert!(error.to_string().contains("--lease"), "{error}");
+    }
+}

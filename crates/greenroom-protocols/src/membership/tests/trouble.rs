@@ -132,3 +132,18 @@ fn a_renewal_whose_answer_is_lost_does_not_end_the_lease() {
     assert_eq!(stopped, None);
     assert!(lost > 1);
 }
+
+#[test]
+fn a_lease_is_judged_by_its_holders_length_and_not_by_the_readers() {
+    let long = Config { lease: Some(LeaseTimes::of(Duration::from_secs(20))), ..Config::default() };
+    let mut world = World::settled(2, &Config::default());
+    world.start("c", &long);
+    world.run(8_000);
+    assert_eq!(world.status(2), Some(Status::Active));
+    world.nodes[2].paused = true;
+    world.suspect(0, 2);
+    world.suspect(1, 2);
+    assert_eq!(world.status(2), Some(Status::Dead));
+    world.run(10_000);
+    assert_eq!(world.violation(), None);
+}
