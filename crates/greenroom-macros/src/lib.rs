@@ -50,6 +50,8 @@ mod wire_type;
 /// - `workers`: stateless workers, at most so many activations a node and key. Ordinary, single actors.
 /// - `mailbox`: how many messages may wait at one activation. The node's default.
 /// - `in_flight`: how many messages of the kind may wait and run at once on one node. No bound.
+/// - `instances`: in a multi-cluster, `"single"` (the default), one in one of the clusters, or `"per_cluster"`, one in each.
+/// - `activation`: of a single instance, `"optimistic"` (the default), also while a cluster is silent, or `"pessimistic"`.
 ///
 /// # Arguments
 /// Arguments, replies and errors are plain serde data. An argument may carry `#[serde(default)]` and the like. In the

@@ -23,6 +23,10 @@ pub(crate) struct Options {
     pub(crate) migrate: bool,
     save: Option<Save>,
     store: Option<LitStr>,
+    /// Whether each cluster has an instance of its own.
+    per_cluster: Option<bool>,
+    /// Whether nothing is activated while a cluster is silent.
+    pessimistic: Option<bool>,
     /// The version of the state's type.
     pub(crate) version: Option<u8>,
     /// The version of the interface.
@@ -55,6 +59,9 @@ impl Options {
                  what `interface` says"
             );
             return Err(Error::new(*span, message));
+        }
+        if let (Some(true), Some((_, span))) = (options.per_cluster, written("activation")) {
+            return Err(Error::new(*span, "an instance of each cluster asks no other cluster: leave `activation` out"));
         }
         match written("version") {
             Some((_, span)) if !options.persistent => {
@@ -110,6 +117,8 @@ impl Options {
             "workers" => self.workers = Some(count(&pair.value, "leave `workers` out for an ordinary actor")?),
             "save" => self.save = Some(save(&text(&pair.value)?)?),
             "store" => self.store = Some(text(&pair.value)?),
+            "instances" => self.per_cluster = Some(either(&text(&pair.value)?, "single", "per_cluster")?),
+            "activation" => self.pessimistic = Some(either(&text(&pair.value)?, "optimistic", "pessimistic")?),
             "version" => self.version = Some(count(&pair.value, "versions begin with 1")?),
             "interface" => self.interface = Some(count(&pair.value, "versions begin with 1")?),
             "compatible" => self.compatible = Some(count(&pair.value, "versions begin with 1")?),
@@ -153,6 +162,11 @@ impl ToTokens for Options {
             Save::Every(ms) => quote!(Every(::core::time::Duration::from_millis(#ms))),
         };
         let store = self.store.as_ref().map_or_else(String::new, LitStr::value);
+        let instances = match (self.per_cluster, self.pessimistic) {
+            (Some(true), _) => quote!(PerCluster),
+            (_, Some(true)) => quote!(Pessimistic),
+            _ => quote!(Optimistic),
+        };
         tokens.extend(quote! {
             ::greenroom::__private::Options {
                 placement: #placement,
@@ -163,6 +177,7 @@ impl ToTokens for Options {
                 persistent: #persistent,
                 saving: ::greenroom::__private::Saving::#saving,
                 store: #store,
+                instances: ::greenroom::__private::Instances::#instances,
             }
         });
     }
@@ -179,6 +194,15 @@ fn text(value: &Expr) -> Result<LitStr> {
     match value {
         Expr::Lit(ExprLit { lit: Lit::Str(text), .. }) => Ok(text.clone()),
         other => Err(Error::new_spanned(other, "write a string in quotes")),
+    }
+}
+
+/// Which of two words it is: true for the second.
+fn either(value: &LitStr, one: &str, other: &str) -> Result<bool> {
+    match value.value() {
+        word if word == one => Ok(false),
+        word if word == other => Ok(true),
+        _ => Err(Error::new_spanned(value, format!("write \"{one}\" or \"{other}\""))),
     }
 }
 
@@ -257,6 +281,8 @@ const KNOWN: &[&str] = &[
     "version",
     "interface",
     "compatible",
+    "instances",
+    "activation",
 ];
 
 #[cfg(test)]
@@ -283,7 +309,7 @@ mod tests {
         assert_eq!(error(quote!(placment = "hash")), "unknown option `placment`; did you mean `placement`?");
         assert!(error(quote!(colour = "red")).contains(
             "the options are kind, placement, idle, workers, mailbox, in_flight, persistent, migrate, save, store, version, \
-             interface, compatible"
+             interface, compatible, instances, activation"
         ));
     }
 
@@ -298,6 +324,8 @@ mod tests {
         assert!(error(quote!(kind = "chat room")).starts_with("a kind is a name"));
         assert!(error(quote!(idle = "5m", idle = "6m")).contains("twice"));
         assert!(error(quote!(placement = "role:")).starts_with("name a placement"));
+        assert!(error(quote!(instances = "double")).contains("write \"single\" or \"per_cluster\""));
+        assert!(error(quote!(instances = "per_cluster", activation = "pessimistic")).contains("no other cluster"));
     }
 
     #[test]

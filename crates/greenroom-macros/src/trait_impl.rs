@@ -38,7 +38,20 @@ pub(crate) fn expand(options: TokenStream, mut item: ItemImpl) -> TokenStream {
 fn write(options: &Options, item: &ItemImpl, hooks: &Hooks) -> Result<TokenStream> {
     base(item)?;
     options.allow_only(
-        &["placement", "idle", "workers", "mailbox", "in_flight", "persistent", "migrate", "save", "store", "version"],
+        &[
+            "placement",
+            "idle",
+            "workers",
+            "mailbox",
+            "in_flight",
+            "persistent",
+            "migrate",
+            "save",
+            "store",
+            "version",
+            "instances",
+            "activation",
+        ],
         "belongs to the interface: write it in the `#[actor(..)]` above the trait",
     )?;
     let Some((_, path, _)) = &item.trait_ else {

@@ -47,6 +47,28 @@ pub struct KindInfo {
     /// The oldest version of its interface whose callers it serves.
     #[serde(default = "first", skip_serializing_if = "is_first")]
     pub compatible: u16,
+    /// How many instances of one of its actors a multi-cluster may have.
+    #[serde(default, skip_serializing_if = "Instances::is_default")]
+    pub instances: Instances,
+}
+
+/// How many instances of an actor a multi-cluster may have, and when they are activated (Geo, Fig. 2).
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize)]
+pub enum Instances {
+    /// One in one of the clusters; while a cluster is silent, the others may activate one that may not be the only one.
+    #[default]
+    Optimistic,
+    /// One in one of the clusters; while a cluster is silent, none is activated.
+    Pessimistic,
+    /// One in each cluster.
+    PerCluster,
+}
+
+impl Instances {
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes it so")]
+    fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
 }
 
 impl KindInfo {
@@ -59,7 +81,7 @@ impl KindInfo {
 impl Default for KindInfo {
     fn default() -> Self {
         let Offer { version, compatible } = Offer::FIRST;
-        Self { name: String::new(), placement: String::new(), version, compatible }
+        Self { name: String::new(), placement: String::new(), version, compatible, instances: Instances::default() }
     }
 }
 

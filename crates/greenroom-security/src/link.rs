@@ -130,12 +130,18 @@ impl Tls {
 }
 
 impl Peer {
-    /// Why who is at the other end is not the node called `name`; `None` if it is, or if the connection is plain.
-    pub fn not_node(&self, name: &str) -> Option<String> {
+    /// Why who is at the other end is not the node called `name` of `cluster`, which may be another one; `None` if it is, or if
+    /// the connection is plain.
+    pub fn not_node_of(&self, cluster: &str, name: &str) -> Option<String> {
         match self.shown.as_ref()? {
-            Ok(identity) => identity.not_node(&self.cluster, name),
+            Ok(identity) => identity.not_node(cluster, name),
             Err(reason) => Some(format!("its certificate names no node: {reason}")),
         }
+    }
+
+    /// Why who is at the other end is not the node called `name`; `None` if it is, or if the connection is plain.
+    pub fn not_node(&self, name: &str) -> Option<String> {
+        self.not_node_of(&self.cluster, name)
     }
 }
 

@@ -219,7 +219,8 @@ impl Core {
         }
         let (faults, random) = (&self.faults, &mut self.random);
         let spike = if random.chance(faults.spike_chance) { random.within(&faults.spike) } else { Duration::ZERO };
-        random.within(&faults.delay) + spike
+        let far = self.far.get(&(from, to)).copied().unwrap_or_default();
+        random.within(&faults.delay) + spike + far
     }
 
     pub(crate) fn deliver(&mut self, now: Duration, connection: u64, side: usize, item: Item) {

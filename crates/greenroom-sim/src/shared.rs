@@ -48,6 +48,8 @@ pub(crate) struct Core {
     pub(crate) doors: BTreeMap<(usize, u16), Door>,
     /// Links, from and to, over which nothing passes.
     pub(crate) cuts: BTreeSet<(usize, usize)>,
+    /// How much farther machines are from each other than others are.
+    pub(crate) far: BTreeMap<(usize, usize), Duration>,
     /// How often the network was healed: a cut's consequences end with it.
     pub(crate) heals: u64,
     events: BinaryHeap<Scheduled>,
@@ -173,6 +175,7 @@ impl Core {
             connections_made: 0,
             doors: BTreeMap::new(),
             cuts: BTreeSet::new(),
+            far: BTreeMap::new(),
             heals: 0,
             events: BinaryHeap::new(),
             scheduled: 0,

@@ -99,6 +99,17 @@ impl Sim {
         }
     }
 
+    /// Puts the machines of `one` and those of `other` apart: what goes between them takes so much longer, each way.
+    pub fn apart(&self, one: &[&str], other: &[&str], longer: Duration) {
+        self.shared.with(|core, _| {
+            for (from, to) in one.iter().flat_map(|from| other.iter().map(move |to| (from, to))) {
+                let (from, to) = (core.machine(from), core.machine(to));
+                core.far.insert((from, to), longer);
+                core.far.insert((to, from), longer);
+            }
+        });
+    }
+
     /// Cuts the link from one machine to another, this way only, until [`Sim::heal`].
     pub fn cut(&self, from: &str, to: &str) {
         self.shared.with(|core, now| {

@@ -242,6 +242,21 @@ impl Encoder {
         put_nonce(batch, frame::PONG, nonce);
     }
 
+    /// Appends a Letter; `write` appends its payload to the batch, and nothing else.
+    ///
+    /// # Errors
+    /// Whatever `write` gives; [`EncodeError::FrameTooLong`].
+    pub fn letter<E: From<EncodeError>>(
+        &self,
+        batch: &mut BytesMut,
+        write: impl FnOnce(&mut BytesMut) -> Result<(), E>,
+    ) -> Result<(), E> {
+        self.frame(batch, |batch| {
+            batch.put_slice(Head::new(frame::LETTER).as_slice());
+            write(batch)
+        })
+    }
+
     /// Appends a Credit.
     pub fn credit(&self, batch: &mut BytesMut, credit: Credit) {
         let start = batch.len();

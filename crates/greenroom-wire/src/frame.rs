@@ -40,6 +40,8 @@ pub enum Frame {
     StreamEnd(StreamEnd),
     /// How much the other side may send on this connection, and when this was said.
     Credit(Credit),
+    /// What a cluster says to another about one actor.
+    Letter(Bytes),
     /// A frame of a later version: to be ignored.
     Unknown(Unknown),
 }
@@ -262,7 +264,7 @@ pub struct Unknown {
 pub enum FrameClass {
     /// Hello, Define, Goodbye, Credit, the frames of streams, and what is unknown: the connection is broken without it.
     Essential,
-    /// Call, Reply, Cancel: may be lost, repeated, reordered.
+    /// Call, Reply, Cancel, Letter: may be lost, repeated, reordered.
     User,
     /// Control, Ping, Pong: may be lost, repeated, reordered.
     Control,
@@ -271,7 +273,7 @@ pub enum FrameClass {
 /// The class of a whole frame, its length field included.
 pub fn classify(frame: &[u8]) -> FrameClass {
     match frame.get(LENGTH_LEN) {
-        Some(&(CALL | REPLY | CANCEL)) => FrameClass::User,
+        Some(&(CALL | REPLY | CANCEL | LETTER)) => FrameClass::User,
         Some(&(CONTROL | PING | PONG)) => FrameClass::Control,
         _ => FrameClass::Essential,
     }
@@ -303,6 +305,7 @@ pub(crate) const STREAM_ITEM: u8 = 10;
 pub(crate) const STREAM_CREDIT: u8 = 11;
 pub(crate) const STREAM_END: u8 = 12;
 pub(crate) const CREDIT: u8 = 13;
+pub(crate) const LETTER: u8 = 20;
 
 /// The call's flags: which optional parts are there. 0x40 is free, and an error.
 pub(crate) mod flag {

@@ -100,6 +100,8 @@ pub enum Lane {
     /// Cluster protocols: never behind user traffic.
     #[default]
     Control,
+    /// What other clusters say and are told.
+    Geo,
     /// Calls and replies of one of the sender's shards.
     User {
         /// The shard, below `shards`.

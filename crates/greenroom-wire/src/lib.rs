@@ -19,6 +19,7 @@
 //! | 11 | StreamCredit | stream (shard, index, generation), token (u64 LE), consumer (shard, index, generation), codec (u8), window, consumed |
 //! | 12 | StreamEnd | consumer (shard, index, generation), number, status (u8); the rest is the payload |
 //! | 13 | Credit | bytes granted, the sender's clock in µs |
+//! | 20 | Letter | all of it is the payload |
 //!
 //! # How the format may change
 //!

@@ -46,6 +46,7 @@ impl Frame {
                 Self::StreamEnd(StreamEnd { consumer, number, status, payload: tail(payload.len(), body) })
             }
             FrameView::Credit(credit) => Self::Credit(credit),
+            FrameView::Letter(_) => Self::Letter(body),
             FrameView::Unknown { .. } => Self::Unknown(Unknown { frame_type, body }),
         })
     }

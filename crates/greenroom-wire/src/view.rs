@@ -70,6 +70,8 @@ pub enum FrameView<'a> {
     },
     /// How much the other side may send, and when this was said.
     Credit(Credit),
+    /// What a cluster says to another about one actor.
+    Letter(&'a [u8]),
     /// A frame of a later version: to be ignored.
     Unknown {
         /// The type.
@@ -182,6 +184,7 @@ impl<'a> FrameView<'a> {
             frame::CREDIT => {
                 Self::Credit(Credit { granted: reader.u64("credit granted")?, clock: reader.u64("credit clock")? })
             }
+            frame::LETTER => Self::Letter(body),
             _ => Self::Unknown { frame_type, body },
         })
     }

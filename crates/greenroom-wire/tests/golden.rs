@@ -250,6 +250,23 @@ fn control() {
 }
 
 #[test]
+fn hello_on_the_geo_lane() {
+    let hello = Hello::new(HelloBody::new("c", 1, "", Lane::Geo));
+    let hex = "38000000 01 4752524d 0100 0100 \
+        85 a7636c7573746572 a163 a46e6f6465 01 a46e616d65 a0 ad65787065637465645f70656572 c0 a46c616e65 a367656f";
+    assert_golden(hex, Frame::Hello(hello.clone()), FrameClass::Essential, |encoder, batch| {
+        encoder.hello(batch, &hello).unwrap();
+    });
+}
+
+#[test]
+fn letter() {
+    assert_golden("04000000 14 706179", Frame::Letter("pay".into()), FrameClass::User, |encoder, batch| {
+        encoder.letter(batch, payload).unwrap();
+    });
+}
+
+#[test]
 fn ping_and_pong() {
     assert_golden(
         "09000000 06 0807060504030201",

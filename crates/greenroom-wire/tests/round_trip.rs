@@ -78,6 +78,7 @@ fn frame() -> impl Strategy<Value = Frame> {
             let (origin, left) = (Some(origin).filter(|origin| *origin != 0), Duration::from_micros(left));
             Frame::Cancel(Cancel { id, origin, left, kind: kind.into(), key: key.into() })
         }),
+        bytes().prop_map(Frame::Letter),
         any::<u64>().prop_map(Frame::Ping),
         any::<u64>().prop_map(Frame::Pong),
         ".{0,100}".prop_map(|reason| Frame::Goodbye(reason.into())),
@@ -123,6 +124,7 @@ fn encode(frame: &Frame, batch: &mut BytesMut) {
         Frame::Reply(reply) => encoder.reply(batch, reply.id, reply.status, put(reply.payload.clone())).unwrap(),
         Frame::Define(define) => encoder.define(batch, define.route, &define.kind, &define.method).unwrap(),
         Frame::Control(control) => encoder.control(batch, control.channel, put(control.payload.clone())).unwrap(),
+        Frame::Letter(payload) => encoder.letter(batch, put(payload.clone())).unwrap(),
         Frame::Ping(nonce) => encoder.ping(batch, *nonce),
         Frame::Pong(nonce) => encoder.pong(batch, *nonce),
         Frame::Goodbye(reason) => encoder.goodbye(batch, reason),

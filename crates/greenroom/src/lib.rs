@@ -14,6 +14,7 @@ mod duration;
 pub mod flags;
 #[cfg(feature = "http")]
 mod gateway;
+mod geo;
 mod intercept;
 mod node;
 mod pids;
@@ -45,6 +46,9 @@ pub use greenroom_security::jwt::Issuer;
 pub use greenroom_security::principal::Principal;
 pub use greenroom_security::rules::Rule;
 
+pub use crate::geo::{
+    ClusterStatus, GeoActivation, GeoCluster, GeoConfig, GeoCounts, GeoInstances, GeoKind, MultiCluster, Standings,
+};
 pub use crate::intercept::{CallInfo, End, Interceptor, Outcome};
 pub use crate::node::{
     Builder, Config, Drained, Error, Inspected, Inspection, LongTurn, Node, PastTurn, Result, RunningTurn,
@@ -74,6 +78,7 @@ pub mod prelude {
 #[doc(hidden)]
 pub mod __private {
     pub use bytes::{Bytes, BytesMut};
+    pub use greenroom_protocols::node::Instances;
     pub use greenroom_wire::EncodeError;
     pub use greenroom_wire::codec::{self, Codec, DecodeError};
     pub use serde;

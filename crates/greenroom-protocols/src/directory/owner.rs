@@ -162,6 +162,11 @@ impl<K: Ord + Clone> Owner<K> {
         }
     }
 
+    /// Since which version this node owns the range without a break, if it does.
+    pub fn owns_since(&self) -> Option<u64> {
+        (self.tenure.owner == Some(self.me)).then_some(self.tenure.since)
+    }
+
     /// When this wants a `tick`; `None` unless recovering.
     pub fn deadline(&self) -> Option<Timestamp> {
         let (view, recovery) = (self.view.as_deref()?, self.recovery.as_ref()?);

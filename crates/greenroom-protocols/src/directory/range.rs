@@ -101,6 +101,11 @@ impl<K: Ord + Clone> Range<K> {
         self.host.owner()
     }
 
+    /// Since which version of the view this node owns the range without a break, if it does.
+    pub fn tenure(&self) -> Option<u64> {
+        self.owner.owns_since()
+    }
+
     /// The version of this node's view; 0 before the first.
     pub fn version(&self) -> u64 {
         self.host.version()

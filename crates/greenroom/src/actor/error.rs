@@ -147,6 +147,24 @@ pub enum Refusal {
     /// This node's lease has run out: what it had begun may no longer act on others.
     #[error("this node's lease has run out, its turns may no longer act")]
     Fenced,
+    /// The kind's actors are activated only if all clusters agree, and some do not answer.
+    #[error(
+        "{actor} is not activated, as it may be active in a cluster that does not answer ({}); retry when it does, or let the \
+         kind be activated meanwhile (activation = \"optimistic\")",
+        if silent.is_empty() { "not known which".to_owned() } else { silent.join(", ") }
+    )]
+    Apart {
+        /// The actor.
+        actor: String,
+        /// The clusters that do not answer, as far as is known.
+        silent: Vec<String>,
+    },
+    /// The cluster is about to leave the multi-cluster, and activates nothing any more.
+    #[error("cluster {cluster:?} is leaving the multi-cluster; call another cluster")]
+    Leaving {
+        /// The cluster.
+        cluster: String,
+    },
 }
 
 impl Refusal {
@@ -154,9 +172,11 @@ impl Refusal {
     pub fn retry_after(&self) -> Option<Duration> {
         match self {
             Refusal::Overloaded { .. } | Refusal::Moved => Some(Duration::from_millis(50)),
-            Refusal::Stopping | Refusal::Recovering | Refusal::Unreachable { .. } | Refusal::Fenced => {
-                Some(Duration::from_secs(1))
-            }
+            Refusal::Apart { .. }
+            | Refusal::Stopping
+            | Refusal::Recovering
+            | Refusal::Unreachable { .. }
+            | Refusal::Fenced => Some(Duration::from_secs(1)),
             Refusal::Shed { retry_after_ms, .. } => Some(Duration::from_millis(*retry_after_ms)),
             Refusal::Expired(_) | Refusal::Activation { .. } | Refusal::Placement { .. } | Refusal::Version(_) => {
                 Some(Duration::from_secs(1))
@@ -169,6 +189,7 @@ impl Refusal {
             | Refusal::Unbound
             | Refusal::Denied { .. }
             | Refusal::TickOver { .. }
+            | Refusal::Leaving { .. }
             | Refusal::Unsendable { .. } => None,
         }
     }
@@ -209,6 +230,12 @@ pub enum Doubt {
     /// The stream came from an activation that has ended: it was idle, moved, or its node stopped.
     #[error("the activation of {actor} that the stream came from has ended; ask it for the stream again")]
     Ended {
+        /// The actor.
+        actor: String,
+    },
+    /// The call went to another cluster, which fell silent.
+    #[error("{actor} may have run it in another cluster, which fell silent")]
+    Apart {
         /// The actor.
         actor: String,
     },

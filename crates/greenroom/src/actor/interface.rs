@@ -4,6 +4,7 @@ use std::future::Future;
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
+use greenroom_protocols::node::Instances;
 use greenroom_protocols::versions::FIRST;
 use greenroom_wire::EncodeError;
 use greenroom_wire::codec::DecodeError;
@@ -145,6 +146,10 @@ pub enum Why {
     Migrating,
     /// Another activation of the actor has a higher epoch.
     Superseded,
+    /// Another cluster owns the actor: this was a second instance, made while the clusters could not reach each other.
+    Duplicate,
+    /// Its cluster is leaving the multi-cluster: the next call activates it in another one.
+    Leaving,
     /// A caller needs a newer version of the actor's interface, which another node hosts.
     Upgraded,
     /// A save of its state has failed or is in doubt: what is in the store counts.
@@ -176,6 +181,8 @@ impl std::fmt::Display for Why {
             Why::Panicked => "a turn panicked",
             Why::Migrating => "it went to another node",
             Why::Superseded => "a later activation is elsewhere",
+            Why::Duplicate => "another cluster owns it",
+            Why::Leaving => "its cluster is leaving the multi-cluster",
             Why::Upgraded => "a caller needs a newer version of it",
             Why::Unsaved => "a save of its state failed",
             Why::Stopped => "it was stopped",
@@ -222,6 +229,8 @@ pub struct Options {
     pub saving: Saving,
     /// The name of the node's store that its states are kept in; empty for the one without a name.
     pub store: &'static str,
+    /// How many instances of one of its actors a multi-cluster may have.
+    pub instances: Instances,
 }
 
 /// What can be called: a kind's name and its methods. Written by `#[actor]`.

@@ -64,6 +64,8 @@ enum WireSite {
     },
     /// To a gateway of this node.
     Gateway(oneshot::Sender<Completion>, u32),
+    /// To a call of a shard of this node.
+    Here(CallSite),
 }
 
 /// Who answers a call that goes on to another node.
@@ -261,12 +263,7 @@ impl Site {
             // Only who knows the types can answer there.
             Site::Nobody | Site::Held(_) | Site::Below(_) => {}
             Site::Watched(watched) => watched.0.finish(completion),
-            Site::Call { shard, call } => Shard::with(|current| match current {
-                Some(current) if current.id() == shard => current.complete(call, completion),
-                Some(current) => current.post(shard, Item::Completion { call, completion }),
-                // The node is being torn down, and the caller's shard with it.
-                None => {}
-            }),
+            Site::Call { shard, call } => complete(CallSite { shard, slot: call }, completion),
             Site::Outside(sender, _) => {
                 // An error means that the caller has gone.
                 let _ = sender.send(completion);
@@ -381,6 +378,10 @@ impl WireReply {
         Self { to: WireSite::Gateway(sender, number), codec }
     }
 
+    pub(crate) fn here(site: CallSite, codec: Codec) -> Self {
+        Self { to: WireSite::Here(site), codec }
+    }
+
     pub(crate) fn nobody() -> Self {
         Self { to: WireSite::Nobody, codec: Codec::MessagePack }
     }
@@ -396,6 +397,7 @@ impl WireReply {
             WireSite::Lane { peer, call, .. } => CallKey::far(*peer, *call),
             WireSite::Node { node, call } => CallKey::far(*node, *call),
             WireSite::Gateway(_, number) => CallKey::outside(*number),
+            WireSite::Here(site) => CallKey::local(*site),
         }
     }
 
@@ -405,7 +407,7 @@ impl WireReply {
             WireSite::Nobody => Forward::Nobody,
             WireSite::Lane { peer, call, .. } => Forward::Origin(peer, call),
             WireSite::Node { node, call } => Forward::Origin(node, call),
-            gateway => Forward::Relay(Box::new(WireReply { to: gateway, codec: self.codec })),
+            to => Forward::Relay(Box::new(WireReply { to, codec: self.codec })),
         }
     }
 
@@ -431,6 +433,16 @@ impl WireReply {
                     Err(error) => Completion::Failed(Box::new(unencodable(&error))),
                 };
                 let _ = sender.send(completion);
+            }
+            WireSite::Here(site) => {
+                let mut out = BytesMut::new();
+                complete(
+                    site,
+                    match write(codec, &mut out) {
+                        Ok(()) => Completion::Wire { status, payload: out.freeze(), from: None },
+                        Err(error) => Completion::Failed(Box::new(unencodable(&error))),
+                    },
+                );
             }
             to => Shard::with(|shard| {
                 if let Some(shard) = shard {
@@ -461,8 +473,18 @@ fn send(shard: &Shard, to: WireSite, status: Status, write: impl FnOnce(&mut Byt
             };
             shard.post(owner, Item::LaneReply { lane, call, status, payload });
         }
-        WireSite::Nobody | WireSite::Gateway(..) => {}
+        WireSite::Nobody | WireSite::Gateway(..) | WireSite::Here(_) => {}
     }
+}
+
+/// Ends a call of a shard of this node.
+fn complete(CallSite { shard, slot }: CallSite, completion: Completion) {
+    Shard::with(|current| match current {
+        Some(current) if current.id() == shard => current.complete(slot, completion),
+        Some(current) => current.post(shard, Item::Completion { call: slot, completion }),
+        // The node is being torn down, and the caller's shard with it.
+        None => {}
+    });
 }
 
 impl WireSite {
@@ -472,6 +494,7 @@ impl WireSite {
             (WireSite::Gateway(sender, _), completion) => {
                 let _ = sender.send(completion);
             }
+            (WireSite::Here(site), completion) => complete(site, completion),
             (to, completion) => {
                 let (status, payload) = match completion {
                     Completion::Wire { status, payload, .. } => (status, payload),

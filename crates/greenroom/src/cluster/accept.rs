@@ -14,6 +14,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::sync::mpsc;
 
 use super::mesh::{self, Inbound};
+use crate::geo::read_letters;
 use crate::node::shared::Shared;
 use crate::shard::Item;
 use crate::shard::lanes::{Flow, Greeted, OPEN_TIMEOUT, read_hello, within};
@@ -177,6 +178,13 @@ async fn hand_over(
         Lane::Control => {
             if let Err(error) = mesh::read(peer, stream, decoder, input, inbound).await {
                 tracing::debug!(%peer, %error, "a control connection closed");
+            }
+        }
+        Lane::Geo => {
+            if let Some(geo) = node.geo()
+                && let Err(error) = read_letters(geo, node, None, stream, decoder, input).await
+            {
+                tracing::debug!(%peer, %error, "a connection for letters closed");
             }
         }
         _ => {}

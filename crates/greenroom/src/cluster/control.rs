@@ -8,6 +8,8 @@ use greenroom_wire::codec::{self, Codec, DecodeError};
 use serde::{Deserialize, Serialize};
 
 use super::directory::Entry;
+use crate::actor::interface::Why;
+use crate::geo::News;
 
 /// One message between two nodes' control planes. Unknown variants of later versions are dropped.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -24,8 +26,12 @@ pub(super) enum Message {
     JoinProbe { address: String },
     /// I have, or could not.
     JoinProbeAnswer { reached: bool },
-    /// My activations of ranges that you own now.
-    Reports { reports: Vec<Report<Entry>> },
+    /// My activations of ranges that you own now, and those of them that may not be the only ones over all clusters.
+    Reports {
+        reports: Vec<Report<Entry>>,
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        doubtful: Vec<Entry>,
+    },
     /// What are your activations of this range?
     AskReport { range: RangeId, view: u64 },
     /// I have released these.
@@ -56,6 +62,12 @@ pub(super) enum Message {
     ReminderMade { range: RangeId, wake: Wall, word: u64 },
     /// I know of it.
     ReminderKnown { range: RangeId, word: u64 },
+    /// What I know of the multi-cluster.
+    Clusters(Box<News>),
+    /// This activation is the only one over all clusters.
+    Owned { key: Entry, epoch: Epoch },
+    /// End this activation, for the good of the multi-cluster.
+    End { key: Entry, epoch: Epoch, why: Why },
 }
 
 /// What a node may say to another through a third one.
@@ -64,7 +76,11 @@ pub(super) enum Errand {
     /// As [`Message::AskReport`]; what answers it goes the same way.
     AskReport { range: RangeId, view: u64 },
     /// As [`Message::Reports`].
-    Reports { reports: Vec<Report<Entry>> },
+    Reports {
+        reports: Vec<Report<Entry>>,
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        doubtful: Vec<Entry>,
+    },
     /// As [`Message::Released`].
     Released { released: Vec<Released<Entry>> },
     /// As [`Message::Deactivate`].
@@ -78,7 +94,9 @@ impl Errand {
     pub(super) fn of(message: &Message) -> Option<Self> {
         Some(match message {
             Message::AskReport { range, view } => Self::AskReport { range: *range, view: *view },
-            Message::Reports { reports } => Self::Reports { reports: reports.clone() },
+            Message::Reports { reports, doubtful } => {
+                Self::Reports { reports: reports.clone(), doubtful: doubtful.clone() }
+            }
             Message::Released { released } => Self::Released { released: released.clone() },
             Message::Deactivate { entry, epoch } => Self::Deactivate { entry: entry.clone(), epoch: *epoch },
             _ => return None,

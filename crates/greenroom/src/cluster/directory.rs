@@ -1,5 +1,6 @@
 //! The directory on this node: its ranges, each with this node's activations of it behind one lock.
 
+mod abroad;
 mod moves;
 
 use std::collections::{BTreeMap, VecDeque};
@@ -13,11 +14,13 @@ use greenroom_protocols::node::{NodeId, View};
 use greenroom_world::Timestamp;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+pub(crate) use self::abroad::Passing;
 pub(crate) use self::moves::MoveEnd;
 use super::placement;
 use crate::actor::error::Refusal;
 use crate::actor::key::ActorId;
 use crate::cluster::Order;
+use crate::geo::{Geo, GeoRange};
 use crate::node::shared::Shared;
 use crate::shard::{ShardId, Slot};
 
@@ -31,6 +34,8 @@ pub(crate) enum Location {
     Moving { shard: ShardId },
     /// Nobody can say yet.
     Wait,
+    /// Other clusters must be asked first.
+    Abroad,
 }
 
 /// Who asks.
@@ -83,6 +88,8 @@ impl Entry {
 pub(crate) struct Directory {
     me: NodeId,
     ranges: Vec<Mutex<RangeHere>>,
+    /// The multi-cluster that this cluster is in.
+    geo: Option<Arc<Geo>>,
 }
 
 struct RangeHere {
@@ -92,6 +99,10 @@ struct RangeHere {
     gone: VecDeque<(Entry, Epoch)>,
     /// Actors whose states have come from other nodes, and the shards that have these, until it is decided whose they are.
     carried: BTreeMap<Entry, ShardId>,
+    /// The machines of this range's actors between clusters, if there are any.
+    geo: Option<Box<GeoRange>>,
+    /// Activations that are the only ones over all clusters, and have not begun here yet.
+    owned_early: VecDeque<(Entry, Epoch)>,
 }
 
 /// Where an actor is, for who only looks.
@@ -115,15 +126,24 @@ struct Active {
     slot: Option<Slot>,
     /// It has ended, and its state is on the way elsewhere; undecided.
     moving: bool,
+    /// There may be another one in another cluster.
+    doubtful: bool,
 }
 
 impl Directory {
-    pub(crate) fn new(me: NodeId, checks: Checks) -> Self {
+    pub(crate) fn new(me: NodeId, checks: Checks, geo: Option<Arc<Geo>>) -> Self {
         let range = |range| {
             let machine = Range::with_checks(me, RangeId(range), checks);
-            Mutex::new(RangeHere { machine, active: BTreeMap::new(), gone: VecDeque::new(), carried: BTreeMap::new() })
+            Mutex::new(RangeHere {
+                machine,
+                active: BTreeMap::new(),
+                gone: VecDeque::new(),
+                carried: BTreeMap::new(),
+                geo: None,
+                owned_early: VecDeque::new(),
+            })
         };
-        Self { me, ranges: (0..RANGES).map(range).collect() }
+        Self { me, ranges: (0..RANGES).map(range).collect(), geo }
     }
 
     fn range(&self, hash: u64) -> MutexGuard<'_, RangeHere> {
@@ -146,6 +166,7 @@ impl Directory {
     ) -> Result<Location, Refusal> {
         let entry = Entry { hash, id: id.clone() };
         let now = node.world().now();
+        let abroad = self.geo.as_deref().is_some_and(|geo| geo.is_single(id.kind));
         let begins_here = || !node.is_handing_over() && node.kinds().serves(id.kind, asker.wanted);
         let mut range = self.range(hash);
         if let Some(active) = range.active.get(&entry) {
@@ -153,13 +174,13 @@ impl Directory {
         }
         if let Some(shard) = range.carried.get(&entry).copied() {
             if let Some(grant) = brought.filter(|grant| grant.by == self.me) {
-                range.take_back(now, &entry, asker.from, &grant);
+                self.take_back(&mut range, now, &entry, asker.from, &grant);
             }
             return Ok(Location::Moving { shard });
         }
         if let Some(grant) = brought {
             if grant.by == self.me {
-                range.take_back(now, &entry, asker.from, &grant);
+                self.take_back(&mut range, now, &entry, asker.from, &grant);
             } else {
                 match range.machine.accept(&grant) {
                     Acceptance::Accepted if !begins_here() => {
@@ -197,10 +218,12 @@ impl Directory {
                     _ => {
                         let released = range.machine.release(entry.clone(), grant.placed.epoch);
                         range.machine.handle(now, Event::Released(released), Vec::new, &mut Vec::new());
+                        self.gone_abroad(now, &mut range, &entry);
                         resolution = range.machine.resolve(now, &entry);
                     }
                 },
                 Resolution::At(grant) => return Ok(Location::There { node: grant.placed.node, grant: Some(grant) }),
+                Resolution::Absent if abroad && !range.may_begin(&entry) => return Ok(Location::Abroad),
                 Resolution::Absent => {
                     drop(range);
                     let Some(chosen) = self.choose(node, id, hash, asker)? else { return Ok(Location::Wait) };
@@ -208,7 +231,13 @@ impl Directory {
                     if let Some(active) = range.active.get(&entry) {
                         return Ok(active.location());
                     }
+                    if abroad && !range.may_begin(&entry) {
+                        return Ok(Location::Abroad);
+                    }
                     resolution = range.machine.grant(now, entry.clone(), chosen);
+                    if let Resolution::At(grant) = &resolution {
+                        self.tell_owned(&range, &entry, chosen, grant.placed.epoch);
+                    }
                     if chosen != self.me {
                         node.loads().placed(chosen);
                     }
@@ -242,7 +271,7 @@ impl Directory {
     /// Takes in what a message says of the directory that cannot go on yet.
     pub(crate) fn handed_back(&self, now: Timestamp, id: &ActorId, hash: u64, from: NodeId, grant: &Grant) {
         if grant.by == self.me {
-            self.range(hash).take_back(now, &Entry { hash, id: id.clone() }, from, grant);
+            self.take_back(&mut self.range(hash), now, &Entry { hash, id: id.clone() }, from, grant);
         }
     }
 
@@ -267,10 +296,11 @@ impl Directory {
             range.gone.pop_front();
         }
         range.gone.push_back((entry.clone(), epoch));
-        let released = range.machine.release(entry, epoch);
+        let released = range.machine.release(entry.clone(), epoch);
         match range.machine.owner() {
             Some(owner) if owner == self.me => {
                 range.machine.handle(now, Event::Released(released), Vec::new, &mut Vec::new());
+                self.gone_abroad(now, &mut range, &entry);
                 None
             }
             owner => owner.map(|owner| (owner, released)),
@@ -305,12 +335,17 @@ impl Directory {
 
     /// Takes in a view: what must be sent.
     pub(crate) fn view(&self, now: Timestamp, view: &Arc<View>) -> Vec<(RangeId, Action<Entry>)> {
-        self.all(|machine, active, out| machine.handle(now, Event::View(view.clone()), || list(active), out))
+        self.all(|range, out| {
+            let before = range.machine.tenure();
+            let RangeHere { machine, active, .. } = range;
+            machine.handle(now, Event::View(view.clone()), || list(active), out);
+            self.viewed_abroad(now, range, before);
+        })
     }
 
     /// Ticks what is due: what must be sent.
     pub(crate) fn tick(&self, now: Timestamp) -> Vec<(RangeId, Action<Entry>)> {
-        self.all(|machine, active, out| {
+        self.all(|RangeHere { machine, active, .. }, out| {
             if machine.deadline().is_some_and(|due| due <= now) {
                 machine.handle(now, Event::Tick, || list(active), out);
             }
@@ -327,9 +362,16 @@ impl Directory {
     pub(crate) fn handle(&self, now: Timestamp, range: RangeId, event: Event<Entry>) -> Vec<(RangeId, Action<Entry>)> {
         let Some(here) = self.ranges.get(usize::from(range.0)) else { return Vec::new() };
         let mut here = here.lock().unwrap_or_else(PoisonError::into_inner);
+        let released = match &event {
+            Event::Released(released) => Some(released.key.clone()),
+            _ => None,
+        };
         let RangeHere { machine, active, .. } = &mut *here;
         let mut out = Vec::new();
         machine.handle(now, event, || list(active), &mut out);
+        if let Some(key) = released {
+            self.gone_abroad(now, &mut here, &key);
+        }
         out.into_iter().map(|action| (range, action)).collect()
     }
 
@@ -351,16 +393,20 @@ impl Directory {
         self.ranges.iter().map(count).sum()
     }
 
-    fn all(
-        &self,
-        mut each: impl FnMut(&mut Range<Entry>, &BTreeMap<Entry, Active>, &mut Vec<Action<Entry>>),
-    ) -> Vec<(RangeId, Action<Entry>)> {
+    /// A host hands our own grant back: it has released the activation, or refused it.
+    fn take_back(&self, range: &mut RangeHere, now: Timestamp, entry: &Entry, from: NodeId, grant: &Grant) {
+        let placed = directory::Placed { node: from, epoch: grant.placed.epoch };
+        let released = Released { key: entry.clone(), placed };
+        range.machine.handle(now, Event::Released(released), Vec::new, &mut Vec::new());
+        self.gone_abroad(now, range, entry);
+    }
+
+    fn all(&self, mut each: impl FnMut(&mut RangeHere, &mut Vec<Action<Entry>>)) -> Vec<(RangeId, Action<Entry>)> {
         let mut all = Vec::new();
         let mut out = Vec::new();
         for (index, range) in self.ranges.iter().enumerate() {
             let mut range = range.lock().unwrap_or_else(PoisonError::into_inner);
-            let RangeHere { machine, active, .. } = &mut *range;
-            each(machine, active, &mut out);
+            each(&mut range, &mut out);
             all.extend(out.drain(..).map(|action| (RangeId(index as u16), action)));
         }
         all
@@ -380,19 +426,13 @@ impl RangeHere {
     /// Enters an activation that a shard of this node is about to make.
     fn begin(&mut self, node: &Shared, entry: Entry, epoch: Epoch, asker: Asker) -> Location {
         let shard = if asker.outside { node.shard(asker.near) } else { node.choose_shard(asker.near) };
-        self.active.insert(entry, Active { epoch, shard, slot: None, moving: false });
+        let doubtful = node.geo().is_some() && self.begins_doubtful(node.geo(), &entry, epoch);
+        self.active.insert(entry, Active { epoch, shard, slot: None, moving: false, doubtful });
         Location::Here { shard, slot: None, epoch }
     }
 }
 
 impl RangeHere {
-    /// A host hands our own grant back: it has released the activation, or refused it.
-    fn take_back(&mut self, now: Timestamp, entry: &Entry, from: NodeId, grant: &Grant) {
-        let placed = directory::Placed { node: from, epoch: grant.placed.epoch };
-        let released = Released { key: entry.clone(), placed };
-        self.machine.handle(now, Event::Released(released), Vec::new, &mut Vec::new());
-    }
-
     /// The grant under which the actor was here of late, for its owner: a message must not overtake the news that it is gone.
     fn given_back(&self, me: NodeId, owner: NodeId, entry: &Entry) -> Option<Grant> {
         let (_, epoch) = self.gone.iter().rev().find(|(gone, _)| gone == entry)?;

@@ -1,11 +1,12 @@
 //! The thin loop around the pure machines: store results, messages and ticks in, actions out.
 
+mod abroad;
 mod moves;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use greenroom_protocols::directory::{self, Decision, Move, Placed, RangeId, Released};
+use greenroom_protocols::directory::{self, Decision, Epoch, Move, Placed, RangeId, Released};
 use greenroom_protocols::failure_detection::{self, FailureDetector};
 use greenroom_protocols::membership::{self, Membership, StopReason};
 use greenroom_protocols::node::{Member, NodeId, View};
@@ -19,6 +20,7 @@ use super::mesh::{Inbound, Mesh};
 use super::table::TableStore;
 use super::view::ClusterView;
 use crate::actor::interface::Why;
+use crate::geo::News;
 use crate::node::drain;
 use crate::node::shared::Shared;
 use crate::shard::{Item, Shard, ShardId};
@@ -49,6 +51,12 @@ pub(crate) enum Order {
     ReminderMade { to: NodeId, range: RangeId, wake: Wall, word: u64 },
     /// Confirm that it is known.
     ReminderKnown { to: NodeId, range: RangeId, word: u64 },
+    /// Tell all nodes what this one knows of the multi-cluster.
+    Clusters(Box<News>),
+    /// Tell the host of an activation that it is the only one over all clusters.
+    Owned { to: NodeId, key: Entry, epoch: Epoch },
+    /// Have an activation end, for the good of the multi-cluster.
+    End { to: NodeId, key: Entry, epoch: Epoch, why: Why },
     /// Leave the cluster.
     Leave,
 }
@@ -149,6 +157,9 @@ impl Driver {
                 self.send(to, &Message::ReminderMade { range, wake, word });
             }
             Order::ReminderKnown { to, range, word } => self.send(to, &Message::ReminderKnown { range, word }),
+            Order::Clusters(news) => self.tell_clusters(&news),
+            Order::Owned { to, key, epoch } => self.tell_owned(to, key, epoch),
+            Order::End { to, key, epoch, why } => self.end(to, key, epoch, why),
             Order::Leave => self.membership_event(membership::Event::Leave),
         }
     }
@@ -322,8 +333,14 @@ impl Driver {
 
     fn report(&self, to: NodeId, relay: Option<NodeId>, reports: Vec<directory::Report<Entry>>) {
         match relay {
-            None => self.send(to, &Message::Reports { reports }),
-            Some(relay) => self.send(relay, &Message::Pass { to, errand: Errand::Reports { reports } }),
+            None => {
+                let doubtful = self.doubtful(&reports);
+                self.send(to, &Message::Reports { reports, doubtful });
+            }
+            Some(relay) => {
+                let doubtful = self.doubtful(&reports);
+                self.send(relay, &Message::Pass { to, errand: Errand::Reports { reports, doubtful } });
+            }
         }
     }
 
@@ -339,7 +356,7 @@ impl Driver {
         }
     }
 
-    fn deactivate(&self, key: &Entry, epoch: directory::Epoch) {
+    fn deactivate(&self, key: &Entry, epoch: Epoch) {
         let Some(directory) = self.node.directory() else { return };
         if let Some((shard, slot)) = directory.find(key, epoch) {
             return self.on_shard(Some(shard), move |shard| shard.end_activation(slot, Why::Superseded));
@@ -413,7 +430,10 @@ impl Driver {
             Message::JoinProbeAnswer { reached } => {
                 self.membership_event(membership::Event::JoinProbeAnswered { node: from, reachable: reached });
             }
-            Message::Reports { reports } => self.reports(from, reports),
+            Message::Reports { reports, doubtful } => self.reports(from, reports, doubtful),
+            Message::Clusters(news) => self.told_of_clusters(from, *news),
+            Message::Owned { key, epoch } => self.owned(&key, epoch),
+            Message::End { key, epoch, why } => self.end_here(&key, epoch, why),
             Message::AskReport { range, view } => self.directory_event(range, directory::Event::Asked { from, view }),
             Message::Released { released } => self.released(from, released),
             Message::Table { version } => self.heard_version(from, version),
@@ -436,7 +456,7 @@ impl Driver {
     fn errand(&mut self, relay: NodeId, sender: NodeId, errand: Errand) {
         self.node.loads().heard_of(sender, self.node.world().now());
         match errand {
-            Errand::Reports { reports } => self.reports(sender, reports),
+            Errand::Reports { reports, doubtful } => self.reports(sender, reports, doubtful),
             Errand::AskReport { range, view } => {
                 self.directory_event_via(Some(relay), range, directory::Event::Asked { from: sender, view });
             }
@@ -446,10 +466,11 @@ impl Driver {
         }
     }
 
-    fn reports(&mut self, from: NodeId, reports: Vec<directory::Report<Entry>>) {
+    fn reports(&mut self, from: NodeId, reports: Vec<directory::Report<Entry>>, doubtful: Vec<Entry>) {
         for report in reports.into_iter().filter(|report| report.from == from) {
             self.directory_event(report.range, directory::Event::Report(report));
         }
+        self.reported_doubtful(doubtful);
     }
 
     fn released(&mut self, from: NodeId, released: Vec<Released<Entry>>) {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use greenroom_protocols::names::near_names;
-use greenroom_protocols::node::{Member, NodeId, Status, View};
+use greenroom_protocols::node::{Instances, Member, NodeId, Status, View};
 use greenroom_protocols::versions::{self, Offer};
 
 use crate::actor::key::Kind;
@@ -23,6 +23,8 @@ pub(crate) struct ClusterView {
 pub(crate) struct KindHosts {
     pub(crate) nodes: Vec<NodeId>,
     pub(crate) placement: String,
+    /// How many instances its actors have in a multi-cluster.
+    pub(crate) instances: Instances,
     /// Which callers each of them serves; empty if all host the first version, as those of most kinds do.
     offers: Vec<Offer>,
 }
@@ -59,6 +61,7 @@ impl ClusterView {
                     known.offers.push(kind.offer());
                 }
                 known.placement.clone_from(&kind.placement);
+                known.instances = kind.instances;
             }
         }
         for known in hosts.values_mut().filter(|known| known.offers.iter().all(|offer| *offer == Offer::FIRST)) {

@@ -11,7 +11,7 @@ use greenroom_store::url::{StoreUrl, redact};
 use greenroom_store::{Journal, Store};
 use greenroom_stores::Opened;
 use greenroom_world::real::RealWorld;
-use greenroom_world::{Stage, World};
+use greenroom_world::{Listener, Stage, World};
 use tokio::sync::{mpsc, oneshot};
 
 use super::config::Config;
@@ -31,6 +31,7 @@ use crate::cluster::placement::{Placement, Placements};
 use crate::cluster::table::{Health, TableStore};
 #[cfg(feature = "http")]
 use crate::gateway;
+use crate::geo::{self, Clusters, Geo};
 use crate::intercept::{Given, Interceptor};
 use crate::pids::{AnySpawner, KeeperInterface, Spawnable, Spawner};
 use crate::shard::{self, ShardPort};
@@ -290,7 +291,7 @@ impl Builder {
                 "http" => address.clone(),
                 scheme => format!("{scheme}://{address}"),
             }),
-            kinds: kinds.infos(),
+            kinds: kinds.infos(config.geo.as_ref()),
             roles: config.roles.clone(),
             status: Default::default(),
             draining: false,
@@ -302,8 +303,10 @@ impl Builder {
         let health = Arc::new(Health::new(world.clone(), store_name));
         let table = TableStore::new(store.store, &config.cluster, membership.store_timeout, health.clone());
         let (orders, order_queue) = mpsc::channel(ORDERS_LEN_MAX);
-        let shared =
-            Arc::new(Shared::new(world, config, name, advertised, kinds, placements, shards, orders, stores, links));
+        let (geo, gateway) = open_geo(&world, &config, &shards, &orders).await?;
+        let shared = Arc::new(Shared::new(
+            world, config, name, advertised, kinds, placements, shards, orders, stores, links, geo,
+        ));
         let starting = Starting(Some(shared.clone()));
         for (index, here) in shared.shards().iter().copied().enumerate() {
             let port = shared.clone();
@@ -322,6 +325,9 @@ impl Builder {
             door.open(&shared, health);
         }
         shared.joined().await?;
+        if let Some(geo) = shared.geo() {
+            geo::start(&shared, geo, gateway);
+        }
         let node = Node::new(shared);
         starting.done();
         Ok(node)
@@ -347,6 +353,26 @@ const LEASE_MIN: Duration = Duration::from_secs(1);
 
 /// So long do the actors of a node that died wait.
 const LEASE_MAX: Duration = Duration::from_secs(300);
+
+/// The node's part in the multi-cluster that its configuration names, and the listener of its gateway.
+async fn open_geo(
+    world: &Arc<dyn World>,
+    config: &Config,
+    shards: &[ShardPort],
+    orders: &cluster::Orders,
+) -> Result<(Option<Arc<Geo>>, Option<Box<dyn Listener>>)> {
+    let Some(told) = &config.geo else { return Ok((None, None)) };
+    let clusters = Clusters::given(told, &config.cluster).map_err(|reason| Error::Geo { reason })?;
+    let gateway = match &told.gateway {
+        None => None,
+        Some(address) => {
+            let failed = |error| Error::Listen { what: "other clusters", address: address.clone(), error };
+            Some(world.listen(address).await.map_err(failed)?)
+        }
+    };
+    let geo = Geo::new(told, &config.cluster, clusters, world.clone(), shards.to_vec(), orders.clone());
+    Ok((Some(geo), gateway))
+}
 
 fn insert<A: Behaviour>(kinds: &mut Kinds, entry: KindEntry<A>) {
     let entry: Arc<dyn AnyKind> = Arc::new(entry);

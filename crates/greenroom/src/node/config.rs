@@ -10,6 +10,8 @@ use greenroom_security::files::{DoorTls, NodeTls};
 use greenroom_security::rules::Rule;
 use serde::{Deserialize, Serialize};
 
+use crate::geo::GeoConfig;
+
 /// How a node runs. Every field has a default that suits a cluster on one network.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -103,6 +105,9 @@ pub struct Config {
     /// How often the files of certificates and credentials are looked at for changes, in seconds in files.
     #[serde(with = "seconds")]
     pub reload_every: Duration,
+    /// The multi-cluster that this node's cluster is in; `None` for a cluster that is alone.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub geo: Option<GeoConfig>,
     /// The safety checks in force. Tests take one out to show that it matters.
     #[doc(hidden)]
     #[serde(skip)]
@@ -145,22 +150,23 @@ impl Default for Config {
             auth: Auth::default(),
             allow: Vec::new(),
             reload_every: Duration::from_secs(5),
+            geo: None,
             checks: Checks::default(),
         }
     }
 }
 
 /// Durations as seconds, whole or not.
-mod seconds {
+pub(crate) mod seconds {
     use std::time::Duration;
 
     use serde::{Deserialize, Deserializer, Serializer};
 
-    pub(super) fn serialize<S: Serializer>(duration: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
+    pub(crate) fn serialize<S: Serializer>(duration: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_f64(duration.as_secs_f64())
     }
 
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
         let seconds = f64::deserialize(deserializer)?;
         Duration::try_from_secs_f64(seconds)
             .map_err(|error| serde::de::Error::custom(format_args!("{seconds} is no number of seconds: {error}")))

@@ -81,6 +81,12 @@ pub enum Error {
         /// Names like it that the node has.
         near: Vec<String>,
     },
+    /// The list of clusters cannot be used.
+    #[error("cannot use the multi-cluster that is configured (`geo`): {reason}")]
+    Geo {
+        /// What is wrong, and what helps.
+        reason: String,
+    },
     /// A configuration file could not be used.
     #[error("cannot use the configuration {path}: {reason}")]
     Config {

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use greenroom_protocols::directory::Epoch;
 use greenroom_protocols::names::near_names;
-use greenroom_protocols::node::KindInfo;
+use greenroom_protocols::node::{Instances, KindInfo};
 use greenroom_protocols::versions::Offer;
 use greenroom_world::Timestamp;
 
@@ -18,6 +18,7 @@ use crate::actor::cx::Cx;
 use crate::actor::error::Refusal;
 use crate::actor::interface::{Behaviour, Interface, MethodInfo, Options, Travels};
 use crate::actor::key::{ActorId, Kind};
+use crate::geo::GeoConfig;
 use crate::intercept::{Given, Interceptor};
 use crate::pids::AnySpawner;
 use crate::shard::activation::{Activation, AnyActivation};
@@ -259,14 +260,17 @@ impl Kinds {
     }
 
     /// What other nodes are told.
-    pub(crate) fn infos(&self) -> Vec<KindInfo> {
+    pub(crate) fn infos(&self, geo: Option<&GeoConfig>) -> Vec<KindInfo> {
         self.by_name
             .iter()
             .map(|(name, kind)| {
                 let options = kind.options();
                 let placement = if options.workers > 0 { WORKERS } else { options.placement };
                 let Offer { version, compatible } = kind.offer();
-                KindInfo { name: (*name).to_owned(), placement: placement.to_owned(), version, compatible }
+                // The built-in kinds are each cluster's own.
+                let said = if name.starts_with(BUILT_IN) { Instances::PerCluster } else { options.instances };
+                let instances = geo.map_or(said, |geo| geo.instances(name, said));
+                KindInfo { name: (*name).to_owned(), placement: placement.to_owned(), version, compatible, instances }
             })
             .collect()
     }
@@ -321,6 +325,8 @@ impl Kinds {
     }
 }
 
+/// What the names of built-in kinds begin with.
+const BUILT_IN: &str = "greenroom.";
 /// The placement that other nodes see for stateless workers: any node that hosts the kind.
 pub(crate) const WORKERS: &str = "workers";
 

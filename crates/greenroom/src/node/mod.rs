@@ -28,6 +28,7 @@ use self::port::Port;
 use self::shared::Shared;
 pub use self::waits::{LongTurn, Waits};
 use crate::actor::cx::Scope;
+use crate::geo::MultiCluster;
 use crate::pids::{self, DeadLetters, Spawned};
 
 /// A result of this crate.
@@ -86,6 +87,12 @@ impl Node {
     /// Names of the nodes that are active in the cluster, as far as this one knows, in the order in which they joined.
     pub fn members(&self) -> Vec<String> {
         self.shared().view().view.active().map(|(_, member)| member.name.clone()).collect()
+    }
+
+    /// The multi-cluster that the node is in, as it sees it; `None` for a cluster that is alone.
+    pub fn multi_cluster(&self) -> Option<MultiCluster> {
+        let node = self.shared();
+        node.geo().map(|geo| geo.status(node))
     }
 
     /// Connections that were closed at their first bytes: strangers, other clusters, other versions.

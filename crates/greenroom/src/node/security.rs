@@ -27,6 +27,9 @@ pub(super) fn check_exposure(config: &Config) -> Result<()> {
         .is_none()
         .then_some(("TLS", "give the nodes certificates (`tls`, --tls-dir; `greenroom certs` makes some to try with)"));
     expose(config, "the node's port", &config.listen, node)?;
+    if let Some(gateway) = config.geo.as_ref().and_then(|geo| geo.gateway.as_ref()) {
+        expose(config, "the gateway for other clusters", gateway, node)?;
+    }
     let Some(http) = &config.http else { return Ok(()) };
     let tls = "give it a certificate (`tls` or `http_tls`, --tls-dir; `greenroom certs` makes some to try with)";
     let credentials = "name some in `auth` (--tokens; `greenroom token` makes some)";

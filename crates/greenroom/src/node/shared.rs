@@ -20,6 +20,7 @@ use crate::cluster::directory::{Asker, Directory, Location};
 use crate::cluster::placement::Placements;
 use crate::cluster::view::ClusterView;
 use crate::cluster::{Loads, Order, Orders};
+use crate::geo::Geo;
 use crate::pids::dead_letters::Office;
 use crate::shard::{Gauges, Item, ShardId, ShardPort, Slot};
 use crate::time::Calendar;
@@ -47,6 +48,8 @@ pub(crate) struct Shared {
     stores: Stores,
     calendar: Calendar,
     links: Arc<Links>,
+    /// This node's part in a multi-cluster.
+    geo: Option<Arc<Geo>>,
     /// Why the node has stopped, once it has.
     halted: watch::Sender<Option<&'static str>>,
     stopped: AtomicBool,
@@ -83,6 +86,7 @@ impl Shared {
         orders: Orders,
         stores: Stores,
         links: Links,
+        geo: Option<Arc<Geo>>,
     ) -> Self {
         let gauges = shards.iter().map(|_| Gauges::default()).collect();
         // 0 stands for any.
@@ -107,6 +111,7 @@ impl Shared {
             stores,
             calendar,
             links: Arc::new(links),
+            geo,
             halted: watch::Sender::new(None),
             stopped: AtomicBool::new(false),
             draining: AtomicBool::new(false),
@@ -151,6 +156,12 @@ impl Shared {
     /// How connections to other nodes are made.
     pub(crate) fn links(&self) -> &Arc<Links> {
         &self.links
+    }
+
+    /// This node's part in a multi-cluster, if it is in one.
+    #[inline]
+    pub(crate) fn geo(&self) -> Option<&Arc<Geo>> {
+        self.geo.as_ref()
     }
 
     pub(crate) fn calendar(&self) -> &Calendar {
@@ -215,7 +226,7 @@ impl Shared {
     }
 
     pub(crate) fn set_me(&self, me: NodeId) {
-        self.joined.get_or_init(|| (me, Directory::new(me, self.config.checks)));
+        self.joined.get_or_init(|| (me, Directory::new(me, self.config.checks, self.geo.clone())));
     }
 
     // The cluster.
@@ -225,6 +236,9 @@ impl Shared {
     }
 
     pub(crate) fn set_view(&self, view: Arc<ClusterView>) {
+        if let Some(geo) = &self.geo {
+            geo.set_view(view.clone());
+        }
         *self.view.write().unwrap_or_else(PoisonError::into_inner) = view;
     }
 

@@ -74,7 +74,7 @@ impl Shard {
                 Ok(())
             }
             Location::There { node, grant } => self.send_away::<I>(node, grant, target, parcel),
-            Location::Wait | Location::Moving { .. } => Err(Refusal::Recovering),
+            Location::Wait | Location::Abroad | Location::Moving { .. } => Err(Refusal::Recovering),
         }
     }
 
@@ -101,7 +101,9 @@ impl Shard {
                 let RawCall { key, route, payload, reply, deadline, chain, journey } = call;
                 self.forward(to, grant, key, route, payload, reply, deadline, &chain, journey);
             }
-            Ok(Location::Wait | Location::Moving { .. }) => self.turn_down(&id, call, Refusal::Recovering),
+            Ok(Location::Wait | Location::Abroad | Location::Moving { .. }) => {
+                self.turn_down(&id, call, Refusal::Recovering)
+            }
             Err(refusal) => self.turn_down(&id, call, refusal),
         }
     }

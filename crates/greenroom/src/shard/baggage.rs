@@ -168,7 +168,7 @@ impl Baggage {
 /// # Errors
 /// As for [`Baggage::write`].
 #[cold]
-pub(super) fn written(
+pub(crate) fn written(
     baggage: Option<&Baggage>,
     version: u16,
     host: Option<NodeId>,

@@ -46,7 +46,7 @@ impl Shard {
     }
 
     /// The chain as it travels to other shards and nodes.
-    pub(super) fn path(&self, link: &Link) -> Option<Arc<[u8]>> {
+    pub(crate) fn path(&self, link: &Link) -> Option<Arc<[u8]>> {
         match link {
             Link::None => None,
             Link::Path(path) => Some(path.clone()),

@@ -191,6 +191,7 @@ impl Shard {
                     false => self.post(shard, Item::Parcel(parcel)),
                 }
             }
+            Ok(Location::Abroad) => self.go_abroad(self.raw_parcel(call, id)),
             Ok(Location::Wait) => self.wait_raw(call, id),
         }
     }

@@ -25,7 +25,7 @@ use crate::actor::error::{CallError, Doubt, Refusal};
 use crate::actor::interface::{Interface, Method};
 use crate::actor::key::ActorId;
 use crate::actor::reference::{Inner, Route};
-use crate::actor::reply::{ReplyTo, WireReply, refused};
+use crate::actor::reply::{AnyReply, ReplyTo, WireReply, refused};
 use crate::actor::spent::Behind;
 use crate::cluster::directory::{Asker, Location};
 use crate::pids::key::is_reserved;
@@ -279,6 +279,7 @@ impl Shard {
                 }
             }
             Location::Moving { shard } => self.post_parcel::<I>(shard, target, parcel),
+            Location::Abroad => return self.submit_abroad::<I>(target, parcel),
             Location::Wait => {
                 if let Some(envelope) = parcel.take() {
                     self.park(Box::new(Parcel::<I> { target: target.clone(), envelope: self.portable::<I>(envelope) }));
@@ -286,6 +287,12 @@ impl Shard {
             }
         }
         Ok(())
+    }
+
+    /// A slot that passes its end on to `reply`; `None` if there is no room, and who waits has been told.
+    pub(crate) fn relay(&self, reply: Box<dyn AnyReply>, deadline: Timestamp, hash: u64) -> Option<CallSlot> {
+        let opened = self.calls.borrow_mut().open(Waiter::Relay(reply, hash), deadline);
+        opened.map_err(turn_away).ok()
     }
 
     /// Whether a connection to `node` may be had: it lives, as far as is known here, and has not taken leave.
@@ -365,16 +372,10 @@ impl Shard {
         let reply = I::reply(&mut message);
         let slot = match reply.call() {
             Some(site) if site.shard == self.id() => Some(site.slot),
-            _ if reply.awaited() => {
-                let opened = self.calls.borrow_mut().open(Waiter::Relay(reply.take(), target.hash), deadline);
-                match opened {
-                    Ok(slot) => Some(slot),
-                    Err(waiter) => {
-                        turn_away(waiter);
-                        return Ok(());
-                    }
-                }
-            }
+            _ if reply.awaited() => match self.relay(reply.take(), deadline, target.hash) {
+                Some(slot) => Some(slot),
+                None => return Ok(()),
+            },
             _ => None,
         };
         let method = I::METHODS[usize::from(I::method(&message))].name;

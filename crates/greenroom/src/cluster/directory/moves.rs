@@ -50,7 +50,12 @@ impl Directory {
 
     /// Decides a move, as the owner of its range.
     pub(crate) fn decide(&self, now: Timestamp, wish: &Move<Entry>) -> Decision {
-        self.range(wish.key.hash).machine.decide(now, wish)
+        let mut range = self.range(wish.key.hash);
+        let decision = range.machine.decide(now, wish);
+        if let Decision::Granted(grant) = &decision {
+            self.tell_owned(&range, &wish.key, grant.placed.node, grant.placed.epoch);
+        }
+        decision
     }
 
     /// Takes in that a move is over, as the owner of its range; the owner, if that is another node.
@@ -67,7 +72,8 @@ impl Directory {
             Decision::Granted(grant) => match range.machine.accept(grant) {
                 Acceptance::Accepted => {
                     range.carried.remove(&wish.key);
-                    let active = Active { epoch: grant.placed.epoch, shard, slot: None, moving: false };
+                    let doubtful = range.begins_doubtful(self.geo.as_ref(), &wish.key, grant.placed.epoch);
+                    let active = Active { epoch: grant.placed.epoch, shard, slot: None, moving: false, doubtful };
                     range.active.insert(wish.key.clone(), active);
                     return MoveEnd::Here(grant.placed.epoch);
                 }

@@ -1,0 +1,62 @@
+//! What nodes of a cluster tell each other for the multi-cluster that it is in.
+
+use greenroom_protocols::directory::{Epoch, Report};
+use greenroom_protocols::node::NodeId;
+
+use super::super::control::Message;
+use super::{Driver, Entry};
+use crate::actor::interface::Why;
+use crate::geo::News;
+
+impl Driver {
+    pub(super) fn tell_clusters(&self, news: &News) {
+        for (peer, _) in self.node.view().view.active().filter(|(peer, _)| !self.is_me(*peer)) {
+            self.send(peer, &Message::Clusters(Box::new(news.clone())));
+        }
+    }
+
+    pub(super) fn told_of_clusters(&self, from: NodeId, news: News) {
+        if let Some(geo) = self.node.geo() {
+            geo.told_by_node(&self.node, from, news);
+        }
+    }
+
+    pub(super) fn tell_owned(&self, to: NodeId, key: Entry, epoch: Epoch) {
+        match self.is_me(to) {
+            true => self.owned(&key, epoch),
+            false => self.send(to, &Message::Owned { key, epoch }),
+        }
+    }
+
+    pub(super) fn owned(&self, key: &Entry, epoch: Epoch) {
+        if let Some(directory) = self.node.directory() {
+            directory.owned(key, epoch);
+        }
+    }
+
+    pub(super) fn end(&self, to: NodeId, key: Entry, epoch: Epoch, why: Why) {
+        match self.is_me(to) {
+            true => self.end_here(&key, epoch, why),
+            false => self.send(to, &Message::End { key, epoch, why }),
+        }
+    }
+
+    /// Ends an activation; who owns its range hears of its end as of any other.
+    pub(super) fn end_here(&self, key: &Entry, epoch: Epoch, why: Why) {
+        if let Some((shard, slot)) = self.node.directory().and_then(|directory| directory.find(key, epoch)) {
+            self.on_shard(Some(shard), move |shard| shard.end_activation(slot, why));
+        }
+    }
+
+    /// The reported activations that may not be the only ones over all clusters.
+    pub(super) fn doubtful(&self, reports: &[Report<Entry>]) -> Vec<Entry> {
+        let ranges = reports.iter().map(|report| report.range);
+        self.node.directory().map(|directory| directory.doubtful(ranges)).unwrap_or_default()
+    }
+
+    pub(super) fn reported_doubtful(&self, doubtful: Vec<Entry>) {
+        if let Some(directory) = self.node.directory() {
+            directory.reported_doubtful(self.node.world().now(), doubtful);
+        }
+    }
+}

@@ -1,0 +1,170 @@
+//! Calls on a shard whose actor may be in another cluster.
+
+use std::sync::Arc;
+
+use bytes::{Bytes, BytesMut};
+use greenroom_protocols::gsi::{Call, CallId};
+use greenroom_wire::codec::{self, Codec};
+use greenroom_wire::{ChainView, ExtensionView};
+use greenroom_world::Timestamp;
+use tokio::sync::oneshot;
+
+use super::LETTER_ROOM;
+use super::letter::{Blob, Operation};
+use crate::actor::error::Refusal;
+use crate::actor::interface::Interface;
+use crate::actor::key::ActorId;
+use crate::actor::reference::Inner;
+use crate::actor::reply::{AnyReply, CallSite, WireReply, refused};
+use crate::cluster::directory::Entry;
+use crate::shard::baggage::{self, Baggage};
+use crate::shard::calls::Completion;
+use crate::shard::envelope::{Body, Envelope};
+use crate::shard::raw::{Journey, RawCall, RawParcel};
+use crate::shard::submit::refuse_reply;
+use crate::shard::turns::{Chain, Link};
+use crate::shard::{AnyParcel, Shard};
+
+impl Shard {
+    /// Takes a message on its way whose actor no node of this cluster may activate before the others are asked.
+    #[cold]
+    pub(crate) fn submit_abroad<I: Interface>(
+        &self,
+        target: &Arc<Inner>,
+        parcel: &mut Option<Envelope<I::Message>>,
+    ) -> Result<(), Refusal> {
+        let Some(Envelope { body, deadline, chain }) = parcel.take() else { return Ok(()) };
+        let (method, payload, reply, version) = match body {
+            Body::Typed(mut message) => {
+                let mut out = BytesMut::new();
+                let encoded = I::encode(&message, &mut out);
+                let method = I::METHODS[usize::from(I::method(&message))].name;
+                let reply = I::reply(&mut message);
+                if let Err(error) = encoded {
+                    reply.take().finish(refused(Refusal::Unsendable { message: error.to_string() }));
+                    return Ok(());
+                }
+                let Some(wire) = self.wire_reply(reply, deadline, target.hash) else { return Ok(()) };
+                (method, out.freeze(), wire, I::VERSION)
+            }
+            Body::Wire(call) => {
+                let name = I::METHODS.get(usize::from(call.method)).map_or("", |method| method.name);
+                (name, call.payload, call.reply, chain.wanted())
+            }
+            // It was for an activation that has ended.
+            Body::Ended(_) => return Ok(()),
+            Body::Tick(tick) => {
+                refuse_reply(tick.0.reply, Refusal::Moved);
+                return Ok(());
+            }
+        };
+        let node = &self.port().node;
+        let mut load = chain.baggage.clone();
+        if version != chain.wanted() {
+            let laden = load.as_deref().cloned().unwrap_or_default();
+            load = Some(Arc::new(Baggage { version: Some(version), ..laden }));
+        }
+        let link = self.path(&chain.link).map_or(Link::None, Link::Path);
+        let route = Arc::new(node.kinds().route(I::KIND, method));
+        let journey = Journey { origin: node.me(), from: node.me(), hops: 0, grant: None };
+        let chain = Chain { link, baggage: load };
+        self.go_abroad(RawParcel { id: target.id.clone(), route, payload, reply, deadline, chain, journey });
+        Ok(())
+    }
+
+    /// The reply of a typed message, for who has only its bytes; `None` if there is no room for who waits, who is told.
+    fn wire_reply(&self, reply: &mut dyn AnyReply, deadline: Timestamp, hash: u64) -> Option<WireReply> {
+        if !reply.awaited() && reply.call().is_none() {
+            return Some(WireReply::nobody());
+        }
+        let site = match reply.call() {
+            Some(site) => {
+                reply.disarm();
+                site
+            }
+            None => CallSite { shard: self.id(), slot: self.relay(reply.take(), deadline, hash)? },
+        };
+        Some(WireReply::here(site, Codec::MessagePack))
+    }
+
+    /// Hands a message to the machine of its actor.
+    #[cold]
+    pub(crate) fn go_abroad(&self, parcel: RawParcel) {
+        let node = &self.port().node;
+        let (Some(geo), Some(directory)) = (node.geo(), node.directory()) else {
+            return Box::new(parcel).refuse(Refusal::Recovering);
+        };
+        if parcel.payload.len() > LETTER_ROOM {
+            let message =
+                format!("{} bytes are more than the {LETTER_ROOM} that go to other clusters", parcel.payload.len());
+            return Box::new(parcel).refuse(Refusal::Unsendable { message });
+        }
+        if geo.waiting() >= WAITING_MAX {
+            let queue = "what waits for other clusters".to_owned();
+            return Box::new(parcel).refuse(Refusal::Overloaded { queue, bound: WAITING_MAX as u64 });
+        }
+        let extension = match parcel.chain.baggage.as_deref() {
+            None => Bytes::new(),
+            Some(load) => match baggage::written(Some(load), parcel.chain.wanted(), None) {
+                Ok(extension) => Bytes::copy_from_slice(extension.view().as_bytes()),
+                Err(error) => return Box::new(parcel).refuse(Refusal::Unsendable { message: error.to_string() }),
+            },
+        };
+        let awaited = parcel.reply.is_awaited();
+        // What nobody waits for must end some time, too.
+        let one_way = self.now() + node.config().call_timeout;
+        let deadline = if parcel.deadline == Timestamp::NEVER { one_way } else { parcel.deadline };
+        let methods = node.kinds().methods().find(|(kind, _)| *kind == parcel.route.kind_name);
+        let method = methods.zip(parcel.route.index).and_then(|((_, all), at)| all.get(usize::from(at)));
+        let operation = Operation {
+            method: parcel.route.method.as_str().into(),
+            payload: Blob(parcel.payload.clone()),
+            deadline: deadline.as_nanos(),
+            awaited,
+            chain: Blob(self.path(&parcel.chain.link).map_or_else(Bytes::new, |path| Bytes::copy_from_slice(&path))),
+            extension: Blob(extension),
+        };
+        let repeatable = method.is_some_and(|method| method.read);
+        let call = Call { id: CallId(geo.next_call()), operation, repeatable, deadline };
+        let key = Entry::new(parcel.id.clone());
+        directory.call_abroad(geo, self.now(), &key, call, parcel);
+    }
+
+    /// Runs a call that came in at another cluster, as this one owns its actor.
+    #[cold]
+    pub(crate) fn run_for_cluster(
+        &self,
+        id: &ActorId,
+        operation: Operation,
+        reply: Option<(oneshot::Sender<Completion>, u32)>,
+    ) {
+        let node = &self.port().node;
+        let Operation { method, payload, deadline, chain, extension, .. } = operation;
+        let codec = codec::parse(&payload.0).map_or(Codec::MessagePack, |payload| payload.codec);
+        let reply = reply.map_or_else(WireReply::nobody, |(sender, number)| WireReply::gateway(sender, number, codec));
+        let read = ExtensionView::parse(&extension.0).and_then(|extension| match extension.is_empty() {
+            true => Ok(None),
+            false => Baggage::read(extension).map(Some),
+        });
+        let path = ChainView::parse(&chain.0);
+        let (Ok(baggage), Ok(_)) = (read, path) else {
+            let message = "another cluster wrote it in a way that cannot be read here".to_owned();
+            return refuse_reply(reply, Refusal::Invalid { field: String::new(), message });
+        };
+        let link = if chain.0.is_empty() { Link::None } else { Link::Path(chain.0.as_ref().into()) };
+        let route = Arc::new(node.kinds().route(id.kind.name(), &method));
+        let journey = Journey { origin: node.me(), from: node.me(), hops: 0, grant: None };
+        self.submit_raw(RawCall {
+            key: &id.key,
+            route: &route,
+            payload: &payload.0,
+            reply,
+            deadline: Timestamp::from_nanos(deadline),
+            chain: Chain { link, baggage },
+            journey,
+        });
+    }
+}
+
+/// Calls of one node that may wait for other clusters.
+const WAITING_MAX: i64 = 100_000;

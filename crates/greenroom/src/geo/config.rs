@@ -1,0 +1,139 @@
+//! What a node can be told of its multi-cluster.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use greenroom_protocols::gsi;
+use greenroom_protocols::node::Instances;
+use serde::{Deserialize, Serialize};
+
+use crate::node::config::seconds;
+
+/// The multi-cluster that a node is in. Its cluster's name there is [`Config::cluster`](crate::Config::cluster).
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+#[non_exhaustive]
+pub struct GeoConfig {
+    /// Where nodes of other clusters reach this node, as `host:port`, if it is a gateway of its cluster.
+    pub gateway: Option<String>,
+    /// The number of the list below. Nodes work by the list with the highest number that they have heard of: raise it with
+    /// each change.
+    pub epoch: u64,
+    /// The clusters by name, this one included.
+    pub clusters: BTreeMap<String, GeoCluster>,
+    /// What kinds are to be in this cluster, whatever their attributes say.
+    pub kinds: BTreeMap<String, GeoKind>,
+    /// Silence of a cluster after which an answer is not waited for any more, in seconds in files.
+    #[serde(with = "seconds")]
+    pub silent_after: Duration,
+    /// Time between looks for another instance of an actor of which there may be two, in seconds in files.
+    #[serde(with = "seconds")]
+    pub look_again_every: Duration,
+    /// The safety checks in force. Tests take one out to show that it matters.
+    #[doc(hidden)]
+    #[serde(skip)]
+    pub checks: gsi::Checks,
+}
+
+/// One cluster of a list.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+#[non_exhaustive]
+pub struct GeoCluster {
+    /// Its gateways, as `host:port`.
+    pub gateways: Vec<String>,
+    /// Whether it is about to leave: it activates nothing new, and gives up what it has.
+    pub draining: bool,
+}
+
+/// How a kind's actors are activated in a multi-cluster.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+#[non_exhaustive]
+pub struct GeoKind {
+    /// One instance in all, or one in each cluster.
+    pub instances: Option<GeoInstances>,
+    /// Whether one is activated while a cluster is silent.
+    pub activation: Option<GeoActivation>,
+}
+
+/// How many instances of an actor there are.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum GeoInstances {
+    /// One in one of the clusters.
+    Single,
+    /// One in each cluster.
+    PerCluster,
+}
+
+/// What is activated while a cluster is silent.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum GeoActivation {
+    /// An instance that may not be the only one.
+    Optimistic,
+    /// Nothing.
+    Pessimistic,
+}
+
+impl Default for GeoConfig {
+    fn default() -> Self {
+        let machine = gsi::Config::default();
+        Self {
+            gateway: None,
+            epoch: 1,
+            clusters: BTreeMap::new(),
+            kinds: BTreeMap::new(),
+            silent_after: machine.silent_after,
+            look_again_every: machine.rerun_every,
+            checks: machine.checks,
+        }
+    }
+}
+
+impl GeoCluster {
+    /// A cluster that is reached at `gateways`.
+    pub fn at(gateways: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        Self { gateways: gateways.into_iter().map(Into::into).collect(), draining: false }
+    }
+}
+
+impl GeoConfig {
+    /// How many instances actors of `kind` have, whose attribute says `said`.
+    pub(crate) fn instances(&self, kind: &str, said: Instances) -> Instances {
+        let Some(GeoKind { instances, activation }) = self.kinds.get(kind) else { return said };
+        let single = match said {
+            Instances::PerCluster => Instances::Optimistic,
+            single => single,
+        };
+        let single = match activation {
+            Some(GeoActivation::Optimistic) => Instances::Optimistic,
+            Some(GeoActivation::Pessimistic) => Instances::Pessimistic,
+            None => single,
+        };
+        match instances {
+            Some(GeoInstances::PerCluster) => Instances::PerCluster,
+            Some(GeoInstances::Single) => single,
+            None if said == Instances::PerCluster => said,
+            None => single,
+        }
+    }
+
+    /// What the machines are told, for an actor with so many instances.
+    pub(crate) fn machine(&self, instances: Instances) -> gsi::Config {
+        let mode = match instances {
+            Instances::Pessimistic => gsi::Mode::Pessimistic,
+            Instances::Optimistic | Instances::PerCluster => gsi::Mode::Optimistic,
+        };
+        let silent_after = self.silent_after.max(Duration::from_millis(1));
+        gsi::Config {
+            mode,
+            silent_after,
+            resend_after: silent_after * 2 / 5,
+            rerun_every: self.look_again_every.max(silent_after),
+            checks: self.checks,
+            ..gsi::Config::default()
+        }
+    }
+}

@@ -1,0 +1,94 @@
+//! What a node counts of its part in a multi-cluster.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use serde::Serialize;
+
+/// Counters since the node started.
+#[derive(Default)]
+pub(crate) struct Counts {
+    asked: AtomicU64,
+    forwarded: AtomicU64,
+    answered: AtomicU64,
+    activated: AtomicU64,
+    doubtful: AtomicU64,
+    found: AtomicU64,
+    ended: AtomicU64,
+    merged: AtomicU64,
+    dropped: AtomicU64,
+}
+
+/// The counters at one time.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
+#[non_exhaustive]
+pub struct GeoCounts {
+    /// Questions sent to other clusters.
+    pub questions: u64,
+    /// Calls sent to instances of other clusters.
+    pub forwarded: u64,
+    /// Calls of other clusters that ran in this one.
+    pub answered: u64,
+    /// Instances activated here.
+    pub activated: u64,
+    /// Those of them that were perhaps not the only ones.
+    pub doubtful: u64,
+    /// Instances of this cluster that were found to be duplicates.
+    pub duplicates_found: u64,
+    /// Those of them that have ended.
+    pub duplicates_ended: u64,
+    /// Duplicates of other clusters that instances of this one have taken over.
+    pub duplicates_merged: u64,
+    /// Messages to other clusters that were not sent, as a queue was full.
+    pub dropped: u64,
+}
+
+impl Counts {
+    pub(super) fn asked(&self) {
+        self.asked.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(super) fn forwarded(&self) {
+        self.forwarded.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(super) fn answered(&self) {
+        self.answered.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(super) fn activated(&self, doubtful: bool) {
+        self.activated.fetch_add(1, Ordering::Relaxed);
+        self.doubtful.fetch_add(doubtful.into(), Ordering::Relaxed);
+    }
+
+    pub(super) fn duplicate_found(&self) {
+        self.found.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(super) fn duplicate_ended(&self) {
+        self.ended.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(super) fn merged(&self) {
+        self.merged.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(super) fn dropped(&self) {
+        self.dropped.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// All of them now.
+    pub(crate) fn now(&self) -> GeoCounts {
+        let read = |count: &AtomicU64| count.load(Ordering::Relaxed);
+        GeoCounts {
+            questions: read(&self.asked),
+            forwarded: read(&self.forwarded),
+            answered: read(&self.answered),
+            activated: read(&self.activated),
+            doubtful: read(&self.doubtful),
+            duplicates_found: read(&self.found),
+            duplicates_ended: read(&self.ended),
+            duplicates_merged: read(&self.merged),
+            dropped: read(&self.dropped),
+        }
+    }
+}

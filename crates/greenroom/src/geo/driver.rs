@@ -1,0 +1,68 @@
+//! The loops of a node's part in a multi-cluster.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use greenroom_world::{Listener, Stage, Timestamp};
+
+use super::mesh::Mesh;
+use super::news::News;
+use super::{Geo, gateway};
+use crate::cluster::Order;
+use crate::node::shared::Shared;
+
+/// Starts the node's part, once it has joined its cluster.
+pub(crate) fn start(node: &Arc<Shared>, geo: &Arc<Geo>, gateway: Option<Box<dyn Listener>>) {
+    geo.joined(node.me());
+    let _ = geo.mesh.set(Mesh::new(geo, node));
+    let world = node.world();
+    if let Some(listener) = gateway {
+        world.spawn(Stage::Control, Box::pin(gateway::accept(geo.clone(), node.clone(), listener)));
+    }
+    world.spawn(Stage::Control, Box::pin(tick(geo.clone(), node.clone())));
+    world.spawn(Stage::Control, Box::pin(spread(geo.clone(), node.clone())));
+}
+
+/// Lets machines go on when they are due.
+async fn tick(geo: Arc<Geo>, node: Arc<Shared>) {
+    let world = node.world();
+    while !node.is_stopped() {
+        let Some(directory) = node.directory() else { return };
+        // What is planned from here on is looked at, or wakes this.
+        geo.look_at.store(u64::MAX, Ordering::Release);
+        let due = directory.deadline_abroad().unwrap_or(Timestamp::NEVER);
+        geo.look_at.store(due.as_nanos(), Ordering::Release);
+        if due > world.now() {
+            let far = due.min(world.now() + LOOK_EVERY);
+            tokio::select! {
+                biased;
+                () = geo.look.notified() => {}
+                () = world.sleep_until(far) => {}
+            }
+        }
+        directory.tick_abroad(&geo, world.now());
+    }
+}
+
+/// Tells the others what this node works by, and keeps connections to the other clusters.
+async fn spread(geo: Arc<Geo>, node: Arc<Shared>) {
+    let world = node.world();
+    while !node.is_stopped() {
+        let list = geo.clusters();
+        if let Some(mesh) = geo.mesh.get() {
+            mesh.keep(list.configuration().clusters.into_keys().filter(|id| *id != geo.me()));
+        }
+        node.order(Order::Clusters(Box::new(News::of(&geo, &node))));
+        tokio::select! {
+            biased;
+            () = geo.list_changed.notified() => {}
+            () = world.sleep_until(world.now() + SPREAD_EVERY) => {}
+        }
+    }
+}
+
+/// Longest time between two looks at what is due.
+const LOOK_EVERY: Duration = Duration::from_secs(10);
+/// Time between two tellings.
+const SPREAD_EVERY: Duration = Duration::from_secs(2);

@@ -1,0 +1,259 @@
+//! Connections that letters go out on: one to each peer cluster, by one of its gateways, and one to each node of this
+//! cluster that letters are handed to.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::time::Duration;
+
+use bytes::{Bytes, BytesMut};
+use greenroom_protocols::gsi::ClusterId;
+use greenroom_protocols::node::NodeId;
+use greenroom_wire::{Decoder, EncodeError, Encoder, Frame, Hello, HelloBody, Lane, negotiate};
+use greenroom_world::{Stage, Stream, Timestamp};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::sync::mpsc;
+
+use super::Geo;
+use super::news::News;
+use crate::node::shared::Shared;
+use crate::shard::lanes::{OPEN_TIMEOUT, read_hello, within};
+
+/// Whom letters are sent to.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(super) enum Peer {
+    /// Any gateway of a cluster.
+    Cluster(ClusterId),
+    /// A node of this cluster.
+    Node(NodeId),
+}
+
+/// The connections. Each has a queue, and a task that opens it when there is something to send.
+pub(super) struct Mesh {
+    geo: Weak<Geo>,
+    node: Weak<Shared>,
+    peers: Mutex<BTreeMap<Peer, Queue>>,
+    /// Round trips to clusters, as last measured.
+    trips: Mutex<BTreeMap<ClusterId, Duration>>,
+}
+
+struct Queue {
+    letters: mpsc::Sender<Bytes>,
+    /// Bytes that wait.
+    room: Arc<tokio::sync::Semaphore>,
+}
+
+impl Mesh {
+    pub(super) fn new(geo: &Arc<Geo>, node: &Arc<Shared>) -> Arc<Self> {
+        Arc::new(Self {
+            geo: Arc::downgrade(geo),
+            node: Arc::downgrade(node),
+            peers: Mutex::default(),
+            trips: Mutex::default(),
+        })
+    }
+
+    /// Sends a letter; false if it does not fit. What does not arrive is lost.
+    pub(super) fn send(self: &Arc<Self>, to: Peer, letter: Bytes) -> bool {
+        let mut peers = self.peers.lock().unwrap_or_else(PoisonError::into_inner);
+        let open = |queue: &&Queue| !queue.letters.is_closed();
+        if peers.get(&to).filter(open).is_none() {
+            let (letters, receiver) = mpsc::channel(QUEUE_LEN_MAX);
+            let room = Arc::new(tokio::sync::Semaphore::new(QUEUE_BYTES_MAX));
+            peers.insert(to, Queue { letters, room: room.clone() });
+            let Some(node) = self.node.upgrade() else { return false };
+            let this = self.clone();
+            node.world().spawn(Stage::Control, Box::pin(async move { this.serve(to, receiver, room).await }));
+        }
+        let Some(queue) = peers.get(&to) else { return false };
+        let Ok(permits) = queue.room.try_acquire_many(letter.len() as u32) else { return false };
+        permits.forget();
+        let sent = queue.letters.try_send(letter);
+        if let Err(mpsc::error::TrySendError::Full(letter) | mpsc::error::TrySendError::Closed(letter)) = &sent {
+            queue.room.add_permits(letter.len());
+        }
+        sent.is_ok()
+    }
+
+    /// Keeps a connection to each of `clusters`.
+    pub(super) fn keep(self: &Arc<Self>, clusters: impl Iterator<Item = ClusterId>) {
+        for cluster in clusters {
+            // An empty letter is none: it opens the connection.
+            self.send(Peer::Cluster(cluster), Bytes::new());
+        }
+    }
+
+    /// The last round trip to a cluster.
+    pub(super) fn trip(&self, cluster: ClusterId) -> Option<Duration> {
+        self.trips.lock().unwrap_or_else(PoisonError::into_inner).get(&cluster).copied()
+    }
+
+    async fn serve(self: Arc<Self>, to: Peer, mut queue: mpsc::Receiver<Bytes>, room: Arc<tokio::sync::Semaphore>) {
+        let (Some(geo), Some(node)) = (self.geo.upgrade(), self.node.upgrade()) else { return };
+        let served = self.connected(&geo, &node, to, &mut queue, &room).await;
+        let Err(error) = served else { return };
+        queue.close();
+        match to {
+            Peer::Cluster(cluster) => {
+                let list = geo.clusters();
+                let name = list.name(cluster).unwrap_or("?");
+                tracing::debug!(cluster = name, %error, "no connection to a cluster");
+                node.links().failed(format!("cluster {name:?} could not be reached: {error}"));
+                geo.heard(&node, cluster, false);
+            }
+            Peer::Node(to) => tracing::debug!(%to, %error, "letters for a node are lost"),
+        }
+    }
+
+    async fn connected(
+        &self,
+        geo: &Arc<Geo>,
+        node: &Arc<Shared>,
+        to: Peer,
+        queue: &mut mpsc::Receiver<Bytes>,
+        room: &tokio::sync::Semaphore,
+    ) -> io::Result<()> {
+        let mut stream = open_any(geo, node, to).await?;
+        if let Peer::Cluster(cluster) = to {
+            geo.heard(node, cluster, true);
+        }
+        let world = node.world();
+        let (encoder, mut decoder, mut input) = (Encoder::default(), Decoder::default(), BytesMut::new());
+        let mut batch = BytesMut::new();
+        let mut asked: Option<Timestamp> = None;
+        let mut look_at = world.now();
+        loop {
+            tokio::select! {
+                biased;
+                letter = queue.recv() => {
+                    let Some(letter) = letter else { return Ok(()) };
+                    put(&encoder, &mut batch, &letter, room);
+                    while batch.len() < BATCH_LEN && let Ok(letter) = queue.try_recv() {
+                        put(&encoder, &mut batch, &letter, room);
+                    }
+                }
+                read = stream.read_buf(&mut input) => {
+                    if read? == 0 {
+                        return Err(io::ErrorKind::UnexpectedEof.into());
+                    }
+                    while let Some(frame) = decoder.decode(&mut input).map_err(io::Error::other)? {
+                        match frame {
+                            Frame::Pong(_) => {
+                                let trip = asked.take().map(|asked| world.now().since(asked));
+                                if let (Some(trip), Peer::Cluster(cluster)) = (trip, to) {
+                                    self.trips.lock().unwrap_or_else(PoisonError::into_inner).insert(cluster, trip);
+                                }
+                            }
+                            Frame::Goodbye(reason) => return Err(io::Error::other(reason.as_str().to_owned())),
+                            _ => {}
+                        }
+                    }
+                }
+                () = world.sleep_until(look_at) => {
+                    let now = world.now();
+                    look_at = now + PING_EVERY;
+                    match asked {
+                        Some(asked) if now.since(asked) >= SILENCE_MAX => return Err(io::ErrorKind::TimedOut.into()),
+                        Some(_) => {}
+                        None => {
+                            asked = Some(now);
+                            encoder.ping(&mut batch, 0);
+                            if let Peer::Cluster(_) = to {
+                                News::of(geo, node).put(&encoder, &mut batch);
+                            }
+                        }
+                    }
+                }
+            }
+            if !batch.is_empty() {
+                let timeout = world.sleep_until(world.now() + OPEN_TIMEOUT);
+                within(timeout, async {
+                    stream.write_all(&batch).await?;
+                    stream.flush().await
+                })
+                .await?;
+                batch.clear();
+            }
+        }
+    }
+}
+
+/// Opens a connection to `to`: by the first of its doors that answers, beginning with any.
+async fn open_any(geo: &Geo, node: &Shared, to: Peer) -> io::Result<Box<dyn Stream>> {
+    let doors: Vec<String> = match to {
+        Peer::Cluster(cluster) => geo.clusters().gateways(cluster).to_vec(),
+        Peer::Node(id) => node.member(id).map(|member| member.address).into_iter().collect(),
+    };
+    let first = node.world().random().checked_rem(doors.len() as u64).unwrap_or(0) as usize;
+    let mut failed =
+        io::Error::new(io::ErrorKind::NotFound, "it has no gateway in the list of clusters; name one there");
+    for door in doors.iter().cycle().skip(first).take(doors.len()) {
+        match open(geo, node, to, door).await {
+            Ok(stream) => return Ok(stream),
+            Err(error) => failed = io::Error::new(error.kind(), format!("{door}: {error}")),
+        }
+    }
+    Err(failed)
+}
+
+async fn open(geo: &Geo, node: &Shared, to: Peer, door: &str) -> io::Result<Box<dyn Stream>> {
+    let world = node.world();
+    let timeout = world.sleep_until(world.now() + OPEN_TIMEOUT);
+    let hello = HelloBody::new(geo.name(), node.me().0, node.name(), Lane::Geo);
+    let hello = Hello::new(match to {
+        Peer::Node(node) => hello.expecting(node.0),
+        Peer::Cluster(_) => hello,
+    });
+    within(timeout, async {
+        let (mut stream, shown) = node.links().dialled(world.connect(door).await?).await?;
+        let mut out = BytesMut::new();
+        Encoder::default().hello(&mut out, &hello).map_err(io::Error::other)?;
+        stream.write_all(&out).await?;
+        stream.flush().await?;
+        let theirs = read_hello(&mut stream, &mut Decoder::default(), &mut BytesMut::new()).await?;
+        let stranger = match to {
+            Peer::Node(_) => {
+                negotiate(&hello, &theirs).map_err(io::Error::other)?;
+                shown.not_node(&theirs.body.name)
+            }
+            Peer::Cluster(cluster) => {
+                let list = geo.clusters();
+                let name = list.name(cluster).unwrap_or_default();
+                let other = (theirs.body.cluster != name).then(|| {
+                    format!(
+                        "cluster {:?} answers where {name:?} should; correct the list of clusters",
+                        theirs.body.cluster
+                    )
+                });
+                other.or_else(|| shown.not_node_of(name, &theirs.body.name))
+            }
+        };
+        stranger.map_or(Ok(stream), |reason| Err(io::Error::other(reason)))
+    })
+    .await
+}
+
+fn put(encoder: &Encoder, batch: &mut BytesMut, letter: &Bytes, room: &tokio::sync::Semaphore) {
+    room.add_permits(letter.len());
+    if letter.is_empty() {
+        return;
+    }
+    let written = encoder.letter(batch, |batch| {
+        batch.extend_from_slice(letter);
+        Ok::<(), EncodeError>(())
+    });
+    if let Err(error) = written {
+        tracing::error!(%error, "a letter is too large");
+    }
+}
+
+/// Letters that may wait for one peer.
+const QUEUE_LEN_MAX: usize = 4096;
+/// Bytes that may wait for one peer.
+const QUEUE_BYTES_MAX: usize = 64 << 20;
+/// Bytes that are gathered before they are written.
+const BATCH_LEN: usize = 256 << 10;
+/// Time between two looks at whether a peer answers.
+const PING_EVERY: Duration = Duration::from_secs(1);
+/// Silence after which a connection is given up.
+const SILENCE_MAX: Duration = Duration::from_secs(3);

@@ -1,0 +1,189 @@
+//! Several clusters, one actor system (Geo §3): which clusters there are, the connections between them, and the machines
+//! that keep an actor single over all of them.
+//!
+//! The node that owns an actor's range asks the other clusters before it grants an activation (`range.rs`, which drives
+//! `greenroom_protocols::gsi`). What it says is a [`Letter`](letter::Letter) to a cluster and an actor; a gateway of that
+//! cluster hands it to the node that owns the range there. Nodes of a cluster that is alone have none of this.
+
+mod abroad;
+mod clusters;
+mod config;
+mod counts;
+mod driver;
+mod gateway;
+mod letter;
+mod mesh;
+mod news;
+mod post;
+mod range;
+mod status;
+
+use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock, PoisonError, RwLock};
+
+use greenroom_protocols::gsi::ClusterId;
+use greenroom_protocols::node::{Instances, NodeId};
+use greenroom_world::{Timestamp, World};
+use tokio::sync::Notify;
+
+pub(crate) use self::clusters::Clusters;
+pub use self::config::{GeoActivation, GeoCluster, GeoConfig, GeoInstances, GeoKind};
+use self::counts::Counts;
+pub use self::counts::GeoCounts;
+pub(crate) use self::driver::start;
+pub(crate) use self::gateway::read as read_letters;
+pub(crate) use self::letter::{Event, Message, Operation};
+use self::mesh::Mesh;
+pub(crate) use self::news::News;
+use self::news::Progress;
+use self::post::LETTER_ROOM;
+pub(crate) use self::range::{Effect, GeoRange, Presence};
+pub use self::status::{ClusterStatus, MultiCluster, Standings};
+use crate::actor::key::Kind;
+use crate::cluster::view::ClusterView;
+use crate::cluster::{Order, Orders};
+use crate::shard::ShardPort;
+
+/// A node's part in its multi-cluster.
+pub(crate) struct Geo {
+    me: ClusterId,
+    name: String,
+    config: GeoConfig,
+    world: Arc<dyn World>,
+    shards: Vec<ShardPort>,
+    orders: Orders,
+    clusters: RwLock<Arc<Clusters>>,
+    /// Clusters that do not answer, as far as this node knows.
+    silent: RwLock<BTreeSet<ClusterId>>,
+    mesh: OnceLock<Arc<Mesh>>,
+    counts: Counts,
+    progress: Progress,
+    list_changed: Notify,
+    node: OnceLock<NodeId>,
+    next_call: AtomicU64,
+    /// Calls that wait here for other clusters.
+    waiting: AtomicI64,
+    /// When the driver looks next, in ns.
+    look_at: AtomicU64,
+    look: Notify,
+    /// Kinds' numbers of instances, as the newest view has them.
+    view: RwLock<Arc<ClusterView>>,
+}
+
+impl Geo {
+    /// The part of a node of the cluster `name`, if its configuration names a multi-cluster.
+    pub(crate) fn new(
+        config: &GeoConfig,
+        name: &str,
+        clusters: Clusters,
+        world: Arc<dyn World>,
+        shards: Vec<ShardPort>,
+        orders: Orders,
+    ) -> Arc<Self> {
+        Arc::new(Self {
+            me: clusters::id_of(name),
+            name: name.to_owned(),
+            config: config.clone(),
+            world,
+            shards,
+            orders,
+            clusters: RwLock::new(Arc::new(clusters)),
+            silent: RwLock::default(),
+            mesh: OnceLock::new(),
+            counts: Counts::default(),
+            progress: Progress::default(),
+            list_changed: Notify::new(),
+            node: OnceLock::new(),
+            next_call: AtomicU64::new(0),
+            waiting: AtomicI64::new(0),
+            look_at: AtomicU64::new(u64::MAX),
+            look: Notify::new(),
+            view: RwLock::default(),
+        })
+    }
+
+    /// This cluster.
+    pub(crate) fn me(&self) -> ClusterId {
+        self.me
+    }
+
+    /// This cluster's name.
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
+    pub(crate) fn config(&self) -> &GeoConfig {
+        &self.config
+    }
+
+    pub(crate) fn counts(&self) -> &Counts {
+        &self.counts
+    }
+
+    /// The list of clusters that this node works by.
+    pub(crate) fn clusters(&self) -> Arc<Clusters> {
+        self.clusters.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Clusters that do not answer.
+    pub(crate) fn silent(&self) -> BTreeSet<ClusterId> {
+        self.silent.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Notes whether a cluster answers; whether that is news.
+    fn note_silent(&self, cluster: ClusterId, silent: bool) -> bool {
+        let mut known = self.silent.write().unwrap_or_else(PoisonError::into_inner);
+        if silent { known.insert(cluster) } else { known.remove(&cluster) }
+    }
+
+    /// Takes in a view of this node's cluster.
+    pub(crate) fn set_view(&self, view: Arc<ClusterView>) {
+        *self.view.write().unwrap_or_else(PoisonError::into_inner) = view;
+    }
+
+    /// How many instances the actors of `kind` have.
+    pub(crate) fn instances(&self, kind: Kind) -> Instances {
+        let view = self.view.read().unwrap_or_else(PoisonError::into_inner);
+        view.hosts(kind).map_or(Instances::PerCluster, |hosts| hosts.instances)
+    }
+
+    /// Whether there is at most one instance of an actor of `kind` over all clusters.
+    pub(crate) fn is_single(&self, kind: Kind) -> bool {
+        self.instances(kind) != Instances::PerCluster
+    }
+
+    /// A number for a call that no other one of this cluster has.
+    pub(crate) fn next_call(&self) -> u64 {
+        let node = self.node.get().map_or(0, |node| node.0);
+        node << 32 | self.next_call.fetch_add(1, Ordering::Relaxed) & u64::from(u32::MAX)
+    }
+
+    /// Wants a newer list of clusters than it knows: whoever has it is about to tell.
+    pub(crate) fn wants_list(&self, epoch: u64) {
+        tracing::debug!(epoch, "another cluster works by a newer list of clusters");
+        self.list_changed.notify_one();
+    }
+
+    /// Counts calls that wait here.
+    pub(crate) fn waits(&self, more: i64) {
+        self.waiting.fetch_add(more, Ordering::Relaxed);
+    }
+
+    /// Calls that wait here.
+    pub(crate) fn waiting(&self) -> i64 {
+        self.waiting.load(Ordering::Relaxed)
+    }
+
+    /// Hands an order to the control plane. What does not fit is repeated.
+    pub(crate) fn order(&self, order: Order) {
+        let _ = self.orders.try_send(order);
+    }
+
+    /// Lets the driver look at `at`, if it would look later.
+    pub(crate) fn look_at(&self, at: Option<Timestamp>) {
+        if at.is_some_and(|at| at.as_nanos() < self.look_at.load(Ordering::Acquire)) {
+            self.look.notify_one();
+        }
+    }
+}

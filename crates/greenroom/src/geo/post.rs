@@ -1,0 +1,171 @@
+//! Letters: out to other clusters, in to the node that has the actor's range, and what calls in them come to.
+
+use std::sync::Arc;
+
+use bytes::BytesMut;
+use greenroom_protocols::gsi::{Carried, ClusterId, End, Verdict};
+use greenroom_protocols::node::NodeId;
+use greenroom_world::Stage;
+use tokio::sync::oneshot;
+
+use super::Geo;
+use super::letter::{Blob, Body, Letter, Message, Operation, completion, outcome};
+use super::mesh::Peer;
+use super::range::refusal;
+use crate::actor::error::Doubt;
+use crate::actor::key::{ActorId, KEY_LEN_MAX, Kind, stable_hash};
+use crate::cluster::directory::{Entry, Passing};
+use crate::node::shared::Shared;
+use crate::shard::calls::Completion;
+use crate::shard::raw::RawParcel;
+use crate::shard::{AnyParcel, Item, Shard};
+
+impl Geo {
+    /// Sends what an actor's machine says to a cluster.
+    pub(super) fn send(&self, to: ClusterId, key: &Entry, message: Message) {
+        match &message.body {
+            Body::Ask { .. } => self.counts.asked(),
+            Body::Forward { .. } => self.counts.forwarded(),
+            _ => {}
+        }
+        let id = key.id();
+        let letter = Letter {
+            kind: id.kind.name().to_owned(),
+            key: (*id.key).to_owned(),
+            from: self.me,
+            clock: self.world.now().as_nanos(),
+            hops: 0,
+            message,
+        };
+        self.post(Peer::Cluster(to), &letter);
+    }
+
+    fn post(&self, to: Peer, letter: &Letter) {
+        let mut out = BytesMut::with_capacity(letter.len() + 128);
+        if letter.encode(&mut out).is_err() {
+            return tracing::error!("a letter to another cluster cannot be written");
+        }
+        if let Some(mesh) = self.mesh.get()
+            && !mesh.send(to, out.freeze())
+        {
+            self.counts.dropped();
+        }
+    }
+
+    /// Lets a call of this cluster look for its actor again.
+    pub(crate) fn deliver(&self, parcel: RawParcel) {
+        let port = &self.shards[parcel.hash() as usize % self.shards.len()];
+        if let Err((_, Item::Parcel(parcel))) = port.push(Item::Parcel(Box::new(parcel))) {
+            let _ = port.push(Item::Run(Box::new(move |_: &Shard| parcel.refuse(crate::Refusal::Recovering))));
+        }
+    }
+
+    /// Ends a call of this cluster that no instance here has run.
+    pub(super) fn end(self: &Arc<Self>, parcel: RawParcel, end: End<Blob>) {
+        let port = &self.shards[parcel.hash() as usize % self.shards.len()];
+        let geo = self.clone();
+        let finish = move |_: &Shard| match end {
+            End::Result(blob) => parcel.reply.finish(completion(blob)),
+            End::Unknown => {
+                let doubt = Doubt::Apart { actor: parcel.id.to_string() };
+                parcel.reply.finish(Completion::Failed(Box::new(doubt.into())));
+            }
+            End::Refused(why) => {
+                let refusal = refusal(&geo, &parcel.id.to_string(), why);
+                Box::new(parcel).refuse(refusal);
+            }
+        };
+        // A shard that is gone has no callers either.
+        let _ = port.push(Item::Run(Box::new(finish)));
+    }
+
+    /// Runs a call of another cluster on the instance here, and sends what comes out.
+    pub(super) fn run(self: &Arc<Self>, origin: ClusterId, key: &Entry, call: Carried<Operation>) {
+        self.counts.answered();
+        let Carried { id, operation } = call;
+        let (sender, receiver) = oneshot::channel();
+        let awaited = operation.awaited;
+        let run_key = key.clone();
+        let port = &self.shards[stable_hash(key.id().kind.name(), &key.id().key) as usize % self.shards.len()];
+        let number = id.0 as u32;
+        let run =
+            move |shard: &Shard| shard.run_for_cluster(run_key.id(), operation, awaited.then_some((sender, number)));
+        let (geo, key) = (self.clone(), key.clone());
+        if port.push(Item::Run(Box::new(run))).is_err() {
+            return;
+        }
+        let answer = async move {
+            let result = match awaited {
+                true => receiver
+                    .await
+                    .map_or_else(|_| outcome(Completion::Failed(Box::new(Doubt::Dropped.into()))), outcome),
+                // Nobody reads it, but the caller's cluster hears that the call is over.
+                false => Blob::default(),
+            };
+            let configuration = geo.clusters().configuration().epoch;
+            geo.send(origin, &key, Message { configuration, body: Body::Result { call: id, result } });
+        };
+        self.world.spawn(Stage::Control, Box::pin(answer));
+    }
+
+    /// Takes in a letter: for the range's owner, which may be another node of this cluster.
+    pub(super) fn receive(self: &Arc<Self>, node: &Shared, mut letter: Letter) {
+        let now = self.world.now();
+        letter.by_own_clock(now);
+        if letter.key.is_empty() || letter.key.len() > KEY_LEN_MAX {
+            return;
+        }
+        let hosted = |kind: &Kind| node.view().hosts(*kind).is_some();
+        let Some(kind) = Kind::known(&letter.kind).filter(hosted) else { return self.not_hosted(letter) };
+        let Some(directory) = node.directory() else { return };
+        let key = Entry::new(ActorId { kind, key: letter.key.as_str().into() });
+        let (from, message) = (letter.from, letter.message);
+        match directory.letter(self, now, &key, from, message) {
+            Passing::Done => {}
+            Passing::On(owner, message) if letter.hops < HOPS_MAX => {
+                let letter = Letter { message, hops: letter.hops + 1, ..letter };
+                self.post(Peer::Node(owner), &letter);
+            }
+            Passing::On(..) => tracing::debug!(kind = letter.kind, "a letter went round in circles"),
+        }
+    }
+
+    /// Answers for a kind that no node of this cluster hosts: nobody here owns its actors.
+    fn not_hosted(&self, letter: Letter) {
+        let Body::Ask { round, .. } = letter.message.body else { return };
+        let configuration = self.clusters().configuration();
+        let agreed = letter.message.configuration == configuration.epoch;
+        let verdict = if agreed { Verdict::Pass { ran: Default::default() } } else { Verdict::Unknown };
+        let body = Body::Answer { round, verdict, declined: true };
+        let message = Message { configuration: configuration.epoch, body };
+        let clock = self.world.now().as_nanos();
+        self.post(Peer::Cluster(letter.from), &Letter { from: self.me, clock, hops: 0, message, ..letter });
+    }
+
+    /// Notes that a cluster answers or does not: machines that wait for it hear of it.
+    pub(super) fn heard(self: &Arc<Self>, node: &Shared, cluster: ClusterId, answers: bool) {
+        if !self.note_silent(cluster, !answers) {
+            return;
+        }
+        let list = self.clusters();
+        let name = list.name(cluster).unwrap_or("?");
+        if answers {
+            tracing::info!(cluster = name, "a cluster answers again");
+        } else {
+            tracing::warn!(cluster = name, "a cluster does not answer");
+            if let Some(directory) = node.directory() {
+                directory.lost_cluster(self, self.world.now(), cluster);
+            }
+        }
+    }
+
+    /// Takes this node's number in its cluster.
+    pub(super) fn joined(&self, me: NodeId) {
+        let _ = self.node.set(me);
+    }
+}
+
+/// Bytes of a call's arguments that fit into a letter, with all that goes along.
+pub(crate) const LETTER_ROOM: usize = (16 << 20) - (64 << 10);
+/// Nodes of one cluster that may pass a letter on.
+const HOPS_MAX: u8 = 4;

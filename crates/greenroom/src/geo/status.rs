@@ -1,0 +1,103 @@
+//! How a node sees its multi-cluster, for people.
+
+use std::time::Duration;
+
+use greenroom_protocols::gsi::State;
+use serde::Serialize;
+
+use super::Geo;
+use super::clusters::id_of;
+use super::counts::GeoCounts;
+use crate::node::shared::Shared;
+
+/// Actors of the ranges that a node owns, by where they stand between the clusters.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
+#[non_exhaustive]
+pub struct Standings {
+    /// This cluster owns them.
+    pub owned: u64,
+    /// This cluster has instances of them that may not be the only ones.
+    pub doubtful: u64,
+    /// Other clusters are being asked.
+    pub asking: u64,
+    /// Other clusters own them.
+    pub elsewhere: u64,
+}
+
+impl Standings {
+    pub(super) fn add(&mut self, state: State, instance: bool) {
+        match state {
+            State::Owned(_) => self.owned += 1,
+            State::Doubtful(_) => self.doubtful += 1,
+            State::Requested | State::Loser if instance => self.doubtful += 1,
+            State::Requested | State::Loser => self.asking += 1,
+            State::Cached(_) => self.elsewhere += 1,
+            State::Invalid => {}
+        }
+    }
+}
+
+/// One cluster, as a node sees it.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+#[non_exhaustive]
+pub struct ClusterStatus {
+    /// Its name.
+    pub name: String,
+    /// Whether it is the node's own.
+    pub own: bool,
+    /// Where it is reached.
+    pub gateways: Vec<String>,
+    /// Whether it is about to leave.
+    pub draining: bool,
+    /// Whether it answers.
+    pub answers: bool,
+    /// A round trip there, in ms; `None` before the first.
+    pub round_trip_ms: Option<f64>,
+    /// The list that all of its nodes work by, as far as is known; 0 if nothing is.
+    pub acknowledged: u64,
+    /// Whether it is known to have no instance.
+    pub empty: bool,
+}
+
+/// A multi-cluster, as a node sees it.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+#[non_exhaustive]
+pub struct MultiCluster {
+    /// The number of the list that the node works by.
+    pub epoch: u64,
+    /// The clusters of the list.
+    pub clusters: Vec<ClusterStatus>,
+    /// Actors of the ranges that this node owns.
+    pub actors: Standings,
+    /// What this node has counted.
+    pub counts: GeoCounts,
+}
+
+impl Geo {
+    /// The multi-cluster, as this node sees it.
+    pub(crate) fn status(&self, node: &Shared) -> MultiCluster {
+        let list = self.clusters();
+        let (silent, acknowledged) = (self.silent(), self.acknowledged(node));
+        let trip = |id| self.mesh.get().and_then(|mesh| mesh.trip(id)).map(|trip: Duration| trip.as_secs_f64() * 1e3);
+        let clusters = list.clusters.iter().map(|(name, cluster)| {
+            let id = id_of(name);
+            let said = acknowledged.get(&id).copied().unwrap_or_default();
+            let own = id == self.me();
+            ClusterStatus {
+                name: name.clone(),
+                own,
+                gateways: cluster.gateways.clone(),
+                draining: cluster.draining,
+                answers: own || trip(id).is_some() && !silent.contains(&id),
+                round_trip_ms: trip(id),
+                acknowledged: said.epoch.0,
+                empty: said.empty,
+            }
+        });
+        let mut actors = Standings::default();
+        if let Some(directory) = node.directory() {
+            directory.count_abroad(&mut actors);
+        }
+        MultiCluster { epoch: list.epoch, clusters: clusters.collect(), actors, counts: self.counts().now() }
+    }
+}
