@@ -14,6 +14,7 @@ mod context;
 mod debugging;
 mod determinism;
 mod fencing;
+mod geo;
 mod guarded;
 mod interceptors;
 mod keeping;

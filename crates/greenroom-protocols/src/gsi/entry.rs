@@ -431,8 +431,11 @@ impl<O: Clone, R, U: Clone> Entry<O, R, U> {
 
     fn tick(&mut self, now: Timestamp, out: &mut Vec<Action<O, R, U>>) {
         if let Some(inquiry) = &mut self.inquiry {
+            // What no cluster was sent, or all have declined, has not run.
+            let declined = inquiry.is_declined();
             for call in inquiry.carried.extract_if(.., |call| call.deadline <= now) {
-                out.push(Action::End(call.id, End::Unknown));
+                let end = if declined { End::Refused(Refusal::Unreachable) } else { End::Unknown };
+                out.push(Action::End(call.id, end));
             }
             if inquiry.silent_at <= now {
                 self.conclude(now, out);

@@ -269,3 +269,14 @@ fn without_numbered_ownerships_a_call_reaches_a_later_one() {
     let old = Body::Forward { to: instance(2, 0), call: Carried { id: CallId(7), operation: "op" } };
     assert!(matches!(&receive(&mut d, 20, 1, old)[..], [Action::Run { .. }]));
 }
+
+#[test]
+fn a_call_that_no_cluster_was_sent_is_refused_at_its_deadline() {
+    let config = Config { mode: Mode::Pessimistic, ..Config::default() };
+    let mut c: Gsi = Entry::new(ClusterId(1), configuration(&[1, 2]), config, Round(0));
+    handle(&mut c, 0, Event::Lost(ClusterId(2)));
+    let waits = Call { id: CallId(1), operation: "op", repeatable: false, deadline: at(500) };
+    handle(&mut c, 0, Event::Call(waits));
+    let out = handle(&mut c, 500, Event::Tick);
+    assert!(out.contains(&Action::End(CallId(1), End::Refused(Refusal::Unreachable))), "{out:?}");
+}

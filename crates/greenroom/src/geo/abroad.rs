@@ -1,6 +1,7 @@
 //! Calls on a shard whose actor may be in another cluster.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use greenroom_protocols::gsi::{Call, CallId};
@@ -125,7 +126,10 @@ impl Shard {
             extension: Blob(extension),
         };
         let repeatable = method.is_some_and(|method| method.read);
-        let call = Call { id: CallId(geo.next_call()), operation, repeatable, deadline };
+        // What becomes of it is known here before its caller gives up.
+        let early = (deadline.since(self.now()) / EARLY_PART).min(EARLY_MAX);
+        let limit = Timestamp::from_nanos(deadline.as_nanos() - early.as_nanos() as u64);
+        let call = Call { id: CallId(geo.next_call()), operation, repeatable, deadline: limit };
         let key = Entry::new(parcel.id.clone());
         directory.call_abroad(geo, self.now(), &key, call, parcel);
     }
@@ -166,5 +170,9 @@ impl Shard {
     }
 }
 
+/// The part of its time that a call gives up, so that its caller hears why.
+const EARLY_PART: u32 = 8;
+/// The most of it.
+const EARLY_MAX: Duration = Duration::from_millis(100);
 /// Calls of one node that may wait for other clusters.
 const WAITING_MAX: i64 = 100_000;

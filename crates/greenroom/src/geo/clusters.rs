@@ -126,8 +126,6 @@ mod tests {
 
     #[test]
     fn numbers_of_clusters_never_change() {
-        assert_eq!([id_of("eu"), id_of("us"), id_of("asia")].map(|id| id.0), NUMBERS, "they are on the wire");
+        assert_eq!(["eu", "us", "asia"].map(|name| id_of(name).0), [53311, 24124, 41813], "they are on the wire");
     }
-
-    const NUMBERS: [u16; 3] = [0, 0, 0];
 }

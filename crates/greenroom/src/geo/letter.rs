@@ -138,3 +138,47 @@ pub(super) fn completion(mut outcome: Blob) -> Completion {
 const LEFT_MAX: Duration = Duration::from_secs(24 * 3600);
 /// Version of these messages.
 const FORMAT_VERSION: u8 = 1;
+
+#[cfg(test)]
+mod tests {
+    use greenroom_protocols::gsi::{Carried, ConfigEpoch, Round};
+
+    use super::*;
+
+    fn letter() -> Letter {
+        let operation = Operation {
+            method: "post".into(),
+            payload: Blob(Bytes::from_static(&[1, 1, 0x90])),
+            deadline: 5_000,
+            awaited: true,
+            chain: Blob::default(),
+            extension: Blob::default(),
+        };
+        let carried = vec![Carried { id: gsi::CallId(7), operation }];
+        let message = Message { configuration: ConfigEpoch(2), body: Body::Ask { round: Round(3), carried } };
+        let (kind, key) = ("room".to_owned(), "lobby".to_owned());
+        Letter { kind, key, from: gsi::ClusterId(9), clock: 1_000, hops: 0, message }
+    }
+
+    #[test]
+    fn letters_keep_their_form() {
+        let mut out = BytesMut::new();
+        letter().encode(&mut out).unwrap();
+        let hex: String = out.iter().map(|byte| format!("{byte:02x}")).collect();
+        assert_eq!(hex, GOLDEN);
+        let read = Letter::decode(&out).unwrap();
+        assert_eq!((read.message, read.clock, read.from), (letter().message, 1_000, gsi::ClusterId(9)));
+    }
+
+    #[test]
+    fn deadlines_go_by_the_receivers_clock() {
+        let mut letter = letter();
+        letter.by_own_clock(Timestamp::from_nanos(1_000_000));
+        let Body::Ask { carried, .. } = &letter.message.body else { panic!("it is a question") };
+        assert_eq!(carried[0].operation.deadline, 1_004_000);
+    }
+
+    const GOLDEN: &str = "010186a46b696e64a4726f6f6da36b6579a56c6f626279a466726f6d09a5636c6f636bcd03e8a4686f707300a76d65737361\
+        676582ad636f6e66696775726174696f6e02a4626f647981a341736b82a5726f756e6403a7636172726965649182a2696407\
+        a96f7065726174696f6e86a66d6574686f64a4706f7374a77061796c6f6164c403010190a8646561646c696e65cd1388a761776169746564c3a5636861696ec400a9657874656e73696f6ec400";
+}

@@ -35,6 +35,8 @@ pub(super) struct Mesh {
     peers: Mutex<BTreeMap<Peer, Queue>>,
     /// Round trips to clusters, as last measured.
     trips: Mutex<BTreeMap<ClusterId, Duration>>,
+    /// Why clusters do not answer.
+    troubles: Mutex<BTreeMap<ClusterId, String>>,
 }
 
 struct Queue {
@@ -50,6 +52,7 @@ impl Mesh {
             node: Arc::downgrade(node),
             peers: Mutex::default(),
             trips: Mutex::default(),
+            troubles: Mutex::default(),
         })
     }
 
@@ -88,6 +91,11 @@ impl Mesh {
         self.trips.lock().unwrap_or_else(PoisonError::into_inner).get(&cluster).copied()
     }
 
+    /// Why a cluster does not answer.
+    pub(super) fn trouble(&self, cluster: ClusterId) -> Option<String> {
+        self.troubles.lock().unwrap_or_else(PoisonError::into_inner).get(&cluster).cloned()
+    }
+
     async fn serve(self: Arc<Self>, to: Peer, mut queue: mpsc::Receiver<Bytes>, room: Arc<tokio::sync::Semaphore>) {
         let (Some(geo), Some(node)) = (self.geo.upgrade(), self.node.upgrade()) else { return };
         let served = self.connected(&geo, &node, to, &mut queue, &room).await;
@@ -98,7 +106,7 @@ impl Mesh {
                 let list = geo.clusters();
                 let name = list.name(cluster).unwrap_or("?");
                 tracing::debug!(cluster = name, %error, "no connection to a cluster");
-                node.links().failed(format!("cluster {name:?} could not be reached: {error}"));
+                self.troubles.lock().unwrap_or_else(PoisonError::into_inner).insert(cluster, error.to_string());
                 geo.heard(&node, cluster, false);
             }
             Peer::Node(to) => tracing::debug!(%to, %error, "letters for a node are lost"),
@@ -113,12 +121,13 @@ impl Mesh {
         queue: &mut mpsc::Receiver<Bytes>,
         room: &tokio::sync::Semaphore,
     ) -> io::Result<()> {
-        let mut stream = open_any(geo, node, to).await?;
+        let (mut stream, mut decoder, mut input) = open_any(geo, node, to).await?;
         if let Peer::Cluster(cluster) = to {
+            self.troubles.lock().unwrap_or_else(PoisonError::into_inner).remove(&cluster);
             geo.heard(node, cluster, true);
         }
         let world = node.world();
-        let (encoder, mut decoder, mut input) = (Encoder::default(), Decoder::default(), BytesMut::new());
+        let encoder = Encoder::default();
         let mut batch = BytesMut::new();
         let mut asked: Option<Timestamp> = None;
         let mut look_at = world.now();
@@ -178,8 +187,11 @@ impl Mesh {
     }
 }
 
+/// A connection, and what was read of it beyond its hello.
+type Opened = (Box<dyn Stream>, Decoder, BytesMut);
+
 /// Opens a connection to `to`: by the first of its doors that answers, beginning with any.
-async fn open_any(geo: &Geo, node: &Shared, to: Peer) -> io::Result<Box<dyn Stream>> {
+async fn open_any(geo: &Geo, node: &Shared, to: Peer) -> io::Result<Opened> {
     let doors: Vec<String> = match to {
         Peer::Cluster(cluster) => geo.clusters().gateways(cluster).to_vec(),
         Peer::Node(id) => node.member(id).map(|member| member.address).into_iter().collect(),
@@ -189,14 +201,14 @@ async fn open_any(geo: &Geo, node: &Shared, to: Peer) -> io::Result<Box<dyn Stre
         io::Error::new(io::ErrorKind::NotFound, "it has no gateway in the list of clusters; name one there");
     for door in doors.iter().cycle().skip(first).take(doors.len()) {
         match open(geo, node, to, door).await {
-            Ok(stream) => return Ok(stream),
+            Ok(opened) => return Ok(opened),
             Err(error) => failed = io::Error::new(error.kind(), format!("{door}: {error}")),
         }
     }
     Err(failed)
 }
 
-async fn open(geo: &Geo, node: &Shared, to: Peer, door: &str) -> io::Result<Box<dyn Stream>> {
+async fn open(geo: &Geo, node: &Shared, to: Peer, door: &str) -> io::Result<Opened> {
     let world = node.world();
     let timeout = world.sleep_until(world.now() + OPEN_TIMEOUT);
     let hello = HelloBody::new(geo.name(), node.me().0, node.name(), Lane::Geo);
@@ -210,7 +222,8 @@ async fn open(geo: &Geo, node: &Shared, to: Peer, door: &str) -> io::Result<Box<
         Encoder::default().hello(&mut out, &hello).map_err(io::Error::other)?;
         stream.write_all(&out).await?;
         stream.flush().await?;
-        let theirs = read_hello(&mut stream, &mut Decoder::default(), &mut BytesMut::new()).await?;
+        let (mut decoder, mut input) = (Decoder::default(), BytesMut::new());
+        let theirs = read_hello(&mut stream, &mut decoder, &mut input).await?;
         let stranger = match to {
             Peer::Node(_) => {
                 negotiate(&hello, &theirs).map_err(io::Error::other)?;
@@ -228,7 +241,7 @@ async fn open(geo: &Geo, node: &Shared, to: Peer, door: &str) -> io::Result<Box<
                 other.or_else(|| shown.not_node_of(name, &theirs.body.name))
             }
         };
-        stranger.map_or(Ok(stream), |reason| Err(io::Error::other(reason)))
+        stranger.map_or(Ok((stream, decoder, input)), |reason| Err(io::Error::other(reason)))
     })
     .await
 }

@@ -138,10 +138,9 @@ impl GeoRange {
         &mut self,
         geo: &Arc<Geo>,
         now: Timestamp,
-        tenure: u64,
+        (tenure, presence): (u64, Presence),
         key: &Entry,
         (from, message): (gsi::ClusterId, Message),
-        presence: Presence,
         out: &mut Vec<Effect>,
     ) {
         if self.meet(geo, now, tenure, key, presence) {
@@ -256,13 +255,11 @@ impl GeoRange {
         }
         for key in idle {
             let mut out = Vec::new();
-            match presence(&key) {
-                Presence::Absent => self.gone(geo, now, &key, &mut out),
+            if presence(&key) == Presence::Absent {
+                self.gone(geo, now, &key, &mut out);
+            } else if let Some(ending) = self.held.get(&key).and_then(|held| held.ending) {
                 // The word to end it may have been lost.
-                _ => match self.held.get(&key).and_then(|held| held.ending) {
-                    Some(ending) => out.push(Effect::End { leaving: matches!(ending, Ending::Release(_)) }),
-                    None => {}
-                },
+                out.push(Effect::End { leaving: matches!(ending, Ending::Release(_)) });
             }
             all.push((key, out));
         }

@@ -51,6 +51,8 @@ pub struct ClusterStatus {
     pub draining: bool,
     /// Whether it answers.
     pub answers: bool,
+    /// Why it does not.
+    pub trouble: Option<String>,
     /// A round trip there, in ms; `None` before the first.
     pub round_trip_ms: Option<f64>,
     /// The list that all of its nodes work by, as far as is known; 0 if nothing is.
@@ -88,6 +90,7 @@ impl Geo {
                 own,
                 gateways: cluster.gateways.clone(),
                 draining: cluster.draining,
+                trouble: self.mesh.get().and_then(|mesh| mesh.trouble(id)),
                 answers: own || trip(id).is_some() && !silent.contains(&id),
                 round_trip_ms: trip(id),
                 acknowledged: said.epoch.0,

@@ -65,7 +65,7 @@ impl Directory {
         let presence = range.presence(now, key);
         let mut effects = Vec::new();
         let machines = range.geo.get_or_insert_default();
-        machines.received(geo, now, tenure, key, (from, message), presence, &mut effects);
+        machines.received(geo, now, (tenure, presence), key, (from, message), &mut effects);
         self.take_effect(geo, now, &mut range, key, effects);
         Passing::Done
     }

@@ -1,0 +1,135 @@
+//! What holds whatever the wide area does: and each check that keeps it so is needed.
+
+use std::time::Duration;
+
+use greenroom_protocols::gsi::Checks;
+use greenroom_sim::{Faults, expect_violation, seeds};
+
+use super::world::{CLUSTERS, RoomRef, SafeRef, World, run, run_under};
+
+/// Late, lost and reordered letters, and a store that answers.
+fn wild() -> Faults {
+    let calm = Faults::none();
+    Faults {
+        spike_chance: 0.15,
+        spike: Duration::from_millis(50)..Duration::from_millis(900),
+        user_loss: 0.02,
+        reordering: 0.2,
+        ..calm
+    }
+}
+
+/// Everybody calls one of two actors that end when they are idle for a second, while clusters are cut off and come back.
+fn safes(seed: u64, checks: Checks) {
+    run_under(seed, wild(), move |sim| async move {
+        let change = move |config: &mut greenroom::Config| {
+            if let Some(geo) = &mut config.geo {
+                geo.checks = checks;
+            }
+        };
+        let world = World::start(&sim, 3, change).await;
+        for name in CLUSTERS.map(|(_, [name, _])| name) {
+            let (node, mut random) = (world.node(name), sim.random());
+            sim.spawn(async move {
+                loop {
+                    let pause = random.within(&(Duration::from_millis(100)..Duration::from_millis(2500)));
+                    tokio::time::sleep(pause).await;
+                    let key = random.index(2);
+                    // Refusals are what cuts bring.
+                    let _ = SafeRef::of(&node, key).post("x").by(Duration::from_secs(3)).await;
+                }
+            });
+        }
+        let mut random = sim.random();
+        for _ in 0..3 {
+            tokio::time::sleep(random.within(&(Duration::from_secs(3)..Duration::from_secs(8)))).await;
+            world.cut();
+            tokio::time::sleep(random.within(&(Duration::from_millis(300)..Duration::from_secs(6)))).await;
+            sim.heal();
+        }
+        tokio::time::sleep(Duration::from_secs(10)).await;
+        assert!(world.rooms.activated("0") > 0, "somebody was answered");
+    });
+}
+
+#[test]
+fn pessimistic_actors_are_never_two() {
+    seeds("pessimistic_actors_are_never_two", 60, |seed| safes(seed, Checks::default()));
+}
+
+#[test]
+fn without_round_numbers_a_pessimistic_actor_is_two() {
+    let checks = Checks { round: false, ..Checks::default() };
+    expect_violation("without_round_numbers_a_pessimistic_actor_is_two", 2000, |seed| safes(seed, checks));
+}
+
+#[test]
+fn without_arbitration_a_pessimistic_actor_is_two() {
+    let checks = Checks { arbitration: false, ..Checks::default() };
+    expect_violation("without_arbitration_a_pessimistic_actor_is_two", 1000, |seed| safes(seed, checks));
+}
+
+#[test]
+fn a_cluster_that_is_not_in_the_list_is_refused() {
+    seeds("a_cluster_that_is_not_in_the_list_is_refused", 5, |seed| {
+        run(seed, |sim| async move {
+            let change = |config: &mut greenroom::Config| {
+                if let Some(geo) = config.geo.as_mut().filter(|_| config.cluster == "eu") {
+                    geo.clusters.remove("us");
+                }
+            };
+            let world = World::boot(&sim, 2, change).await;
+            tokio::time::sleep(Duration::from_secs(10)).await;
+            let status = world.node("u1").multi_cluster().expect("it is in one");
+            assert!(status.clusters.iter().all(|cluster| cluster.own || !cluster.answers), "{status:?}");
+            let refused: u64 = ["e1", "e2"].map(|node| world.node(node).refused_connections()).iter().sum();
+            assert!(refused > 0);
+            let said: String = status.clusters.into_iter().filter_map(|cluster| cluster.trouble).collect();
+            assert!(said.contains("cluster \"us\" is not in the list"), "{said}");
+        });
+    });
+}
+
+#[test]
+fn the_loss_of_a_cluster_frees_what_it_owned() {
+    seeds("the_loss_of_a_cluster_frees_what_it_owned", 15, |seed| {
+        run(seed, |sim| async move {
+            let world = World::start(&sim, 2, |_| {}).await;
+            let us = world.node("u1");
+            RoomRef::of(&world.node("e1"), "orphan").post("in eu").await.expect("it runs");
+            RoomRef::of(&us, "orphan").post("from us").await.expect("it runs");
+            for node in ["e1", "e2"] {
+                sim.crash(node);
+            }
+            tokio::time::sleep(Duration::from_secs(8)).await;
+            let began = sim.now();
+            let at = RoomRef::of(&us, "orphan").whereabouts().await.expect("it goes on");
+            assert!(at.starts_with('u') && sim.now() - began < Duration::from_secs(2), "{at}");
+        });
+    });
+}
+
+#[test]
+fn the_loss_of_a_node_leaves_one_instance() {
+    seeds("the_loss_of_a_node_leaves_one_instance", 15, |seed| {
+        run(seed, |sim| async move {
+            let world = World::start(&sim, 2, |_| {}).await;
+            let us = world.node("u1");
+            for key in 0..8 {
+                RoomRef::of(&world.node("e1"), key).post("in eu").await.expect("it runs");
+                RoomRef::of(&us, key).post("from us").await.expect("it runs");
+            }
+            sim.crash("e2");
+            tokio::time::sleep(Duration::from_secs(40)).await;
+            for key in 0..8 {
+                let mut at = RoomRef::of(&us, key).whereabouts().await;
+                while at.is_err() {
+                    tokio::time::sleep(Duration::from_secs(1)).await;
+                    at = RoomRef::of(&us, key).whereabouts().await;
+                }
+                let live = world.rooms.live(&key.to_string());
+                assert_eq!(live, [at.expect("it ended well")], "{key}");
+            }
+        });
+    });
+}
