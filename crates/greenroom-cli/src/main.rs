@@ -2,6 +2,7 @@
 
 mod call;
 mod certs;
+mod clusters;
 mod demo;
 mod door;
 mod drain;
@@ -49,6 +50,8 @@ enum Command {
     Status(status::StatusCommand),
     /// Let a node hand over what it has, and leave its cluster
     Drain(drain::DrainCommand),
+    /// Show and change the clusters of one actor system
+    Clusters(clusters::ClustersCommand),
     /// Show turns that have run for long, who waits for them, and deadlocks
     Waits(waits::WaitsCommand),
     /// List a node's spawned actors
@@ -79,6 +82,7 @@ fn main() -> ExitCode {
         Command::Node(command) => node::run(&command),
         Command::Call(command) => call::run(&command),
         Command::Status(command) => status::run(&command),
+        Command::Clusters(command) => clusters::run(&command),
         Command::Waits(command) => waits::run(&command),
         Command::Pids(command) => pids::run(&command),
         Command::Certs(command) => certs::run(&command),

@@ -9,6 +9,8 @@ mod account;
 mod chat;
 #[path = "../examples/context.rs"]
 mod context;
+#[path = "../examples/geo.rs"]
+mod geo;
 #[path = "../examples/hello.rs"]
 mod hello;
 #[path = "../examples/migration.rs"]
@@ -204,4 +206,20 @@ async fn a_game_goes_on_where_it_stands_in_another_room() {
     }
     red.stop().await;
     blue.stop().await;
+}
+
+#[tokio::test]
+async fn a_room_is_one_over_two_clusters() {
+    let clusters = ["eu", "us"].map(|name| (name, geo::free_address().unwrap()));
+    let eu = geo::node("eu", &clusters).await.unwrap();
+    assert_eq!(geo::RoomRef::of(&eu, "lobby").post("hello?").await, Ok(1));
+    assert_eq!(geo::RoomRef::of(&eu, "lobby").is_doubtful().await, Ok(true));
+    let us = geo::node("us", &clusters).await.unwrap();
+    while geo::RoomRef::of(&eu, "lobby").is_doubtful().await.unwrap() {
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    assert_eq!(geo::RoomRef::of(&us, "lobby").post("hello").await, Ok(2));
+    assert_eq!(geo::RoomRef::of(&us, "lobby").read().await.unwrap(), ["hello?", "hello"]);
+    us.stop().await;
+    eu.stop().await;
 }

@@ -6,6 +6,7 @@ use serde_json::json;
 
 use super::Door;
 use super::answer::Answer;
+use super::clusters;
 use super::problem::Problem;
 use super::reminders;
 use super::service;
@@ -14,6 +15,7 @@ use crate::actor::key::{ActorId, KEY_LEN_MAX, Kind, invalid_key};
 use crate::actor::migration::Unmoved;
 use crate::cluster::Order;
 use crate::cluster::directory::Entry;
+use crate::geo::Wish;
 use crate::node::drain;
 
 /// What an operator may ask.
@@ -38,6 +40,10 @@ pub(super) enum Asked {
         /// The reminder's name.
         name: String,
     },
+    /// Show the clusters: `GET /-/clusters`.
+    Clusters,
+    /// Change the list of clusters: `POST /-/clusters/add/{name}/{gateways}`, `../drain/{name}` or `../remove/{name}`.
+    ChangeClusters(Wish),
     /// Let an actor go to a node with its state: `POST /-/migrate/{kind}/{key}/{node}`.
     Migrate {
         /// The actor's kind.
@@ -63,6 +69,10 @@ pub(super) async fn answer(door: &Door, asked: &Asked, method: &Method) -> Resul
             reminders::cancel(door, kind, key, name).await
         }
         Asked::CancelReminder { .. } => Err(Problem::wrong_method("DELETE")),
+        Asked::Clusters if *method == Method::GET => clusters::show(door),
+        Asked::Clusters => Err(Problem::wrong_method("GET")),
+        Asked::ChangeClusters(wish) if *method == Method::POST => clusters::change(door, wish),
+        Asked::ChangeClusters(_) => Err(Problem::wrong_method("POST")),
         Asked::Migrate { kind, key, node } if *method == Method::POST => migrate(door, kind, key, node),
         Asked::Migrate { .. } => Err(Problem::wrong_method("POST")),
     }

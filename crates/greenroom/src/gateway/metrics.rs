@@ -81,6 +81,23 @@ pub(super) fn write(door: &Door) -> String {
         page.one(name, kind, help, count.load(Ordering::Relaxed));
     }
 
+    if let Some(geo) = node.geo() {
+        let counts = geo.counts().now();
+        for (name, help, count) in [
+            ("greenroom_geo_questions_total", "Questions sent to other clusters.", counts.questions),
+            ("greenroom_geo_forwarded_total", "Calls sent to instances of other clusters.", counts.forwarded),
+            ("greenroom_geo_answered_total", "Calls of other clusters that ran here.", counts.answered),
+            ("greenroom_geo_activated_total", "Instances activated here.", counts.activated),
+            ("greenroom_geo_doubtful_total", "Those that were perhaps not the only ones.", counts.doubtful),
+            ("greenroom_geo_duplicates_found_total", "Duplicates that were found here.", counts.duplicates_found),
+            ("greenroom_geo_duplicates_ended_total", "Duplicates that have ended here.", counts.duplicates_ended),
+            ("greenroom_geo_duplicates_merged_total", "Duplicates elsewhere, taken over.", counts.duplicates_merged),
+            ("greenroom_geo_dropped_total", "Messages to other clusters that found no room.", counts.dropped),
+        ] {
+            page.one(name, "counter", help, count);
+        }
+    }
+
     page.one("greenroom_bad_frames_total", "counter", "Frames from other nodes that were refused.", node.bad_frames());
     let refused = node.refused_connections();
     page.one("greenroom_connections_refused_total", "counter", "Connections to the node's port refused.", refused);

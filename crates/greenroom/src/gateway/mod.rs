@@ -13,6 +13,7 @@ mod answer;
 mod body;
 mod call;
 mod carried;
+mod clusters;
 mod connections;
 mod events;
 mod fetch;

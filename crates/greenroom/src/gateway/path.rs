@@ -1,6 +1,7 @@
 //! What a request's path names.
 
 use super::admin::Asked;
+use crate::geo::Wish;
 use crate::topic::actor::TOPICS;
 
 /// A path's meaning.
@@ -50,6 +51,13 @@ impl Path {
             ["-", "drain", node] => Path::Admin(Asked::Drain { node: decode(node)? }),
             ["-", "waits"] => Path::Waits,
             ["-", "pids"] => Path::Pids,
+            ["-", "clusters"] => Path::Admin(Asked::Clusters),
+            ["-", "clusters", "add", name, gateways] => {
+                let gateways = decode(gateways)?.split(',').map(str::to_owned).collect();
+                Path::Admin(Asked::ChangeClusters(Wish::Add(decode(name)?, gateways)))
+            }
+            ["-", "clusters", "drain", name] => Path::Admin(Asked::ChangeClusters(Wish::Drain(decode(name)?))),
+            ["-", "clusters", "remove", name] => Path::Admin(Asked::ChangeClusters(Wish::Remove(decode(name)?))),
             ["-", "reminders"] => Path::Admin(Asked::Reminders { of: None }),
             ["-", "reminders", kind, key] => Path::Admin(Asked::Reminders { of: Some((decode(kind)?, decode(key)?)) }),
             ["-", "reminders", kind, key, name] => {

@@ -6,6 +6,7 @@
 //! cluster hands it to the node that owns the range there. Nodes of a cluster that is alone have none of this.
 
 mod abroad;
+mod changes;
 mod clusters;
 mod config;
 mod counts;
@@ -27,6 +28,8 @@ use greenroom_protocols::node::{Instances, NodeId};
 use greenroom_world::{Timestamp, World};
 use tokio::sync::Notify;
 
+#[cfg(feature = "http")]
+pub(crate) use self::changes::Wish;
 pub(crate) use self::clusters::Clusters;
 pub use self::config::{GeoActivation, GeoCluster, GeoConfig, GeoInstances, GeoKind};
 use self::counts::Counts;
@@ -81,15 +84,18 @@ impl Geo {
         shards: Vec<ShardPort>,
         orders: Orders,
     ) -> Arc<Self> {
+        let me = clusters::id_of(name);
+        // Nothing is carried to who was never heard.
+        let silent = clusters.configuration().clusters.into_keys().filter(|id| *id != me).collect();
         Arc::new(Self {
-            me: clusters::id_of(name),
+            me,
             name: name.to_owned(),
             config: config.clone(),
             world,
             shards,
             orders,
             clusters: RwLock::new(Arc::new(clusters)),
-            silent: RwLock::default(),
+            silent: RwLock::new(silent),
             mesh: OnceLock::new(),
             counts: Counts::default(),
             progress: Progress::default(),

@@ -118,6 +118,9 @@ impl Geo {
             return false;
         }
         let configuration = list.configuration();
+        for cluster in configuration.clusters.keys().filter(|id| known.name(**id).is_none()) {
+            self.note_silent(*cluster, true);
+        }
         tracing::info!(epoch = list.epoch, clusters = list.clusters.len(), "a new list of clusters is in force");
         *self.clusters.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(list);
         if let Some(directory) = node.directory() {

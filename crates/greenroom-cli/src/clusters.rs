@@ -1,0 +1,137 @@
+//! `greenroom clusters`: the clusters of one actor system.
+
+use std::time::Duration;
+
+use clap::{Args, Subcommand};
+use serde_json::Value;
+
+use crate::call::described;
+use crate::door::NodeAddress;
+
+/// What to do with clusters.
+#[derive(Args)]
+pub(crate) struct ClustersCommand {
+    #[command(subcommand)]
+    action: Action,
+}
+
+#[derive(Subcommand)]
+enum Action {
+    /// Show the list of clusters that a node works by
+    List(Show),
+    /// Show how far the clusters are with the list, and what a node has counted
+    Status(Show),
+    /// Add a cluster to the list
+    Add {
+        /// Its name
+        name: String,
+        /// Its gateways
+        #[arg(value_name = "HOST:PORT", required = true)]
+        gateways: Vec<String>,
+        #[command(flatten)]
+        node: NodeAddress,
+    },
+    /// Let a cluster give up what it has: it activates nothing any more
+    Drain {
+        /// Its name
+        name: String,
+        #[command(flatten)]
+        node: NodeAddress,
+    },
+    /// Take a drained cluster out of the list
+    Remove {
+        /// Its name
+        name: String,
+        #[command(flatten)]
+        node: NodeAddress,
+    },
+}
+
+#[derive(Args)]
+struct Show {
+    /// Show it as JSON
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    node: NodeAddress,
+}
+
+/// Runs the command.
+pub(crate) fn run(command: &ClustersCommand) -> Result<(), String> {
+    match &command.action {
+        Action::List(show) => list(show),
+        Action::Status(show) => status(show),
+        Action::Add { name, gateways, node } => change(node, &["-", "clusters", "add", name, &gateways.join(",")]),
+        Action::Drain { name, node } => change(node, &["-", "clusters", "drain", name]),
+        Action::Remove { name, node } => change(node, &["-", "clusters", "remove", name]),
+    }
+}
+
+fn read(node: &NodeAddress) -> Result<Value, String> {
+    let answer = node.door(TIMEOUT)?.get_at(&["-", "clusters"])?;
+    if answer.status != 200 {
+        return Err(described(answer.status, &answer.body));
+    }
+    serde_json::from_str(&answer.body).map_err(|error| error.to_string())
+}
+
+fn list(show: &Show) -> Result<(), String> {
+    let answer = read(&show.node)?;
+    if show.json {
+        println!("{}", answer["clusters"]);
+        return Ok(());
+    }
+    for cluster in clusters(&answer) {
+        let doors: Vec<&str> = cluster["gateways"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+        let standing = if cluster["draining"] == true { "draining" } else { "full" };
+        println!("{:16} {standing:9} {}", text(cluster, "name"), doors.join(" "));
+    }
+    Ok(())
+}
+
+fn status(show: &Show) -> Result<(), String> {
+    let answer = read(&show.node)?;
+    if show.json {
+        println!("{answer}");
+        return Ok(());
+    }
+    println!("list {}", answer["epoch"]);
+    for cluster in clusters(&answer) {
+        let trip = cluster["round_trip_ms"].as_f64().map_or_else(String::new, |trip| format!(", {trip:.1} ms away"));
+        let answers = match (cluster["own"] == true, cluster["answers"] == true) {
+            (true, _) => "this one".to_owned(),
+            (_, true) => format!("answers{trip}"),
+            _ => format!("does not answer: {}", cluster["trouble"].as_str().unwrap_or("not dialled yet")),
+        };
+        let empty = if cluster["empty"] == true { ", empty" } else { "" };
+        println!("{:16} list {}{empty}, {answers}", text(cluster, "name"), cluster["acknowledged"]);
+    }
+    let actors = &answer["actors"];
+    println!(
+        "actors of this node's ranges: {} owned, {} doubtful, {} asked for, {} elsewhere",
+        actors["owned"], actors["doubtful"], actors["asking"], actors["elsewhere"]
+    );
+    let counts = &answer["counts"];
+    println!("duplicates: {} found, {} ended", counts["duplicates_found"], counts["duplicates_ended"]);
+    Ok(())
+}
+
+fn change(node: &NodeAddress, path: &[&str]) -> Result<(), String> {
+    let answer = node.door(TIMEOUT)?.post(path, "{}")?;
+    if answer.status != 202 {
+        return Err(described(answer.status, &answer.body));
+    }
+    let answer: Value = serde_json::from_str(&answer.body).map_err(|error| error.to_string())?;
+    println!("list {} is in force here, and spreads", answer["epoch"]);
+    Ok(())
+}
+
+fn clusters(answer: &Value) -> &[Value] {
+    answer["clusters"].as_array().map_or(&[], Vec::as_slice)
+}
+
+fn text<'a>(of: &'a Value, field: &str) -> &'a str {
+    of[field].as_str().unwrap_or_default()
+}
+
+const TIMEOUT: Duration = Duration::from_secs(5);
