@@ -21,6 +21,7 @@ use clap::{Args, Parser};
 use greenroom_protocols::names::near_names;
 use greenroom_security::files::{DoorTls, NodeTls};
 
+use crate::geo::GeoConfig;
 use crate::node::{Builder, Config, Error, Node, Result};
 
 /// How to run a node. A part of any clap command: `#[command(flatten)] node: NodeFlags`.
@@ -230,6 +231,7 @@ fn all_fields() -> Config {
         http: Some(String::new()),
         tls: Some(NodeTls::default()),
         http_tls: Some(DoorTls::default()),
+        geo: Some(GeoConfig::default()),
         ..Config::default()
     }
 }
@@ -276,6 +278,15 @@ mod tests {
         let builder = flags.apply(Builder::default().config(program))?;
         drop(builder.configure(|config| found = Some(config.clone())));
         Ok(found.expect("the closure has run"))
+    }
+
+    #[test]
+    fn a_file_may_name_a_multi_cluster() {
+        let file = file(
+            "cluster = \"eu\"\n[geo.clusters.eu]\ngateways = [\"a:1\"]\n[geo.kinds.room]\ninstances = \"per_cluster\"\n",
+        );
+        let read = configured(&flags(&["--config", file.path().to_str().unwrap()]), Config::default()).unwrap();
+        assert_eq!(read.geo.unwrap().clusters["eu"].gateways, ["a:1"]);
     }
 
     #[test]

@@ -3,6 +3,7 @@
 mod counters;
 #[cfg(feature = "postgres")]
 mod deposed;
+mod geo;
 mod killed;
 mod moving;
 mod nodes;
