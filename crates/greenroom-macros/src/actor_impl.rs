@@ -42,11 +42,16 @@ fn write(options: TokenStream, item: &ItemImpl) -> Result<TokenStream> {
     errors.end()?;
     method::check_set(&methods, base.span())?;
     let options = options.unwrap_or_default();
+    if options.reliable {
+        hooks.check_reliable()?;
+        method::check_reliable(&methods)?;
+    }
 
     let kind = options.kind.as_ref().map_or_else(|| names::snake_case(&base.to_string()), syn::LitStr::value);
     let visibility: Visibility = parse_quote!(pub);
     let versions = options.versions();
-    let interface = Interface { base, visibility: &visibility, kind, versions, owner: Some(actor), methods: &methods };
+    let (reliable, owner) = (options.reliable, Some(actor));
+    let interface = Interface { base, visibility: &visibility, kind, versions, reliable, owner, methods: &methods };
     let (this, callee) = (quote!(self), quote!(Self));
     let turns = [false, true].map(|read| behaviour::dispatch(&interface, read, &this, &callee));
     let path: Path = interface.name().into();

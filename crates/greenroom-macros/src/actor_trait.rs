@@ -43,7 +43,8 @@ fn write(options: TokenStream, item: &ItemTrait) -> Result<TokenStream> {
 
     let kind = options.kind.as_ref().map_or_else(|| kind(&base.to_string()), LitStr::value);
     let versions = options.versions();
-    let interface = Interface { base, visibility: &item.vis, kind, versions, owner: None, methods: &methods };
+    let interface =
+        Interface { base, visibility: &item.vis, kind, versions, reliable: false, owner: None, methods: &methods };
     let dispatch = dispatch(&interface);
     let reference = reference::expand(&interface);
     let interface = interface.expand();

@@ -24,7 +24,7 @@ pub(crate) fn expand(
     let state = hooks.state(actor, options).unwrap_or_else(syn::Error::into_compile_error);
     let travel = travel::expand(hooks, options).unwrap_or_else(syn::Error::into_compile_error);
     let hooks = hooks.expand();
-    let persistence = options.persistent.then(persistence);
+    let persistence = if options.reliable { Some(reliability(actor)) } else { options.persistent.then(persistence) };
     // What is wrong with the whole of a turn, such as a future that is not `Send`, is shown at the actor's name.
     let turns = quote_spanned! {at(actor.span())=>
         async fn exclusive(&mut self, cx: &::greenroom::__private::Cx, message: ::greenroom::__private::Message<Self>) {
@@ -48,6 +48,29 @@ pub(crate) fn expand(
             #travel
         }
         #state
+    }
+}
+
+/// What loads a reliable actor, and gives what a turn has changed to the turn's commit.
+fn reliability(actor: &Type) -> TokenStream {
+    let message = "a reliable actor has no `Stored` or `Versioned` fields: what they hold is not written with the turn's \
+                   commit; use `Register`, `Map`, `Queue`, `Set`, or a plain serde value";
+    let load = quote_spanned!(at(actor.span())=> ::greenroom::__private::load(cx, self));
+    quote! {
+        async fn load(
+            &mut self,
+            cx: &::greenroom::__private::Cx,
+        ) -> ::core::result::Result<(), ::greenroom::__private::StateError> {
+            const { ::core::assert!(!<#actor as ::greenroom::__private::Actor>::STORED, #message) };
+            #load
+        }
+
+        async fn save_changed(
+            &mut self,
+            cx: &::greenroom::__private::Cx,
+        ) -> ::core::result::Result<(), ::greenroom::__private::StateError> {
+            ::greenroom::__private::collect(cx, self)
+        }
     }
 }
 

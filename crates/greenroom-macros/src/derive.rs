@@ -3,7 +3,7 @@
 use proc_macro2::TokenStream;
 use quote::{quote, quote_spanned};
 use syn::ext::IdentExt;
-use syn::{Data, DeriveInput};
+use syn::{Data, DeriveInput, Member};
 
 use crate::wire_type;
 
@@ -15,7 +15,7 @@ pub(crate) fn expand(item: &DeriveInput) -> TokenStream {
             "an actor is not generic: its kind names one type; wrap each type that you need in a struct of its own";
         return syn::Error::new_spanned(&item.generics, message).into_compile_error();
     }
-    let stored = stored(item);
+    let (stored, kept) = (stored(item), kept(item));
     let make = quote_spanned!(name.span()=> <Self as ::core::default::Default>::default());
     quote! {
         #[automatically_derived]
@@ -26,8 +26,47 @@ pub(crate) fn expand(item: &DeriveInput) -> TokenStream {
 
             #stored
         }
+
+        #kept
     }
 }
+
+/// What a journal keeps of the actor, if it is a reliable one. The bounds name a lifetime so that they are not looked at
+/// before somebody asks for the implementation: the fields of other actors need not meet them.
+fn kept(item: &DeriveInput) -> Option<TokenStream> {
+    let Data::Struct(data) = &item.data else { return None };
+    let (mut parts, mut bounds) = (Vec::new(), Vec::new());
+    for (index, field) in data.fields.iter().enumerate() {
+        if field.attrs.iter().any(|attribute| attribute.path().is_ident("volatile")) {
+            continue;
+        }
+        let member = field.ident.clone().map_or_else(|| Member::from(index), Member::from);
+        let text = field.ident.as_ref().map_or_else(|| index.to_string(), |name| name.unraw().to_string());
+        let by_entries = wire_type::last_ident(&field.ty).is_some_and(|name| ENTRIES.iter().any(|known| name == known));
+        let (part, bound) = match by_entries {
+            true => (quote!(Entries), quote!(Field)),
+            false => (quote!(Whole), quote!(Whole)),
+        };
+        let ty = &field.ty;
+        parts.push(quote!((#text, ::greenroom::__private::Part::#part(&mut self.#member))));
+        bounds.push(quote!(for<'__kept> #ty: ::greenroom::__private::#bound + ::core::marker::Send,));
+    }
+    let name = &item.ident;
+    Some(quote! {
+        #[automatically_derived]
+        impl ::greenroom::__private::Kept for #name
+        where
+            #(#bounds)*
+        {
+            fn kept(&mut self) -> ::std::vec::Vec<(&'static str, ::greenroom::__private::Part<'_>)> {
+                ::std::vec![#(#parts),*]
+            }
+        }
+    })
+}
+
+/// Types of fields that know what a turn has changed of them.
+const ENTRIES: &[&str] = &["Register", "Map", "Queue", "Set"];
 
 /// The fields that are states of their own, if there are any.
 fn stored(item: &DeriveInput) -> Option<TokenStream> {

@@ -110,6 +110,18 @@ impl Hooks {
 }
 
 impl Hooks {
+    /// Refuses the hooks that a reliable actor cannot have.
+    pub(crate) fn check_reliable(&self) -> Result<()> {
+        let others =
+            [self.deactivating.is_some(), self.ended.is_some(), self.migrating.is_some(), self.migrated.is_some()];
+        if others.contains(&true) {
+            let message =
+                "a reliable actor has the hook `activated` alone: what others do is not part of a turn's commit";
+            return Err(Error::new(proc_macro2::Span::call_site(), message));
+        }
+        Ok(())
+    }
+
     /// The implementation of `State` for a persistent `actor`; nothing for others.
     pub(crate) fn state(&self, actor: &Type, options: &Options) -> Result<TokenStream> {
         if !options.persistent {

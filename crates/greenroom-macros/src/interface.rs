@@ -16,6 +16,8 @@ pub(crate) struct Interface<'a> {
     pub(crate) kind: String,
     /// Its version, and the oldest one whose callers are served.
     pub(crate) versions: [u16; 2],
+    /// Whether its actors are reliable.
+    pub(crate) reliable: bool,
     /// The actor, where there is just one. Its arguments are then as visible as it is: private actors may take and return
     /// private types.
     pub(crate) owner: Option<&'a Type>,
@@ -103,7 +105,7 @@ impl Interface<'_> {
     }
 
     fn interface(&self) -> TokenStream {
-        let Self { base, visibility, kind, versions: [version, compatible], methods, .. } = self;
+        let Self { base, visibility, kind, versions: [version, compatible], reliable, methods, .. } = self;
         let (name, message, reference) = (self.name(), self.message(), self.reference());
         let variants: Vec<Ident> = methods.iter().map(Method::variant).collect();
         let arguments: Vec<Ident> = methods.iter().map(|method| method.arguments_name(base)).collect();
@@ -125,6 +127,7 @@ impl Interface<'_> {
 
                 const VERSION: u16 = #version;
                 const COMPATIBLE: u16 = #compatible;
+                const RELIABLE: bool = #reliable;
 
                 fn method(message: &#message) -> u16 {
                     match message {

@@ -76,7 +76,9 @@ pub fn actor(options: TokenStream, item: TokenStream) -> TokenStream {
 }
 
 /// Makes the type an actor whose fresh instances are its `Default`.
-#[proc_macro_derive(Actor)]
+///
+/// Of a reliable actor, fields marked `#[volatile]` are not kept.
+#[proc_macro_derive(Actor, attributes(volatile))]
 pub fn derive_actor(item: TokenStream) -> TokenStream {
     derive::expand(&parse_macro_input!(item as DeriveInput)).into()
 }

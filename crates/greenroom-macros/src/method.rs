@@ -167,6 +167,17 @@ pub(crate) fn check_set(methods: &[Method], owner: Span) -> Result<()> {
     Ok(())
 }
 
+/// Refuses methods that a reliable actor cannot have.
+pub(crate) fn check_reliable(methods: &[Method]) -> Result<()> {
+    match methods.iter().find(|method| method.streams) {
+        Some(method) => {
+            let message = "a reliable actor returns no stream: its answers are recorded; return a value";
+            Err(Error::new_spanned(&method.name, message))
+        }
+        None => Ok(()),
+    }
+}
+
 /// `#[update]`: the method changes versioned state, although it takes `&self`.
 fn is_update(attribute: &Attribute) -> bool {
     attribute.path().is_ident("update")

@@ -19,6 +19,8 @@ pub(crate) struct Options {
     in_flight: Option<u32>,
     /// The actor as a whole is a state.
     pub(crate) persistent: bool,
+    /// Its turns commit in a journal.
+    pub(crate) reliable: bool,
     /// Its activations carry the whole of it to other nodes.
     pub(crate) migrate: bool,
     save: Option<Save>,
@@ -45,9 +47,15 @@ impl Options {
         for meta in &metas {
             match meta {
                 Meta::Path(path) if path.is_ident("migrate") => options.set_migrate(path.span())?,
+                Meta::Path(path) if path.is_ident("reliable") => options.set_reliable(path.span())?,
                 Meta::Path(path) if path.is_ident("persistent") => options.set_persistent(path.span())?,
                 Meta::NameValue(pair) => options.set(pair)?,
-                other => return Err(Error::new_spanned(other, "write `name = value`, `persistent`, or `migrate`")),
+                other => {
+                    return Err(Error::new_spanned(
+                        other,
+                        "write `name = value`, `persistent`, `reliable`, or `migrate`",
+                    ));
+                }
             }
         }
         let written = |wanted| options.written.iter().find(|(name, _)| *name == wanted);
@@ -62,6 +70,11 @@ impl Options {
         }
         if let (Some(true), Some((_, span))) = (options.per_cluster, written("activation")) {
             return Err(Error::new(*span, "an instance of each cluster asks no other cluster: leave `activation` out"));
+        }
+        if options.reliable {
+            let reason = "does not go with `reliable`: the journal's partitions say where such actors are, and each turn is \
+                          saved with its messages";
+            options.allow_only(&["reliable", "kind", "idle", "interface", "compatible"], reason)?;
         }
         match written("version") {
             Some((_, span)) if !options.persistent => {
@@ -86,6 +99,14 @@ impl Options {
         Ok(())
     }
 
+    fn set_reliable(&mut self, span: Span) -> Result<()> {
+        if std::mem::replace(&mut self.reliable, true) {
+            return Err(Error::new(span, "`reliable` is written twice"));
+        }
+        self.written.push(("reliable", span));
+        Ok(())
+    }
+
     fn set_migrate(&mut self, span: Span) -> Result<()> {
         if std::mem::replace(&mut self.migrate, true) {
             return Err(Error::new(span, "`migrate` is written twice"));
@@ -103,7 +124,7 @@ impl Options {
             };
             return Err(Error::new_spanned(&pair.path, format!("unknown option `{written}`; {remedy}")));
         };
-        if name == "persistent" || name == "migrate" {
+        if name == "persistent" || name == "reliable" || name == "migrate" {
             return Err(Error::new_spanned(pair, format!("write `{name}` alone")));
         }
         if self.written.iter().any(|(earlier, _)| *earlier == name) {
@@ -155,8 +176,9 @@ impl ToTokens for Options {
         let idle = optional(self.idle_ms.map(|ms| quote!(::core::time::Duration::from_millis(#ms))));
         let mailbox = optional(self.mailbox);
         let in_flight = optional(self.in_flight);
-        let persistent = self.persistent;
-        let saving = match self.save.unwrap_or(Save::Explicit) {
+        let (persistent, reliable) = (self.persistent, self.reliable);
+        // A turn's answer waits for its end.
+        let saving = match self.save.unwrap_or(if reliable { Save::EachTurn } else { Save::Explicit }) {
             Save::Explicit => quote!(Explicit),
             Save::EachTurn => quote!(EachTurn),
             Save::Every(ms) => quote!(Every(::core::time::Duration::from_millis(#ms))),
@@ -175,6 +197,7 @@ impl ToTokens for Options {
                 mailbox: #mailbox,
                 in_flight: #in_flight,
                 persistent: #persistent,
+                reliable: #reliable,
                 saving: ::greenroom::__private::Saving::#saving,
                 store: #store,
                 instances: ::greenroom::__private::Instances::#instances,
@@ -275,6 +298,7 @@ const KNOWN: &[&str] = &[
     "mailbox",
     "in_flight",
     "persistent",
+    "reliable",
     "migrate",
     "save",
     "store",
@@ -308,8 +332,8 @@ mod tests {
     fn an_unknown_option_is_refused_with_the_nearest_one() {
         assert_eq!(error(quote!(placment = "hash")), "unknown option `placment`; did you mean `placement`?");
         assert!(error(quote!(colour = "red")).contains(
-            "the options are kind, placement, idle, workers, mailbox, in_flight, persistent, migrate, save, store, version, \
-             interface, compatible, instances, activation"
+            "the options are kind, placement, idle, workers, mailbox, in_flight, persistent, reliable, migrate, save, store, \
+             version, interface, compatible, instances, activation"
         ));
     }
 

@@ -18,6 +18,7 @@ mod geo;
 mod intercept;
 mod node;
 mod pids;
+mod reliable;
 mod shard;
 pub mod state;
 mod stream;
@@ -56,6 +57,7 @@ pub use crate::node::{
 };
 pub use crate::pids::dead_letters::DEAD_LETTERS_LEN_MAX;
 pub use crate::pids::{DeadLetter, DeadLetters, Ended, Pid, Spawnable, Spawned};
+pub use crate::reliable::{Map, Queue, Register, Reliability, Set};
 pub use crate::shard::frames::{CurrentTurn, current_turn};
 pub use crate::state::{State, StateError, Stored};
 pub use crate::stream::reply_stream::ReplyStream;
@@ -69,8 +71,9 @@ pub mod prelude {
     pub use greenroom_macros::actor;
 
     pub use crate::{
-        Actor, CallError, Cx, Doubt, Ended, Key, Never, Node, Pid, Refusal, ReminderError, ReplyStream, Scope, State,
-        StateError, Stored, Stream, Supervise, Tick, Timer, Versioned, VersionedState, VersionedStateWithOutput, Why,
+        Actor, CallError, Cx, Doubt, Ended, Key, Map, Never, Node, Pid, Queue, Refusal, Register, ReminderError,
+        ReplyStream, Scope, Set, State, StateError, Stored, Stream, Supervise, Tick, Timer, Versioned, VersionedState,
+        VersionedStateWithOutput, Why,
     };
 }
 
@@ -79,6 +82,7 @@ pub mod prelude {
 pub mod __private {
     pub use bytes::{Bytes, BytesMut};
     pub use greenroom_protocols::node::Instances;
+    pub use greenroom_reliable::fields::{Field, Part, Whole};
     pub use greenroom_wire::EncodeError;
     pub use greenroom_wire::codec::{self, Codec, DecodeError};
     pub use serde;
@@ -94,6 +98,7 @@ pub mod __private {
     pub use crate::actor::reference::Ref;
     pub use crate::actor::reply::{AnyReply, ReplyTo, TYPE_VERSION, WireReply};
     pub use crate::pids::Ended;
+    pub use crate::reliable::{Kept, collect, load};
     pub use crate::state::{AnyStored, Old, Saving, State, StateError};
     pub use crate::stream::reply_stream::ReplyStream;
 }

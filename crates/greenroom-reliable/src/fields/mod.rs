@@ -5,6 +5,7 @@
 
 mod change;
 mod map;
+mod part;
 mod queue;
 mod register;
 mod set;
@@ -13,6 +14,7 @@ use bytes::Bytes;
 
 pub use change::{Change, FieldError};
 pub use map::Map;
+pub use part::{Part, Whole};
 pub use queue::Queue;
 pub use register::Register;
 pub use set::Set;

@@ -14,6 +14,7 @@ use super::key::{ActorId, Key};
 use super::migration::Unmoved;
 use crate::context::{Context, ContextError, TraceContext};
 use crate::node::port::Port;
+use crate::reliable::Memory;
 use crate::shard::Shard;
 use crate::state::{Holder, Site, Slot, State, StateError};
 use crate::time::Tick;
@@ -34,6 +35,8 @@ pub(crate) struct CxState {
     pub(crate) holder: Holder,
     /// When what has changed is to be saved; 0 if nothing has. In nanoseconds of the node's clock.
     pub(crate) due: AtomicU64,
+    /// What is known of a reliable actor's fields in the journal.
+    pub(crate) memory: Memory,
 }
 
 impl Cx {
@@ -245,6 +248,17 @@ impl Cx {
                 shard.keep_current(time.min(KEEP_ALIVE_MAX));
             }
         });
+    }
+
+    /// Lets a reliable actor end with this turn: its state and what waits for it go with the turn's commit. The next message
+    /// to its key finds a fresh actor.
+    ///
+    /// Outside of turns of reliable actors it does nothing.
+    pub fn halt(&self) {
+        let baggage = Shard::with(|shard| shard.and_then(Shard::baggage));
+        if let Some(takings) = baggage.as_ref().and_then(|baggage| baggage.takings.as_ref()) {
+            takings.halt();
+        }
     }
 
     /// Ends the activation once the turns that it has begun are over. The next message activates the actor anew.

@@ -225,6 +225,8 @@ pub struct Options {
     pub in_flight: Option<u32>,
     /// Whether the actor as a whole is kept in a store.
     pub persistent: bool,
+    /// Whether its turns commit in the journal, and its messages are processed exactly once.
+    pub reliable: bool,
     /// When its states are saved.
     pub saving: Saving,
     /// The name of the node's store that its states are kept in; empty for the one without a name.
@@ -247,6 +249,8 @@ pub trait Interface: Sized + Send + Sync + 'static {
     const VERSION: u16 = FIRST;
     /// The oldest version whose callers are served by actors of this one.
     const COMPATIBLE: u16 = FIRST;
+    /// Whether its actors are reliable.
+    const RELIABLE: bool = false;
 
     /// Which method `message` calls.
     fn method(message: &Self::Message) -> u16;

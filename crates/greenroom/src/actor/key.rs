@@ -239,6 +239,14 @@ fn mix(hash: u64, word: u64) -> u64 {
     (hash ^ word).wrapping_mul(MULTIPLIER).rotate_left(29)
 }
 
+/// Whether `key` may name an actor.
+///
+/// # Errors
+/// What is wrong with it.
+pub(crate) fn check(key: &str) -> Result<(), Refusal> {
+    if key.is_empty() || key.len() > KEY_LEN_MAX { Err(invalid_key(key)) } else { Ok(()) }
+}
+
 /// What is wrong with a key that names no actor.
 pub(crate) fn invalid_key(key: &str) -> Refusal {
     let message = if key.is_empty() {

@@ -34,6 +34,7 @@ use crate::gateway;
 use crate::geo::{self, Clusters, Geo};
 use crate::intercept::{Given, Interceptor};
 use crate::pids::{AnySpawner, KeeperInterface, Spawnable, Spawner};
+use crate::reliable::{self, PARTITIONS, Partitions};
 use crate::shard::{self, ShardPort};
 use crate::time;
 use crate::topic::actor::{TOPICS, Topics};
@@ -55,6 +56,7 @@ pub struct Builder {
     world: Option<Arc<dyn World>>,
     store: Option<Arc<dyn Store>>,
     state_stores: BTreeMap<String, StateStore>,
+    journal: Option<Arc<dyn Journal>>,
     interceptors: Given,
     topics: KindSubscriptions,
 }
@@ -204,6 +206,18 @@ impl Builder {
         self
     }
 
+    /// Where reliable actors are kept: a URL as for [`table`](Self::table), of an engine that can commit several writes at
+    /// once. All nodes of a cluster that host reliable kinds share it.
+    pub fn journal(self, url: impl Into<String>) -> Self {
+        self.configure(|config| config.reliable.journal = url.into())
+    }
+
+    /// Keeps reliable actors in `journal` instead of where the configuration says.
+    pub fn journal_store(mut self, journal: Arc<dyn Journal>) -> Self {
+        self.journal = Some(journal);
+        self
+    }
+
     /// Lets `interceptor` see the calls of all kinds.
     pub fn intercept(mut self, interceptor: impl Interceptor) -> Self {
         self.interceptors.add(None, Arc::new(interceptor));
@@ -235,10 +249,13 @@ impl Builder {
             world,
             store,
             state_stores,
+            journal,
             interceptors,
             topics,
         } = self;
-        if let Some(kind) = repeated.or_else(|| registers.get_key_value(TOPICS).map(|(kind, _)| *kind)) {
+        if let Some(kind) =
+            repeated.or_else(|| [TOPICS, PARTITIONS].into_iter().find(|kind| registers.contains_key(kind)))
+        {
             return Err(Error::Repeated { kind });
         }
         security::check_exposure(&config)?;
@@ -284,6 +301,10 @@ impl Builder {
         insert(&mut kinds, KindEntry::<Topics>::new(factory::<Topics>(), &config));
         kinds.subscribe(topics);
         check_stores(&kinds, &stores)?;
+        let journals = reliable::open(&world, &config, &kinds, &store.store, journal).await?;
+        if journals.get().is_some() {
+            insert(&mut kinds, KindEntry::<Partitions>::new(factory::<Partitions>(), &config));
+        }
         let member = Member {
             name: name.clone(),
             address: advertised.clone(),
@@ -305,7 +326,7 @@ impl Builder {
         let (orders, order_queue) = mpsc::channel(ORDERS_LEN_MAX);
         let (geo, gateway) = open_geo(&world, &config, &shards, &orders).await?;
         let shared = Arc::new(Shared::new(
-            world, config, name, advertised, kinds, placements, shards, orders, stores, links, geo,
+            world, config, name, advertised, kinds, placements, shards, orders, stores, journals, links, geo,
         ));
         let starting = Starting(Some(shared.clone()));
         for (index, here) in shared.shards().iter().copied().enumerate() {
@@ -320,6 +341,7 @@ impl Builder {
         security::watch(&shared);
         cluster::start(&shared, listener, order_queue, table, membership, member);
         time::start(&shared);
+        reliable::start(&shared);
         #[cfg(feature = "http")]
         if let Some(door) = door {
             door.open(&shared, health);
@@ -432,7 +454,7 @@ fn check_stores(kinds: &Kinds, stores: &Stores) -> Result<()> {
 
 /// Opens a store on the control thread, whose runtime lives as long as the node: the caller's may be busy, or end before.
 /// Fails with the reason.
-async fn open_store(world: &Arc<dyn World>, url: &str) -> std::result::Result<Opened, String> {
+pub(crate) async fn open_store(world: &Arc<dyn World>, url: &str) -> std::result::Result<Opened, String> {
     let parsed = url.parse::<StoreUrl>().map_err(|error| error.to_string())?;
     let (open, opened) = oneshot::channel();
     let opening = async move {

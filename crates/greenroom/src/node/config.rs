@@ -11,6 +11,7 @@ use greenroom_security::rules::Rule;
 use serde::{Deserialize, Serialize};
 
 use crate::geo::GeoConfig;
+use crate::reliable::Reliability;
 
 /// How a node runs. Every field has a default that suits a cluster on one network.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -39,6 +40,8 @@ pub struct Config {
     pub store: String,
     /// Other stores for states, by the names that kinds say: `#[actor(persistent, store = "name")]`.
     pub stores: BTreeMap<String, String>,
+    /// Where reliable actors are kept.
+    pub reliable: Reliability,
     /// Time that saving or loading a state may take, in seconds in files.
     #[serde(with = "seconds")]
     pub store_timeout: Duration,
@@ -126,6 +129,7 @@ impl Default for Config {
             lease: LeaseTimes::default().length,
             store: String::new(),
             stores: BTreeMap::new(),
+            reliable: Reliability::default(),
             store_timeout: Duration::from_secs(5),
             roles: Vec::new(),
             shards: 0,

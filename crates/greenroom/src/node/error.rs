@@ -87,6 +87,23 @@ pub enum Error {
         /// What is wrong, and what helps.
         reason: String,
     },
+    /// A reliable kind is registered on a node that has no journal.
+    #[error(
+        "actor kind {kind:?} is reliable, and this node has no journal; name one with `journal(\"sqlite:PATH\")`, or as \
+         `journal` under `[reliable]` in its configuration file"
+    )]
+    NoJournal {
+        /// The kind.
+        kind: &'static str,
+    },
+    /// The journal of reliable actors cannot be used.
+    #[error("cannot use the journal of reliable actors at {url:?}: {reason}")]
+    Journal {
+        /// Its URL, without a password.
+        url: String,
+        /// What is wrong, and what helps.
+        reason: String,
+    },
     /// A configuration file could not be used.
     #[error("cannot use the configuration {path}: {reason}")]
     Config {

@@ -21,6 +21,7 @@ use crate::actor::key::{ActorId, Kind};
 use crate::geo::GeoConfig;
 use crate::intercept::{Given, Interceptor};
 use crate::pids::AnySpawner;
+use crate::reliable::RELIABLE;
 use crate::shard::activation::{Activation, AnyActivation};
 use crate::shard::inspect::PastTurn;
 use crate::shard::raw::RouteTarget;
@@ -168,6 +169,7 @@ struct Hosted {
     kind: Arc<dyn AnyKind>,
     workers: u16,
     offer: Offer,
+    reliable: bool,
 }
 
 impl Kinds {
@@ -186,7 +188,8 @@ impl Kinds {
         if self.by_kind.len() <= at {
             self.by_kind.resize(at + 1, None);
         }
-        self.by_kind[at] = Some(Hosted { kind: entry.clone(), workers: entry.options().workers, offer: entry.offer() });
+        let Options { workers, reliable, .. } = entry.options();
+        self.by_kind[at] = Some(Hosted { kind: entry.clone(), workers, offer: entry.offer(), reliable });
         self.by_name.insert(name, entry);
     }
 
@@ -228,6 +231,16 @@ impl Kinds {
         self.by_kind.get(kind.index()).and_then(|hosted| hosted.as_ref()).map_or(0, |hosted| hosted.workers)
     }
 
+    /// Whether actors of `kind` are reliable, if it is hosted here.
+    pub(crate) fn is_reliable(&self, kind: Kind) -> bool {
+        self.by_kind.get(kind.index()).and_then(|hosted| hosted.as_ref()).is_some_and(|hosted| hosted.reliable)
+    }
+
+    /// The reliable kinds.
+    pub(crate) fn reliable(&self) -> impl Iterator<Item = &'static str> + '_ {
+        self.by_name.iter().filter(|(_, kind)| kind.options().reliable).map(|(name, _)| *name)
+    }
+
     /// Whether callers of version `wanted` may be served here, as far as the kind is hosted at all.
     pub(crate) fn serves(&self, kind: Kind, wanted: u16) -> bool {
         let hosted = self.by_kind.get(kind.index()).and_then(|hosted| hosted.as_ref());
@@ -265,7 +278,11 @@ impl Kinds {
             .iter()
             .map(|(name, kind)| {
                 let options = kind.options();
-                let placement = if options.workers > 0 { WORKERS } else { options.placement };
+                let placement = match options {
+                    Options { workers: 1.., .. } => WORKERS,
+                    Options { reliable: true, .. } => RELIABLE,
+                    _ => options.placement,
+                };
                 let Offer { version, compatible } = kind.offer();
                 // The built-in kinds are each cluster's own.
                 let said = if name.starts_with(BUILT_IN) { Instances::PerCluster } else { options.instances };

@@ -20,6 +20,7 @@ use std::time::Duration;
 use greenroom_world::Timestamp;
 
 pub use self::builder::Builder;
+pub(crate) use self::builder::open_store;
 pub use self::config::Config;
 pub use self::drain::Drained;
 pub use self::error::Error;

@@ -8,6 +8,7 @@ use greenroom_protocols::directory::{Epoch, Grant};
 use greenroom_protocols::node::{Member, NodeId};
 use greenroom_protocols::reminders::Wall;
 use greenroom_security::link::Links;
+use greenroom_store::Journal;
 use greenroom_world::{Timestamp, World};
 use tokio::sync::watch;
 
@@ -22,6 +23,7 @@ use crate::cluster::view::ClusterView;
 use crate::cluster::{Loads, Order, Orders};
 use crate::geo::Geo;
 use crate::pids::dead_letters::Office;
+use crate::reliable::Journals;
 use crate::shard::{Gauges, Item, ShardId, ShardPort, Slot};
 use crate::time::Calendar;
 
@@ -46,6 +48,7 @@ pub(crate) struct Shared {
     fence: AtomicU64,
     orders: Orders,
     stores: Stores,
+    journals: Journals,
     calendar: Calendar,
     links: Arc<Links>,
     /// This node's part in a multi-cluster.
@@ -85,6 +88,7 @@ impl Shared {
         shards: Vec<ShardPort>,
         orders: Orders,
         stores: Stores,
+        journals: Journals,
         links: Links,
         geo: Option<Arc<Geo>>,
     ) -> Self {
@@ -109,6 +113,7 @@ impl Shared {
             fence: AtomicU64::new(NEVER_OPEN),
             orders,
             stores,
+            journals,
             calendar,
             links: Arc::new(links),
             geo,
@@ -151,6 +156,11 @@ impl Shared {
 
     pub(crate) fn stores(&self) -> &Stores {
         &self.stores
+    }
+
+    /// Where reliable actors are kept; `None` on nodes that host none.
+    pub(crate) fn journal(&self) -> Option<&Arc<dyn Journal>> {
+        self.journals.get()
     }
 
     /// How connections to other nodes are made.

@@ -13,6 +13,7 @@ use greenroom_wire::{Extension, ExtensionError, ExtensionView, ExtensionWriter, 
 
 use crate::actor::error::Refusal;
 use crate::context::{Context, ContextError, TraceContext};
+use crate::reliable::Takings;
 use crate::time::{Tick, Ticked};
 
 /// What a message carries. Each part is a field here and a tag on the wire; parts that mean nothing to this version
@@ -31,6 +32,10 @@ pub(crate) struct Baggage {
     pub(crate) version: Option<u16>,
     /// The node that the grant is for which came with the message, if that is not this one.
     pub(crate) host: Option<NodeId>,
+    /// Belongs to the turn that it begins: what that keeps back until it is committed.
+    pub(crate) takings: Option<Arc<Takings>>,
+    /// The idempotency key of a call of a reliable actor.
+    pub(crate) idempotency: Option<Box<str>>,
     /// Why what the caller wanted to add is not here: the message is refused.
     pub(crate) unfit: Option<ContextError>,
     /// Fields of later versions, by tag: they go on with the message, and not with the calls that its turn makes.
@@ -152,8 +157,9 @@ impl Baggage {
 
     /// What the calls of a turn carry on that came with this.
     fn onward(self: &Arc<Self>) -> Load {
-        let Self { context, trace, principal, tick, version, host, unfit: _, foreign } = &**self;
-        if foreign.is_empty() && tick.is_none() && version.is_none() && host.is_none() {
+        let Self { context, trace, principal, tick, version, host, takings, idempotency, unfit: _, foreign } = &**self;
+        let ends_here = tick.is_some() || takings.is_some() || idempotency.is_some();
+        if foreign.is_empty() && !ends_here && version.is_none() && host.is_none() {
             return Some(self.clone());
         }
         let (trace, principal) = (trace.clone(), principal.clone());

@@ -22,6 +22,7 @@ use crate::actor::key::ActorId;
 use crate::actor::migration::Unmoved;
 use crate::actor::reply::{self, RuntimeEnd};
 use crate::context::TraceContext;
+use crate::reliable::Takings;
 use crate::state::Held;
 
 /// Who began a turn.
@@ -295,6 +296,12 @@ impl Shard {
             (None, None) => Ok(None),
             (inherited, own) => Baggage::join(inherited, own),
         }
+    }
+
+    /// What the current turn keeps back until it is committed, if it is one of a reliable actor.
+    #[inline]
+    pub(super) fn takings(&self) -> Option<&Arc<Takings>> {
+        self.current().and_then(Frame::baggage)?.takings.as_ref()
     }
 
     /// What the current turn's message carries.

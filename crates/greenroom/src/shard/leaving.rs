@@ -14,8 +14,10 @@ impl Shard {
         let (some, next) = self.activations.borrow().some(first, HAND_OVERS_A_ROUND);
         for activation in some {
             // Stateless workers and keepers serve to the last.
-            let serves = self.port.node.kinds().workers(activation.id().kind) > 0;
-            if serves || self.kin.borrow().is_keeper(activation.slot()) {
+            let kinds = self.port.node.kinds();
+            let serves = kinds.workers(activation.id().kind) > 0;
+            // Reliable actors end with their partitions.
+            if serves || kinds.is_reliable(activation.id().kind) || self.kin.borrow().is_keeper(activation.slot()) {
                 continue;
             }
             let moves = self.destination(activation.id().kind).is_some_and(|to| self.migrate(&activation, to).is_ok());

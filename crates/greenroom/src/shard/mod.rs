@@ -5,6 +5,7 @@
 //! is batched and handed over once a round; what goes to other nodes is encoded straight into the connection's batch.
 
 pub(crate) mod activation;
+mod apart;
 pub(crate) mod baggage;
 pub(crate) mod batch;
 mod beside;
@@ -72,6 +73,7 @@ use crate::actor::reply::{AnyReply, RuntimeEnd};
 use crate::node::port::Port;
 use crate::pids::Kin;
 use crate::pids::key::is_reserved;
+use crate::reliable::Hall;
 
 pub(crate) use self::gauges::Gauges;
 pub(crate) use self::lanes::LaneId;
@@ -195,6 +197,7 @@ pub(crate) struct Shard {
     turns_begun: Cell<u64>,
     /// Its spawned actors, and who watches whom.
     pub(crate) kin: RefCell<Kin>,
+    hall: Hall,
 }
 
 thread_local! {
@@ -248,6 +251,7 @@ impl Shard {
             stopping: Cell::new(None),
             turns_begun: Cell::new(0),
             kin: RefCell::default(),
+            hall: Hall::default(),
         })
     }
 
@@ -429,7 +433,7 @@ impl Shard {
         self.take_out(slot);
         if workers > 0 {
             self.workers.borrow_mut().remove(id, slot);
-        } else if !is_reserved(&id.key) {
+        } else if !is_reserved(&id.key) && !self.port.node.kinds().is_reliable(id.kind) {
             self.port.node.release(id, epoch);
         }
         self.leave_kin(slot, why);

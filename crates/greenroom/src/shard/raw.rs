@@ -135,6 +135,9 @@ impl Shard {
         if is_reserved(call.key) {
             return self.submit_spawned_raw(call, kind);
         }
+        if node.is_reliable_kind(kind) {
+            return self.submit_reliable_raw(call, kind);
+        }
         let id = ActorId { kind, key: call.key.into() };
         if node.kinds().workers(kind) > 0 {
             if !node.kinds().serves(kind, call.chain.wanted()) {

@@ -15,7 +15,7 @@ use crate::state::Saving;
 
 impl<A: Behaviour> Activation<A> {
     /// Whether there is anything to load before the first turn.
-    pub(super) const LOADS: bool = A::OPTIONS.persistent || A::STORED;
+    pub(super) const LOADS: bool = A::OPTIONS.persistent || A::STORED || A::OPTIONS.reliable;
 
     /// What follows an exclusive turn of a kind that saves by itself.
     pub(super) async fn turn_done(&self, actor: &mut A) {

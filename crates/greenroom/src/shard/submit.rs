@@ -91,6 +91,9 @@ impl Shard {
         limit: Option<Duration>,
         own: Option<Box<Baggage>>,
     ) -> Result<Started<M::Reply, M::Error>, Refusal> {
+        if let Some(takings) = self.takings() {
+            takings.check_call::<M>(target)?;
+        }
         let mut baggage = self.load(own)?;
         if self.intercepts {
             self.outgoing::<M::Interface>(target, M::INDEX, true, &mut baggage)?;
@@ -128,6 +131,9 @@ impl Shard {
         own: Option<Box<Baggage>>,
         told: Told,
     ) -> Result<(), Refusal> {
+        if let Some(takings) = self.takings() {
+            return takings.clone().send(self, &target, method);
+        }
         let mut baggage = self.load(own)?;
         if self.intercepts {
             self.outgoing::<M::Interface>(&target, M::INDEX, false, &mut baggage)?;
@@ -178,7 +184,13 @@ impl Shard {
     }
 
     /// Makes a call whose reply goes to a slot of this shard.
-    fn call<I: Interface>(&self, target: &Arc<Inner>, message: I::Message, deadline: Timestamp, chain: Chain) {
+    pub(super) fn call<I: Interface>(
+        &self,
+        target: &Arc<Inner>,
+        message: I::Message,
+        deadline: Timestamp,
+        chain: Chain,
+    ) {
         let envelope = Envelope { body: Body::Typed(message), deadline, chain };
         let mut parcel = Some(envelope);
         if let Err(refusal) = self.submit::<I>(target, &mut parcel) {
@@ -238,6 +250,9 @@ impl Shard {
         }
         if is_reserved(&target.id.key) {
             return self.submit_spawned::<I>(target, parcel);
+        }
+        if node.is_reliable::<I>(target.id.kind) {
+            return self.submit_reliable::<I>(target, parcel);
         }
         if node.kinds().workers(target.id.kind) > 0 {
             let worker = self.worker(&target.id)?;

@@ -1,0 +1,42 @@
+//! The fields of an actor, whatever their types.
+
+use bytes::Bytes;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use super::change::{decode, encode};
+use super::{Field, FieldError};
+
+/// One field of an actor's state.
+pub enum Part<'a> {
+    /// It knows itself what has changed.
+    Entries(&'a mut (dyn Field + Send)),
+    /// It is compared with what was last written, and written whole.
+    Whole(&'a mut (dyn Whole + Send)),
+}
+
+/// A field that is written whole: any plain serde value.
+pub trait Whole {
+    /// What is written of it.
+    ///
+    /// # Errors
+    /// [`FieldError`] if it has no encoding.
+    fn write(&self) -> Result<Bytes, FieldError>;
+
+    /// Becomes what was written.
+    ///
+    /// # Errors
+    /// [`FieldError`] if that is not of the field's type.
+    fn read(&mut self, written: &[u8]) -> Result<(), FieldError>;
+}
+
+impl<T: Serialize + DeserializeOwned> Whole for T {
+    fn write(&self) -> Result<Bytes, FieldError> {
+        encode(self)
+    }
+
+    fn read(&mut self, written: &[u8]) -> Result<(), FieldError> {
+        *self = decode("", written)?;
+        Ok(())
+    }
+}

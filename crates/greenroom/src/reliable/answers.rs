@@ -1,0 +1,126 @@
+//! What a partition answers to a call, and how the caller gets it.
+
+use greenroom_protocols::delivery::Answer;
+use greenroom_wire::Status;
+use serde::{Deserialize, Serialize};
+
+use super::name::{Body, Payload};
+use crate::actor::error::{CallError, Doubt, Failure, Never, Refusal};
+use crate::actor::reply::{self, AnyReply, CallName, CallSite, RuntimeEnd, Watcher};
+use crate::shard::calls::Completion;
+
+/// What has become of a call.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub(crate) enum Answered {
+    /// Its turn is committed.
+    Reply { status: u8, payload: Payload },
+    /// Its turn failed and has no effects.
+    Failed(String),
+    /// No turn ran: there is no room.
+    Busy,
+    /// No turn ran: the idempotency key belongs to another request.
+    OtherRequest,
+    /// No turn ran: there is no such actor.
+    NoActor,
+    /// No turn ran: this cluster has so many partitions, and the caller believes in another number.
+    Partitions(u32),
+    /// The partition has left this node meanwhile; the turn may be committed.
+    Lost,
+}
+
+impl From<Answer<Body>> for Answered {
+    fn from(answer: Answer<Body>) -> Self {
+        match answer {
+            Answer::Done(Some(Body::Reply { status, payload })) => Self::Reply { status, payload },
+            // Calls from outside always have an answer: this is one of a program that knows more.
+            Answer::Done(_) => Self::Failed("the answer that was recorded is none".to_owned()),
+            Answer::Failed(message) => Self::Failed(message),
+            Answer::Busy => Self::Busy,
+            Answer::OtherRequest => Self::OtherRequest,
+            Answer::NoActor => Self::NoActor,
+        }
+    }
+}
+
+/// The reply of who called a reliable actor, in the place of the one that its partition gives.
+pub(super) struct Answering(pub(super) Box<dyn AnyReply>);
+
+impl AnyReply for Answering {
+    fn call(&self) -> Option<CallSite> {
+        None
+    }
+
+    fn key(&self) -> CallName {
+        self.0.key()
+    }
+
+    fn awaited(&self) -> bool {
+        self.0.awaited()
+    }
+
+    fn take(&mut self) -> Box<dyn AnyReply> {
+        Box::new(Self(self.0.take()))
+    }
+
+    fn disarm(&mut self) {
+        self.0.disarm();
+    }
+
+    /// Replies are held where turns end.
+    fn hold(&mut self) {}
+
+    /// Turns answer elsewhere.
+    fn watch(&mut self, _: Watcher) {}
+
+    fn finish(self: Box<Self>, end: RuntimeEnd) {
+        let completion = match reply::result::<Answered, Never>(end.0) {
+            Ok(Answered::Reply { status, payload }) => match Status::from_byte(status) {
+                Status::Other(other) => {
+                    failed(Doubt::Unreadable { message: format!("it has the unknown status {other}") })
+                }
+                status => Completion::Wire { status, payload: payload.0, from: None },
+            },
+            Ok(answered) => answered.failure(),
+            Err(CallError::Actor(never)) => match never {},
+            Err(CallError::Refused(refusal)) => failed(refusal),
+            Err(CallError::Unknown(doubt)) => failed(doubt),
+            Err(CallError::Cycle(path)) => Completion::Failed(Box::new(Failure::Cycle(path))),
+        };
+        self.0.finish(RuntimeEnd(completion));
+    }
+}
+
+impl Answered {
+    fn failure(self) -> Completion {
+        match self {
+            Self::Reply { .. } | Self::Lost => failed(Doubt::Dropped),
+            Self::Failed(message) => failed(Doubt::Panicked { message }),
+            Self::Busy => {
+                let queue = "a partition of reliable actors".to_owned();
+                failed(Refusal::Overloaded {
+                    queue,
+                    bound: greenroom_protocols::delivery::Config::default().queued_max as u64,
+                })
+            }
+            Self::OtherRequest => {
+                let message = "its idempotency key was used for another request; use a new key".to_owned();
+                failed(Refusal::Invalid { field: String::new(), message })
+            }
+            Self::NoActor => {
+                let message = "there is no such actor: it was never created, or has halted".to_owned();
+                failed(Refusal::InvalidKey { message })
+            }
+            Self::Partitions(partitions) => {
+                let message = format!(
+                    "the cluster has {partitions} partitions of reliable actors, and the node that was called by counts \
+                     otherwise; write `partitions = {partitions}` under `[reliable]` in its configuration"
+                );
+                failed(Refusal::Placement { message })
+            }
+        }
+    }
+}
+
+fn failed(failure: impl Into<Failure>) -> Completion {
+    Completion::Failed(Box::new(failure.into()))
+}

@@ -1,0 +1,118 @@
+//! The way in: who calls a reliable actor calls its partition.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use greenroom_protocols::delivery::Call;
+use greenroom_world::Timestamp;
+
+use super::RELIABLE;
+use super::answers::Answering;
+use super::name::{Body, Letter, Named, Payload};
+use super::takings::encoded;
+use crate::actor::error::Refusal;
+use crate::actor::interface::Interface;
+use crate::actor::key::{ActorId, Kind, check};
+use crate::actor::reference::Inner;
+use crate::actor::reply::AnyReply;
+use crate::node::shared::Shared;
+use crate::shard::Shard;
+use crate::shard::envelope::{Body as Contents, Envelope};
+use crate::shard::raw::RawCall;
+use crate::shard::submit::refuse_reply;
+use crate::shard::turns::Chain;
+
+impl Shared {
+    /// Whether actors of `kind`, whose interface is `I`, are reliable.
+    pub(crate) fn is_reliable<I: Interface>(&self, kind: Kind) -> bool {
+        I::RELIABLE || self.kinds().is_reliable(kind)
+    }
+
+    /// The same, for who does not know the interface.
+    pub(crate) fn is_reliable_kind(&self, kind: Kind) -> bool {
+        self.kinds().is_reliable(kind)
+            || (self.kinds().find(kind).is_none()
+                && self.view().hosts(kind).is_some_and(|hosts| hosts.placement == RELIABLE))
+    }
+}
+
+/// A message on its way to a partition.
+struct Entering {
+    to: Named,
+    method: Arc<str>,
+    arguments: Bytes,
+    /// Whoever waits for the reply.
+    reply: Option<Box<dyn AnyReply>>,
+    deadline: Timestamp,
+    chain: Chain,
+}
+
+impl Shard {
+    /// Takes a message for a reliable actor on its way.
+    pub(crate) fn submit_reliable<I: Interface>(
+        &self,
+        target: &Arc<Inner>,
+        parcel: &mut Option<Envelope<I::Message>>,
+    ) -> Result<(), Refusal> {
+        let (method, arguments) = match parcel.as_ref().map(|envelope| &envelope.body) {
+            Some(Contents::Typed(message)) => (I::method(message), encoded::<I>(message)?),
+            Some(Contents::Wire(call)) => (call.method, call.payload.clone()),
+            // Such are for activations that somebody holds in his hand.
+            Some(Contents::Ended(_) | Contents::Tick(_)) | None => return Ok(drop(parcel.take())),
+        };
+        let Some(Envelope { body, deadline, chain }) = parcel.take() else { return Ok(()) };
+        let reply: Option<Box<dyn AnyReply>> = match body {
+            Contents::Typed(mut message) => {
+                let reply = I::reply(&mut message);
+                reply.awaited().then(|| reply.take())
+            }
+            Contents::Wire(call) => call.reply.is_awaited().then(|| Box::new(call.reply) as Box<dyn AnyReply>),
+            Contents::Ended(_) | Contents::Tick(_) => None,
+        };
+        let method = I::METHODS[usize::from(method)].name.into();
+        self.enter_partition(Entering { to: Named::of(&target.id), method, arguments, reply, deadline, chain });
+        Ok(())
+    }
+
+    /// The same, for a message that came as bytes.
+    pub(crate) fn submit_reliable_raw(&self, call: RawCall<'_>, kind: Kind) {
+        let RawCall { key, route, payload, reply, deadline, chain, .. } = call;
+        if let Err(refusal) = check(key) {
+            return refuse_reply(reply, refusal);
+        }
+        let id = ActorId { kind, key: key.into() };
+        let reply = reply.is_awaited().then(|| Box::new(reply) as Box<dyn AnyReply>);
+        let arguments = Bytes::copy_from_slice(payload);
+        let method = route.method.as_str().into();
+        self.enter_partition(Entering { to: Named::of(&id), method, arguments, reply, deadline, chain });
+    }
+
+    fn enter_partition(&self, entering: Entering) {
+        let Entering { to, method, arguments, reply, deadline, chain } = entering;
+        let node = &self.port().node;
+        let call = reply.is_some().then(|| {
+            let key = chain.baggage.as_ref().and_then(|baggage| baggage.idempotency.as_deref());
+            let request = fingerprint(&method, &arguments);
+            match key {
+                Some(key) => Call { key: format!("{to}#{key}"), request, recorded: true },
+                None => {
+                    let key = format!("{:x}-{:x}-{:x}", node.me().0, node.birth(), node.world().random());
+                    Call { key, request, recorded: false }
+                }
+            }
+        });
+        let partition = self.partition(to.partition(node.config().reliable.partitions));
+        let body = Body::Call { method, arguments: Payload(arguments) };
+        let letter = Letter { from: None, to, birth: None, creates: false, call, body };
+        match reply {
+            Some(reply) => self.relay(partition.called(letter), Box::new(Answering(reply)), deadline, chain),
+            None => partition.told(letter).send(),
+        }
+    }
+}
+
+/// A number that tells requests under one idempotency key apart (FNV-1a).
+fn fingerprint(method: &str, arguments: &[u8]) -> u64 {
+    let mix = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
+    method.as_bytes().iter().chain(&[0]).chain(arguments).fold(0xcbf2_9ce4_8422_2325, mix)
+}

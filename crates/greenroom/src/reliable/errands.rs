@@ -1,0 +1,150 @@
+//! What a driver has others do: the journal's part of the actions, and turns that wait.
+
+use std::time::Duration;
+
+use futures_util::future::LocalBoxFuture;
+use greenroom_protocols::delivery::{Commit, CommitId, Deferred, Lane, Presence, TurnId};
+use greenroom_reliable::ledger::{Ledger, Outcome, StoredField, TurnChanges};
+use greenroom_store::StoreError;
+use tokio::sync::oneshot;
+
+use super::name::{Body, Happening, Letter, Named};
+use crate::node::shared::Shared;
+use crate::shard::calls::Completion;
+
+/// What has come back.
+pub(super) enum Done {
+    /// For the machine.
+    Happened(Happening),
+    /// An actor's records are read.
+    Loaded { actor: Named, presence: Option<Presence>, queue: Vec<Deferred<Named, Body>>, fields: Vec<StoredField> },
+    /// An actor's fields are read, as its activation has ended by itself.
+    Fields { actor: Named, fields: Vec<StoredField> },
+    /// A turn has ended; `None` if it was dropped.
+    Turn { turn: TurnId, completion: Option<Completion> },
+    /// A commit has ended.
+    Committed { id: CommitId, outcome: Outcome, took: Duration },
+    /// Nothing depends on it.
+    Nothing,
+}
+
+pub(super) type Errand = LocalBoxFuture<'static, Done>;
+pub(super) type Changes = (TurnId, TurnChanges<Named>);
+
+/// Where errands are done.
+#[derive(Clone)]
+pub(super) struct Desk {
+    pub(super) node: std::sync::Arc<Shared>,
+    pub(super) ledger: Ledger,
+}
+
+impl Desk {
+    pub(super) fn load(self, actor: Named) -> Errand {
+        Box::pin(async move {
+            let mut pause = Pause::default();
+            loop {
+                let read = async {
+                    let (presence, queue) = self.ledger.load::<_, Body>(&actor).await?;
+                    Ok::<_, StoreError>((presence, queue, self.ledger.fields(&actor).await?))
+                };
+                match read.await {
+                    Ok((presence, queue, fields)) => return Done::Loaded { actor, presence, queue, fields },
+                    Err(error) => pause.after(&self.node, &format!("{actor} cannot be loaded"), &error).await,
+                }
+            }
+        })
+    }
+
+    pub(super) fn fields(self, actor: Named) -> Errand {
+        Box::pin(async move {
+            let mut pause = Pause::default();
+            loop {
+                match self.ledger.fields(&actor).await {
+                    Ok(fields) => return Done::Fields { actor, fields },
+                    Err(error) => pause.after(&self.node, &format!("{actor} cannot be loaded"), &error).await,
+                }
+            }
+        })
+    }
+
+    pub(super) fn commit(self, commit: Commit<Named, Body>, changes: Vec<Changes>) -> Errand {
+        Box::pin(async move {
+            let mut pause = Pause::default();
+            let began = self.node.world().now();
+            loop {
+                let outcome = match self.ledger.commit(&commit, &changes).await {
+                    Outcome::Again(error) => {
+                        pause.after(&self.node, "a commit of reliable actors waits for the journal", &error).await;
+                        continue;
+                    }
+                    outcome => outcome,
+                };
+                return Done::Committed { id: commit.id, outcome, took: self.node.world().now().since(began) };
+            }
+        })
+    }
+
+    pub(super) fn page(self, lane: Lane, from: u64, limit: usize) -> Errand {
+        Box::pin(async move {
+            let mut pause = Pause::default();
+            loop {
+                match self.ledger.page::<Named, Body>(lane, from, limit).await {
+                    Ok(entries) => return Done::Happened(Happening::Paged { lane, entries }),
+                    Err(error) => pause.after(&self.node, "messages on their way cannot be read", &error).await,
+                }
+            }
+        })
+    }
+
+    pub(super) fn trim(self, lane: Lane, through: u64) -> Errand {
+        Box::pin(async move {
+            if let Err(error) = self.ledger.trim(lane, through).await {
+                tracing::debug!(%error, "acknowledged messages stay in the journal until the next trim");
+            }
+            Done::Nothing
+        })
+    }
+
+    pub(super) fn turn(turn: TurnId, ended: oneshot::Receiver<Completion>) -> Errand {
+        Box::pin(async move { Done::Turn { turn, completion: ended.await.ok() } })
+    }
+
+    /// The parked messages.
+    pub(super) async fn parked(&self) -> Result<Vec<greenroom_protocols::delivery::Parked<Named, Body>>, StoreError> {
+        self.ledger.parked().await
+    }
+}
+
+/// The growing pauses between tries.
+pub(super) struct Pause(Duration);
+
+impl Default for Pause {
+    fn default() -> Self {
+        Self(PAUSE_MIN)
+    }
+}
+
+impl Pause {
+    pub(super) async fn after(&mut self, node: &Shared, what: &str, error: &StoreError) {
+        tracing::warn!(%error, again_in = ?self.0, "{what}");
+        let world = node.world();
+        world.sleep_until(world.now() + self.0).await;
+        self.0 = (self.0 * 2).min(PAUSE_MAX);
+    }
+}
+
+/// The name of a parked message, for people.
+pub(super) fn slot_name(slot: greenroom_protocols::delivery::Slot) -> String {
+    format!("{}-{}", slot.epoch.0, slot.serial)
+}
+
+/// What a message is about, for people.
+pub(super) fn subject(letter: &Letter) -> String {
+    match &letter.body {
+        Body::Call { method, .. } => format!("{}.{method}", letter.to),
+        Body::Reply { .. } => letter.to.to_string(),
+    }
+}
+
+const PAUSE_MIN: Duration = Duration::from_millis(20);
+const PAUSE_MAX: Duration = Duration::from_secs(2);

@@ -1,0 +1,39 @@
+//! What a shard keeps for reliable actors: references to partitions, and the state of activations that are being made.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+
+use greenroom_protocols::delivery::PartitionId;
+use greenroom_reliable::ledger::StoredField;
+
+use super::partition::PartitionsRef;
+use crate::actor::key::ActorId;
+use crate::actor::reference::Ref;
+use crate::shard::Shard;
+
+/// A shard's part.
+#[derive(Default)]
+pub(crate) struct Hall {
+    partitions: RefCell<BTreeMap<PartitionId, PartitionsRef>>,
+    stored: RefCell<BTreeMap<ActorId, Vec<StoredField>>>,
+}
+
+impl Hall {
+    /// What the journal holds of an actor whose activation is being made.
+    pub(super) fn take_stored(&self, id: &ActorId) -> Option<Vec<StoredField>> {
+        self.stored.borrow_mut().remove(id)
+    }
+
+    pub(super) fn put_stored(&self, id: ActorId, stored: Vec<StoredField>) {
+        self.stored.borrow_mut().insert(id, stored);
+    }
+}
+
+impl Shard {
+    /// The way to a partition, which learns where that is.
+    pub(super) fn partition(&self, partition: PartitionId) -> PartitionsRef {
+        let mut known = self.hall().partitions.borrow_mut();
+        let made = || Ref::made(partition.0.to_string().into(), Some(self.port().clone())).into();
+        known.entry(partition).or_insert_with(made).clone()
+    }
+}

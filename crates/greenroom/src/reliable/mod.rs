@@ -1,0 +1,36 @@
+//! Reliable actors: a turn commits its state and its messages in one atomic write, and only then do they leave; every
+//! message is processed exactly once, whatever crashes (RSM).
+//!
+//! The actors of all kinds marked `#[actor(reliable)]` hash into the cluster's partitions. A partition is an actor of a
+//! built-in kind (`partition.rs`), found, placed and kept single like all others; what makes it safe is its fence in the
+//! journal. Its driver (`driver.rs`) is the thin loop around the pure machine of `greenroom-protocols::delivery`: it
+//! reads and writes the ledger (`errands.rs`), and runs the turns on activations of its own shard (`hall.rs`), which no
+//! directory knows. What a turn sends goes into its `Takings` instead of away. `entrance.rs` is the way in: whoever
+//! calls a reliable actor calls its partition.
+
+mod admin;
+mod answers;
+mod cast;
+mod driver;
+mod entrance;
+mod errands;
+mod hall;
+mod kept;
+mod name;
+mod partition;
+mod settings;
+mod start;
+mod takings;
+
+pub use greenroom_reliable::fields::{Map, Queue, Register, Set};
+
+pub(crate) use self::hall::Hall;
+pub(crate) use self::kept::Memory;
+pub use self::kept::{Kept, collect, load};
+pub(crate) use self::partition::{PARTITIONS, Partitions};
+pub use self::settings::Reliability;
+pub(crate) use self::start::{Journals, open, start};
+pub(crate) use self::takings::Takings;
+
+/// The placement that other nodes see for reliable kinds: their partitions say where they are.
+pub(crate) const RELIABLE: &str = "reliable";

@@ -1,0 +1,80 @@
+//! Names and messages of reliable actors, as the journal and other nodes see them.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use greenroom_protocols::delivery::{self, PartitionId};
+use greenroom_reliable::ledger::Name;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use crate::actor::key::{ActorId, stable_hash};
+
+/// The name of a reliable actor.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+pub(crate) struct Named {
+    pub(super) kind: Arc<str>,
+    pub(super) key: Arc<str>,
+}
+
+impl Named {
+    pub(super) fn of(id: &ActorId) -> Self {
+        Self { kind: id.kind.name().into(), key: id.key.as_str().into() }
+    }
+
+    /// The partition of `partitions` that it is in.
+    pub(super) fn partition(&self, partitions: u32) -> PartitionId {
+        partition_of(&self.kind, &self.key, partitions)
+    }
+}
+
+/// The partition of `partitions` that an actor is in.
+pub(super) fn partition_of(kind: &str, key: &str, partitions: u32) -> PartitionId {
+    PartitionId((stable_hash(kind, key) % u64::from(partitions.max(1))) as u32)
+}
+
+impl Name for Named {
+    fn kind(&self) -> &str {
+        &self.kind
+    }
+
+    fn key(&self) -> &str {
+        &self.key
+    }
+}
+
+impl std::fmt::Display for Named {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}/{}", self.kind, self.key)
+    }
+}
+
+/// What a message says, or the answer to a call.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+pub(crate) enum Body {
+    /// A method and its arguments as a payload.
+    Call { method: Arc<str>, arguments: Payload },
+    /// A reply's status on the wire, and its payload.
+    Reply { status: u8, payload: Payload },
+}
+
+/// Bytes that cost nothing to clone.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+pub(crate) struct Payload(pub(super) Bytes);
+
+impl Serialize for Payload {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_bytes(&self.0)
+    }
+}
+
+impl<'de> Deserialize<'de> for Payload {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        serde_bytes::ByteBuf::deserialize(deserializer).map(|bytes| Self(bytes.into_vec().into()))
+    }
+}
+
+pub(crate) type Letter = delivery::Envelope<Named, Body>;
+pub(crate) type Wire = delivery::Wire<Named, Body>;
+pub(super) type Machine = delivery::Partition<Named, Body>;
+pub(super) type Happening = delivery::Event<Named, Body>;
+pub(super) type Act = delivery::Action<Named, Body>;

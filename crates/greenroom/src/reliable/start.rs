@@ -1,0 +1,158 @@
+//! What must hold before a node hosts reliable actors, and what keeps its partitions owned.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use greenroom_store::url::redact;
+use greenroom_store::{Journal, Store, StoreError};
+use greenroom_world::{Stage, World};
+use serde::{Deserialize, Serialize};
+
+use super::partition::{PARTITIONS, PartitionsRef};
+use super::settings::PARTITIONS_MAX;
+use crate::actor::key::Kind;
+use crate::actor::reference::Ref;
+use crate::node::kinds::Kinds;
+use crate::node::port::Port;
+use crate::node::shared::Shared;
+use crate::node::{Config, Error, Result, open_store};
+
+/// A node's journal, if it has one.
+#[derive(Clone, Default, Debug)]
+pub(crate) struct Journals(Option<Arc<dyn Journal>>);
+
+impl Journals {
+    pub(crate) fn get(&self) -> Option<&Arc<dyn Journal>> {
+        self.0.as_ref()
+    }
+}
+
+/// What a journal says of itself.
+#[derive(Debug, Serialize, Deserialize)]
+struct About {
+    /// Tells this journal from all others.
+    id: String,
+    partitions: u32,
+}
+
+/// Opens the journal of a node that hosts `kinds`, and makes sure that it is the cluster's.
+///
+/// # Errors
+/// [`Error::NoJournal`] and [`Error::Journal`].
+pub(crate) async fn open(
+    world: &Arc<dyn World>,
+    config: &Config,
+    kinds: &Kinds,
+    table: &Arc<dyn Store>,
+    given: Option<Arc<dyn Journal>>,
+) -> Result<Journals> {
+    let url = &config.reliable.journal;
+    if given.is_none() && url.is_empty() {
+        return match kinds.reliable().next() {
+            Some(kind) => Err(Error::NoJournal { kind }),
+            None => Ok(Journals(None)),
+        };
+    }
+    let failed = |reason: String| {
+        let url = if url.is_empty() { "the program's own".to_owned() } else { redact(url) };
+        Error::Journal { url, reason }
+    };
+    let partitions = config.reliable.partitions;
+    if !(1..=PARTITIONS_MAX).contains(&partitions) {
+        return Err(failed(format!(
+            "`partitions = {partitions}` is not in 1..={PARTITIONS_MAX}; 64 suits most clusters"
+        )));
+    }
+    let (journal, lasts) = match given {
+        Some(journal) => (journal, true),
+        None => {
+            let opened = open_store(world, url).await.map_err(&failed)?;
+            let none =
+                "it cannot commit several writes at once; use sqlite:, postgres: or etcd:, or memory: for trials";
+            (opened.journal.ok_or_else(|| failed(none.to_owned()))?, opened.shared)
+        }
+    };
+    let timeout = config.store_timeout;
+    let told = |error: StoreError| failed(error.to_string());
+    let own = About { id: format!("{:016x}{:016x}", world.random(), world.random()), partitions };
+    let known = agreed(&*journal, &format!("reliable/{}/about", config.cluster), &own, timeout).await.map_err(told)?;
+    if known.partitions != partitions {
+        let reason = format!(
+            "it has {} partitions, and the configuration says {partitions}; their number is for ever: write `partitions = {}`",
+            known.partitions, known.partitions
+        );
+        return Err(failed(reason));
+    }
+    if !lasts {
+        tracing::warn!("reliable actors are kept in this process's memory: what they hold and send ends with it");
+        return Ok(Journals(Some(journal)));
+    }
+    let key = format!("reliable/{}/journal", config.cluster);
+    let common = agreed(&**table, &key, &known, timeout).await.map_err(told)?;
+    if common.id != known.id {
+        let reason = format!(
+            "the cluster's reliable actors are in another journal; give all nodes the same one, or, if it is lost with all \
+             that was in it, remove the key {key:?} from the membership table's store"
+        );
+        return Err(failed(reason));
+    }
+    Ok(Journals(Some(journal)))
+}
+
+/// What is written under `key`: `own`, if nothing was.
+async fn agreed<S: Store + ?Sized>(store: &S, key: &str, own: &About, timeout: Duration) -> Result<About, StoreError> {
+    let unreadable = |reason: String| StoreError::Format { store: "the journal".to_owned(), reason };
+    let mut last = None;
+    for _ in 0..TRIES {
+        match store.read(key, timeout).await {
+            Ok(Some(found)) => {
+                return serde_json::from_slice(&found.value)
+                    .map_err(|error| unreadable(format!("record {key:?}: {error}")));
+            }
+            Ok(None) => {}
+            Err(error) => {
+                last = Some(error);
+                continue;
+            }
+        }
+        let value = serde_json::to_vec(own).map_err(|error| unreadable(error.to_string()))?;
+        // Whoever was first: it is read again.
+        if let Err(error) = store.create(key, value.into(), timeout).await {
+            last = Some(error);
+        }
+    }
+    Err(last.unwrap_or_else(|| unreadable(format!("record {key:?} comes and goes"))))
+}
+
+/// Sees to it that each partition has an owner, also if nobody calls its actors.
+pub(crate) fn start(node: &Arc<Shared>) {
+    if node.journal().is_some() {
+        node.world().spawn(Stage::Door, Box::pin(keep_awake(node.clone())));
+    }
+}
+
+async fn keep_awake(node: Arc<Shared>) {
+    let world = node.world().clone();
+    let port = Arc::new(Port { node: node.clone() });
+    let kind = Kind::intern(PARTITIONS);
+    let partitions: Vec<PartitionsRef> = (0..node.config().reliable.partitions)
+        .map(|partition| Ref::made(partition.to_string().into(), Some(port.clone())).into())
+        .collect();
+    while !node.is_stopped() {
+        let view = node.view();
+        let hosts = view.hosts(kind).map_or(&[] as &[_], |hosts| &hosts.nodes);
+        // Each has its share, so that one question comes for each partition.
+        if let Some(rank) = hosts.iter().position(|host| *host == node.me()) {
+            for partition in partitions.iter().skip(rank).step_by(hosts.len()) {
+                // What is refused is asked for again.
+                let _ = partition.wake().try_send();
+            }
+        }
+        world.sleep_until(world.now() + WAKE_EVERY).await;
+    }
+}
+
+/// Between two looks whether each partition has an owner.
+const WAKE_EVERY: Duration = Duration::from_secs(2);
+/// Reads and writes of a record that nodes agree on.
+const TRIES: usize = 8;

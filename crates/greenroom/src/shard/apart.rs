@@ -1,0 +1,54 @@
+//! Activations of reliable actors: no directory knows them, and they end when their partition says so.
+
+use greenroom_protocols::directory::Epoch;
+
+use super::calls::Waiter;
+use super::submit::turn_away;
+use super::turns::Chain;
+use super::{Shard, Slot};
+use crate::actor::call::Call;
+use crate::actor::error::Refusal;
+use crate::actor::interface::{Method, Why};
+use crate::actor::key::ActorId;
+use crate::actor::reply::{AnyReply, ReplyTo};
+use crate::reliable::Hall;
+use greenroom_world::Timestamp;
+
+impl Shard {
+    /// What this shard keeps for reliable actors.
+    pub(crate) fn hall(&self) -> &Hall {
+        &self.hall
+    }
+
+    /// Makes an activation of `id` that only its maker finds.
+    pub(crate) fn activate_apart(&self, id: ActorId, epoch: Epoch) -> Result<Slot, Refusal> {
+        let Some(kind) = self.port.node.kinds().find(id.kind) else {
+            return Err(self.port.node.unknown_kind(id.kind.name()));
+        };
+        let activation = self.enter_spawned(|slot| kind.clone().activation(self, id, epoch, slot));
+        activation.clone().start(self)?;
+        Ok(activation.slot())
+    }
+
+    /// Takes an activation away, with what it does.
+    pub(crate) fn cut_apart(&self, slot: Slot) {
+        if let Some(activation) = self.activation(slot) {
+            self.cut_turns(&activation);
+            self.take_out(slot);
+            self.leave_kin(slot, Why::Superseded);
+        }
+    }
+
+    /// Makes a call whose reply goes on to `reply`.
+    pub(crate) fn relay<M: Method>(&self, call: Call<M>, reply: Box<dyn AnyReply>, deadline: Timestamp, chain: Chain) {
+        let (target, method) = call.into_parts();
+        let opened = self.calls.borrow_mut().open(Waiter::Relay(reply, target.hash), deadline);
+        match opened {
+            Ok(slot) => {
+                let message = method.into_message(ReplyTo::call(self.id(), slot));
+                self.call::<M::Interface>(&target, message, deadline, chain);
+            }
+            Err(waiter) => turn_away(waiter),
+        }
+    }
+}

@@ -1,0 +1,4 @@
+//! Reliable actors on real nodes: their turns commit with what they send, and what was not committed never was.
+
+mod bank;
+mod refusals;

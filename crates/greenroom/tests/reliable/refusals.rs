@@ -1,0 +1,101 @@
+//! What cannot be is refused, with the remedy.
+
+use std::sync::Arc;
+
+use greenroom::prelude::*;
+use greenroom_store::memory::MemoryStore;
+
+use crate::bank::Account;
+
+#[derive(Default, Actor)]
+struct Hasty {
+    heard: u64,
+}
+
+#[derive(Default, Actor)]
+struct Plain {
+    heard: u64,
+}
+
+#[actor]
+impl Plain {
+    pub async fn hear(&mut self) -> u64 {
+        self.heard += 1;
+        self.heard
+    }
+
+    pub async fn heard(&self) -> u64 {
+        self.heard
+    }
+}
+
+#[actor(reliable)]
+impl Hasty {
+    /// Waits for another actor's turn in the middle of its own.
+    pub async fn wait(&mut self, cx: &Cx) -> String {
+        self.heard += 1;
+        match PlainRef::of(cx, "other").hear().await {
+            Ok(_) => "it ran".to_owned(),
+            Err(error) => error.to_string(),
+        }
+    }
+
+    /// Reads of others are allowed.
+    pub async fn ask(&mut self, cx: &Cx) -> u64 {
+        PlainRef::of(cx, "other").heard().await.unwrap_or(u64::MAX)
+    }
+
+    pub async fn tell_and_fail(&mut self, cx: &Cx, fails: bool) {
+        PlainRef::of(cx, "other").hear().send();
+        assert!(!fails, "on purpose");
+    }
+}
+
+async fn node() -> Node {
+    let builder = Node::builder().register::<Hasty>().register::<Plain>();
+    builder.journal_store(Arc::new(MemoryStore::new())).start().await.expect("it starts")
+}
+
+#[tokio::test]
+async fn a_turn_that_would_act_before_its_commit_is_told_what_to_write_instead() {
+    let node = node().await;
+    let said = HastyRef::of(&node, "a").wait().await.unwrap();
+    assert!(said.contains("before the turn is committed") && said.contains("`.send()`"), "{said}");
+    assert_eq!(PlainRef::of(&node, "other").heard().await.unwrap(), 0, "nothing has left");
+    assert_eq!(HastyRef::of(&node, "a").ask().await.unwrap(), 0);
+    node.stop().await;
+}
+
+#[tokio::test]
+async fn what_a_turn_sends_to_other_kinds_leaves_after_its_commit_or_never() {
+    let node = node().await;
+    HastyRef::of(&node, "a").tell_and_fail(true).await.unwrap_err();
+    assert_eq!(PlainRef::of(&node, "other").heard().await.unwrap(), 0);
+    HastyRef::of(&node, "a").tell_and_fail(false).await.unwrap();
+    assert_eq!(PlainRef::of(&node, "other").heard().await.unwrap(), 1);
+    node.stop().await;
+}
+
+#[tokio::test]
+async fn a_reliable_kind_without_a_journal_does_not_start_and_says_why() {
+    let error = Node::builder().register::<Account>().start().await.unwrap_err().to_string();
+    assert!(error.contains("\"account\" is reliable") && error.contains("journal"), "{error}");
+}
+
+#[tokio::test]
+async fn another_number_of_partitions_is_refused() {
+    let journal = Arc::new(MemoryStore::new());
+    let first = Node::builder().register::<Account>().journal_store(journal.clone()).start().await.unwrap();
+    first.stop().await;
+    let second = Node::builder().register::<Account>().journal_store(journal);
+    let error = second.configure(|config| config.reliable.partitions = 8).start().await.unwrap_err().to_string();
+    assert!(error.contains("64 partitions") && error.contains("partitions = 64"), "{error}");
+}
+
+#[tokio::test]
+async fn a_journal_of_memory_is_for_trials() {
+    let node = Node::builder().register::<Account>().journal("memory:").start().await.unwrap();
+    node.stop().await;
+    let none = Node::builder().register::<Account>().journal("redis://127.0.0.1:1").start().await;
+    assert!(none.is_err());
+}
