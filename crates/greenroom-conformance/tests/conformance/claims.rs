@@ -10,6 +10,7 @@ const PLACES: &[(&str, &str)] = &[
     ("../greenroom-conformance/tests/conformance", "In the simulated world, under many seeds"),
     ("../greenroom/tests/actors", "On one real node"),
     ("../greenroom/tests/state", "On one real node, with stores that fail"),
+    ("../greenroom/tests/reliable", "On one real node, with a journal"),
     ("../greenroom/tests/door", "At the HTTP door"),
     ("../greenroom-cli/tests/processes", "On real processes"),
     ("../greenroom-upgrade/tests", "On real processes of two programs"),

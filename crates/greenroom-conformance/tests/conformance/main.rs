@@ -28,6 +28,7 @@ mod pids;
 mod placement;
 mod recovery;
 mod registers;
+mod reliable;
 mod scenario;
 mod security;
 mod streams;

@@ -76,6 +76,17 @@ impl<M: Method> Call<M> {
         self
     }
 
+    /// Gives the call of a [reliable](crate::Reliability) actor an idempotency key: among all calls of the actor with this
+    /// key it runs once, and the others get the answer that was recorded. So it may be made again after
+    /// [`Unknown`](CallError::Unknown), for as long as the actor's partition remembers it, which is 10,000 answers.
+    ///
+    /// Actors of other kinds know nothing of it. A key that is empty or has more than 1024 bytes is
+    /// [refused](Refusal::InvalidKey).
+    pub fn idempotent(mut self, key: &str) -> Self {
+        self.baggage().idempotency = Some(key.into());
+        self
+    }
+
     /// Makes the call a part of the trace that `trace` stands in.
     pub fn traced(mut self, trace: TraceContext) -> Self {
         self.baggage().trace = Some(trace);

@@ -8,6 +8,7 @@ use super::Door;
 use super::answer::Answer;
 use super::clusters;
 use super::problem::Problem;
+use super::reliable::{self, Reliable};
 use super::reminders;
 use super::service;
 use crate::actor::interface::Travels;
@@ -44,6 +45,8 @@ pub(super) enum Asked {
     Clusters,
     /// Change the list of clusters: `POST /-/clusters/add/{name}/{gateways}`, `../drain/{name}` or `../remove/{name}`.
     ChangeClusters(Wish),
+    /// Look after reliable actors: `/-/reliable..`.
+    Reliable(Reliable),
     /// Let an actor go to a node with its state: `POST /-/migrate/{kind}/{key}/{node}`.
     Migrate {
         /// The actor's kind.
@@ -73,6 +76,10 @@ pub(super) async fn answer(door: &Door, asked: &Asked, method: &Method) -> Resul
         Asked::Clusters => Err(Problem::wrong_method("GET")),
         Asked::ChangeClusters(wish) if *method == Method::POST => clusters::change(door, wish),
         Asked::ChangeClusters(_) => Err(Problem::wrong_method("POST")),
+        Asked::Reliable(asked) if *method == asked.method() => reliable::answer(door, asked).await,
+        Asked::Reliable(asked) => {
+            Err(Problem::wrong_method(if asked.method() == Method::GET { "GET" } else { "POST" }))
+        }
         Asked::Migrate { kind, key, node } if *method == Method::POST => migrate(door, kind, key, node),
         Asked::Migrate { .. } => Err(Problem::wrong_method("POST")),
     }

@@ -28,10 +28,19 @@ pub(super) fn baggage(headers: &HeaderMap, extensions: &Extensions) -> Result<Lo
     }
     let trace = trace(headers);
     let principal = extensions.get::<Principal>().cloned();
-    if context.is_empty() && trace.is_none() && principal.is_none() {
+    let idempotency = idempotency(headers)?;
+    if context.is_empty() && trace.is_none() && principal.is_none() && idempotency.is_none() {
         return Ok(None);
     }
-    Ok(Some(Arc::new(Baggage { context, trace, principal, ..Baggage::default() })))
+    Ok(Some(Arc::new(Baggage { context, trace, principal, idempotency, ..Baggage::default() })))
+}
+
+/// The key by which repeats of a call are known.
+fn idempotency(headers: &HeaderMap) -> Result<Option<Box<str>>, Problem> {
+    let Some(key) = headers.get(IDEMPOTENCY_KEY) else { return Ok(None) };
+    let text = key.to_str().ok().filter(|text| !text.is_empty() && text.len() <= IDEMPOTENCY_KEY_LEN_MAX);
+    let why = "the header Idempotency-Key is not printable ASCII of 1 to 255 characters";
+    text.map(|text| Some(text.into())).ok_or_else(|| Problem::bad_request(why))
 }
 
 fn trace(headers: &HeaderMap) -> Option<TraceContext> {
@@ -83,4 +92,6 @@ fn is_token(byte: u8) -> bool {
 
 const BAGGAGE: &str = "baggage";
 const TRACEPARENT: &str = "traceparent";
+const IDEMPOTENCY_KEY: &str = "idempotency-key";
+const IDEMPOTENCY_KEY_LEN_MAX: usize = 255;
 const TRACESTATE: &str = "tracestate";

@@ -2,6 +2,7 @@
 
 use std::fmt::{Display, Write as _};
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use greenroom_protocols::node::Status;
 
@@ -69,6 +70,24 @@ pub(super) fn write(door: &Door) -> String {
     let inboxes = node.shards().iter().map(|port| port.waiting());
     page.shards("greenroom_inbox_length", "gauge", "What other threads have handed over and is not taken up.", inboxes);
 
+    let reliable = node.reliable();
+    for (name, kind, help, count) in [
+        (
+            "greenroom_reliable_partitions",
+            "gauge",
+            "Partitions of reliable actors that this node owns.",
+            &reliable.owned,
+        ),
+        ("greenroom_reliable_actors", "gauge", "Reliable actors in memory.", &reliable.actors),
+        ("greenroom_reliable_waiting", "gauge", "Messages whose turns are not committed.", &reliable.waiting),
+        ("greenroom_reliable_outgoing", "gauge", "Committed messages that are not acknowledged.", &reliable.outgoing),
+        ("greenroom_reliable_commits_total", "counter", "Commits of reliable actors.", &reliable.commits),
+        ("greenroom_reliable_turns_total", "counter", "Turns in those commits.", &reliable.turns),
+    ] {
+        page.one(name, kind, help, count.load(Ordering::Relaxed));
+    }
+    let took = Duration::from_micros(reliable.commit_micros.load(Ordering::Relaxed)).as_secs_f64();
+    page.one("greenroom_reliable_commit_seconds_total", "counter", "Time that those commits took.", took);
     let reminders = &node.calendar().counts;
     for (name, kind, help, count) in [
         ("greenroom_reminder_ranges", "gauge", "Ranges of reminders that this node keeps.", &reminders.ranges),

@@ -23,6 +23,7 @@ mod metrics;
 mod pass;
 mod path;
 mod problem;
+mod reliable;
 mod reminders;
 mod service;
 mod socket;

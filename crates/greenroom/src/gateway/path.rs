@@ -2,6 +2,8 @@
 
 use super::admin::Asked;
 use crate::geo::Wish;
+use super::reliable::Reliable;
+use crate::reliable::PARTITIONS;
 use crate::topic::actor::TOPICS;
 
 /// A path's meaning.
@@ -69,12 +71,16 @@ impl Path {
                 let [kind, key, node] = [decode(kind)?, decode(key)?, decode(node)?];
                 Path::Admin(Asked::Migrate { kind, key, node })
             }
+            ["-", "reliable", ref rest @ ..] => match Reliable::read(rest)? {
+                Some(asked) => Path::Admin(Asked::Reliable(asked)),
+                None => Path::Other,
+            },
             ["-", "problems", name] => Path::Problem(decode(name)?),
             ["-", ..] => Path::Other,
             ["topics", ref name @ .., "ws"] if !name.is_empty() => Path::Topic(decode(&name.join("/"))?),
             ["topics", ref name @ ..] if !name.is_empty() => Path::Topic(decode(&name.join("/"))?),
-            // The door asks topics for what is asked of them, and for nothing else.
-            [kind, ..] if decode(kind)? == TOPICS => Path::Other,
+            // The door asks topics and partitions for what is asked of them, and for nothing else.
+            [kind, ..] if [TOPICS, PARTITIONS].contains(&&*decode(kind)?) => Path::Other,
             [kind, key, method] => Path::Call { kind: decode(kind)?, key: decode(key)?, method: decode(method)? },
             _ => Path::Other,
         })

@@ -123,6 +123,7 @@ pub(super) fn status(door: &Door) -> Value {
         "turns": turns,
         "shards": shards,
         "reminders": reminders(node),
+        "reliable": node.journal().map(|_| reliable(node)),
         "bad_frames": node.bad_frames(),
         "connections_refused": node.refused_connections(),
         "http": {
@@ -155,6 +156,20 @@ fn reminders(node: &Shared) -> Value {
         "retries": counts.retries.load(Ordering::Relaxed),
         "refused": counts.hopeless.load(Ordering::Relaxed),
         "missed": counts.missed.load(Ordering::Relaxed),
+    })
+}
+
+/// What this node's partitions of reliable actors do.
+fn reliable(node: &Shared) -> Value {
+    let counts = node.reliable();
+    json!({
+        "partitions": counts.owned.load(Ordering::Relaxed),
+        "of": node.config().reliable.partitions,
+        "actors": counts.actors.load(Ordering::Relaxed),
+        "waiting": counts.waiting.load(Ordering::Relaxed),
+        "outgoing": counts.outgoing.load(Ordering::Relaxed),
+        "commits": counts.commits.load(Ordering::Relaxed),
+        "turns": counts.turns.load(Ordering::Relaxed),
     })
 }
 

@@ -23,7 +23,7 @@ use crate::cluster::view::ClusterView;
 use crate::cluster::{Loads, Order, Orders};
 use crate::geo::Geo;
 use crate::pids::dead_letters::Office;
-use crate::reliable::Journals;
+use crate::reliable::{Counts, Journals};
 use crate::shard::{Gauges, Item, ShardId, ShardPort, Slot};
 use crate::time::Calendar;
 
@@ -161,6 +161,11 @@ impl Shared {
     /// Where reliable actors are kept; `None` on nodes that host none.
     pub(crate) fn journal(&self) -> Option<&Arc<dyn Journal>> {
         self.journals.get()
+    }
+
+    /// What this node's partitions of reliable actors do.
+    pub(crate) fn reliable(&self) -> &Counts {
+        self.journals.counts()
     }
 
     /// How connections to other nodes are made.

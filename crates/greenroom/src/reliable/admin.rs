@@ -1,6 +1,19 @@
 //! What operators see of partitions, and ask of them.
 
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures_util::future::join_all;
+use greenroom_protocols::delivery::{Deferred, Parked, Presence, Slot};
+use greenroom_reliable::ledger::StoredField;
+use greenroom_wire::codec;
 use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::name::{Body, Letter, Named, partition_of};
+use super::partition::PartitionsRef;
+use crate::actor::error::CallError;
+use crate::node::Node;
 
 /// How a partition is.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -26,13 +39,92 @@ pub(crate) struct Report {
 
 /// What an operator wants.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) enum Errand {
-    /// The parked messages, as JSON.
+pub(crate) enum Wish {
+    /// Show the parked messages, as JSON.
     Parked,
     /// Let a parked message be tried again.
     Retry(String),
     /// Drop a parked message.
     Drop(String),
-    /// What is known of an actor, as JSON.
+    /// Show what the journal holds of an actor, as JSON.
     Actor { kind: String, key: String },
 }
+
+/// The name of a parked message, for people.
+pub(super) fn slot_name(slot: Slot) -> String {
+    format!("{}-{}", slot.epoch.0, slot.serial)
+}
+
+/// Parked messages, as JSON.
+pub(super) fn shown(parked: &[Parked<Named, Body>]) -> String {
+    let shown = parked.iter().map(|parked| {
+        let (from, to) = (parked.envelope.from.as_ref().map(ToString::to_string), parked.envelope.to.to_string());
+        json!({ "slot": slot_name(parked.slot), "from": from, "to": to, "method": method(&parked.envelope), "error": parked.error })
+    });
+    Value::Array(shown.collect()).to_string()
+}
+
+/// An actor, as JSON.
+pub(super) fn actor(
+    actor: &Named,
+    memory: bool,
+    presence: Option<Presence>,
+    queue: &[Deferred<Named, Body>],
+    fields: &[StoredField],
+) -> String {
+    let fields: serde_json::Map<String, Value> =
+        fields.iter().map(|(name, entries)| (name.clone(), field(entries))).collect();
+    let deferred: Vec<&str> = queue.iter().map(|deferred| method(&deferred.envelope)).collect();
+    json!({
+        "actor": actor.to_string(),
+        "in_memory": memory,
+        "halted": presence.is_some_and(|presence| presence.halted),
+        "deferred": deferred,
+        "fields": fields,
+    })
+    .to_string()
+}
+
+/// A field's value, or its entries.
+fn field(entries: &[(String, Bytes)]) -> Value {
+    let value =
+        |bytes: &Bytes| codec::decode(bytes).unwrap_or_else(|_| Value::String(format!("{} bytes", bytes.len())));
+    match entries {
+        [(name, only)] if name.is_empty() => value(only),
+        entries => Value::Array(entries.iter().map(|(_, bytes)| value(bytes)).collect()),
+    }
+}
+
+fn method(letter: &Letter) -> &str {
+    match &letter.body {
+        Body::Call { method, .. } => method,
+        Body::Reply { .. } => "a reply",
+    }
+}
+
+/// How all partitions are, for operators: `None` for one that does not answer.
+pub(crate) async fn reports(node: &Node) -> Vec<(u32, Option<Report>)> {
+    let partitions = node.shared().config().reliable.partitions;
+    let asked = (0..partitions).map(|partition| async move {
+        let report = PartitionsRef::of(node, partition).look().by(PATIENCE).await;
+        (partition, report.ok().flatten())
+    });
+    join_all(asked).await
+}
+
+/// Has a wish granted by a partition.
+pub(crate) async fn ask(node: &Node, partition: u32, wish: Wish) -> Result<String, String> {
+    match PartitionsRef::of(node, partition).wish(wish).by(PATIENCE).await {
+        Ok(answer) => Ok(answer),
+        Err(CallError::Actor(why)) => Err(why),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+/// The partition that an actor is in.
+pub(crate) fn partition(node: &Node, kind: &str, key: &str) -> u32 {
+    partition_of(kind, key, node.shared().config().reliable.partitions).0
+}
+
+/// Time for a partition to answer an operator.
+const PATIENCE: Duration = Duration::from_secs(3);

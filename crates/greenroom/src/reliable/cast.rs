@@ -69,6 +69,11 @@ impl Cast {
         self.actors.len()
     }
 
+    pub(super) fn is_in_memory(&self, kind: &str, key: &str) -> bool {
+        let actor = Named { kind: kind.into(), key: key.into() };
+        self.actors.get(&actor).is_some_and(|entry| entry.slot.is_some())
+    }
+
     /// Whose changes these are.
     pub(super) fn changed(changes: &TurnChanges<Named>) -> &Named {
         match changes {

@@ -14,7 +14,7 @@ use crate::actor::error::Refusal;
 use crate::actor::interface::Interface;
 use crate::actor::key::{ActorId, Kind, check};
 use crate::actor::reference::Inner;
-use crate::actor::reply::AnyReply;
+use crate::actor::reply::{AnyReply, refused};
 use crate::node::shared::Shared;
 use crate::shard::Shard;
 use crate::shard::envelope::{Body as Contents, Envelope};
@@ -90,8 +90,11 @@ impl Shard {
     fn enter_partition(&self, entering: Entering) {
         let Entering { to, method, arguments, reply, deadline, chain } = entering;
         let node = &self.port().node;
+        let key = chain.baggage.as_ref().and_then(|baggage| baggage.idempotency.as_deref());
+        if let Err(refusal) = key.map_or(Ok(()), check) {
+            return reply.into_iter().for_each(|reply| reply.finish(refused(refusal.clone())));
+        }
         let call = reply.is_some().then(|| {
-            let key = chain.baggage.as_ref().and_then(|baggage| baggage.idempotency.as_deref());
             let request = fingerprint(&method, &arguments);
             match key {
                 Some(key) => Call { key: format!("{to}#{key}"), request, recorded: true },

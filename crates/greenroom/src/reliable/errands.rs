@@ -3,11 +3,12 @@
 use std::time::Duration;
 
 use futures_util::future::LocalBoxFuture;
-use greenroom_protocols::delivery::{Commit, CommitId, Deferred, Lane, Presence, TurnId};
+use greenroom_protocols::delivery::{Commit, CommitId, Deferred, Lane, Parked, Presence, TurnId};
 use greenroom_reliable::ledger::{Ledger, Outcome, StoredField, TurnChanges};
 use greenroom_store::StoreError;
 use tokio::sync::oneshot;
 
+use super::admin::{self, Wish};
 use super::name::{Body, Happening, Letter, Named};
 use crate::node::shared::Shared;
 use crate::shard::calls::Completion;
@@ -24,6 +25,12 @@ pub(super) enum Done {
     Turn { turn: TurnId, completion: Option<Completion> },
     /// A commit has ended.
     Committed { id: CommitId, outcome: Outcome, took: Duration },
+    /// The parked messages are read, as somebody wants something of them.
+    Parked {
+        wish: Wish,
+        parked: Result<Vec<Parked<Named, Body>>, String>,
+        done: oneshot::Sender<Result<String, String>>,
+    },
     /// Nothing depends on it.
     Nothing,
 }
@@ -109,9 +116,33 @@ impl Desk {
         Box::pin(async move { Done::Turn { turn, completion: ended.await.ok() } })
     }
 
-    /// The parked messages.
-    pub(super) async fn parked(&self) -> Result<Vec<greenroom_protocols::delivery::Parked<Named, Body>>, StoreError> {
-        self.ledger.parked().await
+    /// Reads the parked messages, of which `wish` is about one or all.
+    pub(super) fn parked(self, wish: Wish, done: oneshot::Sender<Result<String, String>>) -> Errand {
+        Box::pin(async move {
+            let parked = self.ledger.parked().await.map_err(|error| error.to_string());
+            Done::Parked { wish, parked, done }
+        })
+    }
+
+    /// Shows an operator what the journal holds of an actor.
+    pub(super) fn show(
+        self,
+        kind: String,
+        key: String,
+        memory: bool,
+        done: oneshot::Sender<Result<String, String>>,
+    ) -> Errand {
+        Box::pin(async move {
+            let actor = Named { kind: kind.into(), key: key.into() };
+            let shown = async {
+                let (presence, queue) = self.ledger.load::<_, Body>(&actor).await?;
+                let fields = self.ledger.fields(&actor).await?;
+                Ok::<_, StoreError>(admin::actor(&actor, memory, presence, &queue, &fields))
+            };
+            // An error means that nobody waits.
+            let _ = done.send(shown.await.map_err(|error| error.to_string()));
+            Done::Nothing
+        })
     }
 }
 
@@ -131,11 +162,6 @@ impl Pause {
         world.sleep_until(world.now() + self.0).await;
         self.0 = (self.0 * 2).min(PAUSE_MAX);
     }
-}
-
-/// The name of a parked message, for people.
-pub(super) fn slot_name(slot: greenroom_protocols::delivery::Slot) -> String {
-    format!("{}-{}", slot.epoch.0, slot.serial)
 }
 
 /// What a message is about, for people.

@@ -3,20 +3,22 @@
 //!
 //! The actors of all kinds marked `#[actor(reliable)]` hash into the cluster's partitions. A partition is an actor of a
 //! built-in kind (`partition.rs`), found, placed and kept single like all others; what makes it safe is its fence in the
-//! journal. Its driver (`driver.rs`) is the thin loop around the pure machine of `greenroom-protocols::delivery`: it
-//! reads and writes the ledger (`errands.rs`), and runs the turns on activations of its own shard (`hall.rs`), which no
+//! journal. Its driver (`driver.rs`, `owned.rs`) is the thin loop around the pure machine of `greenroom-protocols::delivery`: it
+//! reads and writes the ledger (`errands.rs`), and runs the turns on activations of its own shard (`cast.rs`), which no
 //! directory knows. What a turn sends goes into its `Takings` instead of away. `entrance.rs` is the way in: whoever
 //! calls a reliable actor calls its partition.
 
-mod admin;
+pub(crate) mod admin;
 mod answers;
 mod cast;
+mod counts;
 mod driver;
 mod entrance;
 mod errands;
 mod hall;
 mod kept;
 mod name;
+mod owned;
 mod partition;
 mod settings;
 mod start;
@@ -24,6 +26,7 @@ mod takings;
 
 pub use greenroom_reliable::fields::{Map, Queue, Register, Set};
 
+pub(crate) use self::counts::Counts;
 pub(crate) use self::hall::Hall;
 pub(crate) use self::kept::Memory;
 pub use self::kept::{Kept, collect, load};

@@ -3,7 +3,7 @@
 use greenroom_protocols::delivery::PartitionId;
 use tokio::sync::{mpsc, oneshot};
 
-use super::admin::{Errand, Report};
+use super::admin::{Report, Wish};
 use super::answers::Answered;
 use super::driver::Driver;
 use super::name::{Letter, Wire};
@@ -20,7 +20,7 @@ pub(super) enum Input {
     /// Somebody wants to know how it is.
     Look(oneshot::Sender<Report>),
     /// Something that an operator wants.
-    Errand(Errand, oneshot::Sender<Result<String, String>>),
+    Wish(Wish, oneshot::Sender<Result<String, String>>),
     /// The activation is about to end.
     Leave(oneshot::Sender<()>),
 }
@@ -106,9 +106,9 @@ impl Partitions {
     }
 
     /// Does something for an operator.
-    pub async fn errand(&self, errand: Errand) -> Result<String, String> {
+    pub async fn wish(&self, wish: Wish) -> Result<String, String> {
         let (done, doing) = oneshot::channel();
-        self.tell(Input::Errand(errand, done)).await;
+        self.tell(Input::Wish(wish, done)).await;
         doing.await.unwrap_or_else(|_| Err("the partition has just left its node; try again".to_owned()))
     }
 

@@ -8,6 +8,7 @@ use greenroom_store::{Journal, Store, StoreError};
 use greenroom_world::{Stage, World};
 use serde::{Deserialize, Serialize};
 
+use super::counts::Counts;
 use super::partition::{PARTITIONS, PartitionsRef};
 use super::settings::PARTITIONS_MAX;
 use crate::actor::key::Kind;
@@ -18,12 +19,24 @@ use crate::node::shared::Shared;
 use crate::node::{Config, Error, Result, open_store};
 
 /// A node's journal, if it has one.
-#[derive(Clone, Default, Debug)]
-pub(crate) struct Journals(Option<Arc<dyn Journal>>);
+#[derive(Default, Debug)]
+pub(crate) struct Journals {
+    journal: Option<Arc<dyn Journal>>,
+    counts: Counts,
+}
 
 impl Journals {
     pub(crate) fn get(&self) -> Option<&Arc<dyn Journal>> {
-        self.0.as_ref()
+        self.journal.as_ref()
+    }
+
+    /// What this node's partitions do.
+    pub(crate) fn counts(&self) -> &Counts {
+        &self.counts
+    }
+
+    fn of(journal: Arc<dyn Journal>) -> Self {
+        Self { journal: Some(journal), counts: Counts::default() }
     }
 }
 
@@ -50,7 +63,7 @@ pub(crate) async fn open(
     if given.is_none() && url.is_empty() {
         return match kinds.reliable().next() {
             Some(kind) => Err(Error::NoJournal { kind }),
-            None => Ok(Journals(None)),
+            None => Ok(Journals::default()),
         };
     }
     let failed = |reason: String| {
@@ -85,7 +98,7 @@ pub(crate) async fn open(
     }
     if !lasts {
         tracing::warn!("reliable actors are kept in this process's memory: what they hold and send ends with it");
-        return Ok(Journals(Some(journal)));
+        return Ok(Journals::of(journal));
     }
     let key = format!("reliable/{}/journal", config.cluster);
     let common = agreed(&**table, &key, &known, timeout).await.map_err(told)?;
@@ -96,7 +109,7 @@ pub(crate) async fn open(
         );
         return Err(failed(reason));
     }
-    Ok(Journals(Some(journal)))
+    Ok(Journals::of(journal))
 }
 
 /// What is written under `key`: `own`, if nothing was.

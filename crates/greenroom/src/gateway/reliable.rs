@@ -1,0 +1,118 @@
+//! Reliable actors as operators see them.
+
+use hyper::{Method, StatusCode};
+use serde_json::{Value, json};
+
+use super::Door;
+use super::answer::Answer;
+use super::path::decode;
+use super::problem::Problem;
+use super::service;
+use crate::node::Node;
+use crate::node::port::Port;
+use crate::reliable::admin::{self, Wish};
+
+/// What an operator may ask of reliable actors.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) enum Reliable {
+    /// How the partitions are: `GET /-/reliable`.
+    Partitions,
+    /// What is parked: `GET /-/reliable/parked`.
+    Parked,
+    /// What the journal holds of an actor: `GET /-/reliable/actor/{kind}/{key}`.
+    Actor { kind: String, key: String },
+    /// Tries a parked message again: `POST /-/reliable/{partition}/retry/{slot}`.
+    Retry { partition: u32, slot: String },
+    /// Drops a parked message: `POST /-/reliable/{partition}/drop/{slot}`.
+    Drop { partition: u32, slot: String },
+}
+
+impl Reliable {
+    /// What the rest of a path names, if anything.
+    ///
+    /// # Errors
+    /// What is wrong with its encoding.
+    pub(super) fn read(rest: &[&str]) -> Result<Option<Self>, String> {
+        Ok(match *rest {
+            [] => Some(Self::Partitions),
+            ["parked"] => Some(Self::Parked),
+            ["actor", kind, key] => Some(Self::Actor { kind: decode(kind)?, key: decode(key)? }),
+            [partition, "retry", slot] => {
+                let slot = decode(slot)?;
+                partition.parse().ok().map(|partition| Self::Retry { partition, slot })
+            }
+            [partition, "drop", slot] => {
+                let slot = decode(slot)?;
+                partition.parse().ok().map(|partition| Self::Drop { partition, slot })
+            }
+            _ => None,
+        })
+    }
+
+    /// How it is asked.
+    pub(super) fn method(&self) -> Method {
+        match self {
+            Self::Partitions | Self::Parked | Self::Actor { .. } => Method::GET,
+            Self::Retry { .. } | Self::Drop { .. } => Method::POST,
+        }
+    }
+}
+
+/// Does what is asked.
+pub(super) async fn answer(door: &Door, asked: &Reliable) -> Result<Answer, Problem> {
+    if door.node.journal().is_none() {
+        return Err(Problem::bad_request("this node has no journal of reliable actors; ask one that hosts them"));
+    }
+    let node = Node::at(std::sync::Arc::new(Port { node: door.node.clone() }));
+    let shown = match asked {
+        Reliable::Partitions => partitions(&node).await,
+        Reliable::Parked => parked(&node).await,
+        Reliable::Actor { kind, key } => {
+            let wish = Wish::Actor { kind: kind.clone(), key: key.clone() };
+            let partition = admin::partition(&node, kind, key);
+            let mut shown = json_of(&granted(&node, partition, wish).await?);
+            shown["partition"] = partition.into();
+            shown
+        }
+        Reliable::Retry { partition, slot } => {
+            json!({ "retried": granted(&node, *partition, Wish::Retry(slot.clone())).await? })
+        }
+        Reliable::Drop { partition, slot } => {
+            json!({ "dropped": granted(&node, *partition, Wish::Drop(slot.clone())).await? })
+        }
+    };
+    Ok(service::json(StatusCode::OK, &shown))
+}
+
+async fn partitions(node: &Node) -> Value {
+    let reports = admin::reports(node).await;
+    let shown = reports.into_iter().map(|(partition, report)| match report {
+        Some(report) => json!(report),
+        None => json!({ "partition": partition, "node": null }),
+    });
+    json!({ "partitions": shown.collect::<Vec<_>>() })
+}
+
+async fn parked(node: &Node) -> Value {
+    let (mut shown, mut silent) = (Vec::new(), Vec::new());
+    for partition in 0..node.shared().config().reliable.partitions {
+        match admin::ask(node, partition, Wish::Parked).await {
+            Ok(parked) => {
+                for mut message in json_of(&parked).as_array().cloned().unwrap_or_default() {
+                    message["partition"] = partition.into();
+                    shown.push(message);
+                }
+            }
+            Err(_) => silent.push(partition),
+        }
+    }
+    json!({ "parked": shown, "silent_partitions": silent })
+}
+
+async fn granted(node: &Node, partition: u32, wish: Wish) -> Result<String, Problem> {
+    admin::ask(node, partition, wish).await.map_err(|why| Problem::bad_request(&why))
+}
+
+fn json_of(text: &str) -> Value {
+    serde_json::from_str(text).unwrap_or_default()
+}

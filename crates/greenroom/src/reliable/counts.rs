@@ -1,0 +1,62 @@
+//! What a node's partitions do, for its metrics.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use crate::node::shared::Shared;
+
+/// A node's counts.
+#[derive(Default, Debug)]
+pub(crate) struct Counts {
+    /// Partitions that this node owns.
+    pub(crate) owned: AtomicU64,
+    /// Their actors in memory.
+    pub(crate) actors: AtomicU64,
+    /// Messages that are not committed yet.
+    pub(crate) waiting: AtomicU64,
+    /// Messages that are committed and not acknowledged.
+    pub(crate) outgoing: AtomicU64,
+    pub(crate) commits: AtomicU64,
+    pub(crate) turns: AtomicU64,
+    /// Time that commits took, in microseconds.
+    pub(crate) commit_micros: AtomicU64,
+}
+
+/// One ownership's part of the counts, for as long as it lasts.
+pub(super) struct Share {
+    node: Arc<Shared>,
+    told: [u64; 3],
+}
+
+impl Share {
+    pub(super) fn new(node: Arc<Shared>) -> Self {
+        node.reliable().owned.fetch_add(1, Ordering::Relaxed);
+        Self { node, told: [0; 3] }
+    }
+
+    /// Says how it is now.
+    pub(super) fn tell(&mut self, actors: u64, waiting: u64, outgoing: u64) {
+        let Counts { actors: a, waiting: w, outgoing: o, .. } = self.node.reliable();
+        for ((gauge, now), told) in [a, w, o].into_iter().zip([actors, waiting, outgoing]).zip(&mut self.told) {
+            if *told != now {
+                gauge.fetch_add(now.wrapping_sub(*told), Ordering::Relaxed);
+                *told = now;
+            }
+        }
+    }
+
+    pub(super) fn committed(&self, turns: u64, took: Duration) {
+        let counts = self.node.reliable();
+        counts.commits.fetch_add(1, Ordering::Relaxed);
+        counts.turns.fetch_add(turns, Ordering::Relaxed);
+        counts.commit_micros.fetch_add(took.as_micros() as u64, Ordering::Relaxed);
+    }
+}
+
+impl Drop for Share {
+    fn drop(&mut self) {
+        self.tell(0, 0, 0);
+        self.node.reliable().owned.fetch_sub(1, Ordering::Relaxed);
+    }
+}

@@ -1,0 +1,356 @@
+//! An ownership of a partition: the thin loop around its machine, events in, actions out.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::StreamExt;
+use futures_util::stream::FuturesUnordered;
+use greenroom_protocols::delivery::{
+    CommitId, Config, DeadLetter, Outcome as TurnOutcome, Parked, Recovered, Stop, TurnId,
+};
+use greenroom_reliable::ledger::{Ledger, Outcome};
+use greenroom_store::Journal;
+use greenroom_world::{BoxFuture, Timestamp};
+use tokio::sync::{mpsc, oneshot};
+
+use super::admin::{self, Report, Wish};
+use super::answers::Answered;
+use super::cast::{Begun, Cast};
+use super::counts::Share;
+use super::driver::Over;
+use super::errands::{Changes, Desk, Done, Errand, subject};
+use super::name::{Act, Body, Happening, Machine, Named};
+use super::partition::Input;
+use super::takings::Later;
+use crate::actor::error::Refusal;
+use crate::node::port::Port;
+use crate::shard::Shard;
+use crate::shard::calls::Completion;
+
+/// An ownership of a partition.
+pub(super) struct Owned {
+    port: Arc<Port>,
+    desk: Desk,
+    machine: Machine,
+    actions: VecDeque<Act>,
+    errands: FuturesUnordered<Errand>,
+    cast: Cast,
+    /// Changes of turns that have ended and are not committed, and what is to be done after their commit.
+    changes: BTreeMap<TurnId, (Changes, Vec<Later>)>,
+    flight: Option<(CommitId, Vec<TurnId>)>,
+    waiting: BTreeMap<String, Vec<oneshot::Sender<Answered>>>,
+    over: Option<Over>,
+    commits: u64,
+    turns: u64,
+    last_commit: Duration,
+    share: Share,
+}
+
+impl Owned {
+    pub(super) fn recover(
+        port: &Arc<Port>,
+        journal: &dyn Journal,
+        ledger: Ledger,
+        recovered: Recovered<Named, Body>,
+    ) -> Self {
+        let limits = journal.limits();
+        let config = Config {
+            operations_max: limits.operations_max.min(Config::default().operations_max + 1) - 1,
+            bytes_max: (limits.bytes_max / 2).min(Config::default().bytes_max),
+            ..Config::default()
+        };
+        let mut actions = Vec::new();
+        let machine = Machine::recover(config, ledger.owner(), recovered, port.node.world().now(), &mut actions);
+        tracing::debug!(partition = ledger.owner().partition.0, epoch = ledger.owner().epoch.0, "a partition is owned");
+        let cast = Cast::new(port.clone(), ledger.owner().epoch.0);
+        Self {
+            port: port.clone(),
+            desk: Desk { node: port.node.clone(), ledger },
+            machine,
+            actions: actions.into(),
+            errands: FuturesUnordered::new(),
+            cast,
+            changes: BTreeMap::new(),
+            flight: None,
+            waiting: BTreeMap::new(),
+            over: None,
+            commits: 0,
+            turns: 0,
+            last_commit: Duration::ZERO,
+            share: Share::new(port.node.clone()),
+        }
+    }
+
+    pub(super) async fn run(mut self, inputs: &mut mpsc::Receiver<Input>, early: &mut VecDeque<Input>) -> Over {
+        let world = self.port.node.world().clone();
+        let mut timer: Option<(Timestamp, BoxFuture<()>)> = None;
+        let mut sweep_at = world.now() + SWEEP;
+        let mut leaving: Option<(Timestamp, oneshot::Sender<()>)> = None;
+        loop {
+            while let Some(input) = early.pop_front() {
+                self.input(input, &mut leaving);
+            }
+            self.carry_out();
+            if let Some(over) = self.over.take() {
+                self.let_go();
+                return over;
+            }
+            self.share.tell(self.cast.len() as u64, self.machine.queued() as u64, self.backlog());
+            let now = world.now();
+            if leaving.as_ref().is_some_and(|(until, _)| *until <= now || self.is_quiet()) {
+                self.let_go();
+                return Over::Left(leaving.map(|(_, told)| told));
+            }
+            let due = self.machine.deadline().unwrap_or(Timestamp::NEVER).min(sweep_at);
+            let due = leaving.as_ref().map_or(due, |(until, _)| due.min(*until));
+            if timer.as_ref().is_none_or(|(at, _)| *at != due) {
+                timer = Some((due, world.sleep_until(due)));
+            }
+            let Some((_, sleep)) = &mut timer else { continue };
+            tokio::select! {
+                biased;
+                Some(done) = self.errands.next(), if !self.errands.is_empty() => self.done(done),
+                input = inputs.recv() => match input {
+                    Some(input) => self.input(input, &mut leaving),
+                    // The activation was cut.
+                    None => {
+                        self.let_go();
+                        return Over::Left(None);
+                    }
+                },
+                () = sleep => {
+                    timer = None;
+                    let now = world.now();
+                    if sweep_at <= now {
+                        sweep_at = now + SWEEP;
+                        self.cast.sweep(&mut self.machine, now);
+                    }
+                    self.happen(Happening::Tick);
+                }
+            }
+        }
+    }
+
+    /// Whether nothing is under way but messages to other partitions.
+    fn is_quiet(&self) -> bool {
+        self.flight.is_none() && self.machine.queued() == 0
+    }
+
+    /// Lets go of everything: what is not committed was never there.
+    fn let_go(&mut self) {
+        self.cast.cut_all();
+        for waiter in std::mem::take(&mut self.waiting).into_values().flatten() {
+            // An error means that the caller has gone.
+            let _ = waiter.send(Answered::Lost);
+        }
+    }
+
+    fn now(&self) -> Timestamp {
+        self.port.node.world().now()
+    }
+
+    fn happen(&mut self, event: Happening) {
+        let mut out = Vec::new();
+        self.machine.handle(self.now(), event, &mut out);
+        self.actions.extend(out);
+    }
+
+    fn input(&mut self, input: Input, leaving: &mut Option<(Timestamp, oneshot::Sender<()>)>) {
+        match input {
+            Input::Called(letter, waiter) => {
+                if let (Some(waiter), Some(call)) = (waiter, &letter.call) {
+                    self.waiting.entry(call.key.clone()).or_default().push(waiter);
+                }
+                self.happen(Happening::Called(*letter));
+            }
+            Input::Arrived(wire) => self.happen(Happening::Arrived(*wire)),
+            Input::Look(report) => _ = report.send(self.report()),
+            Input::Wish(Wish::Actor { kind, key }, done) => {
+                let memory = self.cast.is_in_memory(&kind, &key);
+                self.errands.push(self.desk.clone().show(kind, key, memory, done));
+            }
+            Input::Wish(wish, done) => self.errands.push(self.desk.clone().parked(wish, done)),
+            Input::Leave(told) => *leaving = Some((self.now() + LEAVE_MAX, told)),
+        }
+    }
+
+    fn backlog(&self) -> u64 {
+        self.machine.sender().backlog().map(|(_, backlog, _)| backlog).sum()
+    }
+
+    fn report(&self) -> Report {
+        let owner = self.desk.ledger.owner();
+        Report {
+            partition: owner.partition.0,
+            node: self.port.node.name().to_owned(),
+            epoch: owner.epoch.0,
+            actors: self.cast.len() as u64,
+            waiting: self.machine.queued() as u64,
+            outgoing: self.backlog(),
+            commits: self.commits,
+            turns: self.turns,
+            commit_ms: self.last_commit.as_secs_f64() * 1000.0,
+        }
+    }
+
+    /// Carries out what the machine wants, in order.
+    fn carry_out(&mut self) {
+        while let (Some(action), None) = (self.actions.pop_front(), &self.over) {
+            self.act(action);
+        }
+    }
+
+    fn act(&mut self, action: Act) {
+        match action {
+            Act::Send { to, wire } if to == self.desk.ledger.owner().partition => self.happen(Happening::Arrived(wire)),
+            Act::Send { to, wire } => Shard::with(|shard| {
+                if let Some(shard) = shard {
+                    shard.partition(to).arrived(wire).send();
+                }
+            }),
+            Act::Load(actor) => self.errands.push(self.desk.clone().load(actor)),
+            Act::Reset(actor) => {
+                self.cast.cut(&actor);
+                self.changes.retain(|_, ((_, changes), _)| Cast::changed(changes) != &actor);
+            }
+            Act::Run { turn, envelope } => {
+                let begun = self.cast.begin(turn, envelope, self.port.node.world().now());
+                self.begun(begun);
+            }
+            Act::Commit(commit) => {
+                let changes = commit.turns.iter().filter_map(|turn| Some(self.changes.get(turn)?.0.clone())).collect();
+                self.flight = Some((commit.id, commit.turns.clone()));
+                self.errands.push(self.desk.clone().commit(commit, changes));
+            }
+            Act::Page { lane, from, limit } => self.errands.push(self.desk.clone().page(lane, from, limit)),
+            Act::Trim { lane, through } => self.errands.push(self.desk.clone().trim(lane, through)),
+            Act::Answer { call, answer } => {
+                let answered = Answered::from(answer);
+                for waiter in self.waiting.remove(&call.key).unwrap_or_default() {
+                    // An error means that the caller has gone.
+                    let _ = waiter.send(answered.clone());
+                }
+            }
+            Act::DeadLetter { envelope, why } => {
+                let why = match why {
+                    DeadLetter::NoRoom => {
+                        let queue = "a partition of reliable actors".to_owned();
+                        Refusal::Overloaded { queue, bound: Config::default().queued_max as u64 }
+                    }
+                    _ => Refusal::DeadLetter { actor: envelope.to.to_string() },
+                };
+                tracing::debug!(message = subject(&envelope), %why, "a message of a reliable actor came to nothing");
+            }
+            // No plug to the outside is made yet, so nothing is put into such a lane.
+            Act::Output { lane, number, .. } => self.happen(Happening::Delivered { lane, number }),
+            Act::Stop(why) => {
+                if why == Stop::Deposed {
+                    tracing::info!(partition = self.desk.ledger.owner().partition.0, "a partition has another owner");
+                }
+                self.over = Some(Over::Again);
+            }
+        }
+    }
+
+    /// Takes in what has become of a turn at its beginning.
+    fn begun(&mut self, begun: Begun) {
+        match begun {
+            Begun::Runs(turn, ended) => self.errands.push(Desk::turn(turn, ended)),
+            Begun::Ended(turn, completion) => self.turn_over(turn, Some(completion)),
+            Begun::Fails(turn, outcome) => self.happen(Happening::Ended { turn, outcome }),
+            Begun::Reads(actor) => self.errands.push(self.desk.clone().fields(actor)),
+            Begun::Waits => {}
+        }
+    }
+
+    fn done(&mut self, done: Done) {
+        match done {
+            Done::Happened(event) => self.happen(event),
+            Done::Loaded { actor, presence, queue, fields } => {
+                self.cast.loaded(&actor, fields);
+                self.happen(Happening::Loaded { actor, presence, queue });
+            }
+            Done::Fields { actor, fields } => {
+                let begun = self.cast.read(&actor, fields, self.port.node.world().now());
+                self.begun(begun);
+            }
+            Done::Turn { turn, completion } => self.turn_over(turn, completion),
+            Done::Committed { id, outcome, took } => self.committed(id, outcome, took),
+            Done::Parked { wish, parked, done } => {
+                let answer = parked.and_then(|parked| self.grant(&wish, parked));
+                // An error means that nobody waits.
+                let _ = done.send(answer);
+            }
+            Done::Nothing => {}
+        }
+    }
+
+    /// Does what an operator wants done with the parked messages.
+    fn grant(&mut self, wish: &Wish, parked: Vec<Parked<Named, Body>>) -> Result<String, String> {
+        let (event, name): (fn(_, _) -> _, _) = match wish {
+            Wish::Retry(name) => (|slot, envelope| Happening::Retry { slot, envelope }, name),
+            Wish::Drop(name) => (|slot, envelope| Happening::Drop { slot, envelope }, name),
+            Wish::Parked | Wish::Actor { .. } => return Ok(admin::shown(&parked)),
+        };
+        let found = parked.into_iter().find(|parked| admin::slot_name(parked.slot) == *name);
+        let Some(Parked { slot, envelope, .. }) = found else {
+            return Err(format!("no message is parked at {name:?}; `greenroom reliable parked` lists those that are"));
+        };
+        let what = subject(&envelope);
+        self.happen(event(slot, envelope));
+        Ok(what)
+    }
+
+    fn turn_over(&mut self, turn: TurnId, completion: Option<Completion>) {
+        let Some(end) = self.cast.end(turn, completion) else { return };
+        match end {
+            Ok(ended) => {
+                self.changes.insert(turn, (ended.changes, ended.later));
+                self.happen(Happening::Ended { turn, outcome: TurnOutcome::Done(ended.effects) });
+            }
+            Err(Some(failed)) => self.happen(Happening::Ended { turn, outcome: TurnOutcome::Failed(failed) }),
+            // The node may not begin turns now: the next ownership does.
+            Err(None) => self.over = Some(Over::Again),
+        }
+    }
+
+    fn committed(&mut self, id: CommitId, outcome: Outcome, took: Duration) {
+        let turns = match self.flight.take() {
+            Some((flight, turns)) if flight == id => turns,
+            other => return self.flight = other,
+        };
+        match outcome {
+            Outcome::Committed => {
+                self.commits += 1;
+                self.turns += turns.len() as u64;
+                self.last_commit = took;
+                self.share.committed(turns.len() as u64, took);
+                for turn in turns {
+                    if let Some(((_, changes), later)) = self.changes.remove(&turn) {
+                        let begun = self.cast.committed(Cast::changed(&changes));
+                        self.begun(begun);
+                        Shard::with(|shard| later.into_iter().for_each(|later| _ = shard.map(later)));
+                    }
+                }
+                self.happen(Happening::Committed(id));
+            }
+            Outcome::Aborted(error) => {
+                tracing::warn!(%error, "a commit of reliable actors is refused by the journal");
+                self.happen(Happening::Aborted { id, error });
+            }
+            Outcome::Unsettled(error) => {
+                tracing::warn!(%error, "nobody knows whether a commit is applied; the partition is recovered");
+                self.happen(Happening::Unsettled(id));
+            }
+            Outcome::Deposed => self.happen(Happening::Deposed),
+            // The errand tries again by itself.
+            Outcome::Again(_) => self.happen(Happening::Unsettled(id)),
+        }
+    }
+}
+
+/// Between two looks for actors that nobody needs.
+const SWEEP: Duration = Duration::from_secs(5);
+/// Time for what has begun to be committed before a partition leaves.
+const LEAVE_MAX: Duration = Duration::from_secs(2);
