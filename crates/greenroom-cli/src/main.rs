@@ -12,6 +12,7 @@ mod log;
 mod migrate;
 mod node;
 mod pids;
+mod reliable;
 mod reminders;
 mod state;
 mod status;
@@ -58,6 +59,8 @@ enum Command {
     Pids(pids::PidsCommand),
     /// Publish to a topic, or watch one
     Topic(topic::TopicCommand),
+    /// Look after reliable actors: their partitions, and messages that are parked
+    Reliable(reliable::ReliableCommand),
     /// Show and cancel actors' reminders
     Reminders(reminders::RemindersCommand),
     /// Look into an actor: what it does, what waits for it, what it did last
@@ -89,6 +92,7 @@ fn main() -> ExitCode {
         Command::Drain(command) => drain::run(&command),
         Command::Token(command) => token::run(&command),
         Command::Topic(command) => topic::run(&command),
+        Command::Reliable(command) => reliable::run(&command),
         Command::Reminders(command) => reminders::run(&command),
         Command::Inspect(command) => inspect::run(&command),
         Command::Migrate(command) => migrate::run(&command),

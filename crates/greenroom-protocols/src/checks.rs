@@ -1,5 +1,7 @@
 //! The safety checks, each of which a test can take out to show that it matters.
 
+use crate::delivery;
+
 /// Which safety checks are in force; all of them, unless a test says otherwise.
 ///
 /// Simulations and model checks switch one off and must then find the violation that it prevents. Nothing else may.
@@ -38,6 +40,8 @@ pub struct Checks {
     pub hint_fence: bool,
     /// The turn of a reminder's tick reads the record before it runs.
     pub tick_check: bool,
+    /// Those of reliable actors.
+    pub delivery: delivery::Checks,
 }
 
 impl Default for Checks {
@@ -59,6 +63,7 @@ impl Default for Checks {
             hint_grace: true,
             hint_fence: true,
             tick_check: true,
+            delivery: delivery::Checks::default(),
         }
     }
 }

@@ -52,6 +52,10 @@ pub struct NodeFlags {
     /// Time that the node may go on without the membership table; longer where its disk is slow [default: 4s]
     #[arg(long, value_name = "TIME", env = "GREENROOM_LEASE", value_parser = duration)]
     pub lease: Option<Duration>,
+    /// The journal of reliable actors, the same for all nodes that host them: `sqlite:PATH` on one machine, an engine's URL,
+    /// or `memory:`, which survives nothing
+    #[arg(long, value_name = "URL", env = "GREENROOM_JOURNAL")]
+    pub journal: Option<String>,
     /// What this node is for; may be repeated
     #[arg(long = "role", value_name = "ROLE", env = "GREENROOM_ROLE", value_delimiter = ',')]
     pub roles: Vec<String>,
@@ -140,6 +144,7 @@ impl NodeFlags {
         set(&mut config.listen, &self.listen);
         set(&mut config.table, &self.table);
         set(&mut config.lease, &self.lease);
+        set(&mut config.reliable.journal, &self.journal);
         set(&mut config.shards, &self.shards);
         set(&mut config.call_timeout, &self.call_timeout);
         set(&mut config.idle, &self.idle);

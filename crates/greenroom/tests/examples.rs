@@ -19,6 +19,8 @@ mod migration;
 mod overload;
 #[path = "../examples/presence.rs"]
 mod presence;
+#[path = "../examples/reliable.rs"]
+mod reliable;
 #[path = "../examples/security.rs"]
 mod security;
 #[path = "../examples/streams.rs"]
@@ -52,6 +54,30 @@ async fn a_banned_user_cannot_post_and_an_empty_text_is_an_error() {
     chat::UserRef::of(&node, "ada").ban().await.unwrap();
     assert_eq!(room.post("ada", "me again").await, Ok(false));
     assert_eq!(room.read().await.unwrap(), ["ada: hello"]);
+    node.stop().await;
+}
+
+#[tokio::test]
+async fn a_brokers_orders_are_settled_and_money_is_kept() {
+    let node = Node::builder().journal("memory:").register::<reliable::Account>().register::<reliable::Broker>();
+    let node = node.start().await.unwrap();
+    reliable::AccountRef::of(&node, "ada").deposit("gift", 100).await.unwrap();
+    let broker = reliable::BrokerRef::of(&node, "exchange");
+    for order in 0..5 {
+        broker.order(order.to_string(), "ada", "bob", 30).await.unwrap();
+    }
+    while broker.counts().await.unwrap().0 > 0 {
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    assert_eq!(broker.counts().await.unwrap(), (0, 3, 2));
+    let bob = reliable::AccountRef::of(&node, "bob");
+    while bob.look().await.unwrap().0 < 90 {
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    assert_eq!(
+        (reliable::AccountRef::of(&node, "ada").look().await.unwrap().0, bob.look().await.unwrap()),
+        (10, (90, 3))
+    );
     node.stop().await;
 }
 

@@ -8,7 +8,8 @@ use std::time::Duration;
 
 use greenroom::CallError;
 use greenroom::prelude::*;
-use greenroom_sim::{Faults, Nemesis, Sim, SimStore, StoreFaults, seeds};
+use greenroom_protocols::delivery::Checks;
+use greenroom_sim::{Faults, Nemesis, Sim, SimStore, StoreFaults, expect_violation, seeds};
 use greenroom_store::memory::MemoryStore;
 
 use crate::cluster::{Cluster, sim};
@@ -89,21 +90,22 @@ impl Highest {
 }
 
 /// Three nodes with a journal, and a nemesis.
-fn cluster(sim: &Sim, journal: &SimStore) -> Cluster {
+fn cluster(sim: &Sim, journal: &SimStore, checks: Checks) -> Cluster {
     let journal = journal.clone();
     Cluster::new(sim, move |builder, name| {
         let builder = builder.register::<Account>().register::<Words>().register::<Highest>();
         builder.journal_store(journal.journal_seen_by(name)).configure(|config| {
             config.reliable.partitions = PARTITIONS;
             config.store_timeout = Duration::from_secs(1);
+            config.checks.delivery = checks;
         })
     })
 }
 
 /// Runs `load` on each node under a nemesis, then waits until all is well.
-async fn through_a_bad_day(sim: &Sim, load: impl Fn(&Cluster, &'static str)) -> Cluster {
+async fn through_a_bad_day(sim: &Sim, checks: Checks, load: impl Fn(&Cluster, &'static str)) -> Cluster {
     let journal = SimStore::journal(sim, "journal", Arc::new(MemoryStore::new()));
-    let cluster = cluster(sim, &journal);
+    let cluster = cluster(sim, &journal, checks);
     cluster.supervise(NODES);
     for name in NODES {
         cluster.start(name).await;
@@ -133,11 +135,11 @@ struct Told {
     made: BTreeMap<u64, bool>,
 }
 
-fn bank(seed: u64) {
+fn bank(seed: u64, checks: Checks) {
     sim(seed, faults()).deadline(Duration::from_secs(900)).run(|sim| async move {
         let told = Rc::new(RefCell::new(Told::default()));
         let begun = told.clone();
-        let cluster = through_a_bad_day(&sim, |cluster, name| {
+        let cluster = through_a_bad_day(&sim, checks, |cluster, name| {
             for _ in 0..CALLERS {
                 begun.borrow_mut().running += 1;
                 let told = begun.clone();
@@ -215,7 +217,7 @@ fn word_count(seed: u64) {
     sim(seed, faults()).deadline(Duration::from_secs(900)).run(|sim| async move {
         let left = Rc::new(RefCell::new(LINES.len()));
         let of = left.clone();
-        let cluster = through_a_bad_day(&sim, |cluster, name| {
+        let cluster = through_a_bad_day(&sim, Checks::default(), |cluster, name| {
             for (number, line) in LINES.iter().enumerate().filter(|(number, _)| NODES[number % NODES.len()] == name) {
                 let (cluster, left) = (cluster.clone(), of.clone());
                 cluster.sim.clone().spawn(async move {
@@ -294,7 +296,28 @@ fn faults() -> Faults {
 
 #[test]
 fn each_transfer_is_made_once_and_no_money_is_lost() {
-    seeds("each_transfer_is_made_once_and_no_money_is_lost", 12, bank);
+    seeds("each_transfer_is_made_once_and_no_money_is_lost", 12, |seed| bank(seed, Checks::default()));
+}
+
+#[test]
+fn without_the_fence_an_earlier_owner_writes_into_its_successors_journal() {
+    let checks = Checks { fence: false, ..Checks::default() };
+    let name = "without_the_fence_an_earlier_owner_writes_into_its_successors_journal";
+    expect_violation(name, 300, |seed| bank(seed, checks));
+}
+
+#[test]
+fn without_the_receipt_in_the_commit_a_message_has_its_effects_twice() {
+    let checks = Checks { receipt_in_commit: false, ..Checks::default() };
+    expect_violation("without_the_receipt_in_the_commit_a_message_has_its_effects_twice", 300, |seed| {
+        bank(seed, checks)
+    });
+}
+
+#[test]
+fn acknowledged_before_the_commit_a_message_is_lost() {
+    let checks = Checks { acknowledge_after_commit: false, ..Checks::default() };
+    expect_violation("acknowledged_before_the_commit_a_message_is_lost", 300, |seed| bank(seed, checks));
 }
 
 #[test]

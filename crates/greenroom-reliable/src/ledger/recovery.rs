@@ -40,7 +40,7 @@ where
         }
     };
     let owner = Ownership { partition: place.partition(), epoch: fence.epoch };
-    let ledger = Ledger { journal, place, owner, life: fence.life, fence: version, timeout };
+    let ledger = Ledger { journal, place, owner, life: fence.life, fence: Some(version), timeout };
     let recovered = ledger.recovered().await?;
     Ok((ledger, recovered))
 }

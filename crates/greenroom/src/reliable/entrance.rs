@@ -58,7 +58,10 @@ impl Shard {
             Some(Contents::Typed(message)) => (I::method(message), encoded::<I>(message)?),
             Some(Contents::Wire(call)) => (call.method, call.payload.clone()),
             // Such are for activations that somebody holds in his hand.
-            Some(Contents::Ended(_) | Contents::Tick(_)) | None => return Ok(drop(parcel.take())),
+            Some(Contents::Ended(_) | Contents::Tick(_)) | None => {
+                parcel.take();
+                return Ok(());
+            }
         };
         let Some(Envelope { body, deadline, chain }) = parcel.take() else { return Ok(()) };
         let reply: Option<Box<dyn AnyReply>> = match body {

@@ -58,8 +58,10 @@ impl Owned {
         let config = Config {
             operations_max: limits.operations_max.min(Config::default().operations_max + 1) - 1,
             bytes_max: (limits.bytes_max / 2).min(Config::default().bytes_max),
+            checks: port.node.config().checks.delivery,
             ..Config::default()
         };
+        let ledger = if config.checks.fence { ledger } else { ledger.unfenced() };
         let mut actions = Vec::new();
         let machine = Machine::recover(config, ledger.owner(), recovered, port.node.world().now(), &mut actions);
         tracing::debug!(partition = ledger.owner().partition.0, epoch = ledger.owner().epoch.0, "a partition is owned");
