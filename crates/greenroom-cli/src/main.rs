@@ -19,6 +19,7 @@ mod status;
 mod token;
 mod topic;
 mod waits;
+mod wallet;
 
 use std::process::ExitCode;
 

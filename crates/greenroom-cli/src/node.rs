@@ -3,13 +3,13 @@
 use std::io::Read;
 
 use clap::Args;
-use greenroom::Node;
 use greenroom::flags::NodeFlags;
+use greenroom::{Builder, Node};
 
 #[cfg(feature = "otel")]
 use greenroom_otel::Telemetry;
 
-use crate::kinds;
+use crate::{kinds, wallet};
 
 /// How to run a node.
 #[derive(Args)]
@@ -39,7 +39,7 @@ impl NodeCommand {
 
 /// Runs the node until it is told to stop.
 pub(crate) fn run(command: &NodeCommand) -> Result<(), String> {
-    let mut builder = greenroom_workloads::register(kinds::register(Node::builder()));
+    let mut builder = wallet::register(greenroom_workloads::register(kinds::register(Node::builder())));
     let telemetry = command.telemetry()?;
     if let Some(telemetry) = &telemetry {
         builder = builder.intercept(telemetry.interceptor());
@@ -50,9 +50,9 @@ pub(crate) fn run(command: &NodeCommand) -> Result<(), String> {
         .map_err(|error| format!("cannot start a runtime: {error}"))?;
     let ended = runtime.block_on(async {
         if !command.until_stdin_ends {
-            return command.flags.run(builder).await;
+            return command.flags.run(hosted(&command.flags, builder)?).await;
         }
-        let node = command.flags.start(builder).await?;
+        let node = command.flags.start(hosted(&command.flags, builder)?).await?;
         let running = node.clone();
         tokio::select! {
             ended = running.run_until_ctrl_c() => ended,
@@ -68,6 +68,13 @@ pub(crate) fn run(command: &NodeCommand) -> Result<(), String> {
     // Nobody waits for a thread that still reads standard input.
     runtime.shutdown_background();
     ended.map_err(|error| error.to_string())
+}
+
+/// The kinds that a node can host: without a journal no wallets, unless they are asked for.
+fn hosted(flags: &NodeFlags, builder: Builder) -> greenroom::Result<Builder> {
+    let builder = flags.apply(builder)?;
+    let has = builder.has_journal() || !flags.kinds.is_empty();
+    Ok(if has { builder } else { builder.retain_kinds(|kind| kind != wallet::WALLET) })
 }
 
 /// What a program that is built without the feature `otel` never has.

@@ -11,6 +11,7 @@ mod floor;
 pub mod kinds;
 mod output;
 mod plot;
+mod reliable;
 pub mod report;
 mod store;
 

@@ -4,7 +4,7 @@ mod options;
 
 use std::process::ExitCode;
 
-pub use self::options::{Bench, Mode, Workload};
+pub use self::options::{Bench, Durability, Mode, Workload};
 use crate::driver::{self, Plan};
 use crate::{floor, output, plot};
 

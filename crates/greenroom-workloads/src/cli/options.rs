@@ -20,7 +20,7 @@ pub struct Bench {
     /// Pairs of actors (ping-pong).
     #[arg(long, default_value_t = 64)]
     pub pairs: u32,
-    /// Bytes that each message carries (ping-pong, big, tell).
+    /// Bytes that each message carries (ping-pong, big, tell, reliable-latency, reliable-throughput).
     #[arg(long, default_value_t = 0)]
     pub payload: usize,
     /// Messages that each actor sends to each of its partners; 7500 in ping-pong, 5000 in big, 10000 in tell.
@@ -65,6 +65,12 @@ pub struct Bench {
     /// Store to measure (store); a file of its own unless given.
     #[arg(long, value_name = "URL")]
     pub store: Option<String>,
+    /// Journal of the reliable actors; a file of its own unless given.
+    #[arg(long, value_name = "URL")]
+    pub journal: Option<String>,
+    /// What reliable actors survive.
+    #[arg(long, default_value = "journal")]
+    pub durability: Durability,
     /// Serves as the other end of `floor`.
     #[arg(long, hide = true)]
     pub peer: Option<Peer>,
@@ -87,6 +93,10 @@ pub enum Workload {
     Floor,
     /// An engine as a store, beside its raw client.
     Store,
+    /// The time of a message between reliable actors.
+    ReliableLatency,
+    /// The rate of messages between reliable actors.
+    ReliableThroughput,
 }
 
 impl Workload {
@@ -100,6 +110,8 @@ impl Workload {
             Workload::Idle => "idle",
             Workload::Floor => "floor",
             Workload::Store => "store",
+            Workload::ReliableLatency => "reliable-latency",
+            Workload::ReliableThroughput => "reliable-throughput",
         }
     }
 
@@ -108,7 +120,8 @@ impl Workload {
             Workload::PingPong => 7500,
             Workload::Big => 5000,
             Workload::Tell => 10_000,
-            Workload::Sort | Workload::Idle | Workload::Floor | Workload::Store => 1,
+            Workload::ReliableLatency => 500,
+            Workload::Sort | Workload::Idle | Workload::Floor | Workload::Store | Workload::ReliableThroughput => 1,
         }
     }
 
@@ -116,7 +129,12 @@ impl Workload {
         match self {
             Workload::PingPong => 2,
             Workload::Sort | Workload::Big => 3,
-            Workload::Tell | Workload::Idle | Workload::Floor | Workload::Store => 1,
+            Workload::Tell
+            | Workload::Idle
+            | Workload::Floor
+            | Workload::Store
+            | Workload::ReliableLatency
+            | Workload::ReliableThroughput => 1,
         }
     }
 
@@ -127,6 +145,15 @@ impl Workload {
             _ => 24,
         }
     }
+}
+
+/// What reliable actors survive.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
+pub enum Durability {
+    /// Nothing: their journal is memory.
+    None,
+    /// What their journal survives.
+    Journal,
 }
 
 /// Where actors live.

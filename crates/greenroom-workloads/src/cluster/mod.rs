@@ -140,9 +140,9 @@ fn roles(plan: &Plan, place: u32) -> Vec<&'static str> {
     let role = match plan.workload {
         Workload::PingPong => ["pong", "ping"][usize::from(first)],
         Workload::Tell => ["listener", "teller"][usize::from(first)],
-        Workload::Idle | Workload::Floor | Workload::Store => ["sleeper", "rouser"][usize::from(place == 0)],
         Workload::Sort => ["sort_a", "sort_b", "sort_c"][third],
         Workload::Big => ["big_a", "big_b", "big_c"][third],
+        _ => ["sleeper", "rouser"][usize::from(place == 0)],
     };
     vec![role, "tally"]
 }

@@ -17,6 +17,7 @@ use crate::cli::Workload;
 use crate::cluster::{Cluster, Target};
 use crate::floor;
 use crate::kinds::tally::TallyRef;
+use crate::reliable;
 use crate::report::{Latency, Report};
 use crate::store;
 
@@ -92,7 +93,8 @@ pub(crate) fn run(plan: &Plan) -> Result<Outcome, String> {
         .map_err(|error| format!("no runtime: {error}"))?;
     runtime.block_on(async {
         tokio::select! {
-            outcome = drive(plan), if plan.workload != Workload::Store => outcome,
+            outcome = drive(plan), if plan.workload != Workload::Store && !plan.is_reliable() => outcome,
+            outcome = reliable::run(plan), if plan.is_reliable() => outcome,
             outcome = store::run(plan), if plan.workload == Workload::Store => outcome,
             _ = tokio::signal::ctrl_c() => Err("interrupted".into()),
         }
@@ -108,7 +110,7 @@ async fn drive(plan: &Plan) -> Result<Outcome, String> {
         Workload::Sort => sort::run(&mut run).await,
         Workload::Big => big::run(&mut run).await,
         Workload::Tell => tell::run(&mut run).await,
-        Workload::Idle | Workload::Floor | Workload::Store => idle::run(&mut run).await,
+        _ => idle::run(&mut run).await,
     };
     run.bar.finish_and_clear();
     if let Ok(outcome) = &mut outcome {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::{Map, Value};
 
-use crate::cli::{Bench, Mode, Workload};
+use crate::cli::{Bench, Durability, Mode, Workload};
 use crate::kinds::{Extent, Style};
 use crate::store;
 
@@ -29,6 +29,8 @@ pub(crate) struct Plan {
     pub(crate) timeout: Duration,
     pub(crate) dir: PathBuf,
     pub(crate) store: Option<String>,
+    pub(crate) journal: Option<String>,
+    pub(crate) durability: Durability,
 }
 
 impl Plan {
@@ -60,9 +62,16 @@ impl Plan {
             timeout: bench.timeout,
             dir: bench.dir.clone().unwrap_or_else(std::env::temp_dir),
             store: bench.store.clone(),
+            journal: bench.journal.clone(),
+            durability: bench.durability,
         };
         plan.check()?;
         Ok(plan)
+    }
+
+    /// Whether it runs reliable actors.
+    pub(crate) fn is_reliable(&self) -> bool {
+        matches!(self.workload, Workload::ReliableLatency | Workload::ReliableThroughput)
     }
 
     fn check(&self) -> Result<(), String> {
@@ -112,6 +121,17 @@ impl Plan {
             set("value_bytes", store::VALUE.len().into());
             return params;
         }
+        if self.is_reliable() {
+            let journal = match (self.durability, self.journal.as_deref()) {
+                (Durability::None, _) => "memory:",
+                (Durability::Journal, named) => named.unwrap_or("sqlite:"),
+            };
+            set("journal", greenroom_store::url::redact(journal).into());
+            set("pairs", self.pairs.into());
+            set("payload", self.payload.into());
+            set("shards", self.shards.into());
+            return params;
+        }
         set("mode", self.mode.name().into());
         set("nodes", self.nodes.into());
         set("shards", self.shards.into());
@@ -133,7 +153,7 @@ impl Plan {
                 set("senders", self.senders.into());
                 set("actors", self.actors.into());
             }
-            Workload::Idle | Workload::Floor | Workload::Store => set("actors", self.actors.into()),
+            _ => set("actors", self.actors.into()),
         }
         if matches!(self.workload, Workload::PingPong | Workload::Big | Workload::Tell) {
             set("payload", self.payload.into());

@@ -218,6 +218,11 @@ impl Builder {
         self
     }
 
+    /// Whether it says where reliable actors are kept.
+    pub fn has_journal(&self) -> bool {
+        self.journal.is_some() || !self.config.reliable.journal.is_empty()
+    }
+
     /// Lets `interceptor` see the calls of all kinds.
     pub fn intercept(mut self, interceptor: impl Interceptor) -> Self {
         self.interceptors.add(None, Arc::new(interceptor));

@@ -7,7 +7,7 @@ use std::time::Duration;
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
 use greenroom_protocols::delivery::{
-    CommitId, Config, DeadLetter, Outcome as TurnOutcome, Parked, Recovered, Stop, TurnId,
+    Batch, CommitId, Config, DeadLetter, Outcome as TurnOutcome, Parked, Recovered, Stop, TurnId,
 };
 use greenroom_reliable::ledger::{Ledger, Outcome};
 use greenroom_store::Journal;
@@ -20,9 +20,9 @@ use super::cast::{Begun, Cast};
 use super::counts::Share;
 use super::driver::Over;
 use super::errands::{Changes, Desk, Done, Errand, subject};
-use super::name::{Act, Body, Happening, Machine, Named};
+use super::name::{Act, Body, Happening, Machine, Named, Wire};
 use super::partition::Input;
-use super::takings::Later;
+use super::takings::{Later, letter_size};
 use crate::actor::error::Refusal;
 use crate::node::port::Port;
 use crate::shard::Shard;
@@ -208,7 +208,8 @@ impl Owned {
             Act::Send { to, wire } if to == self.desk.ledger.owner().partition => self.happen(Happening::Arrived(wire)),
             Act::Send { to, wire } => Shard::with(|shard| {
                 if let Some(shard) = shard {
-                    shard.partition(to).arrived(wire).send();
+                    let partition = shard.partition(to);
+                    parts(wire).into_iter().for_each(|part| partition.arrived(part).send());
                 }
             }),
             Act::Load(actor) => self.errands.push(self.desk.clone().load(actor)),
@@ -352,6 +353,30 @@ impl Owned {
     }
 }
 
+/// What is sent at once, in parts that fit into a frame: each names the number that it begins with, so they are batches
+/// themselves.
+fn parts(wire: Wire) -> Vec<Wire> {
+    let Wire::Batch(Batch { from, life, epoch, counted, round, floor, first, messages }) = wire else {
+        return vec![wire];
+    };
+    let mut parts: Vec<Wire> = Vec::new();
+    let (mut part, mut bytes, mut begins) = (Vec::new(), 0, first);
+    let batch = |first, messages| Wire::Batch(Batch { from, life, epoch, counted, round, floor, first, messages });
+    for (number, letter) in messages {
+        let more = letter_size(&letter);
+        if bytes + more > PART_BYTES_MAX && !part.is_empty() {
+            parts.push(batch(begins, std::mem::take(&mut part)));
+            (bytes, begins) = (0, number);
+        }
+        bytes += more;
+        part.push((number, letter));
+    }
+    parts.push(batch(begins, part));
+    parts
+}
+
+/// Most bytes of messages in one frame, unless one alone has more.
+const PART_BYTES_MAX: usize = 1 << 20;
 /// Between two looks for actors that nobody needs.
 const SWEEP: Duration = Duration::from_secs(5);
 /// Time for what has begun to be committed before a partition leaves.

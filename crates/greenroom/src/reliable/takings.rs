@@ -146,6 +146,11 @@ pub(super) fn encoded<I: Interface>(message: &I::Message) -> Result<Bytes, Refus
     Ok(out.freeze())
 }
 
+/// How many bytes a message has, about.
+pub(super) fn letter_size(letter: &Letter) -> usize {
+    size(&letter.body) + letter.to.key.len() + letter.from.as_ref().map_or(0, |from| from.key.len())
+}
+
 fn size(body: &Body) -> usize {
     match body {
         Body::Call { method, arguments } => method.len() + arguments.0.len(),
