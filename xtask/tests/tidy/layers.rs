@@ -40,6 +40,7 @@ const LAYERS: &[(&str, &[&str])] = &[
         &[
             "greenroom-macros",
             "greenroom-protocols",
+            "greenroom-reliable",
             "greenroom-security",
             "greenroom-store",
             "greenroom-stores",
