@@ -10,7 +10,6 @@ mod nodes;
 #[cfg(feature = "postgres")]
 mod postgres;
 mod recovery;
-mod reliable;
 mod reminders;
 mod rolling;
 
