@@ -1,8 +1,8 @@
 //! What a request's path names.
 
 use super::admin::Asked;
-use crate::geo::Wish;
 use super::reliable::Reliable;
+use crate::geo::Wish;
 use crate::reliable::PARTITIONS;
 use crate::topic::actor::TOPICS;
 

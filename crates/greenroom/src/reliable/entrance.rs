@@ -111,7 +111,7 @@ impl Shard {
         let body = Body::Call { method, arguments: Payload(arguments) };
         let letter = Letter { from: None, to, birth: None, creates: false, call, body };
         match reply {
-            Some(reply) => self.relay(partition.called(letter), Box::new(Answering(reply)), deadline, chain),
+            Some(reply) => self.call_for(partition.called(letter), Box::new(Answering(reply)), deadline, chain),
             None => partition.told(letter).send(),
         }
     }

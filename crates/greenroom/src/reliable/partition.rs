@@ -40,7 +40,7 @@ impl Actor for Partitions {
     }
 }
 
-#[greenroom_macros::actor(kind = "greenroom.partition", placement = "hash", idle = "1d")]
+#[greenroom_macros::actor(kind = "greenroom.partition", placement = "hash", idle = "1d", instances = "per_cluster")]
 impl Partitions {
     async fn activated(&mut self, cx: &Cx) -> Result<(), String> {
         let number: Option<u32> = cx.key().parse().ok();

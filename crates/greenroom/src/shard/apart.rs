@@ -2,8 +2,6 @@
 
 use greenroom_protocols::directory::Epoch;
 
-use super::calls::Waiter;
-use super::submit::turn_away;
 use super::turns::Chain;
 use super::{Shard, Slot};
 use crate::actor::call::Call;
@@ -40,15 +38,17 @@ impl Shard {
     }
 
     /// Makes a call whose reply goes on to `reply`.
-    pub(crate) fn relay<M: Method>(&self, call: Call<M>, reply: Box<dyn AnyReply>, deadline: Timestamp, chain: Chain) {
+    pub(crate) fn call_for<M: Method>(
+        &self,
+        call: Call<M>,
+        reply: Box<dyn AnyReply>,
+        deadline: Timestamp,
+        chain: Chain,
+    ) {
         let (target, method) = call.into_parts();
-        let opened = self.calls.borrow_mut().open(Waiter::Relay(reply, target.hash), deadline);
-        match opened {
-            Ok(slot) => {
-                let message = method.into_message(ReplyTo::call(self.id(), slot));
-                self.call::<M::Interface>(&target, message, deadline, chain);
-            }
-            Err(waiter) => turn_away(waiter),
+        if let Some(slot) = self.relay(reply, deadline, target.hash) {
+            let message = method.into_message(ReplyTo::call(self.id(), slot));
+            self.call::<M::Interface>(&target, message, deadline, chain);
         }
     }
 }
