@@ -1,6 +1,7 @@
 //! What cannot be is refused, with the remedy.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use greenroom::prelude::*;
 use greenroom_store::memory::MemoryStore;
@@ -72,6 +73,10 @@ async fn what_a_turn_sends_to_other_kinds_leaves_after_its_commit_or_never() {
     HastyRef::of(&node, "a").tell_and_fail(true).await.unwrap_err();
     assert_eq!(PlainRef::of(&node, "other").heard().await.unwrap(), 0);
     HastyRef::of(&node, "a").tell_and_fail(false).await.unwrap();
+    // It is on its way, and nothing else is.
+    while PlainRef::of(&node, "other").heard().await.unwrap() == 0 {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
     assert_eq!(PlainRef::of(&node, "other").heard().await.unwrap(), 1);
     node.stop().await;
 }
