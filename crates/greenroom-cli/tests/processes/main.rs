@@ -10,6 +10,7 @@ mod nodes;
 #[cfg(feature = "postgres")]
 mod postgres;
 mod recovery;
+mod reliable;
 mod reminders;
 mod rolling;
 

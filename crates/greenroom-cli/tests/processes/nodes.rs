@@ -13,6 +13,7 @@ use tempfile::TempDir;
 pub(crate) struct Nodes {
     nodes: Vec<NodeProcess>,
     table: String,
+    kinds: &'static str,
     directory: TempDir,
 }
 
@@ -30,6 +31,15 @@ impl Nodes {
         Self::start(count, table, directory)
     }
 
+    /// The same, with a journal of reliable actors in another file.
+    pub(crate) fn with_journal(count: usize) -> Self {
+        let directory = directory();
+        let table = format!("sqlite:{}", directory.path().join("table.db").display());
+        let journal = format!("sqlite:{}", directory.path().join("journal.db").display());
+        let more = format!("[reliable]\njournal = {journal:?}\npartitions = 16\n");
+        Self::start_with(count, table, directory, KINDS_WITH_JOURNAL, &more)
+    }
+
     /// Starts so many on the table at `url`, and waits until they are one cluster.
     #[cfg(feature = "postgres")]
     pub(crate) fn on(count: usize, url: String) -> Self {
@@ -37,12 +47,17 @@ impl Nodes {
     }
 
     fn start(count: usize, table: String, directory: TempDir) -> Self {
+        Self::start_with(count, table, directory, KINDS, "")
+    }
+
+    fn start_with(count: usize, table: String, directory: TempDir, kinds: &'static str, more: &str) -> Self {
         let listeners: Vec<_> = (0..count).map(|_| TcpListener::bind("127.0.0.1:0").expect("a free port")).collect();
         let doors: Vec<_> =
             listeners.iter().map(|bound| bound.local_addr().expect("it is bound").to_string()).collect();
         drop(listeners);
-        std::fs::write(directory.path().join(CONFIG), "[history]\nchat_room = 8\n").expect("the folder takes a file");
-        let mut nodes = Self { nodes: Vec::new(), table, directory };
+        let config = format!("[history]\nchat_room = 8\n{more}");
+        std::fs::write(directory.path().join(CONFIG), config).expect("the folder takes a file");
+        let mut nodes = Self { nodes: Vec::new(), table, kinds, directory };
         for (place, door) in doors.into_iter().enumerate() {
             let name = format!("node-{place}");
             let process = nodes.spawn(&name, &door);
@@ -56,7 +71,7 @@ impl Nodes {
         let log = OpenOptions::new().create(true).append(true).open(self.log(name)).expect("the node's log opens");
         let mut command = Command::new(env!("CARGO_BIN_EXE_greenroom"));
         command.args(["node", "--name", name, "--listen", "127.0.0.1:0", "--http", door, "--table", &self.table]);
-        command.args(["--kinds", "counter,alarm,chat_room,user,presence", "--shards", "1"]);
+        command.args(["--kinds", self.kinds, "--shards", "1"]);
         command.arg("--config").arg(self.directory.path().join(CONFIG));
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log);
         Process::start("a node", command).expect("the program starts")
@@ -168,5 +183,7 @@ fn knows(agent: &ureq::Agent, door: &str, members: usize) -> bool {
 /// A start that takes longer is none, on the busiest of machines.
 const START_TIMEOUT: Duration = Duration::from_secs(90);
 const ASK_TIMEOUT: Duration = Duration::from_secs(5);
+const KINDS: &str = "counter,alarm,chat_room,user,presence";
+const KINDS_WITH_JOURNAL: &str = "counter,alarm,chat_room,user,presence,wallet";
 /// The file of their common configuration, in their folder.
 const CONFIG: &str = "node.toml";
