@@ -177,7 +177,7 @@ impl World {
             let status = self.node(node).multi_cluster().expect("it is in a multi-cluster");
             status.clusters.iter().filter(|cluster| cluster.answers).count() == count
         };
-        while !CLUSTERS[..count].iter().flat_map(|(_, nodes)| nodes).all(|node| hears(node)) {
+        while !CLUSTERS[..count].iter().flat_map(|(_, nodes)| nodes).all(&hears) {
             tokio::time::sleep(Duration::from_millis(100)).await;
         }
     }
@@ -186,11 +186,6 @@ impl World {
     pub(super) fn node(&self, name: &str) -> Node {
         let find = |cluster: &Cluster| cluster.node(name);
         self.clusters.values().find_map(find).expect("the node lives")
-    }
-
-    /// The cluster of this name.
-    pub(super) fn cluster(&self, name: &str) -> &Cluster {
-        &self.clusters[name]
     }
 
     /// Cuts the first cluster from all others.
