@@ -118,8 +118,8 @@ mod tests {
 
     #[test]
     fn a_node_of_an_unlisted_cluster_is_told_which_there_are() {
-        let mut config = GeoConfig::default();
-        config.clusters = list(&[("eu", &[]), ("us", &[])]).clusters;
+        let clusters = list(&[("eu", &[]), ("us", &[])]).clusters;
+        let config = GeoConfig { clusters, ..GeoConfig::default() };
         let said = Clusters::given(&config, "asia").expect_err("it is not listed");
         assert!(said.contains("\"asia\"") && said.contains("eu, us"), "{said}");
     }
