@@ -29,6 +29,8 @@ pub(crate) struct Options {
     per_cluster: Option<bool>,
     /// Whether nothing is activated while a cluster is silent.
     pessimistic: Option<bool>,
+    /// How the instances of its versioned states agree.
+    protocol: Option<LitStr>,
     /// The version of the state's type.
     pub(crate) version: Option<u8>,
     /// The version of the interface.
@@ -140,6 +142,7 @@ impl Options {
             "store" => self.store = Some(text(&pair.value)?),
             "instances" => self.per_cluster = Some(either(&text(&pair.value)?, "single", "per_cluster")?),
             "activation" => self.pessimistic = Some(either(&text(&pair.value)?, "optimistic", "pessimistic")?),
+            "protocol" => self.protocol = Some(text(&pair.value)?),
             "version" => self.version = Some(count(&pair.value, "versions begin with 1")?),
             "interface" => self.interface = Some(count(&pair.value, "versions begin with 1")?),
             "compatible" => self.compatible = Some(count(&pair.value, "versions begin with 1")?),
@@ -189,6 +192,7 @@ impl ToTokens for Options {
             (_, Some(true)) => quote!(Pessimistic),
             _ => quote!(Optimistic),
         };
+        let protocol = self.protocol.as_ref().map_or_else(String::new, LitStr::value);
         tokens.extend(quote! {
             ::greenroom::__private::Options {
                 placement: #placement,
@@ -201,6 +205,7 @@ impl ToTokens for Options {
                 saving: ::greenroom::__private::Saving::#saving,
                 store: #store,
                 instances: ::greenroom::__private::Instances::#instances,
+                protocol: #protocol,
             }
         });
     }
@@ -302,6 +307,7 @@ const KNOWN: &[&str] = &[
     "migrate",
     "save",
     "store",
+    "protocol",
     "version",
     "interface",
     "compatible",
@@ -333,7 +339,7 @@ mod tests {
         assert_eq!(error(quote!(placment = "hash")), "unknown option `placment`; did you mean `placement`?");
         assert!(error(quote!(colour = "red")).contains(
             "the options are kind, placement, idle, workers, mailbox, in_flight, persistent, reliable, migrate, save, store, \
-             version, interface, compatible, instances, activation"
+             protocol, version, interface, compatible, instances, activation"
         ));
     }
 

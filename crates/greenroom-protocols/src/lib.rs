@@ -12,6 +12,7 @@
 //! | [`delivery`] | every message between reliable actors is processed exactly once |
 //! | [`gsi`] | across clusters at most one owns an actor |
 //! | [`bcas`] | an update of a stored state that is confirmed is in it exactly once |
+//! | [`update_log`] | the same, with the history of all updates |
 //! | [`credit`] | a slow node makes no other node's memory grow |
 //! | [`shedding`] | what a shard takes on ends in time; replies and protocols are never turned away |
 //! | [`vlb`] | the same for a state in memory, as long as its leader lives |
@@ -36,6 +37,7 @@ pub mod reply_stream;
 pub mod shedding;
 pub mod supervision;
 pub mod time;
+pub mod update_log;
 pub mod versions;
 pub mod vlb;
 pub mod wait_for;

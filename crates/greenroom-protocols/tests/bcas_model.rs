@@ -91,6 +91,7 @@ impl World {
             delegate_timeout: Duration::ZERO,
             retry_after: Duration::ZERO,
             checks: self.checks,
+            ..Config::default()
         };
         Worker::new(Session { cluster: ClusterId(1), epoch }, config)
     }
@@ -105,7 +106,7 @@ impl World {
         for action in out {
             match action {
                 Action::Read => _ = state.accesses.insert(id, None),
-                Action::Write { expect, record } => {
+                Action::Write { expect, record, .. } => {
                     state.attempts += 1;
                     state.accesses.insert(id, Some(record.salt));
                     state.writes.insert((id, expect, record));

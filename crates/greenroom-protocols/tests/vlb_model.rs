@@ -35,6 +35,8 @@ struct World {
     /// Whether the old leader lives and is asked; if not, it fails.
     hands_over: bool,
     replaced: bool,
+    /// Whether the instances know the first leader before they send it anything.
+    met: bool,
     checks: Checks,
 }
 
@@ -88,7 +90,7 @@ impl World {
                 Action::Collected(epoch, from, found) => {
                     state.network.insert(Message::Collected(epoch, from, found));
                 }
-                Action::Done(_) => {}
+                Action::Outcome(..) | Action::Done(_) => {}
             }
         }
     }
@@ -136,7 +138,7 @@ impl Model for World {
         for leader in state.leaders.values_mut() {
             leader.tick(Timestamp::default());
         }
-        for id in ids {
+        for id in ids.into_iter().filter(|_| self.met) {
             self.handle(&mut state, id, Event::Leader(LeaderEpoch(1)));
         }
         vec![state]
@@ -178,7 +180,8 @@ impl Model for World {
                     Message::Submission(submission) => {
                         let mut out = Vec::new();
                         for leader in state.leaders.values_mut() {
-                            if leader.epoch() == submission.epoch || !self.checks.epoch {
+                            let joins = submission.epoch == LeaderEpoch::default();
+                            if leader.epoch() == submission.epoch || joins || !self.checks.epoch {
                                 leader.submitted(submission.clone(), &mut out);
                             }
                         }
@@ -243,7 +246,14 @@ const fn session(id: u16) -> Session {
 
 /// One leader that lives.
 fn lives() -> World {
-    World { updates: vec![1, 2, 1], resends_max: 2, hands_over: true, replaced: false, checks: Checks::default() }
+    World {
+        updates: vec![1, 2, 1],
+        resends_max: 2,
+        hands_over: true,
+        replaced: false,
+        met: true,
+        checks: Checks::default(),
+    }
 }
 
 fn handed_over() -> World {
@@ -256,8 +266,10 @@ fn fails() -> World {
 
 fn exhaust(name: &str, world: World) {
     let begun = Instant::now();
-    let bounds =
-        format!("updates at {:?}, {} resends, hands over {}", world.updates, world.resends_max, world.hands_over);
+    let bounds = format!(
+        "updates at {:?}, {} resends, hands over {}, met {}",
+        world.updates, world.resends_max, world.hands_over, world.met
+    );
     let checker = world.checker().threads(2).spawn_bfs().join();
     println!("{name}: {bounds}: {} distinct states in {:?}", checker.unique_state_count(), begun.elapsed());
     checker.assert_no_discovery(ONCE);
@@ -283,18 +295,21 @@ fn breaks(property: &'static str, world: World, without: impl FnOnce(&mut Checks
 #[test]
 fn confirmed_once_while_the_leader_lives() {
     exhaust("lives", lives());
+    exhaust("lives", World { met: false, ..lives() });
 }
 
 #[test]
 fn confirmed_once_while_the_leader_hands_over() {
     exhaust("handed over", World { resends_max: 0, ..handed_over() });
     exhaust("handed over", World { updates: vec![1, 1], ..handed_over() });
+    exhaust("handed over", World { met: false, resends_max: 0, ..handed_over() });
 }
 
 #[test]
 fn confirmed_once_after_the_leader_failed() {
     exhaust("fails", World { resends_max: 0, ..fails() });
     exhaust("fails", World { updates: vec![1, 1], ..fails() });
+    exhaust("fails", World { met: false, resends_max: 0, ..fails() });
 }
 
 #[test]

@@ -52,7 +52,7 @@ pub use crate::geo::{
 };
 pub use crate::intercept::{CallInfo, End, Interceptor, Outcome};
 pub use crate::node::{
-    Builder, Config, Drained, Error, Inspected, Inspection, LongTurn, Node, PastTurn, Result, RunningTurn,
+    Builder, Config, Drained, Error, Inspected, Inspection, KindConfig, LongTurn, Node, PastTurn, Result, RunningTurn,
     SPAWNED_LISTED_MAX, WaitingMessage, Waits,
 };
 pub use crate::pids::dead_letters::DEAD_LETTERS_LEN_MAX;

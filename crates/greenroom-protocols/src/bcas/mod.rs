@@ -22,7 +22,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-pub use record::{Change, Record, Session, Version, Versioned};
+pub use record::{Added, Change, Record, Session, Version, Versioned};
 pub use worker::Worker;
 
 /// Which write of the store a record came from; the store's own word for it.
@@ -62,7 +62,7 @@ pub enum Written {
 }
 
 /// What an update came to.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub enum Applied<O, E> {
     /// It was applied, with this output.
     Output(O),
@@ -108,6 +108,8 @@ pub enum Action<S: Versioned> {
         expect: Option<Etag>,
         /// The record.
         record: Record<S>,
+        /// What it adds to the one that must be there, in order.
+        added: Vec<Added<S>>,
     },
     /// Send this to all other instances ([`Event::Notified`]); to a delegating one it is the answer.
     Notify(Record<S>, Etag),
@@ -128,6 +130,10 @@ pub struct Config {
     pub far: bool,
     /// Silence after which a delegated batch is written directly; 1 s by default.
     pub delegate_timeout: Duration,
+    /// Most updates in one write; no bound by default.
+    pub batch_len_max: usize,
+    /// Most that the updates in one write [weigh](Versioned::weight), but for one update alone; no bound by default.
+    pub batch_weight_max: usize,
     /// The safety checks in force.
     #[doc(hidden)]
     pub checks: Checks,
@@ -139,6 +145,8 @@ impl Default for Config {
             retry_after: Duration::from_millis(100),
             far: false,
             delegate_timeout: Duration::from_secs(1),
+            batch_len_max: usize::MAX,
+            batch_weight_max: usize::MAX,
             checks: Checks::default(),
         }
     }

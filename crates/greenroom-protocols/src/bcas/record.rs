@@ -24,6 +24,19 @@ pub trait Versioned: Clone + PartialEq + Eq + Hash + Debug + Default {
     ///
     /// If the update is rejected.
     fn apply(&mut self, update: &Self::Update) -> Result<Self::Output, Self::Error>;
+
+    /// What is left after [`Change::Clear`].
+    fn clear(&mut self) {
+        *self = Self::default();
+    }
+
+    /// Notes that an update was rejected.
+    fn reject(&mut self) {}
+
+    /// How much `update` counts towards [`Config::batch_weight_max`](super::Config::batch_weight_max).
+    fn weight(_update: &Self::Update) -> usize {
+        1
+    }
 }
 
 /// Something to do to the state.
@@ -51,6 +64,17 @@ pub struct Version {
     pub incarnation: u64,
     /// Updates since then, the rejected ones included.
     pub number: u64,
+}
+
+/// A change as it was applied.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Added<S: Versioned> {
+    /// The change.
+    pub change: Change<S::Update>,
+    /// The version after it.
+    pub version: Version,
+    /// Why it has no effect, if it was rejected.
+    pub rejected: Option<S::Error>,
 }
 
 /// The stored record.
@@ -84,11 +108,16 @@ impl<S: Versioned> Record<S> {
             return None;
         }
         self.sessions.insert(session, sequence);
+        Some(self.change(change))
+    }
+
+    /// Applies `change`, whosever it is.
+    pub fn change(&mut self, change: &Change<S::Update>) -> Applied<S::Output, S::Error> {
         match change {
             Change::Clear => {
                 self.version = Version { incarnation: self.version.incarnation + 1, number: 0 };
-                self.state = S::default();
-                Some(Applied::Confirmed)
+                self.state.clear();
+                Applied::Confirmed
             }
             Change::Update(update) => {
                 self.version.number += 1;
@@ -96,9 +125,12 @@ impl<S: Versioned> Record<S> {
                 match next.apply(update) {
                     Ok(output) => {
                         self.state = next;
-                        Some(Applied::Output(output))
+                        Applied::Output(output)
                     }
-                    Err(error) => Some(Applied::Rejected(error)),
+                    Err(error) => {
+                        self.state.reject();
+                        Applied::Rejected(error)
+                    }
                 }
             }
         }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use super::{
-    Action, Applied, Batch, Change, Config, Etag, Event, Record, Session, Version, Versioned, Waiter, Written,
+    Action, Added, Applied, Batch, Change, Config, Etag, Event, Record, Session, Version, Versioned, Waiter, Written,
 };
 use crate::time::Timestamp;
 
@@ -171,12 +171,24 @@ impl<S: Versioned> Worker<S> {
     /// Writes the confirmed state with everything that waits.
     fn write(&mut self, out: &mut Vec<Action<S>>) {
         let (checks, mut record) = (self.config.checks, self.confirmed.clone());
+        let (mut room, mut added) = (Room::of(&self.config), Vec::new());
         for pending in &mut self.pending {
+            if !room.takes::<S>(&pending.change) {
+                break;
+            }
             pending.outcome = record.apply(self.session, pending.sequence, &pending.change, checks);
+            added.extend(pending.outcome.as_ref().map(|outcome| outcome.added(&pending.change, record.version)));
         }
-        for batch in self.foreign.values() {
+        'foreign: for batch in self.foreign.values() {
             for (sequence, change) in (batch.first..).zip(&batch.changes) {
-                record.apply(batch.session, sequence, change, checks);
+                if checks.sequence && record.applied(batch.session) >= sequence {
+                    continue;
+                }
+                if !room.takes::<S>(change) {
+                    break 'foreign;
+                }
+                let outcome = record.apply(batch.session, sequence, change, checks);
+                added.extend(outcome.map(|outcome| outcome.added(change, record.version)));
             }
         }
         let fenced = |session: &Session| self.fenced.contains(session) || !checks.fenced;
@@ -185,7 +197,7 @@ impl<S: Versioned> Worker<S> {
         record.salt = (self.session, self.attempts);
         let expect = self.base.clone().flatten();
         self.access = Some(Access::Write(record.clone(), std::mem::take(&mut self.refreshing)));
-        out.push(Action::Write { expect, record });
+        out.push(Action::Write { expect, record, added });
     }
 
     fn read(&mut self, found: Option<(Record<S>, Etag)>, out: &mut Vec<Action<S>>) {
@@ -289,6 +301,47 @@ impl<S: Versioned> Worker<S> {
             self.reread = true;
             self.base.get_or_insert(None);
         }
+    }
+}
+
+/// What one write still takes.
+struct Room {
+    len: usize,
+    weight: usize,
+    is_whole: bool,
+}
+
+impl Room {
+    fn of(config: &Config) -> Self {
+        Self { len: config.batch_len_max.max(1), weight: config.batch_weight_max, is_whole: true }
+    }
+
+    /// Whether `change` goes in too; the first one always does.
+    fn takes<S: Versioned>(&mut self, change: &Change<S::Update>) -> bool {
+        let weight = match change {
+            Change::Update(update) if self.weight < usize::MAX => S::weight(update),
+            _ => 0,
+        };
+        let fits = self.is_whole || self.len > 0 && weight <= self.weight;
+        if fits {
+            self.is_whole = false;
+            self.len -= 1;
+            if self.weight < usize::MAX {
+                self.weight = self.weight.saturating_sub(weight);
+            }
+        }
+        fits
+    }
+}
+
+impl<O, E: Clone> Applied<O, E> {
+    /// What `change` was, which has come to this and to `version`.
+    fn added<S: Versioned<Error = E>>(&self, change: &Change<S::Update>, version: Version) -> Added<S> {
+        let rejected = match self {
+            Self::Rejected(error) => Some(error.clone()),
+            Self::Output(_) | Self::Confirmed => None,
+        };
+        Added { change: change.clone(), version, rejected }
     }
 }
 

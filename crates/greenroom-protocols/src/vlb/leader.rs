@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{Config, LeaderEpoch, Note, Session, Snapshot, Submission, Version, Versioned};
+use super::{Applied, Config, LeaderEpoch, Note, Session, Snapshot, Submission, Version, Versioned};
 use crate::time::Timestamp;
 
 /// The leader of one state; see the [module](super).
@@ -95,27 +95,30 @@ impl<S: Versioned> Leader<S> {
     /// Applies a submission, appending to `out` what to send to whom. One that comes too early is sent again.
     pub fn submitted(&mut self, submission: Submission<S::Update>, out: &mut Vec<(Session, Note<S>)>) {
         let checks = self.config.checks;
-        let addressed = submission.epoch == self.epoch || !checks.epoch;
+        let joins = submission.epoch == LeaderEpoch::default();
+        let addressed = submission.epoch == self.epoch || joins || !checks.epoch;
         if self.collecting.is_some() || self.retired || !addressed {
             return;
         }
         let from = submission.from;
         self.participants.insert(from);
         let gap = submission.first > self.latest.applied(from) + 1 && submission.settled_under >= self.epoch;
-        let before = self.latest.version;
+        let (before, mut outcomes) = (self.latest.version, Vec::new());
         if !gap || !checks.next_only {
             for (number, update) in (submission.first..).zip(&submission.updates) {
                 if number > self.latest.applied(from) || !checks.numbers {
                     self.latest.applied.insert(from, number);
                     self.latest.version.number += 1;
                     let mut next = self.latest.state.clone();
-                    if next.apply(update).is_ok() {
+                    let outcome = next.apply(update).map_or_else(Applied::Rejected, Applied::Output);
+                    if matches!(outcome, Applied::Output(_)) {
                         self.latest.state = next;
                     }
+                    outcomes.push((number, outcome));
                 }
             }
         }
-        out.push((from, Note::Answer(submission.request, self.latest.clone())));
+        out.push((from, Note::Answer(submission.request, self.latest.clone(), outcomes)));
         if self.latest.version != before {
             let others = self.participants.iter().filter(|other| **other != from);
             out.extend(others.map(|other| (*other, Note::Notify(self.latest.clone()))));

@@ -25,7 +25,7 @@ use serde::{Deserialize, Serialize};
 pub use leader::Leader;
 pub use participant::{Action, Event, Participant};
 
-pub use crate::bcas::{Session, Versioned, Waiter};
+pub use crate::bcas::{Applied, Session, Versioned, Waiter};
 
 /// The number of a leader: a later one has a higher one.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize)]
@@ -62,7 +62,7 @@ impl<S> Snapshot<S> {
 /// What a participant sends to the leader: a join, its updates, a refresh.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub struct Submission<U> {
-    /// The leader that it is for.
+    /// The leader that it is for; 0 from who has met none yet: whoever leads.
     pub epoch: LeaderEpoch,
     /// The sender.
     pub from: Session,
@@ -77,10 +77,10 @@ pub struct Submission<U> {
 }
 
 /// What the leader sends to a participant.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
-pub enum Note<S> {
-    /// The latest version, when the submission of this number was handled.
-    Answer(u64, Snapshot<S>),
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Note<S: Versioned> {
+    /// The latest version, when the submission of this number was handled, and what its updates came to, by their numbers.
+    Answer(u64, Snapshot<S>, Vec<(u64, Applied<S::Output, S::Error>)>),
     /// The latest version, after another participant's updates.
     Notify(Snapshot<S>),
     /// A new leader asks for the latest version that you have, or hold as the leader until now.

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use super::{Config, LeaderEpoch, Note, Session, Snapshot, Submission, Versioned, Waiter};
+use super::{Applied, Config, LeaderEpoch, Note, Session, Snapshot, Submission, Versioned, Waiter};
 use crate::time::Timestamp;
 
 /// What happened to an instance.
@@ -29,6 +29,8 @@ pub enum Action<S: Versioned> {
     Submit(Submission<S::Update>),
     /// Send this to the leader that collects.
     Collected(LeaderEpoch, Session, Snapshot<S>),
+    /// An own update is confirmed: its number and what it came to.
+    Outcome(u64, Applied<S::Output, S::Error>),
     /// What this one waited for has come.
     Done(Waiter),
 }
@@ -92,6 +94,16 @@ impl<S: Versioned> Participant<S> {
         self.settled
     }
 
+    /// How many of its updates no leader has confirmed.
+    pub fn pending(&self) -> usize {
+        self.pending.len()
+    }
+
+    /// The last leader that it has met.
+    pub fn epoch(&self) -> LeaderEpoch {
+        self.epoch
+    }
+
     /// When `handle` next wants a [`Event::Tick`].
     pub fn deadline(&self) -> Option<Timestamp> {
         self.under_way.as_ref().map(|(resend_at, _)| *resend_at)
@@ -112,7 +124,7 @@ impl<S: Versioned> Participant<S> {
         let done = self.confirming.extract_if(.., |(_, at)| *at <= settled);
         out.extend(done.map(|(waiter, _)| Action::Done(waiter)));
         let works = !self.pending.is_empty() || !self.refreshing.is_empty();
-        if self.under_way.is_none() && works && self.epoch != LeaderEpoch::default() {
+        if self.under_way.is_none() && works {
             self.submit(now, out);
         }
     }
@@ -157,21 +169,26 @@ impl<S: Versioned> Participant<S> {
                     out.push(Action::Collected(epoch, self.me, self.confirmed.clone()));
                 }
             }
-            Note::Notify(snapshot) => self.adopt(snapshot, self.config.checks.trim_notified),
-            Note::Answer(request, snapshot) => {
-                let current = snapshot.version.epoch == self.epoch;
-                self.adopt(snapshot, true);
-                if request == self.requests && current {
-                    let served = self.under_way.take().into_iter().flat_map(|(_, served)| served);
-                    let last = self.last();
-                    self.confirming.extend(served.map(|waiter| (waiter, last)));
-                }
+            Note::Notify(snapshot) => self.adopt(snapshot, Vec::new(), self.config.checks.trim_notified, out),
+            Note::Answer(request, snapshot, outcomes) => {
+                let first = self.epoch == LeaderEpoch::default();
+                let current = request == self.requests && (first || snapshot.version.epoch == self.epoch);
+                let served = if current { self.under_way.take() } else { None };
+                self.adopt(snapshot, outcomes, true, out);
+                let last = self.last();
+                self.confirming.extend(served.into_iter().flat_map(|(_, served)| served).map(|waiter| (waiter, last)));
             }
         }
     }
 
     /// Takes a later version for the confirmed one; the pending updates are rebased on it.
-    fn adopt(&mut self, snapshot: Snapshot<S>, trims: bool) {
+    fn adopt(
+        &mut self,
+        snapshot: Snapshot<S>,
+        outcomes: Vec<(u64, Applied<S::Output, S::Error>)>,
+        trims: bool,
+        out: &mut Vec<Action<S>>,
+    ) {
         let checks = self.config.checks;
         let epoch = snapshot.version.epoch;
         if checks.epoch && (epoch < self.epoch || snapshot.version < self.confirmed.version) {
@@ -180,9 +197,13 @@ impl<S: Versioned> Participant<S> {
         self.meet(epoch);
         self.confirmed = snapshot;
         if trims {
+            let mut outcomes = outcomes.into_iter().peekable();
             while self.settled < self.confirmed.applied(self.me) && self.pending.pop_front().is_some() {
                 self.settled += 1;
                 self.settled_under = epoch;
+                while outcomes.next_if(|(number, _)| *number < self.settled).is_some() {}
+                let known = outcomes.next_if(|(number, _)| *number == self.settled);
+                out.push(Action::Outcome(self.settled, known.map_or(Applied::Confirmed, |(_, outcome)| outcome)));
             }
         }
     }

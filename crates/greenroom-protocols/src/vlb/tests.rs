@@ -87,7 +87,7 @@ fn only_the_next_update_is_accepted_and_the_answer_tells_which_that_is() {
     gap.first = 3;
     gap.settled_under = LeaderEpoch(1);
     let out = submit(&mut l, &gap);
-    let [(_, Note::Answer(_, snapshot))] = &out[..] else { panic!("{out:?}") };
+    let [(_, Note::Answer(_, snapshot, _))] = &out[..] else { panic!("{out:?}") };
     assert_eq!((snapshot.applied(session(1)), snapshot.state.clone()), (0, Log::default()), "V4");
 }
 
@@ -115,7 +115,8 @@ fn a_first_access_takes_one_round_trip() {
     handle(&mut p, Event::Confirm(Waiter(1)));
     let out = submit(&mut l, &join);
     let [(_, answer)] = &out[..] else { panic!("{out:?}") };
-    assert_eq!(handle(&mut p, Event::Received(answer.clone())), [Action::Done(Waiter(1))], "V5");
+    let out = handle(&mut p, Event::Received(answer.clone()));
+    assert_eq!(out, [Action::Outcome(1, Applied::Output(())), Action::Done(Waiter(1))], "V5");
 }
 
 #[test]

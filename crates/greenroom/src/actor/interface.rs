@@ -233,6 +233,8 @@ pub struct Options {
     pub store: &'static str,
     /// How many instances of one of its actors a multi-cluster may have.
     pub instances: Instances,
+    /// How instances of its versioned states agree; empty for what the node says, or `bcas`.
+    pub protocol: &'static str,
 }
 
 /// What can be called: a kind's name and its methods. Written by `#[actor]`.

@@ -39,6 +39,10 @@ use crate::shard::{self, ShardPort};
 use crate::time;
 use crate::topic::actor::{TOPICS, Topics};
 use crate::topic::kinds::{ByCall, KindSubscriptions};
+use crate::versioned::elsewhere::Elsewhere;
+use crate::versioned::protocol::{ConsistencyProtocol, Make, Place};
+use crate::versioned::protocols::LOG;
+use crate::versioned::registry::Registry;
 
 type Register = Box<dyn FnOnce(&mut Kinds, &Config) + Send>;
 
@@ -59,6 +63,8 @@ pub struct Builder {
     journal: Option<Arc<dyn Journal>>,
     interceptors: Given,
     topics: KindSubscriptions,
+    protocols: BTreeMap<String, Make>,
+    elsewhere: Option<Arc<dyn Elsewhere>>,
 }
 
 impl Builder {
@@ -223,6 +229,25 @@ impl Builder {
         self.journal.is_some() || !self.config.reliable.journal.is_empty()
     }
 
+    /// Makes a protocol of your own known as `name`, for kinds that say `#[actor(protocol = "name")]`: `make` gives the part of
+    /// one new instance of a versioned state.
+    pub fn protocol<P: ConsistencyProtocol>(
+        mut self,
+        name: impl Into<String>,
+        make: impl Fn(Place) -> P + Send + Sync + 'static,
+    ) -> Self {
+        self.protocols.insert(name.into(), Box::new(move |place| Box::new(make(place))));
+        self
+    }
+
+    /// Brings the messages of versioned states to other clusters by `elsewhere`; what comes from there goes to
+    /// [`Node::post`](super::Node::post).
+    #[doc(hidden)]
+    pub fn elsewhere(mut self, elsewhere: Arc<dyn Elsewhere>) -> Self {
+        self.elsewhere = Some(elsewhere);
+        self
+    }
+
     /// Lets `interceptor` see the calls of all kinds.
     pub fn intercept(mut self, interceptor: impl Interceptor) -> Self {
         self.interceptors.add(None, Arc::new(interceptor));
@@ -257,6 +282,8 @@ impl Builder {
             journal,
             interceptors,
             topics,
+            protocols,
+            elsewhere,
         } = self;
         if let Some(kind) =
             repeated.or_else(|| [TOPICS, PARTITIONS].into_iter().find(|kind| registers.contains_key(kind)))
@@ -310,6 +337,11 @@ impl Builder {
         if journals.get().is_some() {
             insert(&mut kinds, KindEntry::<Partitions>::new(factory::<Partitions>(), &config));
         }
+        let versioned = Registry::new(protocols);
+        check_protocols(&kinds, &config, &stores, &versioned)?;
+        if let Some(elsewhere) = elsewhere {
+            versioned.post().connect(elsewhere);
+        }
         let member = Member {
             name: name.clone(),
             address: advertised.clone(),
@@ -331,7 +363,7 @@ impl Builder {
         let (orders, order_queue) = mpsc::channel(ORDERS_LEN_MAX);
         let (geo, gateway) = open_geo(&world, &config, &shards, &orders).await?;
         let shared = Arc::new(Shared::new(
-            world, config, name, advertised, kinds, placements, shards, orders, stores, journals, links, geo,
+            world, config, name, advertised, kinds, placements, shards, orders, stores, journals, versioned, links, geo,
         ));
         let starting = Starting(Some(shared.clone()));
         for (index, here) in shared.shards().iter().copied().enumerate() {
@@ -455,6 +487,21 @@ fn check_stores(kinds: &Kinds, stores: &Stores) -> Result<()> {
         }
         None => Ok(()),
     }
+}
+
+/// Refuses kinds whose protocol nobody knows, or cannot work in their store.
+fn check_protocols(kinds: &Kinds, config: &Config, stores: &Stores, known: &Registry) -> Result<()> {
+    for (kind, options) in kinds.options() {
+        let protocol = config.protocol_of(kind, options.protocol);
+        if !known.names().any(|name| name == protocol) {
+            let near = near_names(&protocol, known.names());
+            return Err(Error::NoProtocol { kind, protocol, near });
+        }
+        if protocol == LOG && stores.journal(options.store).is_none() {
+            return Err(Error::NoLogs { kind, store: options.store });
+        }
+    }
+    Ok(())
 }
 
 /// Opens a store on the control thread, whose runtime lives as long as the node: the caller's may be busy, or end before.

@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::geo::GeoConfig;
 use crate::reliable::Reliability;
+use crate::versioned::protocols::DEFAULT;
 
 /// How a node runs. Every field has a default that suits a cluster on one network.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -42,6 +43,8 @@ pub struct Config {
     pub stores: BTreeMap<String, String>,
     /// Where reliable actors are kept.
     pub reliable: Reliability,
+    /// What this node says of kinds, by their names; it covers what they say themselves.
+    pub kinds: BTreeMap<String, KindConfig>,
     /// Time that saving or loading a state may take, in seconds in files.
     #[serde(with = "seconds")]
     pub store_timeout: Duration,
@@ -117,6 +120,18 @@ pub struct Config {
     pub checks: Checks,
 }
 
+/// What a node says of one kind.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+#[non_exhaustive]
+pub struct KindConfig {
+    /// How the instances of its versioned states agree: `bcas`, `vlb`, `log`, or a [protocol](crate::Builder::protocol) of
+    /// the program's own.
+    pub protocol: Option<String>,
+    /// Updates between two snapshots of a state whose protocol is `log`; 1000 by default, 0 for none.
+    pub snapshot_every: Option<u64>,
+}
+
 impl Default for Config {
     fn default() -> Self {
         Self {
@@ -130,6 +145,7 @@ impl Default for Config {
             store: String::new(),
             stores: BTreeMap::new(),
             reliable: Reliability::default(),
+            kinds: BTreeMap::new(),
             store_timeout: Duration::from_secs(5),
             roles: Vec::new(),
             shards: 0,
@@ -201,6 +217,13 @@ impl Config {
             }
             _ => bound.to_owned(),
         }
+    }
+
+    /// The name of the protocol of a kind that itself says `own`.
+    pub(super) fn protocol_of(&self, kind: &str, own: &str) -> String {
+        let said = self.kinds.get(kind).and_then(|said| said.protocol.as_deref());
+        let own = if own.is_empty() { DEFAULT } else { own };
+        said.unwrap_or(own).to_owned()
     }
 
     /// The files of TLS at the HTTP door; `None` for a plain one.

@@ -87,6 +87,32 @@ pub enum Error {
         /// What is wrong, and what helps.
         reason: String,
     },
+    /// A kind's versioned states have a protocol that the node does not know.
+    #[error(
+        "the versioned states of actor kind {kind:?} have a protocol called {protocol:?}, which this node does not know{}; it \
+         knows bcas, vlb, log, and what is given to Builder::protocol",
+        near.first().map(|near| format!(" (did you mean {near:?}?)")).unwrap_or_default()
+    )]
+    NoProtocol {
+        /// The kind.
+        kind: &'static str,
+        /// The protocol's name, as the kind or the configuration says it.
+        protocol: String,
+        /// Names like it that the node knows.
+        near: Vec<String>,
+    },
+    /// A kind keeps logs in a store that has none.
+    #[error(
+        "the versioned states of actor kind {kind:?} are logs of updates (protocol = \"log\"), which its store{} cannot keep; give it \
+         one that is a journal: sqlite, postgres, redis or etcd",
+        Named(store)
+    )]
+    NoLogs {
+        /// The kind.
+        kind: &'static str,
+        /// The store's name, as the kind says it.
+        store: &'static str,
+    },
     /// A reliable kind is registered on a node that has no journal.
     #[error(
         "actor kind {kind:?} is reliable, and this node has no journal; name one with `journal(\"sqlite:PATH\")`, or as \

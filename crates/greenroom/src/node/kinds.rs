@@ -272,6 +272,11 @@ impl Kinds {
         self.by_name.iter().map(|(name, kind)| (*name, kind.options().store))
     }
 
+    /// What kinds say, by name.
+    pub(crate) fn options(&self) -> impl Iterator<Item = (&'static str, Options)> + '_ {
+        self.by_name.iter().map(|(name, kind)| (*name, kind.options()))
+    }
+
     /// What other nodes are told.
     pub(crate) fn infos(&self, geo: Option<&GeoConfig>) -> Vec<KindInfo> {
         self.by_name

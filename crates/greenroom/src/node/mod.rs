@@ -21,7 +21,7 @@ use greenroom_world::Timestamp;
 
 pub use self::builder::Builder;
 pub(crate) use self::builder::open_store;
-pub use self::config::Config;
+pub use self::config::{Config, KindConfig};
 pub use self::drain::Drained;
 pub use self::error::Error;
 pub use self::inspect::{Inspected, Inspection, PastTurn, RunningTurn, WaitingMessage};
@@ -31,6 +31,7 @@ pub use self::waits::{LongTurn, Waits};
 use crate::actor::cx::Scope;
 use crate::geo::MultiCluster;
 use crate::pids::{self, DeadLetters, Spawned};
+use crate::versioned::elsewhere::Post;
 
 /// A result of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -63,6 +64,12 @@ impl Node {
     /// The node's name.
     pub fn name(&self) -> &str {
         self.shared().name()
+    }
+
+    /// Where messages of versioned states from other clusters come in.
+    #[doc(hidden)]
+    pub fn post(&self) -> &Post {
+        self.shared().versioned().post()
     }
 
     /// Where other nodes reach it.

@@ -26,6 +26,7 @@ use crate::pids::dead_letters::Office;
 use crate::reliable::{Counts, Journals};
 use crate::shard::{Gauges, Item, ShardId, ShardPort, Slot};
 use crate::time::Calendar;
+use crate::versioned::registry::Registry;
 
 /// A node's inside.
 pub(crate) struct Shared {
@@ -49,6 +50,7 @@ pub(crate) struct Shared {
     orders: Orders,
     stores: Stores,
     journals: Journals,
+    versioned: Registry,
     calendar: Calendar,
     links: Arc<Links>,
     /// This node's part in a multi-cluster.
@@ -89,6 +91,7 @@ impl Shared {
         orders: Orders,
         stores: Stores,
         journals: Journals,
+        versioned: Registry,
         links: Links,
         geo: Option<Arc<Geo>>,
     ) -> Self {
@@ -114,6 +117,7 @@ impl Shared {
             orders,
             stores,
             journals,
+            versioned,
             calendar,
             links: Arc::new(links),
             geo,
@@ -166,6 +170,16 @@ impl Shared {
     /// What this node's partitions of reliable actors do.
     pub(crate) fn reliable(&self) -> &Counts {
         self.journals.counts()
+    }
+
+    /// What there is to know for versioned states.
+    pub(crate) fn versioned(&self) -> &Registry {
+        &self.versioned
+    }
+
+    /// The name of the protocol of a kind that itself says `own`.
+    pub(crate) fn protocol_of(&self, kind: &str, own: &str) -> String {
+        self.config.protocol_of(kind, own)
     }
 
     /// How connections to other nodes are made.

@@ -15,7 +15,6 @@ pub(crate) struct Stores(BTreeMap<String, StateStore>);
 pub(crate) struct StateStore {
     pub(crate) store: Arc<dyn Store>,
     /// The same store, if it can commit several writes at once.
-    #[allow(dead_code, reason = "for kinds whose states need more than a store can do")]
     pub(crate) journal: Option<Arc<dyn Journal>>,
 }
 
@@ -30,7 +29,6 @@ impl Stores {
     }
 
     /// The store called `name` as a journal, if it is one.
-    #[allow(dead_code, reason = "for kinds whose states need more than a store can do")]
     pub(crate) fn journal(&self, name: &str) -> Option<&Arc<dyn Journal>> {
         self.0.get(name).and_then(|found| found.journal.as_ref())
     }

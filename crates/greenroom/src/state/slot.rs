@@ -41,12 +41,8 @@ impl Site {
         Self { store, key: format!("state/{}/{name}/{}", id.kind, id.key) }
     }
 
-    pub(crate) fn store(&self) -> &dyn Store {
-        &*self.store
-    }
-
-    pub(crate) fn key(&self) -> &str {
-        &self.key
+    pub(crate) fn into_parts(self) -> (Arc<dyn Store>, String) {
+        (self.store, self.key)
     }
 
     fn read_error(&self, error: &StoreError) -> StateError {

@@ -1,24 +1,24 @@
 //! An update on its way.
 
 use std::future::IntoFuture;
+use std::marker::PhantomData;
 use std::pin::Pin;
 use std::sync::Arc;
 
 use greenroom_protocols::bcas::Applied;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
-use tokio::sync::oneshot;
 
 use super::VersionedStateWithOutput;
-use super::instance::{Instance, Outcome};
+use super::instance::{Instance, Taken};
 use crate::shard::Shard;
 use crate::state::StateError;
 
 /// An update that has been enqueued. It needs nothing more; `.await` it to wait until it is confirmed, for what it gave.
 pub struct Enqueued<S: VersionedStateWithOutput> {
-    pub(super) instance: Option<Arc<Instance<S>>>,
-    /// `None` if there was no room for it.
-    pub(super) outcome: Option<oneshot::Receiver<Outcome<S>>>,
+    /// Where, and what became of it there; `None` if the actor is not active.
+    taken: Option<(Arc<Instance>, Taken)>,
+    state: PhantomData<fn() -> S>,
 }
 
 /// Why nothing came of an update.
@@ -40,13 +40,21 @@ pub enum UpdateError {
 }
 
 impl<S: VersionedStateWithOutput> Enqueued<S> {
+    pub(super) fn new(taken: Option<(Arc<Instance>, Taken)>) -> Self {
+        Self { taken, state: PhantomData }
+    }
+
     async fn outcome(self) -> Result<S::Output, UpdateError> {
-        let Some(instance) = self.instance else { return Err(not_active().into()) };
-        let Some(mut outcome) = self.outcome else { return Err(instance.overflow().into()) };
+        let Some((instance, taken)) = self.taken else { return Err(not_active().into()) };
+        let mut outcome = match taken {
+            Taken::Waits(outcome) => outcome,
+            Taken::Full => return Err(instance.overflow().into()),
+            Taken::Rejected(reason) => return Err(UpdateError::Rejected { reason }),
+        };
         // What is confirmed has had its outcome sent before.
         instance.confirm(limit()).await?;
         match outcome.try_recv() {
-            Ok(Applied::Output(output)) => Arc::into_inner(output.0).ok_or(UpdateError::OutputUnknown),
+            Ok(Applied::Output(output)) => output.typed::<S>().ok_or(UpdateError::OutputUnknown),
             Ok(Applied::Rejected(rejected)) => Err(UpdateError::Rejected { reason: rejected.to_string() }),
             Ok(Applied::Confirmed) => Err(UpdateError::OutputUnknown),
             Err(_) => Err(instance.unconfirmed("the activation has ended").into()),

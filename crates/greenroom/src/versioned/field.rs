@@ -1,20 +1,22 @@
 //! Versioned states as fields of actors.
 
 use std::fmt;
+use std::marker::PhantomData;
+use std::ops::RangeBounds;
 use std::sync::Arc;
 
 use greenroom_protocols::bcas::{Change, Version};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::enqueued::{limit, not_active};
-use super::holding::Holding;
-use super::instance::Instance;
-use super::{Enqueued, VersionedStateWithOutput};
+use super::instance::{Instance, Taken};
+use super::protocol::{Types, UpdateValue};
+use super::{Enqueued, Recorded, VersionedStateWithOutput, Versions};
 use crate::actor::cx::Cx;
 use crate::state::{AnyStored, Loading, StateError};
 
-/// A versioned state of its own in a field of an actor, kept in the kind's store under the field's name. It is loaded when the
-/// actor activates; all its methods take `&self`, so that turns wait for the store side by side.
+/// A versioned state of its own in a field of an actor, kept by the kind's [protocol](super::protocol), under the field's name. It
+/// is there when the actor activates; all its methods take `&self`, so that turns wait for the store side by side.
 ///
 /// ```
 /// use greenroom::prelude::*;
@@ -48,11 +50,14 @@ use crate::state::{AnyStored, Loading, StateError};
 ///     }
 /// }
 /// ```
-pub struct Versioned<S: VersionedStateWithOutput>(Option<Arc<Instance<S>>>);
+pub struct Versioned<S: VersionedStateWithOutput> {
+    instance: Option<Arc<Instance>>,
+    state: PhantomData<fn() -> S>,
+}
 
 impl<S: VersionedStateWithOutput> Default for Versioned<S> {
     fn default() -> Self {
-        Self(None)
+        Self { instance: None, state: PhantomData }
     }
 }
 
@@ -62,32 +67,70 @@ impl<S: VersionedStateWithOutput> Versioned<S> {
     ///
     /// At most 65,536 updates wait: what is over that is refused, and whoever awaits it or confirms hears of it.
     pub fn enqueue(&self, update: S::Update) -> Enqueued<S> {
-        self.change(Change::Update(Holding::new(update)))
+        let taken = self.instance.as_ref().map(|instance| {
+            let taken = instance.enqueue(Change::Update(UpdateValue::new::<S>(update)));
+            (instance.clone(), taken)
+        });
+        Enqueued::new(taken)
     }
 
-    /// Enqueues a return to the default state, with a new [incarnation](Version::incarnation).
-    pub fn clear(&self) -> Enqueued<S> {
-        self.change(Change::Clear)
+    /// Enqueues `update`, and waits until it is confirmed, for what its `apply` gave.
+    ///
+    /// # Errors
+    /// [`UpdateError`](super::UpdateError).
+    ///
+    /// # Cancel safety
+    /// Dropping the future gives up the outcome, not the update.
+    pub async fn confirm(&self, update: S::Update) -> Result<S::Output, super::UpdateError> {
+        self.enqueue(update).await
     }
 
-    fn change(&self, change: Change<Holding<S::Update>>) -> Enqueued<S> {
-        let outcome = self.0.as_ref().and_then(|instance| instance.enqueue(change));
-        Enqueued { instance: self.0.clone(), outcome }
+    /// Enqueues a return to the default state, with a new [incarnation](Version::incarnation) where that is stored.
+    pub fn clear(&self) {
+        if let Some(instance) = &self.instance {
+            // What finds no room is told to who confirms.
+            let (Taken::Waits(_) | Taken::Full | Taken::Rejected(_)) = instance.enqueue(Change::Clear);
+        }
     }
 
     /// The confirmed state with this instance's own updates on top.
     pub fn tentative(&self) -> Arc<S> {
-        self.0.as_ref().map_or_else(Arc::default, |instance| instance.tentative())
+        self.instance.as_ref().map_or_else(Arc::default, |instance| instance.tentative().typed())
     }
 
-    /// The last state that is known to be in the store, and its version.
+    /// The last state that is known to be in the one sequence, and its version.
     pub fn confirmed(&self) -> (Arc<S>, Version) {
-        self.0.as_ref().map_or_else(Default::default, |instance| instance.confirmed())
+        self.instance.as_ref().map_or_else(Default::default, |instance| {
+            let (state, version) = instance.confirmed();
+            (state.typed(), version)
+        })
+    }
+
+    /// The confirmed states from now on, as a stream: first the one that is there, then each later one. It can be a method's
+    /// stream of replies.
+    pub fn versions(&self) -> Versions<S> {
+        Versions::new(self.instance.as_ref().map(|instance| instance.subscribe()))
+    }
+
+    /// The confirmed updates at these positions (from 1), oldest first, at most 1000 of them: ask again behind the last one.
+    ///
+    /// # Errors
+    /// [`StateError::Unconfirmed`] if the kind's protocol keeps no history, [`StateError::NotLoaded`] if it cannot be read.
+    pub async fn history(&self, positions: impl RangeBounds<u64>) -> Result<Vec<Recorded<S::Update>>, StateError> {
+        self.instance()?.history::<S>(positions).await
+    }
+
+    /// The state as it was after the update at `position`, made of the last snapshot before it and the updates behind that.
+    ///
+    /// # Errors
+    /// As for [`history`](Self::history); also if there is no such update yet.
+    pub async fn state_at(&self, position: u64) -> Result<(Arc<S>, Version), StateError> {
+        self.instance()?.state_at::<S>(position).await
     }
 
     /// How many updates are not confirmed yet.
     pub fn unconfirmed(&self) -> usize {
-        self.0.as_ref().map_or(0, |instance| instance.pending())
+        self.instance.as_ref().map_or(0, |instance| instance.pending())
     }
 
     /// Waits until all that was enqueued before is confirmed.
@@ -119,34 +162,33 @@ impl<S: VersionedStateWithOutput> Versioned<S> {
     /// # Errors
     /// As for [`confirm_updates`](Self::confirm_updates); also if there is no such version yet.
     pub async fn read_at_least(&self, version: Version) -> Result<(Arc<S>, Version), StateError> {
-        let instance = self.instance()?;
-        let seen = instance.confirmed();
+        let seen = self.confirmed();
         if seen.1 >= version {
             return Ok(seen);
         }
+        let instance = self.instance()?;
         instance.refresh(limit()).await?;
-        let seen = instance.confirmed();
+        let seen = self.confirmed();
         if seen.1 < version {
             return Err(instance.unconfirmed("there is no such version yet"));
         }
         Ok(seen)
     }
 
-    fn instance(&self) -> Result<&Arc<Instance<S>>, StateError> {
-        self.0.as_ref().ok_or_else(not_active)
+    fn instance(&self) -> Result<&Arc<Instance>, StateError> {
+        self.instance.as_ref().ok_or_else(not_active)
     }
 }
 
 impl<S: VersionedStateWithOutput> AnyStored for Versioned<S> {
     fn load<'a>(&'a mut self, cx: &'a Cx, name: &'static str) -> Loading<'a> {
         Box::pin(async move {
-            let site = cx.site(name).map_err(|why| StateError::not_loaded(name, why))?;
-            let instance = Instance::new(site, cx.port.node.clone());
-            instance.load(cx.time_left()).await?;
-            if let Some(before) = self.0.replace(instance) {
+            let instance =
+                Instance::new(cx, name, Types::of::<S>()).map_err(|why| StateError::not_loaded(name, why))?;
+            if let Some(before) = self.instance.replace(instance.clone()) {
                 before.end();
             }
-            Ok(())
+            instance.load(cx.time_left()).await
         })
     }
 
@@ -166,7 +208,7 @@ impl<S: VersionedStateWithOutput> AnyStored for Versioned<S> {
 
 impl<S: VersionedStateWithOutput> Drop for Versioned<S> {
     fn drop(&mut self) {
-        if let Some(instance) = &self.0 {
+        if let Some(instance) = &self.instance {
             instance.end();
         }
     }

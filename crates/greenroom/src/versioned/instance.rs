@@ -1,116 +1,175 @@
-//! One instance of a versioned state: the pure worker, its accesses to the store, and who waits for what.
+//! One instance of a versioned state: its protocol, its accesses to the store, and who waits for what.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use greenroom_protocols::bcas::{
-    Action, Applied, Change, Config, Etag, Event, Record, Session, Waiter, Worker, Written,
-};
-use greenroom_protocols::gsi::ClusterId;
-use greenroom_store::{StoreError, Version, Versioned};
+use greenroom_protocols::bcas::Versioned as _;
+use greenroom_store::{Commit, Journal, Store, StoreError, Versioned};
 use greenroom_world::{Stage, Timestamp};
-use tokio::sync::oneshot;
+use tokio::sync::{oneshot, watch};
 
-use super::holding::Holding;
-use super::{Rejected, VersionedStateWithOutput, record};
+use super::elsewhere::Letter;
+use super::protocol::{
+    Access, Action, Answer, Applied, Change, ConsistencyProtocol, Etag, Event, Log, Now, OutputValue, Place, Session,
+    StateValue, Types, UpdateValue, Version, Waiter, Written,
+};
+use super::{Rejected, protocols};
+use crate::actor::cx::Cx;
+use crate::actor::key::ActorId;
 use crate::node::shared::Shared;
-use crate::state::{Site, StateError};
+use crate::state::StateError;
 
 /// What an update came to.
-pub(super) type Outcome<S> = Applied<Holding<<S as VersionedStateWithOutput>::Output>, Rejected>;
-type Do<S> = Action<Holding<S>>;
-type Happened<S> = Event<Holding<S>>;
+pub(super) type Outcome = Applied<OutputValue, Rejected>;
 
 /// One instance of a versioned state, on the node that hosts its actor.
-pub(super) struct Instance<S: VersionedStateWithOutput> {
-    site: Site,
+pub(super) struct Instance {
+    actor: ActorId,
+    field: &'static str,
+    /// The key of its record.
+    key: String,
+    store: Arc<dyn Store>,
+    journal: Option<Arc<dyn Journal>>,
+    types: Types,
     node: Arc<Shared>,
-    inner: Mutex<Inner<S>>,
+    inner: Mutex<Inner>,
 }
 
-struct Inner<S: VersionedStateWithOutput> {
-    worker: Worker<Holding<S>>,
-    session: Session,
-    /// The tentative state, until something changes.
-    tentative: Option<Arc<S>>,
+struct Inner {
+    protocol: Box<dyn ConsistencyProtocol>,
+    /// The sequence number of the last update.
+    last: u64,
+    /// The tentative state, until something else than an own update changes it.
+    tentative: Option<StateValue>,
     waiters: BTreeMap<Waiter, oneshot::Sender<()>>,
-    outcomes: BTreeMap<u64, oneshot::Sender<Outcome<S>>>,
+    outcomes: BTreeMap<u64, oneshot::Sender<Outcome>>,
     last_waiter: u64,
-    /// Whether a task sleeps until the worker's deadline.
-    sleeping: bool,
+    /// Tells subscribers of new versions, once there have been any.
+    versions: Option<watch::Sender<(StateValue, Version)>>,
+    /// Until when a task sleeps for the protocol, if one does.
+    sleeping: Option<Timestamp>,
     /// Updates that found no room, until somebody was told.
     refused: u64,
-    /// What the store said last, while it fails.
+    /// What keeps the others, for people.
     trouble: Option<String>,
     /// Whether the activation has ended: the store is left alone.
     ended: bool,
 }
 
-impl<S: VersionedStateWithOutput> Instance<S> {
-    /// The instance of an activation, which knows nothing of the store yet.
-    pub(super) fn new(site: Site, node: Arc<Shared>) -> Arc<Self> {
-        // The number is drawn, not counted: activations' epochs begin anew with a new membership table.
-        let session = Session { cluster: ClusterId::default(), epoch: node.world().random() };
+/// An update that has been taken in, or why not.
+pub(super) enum Taken {
+    /// Its outcome comes here.
+    Waits(oneshot::Receiver<Outcome>),
+    /// There is no room.
+    Full,
+    /// It cannot be an update.
+    Rejected(String),
+}
+
+impl Instance {
+    /// The instance of an activation, which knows nothing of other instances yet.
+    ///
+    /// # Errors
+    /// What the node lacks for it.
+    pub(super) fn new(cx: &Cx, field: &'static str, types: Types) -> Result<Arc<Self>, String> {
+        let node = cx.port.node.clone();
+        let actor = cx.id().clone();
+        let site = cx.site(field)?;
+        let options = node.kinds().find(actor.kind).map(|kind| kind.options());
+        let store = options.as_ref().map_or("", |options| options.store);
+        let settings = node.config().kinds.get(actor.kind.name());
+        let protocol = node.protocol_of(actor.kind.name(), options.as_ref().map_or("", |options| options.protocol));
+        let journal = node.stores().journal(store).cloned();
+        let registry = node.versioned();
+        let around =
+            registry.post().elsewhere().map(|elsewhere| elsewhere.around(actor.kind.name(), actor.key.as_str()));
+        let around = around.unwrap_or_default();
+        let place = Place {
+            // The number is drawn, not counted: activations' epochs begin anew with a new membership table.
+            session: Session { cluster: around.here, epoch: node.world().random() },
+            epoch: cx.epoch(),
+            types,
+            around,
+            journal: journal.as_ref().map(|journal| journal.limits()),
+            snapshot_every: settings.and_then(|settings| settings.snapshot_every).unwrap_or(SNAPSHOT_EVERY),
+            retry_after: RETRY_AFTER,
+        };
+        if protocol == protocols::LOG && journal.is_none() {
+            return Err(format!("protocol \"log\" wants a journal, which the store {store:?} of its kind is not"));
+        }
+        let unknown = || format!("there is no protocol called {protocol:?}");
         let inner = Inner {
-            worker: Worker::new(session, Config { retry_after: RETRY_AFTER, ..Config::default() }),
-            session,
+            protocol: registry.instance(&protocol, place).ok_or_else(unknown)?,
+            last: 0,
             tentative: None,
             waiters: BTreeMap::new(),
             outcomes: BTreeMap::new(),
             last_waiter: 0,
-            sleeping: false,
+            versions: None,
+            sleeping: None,
             refused: 0,
             trouble: None,
             ended: false,
         };
-        Arc::new(Self { site, node, inner: Mutex::new(inner) })
+        let (store, key) = site.into_parts();
+        let instance = Arc::new(Self { actor, field, key, store, journal, types, node, inner: Mutex::new(inner) });
+        instance.node.versioned().post().enter(&instance);
+        Ok(instance)
     }
 
-    fn inner(&self) -> MutexGuard<'_, Inner<S>> {
+    fn inner(&self) -> MutexGuard<'_, Inner> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Reads the record for the first time. The sessions that it names were activations of this actor that can write no more:
-    /// the store refuses what they have under way once this one has written.
+    /// Kind, key and field.
+    pub(super) fn name(&self) -> (String, String, String) {
+        (self.actor.kind.name().to_owned(), self.actor.key.as_str().to_owned(), self.field.to_owned())
+    }
+
+    /// Makes the state what it must be before the actor may activate.
     ///
     /// # Errors
     /// [`StateError::NotLoaded`].
     pub(super) async fn load(self: &Arc<Self>, limit: Option<Duration>) -> Result<(), StateError> {
-        self.wait(Event::Refresh, limit).await.map_err(|why| StateError::not_loaded(self.site.key(), why))?;
-        let (own, others) = {
-            let inner = self.inner();
-            (inner.session, inner.worker.sessions().collect::<Vec<_>>())
-        };
-        for session in others.into_iter().filter(|session| session.cluster == own.cluster && *session != own) {
-            self.handle(Event::Fenced(session));
+        if !self.inner().protocol.loads() {
+            self.handle(Event::Tick);
+            return Ok(());
         }
-        Ok(())
+        self.wait(Event::Refresh, limit).await.map_err(|why| StateError::not_loaded(&self.key, why))
     }
 
-    /// Adds a change to those that wait; its outcome comes by the receiver. `None` if there is no room.
-    pub(super) fn enqueue(
-        self: &Arc<Self>,
-        change: Change<Holding<S::Update>>,
-    ) -> Option<oneshot::Receiver<Outcome<S>>> {
+    /// Adds a change to those that wait.
+    pub(super) fn enqueue(self: &Arc<Self>, change: Change<UpdateValue>) -> Taken {
         let (sender, receiver) = oneshot::channel();
-        {
+        let sequence = {
             let mut inner = self.inner();
-            if inner.worker.pending() >= PENDING_MAX {
+            if inner.protocol.pending() >= PENDING_MAX {
                 inner.refused += 1;
-                return None;
+                return Taken::Full;
             }
-            let sequence = inner.worker.last_enqueued() + 1;
+            if let (Some(most), Change::Update(update)) = (inner.protocol.update_bytes_max(), &change) {
+                match update.encode() {
+                    Ok(bytes) if bytes.len() <= most => {}
+                    Ok(bytes) => {
+                        return Taken::Rejected(format!("it has {} bytes, at most {most} are kept", bytes.len()));
+                    }
+                    Err(why) => return Taken::Rejected(format!("it cannot be encoded: {why}")),
+                }
+            }
+            inner.last += 1;
+            let sequence = inner.last;
             inner.outcomes.insert(sequence, sender);
-        }
-        self.handle(Event::Enqueue(change));
-        Some(receiver)
+            sequence
+        };
+        self.handle(Event::Enqueue(sequence, change));
+        Taken::Waits(receiver)
     }
 
     /// Waits until what `event` asks for is done. The error says what keeps it.
     async fn wait(
         self: &Arc<Self>,
-        event: impl FnOnce(Waiter) -> Happened<S>,
+        event: impl FnOnce(Waiter) -> Event,
         limit: Option<Duration>,
     ) -> Result<(), String> {
         let (sender, receiver) = oneshot::channel();
@@ -132,7 +191,7 @@ impl<S: VersionedStateWithOutput> Instance<S> {
         }
         let mut inner = self.inner();
         inner.waiters.remove(&waiter);
-        Err(inner.trouble.clone().unwrap_or_else(|| "the store has not answered in time".to_owned()))
+        Err(inner.trouble.clone().unwrap_or_else(|| "no answer has come in time".to_owned()))
     }
 
     /// Waits until all that is enqueued is confirmed.
@@ -155,11 +214,11 @@ impl<S: VersionedStateWithOutput> Instance<S> {
     }
 
     pub(super) fn unconfirmed(&self, reason: impl ToString) -> StateError {
-        StateError::Unconfirmed { state: self.site.key().to_owned(), reason: reason.to_string() }
+        StateError::Unconfirmed { state: self.key.clone(), reason: reason.to_string() }
     }
 
     pub(super) fn overflow(&self) -> StateError {
-        StateError::Overflow { state: self.site.key().to_owned(), bound: PENDING_MAX as u64 }
+        StateError::Overflow { state: self.key.clone(), bound: PENDING_MAX as u64 }
     }
 
     fn tell_refused(&self) -> Result<(), StateError> {
@@ -169,36 +228,68 @@ impl<S: VersionedStateWithOutput> Instance<S> {
         }
     }
 
-    pub(super) fn tentative(&self) -> Arc<S> {
+    pub(super) fn tentative(&self) -> StateValue {
         let mut inner = self.inner();
-        let Inner { worker, tentative, .. } = &mut *inner;
-        tentative.get_or_insert_with(|| worker.tentative().0).clone()
+        let Inner { protocol, tentative, .. } = &mut *inner;
+        tentative.get_or_insert_with(|| protocol.tentative()).clone()
     }
 
-    pub(super) fn confirmed(&self) -> (Arc<S>, super::Version) {
-        let inner = self.inner();
-        let (state, version) = inner.worker.confirmed();
-        (state.0.clone(), version)
+    pub(super) fn confirmed(&self) -> (StateValue, Version) {
+        self.inner().protocol.confirmed()
     }
 
     pub(super) fn pending(&self) -> usize {
-        self.inner().worker.pending()
+        self.inner().protocol.pending()
     }
 
-    /// Leaves the store alone from here on.
+    pub(super) fn subscribe(&self) -> watch::Receiver<(StateValue, Version)> {
+        let mut inner = self.inner();
+        let Inner { protocol, versions, .. } = &mut *inner;
+        let mut receiver = versions.get_or_insert_with(|| watch::Sender::new(protocol.confirmed())).subscribe();
+        // What is there now is the first that is seen.
+        receiver.mark_changed();
+        receiver
+    }
+
+    pub(super) fn types(&self) -> Types {
+        self.types
+    }
+
+    /// The record's key, the journal, and the time that an access to it may take.
+    pub(super) fn archive(&self) -> Option<(&str, &dyn Journal, Duration)> {
+        let journal = self.journal.as_deref()?;
+        Some((&self.key, journal, self.node.config().store_timeout))
+    }
+
+    /// Leaves the store and the others alone from here on.
     pub(super) fn end(&self) {
-        self.inner().ended = true;
+        {
+            let mut inner = self.inner();
+            inner.ended = true;
+            // Its subscribers' streams end.
+            inner.versions = None;
+        }
+        self.node.versioned().post().leave(self);
     }
 
-    /// Tells the machine what has happened, and does what it says.
-    fn handle(self: &Arc<Self>, event: Happened<S>) {
-        let mut actions = Vec::new();
+    /// Tells the protocol what has happened, and does what it says.
+    pub(super) fn handle(self: &Arc<Self>, event: Event) {
+        let world = self.node.world();
+        let now = Now { clock: world.now(), wall: world.wall() };
+        let (mut actions, mut letters) = (Vec::new(), Vec::new());
         let mut inner = self.inner();
         if inner.ended {
             return;
         }
-        inner.tentative = None;
-        inner.worker.handle(self.node.world().now(), event, &mut actions);
+        match (&event, inner.tentative.take()) {
+            (Event::Enqueue(_, Change::Update(update)), Some(tentative)) => {
+                let mut next = tentative.clone();
+                inner.tentative = Some(if next.apply(update).is_ok() { next } else { tentative });
+            }
+            (Event::Confirm(_) | Event::Refresh(_), tentative) => inner.tentative = tentative,
+            _ => {}
+        }
+        inner.protocol.handle(now, event, &mut actions);
         for action in actions {
             match action {
                 Action::Outcome(sequence, outcome) => {
@@ -208,81 +299,150 @@ impl<S: VersionedStateWithOutput> Instance<S> {
                 Action::Done(waiter) => {
                     let _ = inner.waiters.remove(&waiter).map(|sender| sender.send(()));
                 }
-                access @ (Action::Read | Action::Write { .. }) => {
+                Action::Trouble(why) => inner.trouble = Some(why),
+                Action::Send { to, wakes, message } => letters.push((to, self.letter(wakes, message))),
+                Action::Access(access) => {
                     let this = self.clone();
                     let task = async move {
-                        let event = this.access(access).await;
-                        this.handle(event);
+                        let answer = this.access(access).await;
+                        this.handle(Event::Answered(answer));
                     };
-                    self.node.world().spawn(Stage::Store, Box::pin(task));
+                    world.spawn(Stage::Store, Box::pin(task));
                 }
-                // There are no other instances: the cluster's directory sees to that.
-                Action::Notify(..) | Action::Delegate(_) => {}
             }
         }
-        if let Some(deadline) = inner.worker.deadline()
-            && !std::mem::replace(&mut inner.sleeping, true)
-        {
-            self.node.world().spawn(Stage::Store, Box::pin(self.clone().tick_at(deadline)));
+        let Inner { protocol, versions, .. } = &mut *inner;
+        if let Some(versions) = versions {
+            let latest = protocol.confirmed();
+            versions.send_if_modified(|seen| {
+                latest.1 != seen.1 && {
+                    *seen = latest;
+                    true
+                }
+            });
         }
+        if let Some(deadline) = inner.protocol.deadline()
+            && inner.sleeping.is_none_or(|until| deadline < until)
+        {
+            inner.sleeping = Some(deadline);
+            world.spawn(Stage::Store, Box::pin(self.clone().tick_at(deadline)));
+        }
+        drop(inner);
+        if let Some(elsewhere) = self.node.versioned().post().elsewhere() {
+            for (to, letter) in letters {
+                elsewhere.send(to, letter);
+            }
+        }
+    }
+
+    fn letter(&self, wakes: bool, message: bytes::Bytes) -> Letter {
+        let (kind, key, field) = self.name();
+        Letter { kind, key, field, wakes, message: message.into() }
     }
 
     async fn tick_at(self: Arc<Self>, deadline: Timestamp) {
         self.node.world().sleep_until(deadline).await;
-        self.inner().sleeping = false;
+        {
+            let mut inner = self.inner();
+            if inner.sleeping == Some(deadline) {
+                inner.sleeping = None;
+            }
+        }
         self.handle(Event::Tick);
     }
 
     /// Carries out the one access to the store that is under way.
-    async fn access(&self, access: Do<S>) -> Happened<S> {
-        let (event, trouble) = match access {
-            _ if !self.node.fence_open() => match access {
-                Action::Read => (Event::ReadFailed, Some(FENCED.to_owned())),
-                _ => (Event::Written(Written::Unknown), Some(FENCED.to_owned())),
-            },
-            Action::Write { expect, record } => self.write(expect, &record).await,
-            _ => self.read().await,
-        };
-        let failed = trouble.is_some();
-        self.inner().trouble = trouble;
-        if failed && matches!(event, Event::Written(_)) {
-            // Before it is looked at again: a store may answer at once that it cannot.
-            let world = self.node.world();
-            world.sleep_until(world.now() + RETRY_AFTER).await;
-        }
-        event
-    }
-
-    async fn read(&self) -> (Happened<S>, Option<String>) {
-        match self.site.store().read(self.site.key(), self.node.config().store_timeout).await {
-            Ok(None) => (Event::Read(None), None),
-            Ok(Some(Versioned { value, version })) => match record::open::<S>(&value) {
-                Ok(record) => (Event::Read(Some((record, etag(&version)))), None),
-                Err(why) => (Event::ReadFailed, Some(why)),
-            },
-            Err(error) => (Event::ReadFailed, Some(error.to_string())),
+    async fn access(&self, access: Access) -> Answer {
+        let is_write = matches!(access, Access::Write { .. });
+        let done = if self.node.fence_open() { self.reach(access).await } else { Err(FENCED.to_owned()) };
+        match done {
+            Ok(answer) => {
+                self.inner().trouble = None;
+                answer
+            }
+            Err(why) => {
+                self.inner().trouble = Some(why);
+                if !is_write {
+                    return Answer::Failed;
+                }
+                // Before it is looked at again: a store may answer at once that it cannot.
+                let world = self.node.world();
+                world.sleep_until(world.now() + RETRY_AFTER).await;
+                Answer::Written(Written::Unknown)
+            }
         }
     }
 
-    async fn write(&self, expect: Option<Etag>, record: &Record<Holding<S>>) -> (Happened<S>, Option<String>) {
-        let (store, key, timeout) = (self.site.store(), self.site.key(), self.node.config().store_timeout);
-        let sealed = match record::seal(record) {
-            Ok(sealed) => sealed,
-            Err(why) => return (Event::Written(Written::Unknown), Some(format!("it cannot be encoded: {why}"))),
-        };
-        let written = match expect {
-            None => store.create(key, sealed, timeout).await,
-            Some(expect) => store.replace(key, sealed, &Version::new(&*expect.0), timeout).await,
-        };
-        match written {
-            Ok(version) => (Event::Written(Written::Applied(etag(&version))), None),
-            Err(StoreError::Conflict { .. }) => (Event::Written(Written::Conflict), None),
-            Err(error) => (Event::Written(Written::Unknown), Some(error.to_string())),
+    async fn reach(&self, access: Access) -> Result<Answer, String> {
+        let timeout = self.node.config().store_timeout;
+        let failed = |error: StoreError| error.to_string();
+        match access {
+            Access::Read => {
+                let found = self.store.read(&self.key, timeout).await.map_err(failed)?;
+                Ok(Answer::Record(found.map(|Versioned { value, version }| (value, etag(&version)))))
+            }
+            Access::Write { expect, record, appends } => match self.write(expect, record, appends, timeout).await {
+                Ok(version) => Ok(Answer::Written(Written::Applied(etag(&version)))),
+                Err(StoreError::Conflict { .. }) => Ok(Answer::Written(Written::Conflict)),
+                Err(error) => Err(failed(error)),
+            },
+            Access::Entries { log, from, limit } => {
+                let name = self.log(log);
+                self.journal()?.entries(&name, from, limit, timeout).await.map(Answer::Entries).map_err(failed)
+            }
+            Access::End(log) => {
+                let name = self.log(log);
+                self.journal()?.end(&name, timeout).await.map(Answer::End).map_err(failed)
+            }
         }
+    }
+
+    async fn write(
+        &self,
+        expect: Option<Etag>,
+        record: bytes::Bytes,
+        appends: Vec<(Log, bytes::Bytes)>,
+        timeout: Duration,
+    ) -> Result<greenroom_store::Version, StoreError> {
+        let expect = expect.map(|etag| greenroom_store::Version::new(&*etag.0));
+        let (Some(journal), false) = (&self.journal, appends.is_empty()) else {
+            return match expect {
+                None => self.store.create(&self.key, record, timeout).await,
+                Some(expect) => self.store.replace(&self.key, record, &expect, timeout).await,
+            };
+        };
+        let mut commit = match expect {
+            None => Commit::new().create(self.key.as_str(), record),
+            Some(expect) => Commit::new().replace(self.key.as_str(), record, &expect),
+        };
+        for (log, entry) in appends {
+            commit = commit.append(self.log(log), entry);
+        }
+        let committed = journal.commit(commit, timeout).await?;
+        committed.versions.into_iter().next().flatten().ok_or_else(|| StoreError::Unknown {
+            key: self.key.clone(),
+            reason: "the journal has not told the record's version".to_owned(),
+        })
+    }
+
+    fn journal(&self) -> Result<&Arc<dyn Journal>, String> {
+        self.journal.as_ref().ok_or_else(|| "the store is no journal".to_owned())
+    }
+
+    fn log(&self, log: Log) -> String {
+        log_name(log, &self.key)
     }
 }
 
-fn etag(version: &Version) -> Etag {
+/// The name of a log of the state whose record has this key.
+pub(super) fn log_name(log: Log, key: &str) -> String {
+    match log {
+        Log::Updates => format!("updates/{key}"),
+        Log::Snapshots => format!("snapshots/{key}"),
+    }
+}
+
+fn etag(version: &greenroom_store::Version) -> Etag {
     Etag(version.as_str().into())
 }
 
@@ -290,4 +450,6 @@ fn etag(version: &Version) -> Etag {
 pub(super) const PENDING_MAX: usize = 65_536;
 /// Between two tries of a store that fails.
 const RETRY_AFTER: Duration = Duration::from_millis(100);
+/// Updates between two snapshots of a log, unless the configuration says otherwise.
+const SNAPSHOT_EVERY: u64 = 1000;
 const FENCED: &str = "this node's lease has run out; retry the call, another node will answer";

@@ -4,11 +4,18 @@
 //! updates on top), and the *confirmed* one, which is in the store. Updates are written in the background, all that wait
 //! in one conditional write. The rules are the pure machine `greenroom_protocols::bcas`.
 
+pub mod elsewhere;
 mod enqueued;
 mod field;
-mod holding;
+pub mod history;
 mod instance;
+mod log_record;
+pub mod protocol;
+pub(crate) mod protocols;
 mod record;
+pub(crate) mod registry;
+mod values;
+mod versions;
 
 use std::fmt;
 
@@ -17,6 +24,8 @@ use serde::de::DeserializeOwned;
 
 pub use self::enqueued::{Enqueued, UpdateError};
 pub use self::field::Versioned;
+pub use self::history::Recorded;
+pub use self::versions::Versions;
 use crate::state::Old;
 
 pub use greenroom_protocols::bcas::Version;
@@ -53,6 +62,9 @@ pub trait VersionedState: Default + Clone + Serialize + DeserializeOwned + Send 
     /// The version of this type's fields, as for [`State::VERSION`](crate::State::VERSION).
     const VERSION: u8 = 1;
 
+    /// The version of the fields of its updates, which a log keeps for ever.
+    const UPDATE_VERSION: u8 = 1;
+
     /// Makes the change.
     fn apply(&mut self, update: &Self::Update);
 
@@ -63,6 +75,14 @@ pub trait VersionedState: Default + Clone + Serialize + DeserializeOwned + Send 
     fn migrate(old: Old<'_>) -> Result<Self, String> {
         old.read()
     }
+
+    /// Reads an update that was written under a lower [`UPDATE_VERSION`](Self::UPDATE_VERSION).
+    ///
+    /// # Errors
+    /// As for [`migrate`](Self::migrate).
+    fn migrate_update(old: Old<'_>) -> Result<Self::Update, String> {
+        old.read()
+    }
 }
 
 /// A [`VersionedState`] whose updates have an outcome, for who awaits what [`enqueue`](Versioned::enqueue) gives.
@@ -70,10 +90,13 @@ pub trait VersionedStateWithOutput: Default + Clone + Serialize + DeserializeOwn
     /// A change.
     type Update: Clone + Serialize + DeserializeOwned + Send + Sync + 'static;
     /// What a change gives.
-    type Output: Send + Sync + 'static;
+    type Output: Serialize + DeserializeOwned + Send + Sync + 'static;
 
     /// The version of this type's fields, as for [`State::VERSION`](crate::State::VERSION).
     const VERSION: u8 = 1;
+
+    /// The version of the fields of its updates, which a log keeps for ever.
+    const UPDATE_VERSION: u8 = 1;
 
     /// Makes the change, deterministically.
     ///
@@ -88,6 +111,14 @@ pub trait VersionedStateWithOutput: Default + Clone + Serialize + DeserializeOwn
     fn migrate(old: Old<'_>) -> Result<Self, String> {
         old.read()
     }
+
+    /// Reads an update that was written under a lower [`UPDATE_VERSION`](Self::UPDATE_VERSION).
+    ///
+    /// # Errors
+    /// As for [`migrate`](Self::migrate).
+    fn migrate_update(old: Old<'_>) -> Result<Self::Update, String> {
+        old.read()
+    }
 }
 
 impl<S: VersionedState> VersionedStateWithOutput for S {
@@ -95,6 +126,7 @@ impl<S: VersionedState> VersionedStateWithOutput for S {
     type Output = ();
 
     const VERSION: u8 = <S as VersionedState>::VERSION;
+    const UPDATE_VERSION: u8 = <S as VersionedState>::UPDATE_VERSION;
 
     fn apply(&mut self, update: &Self::Update) -> Result<(), Rejected> {
         VersionedState::apply(self, update);
@@ -103,6 +135,10 @@ impl<S: VersionedState> VersionedStateWithOutput for S {
 
     fn migrate(old: Old<'_>) -> Result<Self, String> {
         <S as VersionedState>::migrate(old)
+    }
+
+    fn migrate_update(old: Old<'_>) -> Result<Self::Update, String> {
+        <S as VersionedState>::migrate_update(old)
     }
 }
 

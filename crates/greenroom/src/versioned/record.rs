@@ -4,12 +4,11 @@
 use bytes::{BufMut, Bytes, BytesMut};
 use greenroom_protocols::bcas::{Record, Session, Version};
 use greenroom_protocols::gsi::ClusterId;
-use greenroom_wire::codec::{self, Codec, Payload};
+use greenroom_wire::codec::{self, Codec};
 use serde::{Deserialize, Serialize};
 
-use super::VersionedStateWithOutput;
-use super::holding::Holding;
-use crate::state::Old;
+use super::log_record;
+use super::protocol::{StateValue, Types};
 
 /// Where the state stands, and whose updates are in it.
 #[derive(Serialize, Deserialize)]
@@ -23,7 +22,7 @@ struct Head {
 }
 
 /// The record's bytes.
-pub(super) fn seal<S: VersionedStateWithOutput>(record: &Record<Holding<S>>) -> Result<Bytes, String> {
+pub(super) fn seal(types: Types, record: &Record<StateValue>) -> Result<Bytes, String> {
     let Record { version, state, sessions, salt } = record;
     let head = Head {
         incarnation: version.incarnation,
@@ -37,14 +36,17 @@ pub(super) fn seal<S: VersionedStateWithOutput>(record: &Record<Holding<S>>) -> 
     codec::encode(Codec::MessagePack, HEAD_VERSION, &head, &mut bytes).map_err(|error| error.to_string())?;
     let len = u32::try_from(bytes.len() - HEAD_AT).map_err(|_| "too many sessions".to_owned())?;
     bytes[1..HEAD_AT].copy_from_slice(&len.to_le_bytes());
-    codec::encode(Codec::MessagePack, S::VERSION, &*state.0, &mut bytes).map_err(|error| error.to_string())?;
+    bytes.put_slice(&(types.encode_state)(state)?);
     Ok(bytes.freeze())
 }
 
 /// The record that `bytes` are, whatever version of the state's type wrote it.
-pub(super) fn open<S: VersionedStateWithOutput>(bytes: &[u8]) -> Result<Record<Holding<S>>, String> {
+pub(super) fn open(types: Types, bytes: &[u8]) -> Result<Record<StateValue>, String> {
     let short = || "the record ends early; it was not written by Greenroom".to_owned();
     let (&format, rest) = bytes.split_first().ok_or_else(short)?;
+    if format == log_record::HEAD {
+        return Err("the state is kept as a log of its updates; say protocol = \"log\" for its kind".to_owned());
+    }
     if format != FORMAT {
         return Err(format!(
             "the record has format {format}, not {FORMAT} as versioned states have; was the field of another type, or is the record newer than this program?"
@@ -56,34 +58,23 @@ pub(super) fn open<S: VersionedStateWithOutput>(bytes: &[u8]) -> Result<Record<H
     let session = |cluster, epoch| Session { cluster: ClusterId(cluster), epoch };
     Ok(Record {
         version: Version { incarnation: head.incarnation, number: head.number },
-        state: Holding::new(decode(state)?),
+        state: (types.decode_state)(state)?,
         sessions: head.sessions.into_iter().map(|(cluster, epoch, last)| (session(cluster, epoch), last)).collect(),
         salt: (session(head.salt.0, head.salt.1), head.salt.2),
     })
 }
 
-fn decode<S: VersionedStateWithOutput>(payload: &[u8]) -> Result<S, String> {
-    let Payload { type_version, .. } = codec::parse(payload).map_err(|error| error.to_string())?;
-    if type_version == S::VERSION {
-        return codec::decode(payload).map_err(|error| error.to_string());
-    }
-    if type_version > S::VERSION {
-        return Err(format!(
-            "it was written by version {type_version} of its type, this program knows up to {}; run the newer program",
-            S::VERSION
-        ));
-    }
-    S::migrate(Old::new(payload, type_version))
-}
-
 /// Tells these records from those of other states.
-const FORMAT: u8 = 2;
+pub(super) const FORMAT: u8 = 2;
 const HEAD_VERSION: u8 = 1;
 const HEAD_AT: usize = 1 + 4;
 
 #[cfg(test)]
 mod tests {
+    use greenroom_protocols::bcas::Versioned;
+
     use super::super::VersionedState;
+    use super::super::values::UpdateValue;
     use super::*;
 
     #[derive(Clone, Default, Debug, PartialEq, Serialize, Deserialize)]
@@ -104,11 +95,17 @@ mod tests {
     const GOLDEN: &[u8] = b"\x02/\0\0\0\x01\x01\x84\xabincarnation\x02\xa6number\x05\xa8sessions\x91\x93\x01\x07\x04\
         \xa4salt\x93\x01\x07\x06\x01\x03\x81\xa5count\t";
 
-    fn record() -> Record<Holding<Count>> {
+    fn types() -> Types {
+        Types::of::<Count>()
+    }
+
+    fn record() -> Record<StateValue> {
+        let mut state = StateValue::default();
+        state.apply(&UpdateValue::new::<Count>(9)).unwrap();
         let session = Session { cluster: ClusterId(1), epoch: 7 };
         Record {
             version: Version { incarnation: 2, number: 5 },
-            state: Holding::new(Count { count: 9 }),
+            state,
             sessions: [(session, 4)].into(),
             salt: (session, 6),
         }
@@ -116,20 +113,20 @@ mod tests {
 
     #[test]
     fn a_record_has_these_bytes_and_is_read_from_them() {
-        assert_eq!(seal(&record()).unwrap().escape_ascii().to_string(), GOLDEN.escape_ascii().to_string());
-        let found = open::<Count>(GOLDEN).unwrap();
+        assert_eq!(seal(types(), &record()).unwrap().escape_ascii().to_string(), GOLDEN.escape_ascii().to_string());
+        let found = open(types(), GOLDEN).unwrap();
         assert_eq!((found.version, found.sessions, found.salt), (record().version, record().sessions, record().salt));
-        assert_eq!(*found.state.0, Count { count: 9 });
+        assert_eq!(*found.state.typed::<Count>(), Count { count: 9 });
     }
 
     #[test]
     fn a_record_that_ends_early_or_is_of_a_later_type_is_refused() {
         for end in 0..GOLDEN.len() {
-            assert!(open::<Count>(&GOLDEN[..end]).is_err(), "{end}");
+            assert!(open(types(), &GOLDEN[..end]).is_err(), "{end}");
         }
         let mut later = GOLDEN.to_vec();
         let at = later.len() - 9;
         later[at] = 4;
-        assert!(open::<Count>(&later).unwrap_err().contains("version 4"));
+        assert!(open(types(), &later).unwrap_err().contains("version 4"));
     }
 }

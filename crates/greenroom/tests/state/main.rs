@@ -4,6 +4,8 @@ mod conflicts;
 mod doubt;
 mod faulty;
 mod fields;
+mod log;
+mod protocols;
 mod saving;
 mod versioned;
 mod versions;

@@ -139,8 +139,11 @@ async fn an_update_is_tentative_at_once_and_confirmed_without_anybody_waiting() 
     let store = Faulty::new();
     let first = counters(&store).await;
     let counter = CounterRef::of(&first, "a");
+    assert_eq!(counter.get().await, Ok(0));
+    store.down(true);
     assert_eq!(counter.add(5).await, Ok((5, 0)));
     assert_eq!(counter.get().await, Ok(5));
+    store.down(false);
     // The activation does not end before its updates are in the store.
     first.stop().await;
     let second = counters(&store).await;
