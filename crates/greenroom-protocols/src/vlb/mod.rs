@@ -76,11 +76,14 @@ pub struct Submission<U> {
     pub updates: Vec<U>,
 }
 
+/// What an update came to, by its number.
+pub type Numbered<O, E> = (u64, Applied<O, E>);
+
 /// What the leader sends to a participant.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Note<S: Versioned> {
     /// The latest version, when the submission of this number was handled, and what its updates came to, by their numbers.
-    Answer(u64, Snapshot<S>, Vec<(u64, Applied<S::Output, S::Error>)>),
+    Answer(u64, Snapshot<S>, Vec<Numbered<S::Output, S::Error>>),
     /// The latest version, after another participant's updates.
     Notify(Snapshot<S>),
     /// A new leader asks for the latest version that you have, or hold as the leader until now.

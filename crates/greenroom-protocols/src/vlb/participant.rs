@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use super::{Applied, Config, LeaderEpoch, Note, Session, Snapshot, Submission, Versioned, Waiter};
+use super::{Applied, Config, LeaderEpoch, Note, Numbered, Session, Snapshot, Submission, Versioned, Waiter};
 use crate::time::Timestamp;
 
 /// What happened to an instance.
@@ -185,7 +185,7 @@ impl<S: Versioned> Participant<S> {
     fn adopt(
         &mut self,
         snapshot: Snapshot<S>,
-        outcomes: Vec<(u64, Applied<S::Output, S::Error>)>,
+        outcomes: Vec<Numbered<S::Output, S::Error>>,
         trims: bool,
         out: &mut Vec<Action<S>>,
     ) {

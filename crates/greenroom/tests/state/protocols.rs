@@ -72,7 +72,7 @@ impl Leaderboard {
 
 /// A node whose leaderboards have this protocol.
 async fn playing(store: Arc<MemoryStore>, protocol: &str) -> Node {
-    super::node(Faulty::new(), |builder| {
+    node(Faulty::new(), |builder| {
         builder.register::<Leaderboard>().state_journal("", store).protocol("mine", Mine::new).configure(|config| {
             let mut kind = KindConfig::default();
             kind.protocol = Some(protocol.to_owned());
