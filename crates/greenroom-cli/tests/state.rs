@@ -20,13 +20,17 @@ impl Store {
         self.directory.path().join(name)
     }
 
+    fn url(&self) -> String {
+        format!("sqlite:{}", self.path("store.db").display())
+    }
+
     fn run(&self, args: &[&str]) -> Output {
         self.run_with(args, b"")
     }
 
     /// Runs `greenroom state` on the store, with what it reads from standard input.
     fn run_with(&self, args: &[&str], input: &[u8]) -> Output {
-        let url = format!("sqlite:{}", self.path("store.db").display());
+        let url = self.url();
         let mut command = Command::new(PROGRAM);
         command.arg("state").args(args).env("GREENROOM_STORE", url).stdin(Stdio::piped());
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the program starts");
@@ -51,6 +55,66 @@ fn assert_fails(output: &Output, status: i32, words: &str) {
     assert_eq!(output.status.code(), Some(status), "{output:?}");
     assert!(text(&output.stderr).contains(words), "{words:?} is not in {output:?}");
     assert!(output.stdout.is_empty(), "{output:?}");
+}
+
+/// A purse whose every change is kept.
+mod purse {
+    use greenroom::prelude::*;
+    use serde::{Deserialize, Serialize};
+
+    #[derive(Default, Clone, Serialize, Deserialize)]
+    pub(crate) struct Balance {
+        cents: i64,
+    }
+
+    impl VersionedState for Balance {
+        type Update = i64;
+
+        fn apply(&mut self, cents: &i64) {
+            assert!(self.cents + cents >= 0, "not enough");
+            self.cents += cents;
+        }
+    }
+
+    #[derive(Default, Actor)]
+    pub(crate) struct Purse {
+        balance: Versioned<Balance>,
+    }
+
+    #[actor(protocol = "log")]
+    impl Purse {
+        #[update]
+        pub async fn add(&self, cents: i64) -> Result<(), StateError> {
+            self.balance.enqueue(cents);
+            self.balance.confirm_updates().await
+        }
+    }
+}
+
+#[tokio::test]
+async fn the_log_of_a_state_shows_its_updates_and_what_a_state_was_made_of() {
+    let store = Store::new();
+    let node = greenroom::Node::builder().register::<purse::Purse>().state(store.url()).configure(|config| {
+        config.kinds.entry("purse".to_owned()).or_default().snapshot_every = Some(2);
+    });
+    let node = node.start().await.unwrap();
+    for cents in [5, -9, 2] {
+        purse::PurseRef::of(&node, "a/b").add(cents).await.unwrap();
+    }
+    node.stop().await;
+    let lines = |args: &[&str]| -> Vec<serde_json::Value> {
+        store.said(args).lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    };
+    let all = lines(&["log", "purse/balance/a/b"]);
+    assert_eq!(all.iter().map(|line| line["update"].as_i64()).collect::<Vec<_>>(), [Some(5), Some(-9), Some(2)]);
+    assert!(all[1]["rejected"].as_str().is_some_and(|why| why.contains("not enough")), "{all:?}");
+    assert_eq!(all[2]["version"]["number"], 3);
+    assert_eq!(lines(&["log", "state/purse/balance/a/b", "--from", "2", "--limit", "1"]), all[1..2]);
+    let at = lines(&["log", "purse/balance/a/b", "--at", "3"]);
+    assert_eq!((&at[0]["snapshot"], &at[0]["state"]["cents"], &at[1]), (&2.into(), &5.into(), &all[2]));
+    assert_eq!(lines(&["log", "purse/balance/a/b", "--at", "1"]), all[..1]);
+    assert_fails(&store.run(&["log", "purse/balance/a/b", "--at", "4"]), 3, "the last one is 3");
+    assert_fails(&store.run(&["log", "purse/balance/b"]), 3, "there is no log");
 }
 
 #[test]

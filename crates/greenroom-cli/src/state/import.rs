@@ -109,7 +109,7 @@ impl Import {
     }
 
     async fn write_one(&self, opened: &Opened, entry: &Entry) -> Result<Done, StoreError> {
-        let Opened { store, timeout } = opened;
+        let Opened { store, timeout, .. } = opened;
         if self.replace
             && let Some(found) = store.read(&entry.key, *timeout).await?
         {

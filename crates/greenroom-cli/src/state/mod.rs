@@ -7,6 +7,7 @@ mod import;
 mod keys;
 mod line;
 mod list;
+mod log;
 mod one;
 
 use std::fmt::Display;
@@ -17,7 +18,7 @@ use std::time::Duration;
 
 use clap::{Args, Subcommand};
 use greenroom_store::url::StoreUrl;
-use greenroom_store::{Store, StoreError};
+use greenroom_store::{Journal, Store, StoreError};
 
 /// What to do with which store.
 #[derive(Args)]
@@ -36,6 +37,8 @@ enum Action {
     Delete(one::Delete),
     /// List keys in the order of their bytes
     List(list::List),
+    /// Print the history of a state that is kept as a log of its updates
+    Log(log::Log),
     /// Print keys and values as JSON lines
     Export(list::Export),
     /// Write keys and values from JSON lines
@@ -56,6 +59,8 @@ struct Location {
 /// An open store.
 struct Opened {
     store: Arc<dyn Store>,
+    /// The same store, if it has logs.
+    journal: Option<Arc<dyn Journal>>,
     timeout: Duration,
 }
 
@@ -85,6 +90,7 @@ pub(crate) fn run(command: &StateCommand) -> ExitCode {
             Action::Put(put) => put.run().await,
             Action::Delete(delete) => delete.run().await,
             Action::List(list) => list.run().await,
+            Action::Log(log) => log.run().await,
             Action::Export(export) => export.run().await,
             Action::Import(import) => import.run().await,
         }
@@ -123,7 +129,7 @@ impl Location {
             let message = "memory: would be gone when this command ends; name the store that the nodes use";
             return Err(Failure::Other(message.to_owned()));
         }
-        Ok(Opened { store: opened.store, timeout: Duration::from_secs(self.timeout) })
+        Ok(Opened { store: opened.store, journal: opened.journal, timeout: Duration::from_secs(self.timeout) })
     }
 }
 

@@ -25,7 +25,7 @@ pub(super) struct Get {
 
 impl Get {
     pub(super) async fn run(&self) -> Result<(), Failure> {
-        let Opened { store, timeout } = self.location.open().await?;
+        let Opened { store, timeout, .. } = self.location.open().await?;
         let found = store.read(&self.key, timeout).await?.ok_or_else(|| missing(&self.key))?;
         if self.json {
             return say(Line::new(self.key.clone(), &found.value).at(&found.version).json());
@@ -62,7 +62,7 @@ impl Put {
             Some(file) => contents(file)?,
             None => self.value.clone().unwrap_or_default().into(),
         };
-        let Opened { store, timeout } = self.location.open_or_create().await?;
+        let Opened { store, timeout, .. } = self.location.open_or_create().await?;
         let expected = match &self.expect {
             Some(version) => Some(Version::new(version.as_str())),
             None if self.create => None,
@@ -90,7 +90,7 @@ pub(super) struct Delete {
 
 impl Delete {
     pub(super) async fn run(&self) -> Result<(), Failure> {
-        let Opened { store, timeout } = self.location.open().await?;
+        let Opened { store, timeout, .. } = self.location.open().await?;
         let expected = match &self.expect {
             Some(version) => Version::new(version.as_str()),
             None => store.read(&self.key, timeout).await?.ok_or_else(|| missing(&self.key))?.version,

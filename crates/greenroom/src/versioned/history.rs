@@ -7,6 +7,7 @@ use std::time::Duration;
 use greenroom_protocols::bcas::{Change, Version};
 use greenroom_protocols::update_log::{Logged, Replay};
 use greenroom_store::{Entry, Journal};
+use greenroom_wire::codec;
 
 use super::instance::{Instance, log_name};
 use super::protocol::{Log, StateValue};
@@ -81,6 +82,14 @@ pub fn read_entry(value: &[u8]) -> Result<RawRecorded<'_>, String> {
 pub fn read_snapshot(value: &[u8]) -> Result<RawSnapshot<'_>, String> {
     let (position, version, state) = log_record::open_raw_snapshot(value)?;
     Ok(RawSnapshot { position, version, state })
+}
+
+/// An update or a state as JSON, whose type need not be known.
+///
+/// # Errors
+/// What JSON has no words for.
+pub fn json(payload: &[u8]) -> Result<serde_json::Value, String> {
+    codec::decode(payload).map_err(|error| error.to_string())
 }
 
 /// The last snapshot of `state` that has no position after `position`, found by halving: its place in its log, and the entry.
