@@ -31,6 +31,8 @@ mod supervision;
 mod time;
 #[path = "../examples/topics.rs"]
 mod topics;
+#[path = "../examples/versioned.rs"]
+mod versioned;
 
 use std::time::Duration;
 
@@ -140,6 +142,25 @@ async fn an_account_is_there_again_on_the_next_node() {
         assert_eq!(account::AccountRef::of(&node, "ada").deposit(5).await, Ok(balance));
         node.stop().await;
     }
+}
+
+#[tokio::test]
+async fn a_leaderboard_knows_who_leads_and_who_led() {
+    let node = Node::builder().register::<versioned::Leaderboard>().start().await.unwrap();
+    let board = versioned::LeaderboardRef::of(&node, "chess");
+    board.won("ada", 30).await.unwrap();
+    board.won("bob", 50).await.unwrap();
+    assert_eq!(board.leader().await.unwrap().as_deref(), Some("bob"));
+    let (lost, seen) = board.disqualify("bob").await.unwrap();
+    assert_eq!(lost, 50);
+    assert!(board.disqualify("bob").await.unwrap_err().to_string().contains("does not play"));
+    assert_eq!(board.leader_since(seen).await.unwrap().as_deref(), Some("ada"));
+    assert_eq!(board.leader_after(2).await.unwrap().as_deref(), Some("bob"));
+    let mut leaders = board.leaders().await.unwrap();
+    assert_eq!(leaders.next().await.unwrap().unwrap().as_deref(), Some("ada"));
+    board.won("eve", 70).await.unwrap();
+    while leaders.next().await.unwrap().unwrap().as_deref() != Some("eve") {}
+    node.stop().await;
 }
 
 #[tokio::test]
