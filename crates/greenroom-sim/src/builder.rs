@@ -110,10 +110,12 @@ impl Builder {
             runtime.block_on(local.run_until(executor::drive(shared.clone(), &done)));
             result.take().expect("the scenario is done and has left its result")
         }));
+        // Outside of the runtime the clock is the machine's.
+        let took = sim.now();
         drop(local);
         drop(tokio);
         LAST.replace(sim.trace_lines());
-        SIMULATED.set(SIMULATED.get() + sim.now());
+        SIMULATED.set(SIMULATED.get() + took);
         outcome.unwrap_or_else(|panic| panic::resume_unwind(panic))
     }
 }
