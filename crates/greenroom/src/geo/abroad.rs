@@ -21,6 +21,7 @@ use crate::cluster::directory::Entry;
 use crate::shard::baggage::{self, Baggage};
 use crate::shard::calls::Completion;
 use crate::shard::envelope::{Body, Envelope};
+use crate::shard::late::last_moment;
 use crate::shard::raw::{Journey, RawCall, RawParcel};
 use crate::shard::submit::refuse_reply;
 use crate::shard::turns::{Chain, Link};
@@ -127,8 +128,8 @@ impl Shard {
         };
         let repeatable = method.is_some_and(|method| method.read);
         // What becomes of it is known here before its caller gives up.
-        let early = (deadline.since(self.now()) / EARLY_PART).min(EARLY_MAX);
-        let limit = Timestamp::from_nanos(deadline.as_nanos() - early.as_nanos() as u64);
+        let drift = deadline.since(self.now()) / DRIFT_PART;
+        let limit = last_moment(Duration::ZERO, self.now(), deadline) - drift;
         let call = Call { id: CallId(geo.next_call()), operation, repeatable, deadline: limit };
         let key = Entry::new(parcel.id.clone());
         directory.call_abroad(geo, self.now(), &key, call, parcel);
@@ -170,9 +171,7 @@ impl Shard {
     }
 }
 
-/// The part of its time that a call gives up, so that its caller hears why.
-const EARLY_PART: u32 = 8;
-/// The most of it.
-const EARLY_MAX: Duration = Duration::from_millis(100);
+/// The caller's clock may gain so much of its time on this one: a hundredth for each of them.
+const DRIFT_PART: u32 = 50;
 /// Calls of one node that may wait for other clusters.
 const WAITING_MAX: i64 = 100_000;

@@ -12,7 +12,7 @@ use crate::actor::spent::{Behind, Spent};
 
 /// When a message must begin, that has waited for `waited` and whose caller waits until `deadline`: what begins later could
 /// hardly end in time.
-pub(super) fn last_moment(waited: Duration, now: Timestamp, deadline: Timestamp) -> Timestamp {
+pub(crate) fn last_moment(waited: Duration, now: Timestamp, deadline: Timestamp) -> Timestamp {
     if deadline == Timestamp::NEVER {
         return deadline;
     }

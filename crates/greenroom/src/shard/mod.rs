@@ -22,7 +22,7 @@ mod idle;
 pub(crate) mod inbox;
 pub(crate) mod inspect;
 pub(crate) mod lanes;
-mod late;
+pub(crate) mod late;
 mod leaving;
 mod mailbox;
 mod moves;
