@@ -78,6 +78,15 @@ impl Bank {
     }
 }
 
+/// Says that it is over, however that came.
+struct Stops<'a>(&'a AtomicBool);
+
+impl Drop for Stops<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
 /// How long the loop lasts: `GREENROOM_KILL_SECONDS`, or what suits every run of the tests.
 fn lasting() -> Duration {
     let seconds = std::env::var("GREENROOM_KILL_SECONDS").ok();
@@ -92,6 +101,8 @@ fn each_payment_is_made_once_when_nodes_are_killed_in_a_loop() {
     let bank = Bank::new(nodes.doors());
     let mut kills = 0;
     std::thread::scope(|threads| {
+        // If this fails, the clients end too.
+        let _stops = Stops(&bank.stopped);
         for client in 0..CLIENTS {
             let bank = &bank;
             threads.spawn(move || bank.drive(client));
@@ -105,7 +116,6 @@ fn each_payment_is_made_once_when_nodes_are_killed_in_a_loop() {
             nodes.revive();
         }
         nodes.all_ready();
-        bank.stopped.store(true, Ordering::Relaxed);
     });
     nodes.all_anew();
     let begun = Instant::now();
