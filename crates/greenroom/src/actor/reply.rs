@@ -1,11 +1,11 @@
 //! Where a reply goes. Handlers written by `#[actor]` hold one a message; users never see it.
 
+mod wire;
+
 use std::marker::PhantomData;
 
-use bytes::{Bytes, BytesMut};
-use greenroom_protocols::node::NodeId;
-use greenroom_wire::codec::{self, Codec};
-use greenroom_wire::{CallId, EncodeError, Status};
+use greenroom_wire::Status;
+use greenroom_wire::codec;
 use tokio::sync::oneshot;
 
 use super::error::{CallError, Doubt, Failure, Refusal};
@@ -14,8 +14,11 @@ use crate::intercept::{Outcome, OutcomeCell};
 use crate::shard::calls::{CallSlot, Completion};
 use crate::shard::cancel::CallKey;
 use crate::shard::erased::Erased;
-use crate::shard::{Item, LaneId, Shard, ShardId};
+use crate::shard::{Item, Shard, ShardId};
 use crate::state::Held;
+
+pub use self::wire::WireReply;
+pub(crate) use self::wire::{Forward, encode_failure, unencodable};
 
 /// Where the reply of one call goes. Dropped unanswered, it tells the caller that the turn did not end.
 pub struct ReplyTo<T: Portable, E: Portable> {
@@ -40,41 +43,6 @@ enum Site {
     Outside(oneshot::Sender<Completion>, u32),
     /// In a box, as messages are moved more often than they come from afar.
     Wire(Box<WireReply>),
-}
-
-/// A reply that leaves this node, or the typed world: its bytes go where the call came from.
-pub struct WireReply {
-    to: WireSite,
-    codec: Codec,
-}
-
-enum WireSite {
-    Nobody,
-    /// Back on the connection of this shard that the call came on.
-    Lane {
-        shard: ShardId,
-        lane: LaneId,
-        peer: NodeId,
-        call: CallId,
-    },
-    /// To the node that called, as another one has forwarded the call.
-    Node {
-        node: NodeId,
-        call: CallId,
-    },
-    /// To a gateway of this node.
-    Gateway(oneshot::Sender<Completion>, u32),
-    /// To a call of a shard of this node.
-    Here(CallSite),
-}
-
-/// Who answers a call that goes on to another node.
-pub(crate) enum Forward {
-    Nobody,
-    /// That node may answer to the origin itself.
-    Origin(NodeId, CallId),
-    /// The reply must come back here first.
-    Relay(Box<dyn AnyReply>),
 }
 
 /// A reply whose types are not known.
@@ -243,7 +211,7 @@ impl Site {
         match self {
             Site::Nobody | Site::Watched(_) | Site::Held(_) | Site::Below(_) | Site::Call { .. } => false,
             Site::Outside(..) => true,
-            Site::Wire(reply) => matches!(reply.to, WireSite::Gateway(..)),
+            Site::Wire(reply) => reply.is_of_gateway(),
         }
     }
 
@@ -365,118 +333,6 @@ impl<T: Portable, E: Portable> Held for HeldReply<T, E> {
     }
 }
 
-impl WireReply {
-    pub(crate) fn lane(shard: ShardId, lane: LaneId, peer: NodeId, call: CallId, codec: Codec) -> Self {
-        Self { to: WireSite::Lane { shard, lane, peer, call }, codec }
-    }
-
-    pub(crate) fn node(node: NodeId, call: CallId, codec: Codec) -> Self {
-        Self { to: WireSite::Node { node, call }, codec }
-    }
-
-    pub(crate) fn gateway(sender: oneshot::Sender<Completion>, number: u32, codec: Codec) -> Self {
-        Self { to: WireSite::Gateway(sender, number), codec }
-    }
-
-    pub(crate) fn here(site: CallSite, codec: Codec) -> Self {
-        Self { to: WireSite::Here(site), codec }
-    }
-
-    pub(crate) fn nobody() -> Self {
-        Self { to: WireSite::Nobody, codec: Codec::MessagePack }
-    }
-
-    pub(crate) fn is_awaited(&self) -> bool {
-        !matches!(self.to, WireSite::Nobody)
-    }
-
-    /// The name of the call that waits for it.
-    pub(crate) fn key(&self) -> CallKey {
-        match &self.to {
-            WireSite::Nobody => CallKey::NONE,
-            WireSite::Lane { peer, call, .. } => CallKey::far(*peer, *call),
-            WireSite::Node { node, call } => CallKey::far(*node, *call),
-            WireSite::Gateway(_, number) => CallKey::outside(*number),
-            WireSite::Here(site) => CallKey::local(*site),
-        }
-    }
-
-    /// What another node needs to answer in this one's stead.
-    pub(crate) fn forward(mut self) -> Forward {
-        match std::mem::replace(&mut self.to, WireSite::Nobody) {
-            WireSite::Nobody => Forward::Nobody,
-            WireSite::Lane { peer, call, .. } => Forward::Origin(peer, call),
-            WireSite::Node { node, call } => Forward::Origin(node, call),
-            to => Forward::Relay(Box::new(WireReply { to, codec: self.codec })),
-        }
-    }
-
-    fn answer<T: Portable, E: Portable>(self, result: Result<T, CallError<E>>) {
-        match result {
-            Ok(value) => self.encode(Status::Ok, |codec, out| codec::encode(codec, TYPE_VERSION, &value, out)),
-            Err(CallError::Actor(error)) => {
-                self.encode(Status::ActorError, |codec, out| codec::encode(codec, TYPE_VERSION, &error, out))
-            }
-            Err(other) => self.finish(completion::<T, E>(Err(other))),
-        }
-    }
-
-    fn encode(mut self, status: Status, write: impl FnOnce(Codec, &mut BytesMut) -> Result<(), EncodeError>) {
-        let to = std::mem::replace(&mut self.to, WireSite::Nobody);
-        let codec = self.codec;
-        match to {
-            WireSite::Nobody => {}
-            WireSite::Gateway(sender, _) => {
-                let mut out = BytesMut::new();
-                let completion = match write(codec, &mut out) {
-                    Ok(()) => Completion::Wire { status, payload: out.freeze(), from: None },
-                    Err(error) => Completion::Failed(Box::new(unencodable(&error))),
-                };
-                let _ = sender.send(completion);
-            }
-            WireSite::Here(site) => {
-                let mut out = BytesMut::new();
-                complete(
-                    site,
-                    match write(codec, &mut out) {
-                        Ok(()) => Completion::Wire { status, payload: out.freeze(), from: None },
-                        Err(error) => Completion::Failed(Box::new(unencodable(&error))),
-                    },
-                );
-            }
-            to => Shard::with(|shard| {
-                if let Some(shard) = shard {
-                    send(shard, to, status, |out| write(codec, out));
-                }
-            }),
-        }
-    }
-
-    pub(crate) fn finish(mut self, completion: Completion) {
-        let to = std::mem::replace(&mut self.to, WireSite::Nobody);
-        to.finish(completion);
-    }
-}
-
-/// Sends a reply frame: on the lane of this shard that it belongs to, or through the shard that has it.
-fn send(shard: &Shard, to: WireSite, status: Status, write: impl FnOnce(&mut BytesMut) -> Result<(), EncodeError>) {
-    match to {
-        WireSite::Lane { shard: owner, lane, call, .. } if owner == shard.id() => {
-            shard.lane_reply(lane, call, status, write);
-        }
-        WireSite::Node { node, call } => shard.node_reply(node, call, status, write),
-        WireSite::Lane { shard: owner, lane, call, .. } => {
-            let mut out = BytesMut::new();
-            let (status, payload) = match write(&mut out) {
-                Ok(()) => (status, out.freeze()),
-                Err(error) => encode_failure(&unencodable(&error)),
-            };
-            shard.post(owner, Item::LaneReply { lane, call, status, payload });
-        }
-        WireSite::Nobody | WireSite::Gateway(..) | WireSite::Here(_) => {}
-    }
-}
-
 /// Ends a call of a shard of this node.
 fn complete(CallSite { shard, slot }: CallSite, completion: Completion) {
     Shard::with(|current| match current {
@@ -485,60 +341,6 @@ fn complete(CallSite { shard, slot }: CallSite, completion: Completion) {
         // The node is being torn down, and the caller's shard with it.
         None => {}
     });
-}
-
-impl WireSite {
-    fn finish(self, completion: Completion) {
-        match (self, completion) {
-            (WireSite::Nobody, _) => {}
-            (WireSite::Gateway(sender, _), completion) => {
-                let _ = sender.send(completion);
-            }
-            (WireSite::Here(site), completion) => complete(site, completion),
-            (to, completion) => {
-                let (status, payload) = match completion {
-                    Completion::Wire { status, payload, .. } => (status, payload),
-                    Completion::Failed(failure) => encode_failure(&failure),
-                    Completion::Value(_) => encode_failure(&Doubt::Dropped.into()),
-                };
-                Shard::with(|shard| {
-                    if let Some(shard) = shard {
-                        send(shard, to, status, |out| {
-                            out.extend_from_slice(&payload);
-                            Ok(())
-                        });
-                    }
-                });
-            }
-        }
-    }
-}
-
-impl Drop for WireReply {
-    fn drop(&mut self) {
-        let to = std::mem::replace(&mut self.to, WireSite::Nobody);
-        to.finish(Completion::Failed(Box::new(Doubt::Dropped.into())));
-    }
-}
-
-/// A failure as it travels.
-pub(crate) fn encode_failure(failure: &Failure) -> (Status, Bytes) {
-    let status = match failure {
-        Failure::Refused(_) => Status::Refused,
-        Failure::Unknown(Doubt::Panicked { .. }) => Status::Panicked,
-        Failure::Unknown(_) => Status::Unknown,
-        Failure::Cycle(_) => Status::Cycle,
-    };
-    let mut out = BytesMut::new();
-    if codec::encode(Codec::MessagePack, TYPE_VERSION, failure, &mut out).is_err() {
-        out.clear();
-    }
-    (status, out.freeze())
-}
-
-/// A reply that cannot be encoded: the turn has run.
-pub(crate) fn unencodable(error: &EncodeError) -> Failure {
-    Doubt::Unreadable { message: format!("the reply cannot be encoded: {error}") }.into()
 }
 
 /// A refusal, as an end of a call.

@@ -2,25 +2,22 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::Duration;
 
-use greenroom_protocols::membership::{self, LeaseTimes};
-use greenroom_protocols::names::near_names;
 use greenroom_protocols::node::Member;
-use greenroom_store::url::{StoreUrl, redact};
+use greenroom_store::url::redact;
 use greenroom_store::{Journal, Store};
-use greenroom_stores::Opened;
+use greenroom_world::World;
 use greenroom_world::real::RealWorld;
-use greenroom_world::{Listener, Stage, World};
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::mpsc;
 
 use super::config::Config;
 use super::error::Error;
 use super::kinds::{AnyKind, KindEntry, Kinds, factory};
+use super::opening::{check_protocols, check_stores, membership_config, open_geo, open_store, open_stores};
 use super::port::Port;
 use super::security;
 use super::shared::Shared;
-use super::stores::{StateStore, Stores};
+use super::stores::StateStore;
 use super::{Node, Result};
 use crate::actor::call::Call;
 use crate::actor::cx::Cx;
@@ -31,7 +28,7 @@ use crate::cluster::placement::{Placement, Placements};
 use crate::cluster::table::{Health, TableStore};
 #[cfg(feature = "http")]
 use crate::gateway;
-use crate::geo::{self, Clusters, Geo};
+use crate::geo;
 use crate::intercept::{Given, Interceptor};
 use crate::pids::{AnySpawner, KeeperInterface, Spawnable, Spawner};
 use crate::reliable::{self, PARTITIONS, Partitions};
@@ -41,7 +38,6 @@ use crate::topic::actor::{TOPICS, Topics};
 use crate::topic::kinds::{ByCall, KindSubscriptions};
 use crate::versioned::elsewhere::Elsewhere;
 use crate::versioned::protocol::{ConsistencyProtocol, Make, Place};
-use crate::versioned::protocols::LOG;
 use crate::versioned::registry::Registry;
 
 type Register = Box<dyn FnOnce(&mut Kinds, &Config) + Send>;
@@ -393,46 +389,6 @@ impl Builder {
     }
 }
 
-/// How a node takes part in its cluster.
-fn membership_config(config: &Config) -> Result<membership::Config> {
-    let lease = config.lease;
-    if !(LEASE_MIN..=LEASE_MAX).contains(&lease) {
-        return Err(Error::Lease { lease });
-    }
-    Ok(membership::Config {
-        lease: Some(LeaseTimes::of(lease)),
-        store_timeout: lease / 2,
-        checks: config.checks,
-        ..membership::Config::default()
-    })
-}
-
-/// A shorter lease would not outlast the ordinary hiccups of a machine.
-const LEASE_MIN: Duration = Duration::from_secs(1);
-
-/// So long do the actors of a node that died wait.
-const LEASE_MAX: Duration = Duration::from_secs(300);
-
-/// The node's part in the multi-cluster that its configuration names, and the listener of its gateway.
-async fn open_geo(
-    world: &Arc<dyn World>,
-    config: &Config,
-    shards: &[ShardPort],
-    orders: &cluster::Orders,
-) -> Result<(Option<Arc<Geo>>, Option<Box<dyn Listener>>)> {
-    let Some(told) = &config.geo else { return Ok((None, None)) };
-    let clusters = Clusters::given(told, &config.cluster).map_err(|reason| Error::Geo { reason })?;
-    let gateway = match &told.gateway {
-        None => None,
-        Some(address) => {
-            let failed = |error| Error::Listen { what: "other clusters", address: address.clone(), error };
-            Some(world.listen(address).await.map_err(failed)?)
-        }
-    };
-    let geo = Geo::new(told, &config.cluster, clusters, world.clone(), shards.to_vec(), orders.clone());
-    Ok((Some(geo), gateway))
-}
-
 fn insert<A: Behaviour>(kinds: &mut Kinds, entry: KindEntry<A>) {
     let entry: Arc<dyn AnyKind> = Arc::new(entry);
     kinds.insert(<A::Interface as Interface>::KIND, entry);
@@ -453,69 +409,6 @@ impl Drop for Starting {
             node.halt("its start was given up");
         }
     }
-}
-
-/// The stores that actors keep their states in.
-async fn open_stores(
-    world: &Arc<dyn World>,
-    config: &Config,
-    table: &StateStore,
-    mut stores: BTreeMap<String, StateStore>,
-) -> Result<Stores> {
-    let named = config.stores.iter().map(|(name, url)| (name.as_str(), url.as_str()));
-    for (name, url) in named.chain([("", config.store.as_str())]) {
-        if stores.contains_key(name) {
-            continue;
-        }
-        let store = if url.is_empty() || url == config.table {
-            table.clone()
-        } else {
-            let failed = |reason| Error::Store { name: name.to_owned(), url: redact(url), reason };
-            open_store(world, url).await.map_err(failed)?.into()
-        };
-        stores.insert(name.to_owned(), store);
-    }
-    Ok(Stores::new(stores))
-}
-
-/// Refuses kinds whose store nobody has named.
-fn check_stores(kinds: &Kinds, stores: &Stores) -> Result<()> {
-    match kinds.stores().find(|(_, store)| stores.find(store).is_none()) {
-        Some((kind, store)) => {
-            let near = near_names(store, stores.names());
-            Err(Error::NoStore { kind, store: store.to_owned(), near })
-        }
-        None => Ok(()),
-    }
-}
-
-/// Refuses kinds whose protocol nobody knows, or cannot work in their store.
-fn check_protocols(kinds: &Kinds, config: &Config, stores: &Stores, known: &Registry) -> Result<()> {
-    for (kind, options) in kinds.options() {
-        let protocol = config.protocol_of(kind, options.protocol);
-        if !known.names().any(|name| name == protocol) {
-            let near = near_names(&protocol, known.names());
-            return Err(Error::NoProtocol { kind, protocol, near });
-        }
-        if protocol == LOG && stores.journal(options.store).is_none() {
-            return Err(Error::NoLogs { kind, store: options.store });
-        }
-    }
-    Ok(())
-}
-
-/// Opens a store on the control thread, whose runtime lives as long as the node: the caller's may be busy, or end before.
-/// Fails with the reason.
-pub(crate) async fn open_store(world: &Arc<dyn World>, url: &str) -> std::result::Result<Opened, String> {
-    let parsed = url.parse::<StoreUrl>().map_err(|error| error.to_string())?;
-    let (open, opened) = oneshot::channel();
-    let opening = async move {
-        // Nobody waits if the start was given up.
-        let _ = open.send(greenroom_stores::open_url(&parsed).await);
-    };
-    world.spawn(Stage::Control, Box::pin(opening));
-    let opened = opened.await.map_err(|_| "the node's control thread has ended; start it again".to_owned())?;
-    opened.map_err(|error| error.to_string())
 }
 
 /// Refuses a door that this build does not have.
