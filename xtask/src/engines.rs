@@ -27,8 +27,8 @@ pub(crate) fn say_skipped(missing: &[String]) {
     }
 }
 
-/// Installs what is missing: packages by apt-get, and what has none is built from its Go module into a cache outside
-/// the checkout, once.
+/// Installs what is missing: packages by apt-get, and what has none is built from its Go module, or fetched by
+/// Maven, into a cache outside the checkout, once.
 ///
 /// # Errors
 /// A sentence with the remedy if anything is missing after that.
@@ -65,4 +65,4 @@ fn apt_get() -> Command {
 }
 
 /// What Debian has; an engine that is missing names its package.
-const PACKAGES: &[&str] = &["postgresql", "redis-server", "openssl"];
+const PACKAGES: &[&str] = &["postgresql", "redis-server", "openssl", "default-jre-headless", "maven"];

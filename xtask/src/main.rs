@@ -4,6 +4,7 @@ mod book;
 mod chaos;
 mod engines;
 mod fuzz;
+mod kills;
 mod seeds;
 mod step;
 mod test;
@@ -21,6 +22,7 @@ fn main() -> ExitCode {
         Some((&"test", options)) => test::run(options),
         Some((&"seeds", options)) => seeds::run(options),
         Some((&"chaos", options)) => chaos::run(options),
+        Some((&"kills", options)) => kills::run(options),
         Some((&"fuzz", options)) => fuzz::run(options),
         Some((&"book", options)) => book::run(options),
         Some((other, _)) => Err(format!("there is no `cargo xtask {other}`; `cargo xtask` lists what there is")),
@@ -47,6 +49,11 @@ cargo xtask chaos [--minutes N] [--seed N] [--nodes N] [--table sqlite|postgres|
     A cluster of real node processes (5 by default) for N minutes (1 by default) under the faults of a seeded plan, with
     its table in a real engine (etcd by default), and callers whose histories are checked. Network namespaces and the full
     disk want root; without it nodes run behind relays on loopback, or anyway with --relays.
+
+cargo xtask kills [--minutes N] [--journal sqlite|postgres|kafka]..
+    Money moves between reliable actors on three node processes, of which a random one is killed every three seconds for N
+    minutes (1 by default), and the journal's server now and then: over each journal, or those that are named. Says how many
+    payments there were, and what was lost, doubled and answered otherwise: 0.
 
 cargo xtask fuzz [--seconds N]
     Runs each fuzz target of fuzz/ for N seconds (60 by default). Needs a nightly toolchain and cargo-fuzz.

@@ -105,6 +105,17 @@ fn status(show: &Show) -> Result<(), String> {
         };
         let empty = if cluster["empty"] == true { ", empty" } else { "" };
         println!("{:16} list {}{empty}, {answers}", text(cluster, "name"), cluster["acknowledged"]);
+        if let Some(ahead) = cluster["clock_ahead_s"].as_i64() {
+            let word = if ahead > 0 { "ahead of" } else { "behind" };
+            println!("{:16} its clock is {} s {word} this node's: set both by NTP", "", ahead.unsigned_abs());
+        }
+    }
+    if let Some(trouble) = answer["list_trouble"].as_str() {
+        println!("{trouble}");
+    }
+    let leases: Vec<&str> = answer["leases"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+    if !leases.is_empty() {
+        println!("home leases: {}", leases.join(", "));
     }
     let actors = &answer["actors"];
     println!(

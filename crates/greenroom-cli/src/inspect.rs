@@ -1,9 +1,9 @@
 //! `greenroom inspect`: one actor, looked into.
 
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use clap::Args;
-use greenroom::{Inspection, PastTurn};
+use greenroom::{Adaptive, Inspection, PastTurn};
 use serde_json::{Value, json};
 
 use crate::door::{Door, NodeAddress};
@@ -86,6 +86,9 @@ fn report(found: &Inspection) -> String {
         seconds(found.age_seconds),
         seconds(found.idle_seconds)
     ));
+    if let Some(instances) = &found.instances {
+        lines.extend(adaptive(instances));
+    }
     for turn in &found.turns {
         let beside = if turn.read { " (a read)" } else { "" };
         lines.push(format!(
@@ -127,6 +130,22 @@ fn report(found: &Inspection) -> String {
         }
     }
     said
+}
+
+/// How many instances it has over all clusters, and why.
+fn adaptive(found: &Adaptive) -> [String; 3] {
+    let Adaptive { instances, home, epoch, why, at_unix_seconds, back, decider, .. } = found;
+    let home = home.as_ref().map(|home| format!(", in {home}")).unwrap_or_default();
+    let ago = |at: u64| {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
+        format!(", decided in {decider} {} s ago", now.saturating_sub(at))
+    };
+    let decided = at_unix_seconds.map_or_else(|| format!(", decided in {decider}"), ago);
+    [
+        format!("INSTANCES {instances}{home} since epoch {epoch}{decided}"),
+        format!("WHY       {why}"),
+        format!("UNTIL     {back}"),
+    ]
 }
 
 fn row(turn: &PastTurn) -> [String; 6] {
@@ -172,6 +191,8 @@ mod tests {
             "messages": [{ "method": "pages", "waited_seconds": 0.25, "caller": "user/ada", "left_seconds": null }],
             "history": [{ "method": "pages", "ago_seconds": 2.0, "queued_seconds": 0.0, "took_seconds": 0.0002,
                 "outcome": "ok", "caller": null }],
+            "instances": { "instances": "single", "home": "eu", "epoch": 2, "why": "us: 7 reads", "at_unix_seconds": 1,
+                "back": "one in each cluster, when", "decider": "us" },
         }))
         .expect("it is what nodes tell");
         let said = report(&found);
@@ -181,6 +202,8 @@ mod tests {
             "WAITS     pages for 250 ms, awaited by user/ada",
             "2.0 s ago",
             "0.20 ms",
+            "INSTANCES single, in eu since epoch 2, decided in us ",
+            "WHY       us: 7 reads",
         ] {
             assert!(said.contains(part), "{part}: {said}");
         }

@@ -12,8 +12,11 @@ mod log;
 mod migrate;
 mod node;
 mod pids;
+mod plaza;
+mod relay;
 mod reliable;
 mod reminders;
+mod score_board;
 mod state;
 mod status;
 mod token;
@@ -74,6 +77,8 @@ enum Command {
     Certs(certs::CertsCommand),
     /// Make a bearer token for the HTTP door
     Token(token::TokenCommand),
+    /// Relay connections as a far network does, and cut them on command: to try out several clusters on one machine
+    Relay(relay::RelayCommand),
     /// Run one of the papers' workloads
     Bench(greenroom_workloads::cli::Bench),
 }
@@ -93,6 +98,7 @@ fn main() -> ExitCode {
         Command::Drain(command) => drain::run(&command),
         Command::Token(command) => token::run(&command),
         Command::Topic(command) => topic::run(&command),
+        Command::Relay(command) => relay::run(&command),
         Command::Reliable(command) => reliable::run(&command),
         Command::Reminders(command) => reminders::run(&command),
         Command::Inspect(command) => inspect::run(&command),

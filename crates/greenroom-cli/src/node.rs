@@ -1,15 +1,18 @@
 //! `greenroom node`: a node with the built-in kinds.
 
 use std::io::Read;
+use std::sync::Arc;
+use std::time::Duration;
 
 use clap::Args;
 use greenroom::flags::NodeFlags;
-use greenroom::{Builder, Node};
+use greenroom::{Builder, Error, Node};
+use greenroom_workloads::FarStore;
 
 #[cfg(feature = "otel")]
 use greenroom_otel::Telemetry;
 
-use crate::{kinds, wallet};
+use crate::{kinds, plaza, score_board, wallet};
 
 /// How to run a node.
 #[derive(Args)]
@@ -23,6 +26,9 @@ pub(crate) struct NodeCommand {
     /// Stop when standard input ends: for who starts nodes and must not leave them behind
     #[arg(long, hide = true)]
     until_stdin_ends: bool,
+    /// Hold every access of the default store for so long, as if it were that far away: for measuring
+    #[arg(long, hide = true, value_name = "TIME", value_parser = greenroom_workloads::cli::duration)]
+    store_rtt: Option<Duration>,
 }
 
 impl NodeCommand {
@@ -39,7 +45,9 @@ impl NodeCommand {
 
 /// Runs the node until it is told to stop.
 pub(crate) fn run(command: &NodeCommand) -> Result<(), String> {
-    let mut builder = wallet::register(greenroom_workloads::register(kinds::register(Node::builder())));
+    let examples = [kinds::register, wallet::register, plaza::register, score_board::register];
+    let builder = examples.iter().fold(Node::builder(), |builder, register| register(builder));
+    let mut builder = greenroom_workloads::register(builder);
     let telemetry = command.telemetry()?;
     if let Some(telemetry) = &telemetry {
         builder = builder.intercept(telemetry.interceptor());
@@ -49,6 +57,7 @@ pub(crate) fn run(command: &NodeCommand) -> Result<(), String> {
         .build()
         .map_err(|error| format!("cannot start a runtime: {error}"))?;
     let ended = runtime.block_on(async {
+        let builder = far(command, builder).await?;
         if !command.until_stdin_ends {
             return command.flags.run(hosted(&command.flags, builder)?).await;
         }
@@ -68,6 +77,16 @@ pub(crate) fn run(command: &NodeCommand) -> Result<(), String> {
     // Nobody waits for a thread that still reads standard input.
     runtime.shutdown_background();
     ended.map_err(|error| error.to_string())
+}
+
+/// The same node, its default store as far away as the command says.
+async fn far(command: &NodeCommand, builder: Builder) -> greenroom::Result<Builder> {
+    let Some(round_trip) = command.store_rtt else { return Ok(builder) };
+    let mut url = String::new();
+    let builder = command.flags.apply(builder)?.configure(|config| url.clone_from(&config.store));
+    let opened = greenroom_stores::open(&url).await;
+    let opened = opened.map_err(|error| Error::Config { path: "--store-rtt".to_owned(), reason: error.to_string() })?;
+    Ok(builder.state_store("", Arc::new(FarStore::new(opened.store, round_trip))))
 }
 
 /// The kinds that a node can host: without a journal no wallets, unless they are asked for.

@@ -18,6 +18,7 @@ pub(crate) struct Wallet {
     balance: Register<i64>,
     paid: Map<String, u64>,
     got: Map<String, u64>,
+    frozen: Register<bool>,
 }
 
 /// What a wallet shows.
@@ -38,10 +39,21 @@ impl Wallet {
         *self.balance.get()
     }
 
-    /// Takes what another wallet gives.
-    pub async fn take(&mut self, order: String, amount: i64) {
+    /// Takes what another wallet gives. While this one is frozen the turn fails, and so what is given is parked.
+    pub async fn take(&mut self, cx: &Cx, order: String, amount: i64) {
+        assert!(!self.frozen.get(), "{} is frozen; thaw it, and retry what is parked", cx.id());
         *self.balance.get_mut() += amount;
         count(&mut self.got, &order);
+    }
+
+    /// Lets it take nothing, until it is thawed.
+    pub async fn freeze(&mut self) {
+        self.frozen.set(true);
+    }
+
+    /// Lets it take again.
+    pub async fn thaw(&mut self) {
+        self.frozen.set(false);
     }
 
     /// What is in it.

@@ -36,6 +36,50 @@ fn every_workload_runs_on_node_processes() {
 }
 
 #[test]
+fn nothing_passes_between_two_clusters_faster_than_the_network_and_what_is_here_does_not_wait_for_it() {
+    let results = results("geo-latency --wan-rtt 60ms --store-rtt 5ms --rounds 2");
+    let cells = results["cells"].as_array().expect("there are cells");
+    let at = |row: &str, column: &str, access: &str| {
+        let of = |cell: &&Value| cell["row"] == row && cell["column"] == column && cell["access"] == access;
+        let cell = cells.iter().find(of).expect("it is in the figure");
+        cell["irt"].as_f64().expect("it was measured")
+    };
+    for (here, there) in [("C", "N"), ("N", "C")] {
+        let row = format!("volatile basic, single at {here}");
+        for access in ["read", "write"] {
+            for column in [format!("{here} first"), format!("{there} first"), format!("{there} repeat")] {
+                assert!(at(&row, &column, access) >= 1.0, "{row}, {column}, {access}");
+            }
+            assert!(at(&row, &format!("{here} repeat"), access) < 1.0, "{row}, {access}");
+        }
+    }
+    let far = "persistent basic, single at N";
+    assert!(at(far, "N repeat", "read") < 1.0 && at(far, "N repeat", "write") >= 1.0, "a change goes to the far store");
+    let near = "persistent basic, single at C";
+    assert!(at(near, "C repeat", "write") < 1.0, "the store is near");
+    let apart = &results["apart"];
+    assert_eq!(apart["was_doubled"], true, "both sides go on: {apart}");
+    assert!(apart["one_instance_after_s"].as_f64() < Some(30.0), "{apart}");
+}
+
+#[test]
+fn updates_that_wait_for_a_far_store_go_there_together() {
+    let results = results("geo-throughput --wan-rtt 100ms --robots 200 --duration 3s");
+    let ratio = results["ratio_to_basic_linearizable"].as_f64().expect("both were measured");
+    assert!(ratio > 4.0, "{results}");
+}
+
+#[test]
+fn no_more_is_sold_than_there_is_also_when_a_cluster_is_killed() {
+    for options in ["", "--ops mixed", "--api basic"] {
+        let order = format!("order --kill --wan-rtt 40ms --items 4 --stock 20 --robots 40 --duration 6s {options}");
+        let results = results(&order);
+        assert_eq!((&results["oversold"], &results["sales_lost"]), (&0.into(), &0.into()), "{options}: {results}");
+        assert!(results["runs"][0]["sold"].as_u64() > Some(0), "{options}: {results}");
+    }
+}
+
+#[test]
 fn the_floor_is_measured_between_two_processes() {
     let floor = results("floor --duration 600ms");
     for rate in ["tcp_pipelined_per_s", "tcp_one_way_per_s", "mailbox_call_per_s", "write_mb_per_s"] {

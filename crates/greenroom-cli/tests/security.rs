@@ -6,6 +6,7 @@ use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::Arc;
 
+use greenroom_engines::free_port;
 use tempfile::TempDir;
 use ureq::tls::{Certificate, RootCerts, TlsConfig};
 
@@ -214,6 +215,67 @@ fn what_is_secret_is_in_no_log_error_metric_or_status() {
     for secret in secrets {
         assert!(secret.len() >= 16 && !said.contains(&secret), "it tells {secret:?}");
     }
+}
+
+/// A cluster's folder: its authority, a node's certificate, and how it joins the other one.
+fn cluster(name: &str, gateways: &[(&str, u16)]) -> Site {
+    let site = Site::new();
+    site.done(&format!("certs ca d --cluster {name}"));
+    site.done("certs node d");
+    let mut config = format!("cluster = {name:?}\n[geo]\nepoch = 1\n");
+    for (cluster, port) in gateways.iter().filter(|(cluster, _)| *cluster == name) {
+        config += &format!("gateway = \"127.0.0.1:{port}\" # {cluster}\n");
+    }
+    for (cluster, port) in gateways {
+        config += &format!("[geo.clusters.{cluster}]\ngateways = [\"127.0.0.1:{port}\"]\n");
+    }
+    site.write("node.toml", &config);
+    site
+}
+
+/// What `greenroom clusters status` says of `other`, once it says that.
+fn status(site: &Site, node: &Node, wanted: impl Fn(&str) -> bool) -> String {
+    let until = std::time::Instant::now() + std::time::Duration::from_secs(30);
+    loop {
+        let said = site.done(&format!("clusters status --node {} --ca d/ca.pem --token-file ops.token", node.url));
+        if wanted(&said) {
+            return said;
+        }
+        assert!(std::time::Instant::now() < until, "{said}\n{}", site.read("log"));
+        std::thread::sleep(std::time::Duration::from_millis(200));
+    }
+}
+
+#[test]
+fn clusters_trust_the_authorities_that_they_are_told_and_each_for_its_own_cluster() {
+    let gateways = [("eu", free_port()), ("us", free_port())];
+    let (eu, us) = (cluster("eu", &gateways), cluster("us", &gateways));
+    for (site, other) in [(&eu, &us), (&us, &eu)] {
+        site.write("other.pem", &other.read("d/ca.pem"));
+        assert!(site.fails("certs trust d d/ca.key").contains("private key"));
+        assert!(site.fails("certs trust d node.toml").contains("no certificate"));
+        assert!(site.fails("certs trust d missing.pem").contains("cannot read missing.pem"));
+        assert!(site.done("certs trust d other.pem").contains("2 authorities"));
+        let token = site.done("token ops --role admin --file tokens.toml");
+        site.write("ops.token", &token);
+    }
+    let start = |site: &Site| Node::start(site, " --config node.toml --tls-dir d --tokens tokens.toml");
+    let (a, b) = (start(&eu), start(&us));
+    for (site, node) in [(&eu, &a), (&us, &b)] {
+        let said = status(site, node, |said| said.contains(" ms away"));
+        assert!(said.contains("this one") && !said.contains("does not answer"), "{said}");
+    }
+    drop(b);
+
+    // Another us, whose authority nobody has told eu to trust.
+    let stranger = cluster("us", &gateways);
+    stranger.write("other.pem", &eu.read("d/ca.pem"));
+    stranger.done("certs trust d other.pem");
+    let token = stranger.done("token ops --role admin --file tokens.toml");
+    stranger.write("ops.token", &token);
+    let _c = start(&stranger);
+    let said = status(&eu, &a, |said| said.contains("does not answer") && said.contains("authorit"));
+    assert!(said.contains("us"), "{said}");
 }
 
 #[test]

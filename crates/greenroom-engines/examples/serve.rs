@@ -1,10 +1,10 @@
 //! Starts a durable engine for trying things out, prints its URL, and stops it when standard input ends:
-//! `cargo run -p greenroom-engines --example serve -- postgres` (or `redis`, `etcd`, `s3`).
+//! `cargo run -p greenroom-engines --example serve -- postgres` (or `redis`, `etcd`, `kafka`, `s3`).
 
 use std::error::Error;
 use std::io::Read;
 
-use greenroom_engines::{Etcd, Minio, Postgres, PostgresOptions, Redis, RedisOptions};
+use greenroom_engines::{Etcd, Kafka, Minio, Postgres, PostgresOptions, Redis, RedisOptions};
 
 fn main() -> Result<(), Box<dyn Error>> {
     match std::env::args().nth(1).as_deref() {
@@ -17,8 +17,9 @@ fn main() -> Result<(), Box<dyn Error>> {
             serve(&Redis::start_with(options)?, Redis::url)
         }
         Some("etcd") => serve(&Etcd::start()?, Etcd::url),
+        Some("kafka") => serve(&Kafka::start()?, Kafka::url),
         Some("s3") => serve(&Minio::start()?, Minio::url),
-        _ => Err("which engine? There are: postgres, redis, etcd, s3".into()),
+        _ => Err("which engine? There are: postgres, redis, etcd, kafka, s3".into()),
     }
 }
 

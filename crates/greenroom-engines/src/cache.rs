@@ -153,7 +153,7 @@ struct Recipe {
 }
 
 /// Where built engines are: [`CACHE_VARIABLE`], or `greenroom/engines` in the user's cache folder.
-fn cache() -> PathBuf {
+pub(crate) fn cache() -> PathBuf {
     let from = |name| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     let user = || from("XDG_CACHE_HOME").or_else(|| from("HOME").map(|home| home.join(".cache")));
     from(CACHE_VARIABLE).unwrap_or_else(|| user().unwrap_or_else(std::env::temp_dir).join("greenroom/engines"))

@@ -7,6 +7,7 @@
 mod cache;
 mod etcd;
 mod http;
+mod kafka;
 mod kube;
 mod minio;
 mod postgres;
@@ -16,6 +17,7 @@ mod tls;
 
 pub use cache::{CACHE_VARIABLE, GoEngine};
 pub use etcd::{Etcd, EtcdOptions};
+pub use kafka::Kafka;
 pub use kube::KubeApiserver;
 pub use minio::Minio;
 pub use postgres::{Postgres, PostgresOptions};

@@ -6,15 +6,23 @@ use syn::{Error, Ident, ImplItem, ImplItemFn, ItemImpl, Path, Result, Type, Visi
 
 use crate::hooks::{self, Hooks};
 use crate::interface::Interface;
+use crate::machine::{self, Machine};
 use crate::method::{self, Method};
 use crate::options::Options;
-use crate::{assertions, behaviour, names, reference, stream_type, wire_type};
+use crate::{assertions, before_commit, behaviour, names, reference, stream_type, wire_type};
 
 /// The block as it is, and all that is written from it.
 pub(crate) fn expand(options: TokenStream, mut item: ItemImpl) -> TokenStream {
-    let written = write(options, &item).unwrap_or_else(Error::into_compile_error);
+    let (written, states) = match write(options, &item) {
+        Ok((written, states)) => (written, states),
+        Err(error) => (error.into_compile_error(), None),
+    };
+    let mut errors = Errors::default();
     for function in item.items.iter_mut() {
         if let ImplItem::Fn(function) = function {
+            if let Some(states) = &states {
+                errors.keep(before_commit::guard(function, states));
+            }
             method::strip(&mut function.attrs, &mut function.sig);
             if is_method(function) {
                 stream_type::outlive(&mut function.sig, false);
@@ -22,26 +30,33 @@ pub(crate) fn expand(options: TokenStream, mut item: ItemImpl) -> TokenStream {
         }
     }
     // Methods are `pub` to be methods, not to be reached without a reference.
-    quote!(#[allow(unreachable_pub)] #item #written)
+    let errors = errors.end().err().map(Error::into_compile_error);
+    quote!(#[allow(unreachable_pub)] #item #written #errors)
 }
 
-fn write(options: TokenStream, item: &ItemImpl) -> Result<TokenStream> {
+/// All that is written, and of a reliable actor the states that it has.
+fn write(options: TokenStream, item: &ItemImpl) -> Result<(TokenStream, Option<Vec<String>>)> {
     let mut errors = Errors::default();
     let options = errors.keep(Options::parse(options));
     let actor = &*item.self_ty;
     let base = base(item)?;
     let mut methods = Vec::new();
     let mut hooks = Hooks::default();
+    let mut machine = Machine::default();
     for function in functions(item) {
-        if hooks::is_hook(function) && !is_public(function) {
+        if let Some(on) = function.attrs.iter().find(|attribute| machine::is_on(attribute)) {
+            errors.keep(machine.add(on, function, actor));
+        } else if hooks::is_hook(function) && !is_public(function) {
             errors.keep(hooks.add(function));
         } else if is_method(function) {
             methods.extend(errors.keep(method_of(function, actor)));
         }
     }
     errors.end()?;
+    let mut options = options.unwrap_or_default();
+    options.states = machine.states(options.start.as_ref())?;
+    methods.extend(machine.methods);
     method::check_set(&methods, base.span())?;
-    let options = options.unwrap_or_default();
     if options.reliable {
         hooks.check_reliable()?;
         method::check_reliable(&methods)?;
@@ -50,16 +65,33 @@ fn write(options: TokenStream, item: &ItemImpl) -> Result<TokenStream> {
     let kind = options.kind.as_ref().map_or_else(|| names::snake_case(&base.to_string()), syn::LitStr::value);
     let visibility: Visibility = parse_quote!(pub);
     let versions = options.versions();
-    let (reliable, owner) = (options.reliable, Some(actor));
-    let interface = Interface { base, visibility: &visibility, kind, versions, reliable, owner, methods: &methods };
+    let (reliable, machine, owner) = (options.reliable, !options.states.is_empty(), Some(actor));
+    let interface =
+        Interface { base, visibility: &visibility, kind, versions, reliable, machine, owner, methods: &methods };
     let (this, callee) = (quote!(self), quote!(Self));
     let turns = [false, true].map(|read| behaviour::dispatch(&interface, read, &this, &callee));
     let path: Path = interface.name().into();
     let behaviour = behaviour::expand(actor, &path, &options, &hooks, turns);
     let reference = reference::expand(&interface);
+    let created = (reliable && functions(item).all(|function| function.sig.ident != "create")).then(|| {
+        let reference = interface.reference();
+        quote! {
+            #[allow(dead_code, unreachable_pub)]
+            impl #actor {
+                /// An actor that comes into being with the commit of the current turn of a reliable actor: see `create`
+                /// of its reference.
+                ///
+                /// # Panics
+                /// Outside of turns of reliable actors.
+                pub fn create(cx: &::greenroom::__private::Cx) -> #reference {
+                    #reference::create(cx)
+                }
+            }
+        }
+    });
     let interface = interface.expand();
     let shared = assertions::shared(actor, &methods);
-    Ok(quote!(#shared #interface #reference #behaviour))
+    Ok((quote!(#shared #interface #reference #behaviour #created), reliable.then_some(options.states)))
 }
 
 /// The actor's name, which all that is written begins with.

@@ -43,8 +43,9 @@ fn write(options: TokenStream, item: &ItemTrait) -> Result<TokenStream> {
 
     let kind = options.kind.as_ref().map_or_else(|| kind(&base.to_string()), LitStr::value);
     let versions = options.versions();
+    let (visibility, methods) = (&item.vis, &*methods);
     let interface =
-        Interface { base, visibility: &item.vis, kind, versions, reliable: false, owner: None, methods: &methods };
+        Interface { base, visibility, kind, versions, reliable: false, machine: false, owner: None, methods };
     let dispatch = dispatch(&interface);
     let reference = reference::expand(&interface);
     let interface = interface.expand();

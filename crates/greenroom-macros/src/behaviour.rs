@@ -3,14 +3,14 @@
 use proc_macro2::TokenStream;
 use quote::{quote, quote_spanned};
 use syn::spanned::Spanned;
-use syn::{Path, Type};
+use syn::{Ident, Path, Type};
 
 use crate::assertions::at;
 use crate::hooks::Hooks;
 use crate::interface::Interface;
 use crate::method::{Argument, Method};
 use crate::options::Options;
-use crate::travel;
+use crate::{machine, travel};
 
 /// The implementation of `Behaviour` for `actor`. `exclusive` and `read` are the bodies that run a message with `self`
 /// and `cx`.
@@ -24,6 +24,7 @@ pub(crate) fn expand(
     let state = hooks.state(actor, options).unwrap_or_else(syn::Error::into_compile_error);
     let travel = travel::expand(hooks, options).unwrap_or_else(syn::Error::into_compile_error);
     let hooks = hooks.expand();
+    let states = &options.states;
     let persistence = if options.reliable { Some(reliability(actor)) } else { options.persistent.then(persistence) };
     // What is wrong with the whole of a turn, such as a future that is not `Send`, is shown at the actor's name.
     let turns = quote_spanned! {at(actor.span())=>
@@ -42,6 +43,7 @@ pub(crate) fn expand(
         impl ::greenroom::__private::Behaviour for #actor {
             type Interface = #interface;
             const OPTIONS: ::greenroom::__private::Options = #options;
+            const STATES: &'static [&'static str] = &[#(#states),*];
             #turns
             #persistence
             #hooks
@@ -55,7 +57,8 @@ pub(crate) fn expand(
 fn reliability(actor: &Type) -> TokenStream {
     let message = "a reliable actor has no `Stored` or `Versioned` fields: what they hold is not written with the turn's \
                    commit; use `Register`, `Map`, `Queue`, `Set`, or a plain serde value";
-    let load = quote_spanned!(at(actor.span())=> ::greenroom::__private::load(cx, self));
+    let states = quote!(<Self as ::greenroom::__private::Behaviour>::STATES);
+    let load = quote_spanned!(at(actor.span())=> ::greenroom::__private::load(cx, self, #states));
     quote! {
         async fn load(
             &mut self,
@@ -104,25 +107,35 @@ pub(crate) fn dispatch(interface: &Interface<'_>, read: bool, this: &TokenStream
             // The runtime brings it to the other one; here it would be dropped, which tells the caller so.
             return quote!(#message::#variant(..) => {});
         }
-        let Method { name, cx, .. } = method;
-        let cx = cx.then(|| quote!(cx,));
-        let fields = method.arguments.iter().map(|Argument { name, .. }| quote!(arguments.#name));
-        let called = quote_spanned!(at(name.span())=> #callee::#name(#this, #cx #(#fields),*));
-        let called = if method.is_async { quote!(#called.await) } else { called };
-        let stream = quote!(::greenroom::__private::ReplyStream::of);
-        let outcome = match (method.fallible(), method.streams) {
-            (true, false) => called,
-            (true, true) => quote!(::core::result::Result::map(#called, #stream)),
-            (false, false) => quote!(::greenroom::__private::Plain(#called)),
-            (false, true) => quote!(::greenroom::__private::Plain(#stream(#called))),
-        };
         // An argument's name is its field's, so without arguments the binding is not used.
         let arguments = if method.arguments.is_empty() { quote!(_) } else { quote!(arguments) };
-        quote! {
-            #message::#variant(#arguments, reply) => {
-                ::greenroom::__private::ReplyTo::answer(reply, ::greenroom::__private::Outcome::into_result(#outcome));
+        let answer = |name: &Ident, cx: bool| {
+            let outcome = outcome(method, callee, name, this, cx);
+            quote! {
+                ::greenroom::__private::ReplyTo::answer(reply, ::greenroom::__private::Outcome::into_result(#outcome))
             }
-        }
+        };
+        let handled = match (&*method.handlers, interface.machine && !read) {
+            ([], false) => answer(&method.name, method.cx),
+            ([], true) => machine::in_all_states(method, answer(&method.name, method.cx)),
+            (handlers, _) => machine::by_state(method, handlers, answer),
+        };
+        quote!(#message::#variant(#arguments, reply) => { #handled; })
     });
     quote!(match message { #(#arms)* })
+}
+
+/// What the method called `name` comes to.
+fn outcome(method: &Method, callee: &TokenStream, name: &Ident, this: &TokenStream, cx: bool) -> TokenStream {
+    let cx = cx.then(|| quote!(cx,));
+    let fields = method.arguments.iter().map(|Argument { name, .. }| quote!(arguments.#name));
+    let called = quote_spanned!(at(name.span())=> #callee::#name(#this, #cx #(#fields),*));
+    let called = if method.is_async { quote!(#called.await) } else { called };
+    let stream = quote!(::greenroom::__private::ReplyStream::of);
+    match (method.fallible(), method.streams) {
+        (true, false) => called,
+        (true, true) => quote!(::core::result::Result::map(#called, #stream)),
+        (false, false) => quote!(::greenroom::__private::Plain(#called)),
+        (false, true) => quote!(::greenroom::__private::Plain(#stream(#called))),
+    }
 }

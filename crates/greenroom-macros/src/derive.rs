@@ -82,9 +82,19 @@ fn stored(item: &DeriveInput) -> Option<TokenStream> {
             quote!((#text, &mut self.#name as &mut dyn ::greenroom::__private::AnyStored))
         })
         .collect();
+    let named = data.fields.iter().filter_map(|field| {
+        let versioned = match wire_type::last_ident(&field.ty)? {
+            name if name == "Stored" => false,
+            name if name == "Versioned" => true,
+            _ => return None,
+        };
+        let text = field.ident.as_ref()?.unraw().to_string();
+        Some(quote!((#text, #versioned)))
+    });
     (!fields.is_empty()).then(|| {
         quote! {
             const STORED: bool = true;
+            const FIELDS: &'static [(&'static str, bool)] = &[#(#named),*];
 
             fn stored(&mut self) -> ::std::vec::Vec<(&'static str, &mut dyn ::greenroom::__private::AnyStored)> {
                 ::std::vec![#(#fields),*]

@@ -18,6 +18,8 @@ pub(crate) struct Interface<'a> {
     pub(crate) versions: [u16; 2],
     /// Whether its actors are reliable.
     pub(crate) reliable: bool,
+    /// Whether they are state machines.
+    pub(crate) machine: bool,
     /// The actor, where there is just one. Its arguments are then as visible as it is: private actors may take and return
     /// private types.
     pub(crate) owner: Option<&'a Type>,
@@ -62,6 +64,13 @@ impl Interface<'_> {
             }
             None => (quote!(), quote!()),
         };
+        let read_only = (method.read && !method.update).then(|| {
+            quote! {
+                #[diagnostic::do_not_recommend]
+                #[automatically_derived]
+                impl ::greenroom::__private::ReadOnly for #name {}
+            }
+        });
         let fields = method.arguments.iter().map(|Argument { name, ty, serde }| quote!(#(#serde)* #name: #ty,));
         quote! {
             #[doc(hidden)]
@@ -84,6 +93,8 @@ impl Interface<'_> {
                     #message::#variant(self, reply)
                 }
             }
+
+            #read_only
         }
     }
 
@@ -112,6 +123,7 @@ impl Interface<'_> {
         let indices: Vec<Literal> = (0..methods.len()).map(|index| Literal::u16_suffixed(index as u16)).collect();
         let wire_names = methods.iter().map(Method::wire_name);
         let reads = methods.iter().map(|method| method.read);
+        let updates = methods.iter().map(|method| method.update);
         quote! {
             #[doc(hidden)]
             #[allow(unreachable_pub)]
@@ -123,7 +135,7 @@ impl Interface<'_> {
                 type Ref = #reference;
                 const KIND: &'static str = #kind;
                 const METHODS: &'static [::greenroom::__private::MethodInfo] =
-                    &[#(::greenroom::__private::MethodInfo { name: #wire_names, read: #reads },)*];
+                    &[#(::greenroom::__private::MethodInfo { name: #wire_names, read: #reads, update: #updates },)*];
 
                 const VERSION: u16 = #version;
                 const COMPATIBLE: u16 = #compatible;

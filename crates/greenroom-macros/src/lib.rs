@@ -8,10 +8,12 @@ use syn::{DeriveInput, Item, parse_macro_input};
 mod actor_impl;
 mod actor_trait;
 mod assertions;
+mod before_commit;
 mod behaviour;
 mod derive;
 mod hooks;
 mod interface;
+mod machine;
 mod method;
 mod names;
 mod options;
@@ -50,8 +52,18 @@ mod wire_type;
 /// - `workers`: stateless workers, at most so many activations a node and key. Ordinary, single actors.
 /// - `mailbox`: how many messages may wait at one activation. The node's default.
 /// - `in_flight`: how many messages of the kind may wait and run at once on one node. No bound.
-/// - `instances`: in a multi-cluster, `"single"` (the default), one in one of the clusters, or `"per_cluster"`, one in each.
+/// - `home`: in a multi-cluster, `"lease"`, in the cluster that each actor's key chooses, or `"lease:NAME"`: it activates them there
+///   without a question.
+/// - `instances`: in a multi-cluster, `"single"` (the default), one in one of the clusters, `"per_cluster"`, one in each, or
+///   `"adaptive"`, as many as cost least by how the actor is used, for actors with versioned states in a store.
 /// - `activation`: of a single instance, `"optimistic"` (the default), also while a cluster is silent, or `"pessimistic"`.
+///
+/// # Reliable actors
+/// `#[actor(reliable)]`: each turn's changes and messages are one write to the node's journal. Within the block, awaiting
+/// what would act before that write does not compile. With `start = "Init"` the actor is a state machine: `#[on(word, state =
+/// "Counting")]` above an `async fn` lets it handle the message `word` in the state `Counting`; `state`, `defer` and `ignore`
+/// take one state or several in brackets, and without `state` the function handles the message wherever nothing else is
+/// said. Messages that are deferred wait until the actor has jumped: `cx.jump("Counting")`.
 ///
 /// # Arguments
 /// Arguments, replies and errors are plain serde data. An argument may carry `#[serde(default)]` and the like. In the

@@ -6,6 +6,7 @@ use syn::ext::IdentExt;
 use syn::spanned::Spanned;
 use syn::{Attribute, Error, FnArg, Ident, Pat, PatType, Result, ReturnType, Signature, Type, parse_quote};
 
+use crate::machine::{self, Handler};
 use crate::{assertions, names, stream_type, wire_type};
 
 /// A method that can be called through a reference.
@@ -15,6 +16,10 @@ pub(crate) struct Method {
     pub(crate) docs: Vec<Attribute>,
     /// `&self`.
     pub(crate) read: bool,
+    /// `#[update]`.
+    pub(crate) update: bool,
+    /// Of a message of a state machine: who handles it in which states. None for a method that is called in all of them.
+    pub(crate) handlers: Vec<Handler>,
     /// Where its receiver is written.
     pub(crate) receiver: Span,
     /// Whether it takes `cx: &Cx`.
@@ -61,7 +66,8 @@ impl Method {
                 return Err(Error::new(other.map_or_else(|| signature.span(), Spanned::span), message));
             }
         };
-        if let (Some(update), false) = (attributes.iter().find(|attribute| is_update(attribute)), read) {
+        let update = attributes.iter().find(|attribute| is_update(attribute));
+        if let (Some(update), false) = (update, read) {
             let message = "an update of versioned state is enqueued beside others: take `&self`";
             return Err(Error::new_spanned(update, message));
         }
@@ -86,7 +92,8 @@ impl Method {
         }
         let docs = attributes.iter().filter(|attribute| attribute.path().is_ident("doc")).cloned().collect();
         let (name, is_async) = (signature.ident.clone(), signature.asyncness.is_some());
-        Ok(Self { name, docs, read, receiver, cx, arguments, output, streams, is_async })
+        let (update, handlers) = (update.is_some(), Vec::new());
+        Ok(Self { name, docs, read, update, handlers, receiver, cx, arguments, output, streams, is_async })
     }
 
     /// The name on the wire.
@@ -142,7 +149,7 @@ impl Argument {
 
 /// Removes from a method what only the macro understands.
 pub(crate) fn strip(attributes: &mut Vec<Attribute>, signature: &mut Signature) {
-    attributes.retain(|attribute| !is_update(attribute));
+    attributes.retain(|attribute| !is_update(attribute) && !machine::is_on(attribute));
     for input in &mut signature.inputs {
         if let FnArg::Typed(typed) = input {
             typed.attrs.retain(|attribute| !attribute.path().is_ident("serde"));
@@ -169,6 +176,10 @@ pub(crate) fn check_set(methods: &[Method], owner: Span) -> Result<()> {
 
 /// Refuses methods that a reliable actor cannot have.
 pub(crate) fn check_reliable(methods: &[Method]) -> Result<()> {
+    if let Some(method) = methods.iter().find(|method| method.name == "create") {
+        let message = "`create` is a method of every reference of a reliable actor; choose another name";
+        return Err(Error::new_spanned(&method.name, message));
+    }
     match methods.iter().find(|method| method.streams) {
         Some(method) => {
             let message = "a reliable actor returns no stream: its answers are recorded; return a value";
@@ -183,12 +194,17 @@ fn is_update(attribute: &Attribute) -> bool {
     attribute.path().is_ident("update")
 }
 
+/// Refuses a name that the reference has itself.
+pub(crate) fn check_name(name: &Ident) -> Result<()> {
+    match RESERVED.iter().any(|reserved| name == reserved) {
+        true => Err(Error::new_spanned(name, format!("`{name}` is a method of every reference; choose another name"))),
+        false => Ok(()),
+    }
+}
+
 fn check_signature(attributes: &[Attribute], signature: &Signature) -> Result<()> {
     let name = &signature.ident;
-    if RESERVED.iter().any(|reserved| name == reserved) {
-        let message = format!("`{name}` is a method of every reference; choose another name");
-        return Err(Error::new_spanned(name, message));
-    }
+    check_name(name)?;
     if name == "activated" || name == "deactivating" {
         let message = format!("`{name}` is a hook that the runtime calls, nobody else: remove `pub`");
         return Err(Error::new_spanned(name, message));

@@ -21,16 +21,24 @@ pub(crate) struct Options {
     pub(crate) persistent: bool,
     /// Its turns commit in a journal.
     pub(crate) reliable: bool,
+    /// The first state of a state machine.
+    pub(crate) start: Option<LitStr>,
+    /// All of its states, the first one first.
+    pub(crate) states: Vec<String>,
     /// Its activations carry the whole of it to other nodes.
     pub(crate) migrate: bool,
     save: Option<Save>,
     store: Option<LitStr>,
-    /// Whether each cluster has an instance of its own.
-    per_cluster: Option<bool>,
+    /// How many instances there are over several clusters.
+    instances: Option<Instances>,
     /// Whether nothing is activated while a cluster is silent.
     pessimistic: Option<bool>,
+    /// Where its actors are at home.
+    home: Option<LitStr>,
     /// How the instances of its versioned states agree.
     protocol: Option<LitStr>,
+    /// The cluster whose instances lead.
+    leader: Option<LitStr>,
     /// The version of the state's type.
     pub(crate) version: Option<u8>,
     /// The version of the interface.
@@ -70,13 +78,25 @@ impl Options {
             );
             return Err(Error::new(*span, message));
         }
-        if let (Some(true), Some((_, span))) = (options.per_cluster, written("activation")) {
-            return Err(Error::new(*span, "an instance of each cluster asks no other cluster: leave `activation` out"));
+        if let (Some(instances), Some((_, span))) = (options.instances, written("activation"))
+            && let Some(why) = instances.refuses_activation()
+        {
+            return Err(Error::new(*span, why));
+        }
+        if let (Some(instances), Some((_, span))) = (options.instances, written("home"))
+            && let Some(why) = instances.refuses_home()
+        {
+            return Err(Error::new(*span, why));
+        }
+        if let (Some(Instances::Adaptive), Some((_, span))) = (options.instances, written("workers")) {
+            return Err(Error::new(*span, "workers have no state to count the uses of: leave `instances` out"));
         }
         if options.reliable {
             let reason = "does not go with `reliable`: the journal's partitions say where such actors are, and each turn is \
                           saved with its messages";
-            options.allow_only(&["reliable", "kind", "idle", "interface", "compatible"], reason)?;
+            options.allow_only(&["reliable", "start", "kind", "idle", "interface", "compatible"], reason)?;
+        } else if let Some((_, span)) = written("start") {
+            return Err(Error::new(*span, "state machines are reliable actors: write `reliable, start = \"..\"`"));
         }
         match written("version") {
             Some((_, span)) if !options.persistent => {
@@ -139,10 +159,13 @@ impl Options {
             "idle" => self.idle_ms = Some(duration_ms(&text(&pair.value)?)?),
             "workers" => self.workers = Some(count(&pair.value, "leave `workers` out for an ordinary actor")?),
             "save" => self.save = Some(save(&text(&pair.value)?)?),
+            "start" => self.start = Some(text(&pair.value)?),
             "store" => self.store = Some(text(&pair.value)?),
-            "instances" => self.per_cluster = Some(either(&text(&pair.value)?, "single", "per_cluster")?),
+            "instances" => self.instances = Some(instances(&text(&pair.value)?)?),
             "activation" => self.pessimistic = Some(either(&text(&pair.value)?, "optimistic", "pessimistic")?),
+            "home" => self.home = Some(home(text(&pair.value)?)?),
             "protocol" => self.protocol = Some(text(&pair.value)?),
+            "leader" => self.leader = Some(text(&pair.value)?),
             "version" => self.version = Some(count(&pair.value, "versions begin with 1")?),
             "interface" => self.interface = Some(count(&pair.value, "versions begin with 1")?),
             "compatible" => self.compatible = Some(count(&pair.value, "versions begin with 1")?),
@@ -171,6 +194,37 @@ enum Save {
     Every(u64),
 }
 
+/// How many instances of an actor there are.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Instances {
+    Single,
+    PerCluster,
+    Adaptive,
+}
+
+impl Instances {
+    fn refuses_activation(self) -> Option<&'static str> {
+        match self {
+            Self::Single => None,
+            Self::PerCluster => Some("an instance of each cluster asks no other cluster: leave `activation` out"),
+            Self::Adaptive => Some(
+                "the number of instances changes without waiting for a silent cluster: leave `activation` out, or write \
+                 `instances = \"single\"`",
+            ),
+        }
+    }
+
+    fn refuses_home(self) -> Option<&'static str> {
+        match self {
+            Self::Single => None,
+            Self::PerCluster => Some("each cluster has an instance, which is at home there: leave `home` out"),
+            Self::Adaptive => {
+                Some("its uses say where it is at home: leave `home` out, or write `instances = \"single\"`")
+            }
+        }
+    }
+}
+
 /// The runtime's `Options`, as an expression.
 impl ToTokens for Options {
     fn to_tokens(&self, tokens: &mut TokenStream) {
@@ -187,12 +241,15 @@ impl ToTokens for Options {
             Save::Every(ms) => quote!(Every(::core::time::Duration::from_millis(#ms))),
         };
         let store = self.store.as_ref().map_or_else(String::new, LitStr::value);
-        let instances = match (self.per_cluster, self.pessimistic) {
-            (Some(true), _) => quote!(PerCluster),
+        let instances = match (self.instances, self.pessimistic) {
+            (Some(Instances::PerCluster), _) => quote!(PerCluster),
             (_, Some(true)) => quote!(Pessimistic),
             _ => quote!(Optimistic),
         };
-        let protocol = self.protocol.as_ref().map_or_else(String::new, LitStr::value);
+        let adaptive = self.instances == Some(Instances::Adaptive);
+        let [protocol, leader] =
+            [&self.protocol, &self.leader].map(|said| said.as_ref().map_or_else(String::new, LitStr::value));
+        let home = self.home.as_ref().map_or_else(String::new, LitStr::value);
         tokens.extend(quote! {
             ::greenroom::__private::Options {
                 placement: #placement,
@@ -205,7 +262,10 @@ impl ToTokens for Options {
                 saving: ::greenroom::__private::Saving::#saving,
                 store: #store,
                 instances: ::greenroom::__private::Instances::#instances,
+                adaptive: #adaptive,
+                home: #home,
                 protocol: #protocol,
+                leader: #leader,
             }
         });
     }
@@ -218,10 +278,19 @@ fn optional(value: Option<impl ToTokens>) -> TokenStream {
     }
 }
 
-fn text(value: &Expr) -> Result<LitStr> {
+pub(crate) fn text(value: &Expr) -> Result<LitStr> {
     match value {
         Expr::Lit(ExprLit { lit: Lit::Str(text), .. }) => Ok(text.clone()),
         other => Err(Error::new_spanned(other, "write a string in quotes")),
+    }
+}
+
+fn instances(value: &LitStr) -> Result<Instances> {
+    match value.value().as_str() {
+        "single" => Ok(Instances::Single),
+        "per_cluster" => Ok(Instances::PerCluster),
+        "adaptive" => Ok(Instances::Adaptive),
+        _ => Err(Error::new_spanned(value, "write \"single\", \"per_cluster\" or \"adaptive\"")),
     }
 }
 
@@ -254,6 +323,17 @@ fn kind(name: LitStr) -> Result<LitStr> {
         return Err(Error::new_spanned(name, message));
     }
     Ok(name)
+}
+
+fn home(written: LitStr) -> Result<LitStr> {
+    match written.value().as_str() {
+        "lease" => Ok(written),
+        other if other.strip_prefix("lease:").is_some_and(|cluster| !cluster.is_empty()) => Ok(written),
+        _ => {
+            let message = "write \"lease\", or \"lease:NAME\" for actors that are all at home in the cluster NAME";
+            Err(Error::new_spanned(written, message))
+        }
+    }
 }
 
 fn placement(name: LitStr) -> Result<LitStr> {
@@ -304,15 +384,18 @@ const KNOWN: &[&str] = &[
     "in_flight",
     "persistent",
     "reliable",
+    "start",
     "migrate",
     "save",
     "store",
     "protocol",
+    "leader",
     "version",
     "interface",
     "compatible",
     "instances",
     "activation",
+    "home",
 ];
 
 #[cfg(test)]
@@ -338,8 +421,8 @@ mod tests {
     fn an_unknown_option_is_refused_with_the_nearest_one() {
         assert_eq!(error(quote!(placment = "hash")), "unknown option `placment`; did you mean `placement`?");
         assert!(error(quote!(colour = "red")).contains(
-            "the options are kind, placement, idle, workers, mailbox, in_flight, persistent, reliable, migrate, save, store, \
-             protocol, version, interface, compatible, instances, activation"
+            "the options are kind, placement, idle, workers, mailbox, in_flight, persistent, reliable, start, migrate, save, \
+             store, protocol, leader, version, interface, compatible, instances, activation, home"
         ));
     }
 
@@ -354,8 +437,13 @@ mod tests {
         assert!(error(quote!(kind = "chat room")).starts_with("a kind is a name"));
         assert!(error(quote!(idle = "5m", idle = "6m")).contains("twice"));
         assert!(error(quote!(placement = "role:")).starts_with("name a placement"));
-        assert!(error(quote!(instances = "double")).contains("write \"single\" or \"per_cluster\""));
+        assert!(error(quote!(instances = "double")).contains("write \"single\", \"per_cluster\" or \"adaptive\""));
+        assert!(error(quote!(instances = "adaptive", activation = "pessimistic")).contains("leave `activation` out"));
+        assert!(error(quote!(instances = "adaptive", home = "lease")).contains("leave `home` out"));
+        assert!(error(quote!(instances = "adaptive", workers = 2)).contains("leave `instances` out"));
         assert!(error(quote!(instances = "per_cluster", activation = "pessimistic")).contains("no other cluster"));
+        assert!(error(quote!(instances = "per_cluster", home = "lease")).contains("leave `home` out"));
+        assert!(error(quote!(home = "eu")).contains("lease:NAME"));
     }
 
     #[test]

@@ -14,6 +14,18 @@ pub(crate) fn expand(interface: &Interface<'_>) -> TokenStream {
     let (name, inner) = (interface.reference(), interface.name());
     let doc = format!("A reference to an actor of kind `{kind}`, whose methods are those of [`{base}`].");
     let methods = interface.methods.iter().map(|method| call(interface, method));
+    let create = interface.reliable.then(|| {
+        quote! {
+            /// An actor that comes into being with the commit of the current turn of a reliable actor, under a key that
+            /// was never used. Messages to it may be sent at once; after it has halted they are dead letters.
+            ///
+            /// # Panics
+            /// Outside of turns of reliable actors: there any key will do, as its actor always exists.
+            pub fn create(cx: &::greenroom::__private::Cx) -> Self {
+                Self(::greenroom::__private::Ref::create(cx))
+            }
+        }
+    });
     quote! {
         #[doc = #doc]
         ///
@@ -54,6 +66,8 @@ pub(crate) fn expand(interface: &Interface<'_>) -> TokenStream {
             ) -> Self {
                 Self(::greenroom::__private::Ref::of(scope, key))
             }
+
+            #create
 
             /// The actor whose `cx` it is.
             pub fn me(cx: &::greenroom::__private::Cx) -> Self {

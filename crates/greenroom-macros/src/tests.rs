@@ -89,8 +89,8 @@ fn hooks_move_out_of_the_implementation_of_a_trait() -> Result<()> {
     let items = items(trait_impl::expand(quote!(), block))?;
     let sizes: Vec<usize> =
         items.iter().map(|item| if let Item::Impl(item) = item { item.items.len() } else { 0 }).collect();
-    // The trait's method; the hook; and `Behaviour`: one type, four constants, three functions.
-    assert_eq!(sizes, [1, 1, 8]);
+    // The trait's method; the hook; and `Behaviour`: one type, five constants, three functions.
+    assert_eq!(sizes, [1, 1, 9]);
     Ok(())
 }
 
@@ -112,5 +112,29 @@ fn an_update_takes_a_shared_actor_and_is_nothing_to_the_compiler() -> Result<()>
     ))?;
     let written = actor_impl::expand(quote!(), exclusive).to_string();
     assert!(written.contains("take `&self`"), "{written}");
+    Ok(())
+}
+
+#[test]
+fn a_message_of_a_state_machine_is_named_by_its_handlers_and_not_by_their_names() -> Result<()> {
+    let block = syn::parse2(quote! {
+        impl Door {
+            #[on(pass, state = ["Open", "Ajar"], defer = "Shut")]
+            async fn let_pass(&mut self) {}
+            #[on(pass, state = "Broken")]
+            async fn let_all_pass(&mut self) {}
+        }
+    })?;
+    let items = items(actor_impl::expand(quote!(reliable, start = "Shut"), block))?;
+    assert!(names(&items).contains(&"DoorPassArguments".to_owned()));
+    Ok(())
+}
+
+#[test]
+fn what_a_turn_of_a_reliable_actor_awaits_is_looked_at_by_type() -> Result<()> {
+    let block = quote! { impl Door { pub async fn open(&mut self, cx: &Cx) { other(cx).await } } };
+    let reliable = actor_impl::expand(quote!(reliable), syn::parse2(block.clone())?).to_string();
+    let plain = actor_impl::expand(quote!(), syn::parse2(block)?).to_string();
+    assert!(reliable.contains("before_commit ()") && !plain.contains("before_commit"));
     Ok(())
 }

@@ -48,6 +48,8 @@ fn write(options: &Options, item: &ItemImpl, hooks: &Hooks) -> Result<TokenStrea
             "migrate",
             "save",
             "store",
+            "protocol",
+            "leader",
             "version",
             "instances",
             "activation",

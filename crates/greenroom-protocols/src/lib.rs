@@ -18,8 +18,10 @@
 //! | [`vlb`] | the same for a state in memory, as long as its leader lives |
 //! | [`reply_stream`] | no more of a stream is under way than its consumer has room for, and none of it is lost unseen |
 //! | [`versions`] | a call runs only where the actor's kind has a version that serves the caller's |
+//! | [`adaptive`] | an actor has as many instances as what is asked of it makes cheapest, and does not flap |
 //! | [`supervision`] | a failing actor is restarted at most so often, ever more slowly |
 
+pub mod adaptive;
 pub mod bcas;
 pub mod checks;
 pub mod credit;

@@ -50,6 +50,12 @@ pub struct KindInfo {
     /// How many instances of one of its actors a multi-cluster may have.
     #[serde(default, skip_serializing_if = "Instances::is_default")]
     pub instances: Instances,
+    /// Whether that changes with how each actor is used.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub adaptive: bool,
+    /// Where its actors are at home in a multi-cluster: `lease` or `lease:CLUSTER`; empty if they have no home.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub home: String,
 }
 
 /// How many instances of an actor a multi-cluster may have, and when they are activated (Geo, Fig. 2).
@@ -81,7 +87,9 @@ impl KindInfo {
 impl Default for KindInfo {
     fn default() -> Self {
         let Offer { version, compatible } = Offer::FIRST;
-        Self { name: String::new(), placement: String::new(), version, compatible, instances: Instances::default() }
+        let instances = Instances::default();
+        let (name, placement, home) = Default::default();
+        Self { name, placement, version, compatible, instances, adaptive: false, home }
     }
 }
 

@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 
 use delivery_world::*;
 use greenroom_protocols::delivery::*;
+use greenroom_protocols::reminders::Wall;
 
 /// Forwards what comes to actor 10, in partition 0, to actors of partition 1; those record it.
 fn forward(message: &Message, _: &[Payload], _: &mut dyn FnMut() -> Birth) -> Outcome<Actor, Payload> {
@@ -502,4 +503,72 @@ fn looser_deliveries_promise_less_and_write_less() {
     assert!(world.disks[1].receipts.is_empty(), "no receive record");
     let log = &world.disks[0].logs[&Lane::Loose(PartitionId(1))];
     assert_eq!((log.before, log.entries.len()), (1, 0));
+}
+
+/// Actor 10 lets 20 have the message later: 1 after 25 s, 2 after 45 s.
+fn later(message: &Message, _: &[Payload], _: &mut dyn FnMut() -> Birth) -> Outcome<Actor, Payload> {
+    let due = Wall(5_000 + 20_000 * u64::from(message.body));
+    let timer = |outgoing| Timer { due, slot: Slot::default(), outgoing };
+    match message.to {
+        10 => {
+            let timers = vec![timer(send(1, 10, 20, message.body))];
+            Outcome::Done(Effects { timers, ..Effects::default() })
+        }
+        _ => done(Vec::new()),
+    }
+}
+
+#[test]
+fn a_timer_fires_once_when_it_is_due_also_under_the_next_owner() {
+    let mut world = world(|_| (), later);
+    world.call(0, 10, 1, later);
+    world.call(0, 10, 2, later);
+    world.settle(later);
+    assert_eq!((world.disks[0].timers.len(), world.processed(1, 20)), (2, vec![]), "they wait in the journal");
+    world.run(4, later);
+    assert_eq!(world.processed(1, 20), [1]);
+    world.take_over(0, true, later);
+    world.run(2, later);
+    assert_eq!((world.disks[0].timers.len(), world.processed(1, 20)), (0, vec![1, 2]));
+    world.take_over(0, true, later);
+    world.run(4, later);
+    assert_eq!(world.processed(1, 20), [1, 2], "none fires twice");
+}
+
+#[test]
+fn a_crash_before_the_commit_that_fires_a_timer_lets_the_next_owner_fire_it() {
+    let mut world = world(|_| (), later);
+    world.call(0, 10, 1, later);
+    world.settle(later);
+    world.now += 30_000;
+    let owner = world.owner(0);
+    world.handle(owner, Event::Tick, later);
+    assert_eq!((world.pending.len(), world.network.len()), (1, 0), "nothing leaves before the commit");
+    world.take_over(0, true, later);
+    world.apply(0);
+    assert_eq!(world.disks[0].timers.len(), 1, "the earlier owner's commit is refused");
+    world.run(2, later);
+    assert_eq!(world.processed(1, 20), [1]);
+}
+
+#[test]
+fn acknowledged_messages_are_trimmed_together_and_not_one_by_one() {
+    let mut world = world(|_| {}, forward);
+    for body in [2, 4, 6] {
+        world.call(0, 10, body, forward);
+        world.settle(forward);
+        while !world.network.is_empty() {
+            world.deliver(0, forward);
+            world.settle(forward);
+        }
+    }
+    assert_eq!(world.fields(1, 20), &[2, 4, 6][..]);
+    assert_eq!(world.log(0, 1).before, 0, "all of them are acknowledged, and nothing is written for that yet");
+    let owner = world.owner(0);
+    assert!(world.owners[owner].machine.deadline().is_some(), "a trim is to come");
+    world.now += 10_000;
+    world.handle(owner, Event::Tick, forward);
+    world.settle(forward);
+    assert_eq!(world.log(0, 1).before, 3);
+    assert_eq!(world.owners[owner].machine.deadline(), None, "there is nothing left to do");
 }

@@ -188,6 +188,7 @@ fn bounds() -> Bounds {
         batch_max: 2,
         retransmit: Duration::from_nanos(0),
         retransmit_max: Duration::from_nanos(0),
+        trim_after: Duration::from_nanos(0),
         ..Config::default()
     };
     Bounds { calls: 2, receivers: 1, creates: false, take_overs: 1, ticks: 0, repeats: 0, quick: true, config }

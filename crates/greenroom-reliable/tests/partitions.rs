@@ -9,6 +9,7 @@ use greenroom_protocols::delivery::{
     Action, Answer, Call, Config, Delivery, Destination, Effects, Envelope, Event, Life, Outcome, Outgoing, Partition,
     PartitionId, TurnId, Wire,
 };
+use greenroom_protocols::reminders::Wall;
 use greenroom_protocols::time::Timestamp;
 use greenroom_reliable::fields::{Field, Register};
 use greenroom_reliable::ledger::{FieldChanges, Ledger, Name, Outcome as Written, Place, TurnChanges};
@@ -89,7 +90,8 @@ impl World {
         let taken = Ledger::take(self.journal.clone(), place, "somebody", Life(1), BY).await;
         let (ledger, recovered) = taken.expect("the journal works");
         let mut actions = Vec::new();
-        let machine = Partition::recover(Config::default(), ledger.owner(), recovered, self.time(), &mut actions);
+        let now = (self.time(), Wall(0));
+        let machine = Partition::recover(Config::default(), ledger.owner(), recovered, now, &mut actions);
         let owner = Owner { machine, ledger, accounts: BTreeMap::new(), changes: Vec::new() };
         self.owners.insert(partition, owner);
         self.carry_out(partition, actions).await;

@@ -8,6 +8,7 @@ use rustls::server::{NoServerSessionStorage, WebPkiClientVerifier};
 use rustls::version::TLS13;
 use rustls::{ClientConfig, ServerConfig};
 
+use crate::authorities::Authorities;
 use crate::chain::{ChainVerifier, provider};
 use crate::error::Error;
 use crate::explain;
@@ -19,6 +20,7 @@ use crate::pem::Pem;
 pub struct NodeCertificates {
     pub(crate) dialling: Arc<ClientConfig>,
     pub(crate) answering: Arc<ServerConfig>,
+    pub(crate) authorities: Authorities,
     identity: Identity,
     until: UnixTime,
 }
@@ -31,7 +33,8 @@ impl NodeCertificates {
     /// Which file is at fault, and what helps.
     pub fn read(files: &NodeTls, cluster: &str, contents: &[Vec<u8>]) -> Result<Self, Error> {
         let [ca, cert, key] = pems(files, contents)?;
-        let roots = Arc::new(ca.roots()?);
+        let authorities = Authorities::read(&ca)?;
+        let roots = authorities.all().clone();
         let (chain, private) = (cert.chain()?, key.key()?);
         let verifier = Arc::new(ChainVerifier { roots: roots.clone(), provider: provider() });
         let now = UnixTime::now();
@@ -65,7 +68,7 @@ impl NodeCertificates {
             .map_err(|error| key.unusable(explain::own(&error)))?;
         dialling.resumption = Resumption::disabled();
         dialling.enable_sni = false;
-        Ok(Self { dialling: Arc::new(dialling), answering: Arc::new(answering), identity, until })
+        Ok(Self { dialling: Arc::new(dialling), answering: Arc::new(answering), authorities, identity, until })
     }
 
     /// Who the certificate says that this node is.

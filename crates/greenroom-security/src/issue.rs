@@ -81,7 +81,8 @@ impl Authority {
         self.issue_for(&Identity::new(self.cluster.clone(), who), hosts, days)
     }
 
-    /// The same for an identity in any cluster: one authority may serve several.
+    /// The same for an identity in any cluster. Who trusts several authorities takes each one's certificates for its own cluster
+    /// alone.
     ///
     /// # Errors
     /// As for [`Authority::issue`].

@@ -3,6 +3,7 @@
 //! Nothing here knows of nodes or actors. Cryptography is rustls and ring alone; files are read again when they change
 //! ([`watched`]), and a file that cannot be used leaves in force what was.
 
+mod authorities;
 mod chain;
 mod explain;
 mod pem;

@@ -34,6 +34,8 @@ struct Tls {
 pub struct Peer {
     /// `None` on a plain connection.
     shown: Option<Result<Identity, String>>,
+    /// Why its certificate's authority is not one for its cluster.
+    misissued: Option<String>,
     cluster: String,
 }
 
@@ -82,7 +84,7 @@ impl Links {
     /// # Cancel safety
     /// Dropping the future closes the stream.
     pub async fn dialled(&self, stream: Box<dyn Stream>) -> io::Result<(Box<dyn Stream>, Peer)> {
-        let Some(tls) = &self.tls else { return Ok((stream, Peer { shown: None, cluster: String::new() })) };
+        let Some(tls) = &self.tls else { return Ok((stream, Peer::plain())) };
         let connector = TlsConnector::from(tls.certificates.current().dialling.clone());
         // Nodes are told apart by their certificates: no name is sent, and none is looked at.
         let nobody = ServerName::try_from("node.greenroom").map_err(io::Error::other)?;
@@ -99,7 +101,7 @@ impl Links {
     /// # Cancel safety
     /// Dropping the future closes the stream.
     pub async fn accepted(&self, mut stream: Box<dyn Stream>) -> Result<(Box<dyn Stream>, Peer), NotAccepted> {
-        let Some(tls) = &self.tls else { return Ok((stream, Peer { shown: None, cluster: String::new() })) };
+        let Some(tls) = &self.tls else { return Ok((stream, Peer::plain())) };
         let mut first = [0; 1];
         if let Err(why) = stream.read_exact(&mut first).await {
             return Err(NotAccepted { why, plain: false, stream: None });
@@ -121,20 +123,27 @@ impl Links {
 
 impl Tls {
     fn peer(&self, chain: Option<&[CertificateDer<'_>]>) -> Peer {
-        let shown = match chain.and_then(<[_]>::first) {
+        let chain = chain.unwrap_or_default();
+        let shown = match chain.first() {
             Some(certificate) => Identity::of(certificate),
             None => Err("it has no certificate".to_owned()),
         };
-        Peer { shown: Some(shown), cluster: self.cluster.clone() }
+        let authorities = &self.certificates.current().authorities;
+        let misissued = shown.as_ref().ok().and_then(|identity| authorities.not_for(&identity.cluster, chain));
+        Peer { shown: Some(shown), misissued, cluster: self.cluster.clone() }
     }
 }
 
 impl Peer {
+    fn plain() -> Self {
+        Self { shown: None, misissued: None, cluster: String::new() }
+    }
+
     /// Why who is at the other end is not the node called `name` of `cluster`, which may be another one; `None` if it is, or if
     /// the connection is plain.
     pub fn not_node_of(&self, cluster: &str, name: &str) -> Option<String> {
         match self.shown.as_ref()? {
-            Ok(identity) => identity.not_node(cluster, name),
+            Ok(identity) => identity.not_node(cluster, name).or_else(|| self.misissued.clone()),
             Err(reason) => Some(format!("its certificate names no node: {reason}")),
         }
     }

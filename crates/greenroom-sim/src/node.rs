@@ -57,7 +57,8 @@ impl World for SimNode {
     }
 
     fn wall(&self) -> Duration {
-        WALL_ORIGIN + self.shared.now()
+        let ahead = lock(&self.shared.core).machines[self.incarnation.machine].wall_ahead;
+        WALL_ORIGIN + self.shared.now() + ahead
     }
 
     fn random(&self) -> u64 {

@@ -60,6 +60,8 @@ pub(crate) struct Core {
 pub(crate) struct Machine {
     pub(crate) name: String,
     pub(crate) clock: Clock,
+    /// By how much its calendar is ahead.
+    pub(crate) wall_ahead: Duration,
     pub(crate) incarnation: Option<Arc<Incarnation>>,
     pub(crate) incarnations: u32,
     /// While no incarnation lives: nothing answers, not even with a refusal.
@@ -221,6 +223,7 @@ impl Core {
         self.machines.push(Machine {
             name: name.to_owned(),
             clock: Clock::seeded(&self.faults, &mut self.random),
+            wall_ahead: Duration::ZERO,
             incarnation: None,
             incarnations: 0,
             silent: false,

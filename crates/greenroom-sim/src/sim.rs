@@ -110,6 +110,16 @@ impl Sim {
         });
     }
 
+    /// Sets the calendars of these machines ahead by so much; their other clocks go on as they are.
+    pub fn set_wall_ahead(&self, machines: &[&str], by: Duration) {
+        self.shared.with(|core, _| {
+            for name in machines {
+                let machine = core.machine(name);
+                core.machines[machine].wall_ahead = by;
+            }
+        });
+    }
+
     /// Cuts the link from one machine to another, this way only, until [`Sim::heal`].
     pub fn cut(&self, from: &str, to: &str) {
         self.shared.with(|core, now| {

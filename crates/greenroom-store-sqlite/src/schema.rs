@@ -91,6 +91,7 @@ fn prepare(path: &Path, durability: Durability) -> rusqlite::Result<Connection> 
     connection.pragma_update(None, "synchronous", synchronous)?;
     connection.pragma_update(None, "fullfsync", durability == Durability::Full)?;
     connection.pragma_update_and_check(None, "journal_size_limit", WAL_BYTES_KEPT, |_| Ok(()))?;
+    connection.pragma_update(None, "cache_size", WRITER_CACHE)?;
     if format(&connection)?.is_none_or(|format| format == FORMAT_WITHOUT_LOGS) {
         // Asked again in the transaction: another process may have been faster.
         let creation = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
@@ -139,7 +140,9 @@ fn has_table(connection: &Connection, name: &str) -> rusqlite::Result<bool> {
     Ok(found.is_some())
 }
 
-/// `last_version` rises with every write and never falls, so that no version is given twice, also after a deletion.
+/// `last_version` rises with every write and never falls, so that no version is given twice, also after a deletion. Rows
+/// have numbers, and keys a tree of their own: what is new lies together at the end of the first, whatever its key, so that
+/// a commit of many small records writes a third less than rows in the order of their keys would.
 const TABLES: &str = "
     CREATE TABLE greenroom_meta (
         id INTEGER PRIMARY KEY CHECK (id = 1),
@@ -174,8 +177,12 @@ const FORMAT: i64 = 2;
 /// The format before journals came, which is brought up to date when it is opened.
 const FORMAT_WITHOUT_LOGS: i64 = 1;
 
-/// A log of so many pages is copied into the file: SQLite's own default.
-const CHECKPOINT_PAGES: c_int = 1000;
+/// A log of so many pages is copied into the file: 32 MiB. A page that is written again and again is copied once for all of
+/// them, and each copying costs syncs.
+const CHECKPOINT_PAGES: c_int = 8192;
+
+/// Pages that the writer keeps in memory, at most: 8 MiB, as a negative number of KiB.
+const WRITER_CACHE: i64 = -8192;
 
 /// What is left of the write-ahead log when it starts anew: 64 MiB.
 const WAL_BYTES_KEPT: i64 = 64 << 20;

@@ -25,6 +25,7 @@ pub mod key;
 pub mod memory;
 #[cfg(feature = "network")]
 pub mod network;
+mod outlet;
 pub mod scan;
 pub mod url;
 mod version;
@@ -37,6 +38,7 @@ use futures_util::future::BoxFuture;
 
 pub use error::{Applied, Found, Result, StoreError};
 pub use journal::{Commit, Committed, Entry, Journal};
+pub use outlet::{Outlet, Output};
 pub use scan::{Item, Page};
 pub use version::{Version, Versioned};
 

@@ -43,6 +43,8 @@ pub enum StoreUrl {
     Redis(Remote),
     /// `etcd://user@host,host,host/prefix`.
     Etcd(Remote),
+    /// `kafka://host,host/prefix?partitions=16&replicas=3`.
+    Kafka(Remote),
     /// `s3://bucket/prefix?endpoint=https://host&region=…`: the bucket is the one host.
     S3(Remote),
     /// `kube:namespace?name=value&…`: the API server of a Kubernetes cluster.
@@ -75,6 +77,7 @@ impl FromStr for StoreUrl {
             "redis" => Remote::parse(&REDIS, "redis", text, rest).map(Self::Redis),
             "rediss" => Remote::parse(&REDIS, "rediss", text, rest).map(Self::Redis),
             "etcd" => Remote::parse(&ETCD, "etcd", text, rest).map(Self::Etcd),
+            "kafka" => Remote::parse(&KAFKA, "kafka", text, rest).map(Self::Kafka),
             "s3" => Remote::parse(&S3, "s3", text, rest).map(Self::S3),
             "kube" => {
                 let (namespace, query) = path.split_once('?').unwrap_or((path, ""));
@@ -95,7 +98,11 @@ impl fmt::Display for StoreUrl {
         match self {
             Self::Memory => f.write_str("memory:"),
             Self::Sqlite { path } => write!(f, "sqlite:{}", path.display()),
-            Self::Postgres(remote) | Self::Redis(remote) | Self::Etcd(remote) | Self::S3(remote) => remote.fmt(f),
+            Self::Postgres(remote)
+            | Self::Redis(remote)
+            | Self::Etcd(remote)
+            | Self::Kafka(remote)
+            | Self::S3(remote) => remote.fmt(f),
             Self::Kube { namespace, parameters } => write!(f, "kube:{namespace}{parameters}"),
         }
     }
@@ -157,7 +164,7 @@ fn example(scheme: &str) -> Option<&'static str> {
         "memory" => Some("memory:"),
         "sqlite" => Some(SQLITE),
         "kube" => Some(KUBE),
-        _ => [POSTGRES, REDIS, ETCD, S3]
+        _ => [POSTGRES, REDIS, ETCD, KAFKA, S3]
             .iter()
             .find(|engine| engine.schemes.contains(&scheme))
             .map(|known| known.example),
@@ -187,7 +194,8 @@ fn distance(a: &str, b: &str) -> usize {
     row[b.len()]
 }
 
-const SCHEMES: [&str; 9] = ["memory", "sqlite", "postgres", "postgresql", "redis", "rediss", "etcd", "s3", "kube"];
+const SCHEMES: [&str; 10] =
+    ["memory", "sqlite", "postgres", "postgresql", "redis", "rediss", "etcd", "kafka", "s3", "kube"];
 
 const SQLITE: &str = "sqlite:/var/lib/greenroom/cluster.db";
 const KUBE: &str = "kube:default";
@@ -204,6 +212,9 @@ const REDIS: Engine =
 
 const ETCD: Engine =
     Engine { schemes: &["etcd"], port: 2379, several_hosts: true, example: "etcd://host1,host2,host3/greenroom" };
+
+const KAFKA: Engine =
+    Engine { schemes: &["kafka"], port: 9092, several_hosts: true, example: "kafka://host1,host2,host3/greenroom" };
 
 const S3: Engine =
     Engine { schemes: &["s3"], port: 0, several_hosts: false, example: "s3://bucket/prefix?region=eu-central-1" };

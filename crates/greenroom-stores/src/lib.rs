@@ -56,9 +56,23 @@ pub async fn open_url(url: &StoreUrl) -> Result<Opened> {
         StoreUrl::Postgres(remote) => providers::postgres(url, remote).await,
         StoreUrl::Redis(remote) => providers::redis(url, remote).await,
         StoreUrl::Etcd(remote) => providers::etcd(url, remote).await,
+        StoreUrl::Kafka(remote) => providers::kafka(url, remote).await,
         StoreUrl::S3(remote) => providers::s3(url, remote).await,
         StoreUrl::Kube { namespace, parameters } => providers::kube(url, namespace, parameters).await,
         _ => Err(not_built_in(url, "this kind of store", "all")),
+    }
+}
+
+/// Opens the outlet that `url` names: a topic, as `kafka://host,host/topic`.
+///
+/// # Errors
+///
+/// As [`open`].
+pub async fn open_outlet(url: &str) -> Result<std::sync::Arc<dyn greenroom_store::Outlet>> {
+    let wrong = |reason: String| StoreError::Configuration { store: redact(url), reason };
+    match url.parse().map_err(|error: greenroom_store::url::Error| wrong(error.to_string()))? {
+        StoreUrl::Kafka(remote) => providers::kafka_outlet(&StoreUrl::Kafka(remote.clone()), &remote).await,
+        _ => Err(wrong("it is no outlet; write \"https://host/hook\" or \"kafka://host/topic\"".to_owned())),
     }
 }
 
@@ -69,6 +83,7 @@ pub fn built_in() -> impl Iterator<Item = &'static str> {
         ("postgres", cfg!(feature = "postgres")),
         ("redis", cfg!(feature = "redis")),
         ("etcd", cfg!(feature = "etcd")),
+        ("kafka", cfg!(feature = "kafka")),
         ("s3", cfg!(feature = "s3")),
         ("kube", cfg!(feature = "kube")),
     ];

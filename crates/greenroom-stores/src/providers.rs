@@ -1,10 +1,11 @@
 //! One function a provider, each there twice: with its feature it opens, without it refuses.
 
 use std::path::Path;
+use std::sync::Arc;
 
-use greenroom_store::Result;
 use greenroom_store::memory::MemoryStore;
 use greenroom_store::url::{Parameters, Remote, StoreUrl};
+use greenroom_store::{Outlet, Result};
 
 use crate::Opened;
 #[cfg(feature = "sqlite")]
@@ -55,17 +56,28 @@ pub(crate) async fn etcd(url: &StoreUrl, remote: &Remote) -> Result<Opened> {
     Ok(Opened::journal(url, store, "a loss of power, and of a minority of the members"))
 }
 
+#[cfg(feature = "kafka")]
+pub(crate) async fn kafka(url: &StoreUrl, remote: &Remote) -> Result<Opened> {
+    let store = greenroom_store_kafka::KafkaStore::open_remote(remote).await?;
+    Ok(Opened::journal(url, store, "the death of the brokers' processes, and a loss of power of all replicas but one"))
+}
+
+#[cfg(feature = "kafka")]
+pub(crate) async fn kafka_outlet(_: &StoreUrl, remote: &Remote) -> Result<Arc<dyn Outlet>> {
+    Ok(Arc::new(greenroom_store_kafka::KafkaTopic::open_remote(remote)?))
+}
+
 #[cfg(feature = "s3")]
 pub(crate) async fn s3(url: &StoreUrl, remote: &Remote) -> Result<Opened> {
     let store = greenroom_store_object::ObjectStore::open_remote(remote).await?;
-    Ok(Opened::store(url, std::sync::Arc::new(store), "what the object store's operator promises"))
+    Ok(Opened::store(url, Arc::new(store), "what the object store's operator promises"))
 }
 
 #[cfg(feature = "kube")]
 pub(crate) async fn kube(url: &StoreUrl, namespace: &str, parameters: &Parameters) -> Result<Opened> {
     let store = greenroom_store_kube::KubeStore::open_in(namespace, parameters).await?;
     let survives = "what the etcd behind the API server survives";
-    Ok(Opened::store(url, std::sync::Arc::new(store), survives))
+    Ok(Opened::store(url, Arc::new(store), survives))
 }
 
 #[cfg(not(feature = "sqlite"))]
@@ -86,6 +98,16 @@ pub(crate) async fn redis(url: &StoreUrl, _: &Remote) -> Result<Opened> {
 #[cfg(not(feature = "etcd"))]
 pub(crate) async fn etcd(url: &StoreUrl, _: &Remote) -> Result<Opened> {
     Err(crate::not_built_in(url, "etcd", "etcd"))
+}
+
+#[cfg(not(feature = "kafka"))]
+pub(crate) async fn kafka(url: &StoreUrl, _: &Remote) -> Result<Opened> {
+    Err(crate::not_built_in(url, "Kafka", "kafka"))
+}
+
+#[cfg(not(feature = "kafka"))]
+pub(crate) async fn kafka_outlet(url: &StoreUrl, _: &Remote) -> Result<Arc<dyn Outlet>> {
+    Err(crate::not_built_in(url, "Kafka", "kafka"))
 }
 
 #[cfg(not(feature = "s3"))]

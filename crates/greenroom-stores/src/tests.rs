@@ -44,6 +44,7 @@ fn a_provider_that_is_not_built_in_is_refused_with_its_feature() {
         ("postgres", "postgres://host/a"),
         ("redis", "redis://host"),
         ("etcd", "etcd://host"),
+        ("kafka", "kafka://host"),
         ("s3", "s3://bucket"),
         ("kube", "kube:default"),
     ];

@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use greenroom_engines::{Error, Etcd, Minio, Postgres, Redis, unless_missing};
+use greenroom_engines::{Error, Etcd, Kafka, Minio, Postgres, Redis, unless_missing};
 use greenroom_store::StoreError;
 use greenroom_stores::{Opened, open};
 
@@ -39,6 +39,11 @@ fn redis_is_shared_by_its_url() {
 #[test]
 fn etcd_is_shared_by_its_url() {
     is_shared_by_url(Etcd::start(), Etcd::url, true);
+}
+
+#[test]
+fn kafka_is_shared_by_its_url() {
+    is_shared_by_url(Kafka::start(), Kafka::url, true);
 }
 
 #[test]

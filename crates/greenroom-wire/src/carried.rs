@@ -54,6 +54,14 @@ pub fn granted_host(bytes: &[u8]) -> Result<u64, FrameError> {
     Reader::new(bytes).array("granted host").map(u64::from_le_bytes)
 }
 
+/// The cluster that a call came in at.
+///
+/// # Errors
+/// [`FrameError`] if `bytes` do not begin with one.
+pub fn calling_cluster(bytes: &[u8]) -> Result<u16, FrameError> {
+    Reader::new(bytes).array("calling cluster").map(u16::from_le_bytes)
+}
+
 /// Appends the version of the interface that a caller speaks. 1 goes without saying, and 0 stands for any.
 pub fn put_version(version: u16, out: &mut BytesMut) {
     let mut head = Head::bare();

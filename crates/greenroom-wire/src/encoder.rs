@@ -257,6 +257,21 @@ impl Encoder {
         })
     }
 
+    /// Appends a StateLetter; `write` appends its payload to the batch, and nothing else.
+    ///
+    /// # Errors
+    /// As for [`letter`](Self::letter).
+    pub fn state_letter<E: From<EncodeError>>(
+        &self,
+        batch: &mut BytesMut,
+        write: impl FnOnce(&mut BytesMut) -> Result<(), E>,
+    ) -> Result<(), E> {
+        self.frame(batch, |batch| {
+            batch.put_slice(Head::new(frame::STATE_LETTER).as_slice());
+            write(batch)
+        })
+    }
+
     /// Appends a Credit.
     pub fn credit(&self, batch: &mut BytesMut, credit: Credit) {
         let start = batch.len();

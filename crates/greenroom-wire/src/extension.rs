@@ -27,6 +27,8 @@ pub mod tag {
     pub const PRINCIPAL: u64 = 7;
     /// The node that the call's grant is for, if that is neither who gets the call nor its owner: 8 bytes, little-endian.
     pub const GRANTED_HOST: u64 = 8;
+    /// The cluster that the call came in at, if that is not the receiver's: 2 bytes, little-endian.
+    pub const CALLING_CLUSTER: u64 = 12;
 }
 
 /// A validated extension block in shared bytes.

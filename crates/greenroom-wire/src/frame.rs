@@ -42,6 +42,8 @@ pub enum Frame {
     Credit(Credit),
     /// What a cluster says to another about one actor.
     Letter(Bytes),
+    /// What an instance of a versioned state says to the one in another cluster.
+    StateLetter(Bytes),
     /// A frame of a later version: to be ignored.
     Unknown(Unknown),
 }
@@ -264,7 +266,7 @@ pub struct Unknown {
 pub enum FrameClass {
     /// Hello, Define, Goodbye, Credit, the frames of streams, and what is unknown: the connection is broken without it.
     Essential,
-    /// Call, Reply, Cancel, Letter: may be lost, repeated, reordered.
+    /// Call, Reply, Cancel, Letter, StateLetter: may be lost, repeated, reordered.
     User,
     /// Control, Ping, Pong: may be lost, repeated, reordered.
     Control,
@@ -273,7 +275,7 @@ pub enum FrameClass {
 /// The class of a whole frame, its length field included.
 pub fn classify(frame: &[u8]) -> FrameClass {
     match frame.get(LENGTH_LEN) {
-        Some(&(CALL | REPLY | CANCEL | LETTER)) => FrameClass::User,
+        Some(&(CALL | REPLY | CANCEL | LETTER | STATE_LETTER)) => FrameClass::User,
         Some(&(CONTROL | PING | PONG)) => FrameClass::Control,
         _ => FrameClass::Essential,
     }
@@ -306,6 +308,7 @@ pub(crate) const STREAM_CREDIT: u8 = 11;
 pub(crate) const STREAM_END: u8 = 12;
 pub(crate) const CREDIT: u8 = 13;
 pub(crate) const LETTER: u8 = 20;
+pub(crate) const STATE_LETTER: u8 = 21;
 
 /// The call's flags: which optional parts are there. 0x40 is free, and an error.
 pub(crate) mod flag {

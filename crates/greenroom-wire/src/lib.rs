@@ -20,6 +20,7 @@
 //! | 12 | StreamEnd | consumer (shard, index, generation), number, status (u8); the rest is the payload |
 //! | 13 | Credit | bytes granted, the sender's clock in µs |
 //! | 20 | Letter | all of it is the payload |
+//! | 21 | StateLetter | all of it is the payload |
 //!
 //! # How the format may change
 //!

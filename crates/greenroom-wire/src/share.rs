@@ -47,6 +47,7 @@ impl Frame {
             }
             FrameView::Credit(credit) => Self::Credit(credit),
             FrameView::Letter(_) => Self::Letter(body),
+            FrameView::StateLetter(_) => Self::StateLetter(body),
             FrameView::Unknown { .. } => Self::Unknown(Unknown { frame_type, body }),
         })
     }

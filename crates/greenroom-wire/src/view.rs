@@ -72,6 +72,8 @@ pub enum FrameView<'a> {
     Credit(Credit),
     /// What a cluster says to another about one actor.
     Letter(&'a [u8]),
+    /// What an instance of a versioned state says to the one in another cluster.
+    StateLetter(&'a [u8]),
     /// A frame of a later version: to be ignored.
     Unknown {
         /// The type.
@@ -185,6 +187,7 @@ impl<'a> FrameView<'a> {
                 Self::Credit(Credit { granted: reader.u64("credit granted")?, clock: reader.u64("credit clock")? })
             }
             frame::LETTER => Self::Letter(body),
+            frame::STATE_LETTER => Self::StateLetter(body),
             _ => Self::Unknown { frame_type, body },
         })
     }

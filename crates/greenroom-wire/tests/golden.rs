@@ -196,8 +196,9 @@ fn every_extension_tag_keeps_its_number() {
         tag::REMINDER_TICK,
         tag::PRINCIPAL,
         tag::GRANTED_HOST,
+        tag::CALLING_CLUSTER,
     ];
-    assert_eq!(tags, [1, 2, 3, 4, 5, 6, 7, 8]);
+    assert_eq!(tags, [1, 2, 3, 4, 5, 6, 7, 8, 12]);
 }
 
 fn call(header: &CallHeader<'_>, chain: Chain) -> Call {
@@ -263,6 +264,13 @@ fn hello_on_the_geo_lane() {
 fn letter() {
     assert_golden("04000000 14 706179", Frame::Letter("pay".into()), FrameClass::User, |encoder, batch| {
         encoder.letter(batch, payload).unwrap();
+    });
+}
+
+#[test]
+fn state_letter() {
+    assert_golden("04000000 15 706179", Frame::StateLetter("pay".into()), FrameClass::User, |encoder, batch| {
+        encoder.state_letter(batch, payload).unwrap();
     });
 }
 

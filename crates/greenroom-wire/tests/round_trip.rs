@@ -79,6 +79,7 @@ fn frame() -> impl Strategy<Value = Frame> {
             Frame::Cancel(Cancel { id, origin, left, kind: kind.into(), key: key.into() })
         }),
         bytes().prop_map(Frame::Letter),
+        bytes().prop_map(Frame::StateLetter),
         any::<u64>().prop_map(Frame::Ping),
         any::<u64>().prop_map(Frame::Pong),
         ".{0,100}".prop_map(|reason| Frame::Goodbye(reason.into())),
@@ -125,6 +126,7 @@ fn encode(frame: &Frame, batch: &mut BytesMut) {
         Frame::Define(define) => encoder.define(batch, define.route, &define.kind, &define.method).unwrap(),
         Frame::Control(control) => encoder.control(batch, control.channel, put(control.payload.clone())).unwrap(),
         Frame::Letter(payload) => encoder.letter(batch, put(payload.clone())).unwrap(),
+        Frame::StateLetter(payload) => encoder.state_letter(batch, put(payload.clone())).unwrap(),
         Frame::Ping(nonce) => encoder.ping(batch, *nonce),
         Frame::Pong(nonce) => encoder.pong(batch, *nonce),
         Frame::Goodbye(reason) => encoder.goodbye(batch, reason),

@@ -7,7 +7,9 @@
 pub mod cli;
 mod cluster;
 mod driver;
+mod far_store;
 mod floor;
+mod geo;
 pub mod kinds;
 mod output;
 mod plot;
@@ -15,4 +17,5 @@ mod reliable;
 pub mod report;
 mod store;
 
+pub use far_store::FarStore;
 pub use kinds::register;

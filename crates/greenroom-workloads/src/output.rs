@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::driver::{Outcome, Plan, cores};
+use crate::geo;
 
 /// The JSON document of 04-workloads.
 pub(crate) fn document(plan: &Plan, outcome: &Outcome) -> Value {
@@ -24,6 +25,8 @@ pub(crate) fn table(document: &Value) -> String {
     let mut table = format!("{title}: {}\n\n", params.join(", "));
     for (name, value) in members(&document["results"]) {
         match value {
+            Value::Array(cells) if name == "cells" => table.push_str(&geo::table(cells)),
+            Value::Array(all) => table.push_str(&rows(name, all)),
             Value::Object(_) => {
                 table.push_str(&format!("  {name}\n"));
                 for (quantile, value) in members(value) {
@@ -34,6 +37,22 @@ pub(crate) fn table(document: &Value) -> String {
         }
     }
     table.push_str(&format!("  {:<26}{:>16}\n", "seconds in all", cell(&document["seconds"])));
+    table
+}
+
+/// Objects with the same members, as a table of their own.
+fn rows(name: &str, all: &[Value]) -> String {
+    let mut lines: Vec<Vec<String>> =
+        all.iter().map(|row| members(row).map(|(_, value)| cell(value)).collect()).collect();
+    lines.insert(0, all.first().into_iter().flat_map(members).map(|(name, _)| name.clone()).collect());
+    let columns = lines.iter().map(Vec::len).max().unwrap_or(0);
+    let width = |at: usize| lines.iter().filter_map(|line| line.get(at)).map(|text| text.chars().count()).max();
+    let widths: Vec<usize> = (0..columns).map(|at| width(at).unwrap_or(0)).collect();
+    let mut table = format!("  {name}\n");
+    for line in &lines {
+        let cells = line.iter().zip(&widths).map(|(text, width)| format!("  {text:>width$}"));
+        table.push_str(&format!("  {}\n", cells.collect::<String>()));
+    }
     table
 }
 
@@ -72,6 +91,12 @@ fn thousands(digits: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn objects_in_a_row_stand_below_each_other() {
+        let all = [json!({"a": 1, "name": "one"}), json!({"a": 12345, "name": "two"})];
+        assert_eq!(rows("runs", &all), "  runs\n         a  name\n         1   one\n    12,345   two\n");
+    }
 
     #[test]
     fn numbers_for_people_have_their_thousands_apart() {

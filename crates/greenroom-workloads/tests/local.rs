@@ -113,3 +113,22 @@ fn options_that_leave_nothing_to_run_are_refused_by_name() {
     let bench = Program::parse_from(["bench", "ping-pong", "--pairs", "0"]).bench;
     assert!(cli::document(&bench).is_err_and(|error| error.contains("--pairs 0")));
 }
+
+#[test]
+fn each_actor_that_is_created_is_there_once() {
+    let results = run("reliable-create --durability none --pairs 4 --duration 300ms");
+    for rate in ["sequential_per_s", "parallel_per_s", "of_one_turn_per_s"] {
+        assert!(results[rate].as_f64() > Some(0.0), "{rate}");
+    }
+    assert_eq!(results["duplicated"], 0);
+    assert_eq!(results["goals"].as_array().map(Vec::len), Some(1), "memory is not synced: {results}");
+}
+
+#[test]
+fn pools_of_every_shape_get_their_resources() {
+    let results = run("pool-server --durability none --actors 60 --duration 50ms");
+    let rows = results["rows"].as_array().expect("there are rows");
+    assert_eq!(rows.len(), 9);
+    assert!(rows.iter().all(|row| row["seconds"].as_f64() > Some(0.0)));
+    assert_eq!(results["duplicated"], 0);
+}

@@ -159,6 +159,10 @@ impl NodeFlags {
         config.auth.tokens = self.tokens.clone().or(config.auth.tokens.take());
         if let Some(folder) = &self.tls_dir {
             config.tls = Some(NodeTls::in_folder(folder));
+            let clusters = folder.join("clusters.pem");
+            if let Some(geo) = config.geo.as_mut().filter(|geo| geo.ca.is_none() && clusters.exists()) {
+                geo.ca = Some(clusters);
+            }
         }
         if self.tls_ca.is_some() || self.tls_cert.is_some() || self.tls_key.is_some() {
             let files = config.tls.get_or_insert_default();

@@ -48,7 +48,8 @@ pub use greenroom_security::principal::Principal;
 pub use greenroom_security::rules::Rule;
 
 pub use crate::geo::{
-    ClusterStatus, GeoActivation, GeoCluster, GeoConfig, GeoCounts, GeoInstances, GeoKind, MultiCluster, Standings,
+    Adaptive, ClusterChange, ClusterStatus, ClustersUnchanged, GeoActivation, GeoAdaptive, GeoCluster, GeoConfig,
+    GeoCounts, GeoHome, GeoInstances, GeoKind, MultiCluster, Standings,
 };
 pub use crate::intercept::{CallInfo, End, Interceptor, Outcome};
 pub use crate::node::{
@@ -91,14 +92,15 @@ pub mod __private {
     pub use crate::actor::cx::{Cx, Scope};
     pub use crate::actor::error::{CallError, Never};
     pub use crate::actor::interface::{
-        Actor, Behaviour, Interface, Message, Method, MethodInfo, Options, Outcome, Plain, Portable, Travels, Why,
+        Actor, Behaviour, Interface, Message, Method, MethodInfo, Options, Outcome, Plain, Portable, ReadOnly, Travels,
+        Why,
     };
     pub use crate::actor::key::{ActorId, Key};
     pub use crate::actor::migration::{carried, carry};
     pub use crate::actor::reference::Ref;
     pub use crate::actor::reply::{AnyReply, ReplyTo, TYPE_VERSION, WireReply};
     pub use crate::pids::Ended;
-    pub use crate::reliable::{Kept, collect, load};
+    pub use crate::reliable::{Anything, Awaited, Kept, collect, defer, ignore, is_known, load, state, unhandled};
     pub use crate::state::{AnyStored, Old, Saving, State, StateError};
     pub use crate::stream::reply_stream::ReplyStream;
 }

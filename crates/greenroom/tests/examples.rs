@@ -17,6 +17,8 @@ mod hello;
 mod migration;
 #[path = "../examples/overload.rs"]
 mod overload;
+#[path = "../examples/pool_server/main.rs"]
+mod pool_server;
 #[path = "../examples/presence.rs"]
 mod presence;
 #[path = "../examples/reliable.rs"]
@@ -27,12 +29,16 @@ mod security;
 mod streams;
 #[path = "../examples/supervision.rs"]
 mod supervision;
+#[path = "../examples/survey.rs"]
+mod survey;
 #[path = "../examples/time.rs"]
 mod time;
 #[path = "../examples/topics.rs"]
 mod topics;
 #[path = "../examples/versioned.rs"]
 mod versioned;
+#[path = "../examples/word_count.rs"]
+mod word_count;
 
 use std::time::Duration;
 
@@ -269,4 +275,75 @@ async fn a_room_is_one_over_two_clusters() {
     assert_eq!(geo::RoomRef::of(&us, "lobby").read().await.unwrap(), ["hello?", "hello"]);
     us.stop().await;
     eu.stop().await;
+}
+
+#[tokio::test]
+async fn each_vote_counts_once_and_a_survey_closes_by_itself() {
+    let node = Node::builder().journal("memory:").register::<survey::Coordinator>().register::<survey::Survey>();
+    let node = node.start().await.unwrap();
+    let coordinator = survey::CoordinatorRef::of(&node, "office");
+    let choices = vec!["soup".to_owned(), "salad".to_owned()];
+    let survey = coordinator.open("lunch", choices, 1000).await.unwrap().bind(&node);
+    assert_eq!(survey.vote("ada", "soup").await, Ok(1));
+    assert_eq!(survey.vote("ada", "salad").await, Err(CallError::Actor(survey::VoteError::Twice)));
+    assert_eq!(survey.vote("bob", "cake").await, Err(CallError::Actor(survey::VoteError::NoChoice)));
+    assert_eq!(survey.vote("bob", "soup").idempotent("bob").await, Ok(2));
+    assert_eq!(survey.vote("bob", "soup").idempotent("bob").await, Ok(2), "a repeated call is one vote");
+    let result = loop {
+        match coordinator.result("lunch").await.unwrap() {
+            Some(result) => break result,
+            None => tokio::time::sleep(Duration::from_millis(20)).await,
+        }
+    };
+    assert_eq!(result, [("salad".to_owned(), 0), ("soup".to_owned(), 2)]);
+    assert_eq!(survey.vote("cy", "soup").await, Err(CallError::Actor(survey::VoteError::Closed)));
+    node.stop().await;
+}
+
+#[tokio::test]
+async fn the_most_frequent_word_is_found() {
+    let node = Node::builder().journal("memory:").register::<word_count::Main>().register::<word_count::WordCount>();
+    let node = node.register::<word_count::Max>().start().await.unwrap();
+    let (main, best) = (word_count::MainRef::of(&node, "text"), word_count::MaxRef::of(&node, "text"));
+    main.begin(3_u64, best.clone()).await.unwrap();
+    for word in "the cat and the dog and the bird".split(' ') {
+        main.word(word).await.unwrap();
+    }
+    while best.best().await.unwrap() != ("the".to_owned(), 3) {
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    node.stop().await;
+}
+
+#[tokio::test]
+async fn a_pool_has_the_size_that_is_wanted_though_its_provider_refuses_and_loses() {
+    let node = Node::builder().journal("memory:").register::<pool_server::Pool>().register::<pool_server::Resource>();
+    let node = node.register::<pool_server::Provider>().start().await.unwrap();
+    let provider = pool_server::ProviderRef::of(&node, "cloud");
+    let pool = pool_server::PoolRef::of(&node, "ada");
+    let ready = async |size: u64| loop {
+        let view = pool.look().await.unwrap();
+        assert_eq!(view.creating + view.created, view.goal, "Property 1: {view:?}");
+        if (&*view.state, view.created) == ("Ready", size) {
+            let mut there = provider.allocations().await.unwrap();
+            there.sort_unstable();
+            assert_eq!(there, view.resources, "no garbage");
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    };
+    provider.refuse(3).await.unwrap();
+    assert_eq!(pool.resize(3).await, Err(CallError::Actor(pool_server::PoolError::Absent)));
+    pool.create_pool(3).await.unwrap();
+    assert_eq!(pool.create_pool(3).await, Err(CallError::Actor(pool_server::PoolError::Exists)));
+    ready(3).await;
+    assert!(provider.lose(1).await.unwrap());
+    pool.resize(5).await.unwrap();
+    pool.resize(2).await.unwrap();
+    ready(2).await;
+    pool.delete().await.unwrap();
+    while !provider.allocations().await.unwrap().is_empty() || pool.look().await.unwrap().state != "Absent" {
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    node.stop().await;
 }

@@ -6,15 +6,14 @@ use std::process::Command;
 use std::sync::Arc;
 
 use greenroom_engines::free_port;
+use greenroom_relay::{Gates, Relay};
 
 use super::End;
-use super::gates::Gates;
-use super::relay;
 use crate::nodes;
 
 pub(super) struct Loopback {
     nodes: Vec<Ports>,
-    gates: Arc<Gates>,
+    gates: Arc<Gates<End>>,
 }
 
 struct Ports {
@@ -31,7 +30,8 @@ impl Loopback {
             let (listener, relay) = listener()?;
             let ports = Ports { listens: free_port(), relay, door: free_port() };
             let between = move |first: &[u8]| Some((caller_of(first, count)?, End::Node(node)));
-            relay::start(listener, loopback(ports.listens), gates.clone(), Arc::new(between));
+            let way = Relay::new(loopback(ports.listens), gates.clone()).told_by(between);
+            way.start(listener).map_err(|error| error.to_string())?;
             nodes.push(ports);
         }
         Ok(Self { nodes, gates })
@@ -51,13 +51,13 @@ impl Loopback {
 
     pub(super) fn way_to_table(&self, node: usize, port: u16) -> Result<String, String> {
         let (listener, relay) = listener()?;
-        let between = move |_: &[u8]| Some((End::Node(node), End::Table));
-        relay::start(listener, loopback(port), self.gates.clone(), Arc::new(between));
+        let way = Relay::new(loopback(port), self.gates.clone()).between(End::Node(node), End::Table);
+        way.start(listener).map_err(|error| error.to_string())?;
         Ok(loopback(relay))
     }
 
     pub(super) fn set(&self, from: End, to: End, is_cut: bool) {
-        self.gates.set(from, to, is_cut);
+        self.gates.set(&from, &to, is_cut);
     }
 }
 

@@ -1,9 +1,7 @@
 //! The network between the nodes, their table and the callers, and what is cut in it.
 
-mod gates;
 mod loopback;
 mod namespaces;
-mod relay;
 
 use std::collections::BTreeMap;
 use std::fmt;

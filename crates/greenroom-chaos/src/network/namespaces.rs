@@ -9,10 +9,9 @@ use std::process::Command;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use greenroom_engines::program;
+use greenroom_relay::Relay;
 
 use super::End;
-use super::gates::Gates;
-use super::relay;
 
 pub(super) struct Namespaces {
     ip: PathBuf,
@@ -67,8 +66,8 @@ impl Namespaces {
         }
         let address = format!("{}:{port}", self.address(TABLE));
         let listener = TcpListener::bind(&address).map_err(|error| format!("cannot listen at {address}: {error}"))?;
-        let open = Arc::new(Gates::default());
-        relay::start(listener, format!("127.0.0.1:{port}"), open, Arc::new(|_| None));
+        let open = Relay::<End>::new(format!("127.0.0.1:{port}"), Arc::default());
+        open.start(listener).map_err(|error| error.to_string())?;
         *table = Some((port, address.clone()));
         Ok(address)
     }

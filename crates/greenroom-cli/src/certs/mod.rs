@@ -57,6 +57,15 @@ enum Certs {
         #[command(flatten)]
         issue: Issue,
     },
+    /// Trust the authorities of other clusters, for connections between clusters alone: DIR/clusters.pem
+    Trust {
+        /// The folder of a node, or of this cluster's authority
+        #[arg(value_name = "DIR")]
+        folder: PathBuf,
+        /// The authorities of the other clusters, all of them: their ca.pem, never their ca.key
+        #[arg(value_name = "CA.PEM", required = true)]
+        others: Vec<PathBuf>,
+    },
     /// Say whom the certificates in DIR are for, how long, and whether a node could use them
     Check {
         /// The folder of a node
@@ -81,6 +90,7 @@ pub(crate) fn run(command: &CertsCommand) -> Result<(), String> {
         Certs::Ca { folder, cluster, force } => make_authority(folder.into(), cluster, Mode::of(*force)),
         Certs::Node { folder, name, hosts, issue } => issue_node(folder.into(), name.as_deref(), hosts, issue),
         Certs::Client { folder, name, issue } => issue_client(folder.into(), name, issue),
+        Certs::Trust { folder, others } => trust(&folder.into(), others),
         Certs::Check { folder } => check::run(&folder.into()),
     }
 }
@@ -122,6 +132,30 @@ fn issue_node(folder: Folder, name: Option<&str>, hosts: &[String], issue: &Issu
     );
     let cluster = if cluster == "greenroom" { String::new() } else { format!(" --cluster {cluster}") };
     println!("next: greenroom node --tls-dir {}{cluster}{named} --http 127.0.0.1:7070", target.shown(""));
+    Ok(())
+}
+
+/// Writes the authorities of all clusters into one file: this one's first.
+fn trust(folder: &Folder, others: &[PathBuf]) -> Result<(), String> {
+    let mut all = folder.read("ca.pem")?;
+    for other in others {
+        let read =
+            std::fs::read_to_string(other).map_err(|error| format!("cannot read {}: {error}", other.display()))?;
+        if read.contains("PRIVATE KEY") {
+            return Err(format!(
+                "{} holds a private key, which is its cluster's own; name its ca.pem",
+                other.display()
+            ));
+        }
+        if !read.contains("BEGIN CERTIFICATE") {
+            return Err(format!("{} holds no certificate; name the ca.pem of another cluster", other.display()));
+        }
+        all.push('\n');
+        all += &read;
+    }
+    folder.write("clusters.pem", &all, Mode::Replace, 0o644)?;
+    println!("connections between clusters trust {} authorities: {}", others.len() + 1, folder.shown("clusters.pem"));
+    println!("next: greenroom node --tls-dir {} --config FILE, with `[geo]` in it", folder.shown(""));
     Ok(())
 }
 

@@ -1,18 +1,23 @@
 //! Node processes that are killed, stopped and cut off from their store, under load.
 
+mod bank;
 mod counters;
 #[cfg(feature = "postgres")]
 mod deposed;
+mod full_disk;
 mod geo;
 mod killed;
 mod moving;
 mod nodes;
+mod parked;
 #[cfg(feature = "postgres")]
 mod postgres;
 mod recovery;
 mod reliable;
 mod reminders;
 mod rolling;
+mod score_boards;
+mod two_clusters;
 
 use std::sync::{Mutex, PoisonError};
 

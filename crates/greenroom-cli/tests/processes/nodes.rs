@@ -36,6 +36,17 @@ impl Nodes {
         let directory = directory();
         let table = format!("sqlite:{}", directory.path().join("table.db").display());
         let journal = format!("sqlite:{}", directory.path().join("journal.db").display());
+        Self::over(count, table, &journal, directory)
+    }
+
+    /// The same, over the journal at `journal`.
+    pub(crate) fn with_journal_at(count: usize, journal: &str) -> Self {
+        let directory = directory();
+        let table = format!("sqlite:{}", directory.path().join("table.db").display());
+        Self::over(count, table, journal, directory)
+    }
+
+    fn over(count: usize, table: String, journal: &str, directory: TempDir) -> Self {
         let more = format!("[reliable]\njournal = {journal:?}\npartitions = 16\n");
         Self::start_with(count, table, directory, KINDS_WITH_JOURNAL, &more)
     }
@@ -167,8 +178,12 @@ impl Drop for Nodes {
     }
 }
 
+/// In memory where that can be: a disk that still writes what was built holds up writes for longer than a lease lasts, and
+/// then nodes stop, as they must. A killed process loses nothing there either.
 fn directory() -> TempDir {
-    TempDir::with_prefix("greenroom-processes-").expect("a temporary directory")
+    let memory = std::path::Path::new("/dev/shm");
+    let place = if memory.is_dir() { memory.to_owned() } else { std::env::temp_dir() };
+    TempDir::with_prefix_in("greenroom-processes-", place).expect("a temporary directory")
 }
 
 fn knows(agent: &ureq::Agent, door: &str, members: usize) -> bool {

@@ -23,6 +23,7 @@ mod locating;
 mod membership;
 mod operations;
 mod overload;
+mod partitions;
 mod persistence;
 mod pids;
 mod placement;

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use greenroom::CallError;
 use greenroom::prelude::*;
-use greenroom::versioned::elsewhere::{Around, Elsewhere, Letter};
+use greenroom::versioned::elsewhere::{Around, Delivery, Elsewhere, Letter};
 use greenroom::versioned::protocol::ClusterId;
 use greenroom::versioned::{Rejected, UpdateError};
 use greenroom_sim::{Faults, Nemesis, Sim, SimStore, StoreFaults, seeds};
@@ -119,7 +119,7 @@ const AWAY: ClusterId = ClusterId(2);
 impl Elsewhere for Link {
     fn around(&self, _: &str, _: &str) -> Around {
         let other = if self.here == HOME { AWAY } else { HOME };
-        let near = (self.is_far && self.here == AWAY).then_some(HOME);
+        let near = self.is_far.then_some(HOME);
         Around { here: self.here, others: vec![other], leader: HOME, near }
     }
 
@@ -155,7 +155,7 @@ async fn deliver(cluster: &Cluster, to: ClusterId, letter: &Letter) {
     let from = if to == HOME { AWAY } else { HOME };
     let nodes =
         || WITH_ABROAD.iter().filter(|name| (**name == ABROAD) == (to == AWAY)).filter_map(|name| cluster.node(name));
-    if nodes().any(|node| node.post().deliver(from, letter)) || !letter.wakes {
+    if nodes().any(|node| node.post().deliver(from, letter)) || letter.delivery != Delivery::Wakes {
         return;
     }
     let Some(node) = nodes().next() else { return };

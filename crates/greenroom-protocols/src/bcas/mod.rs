@@ -72,6 +72,9 @@ pub enum Applied<O, E> {
     Confirmed,
 }
 
+/// What updates of one session came to, by their sequence numbers.
+pub type Outcomes<S> = Vec<(u64, Applied<<S as Versioned>::Output, <S as Versioned>::Error>)>;
+
 /// What happened to an instance.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum Event<S: Versioned> {
@@ -93,6 +96,9 @@ pub enum Event<S: Versioned> {
     Fenced(Session),
     /// An instance far from the store asks us to write this for it.
     Delegated(Batch<S::Update>),
+    /// The instance nearest the store has written updates of ours: what they came to, by their sequence numbers. The record
+    /// comes apart, by [`Event::Notified`].
+    Told(Outcomes<S>),
     /// The deadline came.
     Tick,
 }
@@ -113,6 +119,8 @@ pub enum Action<S: Versioned> {
     },
     /// Send this to all other instances ([`Event::Notified`]); to a delegating one it is the answer.
     Notify(Record<S>, Etag),
+    /// Send this to the instance of that session ([`Event::Told`]), together with the next [`Action::Notify`].
+    Tell(Session, Outcomes<S>),
     /// Send this to the instance nearest the store ([`Event::Delegated`]).
     Delegate(Batch<S::Update>),
     /// An own update is confirmed: its sequence number and what it came to.

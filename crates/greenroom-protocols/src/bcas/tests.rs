@@ -210,3 +210,32 @@ fn a_refresh_is_not_served_by_an_access_that_began_before_it() {
     assert_eq!(handle(&mut a, Event::ReadFailed), []);
     assert_eq!(a.deadline(), Some(Timestamp::default() + Config::default().retry_after));
 }
+
+#[test]
+fn who_delegated_hears_what_its_updates_came_to() {
+    let far = Config { far: true, ..Config::default() };
+    let mut n: Worker<Sum> = Worker::new(session(2, 1), far);
+    let out = add(&mut n, -1);
+    let Some(Action::Delegate(batch)) = out.first().cloned() else { panic!("{out:?}") };
+    let mut c = ready(1, 1);
+    handle(&mut c, Event::Delegated(batch));
+    let out = handle(&mut c, Event::Written(Written::Applied(etag("1"))));
+    let [Action::Tell(to, outcomes), Action::Notify(record, tag), ..] = &out[..] else { panic!("{out:?}") };
+    assert_eq!((*to, &outcomes[..]), (session(2, 1), &[(1, Applied::Rejected("negative"))][..]));
+    handle(&mut n, Event::Told(outcomes.clone()));
+    let out = handle(&mut n, Event::Notified(record.clone(), tag.clone()));
+    assert!(out.contains(&Action::Outcome(1, Applied::Rejected("negative"))), "{out:?}");
+}
+
+#[test]
+fn a_batch_that_waits_for_too_long_is_left_to_its_sender() {
+    let mut c = ready(1, 1);
+    add(&mut c, 1);
+    let batch = Batch { session: session(2, 1), first: 1, changes: vec![Change::Update(5)] };
+    handle(&mut c, Event::Delegated(batch));
+    let late = Timestamp::default() + Config::default().delegate_timeout * 11;
+    let mut out = Vec::new();
+    c.handle(late, Event::Written(Written::Unknown), &mut out);
+    c.handle(late, Event::Read(None), &mut out);
+    assert_eq!(written(&out).state, Sum(1), "the store was away");
+}

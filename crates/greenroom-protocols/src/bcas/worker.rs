@@ -1,9 +1,11 @@
 //! The worker loop of one instance.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::time::Duration;
 
 use super::{
-    Action, Added, Applied, Batch, Change, Config, Etag, Event, Record, Session, Version, Versioned, Waiter, Written,
+    Action, Added, Applied, Batch, Change, Config, Etag, Event, Outcomes, Record, Session, Version, Versioned, Waiter,
+    Written,
 };
 use crate::time::Timestamp;
 
@@ -26,10 +28,11 @@ pub struct Worker<S: Versioned> {
     /// Whether the record must be read before anything is believed or written.
     reread: bool,
     conflicts: u32,
-    confirming: Vec<(Waiter, u64)>,
+    /// In the order of what they wait for.
+    confirming: VecDeque<(Waiter, u64)>,
     refreshing: Vec<Waiter>,
-    /// What other instances asked us to write.
-    foreign: BTreeMap<Session, Batch<S::Update>>,
+    /// What other instances asked us to write, and until when.
+    foreign: BTreeMap<Session, (Batch<S::Update>, Timestamp)>,
     fenced: BTreeSet<Session>,
 }
 
@@ -45,9 +48,9 @@ struct Pending<S: Versioned> {
 
 /// The one access to the store, and who it serves.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
-enum Access<S> {
+enum Access<S: Versioned> {
     Read(Vec<Waiter>),
-    Write(Record<S>, Vec<Waiter>),
+    Write(Record<S>, Vec<Waiter>, Vec<Told<S>>),
     Delegated { last: u64, until: Timestamp },
 }
 
@@ -68,11 +71,16 @@ impl<S: Versioned> Worker<S> {
             retry_at: None,
             reread: false,
             conflicts: 0,
-            confirming: Vec::new(),
+            confirming: VecDeque::new(),
             refreshing: Vec::new(),
             foreign: BTreeMap::new(),
             fenced: BTreeSet::new(),
         }
+    }
+
+    /// Notes whether this instance is far from the store and knows one that is near, as the clusters have changed.
+    pub fn set_far(&mut self, far: bool) {
+        self.config.far = far;
     }
 
     /// The last state known to be in the one sequence, and its place there.
@@ -87,6 +95,11 @@ impl<S: Versioned> Worker<S> {
             record.apply(self.session, pending.sequence, &pending.change, self.config.checks);
         }
         record.state
+    }
+
+    /// The confirmed record and its tag, if the store is known to have had one.
+    pub fn record(&self) -> Option<(&Record<S>, &Etag)> {
+        Some((&self.confirmed, self.base.as_ref()?.as_ref()?))
     }
 
     /// The sessions that the confirmed record names.
@@ -120,7 +133,7 @@ impl<S: Versioned> Worker<S> {
                 self.last += 1;
                 self.pending.push_back(Pending { sequence: self.last, change, outcome: None, delegated: false });
             }
-            Event::Confirm(waiter) => self.confirming.push((waiter, self.last)),
+            Event::Confirm(waiter) => self.confirming.push_back((waiter, self.last)),
             Event::Refresh(waiter) => self.refreshing.push(waiter),
             Event::Read(found) => self.read(found, out),
             Event::ReadFailed => {
@@ -137,11 +150,14 @@ impl<S: Versioned> Worker<S> {
                 }
             }
             Event::Fenced(session) => _ = self.fenced.insert(session),
-            Event::Delegated(batch) => self.delegated(batch, out),
+            Event::Delegated(batch) => self.delegated(now, batch, out),
+            Event::Told(outcomes) => self.told(outcomes),
             Event::Tick => self.tick(now),
         }
-        let (settled, out_of) = (self.settled, &mut self.confirming);
-        out.extend(out_of.extract_if(.., |(_, at)| *at <= settled).map(|(waiter, _)| Action::Done(waiter)));
+        let settled = self.settled;
+        while let Some((waiter, _)) = self.confirming.pop_front_if(|(_, at)| *at <= settled) {
+            out.push(Action::Done(waiter));
+        }
         self.step(now, out);
     }
 
@@ -153,14 +169,17 @@ impl<S: Versioned> Worker<S> {
         self.retry_at = None;
         if self.base.is_some() && self.config.checks.sequence {
             let confirmed = &self.confirmed;
-            self.foreign
-                .retain(|session, batch| (batch.first..=batch.last()).contains(&(confirmed.applied(*session) + 1)));
+            self.foreign.retain(|session, (batch, _)| {
+                (batch.first..=batch.last()).contains(&(confirmed.applied(*session) + 1))
+            });
         }
+        // Who sent it has long written it directly, or is gone; and its session may be collected.
+        self.foreign.retain(|_, (_, until)| *until > now);
         let works = !self.pending.is_empty() || !self.foreign.is_empty();
         let hopeless = self.base.is_none() || self.conflicts >= CONFLICTS_MAX;
         if self.config.far && hopeless && !self.pending.is_empty() {
             self.delegate(now, out);
-        } else if self.base.is_none() || self.reread || !works && !self.refreshing.is_empty() {
+        } else if self.reread || works && self.base.is_none() || !works && !self.refreshing.is_empty() {
             self.access = Some(Access::Read(std::mem::take(&mut self.refreshing)));
             out.push(Action::Read);
         } else if works {
@@ -179,24 +198,30 @@ impl<S: Versioned> Worker<S> {
             pending.outcome = record.apply(self.session, pending.sequence, &pending.change, checks);
             added.extend(pending.outcome.as_ref().map(|outcome| outcome.added(&pending.change, record.version)));
         }
-        'foreign: for batch in self.foreign.values() {
+        let mut told: Vec<Told<S>> = Vec::new();
+        'foreign: for (batch, _) in self.foreign.values() {
+            let mut outcomes = Vec::new();
             for (sequence, change) in (batch.first..).zip(&batch.changes) {
                 if checks.sequence && record.applied(batch.session) >= sequence {
                     continue;
                 }
                 if !room.takes::<S>(change) {
+                    told.push((batch.session, outcomes));
                     break 'foreign;
                 }
-                let outcome = record.apply(batch.session, sequence, change, checks);
-                added.extend(outcome.map(|outcome| outcome.added(change, record.version)));
+                if let Some(outcome) = record.apply(batch.session, sequence, change, checks) {
+                    added.push(outcome.added(change, record.version));
+                    outcomes.push((sequence, outcome));
+                }
             }
+            told.push((batch.session, outcomes));
         }
         let fenced = |session: &Session| self.fenced.contains(session) || !checks.fenced;
         record.sessions.retain(|session, _| *session == self.session || !fenced(session));
         self.attempts += 1;
         record.salt = (self.session, self.attempts);
         let expect = self.base.clone().flatten();
-        self.access = Some(Access::Write(record.clone(), std::mem::take(&mut self.refreshing)));
+        self.access = Some(Access::Write(record.clone(), std::mem::take(&mut self.refreshing), told));
         out.push(Action::Write { expect, record, added });
     }
 
@@ -215,10 +240,12 @@ impl<S: Versioned> Worker<S> {
     }
 
     fn written(&mut self, written: Written, out: &mut Vec<Action<S>>) {
-        let Some(Access::Write(record, served)) = self.access.take() else { return };
+        let Some(Access::Write(record, served, told)) = self.access.take() else { return };
         match written {
             Written::Applied(etag) => {
                 self.conflicts = 0;
+                let told = told.into_iter().filter(|(_, outcomes)| !outcomes.is_empty());
+                out.extend(told.map(|(session, outcomes)| Action::Tell(session, outcomes)));
                 out.push(Action::Notify(record.clone(), etag.clone()));
                 if record.version >= self.confirmed.version {
                     self.adopt(record, Some(etag), true, out);
@@ -241,7 +268,7 @@ impl<S: Versioned> Worker<S> {
             self.settled = self.settled.max(self.confirmed.applied(self.session));
             self.trim(out);
             let confirmed = &self.confirmed;
-            self.foreign.retain(|session, batch| confirmed.applied(*session) < batch.last());
+            self.foreign.retain(|session, (batch, _)| confirmed.applied(*session) < batch.last());
         }
         if matches!(self.access, Some(Access::Delegated { last, .. }) if last <= self.settled) {
             self.access = None;
@@ -264,7 +291,7 @@ impl<S: Versioned> Worker<S> {
             if settled >= last {
                 out.push(Action::Done(waiter));
             } else {
-                self.confirming.push((waiter, last));
+                self.confirming.push_back((waiter, last));
             }
         }
     }
@@ -281,7 +308,7 @@ impl<S: Versioned> Worker<S> {
     }
 
     /// Takes on another instance's batch; one that is confirmed already is answered at once.
-    fn delegated(&mut self, batch: Batch<S::Update>, out: &mut Vec<Action<S>>) {
+    fn delegated(&mut self, now: Timestamp, batch: Batch<S::Update>, out: &mut Vec<Action<S>>) {
         if batch.changes.is_empty() || self.fenced.contains(&batch.session) {
             return;
         }
@@ -290,7 +317,18 @@ impl<S: Versioned> Worker<S> {
                 out.push(Action::Notify(self.confirmed.clone(), etag));
             }
         } else {
-            self.foreign.insert(batch.session, batch);
+            self.foreign.insert(batch.session, (batch, now + FOREIGN_FOR));
+        }
+    }
+
+    /// Notes what came out of updates that another instance has written.
+    fn told(&mut self, outcomes: Outcomes<S>) {
+        for (sequence, outcome) in outcomes {
+            let place = self.pending.binary_search_by_key(&sequence, |pending| pending.sequence);
+            if let Some(pending) = place.ok().and_then(|at| self.pending.get_mut(at)) {
+                pending.outcome = Some(outcome);
+                pending.delegated = false;
+            }
         }
     }
 
@@ -345,5 +383,10 @@ impl<O, E: Clone> Applied<O, E> {
     }
 }
 
+/// What a session's updates came to.
+type Told<S> = (Session, Outcomes<S>);
+
+/// How long batches of other instances are tried: longer than their senders wait.
+const FOREIGN_FOR: Duration = Duration::from_secs(10);
 /// Races lost in a row after which an instance far from the store delegates.
 const CONFLICTS_MAX: u32 = 2;

@@ -4,9 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::mailbox::{Effect, Ready};
 use super::{
-    Action, Answer, Commit, CommitId, Deferred, Delivery, Destination, Envelope, Lane, Life, Parked, Partition,
-    PartitionId, Presence, Recorded, Slot, Source, Wire, Write,
+    Action, Answer, Commit, CommitId, Deferred, Delivery, Destination, Envelope, Lane, Life, Outgoing, Parked,
+    Partition, PartitionId, Presence, Recorded, Slot, Source, Timer, Wire, Write,
 };
+use crate::reminders::Wall;
 use crate::time::Timestamp;
 
 /// Numbers by the sending partition and its life.
@@ -17,6 +18,8 @@ type Numbers = BTreeMap<(PartitionId, Life), BTreeSet<u64>>;
 pub(super) struct Flight<A, M> {
     pub(super) id: CommitId,
     batch: Vec<Ready<A, M>>,
+    /// Timers whose messages it sends.
+    due: Vec<Timer<A, M>>,
     drafts: Draft<A, M>,
 }
 
@@ -32,6 +35,8 @@ struct Draft<A, M> {
     /// What is put into, or with `None` removed from, actors' own queues.
     queues: BTreeMap<(Slot, A), Option<Envelope<A, M>>>,
     parked: BTreeMap<Slot, Option<Parked<A, M>>>,
+    /// What is put among the timers, or with `None` removed there.
+    timers: BTreeMap<(Wall, Slot), Option<Outgoing<A, M>>>,
     records: BTreeMap<String, Option<Recorded<M>>>,
     /// What leaves without a number.
     singles: Vec<(PartitionId, Envelope<A, M>)>,
@@ -47,6 +52,7 @@ impl<A, M> Draft<A, M> {
             presences: BTreeMap::new(),
             queues: BTreeMap::new(),
             parked: BTreeMap::new(),
+            timers: BTreeMap::new(),
             records: BTreeMap::new(),
             singles: Vec::new(),
         }
@@ -56,7 +62,7 @@ impl<A, M> Draft<A, M> {
 impl<A: Clone + Ord, M: Clone> Partition<A, M> {
     /// Commits what is ready, unless a commit is under way: what becomes ready meanwhile shares the next one.
     pub(super) fn advance(&mut self, now: Timestamp, out: &mut Vec<Action<A, M>>) {
-        if self.stopped || self.flight.is_some() || self.ready.is_empty() {
+        if self.stopped || self.flight.is_some() || (self.ready.is_empty() && !self.timers.is_due()) {
             return;
         }
         let most = if self.suspects > 0 { self.split.min(self.suspects) } else { self.config.turns_max };
@@ -75,6 +81,13 @@ impl<A: Clone + Ord, M: Clone> Partition<A, M> {
         for ready in &batch {
             self.draft(ready, &mut draft);
         }
+        // What was refused is looked for alone.
+        let due = if self.suspects > 0 { Vec::new() } else { self.timers.take(self.config.turns_max) };
+        for timer in &due {
+            let Outgoing { to, delivery, envelope } = &timer.outgoing;
+            self.draft_send(*to, *delivery, envelope, &mut draft);
+            draft.timers.insert((timer.due, timer.slot), None);
+        }
         self.draft_tombstones(&mut draft);
         let answers = draft.records.values().flatten().filter(|recorded| recorded.answer.is_some()).count();
         draft.records.extend(self.answers.surplus(answers).into_iter().map(|key| (key, None)));
@@ -85,7 +98,7 @@ impl<A: Clone + Ord, M: Clone> Partition<A, M> {
         if !self.config.checks.send_after_commit {
             self.sender.committed(now, std::mem::take(&mut draft.appends), out);
         }
-        self.flight = Some(Flight { id, batch, drafts: draft });
+        self.flight = Some(Flight { id, batch, due, drafts: draft });
     }
 
     /// Takes in that a commit is applied: now its messages leave, its receipts are acknowledged, its calls answered.
@@ -104,6 +117,7 @@ impl<A: Clone + Ord, M: Clone> Partition<A, M> {
                 None => self.answers.forget(&key),
             }
         }
+        self.timers.committed(draft.timers);
         self.sender.committed(now, draft.appends, out);
         out.extend(draft.singles.into_iter().map(|(to, envelope)| Action::Send { to, wire: Wire::Single(envelope) }));
         let mut actors = BTreeSet::new();
@@ -127,7 +141,8 @@ impl<A: Clone + Ord, M: Clone> Partition<A, M> {
     /// Takes in that a commit was refused for a reason in itself: it is tried in halves, down to the one message whose
     /// turn is to blame (R6).
     pub(super) fn aborted(&mut self, now: Timestamp, id: CommitId, error: String, out: &mut Vec<Action<A, M>>) {
-        let Some(Flight { mut batch, .. }) = self.flight.take_if(|flight| flight.id == id) else { return };
+        let Some(Flight { mut batch, due, .. }) = self.flight.take_if(|flight| flight.id == id) else { return };
+        self.timers.put_back(now, due, batch.is_empty());
         let count = batch.len();
         match batch.pop() {
             Some(only) if count == 1 => {
@@ -168,6 +183,8 @@ impl<A: Clone + Ord, M: Clone> Partition<A, M> {
                 for outgoing in &effects.sends {
                     self.draft_send(outgoing.to, outgoing.delivery, &outgoing.envelope, draft);
                 }
+                let timers = effects.timers.iter().map(|timer| ((timer.due, timer.slot), Some(timer.outgoing.clone())));
+                draft.timers.extend(timers);
                 if let Some(presence) = presence {
                     draft.presences.insert(actor.clone(), Some(*presence));
                 }
@@ -257,6 +274,10 @@ impl<A: Clone + Ord, M: Clone> Partition<A, M> {
             Some(parked) => Write::Park(parked.clone()),
             None => Write::Unpark(*slot),
         }));
+        writes.extend(draft.timers.iter().map(|((due, slot), outgoing)| match outgoing {
+            Some(outgoing) => Write::Arm(Timer { due: *due, slot: *slot, outgoing: outgoing.clone() }),
+            None => Write::Disarm { due: *due, slot: *slot },
+        }));
         writes.extend(draft.records.iter().map(|(key, recorded)| match recorded {
             Some(recorded) => Write::Record(recorded.clone()),
             None => Write::Forget(key.clone()),
@@ -298,7 +319,8 @@ impl<A: Clone + Ord, M: Clone> Partition<A, M> {
 fn size<A, M>(ready: &Ready<A, M>) -> (usize, usize) {
     match &ready.effect {
         Effect::Done { effects, dropped, .. } => {
-            (effects.sends.len() + effects.operations + dropped.len() + OPERATIONS_BESIDE, effects.bytes)
+            let others = effects.timers.len() + dropped.len() + OPERATIONS_BESIDE;
+            (effects.sends.len() + effects.operations + others, effects.bytes)
         }
         _ => (OPERATIONS_BESIDE, 0),
     }

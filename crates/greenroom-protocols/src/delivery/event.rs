@@ -1,7 +1,9 @@
 //! What happens to a partition, and what it wants done.
 
+use serde::{Deserialize, Serialize};
+
 use super::{
-    Birth, Call, Commit, CommitId, Deferred, Delivery, Envelope, Epoch, Lane, Life, PartitionId, Presence, Slot,
+    Birth, Call, Commit, CommitId, Deferred, Delivery, Envelope, Epoch, Lane, Life, PartitionId, Presence, Slot, Timer,
     TurnId, Wire,
 };
 
@@ -90,6 +92,8 @@ pub enum Outcome<A, M> {
 pub struct Effects<A, M> {
     /// What it sends, in order.
     pub sends: Vec<Outgoing<A, M>>,
+    /// What is to be sent later.
+    pub timers: Vec<Timer<A, M>>,
     /// Whether the actor halts.
     pub halts: bool,
     /// Whether deferred messages may be handled now: the actor is in another state.
@@ -104,12 +108,13 @@ pub struct Effects<A, M> {
 
 impl<A, M> Default for Effects<A, M> {
     fn default() -> Self {
-        Self { sends: Vec::new(), halts: false, reconsider: false, answer: None, operations: 1, bytes: 0 }
+        let (sends, timers) = (Vec::new(), Vec::new());
+        Self { sends, timers, halts: false, reconsider: false, answer: None, operations: 1, bytes: 0 }
     }
 }
 
 /// One message that a turn sends.
-#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub struct Outgoing<A, M> {
     /// Whose it is to deliver.
     pub to: Destination,
@@ -120,7 +125,7 @@ pub struct Outgoing<A, M> {
 }
 
 /// Where a message leaves to.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub enum Destination {
     /// The partition of the receiving actor.
     Partition(PartitionId),

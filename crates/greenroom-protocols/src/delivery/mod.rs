@@ -19,6 +19,7 @@
 //!   [`Birth`] that it is meant for, and no other incarnation gets it. If that is not there, the creator's partition
 //!   says how far its lane goes: until we have passed that, the creation may still come, and the message is held.
 //! - **Calls from outside** with an idempotency key run once; repeats get the recorded answer.
+//! - **Timers** are records of the sender's partition. The commit that sends what is due removes its timer.
 //!
 //! # How to drive it
 //!
@@ -38,6 +39,7 @@ mod answers;
 mod checks;
 mod committing;
 mod event;
+mod homes;
 mod ids;
 mod mailbox;
 mod message;
@@ -46,17 +48,19 @@ mod partition;
 mod receiver;
 mod records;
 mod sender;
+mod timers;
 mod turns;
 
 use std::time::Duration;
 
 pub use checks::Checks;
 pub use event::{Action, Answer, DeadLetter, Destination, Effects, Event, Outcome, Outgoing, Ownership, Stop};
+pub use homes::homes;
 pub use ids::{Birth, CommitId, Delivery, Epoch, Lane, Life, PartitionId, Slot, TurnId};
 pub use message::{Batch, Call, Envelope, Reply, Wire};
 pub use partition::Partition;
 pub use receiver::{Receiver, Source};
-pub use records::{Commit, Deferred, Parked, Presence, Receipts, Recorded, Recovered, Write};
+pub use records::{Commit, Deferred, Parked, Presence, Receipts, Recorded, Recovered, Timer, Write};
 pub use sender::Sender;
 
 /// Bounds and times.
@@ -70,8 +74,12 @@ pub struct Config {
     pub batch_max: usize,
     /// Most entries of a lane in memory, the others stay in the journal; 8192.
     pub lane_memory_max: usize,
-    /// Acknowledged numbers after which a busy lane is trimmed; 1024.
+    /// Acknowledged numbers after which a lane is trimmed; 1024.
     pub trim_every: u64,
+    /// Time after which it is trimmed although they are fewer, with all others of the partition: a trim is a write like
+    /// any other, and one for each message of a quiet lane would double what that costs; 1 s. With 0, a lane is trimmed as
+    /// soon as all of it is acknowledged.
+    pub trim_after: Duration,
     /// Most messages in memory that are not committed; 65,536.
     pub queued_max: usize,
     /// Most turns in one commit; 1024.
@@ -101,6 +109,7 @@ impl Default for Config {
             batch_max: 256,
             lane_memory_max: 8192,
             trim_every: 1024,
+            trim_after: Duration::from_secs(1),
             queued_max: 65_536,
             turns_max: 1024,
             operations_max: 4095,

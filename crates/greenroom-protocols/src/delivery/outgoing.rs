@@ -17,6 +17,8 @@ pub(super) struct LaneState<A, M> {
     above: BTreeSet<u64>,
     /// All numbers up to here are trimmed from the log, or soon will be.
     pub(super) trimmed: u64,
+    /// When what is acknowledged is to be trimmed; `None` while nothing is.
+    trim_at: Option<Timestamp>,
     /// Successive entries from `acked + 1` on, as many as memory may hold; those behind are in the log alone.
     pub(super) entries: BTreeMap<u64, Envelope<A, M>>,
     /// The first number that is not in `entries` and behind them; above `committed` if all are.
@@ -45,6 +47,7 @@ impl<A: Clone, M: Clone> LaneState<A, M> {
             acked: before,
             above: BTreeSet::new(),
             trimmed: before,
+            trim_at: None,
             entries: BTreeMap::new(),
             unread: before + 1,
             reading: false,
@@ -177,9 +180,29 @@ impl<A: Clone, M: Clone> LaneState<A, M> {
         true
     }
 
-    /// When silence is too long.
+    /// When silence is too long, or a trim is due.
     pub(super) fn deadline(&self) -> Option<Timestamp> {
-        self.silent_at
+        self.silent_at.into_iter().chain(self.trim_at).min()
+    }
+
+    /// Whether what is acknowledged has waited long enough for its trim.
+    pub(super) fn is_untidy(&self, now: Timestamp) -> bool {
+        self.trim_at.is_some_and(|at| at <= now)
+    }
+
+    /// The number through which the log is to be trimmed, if it is: there is enough to trim, or the partition `tidies` up.
+    pub(super) fn trim(&mut self, config: &Config, now: Timestamp, tidies: bool) -> Option<u64> {
+        let more = self.acked - self.trimmed;
+        if more == 0 {
+            return None;
+        }
+        let at_once = config.trim_after.is_zero();
+        if more < config.trim_every && !tidies && !(at_once && self.acked == self.committed) {
+            self.trim_at = self.trim_at.or((!at_once).then(|| now + config.trim_after));
+            return None;
+        }
+        (self.trimmed, self.trim_at) = (self.acked, None);
+        Some(self.acked)
     }
 
     fn await_reply(&mut self, config: &Config, now: Timestamp) {

@@ -5,10 +5,12 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use super::answers::{Answers, Known as KnownCall};
 use super::committing::Flight;
 use super::mailbox::{Effect, Item, Known, Mailbox, Ready};
+use super::timers::Timers;
 use super::{
     Action, Answer, Birth, Config, DeadLetter, Envelope, Event, Lane, Life, Ownership, Presence, Receiver, Recovered,
     Sender, Slot, Source, Stop, TurnId, Wire,
 };
+use crate::reminders::Wall;
 use crate::time::Timestamp;
 
 /// A partition that this node owns; see the [module](super).
@@ -29,6 +31,7 @@ pub struct Partition<A, M> {
     pub(super) split: usize,
     pub(super) asks: BTreeMap<Birth, Question<A>>,
     pub(super) tombstones: BTreeMap<A, Presence>,
+    pub(super) timers: Timers<A, M>,
     /// Messages in memory that are not committed.
     pub(super) queued: usize,
     pub(super) turn_serial: u64,
@@ -55,12 +58,12 @@ enum Verdict {
 }
 
 impl<A: Clone + Ord, M: Clone> Partition<A, M> {
-    /// Begins an ownership, from what the journal held after the fence was replaced.
+    /// Begins an ownership, from what the journal held after the fence was replaced. `wall` is the time of day at `now`.
     pub fn recover(
         config: Config,
         owner: Ownership,
         recovered: Recovered<A, M>,
-        now: Timestamp,
+        (now, wall): (Timestamp, Wall),
         out: &mut Vec<Action<A, M>>,
     ) -> Self {
         let life = recovered.life;
@@ -69,6 +72,7 @@ impl<A: Clone + Ord, M: Clone> Partition<A, M> {
             receiver: Receiver::new(config, owner, life, &recovered.receipts),
             answers: Answers::new(config.answers_max, recovered.answers),
             tombstones: recovered.tombstones.into_iter().collect(),
+            timers: Timers::new(now, wall, recovered.timers),
             config,
             owner,
             life,
@@ -140,6 +144,7 @@ impl<A: Clone + Ord, M: Clone> Partition<A, M> {
             Event::Tick => {
                 self.sender.tick(now, out);
                 self.ask_again(now, out);
+                self.timers.tick(now);
             }
         }
         self.advance(now, out);
@@ -148,7 +153,7 @@ impl<A: Clone + Ord, M: Clone> Partition<A, M> {
     /// When [`handle`](Self::handle) next wants an [`Event::Tick`].
     pub fn deadline(&self) -> Option<Timestamp> {
         let asks = self.asks.values().filter(|ask| ask.through.is_none()).map(|ask| ask.ask_at);
-        self.sender.deadline().into_iter().chain(asks).min()
+        self.sender.deadline().into_iter().chain(asks).chain(self.timers.deadline()).min()
     }
 
     /// Lets go of an actor for which nothing waits; its records are read again when a message comes. Whether it did.

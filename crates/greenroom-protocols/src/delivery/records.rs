@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Birth, CommitId, Envelope, Epoch, Lane, Life, PartitionId, Slot, TurnId};
+use super::{Birth, CommitId, Envelope, Epoch, Lane, Life, Outgoing, PartitionId, Slot, TurnId};
+use crate::reminders::Wall;
 
 /// Which numbers of a counted lane have been committed: the receive record, one for each sending partition.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default, Serialize, Deserialize)]
@@ -88,6 +89,17 @@ pub struct Deferred<A, M> {
     pub envelope: Envelope<A, M>,
 }
 
+/// A message that is sent when it is due: in the commit that removes the timer, so once, whatever crashes.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+pub struct Timer<A, M> {
+    /// When it is due, by the owners' wall clocks.
+    pub due: Wall,
+    /// Where it lies; given by the partition.
+    pub slot: Slot,
+    /// What is sent.
+    pub outgoing: Outgoing<A, M>,
+}
+
 /// A poison message.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub struct Parked<A, M> {
@@ -155,6 +167,15 @@ pub enum Write<A, M> {
     Park(Parked<A, M>),
     /// Remove from the parked messages.
     Unpark(Slot),
+    /// Put a timer.
+    Arm(Timer<A, M>),
+    /// Remove a timer.
+    Disarm {
+        /// When it was due.
+        due: Wall,
+        /// Where it lies.
+        slot: Slot,
+    },
     /// Put a recorded answer.
     Record(Recorded<M>),
     /// Remove the recorded answer to this key.
@@ -191,6 +212,8 @@ pub struct Recovered<A, M> {
     pub tombstones: Vec<(A, Presence)>,
     /// The recorded answers.
     pub answers: Vec<Recorded<M>>,
+    /// The timers.
+    pub timers: Vec<Timer<A, M>>,
 }
 
 impl<A, M> Recovered<A, M> {
@@ -203,6 +226,7 @@ impl<A, M> Recovered<A, M> {
             queued: Vec::new(),
             tombstones: Vec::new(),
             answers: Vec::new(),
+            timers: Vec::new(),
         }
     }
 }

@@ -39,6 +39,11 @@ impl<A: Clone, M: Clone> Sender<A, M> {
         self.lanes.get(&lane).map_or(0, |state| state.committed)
     }
 
+    /// The number up to and with which all of `lane` is acknowledged.
+    pub fn acknowledged_in(&self, lane: Lane) -> u64 {
+        self.lanes.get(&lane).map_or(0, |state| state.acked)
+    }
+
     /// Takes in entries whose commit is applied, with their numbers, and sends what may leave.
     pub fn committed(
         &mut self,
@@ -68,7 +73,7 @@ impl<A: Clone, M: Clone> Sender<A, M> {
         let lane = if reply.counted { Lane::Counted(reply.from) } else { Lane::Loose(reply.from) };
         let Some(state) = self.lanes.get_mut(&lane).filter(|_| ours || !checks.reply_epoch) else { return };
         if state.replied(&self.config, now, reply) {
-            self.trim(lane, out);
+            self.trim(now, lane, out);
             self.pump(now, lane, out);
         }
     }
@@ -77,7 +82,7 @@ impl<A: Clone, M: Clone> Sender<A, M> {
     pub fn delivered(&mut self, now: Timestamp, lane: Lane, number: u64, out: &mut Vec<Action<A, M>>) {
         if let Some(state) = self.lanes.get_mut(&lane) {
             state.acknowledge(0, &[(number, number)]);
-            self.trim(lane, out);
+            self.trim(now, lane, out);
             self.pump(now, lane, out);
         }
     }
@@ -96,8 +101,15 @@ impl<A: Clone, M: Clone> Sender<A, M> {
         }
     }
 
-    /// Sends again what has been silent for too long.
+    /// Sends again what has been silent for too long, and trims what has been acknowledged for long.
     pub fn tick(&mut self, now: Timestamp, out: &mut Vec<Action<A, M>>) {
+        if self.lanes.values().any(|state| state.is_untidy(now)) {
+            // All at once: they share a write.
+            for (lane, state) in &mut self.lanes {
+                let trimmed = state.trim(&self.config, now, true);
+                out.extend(trimmed.map(|through| Action::Trim { lane: *lane, through }));
+            }
+        }
         for lane in self.lanes.keys().copied().collect::<Vec<_>>() {
             let state = self.lanes.get_mut(&lane).expect("the key was just listed");
             if !state.silent(&self.config, now) {
@@ -177,12 +189,13 @@ impl<A: Clone, M: Clone> Sender<A, M> {
         out.push(Action::Send { to, wire: super::Wire::Batch(batch) });
     }
 
-    fn trim(&mut self, lane: Lane, out: &mut Vec<Action<A, M>>) {
-        let state = self.lanes.get_mut(&lane).expect("only known lanes are trimmed");
-        let idle = state.acked == state.committed;
-        if state.acked > state.trimmed && (idle || state.acked - state.trimmed >= self.config.trim_every) {
-            state.trimmed = state.acked;
-            out.push(Action::Trim { lane, through: state.acked });
-        }
+    fn trim(&mut self, now: Timestamp, lane: Lane, out: &mut Vec<Action<A, M>>) {
+        // What an outlet has would be sent to it again by the next owner, and no receiver's record would drop it.
+        let at_once = matches!(lane, Lane::Outside(_));
+        let trimmed = self.lanes.get_mut(&lane).and_then(|state| {
+            let tidies = at_once && state.acked == state.committed;
+            state.trim(&self.config, now, tidies)
+        });
+        out.extend(trimmed.map(|through| Action::Trim { lane, through }));
     }
 }

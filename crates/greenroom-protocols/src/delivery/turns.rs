@@ -18,7 +18,10 @@ impl<A: Clone + Ord, M: Clone> Partition<A, M> {
         self.dispatch(now, &actor, out);
     }
 
-    fn done(&mut self, turn: TurnId, item: Item<A, M>, effects: Effects<A, M>) {
+    fn done(&mut self, turn: TurnId, item: Item<A, M>, mut effects: Effects<A, M>) {
+        for timer in &mut effects.timers {
+            timer.slot = self.slot();
+        }
         let mailbox = self.wake(&item.envelope.to);
         let before = match mailbox.records {
             Known::Yes(presence) => presence,

@@ -50,6 +50,11 @@ impl<O> Calls<O> {
         self.away.extend(carried.into_iter().map(|call| (call.id, (call, None))));
     }
 
+    /// Ends the calls that wait: a cluster is silent without which none may run.
+    pub(super) fn refuse<R, U>(&mut self, out: &mut Vec<Action<O, R, U>>) {
+        out.extend(self.waiting.drain(..).map(|call| Action::End(call.id, End::Refused(Refusal::Unreachable))));
+    }
+
     /// Ends the calls that are away at `cluster`, or waits with them anew if they may be repeated.
     pub(super) fn lost<R, U>(&mut self, cluster: ClusterId, out: &mut Vec<Action<O, R, U>>) {
         let there = |at: &mut (Call<O>, Option<Instance>)| at.1.is_some_and(|at| at.cluster == cluster);

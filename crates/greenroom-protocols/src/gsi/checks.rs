@@ -20,12 +20,24 @@ pub struct Checks {
     pub hand_over: bool,
     /// What is sent to an earlier ownership is not run (G8).
     pub ownership: bool,
+    /// Away from home no round is won, and a home that is asked does not pass.
+    pub home: bool,
+    /// A home activates without a question only once nothing is owned away from home.
+    pub lease: bool,
     /// Of two rounds that meet one loses.
     pub arbitration: bool,
     /// The next owner declines what an earlier one has run.
     pub ran: bool,
     /// What a silent cluster may run is not carried again.
     pub declined: bool,
+    /// What was read while a round asked is used only if no cluster has had an instance of late.
+    pub quiet: bool,
+    /// A round carries its operations once, and not with each question that is sent again.
+    pub carried_once: bool,
+    /// Who may have forgotten what it ran is not believed to have declined it.
+    pub memory: bool,
+    /// An owner runs only what began after it owned.
+    pub whole: bool,
 }
 
 impl Default for Checks {
@@ -39,9 +51,15 @@ impl Default for Checks {
             fail: true,
             hand_over: true,
             ownership: true,
+            home: true,
+            lease: true,
             arbitration: true,
             ran: true,
             declined: true,
+            quiet: true,
+            carried_once: true,
+            memory: true,
+            whole: true,
         }
     }
 }

@@ -5,9 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::carry::Calls;
 use super::healing::Handing;
 use super::inquiry::{Asked, Conclusion, Inquiry};
+use super::memory::Memory;
 use super::{
-    Action, Body, Carried, ClusterId, Config, ConfigEpoch, Configuration, End, Event, Instance, Message, Mode, Refusal,
-    Report, Round, Standing, State, Verdict,
+    Action, Body, ClusterId, Config, ConfigEpoch, Configuration, End, Event, Message, Mode, Refusal, Report, Round,
+    Standing, State,
 };
 use crate::time::Timestamp;
 
@@ -19,21 +20,20 @@ pub struct Entry<O, R, U> {
     pub(super) configuration: Configuration,
     pub(super) state: State,
     pub(super) recovering: bool,
+    /// The configuration for which the actor's home holds the lease.
+    pub(super) leased: Option<ConfigEpoch>,
     /// The instance here, in whatever state the entry is.
     pub(super) instance: Option<Round>,
     /// Whether the instance here was stopped to be handed over.
     pub(super) suspended: bool,
     /// The last number given to a round or a hand-over.
     pub(super) last: Round,
-    inquiry: Option<Inquiry<O>>,
+    pub(super) inquiry: Option<Inquiry<O>>,
     /// When the next round starts.
     pub(super) again_at: Option<Timestamp>,
-    /// The last round of each cluster whose operations were run or declined here.
-    seen: BTreeMap<ClusterId, Round>,
-    /// The last round of each cluster whose operations were run here.
-    ran: BTreeMap<ClusterId, Round>,
+    pub(super) memory: Memory,
     /// Clusters that did not answer the last time.
-    silent: BTreeSet<ClusterId>,
+    pub(super) silent: BTreeSet<ClusterId>,
     pub(super) calls: Calls<O>,
     pub(super) handing: Option<Handing<U>>,
     /// The last hand-over of each cluster given to the instance here, and whether it has taken it in.
@@ -42,21 +42,22 @@ pub struct Entry<O, R, U> {
 }
 
 impl<O: Clone, R, U: Clone> Entry<O, R, U> {
-    /// An entry of cluster `me` with no instance, whose rounds are numbered above `floor`.
-    pub fn new(me: ClusterId, configuration: Configuration, config: Config, floor: Round) -> Self {
+    /// An entry of cluster `me` with no instance, whose rounds are numbered above `floor`; in this cluster, no entry that could
+    /// have run anything for others since `since` was forgotten.
+    pub fn new(me: ClusterId, configuration: Configuration, config: Config, floor: Round, since: Timestamp) -> Self {
         Self {
             me,
             config,
             configuration,
             state: State::Invalid,
             recovering: false,
+            leased: None,
             instance: None,
             suspended: false,
             last: floor,
             inquiry: None,
             again_at: None,
-            seen: BTreeMap::new(),
-            ran: BTreeMap::new(),
+            memory: Memory::new(since),
             silent: BTreeSet::new(),
             calls: Calls::default(),
             handing: None,
@@ -66,8 +67,19 @@ impl<O: Clone, R, U: Clone> Entry<O, R, U> {
     }
 
     /// An entry in a range that recovers: until [`Event::Recovered`] it answers Unknown and starts nothing.
-    pub fn recovering(me: ClusterId, configuration: Configuration, config: Config, floor: Round) -> Self {
-        Self { recovering: true, ..Self::new(me, configuration, config, floor) }
+    pub fn recovering(
+        me: ClusterId,
+        configuration: Configuration,
+        config: Config,
+        floor: Round,
+        since: Timestamp,
+    ) -> Self {
+        Self { recovering: true, ..Self::new(me, configuration, config, floor, since) }
+    }
+
+    /// The cluster that it is of.
+    pub fn me(&self) -> ClusterId {
+        self.me
     }
 
     /// Where the entry stands.
@@ -85,9 +97,9 @@ impl<O: Clone, R, U: Clone> Entry<O, R, U> {
         self.instance.filter(|_| !self.suspended)
     }
 
-    /// The last round of each cluster whose operations were run here; for the host's [`Report`].
-    pub fn ran(&self) -> &BTreeMap<ClusterId, Round> {
-        &self.ran
+    /// Clusters that did not answer the last time.
+    pub fn silent(&self) -> &BTreeSet<ClusterId> {
+        &self.silent
     }
 
     /// The last number that this entry gave: the floor of the next one.
@@ -132,6 +144,7 @@ impl<O: Clone, R, U: Clone> Entry<O, R, U> {
             }
             Event::Released(instance) => self.released(now, instance, out),
             Event::Recovered(report) => self.recovered(now, report, out),
+            Event::Lease(epoch) => self.leased = self.leased.max(Some(epoch)),
             Event::Lost(cluster) => {
                 self.silent.insert(cluster);
                 self.lose_owner(now, cluster, out);
@@ -142,8 +155,12 @@ impl<O: Clone, R, U: Clone> Entry<O, R, U> {
 
     fn receive(&mut self, now: Timestamp, from: ClusterId, message: Message<O, R, U>, out: &mut Vec<Action<O, R, U>>) {
         match message.body {
-            Body::Ask { round, carried } => self.asked(from, message.configuration, round, carried, out),
-            Body::Answer { round, verdict, declined } => self.answered(now, from, round, verdict, declined, out),
+            Body::Ask { round, carried, leased } => {
+                self.asked(now, from, message.configuration, (round, carried, leased), out);
+            }
+            Body::Answer { round, verdict, declined, carried, remembers_ms } => {
+                self.answered(now, from, round, verdict, (declined, carried, remembers_ms), out);
+            }
             Body::Forward { to, call } => self.forwarded(from, to, call, out),
             Body::NotHere { to, call } => self.not_here(now, to, call, out),
             Body::Result { call, result } => self.result(call, result, out),
@@ -175,80 +192,6 @@ impl<O: Clone, R, U: Clone> Entry<O, R, U> {
         self.configuration.standing(self.me) != Some(Standing::Full)
     }
 
-    /// Answers a question, by the first rule that applies (Geo §3.2).
-    fn asked(
-        &mut self,
-        from: ClusterId,
-        epoch: ConfigEpoch,
-        round: Round,
-        carried: Vec<Carried<O>>,
-        out: &mut Vec<Action<O, R, U>>,
-    ) {
-        if epoch > self.configuration.epoch {
-            out.push(Action::FetchConfiguration(epoch));
-        }
-        let checks = self.config.checks;
-        let first = self.seen.get(&from).is_none_or(|seen| *seen < round);
-        if first {
-            self.seen.insert(from, round);
-        }
-        let listed = self.configuration.standing(from).is_some();
-        let agreed = listed && epoch == self.configuration.epoch || !checks.configuration;
-        let verdict = match self.state {
-            _ if self.recovering && checks.recovery => Verdict::Unknown,
-            State::Owned(round) if listed => Verdict::Held(Instance { cluster: self.me, round }),
-            _ if !agreed => Verdict::Unknown,
-            State::Requested if self.me > from => Verdict::Fail,
-            state => {
-                if state == State::Requested && checks.arbitration {
-                    self.state = State::Loser;
-                }
-                Verdict::Pass { ran: self.ran.clone() }
-            }
-        };
-        let runs = matches!(verdict, Verdict::Held(_)) && first && !carried.is_empty();
-        if runs {
-            self.ran.insert(from, round);
-        }
-        let declined = self.ran.get(&from).is_none_or(|ran| *ran < round);
-        self.send(from, Body::Answer { round, verdict, declined }, out);
-        if runs {
-            out.extend(carried.into_iter().map(|call| Action::Run { origin: from, call }));
-        }
-    }
-
-    fn answered(
-        &mut self,
-        now: Timestamp,
-        from: ClusterId,
-        round: Round,
-        verdict: Verdict,
-        declined: bool,
-        out: &mut Vec<Action<O, R, U>>,
-    ) {
-        let checks = self.config.checks;
-        let Some(inquiry) = self.inquiry.as_mut().filter(|inquiry| inquiry.round == round || !checks.round) else {
-            return;
-        };
-        let Some(asked) = inquiry.asked.get_mut(&from) else { return };
-        asked.declined = Some(asked.declined.unwrap_or(true) && declined);
-        if let Verdict::Pass { ran } = &verdict
-            && checks.ran
-        {
-            for (cluster, round) in ran {
-                let seen = self.seen.entry(*cluster).or_default();
-                *seen = (*seen).max(*round);
-            }
-        }
-        if verdict != Verdict::Unknown {
-            asked.verdict = Some(verdict);
-            self.silent.remove(&from);
-        }
-        if inquiry.is_complete() || inquiry.is_settled() {
-            self.conclude(now, out);
-        }
-    }
-
     /// Starts a round, with the instance if there is one (G2).
     pub(super) fn start_round(&mut self, now: Timestamp, out: &mut Vec<Action<O, R, U>>) {
         self.last.0 += 1;
@@ -258,50 +201,46 @@ impl<O: Clone, R, U: Clone> Entry<O, R, U> {
             None if self.config.carry => self.calls.take_waiting(),
             _ => Vec::new(),
         };
-        let others = self.configuration.clusters.keys().filter(|cluster| **cluster != self.me);
+        let leased = self.has_lease();
+        let others = self.configuration.clusters.keys().filter(|cluster| **cluster != self.me && !leased);
         let asked = others
             .map(|cluster| {
                 let carries = !carried.is_empty() && !self.silent.contains(cluster);
-                (*cluster, Asked { verdict: None, declined: None, carries })
+                let (heard, declined, remembers) = (false, false, false);
+                (*cluster, Asked { verdict: None, heard, declined, remembers, carries })
             })
             .collect();
         let silent_at = now + self.config.silent_after;
-        self.inquiry = Some(Inquiry { round, asked, carried, resend_at: now, silent_at });
+        self.inquiry = Some(Inquiry { round, asked, carried, began: now, resend_at: now, silent_at });
         if self.instance.is_none() || self.config.checks.rerun_is_a_round {
             self.state = State::Requested;
         }
-        self.ask(now, out);
+        self.ask(now, true, out);
         if self.inquiry.as_ref().is_some_and(|inquiry| inquiry.asked.is_empty()) {
             self.conclude(now, out);
         }
     }
 
-    /// Asks whoever has not answered.
-    fn ask(&mut self, now: Timestamp, out: &mut Vec<Action<O, R, U>>) {
-        let Some(mut inquiry) = self.inquiry.take() else { return };
-        inquiry.resend_at = now + self.config.resend_after;
-        let operations =
-            || inquiry.carried.iter().map(|call| Carried { id: call.id, operation: call.operation.clone() });
-        for (cluster, _) in inquiry.asked.iter().filter(|(_, asked)| asked.verdict.is_none()) {
-            let carried = if inquiry.asked[cluster].carries { operations().collect() } else { Vec::new() };
-            self.send(*cluster, Body::Ask { round: inquiry.round, carried }, out);
-        }
-        self.inquiry = Some(inquiry);
-    }
-
     /// Ends the round with the answers that there are.
-    fn conclude(&mut self, now: Timestamp, out: &mut Vec<Action<O, R, U>>) {
+    pub(super) fn conclude(&mut self, now: Timestamp, out: &mut Vec<Action<O, R, U>>) {
         let Some(inquiry) = self.inquiry.take() else { return };
         let conclusion = inquiry.conclusion(self.state == State::Loser, self.config.checks.fail);
-        let unanswered = inquiry.asked.iter().filter(|(_, asked)| asked.verdict.is_none());
+        let unanswered = inquiry.asked.iter().filter(|(_, asked)| asked.is_silent());
         if !inquiry.is_settled() {
             self.silent.extend(unanswered.map(|(cluster, _)| *cluster));
         }
-        let round = inquiry.round;
+        let (round, silent) = (inquiry.round, inquiry.is_silent() && self.instance.is_none());
+        // Who won under a lease has asked nobody.
+        self.memory.set_whole(conclusion == Conclusion::Won && inquiry.is_remembered() && !self.has_lease());
         self.dispose(inquiry, conclusion, out);
         match conclusion {
+            Conclusion::Won if self.is_away() => self.start_over(now, out),
             Conclusion::Won => self.activate(now, round, false, out),
             Conclusion::Silence if self.config.mode == Mode::Optimistic => self.activate(now, round, true, out),
+            Conclusion::Silence if silent => {
+                self.calls.refuse(out);
+                self.start_over(now, out);
+            }
             Conclusion::Silence | Conclusion::Lost => self.start_over(now, out),
             Conclusion::Elsewhere(owner) => self.cache(now, owner, out),
         }
@@ -322,7 +261,7 @@ impl<O: Clone, R, U: Clone> Entry<O, R, U> {
         for call in self.calls.take_waiting() {
             self.run(call, out);
         }
-        if self.is_leaving() {
+        if self.is_leaving() || !doubtful && self.is_away() {
             out.push(Action::Release(instance));
         }
     }
@@ -363,20 +302,15 @@ impl<O: Clone, R, U: Clone> Entry<O, R, U> {
         if !std::mem::take(&mut self.recovering) {
             return;
         }
-        if let Some(Report { instance, owned, ran }) = report {
+        if let Some(Report { instance, owned }) = report {
             self.last = self.last.max(instance);
-            for (cluster, round) in &ran {
-                let seen = self.seen.entry(*cluster).or_default();
-                *seen = (*seen).max(*round);
-            }
-            self.ran = ran;
             self.instance = Some(instance);
             self.state = if owned { State::Owned(instance) } else { State::Doubtful(instance) };
             self.again_at = (!owned).then(|| now + self.config.back_off);
             for call in self.calls.take_waiting() {
                 self.run(call, out);
             }
-            if self.is_leaving() {
+            if self.is_leaving() || owned && self.is_away() {
                 out.push(Action::Release(instance));
             }
         }
@@ -399,21 +333,30 @@ impl<O: Clone, R, U: Clone> Entry<O, R, U> {
             self.lose_owner(now, owner.cluster, out);
         }
         if self.is_leaving() {
-            for call in self.calls.take_waiting() {
-                out.push(Action::End(call.id, End::Refused(Refusal::Draining)));
-            }
+            self.turn_away(out);
             if matches!(self.state, State::Owned(_) | State::Doubtful(_)) {
                 out.extend(self.instance.map(Action::Release));
+            }
+        } else if self.is_away() && matches!(self.state, State::Owned(_)) {
+            out.extend(self.instance.map(Action::Release));
+        }
+    }
+
+    /// Starts a round if calls wait for one; a cluster that leaves starts none, also for calls that have waited for its recovery.
+    pub(super) fn progress(&mut self, now: Timestamp, out: &mut Vec<Action<O, R, U>>) {
+        let idle = self.state == State::Invalid && self.inquiry.is_none() && self.again_at.is_none();
+        if idle && !self.recovering && self.calls.is_waiting() {
+            if self.is_leaving() {
+                self.turn_away(out);
+            } else {
+                self.start_round(now, out);
             }
         }
     }
 
-    /// Starts a round if calls wait for one.
-    pub(super) fn progress(&mut self, now: Timestamp, out: &mut Vec<Action<O, R, U>>) {
-        let idle = self.state == State::Invalid && self.inquiry.is_none() && self.again_at.is_none();
-        if idle && !self.recovering && self.calls.is_waiting() {
-            self.start_round(now, out);
-        }
+    fn turn_away(&mut self, out: &mut Vec<Action<O, R, U>>) {
+        let waiting = self.calls.take_waiting().into_iter();
+        out.extend(waiting.map(|call| Action::End(call.id, End::Refused(Refusal::Draining))));
     }
 
     /// Forgets an owner that cannot be reached.
@@ -440,7 +383,7 @@ impl<O: Clone, R, U: Clone> Entry<O, R, U> {
             if inquiry.silent_at <= now {
                 self.conclude(now, out);
             } else if inquiry.resend_at <= now {
-                self.ask(now, out);
+                self.ask(now, false, out);
             }
         }
         if let Some(owner) = self.calls.expire(now, out)

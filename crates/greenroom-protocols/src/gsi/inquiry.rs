@@ -13,6 +13,7 @@ pub(super) struct Inquiry<O> {
     pub(super) asked: BTreeMap<ClusterId, Asked>,
     /// The calls that travel with the question.
     pub(super) carried: Vec<Call<O>>,
+    pub(super) began: Timestamp,
     pub(super) resend_at: Timestamp,
     pub(super) silent_at: Timestamp,
 }
@@ -22,8 +23,12 @@ pub(super) struct Inquiry<O> {
 pub(super) struct Asked {
     /// Its last answer other than Unknown.
     pub(super) verdict: Option<Verdict>,
+    /// Whether anything came from it.
+    pub(super) heard: bool,
     /// Whether it surely neither ran nor will run what the round carries.
-    pub(super) declined: Option<bool>,
+    pub(super) declined: bool,
+    /// Whether its last answer tells all that it ran since the round began.
+    pub(super) remembers: bool,
     /// Whether the question to it carries operations.
     pub(super) carries: bool,
 }
@@ -37,21 +42,33 @@ pub(super) enum Conclusion {
     Silence,
 }
 
+impl Asked {
+    /// Whether nothing has come from it.
+    pub(super) fn is_silent(&self) -> bool {
+        !self.heard
+    }
+}
+
 impl<O> Inquiry<O> {
     /// Whether everyone has answered.
     pub(super) fn is_complete(&self) -> bool {
         self.asked.values().all(|asked| asked.verdict.is_some())
     }
 
+    /// Whether a cluster has said nothing at all, not even that it cannot tell yet.
+    pub(super) fn is_silent(&self) -> bool {
+        self.asked.values().any(Asked::is_silent)
+    }
+
     /// Whether every cluster declined what the round carries.
     pub(super) fn is_declined(&self) -> bool {
-        self.asked.values().all(|asked| asked.declined == Some(true) || !asked.carries)
+        self.asked.values().all(|asked| asked.declined || !asked.carries)
     }
 
     /// Whether the owner runs, or ran, what the round carries.
     pub(super) fn is_running(&self) -> bool {
         let holds = |asked: &Asked| matches!(asked.verdict, Some(Verdict::Held(_)));
-        self.asked.values().any(|asked| holds(asked) && asked.declined == Some(false))
+        self.asked.values().any(|asked| holds(asked) && asked.carries && !asked.declined)
     }
 
     /// Whether the owner is known and nothing that the round carries depends on the other answers.
@@ -59,6 +76,11 @@ impl<O> Inquiry<O> {
         self.is_running()
             || self.carried.is_empty()
                 && self.asked.values().any(|asked| matches!(asked.verdict, Some(Verdict::Held(_))))
+    }
+
+    /// Whether all who have passed have told what they ran since the round began.
+    pub(super) fn is_remembered(&self) -> bool {
+        self.asked.values().all(|asked| asked.remembers)
     }
 
     /// What the answers mean, if no more come (Geo §3.2, "first applicable rule").

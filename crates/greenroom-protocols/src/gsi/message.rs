@@ -31,8 +31,11 @@ pub enum Body<O, R, U> {
     Ask {
         /// The asker's round.
         round: Round,
-        /// Operations for the owner.
+        /// Operations for the owner: with the first question of a round only.
         carried: Vec<Carried<O>>,
+        /// Whether the round began under the lease of the actor's home, by the sender's configuration.
+        #[serde(default)]
+        leased: bool,
     },
     /// Answers a question.
     Answer {
@@ -40,8 +43,14 @@ pub enum Body<O, R, U> {
         round: Round,
         /// The answer.
         verdict: Verdict,
-        /// Whether the answerer surely neither ran nor will run this round's operations.
+        /// Whether the answerer neither ran nor will run this round's operations, as far as it remembers.
         declined: bool,
+        /// Whether it answers the question that carried them: then it is sure.
+        #[serde(default)]
+        carried: bool,
+        /// How long the answerer has remembered everything that it ran, in ms.
+        #[serde(default)]
+        remembers_ms: u64,
     },
     /// Run this on this instance.
     Forward {
@@ -92,6 +101,9 @@ pub enum Verdict {
     Pass {
         /// The last round of each cluster whose operations I have run: do not run those again.
         ran: BTreeMap<ClusterId, Round>,
+        /// The last round that I have begun: what it carries may have run elsewhere.
+        #[serde(default)]
+        last: Round,
     },
     /// My own round has precedence.
     Fail,

@@ -15,11 +15,12 @@
 //!   answered [`Body::NotHere`]. Within one ownership the directory may host the actor on one node after another.
 //! - **Healing hands over** (G6): the loser stops its instance, sends what the owner has not seen until the owner confirms it, and only then
 //!   deactivates. If the owner is gone by then, it starts a round that it may win with its instance.
+//! - **Homes** may activate without a question, under a lease ([`Home`]).
 //! - **The operation travels with the question**: the owner runs it and answers, in one round trip. Each cluster runs or
-//!   declines a round's operations when it first receives the question, and says which; a cluster that passes tells the asker
-//!   what it has run, so that the next owner declines it. Operations that every cluster declined may be carried again; the
-//!   others end as [`End::Unknown`], unless they may be repeated. A whole cluster that crashes forgets what it has
-//!   run: an operation in flight at that moment may then run at the next owner too.
+//!   declines a round's operations when it receives the question that carries them, and says which; a cluster that passes tells the
+//!   asker what it has run, so that the next owner declines it. Operations that every cluster declined may be carried again; the
+//!   others end as [`End::Unknown`], unless they may be repeated. None runs twice, also if nodes or clusters
+//!   that ran them are lost with all that they remember (module `memory`).
 //!
 //! The machine sends questions and hand-overs again; everything else is sent once, over a transport that may lose but does not
 //! duplicate.
@@ -29,8 +30,11 @@ mod checks;
 mod configuration;
 mod entry;
 mod healing;
+mod home;
 mod inquiry;
+mod memory;
 mod message;
+mod question;
 #[cfg(test)]
 mod tests;
 
@@ -41,6 +45,7 @@ use serde::{Deserialize, Serialize};
 pub use checks::Checks;
 pub use configuration::{Acknowledged, Change, ChangeRefused, ConfigEpoch, Configuration, Standing};
 pub use entry::Entry;
+pub use home::Home;
 pub use message::{Body, Carried, Message, Verdict};
 
 use crate::time::Timestamp;
@@ -96,7 +101,7 @@ pub enum End<R> {
 /// Why a call was refused.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Refusal {
-    /// No owner could be established before the deadline; try again later.
+    /// A cluster is silent that must be asked, or no owner could be established before the deadline; try again later.
     Unreachable,
     /// This cluster is leaving the multi-cluster; call another one.
     Draining,
@@ -110,7 +115,7 @@ pub enum Mode {
     /// An instance is activated as Doubtful; duplicates are found and handed over later.
     #[default]
     Optimistic,
-    /// Nothing is activated: calls wait, and are refused at their deadline.
+    /// Nothing is activated: calls are refused when a round ends in silence, and wait for a cluster that cannot tell yet.
     Pessimistic,
 }
 
@@ -168,6 +173,9 @@ pub enum Event<O, R, U> {
     Released(Round),
     /// All hosts have reported to an entry made by [`Entry::recovering`]: this instance, or none.
     Recovered(Option<Report>),
+    /// All clusters work by this configuration, and own nothing of the kind away from home: the home may activate without a
+    /// question.
+    Lease(ConfigEpoch),
     /// The transport knows this cluster to be unreachable: operations do not travel with questions to it.
     Lost(ClusterId),
     /// The deadline came.
@@ -181,8 +189,6 @@ pub struct Report {
     pub instance: Round,
     /// Whether it was owned.
     pub owned: bool,
-    /// The last round of each cluster whose operations it ran ([`Entry::ran`]).
-    pub ran: std::collections::BTreeMap<ClusterId, Round>,
 }
 
 /// What must be done for an entry.
@@ -223,7 +229,7 @@ pub enum Action<O, R, U> {
         /// What the instance has not seen.
         unseen: U,
     },
-    /// End the instance in good order and say [`Event::Released`]: this cluster leaves.
+    /// End the instance in good order and say [`Event::Released`]: this cluster leaves, or the actor is at home elsewhere.
     Release(Round),
     /// End the instance: it must not run another turn.
     Deactivate(Round),
@@ -246,7 +252,9 @@ pub struct Config {
     pub back_off: Duration,
     /// Time between rounds of a doubtful instance; 10 s by default.
     pub rerun_every: Duration,
-    /// Calls that may wait here; 1000 by default.
+    /// Where the actor is at home, if its kind has homes.
+    pub home: Option<Home>,
+    /// Calls that may wait here; 4096 by default, as at an activation.
     pub calls_max: usize,
     /// The safety checks in force.
     #[doc(hidden)]
@@ -262,7 +270,8 @@ impl Default for Config {
             silent_after: Duration::from_secs(1),
             back_off: Duration::from_millis(50),
             rerun_every: Duration::from_secs(10),
-            calls_max: 1000,
+            home: None,
+            calls_max: 4096,
             checks: Checks::default(),
         }
     }

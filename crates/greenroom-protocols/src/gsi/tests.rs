@@ -1,6 +1,8 @@
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::*;
+
+mod traces;
 
 type Gsi = Entry<&'static str, u8, u8>;
 type Out = Vec<Action<&'static str, u8, u8>>;
@@ -16,7 +18,7 @@ fn configuration(clusters: &[u16]) -> Configuration {
 }
 
 fn entry(me: u16, clusters: &[u16]) -> Gsi {
-    Entry::new(ClusterId(me), configuration(clusters), Config::default(), Round(0))
+    Entry::new(ClusterId(me), configuration(clusters), Config::default(), Round(0), at(0))
 }
 
 fn handle(entry: &mut Gsi, millis: u64, event: Event<&'static str, u8, u8>) -> Out {
@@ -38,15 +40,20 @@ fn call(id: u64, repeatable: bool) -> Event<&'static str, u8, u8> {
 }
 
 fn ask(round: u64) -> Body<&'static str, u8, u8> {
-    Body::Ask { round: Round(round), carried: Vec::new() }
+    Body::Ask { round: Round(round), carried: Vec::new(), leased: false }
 }
 
 fn answer(round: u64, verdict: Verdict) -> Body<&'static str, u8, u8> {
-    Body::Answer { round: Round(round), verdict, declined: true }
+    told(round, verdict, true, true)
+}
+
+/// An answer of a cluster that has always been there.
+fn told(round: u64, verdict: Verdict, declined: bool, carried: bool) -> Body<&'static str, u8, u8> {
+    Body::Answer { round: Round(round), verdict, declined, carried, remembers_ms: 600_000 }
 }
 
 fn pass() -> Verdict {
-    Verdict::Pass { ran: BTreeMap::new() }
+    Verdict::Pass { ran: BTreeMap::new(), last: Round(0) }
 }
 
 fn verdict(out: &Out) -> Verdict {
@@ -61,9 +68,20 @@ fn instance(cluster: u16, round: u64) -> Instance {
     Instance { cluster: ClusterId(cluster), round: Round(round) }
 }
 
+/// An entry of cluster 1 of these that activates nothing while one is silent.
+fn pessimistic(clusters: &[u16]) -> Gsi {
+    let config = Config { mode: Mode::Pessimistic, ..Config::default() };
+    Entry::new(ClusterId(1), configuration(clusters), config, Round(0), at(0))
+}
+
 /// An entry of cluster 1 of two that is doubtful since round 1.
 fn doubtful() -> Gsi {
-    let mut c = entry(1, &[1, 2]);
+    doubtful_by(Checks::default())
+}
+
+fn doubtful_by(checks: Checks) -> Gsi {
+    let config = Config { checks, ..Config::default() };
+    let mut c: Gsi = Entry::new(ClusterId(1), configuration(&[1, 2]), config, Round(0), at(0));
     handle(&mut c, 0, call(1, true));
     handle(&mut c, 1000, Event::Tick);
     assert_eq!(c.state(), State::Doubtful(Round(1)));
@@ -72,45 +90,16 @@ fn doubtful() -> Gsi {
 
 /// An entry of cluster 2 of two that owns the actor since round 1.
 fn owned() -> Gsi {
-    let mut d = entry(2, &[1, 2]);
+    owned_by(Checks::default())
+}
+
+fn owned_by(checks: Checks) -> Gsi {
+    let config = Config { checks, ..Config::default() };
+    let mut d: Gsi = Entry::new(ClusterId(2), configuration(&[1, 2]), config, Round(0), at(0));
     handle(&mut d, 0, call(1, true));
     receive(&mut d, 10, 1, answer(1, pass()));
     assert_eq!(d.state(), State::Owned(Round(1)));
     d
-}
-
-#[test]
-fn stale_pass_of_an_abandoned_round_is_ignored() {
-    let mut c = entry(1, &[1, 2]);
-    handle(&mut c, 0, call(1, true));
-    assert_eq!(verdict(&receive(&mut c, 10, 2, ask(1))), pass());
-    assert_eq!(c.state(), State::Loser);
-    handle(&mut c, 1000, Event::Tick);
-    handle(&mut c, 1100, Event::Tick);
-    assert_eq!(c.state(), State::Requested);
-    receive(&mut c, 1110, 2, answer(1, pass()));
-    assert_eq!(c.state(), State::Requested, "G1: the pass was for round 1");
-}
-
-#[test]
-fn a_rerun_from_doubtful_loses_like_any_round() {
-    let mut c = doubtful();
-    handle(&mut c, 11_000, Event::Tick);
-    assert_eq!(c.state(), State::Requested);
-    assert_eq!(c.running(), Some(Round(1)), "the instance is kept and serves");
-    assert_eq!(verdict(&receive(&mut c, 11_010, 2, ask(1))), pass());
-    receive(&mut c, 11_020, 2, answer(2, pass()));
-    assert_eq!(c.state(), State::Doubtful(Round(1)), "G2: the round was lost before its pass came");
-}
-
-#[test]
-fn a_question_of_another_configuration_is_not_passed() {
-    let mut c = entry(1, &[1, 2]);
-    let newer = Message { configuration: ConfigEpoch(2), body: ask(1) };
-    let out = handle(&mut c, 0, Event::Received(ClusterId(2), newer));
-    assert_eq!(verdict(&out), Verdict::Unknown, "G3");
-    assert!(out.contains(&Action::FetchConfiguration(ConfigEpoch(2))));
-    assert_eq!(verdict(&receive(&mut c, 0, 3, ask(1))), Verdict::Unknown, "a cluster that is not listed");
 }
 
 #[test]
@@ -133,60 +122,43 @@ fn a_cluster_is_dropped_only_after_it_was_drained_everywhere() {
 }
 
 #[test]
-fn a_range_in_recovery_answers_unknown() {
-    let mut d: Gsi = Entry::recovering(ClusterId(2), configuration(&[1, 2]), Config::default(), Round(9));
-    assert_eq!(verdict(&receive(&mut d, 0, 1, ask(1))), Verdict::Unknown, "G4");
-    let report = Report { instance: Round(3), owned: true, ran: BTreeMap::new() };
-    handle(&mut d, 10, Event::Recovered(Some(report)));
-    assert_eq!(verdict(&receive(&mut d, 20, 1, ask(1))), Verdict::Held(instance(2, 3)));
+fn g3_a_call_that_has_waited_for_the_recovery_of_a_cluster_that_leaves_asks_nobody() {
+    let one = configuration(&[1, 2]);
+    let said = (1..=2).map(|id| (ClusterId(id), Acknowledged { epoch: ConfigEpoch(1), empty: false })).collect();
+    let leaving = one.change(Change::Drain(ClusterId(2)), &said).unwrap();
+    let mut c = Entry::recovering(ClusterId(2), leaving, Config::default(), Round(0), at(0));
+    assert_eq!(handle(&mut c, 10, call(1, false)), []);
+    let refused = Action::End(CallId(1), End::Refused(Refusal::Draining));
+    assert_eq!(handle(&mut c, 20, Event::Recovered(None)), [refused]);
 }
 
 #[test]
-fn fail_and_silence_together_activate_nothing() {
-    let mut c = entry(1, &[1, 2, 3]);
+fn pessimistic_silence_activates_nothing_and_is_refused_when_the_round_ends() {
+    let mut c = pessimistic(&[1, 2, 3]);
+    handle(&mut c, 0, Event::Lost(ClusterId(3)));
     handle(&mut c, 0, call(1, true));
-    receive(&mut c, 10, 2, answer(1, Verdict::Fail));
-    let out = handle(&mut c, 1000, Event::Tick);
-    assert_eq!(c.state(), State::Invalid, "G5: {out:?}");
-    assert!(handle(&mut c, 1050, Event::Tick).iter().any(|a| matches!(a, Action::Send(..))), "it starts over");
-}
-
-#[test]
-fn pessimistic_silence_activates_nothing_and_is_refused_at_the_deadline() {
-    let config = Config { mode: Mode::Pessimistic, carry: false, ..Config::default() };
-    let mut c: Gsi = Entry::new(ClusterId(1), configuration(&[1, 2]), config, Round(0));
-    let waits = Call { id: CallId(1), operation: "op", repeatable: false, deadline: at(5000) };
-    handle(&mut c, 0, Event::Call(waits));
-    let mut out = Vec::new();
-    while out.is_empty() {
-        let now = c.deadline().unwrap();
-        c.handle(now, Event::Tick, &mut out);
-        out.retain(|action| !matches!(action, Action::Send(..)));
+    handle(&mut c, 900, call(2, false));
+    receive(&mut c, 950, 2, answer(1, pass()));
+    let refused = |id| Action::End(CallId(id), End::Refused(Refusal::Unreachable));
+    assert_eq!(handle(&mut c, 1000, Event::Tick), [refused(1), refused(2)]);
+    assert_eq!((c.instance(), c.state(), c.deadline()), (None, State::Invalid, None), "nothing goes on");
+    assert_eq!(c.silent(), &BTreeSet::from([ClusterId(3)]));
+    handle(&mut c, 2000, call(3, true));
+    for cluster in [2, 3] {
+        receive(&mut c, 2100, cluster, answer(2, pass()));
     }
-    assert_eq!(out, [Action::End(CallId(1), End::Refused(Refusal::Unreachable))]);
-    assert_eq!(c.instance(), None);
+    assert_eq!(c.state(), State::Owned(Round(2)), "the next call asks anew");
 }
 
 #[test]
-fn healing_hands_over_what_the_owner_has_not_seen() {
-    let (mut c, mut d) = (doubtful(), owned());
-    handle(&mut c, 11_000, Event::Tick);
-    let out = receive(&mut c, 11_010, 2, answer(2, Verdict::Held(instance(2, 1))));
-    assert_eq!(out, [Action::Suspend(Round(1))]);
-    assert_eq!(c.running(), None, "a suspended instance starts no turn");
-    let out = handle(&mut c, 11_020, Event::Suspended { instance: Round(1), unseen: 42 });
-    let [Action::Send(_, hand_over)] = &out[..] else { panic!("{out:?}") };
-    let merge = Action::Merge { from: ClusterId(1), number: Round(3), unseen: 42 };
-    assert_eq!(handle(&mut d, 0, Event::Received(ClusterId(1), hand_over.clone())), [merge], "G6");
-    let again = handle(&mut d, 0, Event::Received(ClusterId(1), hand_over.clone()));
-    assert_eq!(again, [], "a copy is not merged twice");
-    let out = handle(&mut d, 0, Event::Merged { from: ClusterId(1), number: Round(3) });
-    let [Action::Send(_, confirmed)] = &out[..] else { panic!("{out:?}") };
-    assert_eq!(c.instance(), Some(Round(1)), "kept until it is confirmed");
-    assert_eq!(
-        handle(&mut c, 11_040, Event::Received(ClusterId(2), confirmed.clone())),
-        [Action::Deactivate(Round(1))]
-    );
+fn a_pessimistic_call_waits_for_a_cluster_that_cannot_tell_yet() {
+    let mut c = pessimistic(&[1, 2]);
+    handle(&mut c, 0, call(1, false));
+    receive(&mut c, 10, 2, answer(1, Verdict::Unknown));
+    assert_eq!(handle(&mut c, 1000, Event::Tick), [], "it answers: its range recovers");
+    handle(&mut c, 1050, Event::Tick);
+    let out = receive(&mut c, 1060, 2, answer(2, pass()));
+    assert!(matches!(&out[..], [Action::Activate { doubtful: false, .. }, Action::Run { .. }]), "{out:?}");
 }
 
 #[test]
@@ -202,19 +174,10 @@ fn a_loser_whose_owner_is_gone_keeps_its_instance() {
 }
 
 #[test]
-fn a_call_for_an_earlier_ownership_is_not_run() {
-    let mut d = owned();
-    let forward = |round| Body::Forward { to: instance(2, round), call: Carried { id: CallId(7), operation: "op" } };
-    let out = receive(&mut d, 20, 1, forward(0));
-    assert!(matches!(&out[..], [Action::Send(_, Message { body: Body::NotHere { .. }, .. })]), "G8: {out:?}");
-    assert!(matches!(&receive(&mut d, 20, 1, forward(1))[..], [Action::Run { .. }]));
-}
-
-#[test]
 fn a_cached_owner_that_is_gone_costs_a_new_round_and_the_call_runs() {
     let mut c = entry(1, &[1, 2]);
     handle(&mut c, 0, call(1, false));
-    receive(&mut c, 10, 2, Body::Answer { round: Round(1), verdict: Verdict::Held(instance(2, 1)), declined: false });
+    receive(&mut c, 10, 2, told(1, Verdict::Held(instance(2, 1)), false, true));
     let out = receive(&mut c, 10, 2, Body::Result { call: CallId(1), result: 5 });
     assert_eq!(out, [Action::End(CallId(1), End::Result(5))], "one round trip");
     handle(&mut c, 20, call(2, false));
@@ -248,35 +211,96 @@ fn no_operation_travels_to_a_cluster_known_to_be_lost() {
 }
 
 #[test]
-fn without_hand_over_the_losers_updates_are_gone() {
-    let checks = Checks { hand_over: false, ..Checks::default() };
-    let config = Config { checks, ..Config::default() };
-    let mut c: Gsi = Entry::new(ClusterId(1), configuration(&[1, 2]), config, Round(0));
-    handle(&mut c, 0, call(1, true));
-    handle(&mut c, 1000, Event::Tick);
-    handle(&mut c, 11_000, Event::Tick);
-    let out = receive(&mut c, 11_010, 2, answer(2, Verdict::Held(instance(2, 1))));
-    assert_eq!(out, [Action::Deactivate(Round(1))]);
-}
-
-#[test]
-fn without_numbered_ownerships_a_call_reaches_a_later_one() {
-    let checks = Checks { ownership: false, ..Checks::default() };
-    let config = Config { checks, ..Config::default() };
-    let mut d: Gsi = Entry::new(ClusterId(2), configuration(&[1, 2]), config, Round(0));
-    handle(&mut d, 0, call(1, true));
-    receive(&mut d, 10, 1, answer(1, pass()));
-    let old = Body::Forward { to: instance(2, 0), call: Carried { id: CallId(7), operation: "op" } };
-    assert!(matches!(&receive(&mut d, 20, 1, old)[..], [Action::Run { .. }]));
-}
-
-#[test]
 fn a_call_that_no_cluster_was_sent_is_refused_at_its_deadline() {
-    let config = Config { mode: Mode::Pessimistic, ..Config::default() };
-    let mut c: Gsi = Entry::new(ClusterId(1), configuration(&[1, 2]), config, Round(0));
+    let mut c = pessimistic(&[1, 2]);
     handle(&mut c, 0, Event::Lost(ClusterId(2)));
     let waits = Call { id: CallId(1), operation: "op", repeatable: false, deadline: at(500) };
     handle(&mut c, 0, Event::Call(waits));
     let out = handle(&mut c, 500, Event::Tick);
     assert!(out.contains(&Action::End(CallId(1), End::Refused(Refusal::Unreachable))), "{out:?}");
+}
+
+/// An entry of a cluster of three whose actor is at home in the second.
+fn with_home(me: u16) -> Gsi {
+    let home = Some(Home::At(ClusterId(2), 7));
+    let config = Config { home, mode: Mode::Pessimistic, ..Config::default() };
+    Entry::new(ClusterId(me), configuration(&[1, 2, 3]), config, Round(0), at(0))
+}
+
+#[test]
+fn a_home_with_the_lease_activates_without_a_question() {
+    let mut d = with_home(2);
+    handle(&mut d, 0, Event::Lease(ConfigEpoch(1)));
+    let out = handle(&mut d, 0, call(1, false));
+    assert!(matches!(&out[..], [Action::Activate { doubtful: false, .. }, Action::Run { .. }]), "{out:?}");
+}
+
+#[test]
+fn a_home_that_is_asked_activates_and_runs_what_travels() {
+    let mut d = with_home(2);
+    handle(&mut d, 0, Event::Lease(ConfigEpoch(1)));
+    let carried = vec![Carried { id: CallId(7), operation: "op" }];
+    let out = receive(&mut d, 0, 1, Body::Ask { round: Round(1), carried, leased: true });
+    assert_eq!(verdict(&out), Verdict::Held(instance(2, 1)));
+    assert!(matches!(out.last(), Some(Action::Run { .. })), "{out:?}");
+}
+
+#[test]
+fn a_home_without_the_lease_asks_first_and_does_not_pass() {
+    let mut d = with_home(2);
+    let out = receive(&mut d, 0, 3, ask(1));
+    assert_eq!(verdict(&out), Verdict::Fail);
+    assert_eq!(d.state(), State::Requested, "it wants the actor at home");
+}
+
+#[test]
+fn away_from_home_no_round_is_won() {
+    let mut c = with_home(3);
+    handle(&mut c, 0, call(1, true));
+    for cluster in [1, 2] {
+        receive(&mut c, 10, cluster, answer(1, pass()));
+    }
+    assert_eq!((c.state(), c.instance()), (State::Invalid, None));
+    assert!(c.deadline().is_some(), "it asks again");
+}
+
+#[test]
+fn the_lease_ends_with_the_configuration() {
+    let mut d = with_home(2);
+    handle(&mut d, 0, Event::Lease(ConfigEpoch(1)));
+    let next = Configuration { epoch: ConfigEpoch(2), ..configuration(&[1, 2, 3]) };
+    handle(&mut d, 0, Event::Configuration(next));
+    let out = handle(&mut d, 0, call(1, false));
+    assert!(out.iter().all(|action| matches!(action, Action::Send(..))) && out.len() == 2, "{out:?}");
+    let message = Message { configuration: ConfigEpoch(1), body: ask(1) };
+    let out = handle(&mut d, 0, Event::Received(ClusterId(1), message));
+    assert_eq!(verdict(&out), Verdict::Unknown, "who has not followed is told nothing");
+}
+
+#[test]
+fn what_is_away_from_its_new_home_is_released() {
+    let home = Some(Home::At(ClusterId(3), 7));
+    let config = Config { home, ..Config::default() };
+    let mut c: Gsi = Entry::new(ClusterId(1), configuration(&[1]), config, Round(0), at(0));
+    handle(&mut c, 0, call(1, true));
+    assert_eq!(c.state(), State::Owned(Round(1)), "it was at home here as long as 3 took no part");
+    let next = Configuration { epoch: ConfigEpoch(2), ..configuration(&[1, 3]) };
+    assert_eq!(handle(&mut c, 0, Event::Configuration(next)), [Action::Release(Round(1))]);
+}
+
+#[test]
+fn a_home_is_chosen_by_the_hash_among_those_that_take_part() {
+    let three = configuration(&[1, 2, 3]);
+    let home = |configuration: &Configuration, hash| configuration.home(Home::Hash(hash)).expect("somebody takes part");
+    let shares = (0..3000).fold([0; 3], |mut shares, hash| {
+        shares[usize::from(home(&three, hash).0) - 1] += 1;
+        shares
+    });
+    assert!(shares.iter().all(|share| (800..1200).contains(share)), "{shares:?}");
+    let mut two = three.clone();
+    two.clusters.insert(ClusterId(3), Standing::Draining);
+    for hash in 0..3000 {
+        let before = home(&three, hash);
+        assert!(before == ClusterId(3) || home(&two, hash) == before, "only what must moves");
+    }
 }

@@ -50,7 +50,8 @@ pub struct Participant<S: Versioned> {
     requests: u64,
     /// When the submission under way is sent again, and who it serves.
     under_way: Option<(Timestamp, Vec<Waiter>)>,
-    confirming: Vec<(Waiter, u64)>,
+    /// In the order of what they wait for.
+    confirming: VecDeque<(Waiter, u64)>,
     refreshing: Vec<Waiter>,
 }
 
@@ -67,7 +68,7 @@ impl<S: Versioned> Participant<S> {
             settled_under: LeaderEpoch::default(),
             requests: 0,
             under_way: None,
-            confirming: Vec::new(),
+            confirming: VecDeque::new(),
             refreshing: Vec::new(),
         }
     }
@@ -114,15 +115,16 @@ impl<S: Versioned> Participant<S> {
         match event {
             Event::Leader(epoch) => self.meet(epoch),
             Event::Enqueue(update) => self.pending.push_back(update),
-            Event::Confirm(waiter) => self.confirming.push((waiter, self.last())),
+            Event::Confirm(waiter) => self.confirming.push_back((waiter, self.last())),
             Event::Refresh(waiter) => self.refreshing.push(waiter),
             Event::Received(note) => self.receive(note, out),
             Event::Tick if self.deadline().is_some_and(|at| at <= now) => self.give_up(),
             Event::Tick => {}
         }
         let settled = self.settled;
-        let done = self.confirming.extract_if(.., |(_, at)| *at <= settled);
-        out.extend(done.map(|(waiter, _)| Action::Done(waiter)));
+        while let Some((waiter, _)) = self.confirming.pop_front_if(|(_, at)| *at <= settled) {
+            out.push(Action::Done(waiter));
+        }
         let works = !self.pending.is_empty() || !self.refreshing.is_empty();
         if self.under_way.is_none() && works {
             self.submit(now, out);
@@ -136,8 +138,12 @@ impl<S: Versioned> Participant<S> {
 
     fn meet(&mut self, epoch: LeaderEpoch) {
         if epoch > self.epoch {
+            // What is for whoever leads is for this one, too.
+            let was_joining = self.epoch == LeaderEpoch::default();
             self.epoch = epoch;
-            self.give_up();
+            if !was_joining {
+                self.give_up();
+            }
         }
     }
 

@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use greenroom_protocols::delivery::*;
+use greenroom_protocols::reminders::Wall;
 use greenroom_protocols::time::Timestamp;
 
 pub type Actor = u8;
@@ -23,6 +24,7 @@ pub struct Disk {
     pub queues: BTreeMap<(Actor, Slot), Message>,
     pub parked: BTreeMap<Slot, Parked<Actor, Payload>>,
     pub answers: BTreeMap<String, Recorded<Payload>>,
+    pub timers: BTreeMap<Slot, Timer<Actor, Payload>>,
     /// What each actor has processed, in order: its state.
     pub fields: BTreeMap<Actor, Vec<Payload>>,
     /// The same, never removed.
@@ -118,9 +120,10 @@ impl World {
             queued: disk.queues.keys().map(|(actor, _)| *actor).collect::<BTreeSet<_>>().into_iter().collect(),
             tombstones: disk.presences.iter().filter(|(_, p)| p.halted).map(|(a, p)| (*a, *p)).collect(),
             answers: disk.answers.values().cloned().collect(),
+            timers: disk.timers.values().cloned().collect(),
         };
         let mut out = Vec::new();
-        let machine = Partition::recover(self.config, at, recovered, self.time(), &mut out);
+        let machine = Partition::recover(self.config, at, recovered, (self.time(), Wall(self.now)), &mut out);
         let (changes, running) = (BTreeMap::new(), BTreeMap::new());
         self.owners.push(Owner { at, machine, changes, running, outcomes: Vec::new() });
         let index = self.owners.len() - 1;
@@ -322,6 +325,8 @@ impl Disk {
                 Write::Undefer { actor, slot } => _ = self.queues.remove(&(actor, slot)),
                 Write::Park(parked) => _ = self.parked.insert(parked.slot, parked),
                 Write::Unpark(slot) => _ = self.parked.remove(&slot),
+                Write::Arm(timer) => _ = self.timers.insert(timer.slot, timer),
+                Write::Disarm { slot, .. } => _ = self.timers.remove(&slot),
                 Write::Record(recorded) => _ = self.answers.insert(recorded.key.clone(), recorded),
                 Write::Forget(key) => _ = self.answers.remove(&key),
             }

@@ -330,6 +330,12 @@ impl Ledger {
                 out.put(key, value)
             }
             Write::Unpark(slot) => out.remove(place.parked_at(*slot)),
+            Write::Arm(timer) => {
+                let key = place.timer(timer.due, timer.slot);
+                let value = encode(&key, timer)?;
+                out.put(key, value)
+            }
+            Write::Disarm { due, slot } => out.remove(place.timer(*due, *slot)),
             Write::Record(recorded) => {
                 let key = place.answer(&recorded.key);
                 let value = encode(&key, recorded)?;

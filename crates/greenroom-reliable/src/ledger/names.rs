@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use greenroom_protocols::delivery::{Lane, PartitionId, Slot};
+use greenroom_protocols::reminders::Wall;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -83,6 +84,15 @@ impl Place {
 
     pub(super) fn answer(&self, key: &str) -> String {
         self.answers() + &escaped(key)
+    }
+
+    pub(super) fn timers(&self) -> String {
+        self.under("timer/")
+    }
+
+    /// Those that are due earlier come earlier.
+    pub(super) fn timer(&self, due: Wall, slot: Slot) -> String {
+        format!("{}{:016x}-{}", self.timers(), due.0, slot_name(slot))
     }
 
     pub(super) fn lanes(&self) -> String {

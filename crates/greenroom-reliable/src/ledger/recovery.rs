@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use greenroom_protocols::delivery::{
-    Deferred, Epoch, Lane, Life, Ownership, PartitionId, Presence, Receipts, Recorded, Recovered,
+    Deferred, Epoch, Lane, Life, Ownership, PartitionId, Presence, Receipts, Recorded, Recovered, Timer,
 };
 use greenroom_store::{Journal, StoreError};
 use serde::de::DeserializeOwned;
@@ -81,6 +81,11 @@ impl Ledger {
         .await?;
         self.each(&self.place.answers(), |key, value| {
             recovered.answers.push(decode::<Recorded<M>>(key, value)?);
+            Ok(())
+        })
+        .await?;
+        self.each(&self.place.timers(), |key, value| {
+            recovered.timers.push(decode::<Timer<A, M>>(key, value)?);
             Ok(())
         })
         .await?;

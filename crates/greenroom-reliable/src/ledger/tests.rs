@@ -2,9 +2,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use greenroom_protocols::delivery::{
-    Birth, Commit, CommitId, Deferred, Envelope, Epoch, Lane, Life, Parked, PartitionId, Presence, Receipts, Recorded,
-    Recovered, Slot, TurnId, Write,
+    Birth, Commit, CommitId, Deferred, Delivery, Destination, Envelope, Epoch, Lane, Life, Outgoing, Parked,
+    PartitionId, Presence, Receipts, Recorded, Recovered, Slot, Timer, TurnId, Write,
 };
+use greenroom_protocols::reminders::Wall;
 use greenroom_store::memory::MemoryStore;
 use greenroom_store::{Journal, Store};
 use serde::{Deserialize, Serialize};
@@ -48,6 +49,11 @@ fn commit(ledger: &Ledger, writes: Vec<Write<Actor, u8>>, turns: Vec<TurnId>) ->
     Commit { id: CommitId(1), epoch: ledger.owner().epoch, turns, writes }
 }
 
+fn timer() -> Timer<Actor, u8> {
+    let (to, delivery) = (Destination::Partition(PartitionId(2)), Delivery::AtLeastOnce);
+    Timer { due: Wall(0x10), slot: slot(5), outgoing: Outgoing { to, delivery, envelope: message("bob", 7) } }
+}
+
 fn everything() -> Vec<Write<Actor, u8>> {
     let birth = Birth { by: PartitionId(3), life: Life(1), epoch: Epoch(2), serial: 9 };
     let presence = |halted| Some(Presence { birth, number: 4, halted });
@@ -61,6 +67,7 @@ fn everything() -> Vec<Write<Actor, u8>> {
         Write::Defer(Deferred { slot: slot(1), envelope: message("ada", 4) }),
         Write::Defer(Deferred { slot: slot(2), envelope: message("ada/x", 5) }),
         Write::Park(Parked { slot: slot(3), envelope: message("bob", 6), error: "it panicked".to_owned() }),
+        Write::Arm(timer()),
         Write::Record(Recorded { key: "k/1".to_owned(), request: 77, slot: slot(4), answer: Some(Some(7)) }),
     ]
 }
@@ -84,6 +91,10 @@ async fn a_partition_recovers_what_its_commits_have_written() {
     let (presence, _) = ledger.load::<Actor, u8>(&actor("old")).await.unwrap();
     assert!(presence.is_some_and(|presence| presence.halted));
     assert_eq!(ledger.parked::<Actor, u8>().await.unwrap()[0].error, "it panicked");
+    assert_eq!(recovered.timers, [timer()]);
+    let disarm = Write::Disarm { due: timer().due, slot: timer().slot };
+    assert_eq!(ledger.commit(&commit(&ledger, vec![disarm], vec![]), &[]).await, Outcome::Committed);
+    assert_eq!(take(&journal).await.1.timers, []);
 }
 
 #[tokio::test]
@@ -162,6 +173,7 @@ async fn everything_lies_where_it_always_lay() {
             &format!("reliable/test/00007/parked/{}", slot(3)),
             "reliable/test/00007/present/Account/ada",
             "reliable/test/00007/received/00003",
+            &format!("reliable/test/00007/timer/0000000000000010-{}", slot(5)),
         ]
     );
     let log = journal.entries("reliable/test/00007/out/counted-00002", 1, 10, BY).await.unwrap();

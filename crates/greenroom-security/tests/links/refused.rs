@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use greenroom_security::identity::Identity;
 use greenroom_security::link::{TLS_WANTED, is_tls};
+use rcgen::{BasicConstraints, CertificateParams, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair, SanType};
 use rustls::pki_types::ServerName;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
@@ -40,6 +41,63 @@ async fn a_node_of_another_cluster_of_the_same_authority_is_refused() {
     for (peer, name) in [(dialled.unwrap().1, "b"), (accepted.unwrap().1, "a")] {
         let said = peer.not_node(name).expect("it is of another cluster");
         assert!(said.contains("\"film\"") && said.contains("\"music\""), "{said}");
+    }
+}
+
+/// Links of `cluster` with a certificate of `issuer`, that trust both authorities.
+fn between(issuer: &Authority, cluster: &str, trusted: [&Authority; 2]) -> Links {
+    let issued = issuer.issue_for(&Identity::new(cluster, Who::AnyNode), &[], (-1, 1)).unwrap();
+    let files = folder(issuer, &issued);
+    let bundle: String = trusted.iter().map(|authority| authority.pem().cert.clone()).collect();
+    std::fs::write(files.path().join("ca.pem"), bundle).unwrap();
+    links(&files, cluster)
+}
+
+#[tokio::test]
+async fn an_authority_is_trusted_for_certificates_of_its_own_cluster_alone() {
+    let (eu, us) = (Authority::new("eu").unwrap(), Authority::new("us").unwrap());
+    let both = [&eu, &us];
+    let (ours, theirs) = (between(&eu, "eu", both), between(&us, "us", both));
+    let (dialled, accepted) = connect(&ours, &theirs).await;
+    assert_eq!(dialled.unwrap().1.not_node_of("us", "b"), None);
+    assert_eq!(accepted.unwrap().1.not_node_of("eu", "a"), None);
+
+    // Whoever has the key of one cluster's authority cannot speak for another one, or for one that nobody knows.
+    for cluster in ["eu", "asia"] {
+        let forged = between(&us, cluster, both);
+        let (dialled, accepted) = connect(&forged, &ours).await;
+        assert_eq!(dialled.unwrap().1.not_node_of("eu", "b"), None);
+        let said = accepted.unwrap().1.not_node_of(cluster, "a").expect("it is refused");
+        assert!(said.contains(&format!("{cluster:?}")) && said.contains("certs trust"), "{said}");
+        let (dialled, _) = connect(&ours, &forged).await;
+        assert!(dialled.unwrap().1.not_node_of(cluster, "a").is_some());
+    }
+}
+
+#[tokio::test]
+async fn an_authority_that_names_no_cluster_is_trusted_for_all() {
+    let key = KeyPair::generate().unwrap();
+    let mut params = CertificateParams::default();
+    params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    let site = params.self_signed(&key).unwrap().pem();
+    let issuer = Issuer::new(params, key);
+    let us = Authority::new("us").unwrap();
+    for cluster in ["eu", "us"] {
+        let key = KeyPair::generate().unwrap();
+        let mut params = CertificateParams::default();
+        let uri = Identity::new(cluster, Who::AnyNode).to_string().try_into().unwrap();
+        params.subject_alt_names.push(SanType::URI(uri));
+        params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth, ExtendedKeyUsagePurpose::ClientAuth];
+        let cert = params.signed_by(&key, &issuer).unwrap().pem();
+        let files = folder(&us, &Issued { cert, key: key.serialize_pem() });
+        let bundle = us.pem().cert.clone() + &site;
+        std::fs::write(files.path().join("ca.pem"), &bundle).unwrap();
+        let dialling = links(&files, cluster);
+        let both = folder(&us, &issue(&us, Who::AnyNode));
+        std::fs::write(both.path().join("ca.pem"), &bundle).unwrap();
+        let (dialled, accepted) = connect(&dialling, &links(&both, "us")).await;
+        assert_eq!(dialled.unwrap().1.not_node_of("us", "b"), None);
+        assert_eq!(accepted.unwrap().1.not_node_of(cluster, "a"), None);
     }
 }
 

@@ -13,13 +13,13 @@ use crate::StoreError;
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub struct Remote {
-    /// As in the URL, in its canonical spelling: `postgres`, `redis`, `rediss`, `etcd`, `s3`.
+    /// As in the URL, in its canonical spelling: `postgres`, `redis`, `rediss`, `etcd`, `kafka`, `s3`.
     pub scheme: &'static str,
     /// The name before the `@`, decoded, or `?user=`.
     pub user: Option<String>,
     /// Where the password comes from; [`password`](Self::password) reads it.
     pub password: Password,
-    /// At least one. Only etcd and PostgreSQL may have several; the bucket is the one of `s3`.
+    /// At least one. Only etcd, Kafka and PostgreSQL may have several; the bucket is the one of `s3`.
     pub hosts: Vec<Host>,
     /// What follows the hosts, decoded, without the slash before it: a database, a prefix. May be empty.
     pub path: String,

@@ -1,10 +1,12 @@
 //! `greenroom bench`: its options, and the run.
 
+mod geo;
 mod options;
 
 use std::process::ExitCode;
 
-pub use self::options::{Bench, Durability, Mode, Workload};
+pub use self::geo::{Api, At, GeoOptions, Instances, Ops};
+pub use self::options::{Bench, Durability, Mode, Workload, duration};
 use crate::driver::{self, Plan};
 use crate::{floor, output, plot};
 

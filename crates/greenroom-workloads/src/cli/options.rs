@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use super::GeoOptions;
 use crate::floor::Peer;
 use crate::kinds::Style;
 
@@ -17,22 +18,23 @@ pub struct Bench {
     /// How actors talk.
     #[arg(long, default_value = "call")]
     pub style: Style,
-    /// Pairs of actors (ping-pong).
+    /// Pairs of actors (ping-pong, reliable-latency, reliable-throughput), or callers (reliable-calls, reliable-create).
     #[arg(long, default_value_t = 64)]
     pub pairs: u32,
     /// Bytes that each message carries (ping-pong, big, tell, reliable-latency, reliable-throughput).
     #[arg(long, default_value_t = 0)]
     pub payload: usize,
-    /// Messages that each actor sends to each of its partners; 7500 in ping-pong, 5000 in big, 10000 in tell.
+    /// Messages that each actor sends to each of its partners; 7500 in ping-pong, 5000 in big, 10000 in tell. In geo-latency,
+    /// accesses of each cell; 50.
     #[arg(long)]
     pub rounds: Option<u64>,
-    /// Node processes; 2 in ping-pong, 3 in sort and big, 1 in the others.
+    /// Node processes; 2 in ping-pong, 3 in sort and big, 1 in the others. In the geo workloads, those of each cluster.
     #[arg(long)]
     pub nodes: Option<u32>,
     /// Numbers to sort (sort).
     #[arg(long, default_value_t = 8000)]
     pub size: u32,
-    /// Actors; 24 in big, 1000000 in idle, 1000 in tell.
+    /// Actors; 24 in big, 1000000 in idle, 1000 in tell and reliable-calls. In pool-server, resources; 10000.
     #[arg(long)]
     pub actors: Option<u32>,
     /// Senders (tell).
@@ -68,9 +70,12 @@ pub struct Bench {
     /// Journal of the reliable actors; a file of its own unless given.
     #[arg(long, value_name = "URL")]
     pub journal: Option<String>,
-    /// What reliable actors survive.
+    /// What actors survive (reliable-latency, reliable-throughput, geo-throughput, order).
     #[arg(long, default_value = "journal")]
     pub durability: Durability,
+    #[command(flatten)]
+    #[doc(hidden)]
+    pub geo: GeoOptions,
     /// Serves as the other end of `floor`.
     #[arg(long, hide = true)]
     pub peer: Option<Peer>,
@@ -97,6 +102,18 @@ pub enum Workload {
     ReliableLatency,
     /// The rate of messages between reliable actors.
     ReliableThroughput,
+    /// The time of single accesses in two clusters: Geo's Fig. 8.
+    GeoLatency,
+    /// One hot actor accessed from two clusters: Geo's Figs. 9 and 10.
+    GeoThroughput,
+    /// Orders from two clusters: Geo's Fig. 11.
+    Order,
+    /// Calls of reliable actors through the HTTP door, each with an idempotency key.
+    ReliableCalls,
+    /// Creations of reliable actors.
+    ReliableCreate,
+    /// Pools of resources, each a reliable actor.
+    PoolServer,
 }
 
 impl Workload {
@@ -112,7 +129,18 @@ impl Workload {
             Workload::Store => "store",
             Workload::ReliableLatency => "reliable-latency",
             Workload::ReliableThroughput => "reliable-throughput",
+            Workload::GeoLatency => "geo-latency",
+            Workload::GeoThroughput => "geo-throughput",
+            Workload::Order => "order",
+            Workload::ReliableCalls => "reliable-calls",
+            Workload::ReliableCreate => "reliable-create",
+            Workload::PoolServer => "pool-server",
         }
+    }
+
+    /// Whether it runs in two clusters.
+    pub(crate) fn is_geo(self) -> bool {
+        matches!(self, Workload::GeoLatency | Workload::GeoThroughput | Workload::Order)
     }
 
     pub(crate) fn rounds_default(self) -> u64 {
@@ -121,7 +149,8 @@ impl Workload {
             Workload::Big => 5000,
             Workload::Tell => 10_000,
             Workload::ReliableLatency => 500,
-            Workload::Sort | Workload::Idle | Workload::Floor | Workload::Store | Workload::ReliableThroughput => 1,
+            Workload::GeoLatency => 50,
+            _ => 1,
         }
     }
 
@@ -129,30 +158,28 @@ impl Workload {
         match self {
             Workload::PingPong => 2,
             Workload::Sort | Workload::Big => 3,
-            Workload::Tell
-            | Workload::Idle
-            | Workload::Floor
-            | Workload::Store
-            | Workload::ReliableLatency
-            | Workload::ReliableThroughput => 1,
+            _ => 1,
         }
     }
 
     pub(crate) fn actors_default(self) -> u32 {
         match self {
             Workload::Idle => 1_000_000,
-            Workload::Tell => 1000,
+            Workload::Tell | Workload::ReliableCalls => 1000,
+            Workload::PoolServer => 10_000,
             _ => 24,
         }
     }
 }
 
-/// What reliable actors survive.
+/// What actors survive.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
 pub enum Durability {
-    /// Nothing: their journal is memory.
+    /// Nothing: what they are kept in is memory.
+    #[value(alias = "volatile")]
     None,
-    /// What their journal survives.
+    /// What their journal or their store survives.
+    #[value(alias = "persistent")]
     Journal,
 }
 
@@ -177,7 +204,11 @@ impl Mode {
     }
 }
 
-fn duration(text: &str) -> Result<Duration, String> {
+/// A time with its unit, as options are given it.
+///
+/// # Errors
+/// What to write instead.
+pub fn duration(text: &str) -> Result<Duration, String> {
     let bad = || format!("{text:?} is no duration; write 500ms, 10s, 2m or 1h");
     let unit_at = text.find(|letter: char| letter.is_ascii_alphabetic()).ok_or_else(bad)?;
     let (number, unit) = text.split_at(unit_at);

@@ -16,7 +16,7 @@ pub(crate) struct Door(pub(super) SocketAddr);
 
 impl Door {
     /// Calls a method with an object of its arguments.
-    pub(super) async fn call<T: DeserializeOwned>(&self, target: Target<'_>, arguments: &Value) -> io::Result<T> {
+    pub(crate) async fn call<T: DeserializeOwned>(&self, target: Target<'_>, arguments: &Value) -> io::Result<T> {
         let path = format!("/{}/{}/{}", target.kind, target.key, target.method);
         let body = self.ask("POST", &path, &arguments.to_string()).await?;
         // A method that returns nothing may be answered without a body.
@@ -30,9 +30,14 @@ impl Door {
     }
 
     /// How many nodes are in the cluster, as far as this one knows.
-    pub(super) async fn members(&self) -> Option<usize> {
-        let about: Value = serde_json::from_slice(&self.ask("GET", "/", "").await.ok()?).ok()?;
+    pub(crate) async fn members(&self) -> Option<usize> {
+        let about = self.json("/").await?;
         Some(about.get("members")?.as_array()?.len())
+    }
+
+    /// What `path` shows, if it answers with JSON.
+    pub(crate) async fn json(&self, path: &str) -> Option<Value> {
+        serde_json::from_slice(&self.ask("GET", path, "").await.ok()?).ok()
     }
 
     async fn ask(&self, verb: &str, path: &str, body: &str) -> io::Result<Vec<u8>> {

@@ -11,8 +11,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use tempfile::TempDir;
 
-use self::process::NodeProcess;
-pub(crate) use self::process::spawn_tied;
+pub(crate) use self::process::{NodeProcess, spawn_tied};
 use crate::cli::{Mode, Workload};
 use crate::driver::Plan;
 use crate::kinds;
@@ -50,7 +49,10 @@ impl Cluster {
         let table = format!("sqlite:{}", dir.path().join("table.db").display());
         let mut nodes = Vec::new();
         for place in 0..plan.nodes {
-            nodes.push(NodeProcess::start(place, &table, plan.shards, &roles(plan, place))?);
+            let kinds = roles(plan, place).join(",");
+            let limits = ["--kinds", kinds.as_str()];
+            let options = if kinds.is_empty() { &[][..] } else { &limits[..] };
+            nodes.push(NodeProcess::start(&format!("bench-{}", place + 1), &table, plan.shards, options)?);
         }
         let end = Instant::now() + START_TIMEOUT;
         for node in &mut nodes {
@@ -147,7 +149,7 @@ fn roles(plan: &Plan, place: u32) -> Vec<&'static str> {
     vec![role, "tally"]
 }
 
-fn describe(target: Target<'_>, error: &impl std::fmt::Display) -> String {
+pub(crate) fn describe(target: Target<'_>, error: &impl std::fmt::Display) -> String {
     format!("{}/{}/{}: {error}", target.kind, target.key, target.method)
 }
 

@@ -16,37 +16,38 @@ pub(crate) struct NodeProcess {
 }
 
 impl NodeProcess {
-    /// Starts the program that is running now as a node; `kinds` limits what it hosts, unless it is empty.
-    pub(super) fn start(place: u32, table: &str, shards: u32, kinds: &[&str]) -> Result<Self, String> {
-        let name = format!("bench-{}", place + 1);
+    /// Starts the program that is running now as a node, with more `options`.
+    pub(crate) fn start(name: &str, table: &str, shards: u32, options: &[&str]) -> Result<Self, String> {
         let address = free_address().map_err(|error| format!("no free port for the HTTP door: {error}"))?;
         let program = std::env::current_exe().map_err(|error| format!("this program has no path: {error}"))?;
         let mut command = Command::new(&program);
-        command.args(["node", "--name", &name, "--listen", "127.0.0.1:0", "--table", table]);
+        command.args(["node", "--name", name, "--listen", "127.0.0.1:0", "--table", table]);
         command.args(["--http", &address.to_string(), "--shards", &shards.to_string()]);
-        if !kinds.is_empty() {
-            command.args(["--kinds", &kinds.join(",")]);
-        }
+        command.args(options);
         // What a node says on standard output is not part of the figures.
         command.stdin(Stdio::null()).stdout(Stdio::null());
         let child = spawn_tied(&mut command).map_err(|error| format!("cannot start {}: {error}", program.display()))?;
-        Ok(Self { name, child, door: Door(address) })
+        Ok(Self { name: name.to_owned(), child, door: Door(address) })
     }
 
-    pub(super) fn name(&self) -> &str {
+    pub(crate) fn name(&self) -> &str {
         &self.name
     }
 
-    pub(super) fn door(&self) -> Door {
+    pub(crate) fn door(&self) -> Door {
         self.door
     }
 
-    pub(super) async fn is_ready(&self) -> bool {
+    pub(crate) async fn is_ready(&self) -> bool {
         self.door.answers("/readyz").await
     }
 
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
+    }
+
     /// How it ended, if it has.
-    pub(super) fn ended(&mut self) -> Option<ExitStatus> {
+    pub(crate) fn ended(&mut self) -> Option<ExitStatus> {
         self.child.try_wait().ok().flatten()
     }
 
@@ -54,7 +55,7 @@ impl NodeProcess {
         resident_bytes(&self.child.id().to_string())
     }
 
-    pub(super) fn cpu_seconds(&self) -> f64 {
+    pub(crate) fn cpu_seconds(&self) -> f64 {
         cpu_seconds(&self.child.id().to_string())
     }
 }

@@ -15,11 +15,11 @@ use serde_json::{Map, Value, json};
 pub(crate) use self::plan::{Plan, cores};
 use crate::cli::Workload;
 use crate::cluster::{Cluster, Target};
-use crate::floor;
 use crate::kinds::tally::TallyRef;
 use crate::reliable;
 use crate::report::{Latency, Report};
 use crate::store;
+use crate::{floor, geo};
 
 /// What came of a run.
 #[derive(Debug, Default)]
@@ -93,7 +93,8 @@ pub(crate) fn run(plan: &Plan) -> Result<Outcome, String> {
         .map_err(|error| format!("no runtime: {error}"))?;
     runtime.block_on(async {
         tokio::select! {
-            outcome = drive(plan), if plan.workload != Workload::Store && !plan.is_reliable() => outcome,
+            outcome = drive(plan), if plan.workload != Workload::Store && !plan.is_reliable() && !plan.is_geo() => outcome,
+            outcome = geo::run(plan), if plan.is_geo() => outcome,
             outcome = reliable::run(plan), if plan.is_reliable() => outcome,
             outcome = store::run(plan), if plan.workload == Workload::Store => outcome,
             _ = tokio::signal::ctrl_c() => Err("interrupted".into()),

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::{Map, Value};
 
-use crate::cli::{Bench, Durability, Mode, Workload};
+use crate::cli::{Bench, Durability, GeoOptions, Mode, Workload};
 use crate::kinds::{Extent, Style};
 use crate::store;
 
@@ -28,9 +28,12 @@ pub(crate) struct Plan {
     pub(crate) sample: u32,
     pub(crate) timeout: Duration,
     pub(crate) dir: PathBuf,
+    /// The directory that was asked for.
+    pub(crate) dir_given: Option<PathBuf>,
     pub(crate) store: Option<String>,
     pub(crate) journal: Option<String>,
     pub(crate) durability: Durability,
+    pub(crate) geo: GeoOptions,
 }
 
 impl Plan {
@@ -44,6 +47,7 @@ impl Plan {
         let mode = bench.mode.unwrap_or(if asked > 1 { Mode::Virtual } else { Mode::Local });
         let nodes = if mode == Mode::Local { 1 } else { asked };
         let cores = cores();
+        let clusters = if workload.is_geo() { 2 } else { 1 };
         let plan = Plan {
             workload,
             mode,
@@ -57,13 +61,15 @@ impl Plan {
             senders: bench.senders,
             duration: bench.duration,
             seed: bench.seed,
-            shards: bench.shards.unwrap_or_else(|| (cores / nodes.max(1)).max(1)),
+            shards: bench.shards.unwrap_or_else(|| (cores / (nodes * clusters).max(1)).max(1)),
             sample: bench.sample.unwrap_or(if mode != Mode::Local && is_sparse(bench) { 1 } else { 16 }),
             timeout: bench.timeout,
             dir: bench.dir.clone().unwrap_or_else(std::env::temp_dir),
+            dir_given: bench.dir.clone(),
             store: bench.store.clone(),
             journal: bench.journal.clone(),
             durability: bench.durability,
+            geo: bench.geo.clone(),
         };
         plan.check()?;
         Ok(plan)
@@ -71,7 +77,19 @@ impl Plan {
 
     /// Whether it runs reliable actors.
     pub(crate) fn is_reliable(&self) -> bool {
-        matches!(self.workload, Workload::ReliableLatency | Workload::ReliableThroughput)
+        matches!(
+            self.workload,
+            Workload::ReliableLatency
+                | Workload::ReliableThroughput
+                | Workload::ReliableCalls
+                | Workload::ReliableCreate
+                | Workload::PoolServer
+        )
+    }
+
+    /// Whether it runs in two clusters.
+    pub(crate) fn is_geo(&self) -> bool {
+        self.workload.is_geo()
     }
 
     fn check(&self) -> Result<(), String> {
@@ -127,9 +145,46 @@ impl Plan {
                 (Durability::Journal, named) => named.unwrap_or("sqlite:"),
             };
             set("journal", greenroom_store::url::redact(journal).into());
-            set("pairs", self.pairs.into());
-            set("payload", self.payload.into());
             set("shards", self.shards.into());
+            if self.workload == Workload::ReliableCalls {
+                set("actors", self.actors.into());
+                set("callers", self.pairs.into());
+                return params;
+            }
+            match self.workload {
+                Workload::ReliableCreate => set("callers", self.pairs.into()),
+                Workload::PoolServer => set("resources", self.actors.into()),
+                _ => {
+                    set("pairs", self.pairs.into());
+                    set("payload", self.payload.into());
+                }
+            }
+            return params;
+        }
+        if self.is_geo() {
+            set("wan_rtt_ms", (self.geo.wan_rtt.as_secs_f64() * 1e3).into());
+            set("store_rtt_ms", (self.geo.store_rtt.as_secs_f64() * 1e3).into());
+            set("nodes", self.nodes.into());
+            set("shards", self.shards.into());
+            if self.workload == Workload::GeoLatency {
+                set("rounds", self.rounds.into());
+                return params;
+            }
+            set("durability", if self.durability == Durability::None { "volatile" } else { "persistent" }.into());
+            set("api", name(self.geo.api).into());
+            set("ops", name(self.geo.ops).into());
+            set("instances", name(self.geo.instances).into());
+            if self.workload == Workload::GeoThroughput {
+                set("at", name(self.geo.at).into());
+                set("clusters", self.geo.clusters.into());
+                set("updates", self.geo.updates.into());
+            }
+            if self.workload == Workload::Order {
+                set("items", self.geo.items.into());
+                set("stock", self.geo.stock.into());
+                set("think_ms", (self.geo.think.as_secs_f64() * 1e3).into());
+                set("kill", self.geo.kill.into());
+            }
             return params;
         }
         set("mode", self.mode.name().into());
@@ -164,6 +219,11 @@ impl Plan {
         }
         params
     }
+}
+
+/// A choice as the command line writes it.
+fn name(choice: impl clap::ValueEnum) -> String {
+    choice.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default()
 }
 
 /// Whether so few messages are in flight that reading the clock for each does not slow them down.

@@ -39,6 +39,14 @@ fn run_against(plan: &Plan, other_end: impl Fn(Peer) -> io::Result<tcp::OtherEnd
     Ok(outcome)
 }
 
+/// What one device sync takes where the plan's files are: nanoseconds and counts.
+///
+/// # Errors
+/// The disk's.
+pub(crate) fn sync(plan: &Plan, time: Duration) -> io::Result<Vec<(u64, u64)>> {
+    disk::syncs(&plan.dir, time)
+}
+
 /// Time for each part.
 const PART: Duration = Duration::from_secs(1);
 const PARTS: u32 = 6;

@@ -1,7 +1,9 @@
 //! The actors of the workloads, and those that a cluster is checked with.
 
 pub mod big;
+pub mod geo;
 pub mod idle;
+pub mod order;
 pub mod ping_pong;
 pub mod register;
 pub mod sort;
@@ -13,7 +15,7 @@ use serde::{Deserialize, Serialize};
 
 /// Registers the kinds of all workloads.
 pub fn register(builder: Builder) -> Builder {
-    builder
+    order::register(geo::register(builder))
         .register::<tally::Tally>()
         .register::<ping_pong::Ping>()
         .register::<ping_pong::Pong>()

@@ -79,6 +79,58 @@ impl Consumer {
     }
 }
 
+/// Adds up what it is called with.
+#[derive(Default, Actor)]
+pub(super) struct Adder {
+    sum: Register<u64>,
+}
+
+#[actor(reliable, kind = "bench_adder")]
+impl Adder {
+    pub async fn add(&mut self, n: u64) -> u64 {
+        *self.sum.get_mut() += n;
+        *self.sum.get()
+    }
+
+    pub async fn sum(&self) -> u64 {
+        *self.sum.get()
+    }
+}
+
+/// Creates others.
+#[derive(Default, Actor)]
+pub(super) struct Maker {
+    made: Register<u64>,
+}
+
+#[actor(reliable, kind = "bench_maker")]
+impl Maker {
+    /// Creates so many.
+    pub async fn make(&mut self, cx: &Cx, count: u64) -> Vec<MadeRef> {
+        *self.made.get_mut() += count;
+        (0..count).map(|_| Made::create(cx)).collect()
+    }
+
+    /// How many it has created.
+    pub async fn made(&self) -> u64 {
+        *self.made.get()
+    }
+}
+
+/// Has been created.
+#[derive(Default, Actor)]
+pub(super) struct Made {
+    used: Register<u64>,
+}
+
+#[actor(reliable, kind = "bench_made")]
+impl Made {
+    /// An answer says that it is there.
+    pub async fn used(&self) -> u64 {
+        *self.used.get()
+    }
+}
+
 /// Round trips of all pairs.
 pub(super) fn times() -> MutexGuard<'static, Vec<Duration>> {
     static TIMES: Mutex<Vec<Duration>> = Mutex::new(Vec::new());

@@ -1,6 +1,12 @@
-//! Reliable actors: the time of a durable hop, and the rate of durable messages, with what was lost and what came twice.
+//! Reliable actors: the time of a durable hop, the rate of durable messages, of calls and of creations, and the paper's
+//! PoolServer, with what was lost and what came twice.
 
+mod calls;
+mod create;
+mod floor;
+mod goals;
 mod kinds;
+mod pools;
 
 use std::time::{Duration, Instant};
 
@@ -8,7 +14,8 @@ use futures_util::future::try_join_all;
 use greenroom::{CallError, Node};
 use serde_json::json;
 
-use self::kinds::{Consumer, ConsumerRef, Hitter, HitterRef, Producer, ProducerRef, times};
+use self::kinds::{Adder, Consumer, ConsumerRef, Hitter, HitterRef, Made, Maker, Producer, ProducerRef, times};
+use self::pools::{Pool, Provider, Resource};
 use crate::cli::{Durability, Workload};
 use crate::driver::{Outcome, Plan, output_rate};
 use crate::kinds::payload;
@@ -26,19 +33,44 @@ pub(crate) async fn run(plan: &Plan) -> Result<Outcome, String> {
         (Durability::Journal, Some(url)) => url.clone(),
         (Durability::Journal, None) => format!("sqlite:{}", scratch.path().join("journal.db").display()),
     };
-    let builder = Node::builder().journal(journal).register::<Hitter>().register::<Producer>().register::<Consumer>();
+    let floored = match plan.workload {
+        Workload::ReliableThroughput => floor::batch_writes(&journal, plan.payload).await?,
+        _ => None,
+    };
+    let opened = greenroom_stores::open(&journal).await.map_err(|error| error.to_string())?;
+    let kept = opened.journal.clone().ok_or_else(|| format!("{} is no journal", opened.name))?;
+    let builder = Node::builder().journal_store(kept).register::<Hitter>().register::<Producer>();
+    let builder = builder.register::<Consumer>().register::<Adder>().register::<Maker>().register::<Made>();
+    let builder = builder.register::<Pool>().register::<Resource>().register::<Provider>();
     let builder = builder.configure(|config| {
         config.shards = plan.shards as usize;
+        if plan.workload == Workload::ReliableCalls {
+            config.http = Some("127.0.0.1:0".to_owned());
+        }
         // Runs in one journal do not meet each other's actors.
         config.cluster = format!("bench-{}", uuid::Uuid::new_v4());
     });
     let node = builder.start().await.map_err(|error| error.to_string())?;
     let outcome = match plan.workload {
         Workload::ReliableLatency => latency(plan, &node).await,
+        Workload::ReliableCalls => calls::run(plan, &node).await,
+        Workload::ReliableCreate => create::run(plan, &node, &opened).await,
+        Workload::PoolServer => pools::run(plan, &node, &opened).await,
         _ => throughput(plan, &node).await,
     };
     node.stop().await;
-    outcome
+    let mut outcome = outcome?;
+    if let Some(counted) = opened.device_syncs().filter(|counted| counted.syncs > 0) {
+        outcome.set("commits_per_sync", output_rate(counted.commits as f64 / counted.syncs as f64));
+    }
+    if let Some(before) = floored {
+        // A device's speed changes over time: it is measured on both sides of the run.
+        let journal = f64::midpoint(before, floor::batch_writes(&journal, plan.payload).await?.unwrap_or(before));
+        let messages = outcome.results.get("messages_per_s").and_then(serde_json::Value::as_f64).unwrap_or_default();
+        outcome.set("journal_entries_per_s", output_rate(journal));
+        outcome.set("ratio", (messages / journal * 1e3).round() / 1e3);
+    }
+    Ok(outcome)
 }
 
 /// Pairs of actors, one message between the two of each.

@@ -32,6 +32,22 @@ pub(crate) async fn run(plan: &Plan) -> Result<Outcome, String> {
     Ok(outcome)
 }
 
+/// Commits a second that a journal reaches by itself, each with what a turn of a reliable actor writes, many at once.
+///
+/// # Errors
+/// What kept it from its end; a store that is no journal.
+pub(crate) async fn commits_per_s(opened: &Opened, span: Duration) -> Result<f64, StoreError> {
+    let Some(journal) = &opened.journal else {
+        let reason = "it is no journal".to_owned();
+        return Err(StoreError::Configuration { store: opened.name.clone(), reason });
+    };
+    let load = Load::new(opened);
+    let owner = load.create().await?;
+    let rate = load.commits(journal.as_ref(), &owner, span).await;
+    load.tidy().await?;
+    Ok(rate?.per_s().unwrap_or_default())
+}
+
 /// What the command line names: `sqlite:` alone is a file that goes afterwards, and so is nothing.
 fn url(named: Option<&str>, scratch: &Path) -> Result<StoreUrl, String> {
     match named {

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use greenroom_protocols::delivery::Delivery;
 use greenroom_world::Timestamp;
 
 use super::error::{CallError, Doubt, Refusal};
@@ -42,6 +43,11 @@ impl<M: Method> Call<M> {
 
     pub(crate) fn into_parts(self) -> (Arc<Inner>, M) {
         (self.target, self.method)
+    }
+
+    /// The same, and what it was given to carry.
+    pub(crate) fn into_all(self) -> (Arc<Inner>, M, Option<Box<Baggage>>) {
+        (self.target, self.method, self.baggage)
     }
 
     /// Gives the call at most `limit`; inside of a turn never more than is left of that turn's own time. Without it, the
@@ -84,6 +90,20 @@ impl<M: Method> Call<M> {
     /// [refused](Refusal::InvalidKey).
     pub fn idempotent(mut self, key: &str) -> Self {
         self.baggage().idempotency = Some(key.into());
+        self
+    }
+
+    /// Lets a message of a reliable actor to another one be processed once *or more*, in any order: cheaper for the
+    /// receiver, for what does no harm when it is repeated (RSM §4). Senders of other kinds know nothing of it.
+    pub fn at_least_once(mut self) -> Self {
+        self.baggage().delivery = Delivery::AtLeastOnce;
+        self
+    }
+
+    /// Lets a message of a reliable actor to another one be processed once *or not at all*, in any order: it leaves after
+    /// the commit, and nothing is written for it (RSM §4). Senders of other kinds know nothing of it.
+    pub fn best_effort(mut self) -> Self {
+        self.baggage().delivery = Delivery::BestEffort;
         self
     }
 

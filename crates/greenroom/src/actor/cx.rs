@@ -14,9 +14,9 @@ use super::key::{ActorId, Key};
 use super::migration::Unmoved;
 use crate::context::{Context, ContextError, TraceContext};
 use crate::node::port::Port;
-use crate::reliable::Memory;
+use crate::reliable::{Memory, takings};
 use crate::shard::Shard;
-use crate::state::{Holder, Site, Slot, State, StateError};
+use crate::state::{Holder, Site, Slot, State, StateError, WHOLE};
 use crate::time::Tick;
 
 /// An actor's surroundings: who it is, where it runs, and the way to other actors.
@@ -148,7 +148,7 @@ impl Cx {
     #[doc(hidden)]
     pub async fn load<A: Actor + State>(&self, actor: &mut A) -> Result<(), StateError> {
         let (site, slot) = self.whole().map_err(|why| StateError::not_loaded(self.id.kind.name(), why))?;
-        if let Some(found) = slot.load::<A>(self, &site).await? {
+        if let Some(found) = slot.load_first::<A>(self, &site).await? {
             *actor = found;
         }
         self.load_fields(actor).await
@@ -251,12 +251,11 @@ impl Cx {
     }
 
     /// Lets a reliable actor end with this turn: its state and what waits for it go with the turn's commit. The next message
-    /// to its key finds a fresh actor.
+    /// to its key finds a fresh actor; if another actor has created it, messages to its key are dead letters from then on.
     ///
     /// Outside of turns of reliable actors it does nothing.
     pub fn halt(&self) {
-        let baggage = Shard::with(|shard| shard.and_then(Shard::baggage));
-        if let Some(takings) = baggage.as_ref().and_then(|baggage| baggage.takings.as_ref()) {
+        if let Some(takings) = takings() {
             takings.halt();
         }
     }
@@ -299,9 +298,6 @@ impl fmt::Debug for Cx {
 
 /// Longest time for which [`Cx::keep_alive`] keeps an activation: a day. Who needs more says so again.
 pub const KEEP_ALIVE_MAX: Duration = Duration::from_secs(24 * 60 * 60);
-
-/// The name of a state that is the actor as a whole: no field can be called so.
-const WHOLE: &str = "self";
 
 /// What a reference can be bound to: a node, or an actor's surroundings.
 pub trait Scope {

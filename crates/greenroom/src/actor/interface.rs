@@ -38,6 +38,9 @@ pub trait Actor: Sized + Send + 'static {
     /// Whether it has [`Stored`](crate::Stored) fields.
     #[doc(hidden)]
     const STORED: bool = false;
+    /// The names of these fields, and which of them are [`Versioned`](crate::versioned::Versioned).
+    #[doc(hidden)]
+    const FIELDS: &'static [(&'static str, bool)] = &[];
 
     /// Its [`Stored`](crate::Stored) fields, by name.
     #[doc(hidden)]
@@ -64,6 +67,8 @@ pub trait Behaviour: Actor {
     const ENDED: bool;
     /// How its activations go to another node.
     const TRAVELS: Travels = Travels::Not;
+    /// The states of a reliable state machine, the first one first; none for other actors.
+    const STATES: &'static [&'static str] = &[];
 
     /// Runs an exclusive turn.
     fn exclusive(&mut self, cx: &Cx, message: Message<Self>) -> impl Future<Output = ()> + Send;
@@ -233,8 +238,14 @@ pub struct Options {
     pub store: &'static str,
     /// How many instances of one of its actors a multi-cluster may have.
     pub instances: Instances,
+    /// Whether that changes with how each actor is used; `instances` then says how many there are at first.
+    pub adaptive: bool,
+    /// Where its actors are at home in a multi-cluster: `lease` or `lease:CLUSTER`; empty for nowhere.
+    pub home: &'static str,
     /// How instances of its versioned states agree; empty for what the node says, or `bcas`.
     pub protocol: &'static str,
+    /// The cluster whose instances lead, if its protocol has leaders; empty for one that is found by the key.
+    pub leader: &'static str,
 }
 
 /// What can be called: a kind's name and its methods. Written by `#[actor]`.
@@ -280,6 +291,15 @@ pub struct MethodInfo {
     pub name: &'static str,
     /// `&self`: turns that interleave with each other.
     pub read: bool,
+    /// Such a one that changes versioned state.
+    pub update: bool,
+}
+
+impl MethodInfo {
+    /// Whether it changes nothing, so that it may run twice and nobody sees it.
+    pub(crate) const fn is_repeatable(self) -> bool {
+        self.read && !self.update
+    }
 }
 
 /// One method's arguments.
@@ -296,6 +316,16 @@ pub trait Method: Serialize + DeserializeOwned + Send + 'static {
     /// The message that carries these arguments.
     fn into_message(self, reply: ReplyTo<Self::Reply, Self::Error>) -> <Self::Interface as Interface>::Message;
 }
+
+/// The arguments of a method that changes nothing: `&self`, and not `#[update]`.
+#[doc(hidden)]
+#[diagnostic::on_unimplemented(
+    message = "a turn of a reliable actor awaits `{Self}`, which would act before the turn is committed",
+    label = "this acts before the commit",
+    note = "write `.send()` in place of `.await`, and let the other actor answer with a message of its own; methods that take \
+            `&self` may be awaited"
+)]
+pub trait ReadOnly: Method {}
 
 /// A value that may travel between nodes: plain serde data.
 #[diagnostic::on_unimplemented(

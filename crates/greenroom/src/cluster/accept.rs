@@ -38,7 +38,7 @@ pub(super) async fn accept(node: Arc<Shared>, mut listener: Box<dyn Listener>, i
         if greeting.fetch_add(1, Ordering::AcqRel) >= GREETING_MAX {
             // Strangers that say nothing must not keep friends out for long, nor cost memory.
             greeting.fetch_sub(1, Ordering::AcqRel);
-            node.count_refused_connection();
+            node.strangers().count_refused();
             continue;
         }
         let (task_node, inbound, greeting) = (node.clone(), inbound.clone(), greeting.clone());
@@ -59,7 +59,7 @@ pub(super) async fn accept(node: Arc<Shared>, mut listener: Box<dyn Listener>, i
                         NotAccepted { why, plain: false, stream: None }
                     }
                 };
-                task_node.refuse_connection(&from, &refused.why);
+                task_node.strangers().refuse(task_node.world().now(), &from, &refused.why);
                 if let Some(stream) = refused.stream {
                     let timeout = world.sleep_until(world.now() + HEAR_OUT_TIMEOUT);
                     // Whether who was refused stays to hear it is its own affair.

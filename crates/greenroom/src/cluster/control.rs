@@ -64,8 +64,15 @@ pub(super) enum Message {
     ReminderKnown { range: RangeId, word: u64 },
     /// What I know of the multi-cluster.
     Clusters(Box<News>),
-    /// This activation is the only one over all clusters.
-    Owned { key: Entry, epoch: Epoch },
+    /// This activation is the only one over all clusters; it may use what was read early under this token.
+    Owned {
+        key: Entry,
+        epoch: Epoch,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        early: Option<u64>,
+    },
+    /// Read the states of this actor, which you may soon activate.
+    ReadEarly { key: Entry, token: u64 },
     /// End this activation, for the good of the multi-cluster.
     End { key: Entry, epoch: Epoch, why: Why },
 }

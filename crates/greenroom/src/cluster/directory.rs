@@ -1,6 +1,7 @@
 //! The directory on this node: its ranges, each with this node's activations of it behind one lock.
 
 mod abroad;
+mod adaptive;
 mod moves;
 
 use std::collections::{BTreeMap, VecDeque};
@@ -15,6 +16,7 @@ use greenroom_world::Timestamp;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 pub(crate) use self::abroad::Passing;
+pub(crate) use self::adaptive::Tenant;
 pub(crate) use self::moves::MoveEnd;
 use super::placement;
 use crate::actor::error::Refusal;
@@ -81,6 +83,11 @@ impl Entry {
 
     pub(crate) fn id(&self) -> &ActorId {
         &self.id
+    }
+
+    /// The same on every node of every cluster.
+    pub(crate) fn hash(&self) -> u64 {
+        self.hash
     }
 }
 
@@ -166,7 +173,8 @@ impl Directory {
     ) -> Result<Location, Refusal> {
         let entry = Entry { hash, id: id.clone() };
         let now = node.world().now();
-        let abroad = self.geo.as_deref().is_some_and(|geo| geo.is_single(id.kind));
+        let geo = self.geo.as_deref();
+        let abroad = geo.is_some_and(|geo| geo.is_single(id.kind));
         let begins_here = || !node.is_handing_over() && node.kinds().serves(id.kind, asker.wanted);
         let mut range = self.range(hash);
         if let Some(active) = range.active.get(&entry) {
@@ -223,20 +231,25 @@ impl Directory {
                     }
                 },
                 Resolution::At(grant) => return Ok(Location::There { node: grant.placed.node, grant: Some(grant) }),
-                Resolution::Absent if abroad && !range.may_begin(&entry) => return Ok(Location::Abroad),
+                Resolution::Absent if abroad && !range.may_begin_here(geo, &entry) => return Ok(Location::Abroad),
                 Resolution::Absent => {
+                    let early = range.early_host(now, &entry, node, asker.wanted);
                     drop(range);
-                    let Some(chosen) = self.choose(node, id, hash, asker)? else { return Ok(Location::Wait) };
+                    let chosen = match early {
+                        Some(host) => Some(host),
+                        None => self.choose(node, id, hash, asker)?,
+                    };
+                    let Some(chosen) = chosen else { return Ok(Location::Wait) };
                     range = self.range(hash);
                     if let Some(active) = range.active.get(&entry) {
                         return Ok(active.location());
                     }
-                    if abroad && !range.may_begin(&entry) {
+                    if abroad && !range.may_begin_here(geo, &entry) {
                         return Ok(Location::Abroad);
                     }
                     resolution = range.machine.grant(now, entry.clone(), chosen);
                     if let Resolution::At(grant) = &resolution {
-                        self.tell_owned(&range, &entry, chosen, grant.placed.epoch);
+                        self.tell_owned(now, &mut range, &entry, chosen, grant.placed.epoch);
                     }
                     if chosen != self.me {
                         node.loads().placed(chosen);
@@ -335,19 +348,21 @@ impl Directory {
 
     /// Takes in a view: what must be sent.
     pub(crate) fn view(&self, now: Timestamp, view: &Arc<View>) -> Vec<(RangeId, Action<Entry>)> {
-        self.all(|range, out| {
+        self.all(now, |range, out| {
             let before = range.machine.tenure();
             let RangeHere { machine, active, .. } = range;
             machine.handle(now, Event::View(view.clone()), || list(active), out);
-            self.viewed_abroad(now, range, before);
+            self.viewed_abroad(now, range, before, view);
         })
     }
 
     /// Ticks what is due: what must be sent.
     pub(crate) fn tick(&self, now: Timestamp) -> Vec<(RangeId, Action<Entry>)> {
-        self.all(|RangeHere { machine, active, .. }, out| {
+        self.all(now, |range, out| {
+            let RangeHere { machine, active, .. } = range;
             if machine.deadline().is_some_and(|due| due <= now) {
                 machine.handle(now, Event::Tick, || list(active), out);
+                range.recovered_abroad(now);
             }
         })
     }
@@ -369,6 +384,8 @@ impl Directory {
         let RangeHere { machine, active, .. } = &mut *here;
         let mut out = Vec::new();
         machine.handle(now, event, || list(active), &mut out);
+        self.complete_abroad(now, &mut here, &out);
+        here.recovered_abroad(now);
         if let Some(key) = released {
             self.gone_abroad(now, &mut here, &key);
         }
@@ -401,12 +418,17 @@ impl Directory {
         self.gone_abroad(now, range, entry);
     }
 
-    fn all(&self, mut each: impl FnMut(&mut RangeHere, &mut Vec<Action<Entry>>)) -> Vec<(RangeId, Action<Entry>)> {
+    fn all(
+        &self,
+        now: Timestamp,
+        mut each: impl FnMut(&mut RangeHere, &mut Vec<Action<Entry>>),
+    ) -> Vec<(RangeId, Action<Entry>)> {
         let mut all = Vec::new();
         let mut out = Vec::new();
         for (index, range) in self.ranges.iter().enumerate() {
             let mut range = range.lock().unwrap_or_else(PoisonError::into_inner);
             each(&mut range, &mut out);
+            self.complete_abroad(now, &mut range, &out);
             all.extend(out.drain(..).map(|action| (RangeId(index as u16), action)));
         }
         all

@@ -2,11 +2,12 @@
 
 mod abroad;
 mod moves;
+mod ranges;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use greenroom_protocols::directory::{self, Decision, Epoch, Move, Placed, RangeId, Released};
+use greenroom_protocols::directory::{self, Epoch, Move, Placed, RangeId, Released};
 use greenroom_protocols::failure_detection::{self, FailureDetector};
 use greenroom_protocols::membership::{self, Membership, StopReason};
 use greenroom_protocols::node::{Member, NodeId, View};
@@ -14,6 +15,7 @@ use greenroom_protocols::reminders::Wall;
 use greenroom_world::{BoxFuture, Stage, Timestamp};
 use tokio::sync::mpsc;
 
+use self::ranges::ENTRIES_A_MESSAGE;
 use super::control::{Errand, Message};
 use super::directory::Entry;
 use super::mesh::{Inbound, Mesh};
@@ -54,7 +56,9 @@ pub(crate) enum Order {
     /// Tell all nodes what this one knows of the multi-cluster.
     Clusters(Box<News>),
     /// Tell the host of an activation that it is the only one over all clusters.
-    Owned { to: NodeId, key: Entry, epoch: Epoch },
+    Owned { to: NodeId, key: Entry, epoch: Epoch, early: Option<u64> },
+    /// Have a node read the states of an actor that it may soon activate.
+    ReadEarly { to: NodeId, key: Entry, token: u64 },
     /// Have an activation end, for the good of the multi-cluster.
     End { to: NodeId, key: Entry, epoch: Epoch, why: Why },
     /// Leave the cluster.
@@ -158,7 +162,8 @@ impl Driver {
             }
             Order::ReminderKnown { to, range, word } => self.send(to, &Message::ReminderKnown { range, word }),
             Order::Clusters(news) => self.tell_clusters(&news),
-            Order::Owned { to, key, epoch } => self.tell_owned(to, key, epoch),
+            Order::Owned { to, key, epoch, early } => self.tell_owned(to, key, epoch, early),
+            Order::ReadEarly { to, key, token } => self.have_read_early(to, key, token),
             Order::End { to, key, epoch, why } => self.end(to, key, epoch, why),
             Order::Leave => self.membership_event(membership::Event::Leave),
         }
@@ -288,86 +293,6 @@ impl Driver {
         self.send(to, &Message::Probe { seq, table, activations });
     }
 
-    // The directory.
-
-    fn directory_actions(&mut self, actions: Vec<(RangeId, directory::Action<Entry>)>) {
-        self.directory_actions_via(None, actions);
-    }
-
-    /// Reports go through the node `relay`, if there is one.
-    fn directory_actions_via(&mut self, relay: Option<NodeId>, actions: Vec<(RangeId, directory::Action<Entry>)>) {
-        let mut reports: BTreeMap<NodeId, Vec<directory::Report<Entry>>> = BTreeMap::new();
-        for (range, action) in actions {
-            match action {
-                directory::Action::Report { to, report } => reports.entry(to).or_default().push(report),
-                directory::Action::AskReport { from, view, via: None, .. } => {
-                    self.send(from, &Message::AskReport { range, view });
-                }
-                directory::Action::AskReport { from, view, via: Some(relay), .. } => {
-                    self.send(relay, &Message::Pass { to: from, errand: Errand::AskReport { range, view } });
-                }
-                directory::Action::Deactivate { node, key, epoch } if self.is_me(node) => self.deactivate(&key, epoch),
-                directory::Action::Deactivate { node, key, epoch } => {
-                    self.send(node, &Message::Deactivate { entry: key, epoch });
-                }
-                directory::Action::Ready => {}
-            }
-        }
-        for (to, reports) in reports {
-            // Reports of different ranges are independent: cut them where a frame would get too long.
-            let mut batch = Vec::new();
-            let mut entries = 0;
-            for report in reports {
-                entries += report.activations.len() + 1;
-                batch.push(report);
-                if entries >= ENTRIES_A_MESSAGE {
-                    self.report(to, relay, std::mem::take(&mut batch));
-                    entries = 0;
-                }
-            }
-            if !batch.is_empty() {
-                self.report(to, relay, batch);
-            }
-        }
-    }
-
-    fn report(&self, to: NodeId, relay: Option<NodeId>, reports: Vec<directory::Report<Entry>>) {
-        match relay {
-            None => {
-                let doubtful = self.doubtful(&reports);
-                self.send(to, &Message::Reports { reports, doubtful });
-            }
-            Some(relay) => {
-                let doubtful = self.doubtful(&reports);
-                self.send(relay, &Message::Pass { to, errand: Errand::Reports { reports, doubtful } });
-            }
-        }
-    }
-
-    fn directory_event(&mut self, range: RangeId, event: directory::Event<Entry>) {
-        self.directory_event_via(None, range, event);
-    }
-
-    fn directory_event_via(&mut self, relay: Option<NodeId>, range: RangeId, event: directory::Event<Entry>) {
-        let now = self.node.world().now();
-        if let Some(directory) = self.node.directory() {
-            let actions = directory.handle(now, range, event);
-            self.directory_actions_via(relay, actions);
-        }
-    }
-
-    fn deactivate(&self, key: &Entry, epoch: Epoch) {
-        let Some(directory) = self.node.directory() else { return };
-        if let Some((shard, slot)) = directory.find(key, epoch) {
-            return self.on_shard(Some(shard), move |shard| shard.end_activation(slot, Why::Superseded));
-        }
-        // Its state may be on its way: that is void then.
-        if let Some(joined) = &self.joined {
-            let wish = Move { key: key.clone(), from: Placed { node: joined.me, epoch }, to: joined.me };
-            self.decided(wish, Decision::Void, None);
-        }
-    }
-
     fn on_shard(&self, id: Option<ShardId>, run: impl FnOnce(&Shard) + Send + 'static) {
         if let Some(port) = self.node.shards().iter().find(|port| Some(port.id) == id) {
             // A shard that has ended has nothing to do.
@@ -432,7 +357,8 @@ impl Driver {
             }
             Message::Reports { reports, doubtful } => self.reports(from, reports, doubtful),
             Message::Clusters(news) => self.told_of_clusters(from, *news),
-            Message::Owned { key, epoch } => self.owned(&key, epoch),
+            Message::Owned { key, epoch, early } => self.owned(&key, epoch, early),
+            Message::ReadEarly { key, token } => self.read_early(&key, token),
             Message::End { key, epoch, why } => self.end_here(&key, epoch, why),
             Message::AskReport { range, view } => self.directory_event(range, directory::Event::Asked { from, view }),
             Message::Released { released } => self.released(from, released),
@@ -466,20 +392,6 @@ impl Driver {
         }
     }
 
-    fn reports(&mut self, from: NodeId, reports: Vec<directory::Report<Entry>>, doubtful: Vec<Entry>) {
-        for report in reports.into_iter().filter(|report| report.from == from) {
-            self.directory_event(report.range, directory::Event::Report(report));
-        }
-        self.reported_doubtful(doubtful);
-    }
-
-    fn released(&mut self, from: NodeId, released: Vec<Released<Entry>>) {
-        for released in released.into_iter().filter(|released| released.placed.node == from) {
-            let range = directory::range_of(released.key.id().stable_hash());
-            self.directory_event(range, directory::Event::Released(released));
-        }
-    }
-
     fn heard(&mut self, from: NodeId, table: u64, activations: u64) {
         self.node.loads().heard(from, activations);
         self.heard_version(from, table);
@@ -507,8 +419,6 @@ impl Driver {
     }
 }
 
-/// Directory entries in one control message.
-const ENTRIES_A_MESSAGE: usize = 10_000;
 /// Probes made for others are numbered from here, so that their answers are told from those to our own.
 const PROBES_FOR_OTHERS: u64 = 1 << 62;
 /// Probes made for others whose answers are awaited.

@@ -11,6 +11,7 @@ use crate::actor::error::Refusal;
 use crate::actor::key::ActorId;
 use crate::node::kinds::WORKERS;
 use crate::node::shared::Shared;
+use crate::reliable::{self, HOME};
 
 /// A placement of one's own, registered by name with [`Builder::placement`](crate::Builder::placement).
 ///
@@ -77,6 +78,7 @@ pub(crate) fn choose(
         // The range's owner is where the hash says, and every caller asks it anyway.
         "hash" if nodes.contains(&node.me()) => Ok(node.me()),
         "hash" => Ok(nodes[(hash % nodes.len() as u64) as usize]),
+        HOME => Ok(reliable::home(node, actor, hosts).filter(|home| nodes.contains(home)).unwrap_or(nodes[0])),
         _ => custom(node, actor, name, nodes, caller),
     }
 }

@@ -16,6 +16,8 @@ use crate::actor::version_gap::VersionGap;
 pub(crate) struct ClusterView {
     pub(crate) view: Arc<View>,
     hosts: BTreeMap<usize, KindHosts>,
+    /// Where actors are at home, of kinds that have homes and whose hosts agree on them.
+    homes: BTreeMap<String, String>,
 }
 
 /// The nodes that host a kind and get activations of it: none, if all that host it are about to leave.
@@ -25,6 +27,10 @@ pub(crate) struct KindHosts {
     pub(crate) placement: String,
     /// How many instances its actors have in a multi-cluster.
     pub(crate) instances: Instances,
+    /// Whether that changes with how each actor is used.
+    pub(crate) adaptive: bool,
+    /// Where its actors are at home in a multi-cluster; empty for nowhere, or if its hosts do not agree.
+    pub(crate) home: String,
     /// Which callers each of them serves; empty if all host the first version, as those of most kinds do.
     offers: Vec<Offer>,
 }
@@ -55,19 +61,36 @@ impl ClusterView {
         let mut hosts: BTreeMap<usize, KindHosts> = BTreeMap::new();
         for (id, member) in view.active() {
             for kind in &member.kinds {
-                let known = hosts.entry(Kind::intern(&kind.name).index()).or_default();
+                let new = || KindHosts { home: kind.home.clone(), ..KindHosts::default() };
+                let known = hosts.entry(Kind::intern(&kind.name).index()).or_insert_with(new);
+                if known.home != kind.home {
+                    known.home.clear();
+                }
                 if !member.draining {
                     known.nodes.push(id);
                     known.offers.push(kind.offer());
                 }
                 known.placement.clone_from(&kind.placement);
                 known.instances = kind.instances;
+                known.adaptive = kind.adaptive;
             }
         }
         for known in hosts.values_mut().filter(|known| known.offers.iter().all(|offer| *offer == Offer::FIRST)) {
             known.offers = Vec::new();
         }
-        Self { view, hosts }
+        let mut homes = BTreeMap::new();
+        for kind in view.active().flat_map(|(_, member)| &member.kinds).filter(|kind| !kind.home.is_empty()) {
+            let known = hosts.get(&Kind::intern(&kind.name).index());
+            if known.is_some_and(|known| known.home == kind.home && known.instances != Instances::PerCluster) {
+                homes.insert(kind.name.clone(), kind.home.clone());
+            }
+        }
+        Self { view, hosts, homes }
+    }
+
+    /// Where actors are at home, by kind.
+    pub(crate) fn homes(&self) -> &BTreeMap<String, String> {
+        &self.homes
     }
 
     /// The nodes that host `kind`, if any has it.

@@ -16,7 +16,7 @@ use crate::actor::key::{ActorId, KEY_LEN_MAX, Kind, invalid_key};
 use crate::actor::migration::Unmoved;
 use crate::cluster::Order;
 use crate::cluster::directory::Entry;
-use crate::geo::Wish;
+use crate::geo::ClusterChange;
 use crate::node::drain;
 
 /// What an operator may ask.
@@ -44,7 +44,7 @@ pub(super) enum Asked {
     /// Show the clusters: `GET /-/clusters`.
     Clusters,
     /// Change the list of clusters: `POST /-/clusters/add/{name}/{gateways}`, `../drain/{name}` or `../remove/{name}`.
-    ChangeClusters(Wish),
+    ChangeClusters(ClusterChange),
     /// Look after reliable actors: `/-/reliable..`.
     Reliable(Reliable),
     /// Let an actor go to a node with its state: `POST /-/migrate/{kind}/{key}/{node}`.
@@ -74,7 +74,7 @@ pub(super) async fn answer(door: &Door, asked: &Asked, method: &Method) -> Resul
         Asked::CancelReminder { .. } => Err(Problem::wrong_method("DELETE")),
         Asked::Clusters if *method == Method::GET => clusters::show(door),
         Asked::Clusters => Err(Problem::wrong_method("GET")),
-        Asked::ChangeClusters(wish) if *method == Method::POST => clusters::change(door, wish),
+        Asked::ChangeClusters(wish) if *method == Method::POST => clusters::change(door, wish).await,
         Asked::ChangeClusters(_) => Err(Problem::wrong_method("POST")),
         Asked::Reliable(asked) if *method == asked.method() => reliable::answer(door, asked).await,
         Asked::Reliable(asked) => {

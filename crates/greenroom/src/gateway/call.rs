@@ -107,7 +107,7 @@ pub(super) async fn call(
 fn reads(door: &Door, route: &RouteTarget) -> bool {
     let methods = door.node.kinds().methods().find(|(kind, _)| *kind == route.kind_name);
     let method = methods.zip(route.index).and_then(|((_, methods), index)| methods.get(usize::from(index)));
-    method.is_some_and(|method| method.read)
+    method.is_some_and(|method| method.is_repeatable())
 }
 
 /// What the target means here, without activating anything for names that mean nothing, and the version of its interface

@@ -28,19 +28,22 @@ pub(super) fn baggage(headers: &HeaderMap, extensions: &Extensions) -> Result<Lo
     }
     let trace = trace(headers);
     let principal = extensions.get::<Principal>().cloned();
-    let idempotency = idempotency(headers)?;
+    let idempotency = idempotency(headers, principal.as_ref())?;
     if context.is_empty() && trace.is_none() && principal.is_none() && idempotency.is_none() {
         return Ok(None);
     }
     Ok(Some(Arc::new(Baggage { context, trace, principal, idempotency, ..Baggage::default() })))
 }
 
-/// The key by which repeats of a call are known.
-fn idempotency(headers: &HeaderMap) -> Result<Option<Box<str>>, Problem> {
+/// The key by which repeats of a call are known: each principal has keys of its own, so that nobody is told another one's
+/// answers.
+fn idempotency(headers: &HeaderMap, principal: Option<&Principal>) -> Result<Option<Box<str>>, Problem> {
     let Some(key) = headers.get(IDEMPOTENCY_KEY) else { return Ok(None) };
     let text = key.to_str().ok().filter(|text| !text.is_empty() && text.len() <= IDEMPOTENCY_KEY_LEN_MAX);
     let why = "the header Idempotency-Key is not printable ASCII of 1 to 255 characters";
-    text.map(|text| Some(text.into())).ok_or_else(|| Problem::bad_request(why))
+    let text = text.ok_or_else(|| Problem::bad_request(why))?;
+    // A header holds no line's end, so it is clear where the name ends.
+    Ok(Some(principal.map_or_else(|| text.into(), |principal| format!("{}\n{text}", principal.name()).into())))
 }
 
 fn trace(headers: &HeaderMap) -> Option<TraceContext> {
@@ -95,3 +98,21 @@ const TRACEPARENT: &str = "traceparent";
 const IDEMPOTENCY_KEY: &str = "idempotency-key";
 const IDEMPOTENCY_KEY_LEN_MAX: usize = 255;
 const TRACESTATE: &str = "tracestate";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn two_principals_with_one_idempotency_key_make_two_calls() {
+        let mut headers = HeaderMap::new();
+        headers.insert(IDEMPOTENCY_KEY, HeaderValue::from_static("17"));
+        let key = |name: Option<&str>| {
+            let principal = name.map(|name| Principal::new(name, [""]));
+            idempotency(&headers, principal.as_ref()).ok().flatten().expect("it is a key")
+        };
+        assert_eq!(&*key(None), "17");
+        assert_eq!(key(Some("ada")), key(Some("ada")));
+        assert_ne!(key(Some("ada")), key(Some("bob")));
+    }
+}

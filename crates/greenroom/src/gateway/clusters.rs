@@ -7,7 +7,7 @@ use super::Door;
 use super::answer::Answer;
 use super::problem::Problem;
 use super::service;
-use crate::geo::Wish;
+use crate::geo::ClusterChange;
 
 /// The clusters, as this node sees them.
 ///
@@ -23,10 +23,10 @@ pub(super) fn show(door: &Door) -> Result<Answer, Problem> {
 ///
 /// # Errors
 /// Why it was not changed, and what helps.
-pub(super) fn change(door: &Door, wish: &Wish) -> Result<Answer, Problem> {
+pub(super) async fn change(door: &Door, wish: &ClusterChange) -> Result<Answer, Problem> {
     let node = &door.node;
     let geo = node.geo().ok_or_else(alone)?;
-    geo.change(node, wish).map_err(|unchanged| Problem::bad_request(&unchanged.to_string()))?;
+    geo.change(node, wish).await.map_err(|unchanged| Problem::bad_request(&unchanged.to_string()))?;
     Ok(service::json(StatusCode::ACCEPTED, &json!(geo.status(node))))
 }
 

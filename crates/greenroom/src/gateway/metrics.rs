@@ -111,14 +111,24 @@ pub(super) fn write(door: &Door) -> String {
             ("greenroom_geo_duplicates_found_total", "Duplicates that were found here.", counts.duplicates_found),
             ("greenroom_geo_duplicates_ended_total", "Duplicates that have ended here.", counts.duplicates_ended),
             ("greenroom_geo_duplicates_merged_total", "Duplicates elsewhere, taken over.", counts.duplicates_merged),
+            (
+                "greenroom_geo_switches_total",
+                "Switches of adaptive actors between one instance and one in each cluster, decided here.",
+                counts.switches,
+            ),
             ("greenroom_geo_dropped_total", "Messages to other clusters that found no room.", counts.dropped),
         ] {
             page.one(name, "counter", help, count);
         }
     }
 
-    page.one("greenroom_bad_frames_total", "counter", "Frames from other nodes that were refused.", node.bad_frames());
-    let refused = node.refused_connections();
+    page.one(
+        "greenroom_bad_frames_total",
+        "counter",
+        "Frames from other nodes that were refused.",
+        node.strangers().bad_frames(),
+    );
+    let refused = node.strangers().refused();
     page.one("greenroom_connections_refused_total", "counter", "Connections to the node's port refused.", refused);
 
     page.family("greenroom_http_requests_total", "counter", "Answers of the HTTP door, by status.");

@@ -18,6 +18,7 @@ mod connections;
 mod events;
 mod fetch;
 mod guard;
+mod hook;
 mod inspect;
 mod metrics;
 mod pass;
@@ -49,6 +50,7 @@ use tokio::sync::{Semaphore, watch};
 
 use self::connections::{Connections, Seat};
 use self::guard::{Entered, Guard, Visitor};
+pub(crate) use self::hook::Hook;
 use crate::cluster::table::Health;
 use crate::node::Config;
 use crate::node::error::Error;

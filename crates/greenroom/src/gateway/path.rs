@@ -2,7 +2,7 @@
 
 use super::admin::Asked;
 use super::reliable::Reliable;
-use crate::geo::Wish;
+use crate::geo::ClusterChange;
 use crate::reliable::PARTITIONS;
 use crate::topic::actor::TOPICS;
 
@@ -56,10 +56,12 @@ impl Path {
             ["-", "clusters"] => Path::Admin(Asked::Clusters),
             ["-", "clusters", "add", name, gateways] => {
                 let gateways = decode(gateways)?.split(',').map(str::to_owned).collect();
-                Path::Admin(Asked::ChangeClusters(Wish::Add(decode(name)?, gateways)))
+                Path::Admin(Asked::ChangeClusters(ClusterChange::Add(decode(name)?, gateways)))
             }
-            ["-", "clusters", "drain", name] => Path::Admin(Asked::ChangeClusters(Wish::Drain(decode(name)?))),
-            ["-", "clusters", "remove", name] => Path::Admin(Asked::ChangeClusters(Wish::Remove(decode(name)?))),
+            ["-", "clusters", "drain", name] => Path::Admin(Asked::ChangeClusters(ClusterChange::Drain(decode(name)?))),
+            ["-", "clusters", "remove", name] => {
+                Path::Admin(Asked::ChangeClusters(ClusterChange::Remove(decode(name)?)))
+            }
             ["-", "reminders"] => Path::Admin(Asked::Reminders { of: None }),
             ["-", "reminders", kind, key] => Path::Admin(Asked::Reminders { of: Some((decode(kind)?, decode(key)?)) }),
             ["-", "reminders", kind, key, name] => {

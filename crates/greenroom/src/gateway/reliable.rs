@@ -110,6 +110,13 @@ async fn parked(node: &Node) -> Value {
 }
 
 async fn granted(node: &Node, partition: u32, wish: Wish) -> Result<String, Problem> {
+    let partitions = node.shared().config().reliable.partitions;
+    if partition >= partitions {
+        let why = format!(
+            "there is no partition {partition}: there are {partitions}, and `greenroom reliable parked` names each message's"
+        );
+        return Err(Problem::bad_request(&why));
+    }
     admin::ask(node, partition, wish).await.map_err(|why| Problem::bad_request(&why))
 }
 

@@ -124,8 +124,8 @@ pub(super) fn status(door: &Door) -> Value {
         "shards": shards,
         "reminders": reminders(node),
         "reliable": node.journal().map(|_| reliable(node)),
-        "bad_frames": node.bad_frames(),
-        "connections_refused": node.refused_connections(),
+        "bad_frames": node.strangers().bad_frames(),
+        "connections_refused": node.strangers().refused(),
         "http": {
             "answers": answers,
             "connections": door.connections.len(),

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
-use greenroom_protocols::gsi::{Call, CallId};
+use greenroom_protocols::gsi::{Call, CallId, ClusterId};
 use greenroom_wire::codec::{self, Codec};
 use greenroom_wire::{ChainView, ExtensionView};
 use greenroom_world::Timestamp;
@@ -17,7 +17,7 @@ use crate::actor::interface::Interface;
 use crate::actor::key::ActorId;
 use crate::actor::reference::Inner;
 use crate::actor::reply::{AnyReply, CallSite, WireReply, refused};
-use crate::cluster::directory::Entry;
+use crate::cluster::directory::{Asker, Entry};
 use crate::shard::baggage::{self, Baggage};
 use crate::shard::calls::Completion;
 use crate::shard::envelope::{Body, Envelope};
@@ -91,7 +91,9 @@ impl Shard {
 
     /// Hands a message to the machine of its actor.
     #[cold]
-    pub(crate) fn go_abroad(&self, parcel: RawParcel) {
+    pub(crate) fn go_abroad(&self, mut parcel: RawParcel) {
+        // A grant that came back with it has been taken back: it must not be again, when the parcel is delivered anew.
+        parcel.journey.grant = None;
         let node = &self.port().node;
         let (Some(geo), Some(directory)) = (node.geo(), node.directory()) else {
             return Box::new(parcel).refuse(Refusal::Recovering);
@@ -126,13 +128,21 @@ impl Shard {
             chain: Blob(self.path(&parcel.chain.link).map_or_else(Bytes::new, |path| Bytes::copy_from_slice(&path))),
             extension: Blob(extension),
         };
-        let repeatable = method.is_some_and(|method| method.read);
+        let repeatable = method.is_some_and(|method| method.is_repeatable());
         // What becomes of it is known here before its caller gives up.
         let drift = deadline.since(self.now()) / DRIFT_PART;
         let limit = last_moment(Duration::ZERO, self.now(), deadline) - drift;
         let call = Call { id: CallId(geo.next_call()), operation, repeatable, deadline: limit };
         let key = Entry::new(parcel.id.clone());
-        directory.call_abroad(geo, self.now(), &key, call, parcel);
+        let asker = Asker {
+            origin: parcel.journey.origin,
+            from: parcel.journey.from,
+            near: self.id().raw(),
+            outside: false,
+            wanted: parcel.chain.wanted(),
+        };
+        let host = directory.early_host(node, &key, asker);
+        directory.call_abroad(geo, self.now(), &key, (call, parcel, host));
     }
 
     /// Runs a call that came in at another cluster, as this one owns its actor.
@@ -141,6 +151,7 @@ impl Shard {
         &self,
         id: &ActorId,
         operation: Operation,
+        caller: Option<ClusterId>,
         reply: Option<(oneshot::Sender<Completion>, u32)>,
     ) {
         let node = &self.port().node;
@@ -155,6 +166,10 @@ impl Shard {
         let (Ok(baggage), Ok(_)) = (read, path) else {
             let message = "another cluster wrote it in a way that cannot be read here".to_owned();
             return refuse_reply(reply, Refusal::Invalid { field: String::new(), message });
+        };
+        let baggage = match caller {
+            Some(_) => Some(Arc::new(Baggage { caller, ..baggage.as_deref().cloned().unwrap_or_default() })),
+            None => baggage,
         };
         let link = if chain.0.is_empty() { Link::None } else { Link::Path(chain.0.as_ref().into()) };
         let route = Arc::new(node.kinds().route(id.kind.name(), &method));

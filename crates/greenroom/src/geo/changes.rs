@@ -6,12 +6,14 @@ use greenroom_protocols::gsi::{Change, ChangeRefused};
 
 use super::clusters::id_of;
 use super::config::GeoCluster;
+use super::listing::Unwritten;
 use super::{Clusters, Geo};
 use crate::node::shared::Shared;
 
 /// What an operator wants of the list.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) enum Wish {
+#[non_exhaustive]
+pub enum ClusterChange {
     /// A cluster joins, with these gateways.
     Add(String, Vec<String>),
     /// A cluster is to give up what it has.
@@ -20,59 +22,98 @@ pub(crate) enum Wish {
     Remove(String),
 }
 
-/// Why the list was not changed.
+/// Why the list of clusters was not changed.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-pub(crate) enum Unchanged {
-    /// Only one node makes changes, so that they follow each other.
-    #[error("changes are made at node {node:?} of cluster {cluster:?}; ask there")]
+#[non_exhaustive]
+pub enum ClustersUnchanged {
+    /// The node was told of no multi-cluster.
+    #[error("this node's cluster is alone: no `geo.clusters` is configured")]
+    Alone,
+    /// Where the list is in no store only one node makes changes, so that they follow each other.
+    #[error(
+        "changes are made at node {node:?} of cluster {cluster:?}; ask there, or keep the list in a store (`geo.store`) to make them at any node"
+    )]
     Elsewhere {
         /// The cluster.
         cluster: String,
         /// The node, if it is of this cluster.
         node: String,
     },
+    /// The change does not apply, or the one before is not complete. The text says what helps.
     #[error("{0}")]
     Refused(String),
 }
 
 impl Geo {
-    /// Changes the list, if it is this node that does and the last change is complete.
-    pub(crate) fn change(self: &Arc<Self>, node: &Shared, wish: &Wish) -> Result<(), Unchanged> {
+    /// Changes the list, if this node may and the last change is complete.
+    pub(crate) async fn change(self: &Arc<Self>, node: &Shared, wish: &ClusterChange) -> Result<(), ClustersUnchanged> {
+        let Some(listing) = &self.listing else {
+            self.makes_changes(node)?;
+            let next = self.changed(node, &self.clusters(), wish)?;
+            self.adopt(node, next);
+            return Ok(());
+        };
+        let stored = listing.read().await.map_err(ClustersUnchanged::Refused)?;
+        let version = stored.as_ref().map(|(_, version)| version.clone());
+        let list = match stored {
+            Some((list, _)) if list.epoch > self.clusters().epoch => {
+                self.adopt(node, list.clone());
+                Arc::new(list)
+            }
+            _ => self.clusters(),
+        };
+        let next = self.changed(node, &list, wish)?;
+        match listing.write(&next, version.as_ref()).await {
+            Ok(()) => {
+                self.adopt(node, next);
+                Ok(())
+            }
+            Err(Unwritten::Overtaken) => Err(ClustersUnchanged::Refused(
+                "another change was made at the same time; see `greenroom clusters status`, and try again if it is still wanted"
+                    .to_owned(),
+            )),
+            Err(Unwritten::Failed(why)) => Err(ClustersUnchanged::Refused(why)),
+        }
+    }
+
+    /// Without a store only one node makes changes, so that they follow each other.
+    fn makes_changes(&self, node: &Shared) -> Result<(), ClustersUnchanged> {
         let list = self.clusters();
         let first = list.clusters.keys().next().map_or("", String::as_str);
         let view = node.view();
         let maker = view.view.active().next();
-        if first != self.name() || maker.is_none_or(|(id, _)| id != node.me()) {
-            let own = maker.filter(|_| first == self.name()).map(|(_, member)| member.name.clone());
-            return Err(Unchanged::Elsewhere {
-                cluster: first.to_owned(),
-                node: own.unwrap_or_else(|| "any".to_owned()),
-            });
+        if first == self.name() && maker.is_some_and(|(id, _)| id == node.me()) {
+            return Ok(());
         }
+        let own = maker.filter(|_| first == self.name()).map(|(_, member)| member.name.clone());
+        Err(ClustersUnchanged::Elsewhere { cluster: first.to_owned(), node: own.unwrap_or_else(|| "any".to_owned()) })
+    }
+
+    /// The list after a change.
+    fn changed(&self, node: &Shared, list: &Clusters, wish: &ClusterChange) -> Result<Clusters, ClustersUnchanged> {
         let (name, change) = match wish {
-            Wish::Add(name, _) => (name, Change::Add(id_of(name))),
-            Wish::Drain(name) => (name, Change::Drain(id_of(name))),
-            Wish::Remove(name) => (name, Change::Drop(id_of(name))),
+            ClusterChange::Add(name, _) => (name, Change::Add(id_of(name))),
+            ClusterChange::Drain(name) => (name, Change::Drain(id_of(name))),
+            ClusterChange::Remove(name) => (name, Change::Drop(id_of(name))),
         };
         let changed = list.configuration().change(change, &self.acknowledged(node));
-        let changed = changed.map_err(|refused| Unchanged::Refused(explained(&list, name, &refused)))?;
+        let changed = changed.map_err(|refused| ClustersUnchanged::Refused(explained(list, name, &refused)))?;
         let mut next = Clusters { epoch: changed.epoch.0, clusters: list.clusters.clone() };
         match wish {
-            Wish::Add(name, gateways) => {
+            ClusterChange::Add(name, gateways) => {
                 next.clusters.insert(name.clone(), GeoCluster::at(gateways));
             }
-            Wish::Drain(name) => {
+            ClusterChange::Drain(name) => {
                 if let Some(cluster) = next.clusters.get_mut(name) {
                     cluster.draining = true;
                 }
             }
-            Wish::Remove(name) => {
+            ClusterChange::Remove(name) => {
                 next.clusters.remove(name);
             }
         }
-        next.check().map_err(Unchanged::Refused)?;
-        self.adopt(node, next);
-        Ok(())
+        next.check().map_err(ClustersUnchanged::Refused)?;
+        Ok(next)
     }
 }
 

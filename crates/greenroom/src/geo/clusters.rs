@@ -22,6 +22,10 @@ impl Clusters {
     pub(crate) fn given(config: &GeoConfig, me: &str) -> Result<Self, String> {
         let list = Self { epoch: config.epoch, clusters: config.clusters.clone() };
         list.check()?;
+        if list.clusters.is_empty() && config.store.is_some() {
+            // Whatever the store has is newer.
+            return Ok(Self::default());
+        }
         if !list.clusters.contains_key(me) {
             let names: Vec<&str> = list.clusters.keys().map(String::as_str).collect();
             return Err(format!(

@@ -1,12 +1,14 @@
 //! What a node can be told of its multi-cluster.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use greenroom_protocols::gsi;
 use greenroom_protocols::node::Instances;
 use serde::{Deserialize, Serialize};
 
+use super::adaptive::GeoAdaptive;
 use crate::node::config::seconds;
 
 /// The multi-cluster that a node is in. Its cluster's name there is [`Config::cluster`](crate::Config::cluster).
@@ -16,13 +18,24 @@ use crate::node::config::seconds;
 pub struct GeoConfig {
     /// Where nodes of other clusters reach this node, as `host:port`, if it is a gateway of its cluster.
     pub gateway: Option<String>,
+    /// PEM file of the authorities of all clusters' certificates, this one's included: only connections between clusters trust the
+    /// others. Without it `tls.ca` is taken. With `--tls-dir DIR` it is `DIR/clusters.pem`, if that is there.
+    pub ca: Option<PathBuf>,
     /// The number of the list below. Nodes work by the list with the highest number that they have heard of: raise it with
     /// each change.
     pub epoch: u64,
+    /// The store that the list is kept in, by its name in [`Config::stores`](crate::Config::stores), or `""` for the one without a name. All
+    /// clusters must reach it. The list below is then what the first node puts there, and may be left out on the others.
+    pub store: Option<String>,
     /// The clusters by name, this one included.
     pub clusters: BTreeMap<String, GeoCluster>,
     /// What kinds are to be in this cluster, whatever their attributes say.
     pub kinds: BTreeMap<String, GeoKind>,
+    /// The cluster that each store is nearest to, by the store's name (`default` for the one without a name): instances elsewhere
+    /// let that cluster's write for them where it spares a round trip.
+    pub stores: BTreeMap<String, String>,
+    /// When adaptive actors change the number of their instances.
+    pub adaptive: GeoAdaptive,
     /// Silence of a cluster after which an answer is not waited for any more, in seconds in files.
     #[serde(with = "seconds")]
     pub silent_after: Duration,
@@ -65,6 +78,8 @@ pub enum GeoInstances {
     Single,
     /// One in each cluster.
     PerCluster,
+    /// As many as cost least by how each actor is used: one, or one in each cluster.
+    Adaptive,
 }
 
 /// What is activated while a cluster is silent.
@@ -77,14 +92,64 @@ pub enum GeoActivation {
     Pessimistic,
 }
 
+/// Where the actors of a kind are at home: there they are activated without a question to other clusters.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+#[non_exhaustive]
+pub enum GeoHome {
+    /// Nowhere: where they are called first.
+    None,
+    /// In the cluster that each actor's hash chooses.
+    Lease,
+    /// In this cluster, while it takes part.
+    LeaseAt(String),
+}
+
+impl TryFrom<String> for GeoHome {
+    type Error = String;
+
+    fn try_from(written: String) -> Result<Self, String> {
+        match (written.as_str(), written.strip_prefix("lease:")) {
+            ("none", _) => Ok(Self::None),
+            ("lease", _) => Ok(Self::Lease),
+            (_, Some(cluster)) if !cluster.is_empty() => Ok(Self::LeaseAt(cluster.to_owned())),
+            _ => Err(format!("{written:?} is no home; write \"lease\", \"lease:CLUSTER\" or \"none\"")),
+        }
+    }
+}
+
+impl From<GeoHome> for String {
+    fn from(home: GeoHome) -> Self {
+        match home {
+            GeoHome::None => "none".to_owned(),
+            home => home.to_string(),
+        }
+    }
+}
+
+/// As nodes tell each other: nothing for none.
+impl std::fmt::Display for GeoHome {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::None => Ok(()),
+            Self::Lease => f.write_str("lease"),
+            Self::LeaseAt(cluster) => write!(f, "lease:{cluster}"),
+        }
+    }
+}
+
 impl Default for GeoConfig {
     fn default() -> Self {
         let machine = gsi::Config::default();
         Self {
             gateway: None,
+            ca: None,
             epoch: 1,
+            store: None,
             clusters: BTreeMap::new(),
             kinds: BTreeMap::new(),
+            stores: BTreeMap::new(),
+            adaptive: GeoAdaptive::default(),
             silent_after: machine.silent_after,
             look_again_every: machine.rerun_every,
             checks: machine.checks,
@@ -114,10 +179,18 @@ impl GeoConfig {
         };
         match instances {
             Some(GeoInstances::PerCluster) => Instances::PerCluster,
+            // At first, and in between.
+            Some(GeoInstances::Adaptive) => Instances::Optimistic,
             Some(GeoInstances::Single) => single,
             None if said == Instances::PerCluster => said,
             None => single,
         }
+    }
+
+    /// Whether the number of instances changes with how the actors of `kind` are used, whose attribute says `said`.
+    pub(crate) fn is_adaptive(&self, kind: &str, said: bool) -> bool {
+        let instances = self.kinds.get(kind).and_then(|kind| kind.instances);
+        instances.map_or(said, |instances| instances == GeoInstances::Adaptive)
     }
 
     /// What the machines are told, for an actor with so many instances.

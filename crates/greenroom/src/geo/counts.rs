@@ -16,6 +16,7 @@ pub(crate) struct Counts {
     ended: AtomicU64,
     merged: AtomicU64,
     dropped: AtomicU64,
+    switched: AtomicU64,
 }
 
 /// The counters at one time.
@@ -40,6 +41,8 @@ pub struct GeoCounts {
     pub duplicates_merged: u64,
     /// Messages to other clusters that were not sent, as a queue was full.
     pub dropped: u64,
+    /// Switches of adaptive actors between one instance and one in each cluster, decided here.
+    pub switches: u64,
 }
 
 impl Counts {
@@ -76,6 +79,10 @@ impl Counts {
         self.dropped.fetch_add(1, Ordering::Relaxed);
     }
 
+    pub(super) fn switched(&self) {
+        self.switched.fetch_add(1, Ordering::Relaxed);
+    }
+
     /// All of them now.
     pub(crate) fn now(&self) -> GeoCounts {
         let read = |count: &AtomicU64| count.load(Ordering::Relaxed);
@@ -89,6 +96,7 @@ impl Counts {
             duplicates_ended: read(&self.ended),
             duplicates_merged: read(&self.merged),
             dropped: read(&self.dropped),
+            switches: read(&self.switched),
         }
     }
 }

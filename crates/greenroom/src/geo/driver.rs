@@ -8,7 +8,7 @@ use greenroom_world::{Listener, Stage, Timestamp};
 
 use super::mesh::Mesh;
 use super::news::News;
-use super::{Geo, gateway};
+use super::{Geo, adaptive, gateway};
 use crate::cluster::Order;
 use crate::node::shared::Shared;
 
@@ -22,6 +22,10 @@ pub(crate) fn start(node: &Arc<Shared>, geo: &Arc<Geo>, gateway: Option<Box<dyn 
     }
     world.spawn(Stage::Control, Box::pin(tick(geo.clone(), node.clone())));
     world.spawn(Stage::Control, Box::pin(spread(geo.clone(), node.clone())));
+    world.spawn(Stage::Control, Box::pin(adaptive::report(geo.clone(), node.clone())));
+    if geo.listing.is_some() {
+        world.spawn(Stage::Control, Box::pin(look_at_listing(geo.clone(), node.clone())));
+    }
 }
 
 /// Lets machines go on when they are due.
@@ -42,6 +46,7 @@ async fn tick(geo: Arc<Geo>, node: Arc<Shared>) {
             }
         }
         directory.tick_abroad(&geo, world.now());
+        geo.tick_adaptive(&node);
     }
 }
 
@@ -50,6 +55,7 @@ async fn spread(geo: Arc<Geo>, node: Arc<Shared>) {
     let world = node.world();
     while !node.is_stopped() {
         let list = geo.clusters();
+        geo.settle(&node);
         if let Some(mesh) = geo.mesh.get() {
             mesh.keep(list.configuration().clusters.into_keys().filter(|id| *id != geo.me()));
         }
@@ -62,7 +68,18 @@ async fn spread(geo: Arc<Geo>, node: Arc<Shared>) {
     }
 }
 
+/// Looks at the list in its store: clusters that hear nobody else learn of changes there.
+async fn look_at_listing(geo: Arc<Geo>, node: Arc<Shared>) {
+    let world = node.world();
+    while !node.is_stopped() {
+        geo.look_at_listing(&node).await;
+        world.sleep_until(world.now() + LIST_EVERY).await;
+    }
+}
+
 /// Longest time between two looks at what is due.
 const LOOK_EVERY: Duration = Duration::from_secs(10);
+/// Time between two looks at the list in its store.
+const LIST_EVERY: Duration = Duration::from_secs(10);
 /// Time between two tellings.
 const SPREAD_EVERY: Duration = Duration::from_secs(2);

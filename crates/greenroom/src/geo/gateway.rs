@@ -16,6 +16,7 @@ use super::Geo;
 use super::clusters::id_of;
 use super::letter::Letter;
 use super::news::{CHANNEL, News};
+use super::states::StateLetter;
 use crate::node::shared::Shared;
 use crate::shard::lanes::{OPEN_TIMEOUT, read_hello, within};
 
@@ -33,7 +34,7 @@ pub(super) async fn accept(geo: Arc<Geo>, node: Arc<Shared>, mut listener: Box<d
         };
         if open.fetch_add(1, Ordering::AcqRel) >= CONNECTIONS_MAX {
             open.fetch_sub(1, Ordering::AcqRel);
-            node.count_refused_connection();
+            node.strangers().count_refused();
             continue;
         }
         let (geo, task_node, open) = (geo.clone(), node.clone(), open.clone());
@@ -45,7 +46,7 @@ pub(super) async fn accept(geo: Arc<Geo>, node: Arc<Shared>, mut listener: Box<d
                         tracing::debug!(%from, %error, "a connection of another cluster closed");
                     }
                 }
-                Err(why) => task_node.refuse_connection(&from, &why),
+                Err(why) => task_node.strangers().refuse(task_node.world().now(), &from, &why),
             }
             open.fetch_sub(1, Ordering::AcqRel);
         };
@@ -56,7 +57,7 @@ pub(super) async fn accept(geo: Arc<Geo>, node: Arc<Shared>, mut listener: Box<d
 type Met = (ClusterId, Box<dyn Stream>, Decoder, BytesMut);
 
 async fn greet(geo: &Geo, node: &Shared, stream: Box<dyn Stream>) -> io::Result<Met> {
-    let (mut stream, shown) = node.links().accepted(stream).await.map_err(|refused| refused.why)?;
+    let (mut stream, shown) = geo.links(node).accepted(stream).await.map_err(|refused| refused.why)?;
     let (mut decoder, mut input) = (Decoder::default(), BytesMut::new());
     let theirs = read_hello(&mut stream, &mut decoder, &mut input).await?;
     let ours = Hello::new(HelloBody::new(geo.name(), node.me().0, node.name(), Lane::Geo));
@@ -121,6 +122,11 @@ pub(crate) async fn read(
                     Ok(letter) if from.is_none_or(|from| from == letter.from) => geo.receive(node, letter),
                     Ok(_) => return Err(io::Error::other("a cluster writes in another one's name")),
                     Err(error) => tracing::debug!(%error, "a letter could not be read"),
+                },
+                Frame::StateLetter(payload) => match StateLetter::decode(&payload) {
+                    Ok(letter) if from.is_none_or(|from| from == letter.from) => geo.receive_state(node, letter),
+                    Ok(_) => return Err(io::Error::other("a cluster writes in another one's name")),
+                    Err(error) => tracing::debug!(%error, "a letter of a versioned state could not be read"),
                 },
                 Frame::Control(control) if control.channel == CHANNEL => {
                     if let (Some(from), Some(news)) = (from, News::decode(&control.payload)) {

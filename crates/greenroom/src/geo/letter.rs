@@ -47,6 +47,9 @@ pub(crate) struct Letter {
     pub(super) clock: u64,
     /// Nodes of the receiving cluster that have passed it on.
     pub(super) hops: u8,
+    /// With an answer that passes: no instance has been there of late.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(super) quiet: bool,
     pub(super) message: Message,
 }
 
@@ -155,9 +158,10 @@ mod tests {
             extension: Blob::default(),
         };
         let carried = vec![Carried { id: gsi::CallId(7), operation }];
-        let message = Message { configuration: ConfigEpoch(2), body: Body::Ask { round: Round(3), carried } };
+        let message =
+            Message { configuration: ConfigEpoch(2), body: Body::Ask { round: Round(3), carried, leased: false } };
         let (kind, key) = ("room".to_owned(), "lobby".to_owned());
-        Letter { kind, key, from: gsi::ClusterId(9), clock: 1_000, hops: 0, message }
+        Letter { kind, key, from: gsi::ClusterId(9), clock: 1_000, hops: 0, quiet: false, message }
     }
 
     #[test]
@@ -179,6 +183,7 @@ mod tests {
     }
 
     const GOLDEN: &str = "010186a46b696e64a4726f6f6da36b6579a56c6f626279a466726f6d09a5636c6f636bcd03e8a4686f707300a76d65737361\
-        676582ad636f6e66696775726174696f6e02a4626f647981a341736b82a5726f756e6403a7636172726965649182a2696407\
-        a96f7065726174696f6e86a66d6574686f64a4706f7374a77061796c6f6164c403010190a8646561646c696e65cd1388a761776169746564c3a5636861696ec400a9657874656e73696f6ec400";
+        676582ad636f6e66696775726174696f6e02a4626f647981a341736b83a5726f756e6403a7636172726965649182a2696407\
+        a96f7065726174696f6e86a66d6574686f64a4706f7374a77061796c6f6164c403010190a8646561646c696e65cd1388a761776169746564c3a5636861696ec400a9657874656e73696f6ec400\
+        a66c6561736564c2";
 }

@@ -39,8 +39,25 @@ pub(super) struct Mesh {
     troubles: Mutex<BTreeMap<ClusterId, String>>,
 }
 
+/// What is sent.
+#[derive(Clone, Debug)]
+pub(super) enum Mail {
+    /// About an actor, between the machines that keep it single.
+    Letter(Bytes),
+    /// Between the instances of a versioned state.
+    State(Bytes),
+}
+
+impl Mail {
+    fn bytes(&self) -> &Bytes {
+        match self {
+            Self::Letter(bytes) | Self::State(bytes) => bytes,
+        }
+    }
+}
+
 struct Queue {
-    letters: mpsc::Sender<Bytes>,
+    letters: mpsc::Sender<Mail>,
     /// Bytes that wait.
     room: Arc<tokio::sync::Semaphore>,
 }
@@ -57,7 +74,7 @@ impl Mesh {
     }
 
     /// Sends a letter; false if it does not fit. What does not arrive is lost.
-    pub(super) fn send(self: &Arc<Self>, to: Peer, letter: Bytes) -> bool {
+    pub(super) fn send(self: &Arc<Self>, to: Peer, letter: Mail) -> bool {
         let mut peers = self.peers.lock().unwrap_or_else(PoisonError::into_inner);
         let open = |queue: &&Queue| !queue.letters.is_closed();
         if peers.get(&to).filter(open).is_none() {
@@ -69,11 +86,18 @@ impl Mesh {
             node.world().spawn(Stage::Control, Box::pin(async move { this.serve(to, receiver, room).await }));
         }
         let Some(queue) = peers.get(&to) else { return false };
-        let Ok(permits) = queue.room.try_acquire_many(letter.len() as u32) else { return false };
+        let len = letter.bytes().len();
+        // States that change often leave room for what keeps actors single.
+        let is_half_full =
+            queue.letters.capacity() <= QUEUE_LEN_MAX / 2 || queue.room.available_permits() < len + QUEUE_BYTES_MAX / 2;
+        if is_half_full && matches!(letter, Mail::State(_)) {
+            return false;
+        }
+        let Ok(permits) = queue.room.try_acquire_many(len as u32) else { return false };
         permits.forget();
         let sent = queue.letters.try_send(letter);
-        if let Err(mpsc::error::TrySendError::Full(letter) | mpsc::error::TrySendError::Closed(letter)) = &sent {
-            queue.room.add_permits(letter.len());
+        if sent.is_err() {
+            queue.room.add_permits(len);
         }
         sent.is_ok()
     }
@@ -82,7 +106,7 @@ impl Mesh {
     pub(super) fn keep(self: &Arc<Self>, clusters: impl Iterator<Item = ClusterId>) {
         for cluster in clusters {
             // An empty letter is none: it opens the connection.
-            self.send(Peer::Cluster(cluster), Bytes::new());
+            self.send(Peer::Cluster(cluster), Mail::Letter(Bytes::new()));
         }
     }
 
@@ -96,7 +120,7 @@ impl Mesh {
         self.troubles.lock().unwrap_or_else(PoisonError::into_inner).get(&cluster).cloned()
     }
 
-    async fn serve(self: Arc<Self>, to: Peer, mut queue: mpsc::Receiver<Bytes>, room: Arc<tokio::sync::Semaphore>) {
+    async fn serve(self: Arc<Self>, to: Peer, mut queue: mpsc::Receiver<Mail>, room: Arc<tokio::sync::Semaphore>) {
         let (Some(geo), Some(node)) = (self.geo.upgrade(), self.node.upgrade()) else { return };
         let served = self.connected(&geo, &node, to, &mut queue, &room).await;
         let Err(error) = served else { return };
@@ -118,7 +142,7 @@ impl Mesh {
         geo: &Arc<Geo>,
         node: &Arc<Shared>,
         to: Peer,
-        queue: &mut mpsc::Receiver<Bytes>,
+        queue: &mut mpsc::Receiver<Mail>,
         room: &tokio::sync::Semaphore,
     ) -> io::Result<()> {
         let (mut stream, mut decoder, mut input) = open_any(geo, node, to).await?;
@@ -217,7 +241,11 @@ async fn open(geo: &Geo, node: &Shared, to: Peer, door: &str) -> io::Result<Open
         Peer::Cluster(_) => hello,
     });
     within(timeout, async {
-        let (mut stream, shown) = node.links().dialled(world.connect(door).await?).await?;
+        let links = match to {
+            Peer::Node(_) => node.links(),
+            Peer::Cluster(_) => geo.links(node),
+        };
+        let (mut stream, shown) = links.dialled(world.connect(door).await?).await?;
         let mut out = BytesMut::new();
         Encoder::default().hello(&mut out, &hello).map_err(io::Error::other)?;
         stream.write_all(&out).await?;
@@ -246,15 +274,20 @@ async fn open(geo: &Geo, node: &Shared, to: Peer, door: &str) -> io::Result<Open
     .await
 }
 
-fn put(encoder: &Encoder, batch: &mut BytesMut, letter: &Bytes, room: &tokio::sync::Semaphore) {
-    room.add_permits(letter.len());
-    if letter.is_empty() {
+fn put(encoder: &Encoder, batch: &mut BytesMut, letter: &Mail, room: &tokio::sync::Semaphore) {
+    let bytes = letter.bytes();
+    room.add_permits(bytes.len());
+    if bytes.is_empty() {
         return;
     }
-    let written = encoder.letter(batch, |batch| {
-        batch.extend_from_slice(letter);
+    let write = |batch: &mut BytesMut| {
+        batch.extend_from_slice(bytes);
         Ok::<(), EncodeError>(())
-    });
+    };
+    let written = match letter {
+        Mail::Letter(_) => encoder.letter(batch, write),
+        Mail::State(_) => encoder.state_letter(batch, write),
+    };
     if let Err(error) = written {
         tracing::error!(%error, "a letter is too large");
     }

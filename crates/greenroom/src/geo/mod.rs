@@ -6,46 +6,62 @@
 //! cluster hands it to the node that owns the range there. Nodes of a cluster that is alone have none of this.
 
 mod abroad;
+mod adaptive;
 mod changes;
 mod clusters;
 mod config;
 mod counts;
 mod driver;
+mod early;
 mod gateway;
+mod homes;
 mod letter;
+mod listing;
 mod mesh;
 mod news;
 mod post;
+mod quiet;
 mod range;
+mod states;
 mod status;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
 
 use greenroom_protocols::gsi::ClusterId;
 use greenroom_protocols::node::{Instances, NodeId};
+use greenroom_security::certificates::NodeCertificates;
+use greenroom_security::link::Links;
+use greenroom_security::watched::Watched;
 use greenroom_world::{Timestamp, World};
 use tokio::sync::Notify;
 
-#[cfg(feature = "http")]
-pub(crate) use self::changes::Wish;
+use self::adaptive::Modes;
+pub use self::adaptive::{Adaptive, GeoAdaptive};
+pub use self::changes::{ClusterChange, ClustersUnchanged};
 pub(crate) use self::clusters::Clusters;
-pub use self::config::{GeoActivation, GeoCluster, GeoConfig, GeoInstances, GeoKind};
+pub use self::config::{GeoActivation, GeoCluster, GeoConfig, GeoHome, GeoInstances, GeoKind};
 use self::counts::Counts;
 pub use self::counts::GeoCounts;
 pub(crate) use self::driver::start;
+pub(crate) use self::early::Claim;
+use self::early::EarlyReads;
 pub(crate) use self::gateway::read as read_letters;
+use self::homes::Homes;
 pub(crate) use self::letter::{Event, Message, Operation};
+pub(crate) use self::listing::Listing;
 use self::mesh::Mesh;
 pub(crate) use self::news::News;
 use self::news::Progress;
 use self::post::LETTER_ROOM;
-pub(crate) use self::range::{Effect, GeoRange, Presence};
+pub(crate) use self::range::{Deed, Effect, GeoRange, Presence};
+pub(crate) use self::states::{States, check_kinds};
 pub use self::status::{ClusterStatus, MultiCluster, Standings};
 use crate::actor::key::Kind;
 use crate::cluster::view::ClusterView;
 use crate::cluster::{Order, Orders};
+use crate::node::shared::Shared;
 use crate::shard::ShardPort;
 
 /// A node's part in its multi-cluster.
@@ -57,11 +73,23 @@ pub(crate) struct Geo {
     shards: Vec<ShardPort>,
     orders: Orders,
     clusters: RwLock<Arc<Clusters>>,
+    /// How connections to other clusters are made, if not as those to nodes.
+    links: Option<Links>,
+    /// The store that the list is in, if it is in one.
+    listing: Option<Listing>,
+    /// Why the list there is not looked at.
+    listing_trouble: Mutex<Option<String>>,
     /// Clusters that do not answer, as far as this node knows.
     silent: RwLock<BTreeSet<ClusterId>>,
     mesh: OnceLock<Arc<Mesh>>,
     counts: Counts,
     progress: Progress,
+    homes: Homes,
+    early: EarlyReads,
+    /// How many instances adaptive actors have.
+    modes: Modes,
+    /// Clusters whose clocks are ahead of this node's by so many seconds, where that is a fault.
+    clocks: Mutex<BTreeMap<ClusterId, i64>>,
     list_changed: Notify,
     node: OnceLock<NodeId>,
     next_call: AtomicU64,
@@ -79,7 +107,7 @@ impl Geo {
     pub(crate) fn new(
         config: &GeoConfig,
         name: &str,
-        clusters: Clusters,
+        (clusters, listing, links): (Clusters, Option<Listing>, Option<Links>),
         world: Arc<dyn World>,
         shards: Vec<ShardPort>,
         orders: Orders,
@@ -95,10 +123,17 @@ impl Geo {
             shards,
             orders,
             clusters: RwLock::new(Arc::new(clusters)),
+            links,
+            listing,
+            listing_trouble: Mutex::default(),
             silent: RwLock::new(silent),
             mesh: OnceLock::new(),
             counts: Counts::default(),
             progress: Progress::default(),
+            homes: Homes::default(),
+            early: EarlyReads::default(),
+            modes: Modes::default(),
+            clocks: Mutex::default(),
             list_changed: Notify::new(),
             node: OnceLock::new(),
             next_call: AtomicU64::new(0),
@@ -117,6 +152,16 @@ impl Geo {
     /// This cluster's name.
     pub(crate) fn name(&self) -> &str {
         &self.name
+    }
+
+    /// The certificates for connections to other clusters, if they are not those for nodes.
+    pub(crate) fn certificates(&self) -> Option<&Watched<NodeCertificates>> {
+        self.links.as_ref().and_then(Links::certificates)
+    }
+
+    /// How connections to other clusters are made.
+    fn links<'a>(&'a self, node: &'a Shared) -> &'a Links {
+        self.links.as_ref().unwrap_or_else(|| node.links())
     }
 
     pub(crate) fn config(&self) -> &GeoConfig {

@@ -10,6 +10,7 @@ use greenroom_wire::Encoder;
 use greenroom_wire::codec::{self, Codec};
 use serde::{Deserialize, Serialize};
 
+use super::homes::AtHome;
 use super::{Clusters, Event, Geo};
 use crate::node::shared::Shared;
 
@@ -23,6 +24,24 @@ pub(crate) struct News {
     /// How far the sender is.
     #[serde(default)]
     own: Acknowledged,
+    /// The same of actors that have homes.
+    #[serde(default)]
+    cluster_home: AtHome,
+    #[serde(default)]
+    own_home: AtHome,
+    /// What the sender has heard of other clusters: not every node is a gateway.
+    #[serde(default)]
+    heard: BTreeMap<ClusterId, Word>,
+    /// The sender's clock, in seconds since 1970; 0 if it does not say.
+    #[serde(default)]
+    wall_s: u64,
+}
+
+/// How far a cluster or a node is.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(super) struct Word {
+    pub(super) acknowledged: Acknowledged,
+    pub(super) home: AtHome,
 }
 
 /// How far others are.
@@ -31,14 +50,41 @@ pub(super) struct Progress(Mutex<Said>);
 
 #[derive(Default)]
 struct Said {
-    nodes: BTreeMap<NodeId, Acknowledged>,
-    clusters: BTreeMap<ClusterId, Acknowledged>,
+    nodes: BTreeMap<NodeId, Word>,
+    clusters: BTreeMap<ClusterId, Word>,
+}
+
+impl Said {
+    /// Takes in what another node has heard of a cluster, if it is later than what is known: what is true of a list of clusters
+    /// stays true while that is in force.
+    fn relayed(&mut self, cluster: ClusterId, draining: bool, word: Word) {
+        let known = self.clusters.entry(cluster).or_default();
+        if word.acknowledged.epoch > known.acknowledged.epoch {
+            known.acknowledged = word.acknowledged;
+        } else if word.acknowledged.epoch == known.acknowledged.epoch {
+            // What leaves and is empty stays so.
+            known.acknowledged.empty |= draining && word.acknowledged.empty;
+        }
+        if word.home.settled > known.home.settled {
+            known.home = word.home;
+        }
+    }
 }
 
 impl News {
     /// What `node` has to tell.
     pub(crate) fn of(geo: &Geo, node: &Shared) -> Self {
-        Self { list: (*geo.clusters()).clone(), cluster: geo.of_cluster(node), own: geo.own(node) }
+        let (cluster, own) = (geo.of_cluster(node), geo.own(node));
+        let heard = geo.progress.0.lock().unwrap_or_else(PoisonError::into_inner).clusters.clone();
+        Self {
+            list: (*geo.clusters()).clone(),
+            cluster: cluster.acknowledged,
+            own: own.acknowledged,
+            cluster_home: cluster.home,
+            own_home: own.home,
+            heard,
+            wall_s: geo.world.wall().as_secs(),
+        }
     }
 
     pub(super) fn put(&self, encoder: &Encoder, batch: &mut BytesMut) {
@@ -57,19 +103,30 @@ impl News {
 
 impl Geo {
     /// How far this node is with the list that it works by.
-    fn own(&self, node: &Shared) -> Acknowledged {
-        let empty = node.directory().is_none_or(|directory| directory.is_empty_abroad());
-        Acknowledged { epoch: ConfigEpoch(self.clusters().epoch), empty }
+    fn own(&self, node: &Shared) -> Word {
+        let list = self.clusters();
+        let leaving = list.clusters.get(self.name()).is_none_or(|cluster| cluster.draining);
+        let mut empty = node.directory().is_none_or(|directory| directory.is_empty_abroad());
+        if leaving && !self.leave(node, |key| self.is_single(key.id().kind)) {
+            empty = false;
+        }
+        Word {
+            acknowledged: Acknowledged { epoch: ConfigEpoch(list.epoch), empty },
+            home: self.at_home(node, list.epoch),
+        }
     }
 
     /// How far this node's cluster is: as far as the last of its nodes.
-    fn of_cluster(&self, node: &Shared) -> Acknowledged {
+    pub(super) fn of_cluster(&self, node: &Shared) -> Word {
         let view = node.view();
+        let own = self.own(node);
         let said = self.progress.0.lock().unwrap_or_else(PoisonError::into_inner);
         let others = view.view.active().map(|(id, _)| id).filter(|id| *id != node.me());
-        others.fold(self.own(node), |all, id| {
-            let one = said.nodes.get(&id).copied().unwrap_or_default();
-            Acknowledged { epoch: all.epoch.min(one.epoch), empty: all.empty && one.empty }
+        others.fold(own, |all, id| {
+            let one = said.nodes.get(&id).cloned().unwrap_or_default();
+            let epoch = all.acknowledged.epoch.min(one.acknowledged.epoch);
+            let acknowledged = Acknowledged { epoch, empty: all.acknowledged.empty && one.acknowledged.empty };
+            Word { acknowledged, home: all.home.and(&one.home) }
         })
     }
 
@@ -77,16 +134,47 @@ impl Geo {
     pub(crate) fn acknowledged(&self, node: &Shared) -> BTreeMap<ClusterId, Acknowledged> {
         let own = self.of_cluster(node);
         let said = self.progress.0.lock().unwrap_or_else(PoisonError::into_inner);
-        said.clusters.iter().map(|(id, said)| (*id, *said)).chain([(self.me(), own)]).collect()
+        let others = said.clusters.iter().map(|(id, said)| (*id, said.acknowledged));
+        others.chain([(self.me(), own.acknowledged)]).collect()
+    }
+
+    /// What all clusters say of actors that have homes.
+    pub(super) fn homes_of_clusters(&self, node: &Shared) -> BTreeMap<ClusterId, AtHome> {
+        let own = self.of_cluster(node);
+        let said = self.progress.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let others = said.clusters.iter().map(|(id, said)| (*id, said.home.clone()));
+        others.chain([(self.me(), own.home)]).collect()
     }
 
     /// Takes in what a node of another cluster tells.
     pub(super) fn told_by_cluster(self: &Arc<Self>, node: &Shared, from: ClusterId, news: News) {
         let listed = self.clusters().name(from).is_some();
         if listed {
-            self.progress.0.lock().unwrap_or_else(PoisonError::into_inner).clusters.insert(from, news.cluster);
+            self.compare_clocks(from, news.wall_s);
+            let word = Word { acknowledged: news.cluster, home: news.cluster_home };
+            self.progress.0.lock().unwrap_or_else(PoisonError::into_inner).clusters.insert(from, word);
         }
         self.adopt(node, news.list);
+        self.settle(node);
+    }
+
+    /// Notes how far the clock of another cluster is from this node's, if that is more than people would leave so.
+    fn compare_clocks(&self, from: ClusterId, wall_s: u64) {
+        let ahead = (wall_s != 0).then(|| wall_s as i64 - self.world.wall().as_secs() as i64);
+        let ahead = ahead.filter(|ahead| ahead.unsigned_abs() > CLOCK_APART_S_MAX);
+        let mut known = self.clocks.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = match ahead {
+            Some(ahead) => known.insert(from, ahead),
+            None => known.remove(&from),
+        };
+        if let (Some(ahead), None) = (ahead, before) {
+            let list = self.clusters();
+            tracing::error!(
+                cluster = list.name(from),
+                ahead_s = ahead,
+                "the clock of another cluster is far from this node's: reminders, certificates and tokens go wrong; set both by NTP"
+            );
+        }
     }
 
     /// Takes in what a node of this cluster tells.
@@ -94,10 +182,17 @@ impl Geo {
         {
             let view = node.view();
             let mut said = self.progress.0.lock().unwrap_or_else(PoisonError::into_inner);
-            said.nodes.insert(from, news.own);
+            said.nodes.insert(from, Word { acknowledged: news.own, home: news.own_home });
             said.nodes.retain(|id, _| view.member(*id).is_some());
+            let list = self.clusters();
+            for (cluster, word) in news.heard {
+                if let Some(name) = list.name(cluster).filter(|_| cluster != self.me()) {
+                    said.relayed(cluster, list.clusters[name].draining, word);
+                }
+            }
         }
         self.adopt(node, news.list);
+        self.settle(node);
     }
 
     /// Works by `list` from now on, if it is newer; whether it is.
@@ -126,11 +221,14 @@ impl Geo {
         if let Some(directory) = node.directory() {
             directory.all_abroad(self, self.world.now(), || Event::Configuration(configuration.clone()));
         }
+        node.versioned().post().look_around();
         self.list_changed.notify_one();
         true
     }
 }
 
+/// Seconds that the clocks of two clusters may be apart.
+const CLOCK_APART_S_MAX: u64 = 60;
 /// The channel of control frames on connections between clusters.
 pub(super) const CHANNEL: u8 = 1;
 /// Version of the news.

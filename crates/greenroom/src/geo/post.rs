@@ -1,5 +1,6 @@
 //! Letters: out to other clusters, in to the node that has the actor's range, and what calls in them come to.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use bytes::BytesMut;
@@ -10,7 +11,7 @@ use tokio::sync::oneshot;
 
 use super::Geo;
 use super::letter::{Blob, Body, Letter, Message, Operation, completion, outcome};
-use super::mesh::Peer;
+use super::mesh::{Mail, Peer};
 use super::range::refusal;
 use crate::actor::error::Doubt;
 use crate::actor::key::{ActorId, KEY_LEN_MAX, Kind, stable_hash};
@@ -23,6 +24,11 @@ use crate::shard::{AnyParcel, Item, Shard};
 impl Geo {
     /// Sends what an actor's machine says to a cluster.
     pub(super) fn send(&self, to: ClusterId, key: &Entry, message: Message) {
+        self.send_quiet(to, key, message, false);
+    }
+
+    /// The same, with word of whether no instance has been here of late.
+    pub(super) fn send_quiet(&self, to: ClusterId, key: &Entry, message: Message, quiet: bool) {
         match &message.body {
             Body::Ask { .. } => self.counts.asked(),
             Body::Forward { .. } => self.counts.forwarded(),
@@ -35,6 +41,7 @@ impl Geo {
             from: self.me,
             clock: self.world.now().as_nanos(),
             hops: 0,
+            quiet,
             message,
         };
         self.post(Peer::Cluster(to), &letter);
@@ -46,7 +53,7 @@ impl Geo {
             return tracing::error!("a letter to another cluster cannot be written");
         }
         if let Some(mesh) = self.mesh.get()
-            && !mesh.send(to, out.freeze())
+            && !mesh.send(to, Mail::Letter(out.freeze()))
         {
             self.counts.dropped();
         }
@@ -61,18 +68,18 @@ impl Geo {
     }
 
     /// Ends a call of this cluster that no instance here has run.
-    pub(super) fn end(self: &Arc<Self>, parcel: RawParcel, end: End<Blob>) {
+    pub(super) fn end(&self, parcel: RawParcel, end: End<Blob>, silent: &BTreeSet<ClusterId>) {
         let port = &self.shards[parcel.hash() as usize % self.shards.len()];
-        let geo = self.clone();
-        let finish = move |_: &Shard| match end {
-            End::Result(blob) => parcel.reply.finish(completion(blob)),
-            End::Unknown => {
+        let refusal = match end {
+            End::Refused(why) => Some(refusal(self, &parcel.id.to_string(), why, silent)),
+            _ => None,
+        };
+        let finish = move |_: &Shard| match (end, refusal) {
+            (End::Result(blob), _) => parcel.reply.finish(completion(blob)),
+            (_, Some(refusal)) => Box::new(parcel).refuse(refusal),
+            (_, None) => {
                 let doubt = Doubt::Apart { actor: parcel.id.to_string() };
                 parcel.reply.finish(Completion::Failed(Box::new(doubt.into())));
-            }
-            End::Refused(why) => {
-                let refusal = refusal(&geo, &parcel.id.to_string(), why);
-                Box::new(parcel).refuse(refusal);
             }
         };
         // A shard that is gone has no callers either.
@@ -88,8 +95,11 @@ impl Geo {
         let run_key = key.clone();
         let port = &self.shards[stable_hash(key.id().kind.name(), &key.id().key) as usize % self.shards.len()];
         let number = id.0 as u32;
-        let run =
-            move |shard: &Shard| shard.run_for_cluster(run_key.id(), operation, awaited.then_some((sender, number)));
+        // Its uses are counted by the cluster of the caller.
+        let caller = self.is_adaptive(key.id().kind).then_some(origin);
+        let run = move |shard: &Shard| {
+            shard.run_for_cluster(run_key.id(), operation, caller, awaited.then_some((sender, number)));
+        };
         let (geo, key) = (self.clone(), key.clone());
         if port.push(Item::Run(Box::new(run))).is_err() {
             return;
@@ -119,8 +129,8 @@ impl Geo {
         let Some(kind) = Kind::known(&letter.kind).filter(hosted) else { return self.not_hosted(letter) };
         let Some(directory) = node.directory() else { return };
         let key = Entry::new(ActorId { kind, key: letter.key.as_str().into() });
-        let (from, message) = (letter.from, letter.message);
-        match directory.letter(self, now, &key, from, message) {
+        let (from, message, quiet) = (letter.from, letter.message, letter.quiet);
+        match directory.letter(self, now, &key, (from, message, quiet)) {
             Passing::Done => {}
             Passing::On(owner, message) if letter.hops < HOPS_MAX => {
                 let letter = Letter { message, hops: letter.hops + 1, ..letter };
@@ -132,11 +142,14 @@ impl Geo {
 
     /// Answers for a kind that no node of this cluster hosts: nobody here owns its actors.
     fn not_hosted(&self, letter: Letter) {
-        let Body::Ask { round, .. } = letter.message.body else { return };
+        let Body::Ask { round, carried, .. } = letter.message.body else { return };
         let configuration = self.clusters().configuration();
         let agreed = letter.message.configuration == configuration.epoch;
-        let verdict = if agreed { Verdict::Pass { ran: Default::default() } } else { Verdict::Unknown };
-        let body = Body::Answer { round, verdict, declined: true };
+        let verdict =
+            if agreed { Verdict::Pass { ran: Default::default(), last: Default::default() } } else { Verdict::Unknown };
+        // Nodes that hosted it may be gone, with what they knew.
+        let carried = !carried.is_empty();
+        let body = Body::Answer { round, verdict, declined: carried, carried, remembers_ms: 0 };
         let message = Message { configuration: configuration.epoch, body };
         let clock = self.world.now().as_nanos();
         self.post(Peer::Cluster(letter.from), &Letter { from: self.me, clock, hops: 0, message, ..letter });
@@ -151,6 +164,7 @@ impl Geo {
         let name = list.name(cluster).unwrap_or("?");
         if answers {
             tracing::info!(cluster = name, "a cluster answers again");
+            node.versioned().post().reached(cluster);
         } else {
             tracing::warn!(cluster = name, "a cluster does not answer");
             if let Some(directory) = node.directory() {

@@ -1,15 +1,23 @@
 //! The machines of one range's actors, on the node that owns the range.
 
+mod adaptive;
+mod held;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use greenroom_protocols::gsi::{self, CallId, End, Refusal, Report, Round, State, Verdict};
-use greenroom_protocols::node::Instances;
+use greenroom_protocols::adaptive::Mode;
+use greenroom_protocols::gsi::{self, End, Refusal, Round, State, Verdict};
+use greenroom_protocols::node::{Instances, NodeId, View};
 use greenroom_world::Timestamp;
 
+use self::adaptive::AdaptiveRange;
+pub(crate) use self::adaptive::Deed;
+use self::held::{Ending, Held};
 use super::Geo;
 use super::letter::{Action, Blob, Body, Event, Machine, Message};
+use super::quiet::Stillness;
 use crate::cluster::directory::Entry;
 use crate::shard::raw::RawParcel;
 
@@ -23,29 +31,12 @@ pub(crate) struct GeoRange {
     floor: Round,
     /// Actors that hosts have reported as perhaps not the only instances.
     doubtful: BTreeSet<Entry>,
+    stillness: Stillness,
     look_around_at: Timestamp,
-}
-
-/// One actor's machine.
-struct Held {
-    machine: Box<Machine>,
-    due: Option<Timestamp>,
-    /// Calls that came in here and have not ended.
-    calls: BTreeMap<CallId, RawParcel>,
-    /// Set while the activation is to end.
-    ending: Option<Ending>,
-    touched: Timestamp,
-}
-
-/// Why an activation is to end.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Ending {
-    /// Another cluster owns the actor.
-    Suspend(Round),
-    /// This cluster leaves.
-    Release(Round),
-    /// The machine has given it up already.
-    Deactivate,
+    /// When this node knew all of the range: what its machines run for other clusters since then is remembered.
+    since: Option<Timestamp>,
+    /// Who decides how many instances actors have, and switches under way.
+    adaptive: AdaptiveRange,
 }
 
 /// What the directory knows of an actor in this cluster.
@@ -83,36 +74,64 @@ impl GeoRange {
     }
 
     /// Makes a machine for `key` if there is none.
-    fn meet(&mut self, geo: &Arc<Geo>, now: Timestamp, tenure: u64, key: &Entry, presence: Presence) -> bool {
+    fn meet(
+        &mut self,
+        geo: &Arc<Geo>,
+        now: Timestamp,
+        tenure: u64,
+        key: &Entry,
+        presence: Presence,
+        effects: &mut Vec<Effect>,
+    ) -> bool {
         if self.held.contains_key(key) {
             return true;
         }
         let instances = geo.instances(key.id().kind);
-        // Rounds of an earlier tenure's machines were below.
-        self.floor = self.floor.max(Round(tenure << 32));
-        let config = geo.config().machine(instances);
-        let configuration = geo.clusters().configuration();
-        let mut out = Vec::new();
-        let mut machine = match presence {
+        let since = self.since(now);
+        // An instance that is one of several is none that the machine keeps single.
+        let one_of_several = presence == Presence::At && geo.mode(key) == Mode::PerCluster;
+        match presence {
             Presence::Unknown => return false,
-            Presence::Absent => Machine::new(geo.me(), configuration, config, self.floor),
-            Presence::At => {
+            Presence::At if !one_of_several => {
                 // Its earlier range owner's machine is gone, the instance is not.
-                let doubtful = self.doubtful.remove(key) && instances != Instances::Pessimistic;
-                self.floor.0 += 1;
-                let report = Report { instance: self.floor, owned: !doubtful, ran: BTreeMap::new() };
-                let mut machine = Machine::recovering(geo.me(), configuration, config, self.floor);
-                machine.handle(now, Event::Recovered(Some(report)), &mut out);
-                machine
+                let owned = !self.doubtful.remove(key) || instances == Instances::Pessimistic;
+                self.recover(geo, now, (tenure, since), key, owned, effects);
             }
-        };
+            Presence::At | Presence::Absent => {
+                // Rounds of an earlier tenure's machines were below.
+                self.floor = self.floor.max(Round(tenure << 32));
+                let config = gsi::Config { home: geo.home(key), ..geo.config().machine(instances) };
+                let machine = Machine::new(geo.me(), geo.clusters().configuration(), config, self.floor, since);
+                self.hold(geo, now, key, machine, Vec::new(), effects);
+            }
+        }
+        true
+    }
+
+    /// Since when no machine was forgotten that could have run anything for other clusters.
+    fn since(&self, now: Timestamp) -> Timestamp {
+        self.since.map_or(Timestamp::NEVER, |since| since.max(now - FORGET_AFTER))
+    }
+
+    /// Keeps a new machine, which has said `out`.
+    fn hold(
+        &mut self,
+        geo: &Arc<Geo>,
+        now: Timestamp,
+        key: &Entry,
+        mut machine: Machine,
+        mut out: Vec<Action>,
+        effects: &mut Vec<Effect>,
+    ) {
         for cluster in geo.silent() {
             machine.handle(now, Event::Lost(cluster), &mut out);
         }
-        let held = Held { machine: Box::new(machine), due: None, calls: BTreeMap::new(), ending: None, touched: now };
+        let mut held = Held::new(machine, now, self.stillness);
+        for action in out {
+            held.perform(geo, key, action, &mut Vec::new(), effects);
+        }
         self.held.insert(key.clone(), held);
         self.plan(key);
-        true
     }
 
     /// Takes in a call of this cluster that no instance here may run.
@@ -122,13 +141,20 @@ impl GeoRange {
         now: Timestamp,
         tenure: u64,
         key: &Entry,
-        (call, parcel): (gsi::Call<super::letter::Operation>, RawParcel),
+        (call, parcel, host): (gsi::Call<super::letter::Operation>, RawParcel, Option<NodeId>),
         out: &mut Vec<Effect>,
     ) {
-        self.meet(geo, now, tenure, key, Presence::Absent);
+        let Some(parcel) = self.park(key, parcel) else { return };
+        self.meet(geo, now, tenure, key, Presence::Absent, out);
+        if self.held.get(key).is_some_and(|held| held.ending.is_some()) {
+            // It has ended while the range could not tell.
+            self.gone(geo, now, key, out);
+        }
         if let Some(held) = self.held.get_mut(key) {
             geo.waits(1);
             held.calls.insert(call.id, parcel);
+            // What is read early could be older than what callers have seen of an instance that was one of several.
+            held.host = host.or(held.host).filter(|_| !geo.is_adaptive(key.id().kind));
         }
         self.handle(geo, now, key, Event::Call(call), out);
     }
@@ -140,14 +166,18 @@ impl GeoRange {
         now: Timestamp,
         (tenure, presence): (u64, Presence),
         key: &Entry,
-        (from, message): (gsi::ClusterId, Message),
+        (from, message, quiet): (gsi::ClusterId, Message, bool),
         out: &mut Vec<Effect>,
     ) {
-        if self.meet(geo, now, tenure, key, presence) {
+        if self.meet(geo, now, tenure, key, presence, out) {
+            if let Some(held) = self.held.get_mut(key) {
+                held.hears(now, presence, from, &message, quiet);
+            }
             self.handle(geo, now, key, Event::Received(from, message), out);
-        } else if let Body::Ask { round, .. } = message.body {
-            // G4: a range in recovery cannot tell.
-            let body = Body::Answer { round, verdict: Verdict::Unknown, declined: false };
+        } else if let Body::Ask { round, carried, .. } = message.body {
+            // G4: a range in recovery cannot tell. What came with the question is gone.
+            let carried = !carried.is_empty();
+            let body = Body::Answer { round, verdict: Verdict::Unknown, declined: carried, carried, remembers_ms: 0 };
             geo.send(from, key, Message { configuration: geo.clusters().configuration().epoch, body });
         }
     }
@@ -155,7 +185,13 @@ impl GeoRange {
     /// Takes in that no activation of the actor is left in this cluster.
     pub(crate) fn gone(&mut self, geo: &Arc<Geo>, now: Timestamp, key: &Entry, out: &mut Vec<Effect>) {
         self.doubtful.remove(key);
-        let Some(held) = self.held.get_mut(key) else { return };
+        let Some(held) = self.held.get_mut(key) else {
+            if geo.is_single(key.id().kind) {
+                self.stillness.ended(now);
+            }
+            return;
+        };
+        (held.left, held.reading) = (now, None);
         let event = match held.ending.take() {
             Some(Ending::Suspend(instance)) => Some(Event::Suspended { instance, unseen: Blob::default() }),
             Some(Ending::Release(instance)) => Some(Event::Released(instance)),
@@ -179,19 +215,23 @@ impl GeoRange {
         now: Timestamp,
         tenure: u64,
         presence: impl Fn(&Entry) -> Presence,
-    ) {
+    ) -> Vec<(Entry, Vec<Effect>)> {
+        let mut all = Vec::new();
         for key in self.doubtful.iter().cloned().collect::<Vec<_>>() {
             match presence(&key) {
-                Presence::At => {
-                    self.meet(geo, now, tenure, &key, Presence::At);
+                Presence::At if geo.mode(&key) != Mode::PerCluster => {
+                    let mut out = Vec::new();
+                    self.meet(geo, now, tenure, &key, Presence::At, &mut out);
                     self.doubtful.remove(&key);
+                    all.push((key, out));
                 }
-                Presence::Absent => {
+                Presence::At | Presence::Absent => {
                     self.doubtful.remove(&key);
                 }
                 Presence::Unknown => {}
             }
         }
+        all
     }
 
     /// Gives all machines an event.
@@ -253,8 +293,10 @@ impl GeoRange {
                 idle.push(key.clone());
             }
         }
+        self.adaptive.look_around(now);
         for key in idle {
             let mut out = Vec::new();
+            self.let_go(geo, now, &key, &mut out);
             if presence(&key) == Presence::Absent {
                 self.gone(geo, now, &key, &mut out);
             } else if let Some(ending) = self.held.get(&key).and_then(|held| held.ending) {
@@ -278,12 +320,18 @@ impl GeoRange {
     pub(crate) fn deadline(&self) -> Option<Timestamp> {
         let first = self.agenda.first().map(|(due, _)| *due);
         let around = (!self.held.is_empty()).then_some(self.look_around_at);
-        first.into_iter().chain(around).min()
+        first.into_iter().chain(around).chain(self.adaptive.deadline()).min()
     }
 
     /// Whether nothing is here and nothing is under way.
     pub(crate) fn is_empty(&self) -> bool {
         self.held.values().all(|held| held.machine.is_empty())
+    }
+
+    /// Whether no actor is owned here and at home in another cluster.
+    pub(crate) fn owns_none_away(&self) -> bool {
+        let away = |held: &Held| held.machine.home().is_some_and(|home| home != held.machine.me());
+        !self.held.values().any(|held| away(held) && matches!(held.machine.state(), State::Owned(_)))
     }
 
     /// Actors by where they stand.
@@ -293,22 +341,54 @@ impl GeoRange {
         }
     }
 
+    /// Takes in that all of the range is known, and no other node may act as its owner.
+    pub(crate) fn recovered(&mut self, now: Timestamp) {
+        self.since.get_or_insert(now);
+    }
+
     /// Forgets everything: another node owns the range, or this one does anew.
     pub(crate) fn forget(&mut self, geo: &Arc<Geo>) {
+        self.since = None;
         for held in std::mem::take(&mut self.held).into_values() {
             self.floor = self.floor.max(held.machine.last_round());
             for parcel in held.calls.into_values() {
                 geo.waits(-1);
-                geo.end(parcel, End::Unknown);
+                geo.end(parcel, End::Unknown, held.machine.silent());
             }
         }
         self.agenda.clear();
+        self.adaptive.forget(geo);
+        self.stillness.begin();
+    }
+
+    /// Takes in that all hosts have reported.
+    pub(crate) fn complete(&mut self, now: Timestamp) {
+        self.stillness.complete(now);
+    }
+
+    /// Takes in a view of the cluster.
+    pub(crate) fn viewed(&mut self, now: Timestamp, view: &View) {
+        self.stillness.viewed(now, view);
+    }
+
+    /// The node that has read the actor's states, if its next activation may use them.
+    pub(crate) fn early_host(&self, now: Timestamp, key: &Entry) -> Option<NodeId> {
+        let reading = self.held.get(key)?.reading.as_ref()?;
+        reading.is_usable(now).then_some(reading.host)
+    }
+
+    /// What that node has read them under, for the activation that begins now, on `node`.
+    pub(crate) fn take_early(&mut self, now: Timestamp, key: &Entry, node: NodeId) -> Option<u64> {
+        let reading = self.held.get_mut(key)?.reading.take()?;
+        (reading.is_usable(now) && reading.host == node).then_some(reading.token)
     }
 
     fn handle(&mut self, geo: &Arc<Geo>, now: Timestamp, key: &Entry, event: Event, out: &mut Vec<Effect>) {
         let Some(held) = self.held.get_mut(key) else { return };
-        held.touched = now;
+        (held.touched, held.stillness) = (now, self.stillness);
+        // The last one is the first that is taken.
         let mut events = vec![event];
+        events.extend(geo.lease(key.id().kind).map(Event::Lease));
         while let Some(event) = events.pop() {
             let mut actions = Vec::new();
             held.machine.handle(now, event, &mut actions);
@@ -335,62 +415,12 @@ impl GeoRange {
     }
 }
 
-impl Held {
-    fn perform(&mut self, geo: &Arc<Geo>, key: &Entry, action: Action, events: &mut Vec<Event>, out: &mut Vec<Effect>) {
-        match action {
-            Action::Send(to, message) => geo.send(to, key, message),
-            Action::Activate { doubtful, .. } => {
-                self.ending = None;
-                geo.counts().activated(doubtful);
-                out.extend((!doubtful).then_some(Effect::Owned));
-            }
-            Action::Settle(_) => {
-                self.ending = None;
-                out.push(Effect::Owned);
-            }
-            Action::Resume(_) => self.ending = None,
-            Action::Run { origin, call } if origin == geo.me() => {
-                if let Some(parcel) = self.calls.remove(&call.id) {
-                    geo.waits(-1);
-                    geo.deliver(parcel);
-                }
-            }
-            Action::Run { origin, call } => geo.run(origin, key, call),
-            Action::End(id, end) => {
-                if let Some(parcel) = self.calls.remove(&id) {
-                    geo.waits(-1);
-                    geo.end(parcel, end);
-                }
-            }
-            Action::Suspend(instance) => {
-                geo.counts().duplicate_found();
-                self.ending = Some(Ending::Suspend(instance));
-                out.push(Effect::End { leaving: false });
-            }
-            Action::Merge { from, number, .. } => {
-                geo.counts().merged();
-                events.push(Event::Merged { from, number });
-            }
-            Action::Release(instance) => {
-                self.ending = Some(Ending::Release(instance));
-                out.push(Effect::End { leaving: true });
-            }
-            Action::Deactivate(_) => {
-                geo.counts().duplicate_ended();
-                self.ending = Some(Ending::Deactivate);
-                out.push(Effect::End { leaving: false });
-            }
-            Action::FetchConfiguration(epoch) => geo.wants_list(epoch.0),
-        }
-    }
-}
-
 /// What keeps a call from having an owner, as its caller is told.
-pub(super) fn refusal(geo: &Arc<Geo>, actor: &str, why: Refusal) -> crate::Refusal {
+pub(super) fn refusal(geo: &Geo, actor: &str, why: Refusal, silent: &BTreeSet<gsi::ClusterId>) -> crate::Refusal {
     match why {
         Refusal::Unreachable => {
             let list = geo.clusters();
-            let silent = geo.silent().into_iter().filter_map(|id| list.name(id).map(str::to_owned)).collect();
+            let silent = geo.silent().union(silent).filter_map(|id| list.name(*id).map(str::to_owned)).collect();
             crate::Refusal::Apart { actor: actor.to_owned(), silent }
         }
         Refusal::Draining => crate::Refusal::Leaving { cluster: geo.name().to_owned() },

@@ -1,5 +1,6 @@
 //! How a node sees its multi-cluster, for people.
 
+use std::sync::PoisonError;
 use std::time::Duration;
 
 use greenroom_protocols::gsi::State;
@@ -59,6 +60,8 @@ pub struct ClusterStatus {
     pub acknowledged: u64,
     /// Whether it is known to have no instance.
     pub empty: bool,
+    /// By how many seconds its clock is ahead of the node's, if that is more than a minute.
+    pub clock_ahead_s: Option<i64>,
 }
 
 /// A multi-cluster, as a node sees it.
@@ -69,6 +72,10 @@ pub struct MultiCluster {
     pub epoch: u64,
     /// The clusters of the list.
     pub clusters: Vec<ClusterStatus>,
+    /// Why the list in its store is not looked at.
+    pub list_trouble: Option<String>,
+    /// Kinds whose actors this cluster activates without a question where they are at home in it.
+    pub leases: Vec<String>,
     /// Actors of the ranges that this node owns.
     pub actors: Standings,
     /// What this node has counted.
@@ -79,6 +86,7 @@ impl Geo {
     /// The multi-cluster, as this node sees it.
     pub(crate) fn status(&self, node: &Shared) -> MultiCluster {
         let list = self.clusters();
+        let clocks = self.clocks.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let (silent, acknowledged) = (self.silent(), self.acknowledged(node));
         let trip = |id| self.mesh.get().and_then(|mesh| mesh.trip(id)).map(|trip: Duration| trip.as_secs_f64() * 1e3);
         let clusters = list.clusters.iter().map(|(name, cluster)| {
@@ -95,12 +103,15 @@ impl Geo {
                 round_trip_ms: trip(id),
                 acknowledged: said.epoch.0,
                 empty: said.empty,
+                clock_ahead_s: clocks.get(&id).copied(),
             }
         });
         let mut actors = Standings::default();
         if let Some(directory) = node.directory() {
             directory.count_abroad(&mut actors);
         }
-        MultiCluster { epoch: list.epoch, clusters: clusters.collect(), actors, counts: self.counts().now() }
+        let list_trouble = self.listing_trouble.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let (leases, counts) = (self.leases(), self.counts().now());
+        MultiCluster { epoch: list.epoch, clusters: clusters.collect(), list_trouble, leases, actors, counts }
     }
 }

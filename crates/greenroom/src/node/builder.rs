@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use greenroom_protocols::node::Member;
 use greenroom_store::url::redact;
-use greenroom_store::{Journal, Store};
+use greenroom_store::{Journal, Outlet, Store};
 use greenroom_world::World;
 use greenroom_world::real::RealWorld;
 use tokio::sync::mpsc;
@@ -28,7 +28,7 @@ use crate::cluster::placement::{Placement, Placements};
 use crate::cluster::table::{Health, TableStore};
 #[cfg(feature = "http")]
 use crate::gateway;
-use crate::geo;
+use crate::geo::{self, States, check_kinds};
 use crate::intercept::{Given, Interceptor};
 use crate::pids::{AnySpawner, KeeperInterface, Spawnable, Spawner};
 use crate::reliable::{self, PARTITIONS, Partitions};
@@ -57,6 +57,7 @@ pub struct Builder {
     store: Option<Arc<dyn Store>>,
     state_stores: BTreeMap<String, StateStore>,
     journal: Option<Arc<dyn Journal>>,
+    outlets: BTreeMap<String, Arc<dyn Outlet>>,
     interceptors: Given,
     topics: KindSubscriptions,
     protocols: BTreeMap<String, Make>,
@@ -220,6 +221,13 @@ impl Builder {
         self
     }
 
+    /// Where [outputs](Cx::output) to `name` of reliable actors go, for outlets that are more than a URL. All nodes of a
+    /// cluster know the same ones.
+    pub fn outlet(mut self, name: impl Into<String>, outlet: Arc<dyn Outlet>) -> Self {
+        self.outlets.insert(name.into(), outlet);
+        self
+    }
+
     /// Whether it says where reliable actors are kept.
     pub fn has_journal(&self) -> bool {
         self.journal.is_some() || !self.config.reliable.journal.is_empty()
@@ -276,6 +284,7 @@ impl Builder {
             store,
             state_stores,
             journal,
+            outlets,
             interceptors,
             topics,
             protocols,
@@ -329,12 +338,14 @@ impl Builder {
         insert(&mut kinds, KindEntry::<Topics>::new(factory::<Topics>(), &config));
         kinds.subscribe(topics);
         check_stores(&kinds, &stores)?;
-        let journals = reliable::open(&world, &config, &kinds, &store.store, journal).await?;
+        let outlets = reliable::Outlets::open(outlets, &config.reliable.outlets).await?;
+        let journals = reliable::open(&world, &config, &kinds, &store.store, journal).await?.with(outlets);
         if journals.get().is_some() {
             insert(&mut kinds, KindEntry::<Partitions>::new(factory::<Partitions>(), &config));
         }
         let versioned = Registry::new(protocols);
         check_protocols(&kinds, &config, &stores, &versioned)?;
+        check_kinds(&kinds, &config, &stores).map_err(|reason| Error::Geo { reason })?;
         if let Some(elsewhere) = elsewhere {
             versioned.post().connect(elsewhere);
         }
@@ -345,7 +356,7 @@ impl Builder {
                 "http" => address.clone(),
                 scheme => format!("{scheme}://{address}"),
             }),
-            kinds: kinds.infos(config.geo.as_ref()),
+            kinds: kinds.infos(config.geo.as_ref(), &config.kinds),
             roles: config.roles.clone(),
             status: Default::default(),
             draining: false,
@@ -357,7 +368,11 @@ impl Builder {
         let health = Arc::new(Health::new(world.clone(), store_name));
         let table = TableStore::new(store.store, &config.cluster, membership.store_timeout, health.clone());
         let (orders, order_queue) = mpsc::channel(ORDERS_LEN_MAX);
-        let (geo, gateway) = open_geo(&world, &config, &shards, &orders).await?;
+        let (geo, gateway) = open_geo(&world, &config, &shards, &orders, &stores).await?;
+        if let (Some(geo), Some(told)) = (&geo, &config.geo) {
+            // Unless the program has links of its own.
+            versioned.post().connect(Arc::new(States::new(geo.clone(), told, &config.kinds, &kinds)));
+        }
         let shared = Arc::new(Shared::new(
             world, config, name, advertised, kinds, placements, shards, orders, stores, journals, versioned, links, geo,
         ));

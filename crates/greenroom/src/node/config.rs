@@ -10,7 +10,7 @@ use greenroom_security::files::{DoorTls, NodeTls};
 use greenroom_security::rules::Rule;
 use serde::{Deserialize, Serialize};
 
-use crate::geo::GeoConfig;
+use crate::geo::{GeoConfig, GeoHome};
 use crate::reliable::Reliability;
 use crate::versioned::protocols::DEFAULT;
 
@@ -130,6 +130,10 @@ pub struct KindConfig {
     pub protocol: Option<String>,
     /// Updates between two snapshots of a state whose protocol is `log`; 1000 by default, 0 for none.
     pub snapshot_every: Option<u64>,
+    /// The cluster whose instances lead, if the protocol has leaders as `vlb` does; by the actor's key if nobody says it.
+    pub leader: Option<String>,
+    /// Where its actors are at home in a multi-cluster: `lease`, `lease:CLUSTER`, or `none`.
+    pub home: Option<GeoHome>,
 }
 
 impl Default for Config {
@@ -220,7 +224,7 @@ impl Config {
     }
 
     /// The name of the protocol of a kind that itself says `own`.
-    pub(super) fn protocol_of(&self, kind: &str, own: &str) -> String {
+    pub(crate) fn protocol_of(&self, kind: &str, own: &str) -> String {
         let said = self.kinds.get(kind).and_then(|said| said.protocol.as_deref());
         let own = if own.is_empty() { DEFAULT } else { own };
         said.unwrap_or(own).to_owned()

@@ -104,7 +104,7 @@ pub enum Error {
     /// A kind keeps logs in a store that has none.
     #[error(
         "the versioned states of actor kind {kind:?} are logs of updates (protocol = \"log\"), which its store{} cannot keep; give it \
-         one that is a journal: sqlite, postgres, redis or etcd",
+         one that is a journal: sqlite, postgres, redis, etcd or kafka",
         Named(store)
     )]
     NoLogs {
@@ -125,6 +125,16 @@ pub enum Error {
     /// The journal of reliable actors cannot be used.
     #[error("cannot use the journal of reliable actors at {url:?}: {reason}")]
     Journal {
+        /// Its URL, without a password.
+        url: String,
+        /// What is wrong, and what helps.
+        reason: String,
+    },
+    /// An outlet of reliable actors cannot be used.
+    #[error("cannot use outlet {name:?} at {url:?}: {reason}")]
+    Outlet {
+        /// Its name.
+        name: String,
         /// Its URL, without a password.
         url: String,
         /// What is wrong, and what helps.

@@ -11,14 +11,14 @@ use greenroom_protocols::node::{Instances, KindInfo};
 use greenroom_protocols::versions::Offer;
 use greenroom_world::Timestamp;
 
-use super::config::Config;
+use super::config::{Config, KindConfig};
 use super::gate::Gate;
 use super::history::History;
 use crate::actor::cx::Cx;
 use crate::actor::error::Refusal;
 use crate::actor::interface::{Behaviour, Interface, MethodInfo, Options, Travels};
 use crate::actor::key::{ActorId, Kind};
-use crate::geo::GeoConfig;
+use crate::geo::{GeoConfig, GeoHome};
 use crate::intercept::{Given, Interceptor};
 use crate::pids::AnySpawner;
 use crate::reliable::RELIABLE;
@@ -26,7 +26,7 @@ use crate::shard::activation::{Activation, AnyActivation};
 use crate::shard::inspect::PastTurn;
 use crate::shard::raw::RouteTarget;
 use crate::shard::{Shard, Slot};
-use crate::state::Saving;
+use crate::state::{Saving, WHOLE};
 use crate::topic::kinds::KindSubscriptions;
 
 pub(crate) type Factory<A> = Box<dyn Fn(&Cx) -> Result<A, String> + Send + Sync>;
@@ -99,11 +99,15 @@ pub(crate) trait AnyKind: Send + Sync {
     fn activation(self: Arc<Self>, shard: &Shard, id: ActorId, epoch: Epoch, slot: Slot) -> Rc<dyn AnyActivation>;
     fn idle(&self) -> Duration;
     fn options(&self) -> Options;
+    /// Whether its actors have versioned states.
+    fn is_versioned(&self) -> bool;
     /// How activations go to another node.
     fn travels(&self) -> Travels;
     /// Whether an activation could take what is carried.
     fn takes(&self, carried: &[u8]) -> Result<(), String>;
     fn methods(&self) -> &'static [MethodInfo];
+    /// The names of the states in the store that its activations load, and whether each is versioned.
+    fn states(&self) -> Vec<(&'static str, bool)>;
     /// Which callers its interface serves.
     fn offer(&self) -> Offer;
     /// Lets `chain` see all calls that come in; said once, before there are any.
@@ -126,6 +130,10 @@ impl<A: Behaviour> AnyKind for KindEntry<A> {
         A::OPTIONS
     }
 
+    fn is_versioned(&self) -> bool {
+        A::FIELDS.iter().any(|(_, versioned)| *versioned)
+    }
+
     fn travels(&self) -> Travels {
         A::TRAVELS
     }
@@ -136,6 +144,11 @@ impl<A: Behaviour> AnyKind for KindEntry<A> {
 
     fn methods(&self) -> &'static [MethodInfo] {
         <A::Interface as Interface>::METHODS
+    }
+
+    fn states(&self) -> Vec<(&'static str, bool)> {
+        let whole = A::OPTIONS.persistent.then_some((WHOLE, false));
+        whole.into_iter().chain(A::FIELDS.iter().copied()).collect()
     }
 
     fn offer(&self) -> Offer {
@@ -277,8 +290,13 @@ impl Kinds {
         self.by_name.iter().map(|(name, kind)| (*name, kind.options()))
     }
 
+    /// Whether actors of the kind have versioned states.
+    pub(crate) fn is_versioned(&self, kind: &str) -> bool {
+        self.by_name.get(kind).is_some_and(|kind| kind.is_versioned())
+    }
+
     /// What other nodes are told.
-    pub(crate) fn infos(&self, geo: Option<&GeoConfig>) -> Vec<KindInfo> {
+    pub(crate) fn infos(&self, geo: Option<&GeoConfig>, configured: &BTreeMap<String, KindConfig>) -> Vec<KindInfo> {
         self.by_name
             .iter()
             .map(|(name, kind)| {
@@ -292,7 +310,11 @@ impl Kinds {
                 // The built-in kinds are each cluster's own.
                 let said = if name.starts_with(BUILT_IN) { Instances::PerCluster } else { options.instances };
                 let instances = geo.map_or(said, |geo| geo.instances(name, said));
-                KindInfo { name: (*name).to_owned(), placement: placement.to_owned(), version, compatible, instances }
+                let adaptive = geo.map_or(options.adaptive, |geo| geo.is_adaptive(name, options.adaptive));
+                let home = configured.get(*name).and_then(|kind| kind.home.as_ref());
+                let home = home.map_or_else(|| options.home.to_owned(), GeoHome::to_string);
+                let (name, placement) = ((*name).to_owned(), placement.to_owned());
+                KindInfo { name, placement, version, compatible, instances, adaptive, home }
             })
             .collect()
     }

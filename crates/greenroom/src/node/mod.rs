@@ -2,6 +2,7 @@
 
 mod builder;
 pub(crate) mod config;
+mod dealer;
 pub(crate) mod drain;
 pub(crate) mod error;
 pub(crate) mod gate;
@@ -13,6 +14,7 @@ pub(crate) mod port;
 mod security;
 pub(crate) mod shared;
 pub(crate) mod stores;
+pub(crate) mod strangers;
 pub(crate) mod waits;
 
 use std::sync::Arc;
@@ -30,7 +32,7 @@ use self::port::Port;
 use self::shared::Shared;
 pub use self::waits::{LongTurn, Waits};
 use crate::actor::cx::Scope;
-use crate::geo::MultiCluster;
+use crate::geo::{ClusterChange, ClustersUnchanged, MultiCluster};
 use crate::pids::{self, DeadLetters, Spawned};
 use crate::versioned::elsewhere::Post;
 
@@ -104,14 +106,25 @@ impl Node {
         node.geo().map(|geo| geo.status(node))
     }
 
+    /// Changes the list of clusters, one step at a time; it spreads to all of them by itself.
+    ///
+    /// # Errors
+    /// Why it was not changed, and what helps.
+    pub async fn change_clusters(&self, change: &ClusterChange) -> Result<MultiCluster, ClustersUnchanged> {
+        let node = self.shared();
+        let geo = node.geo().ok_or(ClustersUnchanged::Alone)?;
+        geo.change(node, change).await?;
+        Ok(geo.status(node))
+    }
+
     /// Connections that were closed at their first bytes: strangers, other clusters, other versions.
     pub fn refused_connections(&self) -> u64 {
-        self.shared().refused_connections()
+        self.shared().strangers().refused()
     }
 
     /// Connections between shards that were closed for a frame that could not be read.
     pub fn bad_frames(&self) -> u64 {
-        self.shared().bad_frames()
+        self.shared().strangers().bad_frames()
     }
 
     /// The spawned actors of this node: at most [`SPAWNED_LISTED_MAX`] of each of its shards.
@@ -126,6 +139,13 @@ impl Node {
     /// those that were refused with nobody to tell.
     pub fn dead_letters(&self) -> DeadLetters {
         self.shared().dead_letters().open()
+    }
+
+    /// What turns of reliable actors on this node would have committed otherwise after a failover, if they are [run
+    /// again](crate::Reliability::rerun): the first 64 findings, each with its actor, its method, what differs, and what to do.
+    /// Empty in a program whose volatile fields decide nothing that is kept, sent or answered.
+    pub fn interference(&self) -> Vec<String> {
+        self.shared().reliable().differences()
     }
 
     /// Whether the node has stopped, by itself or because it was told to.

@@ -6,6 +6,8 @@ use std::time::Duration;
 
 use greenroom_protocols::membership::{self, LeaseTimes};
 use greenroom_protocols::names::near_names;
+use greenroom_security::files::NodeTls;
+use greenroom_security::link::Links;
 use greenroom_store::url::{StoreUrl, redact};
 use greenroom_stores::Opened;
 use greenroom_world::{Listener, Stage, World};
@@ -17,7 +19,7 @@ use super::error::Error;
 use super::kinds::Kinds;
 use super::stores::{StateStore, Stores};
 use crate::cluster;
-use crate::geo::{Clusters, Geo};
+use crate::geo::{Clusters, Geo, Listing};
 use crate::shard::ShardPort;
 use crate::versioned::protocols::LOG;
 use crate::versioned::registry::Registry;
@@ -42,9 +44,26 @@ pub(super) async fn open_geo(
     config: &Config,
     shards: &[ShardPort],
     orders: &cluster::Orders,
+    stores: &Stores,
 ) -> Result<(Option<Arc<Geo>>, Option<Box<dyn Listener>>)> {
     let Some(told) = &config.geo else { return Ok((None, None)) };
-    let clusters = Clusters::given(told, &config.cluster).map_err(|reason| Error::Geo { reason })?;
+    let mut clusters = Clusters::given(told, &config.cluster).map_err(|reason| Error::Geo { reason })?;
+    let mut listing = None;
+    if let Some(name) = &told.store {
+        let unknown = || Error::Geo { reason: format!("no store is called {name:?}; name it in `stores`") };
+        let store = stores.find(name).ok_or_else(unknown)?;
+        let found = Listing::new(store.clone(), name, config.store_timeout);
+        clusters = found.first(clusters, &config.cluster).await.map_err(|reason| Error::Geo { reason })?;
+        listing = Some(found);
+    }
+    let links = match (&told.ca, &config.tls) {
+        (None, _) => None,
+        (Some(ca), Some(tls)) => Some(Links::secure(&NodeTls { ca: ca.clone(), ..tls.clone() }, &config.cluster)?),
+        (Some(_), None) => {
+            let reason = "`geo.ca` wants a certificate of this node, too; name one in `tls` (--tls-dir)".to_owned();
+            return Err(Error::Geo { reason });
+        }
+    };
     let gateway = match &told.gateway {
         None => None,
         Some(address) => {
@@ -52,7 +71,8 @@ pub(super) async fn open_geo(
             Some(world.listen(address).await.map_err(failed)?)
         }
     };
-    let geo = Geo::new(told, &config.cluster, clusters, world.clone(), shards.to_vec(), orders.clone());
+    let geo =
+        Geo::new(told, &config.cluster, (clusters, listing, links), world.clone(), shards.to_vec(), orders.clone());
     Ok((Some(geo), gateway))
 }
 

@@ -73,6 +73,9 @@ async fn look_after(node: &Shared) {
     while !node.is_stopped() {
         if let Some(certificates) = node.links().certificates() {
             look("the node's certificates", certificates);
+            if let Some(certificates) = node.geo().and_then(|geo| geo.certificates()) {
+                look("the certificates for other clusters", certificates);
+            }
             let left = Duration::from_secs(certificates.current().seconds_left());
             let now = world.now();
             if left < EXPIRY_WARNING && told.is_none_or(|told| now.since(told) >= EXPIRY_PAUSE) {

@@ -1,6 +1,6 @@
 //! What all parts of a node share.
 
-use std::sync::atomic::{AtomicBool, AtomicU16, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 use std::time::Duration;
 
@@ -13,8 +13,10 @@ use greenroom_world::{Timestamp, World};
 use tokio::sync::watch;
 
 use super::config::Config;
+use super::dealer::Dealer;
 use super::kinds::Kinds;
 use super::stores::Stores;
+use super::strangers::Strangers;
 use crate::actor::error::Refusal;
 use crate::actor::key::ActorId;
 use crate::cluster::directory::{Asker, Directory, Location};
@@ -23,7 +25,7 @@ use crate::cluster::view::ClusterView;
 use crate::cluster::{Loads, Order, Orders};
 use crate::geo::Geo;
 use crate::pids::dead_letters::Office;
-use crate::reliable::{Counts, Journals};
+use crate::reliable::{Counts, Journals, Outlets};
 use crate::shard::{Gauges, Item, ShardId, ShardPort, Slot};
 use crate::time::Calendar;
 use crate::versioned::registry::Registry;
@@ -66,16 +68,10 @@ pub(crate) struct Shared {
     closing: AtomicBool,
     /// Requests that the HTTP door works on.
     requests: AtomicU64,
-    /// Which shard was dealt out last.
-    shard_turns: AtomicUsize,
+    dealer: Dealer,
     outside_calls: AtomicU32,
-    /// The shards by which messages from outside come in, by the actors' hashes.
-    entrances: Box<[AtomicU16]>,
     worker_epochs: AtomicU64,
-    bad_frames: AtomicU64,
-    refused_connections: AtomicU64,
-    /// When a refused connection was last warned of, in nanoseconds of the world's clock.
-    refusal_told: AtomicU64,
+    strangers: Strangers,
 }
 
 impl Shared {
@@ -127,13 +123,10 @@ impl Shared {
             handing_over: AtomicBool::new(false),
             closing: AtomicBool::new(false),
             requests: AtomicU64::new(0),
-            shard_turns: AtomicUsize::new(0),
+            dealer: Dealer::default(),
             outside_calls: AtomicU32::new(0),
-            entrances: (0..ENTRANCES).map(|_| AtomicU16::new(NO_SHARD)).collect(),
             worker_epochs: AtomicU64::new(0),
-            bad_frames: AtomicU64::new(0),
-            refused_connections: AtomicU64::new(0),
-            refusal_told: AtomicU64::new(0),
+            strangers: Strangers::default(),
         }
     }
 
@@ -165,6 +158,11 @@ impl Shared {
     /// Where reliable actors are kept; `None` on nodes that host none.
     pub(crate) fn journal(&self) -> Option<&Arc<dyn Journal>> {
         self.journals.get()
+    }
+
+    /// Where outputs of reliable actors go.
+    pub(crate) fn outlets(&self) -> &Outlets {
+        self.journals.outlets()
     }
 
     /// What this node's partitions of reliable actors do.
@@ -248,6 +246,11 @@ impl Shared {
     /// Tells this incarnation from all others, also where the table is not kept.
     pub(crate) fn birth(&self) -> u32 {
         self.birth
+    }
+
+    /// Who has come to the listeners and was not let in.
+    pub(crate) fn strangers(&self) -> &Strangers {
+        &self.strangers
     }
 
     pub(crate) fn dead_letters(&self) -> &Office {
@@ -359,38 +362,21 @@ impl Shared {
 
     /// The shard for a new activation: the one that is `near`, unless the one whose turn it is is much emptier.
     pub(crate) fn choose_shard(&self, near: u16) -> ShardId {
-        let next = self.deal();
-        let (here, there) = (self.gauges[usize::from(near)].activations(), self.gauges[next].activations());
-        let much_emptier = here > there + there / 4 + SHARD_IMBALANCE;
-        self.shards[if much_emptier { next } else { near.into() }].id
+        self.shard(self.dealer.choose(near, &self.gauges))
     }
 
     pub(crate) fn shard(&self, index: u16) -> ShardId {
         self.shards[usize::from(index)].id
     }
 
-    /// The shard that messages from outside come in by whose actor is on none yet: one for each actor, so that they stay
-    /// in order, and each shard in its turn, so that a few busy actors do not share one by chance.
+    /// The shard that messages from outside come in by whose actor is on none yet.
     pub(crate) fn entrance(&self, hash: u64) -> ShardPort {
-        let entrance = &self.entrances[hash as usize % ENTRANCES];
-        let known = entrance.load(Ordering::Relaxed);
-        let index = if known == NO_SHARD {
-            let dealt = self.deal() as u16;
-            let taken = entrance.compare_exchange(NO_SHARD, dealt, Ordering::Relaxed, Ordering::Relaxed);
-            taken.map_or_else(|known| known, |_| dealt)
-        } else {
-            known
-        };
-        self.shards[usize::from(index)]
+        self.shards[usize::from(self.dealer.entrance(hash, self.shards.len()))]
     }
 
     /// The shard whose turn it is to get something new.
     pub(crate) fn deal_shard(&self) -> u16 {
-        self.deal() as u16
-    }
-
-    fn deal(&self) -> usize {
-        self.shard_turns.fetch_add(1, Ordering::Relaxed) % self.shards.len()
+        self.dealer.deal(self.shards.len())
     }
 
     /// Activations on this node.
@@ -481,46 +467,9 @@ impl Shared {
             Err(_) => "it was dropped",
         }
     }
-
-    // Counts.
-
-    pub(crate) fn count_bad_frame(&self) {
-        self.bad_frames.fetch_add(1, Ordering::Relaxed);
-    }
-
-    pub(crate) fn bad_frames(&self) -> u64 {
-        self.bad_frames.load(Ordering::Relaxed)
-    }
-
-    pub(crate) fn count_refused_connection(&self) {
-        self.refused_connections.fetch_add(1, Ordering::Relaxed);
-    }
-
-    /// Counts a connection that was refused. A warning says why, now and then: strangers must not fill the log.
-    pub(crate) fn refuse_connection(&self, from: &str, why: &std::io::Error) {
-        self.count_refused_connection();
-        let (now, told) = (self.world.now(), self.refusal_told.load(Ordering::Relaxed));
-        if told == 0 || now.since(Timestamp::from_nanos(told)) >= REFUSAL_PAUSE {
-            self.refusal_told.store(now.as_nanos().max(1), Ordering::Relaxed);
-            tracing::warn!(%from, %why, total = self.refused_connections(), "a connection was refused");
-        } else {
-            tracing::debug!(%from, %why, "a connection was refused");
-        }
-    }
-
-    pub(crate) fn refused_connections(&self) -> u64 {
-        self.refused_connections.load(Ordering::Relaxed)
-    }
 }
 
-/// Time between two warnings of refused connections.
-const REFUSAL_PAUSE: Duration = Duration::from_secs(10);
 /// The fence before the node was first admitted.
 const NEVER_OPEN: u64 = 0;
 /// The fence of a node that has stopped.
 const CLOSED: u64 = 1;
-/// Activations by which a shard may be ahead of another before new ones go there.
-const SHARD_IMBALANCE: u64 = 64;
-/// Actors that share an entrance share the shard that it leads to: with so many, hardly any two busy ones do.
-const ENTRANCES: usize = 4096;
-const NO_SHARD: u16 = u16::MAX;

@@ -16,6 +16,8 @@ pub(crate) struct StateStore {
     pub(crate) store: Arc<dyn Store>,
     /// The same store, if it can commit several writes at once.
     pub(crate) journal: Option<Arc<dyn Journal>>,
+    /// Whether other processes can see it, as far as is known.
+    pub(crate) shared: bool,
 }
 
 impl Stores {
@@ -33,6 +35,11 @@ impl Stores {
         self.0.get(name).and_then(|found| found.journal.as_ref())
     }
 
+    /// Whether other processes can see the store called `name`.
+    pub(crate) fn is_shared(&self, name: &str) -> bool {
+        self.0.get(name).is_some_and(|found| found.shared)
+    }
+
     /// The names there are.
     pub(super) fn names(&self) -> impl Iterator<Item = &str> {
         self.0.keys().map(String::as_str).filter(|name| !name.is_empty())
@@ -41,18 +48,18 @@ impl Stores {
 
 impl From<Arc<dyn Store>> for StateStore {
     fn from(store: Arc<dyn Store>) -> Self {
-        Self { store, journal: None }
+        Self { store, journal: None, shared: true }
     }
 }
 
 impl From<Arc<dyn Journal>> for StateStore {
     fn from(journal: Arc<dyn Journal>) -> Self {
-        Self { store: journal.clone(), journal: Some(journal) }
+        Self { store: journal.clone(), journal: Some(journal), shared: true }
     }
 }
 
 impl From<Opened> for StateStore {
     fn from(opened: Opened) -> Self {
-        Self { store: opened.store, journal: opened.journal }
+        Self { store: opened.store, journal: opened.journal, shared: opened.shared }
     }
 }

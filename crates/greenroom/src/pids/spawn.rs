@@ -23,6 +23,7 @@ use crate::actor::reply::{TYPE_VERSION, invalid};
 use crate::node::Node;
 use crate::node::kinds::{AnyKind, Factory, KindEntry};
 use crate::node::port::Port;
+use crate::reliable::takings;
 use crate::shard::{Item, Shard};
 
 /// An actor that other nodes can spawn on this one, from arguments: register it with
@@ -66,6 +67,7 @@ impl Cx {
     }
 
     fn spawn_child<A: Behaviour>(&self, supervise: Supervise, factory: Factory<A>) -> Pid<A> {
+        assert!(takings().is_none(), "{RELIABLE}");
         Shard::with(|shard| {
             let shard = shard.expect("`cx.spawn` belongs into the turns of the actor whose `cx` it is");
             let parent = shard.current_slot().expect("`cx.spawn` belongs into the turns of the actor whose `cx` it is");
@@ -84,6 +86,10 @@ impl Cx {
     /// # Cancel safety
     /// As for any call: dropping the future leaves the outcome unknown.
     pub async fn spawn_on<A: Spawnable>(&self, node: &str, arguments: A::Args) -> Result<Pid<A>, CallError> {
+        if takings().is_some() {
+            let refusal = Refusal::Invalid { field: String::new(), message: RELIABLE.to_owned() };
+            return Err(CallError::Refused(refusal));
+        }
         let parent = Shard::with(|shard| {
             let shard = shard?;
             Some(shard.address(shard.current_slot()?))
@@ -289,3 +295,7 @@ impl<A: Spawnable> AnySpawner for Spawner<A> {
         Ok(shard.spawn(factory, A::SUPERVISE, parent))
     }
 }
+
+/// What is said of children of reliable actors.
+const RELIABLE: &str = "a turn of a reliable actor spawns nothing, as that would act before its commit; write `Kind::create(cx)`, \
+                        or send a message to an actor that spawns";

@@ -10,10 +10,12 @@ use greenroom_wire::codec;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use super::machine::STATE;
 use super::name::{Body, Letter, Named, partition_of};
 use super::partition::PartitionsRef;
 use crate::actor::error::CallError;
 use crate::node::Node;
+use crate::shard::inspect::PastTurn;
 
 /// How a partition is.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -71,16 +73,21 @@ pub(super) fn actor(
     presence: Option<Presence>,
     queue: &[Deferred<Named, Body>],
     fields: &[StoredField],
+    history: &[PastTurn],
 ) -> String {
-    let fields: serde_json::Map<String, Value> =
+    let mut fields: serde_json::Map<String, Value> =
         fields.iter().map(|(name, entries)| (name.clone(), field(entries))).collect();
+    let state = fields.remove(STATE);
     let deferred: Vec<&str> = queue.iter().map(|deferred| method(&deferred.envelope)).collect();
     json!({
         "actor": actor.to_string(),
         "in_memory": memory,
         "halted": presence.is_some_and(|presence| presence.halted),
+        "created_by": presence.map(|presence| format!("partition {}", presence.birth.by.0)),
+        "state": state,
         "deferred": deferred,
         "fields": fields,
+        "history": history,
     })
     .to_string()
 }
@@ -99,6 +106,8 @@ fn method(letter: &Letter) -> &str {
     match &letter.body {
         Body::Call { method, .. } => method,
         Body::Reply { .. } => "a reply",
+        Body::Created => "its creation",
+        Body::Output(_) => "an output",
     }
 }
 

@@ -1,21 +1,26 @@
 //! The actors of a partition that are in memory, and their turns.
 
 use std::collections::BTreeMap;
+use std::rc::Rc;
 use std::sync::Arc;
 
-use greenroom_protocols::delivery::{Outcome, TurnId};
+use greenroom_protocols::delivery::{Effects, Life, Outcome, Ownership, TurnId};
 use greenroom_protocols::directory::Epoch;
 use greenroom_reliable::ledger::{StoredField, TurnChanges};
+use greenroom_wire::ExtensionView;
 use greenroom_wire::codec::{self, Codec};
 use greenroom_world::Timestamp;
 use tokio::sync::oneshot;
 
+use super::again::{Doubted, Fields, Record};
+use super::births::Births;
 use super::name::{Body, Letter, Machine, Named, Payload};
-use super::takings::{Ended, Takings};
+use super::takings::{Ended, Fate, Takings};
 use crate::actor::error::{Failure, Refusal};
 use crate::actor::key::{ActorId, Kind};
 use crate::actor::reply::{WireReply, encode_failure};
 use crate::node::port::Port;
+use crate::shard::activation::AnyActivation;
 use crate::shard::baggage::Baggage;
 use crate::shard::calls::Completion;
 use crate::shard::envelope::IncomingCall;
@@ -24,14 +29,17 @@ use crate::shard::{Shard, Slot};
 
 /// All actors in memory.
 pub(super) struct Cast {
-    port: Arc<Port>,
-    epoch: Epoch,
-    actors: BTreeMap<Named, Actor>,
+    pub(super) port: Arc<Port>,
+    pub(super) epoch: Epoch,
+    births: Births,
+    pub(super) actors: BTreeMap<Named, Actor>,
     turns: BTreeMap<TurnId, Turn>,
+    /// Methods that came to something else when they were run again, by actor, with what was found.
+    pub(super) faulty: BTreeMap<(Named, Arc<str>), String>,
 }
 
 #[derive(Default)]
-struct Actor {
+pub(super) struct Actor {
     slot: Option<Slot>,
     /// What the journal holds, until an activation is made of it.
     stored: Option<Vec<StoredField>>,
@@ -41,6 +49,8 @@ struct Actor {
     waiting: Option<(TurnId, Letter)>,
     reading: bool,
     used: Timestamp,
+    /// Where turns are run again: what there was before the turn that runs.
+    pub(super) before: Option<Box<Fields>>,
 }
 
 struct Turn {
@@ -48,6 +58,21 @@ struct Turn {
     takings: Arc<Takings>,
     /// Whether somebody outside waits for the answer.
     called: bool,
+    /// Where turns are run again.
+    doubted: Option<Box<Doubted>>,
+}
+
+/// How a turn has ended.
+pub(super) enum End {
+    Done(Ended),
+    /// Its message goes to the actor's own queue.
+    Deferred,
+    /// It has no effects, and this is why.
+    Failed(String),
+    /// This node may not run turns now: the next ownership does.
+    Again,
+    /// It is run again before its end is believed.
+    Twice(Begun),
 }
 
 /// What has become of a turn that was to begin.
@@ -61,8 +86,10 @@ pub(super) enum Begun {
 }
 
 impl Cast {
-    pub(super) fn new(port: Arc<Port>, epoch: u64) -> Self {
-        Self { port, epoch: Epoch(epoch), actors: BTreeMap::new(), turns: BTreeMap::new() }
+    pub(super) fn new(port: Arc<Port>, owner: Ownership, life: Life) -> Self {
+        let births = Births::new(owner, life);
+        let (actors, turns, faulty) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
+        Self { port, epoch: Epoch(owner.epoch.0), births, actors, turns, faulty }
     }
 
     pub(super) fn len(&self) -> usize {
@@ -120,8 +147,13 @@ impl Cast {
 
     fn begin_on(&mut self, shard: &Shard, turn: TurnId, letter: Letter, now: Timestamp) -> Begun {
         let called = letter.call.is_some();
-        let Body::Call { method, arguments } = &letter.body else {
-            return Begun::Fails(turn, Outcome::Failed("the message is none".to_owned()));
+        let method = match &letter.body {
+            Body::Call { method, .. } => method,
+            // The incarnation is what its commit writes.
+            Body::Created => return Begun::Fails(turn, Outcome::Done(Effects::default())),
+            Body::Reply { .. } | Body::Output(_) => {
+                return Begun::Fails(turn, Outcome::Failed("the message is none".to_owned()));
+            }
         };
         let kinds = self.port.node.kinds();
         let id = ActorId { kind: Kind::intern(&letter.to.kind), key: (&*letter.to.key).into() };
@@ -136,12 +168,17 @@ impl Cast {
             let route = kinds.route(&letter.to.kind, method);
             return fails(turn, called, kinds.unknown_method(&route));
         };
+        let rerun = self.port.node.config().reliable.rerun;
+        if rerun && let Some(found) = self.faulty.get(&(letter.to.clone(), method.clone())) {
+            return Begun::Fails(turn, Outcome::Failed(found.clone()));
+        }
         let entry = self.actors.entry(letter.to.clone()).or_default();
         entry.used = now;
         let live = entry.slot.and_then(|slot| shard.activation(slot)).filter(|found| *found.id() == id);
         let activation = match (live, entry.stored.take()) {
             (Some(live), _) => live,
             (None, Some(stored)) => {
+                entry.before = rerun.then(|| Box::new(Fields::of(&stored)));
                 shard.hall().put_stored(id.clone(), stored);
                 let made = shard.activate_apart(id.clone(), self.epoch);
                 shard.hall().take_stored(&id);
@@ -162,19 +199,36 @@ impl Cast {
                 return actor.map_or(Begun::Waits, Begun::Reads);
             }
         };
-        let takings = Arc::new(Takings::new(letter.to.clone()));
-        let baggage = Baggage { takings: Some(takings.clone()), ..Baggage::default() };
+        let again = rerun.then(|| (Box::default(), Doubted::new(&letter, index)));
+        self.offer(shard, turn, (&letter, index), activation, again)
+    }
+
+    /// Lets an activation take a message.
+    pub(super) fn offer(
+        &mut self,
+        shard: &Shard,
+        turn: TurnId,
+        (letter, method): (&Letter, u16),
+        activation: Rc<dyn AnyActivation>,
+        again: Option<(Box<Record>, Box<Doubted>)>,
+    ) -> Begun {
+        let Body::Call { arguments, carried, .. } = &letter.body else { return Begun::Waits };
+        let (record, doubted) = again.unzip();
+        let takings = Arc::new(Takings::new(letter.to.clone(), self.births.clone(), record));
+        let baggage = Baggage { takings: Some(takings.clone()), ..unpacked(carried.as_ref()) };
         let codec = codec::parse(&arguments.0).map_or(Codec::MessagePack, |payload| payload.codec);
         let (sender, mut receiver) = oneshot::channel();
         let incoming = IncomingCall {
-            method: index,
+            method,
             payload: &arguments.0,
             reply: WireReply::gateway(sender, self.port.node.next_outside(), codec),
             deadline: Timestamp::NEVER,
             chain: Chain { link: Link::None, baggage: Some(Arc::new(baggage)) },
         };
-        self.turns.insert(turn, Turn { actor: letter.to.clone(), takings, called });
-        if let Err((refusal, reply)) = activation.offer_wire(shard, incoming) {
+        let (actor, called) = (letter.to.clone(), letter.call.is_some());
+        let refused = activation.offer_wire(shard, incoming);
+        self.turns.insert(turn, Turn { actor, takings, called, doubted });
+        if let Err((refusal, reply)) = refused {
             let refusal = refusal.unwrap_or(Refusal::Moved);
             reply.finish(Completion::Failed(Box::new(refusal.into())));
         }
@@ -184,37 +238,19 @@ impl Cast {
         }
     }
 
-    /// Takes in the end of a turn: what it has come to, or why it failed, or nothing if this node may not run turns now.
-    /// `None` for a turn that is not known any more.
-    pub(super) fn end(
-        &mut self,
-        turn: TurnId,
-        completion: Option<Completion>,
-    ) -> Option<Result<Ended, Option<String>>> {
-        let Turn { actor, takings, called } = self.turns.remove(&turn)?;
-        let answer = match completion {
-            Some(Completion::Wire { status, payload, .. }) => (status.to_byte(), payload),
-            Some(Completion::Failed(failure)) => match *failure {
-                Failure::Refused(refusal) if called && is_callers_fault(&refusal) => {
-                    let (status, payload) = encode_failure(&refusal.into());
-                    (status.to_byte(), payload)
-                }
-                Failure::Refused(refusal) if is_callers_fault(&refusal) => return Some(Err(Some(refusal.to_string()))),
-                Failure::Refused(Refusal::Activation { message }) => return Some(Err(Some(message))),
-                Failure::Refused(refusal) => {
-                    tracing::debug!(%actor, %refusal, "a turn could not begin; its partition is recovered");
-                    return Some(Err(None));
-                }
-                Failure::Unknown(doubt) => return Some(Err(Some(doubt.to_string()))),
-                Failure::Cycle(path) => return Some(Err(Some(path.join(" -> ")))),
-            },
-            Some(Completion::Value(_)) | None => return Some(Err(Some("the turn was dropped unfinished".to_owned()))),
+    /// Takes in the end of a turn. `None` for a turn that is not known any more.
+    pub(super) fn end(&mut self, turn: TurnId, completion: Option<Completion>) -> Option<End> {
+        let Turn { actor, takings, called, doubted } = self.turns.remove(&turn)?;
+        let end = ended(turn, &actor, &takings, called, completion);
+        let end = match doubted {
+            Some(doubted) => self.run_over(turn, doubted, end),
+            None => end,
         };
-        let (status, payload) = answer;
-        let answer = called.then(|| Body::Reply { status, payload: Payload(payload) });
-        let ended = takings.end(turn, answer);
-        if let Some(entry) = self.actors.get_mut(&actor) {
+        if let (End::Done(ended), Some(entry)) = (&end, self.actors.get_mut(&actor)) {
             entry.uncommitted += 1;
+            if let Some(before) = &mut entry.before {
+                before.change(&ended.changes.1);
+            }
             if ended.effects.halts {
                 let slot = entry.slot.take();
                 // Who comes next under the name finds nothing of it.
@@ -222,7 +258,7 @@ impl Cast {
                 cut(slot);
             }
         }
-        Some(Ok(ended))
+        Some(end)
     }
 
     /// Takes an actor's activation away, with a turn that runs: what it did is not committed.
@@ -258,12 +294,60 @@ impl Cast {
     }
 }
 
-fn cut(slot: Option<Slot>) {
+/// What a turn has come to by itself.
+fn ended(turn: TurnId, actor: &Named, takings: &Takings, called: bool, completion: Option<Completion>) -> End {
+    let fate = takings.fate();
+    let failed = End::Failed;
+    let answer = match completion {
+        _ if fate == Some(Fate::Deferred) => return End::Deferred,
+
+        Some(_) if let Some(Fate::Failed(why)) = fate => return failed(why),
+        Some(_) if let Some(Fate::Stuck(why)) = fate => {
+            return if called { failed(why) } else { End::Deferred };
+        }
+        Some(_) if let (Some(Fate::Unhandled(why)), false) = (&fate, called) => return failed(why.clone()),
+        Some(_) if let Some(Fate::Ignored(message) | Fate::Unhandled(message)) = fate => {
+            let (status, payload) = encode_failure(&Refusal::Invalid { field: String::new(), message }.into());
+            (status.to_byte(), payload)
+        }
+        Some(Completion::Wire { status, payload, .. }) => (status.to_byte(), payload),
+        Some(Completion::Failed(failure)) => match *failure {
+            Failure::Refused(refusal) if called && is_callers_fault(&refusal) => {
+                let (status, payload) = encode_failure(&refusal.into());
+                (status.to_byte(), payload)
+            }
+            Failure::Refused(refusal) if is_callers_fault(&refusal) => return failed(refusal.to_string()),
+            Failure::Refused(Refusal::Activation { message }) => return failed(message),
+            Failure::Refused(refusal) => {
+                tracing::debug!(%actor, %refusal, "a turn could not begin; its partition is recovered");
+                return End::Again;
+            }
+            Failure::Unknown(doubt) => return failed(doubt.to_string()),
+            Failure::Cycle(path) => return failed(path.join(" -> ")),
+        },
+        Some(Completion::Value(_)) | None => return failed("the turn was dropped unfinished".to_owned()),
+    };
+    let (status, payload) = answer;
+    let answer = called.then(|| Body::Reply { status, payload: Payload(payload) });
+    if let Some(state) = takings.stray_jump() {
+        return failed(format!("{actor} jumps to {state:?} in a read, which changes nothing; take `&mut self`"));
+    }
+    End::Done(takings.end(turn, answer))
+}
+
+pub(super) fn cut(slot: Option<Slot>) {
     Shard::with(|shard| {
         if let (Some(shard), Some(slot)) = (shard, slot) {
             shard.cut_apart(slot);
         }
     });
+}
+
+/// What came with a message. What cannot be read is nothing that a turn should fail for.
+pub(super) fn unpacked(carried: Option<&Payload>) -> Baggage {
+    let Some(carried) = carried else { return Baggage::default() };
+    let read = ExtensionView::parse(&carried.0).and_then(Baggage::read);
+    read.map_or_else(|_| Baggage::default(), |baggage| Baggage { tick: None, ..Baggage::clone(&baggage) })
 }
 
 /// Whether no retry helps, as the message is at fault.
@@ -281,7 +365,7 @@ fn fails(turn: TurnId, called: bool, refusal: Refusal) -> Begun {
     }
     let (status, payload) = encode_failure(&refusal.into());
     let answer = Some(Body::Reply { status: status.to_byte(), payload: Payload(payload) });
-    let effects = greenroom_protocols::delivery::Effects { answer, ..Default::default() };
+    let effects = Effects { answer, ..Effects::default() };
     Begun::Fails(turn, Outcome::Done(effects))
 }
 

@@ -1,7 +1,7 @@
 //! What a node's partitions do, for its metrics.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use crate::node::shared::Shared;
@@ -21,6 +21,22 @@ pub(crate) struct Counts {
     pub(crate) turns: AtomicU64,
     /// Time that commits took, in microseconds.
     pub(crate) commit_micros: AtomicU64,
+    /// What turns that were run again have come to besides; at most [`DIFFERENCES_MAX`].
+    differences: Mutex<Vec<String>>,
+}
+
+impl Counts {
+    pub(super) fn differ(&self, found: &str) {
+        let mut differences = self.differences.lock().unwrap_or_else(PoisonError::into_inner);
+        if differences.len() < DIFFERENCES_MAX {
+            differences.push(found.to_owned());
+        }
+    }
+
+    /// What turns that were run again have come to besides, on this node.
+    pub(crate) fn differences(&self) -> Vec<String> {
+        self.differences.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
 }
 
 /// One ownership's part of the counts, for as long as it lasts.
@@ -60,3 +76,6 @@ impl Drop for Share {
         self.node.reliable().owned.fetch_sub(1, Ordering::Relaxed);
     }
 }
+
+/// The first ones say enough.
+const DIFFERENCES_MAX: usize = 64;

@@ -108,8 +108,12 @@ impl Shard {
             }
         });
         let partition = self.partition(to.partition(node.config().reliable.partitions));
-        let body = Body::Call { method, arguments: Payload(arguments) };
-        let letter = Letter { from: None, to, birth: None, creates: false, call, body };
+        let carried = match chain.baggage.as_ref().map_or(Ok(None), |baggage| baggage.carried()) {
+            Ok(carried) => carried.map(Payload),
+            Err(refusal) => return reply.into_iter().for_each(|reply| reply.finish(refused(refusal.clone()))),
+        };
+        let body = Body::Call { method, arguments: Payload(arguments), carried };
+        let letter = Letter { from: None, birth: to.birth(), to, creates: false, call, body };
         match reply {
             Some(reply) => self.call_for(partition.called(letter), Box::new(Answering(reply)), deadline, chain),
             None => partition.told(letter).send(),

@@ -1,5 +1,6 @@
 //! What a driver has others do: the journal's part of the actions, and turns that wait.
 
+use std::fmt::Display;
 use std::time::Duration;
 
 use futures_util::future::LocalBoxFuture;
@@ -10,6 +11,7 @@ use tokio::sync::oneshot;
 
 use super::admin::{self, Wish};
 use super::name::{Body, Happening, Letter, Named};
+use crate::actor::key::{ActorId, Kind};
 use crate::node::shared::Shared;
 use crate::shard::calls::Completion;
 
@@ -31,6 +33,8 @@ pub(super) enum Done {
         parked: Result<Vec<Parked<Named, Body>>, String>,
         done: oneshot::Sender<Result<String, String>>,
     },
+    /// An outlet has an output of this actor.
+    Output { lane: Lane, number: u64, by: Named },
     /// Nothing depends on it.
     Nothing,
 }
@@ -133,11 +137,20 @@ impl Desk {
         done: oneshot::Sender<Result<String, String>>,
     ) -> Errand {
         Box::pin(async move {
+            let id = Kind::known(&kind).map(|kind| ActorId { kind, key: (&*key).into() });
+            let history = id.map(|id| self.node.kinds().history_of(&id, self.node.world().now()).1);
             let actor = Named { kind: kind.into(), key: key.into() };
             let shown = async {
                 let (presence, queue) = self.ledger.load::<_, Body>(&actor).await?;
                 let fields = self.ledger.fields(&actor).await?;
-                Ok::<_, StoreError>(admin::actor(&actor, memory, presence, &queue, &fields))
+                Ok::<_, StoreError>(admin::actor(
+                    &actor,
+                    memory,
+                    presence,
+                    &queue,
+                    &fields,
+                    &history.unwrap_or_default(),
+                ))
             };
             // An error means that nobody waits.
             let _ = done.send(shown.await.map_err(|error| error.to_string()));
@@ -156,7 +169,7 @@ impl Default for Pause {
 }
 
 impl Pause {
-    pub(super) async fn after(&mut self, node: &Shared, what: &str, error: &StoreError) {
+    pub(super) async fn after(&mut self, node: &Shared, what: &str, error: &(impl Display + Sync)) {
         tracing::warn!(%error, again_in = ?self.0, "{what}");
         let world = node.world();
         world.sleep_until(world.now() + self.0).await;
@@ -168,7 +181,7 @@ impl Pause {
 pub(super) fn subject(letter: &Letter) -> String {
     match &letter.body {
         Body::Call { method, .. } => format!("{}.{method}", letter.to),
-        Body::Reply { .. } => letter.to.to_string(),
+        Body::Reply { .. } | Body::Created | Body::Output(_) => letter.to.to_string(),
     }
 }
 

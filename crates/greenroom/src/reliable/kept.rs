@@ -1,12 +1,14 @@
 //! How an actor's fields are loaded, and what a turn has changed of them.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
-use greenroom_reliable::fields::{Change, FieldError, Part};
+use greenroom_reliable::fields::{Change, FieldError, Part, Whole};
 use greenroom_reliable::ledger::{FieldChanges, StoredField};
 
+use super::machine::STATE;
+use super::takings::takings;
 use crate::actor::cx::Cx;
 use crate::shard::Shard;
 use crate::state::StateError;
@@ -34,17 +36,35 @@ struct Known {
     whole: BTreeMap<&'static str, Bytes>,
     /// Fields and entries that there are.
     entries: BTreeSet<(String, String)>,
+    /// Of a state machine: its states, and the one that it is in.
+    states: &'static [&'static str],
+    state: Option<Arc<str>>,
 }
 
-/// Makes `actor` what the journal holds of it.
+impl Memory {
+    pub(super) fn states(&self) -> &'static [&'static str] {
+        self.known().states
+    }
+
+    pub(super) fn state(&self) -> Option<Arc<str>> {
+        self.known().state.clone()
+    }
+
+    fn known(&self) -> MutexGuard<'_, Known> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Makes `actor` what the journal holds of it; `states` are those of a state machine.
 ///
 /// # Errors
 /// [`StateError::NotLoaded`].
 #[doc(hidden)]
-pub fn load<A: Kept>(cx: &Cx, actor: &mut A) -> Result<(), StateError> {
+pub fn load<A: Kept>(cx: &Cx, actor: &mut A, states: &'static [&'static str]) -> Result<(), StateError> {
     let stored = Shard::with(|shard| shard.and_then(|shard| shard.hall().take_stored(cx.id()))).unwrap_or_default();
     let Some(state) = &cx.state else { return Ok(()) };
-    let mut known = state.memory.0.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut known = state.memory.known();
+    known.states = states;
     known
         .take_in(actor, &stored)
         .map_err(|(field, error)| StateError::not_loaded(&format!("{}.{field}", cx.id()), error))
@@ -56,16 +76,22 @@ pub fn load<A: Kept>(cx: &Cx, actor: &mut A) -> Result<(), StateError> {
 /// [`StateError::NotSaved`]: a value has no encoding; the turn has failed.
 #[doc(hidden)]
 pub fn collect<A: Kept>(cx: &Cx, actor: &mut A) -> Result<(), StateError> {
-    let baggage = Shard::with(|shard| shard.and_then(Shard::baggage));
-    let (Some(takings), Some(state)) = (baggage.as_ref().and_then(|baggage| baggage.takings.as_ref()), &cx.state)
-    else {
+    let (Some(takings), Some(state)) = (takings(), &cx.state) else { return Ok(()) };
+    if takings.fate().is_some() {
         return Ok(());
-    };
-    let mut known = state.memory.0.lock().unwrap_or_else(PoisonError::into_inner);
-    let changed = known.changes(actor);
+    }
+    let mut known = state.memory.known();
+    // What a turn removes before it halts is in the journal still.
+    let mut entries = if takings.halts() { known.entries.clone() } else { BTreeSet::new() };
+    let changed = known.changes(actor).and_then(|mut changed| {
+        changed.extend(known.jump(takings.jumps_to()).map_err(|error| (STATE, error))?);
+        Ok(changed)
+    });
     let changed = changed.map_err(|(field, error)| StateError::not_saved(&format!("{}.{field}", cx.id()), error))?;
-    let entries = if takings.halts() { known.entries.iter().cloned().collect() } else { Vec::new() };
-    takings.put(changed, entries);
+    if takings.halts() {
+        entries.extend(known.entries.iter().cloned());
+    }
+    takings.put(changed, entries.into_iter().collect());
     Ok(())
 }
 
@@ -74,6 +100,13 @@ impl Known {
         let names =
             stored.iter().flat_map(|(field, entries)| entries.iter().map(|(entry, _)| (field.clone(), entry.clone())));
         self.entries = names.collect();
+        let mut state: String = self.states.first().copied().unwrap_or_default().to_owned();
+        if let Some((_, entries)) = stored.iter().find(|(field, _)| field == STATE)
+            && let Some((_, value)) = entries.first()
+        {
+            Whole::read(&mut state, value).map_err(|error| (STATE, error))?;
+        }
+        self.state = Some(state.into());
         for (name, part) in actor.kept() {
             let found = stored.iter().find(|(field, _)| field == name).map(|(_, entries)| entries.as_slice());
             match part {
@@ -87,6 +120,16 @@ impl Known {
             }
         }
         Ok(())
+    }
+
+    /// Goes to another machine state: what is written of that.
+    fn jump(&mut self, to: Option<Arc<str>>) -> Result<Option<FieldChanges>, FieldError> {
+        let Some(to) = to.filter(|to| self.state.as_ref() != Some(to)) else { return Ok(None) };
+        let value = Whole::write(&to.to_string())?;
+        self.state = Some(to);
+        self.entries.insert((STATE.to_owned(), String::new()));
+        let changes = vec![Change { entry: String::new(), value: Some(value) }];
+        Ok(Some(FieldChanges { field: STATE.to_owned(), changes }))
     }
 
     fn changes<A: Kept>(&mut self, actor: &mut A) -> Result<Vec<FieldChanges>, (&'static str, FieldError)> {

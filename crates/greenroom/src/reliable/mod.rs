@@ -5,19 +5,25 @@
 //! built-in kind (`partition.rs`), found, placed and kept single like all others; what makes it safe is its fence in the
 //! journal. Its driver (`driver.rs`, `owned.rs`) is the thin loop around the pure machine of `greenroom-protocols::delivery`: it
 //! reads and writes the ledger (`errands.rs`), and runs the turns on activations of its own shard (`cast.rs`), which no
-//! directory knows. What a turn sends goes into its `Takings` instead of away. `entrance.rs` is the way in: whoever
-//! calls a reliable actor calls its partition.
+//! directory knows (`machine.rs`: as state machines). What a turn sends goes into its `Takings` instead of away. `entrance.rs` is the way in: whoever
+//! calls a reliable actor calls its partition. `outputs.rs` is the way out of the cluster. In tests, `again` runs each turn twice.
 
 pub(crate) mod admin;
+mod again;
 mod answers;
+mod births;
 mod cast;
+mod committed;
 mod counts;
 mod driver;
 mod entrance;
 mod errands;
 mod hall;
+mod homes;
 mod kept;
+mod machine;
 mod name;
+mod outputs;
 mod owned;
 mod partition;
 mod settings;
@@ -26,14 +32,18 @@ mod takings;
 
 pub use greenroom_reliable::fields::{Map, Queue, Register, Set};
 
+pub use self::committed::{Anything, Awaited};
 pub(crate) use self::counts::Counts;
 pub(crate) use self::hall::Hall;
+pub(crate) use self::homes::{HOME, home};
 pub(crate) use self::kept::Memory;
 pub use self::kept::{Kept, collect, load};
+pub use self::machine::{defer, ignore, is_known, state, unhandled};
+pub(crate) use self::outputs::Outlets;
 pub(crate) use self::partition::{PARTITIONS, Partitions};
 pub use self::settings::Reliability;
 pub(crate) use self::start::{Journals, open, start};
-pub(crate) use self::takings::Takings;
+pub(crate) use self::takings::{Takings, takings};
 
 /// The placement that other nodes see for reliable kinds: their partitions say where they are.
 pub(crate) const RELIABLE: &str = "reliable";

@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use greenroom_protocols::delivery::{self, PartitionId};
+use greenroom_protocols::delivery::{self, Birth, PartitionId};
 use greenroom_reliable::ledger::Name;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+use super::births;
 use crate::actor::key::{ActorId, stable_hash};
 
 /// The name of a reliable actor.
@@ -19,6 +20,11 @@ pub(crate) struct Named {
 impl Named {
     pub(super) fn of(id: &ActorId) -> Self {
         Self { kind: id.kind.name().into(), key: id.key.as_str().into() }
+    }
+
+    /// The incarnation that the key names, of an actor that another one has created.
+    pub(super) fn birth(&self) -> Option<Birth> {
+        births::parse(&self.key)
     }
 
     /// The partition of `partitions` that it is in.
@@ -52,9 +58,19 @@ impl std::fmt::Display for Named {
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub(crate) enum Body {
     /// A method and its arguments as a payload.
-    Call { method: Arc<str>, arguments: Payload },
+    Call {
+        method: Arc<str>,
+        arguments: Payload,
+        /// Request context, trace and principal: an extension block, as calls carry it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        carried: Option<Payload>,
+    },
     /// A reply's status on the wire, and its payload.
     Reply { status: u8, payload: Payload },
+    /// Brings its actor into being, and does nothing else.
+    Created,
+    /// What leaves the cluster, in JSON.
+    Output(Payload),
 }
 
 /// Bytes that cost nothing to clone.

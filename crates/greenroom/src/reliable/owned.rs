@@ -16,11 +16,12 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::admin::{self, Report, Wish};
 use super::answers::Answered;
-use super::cast::{Begun, Cast};
+use super::cast::{Begun, Cast, End};
 use super::counts::Share;
 use super::driver::Over;
 use super::errands::{Changes, Desk, Done, Errand, subject};
 use super::name::{Act, Body, Happening, Machine, Named, Wire};
+use super::outputs::{self, Leaving, Outputs};
 use super::partition::Input;
 use super::takings::{Later, letter_size};
 use crate::actor::error::Refusal;
@@ -45,6 +46,7 @@ pub(super) struct Owned {
     turns: u64,
     last_commit: Duration,
     share: Share,
+    outputs: Outputs,
 }
 
 impl Owned {
@@ -63,9 +65,10 @@ impl Owned {
         };
         let ledger = if config.checks.fence { ledger } else { ledger.unfenced() };
         let mut actions = Vec::new();
-        let machine = Machine::recover(config, ledger.owner(), recovered, port.node.world().now(), &mut actions);
+        let now = (port.node.world().now(), port.node.wall());
+        let machine = Machine::recover(config, ledger.owner(), recovered, now, &mut actions);
         tracing::debug!(partition = ledger.owner().partition.0, epoch = ledger.owner().epoch.0, "a partition is owned");
-        let cast = Cast::new(port.clone(), ledger.owner().epoch.0);
+        let cast = Cast::new(port.clone(), ledger.owner(), ledger.life());
         Self {
             port: port.clone(),
             desk: Desk { node: port.node.clone(), ledger },
@@ -81,6 +84,7 @@ impl Owned {
             turns: 0,
             last_commit: Duration::ZERO,
             share: Share::new(port.node.clone()),
+            outputs: Outputs::default(),
         }
     }
 
@@ -245,8 +249,10 @@ impl Owned {
                 };
                 tracing::debug!(message = subject(&envelope), %why, "a message of a reliable actor came to nothing");
             }
-            // No plug to the outside is made yet, so nothing is put into such a lane.
-            Act::Output { lane, number, .. } => self.happen(Happening::Delivered { lane, number }),
+            Act::Output { life, lane, number, envelope } => {
+                let due = self.outputs.take(Leaving { life, lane, number, letter: envelope });
+                self.errands.extend(due.map(|leaving| self.desk.clone().hand_over(leaving)));
+            }
             Act::Stop(why) => {
                 if why == Stop::Deposed {
                     tracing::info!(partition = self.desk.ledger.owner().partition.0, "a partition has another owner");
@@ -285,6 +291,11 @@ impl Owned {
                 // An error means that nobody waits.
                 let _ = done.send(answer);
             }
+            Done::Output { lane, number, by } => {
+                self.happen(outputs::delivered(lane, number));
+                let next = self.outputs.delivered(lane, &by, self.machine.sender().acknowledged_in(lane));
+                self.errands.extend(next.map(|leaving| self.desk.clone().hand_over(leaving)));
+            }
             Done::Nothing => {}
         }
     }
@@ -308,13 +319,14 @@ impl Owned {
     fn turn_over(&mut self, turn: TurnId, completion: Option<Completion>) {
         let Some(end) = self.cast.end(turn, completion) else { return };
         match end {
-            Ok(ended) => {
+            End::Done(ended) => {
                 self.changes.insert(turn, (ended.changes, ended.later));
                 self.happen(Happening::Ended { turn, outcome: TurnOutcome::Done(ended.effects) });
             }
-            Err(Some(failed)) => self.happen(Happening::Ended { turn, outcome: TurnOutcome::Failed(failed) }),
-            // The node may not begin turns now: the next ownership does.
-            Err(None) => self.over = Some(Over::Again),
+            End::Deferred => self.happen(Happening::Ended { turn, outcome: TurnOutcome::Deferred }),
+            End::Failed(why) => self.happen(Happening::Ended { turn, outcome: TurnOutcome::Failed(why) }),
+            End::Again => self.over = Some(Over::Again),
+            End::Twice(begun) => self.begun(begun),
         }
     }
 

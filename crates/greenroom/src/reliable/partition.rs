@@ -1,4 +1,5 @@
-//! The built-in kind behind reliable actors: each partition is an actor, found and kept single like all others.
+//! The built-in kind behind reliable actors: each partition is an actor, found and kept single like all others, and it
+//! goes home when it is elsewhere.
 
 use greenroom_protocols::delivery::PartitionId;
 use tokio::sync::{mpsc, oneshot};
@@ -40,7 +41,12 @@ impl Actor for Partitions {
     }
 }
 
-#[greenroom_macros::actor(kind = "greenroom.partition", placement = "hash", idle = "1d", instances = "per_cluster")]
+#[greenroom_macros::actor(
+    kind = "greenroom.partition",
+    placement = "greenroom.home",
+    idle = "1d",
+    instances = "per_cluster"
+)]
 impl Partitions {
     async fn activated(&mut self, cx: &Cx) -> Result<(), String> {
         let number: Option<u32> = cx.key().parse().ok();
@@ -58,6 +64,14 @@ impl Partitions {
             }
         });
         Ok(())
+    }
+
+    async fn migrating(&mut self) -> u32 {
+        self.partition.0
+    }
+
+    async fn migrated(&mut self, partition: u32) {
+        self.partition = PartitionId(partition);
     }
 
     async fn deactivating(&mut self, _cx: &Cx, _why: Why) {
@@ -95,8 +109,14 @@ impl Partitions {
         }
     }
 
-    /// Makes sure that the partition has an owner.
-    pub async fn wake(&self) {}
+    /// Makes sure that the partition has an owner, which is to be the node called `home`, if one is named.
+    pub async fn wake(&self, cx: &Cx, home: Option<String>) {
+        if let Some(home) = home.filter(|home| home != cx.port.node.name())
+            && let Err(unmoved) = cx.migrate_to(&home)
+        {
+            tracing::debug!(partition = self.partition.0, %unmoved, "a partition does not go home now");
+        }
+    }
 
     /// How it is.
     pub async fn look(&self) -> Option<Report> {

@@ -1,5 +1,7 @@
 //! What a node is told of its reliable actors.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 /// Where reliable actors are kept: the table `[reliable]` of a node's configuration file.
@@ -7,16 +9,22 @@ use serde::{Deserialize, Serialize};
 #[serde(default, deny_unknown_fields)]
 #[non_exhaustive]
 pub struct Reliability {
-    /// The journal's URL: `sqlite:PATH`, `postgres://..`, `etcd://..`, or `memory:`, which survives nothing. The same
+    /// The journal's URL: `sqlite:PATH`, `postgres://..`, `etcd://..`, `kafka://..`, or `memory:`, which survives nothing. The same
     /// journal for all nodes of the cluster. Needed by nodes that host reliable kinds.
     pub journal: String,
     /// Number of partitions, the same on all nodes and for ever; 64.
     pub partitions: u32,
+    /// Where [outputs](crate::Cx::output) go, by name: the URL of a hook (`https://..`) or of a topic
+    /// (`kafka://host/topic`). The same on all nodes.
+    pub outlets: BTreeMap<String, String>,
+    /// Whether each turn is run a second time before its commit, and fails if it comes to something else with its volatile
+    /// fields reset; off. For tests: see [`Node::interference`](crate::Node::interference).
+    pub rerun: bool,
 }
 
 impl Default for Reliability {
     fn default() -> Self {
-        Self { journal: String::new(), partitions: 64 }
+        Self { journal: String::new(), partitions: 64, outlets: BTreeMap::new(), rerun: false }
     }
 }
 

@@ -9,6 +9,8 @@ use greenroom_world::{Stage, World};
 use serde::{Deserialize, Serialize};
 
 use super::counts::Counts;
+use super::homes::homes;
+use super::outputs::Outlets;
 use super::partition::{PARTITIONS, PartitionsRef};
 use super::settings::PARTITIONS_MAX;
 use crate::actor::key::Kind;
@@ -23,9 +25,19 @@ use crate::node::{Config, Error, Result, open_store};
 pub(crate) struct Journals {
     journal: Option<Arc<dyn Journal>>,
     counts: Counts,
+    outlets: Outlets,
 }
 
 impl Journals {
+    /// The same, with ways out of the cluster.
+    pub(crate) fn with(self, outlets: Outlets) -> Self {
+        Self { outlets, ..self }
+    }
+
+    pub(crate) fn outlets(&self) -> &Outlets {
+        &self.outlets
+    }
+
     pub(crate) fn get(&self) -> Option<&Arc<dyn Journal>> {
         self.journal.as_ref()
     }
@@ -36,7 +48,7 @@ impl Journals {
     }
 
     fn of(journal: Arc<dyn Journal>) -> Self {
-        Self { journal: Some(journal), counts: Counts::default() }
+        Self { journal: Some(journal), ..Self::default() }
     }
 }
 
@@ -80,8 +92,7 @@ pub(crate) async fn open(
         Some(journal) => (journal, true),
         None => {
             let opened = open_store(world, url).await.map_err(&failed)?;
-            let none =
-                "it cannot commit several writes at once; use sqlite:, postgres: or etcd:, or memory: for trials";
+            let none = "it cannot commit several writes at once; use sqlite:, postgres:, etcd: or kafka:, or memory: for trials";
             (opened.journal.ok_or_else(|| failed(none.to_owned()))?, opened.shared)
         }
     };
@@ -151,21 +162,31 @@ async fn keep_awake(node: Arc<Shared>) {
     let partitions: Vec<PartitionsRef> = (0..node.config().reliable.partitions)
         .map(|partition| Ref::made(partition.to_string().into(), Some(port.clone())).into())
         .collect();
+    let (mut known, mut since, mut round) = (Vec::new(), world.now(), 0);
     while !node.is_stopped() {
-        let view = node.view();
-        let hosts = view.hosts(kind).map_or(&[] as &[_], |hosts| &hosts.nodes);
-        // Each has its share, so that one question comes for each partition.
-        if let Some(rank) = hosts.iter().position(|host| *host == node.me()) {
-            for partition in partitions.iter().skip(rank).step_by(hosts.len()) {
-                // What is refused is asked for again.
-                let _ = partition.wake().try_send();
-            }
+        let homes = homes(&node.view(), kind, partitions.len() as u32);
+        if homes != known {
+            (known, since) = (homes, world.now());
         }
+        let settled = since + SETTLED_AFTER <= world.now();
+        // Each node looks after those that belong on it, so that one question comes for each partition.
+        let own = partitions.iter().enumerate().filter(|(partition, _)| known.get(*partition) == Some(&node.me()));
+        for (partition, actor) in own {
+            // Not all go home at once.
+            let home = (settled && partition % TURNS == round).then(|| node.name().to_owned());
+            // What is refused is asked for again.
+            let _ = actor.wake(home).try_send();
+        }
+        round = (round + 1) % TURNS;
         world.sleep_until(world.now() + WAKE_EVERY).await;
     }
 }
 
 /// Between two looks whether each partition has an owner.
 const WAKE_EVERY: Duration = Duration::from_secs(2);
+/// How long the cluster must have been as it is before partitions go home.
+const SETTLED_AFTER: Duration = Duration::from_secs(5);
+/// In so many looks all partitions are sent home.
+const TURNS: usize = 4;
 /// Reads and writes of a record that nodes agree on.
 const TRIES: usize = 8;

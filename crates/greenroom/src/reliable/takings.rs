@@ -1,45 +1,110 @@
 //! What a turn has done that must not be seen before it is committed.
 
 use std::fmt;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::{Bytes, BytesMut};
-use greenroom_protocols::delivery::{Delivery, Destination, Effects, Outgoing, TurnId};
+use greenroom_protocols::delivery::{self, Delivery, Destination, Effects, Outgoing, Timer, TurnId};
+use greenroom_protocols::reminders::Wall;
 use greenroom_reliable::ledger::{FieldChanges, TurnChanges};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 
+use super::again::Record;
+use super::births::{self, Births};
 use super::name::{Body, Letter, Named, Payload};
+use super::outputs::OUTLET;
+use crate::actor::call::Call;
 use crate::actor::error::Refusal;
 use crate::actor::interface::{Interface, Method};
 use crate::actor::reference::Inner;
 use crate::actor::reply::ReplyTo;
 use crate::shard::Shard;
+use crate::shard::baggage::{Baggage, Load};
 use crate::shard::submit::Told;
 use crate::topic::actor::TOPICS;
 
 /// What one turn of a reliable actor keeps back until its commit.
 pub(crate) struct Takings {
     by: Named,
+    births: Births,
     taken: Mutex<Taken>,
+}
+
+/// Those of the turn that runs here, if it is one of a reliable actor.
+pub(crate) fn takings() -> Option<Arc<Takings>> {
+    Shard::with(|shard| shard.and_then(Shard::baggage)).and_then(|baggage| baggage.takings.clone())
+}
+
+/// What becomes of a turn beside its effects.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) enum Fate {
+    /// The message goes to the actor's own queue.
+    Deferred,
+    /// The state does not want the message: it is done, and who waits for an answer is told.
+    Ignored(String),
+    /// The state does not know the message. Who waits is told; else the turn has failed.
+    Unhandled(String),
+    /// This program does not know the state. Who waits is told; else the message waits for a program that does.
+    Stuck(String),
+    /// The turn has failed.
+    Failed(String),
 }
 
 #[derive(Default)]
 struct Taken {
     sends: Vec<Outgoing<Named, Body>>,
+    timers: Vec<Timer<Named, Body>>,
     /// Messages to actors that are not reliable: they leave after the commit, once or not at all.
     later: Vec<Later>,
     halts: bool,
+    /// The machine state to go to.
+    jump: Option<Arc<str>>,
+    fate: Option<Fate>,
+    /// Whether the turn's changes are in `fields`, as those of all turns but reads.
+    collected: bool,
     fields: Vec<FieldChanges>,
     /// All entries that the actor has, if it halts.
     entries: Vec<(String, String)>,
     bytes: usize,
+    /// Where turns are run again: what this run gets.
+    record: Option<Box<Record>>,
 }
 
 /// Something to be done on the shard after the commit.
 pub(super) type Later = Box<dyn FnOnce(&Shard) + Send>;
 
 impl Takings {
-    pub(super) fn new(by: Named) -> Self {
-        Self { by, taken: Mutex::default() }
+    pub(super) fn new(by: Named, births: Births, record: Option<Box<Record>>) -> Self {
+        Self { by, births, taken: Mutex::new(Taken { record, ..Taken::default() }) }
+    }
+
+    /// Does something with what this run gets, where turns are run again.
+    fn record<T>(&self, with: impl FnOnce(&mut Record) -> T) -> Option<T> {
+        self.taken().record.as_deref_mut().map(with)
+    }
+
+    /// Where turns are run again: the place of the turn's next choice, and what was chosen there.
+    pub(super) fn chosen<T: DeserializeOwned>(&self) -> Option<(usize, Option<T>)> {
+        self.record(Record::chosen)
+    }
+
+    pub(super) fn choose<T: Serialize>(&self, at: usize, value: &T) {
+        self.record(|record| record.choose(at, value));
+    }
+
+    /// Where turns are run again: the place of the next read that the turn awaits, and what was answered there.
+    pub(super) fn begin_read(&self) -> Option<(usize, Option<Bytes>)> {
+        self.record(Record::begin_read)
+    }
+
+    pub(super) fn end_read(&self, at: usize, answer: Bytes) {
+        self.record(|record| record.end_read(at, answer));
+    }
+
+    /// The time for this turn, if it is `now`.
+    pub(crate) fn time(&self, now: Wall) -> Wall {
+        self.record(|record| record.time(now)).unwrap_or(now)
     }
 
     fn taken(&self) -> MutexGuard<'_, Taken> {
@@ -54,31 +119,95 @@ impl Takings {
     pub(crate) fn send<M: Method>(
         &self,
         shard: &Shard,
-        target: &std::sync::Arc<Inner>,
+        target: &Arc<Inner>,
         method: M,
+        own: Option<Box<Baggage>>,
     ) -> Result<(), Refusal> {
         let node = &shard.port().node;
+        let delivery = own.as_ref().map_or(Delivery::ExactlyOnce, |own| own.delivery);
+        let load = shard.load(own)?;
         if !node.is_reliable::<M::Interface>(target.id.kind) {
             let target = target.clone();
+            self.record(|record| {
+                record.tell(format!("{}.{}", target.id, M::Interface::METHODS[usize::from(M::INDEX)].name));
+            });
+            let own = load.map(|load| Box::new(Baggage::clone(&load)));
             let later: Later = Box::new(move |shard| {
                 // What is refused is a dead letter, as of any other sender.
-                let _ = shard.send(target, method, None, Told::Nobody);
+                let _ = shard.send(target, method, own, Told::Nobody);
             });
             self.taken().later.push(later);
             return Ok(());
         }
+        let outgoing = self.outgoing(shard, target, method, delivery, load)?;
+        self.taken().sends.push(outgoing);
+        Ok(())
+    }
+
+    /// Keeps a message back that is to be sent when it is due.
+    ///
+    /// # Errors
+    /// [`Refusal`]: it can never be sent.
+    pub(crate) fn send_at<M: Method>(&self, shard: &Shard, call: Call<M>, due: Wall) -> Result<(), Refusal> {
+        let (target, method, own) = call.into_all();
+        if !shard.port().node.is_reliable::<M::Interface>(target.id.kind) {
+            let message = format!(
+                "{} is not reliable, so no timer of {} can be for it; let {} get the timer's message, and send from there",
+                target.id, self.by, self.by
+            );
+            return Err(Refusal::Invalid { field: String::new(), message });
+        }
+        let delivery = own.as_ref().map_or(Delivery::ExactlyOnce, |own| own.delivery);
+        let load = shard.load(own)?;
+        let outgoing = self.outgoing(shard, &target, method, delivery, load)?;
+        self.taken().timers.push(Timer { due, slot: delivery::Slot::default(), outgoing });
+        Ok(())
+    }
+
+    fn outgoing<M: Method>(
+        &self,
+        shard: &Shard,
+        target: &Inner,
+        method: M,
+        delivery: Delivery,
+        load: Load,
+    ) -> Result<Outgoing<Named, Body>, Refusal> {
         crate::actor::key::check(&target.id.key)?;
         let to = Named::of(&target.id);
         let method_name = M::Interface::METHODS[usize::from(M::INDEX)].name;
-        let arguments = encoded::<M::Interface>(&method.into_message(ReplyTo::nobody()))?;
-        let partition = to.partition(node.config().reliable.partitions);
-        let body = Body::Call { method: method_name.into(), arguments: Payload(arguments) };
+        let arguments = Payload(encoded::<M::Interface>(&method.into_message(ReplyTo::nobody()))?);
+        let carried = load.as_ref().map_or(Ok(None), |load| load.carried())?.map(Payload);
+        let body = Body::Call { method: method_name.into(), arguments, carried };
+        self.taken().bytes += size(&body) + to.key.len();
+        let to_partition = Destination::Partition(to.partition(shard.port().node.config().reliable.partitions));
+        let birth = to.birth();
+        let envelope = Letter { from: Some(self.by.clone()), to, birth, creates: false, call: None, body };
+        Ok(Outgoing { to: to_partition, delivery, envelope })
+    }
+
+    /// Lets an actor of `kind` come into being with this turn's commit: its key.
+    pub(crate) fn create(&self, kind: &str, partitions: u32) -> String {
+        let birth = self.record(|record| record.birth(|| self.births.next())).unwrap_or_else(|| self.births.next());
+        let key = births::key(birth);
+        let to = Named { kind: kind.into(), key: key.as_str().into() };
+        let partition = Destination::Partition(to.partition(partitions));
+        let (from, body) = (Some(self.by.clone()), Body::Created);
+        let envelope = Letter { from, to, birth: Some(birth), creates: true, call: None, body };
         let mut taken = self.taken();
-        taken.bytes += size(&body) + to.key.len();
+        taken.bytes += letter_size(&envelope);
+        taken.sends.push(Outgoing { to: partition, delivery: Delivery::ExactlyOnce, envelope });
+        key
+    }
+
+    /// Keeps an output back, for the outlet of this number.
+    pub(super) fn output(&self, number: u32, outlet: &str, body: Bytes) {
+        let to = Named { kind: OUTLET.into(), key: outlet.into() };
+        let body = Body::Output(Payload(body));
+        let mut taken = self.taken();
+        taken.bytes += size(&body);
         let envelope = Letter { from: Some(self.by.clone()), to, birth: None, creates: false, call: None, body };
-        let (to, delivery) = (Destination::Partition(partition), Delivery::ExactlyOnce);
+        let (to, delivery) = (Destination::Outside(number), Delivery::AtLeastOnce);
         taken.sends.push(Outgoing { to, delivery, envelope });
-        Ok(())
     }
 
     /// Refuses a call that the turn awaits, if it would act before the commit.
@@ -89,7 +218,8 @@ impl Takings {
     pub(crate) fn check_call<M: Method>(&self, target: &Inner) -> Result<(), Refusal> {
         let method = M::Interface::METHODS[usize::from(M::INDEX)];
         let kind = M::Interface::KIND;
-        if method.read && kind != TOPICS && !kind.starts_with("greenroom.") {
+        if method.is_repeatable() && kind != TOPICS && !kind.starts_with("greenroom.") {
+            self.record(Record::call);
             return Ok(());
         }
         let message = format!(
@@ -105,6 +235,36 @@ impl Takings {
         self.taken().halts = true;
     }
 
+    /// Lets the actor be in another machine state from the next turn on.
+    pub(super) fn jump(&self, state: Arc<str>) {
+        self.taken().jump = Some(state);
+    }
+
+    /// Where it will be.
+    pub(super) fn jumps_to(&self) -> Option<Arc<str>> {
+        self.taken().jump.clone()
+    }
+
+    /// Where it would be if the turn were not a read.
+    pub(super) fn stray_jump(&self) -> Option<Arc<str>> {
+        let taken = self.taken();
+        taken.jump.clone().filter(|_| !taken.collected)
+    }
+
+    /// Decides what becomes of the turn; the first word counts.
+    pub(super) fn end_as(&self, fate: Fate) {
+        self.taken().fate.get_or_insert(fate);
+    }
+
+    /// Lets the turn fail, as something in it cannot be.
+    pub(crate) fn fail(&self, why: String) {
+        self.end_as(Fate::Failed(why));
+    }
+
+    pub(super) fn fate(&self) -> Option<Fate> {
+        self.taken().fate.clone()
+    }
+
     pub(super) fn halts(&self) -> bool {
         self.taken().halts
     }
@@ -115,20 +275,24 @@ impl Takings {
         let sizes = fields.iter().flat_map(|field| &field.changes);
         taken.bytes +=
             sizes.map(|change| change.entry.len() + change.value.as_ref().map_or(0, Bytes::len)).sum::<usize>();
-        (taken.fields, taken.entries) = (fields, entries);
+        (taken.fields, taken.entries, taken.collected) = (fields, entries, true);
     }
 
     /// All of it: the effects, the changes of fields, and what is to be done after the commit.
     pub(super) fn end(&self, turn: TurnId, answer: Option<Body>) -> Ended {
-        let Taken { sends, later, halts, fields, entries, bytes } = std::mem::take(&mut *self.taken());
+        let taken = std::mem::take(&mut *self.taken());
+        let Taken { sends, timers, later, halts, jump, fate: _, collected, fields, entries, bytes, record } = taken;
         let operations = fields.iter().map(|field| field.changes.len()).sum::<usize>() + entries.len();
         let bytes = bytes + answer.as_ref().map_or(0, size);
-        let effects = Effects { sends, halts, reconsider: false, answer, operations, bytes };
+        let effects = Effects { sends, timers, halts, reconsider: jump.is_some(), answer, operations, bytes };
         let changes = match halts {
             true => TurnChanges::Halted(self.by.clone(), entries),
             false => TurnChanges::Fields(self.by.clone(), fields),
         };
-        Ended { effects, changes: (turn, changes), later }
+        let told = record.as_ref().map(|record| record.told().to_vec()).unwrap_or_default();
+        // A read commits nothing.
+        let record = record.filter(|record| collected && record.is_whole());
+        Ended { effects, changes: (turn, changes), later, told, record }
     }
 }
 
@@ -137,6 +301,9 @@ pub(super) struct Ended {
     pub(super) effects: Effects<Named, Body>,
     pub(super) changes: (TurnId, TurnChanges<Named>),
     pub(super) later: Vec<Later>,
+    /// For a second run: what it gets, unless nobody knows all of that, and whom the first one has told.
+    pub(super) record: Option<Box<Record>>,
+    pub(super) told: Vec<String>,
 }
 
 /// The arguments of a message, as a payload.
@@ -153,8 +320,11 @@ pub(super) fn letter_size(letter: &Letter) -> usize {
 
 fn size(body: &Body) -> usize {
     match body {
-        Body::Call { method, arguments } => method.len() + arguments.0.len(),
-        Body::Reply { payload, .. } => payload.0.len(),
+        Body::Call { method, arguments, carried } => {
+            method.len() + arguments.0.len() + carried.as_ref().map_or(0, |carried| carried.0.len())
+        }
+        Body::Reply { payload, .. } | Body::Output(payload) => payload.0.len(),
+        Body::Created => 0,
     }
 }
 

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 use std::time::{Duration, UNIX_EPOCH};
 
-use bytes::BytesMut;
+use bytes::{Bytes, BytesMut};
+use greenroom_protocols::delivery::Delivery;
+use greenroom_protocols::gsi::ClusterId;
 use greenroom_protocols::node::NodeId;
 use greenroom_protocols::versions::FIRST;
 use greenroom_security::principal::Principal;
@@ -32,10 +34,14 @@ pub(crate) struct Baggage {
     pub(crate) version: Option<u16>,
     /// The node that the grant is for which came with the message, if that is not this one.
     pub(crate) host: Option<NodeId>,
+    /// Belongs to the turn that it begins, of an adaptive actor: the cluster that the call came in at, if that is another one.
+    pub(crate) caller: Option<ClusterId>,
     /// Belongs to the turn that it begins: what that keeps back until it is committed.
     pub(crate) takings: Option<Arc<Takings>>,
     /// The idempotency key of a call of a reliable actor.
     pub(crate) idempotency: Option<Box<str>>,
+    /// How a message of one reliable actor to another one travels.
+    pub(crate) delivery: Delivery,
     /// Why what the caller wanted to add is not here: the message is refused.
     pub(crate) unfit: Option<ContextError>,
     /// Fields of later versions, by tag: they go on with the message, and not with the calls that its turn makes.
@@ -68,6 +74,7 @@ impl Baggage {
                 }
                 tag::INTERFACE_VERSION => baggage.version = Some(carried::version(bytes)?),
                 tag::GRANTED_HOST => baggage.host = Some(NodeId(carried::granted_host(bytes)?)),
+                tag::CALLING_CLUSTER => baggage.caller = Some(ClusterId(carried::calling_cluster(bytes)?)),
                 tag::PRINCIPAL => {
                     let PrincipalView { name, roles } = PrincipalView::parse(bytes)?;
                     baggage.principal = Some(Principal::new(name, roles));
@@ -94,6 +101,9 @@ impl Baggage {
         let mut own = Vec::new();
         if let Some(host) = host {
             own.push((tag::GRANTED_HOST, BytesMut::from(&host.0.to_le_bytes()[..])));
+        }
+        if let Some(caller) = self.caller {
+            own.push((tag::CALLING_CLUSTER, BytesMut::from(&caller.0.to_le_bytes()[..])));
         }
         if version != FIRST {
             let mut field = BytesMut::new();
@@ -135,6 +145,22 @@ impl Baggage {
         Ok(writer.finish())
     }
 
+    /// What flows along calls, to be written into a journal with a message; `None` if there is nothing.
+    ///
+    /// # Errors
+    /// [`Refusal::Invalid`]: it is too much for one message.
+    pub(crate) fn carried(&self) -> Result<Option<Bytes>, Refusal> {
+        let Self { context, trace, principal, .. } = self;
+        if context.is_empty() && trace.is_none() && principal.is_none() {
+            return Ok(None);
+        }
+        let (context, trace, principal) = (context.clone(), trace.clone(), principal.clone());
+        let extension = Self { context, trace, principal, ..Self::default() }.write(FIRST, None);
+        let extension =
+            extension.map_err(|error| Refusal::Invalid { field: "context".to_owned(), message: error.to_string() })?;
+        Ok(Some(Bytes::copy_from_slice(extension.view().as_bytes())))
+    }
+
     /// What a call carries that is made by a turn with `inherited`, and was given `own`.
     ///
     /// # Errors
@@ -157,8 +183,10 @@ impl Baggage {
 
     /// What the calls of a turn carry on that came with this.
     fn onward(self: &Arc<Self>) -> Load {
-        let Self { context, trace, principal, tick, version, host, takings, idempotency, unfit: _, foreign } = &**self;
-        let ends_here = tick.is_some() || takings.is_some() || idempotency.is_some();
+        let Self { context, trace, principal, tick, version, host, takings, idempotency, caller, .. } = &**self;
+        let ends_here = tick.is_some() || takings.is_some() || idempotency.is_some() || caller.is_some();
+        let Self { foreign, delivery, unfit: _, .. } = &**self;
+        let ends_here = ends_here || *delivery != Delivery::default();
         if foreign.is_empty() && !ends_here && version.is_none() && host.is_none() {
             return Some(self.clone());
         }
@@ -199,9 +227,10 @@ mod tests {
 
     #[test]
     fn baggage_survives_the_wire_with_the_fields_of_later_versions() {
+        let laden = || Baggage { caller: Some(ClusterId(5)), ..laden() };
         let extension = laden().write(7, Some(NodeId(9))).unwrap();
         let read = Baggage::read(extension.view()).unwrap();
-        assert_eq!((read.version, read.host), (Some(7), Some(NodeId(9))));
+        assert_eq!((read.version, read.host, read.caller), (Some(7), Some(NodeId(9)), Some(ClusterId(5))));
         assert_eq!((&read.context, &read.trace, &read.foreign), (&laden().context, &laden().trace, &laden().foreign));
         assert_eq!(read.principal, laden().principal);
         assert_eq!(read.write(7, read.host).unwrap(), extension);
@@ -209,11 +238,11 @@ mod tests {
 
     #[test]
     fn a_turns_calls_carry_context_and_trace_on_and_nothing_that_was_for_the_turn() {
-        let came = Arc::new(laden());
+        let came = Arc::new(Baggage { caller: Some(ClusterId(5)), ..laden() });
         let onward = Baggage::join(Some(&came), None).unwrap().unwrap();
         assert_eq!((onward.context.get("tenant"), onward.trace.is_some()), (Some("a"), true));
         assert_eq!(onward.principal, laden().principal);
-        assert!(onward.foreign.is_empty() && onward.version.is_none());
+        assert!(onward.foreign.is_empty() && onward.version.is_none() && onward.caller.is_none());
         let again = Baggage::join(Some(&onward), None).unwrap().unwrap();
         assert!(Arc::ptr_eq(&onward, &again), "nothing is copied that need not be");
     }
@@ -228,7 +257,9 @@ mod tests {
 
     #[test]
     fn a_field_that_is_not_what_its_tag_says_is_refused() {
-        for tag in [tag::CONTEXT, tag::TRACE, tag::INTERFACE_VERSION, tag::PRINCIPAL, tag::GRANTED_HOST] {
+        for tag in
+            [tag::CONTEXT, tag::TRACE, tag::INTERFACE_VERSION, tag::PRINCIPAL, tag::GRANTED_HOST, tag::CALLING_CLUSTER]
+        {
             let mut writer = ExtensionWriter::new();
             writer.put(tag, &[0x89]).unwrap();
             assert!(Baggage::read(writer.view()).is_err());

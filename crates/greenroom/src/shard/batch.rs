@@ -211,7 +211,7 @@ mod tests {
         type Message = Message;
         type Ref = Ref<Self>;
         const KIND: &'static str = "batch_test";
-        const METHODS: &'static [MethodInfo] = &[MethodInfo { name: "count", read: false }];
+        const METHODS: &'static [MethodInfo] = &[MethodInfo { name: "count", read: false, update: false }];
 
         fn method(_: &Message) -> u16 {
             0

@@ -27,6 +27,11 @@ struct Beside {
     id: ActorId,
 }
 
+/// Whether it is the name of something that runs beside turns, and may run for ever.
+pub(super) fn is_beside(id: &ActorId) -> bool {
+    id.kind.name() == BESIDE
+}
+
 /// What runs beside each activation's turns, by the activation's slot.
 #[derive(Default)]
 pub(super) struct Ties(BTreeMap<(u32, u32), Vec<Weak<Tie>>>);

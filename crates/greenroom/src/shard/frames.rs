@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use greenroom_protocols::gsi::ClusterId;
 use greenroom_protocols::node::NodeId;
 use greenroom_world::{LocalFuture, Timestamp};
 
@@ -291,7 +292,7 @@ impl Shard {
 
     /// What a call of the current turn carries that was given `own`.
     #[inline]
-    pub(super) fn load(&self, own: Option<Box<Baggage>>) -> Result<Load, Refusal> {
+    pub(crate) fn load(&self, own: Option<Box<Baggage>>) -> Result<Load, Refusal> {
         match (self.current().and_then(Frame::baggage), own) {
             (None, None) => Ok(None),
             (inherited, own) => Baggage::join(inherited, own),
@@ -307,6 +308,11 @@ impl Shard {
     /// What the current turn's message carries.
     pub(crate) fn baggage(&self) -> Load {
         self.current().and_then(Frame::baggage).cloned()
+    }
+
+    /// The other cluster that the current turn's call came in at, if it is told.
+    pub(crate) fn calling_cluster(&self) -> Option<ClusterId> {
+        self.current().and_then(Frame::baggage).and_then(|baggage| baggage.caller)
     }
 
     /// Changes what the calls of the current turn carry from here on.

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::turns::Link;
 use super::{Shard, Slot};
+use crate::geo::Adaptive;
 
 /// One actor, as [`Node::inspect`](crate::Node::inspect) finds it.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -30,6 +31,9 @@ pub struct Inspection {
     pub waiting: u64,
     /// The first of them; at most 64.
     pub messages: Vec<WaitingMessage>,
+    /// How many instances it has over all clusters, and why, if its kind is adaptive.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub instances: Option<Adaptive>,
     /// Timers that it has set.
     pub timers: u64,
     /// Actors that it has spawned, and that still are; at most 64.
@@ -141,6 +145,7 @@ impl Shard {
             turns,
             waiting: activation.waiting() as u64,
             messages,
+            instances: node.geo().and_then(|geo| geo.adaptive(activation.id())),
             timers: self.timers.borrow().of(slot) as u64,
             children: self.children_of(slot, LISTED_MAX),
             history_len_max: history_len_max as u64,

@@ -5,29 +5,20 @@
 //! which leaves when the round ends. Cluster protocols have connections of their own, so user traffic delays none of them.
 
 use std::cell::RefMut;
-use std::collections::{BTreeMap, VecDeque};
-use std::io;
 use std::pin::Pin;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::task::{Context, Poll, Wake, Waker};
+use std::sync::PoisonError;
+use std::sync::atomic::Ordering;
+use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use bytes::{Buf, BytesMut};
-use greenroom_protocols::directory::{Grant, Placed};
 use greenroom_protocols::node::NodeId;
-use greenroom_protocols::versions::FIRST;
-use greenroom_wire::{CallId, Decoder, EncodeError, Encoder, Extension, RouteEncoder, RouteTable, Status};
-use greenroom_world::{BoxFuture, Stream, Timestamp};
+use greenroom_wire::CallId;
+use greenroom_world::Timestamp;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use super::Shard;
-use super::baggage::{self, Baggage};
-use super::moves::Carried;
-use super::raw::RouteTarget;
-use crate::actor::error::{Doubt, Failure, Refusal};
-use crate::actor::key::ActorId;
-use crate::actor::reply::{encode_failure, unencodable};
+use crate::actor::error::Refusal;
 
 mod cancel;
 mod closing;
@@ -35,163 +26,17 @@ mod dial;
 mod farewell;
 mod flow;
 mod receive;
+mod send;
 mod streams;
+mod table;
 
 pub(crate) use self::dial::{Greeted, OPEN_TIMEOUT, read_hello, within};
 use self::farewell::Farewell;
 pub(crate) use self::flow::Flow;
-
-/// A connection of a shard.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct LaneId {
-    index: u32,
-    generation: u32,
-}
-
-/// A call as it goes out.
-pub(super) struct Outgoing<'a> {
-    pub(super) id: Option<CallId>,
-    pub(super) origin: Option<NodeId>,
-    pub(super) hops: u8,
-    pub(super) kind: &'a str,
-    pub(super) method: &'a str,
-    pub(super) key: &'a str,
-    pub(super) deadline: Timestamp,
-    pub(super) grant: Option<Grant>,
-    pub(super) chain: &'a [u8],
-    pub(super) baggage: Option<&'a Baggage>,
-    /// The version of the kind's interface that the caller speaks.
-    pub(super) version: u16,
-}
-
-/// One connection, or the attempt at one.
-struct Lane {
-    peer: NodeId,
-    peer_name: String,
-    /// Whether this node opened it, and so may call on it.
-    dialled: bool,
-    /// The peer's shard that calls on it, if the peer opened it.
-    caller: Option<u16>,
-    link: Link,
-    /// Frames that have not left, and may.
-    out: BytesMut,
-    flow: Flow,
-    input: BytesMut,
-    decoder: Decoder,
-    routes_out: RouteEncoder,
-    routes_in: RouteTable<Arc<RouteTarget>>,
-    flag: Arc<Flag>,
-    /// Whether it is in the list of lanes to flush.
-    unflushed: bool,
-    /// So many bytes wait no longer for the end of the round: the peer may be idle.
-    flush_len: usize,
-    /// The latest calls that were forwarded on it for other nodes: they are told if it breaks.
-    forwarded: VecDeque<(NodeId, CallId)>,
-    heard: Timestamp,
-    pinged: Timestamp,
-    farewell: Farewell,
-    /// Whether streams have been asked for on it.
-    streams: bool,
-}
-
-enum Link {
-    Connecting(BoxFuture<io::Result<dial::Opened>>),
-    Open(Box<dyn Stream>),
-    Closed,
-}
-
-/// Tells the shard which of its connections has something to do.
-struct Flag {
-    index: u32,
-    raised: AtomicBool,
-    list: Arc<Mutex<Vec<u32>>>,
-    shard: Waker,
-}
-
-impl Wake for Flag {
-    fn wake(self: Arc<Self>) {
-        self.wake_by_ref();
-    }
-
-    fn wake_by_ref(self: &Arc<Self>) {
-        if !self.raised.swap(true, Ordering::AcqRel) {
-            self.list.lock().unwrap_or_else(PoisonError::into_inner).push(self.index);
-        }
-        self.shard.wake_by_ref();
-    }
-}
-
-/// The connections of one shard.
-#[derive(Default)]
-pub(super) struct Lanes {
-    slots: Vec<LaneSlot>,
-    free: Vec<u32>,
-    dialled: BTreeMap<NodeId, LaneId>,
-    /// Nodes that leave and take no more calls, but replies, and the connections for these.
-    departed: BTreeMap<NodeId, LaneId>,
-    raised: Arc<Mutex<Vec<u32>>>,
-    unflushed: Vec<u32>,
-    shard: Option<Waker>,
-    encoder: Encoder,
-    next_look: Option<Timestamp>,
-}
-
-#[derive(Default)]
-struct LaneSlot {
-    generation: u32,
-    lane: Option<Box<Lane>>,
-}
-
-impl Lanes {
-    fn insert(&mut self, make: impl FnOnce(Arc<Flag>) -> Lane) -> LaneId {
-        let index = self.free.pop().unwrap_or_else(|| {
-            self.slots.push(LaneSlot::default());
-            (self.slots.len() - 1) as u32
-        });
-        let shard = self.shard.clone().unwrap_or_else(|| Waker::noop().clone());
-        let flag = Arc::new(Flag { index, raised: AtomicBool::new(false), list: self.raised.clone(), shard });
-        let slot = &mut self.slots[index as usize];
-        slot.lane = Some(Box::new(make(flag.clone())));
-        let id = LaneId { index, generation: slot.generation };
-        flag.wake();
-        id
-    }
-
-    fn lane(&mut self, id: LaneId) -> Option<&mut Lane> {
-        let slot = self.slots.get_mut(id.index as usize)?;
-        if slot.generation == id.generation { slot.lane.as_deref_mut() } else { None }
-    }
-
-    fn at(&mut self, index: u32) -> Option<(LaneId, &mut Lane)> {
-        let slot = self.slots.get_mut(index as usize)?;
-        let id = LaneId { index, generation: slot.generation };
-        slot.lane.as_deref_mut().map(|lane| (id, lane))
-    }
-
-    fn remove(&mut self, id: LaneId) -> Option<Box<Lane>> {
-        let slot = self.slots.get_mut(id.index as usize).filter(|slot| slot.generation == id.generation)?;
-        let lane = slot.lane.take()?;
-        slot.generation = slot.generation.wrapping_add(1);
-        self.free.push(id.index);
-        if self.dialled.get(&lane.peer) == Some(&id) {
-            self.dialled.remove(&lane.peer);
-        }
-        Some(lane)
-    }
-
-    fn mark_unflushed(&mut self, index: u32) {
-        if let Some((_, lane)) = self.at(index)
-            && !std::mem::replace(&mut lane.unflushed, true)
-        {
-            self.unflushed.push(index);
-        }
-    }
-
-    /// Connections there are.
-    pub(super) fn len(&self) -> usize {
-        self.slots.len() - self.free.len()
-    }
-}
+pub(super) use self::send::Outgoing;
+pub(crate) use self::table::LaneId;
+pub(super) use self::table::Lanes;
+use self::table::{Lane, Link};
 
 impl Shard {
     /// Remembers whom connections wake.
@@ -202,127 +47,9 @@ impl Shard {
         }
     }
 
-    /// Encodes a call onto this shard's connection to `to`, which is dialled if there is none.
-    pub(super) fn lane_call(
-        &self,
-        to: NodeId,
-        call: &Outgoing<'_>,
-        write: impl FnOnce(&mut BytesMut) -> Result<(), EncodeError>,
-    ) -> Result<(), Refusal> {
-        let id = self.dialled(to)?;
-        let mut lanes = self.lanes.borrow_mut();
-        let encoder = lanes.encoder;
-        let now = self.now();
-        let Some(lane) = lanes.lane(id) else { return Err(Refusal::Stopping) };
-        if lane.out.len() + lane.flow.held.len() > OUT_LEN_MAX {
-            let queue = format!("the connection to node {}", lane.peer_name);
-            return Err(Refusal::Overloaded { queue, bound: OUT_LEN_MAX as u64 });
-        }
-        let unsendable = |error: &dyn std::fmt::Display| Refusal::Unsendable { message: error.to_string() };
-        let held = lane.holds();
-        lane.stamp(&encoder, now, held);
-        let out = if held { &mut lane.flow.held } else { &mut lane.out };
-        let route = lane.routes_out.route(&encoder, out, call.kind, call.method).map_err(|error| unsendable(&error))?;
-        // Who gets a grant takes it for its own, unless it is named: this one goes by a node that only passes it on.
-        let host = call.grant.filter(|grant| grant.placed.node != to && grant.by != to).map(|grant| grant.placed.node);
-        let extension = match (call.baggage, call.version, host) {
-            (None, FIRST, None) => Extension::EMPTY,
-            (baggage, version, host) => baggage::written(baggage, version, host).map_err(|error| unsendable(&error))?,
-        };
-        let header = greenroom_wire::CallHeader {
-            id: call.id,
-            origin: call.origin.map(|node| node.0),
-            hops: call.hops,
-            route,
-            key: call.key,
-            deadline: (call.deadline != Timestamp::NEVER).then(|| call.deadline.since(now)),
-            grant: call.grant.map(|grant| greenroom_wire::Grant {
-                epoch: grant.placed.epoch.0,
-                view: grant.view,
-                grantor: grant.by.0,
-            }),
-            extension: extension.view(),
-        };
-        let chain = greenroom_wire::ChainView::parse(call.chain).unwrap_or_default();
-        let before = out.len();
-        encoder.call(out, &header, chain, write).map_err(|error| unsendable(&error))?;
-        if !held {
-            let len = out.len() - before;
-            lane.flow.sending.sent(len as u64);
-            self.flush_soon(lanes, id);
-        }
-        Ok(())
-    }
-
-    /// Encodes a reply onto the connection that the call came on. Without the connection, nobody waits any more.
-    pub(crate) fn lane_reply(
-        &self,
-        id: LaneId,
-        call: CallId,
-        status: Status,
-        write: impl FnOnce(&mut BytesMut) -> Result<(), EncodeError>,
-    ) {
-        let mut lanes = self.lanes.borrow_mut();
-        let encoder = lanes.encoder;
-        let Some(lane) = lanes.lane(id) else { return };
-        if lane.out.len() > REPLIES_LEN_MAX {
-            let message = format!("{} bytes of replies wait for node {} to take them", lane.out.len(), lane.peer_name);
-            put_failure(&encoder, &mut lane.out, call, &Doubt::Unreadable { message }.into());
-        } else if let Err(error) = encoder.reply(&mut lane.out, call, status, write) {
-            put_failure(&encoder, &mut lane.out, call, &unencodable(&error));
-        }
-        self.flush_soon(lanes, id);
-    }
-
-    /// Encodes a reply to a node whose call another one has forwarded.
-    pub(crate) fn node_reply(
-        &self,
-        to: NodeId,
-        call: CallId,
-        status: Status,
-        write: impl FnOnce(&mut BytesMut) -> Result<(), EncodeError>,
-    ) {
-        // Without a way to the node, the caller's deadline tells it.
-        if let Some(id) = self.dialled(to).ok().or_else(|| self.lanes.borrow().departed.get(&to).copied()) {
-            self.lane_reply(id, call, status, write);
-        }
-    }
-
     /// Whether there is a connection to `to`: those to the dead are dropped as soon as they are known to be.
     pub(super) fn has_lane(&self, to: NodeId) -> bool {
         self.lanes.borrow().dialled.contains_key(&to)
-    }
-
-    /// Tells `to` that one-way messages for the actor of this hash had better go to `host`.
-    pub(super) fn lane_hint(&self, to: NodeId, hash: u64, host: NodeId) {
-        let Ok(id) = self.dialled(to) else { return };
-        let mut lanes = self.lanes.borrow_mut();
-        let encoder = lanes.encoder;
-        let Some(lane) = lanes.lane(id) else { return };
-        // Sixteen bytes are below any frame limit.
-        let _ = encoder.control(&mut lane.out, HINTS, |out| {
-            out.extend_from_slice(&hash.to_le_bytes());
-            out.extend_from_slice(&host.0.to_le_bytes());
-            Ok::<(), EncodeError>(())
-        });
-        lanes.mark_unflushed(id.index);
-    }
-
-    /// Sends the state of an activation to `to`; false if there is no way or no room.
-    pub(super) fn lane_carry(&self, to: NodeId, id: &ActorId, from: Placed, state: &[u8]) -> bool {
-        let Ok(lane_id) = self.dialled(to) else { return false };
-        let mut lanes = self.lanes.borrow_mut();
-        let encoder = lanes.encoder;
-        let Some(lane) = lanes.lane(lane_id).filter(|lane| lane.out.len() <= OUT_LEN_MAX) else { return false };
-        let written = encoder.control(&mut lane.out, CARRIES, |out| {
-            Carried::write(id, from, state, out);
-            Ok::<(), EncodeError>(())
-        });
-        if let Err(error) = &written {
-            tracing::warn!(actor = %id, %error, "a state could not be sent");
-        }
-        self.flush_soon(lanes, lane_id);
-        written.is_ok()
     }
 
     /// Remembers that `origin` waits for a call that went on to `to`. Its reply will not come by here, so what is remembered
@@ -530,26 +257,8 @@ impl Shard {
     }
 }
 
-fn put_failure(encoder: &Encoder, out: &mut BytesMut, call: CallId, failure: &Failure) {
-    let (status, payload) = encode_failure(failure);
-    // A failure is far below any frame limit.
-    let _ = encoder.reply(out, call, status, |out| {
-        out.extend_from_slice(&payload);
-        Ok::<(), EncodeError>(())
-    });
-}
-
-/// Bytes that may wait on one connection before callers are refused.
-const OUT_LEN_MAX: usize = 16 << 20;
-/// Bytes that may wait on one connection before further replies are cut to the word that they were too much.
-const REPLIES_LEN_MAX: usize = 32 << 20;
 /// Replies that may wait on one connection before its peer gets no more credit, or is not read if it keeps no count.
 const OUT_HIGH_LEN: usize = 4 << 20;
-/// The channel of control frames on shards' connections that say where one-way messages went: the actor's hash and the
-/// node, 8 bytes each, little-endian.
-const HINTS: u8 = 2;
-/// The channel of control frames on shards' connections that carry the states of actors that move.
-const CARRIES: u8 = 4;
 /// Forwarded calls that a connection remembers.
 const FORWARDED_MAX: usize = 1024;
 /// Bytes on one connection that leave before the round ends.

@@ -132,7 +132,7 @@ impl Shard {
         told: Told,
     ) -> Result<(), Refusal> {
         if let Some(takings) = self.takings() {
-            return takings.clone().send(self, &target, method);
+            return takings.clone().send(self, &target, method, own);
         }
         let mut baggage = self.load(own)?;
         if self.intercepts {

@@ -7,6 +7,7 @@ use greenroom_world::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::Shard;
+use super::beside::is_beside;
 use super::turns::Link;
 use crate::actor::spent::Seconds;
 
@@ -32,7 +33,7 @@ impl Shard {
         let now = self.clock();
         let mut long: Vec<_> = {
             let turns = self.turns.borrow();
-            let long = turns.iter().filter(|turn| now.since(turn.began) >= over);
+            let long = turns.iter().filter(|turn| now.since(turn.began) >= over && !is_beside(turn.activation.id()));
             long.map(|turn| (turn.began, turn.activation.clone(), turn.job, turn.link.clone())).collect()
         };
         long.sort_by_key(|(began, ..)| *began);
@@ -83,7 +84,7 @@ impl Shard {
         let mut next: Option<Timestamp> = None;
         for turn in turns.iter_mut() {
             let ends = turn.began + over;
-            if ends <= now && !std::mem::replace(&mut turn.told, true) {
+            if ends <= now && !std::mem::replace(&mut turn.told, true) && !is_beside(turn.activation.id()) {
                 let (name, ran) = (turn.activation.name_of(turn.job.method), Seconds(now.since(turn.began)));
                 let queued = turn.activation.waiting();
                 tracing::warn!(turn = %name, queued, "a turn has run for {ran}; `greenroom waits` says who waits for whom");

@@ -66,6 +66,9 @@ impl<'a> Old<'a> {
     }
 }
 
+/// The name of a state that is the actor as a whole: no field can be called so.
+pub(crate) const WHOLE: &str = "self";
+
 /// When an actor's state is saved.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Saving {

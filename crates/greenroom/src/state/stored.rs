@@ -122,7 +122,11 @@ pub trait AnyStored: Send {
 impl<S: State + Default> AnyStored for Stored<S> {
     fn load<'a>(&'a mut self, cx: &'a Cx, name: &'static str) -> Loading<'a> {
         self.name = name;
-        Box::pin(self.reload(cx))
+        Box::pin(async move {
+            let site = self.site(cx)?;
+            self.value = self.slot.load_first(cx, &site).await?.unwrap_or_default();
+            Ok(())
+        })
     }
 
     fn save_changed<'a>(&'a mut self, cx: &'a Cx) -> Loading<'a> {

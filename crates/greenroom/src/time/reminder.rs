@@ -13,8 +13,10 @@ use super::rows::{ReminderId, WALL_MAX};
 use super::schedule::{Planned, Schedule, Task, check_cron};
 use super::timer::arguments;
 use crate::actor::call::Call;
+use crate::actor::error::Refusal;
 use crate::actor::interface::{Interface, Method};
 use crate::node::port::Port;
+use crate::reliable::takings;
 use crate::shard::Shard;
 
 /// A reminder that has not been registered yet: `.await` it.
@@ -70,11 +72,49 @@ impl<M: Method> Reminder<M> {
         self
     }
 
+    /// Lets a reliable actor send the call when it is due. The timer is part of the turn's commit, and so is its end of the
+    /// message: it is sent once, whatever crashes. No timer is shorter than the commit that begins it.
+    ///
+    /// The call must be one of a reliable actor, and the reminder one of [`after`](Call::after) or [`at`](Call::at): for
+    /// what comes again, let the turn that it begins send the next one. With anything else, the turn fails. Outside of
+    /// turns of reliable actors nothing happens but a warning in the log: `.await` the reminder there.
+    pub fn send(self) {
+        let Some(takings) = takings() else {
+            let method = M::Interface::METHODS[usize::from(M::INDEX)].name;
+            return tracing::warn!(
+                method,
+                "a reminder is sent by a turn of a reliable actor, or awaited; it is not made"
+            );
+        };
+        let sent = Shard::with(|shard| {
+            let shard = shard.ok_or(Refusal::Unbound)?;
+            let now = takings.time(shard.port().node.wall());
+            let due = match self.when {
+                When::After(delay) => now + delay,
+                When::At(time) => Wall(0) + time.duration_since(UNIX_EPOCH).unwrap_or_default(),
+                When::Every(_) | When::Cron(_) => {
+                    let message = "a reliable actor's timer fires once: use `.after(delay).send()`, and let the turn that it \
+                                   begins send the next one";
+                    return Err(Refusal::Invalid { field: String::new(), message: message.to_owned() });
+                }
+            };
+            takings.send_at(shard, self.call, due)
+        });
+        if let Err(refusal) = sent {
+            takings.fail(refusal.to_string());
+        }
+    }
+
     fn prepare(self) -> Result<(Arc<Port>, ReminderId, Want<Planned>), ReminderError> {
         let method = M::Interface::METHODS[usize::from(M::INDEX)].name;
         let name = self.name.unwrap_or_else(|| method.to_owned());
         let invalid = |reason: String| ReminderError::Invalid { name: name.clone(), reason };
         check_name(&name).map_err(invalid)?;
+        if takings().is_some() {
+            let why =
+                "it would be registered before the turn of the reliable actor is committed; write `.after(..).send()`";
+            return Err(invalid(why.to_owned()));
+        }
         let (target, method_of) = self.call.into_parts();
         let here = || Shard::with(|shard| shard.map(|shard| shard.port().clone()));
         let port = target.port.clone().or_else(here);

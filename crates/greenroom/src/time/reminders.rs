@@ -14,6 +14,7 @@ use crate::actor::key::ActorId;
 use crate::node::Node;
 use crate::node::port::Port;
 use crate::node::shared::Shared;
+use crate::reliable::takings;
 
 /// The reminders of one actor: [`Cx::reminders`] and [`Node::reminders_of`].
 #[derive(Clone, Debug)]
@@ -60,7 +61,13 @@ impl Reminders {
     /// # Cancel safety
     /// Dropping the future leaves the outcome unknown.
     pub async fn cancel(&self, name: &str) -> Result<bool, ReminderError> {
-        check_name(name).map_err(|reason| ReminderError::Invalid { name: name.to_owned(), reason })?;
+        let invalid = |reason| ReminderError::Invalid { name: name.to_owned(), reason };
+        check_name(name).map_err(invalid)?;
+        if takings().is_some() {
+            let why = "it would be cancelled before the turn of the reliable actor is committed; send a message to an actor of \
+                       another kind, which cancels it";
+            return Err(invalid(why.to_owned()));
+        }
         let id = ReminderId::new(&self.id, name);
         let want = Want::Cancel { until: self.port.node.wall() + GRACE };
         Ok(change::change(&self.port.node, &id, want, patience(&self.port)).await?.existed)

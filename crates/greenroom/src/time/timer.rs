@@ -86,6 +86,11 @@ impl Cx {
     }
 
     fn timer<M: Method>(&self, delay: Duration, period: Option<Duration>, call: Call<M>) -> Result<Timer, Refusal> {
+        if self.port.node.kinds().is_reliable(self.id.kind) {
+            let message =
+                "what a reliable actor does later is part of its turn's commit: write `call.after(delay).send()`";
+            return Err(Refusal::Invalid { field: String::new(), message: message.to_owned() });
+        }
         let (target, method) = call.into_parts();
         let arguments = arguments(method)?;
         Shard::with(|shard| {

@@ -1,10 +1,12 @@
 //! The way to the instances of a state in other clusters. Whoever links clusters carries [`Letter`]s between them.
 
-use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+use std::time::Duration;
 
 use bytes::Bytes;
 use greenroom_protocols::gsi::ClusterId;
+use greenroom_world::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::instance::Instance;
@@ -15,8 +17,12 @@ pub trait Elsewhere: Send + Sync + 'static {
     /// Who may have instances of the states of the actor `key` of `kind`. It is asked when the actor activates.
     fn around(&self, kind: &str, key: &str) -> Around;
 
-    /// Brings `letter` to the cluster `to`. If that has no instance, and is not to make one, say
-    /// [`undelivered`](Post::undelivered).
+    /// Whether it is to be counted what is asked of the states of `kind`.
+    fn counts(&self, _kind: &str) -> bool {
+        false
+    }
+
+    /// Brings `letter` to the cluster `to`, by its [`delivery`](Letter::delivery).
     fn send(&self, to: ClusterId, letter: Letter);
 }
 
@@ -29,8 +35,19 @@ pub struct Around {
     pub others: Vec<ClusterId>,
     /// The one whose instance leads, where the protocol has a leader.
     pub leader: ClusterId,
-    /// The one nearest the store, if this one is far from it.
+    /// The one nearest the store, if that is known; it may be this one.
     pub near: Option<ClusterId>,
+}
+
+/// What becomes of a letter to a cluster where the actor is not active.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub enum Delivery {
+    /// It is lost.
+    IfActive,
+    /// It is lost, and the sender hears of it: [`Post::undelivered`].
+    Asks,
+    /// The actor is activated for it: the letter is brought again once that has happened.
+    Wakes,
 }
 
 /// A message from an instance in one cluster to the one in another.
@@ -42,8 +59,8 @@ pub struct Letter {
     pub key: String,
     /// The actor's field that the state is in.
     pub field: String,
-    /// Whether the actor is to be activated for it: then it is brought again once that has happened.
-    pub wakes: bool,
+    /// What becomes of it where the actor is not active.
+    pub delivery: Delivery,
     /// What the protocol has written.
     #[serde(with = "serde_bytes")]
     pub message: Vec<u8>,
@@ -53,8 +70,13 @@ pub struct Letter {
 #[derive(Default)]
 pub struct Post {
     elsewhere: OnceLock<Arc<dyn Elsewhere>>,
-    here: Mutex<BTreeMap<(String, String, String), Weak<Instance>>>,
+    here: Mutex<BTreeMap<Name, Weak<Instance>>>,
+    /// Letters for actors that are being activated, and until when they are kept.
+    held: Mutex<VecDeque<(Timestamp, Name, Event)>>,
 }
+
+/// Kind, key and field.
+type Name = (String, String, String);
 
 impl Post {
     /// Sends by `elsewhere` from here on; the first one stays.
@@ -65,23 +87,96 @@ impl Post {
 
     /// Gives `letter` to the instance here; false if there is none on this node.
     pub fn deliver(&self, from: ClusterId, letter: &Letter) -> bool {
-        let event = Event::Received { from, message: Bytes::copy_from_slice(&letter.message) };
-        self.tell(letter, event)
+        self.tell(letter, received(from, letter))
     }
 
-    /// Tells the instance that sent `letter` that the cluster `to` has no instance.
-    pub fn undelivered(&self, to: ClusterId, letter: &Letter) {
-        self.tell(letter, Event::Unreached(to));
+    /// Tells the instance that sent `letter` that the cluster `to` has no instance; false if it is not on this node.
+    pub fn undelivered(&self, to: ClusterId, letter: &Letter) -> bool {
+        self.tell(letter, Event::Unreached(to))
+    }
+
+    /// Tells all instances that a cluster is reached again which was not for a while: what was sent to it is lost.
+    pub fn reached(&self, cluster: ClusterId) {
+        for instance in self.instances() {
+            instance.handle(Event::Reached(cluster));
+        }
+    }
+
+    /// Asks anew who is around all instances, as the clusters have changed.
+    pub fn look_around(&self) {
+        for instance in self.instances() {
+            instance.look_around();
+        }
+    }
+
+    /// Asks anew who is around the instances of one actor.
+    pub(crate) fn look_around_of(&self, kind: &str, key: &str) {
+        for instance in self.instances_of(kind, key) {
+            instance.look_around();
+        }
+    }
+
+    /// Makes the states of one actor here the latest there are, with all that was enqueued before confirmed; `None` if it has
+    /// none here.
+    pub(crate) fn refresh_of(&self, kind: &str, key: &str) -> Option<impl Future<Output = bool> + Send + use<>> {
+        let instances = self.instances_of(kind, key);
+        (!instances.is_empty()).then_some(async move {
+            let mut all = true;
+            for instance in instances {
+                all &= instance.refresh(None).await.is_ok();
+            }
+            all
+        })
+    }
+
+    fn instances_of(&self, kind: &str, key: &str) -> Vec<Arc<Instance>> {
+        let first = (kind.to_owned(), key.to_owned(), String::new());
+        let here = lock(&self.here);
+        let own = here.range(first..).take_while(|((of, at, _), _)| of == kind && at == key);
+        own.filter_map(|(_, instance)| instance.upgrade()).collect()
+    }
+
+    /// Keeps `letter` for an instance that is about to be here.
+    pub(crate) fn hold(&self, now: Timestamp, from: ClusterId, letter: &Letter) {
+        let mut held = lock(&self.held);
+        while held.len() >= HELD_MAX || held.front().is_some_and(|(until, ..)| *until <= now) {
+            held.pop_front();
+        }
+        held.push_back((now + HELD_FOR, name(letter), received(from, letter)));
+        drop(held);
+        // It may have come in between.
+        let instance = lock(&self.here).get(&name(letter)).and_then(Weak::upgrade);
+        if let Some(instance) = instance {
+            self.hand_over(&instance);
+        }
     }
 
     fn tell(&self, letter: &Letter, event: Event) -> bool {
-        let name = (letter.kind.clone(), letter.key.clone(), letter.field.clone());
-        let instance = self.here.lock().unwrap_or_else(PoisonError::into_inner).get(&name).and_then(Weak::upgrade);
+        let instance = lock(&self.here).get(&name(letter)).and_then(Weak::upgrade);
         match instance {
             Some(instance) => instance.handle(event),
             None => return false,
         }
         true
+    }
+
+    pub(super) fn instances(&self) -> Vec<Arc<Instance>> {
+        lock(&self.here).values().filter_map(Weak::upgrade).collect()
+    }
+
+    fn hand_over(&self, instance: &Arc<Instance>) {
+        let own = instance.name();
+        let (now, mut events) = (instance.now(), Vec::new());
+        lock(&self.held).retain(|(until, name, event)| {
+            let is_own = *name == own;
+            if is_own && *until > now {
+                events.push(event.clone());
+            }
+            !is_own && *until > now
+        });
+        for event in events {
+            instance.handle(event);
+        }
     }
 
     pub(super) fn elsewhere(&self) -> Option<&Arc<dyn Elsewhere>> {
@@ -91,15 +186,15 @@ impl Post {
     /// Notes an instance, which can be sent to from now on.
     pub(super) fn enter(&self, instance: &Arc<Instance>) {
         if self.elsewhere.get().is_some() {
-            let mut here = self.here.lock().unwrap_or_else(PoisonError::into_inner);
-            here.insert(instance.name(), Arc::downgrade(instance));
+            lock(&self.here).insert(instance.name(), Arc::downgrade(instance));
+            self.hand_over(instance);
         }
     }
 
     /// Forgets an instance, unless its successor has been noted.
     pub(super) fn leave(&self, instance: &Instance) {
         if self.elsewhere.get().is_some() {
-            let mut here = self.here.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut here = lock(&self.here);
             let name = instance.name();
             if here.get(&name).is_some_and(|known| std::ptr::eq(known.as_ptr(), instance)) {
                 here.remove(&name);
@@ -113,3 +208,20 @@ impl std::fmt::Debug for Post {
         f.debug_struct("Post").field("linked", &self.elsewhere.get().is_some()).finish_non_exhaustive()
     }
 }
+
+fn lock<T>(guarded: &Mutex<T>) -> MutexGuard<'_, T> {
+    guarded.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn name(letter: &Letter) -> Name {
+    (letter.kind.clone(), letter.key.clone(), letter.field.clone())
+}
+
+fn received(from: ClusterId, letter: &Letter) -> Event {
+    Event::Received { from, message: Bytes::copy_from_slice(&letter.message) }
+}
+
+/// Letters that are kept for instances to come.
+const HELD_MAX: usize = 1024;
+/// So long are they kept.
+const HELD_FOR: Duration = Duration::from_secs(10);

@@ -11,6 +11,7 @@ use thiserror::Error;
 
 use super::VersionedStateWithOutput;
 use super::instance::{Instance, Taken};
+use super::tally::Asked;
 use crate::shard::Shard;
 use crate::state::StateError;
 
@@ -51,6 +52,7 @@ impl<S: VersionedStateWithOutput> Enqueued<S> {
             Taken::Full => return Err(instance.overflow().into()),
             Taken::Rejected(reason) => return Err(UpdateError::Rejected { reason }),
         };
+        instance.note(Asked::Confirm);
         // What is confirmed has had its outcome sent before.
         instance.confirm(limit()).await?;
         match outcome.try_recv() {

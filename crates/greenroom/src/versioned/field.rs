@@ -11,6 +11,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use super::enqueued::{limit, not_active};
 use super::instance::{Instance, Taken};
 use super::protocol::{Types, UpdateValue};
+use super::tally::Asked;
 use super::{Enqueued, Recorded, VersionedStateWithOutput, Versions};
 use crate::actor::cx::Cx;
 use crate::state::{AnyStored, Loading, StateError};
@@ -68,6 +69,7 @@ impl<S: VersionedStateWithOutput> Versioned<S> {
     /// At most 65,536 updates wait: what is over that is refused, and whoever awaits it or confirms hears of it.
     pub fn enqueue(&self, update: S::Update) -> Enqueued<S> {
         let taken = self.instance.as_ref().map(|instance| {
+            instance.note(Asked::Update);
             let taken = instance.enqueue(Change::Update(UpdateValue::new::<S>(update)));
             (instance.clone(), taken)
         });
@@ -95,12 +97,16 @@ impl<S: VersionedStateWithOutput> Versioned<S> {
 
     /// The confirmed state with this instance's own updates on top.
     pub fn tentative(&self) -> Arc<S> {
-        self.instance.as_ref().map_or_else(Arc::default, |instance| instance.tentative().typed())
+        self.instance.as_ref().map_or_else(Arc::default, |instance| {
+            instance.note(Asked::Read);
+            instance.tentative().typed()
+        })
     }
 
     /// The last state that is known to be in the one sequence, and its version.
     pub fn confirmed(&self) -> (Arc<S>, Version) {
         self.instance.as_ref().map_or_else(Default::default, |instance| {
+            instance.note(Asked::Read);
             let (state, version) = instance.confirmed();
             (state.typed(), version)
         })
@@ -142,7 +148,9 @@ impl<S: VersionedStateWithOutput> Versioned<S> {
     /// # Cancel safety
     /// Dropping the future gives up waiting, nothing else.
     pub async fn confirm_updates(&self) -> Result<(), StateError> {
-        self.instance()?.confirm(limit()).await
+        let instance = self.instance()?;
+        instance.note(Asked::Confirm);
+        instance.confirm(limit()).await
     }
 
     /// Waits until the confirmed state is one that was the latest at some moment after this call, and all that was
@@ -154,7 +162,9 @@ impl<S: VersionedStateWithOutput> Versioned<S> {
     /// # Cancel safety
     /// Dropping the future gives up waiting, nothing else.
     pub async fn refresh_now(&self) -> Result<(), StateError> {
-        self.instance()?.refresh(limit()).await
+        let instance = self.instance()?;
+        instance.note(Asked::Refresh);
+        instance.refresh(limit()).await
     }
 
     /// The confirmed state, of `version` or a later one: what a client has seen elsewhere it does not see undone here.
@@ -167,6 +177,7 @@ impl<S: VersionedStateWithOutput> Versioned<S> {
             return Ok(seen);
         }
         let instance = self.instance()?;
+        instance.note(Asked::Refresh);
         instance.refresh(limit()).await?;
         let seen = self.confirmed();
         if seen.1 < version {

@@ -9,14 +9,16 @@ use greenroom_store::{Commit, Journal, Store, StoreError, Versioned};
 use greenroom_world::{Stage, Timestamp};
 use tokio::sync::{oneshot, watch};
 
-use super::elsewhere::Letter;
+use super::elsewhere::{Delivery, Letter};
 use super::protocol::{
     Access, Action, Answer, Applied, Change, ConsistencyProtocol, Etag, Event, Log, Now, OutputValue, Place, Session,
     StateValue, Types, UpdateValue, Version, Waiter, Written,
 };
+use super::tally::{Asked, Tally};
 use super::{Rejected, protocols};
 use crate::actor::cx::Cx;
 use crate::actor::key::ActorId;
+use crate::geo::Claim;
 use crate::node::shared::Shared;
 use crate::state::StateError;
 
@@ -33,6 +35,8 @@ pub(super) struct Instance {
     journal: Option<Arc<dyn Journal>>,
     types: Types,
     node: Arc<Shared>,
+    /// What is asked of it, if that is counted.
+    tally: Option<Tally>,
     inner: Mutex<Inner>,
 }
 
@@ -51,6 +55,8 @@ struct Inner {
     sleeping: Option<Timestamp>,
     /// Updates that found no room, until somebody was told.
     refused: u64,
+    /// Its record, if it is read since before this activation began.
+    early: Option<Claim>,
     /// What keeps the others, for people.
     trouble: Option<String>,
     /// Whether the activation has ended: the store is left alone.
@@ -85,6 +91,8 @@ impl Instance {
         let around =
             registry.post().elsewhere().map(|elsewhere| elsewhere.around(actor.kind.name(), actor.key.as_str()));
         let around = around.unwrap_or_default();
+        let counts = registry.post().elsewhere().is_some_and(|elsewhere| elsewhere.counts(actor.kind.name()));
+        let tally = counts.then(|| Tally::new(around.here));
         let place = Place {
             // The number is drawn, not counted: activations' epochs begin anew with a new membership table.
             session: Session { cluster: around.here, epoch: node.world().random() },
@@ -95,11 +103,14 @@ impl Instance {
             snapshot_every: settings.and_then(|settings| settings.snapshot_every).unwrap_or(SNAPSHOT_EVERY),
             retry_after: RETRY_AFTER,
         };
+        if let Some(why) = protocols::unshared(&protocol, &place.around, node.stores().is_shared(store)) {
+            return Err(why);
+        }
         if protocol == protocols::LOG && journal.is_none() {
             return Err(format!("protocol \"log\" wants a journal, which the store {store:?} of its kind is not"));
         }
         let unknown = || format!("there is no protocol called {protocol:?}");
-        let inner = Inner {
+        let mut inner = Inner {
             protocol: registry.instance(&protocol, place).ok_or_else(unknown)?,
             last: 0,
             tentative: None,
@@ -109,17 +120,31 @@ impl Instance {
             versions: None,
             sleeping: None,
             refused: 0,
+            early: None,
             trouble: None,
             ended: false,
         };
         let (store, key) = site.into_parts();
-        let instance = Arc::new(Self { actor, field, key, store, journal, types, node, inner: Mutex::new(inner) });
+        inner.early = node.geo().and_then(|geo| geo.early().claim(&actor, cx.epoch, &key));
+        let instance =
+            Arc::new(Self { actor, field, key, store, journal, types, node, tally, inner: Mutex::new(inner) });
         instance.node.versioned().post().enter(&instance);
         Ok(instance)
     }
 
     fn inner(&self) -> MutexGuard<'_, Inner> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Counts what the current turn asks, if that is counted.
+    pub(super) fn note(&self, asked: Asked) {
+        if let Some(tally) = &self.tally {
+            tally.note(asked);
+        }
+    }
+
+    pub(super) fn tally(&self) -> Option<&Tally> {
+        self.tally.as_ref()
     }
 
     /// Kind, key and field.
@@ -132,7 +157,8 @@ impl Instance {
     /// # Errors
     /// [`StateError::NotLoaded`].
     pub(super) async fn load(self: &Arc<Self>, limit: Option<Duration>) -> Result<(), StateError> {
-        if !self.inner().protocol.loads() {
+        // Callers of an adaptive actor may have written elsewhere what they read here.
+        if !self.inner().protocol.loads() && self.tally.is_none() {
             self.handle(Event::Tick);
             return Ok(());
         }
@@ -300,7 +326,7 @@ impl Instance {
                     let _ = inner.waiters.remove(&waiter).map(|sender| sender.send(()));
                 }
                 Action::Trouble(why) => inner.trouble = Some(why),
-                Action::Send { to, wakes, message } => letters.push((to, self.letter(wakes, message))),
+                Action::Send { to, delivery, message } => letters.push((to, self.letter(delivery, message))),
                 Action::Access(access) => {
                     let this = self.clone();
                     let task = async move {
@@ -335,9 +361,21 @@ impl Instance {
         }
     }
 
-    fn letter(&self, wakes: bool, message: bytes::Bytes) -> Letter {
+    fn letter(&self, delivery: Delivery, message: bytes::Bytes) -> Letter {
         let (kind, key, field) = self.name();
-        Letter { kind, key, field, wakes, message: message.into() }
+        Letter { kind, key, field, delivery, message: message.into() }
+    }
+
+    /// Asks anew who is around it.
+    pub(super) fn look_around(self: &Arc<Self>) {
+        if let Some(elsewhere) = self.node.versioned().post().elsewhere() {
+            let around = elsewhere.around(self.actor.kind.name(), self.actor.key.as_str());
+            self.handle(Event::Around(around));
+        }
+    }
+
+    pub(super) fn now(&self) -> Timestamp {
+        self.node.world().now()
     }
 
     async fn tick_at(self: Arc<Self>, deadline: Timestamp) {
@@ -378,7 +416,13 @@ impl Instance {
         let failed = |error: StoreError| error.to_string();
         match access {
             Access::Read => {
-                let found = self.store.read(&self.key, timeout).await.map_err(failed)?;
+                let early = self.inner().early.take();
+                let own = self.store.read(&self.key, timeout);
+                let found = match early {
+                    Some(early) => early.or(own).await,
+                    None => own.await,
+                };
+                let found = found.map_err(failed)?;
                 Ok(Answer::Record(found.map(|Versioned { value, version }| (value, etag(&version)))))
             }
             Access::Write { expect, record, appends } => match self.write(expect, record, appends, timeout).await {

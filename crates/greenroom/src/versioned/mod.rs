@@ -14,6 +14,7 @@ pub mod protocol;
 pub(crate) mod protocols;
 mod record;
 pub(crate) mod registry;
+pub(crate) mod tally;
 mod values;
 mod versions;
 

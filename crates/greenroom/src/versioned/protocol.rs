@@ -18,7 +18,7 @@ use bytes::Bytes;
 use greenroom_store::journal::Limits;
 
 use super::Rejected;
-use super::elsewhere::Around;
+pub use super::elsewhere::{Around, Delivery};
 pub use super::values::{OutputValue, StateValue, Types, UpdateValue};
 
 pub use greenroom_protocols::bcas::{Applied, Change, Etag, Session, Version, Waiter, Written};
@@ -106,6 +106,11 @@ pub enum Event {
     },
     /// What was sent to this cluster has found no instance there.
     Unreached(ClusterId),
+    /// This cluster is reached again, which was not for a while: what was sent to it is lost, and it may have said what was not
+    /// heard here.
+    Reached(ClusterId),
+    /// The clusters have changed: this is around now.
+    Around(Around),
     /// The deadline came.
     Tick,
 }
@@ -120,8 +125,8 @@ pub enum Action {
     Send {
         /// The cluster.
         to: ClusterId,
-        /// Whether its actor is to be activated for it.
-        wakes: bool,
+        /// What becomes of it if its actor is not active there.
+        delivery: Delivery,
         /// The message.
         message: Bytes,
     },

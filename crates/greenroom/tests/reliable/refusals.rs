@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use greenroom::__private::Method;
 use greenroom::prelude::*;
 use greenroom_store::memory::MemoryStore;
 
@@ -30,15 +31,43 @@ impl Plain {
     }
 }
 
+/// What awaiting the call comes to, where no type says who awaits it.
+async fn hasty<M: Method<Error = Never>>(call: greenroom::Call<M>) -> String {
+    match call.await {
+        Ok(_) => "it ran".to_owned(),
+        Err(error) => error.to_string(),
+    }
+}
+
+fn cx_after<M: Method>(cx: &Cx, call: greenroom::Call<M>) -> String {
+    cx.after(Duration::from_millis(1), call).map(drop).unwrap_err().to_string()
+}
+
+async fn registered<M: Method>(reminder: greenroom::Reminder<M>) -> String {
+    reminder.await.unwrap_err().to_string()
+}
+
+fn spawn(cx: &Cx) {
+    cx.spawn(Plain::default());
+}
+
 #[actor(reliable)]
 impl Hasty {
     /// Waits for another actor's turn in the middle of its own.
     pub async fn wait(&mut self, cx: &Cx) -> String {
         self.heard += 1;
-        match PlainRef::of(cx, "other").hear().await {
-            Ok(_) => "it ran".to_owned(),
-            Err(error) => error.to_string(),
-        }
+        hasty(PlainRef::of(cx, "other").hear()).await
+    }
+
+    /// Makes a timer, a child and a reminder by ways that the compiler does not see.
+    pub async fn act(&mut self, cx: &Cx) -> Vec<String> {
+        let me = HastyRef::me(cx);
+        let timer = cx_after(cx, me.wait());
+        vec![timer, registered(PlainRef::of(cx, "other").hear().after(Duration::from_secs(5))).await]
+    }
+
+    pub async fn spawn(&mut self, cx: &Cx) {
+        spawn(cx);
     }
 
     /// Reads of others are allowed.
@@ -64,6 +93,17 @@ async fn a_turn_that_would_act_before_its_commit_is_told_what_to_write_instead()
     assert!(said.contains("before the turn is committed") && said.contains("`.send()`"), "{said}");
     assert_eq!(PlainRef::of(&node, "other").heard().await.unwrap(), 0, "nothing has left");
     assert_eq!(HastyRef::of(&node, "a").ask().await.unwrap(), 0);
+    node.stop().await;
+}
+
+#[tokio::test]
+async fn what_the_compiler_does_not_see_is_refused_before_anything_leaves() {
+    let node = node().await;
+    for said in HastyRef::of(&node, "a").act().await.unwrap() {
+        assert!(said.contains("commit") && said.contains(".send()"), "{said}");
+    }
+    let error = HastyRef::of(&node, "a").spawn().await.unwrap_err().to_string();
+    assert!(error.contains("`Kind::create(cx)`"), "{error}");
     node.stop().await;
 }
 

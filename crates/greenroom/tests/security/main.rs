@@ -1,6 +1,7 @@
 //! Who gets in and who does not: certificates between nodes, over real sockets.
 
 mod client;
+mod clusters;
 mod config;
 mod door;
 mod jwt;

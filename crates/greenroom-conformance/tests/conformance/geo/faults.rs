@@ -1,5 +1,6 @@
 //! What holds whatever the wide area does: and each check that keeps it so is needed.
 
+use std::ops::Range;
 use std::time::Duration;
 
 use greenroom_protocols::gsi::Checks;
@@ -21,6 +22,15 @@ fn wild() -> Faults {
 
 /// Everybody calls one of two actors that end when they are idle for a second, while clusters are cut off and come back.
 fn safes(seed: u64, checks: Checks) {
+    cut_off(seed, checks, 3, Duration::from_millis(300)..Duration::from_secs(6));
+}
+
+/// The same with many cuts that are a little longer than a round: what was said in the round before arrives in the next one.
+fn late(seed: u64, checks: Checks) {
+    cut_off(seed, checks, 12, Duration::from_millis(800)..Duration::from_millis(2200));
+}
+
+fn cut_off(seed: u64, checks: Checks, cuts: usize, long: Range<Duration>) {
     run_under(seed, wild(), move |sim| async move {
         let change = move |config: &mut greenroom::Config| {
             if let Some(geo) = &mut config.geo {
@@ -41,10 +51,11 @@ fn safes(seed: u64, checks: Checks) {
             });
         }
         let mut random = sim.random();
-        for _ in 0..3 {
-            tokio::time::sleep(random.within(&(Duration::from_secs(3)..Duration::from_secs(8)))).await;
+        for _ in 0..cuts {
+            let pause = Duration::from_secs(9) / cuts as u32..Duration::from_secs(24) / cuts as u32;
+            tokio::time::sleep(random.within(&pause)).await;
             world.cut();
-            tokio::time::sleep(random.within(&(Duration::from_millis(300)..Duration::from_secs(6)))).await;
+            tokio::time::sleep(random.within(&long)).await;
             sim.heal();
         }
         tokio::time::sleep(Duration::from_secs(10)).await;
@@ -54,19 +65,26 @@ fn safes(seed: u64, checks: Checks) {
 
 #[test]
 fn pessimistic_actors_are_never_two() {
-    seeds("pessimistic_actors_are_never_two", 60, |seed| safes(seed, Checks::default()));
+    seeds("pessimistic_actors_are_never_two", 30, |seed| safes(seed, Checks::default()));
+}
+
+#[test]
+fn pessimistic_actors_are_never_two_while_answers_come_late() {
+    seeds("pessimistic_actors_are_never_two_while_answers_come_late", 20, |seed| late(seed, Checks::default()));
 }
 
 #[test]
 fn without_round_numbers_a_pessimistic_actor_is_two() {
     let checks = Checks { round: false, ..Checks::default() };
-    expect_violation("without_round_numbers_a_pessimistic_actor_is_two", 2000, |seed| safes(seed, checks));
+    // An answer must come more than a round late, on a connection that nothing else was held up on: about one seed in sixty. The
+    // search begins shortly before one that is known.
+    expect_violation("without_round_numbers_a_pessimistic_actor_is_two", 2000, |seed| late(60 + seed, checks));
 }
 
 #[test]
 fn without_arbitration_a_pessimistic_actor_is_two() {
     let checks = Checks { arbitration: false, ..Checks::default() };
-    expect_violation("without_arbitration_a_pessimistic_actor_is_two", 1000, |seed| safes(seed, checks));
+    expect_violation("without_arbitration_a_pessimistic_actor_is_two", 1000, |seed| late(seed, checks));
 }
 
 #[test]

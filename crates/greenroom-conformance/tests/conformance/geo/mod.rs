@@ -1,5 +1,12 @@
 //! Several clusters, one actor system: what holds over a wide area, with and without cuts.
 
+mod adaptive;
 mod faults;
+mod homes;
+mod pages;
+mod remote;
 mod single;
+mod state_faults;
+mod states;
+mod storm;
 mod world;

@@ -1,11 +1,11 @@
 //! A simulated multi-cluster, and rooms in it that tell where they are.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use greenroom::prelude::*;
-use greenroom::{Config, GeoCluster, GeoConfig};
+use greenroom::{ClusterChange, Config, GeoCluster, GeoConfig};
 use greenroom_sim::{Faults, Sim};
 
 use crate::cluster::{self, Cluster};
@@ -22,11 +22,25 @@ struct Seen {
     live: BTreeMap<String, Vec<String>>,
     activated: BTreeMap<String, usize>,
     ended: Vec<(String, String, Why)>,
+    /// Posts that must not run twice: those that begin with a number sign.
+    once: BTreeSet<String>,
 }
 
 impl Rooms {
     fn seen(&self) -> std::sync::MutexGuard<'_, Seen> {
         self.seen.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes in that a post runs.
+    fn ran(&self, text: &str) {
+        if text.starts_with('#') && !self.seen().once.insert(text.to_owned()) {
+            self.sim.violated(format!("{text} runs a second time"));
+        }
+    }
+
+    /// Whether a post that must not run twice has run.
+    pub(super) fn has_run(&self, text: &str) -> bool {
+        self.seen().once.contains(text)
     }
 
     /// The nodes that the room is active on.
@@ -78,7 +92,7 @@ macro_rules! room {
                 let (key, node) = (cx.key().to_string(), node.to_owned());
                 let mut seen = rooms.seen();
                 let live = seen.live.entry(key.clone()).or_default();
-                if cx.kind() == "safe" && !live.is_empty() {
+                if matches!(cx.kind(), "safe" | "fort") && !live.is_empty() {
                     rooms.sim.violated(format!("{key} is active on {node} while it is on {live:?}"));
                 }
                 live.push(node.clone());
@@ -91,6 +105,7 @@ macro_rules! room {
         #[actor($($option)*)]
         impl $room {
             pub async fn post(&mut self, text: String) -> usize {
+                self.live.rooms.ran(&text);
                 self.posts.push(text);
                 self.posts.len()
             }
@@ -114,7 +129,32 @@ macro_rules! room {
 room!(Room, kind = "room", idle = "60s");
 room!(Vault, kind = "vault", activation = "pessimistic", idle = "60s");
 room!(Safe, kind = "safe", activation = "pessimistic", idle = "1s");
+room!(Hearth, kind = "hearth", home = "lease:eu", idle = "60s");
+room!(Fort, kind = "fort", activation = "pessimistic", home = "lease", idle = "1s");
 room!(Board, kind = "board", instances = "per_cluster", idle = "60s");
+
+/// Notes that a duplicate sends to the one that stays.
+#[derive(Default, Actor)]
+pub(super) struct Notes {
+    all: Vec<String>,
+}
+
+#[actor(kind = "notes", idle = "60s")]
+impl Notes {
+    pub async fn add(&mut self, notes: Vec<String>) {
+        self.all.extend(notes);
+    }
+
+    pub async fn all(&self) -> Vec<String> {
+        self.all.clone()
+    }
+
+    async fn deactivating(&mut self, cx: &Cx, why: Why) {
+        if why == Why::Duplicate {
+            NotesRef::of(cx, cx.key().to_string()).add(std::mem::take(&mut self.all)).send();
+        }
+    }
+}
 
 /// Clusters of two nodes each, far from each other.
 pub(super) struct World {
@@ -140,33 +180,50 @@ impl World {
 
     /// The first `count` clusters, as `change` configures them.
     pub(super) async fn boot(sim: &Sim, count: usize, change: impl Fn(&mut Config) + Clone + 'static) -> Self {
+        Self::boot_of(sim, CLUSTERS[..count].iter().map(|(name, nodes)| (*name, &nodes[..])).collect(), change).await
+    }
+
+    /// These clusters of these nodes, as `change` configures them.
+    pub(super) async fn boot_of(
+        sim: &Sim,
+        all: Vec<(&'static str, &'static [&'static str])>,
+        change: impl Fn(&mut Config) + Clone + 'static,
+    ) -> Self {
         let rooms = Rooms { sim: sim.clone(), seen: Arc::default() };
-        for (at, (_, one)) in CLUSTERS.iter().enumerate() {
-            for (_, other) in &CLUSTERS[..at] {
+        for (at, (_, one)) in all.iter().enumerate() {
+            for (_, other) in &all[..at] {
                 sim.apart(one, other, FAR);
             }
         }
+        let listed = multi_cluster(&all);
         let mut clusters = BTreeMap::new();
-        for (name, nodes) in &CLUSTERS[..count] {
+        for (name, nodes) in all {
+            let listed = listed.clone();
             let (rooms, change) = (rooms.clone(), change.clone());
             let build = move |builder: greenroom::Builder, node: &str| {
-                let [room, vault, safe, board] = std::array::from_fn(|_| (rooms.clone(), node.to_owned()));
+                let [room, vault, safe, board, hearth, fort] =
+                    std::array::from_fn(|_| (rooms.clone(), node.to_owned()));
                 let node = node.to_owned();
-                let change = change.clone();
+                let (listed, change) = (listed.clone(), change.clone());
                 builder
                     .configure(move |config| {
-                        config.cluster = (*name).to_owned();
-                        config.geo = Some(multi_cluster(count, &node));
+                        config.cluster = name.to_owned();
+                        let mut geo = listed;
+                        geo.gateway = Some(format!("{node}:7300"));
+                        config.geo = Some(geo);
                         change(config);
                     })
+                    .register::<Notes>()
                     .register_with(move |cx| Room::open(&room.0, &room.1, cx))
                     .register_with(move |cx| Vault::open(&vault.0, &vault.1, cx))
                     .register_with(move |cx| Safe::open(&safe.0, &safe.1, cx))
                     .register_with(move |cx| Board::open(&board.0, &board.1, cx))
+                    .register_with(move |cx| Hearth::open(&hearth.0, &hearth.1, cx))
+                    .register_with(move |cx| Fort::open(&fort.0, &fort.1, cx))
             };
             let cluster = Cluster::new(sim, build);
             cluster.start_all(nodes).await;
-            clusters.insert(*name, cluster);
+            clusters.insert(name, cluster);
         }
         Self { sim: sim.clone(), rooms, clusters }
     }
@@ -182,10 +239,36 @@ impl World {
         }
     }
 
+    /// Waits until these nodes hold the lease of `kind` for their clusters.
+    pub(super) async fn leases(&self, nodes: &[&str], kind: &str) {
+        let holds = |node: &&str| {
+            let status = self.node(node).multi_cluster().expect("it is in a multi-cluster");
+            status.leases.iter().any(|leased| leased == kind)
+        };
+        while !nodes.iter().all(holds) {
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+    }
+
+    /// One of the clusters.
+    pub(super) fn cluster(&self, name: &str) -> &Cluster {
+        &self.clusters[name]
+    }
+
     /// A node that lives.
     pub(super) fn node(&self, name: &str) -> Node {
         let find = |cluster: &Cluster| cluster.node(name);
         self.clusters.values().find_map(find).expect("the node lives")
+    }
+
+    /// Has the list of clusters changed by whichever node does; whether one has.
+    pub(super) async fn change(&self, change: &ClusterChange) -> bool {
+        for name in CLUSTERS.iter().flat_map(|(_, nodes)| nodes) {
+            if self.node(name).change_clusters(change).await.is_ok() {
+                return true;
+            }
+        }
+        false
     }
 
     /// Cuts the first cluster from all others.
@@ -196,13 +279,12 @@ impl World {
     }
 }
 
-/// What the node called `node` is told of the first `count` clusters.
-fn multi_cluster(count: usize, node: &str) -> GeoConfig {
+/// What nodes are told of these clusters.
+fn multi_cluster(all: &[(&str, &[&str])]) -> GeoConfig {
     let mut geo = GeoConfig::default();
-    for (name, nodes) in &CLUSTERS[..count] {
-        geo.clusters.insert((*name).to_owned(), GeoCluster::at(nodes.map(|node| format!("{node}:7300"))));
+    for (name, nodes) in all {
+        geo.clusters.insert((*name).to_owned(), GeoCluster::at(nodes.iter().map(|node| format!("{node}:7300"))));
     }
-    geo.gateway = Some(format!("{node}:7300"));
     geo
 }
 

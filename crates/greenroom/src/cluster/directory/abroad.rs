@@ -3,16 +3,18 @@
 
 use std::sync::Arc;
 
-use greenroom_protocols::directory::{Epoch, RangeId, Resolution};
+use greenroom_protocols::adaptive::Mode;
+use greenroom_protocols::directory::{Action, Epoch, RangeId, Resolution};
 use greenroom_protocols::gsi::{self, ClusterId};
-use greenroom_protocols::node::NodeId;
+use greenroom_protocols::node::{NodeId, View};
 use greenroom_world::Timestamp;
 
-use super::{Directory, Entry, RangeHere};
+use super::{Asker, Directory, Entry, RangeHere};
 use crate::actor::interface::Why;
 use crate::actor::key::ActorId;
 use crate::cluster::Order;
 use crate::geo::{Effect, Event, Geo, GeoRange, Message, Operation, Presence, Standings};
+use crate::node::shared::Shared;
 use crate::shard::raw::RawParcel;
 
 /// What becomes of a letter.
@@ -30,19 +32,18 @@ impl Directory {
         geo: &Arc<Geo>,
         now: Timestamp,
         key: &Entry,
-        call: gsi::Call<Operation>,
-        parcel: RawParcel,
+        (call, parcel, host): (gsi::Call<Operation>, RawParcel, Option<NodeId>),
     ) {
         let mut range = self.range(key.hash);
         let tenure = range.machine.tenure();
         let absent = range.presence(now, key) == Presence::Absent;
-        let (Some(tenure), true, false) = (tenure, absent, range.may_begin(key)) else {
+        let (Some(tenure), true, false) = (tenure, absent, range.may_begin_here(Some(geo), key)) else {
             // The range has another owner by now, or the actor is here: it looks again.
             drop(range);
             return geo.deliver(parcel);
         };
         let mut effects = Vec::new();
-        range.geo.get_or_insert_default().call(geo, now, tenure, key, (call, parcel), &mut effects);
+        range.geo.get_or_insert_default().call(geo, now, tenure, key, (call, parcel, host), &mut effects);
         self.take_effect(geo, now, &mut range, key, effects);
     }
 
@@ -52,8 +53,7 @@ impl Directory {
         geo: &Arc<Geo>,
         now: Timestamp,
         key: &Entry,
-        from: ClusterId,
-        message: Message,
+        (from, message, quiet): (ClusterId, Message, bool),
     ) -> Passing {
         let mut range = self.range(key.hash);
         let Some(tenure) = range.machine.tenure() else {
@@ -65,7 +65,7 @@ impl Directory {
         let presence = range.presence(now, key);
         let mut effects = Vec::new();
         let machines = range.geo.get_or_insert_default();
-        machines.received(geo, now, (tenure, presence), key, (from, message), &mut effects);
+        machines.received(geo, now, (tenure, presence), key, (from, message, quiet), &mut effects);
         self.take_effect(geo, now, &mut range, key, effects);
         Passing::Done
     }
@@ -96,6 +96,22 @@ impl Directory {
         (0..self.ranges.len()).all(|range| self.at(range).geo.as_ref().is_none_or(|machines| machines.is_empty()))
     }
 
+    /// Whether no actor of this node's ranges is owned here and at home in another cluster.
+    pub(crate) fn owns_none_away(&self) -> bool {
+        (0..self.ranges.len()).all(|range| self.at(range).geo.as_ref().is_none_or(|machines| machines.owns_none_away()))
+    }
+
+    /// The activations here that `filter` wants, except those that may not be the only ones.
+    pub(crate) fn owned_here(&self, filter: impl Fn(&Entry) -> bool) -> Vec<(Entry, Epoch)> {
+        let mut all = Vec::new();
+        for range in 0..self.ranges.len() {
+            let here = self.at(range);
+            let owned = here.active.iter().filter(|(key, active)| !active.doubtful && filter(key));
+            all.extend(owned.map(|(key, active)| (key.clone(), active.epoch)));
+        }
+        all
+    }
+
     /// Counts the actors of this node's ranges by where they stand.
     pub(crate) fn count_abroad(&self, counts: &mut Standings) {
         for range in 0..self.ranges.len() {
@@ -109,7 +125,8 @@ impl Directory {
     pub(crate) fn is_doubtful(&self, id: &ActorId, epoch: Epoch) -> bool {
         let key = Entry::new(id.clone());
         let range = self.range(key.hash);
-        range.active.get(&key).is_some_and(|active| active.epoch == epoch && active.doubtful)
+        let several = || self.geo.as_ref().is_some_and(|geo| geo.mode(&key) == Mode::PerCluster);
+        range.active.get(&key).is_some_and(|active| active.epoch == epoch && active.doubtful && !several())
     }
 
     /// The activations here of these ranges that may not be the only ones over all clusters.
@@ -131,7 +148,9 @@ impl Directory {
         for key in keys {
             let mut range = self.range(key.hash);
             range.geo.get_or_insert_default().reported([key]);
-            range.look_for_doubtful(geo, now);
+            for (key, effects) in range.look_for_doubtful(geo, now) {
+                self.take_effect(geo, now, &mut range, &key, effects);
+            }
         }
     }
 
@@ -151,13 +170,32 @@ impl Directory {
         }
     }
 
-    /// Tells a host to which an actor was granted that it is the only one, if it is.
-    pub(super) fn tell_owned(&self, range: &RangeHere, key: &Entry, node: NodeId, epoch: Epoch) {
-        if let Some(geo) = &self.geo
-            && node != self.me
-            && range.geo.as_ref().is_some_and(|machines| machines.owns(key))
-        {
-            geo.order(Order::Owned { to: node, key: key.clone(), epoch });
+    /// Tells a host to which an actor was granted that it is the only one, if it is, and whether it may use what it has read
+    /// early.
+    pub(super) fn tell_owned(&self, now: Timestamp, range: &mut RangeHere, key: &Entry, node: NodeId, epoch: Epoch) {
+        let (Some(geo), Some(machines)) = (&self.geo, &mut range.geo) else { return };
+        let early = machines.take_early(now, key, node);
+        if node != self.me && machines.owns(key) {
+            geo.order(Order::Owned { to: node, key: key.clone(), epoch, early });
+        } else if let Some(token) = early {
+            geo.early().allow(key.id(), token, epoch);
+        }
+    }
+
+    /// The node that would have the actor, if it were activated for this caller: it reads the actor's states while other
+    /// clusters are asked. `None` for actors without any.
+    pub(crate) fn early_host(&self, node: &Shared, key: &Entry, asker: Asker) -> Option<NodeId> {
+        let kind = node.kinds().find(key.id().kind)?;
+        if kind.states().is_empty() {
+            return None;
+        }
+        self.choose(node, key.id(), key.hash, asker).ok()?
+    }
+
+    /// Takes in that a range knows all that its cluster has of it, if it is among what has happened.
+    pub(super) fn complete_abroad(&self, now: Timestamp, range: &mut RangeHere, actions: &[Action<Entry>]) {
+        if self.geo.is_some() && actions.contains(&Action::Ready) {
+            range.geo.get_or_insert_default().complete(now);
         }
     }
 
@@ -174,7 +212,7 @@ impl Directory {
     }
 
     /// Takes in that a view has changed who owns the range, or may have.
-    pub(super) fn viewed_abroad(&self, now: Timestamp, range: &mut RangeHere, before: Option<u64>) {
+    pub(super) fn viewed_abroad(&self, now: Timestamp, range: &mut RangeHere, before: Option<u64>, view: &View) {
         let Some(geo) = &self.geo else { return };
         let tenure = range.machine.tenure();
         if tenure != before {
@@ -187,10 +225,16 @@ impl Directory {
                 range.geo.get_or_insert_default().reported(own);
             }
         }
-        range.look_for_doubtful(geo, now);
+        if let Some(machines) = &mut range.geo {
+            machines.viewed(now, view);
+        }
+        range.recovered_abroad(now);
+        for (key, effects) in range.look_for_doubtful(geo, now) {
+            self.take_effect(geo, now, range, &key, effects);
+        }
     }
 
-    fn at(&self, range: usize) -> std::sync::MutexGuard<'_, RangeHere> {
+    pub(super) fn at(&self, range: usize) -> std::sync::MutexGuard<'_, RangeHere> {
         self.ranges[range].lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 
@@ -212,7 +256,14 @@ impl Directory {
     }
 
     /// Does what a machine wants of the directory.
-    fn take_effect(&self, geo: &Arc<Geo>, now: Timestamp, range: &mut RangeHere, key: &Entry, effects: Vec<Effect>) {
+    pub(super) fn take_effect(
+        &self,
+        geo: &Arc<Geo>,
+        now: Timestamp,
+        range: &mut RangeHere,
+        key: &Entry,
+        effects: Vec<Effect>,
+    ) {
         let mut effects = std::collections::VecDeque::from(effects);
         while let Some(effect) = effects.pop_front() {
             match (range.machine.resolve(now, key), effect) {
@@ -222,7 +273,8 @@ impl Directory {
                     }
                 }
                 (Resolution::At(grant), Effect::Owned) => {
-                    geo.order(Order::Owned { to: grant.placed.node, key: key.clone(), epoch: grant.placed.epoch });
+                    let (to, epoch) = (grant.placed.node, grant.placed.epoch);
+                    geo.order(Order::Owned { to, key: key.clone(), epoch, early: None });
                 }
                 (Resolution::At(grant), Effect::End { leaving }) => {
                     let why = if leaving { Why::Leaving } else { Why::Duplicate };
@@ -243,13 +295,36 @@ impl Directory {
 }
 
 impl RangeHere {
-    fn presence(&self, now: Timestamp, key: &Entry) -> Presence {
+    pub(super) fn presence(&self, now: Timestamp, key: &Entry) -> Presence {
         presence(&self.machine.resolve(now, key))
     }
 
-    /// Whether an instance of a single actor may be activated in this cluster.
-    pub(super) fn may_begin(&self, key: &Entry) -> bool {
-        self.geo.as_ref().is_some_and(|machines| machines.may_begin(key))
+    /// Lets the machines know if the range is no longer in recovery.
+    pub(super) fn recovered_abroad(&mut self, now: Timestamp) {
+        if let Some(machines) = &mut self.geo
+            && self.machine.tenure().is_some()
+            && self.machine.deadline().is_none()
+        {
+            machines.recovered(now);
+        }
+    }
+
+    /// Whether an instance of a single actor may be activated in this cluster, or an adaptive actor has one in each now.
+    pub(super) fn may_begin_here(&self, geo: Option<&Geo>, key: &Entry) -> bool {
+        let machines = self.geo.as_deref();
+        let one_of_several = || {
+            geo.filter(|geo| geo.is_adaptive(key.id().kind)).is_some_and(|geo| match machines {
+                Some(machines) => !machines.is_single(geo, key),
+                None => geo.mode(key) == Mode::PerCluster,
+            })
+        };
+        machines.is_some_and(|machines| machines.may_begin(key)) || one_of_several()
+    }
+
+    /// The node that has read the actor's states early, if it may have the activation for who speaks this version.
+    pub(super) fn early_host(&self, now: Timestamp, key: &Entry, node: &Shared, wanted: u16) -> Option<NodeId> {
+        let host = self.geo.as_ref()?.early_host(now, key)?;
+        node.view().hosts(key.id().kind)?.serving(wanted).contains(&host).then_some(host)
     }
 
     /// Whether an activation that begins here may not be the only one over all clusters.
@@ -262,16 +337,16 @@ impl RangeHere {
         single && told.is_none() && !self.geo.as_ref().is_some_and(|machines| machines.owns(key))
     }
 
-    fn look_for_doubtful(&mut self, geo: &Arc<Geo>, now: Timestamp) {
+    fn look_for_doubtful(&mut self, geo: &Arc<Geo>, now: Timestamp) -> Vec<(Entry, Vec<Effect>)> {
         let Self { machine, geo: machines, .. } = self;
-        if let (Some(machines), Some(tenure)) = (machines, machine.tenure()) {
-            machines.look_for_doubtful(geo, now, tenure, |key| presence(&machine.resolve(now, key)));
-            geo.look_at(machines.deadline());
-        }
+        let (Some(machines), Some(tenure)) = (machines, machine.tenure()) else { return Vec::new() };
+        let all = machines.look_for_doubtful(geo, now, tenure, |key| presence(&machine.resolve(now, key)));
+        geo.look_at(machines.deadline());
+        all
     }
 }
 
-fn presence(resolution: &Resolution) -> Presence {
+pub(super) fn presence(resolution: &Resolution) -> Presence {
     match resolution {
         Resolution::At(_) => Presence::At,
         Resolution::Absent => Presence::Absent,

@@ -53,7 +53,7 @@ impl Directory {
         let mut range = self.range(wish.key.hash);
         let decision = range.machine.decide(now, wish);
         if let Decision::Granted(grant) = &decision {
-            self.tell_owned(&range, &wish.key, grant.placed.node, grant.placed.epoch);
+            self.tell_owned(now, &mut range, &wish.key, grant.placed.node, grant.placed.epoch);
         }
         decision
     }

@@ -21,16 +21,32 @@ impl Driver {
         }
     }
 
-    pub(super) fn tell_owned(&self, to: NodeId, key: Entry, epoch: Epoch) {
+    pub(super) fn tell_owned(&self, to: NodeId, key: Entry, epoch: Epoch, early: Option<u64>) {
         match self.is_me(to) {
-            true => self.owned(&key, epoch),
-            false => self.send(to, &Message::Owned { key, epoch }),
+            true => self.owned(&key, epoch, early),
+            false => self.send(to, &Message::Owned { key, epoch, early }),
         }
     }
 
-    pub(super) fn owned(&self, key: &Entry, epoch: Epoch) {
+    pub(super) fn owned(&self, key: &Entry, epoch: Epoch, early: Option<u64>) {
+        if let (Some(geo), Some(token)) = (self.node.geo(), early) {
+            geo.early().allow(key.id(), token, epoch);
+        }
         if let Some(directory) = self.node.directory() {
             directory.owned(key, epoch);
+        }
+    }
+
+    pub(super) fn have_read_early(&self, to: NodeId, key: Entry, token: u64) {
+        match self.is_me(to) {
+            true => self.read_early(&key, token),
+            false => self.send(to, &Message::ReadEarly { key, token }),
+        }
+    }
+
+    pub(super) fn read_early(&self, key: &Entry, token: u64) {
+        if let Some(geo) = self.node.geo() {
+            geo.read_early(&self.node, key.id(), token);
         }
     }
 

@@ -12,7 +12,8 @@ use greenroom_wire::{CallView, FrameView, ReplyView, RouteTable, Status};
 use greenroom_world::Timestamp;
 
 use super::farewell::FAREWELL;
-use super::{CARRIES, Flow, HINTS, LaneId, OUT_HIGH_LEN};
+use super::send::{CARRIES, HINTS};
+use super::{Flow, LaneId, OUT_HIGH_LEN};
 use crate::actor::reply::WireReply;
 use crate::shard::baggage::Baggage;
 use crate::shard::calls::{CallSlot, Completion};
@@ -97,7 +98,7 @@ impl Shard {
         }
         drop(lanes);
         if result.is_err() {
-            self.port().node.count_bad_frame();
+            self.port().node.strangers().count_bad_frame();
         }
         result
     }

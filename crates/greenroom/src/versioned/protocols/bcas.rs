@@ -1,45 +1,54 @@
 //! BCAS around its machine: records and messages as bytes.
 
-use greenroom_protocols::bcas::{Action as Do, Batch, Config, Etag, Event as Happened, Record, Session, Worker};
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use greenroom_protocols::bcas::{
+    Action as Do, Batch, Config, Etag, Event as Happened, Record, Session, Waiter, Worker,
+};
 use greenroom_protocols::gsi::ClusterId;
-use serde::{Deserialize, Serialize};
 
 use super::super::protocol::{
-    Access, Action, Answer, ConsistencyProtocol, Event, Now, Place, StateValue, Timestamp, Version, Written,
+    Access, Action, Answer, ConsistencyProtocol, Delivery, Event, Now, Place, StateValue, Timestamp, Version, Written,
 };
 use super::super::record;
+use super::bcas_message::{BATCH_LEN_MAX, Message};
+use super::sent::Sent;
 use super::{UPDATE_BYTES_MAX, open, open_change, seal, seal_change};
 
 /// One instance of a state that is one record of a store.
 pub(in super::super) struct Bcas {
     worker: Worker<StateValue>,
     place: Place,
-    /// Whether the sessions of earlier activations have been fenced.
+    /// The sessions of earlier activations are fenced from then on; before the first reading there is no such time.
+    fence_at: Option<Timestamp>,
     fenced: bool,
     /// Whether the store is read where the worker wanted to write what cannot be encoded.
     unwritable: bool,
-}
-
-/// What instances in different clusters send each other.
-#[derive(Serialize, Deserialize)]
-enum Message {
-    /// This record was written, with this tag.
-    Written {
-        #[serde(with = "serde_bytes")]
-        record: Vec<u8>,
-        etag: String,
-    },
-    /// Write this for the sender.
-    Batch { cluster: u16, epoch: u64, first: u64, changes: Vec<serde_bytes::ByteBuf> },
+    /// Whether the instance nearest the store was asked for the record.
+    asked: bool,
+    /// Clusters that have asked for the record, which is not here yet.
+    askers: BTreeSet<ClusterId>,
+    /// What updates of other clusters' sessions have come to, for the next notification.
+    told: BTreeMap<ClusterId, Vec<(u64, u64, Sent)>>,
 }
 
 impl Bcas {
     pub(in super::super) fn new(place: Place) -> Self {
-        let config = Config { retry_after: place.retry_after, far: place.around.near.is_some(), ..Config::default() };
-        Self { worker: Worker::new(place.session, config), place, fenced: false, unwritable: false }
+        let config = Config { retry_after: place.retry_after, far: is_far(&place), ..Config::default() };
+        Self {
+            worker: Worker::new(place.session, config),
+            place,
+            fence_at: None,
+            fenced: false,
+            unwritable: false,
+            asked: false,
+            askers: BTreeSet::new(),
+            told: BTreeMap::new(),
+        }
     }
 
-    fn translate(&mut self, event: Event, out: &mut Vec<Action>) -> Option<Happened<StateValue>> {
+    fn translate(&mut self, now: Now, event: Event, out: &mut Vec<Action>) -> Option<Happened<StateValue>> {
         let failed = |why, out: &mut Vec<Action>| {
             out.push(Action::Trouble(why));
             Happened::ReadFailed
@@ -56,26 +65,51 @@ impl Bcas {
             },
             Event::Answered(Answer::Written(written)) => Happened::Written(written),
             Event::Answered(Answer::Failed | Answer::Entries(_) | Answer::End(_)) => Happened::ReadFailed,
-            Event::Received { from, message } => self.received(from, &message).ok()?,
+            // What cannot be read is as good as lost.
+            Event::Received { from, message } => self.received(now, from, &message, out).ok()??,
+            Event::Reached(cluster) => {
+                self.show(cluster, out);
+                Happened::Refresh(NOBODY)
+            }
+            Event::Around(around) => {
+                self.place.around = around;
+                self.worker.set_far(is_far(&self.place));
+                return None;
+            }
             Event::Unreached(_) => return None,
             Event::Tick => Happened::Tick,
         })
     }
 
-    fn received(&self, from: ClusterId, message: &[u8]) -> Result<Happened<StateValue>, String> {
-        Ok(match open(message)? {
-            Message::Written { record, etag } => {
-                Happened::Notified(record::open(self.place.types, &record)?, Etag(etag))
+    fn received(
+        &mut self,
+        now: Now,
+        from: ClusterId,
+        message: &[u8],
+        out: &mut Vec<Action>,
+    ) -> Result<Option<Happened<StateValue>>, String> {
+        let types = self.place.types;
+        Ok(Some(match open(message)? {
+            Message::Written { record, etag, outcomes } => {
+                let record = record::open(types, &record)?;
+                let own = outcomes.into_iter().filter(|(epoch, ..)| *epoch == self.place.session.epoch);
+                let own = own.map(|(_, sequence, sent)| Ok((sequence, sent.open(types)?)));
+                self.act(now, Happened::Told(own.collect::<Result<_, String>>()?), out);
+                Happened::Notified(record, Etag(etag))
             }
-            Message::Batch { cluster, epoch, first, changes } => {
-                if ClusterId(cluster) != from || first == 0 || changes.len() > BATCH_LEN_MAX {
-                    return Err("no batch of its sender".to_owned());
+            Message::Newer => Happened::Refresh(NOBODY),
+            Message::Batch { epoch, first, changes } => {
+                if first == 0 || changes.len() > BATCH_LEN_MAX {
+                    return Err("no batch".to_owned());
                 }
-                let changes =
-                    changes.iter().map(|change| open_change(self.place.types, change)).collect::<Result<_, _>>()?;
+                let changes = changes.iter().map(|change| open_change(types, change)).collect::<Result<_, _>>()?;
                 Happened::Delegated(Batch { session: Session { cluster: from, epoch }, first, changes })
             }
-        })
+            Message::Ask => {
+                self.askers.insert(from);
+                return Ok(None);
+            }
+        }))
     }
 
     fn act(&mut self, now: Now, event: Happened<StateValue>, out: &mut Vec<Action>) {
@@ -92,54 +126,108 @@ impl Bcas {
                         out.push(Action::Access(Access::Read));
                     }
                 },
-                Do::Notify(record, etag) => self.notify(&record, etag, out),
+                Do::Tell(session, outcomes) => {
+                    let sent = outcomes.into_iter().map(|(sequence, outcome)| {
+                        let outcome = Sent::seal(self.place.types, outcome).unwrap_or(Sent::Confirmed);
+                        (session.epoch, sequence, outcome)
+                    });
+                    self.told.entry(session.cluster).or_default().extend(sent);
+                }
+                Do::Notify(record, etag) => self.notify(&record, &etag, out),
                 Do::Delegate(batch) => self.delegate(&batch, out),
                 Do::Outcome(sequence, outcome) => out.push(Action::Outcome(sequence, outcome)),
                 Do::Done(waiter) => out.push(Action::Done(waiter)),
             }
         }
+        if !self.askers.is_empty() && self.worker.record().is_some() {
+            for cluster in std::mem::take(&mut self.askers) {
+                self.show(cluster, out);
+            }
+        }
     }
 
-    fn notify(&self, record: &Record<StateValue>, etag: Etag, out: &mut Vec<Action>) {
-        if self.place.around.others.is_empty() {
-            return;
+    /// Sends the record that is here to a cluster.
+    fn show(&self, cluster: ClusterId, out: &mut Vec<Action>) {
+        if let Some((record, etag)) = self.worker.record()
+            && self.place.around.others.contains(&cluster)
+        {
+            out.extend(self.letter(cluster, record, etag, Vec::new()));
         }
+    }
+
+    fn notify(&mut self, record: &Record<StateValue>, etag: &Etag, out: &mut Vec<Action>) {
+        let mut told = std::mem::take(&mut self.told);
+        for to in &self.place.around.others {
+            out.extend(self.letter(*to, record, etag, told.remove(to).unwrap_or_default()));
+        }
+    }
+
+    /// The record for a cluster; only word of it, if it is too large.
+    fn letter(
+        &self,
+        to: ClusterId,
+        record: &Record<StateValue>,
+        etag: &Etag,
+        outcomes: Vec<(u64, u64, Sent)>,
+    ) -> Option<Action> {
         // It was encoded for the store just now.
-        let Ok(bytes) = record::seal(self.place.types, record) else { return };
-        let Ok(message) = seal(1, &Message::Written { record: bytes.into(), etag: etag.0 }) else { return };
-        let others = self.place.around.others.iter();
-        out.extend(others.map(|to| Action::Send { to: *to, wakes: false, message: message.clone() }));
+        let record = record::seal(self.place.types, record).ok()?;
+        let message = if record.len() > RECORD_LEN_MAX {
+            Message::Newer
+        } else {
+            Message::Written { record: record.into(), etag: etag.0.clone(), outcomes }
+        };
+        Some(Action::Send { to, delivery: Delivery::IfActive, message: seal(1, &message).ok()? })
     }
 
     fn delegate(&self, batch: &Batch<super::UpdateValue>, out: &mut Vec<Action>) {
         let Some(to) = self.place.around.near else { return };
         let changes = batch.changes.iter().map(|change| seal_change(change).map(|bytes| bytes.to_vec().into()));
-        let Session { cluster, epoch } = batch.session;
-        let message = changes
-            .collect::<Result<_, _>>()
-            .and_then(|changes| seal(1, &Message::Batch { cluster: cluster.0, epoch, first: batch.first, changes }));
+        let (epoch, first) = (batch.session.epoch, batch.first);
+        let message =
+            changes.collect::<Result<_, _>>().and_then(|changes| seal(1, &Message::Batch { epoch, first, changes }));
         match message {
-            Ok(message) => out.push(Action::Send { to, wakes: true, message }),
+            Ok(message) => out.push(Action::Send { to, delivery: Delivery::Wakes, message }),
             // It is written directly after the time-out.
             Err(why) => out.push(Action::Trouble(why)),
+        }
+    }
+
+    /// Earlier activations of this actor in this cluster can write no more: the store refuses what they have under way once
+    /// this one has written. Where others may write for them, a batch may still be on its way, but not for ever.
+    fn fence(&mut self, now: Now, read: bool, out: &mut Vec<Action>) {
+        if self.fenced || !read && self.fence_at.is_none() {
+            return;
+        }
+        let delegates = self.place.around.near.is_some() && !self.place.around.others.is_empty();
+        let wait = if delegates { BATCH_AGE_MAX } else { Duration::ZERO };
+        let at = *self.fence_at.get_or_insert(now.clock + wait);
+        let own = self.place.session;
+        let earlier: Vec<Session> =
+            self.worker.sessions().filter(|other| other.cluster == own.cluster && *other != own).collect();
+        if at <= now.clock || earlier.is_empty() {
+            self.fenced = true;
+            for session in earlier {
+                self.act(now, Happened::Fenced(session), out);
+            }
         }
     }
 }
 
 impl ConsistencyProtocol for Bcas {
     fn handle(&mut self, now: Now, event: Event, out: &mut Vec<Action>) {
-        let Some(event) = self.translate(event, out) else { return };
-        let read = matches!(event, Happened::Read(_));
-        self.act(now, event, out);
-        if read && !std::mem::replace(&mut self.fenced, true) && self.place.around.others.is_empty() {
-            // They were activations of this actor that can write no more: the store refuses what they have under way once
-            // this one has written. Where others may write for them, a batch may still be on its way.
-            let own = self.place.session;
-            let earlier: Vec<Session> =
-                self.worker.sessions().filter(|other| other.cluster == own.cluster && *other != own).collect();
-            for session in earlier {
-                self.act(now, Happened::Fenced(session), out);
-            }
+        if is_far(&self.place) && !std::mem::replace(&mut self.asked, true) {
+            // What is there is shown soon, and no call waits for it.
+            let near = self.place.around.near.zip(seal(1, &Message::Ask).ok());
+            out.extend(near.map(|(to, message)| Action::Send { to, delivery: Delivery::Wakes, message }));
+        }
+        if let Some(event) = self.translate(now, event, out) {
+            let read = matches!(event, Happened::Read(_));
+            self.act(now, event, out);
+            self.fence(now, read, out);
+        } else if !self.askers.is_empty() {
+            // It may be here already; a tick alone changes nothing.
+            self.act(now, Happened::Tick, out);
         }
     }
 
@@ -157,17 +245,28 @@ impl ConsistencyProtocol for Bcas {
     }
 
     fn deadline(&self) -> Option<Timestamp> {
-        self.worker.deadline()
+        let fence_at = self.fence_at.filter(|_| !self.fenced);
+        [self.worker.deadline(), fence_at].into_iter().flatten().min()
     }
 
     fn loads(&self) -> bool {
-        self.place.around.near.is_none()
+        !is_far(&self.place)
     }
 
     fn update_bytes_max(&self) -> Option<usize> {
-        self.place.around.near.map(|_| UPDATE_BYTES_MAX)
+        is_far(&self.place).then_some(UPDATE_BYTES_MAX)
     }
 }
 
-/// Changes in one message: as many as may wait.
-const BATCH_LEN_MAX: usize = super::super::instance::PENDING_MAX;
+/// Whether the instance of another cluster is nearer to the store.
+fn is_far(place: &Place) -> bool {
+    let around = &place.around;
+    around.near.is_some_and(|near| near != around.here && around.others.contains(&near))
+}
+
+/// Who waits for what others have said there is.
+const NOBODY: Waiter = Waiter(0);
+/// A larger record is not sent: who hears of it reads it.
+const RECORD_LEN_MAX: usize = 8 << 20;
+/// A batch that is older has arrived, or never does.
+const BATCH_AGE_MAX: Duration = Duration::from_secs(600);

@@ -9,7 +9,8 @@ use greenroom_protocols::update_log::{Logged, Replay, snapshot_due};
 
 use super::super::log_record::{self, Head};
 use super::super::protocol::{
-    Access, Action, Answer, ConsistencyProtocol, Entry, Event, Log, Now, Place, StateValue, Timestamp, Version,
+    Access, Action, Answer, ConsistencyProtocol, Delivery, Entry, Event, Log, Now, Place, StateValue, Timestamp,
+    Version,
 };
 use super::{UPDATE_BYTES_MAX, open, seal};
 
@@ -178,7 +179,7 @@ impl UpdateLog {
                 Do::Outcome(sequence, outcome) => out.push(Action::Outcome(sequence, outcome)),
                 Do::Done(waiter) => out.push(Action::Done(waiter)),
                 // No instance is far from a journal: none has said so.
-                Do::Delegate(_) => {}
+                Do::Delegate(_) | Do::Tell(..) => {}
             }
         }
     }
@@ -219,7 +220,7 @@ impl UpdateLog {
     fn notify(&self, out: &mut Vec<Action>) {
         let Ok(message) = seal(1, &()) else { return };
         let others = self.place.around.others.iter();
-        out.extend(others.map(|to| Action::Send { to: *to, wakes: false, message: message.clone() }));
+        out.extend(others.map(|to| Action::Send { to: *to, delivery: Delivery::IfActive, message: message.clone() }));
     }
 }
 
@@ -234,6 +235,13 @@ impl ConsistencyProtocol for UpdateLog {
                 None => return,
             },
             Event::Received { message, .. } if open::<()>(&message).is_ok() => Happened::Refresh(NOBODY),
+            Event::Reached(cluster) => {
+                // What either of the two has written meanwhile.
+                let message = seal(1, &()).ok().filter(|_| self.place.around.others.contains(&cluster));
+                out.extend(message.map(|message| Action::Send { to: cluster, delivery: Delivery::IfActive, message }));
+                Happened::Refresh(NOBODY)
+            }
+            Event::Around(around) => return self.place.around = around,
             Event::Received { .. } | Event::Unreached(_) => return,
             Event::Tick => Happened::Tick,
         };

@@ -1,8 +1,11 @@
 //! The protocols in the box: the pure machines, their records and messages.
 
 pub(super) mod bcas;
+mod bcas_message;
 pub(super) mod log;
+mod sent;
 pub(super) mod vlb;
+mod vlb_message;
 
 use std::collections::BTreeMap;
 
@@ -11,6 +14,7 @@ use greenroom_wire::codec::{self, Codec};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use super::elsewhere::Around;
 use super::protocol::{Make, Types, UpdateValue};
 use greenroom_protocols::bcas::Change;
 
@@ -26,6 +30,21 @@ pub(crate) fn all() -> BTreeMap<String, Make> {
     let vlb: Make = Box::new(|place| Box::new(vlb::Vlb::new(place)));
     let log: Make = Box::new(|place| Box::new(log::UpdateLog::new(place)));
     [(DEFAULT.to_owned(), bcas), ("vlb".to_owned(), vlb), (LOG.to_owned(), log)].into()
+}
+
+/// Whether instances of this protocol begin by reading the record in the store, as far as that is known.
+pub(crate) fn reads_store(protocol: &str) -> bool {
+    protocol == DEFAULT || protocol == LOG
+}
+
+/// Why instances of this protocol in several clusters do not find each other in a store, if they do not.
+pub(super) fn unshared(protocol: &str, around: &Around, is_shared: bool) -> Option<String> {
+    (reads_store(protocol) && !around.others.is_empty() && !is_shared).then(|| {
+        format!(
+            "protocol {protocol:?} keeps the state of all clusters in one store, and the store of its kind is this node's memory, which \
+             the others do not see; name one that all clusters reach, or say protocol = \"vlb\" for a state in memory"
+        )
+    })
 }
 
 /// The bytes of a change; empty for [`Change::Clear`], as no payload is.
@@ -53,3 +72,21 @@ fn open<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, String> {
 
 /// The largest update that is kept or sent as bytes.
 const UPDATE_BYTES_MAX: usize = 1 << 20;
+
+#[cfg(test)]
+mod tests {
+    use greenroom_protocols::gsi::ClusterId;
+
+    use super::*;
+
+    #[test]
+    fn clusters_do_not_share_a_state_in_one_nodes_memory() {
+        let alone = Around::default();
+        let among = Around { others: vec![ClusterId(2)], ..Around::default() };
+        assert_eq!(unshared("bcas", &alone, false), None);
+        assert_eq!(unshared("bcas", &among, true), None);
+        assert_eq!(unshared("vlb", &among, false), None);
+        let said = unshared("log", &among, false).expect("nobody else sees it");
+        assert!(said.contains("name one that all clusters reach"), "{said}");
+    }
+}

@@ -1,21 +1,22 @@
 //! VLB around its machines: this cluster's participant, and the leader if it is here.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::time::Duration;
 
-use greenroom_protocols::bcas::{self, Change};
+use greenroom_protocols::bcas::{self, Change, Waiter};
 use greenroom_protocols::gsi::ClusterId;
 use greenroom_protocols::vlb::{
     Action as Do, Config, Event as Happened, Leader, LeaderEpoch, Note, Participant, Session, Snapshot, Submission,
-    Version as LeaderVersion,
 };
-use serde::{Deserialize, Serialize};
 
 use super::super::Rejected;
+use super::super::elsewhere::Around;
 use super::super::protocol::{
-    Action, Applied, ConsistencyProtocol, Event, Now, OutputValue, Place, StateValue, Timestamp, Types, UpdateValue,
+    Action, Applied, ConsistencyProtocol, Delivery, Event, Now, OutputValue, Place, StateValue, Timestamp, UpdateValue,
     Version,
 };
-use super::{UPDATE_BYTES_MAX, open, open_change, seal, seal_change};
+use super::vlb_message::{Message, Said};
+use super::{UPDATE_BYTES_MAX, open, seal};
 
 /// One instance of a state that a leader holds in memory.
 pub(in super::super) struct Vlb {
@@ -23,11 +24,16 @@ pub(in super::super) struct Vlb {
     participant: Participant<Whole>,
     /// Made with the first event, if this cluster's instance leads.
     leader: Option<Leader<Whole>>,
+    /// What came before the leader knew the latest version: the last of each session.
+    early: BTreeMap<Session, Submission<Change<UpdateValue>>>,
+    /// When this instance makes itself known to the leader, if its calls have not.
+    join_at: Option<Timestamp>,
+    begun: bool,
 }
 
 /// A state that is also changed by being cleared.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
-struct Whole(StateValue);
+pub(super) struct Whole(pub(super) StateValue);
 
 impl bcas::Versioned for Whole {
     type Update = Change<UpdateValue>;
@@ -47,52 +53,38 @@ impl bcas::Versioned for Whole {
 
 type Outcome = Applied<Option<OutputValue>, Rejected>;
 
-/// What instances in different clusters send each other.
-#[derive(Serialize, Deserialize)]
-enum Message {
-    Submit { leader: u64, epoch: u64, request: u64, first: u64, settled_under: u64, updates: Vec<serde_bytes::ByteBuf> },
-    Answer { request: u64, latest: Latest, outcomes: Vec<(u64, Sent)> },
-    Notify(Latest),
-    Collect(u64),
-    Collected(u64, Latest),
-}
-
-/// A snapshot as bytes.
-#[derive(Serialize, Deserialize)]
-struct Latest {
-    epoch: u64,
-    number: u64,
-    #[serde(with = "serde_bytes")]
-    state: Vec<u8>,
-    applied: Vec<(u16, u64, u64)>,
-}
-
-/// An outcome as bytes.
-#[derive(Serialize, Deserialize)]
-enum Sent {
-    Output(serde_bytes::ByteBuf),
-    Rejected(String),
-    Confirmed,
-}
-
 impl Vlb {
     pub(in super::super) fn new(place: Place) -> Self {
         let config = Config { resend_after: place.retry_after * 10, ..Config::default() };
-        Self { participant: Participant::new(place.session, config), leader: None, place }
+        let participant = Participant::new(place.session, config);
+        Self { participant, leader: None, place, early: BTreeMap::new(), join_at: None, begun: false }
     }
 
     fn leads(&self) -> bool {
         self.place.around.leader == self.place.around.here || self.place.around.others.is_empty()
     }
 
-    fn appoint(&mut self, now: Now, inside: &mut VecDeque<Inside>, out: &mut Vec<Action>) {
-        let others = self.place.around.others.iter().map(|other| instance_of(*other));
+    /// Leads from now on, above every leader that was met, and above `above`.
+    fn appoint(&mut self, now: Now, above: LeaderEpoch, inside: &mut VecDeque<Inside>, out: &mut Vec<Action>) {
+        let own = self.place.session;
+        if let Some(latest) = self.leader.take().and_then(|leader| leader.latest().cloned()) {
+            // What it has confirmed is among what its successor collects.
+            inside.push_back(Inside::Happened(Happened::Received(Note::Notify(latest))));
+        }
+        // Epochs of activations begin with 0, those of leaders with 1. Those of different clusters are not compared.
+        let epoch = LeaderEpoch(self.place.epoch.max(above.0).max(self.participant.epoch().0) + 1);
+        let all = self.place.around.others.iter().map(|other| instance_of(*other)).chain([own]);
         let mut notes = Vec::new();
-        // Epochs of activations begin with 0, those of leaders with 1.
-        let epoch = LeaderEpoch(self.place.epoch + 1);
-        self.leader = Some(Leader::new(now.clock, epoch, others, Config::default(), &mut notes));
-        inside.push_back(Inside::Happened(Happened::Leader(epoch)));
+        self.leader = Some(Leader::new(now.clock, epoch, all, Config::default(), &mut notes));
         self.post(notes, inside, out);
+    }
+
+    /// Another one leads from now on.
+    fn retire(&mut self, inside: &mut VecDeque<Inside>) {
+        self.early.clear();
+        if let Some(latest) = self.leader.take().and_then(|leader| leader.latest().cloned()) {
+            inside.push_back(Inside::Happened(Happened::Received(Note::Notify(latest))));
+        }
     }
 
     /// Sends what the leader says to whom, to each cluster once.
@@ -104,24 +96,33 @@ impl Vlb {
             } else if to.cluster != self.place.session.cluster
                 && (!matches!(note, Note::Notify(_)) || notified.insert(to.cluster))
             {
-                match seal_note(self.place.types, note).and_then(|message| seal(1, &message)) {
-                    Ok(message) => out.push(Action::Send { to: to.cluster, wakes: false, message }),
-                    Err(why) => out.push(Action::Trouble(why)),
-                }
+                self.note(to.cluster, note, out);
             }
         }
     }
 
+    fn note(&self, to: ClusterId, note: Note<Whole>, out: &mut Vec<Action>) {
+        let delivery = if matches!(note, Note::Collect(_)) { Delivery::Asks } else { Delivery::IfActive };
+        self.send(to, delivery, Message::note(self.place.types, note), out);
+    }
+
+    fn send(&self, to: ClusterId, delivery: Delivery, message: Result<Message, String>, out: &mut Vec<Action>) {
+        match message.and_then(|message| seal(1, &message)) {
+            Ok(message) => out.push(Action::Send { to, delivery, message }),
+            Err(why) => out.push(Action::Trouble(why)),
+        }
+    }
+
     fn act(&mut self, now: Now, inside: &mut VecDeque<Inside>, out: &mut Vec<Action>) {
-        while let Some(next) = inside.pop_front() {
+        loop {
+            if self.leader.as_ref().is_some_and(|leader| leader.latest().is_some()) {
+                inside.extend(std::mem::take(&mut self.early).into_values().map(Inside::Submission));
+            }
+            let Some(next) = inside.pop_front() else { return };
             let event = match next {
                 Inside::Happened(event) => event,
                 Inside::Submission(submission) => {
-                    let mut notes = Vec::new();
-                    if let Some(leader) = &mut self.leader {
-                        leader.submitted(submission, &mut notes);
-                    }
-                    self.post(notes, inside, out);
+                    self.submitted(submission, inside, out);
                     continue;
                 }
             };
@@ -130,11 +131,14 @@ impl Vlb {
             for action in actions {
                 match action {
                     Do::Submit(submission) if self.leader.is_some() => inside.push_back(Inside::Submission(submission)),
-                    Do::Submit(submission) => self.send(seal_submission(&submission), true, out),
-                    Do::Collected(epoch, _, found) => {
-                        let found = seal_latest(self.place.types, found);
-                        self.send(found.map(|found| Message::Collected(epoch.0, found)), false, out);
+                    Do::Submit(submission) => {
+                        let leader = self.place.around.leader;
+                        self.send(leader, Delivery::Wakes, Message::submit(&submission), out);
                     }
+                    Do::Collected(epoch, session, found) => match &mut self.leader {
+                        Some(leader) => leader.collected(epoch, session, found),
+                        None => self.collected(self.place.around.leader, epoch, found, out),
+                    },
                     Do::Outcome(number, outcome) => out.push(Action::Outcome(number, told(outcome))),
                     Do::Done(waiter) => out.push(Action::Done(waiter)),
                 }
@@ -142,73 +146,146 @@ impl Vlb {
         }
     }
 
-    fn send(&self, message: Result<Message, String>, wakes: bool, out: &mut Vec<Action>) {
-        match message.and_then(|message| seal(1, &message)) {
-            Ok(message) => out.push(Action::Send { to: self.place.around.leader, wakes, message }),
-            Err(why) => out.push(Action::Trouble(why)),
+    /// Says what is here to a leader that collects.
+    fn collected(&self, to: ClusterId, epoch: LeaderEpoch, found: Snapshot<Whole>, out: &mut Vec<Action>) {
+        self.send(to, Delivery::IfActive, Message::collected(self.place.types, epoch, found), out);
+    }
+
+    fn submitted(
+        &mut self,
+        submission: Submission<Change<UpdateValue>>,
+        inside: &mut VecDeque<Inside>,
+        out: &mut Vec<Action>,
+    ) {
+        let Some(leader) = &mut self.leader else { return };
+        let mut notes = Vec::new();
+        if leader.latest().is_some() {
+            leader.submitted(submission, &mut notes);
+        } else if self.early.len() < EARLY_MAX {
+            self.early.insert(submission.from, submission);
+        }
+        self.post(notes, inside, out);
+    }
+
+    fn received(
+        &mut self,
+        now: Now,
+        from: ClusterId,
+        message: &[u8],
+        inside: &mut VecDeque<Inside>,
+        out: &mut Vec<Action>,
+    ) -> Result<(), String> {
+        let said = open::<Message>(message)?.open(self.place.types, from)?;
+        let epoch = self.leader.as_ref().map(Leader::epoch);
+        match (said, epoch) {
+            // A leader was met that has a higher number: this one's must be higher than that.
+            (Said::Submission(submission), Some(epoch)) if submission.epoch > epoch => {
+                self.appoint(now, submission.epoch, inside, out);
+            }
+            // It follows an earlier one; it submits again when it knows better.
+            (Said::Submission(submission), Some(epoch))
+                if submission.epoch != LeaderEpoch::default() && submission.epoch != epoch =>
+            {
+                self.note(from, Note::Collect(epoch), out);
+            }
+            (Said::Submission(submission), Some(epoch)) => {
+                if let Some(leader) = self.leader.as_mut().filter(|_| submission.epoch == LeaderEpoch::default()) {
+                    // It has met no leader, so it has nothing of any.
+                    leader.collected(epoch, instance_of(from), Snapshot::default());
+                }
+                inside.push_back(Inside::Submission(submission));
+            }
+            (Said::Collected(_, found), Some(epoch)) if found.version.epoch > epoch => {
+                self.appoint(now, found.version.epoch, inside, out);
+            }
+            (Said::Collected(asked, found), Some(_)) => {
+                if let Some(leader) = &mut self.leader {
+                    leader.collected(asked, instance_of(from), found);
+                }
+            }
+            (Said::Note(Note::Collect(asked)), _) if asked < self.participant.epoch() => {
+                // Who asks does not know of the leader that was met here, whose updates it is to have.
+                let latest = self.leader.as_ref().and_then(Leader::latest).unwrap_or(self.participant.confirmed());
+                self.collected(from, asked, latest.clone(), out);
+            }
+            (Said::Note(Note::Collect(asked)), led) if led.is_none_or(|led| asked > led) => {
+                self.retire(inside);
+                // Its list of clusters may be newer than ours.
+                self.place.around.leader = from;
+                inside.push_back(Inside::Happened(Happened::Received(Note::Collect(asked))));
+            }
+            (Said::Note(note @ (Note::Answer(..) | Note::Notify(_))), None) => {
+                inside.push_back(Inside::Happened(Happened::Received(note)));
+            }
+            // Whoever says it does not lead, or has mistaken this one for the leader.
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn moved(&mut self, now: Now, around: Around, inside: &mut VecDeque<Inside>, out: &mut Vec<Action>) {
+        self.place.around = around;
+        match (self.leads(), self.leader.is_some()) {
+            (true, false) => self.appoint(now, LeaderEpoch::default(), inside, out),
+            (false, true) => self.retire(inside),
+            _ => {}
         }
     }
 
-    fn received(&mut self, from: ClusterId, message: &[u8], inside: &mut VecDeque<Inside>) -> Result<(), String> {
-        let types = self.place.types;
-        let note = match open(message)? {
-            Message::Submit { leader, epoch, request, first, settled_under, updates } => {
-                let updates =
-                    updates.iter().map(|change| open_change(types, change)).collect::<Result<Vec<_>, String>>()?;
-                inside.push_back(Inside::Submission(Submission {
-                    epoch: LeaderEpoch(leader),
-                    from: Session { cluster: from, epoch },
-                    request,
-                    first,
-                    settled_under: LeaderEpoch(settled_under),
-                    updates,
-                }));
-                return Ok(());
+    /// What is told again to a cluster that may have missed it.
+    fn reached(&mut self, cluster: ClusterId, inside: &mut VecDeque<Inside>, out: &mut Vec<Action>) {
+        match self.leader.as_ref().map(|leader| leader.latest().cloned()) {
+            Some(Some(latest)) if self.place.around.others.contains(&cluster) => {
+                self.note(cluster, Note::Notify(latest), out);
             }
-            Message::Collected(epoch, latest) => {
-                let found = open_latest(types, latest)?;
-                if let Some(leader) = &mut self.leader {
-                    leader.collected(LeaderEpoch(epoch), instance_of(from), found);
-                }
-                return Ok(());
+            None if cluster == self.place.around.leader => {
+                inside.push_back(Inside::Happened(Happened::Refresh(NOBODY)));
             }
-            // The rest is a leader's to say.
-            _ if from != self.place.around.leader => return Err("it does not lead".to_owned()),
-            Message::Answer { request, latest, outcomes } => {
-                let outcomes = outcomes.into_iter().map(|(number, sent)| Ok((number, sent.open(types)?)));
-                Note::Answer(request, open_latest(types, latest)?, outcomes.collect::<Result<_, String>>()?)
+            _ => {}
+        }
+    }
+
+    fn tick(&mut self, now: Now, inside: &mut VecDeque<Inside>, out: &mut Vec<Action>) {
+        if let Some(leader) = &mut self.leader {
+            leader.tick(now.clock);
+        }
+        if self.participant.deadline().is_some_and(|due| due <= now.clock) {
+            out.push(Action::Trouble("the instance that leads, in another cluster, does not answer".to_owned()));
+        }
+        inside.push_back(Inside::Happened(Happened::Tick));
+        if self.join_at.is_some_and(|at| at <= now.clock) {
+            self.join_at = None;
+            if self.participant.epoch() == LeaderEpoch::default() && self.participant.deadline().is_none() {
+                inside.push_back(Inside::Happened(Happened::Refresh(NOBODY)));
             }
-            Message::Notify(latest) => Note::Notify(open_latest(types, latest)?),
-            Message::Collect(epoch) => Note::Collect(LeaderEpoch(epoch)),
-        };
-        inside.push_back(Inside::Happened(Happened::Received(note)));
-        Ok(())
+        }
     }
 }
 
 impl ConsistencyProtocol for Vlb {
     fn handle(&mut self, now: Now, event: Event, out: &mut Vec<Action>) {
         let mut inside = VecDeque::new();
-        if self.leads() && self.leader.is_none() {
-            self.appoint(now, &mut inside, out);
+        if !std::mem::replace(&mut self.begun, true) {
+            match self.leads() {
+                true => self.appoint(now, LeaderEpoch::default(), &mut inside, out),
+                // The first call carries its updates along.
+                false => self.join_at = Some(now.clock + JOIN_AFTER),
+            }
         }
         match event {
             Event::Enqueue(_, change) => inside.push_back(Inside::Happened(Happened::Enqueue(change))),
             Event::Confirm(waiter) => inside.push_back(Inside::Happened(Happened::Confirm(waiter))),
             Event::Refresh(waiter) => inside.push_back(Inside::Happened(Happened::Refresh(waiter))),
             // What cannot be read is as good as lost.
-            Event::Received { from, message } => _ = self.received(from, &message, &mut inside),
+            Event::Received { from, message } => _ = self.received(now, from, &message, &mut inside, out),
             Event::Unreached(cluster) => {
                 if let Some(leader) = &mut self.leader {
                     leader.collected(leader.epoch(), instance_of(cluster), Snapshot::default());
                 }
             }
-            Event::Tick => {
-                if let Some(leader) = &mut self.leader {
-                    leader.tick(now.clock);
-                }
-                inside.push_back(Inside::Happened(Happened::Tick));
-            }
+            Event::Reached(cluster) => self.reached(cluster, &mut inside, out),
+            Event::Around(around) => self.moved(now, around, &mut inside, out),
+            Event::Tick => self.tick(now, &mut inside, out),
             Event::Answered(_) => {}
         }
         self.act(now, &mut inside, out);
@@ -229,15 +306,16 @@ impl ConsistencyProtocol for Vlb {
 
     fn deadline(&self) -> Option<Timestamp> {
         let leader = self.leader.as_ref().and_then(Leader::deadline);
-        [leader, self.participant.deadline()].into_iter().flatten().min()
+        [leader, self.participant.deadline(), self.join_at].into_iter().flatten().min()
     }
 
     fn loads(&self) -> bool {
-        self.leads()
+        // A state in memory is there at once; the others are not waited for.
+        self.place.around.others.is_empty()
     }
 
     fn update_bytes_max(&self) -> Option<usize> {
-        (!self.leads()).then_some(UPDATE_BYTES_MAX)
+        (!self.place.around.others.is_empty()).then_some(UPDATE_BYTES_MAX)
     }
 }
 
@@ -252,7 +330,7 @@ fn instance_of(cluster: ClusterId) -> Session {
     Session { cluster, epoch: 0 }
 }
 
-fn told(outcome: Outcome) -> Applied<OutputValue, Rejected> {
+pub(super) fn told(outcome: Outcome) -> Applied<OutputValue, Rejected> {
     match outcome {
         Applied::Output(Some(output)) => Applied::Output(output),
         Applied::Output(None) | Applied::Confirmed => Applied::Confirmed,
@@ -260,68 +338,17 @@ fn told(outcome: Outcome) -> Applied<OutputValue, Rejected> {
     }
 }
 
-fn seal_submission(submission: &Submission<Change<UpdateValue>>) -> Result<Message, String> {
-    let updates = submission.updates.iter().map(|change| seal_change(change).map(|bytes| bytes.to_vec().into()));
-    Ok(Message::Submit {
-        leader: submission.epoch.0,
-        epoch: submission.from.epoch,
-        request: submission.request,
-        first: submission.first,
-        settled_under: submission.settled_under.0,
-        updates: updates.collect::<Result<_, _>>()?,
-    })
-}
-
-fn seal_note(types: Types, note: Note<Whole>) -> Result<Message, String> {
-    Ok(match note {
-        Note::Answer(request, latest, outcomes) => {
-            let outcomes = outcomes.into_iter().map(|(number, outcome)| Ok((number, Sent::seal(types, outcome)?)));
-            Message::Answer {
-                request,
-                latest: seal_latest(types, latest)?,
-                outcomes: outcomes.collect::<Result<_, String>>()?,
-            }
-        }
-        Note::Notify(latest) => Message::Notify(seal_latest(types, latest)?),
-        Note::Collect(epoch) => Message::Collect(epoch.0),
-    })
-}
-
-fn seal_latest(types: Types, snapshot: Snapshot<Whole>) -> Result<Latest, String> {
-    let applied = snapshot.applied.iter().map(|(session, last)| (session.cluster.0, session.epoch, *last));
-    Ok(Latest {
-        epoch: snapshot.version.epoch.0,
-        number: snapshot.version.number,
-        state: (types.encode_state)(&snapshot.state.0)?.into(),
-        applied: applied.collect(),
-    })
-}
-
-fn open_latest(types: Types, latest: Latest) -> Result<Snapshot<Whole>, String> {
-    let session = |cluster, epoch| Session { cluster: ClusterId(cluster), epoch };
-    let applied: BTreeMap<Session, u64> =
-        latest.applied.into_iter().map(|(cluster, epoch, last)| (session(cluster, epoch), last)).collect();
-    Ok(Snapshot {
-        version: LeaderVersion { epoch: LeaderEpoch(latest.epoch), number: latest.number },
-        state: Whole((types.decode_state)(&latest.state)?),
-        applied,
-    })
-}
-
-impl Sent {
-    fn seal(types: Types, outcome: Outcome) -> Result<Self, String> {
-        Ok(match outcome {
-            Applied::Output(Some(output)) => Self::Output((types.encode_output)(&output)?.to_vec().into()),
-            Applied::Output(None) | Applied::Confirmed => Self::Confirmed,
-            Applied::Rejected(why) => Self::Rejected(why.to_string()),
-        })
-    }
-
-    fn open(self, types: Types) -> Result<Outcome, String> {
-        Ok(match self {
-            Self::Output(output) => Applied::Output(Some((types.decode_output)(&output)?)),
-            Self::Rejected(why) => Applied::Rejected(Rejected::new(why)),
-            Self::Confirmed => Applied::Confirmed,
-        })
+pub(super) fn whole(outcome: Applied<OutputValue, Rejected>) -> Outcome {
+    match outcome {
+        Applied::Output(output) => Applied::Output(Some(output)),
+        Applied::Confirmed => Applied::Confirmed,
+        Applied::Rejected(why) => Applied::Rejected(why),
     }
 }
+
+/// Who waits for what others have said there is.
+const NOBODY: Waiter = Waiter(0);
+/// Time in which the first call of an instance may make it known to the leader.
+const JOIN_AFTER: Duration = Duration::from_millis(10);
+/// Sessions whose submissions wait for the leader to know the latest version.
+const EARLY_MAX: usize = 1024;

@@ -1,0 +1,105 @@
+//! Questions: this cluster's to the others, and theirs to it.
+
+use super::memory::covers;
+use super::{Action, Body, Carried, ClusterId, ConfigEpoch, Entry, Instance, Round, State, Verdict};
+use crate::time::Timestamp;
+
+impl<O: Clone, R, U: Clone> Entry<O, R, U> {
+    /// Asks whoever has not answered, before it is time: a model in which no time passes has no other way.
+    #[doc(hidden)]
+    pub fn ask_again(&mut self, now: Timestamp, out: &mut Vec<Action<O, R, U>>) {
+        self.ask(now, false, out);
+    }
+
+    /// Asks whoever has not answered; only the first question of a round carries operations.
+    pub(super) fn ask(&mut self, now: Timestamp, first: bool, out: &mut Vec<Action<O, R, U>>) {
+        let Some(mut inquiry) = self.inquiry.take() else { return };
+        inquiry.resend_at = now + self.config.resend_after;
+        let operations =
+            || inquiry.carried.iter().map(|call| Carried { id: call.id, operation: call.operation.clone() });
+        let leased = self.leased == Some(self.configuration.epoch);
+        for (cluster, asked) in inquiry.asked.iter().filter(|(_, asked)| asked.verdict.is_none()) {
+            let carries = asked.carries && (first || !self.config.checks.carried_once);
+            let carried = if carries { operations().collect() } else { Vec::new() };
+            self.send(*cluster, Body::Ask { round: inquiry.round, carried, leased }, out);
+        }
+        self.inquiry = Some(inquiry);
+    }
+
+    /// Answers a question, by the first rule that applies (Geo §3.2).
+    pub(super) fn asked(
+        &mut self,
+        now: Timestamp,
+        from: ClusterId,
+        epoch: ConfigEpoch,
+        (round, carried, leased): (Round, Vec<Carried<O>>, bool),
+        out: &mut Vec<Action<O, R, U>>,
+    ) {
+        if epoch > self.configuration.epoch {
+            out.push(Action::FetchConfiguration(epoch));
+        }
+        let checks = self.config.checks;
+        let first = self.memory.take(from, round);
+        let listed = self.configuration.standing(from).is_some();
+        let agreed = listed && epoch == self.configuration.epoch || !checks.configuration;
+        if agreed {
+            self.open_home(now, out);
+        }
+        let verdict = match self.state {
+            _ if self.recovering && checks.recovery => Verdict::Unknown,
+            State::Owned(round) if listed => Verdict::Held(Instance { cluster: self.me, round }),
+            _ if !agreed => Verdict::Unknown,
+            State::Requested if self.precedes(from) => Verdict::Fail,
+            state => {
+                if state == State::Requested && checks.arbitration {
+                    self.state = State::Loser;
+                }
+                Verdict::Pass { ran: self.memory.ran().clone(), last: self.last }
+            }
+        };
+        let fresh = agreed && (self.memory.is_whole() || leased && self.has_lease()) || !checks.whole;
+        let carries = !carried.is_empty();
+        let runs = matches!(verdict, Verdict::Held(_)) && first && carries && fresh;
+        if runs {
+            self.memory.runs(from, round);
+        }
+        let declined = self.memory.declines(from, round) && (carries || !leased || !checks.memory);
+        let remembers_ms = self.memory.age_ms(now);
+        self.send(from, Body::Answer { round, verdict, declined, carried: carries, remembers_ms }, out);
+        if runs {
+            out.extend(carried.into_iter().map(|call| Action::Run { origin: from, call }));
+        }
+    }
+
+    pub(super) fn answered(
+        &mut self,
+        now: Timestamp,
+        from: ClusterId,
+        round: Round,
+        verdict: Verdict,
+        (declined, carried, remembers_ms): (bool, bool, u64),
+        out: &mut Vec<Action<O, R, U>>,
+    ) {
+        let checks = self.config.checks;
+        let Some(inquiry) = self.inquiry.as_mut().filter(|inquiry| inquiry.round == round || !checks.round) else {
+            return;
+        };
+        let Some(asked) = inquiry.asked.get_mut(&from) else { return };
+        asked.heard = true;
+        asked.remembers = covers(remembers_ms, now.since(inquiry.began)) || !checks.memory;
+        asked.declined |= declined && (carried || asked.remembers);
+        if let Verdict::Pass { ran, last } = &verdict
+            && checks.ran
+        {
+            ran.iter().for_each(|(cluster, round)| self.memory.fence(*cluster, *round));
+            self.memory.fence(from, *last);
+        }
+        if verdict != Verdict::Unknown {
+            asked.verdict = Some(verdict);
+            self.silent.remove(&from);
+        }
+        if inquiry.is_complete() || inquiry.is_settled() {
+            self.conclude(now, out);
+        }
+    }
+}

@@ -1,0 +1,271 @@
+//! Exhausts GSI (Geo §3.1-3.3) on three clusters: Props. 3.1 and 3.2, and no operation run twice.
+//!
+//! Time passes only when a cluster forgets; all delays are zero, so whatever waits may go on at any moment. A message that is not delivered is
+//! lost or slow. Where nothing is lost, an entry waits until no message of its cluster is under way.
+
+mod world;
+
+use std::time::{Duration, Instant};
+
+use greenroom_protocols::gsi::{Change, Checks, ClusterId, Home, Mode};
+use stateright::{Checker, HasDiscoveries, Model};
+
+use world::{INSTANCE, ONCE, OWNED, World};
+
+/// Three clusters that lose messages or are silent.
+fn lossy() -> World {
+    World {
+        clusters: 3,
+        first: vec![1, 2, 3],
+        script: Vec::new(),
+        mode: Mode::Optimistic,
+        lossy: true,
+        calls: vec![1, 2],
+        rounds_max: 2,
+        releases_max: 0,
+        crashes_max: 0,
+        recoveries_max: 0,
+        twice_max: 0,
+        resends_max: 0,
+        home: None,
+        checks: Checks::default(),
+    }
+}
+
+/// Two clusters that lose messages, for longer.
+fn two() -> World {
+    World { clusters: 2, first: vec![1, 2], rounds_max: 3, ..lossy() }
+}
+
+fn exhaust(name: &str, world: World) {
+    let begun = Instant::now();
+    let bounds = format!(
+        "{} clusters, {:?}, calls at {:?}, {} rounds, {} releases, {} crashes, {} recoveries, {} duplicates, {} sent again, {:?}",
+        world.clusters,
+        world.mode,
+        world.calls,
+        world.rounds_max,
+        world.releases_max,
+        world.crashes_max,
+        world.recoveries_max,
+        world.twice_max,
+        world.resends_max,
+        world.script
+    );
+    let checker = world.checker().threads(2).spawn_bfs().join();
+    println!("{name}: {bounds}: {} distinct states in {:?}", checker.unique_state_count(), begun.elapsed());
+    for property in [OWNED, INSTANCE, ONCE] {
+        checker.assert_no_discovery(property);
+    }
+    checker.assert_any_discovery("owned");
+}
+
+/// Asserts that without one check the property fails.
+fn breaks(property: &'static str, world: World, without: impl FnOnce(&mut Checks)) {
+    let mut world = world;
+    without(&mut world.checks);
+    let checker = world
+        .checker()
+        .threads(2)
+        .finish_when(HasDiscoveries::AnyFailures)
+        .timeout(Duration::from_secs(60))
+        .spawn_bfs()
+        .join();
+    let path = checker.discovery(property).unwrap_or_else(|| panic!("the model does not need this check"));
+    println!("{property}: broken after {} steps", path.into_actions().len());
+}
+
+#[test]
+fn one_owner_while_messages_are_lost() {
+    exhaust("three, lossy", lossy());
+    exhaust("two, lossy", World { twice_max: 1, releases_max: 1, ..two() });
+}
+
+#[test]
+fn one_instance_while_nothing_is_lost() {
+    exhaust("three, timely", World { lossy: false, calls: vec![1, 2, 3], ..lossy() });
+    exhaust("two, timely", World { lossy: false, releases_max: 2, calls: vec![1, 2, 1], ..two() });
+}
+
+#[test]
+fn one_owner_while_clusters_crash_and_ranges_recover() {
+    exhaust("three, crash", World { crashes_max: 1, ..lossy() });
+    exhaust("three, recovery", World { recoveries_max: 1, ..lossy() });
+    exhaust("crash", World { crashes_max: 1, releases_max: 1, ..two() });
+    exhaust("recovery", World { recoveries_max: 1, ..two() });
+}
+
+/// Cluster 2 owns the actor or tries to, and leaves.
+fn leaving() -> World {
+    World {
+        script: vec![Change::Drain(ClusterId(2)), Change::Drop(ClusterId(2))],
+        calls: vec![2, 1],
+        rounds_max: 2,
+        ..two()
+    }
+}
+
+#[test]
+fn one_owner_while_a_cluster_joins_and_another_leaves() {
+    exhaust("leaves", leaving());
+    let three = World { clusters: 3, first: vec![1, 2, 3], mode: Mode::Pessimistic, ..leaving() };
+    exhaust("three, one leaves", three);
+    exhaust(
+        "joins",
+        World {
+            mode: Mode::Pessimistic,
+            clusters: 3,
+            first: vec![1, 2],
+            script: vec![Change::Add(ClusterId(3))],
+            calls: vec![1, 3],
+            ..leaving()
+        },
+    );
+}
+
+#[test]
+fn one_owner_while_clusters_crash_and_the_list_changes() {
+    // In one round each that must be won: a message may be slow for ever, and that a round ends in silence adds nothing.
+    let three = World { mode: Mode::Pessimistic, lossy: false, rounds_max: 1, ..lossy() };
+    let joins =
+        World { first: vec![1, 2], script: vec![Change::Add(ClusterId(3))], calls: vec![1, 3], ..three.clone() };
+    exhaust("joins, crash", World { crashes_max: 1, ..joins.clone() });
+    exhaust("joins, recovery", World { recoveries_max: 1, ..joins });
+    let leaves = World { script: leaving().script, calls: vec![2, 1], ..three };
+    exhaust("three, one leaves, crash", World { crashes_max: 1, ..leaves.clone() });
+    exhaust("three, one leaves, recovery", World { recoveries_max: 1, ..leaves });
+}
+
+#[test]
+fn without_numbered_rounds_a_late_pass_makes_two_owners() {
+    breaks(OWNED, two(), |checks| checks.round = false);
+}
+
+#[test]
+fn without_a_round_for_the_rerun_two_own() {
+    breaks(OWNED, two(), |checks| checks.rerun_is_a_round = false);
+}
+
+#[test]
+fn without_drain_the_one_that_left_still_owns() {
+    breaks(OWNED, leaving(), |checks| checks.drain = false);
+}
+
+#[test]
+fn without_numbered_configurations_the_one_that_joins_is_not_asked() {
+    let world = World {
+        clusters: 3,
+        first: vec![1, 2],
+        script: vec![Change::Add(ClusterId(3))],
+        calls: vec![1, 3],
+        ..leaving()
+    };
+    breaks(OWNED, world, |checks| checks.configuration = false);
+}
+
+#[test]
+fn without_unknown_in_recovery_two_own() {
+    breaks(OWNED, World { recoveries_max: 1, ..two() }, |checks| checks.recovery = false);
+}
+
+#[test]
+fn without_the_rule_for_fail_two_have_instances() {
+    breaks(INSTANCE, World { lossy: false, ..two() }, |checks| checks.fail = false);
+}
+
+#[test]
+fn without_arbitration_two_own() {
+    breaks(OWNED, two(), |checks| checks.arbitration = false);
+}
+
+#[test]
+fn without_telling_what_ran_the_next_owner_runs_it_again() {
+    let world = World { lossy: false, calls: vec![1, 3, 2], rounds_max: 1, releases_max: 1, ..lossy() };
+    exhaust("an owner after another", world.clone());
+    breaks(ONCE, world, |checks| checks.ran = false);
+}
+
+#[test]
+fn without_waiting_for_the_decline_an_operation_runs_twice() {
+    breaks(ONCE, two(), |checks| checks.declined = false);
+}
+
+/// The owner forgets while a question is on its way, which is sent again.
+fn forgetful() -> World {
+    World { lossy: false, resends_max: 1, calls: vec![2, 1], ..two() }
+}
+
+#[test]
+fn no_operation_runs_twice_whatever_is_forgotten() {
+    exhaust("forgets, recovery", World { recoveries_max: 1, rounds_max: 2, lossy: true, ..forgetful() });
+    exhaust("forgets, crash", World { crashes_max: 1, rounds_max: 2, lossy: true, ..forgetful() });
+    exhaust("forgets, three", an_owner_forgets());
+}
+
+#[test]
+fn without_carrying_once_what_a_lost_node_declined_runs_at_its_successor() {
+    let world = World { recoveries_max: 1, rounds_max: 2, ..forgetful() };
+    breaks(ONCE, world, |checks| (checks.carried_once, checks.whole) = (false, false));
+}
+
+#[test]
+fn without_doubt_in_a_young_memory_what_a_lost_node_ran_runs_again() {
+    breaks(ONCE, World { crashes_max: 1, rounds_max: 1, ..forgetful() }, |checks| checks.memory = false);
+}
+
+/// A cluster that runs an operation crashes, while another asks it; the next owner receives that operation late.
+fn an_owner_forgets() -> World {
+    World { lossy: false, crashes_max: 1, calls: vec![1, 3, 2], rounds_max: 1, ..lossy() }
+}
+
+#[test]
+fn without_declining_what_began_before_an_operation_runs_at_two_owners() {
+    breaks(ONCE, an_owner_forgets(), |checks| checks.whole = false);
+}
+
+/// Clusters of which the second is the actor's home.
+fn at_home(world: World) -> World {
+    World { home: Some(Home::At(ClusterId(2), 0)), ..world }
+}
+
+/// The actor is at home in cluster 3 as soon as that has joined, and before in another one.
+fn moving_in() -> World {
+    World {
+        clusters: 3,
+        first: vec![1, 2],
+        script: vec![Change::Add(ClusterId(3))],
+        calls: vec![1, 3],
+        home: Some(Home::At(ClusterId(3), 0)),
+        ..leaving()
+    }
+}
+
+#[test]
+fn one_owner_where_actors_have_homes() {
+    exhaust("home of three, lossy", at_home(World { rounds_max: 1, ..lossy() }));
+    exhaust("home of three, recovery", at_home(World { recoveries_max: 1, calls: vec![1], rounds_max: 1, ..lossy() }));
+    exhaust("home of two, crash", at_home(World { crashes_max: 1, rounds_max: 2, ..two() }));
+    exhaust("home of two, release", at_home(World { releases_max: 1, rounds_max: 2, ..two() }));
+}
+
+#[test]
+fn one_instance_where_actors_have_homes_and_nothing_is_lost() {
+    exhaust("home of three, timely", at_home(World { lossy: false, calls: vec![1, 2, 3], ..lossy() }));
+}
+
+#[test]
+fn one_owner_while_homes_move() {
+    exhaust("home joins", World { rounds_max: 1, lossy: false, ..moving_in() });
+    exhaust("home joins, lossy", World { rounds_max: 1, calls: vec![1], mode: Mode::Pessimistic, ..moving_in() });
+    exhaust("home leaves", at_home(World { mode: Mode::Pessimistic, ..leaving() }));
+}
+
+#[test]
+fn without_the_rule_for_homes_two_own() {
+    breaks(OWNED, at_home(two()), |checks| checks.home = false);
+}
+
+#[test]
+fn without_waiting_for_the_lease_the_new_home_and_the_old_one_own() {
+    breaks(OWNED, World { rounds_max: 1, ..moving_in() }, |checks| checks.lease = false);
+}

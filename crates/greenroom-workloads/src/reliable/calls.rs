@@ -1,0 +1,138 @@
+//! Calls from outside, through the HTTP door: each caller has a connection and one call in flight, under a fresh
+//! idempotency key. Some calls are made again under their key and must get the same answer.
+
+use std::io;
+use std::time::{Duration, Instant};
+
+use futures_util::future::try_join_all;
+use greenroom::Node;
+use serde_json::json;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+
+use super::kinds::AdderRef;
+use super::text;
+use crate::driver::{Outcome, Plan, output_rate};
+use crate::report::{self, Latency};
+
+/// What came of one caller's calls.
+#[derive(Default)]
+struct Called {
+    answered: u64,
+    /// Repeats that got another answer.
+    changed: u64,
+    times: Vec<Duration>,
+}
+
+pub(super) async fn run(plan: &Plan, node: &Node) -> Result<Outcome, String> {
+    let address = node.http_address().ok_or("the node has no door")?;
+    let address = address.trim_start_matches("http://").to_owned();
+    // The partitions have owners, and the actors are in memory.
+    for actor in 0..plan.actors {
+        AdderRef::of(node, actor).sum().by(plan.timeout).await.map_err(text)?;
+    }
+    let duration = plan.duration.unwrap_or(super::DURATION);
+    let begun = Instant::now();
+    let callers = (0..plan.pairs).map(|caller| call(&address, plan, caller, begun, duration));
+    let called = try_join_all(callers).await.map_err(|error| format!("the door: {error}"))?;
+    let elapsed = begun.elapsed();
+    let (mut histogram, mut sum) = (report::histogram(), 0);
+    for actor in 0..plan.actors {
+        sum += AdderRef::of(node, actor).sum().by(plan.timeout).await.map_err(text)?;
+    }
+    for time in called.iter().flat_map(|called| &called.times) {
+        report::add(&mut histogram, time.as_nanos() as u64, 1);
+    }
+    let answered: u64 = called.iter().map(|called| called.answered).sum();
+    let changed: u64 = called.iter().map(|called| called.changed).sum();
+    let duplicated = sum.saturating_sub(answered);
+    let mut outcome = Outcome { elapsed, latency_ns: report::buckets(&histogram), ..Outcome::default() };
+    outcome.set("calls", answered);
+    outcome.set("calls_per_s", output_rate(answered as f64 / elapsed.as_secs_f64()));
+    outcome.set("latency_us", json!(Latency::of(&outcome.latency_ns)));
+    outcome.set("duplicated", duplicated);
+    outcome.set("errors", duplicated + changed);
+    outcome.set("lost", answered.saturating_sub(sum));
+    Ok(outcome)
+}
+
+async fn call(address: &str, plan: &Plan, caller: u32, begun: Instant, duration: Duration) -> io::Result<Called> {
+    let mut line = Line::open(address).await?;
+    let mut called = Called::default();
+    let step = plan.pairs.max(1);
+    let mut number = caller;
+    while begun.elapsed() < duration {
+        let key = format!("{}-{number}", plan.seed);
+        let sent = Instant::now();
+        let answer = line.ask(address, number % plan.actors, &key).await?;
+        called.times.push(sent.elapsed());
+        called.answered += 1;
+        if called.answered % REPEAT_EVERY == 0 {
+            called.changed += u64::from(line.ask(address, number % plan.actors, &key).await? != answer);
+        }
+        number = number.wrapping_add(step);
+    }
+    Ok(called)
+}
+
+/// A connection that stays open.
+struct Line {
+    stream: TcpStream,
+    request: Vec<u8>,
+    answer: Vec<u8>,
+}
+
+impl Line {
+    async fn open(address: &str) -> io::Result<Self> {
+        let stream = TcpStream::connect(address).await?;
+        stream.set_nodelay(true)?;
+        Ok(Self { stream, request: Vec::new(), answer: Vec::new() })
+    }
+
+    /// Adds one to an actor's sum, and gives the sum.
+    async fn ask(&mut self, host: &str, actor: u32, key: &str) -> io::Result<Vec<u8>> {
+        use std::io::Write as _;
+
+        self.request.clear();
+        write!(
+            self.request,
+            "POST /bench_adder/{actor}/add HTTP/1.1\r\nhost: {host}\r\nidempotency-key: {key}\r\n\
+             content-type: application/json\r\ncontent-length: {}\r\n\r\n{BODY}",
+            BODY.len()
+        )?;
+        self.stream.write_all(&self.request).await?;
+        self.answer.clear();
+        loop {
+            if let Some((head, body)) = split(&self.answer) {
+                let all = head.len() + END.len() + length(head)?;
+                if self.answer.len() >= all {
+                    return match head.starts_with("HTTP/1.1 200") {
+                        true => Ok(body.to_vec()),
+                        false => Err(io::Error::other(String::from_utf8_lossy(&self.answer).into_owned())),
+                    };
+                }
+            }
+            if self.stream.read_buf(&mut self.answer).await? == 0 {
+                return Err(io::ErrorKind::UnexpectedEof.into());
+            }
+        }
+    }
+}
+
+fn split(answer: &[u8]) -> Option<(&str, &[u8])> {
+    let at = answer.windows(END.len()).position(|window| window == END)?;
+    Some((std::str::from_utf8(&answer[..at]).ok()?, &answer[at + END.len()..]))
+}
+
+/// What the head says of the body's length.
+fn length(head: &str) -> io::Result<usize> {
+    let named = head.split("\r\n").filter_map(|line| line.split_once(':'));
+    let mut lengths = named.filter(|(name, _)| name.eq_ignore_ascii_case("content-length"));
+    let length = lengths.next().and_then(|(_, length)| length.trim().parse().ok());
+    length.ok_or_else(|| io::Error::other("an answer without a length"))
+}
+
+const BODY: &str = r#"{"n":1}"#;
+const END: &[u8] = b"\r\n\r\n";
+/// One call in so many is made twice.
+const REPEAT_EVERY: u64 = 64;

@@ -1,0 +1,113 @@
+//! Where actors are at home, and the kinds that this cluster holds the lease of: their actors it activates without a question.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Mutex, PoisonError, RwLock};
+
+use greenroom_protocols::gsi::{ConfigEpoch, Home};
+use serde::{Deserialize, Serialize};
+
+use super::Geo;
+use super::clusters::id_of;
+use crate::actor::interface::Why;
+use crate::actor::key::Kind;
+use crate::cluster::Order;
+use crate::cluster::directory::Entry;
+use crate::node::shared::Shared;
+
+/// What is said of actors that have homes.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub(super) struct AtHome {
+    /// The list for which nothing is owned away from home; 0 for none.
+    pub(super) settled: u64,
+    /// Kinds, and where their actors are at home.
+    homes: BTreeMap<String, String>,
+}
+
+/// What a node knows of homes.
+#[derive(Default)]
+pub(super) struct Homes {
+    /// By what this node was last found to own nothing away from home.
+    found: Mutex<AtHome>,
+    /// A list, and the kinds that this cluster holds the lease of while that is in force.
+    leased: RwLock<(u64, BTreeSet<String>)>,
+}
+
+impl AtHome {
+    /// What is true of both.
+    pub(super) fn and(self, other: &Self) -> Self {
+        let agreed = self.homes == other.homes && self.settled == other.settled;
+        Self { settled: if agreed { self.settled } else { 0 }, homes: self.homes }
+    }
+}
+
+impl Geo {
+    /// Where the actor is at home, if its kind has homes.
+    pub(super) fn home(&self, key: &Entry) -> Option<Home> {
+        let view = self.view.read().unwrap_or_else(PoisonError::into_inner);
+        let home = view.homes().get(key.id().kind.name())?;
+        Some(match home.strip_prefix("lease:") {
+            Some(cluster) => Home::At(id_of(cluster), key.hash()),
+            None => Home::Hash(key.hash()),
+        })
+    }
+
+    /// The list for which this cluster may activate actors of `kind` that are at home in it without a question.
+    pub(super) fn lease(&self, kind: Kind) -> Option<ConfigEpoch> {
+        let leased = self.homes.leased.read().unwrap_or_else(PoisonError::into_inner);
+        leased.1.contains(kind.name()).then_some(ConfigEpoch(leased.0))
+    }
+
+    /// The kinds that this cluster holds the lease of.
+    pub(super) fn leases(&self) -> Vec<String> {
+        let leased = self.homes.leased.read().unwrap_or_else(PoisonError::into_inner);
+        if leased.0 == self.clusters().epoch { leased.1.iter().cloned().collect() } else { Vec::new() }
+    }
+
+    /// Whether this node owns nothing away from home by this list. What does is ended.
+    pub(super) fn at_home(&self, node: &Shared, epoch: u64) -> AtHome {
+        let homes = self.view.read().unwrap_or_else(PoisonError::into_inner).homes().clone();
+        let all = AtHome { settled: epoch, homes };
+        let mut found = self.homes.found.lock().unwrap_or_else(PoisonError::into_inner);
+        // From then on nothing becomes owned away from home.
+        if *found == all {
+            return all;
+        }
+        let configuration = self.clusters().configuration();
+        let away =
+            |key: &Entry| self.home(key).and_then(|home| configuration.home(home)).is_some_and(|at| at != self.me());
+        let owns_none = node.directory().is_none_or(|directory| directory.owns_none_away());
+        if configuration.epoch.0 == epoch && self.leave(node, away) && owns_none {
+            found.clone_from(&all);
+            return all;
+        }
+        AtHome { settled: 0, ..all }
+    }
+
+    /// Ends the activations here that this cluster owns and is to give up; whether there are none.
+    pub(super) fn leave(&self, node: &Shared, gives_up: impl Fn(&Entry) -> bool) -> bool {
+        let owned = node.directory().map(|directory| directory.owned_here(gives_up)).unwrap_or_default();
+        for (key, epoch) in &owned {
+            self.order(Order::End { to: node.me(), key: key.clone(), epoch: *epoch, why: Why::Leaving });
+        }
+        owned.is_empty()
+    }
+
+    /// Looks for which kinds the lease is this cluster's: all clusters must have said that they own nothing away from home, by
+    /// this list and the same homes.
+    pub(super) fn settle(&self, node: &Shared) {
+        let homes = self.view.read().unwrap_or_else(PoisonError::into_inner).homes().clone();
+        let list = self.clusters();
+        let mut leased = BTreeSet::new();
+        if !homes.is_empty() && list.epoch > 0 {
+            let said = self.homes_of_clusters(node);
+            let agrees = |cluster: &String, kind: &String, home: &String| {
+                said.get(&id_of(cluster))
+                    .is_some_and(|said| said.settled == list.epoch && said.homes.get(kind) == Some(home))
+            };
+            let all = |(kind, home): &(String, String)| list.clusters.keys().all(|name| agrees(name, kind, home));
+            leased = homes.into_iter().filter(all).map(|(kind, _)| kind).collect();
+        }
+        *self.homes.leased.write().unwrap_or_else(PoisonError::into_inner) = (list.epoch, leased);
+    }
+}

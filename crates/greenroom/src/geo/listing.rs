@@ -1,0 +1,178 @@
+//! The list of clusters in a store that all of them reach: any node changes it there, with one conditional write.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::{Bytes, BytesMut};
+use greenroom_store::{Store, StoreError, Version, Versioned};
+use greenroom_wire::codec::{self, Codec};
+use serde::{Deserialize, Serialize};
+
+use super::config::GeoCluster;
+use super::{Clusters, Geo};
+use crate::node::shared::Shared;
+
+/// The store that the list is in.
+pub(crate) struct Listing {
+    store: Arc<dyn Store>,
+    /// What people call it.
+    name: String,
+    timeout: Duration,
+}
+
+/// The list as it is stored.
+#[derive(Serialize, Deserialize)]
+struct Record {
+    epoch: u64,
+    clusters: BTreeMap<String, Listed>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Listed {
+    gateways: Vec<String>,
+    #[serde(default)]
+    draining: bool,
+}
+
+/// Why a list was not written.
+pub(super) enum Unwritten {
+    /// Another one is there by now.
+    Overtaken,
+    /// What the store said.
+    Failed(String),
+}
+
+impl Listing {
+    pub(crate) fn new(store: Arc<dyn Store>, name: &str, timeout: Duration) -> Self {
+        Self { store, name: name.to_owned(), timeout }
+    }
+
+    /// The list, and the version to replace it by; `None` if there is none yet.
+    ///
+    /// # Errors
+    /// What the store said, and what helps.
+    pub(crate) async fn read(&self) -> Result<Option<(Clusters, Version)>, String> {
+        let found = self.store.read(KEY, self.timeout).await.map_err(|error| self.failed(&error))?;
+        let Some(Versioned { value, version }) = found else { return Ok(None) };
+        let record: Record = codec::decode(&value).map_err(|error| {
+            format!("what store {:?} has under {KEY:?} is no list of clusters ({error}); put it right there", self.name)
+        })?;
+        let cluster = |listed: Listed| GeoCluster { gateways: listed.gateways, draining: listed.draining };
+        let clusters = record.clusters.into_iter().map(|(name, listed)| (name, cluster(listed))).collect();
+        let list = Clusters { epoch: record.epoch, clusters };
+        list.check().map_err(|why| format!("the list of clusters in store {:?} cannot be used: {why}", self.name))?;
+        Ok(Some((list, version)))
+    }
+
+    /// Puts a list in the place of the one that has this version, or where none is.
+    pub(super) async fn write(&self, list: &Clusters, expected: Option<&Version>) -> Result<(), Unwritten> {
+        let value = encoded(list).map_err(Unwritten::Failed)?;
+        let written = match expected {
+            None => self.store.create(KEY, value, self.timeout).await,
+            Some(version) => self.store.replace(KEY, value, version, self.timeout).await,
+        };
+        match written {
+            Ok(_) => Ok(()),
+            Err(StoreError::Conflict { .. }) => Err(Unwritten::Overtaken),
+            Err(error) => Err(Unwritten::Failed(self.failed(&error))),
+        }
+    }
+
+    fn failed(&self, error: &StoreError) -> String {
+        format!("the list of clusters in store {:?} is not reached: {error}", self.name)
+    }
+
+    /// The list to start with, for a node of the cluster `me` that is told `given`.
+    ///
+    /// # Errors
+    /// What is wrong, and what helps.
+    pub(crate) async fn first(&self, given: Clusters, me: &str) -> Result<Clusters, String> {
+        let list = match self.read().await {
+            Ok(Some((stored, _))) if stored.epoch >= given.epoch => stored,
+            Ok(stored) => {
+                let version = stored.map(|(_, version)| version);
+                if !given.clusters.is_empty()
+                    && let Err(Unwritten::Failed(why)) = self.write(&given, version.as_ref()).await
+                {
+                    tracing::warn!(why, "the list of clusters is not put into its store yet");
+                }
+                given
+            }
+            Err(why) if given.clusters.is_empty() => return Err(why),
+            Err(why) => {
+                tracing::warn!(why, "the node begins with the list of clusters that it is configured with");
+                given
+            }
+        };
+        match list.clusters.contains_key(me) {
+            true => Ok(list),
+            false => Err(format!(
+                "cluster {me:?} is not in the list of clusters (epoch {}) in store {:?}; have a node of a listed cluster add it: \
+                 `greenroom clusters add {me} HOST:PORT`",
+                list.epoch, self.name
+            )),
+        }
+    }
+}
+
+impl Geo {
+    /// Takes in the list that is in the store, or puts this node's there if that is newer.
+    pub(super) async fn look_at_listing(self: &Arc<Self>, node: &Shared) {
+        let Some(listing) = &self.listing else { return };
+        let trouble = match listing.read().await {
+            Ok(stored) => {
+                let own = self.clusters();
+                let version = stored.as_ref().map(|(_, version)| version);
+                match &stored {
+                    Some((list, _)) if list.epoch >= own.epoch => {
+                        self.adopt(node, list.clone());
+                        None
+                    }
+                    // Whoever was faster has put the same there, or a newer one.
+                    _ => match listing.write(&own, version).await {
+                        Ok(()) | Err(Unwritten::Overtaken) => None,
+                        Err(Unwritten::Failed(why)) => Some(why),
+                    },
+                }
+            }
+            Err(why) => Some(why),
+        };
+        let mut known = self.listing_trouble.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        if trouble.is_some() && *known != trouble {
+            tracing::warn!(why = trouble.as_deref(), "the list of clusters in its store is not looked at");
+        }
+        *known = trouble;
+    }
+}
+
+fn encoded(list: &Clusters) -> Result<Bytes, String> {
+    let listed = |cluster: &GeoCluster| Listed { gateways: cluster.gateways.clone(), draining: cluster.draining };
+    let clusters = list.clusters.iter().map(|(name, cluster)| (name.clone(), listed(cluster))).collect();
+    let mut out = BytesMut::new();
+    codec::encode(Codec::Json, FORMAT_VERSION, &Record { epoch: list.epoch, clusters }, &mut out)
+        .map_err(|error| error.to_string())?;
+    Ok(out.freeze())
+}
+
+/// Where the list is in its store.
+const KEY: &str = "greenroom/clusters";
+/// Version of the stored list.
+const FORMAT_VERSION: u8 = 1;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stored_lists_keep_their_form() {
+        let cluster = GeoCluster { gateways: vec!["eu.example:7300".into()], draining: true };
+        let list = Clusters { epoch: 7, clusters: BTreeMap::from([("eu".to_owned(), cluster)]) };
+        let golden =
+            b"\x02\x01{\"epoch\":7,\"clusters\":{\"eu\":{\"gateways\":[\"eu.example:7300\"],\"draining\":true}}}";
+        assert_eq!(encoded(&list).unwrap(), Bytes::from_static(golden));
+        let newer = br#"{"epoch":8,"clusters":{"eu":{"gateways":[],"weight":3}},"by":"ada"}"#;
+        let read: Record = codec::decode(&[b"\x02\x02", &newer[..]].concat()).expect("what is new is skipped");
+        assert_eq!((read.epoch, read.clusters["eu"].draining), (8, false));
+    }
+}

@@ -1,0 +1,214 @@
+//! Outputs to the outside: kept back with the turn's messages, and handed to an outlet after the commit until that has them.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::Arc;
+
+use bytes::Bytes;
+use greenroom_protocols::delivery::{Lane, Life, PartitionId};
+use greenroom_store::url::redact;
+use greenroom_store::{Outlet, Output};
+use serde::Serialize;
+
+use super::errands::{Desk, Done, Errand, Pause};
+use super::name::{Body, Happening, Letter, Named};
+use crate::actor::cx::Cx;
+use crate::actor::error::Refusal;
+use crate::node::Error;
+use crate::shard::Shard;
+
+impl Cx {
+    /// Sends `value` as JSON to the outlet called `outlet`, after the turn's commit: at least once, with a key that tells
+    /// repeats, and in the order of this actor's outputs. If the turn fails, it is not sent.
+    ///
+    /// # Errors
+    /// [`Refusal::Invalid`] if the turn is not one of a reliable actor's `&mut self` methods, if the node knows no such
+    /// outlet, or if `value` has no JSON.
+    pub fn output<T: Serialize + ?Sized>(&self, outlet: &str, value: &T) -> Result<(), Refusal> {
+        let refused = |message: String| Refusal::Invalid { field: String::new(), message };
+        let baggage = Shard::with(|shard| shard.and_then(Shard::baggage));
+        let Some(takings) = baggage.as_ref().and_then(|baggage| baggage.takings.as_ref()) else {
+            return Err(refused(format!("{} is no turn of a reliable actor; only these have outputs", self.id())));
+        };
+        let outlets = self.port.node.outlets();
+        let number = outlets.number(outlet).ok_or_else(|| {
+            let known: Vec<&str> = outlets.names().collect();
+            refused(format!(
+                "there is no outlet {outlet:?}, but {known:?}; name its URL under `[reliable.outlets]` on all nodes"
+            ))
+        })?;
+        let body = serde_json::to_vec(value).map_err(|error| refused(format!("an output has no JSON: {error}")))?;
+        takings.output(number, outlet, body.into());
+        Ok(())
+    }
+}
+
+/// The outlets that a node knows.
+#[derive(Default, Debug)]
+pub(crate) struct Outlets(BTreeMap<u32, (String, Arc<dyn Outlet>)>);
+
+impl Outlets {
+    /// Those of the program, and those whose URLs are configured.
+    ///
+    /// # Errors
+    /// [`Error::Outlet`].
+    pub(crate) async fn open(
+        given: BTreeMap<String, Arc<dyn Outlet>>,
+        configured: &BTreeMap<String, String>,
+    ) -> Result<Self, Error> {
+        let mut outlets = Self::default();
+        for (name, outlet) in given {
+            outlets.insert(name, outlet)?;
+        }
+        for (name, url) in configured {
+            let opened = open(url).await;
+            let opened = opened.map_err(|reason| Error::Outlet { name: name.clone(), url: redact(url), reason })?;
+            outlets.insert(name.clone(), opened)?;
+        }
+        Ok(outlets)
+    }
+
+    fn insert(&mut self, name: String, outlet: Arc<dyn Outlet>) -> Result<(), Error> {
+        match self.0.insert(number(&name), (name.clone(), outlet)) {
+            None => Ok(()),
+            Some((other, _)) => {
+                let reason = format!("it is there twice, or like {other:?}; give it another name");
+                Err(Error::Outlet { name, url: String::new(), reason })
+            }
+        }
+    }
+
+    fn number(&self, name: &str) -> Option<u32> {
+        Some(number(name)).filter(|number| self.0.get(number).is_some_and(|(known, _)| known == name))
+    }
+
+    fn names(&self) -> impl Iterator<Item = &str> {
+        self.0.values().map(|(name, _)| name.as_str())
+    }
+
+    fn get(&self, lane: Lane) -> Option<Arc<dyn Outlet>> {
+        let Lane::Outside(number) = lane else { return None };
+        self.0.get(&number).map(|(_, outlet)| outlet.clone())
+    }
+}
+
+#[cfg(feature = "http")]
+async fn open(url: &str) -> Result<Arc<dyn Outlet>, String> {
+    if url.starts_with("http://") || url.starts_with("https://") {
+        return Ok(Arc::new(crate::gateway::Hook::new(url)?));
+    }
+    greenroom_stores::open_outlet(url).await.map_err(|error| error.to_string())
+}
+
+#[cfg(not(feature = "http"))]
+async fn open(url: &str) -> Result<Arc<dyn Outlet>, String> {
+    greenroom_stores::open_outlet(url).await.map_err(|error| error.to_string())
+}
+
+/// The outlet's number in the journal: of its name, so that nothing else must be agreed on (FNV-1a).
+fn number(name: &str) -> u32 {
+    name.bytes().fold(0x811c_9dc5, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193))
+}
+
+/// One output of an ownership.
+pub(super) struct Leaving {
+    pub(super) life: Life,
+    pub(super) lane: Lane,
+    pub(super) number: u64,
+    pub(super) letter: Letter,
+}
+
+/// Outputs that are being handed over: those of one actor to one outlet one after the other.
+#[derive(Default)]
+pub(super) struct Outputs {
+    waiting: BTreeMap<(Lane, Named), VecDeque<Leaving>>,
+    /// All that were handed in, by number, above those that are acknowledged: the machine repeats what it waits for.
+    seen: BTreeMap<Lane, BTreeSet<u64>>,
+}
+
+impl Outputs {
+    /// Takes an output in, and gives it back if it is to be handed over now.
+    pub(super) fn take(&mut self, leaving: Leaving) -> Option<Leaving> {
+        if !self.seen.entry(leaving.lane).or_default().insert(leaving.number) {
+            return None;
+        }
+        match self.waiting.get_mut(&(leaving.lane, by(&leaving.letter))) {
+            Some(queue) => {
+                queue.push_back(leaving);
+                None
+            }
+            None => {
+                self.waiting.insert((leaving.lane, by(&leaving.letter)), VecDeque::new());
+                Some(leaving)
+            }
+        }
+    }
+
+    /// Takes in that an output of `by` was delivered, and that all up to `acknowledged` were; the actor's next one.
+    pub(super) fn delivered(&mut self, lane: Lane, by: &Named, acknowledged: u64) -> Option<Leaving> {
+        if let Some(seen) = self.seen.get_mut(&lane) {
+            *seen = seen.split_off(&(acknowledged + 1));
+        }
+        let name = (lane, by.clone());
+        let next = self.waiting.get_mut(&name).and_then(VecDeque::pop_front);
+        if next.is_none() {
+            self.waiting.remove(&name);
+        }
+        next
+    }
+}
+
+impl Desk {
+    /// Hands an output to its outlet, again and again until that has it.
+    pub(super) fn hand_over(self, leaving: Leaving) -> Errand {
+        Box::pin(async move {
+            let Leaving { life, lane, number, letter } = leaving;
+            let node = self.node.clone();
+            let by = by(&letter);
+            let (to, key) = (letter.to.key.clone(), key(&node.config().cluster, &self, life, lane, number));
+            let mut pause = Pause::default();
+            loop {
+                let body = match &letter.body {
+                    Body::Output(payload) => payload.0.clone(),
+                    Body::Call { .. } | Body::Reply { .. } | Body::Created => Bytes::new(),
+                };
+                let output = Output::new(key.clone(), by.to_string(), body);
+                let why = match node.outlets().get(lane) {
+                    // It may need the clock and the network: they are not the shard's.
+                    Some(outlet) => {
+                        let (told, delivered) = tokio::sync::oneshot::channel();
+                        let delivering = async move { _ = told.send(outlet.deliver(output).await) };
+                        node.world().spawn(greenroom_world::Stage::Door, Box::pin(delivering));
+                        match delivered.await {
+                            Ok(Ok(())) => break,
+                            Ok(Err(why)) => why,
+                            Err(_) => "it was given up".to_owned(),
+                        }
+                    }
+                    None => "this node does not know the outlet; name it under `[reliable.outlets]`".to_owned(),
+                };
+                pause.after(&node, &format!("an output of {by} to {to} waits"), &why).await;
+            }
+            Done::Output { lane, number, by }
+        })
+    }
+}
+
+/// What tells repeats of an output: unique over all lives of all partitions.
+fn key(cluster: &str, desk: &Desk, life: Life, lane: Lane, number: u64) -> String {
+    let PartitionId(partition) = desk.ledger.owner().partition;
+    let outlet = if let Lane::Outside(outlet) = lane { outlet } else { 0 };
+    format!("{cluster}-{partition}-{:x}-{outlet:x}-{number}", life.0)
+}
+
+/// Whose output it is.
+fn by(letter: &Letter) -> Named {
+    letter.from.clone().unwrap_or_else(|| letter.to.clone())
+}
+
+/// An event for the machine.
+pub(super) fn delivered(lane: Lane, number: u64) -> Happening {
+    Happening::Delivered { lane, number }
+}
+
+/// The kind that outlets have among the receivers of messages.
+pub(super) const OUTLET: &str = "greenroom.outlet";

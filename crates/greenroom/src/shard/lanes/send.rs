@@ -1,0 +1,171 @@
+//! What goes out on a shard's connections: calls, replies, and what nodes tell each other of actors that moved.
+
+use bytes::BytesMut;
+use greenroom_protocols::directory::{Grant, Placed};
+use greenroom_protocols::node::NodeId;
+use greenroom_protocols::versions::FIRST;
+use greenroom_wire::{CallId, EncodeError, Encoder, Extension, Status};
+use greenroom_world::Timestamp;
+
+use super::LaneId;
+use crate::actor::error::{Doubt, Failure, Refusal};
+use crate::actor::key::ActorId;
+use crate::actor::reply::{encode_failure, unencodable};
+use crate::shard::Shard;
+use crate::shard::baggage::{self, Baggage};
+use crate::shard::moves::Carried;
+
+/// A call as it goes out.
+pub(in crate::shard) struct Outgoing<'a> {
+    pub(in crate::shard) id: Option<CallId>,
+    pub(in crate::shard) origin: Option<NodeId>,
+    pub(in crate::shard) hops: u8,
+    pub(in crate::shard) kind: &'a str,
+    pub(in crate::shard) method: &'a str,
+    pub(in crate::shard) key: &'a str,
+    pub(in crate::shard) deadline: Timestamp,
+    pub(in crate::shard) grant: Option<Grant>,
+    pub(in crate::shard) chain: &'a [u8],
+    pub(in crate::shard) baggage: Option<&'a Baggage>,
+    /// The version of the kind's interface that the caller speaks.
+    pub(in crate::shard) version: u16,
+}
+
+impl Shard {
+    /// Encodes a call onto this shard's connection to `to`, which is dialled if there is none.
+    pub(in crate::shard) fn lane_call(
+        &self,
+        to: NodeId,
+        call: &Outgoing<'_>,
+        write: impl FnOnce(&mut BytesMut) -> Result<(), EncodeError>,
+    ) -> Result<(), Refusal> {
+        let id = self.dialled(to)?;
+        let mut lanes = self.lanes.borrow_mut();
+        let encoder = lanes.encoder;
+        let now = self.now();
+        let Some(lane) = lanes.lane(id) else { return Err(Refusal::Stopping) };
+        if lane.out.len() + lane.flow.held.len() > OUT_LEN_MAX {
+            let queue = format!("the connection to node {}", lane.peer_name);
+            return Err(Refusal::Overloaded { queue, bound: OUT_LEN_MAX as u64 });
+        }
+        let unsendable = |error: &dyn std::fmt::Display| Refusal::Unsendable { message: error.to_string() };
+        let held = lane.holds();
+        lane.stamp(&encoder, now, held);
+        let out = if held { &mut lane.flow.held } else { &mut lane.out };
+        let route = lane.routes_out.route(&encoder, out, call.kind, call.method).map_err(|error| unsendable(&error))?;
+        // Who gets a grant takes it for its own, unless it is named: this one goes by a node that only passes it on.
+        let host = call.grant.filter(|grant| grant.placed.node != to && grant.by != to).map(|grant| grant.placed.node);
+        let extension = match (call.baggage, call.version, host) {
+            (None, FIRST, None) => Extension::EMPTY,
+            (baggage, version, host) => baggage::written(baggage, version, host).map_err(|error| unsendable(&error))?,
+        };
+        let header = greenroom_wire::CallHeader {
+            id: call.id,
+            origin: call.origin.map(|node| node.0),
+            hops: call.hops,
+            route,
+            key: call.key,
+            deadline: (call.deadline != Timestamp::NEVER).then(|| call.deadline.since(now)),
+            grant: call.grant.map(|grant| greenroom_wire::Grant {
+                epoch: grant.placed.epoch.0,
+                view: grant.view,
+                grantor: grant.by.0,
+            }),
+            extension: extension.view(),
+        };
+        let chain = greenroom_wire::ChainView::parse(call.chain).unwrap_or_default();
+        let before = out.len();
+        encoder.call(out, &header, chain, write).map_err(|error| unsendable(&error))?;
+        if !held {
+            let len = out.len() - before;
+            lane.flow.sending.sent(len as u64);
+            self.flush_soon(lanes, id);
+        }
+        Ok(())
+    }
+
+    /// Encodes a reply onto the connection that the call came on. Without the connection, nobody waits any more.
+    pub(crate) fn lane_reply(
+        &self,
+        id: LaneId,
+        call: CallId,
+        status: Status,
+        write: impl FnOnce(&mut BytesMut) -> Result<(), EncodeError>,
+    ) {
+        let mut lanes = self.lanes.borrow_mut();
+        let encoder = lanes.encoder;
+        let Some(lane) = lanes.lane(id) else { return };
+        if lane.out.len() > REPLIES_LEN_MAX {
+            let message = format!("{} bytes of replies wait for node {} to take them", lane.out.len(), lane.peer_name);
+            put_failure(&encoder, &mut lane.out, call, &Doubt::Unreadable { message }.into());
+        } else if let Err(error) = encoder.reply(&mut lane.out, call, status, write) {
+            put_failure(&encoder, &mut lane.out, call, &unencodable(&error));
+        }
+        self.flush_soon(lanes, id);
+    }
+
+    /// Encodes a reply to a node whose call another one has forwarded.
+    pub(crate) fn node_reply(
+        &self,
+        to: NodeId,
+        call: CallId,
+        status: Status,
+        write: impl FnOnce(&mut BytesMut) -> Result<(), EncodeError>,
+    ) {
+        // Without a way to the node, the caller's deadline tells it.
+        if let Some(id) = self.dialled(to).ok().or_else(|| self.lanes.borrow().departed.get(&to).copied()) {
+            self.lane_reply(id, call, status, write);
+        }
+    }
+
+    /// Tells `to` that one-way messages for the actor of this hash had better go to `host`.
+    pub(in crate::shard) fn lane_hint(&self, to: NodeId, hash: u64, host: NodeId) {
+        let Ok(id) = self.dialled(to) else { return };
+        let mut lanes = self.lanes.borrow_mut();
+        let encoder = lanes.encoder;
+        let Some(lane) = lanes.lane(id) else { return };
+        // Sixteen bytes are below any frame limit.
+        let _ = encoder.control(&mut lane.out, HINTS, |out| {
+            out.extend_from_slice(&hash.to_le_bytes());
+            out.extend_from_slice(&host.0.to_le_bytes());
+            Ok::<(), EncodeError>(())
+        });
+        lanes.mark_unflushed(id.index);
+    }
+
+    /// Sends the state of an activation to `to`; false if there is no way or no room.
+    pub(in crate::shard) fn lane_carry(&self, to: NodeId, id: &ActorId, from: Placed, state: &[u8]) -> bool {
+        let Ok(lane_id) = self.dialled(to) else { return false };
+        let mut lanes = self.lanes.borrow_mut();
+        let encoder = lanes.encoder;
+        let Some(lane) = lanes.lane(lane_id).filter(|lane| lane.out.len() <= OUT_LEN_MAX) else { return false };
+        let written = encoder.control(&mut lane.out, CARRIES, |out| {
+            Carried::write(id, from, state, out);
+            Ok::<(), EncodeError>(())
+        });
+        if let Err(error) = &written {
+            tracing::warn!(actor = %id, %error, "a state could not be sent");
+        }
+        self.flush_soon(lanes, lane_id);
+        written.is_ok()
+    }
+}
+
+fn put_failure(encoder: &Encoder, out: &mut BytesMut, call: CallId, failure: &Failure) {
+    let (status, payload) = encode_failure(failure);
+    // A failure is far below any frame limit.
+    let _ = encoder.reply(out, call, status, |out| {
+        out.extend_from_slice(&payload);
+        Ok::<(), EncodeError>(())
+    });
+}
+
+/// Bytes that may wait on one connection before callers are refused.
+const OUT_LEN_MAX: usize = 16 << 20;
+/// Bytes that may wait on one connection before further replies are cut to the word that they were too much.
+const REPLIES_LEN_MAX: usize = 32 << 20;
+/// The channel of control frames on shards' connections that say where one-way messages went: the actor's hash and the
+/// node, 8 bytes each, little-endian.
+pub(super) const HINTS: u8 = 2;
+/// The channel of control frames on shards' connections that carry the states of actors that move.
+pub(super) const CARRIES: u8 = 4;
