@@ -122,12 +122,12 @@ async fn who_sends_a_byte_at_a_time_is_cut_off() {
     let bytes = hello(user_lane());
     let began = std::time::Instant::now();
     for byte in bytes.iter().cycle() {
-        if stream.write_all(&[*byte]).await.is_err() || began.elapsed() > Duration::from_secs(15) {
+        if stream.write_all(&[*byte]).await.is_err() || began.elapsed() > HANG {
             break;
         }
         tokio::time::sleep(Duration::from_millis(200)).await;
     }
-    assert!(began.elapsed() < Duration::from_secs(15), "five seconds are enough for a hello");
+    assert!(began.elapsed() < HANG, "five seconds are enough for a hello");
     still_serves(&node).await;
 }
 
@@ -152,7 +152,7 @@ async fn ten_thousand_idle_connections_cost_little_and_keep_nobody_out() {
     let mut stream = TcpStream::connect(node.address()).await.unwrap();
     stream.write_all(&hello(user_lane())).await.unwrap();
     let mut first = [0; 1];
-    let answered = tokio::time::timeout(Duration::from_secs(5), stream.read_exact(&mut first)).await;
+    let answered = tokio::time::timeout(HANG, stream.read_exact(&mut first)).await;
     assert!(answered.is_ok_and(|read| read.is_ok()), "a good hello is answered");
 }
 
@@ -188,8 +188,11 @@ async fn a_peer_that_takes_no_replies_and_ignores_its_credit_is_closed() {
         }
         panic!("128 MiB were taken, and nothing was read")
     };
-    let sent = tokio::time::timeout(Duration::from_secs(60), flood).await.expect("the node closes");
+    let sent = tokio::time::timeout(HANG, flood).await.expect("the node closes");
     assert!(sent > 64, "it had credit");
     assert_eq!(node.bad_frames(), 1);
     still_serves(&node).await;
 }
+
+/// Time for what ends by itself.
+const HANG: Duration = Duration::from_secs(60);

