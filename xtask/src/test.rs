@@ -24,7 +24,7 @@ pub(crate) fn run(options: &[&str]) -> Result<(), String> {
     step("lints", cargo().args(["clippy", "--all-targets"]).args(EVERYTHING).args(["--", "-D", "warnings"]))?;
     // Without a target selection cargo runs unit, integration and doc tests of every member.
     let mut tests = cargo();
-    tests.arg("test").args(EVERYTHING);
+    tests.args(["test", "--no-fail-fast"]).args(EVERYTHING);
     if all {
         tests.env("GREENROOM_ENGINES_REQUIRED", "1");
     }
