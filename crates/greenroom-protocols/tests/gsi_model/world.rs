@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use greenroom_protocols::gsi::{
-    Acknowledged, Action, Call, CallId, Change, Checks, ClusterId, Config, ConfigEpoch, Configuration, Entry, Event,
-    Home, Message, Mode, Report, Round, State as At,
+    Acknowledged, Action, Body, Call, CallId, Change, Checks, ClusterId, Config, ConfigEpoch, Configuration, Entry,
+    Event, Home, Message, Mode, Report, Round, State as At,
 };
 use greenroom_protocols::time::Timestamp;
 use stateright::{Model, Property};
@@ -200,7 +200,9 @@ impl Model for World {
         }
         for (from, to, message) in &state.network {
             steps.push(Step::Deliver(*from, *to, message.clone()));
-            if state.twice < self.twice_max {
+            // What nobody sends again comes once: a link delivers at most once.
+            let comes_once = matches!(message.body, Body::Forward { .. });
+            if state.twice < self.twice_max && !comes_once {
                 steps.push(Step::DeliverTwice(*from, *to, message.clone()));
             }
         }
