@@ -34,6 +34,8 @@ pub struct Entry<O, R, U> {
     pub(super) memory: Memory,
     /// Clusters that did not answer the last time.
     pub(super) silent: BTreeSet<ClusterId>,
+    /// Clusters that the transport does not reach.
+    pub(super) lost: BTreeSet<ClusterId>,
     pub(super) calls: Calls<O>,
     pub(super) handing: Option<Handing<U>>,
     /// The last hand-over of each cluster given to the instance here, and whether it has taken it in.
@@ -59,6 +61,7 @@ impl<O: Clone, R, U: Clone> Entry<O, R, U> {
             again_at: None,
             memory: Memory::new(since),
             silent: BTreeSet::new(),
+            lost: BTreeSet::new(),
             calls: Calls::default(),
             handing: None,
             merges: BTreeMap::new(),
@@ -147,7 +150,13 @@ impl<O: Clone, R, U: Clone> Entry<O, R, U> {
             Event::Lease(epoch) => self.leased = self.leased.max(Some(epoch)),
             Event::Lost(cluster) => {
                 self.silent.insert(cluster);
+                self.lost.insert(cluster);
                 self.lose_owner(now, cluster, out);
+                self.conclude_if_over(now, out);
+            }
+            Event::Reached(cluster) => {
+                self.silent.remove(&cluster);
+                self.lost.remove(&cluster);
             }
             Event::Tick => self.tick(now, out),
         }
@@ -216,7 +225,12 @@ impl<O: Clone, R, U: Clone> Entry<O, R, U> {
             self.state = State::Requested;
         }
         self.ask(now, true, out);
-        if self.inquiry.as_ref().is_some_and(|inquiry| inquiry.asked.is_empty()) {
+        self.conclude_if_over(now, out);
+    }
+
+    /// Ends the round if no answer that may come changes what it means.
+    pub(super) fn conclude_if_over(&mut self, now: Timestamp, out: &mut Vec<Action<O, R, U>>) {
+        if self.inquiry.as_ref().is_some_and(|inquiry| inquiry.is_complete(&self.lost) || inquiry.is_settled()) {
             self.conclude(now, out);
         }
     }

@@ -1,6 +1,6 @@
 //! One round: who was asked, and what came back.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Call, ClusterId, Instance, Round, Verdict};
 use crate::time::Timestamp;
@@ -50,9 +50,9 @@ impl Asked {
 }
 
 impl<O> Inquiry<O> {
-    /// Whether everyone has answered.
-    pub(super) fn is_complete(&self) -> bool {
-        self.asked.values().all(|asked| asked.verdict.is_some())
+    /// Whether everyone has answered, except who is lost.
+    pub(super) fn is_complete(&self, lost: &BTreeSet<ClusterId>) -> bool {
+        self.asked.iter().all(|(cluster, asked)| asked.verdict.is_some() || lost.contains(cluster))
     }
 
     /// Whether a cluster has said nothing at all, not even that it cannot tell yet.

@@ -176,8 +176,11 @@ pub enum Event<O, R, U> {
     /// All clusters work by this configuration, and own nothing of the kind away from home: the home may activate without a
     /// question.
     Lease(ConfigEpoch),
-    /// The transport knows this cluster to be unreachable: operations do not travel with questions to it.
+    /// The transport knows this cluster to be unreachable: operations do not travel with questions to it, and no round waits for
+    /// its answer.
     Lost(ClusterId),
+    /// The transport reaches this cluster again.
+    Reached(ClusterId),
     /// The deadline came.
     Tick,
 }

@@ -98,8 +98,6 @@ impl<O: Clone, R, U: Clone> Entry<O, R, U> {
             asked.verdict = Some(verdict);
             self.silent.remove(&from);
         }
-        if inquiry.is_complete() || inquiry.is_settled() {
-            self.conclude(now, out);
-        }
+        self.conclude_if_over(now, out);
     }
 }

@@ -28,6 +28,7 @@ fn lossy() -> World {
         recoveries_max: 0,
         twice_max: 0,
         resends_max: 0,
+        losses_max: 0,
         home: None,
         checks: Checks::default(),
     }
@@ -41,7 +42,7 @@ fn two() -> World {
 fn exhaust(name: &str, world: World) {
     let begun = Instant::now();
     let bounds = format!(
-        "{} clusters, {:?}, calls at {:?}, {} rounds, {} releases, {} crashes, {} recoveries, {} duplicates, {} sent again, {:?}",
+        "{} clusters, {:?}, calls at {:?}, {} rounds, {} releases, {} crashes, {} recoveries, {} duplicates, {} sent again, {} unreachable, {:?}",
         world.clusters,
         world.mode,
         world.calls,
@@ -51,6 +52,7 @@ fn exhaust(name: &str, world: World) {
         world.recoveries_max,
         world.twice_max,
         world.resends_max,
+        world.losses_max,
         world.script
     );
     let checker = world.checker().threads(2).spawn_bfs().join();
@@ -80,6 +82,8 @@ fn breaks(property: &'static str, world: World, without: impl FnOnce(&mut Checks
 fn one_owner_while_messages_are_lost() {
     exhaust("three, lossy", lossy());
     exhaust("two, lossy", World { twice_max: 1, releases_max: 1, ..two() });
+    exhaust("three, one unreachable", World { losses_max: 1, rounds_max: 1, ..lossy() });
+    exhaust("unreachable", World { losses_max: 2, releases_max: 1, rounds_max: 2, ..two() });
 }
 
 #[test]

@@ -28,6 +28,8 @@ pub(super) struct World {
     pub(super) twice_max: usize,
     /// Questions that are sent again before their round ends.
     pub(super) resends_max: usize,
+    /// Times that the transport tells a cluster that it does not reach another.
+    pub(super) losses_max: usize,
     /// Where the actor is at home, if it has a home.
     pub(super) home: Option<Home>,
     pub(super) checks: Checks,
@@ -45,6 +47,7 @@ pub(super) struct State {
     recovered: usize,
     twice: usize,
     resent: usize,
+    lost: usize,
     /// The newest configuration that was complete, with nothing owned away from home.
     settled: ConfigEpoch,
     /// What the hosts of a cluster whose range recovers will report.
@@ -59,6 +62,7 @@ pub(super) enum Step {
     DeliverTwice(ClusterId, ClusterId, Note),
     Tick(ClusterId),
     Resend(ClusterId),
+    Lose(ClusterId, ClusterId),
     Release(ClusterId),
     Crash(ClusterId),
     Recover(ClusterId),
@@ -157,6 +161,7 @@ impl Model for World {
             recovered: 0,
             twice: 0,
             resent: 0,
+            lost: 0,
             settled: ConfigEpoch(0),
             reports: BTreeMap::new(),
             ran: BTreeMap::new(),
@@ -174,6 +179,9 @@ impl Model for World {
             let quiet = !state.network.iter().any(|(from, to, _)| from == id || to == id);
             if state.resent < self.resends_max && matches!(entry.state(), At::Requested | At::Loser) {
                 steps.push(Step::Resend(*id));
+            }
+            if state.lost < self.losses_max {
+                steps.extend(state.entries.keys().filter(|other| *other != id).map(|other| Step::Lose(*id, *other)));
             }
             let rounds_left = entry.last_round().0 < self.rounds_max;
             if entry.deadline().is_some() && (self.lossy || quiet) {
@@ -236,6 +244,10 @@ impl Model for World {
                     let Action::Send(to, message) = action else { continue };
                     state.network.insert((id, to, message));
                 }
+            }
+            Step::Lose(id, other) => {
+                state.lost += 1;
+                self.handle(&mut state, id, Event::Lost(other));
             }
             Step::Release(id) => {
                 state.released += 1;

@@ -10,7 +10,7 @@ use greenroom_world::Stage;
 use tokio::sync::oneshot;
 
 use super::Geo;
-use super::letter::{Blob, Body, Letter, Message, Operation, completion, outcome};
+use super::letter::{Blob, Body, Event, Letter, Message, Operation, completion, outcome};
 use super::mesh::{Mail, Peer};
 use super::range::refusal;
 use crate::actor::error::Doubt;
@@ -167,9 +167,10 @@ impl Geo {
             node.versioned().post().reached(cluster);
         } else {
             tracing::warn!(cluster = name, "a cluster does not answer");
-            if let Some(directory) = node.directory() {
-                directory.lost_cluster(self, self.world.now(), cluster);
-            }
+        }
+        if let Some(directory) = node.directory() {
+            let event = || if answers { Event::Reached(cluster) } else { Event::Lost(cluster) };
+            directory.all_abroad(self, self.world.now(), event);
         }
     }
 

@@ -75,11 +75,6 @@ impl Directory {
         self.each_abroad(geo, now, |machines, _| machines.all(geo, now, &event));
     }
 
-    /// Tells all machines that a cluster does not answer.
-    pub(crate) fn lost_cluster(&self, geo: &Arc<Geo>, now: Timestamp, cluster: ClusterId) {
-        self.all_abroad(geo, now, || Event::Lost(cluster));
-    }
-
     /// Lets machines go on that are due.
     pub(crate) fn tick_abroad(&self, geo: &Arc<Geo>, now: Timestamp) {
         self.each_abroad(geo, now, |machines, presence| machines.tick(geo, now, presence));
