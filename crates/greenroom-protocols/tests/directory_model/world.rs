@@ -1,29 +1,22 @@
-//! The directory, checked exhaustively on small instances, and shown to break without each of its checks.
-//!
-//! The real machines of one range run under a membership that only makes views: nodes join and die in a script, each node
-//! sees the newest view whenever it likes, and so skips some. Messages are never removed from the network: each may
-//! be delivered at any time, in any order, never, or again and again. A node that was declared dead may go on until
-//! its lease is over. Nothing forces a node to move, so every node may pause or crash anywhere.
+//! The model: the nodes of one range, a membership that only makes views, and a network that forgets nothing.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::Hash;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 
 use greenroom_protocols::checks::Checks;
 use greenroom_protocols::directory::{
-    Acceptance, Action, Decision, Epoch, Event, Grant, Move, Placed, RANGES, Range, RangeId, Released, Report,
-    Resolution, owner,
+    Acceptance, Action, Decision, Epoch, Event, Grant, Move, Placed, Range, RangeId, Released, Report, Resolution,
 };
 use greenroom_protocols::node::{Member, NodeId, Status, View};
 use greenroom_protocols::time::Timestamp;
-use stateright::{Checker, HasDiscoveries, Model, Property};
+use stateright::{Model, Property};
 
-type Key = u8;
+pub(super) type Key = u8;
 
 /// One change of the membership table.
 #[derive(Clone, Copy, Debug)]
-enum Change {
+pub(super) enum Change {
     Join(u64),
     Die(u64),
     /// It says that it is about to leave.
@@ -32,50 +25,50 @@ enum Change {
 
 /// A small instance: who is there at first, what changes, and how much may happen.
 #[derive(Clone)]
-struct Cluster {
-    range: RangeId,
-    nodes: u64,
-    first: Vec<u64>,
-    script: Vec<Change>,
-    keys: Key,
-    grants_max: usize,
-    releases_max: usize,
-    asks_max: usize,
-    moves_max: usize,
-    checks: Checks,
+pub(super) struct Cluster {
+    pub(super) range: RangeId,
+    pub(super) nodes: u64,
+    pub(super) first: Vec<u64>,
+    pub(super) script: Vec<Change>,
+    pub(super) keys: Key,
+    pub(super) grants_max: usize,
+    pub(super) releases_max: usize,
+    pub(super) asks_max: usize,
+    pub(super) moves_max: usize,
+    pub(super) checks: Checks,
 }
 
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
-struct State {
-    now: u64,
-    changed: usize,
-    truth: Arc<View>,
-    nodes: BTreeMap<NodeId, Node>,
-    network: BTreeSet<Message>,
-    granted: usize,
-    released: usize,
-    asked: usize,
-    moved: usize,
+pub(super) struct State {
+    pub(super) now: u64,
+    pub(super) changed: usize,
+    pub(super) truth: Arc<View>,
+    pub(super) nodes: BTreeMap<NodeId, Node>,
+    pub(super) network: BTreeSet<Message>,
+    pub(super) granted: usize,
+    pub(super) released: usize,
+    pub(super) asked: usize,
+    pub(super) moved: usize,
     /// Every activation that has begun: the epoch that its state came from, if it was moved, and whether it was released.
-    born: BTreeMap<(Key, Epoch), Life>,
+    pub(super) born: BTreeMap<(Key, Epoch), Life>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-struct Life {
-    host: NodeId,
-    from: Option<Epoch>,
-    released: bool,
-    times: u8,
+pub(super) struct Life {
+    pub(super) host: NodeId,
+    pub(super) from: Option<Epoch>,
+    pub(super) released: bool,
+    pub(super) times: u8,
 }
 
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
-struct Node {
-    range: Range<Key>,
-    active: BTreeMap<Key, Epoch>,
+pub(super) struct Node {
+    pub(super) range: Range<Key>,
+    pub(super) active: BTreeMap<Key, Epoch>,
     /// Activations that have ended here and whose states are on their way; the owner has not decided.
-    leaving: BTreeMap<Key, Epoch>,
+    pub(super) leaving: BTreeMap<Key, Epoch>,
     /// States that came from elsewhere, likewise.
-    carried: BTreeMap<Key, Placed>,
+    pub(super) carried: BTreeMap<Key, Placed>,
 }
 
 impl Node {
@@ -86,7 +79,7 @@ impl Node {
 }
 
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-enum Message {
+pub(super) enum Message {
     Call(Grant, Key),
     Report(NodeId, Report<Key>),
     Released(NodeId, Released<Key>),
@@ -98,7 +91,7 @@ enum Message {
 }
 
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
-enum Step {
+pub(super) enum Step {
     Change,
     LeaseEnds,
     See(NodeId),
@@ -435,244 +428,4 @@ impl Model for Cluster {
             }),
         ]
     }
-}
-
-/// The range whose owners are, of the node sets given, the nodes given.
-fn range_where(owners: &[(&[u64], u64)]) -> RangeId {
-    (0..RANGES)
-        .map(RangeId)
-        .find(|range| {
-            owners.iter().all(|(active, wanted)| {
-                let members = active
-                    .iter()
-                    .map(|id| (NodeId(*id), Member { status: Status::Active, ..Member::default() }))
-                    .collect();
-                owner(*range, &View { members, ..View::default() }) == Some(NodeId(*wanted))
-            })
-        })
-        .expect("with 128 ranges every order of three nodes occurs")
-}
-
-/// Node 1 owns the range, then node 3 joins and takes it, then node 3 dies and node 1 has it again.
-fn lost_and_regained() -> Cluster {
-    Cluster {
-        range: range_where(&[(&[1, 2], 1), (&[1, 2, 3], 3)]),
-        nodes: 3,
-        first: vec![1, 2],
-        script: vec![Change::Join(3), Change::Die(3)],
-        keys: 1,
-        grants_max: 2,
-        releases_max: 1,
-        asks_max: 1,
-        moves_max: 0,
-        checks: Checks::default(),
-    }
-}
-
-/// The owner dies; the one that inherits may have to ask.
-fn owner_dies() -> Cluster {
-    Cluster {
-        range: range_where(&[(&[1, 2, 3], 1), (&[2, 3], 2)]),
-        first: vec![1, 2, 3],
-        script: vec![Change::Die(1)],
-        ..lost_and_regained()
-    }
-}
-
-/// The new owner of a range that moves dies before or after the hand-off, and a third one inherits.
-fn owner_dies_while_another_joins() -> Cluster {
-    Cluster {
-        range: range_where(&[(&[1, 2], 1), (&[1, 2, 3], 3), (&[2, 3], 3)]),
-        script: vec![Change::Join(3), Change::Die(1)],
-        ..lost_and_regained()
-    }
-}
-
-/// One after the other, two of three nodes die.
-fn two_die() -> Cluster {
-    Cluster { script: vec![Change::Die(1), Change::Die(2)], ..owner_dies() }
-}
-
-/// The range stays where it is, and actors come and go.
-fn nothing_changes(keys: Key) -> Cluster {
-    Cluster {
-        range: range_where(&[(&[1, 2], 1)]),
-        nodes: 2,
-        first: vec![1, 2],
-        script: Vec::new(),
-        keys,
-        grants_max: 3,
-        releases_max: 2,
-        asks_max: 0,
-        moves_max: 0,
-        checks: Checks::default(),
-    }
-}
-
-fn exhaust(name: &str, cluster: Cluster) {
-    let begun = Instant::now();
-    let bounds = format!(
-        "{} nodes, {} keys, {:?}, {} grants, {} releases, {} asks",
-        cluster.nodes, cluster.keys, cluster.script, cluster.grants_max, cluster.releases_max, cluster.asks_max
-    );
-    let checker = cluster.checker().threads(2).spawn_bfs().join();
-    println!("{name}: {bounds}: {} distinct states in {:?}", checker.unique_state_count(), begun.elapsed());
-    checker.assert_no_discovery("no two nodes whose lease is open host the same actor");
-    checker.assert_no_discovery("an epoch is one activation");
-    checker.assert_no_discovery("a moved actor goes on from its last state");
-    if checker.model().moves_max > 0 {
-        checker.assert_any_discovery("an actor arrives elsewhere");
-    }
-    if checker.model().releases_max > 0 {
-        checker.assert_any_discovery("a released actor is activated again");
-    }
-    if !checker.model().script.is_empty() {
-        checker.assert_any_discovery("all changes are seen and an actor is placed after them");
-    }
-}
-
-/// An actor moves, and moves again, while it comes and goes.
-fn moves() -> Cluster {
-    Cluster { grants_max: 2, releases_max: 1, moves_max: 2, ..nothing_changes(1) }
-}
-
-/// An actor moves while its range's owner dies: source, target or neither.
-fn moves_while_the_owner_dies() -> Cluster {
-    Cluster { grants_max: 1, releases_max: 0, moves_max: 1, asks_max: 0, ..owner_dies() }
-}
-
-/// An actor moves while the range is handed over by an owner that drains.
-fn moves_while_the_owner_drains() -> Cluster {
-    Cluster { script: vec![Change::Drain(1)], ..moves_while_the_owner_dies() }
-}
-
-/// An actor moves while a joiner takes its range over.
-fn moves_while_a_joiner_takes_the_range() -> Cluster {
-    Cluster {
-        grants_max: 1,
-        releases_max: 1,
-        moves_max: 1,
-        asks_max: 0,
-        script: vec![Change::Join(3)],
-        ..lost_and_regained()
-    }
-}
-
-/// The owner drains, then leaves; the range goes to another and comes to a newcomer.
-fn owner_drains() -> Cluster {
-    Cluster { script: vec![Change::Drain(1), Change::Die(1)], ..owner_dies() }
-}
-
-/// The range goes to a joiner that drains at once, and back.
-fn a_joiner_drains() -> Cluster {
-    Cluster { script: vec![Change::Join(3), Change::Drain(3)], ..lost_and_regained() }
-}
-
-/// Asserts that without one check the property fails.
-fn breaks(name: &str, cluster: Cluster, without: impl FnOnce(&mut Checks)) {
-    let mut cluster = cluster;
-    without(&mut cluster.checks);
-    let begun = Instant::now();
-    let checker = cluster
-        .checker()
-        .threads(2)
-        .finish_when(HasDiscoveries::AnyFailures)
-        .timeout(Duration::from_secs(60))
-        .spawn_bfs()
-        .join();
-    let broken = ["no two nodes whose lease is open host the same actor", "a moved actor goes on from its last state"];
-    let path = broken.iter().find_map(|property| checker.discovery(property));
-    let path = path.unwrap_or_else(|| panic!("{name}: the model does not need this check"));
-    println!(
-        "{name}: broken after {} steps, {} distinct states in {:?}",
-        path.into_actions().len(),
-        checker.unique_state_count(),
-        begun.elapsed()
-    );
-}
-
-#[test]
-fn one_host_while_the_owner_changes_and_changes_back() {
-    exhaust("lost and regained", lost_and_regained());
-    exhaust("lost and regained", Cluster { grants_max: 3, releases_max: 2, asks_max: 0, ..lost_and_regained() });
-}
-
-#[test]
-fn one_host_while_the_owner_dies() {
-    exhaust("owner dies", Cluster { grants_max: 3, ..owner_dies() });
-    exhaust("owner dies", Cluster { keys: 2, ..owner_dies() });
-    exhaust("two die", two_die());
-}
-
-#[test]
-fn one_host_while_a_node_joins_and_the_old_owner_dies() {
-    exhaust("owner dies while another joins", owner_dies_while_another_joins());
-}
-
-#[test]
-fn one_host_while_actors_come_and_go() {
-    exhaust("come and go", Cluster { grants_max: 5, releases_max: 4, ..nothing_changes(1) });
-    exhaust("come and go", nothing_changes(2));
-}
-
-#[test]
-fn one_host_while_an_actor_moves() {
-    exhaust("moves", moves());
-}
-
-#[test]
-fn one_host_while_an_actor_moves_and_the_owner_dies() {
-    exhaust("moves while the owner dies", moves_while_the_owner_dies());
-}
-
-#[test]
-fn one_host_while_an_actor_moves_and_its_range_is_handed_over() {
-    exhaust("moves while the owner drains", moves_while_the_owner_drains());
-    exhaust("moves while a joiner takes the range", moves_while_a_joiner_takes_the_range());
-}
-
-#[test]
-fn one_host_while_owners_drain() {
-    exhaust("owner drains", owner_drains());
-    exhaust("a joiner drains", a_joiner_drains());
-}
-
-#[test]
-fn without_the_exact_move_a_late_wish_brings_an_old_state_back() {
-    breaks("exact_move", moves(), |checks| checks.exact_move = false);
-}
-
-#[test]
-fn without_waiting_for_reports_a_move_makes_two() {
-    breaks("move_wait", moves_while_the_owner_dies(), |checks| checks.move_wait = false);
-}
-
-#[test]
-fn without_the_epoch_check_a_late_grant_activates_twice() {
-    breaks("epoch_check", nothing_changes(1), |checks| checks.epoch_check = false);
-}
-
-#[test]
-fn without_the_exact_release_a_late_release_removes_the_successor() {
-    breaks("exact_release", nothing_changes(1), |checks| checks.exact_release = false);
-}
-
-#[test]
-fn without_the_view_check_a_former_owner_activates() {
-    breaks("view_check", lost_and_regained(), |checks| checks.view_check = false);
-}
-
-#[test]
-fn without_counting_skipped_views_a_regained_range_forgets() {
-    breaks("skipped_views", lost_and_regained(), |checks| checks.skipped_views = false);
-}
-
-#[test]
-fn without_waiting_for_reports_a_new_owner_activates_twice() {
-    breaks("report_wait", owner_dies(), |checks| checks.report_wait = false);
-}
-
-#[test]
-fn without_waiting_for_the_lease_the_dead_and_the_living_both_host() {
-    breaks("lease_wait", owner_dies(), |checks| checks.lease_wait = false);
 }
