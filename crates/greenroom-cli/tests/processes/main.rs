@@ -1,5 +1,6 @@
 //! Node processes that are killed, stopped and cut off from their store, under load.
 
+mod adaptive;
 mod bank;
 mod counters;
 #[cfg(feature = "postgres")]

@@ -13,14 +13,14 @@ use serde_json::{Value, json};
 use crate::alone;
 
 /// Two clusters of one node each, and the link between them.
-struct Clusters {
-    eu: Site,
-    us: Site,
+pub(super) struct Clusters {
+    pub(super) eu: Site,
+    pub(super) us: Site,
     gates: Arc<Gates<&'static str>>,
     _directory: tempfile::TempDir,
 }
 
-struct Site {
+pub(super) struct Site {
     name: &'static str,
     door: String,
     file: PathBuf,
@@ -29,7 +29,7 @@ struct Site {
 
 impl Clusters {
     /// Clusters whose boards are kept as `kept` says, once they hear each other.
-    fn start(kept: &str) -> Self {
+    pub(super) fn start(kept: &str) -> Self {
         let directory = tempfile::tempdir().expect("a temporary directory");
         let gates = Arc::new(Gates::default());
         let gateways = [("eu", "us"), ("us", "eu")].map(|(name, other)| {
@@ -63,7 +63,7 @@ impl Clusters {
     }
 
     /// Waits until both show these scores, and no other ones are confirmed.
-    fn both_show(&self, expected: &Value) {
+    pub(super) fn both_show(&self, expected: &Value) {
         let until = Instant::now() + PATIENCE;
         loop {
             let shown = [&self.eu, &self.us].map(|site| site.ask("scores", &json!({})));
@@ -102,7 +102,7 @@ impl Site {
     }
 
     /// One try of a call of the board.
-    fn try_to(&self, method: &str, arguments: &Value) -> Result<Value, String> {
+    pub(super) fn try_to(&self, method: &str, arguments: &Value) -> Result<Value, String> {
         let config = ureq::Agent::config_builder().timeout_global(Some(Duration::from_secs(10)));
         let agent: ureq::Agent = config.http_status_as_error(false).build().into();
         let asked = agent.post(format!("http://{}/score_board/cup/{method}", self.door)).send(arguments.to_string());
@@ -112,7 +112,7 @@ impl Site {
     }
 
     /// What a method answers that changes nothing, as soon as it does.
-    fn ask(&self, method: &str, arguments: &Value) -> Value {
+    pub(super) fn ask(&self, method: &str, arguments: &Value) -> Value {
         let until = Instant::now() + PATIENCE;
         loop {
             match self.try_to(method, arguments) {
@@ -123,14 +123,19 @@ impl Site {
         }
     }
 
+    /// What a command of the program says of the node.
+    pub(super) fn told(&self, command: &[&str]) -> String {
+        let mut program = Command::new(env!("CARGO_BIN_EXE_greenroom"));
+        let said = program.args(command).args(["--node", &self.door]).output().expect("it runs");
+        String::from_utf8_lossy(&said.stdout).into_owned()
+    }
+
     /// Waits until the other cluster answers it, or does not any more.
     fn hears(&self, answers: bool) {
         let word = if answers { ", answers" } else { "does not answer" };
         let until = Instant::now() + PATIENCE;
         loop {
-            let mut command = Command::new(env!("CARGO_BIN_EXE_greenroom"));
-            let said = command.args(["clusters", "status", "--node", &self.door]).output().expect("it runs");
-            let said = String::from_utf8_lossy(&said.stdout).into_owned();
+            let said = self.told(&["clusters", "status"]);
             if said.contains(word) {
                 return;
             }
@@ -140,7 +145,7 @@ impl Site {
     }
 }
 
-fn won(player: &str) -> Value {
+pub(super) fn won(player: &str) -> Value {
     json!({"player": player, "points": 1})
 }
 
@@ -246,4 +251,4 @@ const IN_MEMORY: &str = "[kinds.score_board]\nprotocol = \"vlb\"\nleader = \"eu\
 /// The round trip between the clusters.
 const FAR: Duration = Duration::from_millis(60);
 /// Time for what comes by itself.
-const PATIENCE: Duration = Duration::from_secs(60);
+pub(super) const PATIENCE: Duration = Duration::from_secs(60);
