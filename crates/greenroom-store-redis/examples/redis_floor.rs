@@ -1,5 +1,5 @@
 //! Measures the store's conditional writes beside the raw client's, on a Redis of its own that syncs every write:
-//! `cargo run --release -p greenroom-store-redis --features floor --example floor`.
+//! `cargo run --release -p greenroom-store-redis --features floor --example redis_floor`.
 
 use std::time::{Duration, Instant};
 

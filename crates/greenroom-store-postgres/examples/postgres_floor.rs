@@ -1,5 +1,5 @@
 //! Measures the store's conditional writes beside the raw client's, on a PostgreSQL of its own that syncs every commit:
-//! `cargo run --release -p greenroom-store-postgres --features floor --example floor`.
+//! `cargo run --release -p greenroom-store-postgres --features floor --example postgres_floor`.
 
 use std::time::{Duration, Instant};
 

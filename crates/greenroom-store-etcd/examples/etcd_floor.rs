@@ -1,5 +1,5 @@
 //! Measures conditional writes against the floor, which is the bare client sending ready-made transactions:
-//! `cargo run --release -p greenroom-store-etcd --features floor --example floor`. The server is started on the disk of `TMPDIR`.
+//! `cargo run --release -p greenroom-store-etcd --features floor --example etcd_floor`. The server is started on the disk of `TMPDIR`.
 
 use std::time::{Duration, Instant};
 
