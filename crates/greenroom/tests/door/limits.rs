@@ -147,13 +147,12 @@ async fn garbage_leaves_the_door_serving() {
 #[tokio::test]
 async fn a_door_whose_connections_all_work_still_tells_how_the_node_is() {
     let (node, door) = open(node().configure(|config| config.http_connections_max = 4)).await;
-    let dozing: Vec<_> = (0..4)
-        .map(|key| {
-            let door = door.clone();
-            tokio::spawn(async move { call(&door, &format!("/notes/{key}/doze"), r#"{"ms":8000}"#).await.status })
-        })
-        .collect();
-    while call(&door, "/notes/x/all", "").await.status == 200 {}
+    let mut dozing = Vec::new();
+    for key in 0..4 {
+        let mut stream = TcpStream::connect(&door).await.unwrap();
+        stream.write_all(&post(&format!("/notes/{key}/doze"), "", r#"{"ms":8000}"#)).await.unwrap();
+        dozing.push(tokio::spawn(async move { read(&mut stream).await.status }));
+    }
     for path in ["/healthz", "/readyz", "/metrics", "/-/status", "/-/waits?over=100ms"] {
         assert_eq!(get(&door, path).await.status, 200, "{path}");
     }
