@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use greenroom::prelude::*;
 use greenroom::versioned::{Rejected, UpdateError, Version};
-use greenroom::{Config, GeoCluster, GeoConfig, GeoInstances, GeoKind, KindConfig};
+use greenroom::{ClusterChange, Config, GeoCluster, GeoConfig, GeoInstances, GeoKind, KindConfig};
 use greenroom_sim::{Sim, SimStore};
 use greenroom_store::memory::MemoryStore;
 use serde::{Deserialize, Serialize};
@@ -227,6 +227,16 @@ impl Library {
     pub(super) fn cluster_of(&self, node: &str) -> &Cluster {
         let (name, _) = CLUSTERS.iter().find(|(_, nodes)| nodes.contains(&node)).expect("there is such a node");
         &self.clusters[name]
+    }
+
+    /// Has the list of clusters changed by whichever node does; whether one has.
+    pub(super) async fn change(&self, change: &ClusterChange) -> bool {
+        for name in self.names() {
+            if self.node(name).change_clusters(change).await.is_ok() {
+                return true;
+            }
+        }
+        false
     }
 
     /// Cuts the first cluster, and the store with it, from all others.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use greenroom::CallError;
+use greenroom::{CallError, ClusterChange};
 use greenroom_sim::{Faults, Sim, expect_violation, seeds};
 
 use super::pages::{DiaryRef, Library, Page, PageRef, Setup, configure};
@@ -324,6 +324,32 @@ fn a_volatile_state_survives_its_leader_as_long_as_an_instance_has_it() {
             library.all_answer().await;
             tokio::time::sleep(Duration::from_secs(20)).await;
             assert_eq!(asia.read().await.expect("a new leader leads"), [1, 2, 3, 4, 5]);
+        });
+    });
+}
+
+#[test]
+fn a_volatile_state_outlives_the_cluster_that_led_it() {
+    seeds("a_volatile_state_outlives_the_cluster_that_led_it", 10, |seed| {
+        run(seed, |sim| async move {
+            let library = Library::open(&sim, Setup { leader: Some("eu"), ..Setup::of("vlb") }).await;
+            let [us, asia] = ["u1", "s1"].map(|node| PageRef::of(&library.node(node), "inherited"));
+            for line in 1..=4 {
+                us.write(line).await.expect("it is confirmed");
+                asia.read().await.expect("it runs");
+            }
+            let leave = [ClusterChange::Drain("eu".to_owned()), ClusterChange::Remove("eu".to_owned())];
+            for (change, line) in leave.iter().zip(5..) {
+                while !library.change(change).await {
+                    tokio::time::sleep(Duration::from_millis(500)).await;
+                }
+                us.jot(line).await.expect("local operations go on");
+                tokio::time::sleep(Duration::from_secs(5)).await;
+            }
+            tokio::time::sleep(Duration::from_secs(20)).await;
+            for page in [&us, &asia] {
+                assert_eq!(page.read().await.expect("another cluster leads"), [1, 2, 3, 4, 5, 6]);
+            }
         });
     });
 }
