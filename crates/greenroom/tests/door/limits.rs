@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use greenroom::Inspected;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
@@ -148,10 +149,13 @@ async fn garbage_leaves_the_door_serving() {
 async fn a_door_whose_connections_all_work_still_tells_how_the_node_is() {
     let (node, door) = open(node().configure(|config| config.http_connections_max = 4)).await;
     let mut dozing = Vec::new();
-    for key in 0..4 {
-        let mut stream = TcpStream::connect(&door).await.unwrap();
-        stream.write_all(&post(&format!("/notes/{key}/doze"), "", r#"{"ms":8000}"#)).await.unwrap();
-        dozing.push(tokio::spawn(async move { read(&mut stream).await.status }));
+    for key in ["a", "b", "c", "d"] {
+        let door = door.clone();
+        let doze = async move { call(&door, &format!("/notes/{key}/doze"), r#"{"ms":8000}"#).await.status };
+        dozing.push(tokio::spawn(doze));
+        while !matches!(node.inspect("notes", key).await, Inspected::Here(_)) {
+            tokio::task::yield_now().await;
+        }
     }
     for path in ["/healthz", "/readyz", "/metrics", "/-/status", "/-/waits?over=100ms"] {
         assert_eq!(get(&door, path).await.status, 200, "{path}");
