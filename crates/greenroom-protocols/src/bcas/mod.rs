@@ -82,7 +82,8 @@ pub enum Event<S: Versioned> {
     Enqueue(Change<S::Update>),
     /// Say [`Action::Done`] when all that is enqueued is confirmed.
     Confirm(Waiter),
-    /// Say [`Action::Done`] when the latest version of after this request is here, and all that is enqueued is confirmed.
+    /// Say [`Action::Done`] when the latest version of after this request is here, and all that was enqueued before it is
+    /// confirmed.
     Refresh(Waiter),
     /// The store was read: the record and its tag, or none.
     Read(Option<(Record<S>, Etag)>),

@@ -187,6 +187,21 @@ fn a_cleared_state_is_later_than_all_before_it() {
 }
 
 #[test]
+fn a_refresh_does_not_wait_for_what_was_enqueued_after_it() {
+    let mut a = ready(1, 1);
+    add(&mut a, 1);
+    add(&mut a, 2);
+    handle(&mut a, Event::Refresh(Waiter(1)));
+    handle(&mut a, Event::Written(Written::Applied(etag("1"))));
+    add(&mut a, 4);
+    handle(&mut a, Event::Refresh(Waiter(2)));
+    let out = handle(&mut a, Event::Written(Written::Applied(etag("2"))));
+    assert!(out.contains(&Action::Done(Waiter(1))) && !out.contains(&Action::Done(Waiter(2))), "{out:?}");
+    let out = handle(&mut a, Event::Written(Written::Applied(etag("3"))));
+    assert!(out.contains(&Action::Done(Waiter(2))), "{out:?}");
+}
+
+#[test]
 fn a_session_is_collected_once_it_is_fenced() {
     let mut a = ready(1, 1);
     let by_a = written(&add(&mut a, 1));

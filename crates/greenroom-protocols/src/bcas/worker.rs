@@ -30,7 +30,8 @@ pub struct Worker<S: Versioned> {
     conflicts: u32,
     /// In the order of what they wait for.
     confirming: VecDeque<(Waiter, u64)>,
-    refreshing: Vec<Waiter>,
+    /// What was enqueued before them, they wait for too.
+    refreshing: Vec<(Waiter, u64)>,
     /// What other instances asked us to write, and until when.
     foreign: BTreeMap<Session, (Batch<S::Update>, Timestamp)>,
     fenced: BTreeSet<Session>,
@@ -49,8 +50,8 @@ struct Pending<S: Versioned> {
 /// The one access to the store, and who it serves.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 enum Access<S: Versioned> {
-    Read(Vec<Waiter>),
-    Write(Record<S>, Vec<Waiter>, Vec<Told<S>>),
+    Read(Vec<(Waiter, u64)>),
+    Write(Record<S>, Vec<(Waiter, u64)>, Vec<Told<S>>),
     Delegated { last: u64, until: Timestamp },
 }
 
@@ -134,7 +135,7 @@ impl<S: Versioned> Worker<S> {
                 self.pending.push_back(Pending { sequence: self.last, change, outcome: None, delegated: false });
             }
             Event::Confirm(waiter) => self.confirming.push_back((waiter, self.last)),
-            Event::Refresh(waiter) => self.refreshing.push(waiter),
+            Event::Refresh(waiter) => self.refreshing.push((waiter, self.last)),
             Event::Read(found) => self.read(found, out),
             Event::ReadFailed => {
                 if let Some(Access::Read(served)) = self.access.take() {
@@ -285,13 +286,13 @@ impl<S: Versioned> Worker<S> {
     }
 
     /// The latest version is here: those who waited for it are done once what they enqueued is confirmed.
-    fn finish(&mut self, served: Vec<Waiter>, out: &mut Vec<Action<S>>) {
-        let (settled, last) = (self.settled, self.last);
-        for waiter in served {
-            if settled >= last {
+    fn finish(&mut self, served: Vec<(Waiter, u64)>, out: &mut Vec<Action<S>>) {
+        for (waiter, at) in served {
+            if self.settled >= at {
                 out.push(Action::Done(waiter));
             } else {
-                self.confirming.push_back((waiter, last));
+                let place = self.confirming.partition_point(|(_, other)| *other <= at);
+                self.confirming.insert(place, (waiter, at));
             }
         }
     }

@@ -14,7 +14,8 @@ pub enum Event<S: Versioned> {
     Enqueue(S::Update),
     /// Say [`Action::Done`] when all that is enqueued is confirmed.
     Confirm(Waiter),
-    /// Say [`Action::Done`] when the latest version of after this request is here, and all that is enqueued is confirmed.
+    /// Say [`Action::Done`] when the latest version of after this request is here, and all that was enqueued before it is
+    /// confirmed.
     Refresh(Waiter),
     /// The leader sent this.
     Received(Note<S>),
@@ -49,10 +50,11 @@ pub struct Participant<S: Versioned> {
     settled_under: LeaderEpoch,
     requests: u64,
     /// When the submission under way is sent again, and who it serves.
-    under_way: Option<(Timestamp, Vec<Waiter>)>,
+    under_way: Option<(Timestamp, Vec<(Waiter, u64)>)>,
     /// In the order of what they wait for.
     confirming: VecDeque<(Waiter, u64)>,
-    refreshing: Vec<Waiter>,
+    /// What was enqueued before them, they wait for too.
+    refreshing: Vec<(Waiter, u64)>,
 }
 
 impl<S: Versioned> Participant<S> {
@@ -116,7 +118,7 @@ impl<S: Versioned> Participant<S> {
             Event::Leader(epoch) => self.meet(epoch),
             Event::Enqueue(update) => self.pending.push_back(update),
             Event::Confirm(waiter) => self.confirming.push_back((waiter, self.last())),
-            Event::Refresh(waiter) => self.refreshing.push(waiter),
+            Event::Refresh(waiter) => self.refreshing.push((waiter, self.last())),
             Event::Received(note) => self.receive(note, out),
             Event::Tick if self.deadline().is_some_and(|at| at <= now) => self.give_up(),
             Event::Tick => {}
@@ -181,8 +183,10 @@ impl<S: Versioned> Participant<S> {
                 let current = request == self.requests && (first || snapshot.version.epoch == self.epoch);
                 let served = if current { self.under_way.take() } else { None };
                 self.adopt(snapshot, outcomes, true, out);
-                let last = self.last();
-                self.confirming.extend(served.into_iter().flat_map(|(_, served)| served).map(|waiter| (waiter, last)));
+                for (waiter, at) in served.into_iter().flat_map(|(_, served)| served) {
+                    let place = self.confirming.partition_point(|(_, other)| *other <= at);
+                    self.confirming.insert(place, (waiter, at));
+                }
             }
         }
     }
