@@ -28,6 +28,9 @@ pub(in super::super) struct Vlb {
     early: BTreeMap<Session, Submission<Change<UpdateValue>>>,
     /// When this instance makes itself known to the leader, if its calls have not.
     join_at: Option<Timestamp>,
+    /// Clusters that are to be told of the latest version, and when they were told last.
+    owed: BTreeSet<ClusterId>,
+    told_at: Option<Timestamp>,
     begun: bool,
 }
 
@@ -57,7 +60,8 @@ impl Vlb {
     pub(in super::super) fn new(place: Place) -> Self {
         let config = Config { resend_after: place.retry_after * 10, ..Config::default() };
         let participant = Participant::new(place.session, config);
-        Self { participant, leader: None, place, early: BTreeMap::new(), join_at: None, begun: false }
+        let (early, owed) = (BTreeMap::new(), BTreeSet::new());
+        Self { participant, leader: None, place, early, join_at: None, owed, told_at: None, begun: false }
     }
 
     fn leads(&self) -> bool {
@@ -76,28 +80,58 @@ impl Vlb {
         let all = self.place.around.others.iter().map(|other| instance_of(*other)).chain([own]);
         let mut notes = Vec::new();
         self.leader = Some(Leader::new(now.clock, epoch, all, Config::default(), &mut notes));
-        self.post(notes, inside, out);
+        self.post(now, notes, inside, out);
     }
 
     /// Another one leads from now on.
     fn retire(&mut self, inside: &mut VecDeque<Inside>) {
         self.early.clear();
+        self.owed.clear();
         if let Some(latest) = self.leader.take().and_then(|leader| leader.latest().cloned()) {
             inside.push_back(Inside::Happened(Happened::Received(Note::Notify(latest))));
         }
     }
 
-    /// Sends what the leader says to whom, to each cluster once.
-    fn post(&self, notes: Vec<(Session, Note<Whole>)>, inside: &mut VecDeque<Inside>, out: &mut Vec<Action>) {
-        let mut notified = BTreeSet::new();
+    /// Sends what the leader says to whom. Of the latest version all clusters are told together, the first time at once.
+    fn post(
+        &mut self,
+        now: Now,
+        notes: Vec<(Session, Note<Whole>)>,
+        inside: &mut VecDeque<Inside>,
+        out: &mut Vec<Action>,
+    ) {
         for (to, note) in notes {
-            if to == self.place.session {
-                inside.push_back(Inside::Happened(Happened::Received(note)));
-            } else if to.cluster != self.place.session.cluster
-                && (!matches!(note, Note::Notify(_)) || notified.insert(to.cluster))
-            {
-                self.note(to.cluster, note, out);
+            match note {
+                note if to == self.place.session => inside.push_back(Inside::Happened(Happened::Received(note))),
+                _ if to.cluster == self.place.session.cluster => {}
+                Note::Notify(_) => _ = self.owed.insert(to.cluster),
+                note => {
+                    if matches!(note, Note::Answer(..)) {
+                        self.owed.remove(&to.cluster);
+                    }
+                    self.note(to.cluster, note, out);
+                }
             }
+        }
+        self.tell(now, out);
+    }
+
+    /// When clusters are told of the latest version, if some are to be and it is known.
+    fn tells_at(&self) -> Option<Timestamp> {
+        self.leader.as_ref().and_then(Leader::latest).filter(|_| !self.owed.is_empty())?;
+        Some(self.told_at.map_or(Timestamp::default(), |told| told + TELL_EVERY))
+    }
+
+    fn tell(&mut self, now: Now, out: &mut Vec<Action>) {
+        let due = self.tells_at().is_some_and(|at| at <= now.clock);
+        let Some(latest) = self.leader.as_ref().and_then(Leader::latest).filter(|_| due) else { return };
+        let note = Message::note(self.place.types, Note::Notify(latest.clone())).and_then(|note| seal(1, &note));
+        self.told_at = Some(now.clock);
+        for to in std::mem::take(&mut self.owed) {
+            out.push(match &note {
+                Ok(note) => Action::Send { to, delivery: Delivery::IfActive, message: note.clone() },
+                Err(why) => Action::Trouble(why.clone()),
+            });
         }
     }
 
@@ -122,7 +156,7 @@ impl Vlb {
             let event = match next {
                 Inside::Happened(event) => event,
                 Inside::Submission(submission) => {
-                    self.submitted(submission, inside, out);
+                    self.submitted(now, submission, inside, out);
                     continue;
                 }
             };
@@ -153,6 +187,7 @@ impl Vlb {
 
     fn submitted(
         &mut self,
+        now: Now,
         submission: Submission<Change<UpdateValue>>,
         inside: &mut VecDeque<Inside>,
         out: &mut Vec<Action>,
@@ -164,7 +199,7 @@ impl Vlb {
         } else if self.early.len() < EARLY_MAX {
             self.early.insert(submission.from, submission);
         }
-        self.post(notes, inside, out);
+        self.post(now, notes, inside, out);
     }
 
     fn received(
@@ -249,6 +284,7 @@ impl Vlb {
         if let Some(leader) = &mut self.leader {
             leader.tick(now.clock);
         }
+        self.tell(now, out);
         if self.participant.deadline().is_some_and(|due| due <= now.clock) {
             out.push(Action::Trouble("the instance that leads, in another cluster, does not answer".to_owned()));
         }
@@ -306,7 +342,7 @@ impl ConsistencyProtocol for Vlb {
 
     fn deadline(&self) -> Option<Timestamp> {
         let leader = self.leader.as_ref().and_then(Leader::deadline);
-        [leader, self.participant.deadline(), self.join_at].into_iter().flatten().min()
+        [leader, self.participant.deadline(), self.join_at, self.tells_at()].into_iter().flatten().min()
     }
 
     fn loads(&self) -> bool {
@@ -350,5 +386,7 @@ pub(super) fn whole(outcome: Applied<OutputValue, Rejected>) -> Outcome {
 const NOBODY: Waiter = Waiter(0);
 /// Time in which the first call of an instance may make it known to the leader.
 const JOIN_AFTER: Duration = Duration::from_millis(10);
+/// Time between two notifications of other clusters, which are far: what came meanwhile goes together.
+const TELL_EVERY: Duration = Duration::from_millis(5);
 /// Sessions whose submissions wait for the leader to know the latest version.
 const EARLY_MAX: usize = 1024;
