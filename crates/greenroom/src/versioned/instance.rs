@@ -288,7 +288,8 @@ impl Instance {
     }
 
     /// Leaves the store and the others alone from here on.
-    pub(super) fn end(&self) {
+    pub(super) fn end(self: &Arc<Self>) {
+        self.handle(Event::Ends);
         {
             let mut inner = self.inner();
             inner.ended = true;

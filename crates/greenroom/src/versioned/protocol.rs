@@ -113,6 +113,8 @@ pub enum Event {
     Around(Around),
     /// The deadline came.
     Tick,
+    /// The activation ends, and this is the last that the protocol hears: what it sends now still leaves.
+    Ends,
 }
 
 /// What must be done for an instance.

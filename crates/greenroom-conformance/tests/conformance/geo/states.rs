@@ -329,6 +329,24 @@ fn a_volatile_state_survives_its_leader_as_long_as_an_instance_has_it() {
 }
 
 #[test]
+fn what_a_leader_has_confirmed_outlives_its_activation() {
+    seeds("what_a_leader_has_confirmed_outlives_its_activation", 10, |seed| {
+        run(seed, |sim| async move {
+            let library = Library::open(&sim, Setup { leader: Some("eu"), ..Setup::of("vlb") }).await;
+            let [eu, us] = ["e1", "u1"].map(|node| PageRef::of(&library.node(node), "left"));
+            us.read().await.expect("it runs");
+            // Of the first line the others are told at once, of the next ones together.
+            for line in 1..=3 {
+                eu.write(line).await.expect("it is confirmed");
+            }
+            eu.leave().await.expect("it runs");
+            tokio::time::sleep(Duration::from_secs(1)).await;
+            assert_eq!(us.read().await.expect("it is led anew"), [1, 2, 3]);
+        });
+    });
+}
+
+#[test]
 fn a_volatile_state_outlives_the_cluster_that_led_it() {
     seeds("a_volatile_state_outlives_the_cluster_that_led_it", 10, |seed| {
         run(seed, |sim| async move {

@@ -242,7 +242,7 @@ impl ConsistencyProtocol for UpdateLog {
                 Happened::Refresh(NOBODY)
             }
             Event::Around(around) => return self.place.around = around,
-            Event::Received { .. } | Event::Unreached(_) => return,
+            Event::Received { .. } | Event::Unreached(_) | Event::Ends => return,
             Event::Tick => Happened::Tick,
         };
         let read = matches!(event, Happened::Read(_));

@@ -322,6 +322,10 @@ impl ConsistencyProtocol for Vlb {
             Event::Reached(cluster) => self.reached(cluster, &mut inside, out),
             Event::Around(around) => self.moved(now, around, &mut inside, out),
             Event::Tick => self.tick(now, &mut inside, out),
+            Event::Ends => {
+                self.told_at = None;
+                self.tell(now, out);
+            }
             Event::Answered(_) => {}
         }
         self.act(now, &mut inside, out);
