@@ -18,6 +18,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::{Args, Parser};
+use futures_util::FutureExt;
 use greenroom_protocols::names::near_names;
 use greenroom_security::files::{DoorTls, NodeTls};
 
@@ -118,19 +119,26 @@ impl NodeFlags {
     ///
     /// # Errors
     /// Those of [`NodeFlags::apply`], [`Builder::start`] and [`Node::run_until_ctrl_c`].
-    pub async fn run(&self, builder: Builder) -> Result<()> {
-        let node = self.start(builder).await?;
-        announce(&node);
-        node.run_until_ctrl_c().await
+    pub fn run(&self, builder: Builder) -> impl Future<Output = Result<()>> + Send {
+        let starting = self.start(builder);
+        async move {
+            let node = starting.await?;
+            announce(&node);
+            node.run_until_ctrl_c().await
+        }
+        .boxed()
     }
 
     /// Starts the node, for programs that have more to do than to run it.
     ///
     /// # Errors
     /// Those of [`NodeFlags::apply`] and [`Builder::start`].
-    pub async fn start(&self, builder: Builder) -> Result<Node> {
-        raise_open_files();
-        self.apply(builder)?.start().await
+    pub fn start(&self, builder: Builder) -> impl Future<Output = Result<Node>> + Send {
+        async move {
+            raise_open_files();
+            self.apply(builder)?.start().await
+        }
+        .boxed()
     }
 
     fn override_fields(&self, config: &mut Config) {
@@ -192,8 +200,8 @@ impl Builder {
     ///
     /// # Errors
     /// Those of [`NodeFlags::run`].
-    pub async fn run_from_args(self) -> Result<()> {
-        NodeProgram::parse().flags.run(self).await
+    pub fn run_from_args(self) -> impl Future<Output = Result<()>> + Send {
+        async move { NodeProgram::parse().flags.run(self).await }.boxed()
     }
 }
 

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use futures_util::FutureExt;
 use greenroom_protocols::node::Member;
 use greenroom_store::url::redact;
 use greenroom_store::{Journal, Outlet, Store};
@@ -272,7 +273,11 @@ impl Builder {
     ///
     /// # Cancel safety
     /// Dropping the future stops what has been started.
-    pub async fn start(self) -> Result<Node> {
+    pub fn start(self) -> impl Future<Output = Result<Node>> + Send {
+        self.open().boxed()
+    }
+
+    async fn open(self) -> Result<Node> {
         let Builder {
             config,
             kinds: registers,

@@ -1,7 +1,11 @@
 //! One actor, looked into: what it does, what waits for it, and what it did last.
 
+use std::future::ready;
 use std::sync::mpsc;
 use std::time::Duration;
+
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
 
 use super::Node;
 use super::shared::Shared;
@@ -33,10 +37,14 @@ pub enum Inspected {
 
 impl Node {
     /// What this node knows of the actor `key` of `kind`. It is not activated by that, and its turns do not wait.
-    pub async fn inspect(&self, kind: &str, key: impl Into<Key>) -> Inspected {
-        match Kind::known(kind) {
-            Some(kind) => inspect(self.shared(), ActorId { kind, key: key.into() }).await,
-            None => Inspected::Unknown,
+    pub fn inspect(&self, kind: &str, key: impl Into<Key>) -> impl Future<Output = Inspected> + Send {
+        self.look_at(Kind::known(kind), key.into())
+    }
+
+    fn look_at(&self, kind: Option<Kind>, key: Key) -> BoxFuture<'_, Inspected> {
+        match kind {
+            Some(kind) => inspect(self.shared(), ActorId { kind, key }).boxed(),
+            None => ready(Inspected::Unknown).boxed(),
         }
     }
 }

@@ -20,6 +20,7 @@ pub(crate) mod waits;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::FutureExt;
 use greenroom_world::Timestamp;
 
 pub use self::builder::Builder;
@@ -110,11 +111,17 @@ impl Node {
     ///
     /// # Errors
     /// Why it was not changed, and what helps.
-    pub async fn change_clusters(&self, change: &ClusterChange) -> Result<MultiCluster, ClustersUnchanged> {
+    pub fn change_clusters<'a>(
+        &'a self,
+        change: &'a ClusterChange,
+    ) -> impl Future<Output = Result<MultiCluster, ClustersUnchanged>> + Send + 'a {
         let node = self.shared();
-        let geo = node.geo().ok_or(ClustersUnchanged::Alone)?;
-        geo.change(node, change).await?;
-        Ok(geo.status(node))
+        async move {
+            let geo = node.geo().ok_or(ClustersUnchanged::Alone)?;
+            geo.change(node, change).await?;
+            Ok(geo.status(node))
+        }
+        .boxed()
     }
 
     /// Connections that were closed at their first bytes: strangers, other clusters, other versions.
@@ -131,8 +138,8 @@ impl Node {
     ///
     /// # Cancel safety
     /// Safe: nothing changes.
-    pub async fn spawned(&self) -> Vec<Spawned> {
-        pids::list(self.shared(), SPAWNED_LISTED_MAX).await
+    pub fn spawned(&self) -> impl Future<Output = Vec<Spawned>> + Send {
+        pids::list(self.shared(), SPAWNED_LISTED_MAX).boxed()
     }
 
     /// The one-way messages that come to nothing on this node from now on: those to spawned actors that have ended, and
@@ -154,15 +161,19 @@ impl Node {
     }
 
     /// Waits until the node has stopped by itself, and says why: its lease ran out, or the cluster declared it dead.
-    pub async fn halted(&self) -> Error {
-        Error::Halted { why: self.shared().halted().await }
+    pub fn halted(&self) -> impl Future<Output = Error> + Send {
+        self.shared().halted().map(|why| Error::Halted { why }).boxed()
     }
 
     /// Runs until Ctrl-C or SIGTERM, then [drains](Self::drain). A drain that an operator asked for ends it as well.
     ///
     /// # Errors
     /// [`Error::Halted`] when the node stops by itself.
-    pub async fn run_until_ctrl_c(self) -> Result<()> {
+    pub fn run_until_ctrl_c(self) -> impl Future<Output = Result<()>> + Send {
+        self.run().boxed()
+    }
+
+    async fn run(self) -> Result<()> {
         let mut terminate = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate())
             .map_err(|error| Error::System { what: "listen for SIGTERM", error })?;
         tokio::select! {
@@ -175,9 +186,9 @@ impl Node {
     }
 
     /// Stops in order, as [`drain`](Self::drain) does, within the configuration's `stop_timeout`.
-    pub async fn stop(&self) {
+    pub fn stop(&self) -> impl Future<Output = ()> + Send {
         let bound = self.shared().config().stop_timeout;
-        drain::drain(self.shared(), bound).await;
+        drain::drain(self.shared(), bound).map(drop).boxed()
     }
 
     /// Hands over what the node has, and leaves the cluster, within the configuration's `drain_timeout`.
@@ -190,9 +201,9 @@ impl Node {
     /// # Cancel safety
     /// Dropping the future leaves the node draining and in the cluster: call [`stop`](Self::stop) only before it is first
     /// polled, and otherwise wait for it.
-    pub async fn drain(&self) -> Drained {
+    pub fn drain(&self) -> impl Future<Output = Drained> + Send {
         let bound = self.shared().config().drain_timeout;
-        drain::drain(self.shared(), bound).await
+        drain::drain(self.shared(), bound).boxed()
     }
 }
 

@@ -3,6 +3,7 @@
 use std::sync::mpsc;
 use std::time::Duration;
 
+use futures_util::FutureExt;
 use serde::{Deserialize, Serialize};
 
 use super::Node;
@@ -25,8 +26,8 @@ pub struct Waits {
 impl Node {
     /// The turns of this node that have run for `over`, and who waits for them. Threads that do not answer within a second
     /// are named: a turn computes there, or blocks.
-    pub async fn waits(&self, over: Duration) -> Waits {
-        waits(self.shared(), over).await
+    pub fn waits(&self, over: Duration) -> impl Future<Output = Waits> + Send {
+        waits(self.shared(), over).boxed()
     }
 }
 

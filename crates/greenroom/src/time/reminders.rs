@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, UNIX_EPOCH};
 
+use futures_util::FutureExt;
 use greenroom_protocols::reminders::{GRACE, Want};
 
 use super::change;
@@ -42,7 +43,11 @@ impl Reminders {
     ///
     /// # Errors
     /// [`ReminderError::Unavailable`].
-    pub async fn list(&self) -> Result<Vec<ReminderInfo>, ReminderError> {
+    pub fn list(&self) -> impl Future<Output = Result<Vec<ReminderInfo>, ReminderError>> + Send {
+        self.read().boxed()
+    }
+
+    async fn read(&self) -> Result<Vec<ReminderInfo>, ReminderError> {
         let node = &self.port.node;
         let (kind, key) = (self.id.kind.name(), &*self.id.key);
         let prefix = node.calendar().keys().records_of(kind, key);
@@ -60,7 +65,11 @@ impl Reminders {
     ///
     /// # Cancel safety
     /// Dropping the future leaves the outcome unknown.
-    pub async fn cancel(&self, name: &str) -> Result<bool, ReminderError> {
+    pub fn cancel<'a>(&'a self, name: &'a str) -> impl Future<Output = Result<bool, ReminderError>> + Send + 'a {
+        self.remove(name).boxed()
+    }
+
+    async fn remove(&self, name: &str) -> Result<bool, ReminderError> {
         let invalid = |reason| ReminderError::Invalid { name: name.to_owned(), reason };
         check_name(name).map_err(invalid)?;
         if takings().is_some() {

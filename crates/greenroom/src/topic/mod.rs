@@ -14,19 +14,21 @@ pub(crate) mod kinds;
 mod queue;
 
 use std::fmt;
+use std::future::IntoFuture;
 use std::marker::PhantomData;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, ready};
 
+use futures_util::future::BoxFuture;
 use futures_util::{FutureExt, Stream, StreamExt};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use tokio::sync::Notify;
 
 pub use self::actor::Published;
-use self::actor::{Parcel, Terms, TopicsPublishArguments, TopicsRef};
+use self::actor::{Parcel, Terms, TopicsRef};
 pub use self::queue::{EventId, Slow};
 use crate::actor::call::Call;
 use crate::actor::cx::{Cx, Scope};
@@ -117,12 +119,12 @@ impl<E> Topic<E> {
     ///
     /// # Errors
     /// [`CallError`]: the topic was not reached.
-    pub async fn subscribers(&self) -> Result<u64, CallError> {
-        self.topic().subscribers().await
+    pub fn subscribers(&self) -> impl Future<Output = Result<u64, CallError>> + Send + use<E> {
+        self.topic().subscribers()
     }
 
-    fn topic(&self) -> TopicsRef {
-        TopicsRef::of(&self.node, self.name.clone())
+    fn topic(&self) -> Named {
+        Named(TopicsRef::of(&self.node, self.name.clone()))
     }
 }
 
@@ -135,22 +137,50 @@ impl<E: Serialize> Topic<E> {
     /// # Cancel safety
     /// A request that has left is published.
     pub async fn publish(&self, event: &E) -> Result<Published, PublishError> {
-        let call = self.publishing(event)?;
-        Ok(call.await?)
+        self.topic().publish(text(event)?).await
     }
 
     /// Publishes `event` one-way: nobody hears whether it was.
     pub fn send(&self, event: &E) {
-        match self.publishing(event) {
-            Ok(call) => call.send(),
+        match text(event) {
+            Ok(event) => self.topic().send(event),
             Err(error) => tracing::warn!(topic = %self.name, %error, "an event was not published"),
         }
     }
+}
 
-    fn publishing(&self, event: &E) -> Result<Call<TopicsPublishArguments>, PublishError> {
-        let text = serde_json::to_string(event);
-        let text = text.map_err(|error| PublishError::Unwritable { message: error.to_string() })?;
-        Ok(self.topic().publish(text))
+/// An event as it travels.
+fn text(event: &impl Serialize) -> Result<String, PublishError> {
+    serde_json::to_string(event).map_err(|error| PublishError::Unwritable { message: error.to_string() })
+}
+
+/// A topic whose events are texts: all that need not be compiled for each type of event.
+struct Named(TopicsRef);
+
+impl Named {
+    fn subscribers(self) -> BoxFuture<'static, Result<u64, CallError>> {
+        self.0.subscribers().into_future().boxed()
+    }
+
+    fn publish(self, event: String) -> BoxFuture<'static, Result<Published, PublishError>> {
+        self.0.publish(event).into_future().map(|published| Ok(published?)).boxed()
+    }
+
+    fn send(self, event: String) {
+        self.0.publish(event).send();
+    }
+
+    fn subscribe(self, terms: Terms) -> BoxFuture<'static, Result<Parcels, CallError<String>>> {
+        self.0.subscribe(terms).into_future().map(|parcels| Ok(Parcels(parcels?))).boxed()
+    }
+}
+
+/// What comes to a subscriber.
+struct Parcels(ReplyStream<Parcel>);
+
+impl Parcels {
+    fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<Parcel, CallError>>> {
+        self.0.poll_next_unpin(context)
     }
 }
 
@@ -273,7 +303,7 @@ impl Subscription {
 
 /// A subscriber's events, as a stream. Dropping it unsubscribes.
 pub struct Watch<E> {
-    parcels: ReplyStream<Parcel>,
+    parcels: Parcels,
     last: Option<EventId>,
     of: PhantomData<fn() -> E>,
 }
@@ -304,7 +334,7 @@ impl<E: DeserializeOwned> Stream for Watch<E> {
 
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         let parcel = loop {
-            match ready!(self.parcels.poll_next_unpin(context)) {
+            match ready!(self.parcels.poll_next(context)) {
                 Some(Ok(Parcel::Began(_))) => {}
                 Some(Ok(parcel)) => break parcel,
                 Some(Err(error)) => return Poll::Ready(Some(Err(error))),
