@@ -7,13 +7,19 @@
 //! Texts and bytes are taken only when they are there. For a list, serde reserves what its length declares, but at most
 //! 1 MiB before the elements come.
 
+mod fault;
+mod json;
+mod reader;
+mod token;
+
 use std::fmt;
-use std::io;
 
 use bytes::{BufMut, BytesMut};
 use serde::Serialize;
-use serde::de::{Deserialize, DeserializeOwned};
+use serde::de::DeserializeOwned;
 use thiserror::Error;
+
+use self::reader::{Form, Reader};
 
 use crate::error::EncodeError;
 use crate::limit::DEPTH_MAX;
@@ -104,8 +110,21 @@ pub fn parse(payload: &[u8]) -> Result<Payload<'_>, DecodeError> {
 pub fn decode<T: DeserializeOwned>(payload: &[u8]) -> Result<T, DecodeError> {
     let Payload { codec, value, .. } = parse(payload)?;
     match codec {
-        Codec::MessagePack => decode_message_pack(value).map_err(|failure| explain_message_pack::<T>(value, failure)),
-        Codec::Json => decode_json(value),
+        Codec::MessagePack => decode_as(value, Form::Compact),
+        Codec::Json => decode_as(&json::transcode(value)?, Form::Readable),
+    }
+}
+
+fn decode_as<T: DeserializeOwned>(bytes: &[u8], form: Form) -> Result<T, DecodeError> {
+    let (codec, depth) = match form {
+        Form::Readable => (Codec::Json, json::DEPTH_MAX),
+        Form::Compact | Form::Octets => (Codec::MessagePack, DEPTH_MAX),
+    };
+    let mut reader = Reader::new(bytes, form, depth);
+    match T::deserialize(&mut reader) {
+        Ok(_) if !reader.is_at_end() => Err(DecodeError::Trailing),
+        Ok(value) => Ok(value),
+        Err(fault) => Err(fault.at(codec, &reader.place())),
     }
 }
 
@@ -159,81 +178,8 @@ pub(crate) fn encode_message_pack<T: Serialize + ?Sized>(value: &T, batch: &mut 
 
 /// Reads the MessagePack value that `bytes` begin with.
 pub(crate) fn decode_message_pack_prefix<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, DecodeError> {
-    let mut deserializer = message_pack(bytes);
-    serde_path_to_error::deserialize(&mut deserializer).map_err(|error| {
-        let path = error.path().to_string();
-        message_pack_error(path, error.inner())
-    })
-}
-
-enum Failure {
-    Value,
-    Trailing,
-}
-
-/// The fast way: knows that something is wrong, but not where.
-#[inline]
-fn decode_message_pack<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Failure> {
-    let mut deserializer = message_pack(bytes);
-    let value = T::deserialize(&mut deserializer).map_err(|_| Failure::Value)?;
-    // The deserializer does not tell what is left, but a unit begins with a marker byte: it is missing only at the end.
-    match <()>::deserialize(&mut deserializer) {
-        Err(rmp_serde::decode::Error::InvalidMarkerRead(error)) if error.kind() == io::ErrorKind::UnexpectedEof => {
-            Ok(value)
-        }
-        _ => Err(Failure::Trailing),
-    }
-}
-
-/// The slow way, after a failure: finds the field.
-#[cold]
-fn explain_message_pack<T: DeserializeOwned>(bytes: &[u8], failure: Failure) -> DecodeError {
-    match (failure, decode_message_pack_prefix::<T>(bytes)) {
-        (Failure::Value, Err(error)) => error,
-        (Failure::Trailing, _) => DecodeError::Trailing,
-        (Failure::Value, Ok(_)) => {
-            DecodeError::WrongType { path: ".".into(), what: "its `Deserialize` fails now and then".into() }
-        }
-    }
-}
-
-#[inline]
-fn message_pack(bytes: &[u8]) -> rmp_serde::Deserializer<rmp_serde::decode::ReadRefReader<'_, [u8]>> {
-    let mut deserializer = rmp_serde::Deserializer::from_read_ref(bytes);
-    deserializer.set_max_depth(DEPTH_MAX);
-    deserializer
-}
-
-fn message_pack_error(path: String, error: &rmp_serde::decode::Error) -> DecodeError {
-    use rmp_serde::decode::Error;
-    let path = path.into();
-    let what = error.to_string().into();
-    match error {
-        Error::DepthLimitExceeded => DecodeError::TooDeep { path },
-        Error::InvalidMarkerRead(_) | Error::InvalidDataRead(_) | Error::Utf8Error(_) => {
-            DecodeError::Malformed { codec: Codec::MessagePack, path, what }
-        }
-        // The marker's type is not exported, so the one that never begins a value is known by its name.
-        Error::TypeMismatch(marker) if format!("{marker:?}") == "Reserved" => {
-            DecodeError::Malformed { codec: Codec::MessagePack, path, what }
-        }
-        _ => DecodeError::WrongType { path, what },
-    }
-}
-
-fn decode_json<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, DecodeError> {
-    let mut deserializer = serde_json::Deserializer::from_slice(bytes);
-    let value = serde_path_to_error::deserialize(&mut deserializer).map_err(|error| {
-        let path = error.path().to_string().into();
-        let what: Box<str> = error.inner().to_string().into();
-        match error.inner().classify() {
-            serde_json::error::Category::Data => DecodeError::WrongType { path, what },
-            _ if what.starts_with("recursion limit exceeded") => DecodeError::TooDeep { path },
-            _ => DecodeError::Malformed { codec: Codec::Json, path, what },
-        }
-    })?;
-    deserializer.end().map_err(|_| DecodeError::Trailing)?;
-    Ok(value)
+    let mut reader = Reader::new(bytes, Form::Compact, DEPTH_MAX);
+    T::deserialize(&mut reader).map_err(|fault| fault.at(Codec::MessagePack, &reader.place()))
 }
 
 #[cold]

@@ -1,5 +1,7 @@
 //! What is encoded is decoded, however the bytes arrive.
 
+mod shapes;
+
 use std::collections::BTreeMap;
 use std::time::Duration;
 
