@@ -1,8 +1,8 @@
 //! `cargo xtask chaos`: a cluster of real node processes under faults.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use crate::step::{cargo, run as step};
+use crate::step::{cargo, run as step, target};
 
 /// Builds the nodes with their table's provider, and the program that torments them, and runs that with `options`.
 pub(crate) fn run(options: &[&str]) -> Result<(), String> {
@@ -13,14 +13,14 @@ pub(crate) fn run(options: &[&str]) -> Result<(), String> {
     build.args(["build", "--locked"]).args(profile);
     build.args(["-p", "greenroom-cli", "-p", "greenroom-chaos", "--features", PROVIDERS]);
     step("build", &mut build)?;
-    let folder = built(if is_release { "release" } else { "debug" })?;
+    let folder = target()?.join(if is_release { "release" } else { "debug" });
     torment(&folder, &options)
 }
 
 /// A short run over few nodes, of programs that are built as the tests' are: `everything` says how.
 pub(crate) fn smoke(everything: &[&str]) -> Result<(), String> {
     step("build for chaos", cargo().args(["build", "--bins"]).args(everything))?;
-    torment(&built("debug")?, &SMOKE)
+    torment(&target()?.join("debug"), &SMOKE)
 }
 
 /// Runs the program in `folder` that torments the nodes.
@@ -41,13 +41,6 @@ fn torment(folder: &Path, options: &[&str]) -> Result<(), String> {
         command.arg("--logs").arg(folder.parent().unwrap_or(folder).join("chaos").join(name));
     }
     step("chaos", &mut command)
-}
-
-/// The folder in which cargo puts programs of that profile: beside the one that this program is in.
-fn built(profile: &str) -> Result<PathBuf, String> {
-    let this = std::env::current_exe().map_err(|error| format!("cannot say where this program is: {error}"))?;
-    let target = this.parent().and_then(Path::parent).ok_or("this program is not in a target folder")?;
-    Ok(target.join(profile))
 }
 
 /// A minute, of which the last third is calm: kills, freezes and cuts, a dozen of them.

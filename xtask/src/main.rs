@@ -5,6 +5,8 @@ mod chaos;
 mod engines;
 mod fuzz;
 mod kills;
+mod programs;
+mod quick;
 mod seeds;
 mod step;
 mod test;
@@ -12,6 +14,10 @@ mod test;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
+    let mut words = std::env::args_os().skip(1);
+    if words.next().is_some_and(|first| first == programs::NOTE) {
+        return programs::note(words.collect());
+    }
     let args: Vec<String> = std::env::args().skip(1).collect();
     let args: Vec<&str> = args.iter().map(String::as_str).collect();
     let done = match args.split_first() {
@@ -37,10 +43,13 @@ fn main() -> ExitCode {
 }
 
 const HELP: &str = "\
-cargo xtask test [--all]
+cargo xtask test [--all | --quick [REVISION]]
     What a change must pass: format, lints, every test (model checks, doc tests and tidy among them), docs.
     Tests against real engines run where these are installed; what is skipped is said. --all installs what is
     missing first (apt-get, and builds from Go modules into a cache outside the checkout) and skips nothing.
+    Says at the end how long each step and each of the ten slowest tests took.
+    --quick: format, lints, tidy, claims, and the tests of the packages that differ from REVISION (HEAD by default), and of
+    those that stand on them, under few seeds and without the programs that take minutes; it says which.
 
 cargo xtask seeds --count N [--test NAME]
     Runs the simulated scenarios (those whose name contains NAME) under N seeds each, in the release profile.

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::Mutex;
 use std::time::Instant;
 
 /// Runs `command` at the root of the repository, with its output left as it is.
@@ -20,7 +21,33 @@ pub(crate) fn run(name: &str, command: &mut Command) -> Result<(), String> {
         return Err(format!("{name} failed after {seconds:.1} s ({status})\n  to repeat it: {}", shown(command)));
     }
     println!("==> {name}: done in {seconds:.1} s");
+    took(name, seconds);
     Ok(())
+}
+
+/// Notes that something that belongs to the whole took so long.
+pub(crate) fn took(name: &str, seconds: f64) {
+    // Only who panics while noting leaves it poisoned.
+    let mut times = TIMES.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+    times.push((name.to_owned(), seconds));
+}
+
+/// Prints how long each step took.
+pub(crate) fn say_times() {
+    println!("==> seconds of each step:");
+    for (name, seconds) in TIMES.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).iter() {
+        println!("{seconds:9.1}  {name}");
+    }
+}
+
+/// The steps so far, with their seconds.
+static TIMES: Mutex<Vec<(String, f64)>> = Mutex::new(Vec::new());
+
+/// The folder that cargo builds into: this program lies in it.
+pub(crate) fn target() -> Result<PathBuf, String> {
+    let this = std::env::current_exe().map_err(|error| format!("cannot say where this program is: {error}"))?;
+    let target = this.parent().and_then(Path::parent).ok_or("this program is not in a target folder")?;
+    Ok(target.to_owned())
 }
 
 /// The cargo that runs this program, so that a step uses the same toolchain.

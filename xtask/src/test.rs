@@ -2,17 +2,27 @@
 
 use std::time::Instant;
 
-use crate::step::{cargo, run as step};
-use crate::{book, chaos, engines};
+use crate::programs::{self, Ran};
+use crate::step::{cargo, run as step, say_times, took};
+use crate::{book, chaos, engines, quick};
 
-/// Runs every check in order and stops at the first that fails.
+/// Runs every check in order and stops at the first step that fails.
 pub(crate) fn run(options: &[&str]) -> Result<(), String> {
-    let all = match options {
-        [] => false,
-        ["--all"] => true,
-        _ => return Err(format!("`test` takes only --all, not `{}`", options.join(" "))),
-    };
     let started = Instant::now();
+    let done = match options {
+        [] => whole(false),
+        ["--all"] => whole(true),
+        ["--quick"] => quick::run("HEAD"),
+        ["--quick", revision] => quick::run(revision),
+        _ => return Err(format!("`test` takes --all or --quick, not `{}`", options.join(" "))),
+    };
+    say_times();
+    done?;
+    println!("==> all passed in {:.0} s", started.elapsed().as_secs_f64());
+    Ok(())
+}
+
+fn whole(all: bool) -> Result<(), String> {
     step("format", cargo().args(["fmt", "--all", "--check"]))?;
     let missing = if all {
         engines::install()?;
@@ -21,14 +31,14 @@ pub(crate) fn run(options: &[&str]) -> Result<(), String> {
         engines::missing()?
     };
     engines::say_skipped(&missing);
-    step("lints", cargo().args(["clippy", "--all-targets"]).args(EVERYTHING).args(["--", "-D", "warnings"]))?;
-    // Without a target selection cargo runs unit, integration and doc tests of every member.
+    lints()?;
+    // Without a target selection cargo builds unit and integration tests and examples, and runs doc tests.
     let mut tests = cargo();
     tests.args(["test", "--no-fail-fast"]).args(EVERYTHING);
     if all {
         tests.env("GREENROOM_ENGINES_REQUIRED", "1");
     }
-    step("tests", &mut tests)?;
+    run_programs(&mut tests, |_| true)?;
     if all {
         // What a program says of a provider that it was built without.
         step("tests without engines", cargo().args(["test", "--locked", "-p", "greenroom-stores"]))?;
@@ -40,9 +50,45 @@ pub(crate) fn run(options: &[&str]) -> Result<(), String> {
         Some(missing) => println!("==> SKIPPED: the guide's site: {missing}"),
     }
     engines::say_skipped(&missing);
-    println!("==> all passed in {:.0} s", started.elapsed().as_secs_f64());
     Ok(())
 }
 
+pub(crate) fn lints() -> Result<(), String> {
+    step("lints", cargo().args(["clippy", "--all-targets"]).args(EVERYTHING).args(["--", "-D", "warnings"]))
+}
+
+/// Builds what `tests` selects, runs the programs of the packages that `wanted` takes, and says how long they took.
+pub(crate) fn run_programs(
+    tests: &mut std::process::Command,
+    wanted: impl Fn(&programs::Program) -> bool,
+) -> Result<(), String> {
+    let started = Instant::now();
+    let mut ran = programs::run(tests, wanted)?;
+    took("building and running tests", started.elapsed().as_secs_f64());
+    ran.sort_by(|one, other| other.seconds.total_cmp(&one.seconds));
+    println!("==> seconds of each test program, side by side:");
+    for Ran { name, seconds, .. } in &ran {
+        println!("{seconds:9.1}  {name}");
+    }
+    let mut tests: Vec<(f64, &str, &str)> = ran
+        .iter()
+        .flat_map(|ran| ran.tests.iter().map(|(seconds, test)| (*seconds, ran.name.as_str(), test.as_str())))
+        .collect();
+    tests.sort_by(|one, other| other.0.total_cmp(&one.0));
+    println!("==> seconds of the slowest tests:");
+    for (seconds, program, test) in tests.iter().take(SLOWEST) {
+        println!("{seconds:9.1}  {program} {test}");
+    }
+    let failed: Vec<&str> = ran.iter().filter(|ran| !ran.passed).map(|ran| ran.name.as_str()).collect();
+    println!("test programs: {} passed, {} failed", ran.len() - failed.len(), failed.len());
+    match failed[..] {
+        [] => Ok(()),
+        _ => Err(format!("these test programs failed, and say above why: {}", failed.join(", "))),
+    }
+}
+
 /// Every package, with every store.
-const EVERYTHING: [&str; 4] = ["--workspace", "--locked", "--features", "greenroom-cli/stores"];
+pub(crate) const EVERYTHING: [&str; 4] = ["--workspace", "--locked", "--features", "greenroom-cli/stores"];
+
+/// Tests that are named for the time that they take.
+const SLOWEST: usize = 10;
