@@ -3,7 +3,7 @@
 use std::future::{Future, IntoFuture};
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use greenroom_protocols::delivery::Delivery;
@@ -14,6 +14,7 @@ use super::interface::Method;
 use super::outside::Outside;
 use super::reference::{Inner, Route};
 use super::reply::{self, ReplyTo};
+use super::spent::Spent;
 use crate::context::TraceContext;
 use crate::shard::baggage::Baggage;
 #[cfg(feature = "http")]
@@ -21,6 +22,7 @@ use crate::shard::baggage::Load;
 use crate::shard::calls::{CallSlot, Completion};
 use crate::shard::submit::{Started, Told};
 use crate::shard::{Shard, ShardId};
+use crate::stream::reply_stream::Reading;
 
 /// A call that has not been made yet.
 ///
@@ -177,11 +179,68 @@ pub struct Calling<M: Method>(State<M>);
 
 enum State<M: Method> {
     Unsent(Call<M>),
+    Under(Way),
+    Done,
+}
+
+/// A call under way, its types apart.
+enum Way {
     /// Made by a turn of this shard.
     OnShard(ShardId, CallSlot, Made),
     /// Made outside of all shards.
     Outside(Box<Outside>),
-    Done,
+}
+
+impl Way {
+    fn poll(&mut self, context: &mut Context<'_>) -> Poll<Completion> {
+        let (home, call, made) = match self {
+            Way::OnShard(home, call, made) => (*home, *call, made),
+            Way::Outside(outside) => return outside.poll(context),
+        };
+        let polled = Shard::with(|shard| match shard {
+            Some(shard) if shard.id() == home => shard.poll_call(call, context),
+            _ => None,
+        });
+        let completion = match polled {
+            Some(polled) => ready!(polled),
+            None => {
+                let message = "the call's future has left the actor that made it".to_owned();
+                Completion::Failed(Box::new(Doubt::Unreadable { message }.into()))
+            }
+        };
+        // Who answered has the actor: the next call goes there at once.
+        if let Completion::Wire { from: Some(from), .. } = completion {
+            made.target.set_route(Route::There(from));
+        }
+        Poll::Ready(completion)
+    }
+
+    /// Lets references that come with the reply be bound as the caller's is, where no actor reads it.
+    fn reading(&self) -> Option<Reading> {
+        match self {
+            Way::OnShard(..) => None,
+            Way::Outside(outside) => Some(Reading::at(outside.made().target.port.clone())),
+        }
+    }
+
+    fn made(&self) -> &Made {
+        match self {
+            Way::OnShard(_, _, made) => made,
+            Way::Outside(outside) => outside.made(),
+        }
+    }
+
+    /// Gives up the reply.
+    fn abandon(&self) {
+        match self {
+            Way::OnShard(home, call, made) => Shard::with(|shard| match shard {
+                Some(shard) if shard.id() == *home => shard.abandon(*call, &made.target),
+                // Dropped elsewhere: the call's slot is cleared when its deadline passes.
+                _ => {}
+            }),
+            Way::Outside(outside) => outside.abandon(),
+        }
+    }
 }
 
 /// Whom a call was made to, and when: what it takes to say where its time went.
@@ -192,13 +251,16 @@ pub(super) struct Made {
 
 impl Made {
     /// Says in the error of a call that ran out of time what is known here of that time.
+    fn explain<E>(&self, error: &mut CallError<E>) {
+        match error {
+            CallError::Unknown(Doubt::TimedOut(spent)) => self.say(spent, true),
+            CallError::Refused(Refusal::Expired(spent)) => self.say(spent, false),
+            _ => {}
+        }
+    }
+
     #[cold]
-    pub(super) fn explain<E>(&self, error: &mut CallError<E>) {
-        let (spent, may_run) = match error {
-            CallError::Unknown(Doubt::TimedOut(spent)) => (spent, true),
-            CallError::Refused(Refusal::Expired(spent)) => (spent, false),
-            _ => return,
-        };
+    fn say(&self, spent: &mut Spent, may_run: bool) {
         Shard::with(|shard| {
             let now = match (shard, &self.target.port) {
                 (Some(shard), _) => shard.now(),
@@ -226,43 +288,20 @@ impl<M: Method> Future for Calling<M> {
                     let State::Unsent(call) = std::mem::replace(&mut self.0, State::Done) else { continue };
                     match start(call) {
                         Ok(Begun::Ended(result)) => return Poll::Ready(result),
-                        Ok(Begun::Waits(state)) => self.0 = state,
+                        Ok(Begun::Waits(way)) => self.0 = State::Under(way),
                         Err(refusal) => return Poll::Ready(Err(CallError::Refused(refusal))),
                     }
                 }
-                State::OnShard(home, call, made) => {
-                    let (home, call) = (*home, *call);
-                    let polled = Shard::with(|shard| match shard {
-                        Some(shard) if shard.id() == home => shard.poll_call(call, context),
-                        _ => None,
-                    });
-                    return match polled {
-                        Some(Poll::Pending) => Poll::Pending,
-                        Some(Poll::Ready(completion)) => {
-                            // Who answered has the actor: the next call goes there at once.
-                            if let Completion::Wire { from: Some(from), .. } = completion {
-                                made.target.set_route(Route::There(from));
-                            }
-                            let mut result = reply::result(completion);
-                            if let Err(error) = &mut result {
-                                made.explain(error);
-                            }
-                            self.0 = State::Done;
-                            Poll::Ready(result)
-                        }
-                        None => {
-                            self.0 = State::Done;
-                            let message = "the call's future has left the actor that made it".to_owned();
-                            Poll::Ready(Err(CallError::Unknown(Doubt::Unreadable { message })))
-                        }
-                    };
-                }
-                State::Outside(outside) => {
-                    let polled = outside.poll::<M>(context);
-                    if polled.is_ready() {
-                        self.0 = State::Done;
+                State::Under(way) => {
+                    let completion = ready!(way.poll(context));
+                    let reading = way.reading();
+                    let mut result = reply::result(completion);
+                    drop(reading);
+                    if let Err(error) = &mut result {
+                        way.made().explain(error);
                     }
-                    return polled;
+                    self.0 = State::Done;
+                    return Poll::Ready(result);
                 }
                 State::Done => panic!("a call was polled after its end"),
             }
@@ -273,7 +312,7 @@ impl<M: Method> Future for Calling<M> {
 /// What has become of a call at its first poll.
 enum Begun<M: Method> {
     Ended(Result<M::Reply, CallError<M::Error>>),
-    Waits(State<M>),
+    Waits(Way),
 }
 
 fn start<M: Method>(call: Call<M>) -> Result<Begun<M>, Refusal> {
@@ -284,7 +323,7 @@ fn start<M: Method>(call: Call<M>) -> Result<Begun<M>, Refusal> {
                 Started::Ended(result) => Begun::Ended(result),
                 Started::Waits(slot) => {
                     let made = Made { target: call.target, at: shard.now() };
-                    Begun::Waits(State::OnShard(shard.id(), slot, made))
+                    Begun::Waits(Way::OnShard(shard.id(), slot, made))
                 }
             })
         }
@@ -292,23 +331,16 @@ fn start<M: Method>(call: Call<M>) -> Result<Begun<M>, Refusal> {
             let (limit, once) = (call.limit(), call.limit & ONCE != 0);
             let at = call.target.port.as_ref().ok_or(Refusal::Unbound)?.node.world().now();
             let made = Made { target: call.target, at };
-            Ok(Begun::Waits(State::Outside(Box::new(Outside::begin(made, call.method, call.baggage, limit, once)?))))
+            let outside = Outside::begin(made, call.method, call.baggage, limit, once)?;
+            Ok(Begun::Waits(Way::Outside(Box::new(outside))))
         }
     })
 }
 
 impl<M: Method> Drop for Calling<M> {
     fn drop(&mut self) {
-        match &self.0 {
-            State::OnShard(home, call, made) => Shard::with(|shard| match shard {
-                Some(shard) if shard.id() == *home => shard.abandon(*call, &made.target),
-                // Dropped elsewhere: the call's slot is cleared when its deadline passes.
-                _ => {}
-            }),
-            State::Outside(outside) => {
-                outside.abandon();
-            }
-            State::Unsent(_) | State::Done => {}
+        if let State::Under(way) = &self.0 {
+            way.abandon();
         }
     }
 }

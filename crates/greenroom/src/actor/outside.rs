@@ -2,6 +2,7 @@
 
 use std::future::Future;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -11,13 +12,13 @@ use greenroom_world::{BoxFuture, Timestamp};
 use tokio::sync::oneshot;
 
 use super::call::Made;
-use super::error::{CallError, Doubt, Refusal};
+use super::error::{Doubt, Failure, Refusal};
 use super::interface::Method;
+use super::reference::Inner;
 use super::reply::{self, ReplyTo, TYPE_VERSION};
 use super::retry;
 use crate::shard::baggage::Baggage;
 use crate::shard::calls::Completion;
-use crate::stream::reply_stream;
 
 /// A call under way whose caller is on no shard.
 pub(super) struct Outside {
@@ -36,8 +37,34 @@ pub(super) struct Outside {
 
 struct Again {
     arguments: Bytes,
+    send: SendAgain,
     baggage: Option<Box<Baggage>>,
     attempt: u32,
+}
+
+/// Reads a call's arguments and sends it.
+type SendAgain = fn(&Arc<Inner>, &[u8], Try) -> Result<(), Refusal>;
+
+/// One try of a call.
+struct Try {
+    sender: oneshot::Sender<Completion>,
+    number: u32,
+    deadline: Timestamp,
+    baggage: Option<Box<Baggage>>,
+}
+
+impl Try {
+    fn send<M: Method>(self, target: &Arc<Inner>, method: M) -> Result<(), Refusal> {
+        let Self { sender, number, deadline, baggage } = self;
+        let port = target.port.as_ref().ok_or(Refusal::Unbound)?;
+        let message = method.into_message(ReplyTo::outside(sender, number));
+        port.send::<M::Interface>(target, message, deadline, baggage)
+    }
+
+    fn send_again<M: Method>(target: &Arc<Inner>, arguments: &[u8], this: Try) -> Result<(), Refusal> {
+        let method: M = codec::decode(arguments).map_err(|error| reply::invalid(&error))?;
+        this.send(target, method)
+    }
 }
 
 impl Outside {
@@ -49,51 +76,67 @@ impl Outside {
         limit: Option<Duration>,
         once: bool,
     ) -> Result<Self, Refusal> {
-        let port = made.target.port.clone().ok_or(Refusal::Unbound)?;
         let again = if once { None } else { Again::of(&method, &baggage) };
+        let (outside, first) = Self::new(made, baggage, limit, again)?;
+        let sent = first.send(&outside.made.target, method);
+        outside.sent(sent)
+    }
+
+    fn new(
+        made: Made,
+        baggage: Option<Box<Baggage>>,
+        limit: Option<Duration>,
+        again: Option<Again>,
+    ) -> Result<(Self, Try), Refusal> {
+        let port = made.target.port.clone().ok_or(Refusal::Unbound)?;
         let deadline = port.node.deadline(limit);
         let limit = port.node.world().sleep_until(deadline);
         let (sender, receiver) = oneshot::channel();
         let number = port.node.next_outside();
-        let mut outside = Self { made, receiver, number, deadline, limit, again, pause: None };
-        let message = method.into_message(ReplyTo::outside(sender, number));
-        match port.send::<M::Interface>(&outside.made.target, message, deadline, baggage) {
-            Ok(()) => Ok(outside),
-            Err(refusal) if outside.pauses_for(&refusal) => Ok(outside),
+        let first = Try { sender, number, deadline, baggage };
+        Ok((Self { made, receiver, number, deadline, limit, again, pause: None }, first))
+    }
+
+    fn sent(mut self, sent: Result<(), Refusal>) -> Result<Self, Refusal> {
+        match sent {
+            Ok(()) => Ok(self),
+            Err(refusal) if self.pauses_for(&refusal) => Ok(self),
             Err(refusal) => Err(refusal),
         }
     }
 
-    pub(super) fn poll<M: Method>(&mut self, context: &mut Context<'_>) -> Poll<Result<M::Reply, CallError<M::Error>>> {
+    pub(super) fn made(&self) -> &Made {
+        &self.made
+    }
+
+    pub(super) fn poll(&mut self, context: &mut Context<'_>) -> Poll<Completion> {
         loop {
             if let Some(pause) = &mut self.pause {
                 if pause.as_mut().poll(context).is_pending() {
                     return Poll::Pending;
                 }
                 self.pause = None;
-                if let Err(refusal) = self.send_again::<M>() {
+                if let Err(refusal) = self.send_again() {
                     if self.pauses_for(&refusal) {
                         continue;
                     }
-                    return Poll::Ready(Err(CallError::Refused(refusal)));
+                    return Poll::Ready(Completion::Failed(Box::new(refusal.into())));
                 }
             }
-            let mut end = match Pin::new(&mut self.receiver).poll(context) {
-                Poll::Ready(Ok(completion)) => {
-                    reply_stream::read_at(&self.made.target.port, || reply::result(completion))
-                }
-                Poll::Ready(Err(_)) => Err(CallError::Unknown(Doubt::Dropped)),
+            let end = match Pin::new(&mut self.receiver).poll(context) {
+                Poll::Ready(Ok(completion)) => reply::read_failure(completion),
+                Poll::Ready(Err(_)) => Completion::Failed(Box::new(Doubt::Dropped.into())),
                 Poll::Pending => match self.limit.as_mut().poll(context) {
-                    Poll::Ready(()) => Err(CallError::Unknown(Doubt::TimedOut(Box::default()))),
+                    Poll::Ready(()) => Completion::Failed(Box::new(Doubt::TimedOut(Box::default()).into())),
                     Poll::Pending => return Poll::Pending,
                 },
             };
-            match &mut end {
-                Err(CallError::Refused(refusal)) if self.pauses_for(refusal) => continue,
-                Err(error) => self.made.explain(error),
-                Ok(_) => {}
+            match &end {
+                Completion::Failed(failure)
+                    if let Failure::Refused(refusal) = &**failure
+                        && self.pauses_for(refusal) => {}
+                _ => return Poll::Ready(end),
             }
-            return Poll::Ready(end);
         }
     }
 
@@ -124,13 +167,12 @@ impl Outside {
         true
     }
 
-    fn send_again<M: Method>(&mut self) -> Result<(), Refusal> {
+    fn send_again(&mut self) -> Result<(), Refusal> {
         let (Some(again), Some(port)) = (&self.again, &self.made.target.port) else { return Err(Refusal::Unbound) };
-        let method: M = codec::decode(&again.arguments).map_err(|error| reply::invalid(&error))?;
         let (sender, receiver) = oneshot::channel();
         (self.receiver, self.number) = (receiver, port.node.next_outside());
-        let message = method.into_message(ReplyTo::outside(sender, self.number));
-        port.send::<M::Interface>(&self.made.target, message, self.deadline, again.baggage.clone())
+        let next = Try { sender, number: self.number, deadline: self.deadline, baggage: again.baggage.clone() };
+        (again.send)(&self.made.target, &again.arguments, next)
     }
 }
 
@@ -139,6 +181,6 @@ impl Again {
     fn of<M: Method>(method: &M, baggage: &Option<Box<Baggage>>) -> Option<Self> {
         let mut out = BytesMut::new();
         codec::encode(Codec::MessagePack, TYPE_VERSION, method, &mut out).ok()?;
-        Some(Self { arguments: out.freeze(), baggage: baggage.clone(), attempt: 0 })
+        Some(Self { arguments: out.freeze(), send: Try::send_again::<M>, baggage: baggage.clone(), attempt: 0 })
     }
 }

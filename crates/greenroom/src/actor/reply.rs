@@ -186,6 +186,15 @@ pub(crate) fn result<T: Portable, E: Portable>(completion: Completion) -> Result
     }
 }
 
+/// The end of a call, with a failure that came as bytes read.
+pub(crate) fn read_failure(completion: Completion) -> Completion {
+    match completion {
+        Completion::Wire { status: Status::Ok | Status::ActorError, .. } => completion,
+        Completion::Wire { payload, .. } => Completion::Failed(Box::new(failure(&payload))),
+        completion => completion,
+    }
+}
+
 /// The failure that another node reports.
 pub(crate) fn failure(payload: &[u8]) -> Failure {
     codec::decode(payload).unwrap_or_else(|error| Doubt::Unreadable { message: error.to_string() }.into())

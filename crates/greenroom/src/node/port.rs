@@ -14,7 +14,7 @@ use crate::actor::key::ActorId;
 use crate::actor::reference::Inner;
 use crate::intercept::CallInfo;
 use crate::pids::key::is_reserved;
-use crate::shard::baggage::Baggage;
+use crate::shard::baggage::{Baggage, Load};
 use crate::shard::cancel::CallKey;
 use crate::shard::envelope::{Body, Envelope};
 use crate::shard::inbox::{INBOX_LEN_MAX, NotTaken};
@@ -36,9 +36,17 @@ impl Port {
         deadline: Timestamp,
         own: Option<Box<Baggage>>,
     ) -> Result<(), Refusal> {
+        let baggage = self.outgoing(target, I::METHODS[usize::from(I::method(&message))].name, own)?;
+        let chain = Chain { link: Link::None, baggage };
+        let envelope = Envelope { body: Body::Typed(message), deadline, chain };
+        let parcel = Box::new(Parcel::<I> { target: target.clone(), envelope });
+        self.node.enter(&target.id, target.hash, parcel)
+    }
+
+    /// What a message from outside carries, once its interceptors have seen it.
+    fn outgoing(&self, target: &Inner, method: &'static str, own: Option<Box<Baggage>>) -> Result<Load, Refusal> {
         let mut baggage = if own.is_some() { Baggage::join(None, own)? } else { None };
         if !self.node.kinds().interceptors().is_empty() {
-            let method = I::METHODS[usize::from(I::method(&message))].name;
             let came_with = baggage.as_ref().and_then(|baggage| baggage.trace.clone());
             let mut call = CallInfo {
                 actor: &target.id,
@@ -50,10 +58,7 @@ impl Port {
             };
             self.node.kinds().interceptors().outgoing(&mut call)?;
         }
-        let chain = Chain { link: Link::None, baggage };
-        let envelope = Envelope { body: Body::Typed(message), deadline, chain };
-        let parcel = Box::new(Parcel::<I> { target: target.clone(), envelope });
-        self.node.enter(&target.id, target.hash, parcel)
+        Ok(baggage)
     }
 }
 

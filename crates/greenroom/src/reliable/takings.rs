@@ -21,7 +21,7 @@ use crate::actor::reference::Inner;
 use crate::actor::reply::ReplyTo;
 use crate::shard::Shard;
 use crate::shard::baggage::{Baggage, Load};
-use crate::shard::submit::Told;
+use crate::shard::submit::{Callee, Told};
 use crate::topic::actor::TOPICS;
 
 /// What one turn of a reliable actor keeps back until its commit.
@@ -215,9 +215,7 @@ impl Takings {
     /// # Errors
     /// [`Refusal::Invalid`], which says what to do instead.
     #[cold]
-    pub(crate) fn check_call<M: Method>(&self, target: &Inner) -> Result<(), Refusal> {
-        let method = M::Interface::METHODS[usize::from(M::INDEX)];
-        let kind = M::Interface::KIND;
+    pub(crate) fn check_call(&self, target: &Inner, Callee { kind, method }: Callee) -> Result<(), Refusal> {
         if method.is_repeatable() && kind != TOPICS && !kind.starts_with("greenroom.") {
             self.record(Record::call);
             return Ok(());

@@ -10,7 +10,7 @@ use greenroom_wire::CallId;
 use greenroom_world::Timestamp;
 
 use super::activation::AnyActivation;
-use super::baggage::Baggage;
+use super::baggage::{Baggage, Load};
 use super::calls::{CallSlot, Calls, Completion, Waiter};
 use super::cancel::CallKey;
 use super::drops::turn_down;
@@ -22,7 +22,7 @@ use super::turns::{Access, Chain, Link};
 use super::versions::wanted;
 use super::{Item, Shard, ShardId, Slot};
 use crate::actor::error::{CallError, Doubt, Refusal};
-use crate::actor::interface::{Interface, Method};
+use crate::actor::interface::{Interface, Method, MethodInfo};
 use crate::actor::key::ActorId;
 use crate::actor::reference::{Inner, Route};
 use crate::actor::reply::{AnyReply, ReplyTo, WireReply, refused};
@@ -91,36 +91,53 @@ impl Shard {
         limit: Option<Duration>,
         own: Option<Box<Baggage>>,
     ) -> Result<Started<M::Reply, M::Error>, Refusal> {
+        match self.choose_way(target, Callee::of::<M>(), limit, own)? {
+            Chosen::Neighbour { neighbour, deadline, baggage } => {
+                let mut answer: Option<Result<M::Reply, CallError<M::Error>>> = None;
+                let serial = self.next_serial();
+                let mut message = Some(method.into_message(ReplyTo::below(serial)));
+                let caller = Caller::Below { serial, answer: (&raw mut answer).cast(), baggage };
+                let begun = neighbour.begin_here(self, Callee::of::<M>().access(), &mut message, deadline, caller);
+                Ok(match (answer, begun) {
+                    (Some(answer), _) => Started::Ended(answer),
+                    (None, Some(Begun::Waits(call))) => Started::Waits(call),
+                    (None, Some(Begun::Failed(failure))) => Started::Ended(Err((*failure).into())),
+                    (None, Some(Begun::Over)) => Started::Ended(Err(CallError::Unknown(Doubt::Dropped))),
+                    (None, None) => return Err(other_interface(target)),
+                })
+            }
+            Chosen::Away { call, deadline, chain } => {
+                let message = method.into_message(ReplyTo::call(self.id(), call));
+                self.call::<M::Interface>(target, message, deadline, chain);
+                Ok(Started::Waits(call))
+            }
+        }
+    }
+
+    /// Whether a call of `callee` can begin on this stack, or goes away and is waited for.
+    fn choose_way(
+        &self,
+        target: &Inner,
+        callee: Callee,
+        limit: Option<Duration>,
+        own: Option<Box<Baggage>>,
+    ) -> Result<Chosen, Refusal> {
         if let Some(takings) = self.takings() {
-            takings.check_call::<M>(target)?;
+            takings.check_call(target, callee)?;
         }
         let mut baggage = self.load(own)?;
         if self.intercepts {
-            self.outgoing::<M::Interface>(target, M::INDEX, true, &mut baggage)?;
+            self.outgoing(target, callee.method.name, true, &mut baggage)?;
         }
         let deadline = self.call_deadline(limit);
-        if let Some(neighbour) = self.free_neighbour(target, access::<M>())
+        if let Some(neighbour) = self.free_neighbour(target, callee.access())
             && deadline > self.now()
             && self.calls.borrow().has_room()
         {
-            let mut answer: Option<Result<M::Reply, CallError<M::Error>>> = None;
-            let serial = self.next_serial();
-            let mut message = Some(method.into_message(ReplyTo::below(serial)));
-            let caller = Caller::Below { serial, answer: (&raw mut answer).cast(), baggage };
-            let begun = neighbour.begin_here(self, access::<M>(), &mut message, deadline, caller);
-            return Ok(match (answer, begun) {
-                (Some(answer), _) => Started::Ended(answer),
-                (None, Some(Begun::Waits(call))) => Started::Waits(call),
-                (None, Some(Begun::Failed(failure))) => Started::Ended(Err((*failure).into())),
-                (None, Some(Begun::Over)) => Started::Ended(Err(CallError::Unknown(Doubt::Dropped))),
-                (None, None) => return Err(other_interface(target)),
-            });
+            return Ok(Chosen::Neighbour { neighbour, deadline, baggage });
         }
         let call = self.open_call(deadline)?;
-        let message = method.into_message(ReplyTo::call(self.id(), call));
-        let chain = Chain { link: self.link_here(), baggage };
-        self.call::<M::Interface>(target, message, deadline, chain);
-        Ok(Started::Waits(call))
+        Ok(Chosen::Away { call, deadline, chain: Chain { link: self.link_here(), baggage } })
     }
 
     /// Sends a one-way message: begins its turn at once if that is free and on this shard.
@@ -134,15 +151,16 @@ impl Shard {
         if let Some(takings) = self.takings() {
             return takings.clone().send(self, &target, method, own);
         }
+        let callee = Callee::of::<M>();
         let mut baggage = self.load(own)?;
         if self.intercepts {
-            self.outgoing::<M::Interface>(&target, M::INDEX, false, &mut baggage)?;
+            self.outgoing(&target, callee.method.name, false, &mut baggage)?;
         }
         let chain = Chain { link: Link::None, baggage };
         let message = method.into_message(ReplyTo::nobody());
-        if let Some(neighbour) = self.free_neighbour(&target, access::<M>()) {
+        if let Some(neighbour) = self.free_neighbour(&target, callee.access()) {
             let caller = Caller::Apart { chain, call: CallKey::NONE };
-            let begun = neighbour.begin_here(self, access::<M>(), &mut Some(message), Timestamp::NEVER, caller);
+            let begun = neighbour.begin_here(self, callee.access(), &mut Some(message), Timestamp::NEVER, caller);
             return begun.map(drop).ok_or_else(|| other_interface(&target));
         }
         let envelope = Envelope { body: Body::Typed(message), deadline: Timestamp::NEVER, chain };
@@ -157,13 +175,17 @@ impl Shard {
         }
         let result = self.submit::<M::Interface>(&target, &mut Some(envelope));
         if let Err(refusal) = &result {
-            self.gauges().count_refused_send();
-            if told == Told::Nobody {
-                let method = M::Interface::METHODS[usize::from(M::INDEX)].name;
-                self.port.node.dead_letters().post(&target.id, method, refusal);
-            }
+            self.count_refused(&target, callee, told, refusal);
         }
         result
+    }
+
+    #[cold]
+    fn count_refused(&self, target: &Inner, callee: Callee, told: Told, refusal: &Refusal) {
+        self.gauges().count_refused_send();
+        if told == Told::Nobody {
+            self.port.node.dead_letters().post(&target.id, callee.method.name, refusal);
+        }
     }
 
     /// Takes in a message that another shard of this node has sent to `slot`.
@@ -455,9 +477,30 @@ pub(crate) enum Started<T, E> {
     Waits(CallSlot),
 }
 
-/// How the turns of a method share their activation.
-fn access<M: Method>() -> Access {
-    if M::Interface::METHODS[usize::from(M::INDEX)].read { Access::Read } else { Access::Exclusive }
+/// A method that is called, its types apart.
+#[derive(Clone, Copy)]
+pub(crate) struct Callee {
+    pub(crate) kind: &'static str,
+    pub(crate) method: MethodInfo,
+}
+
+impl Callee {
+    fn of<M: Method>() -> Self {
+        Self { kind: M::Interface::KIND, method: M::Interface::METHODS[usize::from(M::INDEX)] }
+    }
+
+    /// How its turns share their activation.
+    fn access(self) -> Access {
+        if self.method.read { Access::Read } else { Access::Exclusive }
+    }
+}
+
+/// The way that a call takes.
+enum Chosen {
+    /// To an activation of this shard that is free: its turn begins at once.
+    Neighbour { neighbour: Rc<dyn AnyActivation>, deadline: Timestamp, baggage: Load },
+    /// Elsewhere, or into a mailbox: its reply comes to this slot.
+    Away { call: CallSlot, deadline: Timestamp, chain: Chain },
 }
 
 fn other_interface(target: &Inner) -> Refusal {

@@ -92,15 +92,14 @@ fn refuse<A: Behaviour>(mut message: Message<A>, caller: &Caller, refusal: Refus
 impl Shard {
     /// Lets interceptors see a message that leaves the current turn.
     #[cold]
-    pub(super) fn outgoing<I: Interface>(
+    pub(super) fn outgoing(
         &self,
         target: &Inner,
-        method: u16,
+        method: &'static str,
         awaited: bool,
         baggage: &mut super::baggage::Load,
     ) -> Result<(), Refusal> {
         let caller = if awaited { self.current_actor() } else { None };
-        let method = I::METHODS[usize::from(method)].name;
         let came_with = baggage.as_ref().and_then(|baggage| baggage.trace.clone());
         let mut call = CallInfo { actor: &target.id, method, caller, queued: Duration::ZERO, came_with, baggage };
         self.port().node.kinds().interceptors().outgoing(&mut call)

@@ -206,10 +206,19 @@ fn bound() -> Option<Arc<Port>> {
     BOUND.with_borrow(Clone::clone)
 }
 
-/// Reads what came to a caller outside of all shards, so that streams in it know their node.
-pub(crate) fn read_at<R>(port: &Option<Arc<Port>>, read: impl FnOnce() -> R) -> R {
-    let before = BOUND.replace(port.clone());
-    let result = read();
-    BOUND.set(before);
-    result
+/// As long as it is there, what came to a caller outside of all shards is read, so that streams in it know their node.
+pub(crate) struct Reading {
+    before: Option<Arc<Port>>,
+}
+
+impl Reading {
+    pub(crate) fn at(port: Option<Arc<Port>>) -> Self {
+        Self { before: BOUND.replace(port) }
+    }
+}
+
+impl Drop for Reading {
+    fn drop(&mut self) {
+        BOUND.set(self.before.take());
+    }
 }
