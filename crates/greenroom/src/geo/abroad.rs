@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use greenroom_protocols::gsi::{Call, CallId, ClusterId};
 use greenroom_wire::codec::{self, Codec};
 use greenroom_wire::{ChainView, ExtensionView};
@@ -13,15 +13,14 @@ use tokio::sync::oneshot;
 use super::LETTER_ROOM;
 use super::letter::{Blob, Operation};
 use crate::actor::error::Refusal;
-use crate::actor::interface::Interface;
 use crate::actor::key::ActorId;
 use crate::actor::reference::Inner;
 use crate::actor::reply::{AnyReply, CallSite, WireReply, refused};
 use crate::cluster::directory::{Asker, Entry};
 use crate::shard::baggage::{self, Baggage};
 use crate::shard::calls::Completion;
-use crate::shard::envelope::{Body, Envelope};
 use crate::shard::late::last_moment;
+use crate::shard::mail::{AnyMail, Form, written};
 use crate::shard::raw::{Journey, RawCall, RawParcel};
 use crate::shard::submit::refuse_reply;
 use crate::shard::turns::{Chain, Link};
@@ -30,33 +29,36 @@ use crate::shard::{AnyParcel, Shard};
 impl Shard {
     /// Takes a message on its way whose actor no node of this cluster may activate before the others are asked.
     #[cold]
-    pub(crate) fn submit_abroad<I: Interface>(
-        &self,
-        target: &Arc<Inner>,
-        parcel: &mut Option<Envelope<I::Message>>,
-    ) -> Result<(), Refusal> {
-        let Some(Envelope { body, deadline, chain }) = parcel.take() else { return Ok(()) };
-        let (method, payload, reply, version) = match body {
-            Body::Typed(mut message) => {
-                let mut out = BytesMut::new();
-                let encoded = I::encode(&message, &mut out);
-                let method = I::METHODS[usize::from(I::method(&message))].name;
-                let reply = I::reply(&mut message);
-                if let Err(error) = encoded {
-                    reply.take().finish(refused(Refusal::Unsendable { message: error.to_string() }));
-                    return Ok(());
-                }
-                let Some(wire) = self.wire_reply(reply, deadline, target.hash) else { return Ok(()) };
-                (method, out.freeze(), wire, I::VERSION)
+    pub(crate) fn submit_abroad(&self, target: &Arc<Inner>, mail: &mut dyn AnyMail) -> Result<(), Refusal> {
+        let (interface, deadline) = (mail.interface(), mail.deadline());
+        let chain = mail.chain().map(std::mem::take).unwrap_or_default();
+        let (method, payload, reply, version) = match mail.form() {
+            Form::Typed(method) => {
+                let payload = written(mail);
+                let Some(reply) = mail.reply() else { return Ok(()) };
+                let payload = match payload {
+                    Ok(payload) => payload,
+                    Err(refusal) => {
+                        reply.take().finish(refused(refusal));
+                        return Ok(());
+                    }
+                };
+                let wire = self.wire_reply(reply, deadline, target.hash);
+                mail.clear();
+                let Some(wire) = wire else { return Ok(()) };
+                (method, payload, wire, interface.version)
             }
-            Body::Wire(call) => {
-                let name = I::METHODS.get(usize::from(call.method)).map_or("", |method| method.name);
-                (name, call.payload, call.reply, chain.wanted())
+            Form::Wire(method) => {
+                let Some(call) = mail.take_wire() else { return Ok(()) };
+                (method, call.payload, call.reply, chain.wanted())
+            }
+            Form::Tick => {
+                mail.take_wire().into_iter().for_each(|call| refuse_reply(call.reply, Refusal::Moved));
+                return Ok(());
             }
             // It was for an activation that has ended.
-            Body::Ended(_) => return Ok(()),
-            Body::Tick(tick) => {
-                refuse_reply(tick.0.reply, Refusal::Moved);
+            Form::Ended | Form::Taken => {
+                mail.clear();
                 return Ok(());
             }
         };
@@ -67,7 +69,7 @@ impl Shard {
             load = Some(Arc::new(Baggage { version: Some(version), ..laden }));
         }
         let link = self.path(&chain.link).map_or(Link::None, Link::Path);
-        let route = Arc::new(node.kinds().route(I::KIND, method));
+        let route = Arc::new(node.kinds().route(interface.kind, interface.name(method)));
         let journey = Journey { origin: node.me(), from: node.me(), hops: 0, grant: None };
         let chain = Chain { link, baggage: load };
         self.go_abroad(RawParcel { id: target.id.clone(), route, payload, reply, deadline, chain, journey });

@@ -16,7 +16,7 @@ use crate::cluster::directory::Location;
 use crate::node::kinds::{AnyKind, KindEntry, factory};
 use crate::node::shared::Shared;
 use crate::shard::activation::AnyActivation;
-use crate::shard::envelope::Envelope;
+use crate::shard::mail::{AnyMail, Form};
 use crate::shard::raw::RawCall;
 use crate::shard::submit::refuse_reply;
 use crate::shard::{Shard, ShardPort};
@@ -55,25 +55,21 @@ impl Shared {
 
 impl Shard {
     /// Takes a message for a spawned actor on its way.
-    pub(crate) fn submit_spawned<I: Interface>(
-        &self,
-        target: &Arc<Inner>,
-        parcel: &mut Option<Envelope<I::Message>>,
-    ) -> Result<(), Refusal> {
+    pub(crate) fn submit_spawned(&self, target: &Arc<Inner>, mail: &mut dyn AnyMail) -> Result<(), Refusal> {
         let id = &target.id;
         let Some(address) = Address::parse(&id.key).filter(|_| !target.forged) else { return Err(reserved(&id.key)) };
         match self.port().node.locate_spawned(id, &address)? {
             Location::Here { shard, .. } if shard == self.id() => {
                 let activation = self.spawned_at(id, &address)?;
                 target.set_route(Route::Here(shard, activation.slot()));
-                activation.offer(self, parcel)?;
-                if parcel.is_none() { Ok(()) } else { Err(dead(id)) }
+                activation.offer(self, mail.envelope())?;
+                if mail.form() == Form::Taken { Ok(()) } else { Err(dead(id)) }
             }
             Location::Here { shard, .. } => {
-                self.post_parcel::<I>(shard, target, parcel);
+                self.post_parcel(shard, target, mail);
                 Ok(())
             }
-            Location::There { node, grant } => self.send_away::<I>(node, grant, target, parcel),
+            Location::There { node, grant } => self.send_away(node, grant, target, mail),
             Location::Wait | Location::Abroad | Location::Moving { .. } => Err(Refusal::Recovering),
         }
     }

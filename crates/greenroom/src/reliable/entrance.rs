@@ -9,23 +9,21 @@ use greenroom_world::Timestamp;
 use super::RELIABLE;
 use super::answers::Answering;
 use super::name::{Body, Letter, Named, Payload};
-use super::takings::encoded;
 use crate::actor::error::Refusal;
-use crate::actor::interface::Interface;
 use crate::actor::key::{ActorId, Kind, check};
 use crate::actor::reference::Inner;
 use crate::actor::reply::{AnyReply, refused};
 use crate::node::shared::Shared;
 use crate::shard::Shard;
-use crate::shard::envelope::{Body as Contents, Envelope};
+use crate::shard::mail::{AnyMail, Described, Form, written};
 use crate::shard::raw::RawCall;
 use crate::shard::submit::refuse_reply;
 use crate::shard::turns::Chain;
 
 impl Shared {
-    /// Whether actors of `kind`, whose interface is `I`, are reliable.
-    pub(crate) fn is_reliable<I: Interface>(&self, kind: Kind) -> bool {
-        I::RELIABLE || self.kinds().is_reliable(kind)
+    /// Whether actors of `kind` are reliable, whose interface is this.
+    pub(crate) fn is_reliable(&self, kind: Kind, interface: &Described) -> bool {
+        interface.reliable || self.kinds().is_reliable(kind)
     }
 
     /// The same, for who does not know the interface.
@@ -49,31 +47,23 @@ struct Entering {
 
 impl Shard {
     /// Takes a message for a reliable actor on its way.
-    pub(crate) fn submit_reliable<I: Interface>(
-        &self,
-        target: &Arc<Inner>,
-        parcel: &mut Option<Envelope<I::Message>>,
-    ) -> Result<(), Refusal> {
-        let (method, arguments) = match parcel.as_ref().map(|envelope| &envelope.body) {
-            Some(Contents::Typed(message)) => (I::method(message), encoded::<I>(message)?),
-            Some(Contents::Wire(call)) => (call.method, call.payload.clone()),
+    pub(crate) fn submit_reliable(&self, target: &Arc<Inner>, mail: &mut dyn AnyMail) -> Result<(), Refusal> {
+        let (interface, deadline) = (mail.interface(), mail.deadline());
+        let (method, written) = match mail.form() {
+            Form::Typed(method) => (method, Some(written(mail)?)),
+            Form::Wire(method) => (method, None),
             // Such are for activations that somebody holds in his hand.
-            Some(Contents::Ended(_) | Contents::Tick(_)) | None => {
-                parcel.take();
+            Form::Ended | Form::Tick | Form::Taken => {
+                mail.clear();
                 return Ok(());
             }
         };
-        let Some(Envelope { body, deadline, chain }) = parcel.take() else { return Ok(()) };
-        let reply: Option<Box<dyn AnyReply>> = match body {
-            Contents::Typed(mut message) => {
-                let reply = I::reply(&mut message);
-                reply.awaited().then(|| reply.take())
-            }
-            Contents::Wire(call) => call.reply.is_awaited().then(|| Box::new(call.reply) as Box<dyn AnyReply>),
-            Contents::Ended(_) | Contents::Tick(_) => None,
-        };
-        let method = I::METHODS[usize::from(method)].name.into();
-        self.enter_partition(Entering { to: Named::of(&target.id), method, arguments, reply, deadline, chain });
+        let chain = mail.chain().map(std::mem::take).unwrap_or_default();
+        let reply = mail.reply().filter(|reply| reply.awaited()).map(|reply| reply.take());
+        let arguments = written.or_else(|| mail.take_wire().map(|call| call.payload)).unwrap_or_default();
+        mail.clear();
+        let (to, method) = (Named::of(&target.id), interface.name(method).into());
+        self.enter_partition(Entering { to, method, arguments, reply, deadline, chain });
         Ok(())
     }
 

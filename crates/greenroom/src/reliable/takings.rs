@@ -21,6 +21,7 @@ use crate::actor::reference::Inner;
 use crate::actor::reply::ReplyTo;
 use crate::shard::Shard;
 use crate::shard::baggage::{Baggage, Load};
+use crate::shard::mail::Described;
 use crate::shard::submit::{Callee, Told};
 use crate::topic::actor::TOPICS;
 
@@ -126,7 +127,7 @@ impl Takings {
         let node = &shard.port().node;
         let delivery = own.as_ref().map_or(Delivery::ExactlyOnce, |own| own.delivery);
         let load = shard.load(own)?;
-        if !node.is_reliable::<M::Interface>(target.id.kind) {
+        if !node.is_reliable(target.id.kind, Described::of::<M::Interface>()) {
             let target = target.clone();
             self.record(|record| {
                 record.tell(format!("{}.{}", target.id, M::Interface::METHODS[usize::from(M::INDEX)].name));
@@ -150,7 +151,7 @@ impl Takings {
     /// [`Refusal`]: it can never be sent.
     pub(crate) fn send_at<M: Method>(&self, shard: &Shard, call: Call<M>, due: Wall) -> Result<(), Refusal> {
         let (target, method, own) = call.into_all();
-        if !shard.port().node.is_reliable::<M::Interface>(target.id.kind) {
+        if !shard.port().node.is_reliable(target.id.kind, Described::of::<M::Interface>()) {
             let message = format!(
                 "{} is not reliable, so no timer of {} can be for it; let {} get the timer's message, and send from there",
                 target.id, self.by, self.by

@@ -2,6 +2,7 @@
 
 use greenroom_protocols::directory::Epoch;
 
+use super::envelope::{Body, Envelope};
 use super::turns::Chain;
 use super::{Shard, Slot};
 use crate::actor::call::Call;
@@ -48,7 +49,8 @@ impl Shard {
         let (target, method) = call.into_parts();
         if let Some(slot) = self.relay(reply, deadline, target.hash) {
             let message = method.into_message(ReplyTo::call(self.id(), slot));
-            self.call::<M::Interface>(&target, message, deadline, chain);
+            let body = Body::Typed(message);
+            self.bring::<M::Interface>(&target, Envelope { body, deadline, chain });
         }
     }
 }

@@ -170,7 +170,7 @@ unsafe fn deliver<I: Interface>(at: *mut u8, shard: &Shard, target: &Arc<Inner>,
 unsafe fn refuse<I: Interface>(at: *mut u8, target: &Inner, refusal: Refusal) {
     // SAFETY: the caller gives away an envelope of this interface.
     let envelope = unsafe { ptr::read(at.cast::<Envelope<I::Message>>()) };
-    super::submit::refuse::<I>(&target.id, Some(envelope), refusal);
+    super::submit::refuse::<I>(&target.id, envelope, refusal);
 }
 
 unsafe fn drop_message<I: Interface>(at: *mut u8) {

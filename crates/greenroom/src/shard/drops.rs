@@ -1,11 +1,10 @@
 //! Turns that are dropped unfinished, and messages that come to nothing.
 
-use super::envelope::Body;
+use super::mail::{AnyMail, Form};
 use super::raw::RawCall;
 use super::submit::refuse_reply;
 use super::{Shard, Slot};
 use crate::actor::error::Refusal;
-use crate::actor::interface::Interface;
 use crate::actor::key::ActorId;
 use crate::actor::reply::refused;
 
@@ -28,27 +27,18 @@ impl Shard {
 }
 
 /// Refuses a message; it is a dead letter if nobody waits for its end.
-pub(super) fn turn_down<I: Interface>(id: &ActorId, body: Body<I::Message>, refusal: Refusal) {
-    let (awaited, method) = match body {
-        // Nobody waits for the tick of a timer.
-        Body::Tick(_) => return,
-        Body::Typed(mut message) => {
-            let method = I::method(&message);
-            let reply = I::reply(&mut message);
-            let awaited = reply.awaited();
-            reply.take().finish(refused(refusal.clone()));
-            (awaited, method)
+pub(super) fn turn_down(id: &ActorId, mail: &mut dyn AnyMail, refusal: Refusal) {
+    // Nobody waits for the tick of a timer.
+    if let Form::Typed(method) | Form::Wire(method) = mail.form()
+        && let Some(reply) = mail.reply()
+    {
+        let awaited = reply.awaited();
+        reply.take().finish(refused(refusal.clone()));
+        if !awaited {
+            post(id, mail.interface().name(method), &refusal);
         }
-        Body::Wire(call) => {
-            let awaited = call.reply.is_awaited();
-            refuse_reply(call.reply, refusal.clone());
-            (awaited, call.method)
-        }
-        Body::Ended(_) => return,
-    };
-    if !awaited {
-        post(id, I::METHODS.get(usize::from(method)).map_or("", |method| method.name), &refusal);
     }
+    mail.clear();
 }
 
 /// Takes in, on the shard whose turn this is, that a one-way message came to nothing.

@@ -7,10 +7,10 @@ use greenroom_world::Timestamp;
 
 use super::Shard;
 use super::activation::{Activation, Phase, ticks};
-use super::drops::turn_down;
 use super::envelope::{Body, Envelope};
 use super::frames::Caller;
 use super::late::HOOK;
+use super::submit::refuse;
 use super::turns::Chain;
 use crate::actor::error::Refusal;
 use crate::actor::interface::{Behaviour, Message, Why};
@@ -105,6 +105,6 @@ impl<A: Behaviour> Activation<A> {
 
     /// Refuses a message that waited, or tells nobody and keeps it as a dead letter.
     pub(super) fn refuse(&self, envelope: Envelope<Message<A>>, refusal: Refusal) {
-        turn_down::<A::Interface>(&self.cx.id, envelope.body, refusal);
+        refuse::<A::Interface>(&self.cx.id, envelope, refusal);
     }
 }

@@ -24,6 +24,7 @@ pub(crate) mod inspect;
 pub(crate) mod lanes;
 pub(crate) mod late;
 mod leaving;
+pub(crate) mod mail;
 mod mailbox;
 mod moves;
 mod outbox;

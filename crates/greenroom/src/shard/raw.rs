@@ -263,7 +263,7 @@ impl Shard {
             baggage: chain.baggage.as_deref(),
             version: chain.wanted(),
         };
-        let sent = self.lane_call(to, &outgoing, |out| {
+        let sent = self.lane_call(to, &outgoing, &mut |out| {
             out.extend_from_slice(payload);
             Ok(())
         });

@@ -14,9 +14,10 @@ use super::baggage::{Baggage, Load};
 use super::calls::{CallSlot, Calls, Completion, Waiter};
 use super::cancel::CallKey;
 use super::drops::turn_down;
-use super::envelope::{Body, Envelope};
+use super::envelope::{Body, Envelope, WireCall};
 use super::frames::{Begun, Caller};
 use super::lanes::Outgoing;
+use super::mail::{AnyMail, Form, Mail};
 use super::raw::{Journey, RouteTarget};
 use super::turns::{Access, Chain, Link};
 use super::versions::wanted;
@@ -107,8 +108,8 @@ impl Shard {
                 })
             }
             Chosen::Away { call, deadline, chain } => {
-                let message = method.into_message(ReplyTo::call(self.id(), call));
-                self.call::<M::Interface>(target, message, deadline, chain);
+                let body = Body::Typed(method.into_message(ReplyTo::call(self.id(), call)));
+                self.bring::<M::Interface>(target, Envelope { body, deadline, chain });
                 Ok(Started::Waits(call))
             }
         }
@@ -173,114 +174,106 @@ impl Shard {
             self.post_message::<M::Interface>(index, slot, target, envelope);
             return Ok(());
         }
-        let result = self.submit::<M::Interface>(&target, &mut Some(envelope));
+        self.submit_one_way(&target, callee, told, &mut Mail::<M::Interface>(&mut Some(envelope)))
+    }
+
+    fn submit_one_way(
+        &self,
+        target: &Arc<Inner>,
+        callee: Callee,
+        told: Told,
+        mail: &mut dyn AnyMail,
+    ) -> Result<(), Refusal> {
+        let result = self.submit(target, mail);
         if let Err(refusal) = &result {
-            self.count_refused(&target, callee, told, refusal);
+            self.gauges().count_refused_send();
+            if told == Told::Nobody {
+                self.port.node.dead_letters().post(&target.id, callee.method.name, refusal);
+            }
         }
         result
     }
 
-    #[cold]
-    fn count_refused(&self, target: &Inner, callee: Callee, told: Told, refusal: &Refusal) {
-        self.gauges().count_refused_send();
-        if told == Told::Nobody {
-            self.port.node.dead_letters().post(&target.id, callee.method.name, refusal);
-        }
-    }
-
     /// Takes in a message that another shard of this node has sent to `slot`.
     pub(super) fn deliver<I: Interface>(&self, target: &Arc<Inner>, slot: Slot, envelope: Envelope<I::Message>) {
-        let mut parcel = Some(envelope);
+        self.deliver_mail(target, slot, &mut Mail::<I>(&mut Some(envelope)));
+    }
+
+    fn deliver_mail(&self, target: &Arc<Inner>, slot: Slot, mail: &mut dyn AnyMail) {
         let offered = match self.activation_of(target, slot) {
-            Some(activation) => activation.offer(self, &mut parcel),
+            Some(activation) => activation.offer(self, mail.envelope()),
             None => Ok(()),
         };
         // If it is still there, the activation has ended: to its next one.
-        let result = offered.and_then(|()| match parcel {
-            Some(_) => self.submit::<I>(target, &mut parcel),
-            None => Ok(()),
+        let result = offered.and_then(|()| match mail.form() {
+            Form::Taken => Ok(()),
+            _ => self.submit(target, mail),
         });
         if let Err(refusal) = result {
-            refuse::<I>(&target.id, parcel, refusal);
+            turn_down(&target.id, mail, refusal);
         }
     }
 
-    /// Makes a call whose reply goes to a slot of this shard.
-    pub(super) fn call<I: Interface>(
-        &self,
-        target: &Arc<Inner>,
-        message: I::Message,
-        deadline: Timestamp,
-        chain: Chain,
-    ) {
-        let envelope = Envelope { body: Body::Typed(message), deadline, chain };
-        let mut parcel = Some(envelope);
-        if let Err(refusal) = self.submit::<I>(target, &mut parcel) {
-            refuse::<I>(&target.id, parcel, refusal);
+    /// Takes a message on its way, whatever becomes of it.
+    pub(super) fn bring<I: Interface>(&self, target: &Arc<Inner>, envelope: Envelope<I::Message>) {
+        self.bring_mail(target, &mut Mail::<I>(&mut Some(envelope)));
+    }
+
+    fn bring_mail(&self, target: &Arc<Inner>, mail: &mut dyn AnyMail) {
+        if let Err(refusal) = self.submit(target, mail) {
+            turn_down(&target.id, mail, refusal);
         }
     }
 
     /// Sends a message that an ended activation left to the next one.
     pub(super) fn resubmit<I: Interface>(&self, id: &ActorId, envelope: Envelope<I::Message>) {
-        let mut parcel = Some(envelope);
-        if let Err(refusal) = self.submit::<I>(&Inner::untyped(id.clone()), &mut parcel) {
-            refuse::<I>(id, parcel, refusal);
-        }
+        self.bring::<I>(&Inner::untyped(id.clone()), envelope);
     }
 
-    /// Takes the message out of `parcel` and on its way; on an error it may still be there.
-    pub(super) fn submit<I: Interface>(
-        &self,
-        target: &Arc<Inner>,
-        parcel: &mut Option<Envelope<I::Message>>,
-    ) -> Result<(), Refusal> {
+    /// Takes a message on its way; on an error it may still be there.
+    pub(super) fn submit(&self, target: &Arc<Inner>, mail: &mut dyn AnyMail) -> Result<(), Refusal> {
         if self.is_fenced() {
             return Err(Refusal::Fenced);
         }
         match target.route() {
             Route::Here(shard, slot) if shard == self.id() => {
                 if let Some(activation) = self.activation_of(target, slot) {
-                    activation.offer(self, parcel)?;
-                    if parcel.is_none() {
+                    activation.offer(self, mail.envelope())?;
+                    if mail.form() == Form::Taken {
                         return Ok(());
                     }
                 }
                 target.set_route(Route::Unresolved);
             }
             Route::Here(shard, slot) if let Some(index) = self.sibling(shard) => {
-                if let Some(envelope) = parcel.take() {
-                    self.post_message::<I>(index, slot, target.clone(), self.portable::<I>(envelope));
-                }
+                self.make_portable(mail);
+                mail.post(self, index, slot, target);
                 return Ok(());
             }
             Route::There(node) if self.has_lane(node) || self.may_dial(node) => {
-                return self.send_away::<I>(node, None, target, parcel);
+                return self.send_away(node, None, target, mail);
             }
             _ => target.set_route(Route::Unresolved),
         }
-        self.locate_and_submit::<I>(target, parcel)
+        self.locate_and_submit(target, mail)
     }
 
-    fn locate_and_submit<I: Interface>(
-        &self,
-        target: &Arc<Inner>,
-        parcel: &mut Option<Envelope<I::Message>>,
-    ) -> Result<(), Refusal> {
+    fn locate_and_submit(&self, target: &Arc<Inner>, mail: &mut dyn AnyMail) -> Result<(), Refusal> {
         let node = &self.port.node;
         if target.id.key.is_empty() || target.id.key.len() > crate::actor::key::KEY_LEN_MAX {
             return Err(crate::actor::key::invalid_key(&target.id.key));
         }
         if is_reserved(&target.id.key) {
-            return self.submit_spawned::<I>(target, parcel);
+            return self.submit_spawned(target, mail);
         }
-        if node.is_reliable::<I>(target.id.kind) {
-            return self.submit_reliable::<I>(target, parcel);
+        if node.is_reliable(target.id.kind, mail.interface()) {
+            return self.submit_reliable(target, mail);
         }
         if node.kinds().workers(target.id.kind) > 0 {
             let worker = self.worker(&target.id)?;
-            return worker.offer(self, parcel);
+            return worker.offer(self, mail.envelope());
         }
-        let wanted = wanted::<I>(parcel.as_ref());
+        let wanted = wanted(mail);
         let asker = Asker { origin: node.me(), from: node.me(), near: self.index(), outside: !self.in_turn(), wanted };
         let location = match self.is_parked(target.hash) {
             true => Location::Wait,
@@ -291,35 +284,35 @@ impl Shard {
                 target.set_route(Route::Here(shard, slot));
                 if shard == self.id() {
                     if let Some(activation) = self.activation(slot) {
-                        activation.offer(self, parcel)?;
+                        activation.offer(self, mail.envelope())?;
                     }
-                    return if parcel.is_none() { Ok(()) } else { Err(Refusal::Moved) };
+                    return if mail.form() == Form::Taken { Ok(()) } else { Err(Refusal::Moved) };
                 }
-                self.post_parcel::<I>(shard, target, parcel);
+                self.post_parcel(shard, target, mail);
             }
             Location::Here { shard, slot: None, epoch } if shard == self.id() => {
                 let activation = self.activate(target.id.clone(), epoch)?;
                 target.set_route(Route::Here(shard, activation.slot()));
-                activation.offer(self, parcel)?;
-                return if parcel.is_none() { Ok(()) } else { Err(Refusal::Moved) };
+                activation.offer(self, mail.envelope())?;
+                return if mail.form() == Form::Taken { Ok(()) } else { Err(Refusal::Moved) };
             }
-            Location::Here { shard, slot: None, .. } => self.post_parcel::<I>(shard, target, parcel),
+            Location::Here { shard, slot: None, .. } => self.post_parcel(shard, target, mail),
             Location::There { node: owner, grant: None } => {
-                let to = self.shortcut(target.hash, owner, awaited::<I>(parcel));
-                return self.send_away::<I>(to, None, target, parcel);
+                let awaited = mail.reply().is_some_and(|reply| reply.call().is_some() || reply.awaited());
+                let to = self.shortcut(target.hash, owner, awaited);
+                return self.send_away(to, None, target, mail);
             }
-            Location::There { node, grant } => return self.send_away::<I>(node, grant, target, parcel),
+            Location::There { node, grant } => return self.send_away(node, grant, target, mail),
             Location::Moving { shard } if shard == self.id() => {
-                if let Some(envelope) = parcel.take() {
-                    let envelope = self.portable::<I>(envelope);
-                    self.hold_for_move(&target.id, Box::new(Parcel::<I> { target: target.clone(), envelope }));
+                if let Some(parcel) = self.sealed(target, mail) {
+                    self.hold_for_move(&target.id, parcel);
                 }
             }
-            Location::Moving { shard } => self.post_parcel::<I>(shard, target, parcel),
-            Location::Abroad => return self.submit_abroad::<I>(target, parcel),
+            Location::Moving { shard } => self.post_parcel(shard, target, mail),
+            Location::Abroad => return self.submit_abroad(target, mail),
             Location::Wait => {
-                if let Some(envelope) = parcel.take() {
-                    self.park(Box::new(Parcel::<I> { target: target.clone(), envelope: self.portable::<I>(envelope) }));
+                if let Some(parcel) = self.sealed(target, mail) {
+                    self.park(parcel);
                 }
             }
         }
@@ -358,109 +351,114 @@ impl Shard {
         }
     }
 
-    pub(crate) fn post_parcel<I: Interface>(
-        &self,
-        to: ShardId,
-        target: &Arc<Inner>,
-        parcel: &mut Option<Envelope<I::Message>>,
-    ) {
-        if let Some(envelope) = parcel.take() {
-            let envelope = self.portable::<I>(envelope);
-            self.post(to, Item::Parcel(Box::new(Parcel::<I> { target: target.clone(), envelope })));
+    /// Hands a message to another shard, which looks for its actor.
+    pub(crate) fn post_parcel(&self, to: ShardId, target: &Arc<Inner>, mail: &mut dyn AnyMail) {
+        if let Some(parcel) = self.sealed(target, mail) {
+            self.post(to, Item::Parcel(parcel));
         }
     }
 
-    /// The envelope with a chain that means the same elsewhere.
-    fn portable<I: Interface>(&self, mut envelope: Envelope<I::Message>) -> Envelope<I::Message> {
-        if let Link::Turn(_) = envelope.chain.link {
-            envelope.chain.link = self.path(&envelope.chain.link).map_or(Link::None, Link::Path);
+    fn sealed(&self, target: &Arc<Inner>, mail: &mut dyn AnyMail) -> Option<Box<dyn AnyParcel>> {
+        self.make_portable(mail);
+        mail.seal(target)
+    }
+
+    /// Gives a message a chain that means the same elsewhere.
+    fn make_portable(&self, mail: &mut dyn AnyMail) {
+        if let Some(chain) = mail.chain()
+            && let Link::Turn(_) = chain.link
+        {
+            chain.link = self.path(&chain.link).map_or(Link::None, Link::Path);
         }
-        envelope
     }
 
     /// Sends a message to another node.
-    pub(crate) fn send_away<I: Interface>(
+    pub(crate) fn send_away(
         &self,
         to: NodeId,
         grant: Option<Grant>,
         target: &Arc<Inner>,
-        parcel: &mut Option<Envelope<I::Message>>,
+        mail: &mut dyn AnyMail,
     ) -> Result<(), Refusal> {
-        let node = &self.port.node;
-        let Some(Envelope { body, deadline, chain }) = parcel.take() else { return Ok(()) };
-        let mut message = match body {
-            Body::Typed(message) => message,
+        let (form, deadline, interface) = (mail.form(), mail.deadline(), mail.interface());
+        let chain = mail.chain().map(std::mem::take).unwrap_or_default();
+        match form {
+            Form::Typed(method) => self.write_away(to, grant, target, mail, (method, deadline, &chain)),
+            Form::Wire(method) => {
+                if let Some(call) = mail.take_wire() {
+                    let name = interface.name(method).to_owned();
+                    let (kind, kind_name) = (Some(target.id.kind), interface.kind.to_owned());
+                    let route = RouteTarget { kind, kind_name, method: name, index: Some(method), offer: None };
+                    let node = &self.port.node;
+                    let journey = Journey { origin: node.me(), from: node.me(), hops: 0, grant };
+                    let WireCall { payload, reply, .. } = call;
+                    self.forward(to, grant, &target.id.key, &route, &payload, reply, deadline, &chain, journey);
+                }
+                Ok(())
+            }
+            Form::Tick => {
+                mail.take_wire().into_iter().for_each(|call| refuse_reply(call.reply, Refusal::Moved));
+                Ok(())
+            }
             // It was for an activation that has ended.
-            Body::Ended(_) => return Ok(()),
-            Body::Tick(tick) => {
-                refuse_reply(tick.0.reply, Refusal::Moved);
-                return Ok(());
+            Form::Ended => {
+                mail.clear();
+                Ok(())
             }
-            Body::Wire(call) => {
-                let name = I::METHODS.get(usize::from(call.method)).map_or("", |method| method.name);
-                let (kind, kind_name) = (Some(target.id.kind), I::KIND.to_owned());
-                let route =
-                    RouteTarget { kind, kind_name, method: name.to_owned(), index: Some(call.method), offer: None };
-                let journey = Journey { origin: node.me(), from: node.me(), hops: 0, grant };
-                self.forward(to, grant, &target.id.key, &route, &call.payload, call.reply, deadline, &chain, journey);
-                return Ok(());
-            }
-        };
-        let reply = I::reply(&mut message);
+            Form::Taken => Ok(()),
+        }
+    }
+
+    /// Encodes a message that is read onto the connection to another node.
+    fn write_away(
+        &self,
+        to: NodeId,
+        grant: Option<Grant>,
+        target: &Arc<Inner>,
+        mail: &mut dyn AnyMail,
+        (method, deadline, chain): (u16, Timestamp, &Chain),
+    ) -> Result<(), Refusal> {
+        let interface = mail.interface();
+        let Some(reply) = mail.reply() else { return Ok(()) };
         let slot = match reply.call() {
             Some(site) if site.shard == self.id() => Some(site.slot),
             _ if reply.awaited() => match self.relay(reply.take(), deadline, target.hash) {
                 Some(slot) => Some(slot),
-                None => return Ok(()),
+                None => {
+                    mail.clear();
+                    return Ok(());
+                }
             },
             _ => None,
         };
-        let method = I::METHODS[usize::from(I::method(&message))].name;
         let path = self.path(&chain.link);
         let outgoing = Outgoing {
             id: slot.map(|slot| CallId { shard: self.index(), index: slot.index, generation: slot.generation }),
             origin: None,
             hops: 0,
-            kind: I::KIND,
-            method,
+            kind: interface.kind,
+            method: interface.name(method),
             key: &target.id.key,
             deadline,
             grant,
             chain: path.as_deref().unwrap_or_default(),
             baggage: chain.baggage.as_deref(),
-            version: I::VERSION,
+            version: interface.version,
         };
-        let sent = self.lane_call(to, &outgoing, |out| I::encode(&message, out));
-        let reply = I::reply(&mut message);
-        match sent {
-            Ok(()) => {
-                reply.disarm();
-                if let Some(slot) = slot {
-                    self.calls.borrow_mut().sent_to(slot, to);
-                }
-                Ok(())
-            }
-            Err(refusal) => match slot {
-                Some(slot) => {
-                    reply.disarm();
-                    self.complete(slot, Completion::Failed(Box::new(refusal.into())));
-                    Ok(())
-                }
-                None => Err(refusal),
-            },
+        let sent = self.lane_call(to, &outgoing, &mut |out| mail.encode(out));
+        if (sent.is_ok() || slot.is_some())
+            && let Some(reply) = mail.reply()
+        {
+            reply.disarm();
+            mail.clear();
         }
-    }
-}
-
-/// Whether somebody waits for the message's reply.
-fn awaited<I: Interface>(parcel: &mut Option<Envelope<I::Message>>) -> bool {
-    match parcel.as_mut().map(|envelope| &mut envelope.body) {
-        Some(Body::Typed(message)) => {
-            let reply = I::reply(message);
-            reply.call().is_some() || reply.awaited()
+        match (sent, slot) {
+            (Ok(()), Some(slot)) => self.calls.borrow_mut().sent_to(slot, to),
+            (Ok(()), None) => {}
+            (Err(refusal), Some(slot)) => self.complete(slot, Completion::Failed(Box::new(refusal.into()))),
+            (Err(refusal), None) => return Err(refusal),
         }
-        Some(Body::Wire(call)) => call.reply.is_awaited(),
-        _ => false,
+        Ok(())
     }
 }
 
@@ -511,14 +509,11 @@ fn other_interface(target: &Inner) -> Refusal {
 impl<I: Interface> AnyParcel for Parcel<I> {
     fn deliver(self: Box<Self>, shard: &Shard) {
         let Parcel { target, envelope } = *self;
-        let mut parcel = Some(envelope);
-        if let Err(refusal) = shard.submit::<I>(&target, &mut parcel) {
-            refuse::<I>(&target.id, parcel, refusal);
-        }
+        shard.bring::<I>(&target, envelope);
     }
 
     fn refuse(self: Box<Self>, refusal: Refusal) {
-        refuse::<I>(&self.target.id, Some(self.envelope), refusal);
+        refuse::<I>(&self.target.id, self.envelope, refusal);
     }
 
     fn deadline(&self) -> Timestamp {
@@ -530,10 +525,8 @@ impl<I: Interface> AnyParcel for Parcel<I> {
     }
 }
 
-pub(super) fn refuse<I: Interface>(id: &ActorId, parcel: Option<Envelope<I::Message>>, refusal: Refusal) {
-    if let Some(envelope) = parcel {
-        turn_down::<I>(id, envelope.body, refusal);
-    }
+pub(super) fn refuse<I: Interface>(id: &ActorId, envelope: Envelope<I::Message>, refusal: Refusal) {
+    turn_down(id, &mut Mail::<I>(&mut Some(envelope)), refusal);
 }
 
 /// Tells a waiter for which the table of calls has no room.

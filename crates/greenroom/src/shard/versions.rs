@@ -6,11 +6,11 @@ use greenroom_protocols::versions::{self, FIRST, Fit, Offer};
 
 use super::Shard;
 use super::activation::AnyActivation;
-use super::envelope::{Body, Envelope};
+use super::mail::{AnyMail, Form};
 use super::raw::RawCall;
 use super::turns::Chain;
 use crate::actor::error::Refusal;
-use crate::actor::interface::{Interface, Why};
+use crate::actor::interface::Why;
 use crate::actor::key::{ActorId, Kind};
 use crate::actor::version_gap::VersionGap;
 use crate::cluster::Order;
@@ -25,10 +25,10 @@ impl Chain {
 }
 
 /// The version that the caller of a message speaks.
-pub(super) fn wanted<I: Interface>(envelope: Option<&Envelope<I::Message>>) -> u16 {
-    match envelope {
-        Some(Envelope { body: Body::Wire(_), chain, .. }) => chain.wanted(),
-        _ => I::VERSION,
+pub(super) fn wanted(mail: &mut dyn AnyMail) -> u16 {
+    match (mail.form(), mail.chain()) {
+        (Form::Wire(_), Some(chain)) => chain.wanted(),
+        _ => mail.interface().version,
     }
 }
 

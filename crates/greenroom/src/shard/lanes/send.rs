@@ -37,7 +37,7 @@ impl Shard {
         &self,
         to: NodeId,
         call: &Outgoing<'_>,
-        write: impl FnOnce(&mut BytesMut) -> Result<(), EncodeError>,
+        write: &mut dyn FnMut(&mut BytesMut) -> Result<(), EncodeError>,
     ) -> Result<(), Refusal> {
         let id = self.dialled(to)?;
         let mut lanes = self.lanes.borrow_mut();
