@@ -174,7 +174,8 @@ fn example(scheme: &str) -> Option<&'static str> {
 fn nearest(scheme: &str) -> Option<&'static str> {
     let lower = scheme.to_lowercase();
     let best = SCHEMES.into_iter().min_by_key(|known| distance(&lower, known))?;
-    let near = distance(&lower, best) <= NEAR_MAX || (lower.len() >= 3 && lower.starts_with(&best[..3]));
+    let alike = best.get(..3).is_some_and(|start| lower.starts_with(start));
+    let near = distance(&lower, best) <= NEAR_MAX || alike;
     near.then_some(best)
 }
 

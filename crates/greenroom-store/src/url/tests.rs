@@ -25,6 +25,10 @@ fn an_unknown_scheme_is_answered_with_the_near_name_and_all_names() {
     assert!(message("postgre://host/db").contains("did you mean \"postgres\""));
     assert!(message("etc:").contains("did you mean \"etcd\""));
     assert!(!message("https://host/db").contains("did you mean"));
+    // Engines that there is no provider for, and what is none.
+    for scheme in ["mysql", "mssql", "mongodb", "file", "http", "s", "S3x", "aaa", "ésqlite", ""] {
+        assert!(message(&format!("{scheme}://host/db")).contains("there are: memory"), "{scheme}");
+    }
 }
 
 #[test]
