@@ -1,5 +1,6 @@
 //! Names of actors: a kind, and a key within it.
 
+use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, OnceLock, RwLock};
 
@@ -102,29 +103,45 @@ impl<'de> Deserialize<'de> for Key {
 pub struct Kind(u16);
 
 impl Kind {
-    /// The kind called `name`, made known to this process if it is new.
-    ///
-    /// Only names from code and from admitted peers may come here, as names are kept for ever.
+    /// The kind that the program's own code calls `name`, made known to this process if it is new. However many names
+    /// others offer, there is room for those of code.
     ///
     /// # Panics
-    /// When the process has met [`KINDS_MAX`] different kinds.
-    pub fn intern(name: &str) -> Kind {
-        if let Some(kind) = Kind::known(name) {
-            return kind;
+    /// When the program has more than [`KINDS_MAX`] less [`KINDS_OFFERED_MAX`] kinds of its own.
+    pub fn intern(name: &'static str) -> Kind {
+        let mut names = names().write().unwrap_or_else(|poisoned| poisoned.into_inner());
+        names.find(name).unwrap_or_else(|| {
+            assert!(names.all.len() < KINDS_MAX, "more than {KINDS_MAX} kinds of actor in one process");
+            names.add(name)
+        })
+    }
+
+    /// The kind that others call `name`: another node in the membership table, or a message of one. `None` when the process has
+    /// met [`KINDS_OFFERED_MAX`] kinds, as names are kept for ever; who asks refuses the name as one of nobody's kind.
+    pub fn offered(name: &str) -> Option<Kind> {
+        if let Some(known) = Kind::known(name) {
+            return Some(known);
         }
         let mut names = names().write().unwrap_or_else(|poisoned| poisoned.into_inner());
-        if let Some(at) = names.iter().position(|known| *known == name) {
-            return Kind(at as u16);
+        if let Some(known) = names.find(name) {
+            return Some(known);
         }
-        assert!(names.len() < KINDS_MAX, "more than {KINDS_MAX} kinds of actor in one process");
-        names.push(Box::leak(name.to_owned().into_boxed_str()));
-        Kind((names.len() - 1) as u16)
+        if names.all.len() >= KINDS_OFFERED_MAX {
+            if !std::mem::replace(&mut names.full, true) {
+                tracing::error!(
+                    kind = name,
+                    "other nodes have offered so many kinds of actors that no more can be known here: actors of new kinds \
+                     cannot be called from this node until it has been restarted"
+                );
+            }
+            return None;
+        }
+        Some(names.add(Box::leak(name.to_owned().into_boxed_str())))
     }
 
     /// The kind called `name`, if this process has met it.
     pub fn known(name: &str) -> Option<Kind> {
-        let names = names().read().unwrap_or_else(|poisoned| poisoned.into_inner());
-        names.iter().position(|known| *known == name).map(|at| Kind(at as u16))
+        names().read().unwrap_or_else(|poisoned| poisoned.into_inner()).find(name)
     }
 
     pub(crate) fn index(self) -> usize {
@@ -133,12 +150,36 @@ impl Kind {
 
     /// The kind's name on the wire.
     pub fn name(self) -> &'static str {
-        names().read().unwrap_or_else(|poisoned| poisoned.into_inner())[usize::from(self.0)]
+        names().read().unwrap_or_else(|poisoned| poisoned.into_inner()).all[usize::from(self.0)]
     }
 }
 
-fn names() -> &'static RwLock<Vec<&'static str>> {
-    static NAMES: OnceLock<RwLock<Vec<&'static str>>> = OnceLock::new();
+/// The names of kinds that this process has met.
+#[derive(Default)]
+struct Names {
+    all: Vec<&'static str>,
+    /// Where each is.
+    places: HashMap<&'static str, u16>,
+    /// Whether one was refused.
+    full: bool,
+}
+
+impl Names {
+    fn find(&self, name: &str) -> Option<Kind> {
+        self.places.get(name).copied().map(Kind)
+    }
+
+    fn add(&mut self, name: &'static str) -> Kind {
+        // There are at most `KINDS_MAX`.
+        let at = self.all.len() as u16;
+        self.all.push(name);
+        self.places.insert(name, at);
+        Kind(at)
+    }
+}
+
+fn names() -> &'static RwLock<Names> {
+    static NAMES: OnceLock<RwLock<Names>> = OnceLock::new();
     NAMES.get_or_init(RwLock::default)
 }
 
@@ -260,7 +301,9 @@ pub(crate) fn invalid_key(key: &str) -> Refusal {
 /// Longest key in bytes; the wire refuses longer ones.
 pub const KEY_LEN_MAX: usize = 1024;
 /// Different kinds that one process may know.
-pub const KINDS_MAX: usize = 4096;
+pub const KINDS_MAX: usize = 1 << 15;
+/// Different kinds that one process may know before it takes no more names from others.
+pub const KINDS_OFFERED_MAX: usize = 1 << 14;
 const SEED: u64 = 0x9E37_79B9_7F4A_7C15;
 const MULTIPLIER: u64 = 0x9FB2_1C65_1E98_DF25;
 

@@ -61,8 +61,10 @@ impl ClusterView {
         let mut hosts: BTreeMap<usize, KindHosts> = BTreeMap::new();
         for (id, member) in view.active() {
             for kind in &member.kinds {
+                // One for whose name there is no room is unknown here.
+                let Some(offered) = Kind::offered(&kind.name) else { continue };
                 let new = || KindHosts { home: kind.home.clone(), ..KindHosts::default() };
-                let known = hosts.entry(Kind::intern(&kind.name).index()).or_insert_with(new);
+                let known = hosts.entry(offered.index()).or_insert_with(new);
                 if known.home != kind.home {
                     known.home.clear();
                 }
@@ -80,7 +82,7 @@ impl ClusterView {
         }
         let mut homes = BTreeMap::new();
         for kind in view.active().flat_map(|(_, member)| &member.kinds).filter(|kind| !kind.home.is_empty()) {
-            let known = hosts.get(&Kind::intern(&kind.name).index());
+            let known = Kind::known(&kind.name).and_then(|known| hosts.get(&known.index()));
             if known.is_some_and(|known| known.home == kind.home && known.instances != Instances::PerCluster) {
                 homes.insert(kind.name.clone(), kind.home.clone());
             }

@@ -123,10 +123,13 @@ impl Keeper {
                 );
                 return Err(Refusal::Placement { message });
             };
+            let parents =
+                parent.as_ref().map(|(_, kind, _)| Kind::offered(kind).ok_or_else(|| node.unknown_kind(kind)));
+            let parents = parents.transpose()?;
             let above = parent.as_ref().map(|(address, ..)| Parent::Away(*address));
             let address = spawner.spawn(shard, arguments, above)?;
-            if let Some((parent, kind, key)) = parent {
-                let id = ActorId { kind: Kind::intern(&kind), key };
+            if let (Some((parent, _, key)), Some(kind)) = (parent, parents) {
+                let id = ActorId { kind, key };
                 shard.watch_actor(parent, id, Deliver::StopChild(address.number));
             }
             Ok(address)

@@ -156,14 +156,14 @@ impl Cast {
             }
         };
         let kinds = self.port.node.kinds();
-        let id = ActorId { kind: Kind::intern(&letter.to.kind), key: (&*letter.to.key).into() };
-        if kinds.find(id.kind).is_none() {
+        let Some(kind) = Kind::known(&letter.to.kind).filter(|kind| kinds.find(*kind).is_some()) else {
             let name = self.port.node.name();
             let kind = &letter.to.kind;
             let failed =
                 format!("kind {kind:?} is not registered on node {name:?}; register it on all nodes with a journal");
             return Begun::Fails(turn, Outcome::Failed(failed));
-        }
+        };
+        let id = ActorId { kind, key: (&*letter.to.key).into() };
         let Some(index) = kinds.index(&letter.to.kind, method) else {
             let route = kinds.route(&letter.to.kind, method);
             return fails(turn, called, kinds.unknown_method(&route));

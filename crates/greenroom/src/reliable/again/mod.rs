@@ -83,7 +83,8 @@ impl Cast {
         let to = doubted.letter.to.clone();
         let before = self.actors.get(&to).and_then(|entry| entry.before.as_ref());
         let stored = before.map(|before| before.stored()).unwrap_or_default();
-        let id = ActorId { kind: Kind::intern(&to.kind), key: (&*to.key).into() };
+        let Some(kind) = Kind::known(&to.kind) else { return End::Again };
+        let id = ActorId { kind, key: (&*to.key).into() };
         let begun = Shard::with(|shard| {
             let shard = shard?;
             shard.hall().put_stored(id.clone(), stored);
