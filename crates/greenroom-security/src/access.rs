@@ -81,8 +81,11 @@ impl Access {
         let principal = |(name, roles): (&String, &Vec<String>)| {
             (name.clone(), Principal::new(name, roles.iter().map(String::as_str)))
         };
-        let certificates = auth.certificates.iter().map(principal).collect();
-        Ok(Self { tokens, issuers: issuers?, certificates, rules: Rules::new(rules.to_vec())? })
+        let certificates: BTreeMap<String, Principal> = auth.certificates.iter().map(principal).collect();
+        let rules = Rules::new(rules.to_vec())?;
+        let named: Vec<&str> = auth.jwt.iter().map(|issuer| issuer.issuer.as_str()).collect();
+        rules.check_issuers(tokens.is_some() || !certificates.is_empty(), &named)?;
+        Ok(Self { tokens, issuers: issuers?, certificates, rules })
     }
 
     /// Whether there is anything that keeps strangers out.

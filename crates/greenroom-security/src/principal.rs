@@ -1,5 +1,6 @@
 //! On whose behalf something is done.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 /// Who has shown credentials, and in which roles: what rules are about. It flows along calls.
@@ -9,11 +10,12 @@ pub struct Principal(Arc<Inner>);
 #[derive(PartialEq, Eq, Debug)]
 struct Inner {
     name: Box<str>,
+    issuer: Option<Box<str>>,
     roles: Box<[Box<str>]>,
 }
 
 impl Principal {
-    /// The principal called `name`, in `roles`: cut to [`NAME_LEN_MAX`] and [`ROLES_MAX`], empty ones left out.
+    /// The principal that the node's own configuration calls `name`, in `roles`: cut to [`NAME_LEN_MAX`] and [`ROLES_MAX`], empty ones left out.
     pub fn new<'a>(name: &str, roles: impl IntoIterator<Item = &'a str>) -> Self {
         let mut left = ROLES_LEN_MAX;
         let mut fits = |role: &&str| {
@@ -24,13 +26,32 @@ impl Principal {
         let mut roles: Vec<Box<str>> = roles.into_iter().filter(&mut fits).take(ROLES_MAX).map(Box::from).collect();
         roles.sort_unstable();
         roles.dedup();
-        let end = (0..=NAME_LEN_MAX.min(name.len())).rev().find(|end| name.is_char_boundary(*end)).unwrap_or(0);
-        Self(Arc::new(Inner { name: name[..end].into(), roles: roles.into() }))
+        Self(Arc::new(Inner { name: cut(name).into(), issuer: None, roles: roles.into() }))
     }
 
-    /// The name: of the token, the token's subject, or the certificate's client.
+    /// The same, but called so by `issuer`, which is cut to [`NAME_LEN_MAX`]: nobody whom somebody else calls so.
+    pub fn issued_by(&self, issuer: &str) -> Self {
+        let Inner { name, roles, .. } = &*self.0;
+        Self(Arc::new(Inner { name: name.clone(), issuer: Some(cut(issuer).into()), roles: roles.clone() }))
+    }
+
+    /// The name: of the token, the token's subject, or the certificate's client. Only with [`Principal::issuer`] does it say who
+    /// that is: issuers name whom they like.
     pub fn name(&self) -> &str {
         &self.0.name
+    }
+
+    /// Who has named it: the issuer of its JWT; `None` for the node's own tokens and certificates.
+    pub fn issuer(&self) -> Option<&str> {
+        self.0.issuer.as_deref()
+    }
+
+    /// A text that no other principal has, whoever names it; the name alone for the node's own.
+    pub fn id(&self) -> Cow<'_, str> {
+        match self.issuer() {
+            Some(issuer) => format!("{issuer}\n{}", self.name()).into(),
+            None => self.name().into(),
+        }
     }
 
     /// The roles, in order.
@@ -42,6 +63,11 @@ impl Principal {
     pub fn has_role(&self, role: &str) -> bool {
         self.0.roles.iter().any(|own| **own == *role)
     }
+}
+
+fn cut(name: &str) -> &str {
+    let end = (0..=NAME_LEN_MAX.min(name.len())).rev().find(|end| name.is_char_boundary(*end)).unwrap_or(0);
+    &name[..end]
 }
 
 /// The role that may do everything.
@@ -69,5 +95,15 @@ mod tests {
         let principal = Principal::new("ada", ["", "b", "a", "b"]);
         assert!(principal.roles().eq(["a", "b"]));
         assert!(principal.has_role("a") && !principal.has_role("c"));
+    }
+
+    #[test]
+    fn one_name_of_two_issuers_is_two_principals() {
+        let own = Principal::new("ada", ["user"]);
+        let [theirs, others] = ["https://id", "https://other"].map(|issuer| own.issued_by(issuer));
+        assert!(own != theirs && theirs != others);
+        assert!(own.id() != theirs.id() && theirs.id() != others.id());
+        assert_eq!((theirs.name(), theirs.issuer(), theirs.has_role("user")), ("ada", Some("https://id"), true));
+        assert_eq!(own.id(), "ada", "keys that are stored under the names of the node's own stay theirs");
     }
 }

@@ -21,6 +21,10 @@ pub struct Rule {
     /// The keys; all if it is left out.
     #[serde(default = "all")]
     pub keys: String,
+    /// Who has named the caller: the issuer of a JWT, or `own` for the node's tokens and certificates; anybody if it is left
+    /// out. Where more than one may name callers, a rule with `{name}` must say it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub issuer: Option<String>,
 }
 
 fn all() -> String {
@@ -64,6 +68,30 @@ impl Rules {
         Ok(Self(rules))
     }
 
+    /// Checks that each rule is about callers that there are, and that a name means one of them: `issuers` name callers, and
+    /// if `own`, the node's configuration does.
+    ///
+    /// # Errors
+    /// A rule that could be about somebody else than was meant.
+    pub fn check_issuers(&self, own: bool, issuers: &[&str]) -> Result<(), Error> {
+        let named = || own.then_some(OWN).into_iter().chain(issuers.iter().copied());
+        let all = || named().map(|issuer| format!("{issuer:?}")).collect::<Vec<_>>().join(", ");
+        for (index, rule) in self.0.iter().enumerate() {
+            let reason = match &rule.issuer {
+                Some(issuer) if named().any(|named| named == issuer) => continue,
+                Some(issuer) => format!("`issuer` is {issuer:?}, who names no callers here; these do: {}", all()),
+                None if rule.keys.contains(NAME) && named().count() > 1 => format!(
+                    "its `keys` hold {NAME}, and callers are named by {}, so that one name may be two callers; say whose \
+                     callers are meant with `issuer`, in a rule for each",
+                    all()
+                ),
+                None => continue,
+            };
+            return Err(Error::Setting { setting: format!("allow, rule {}", index + 1), reason });
+        }
+        Ok(())
+    }
+
     /// Whether there are any.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
@@ -82,6 +110,7 @@ impl Rule {
             None => role == ANONYMOUS,
         };
         self.roles.iter().any(role)
+            && self.issuer.as_ref().is_none_or(|issuer| who.is_some_and(|who| who.issuer().unwrap_or(OWN) == issuer))
             && matches(&self.kind, kind)
             && self.methods.iter().any(|pattern| matches(pattern, method))
             && self.matches_key(key, who)
@@ -102,7 +131,7 @@ impl Rule {
 }
 
 /// Whether `text` is what `pattern` says, in which `*` is any text.
-fn matches(pattern: &str, text: &str) -> bool {
+pub fn matches(pattern: &str, text: &str) -> bool {
     let mut parts = pattern.split('*');
     let Some(mut rest) = parts.next().and_then(|first| text.strip_prefix(first)) else { return false };
     let parts: Vec<&str> = parts.collect();
@@ -123,6 +152,8 @@ pub fn missing(who: &Principal, Target { kind, method, .. }: Target<'_>) -> Stri
 }
 
 const NAME: &str = "{name}";
+/// Who names the callers with the node's own tokens and certificates.
+const OWN: &str = "own";
 
 #[cfg(test)]
 mod tests {
@@ -130,7 +161,7 @@ mod tests {
 
     fn rule(roles: &[&str], kind: &str, methods: &[&str], keys: &str) -> Rule {
         let owned = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect();
-        Rule { roles: owned(roles), kind: kind.into(), methods: owned(methods), keys: keys.into() }
+        Rule { roles: owned(roles), kind: kind.into(), methods: owned(methods), keys: keys.into(), issuer: None }
     }
 
     fn rules() -> Rules {
@@ -204,6 +235,47 @@ mod tests {
         }
         // An empty name is nobody's.
         assert!(!allowed(Some(&Principal::new("", ["team"])), "account:x:close"));
+    }
+
+    #[test]
+    fn a_rule_is_for_the_callers_of_its_issuer() {
+        let rules = |issuer: &str| {
+            let own = Rule { issuer: Some(issuer.into()), ..rule(&["*"], "account", &["*"], "{name}") };
+            Rules::new(vec![own]).unwrap()
+        };
+        let own = Principal::new("ada", []);
+        let theirs = own.issued_by("https://id");
+        let target = Target { kind: "account", key: "ada", method: "close" };
+        for (issuer, who, allowed) in [
+            ("own", &own, true),
+            ("own", &theirs, false),
+            ("https://id", &theirs, true),
+            ("https://id", &own, false),
+            ("https://id", &own.issued_by("https://other"), false),
+        ] {
+            assert_eq!(rules(issuer).allow(Some(who), target), allowed, "{issuer} {who:?}");
+        }
+        let anonymous = Rule { issuer: Some("own".into()), ..rule(&["anonymous"], "*", &["*"], "*") };
+        assert!(!Rules::new(vec![anonymous]).unwrap().allow(None, target));
+    }
+
+    #[test]
+    fn a_rule_about_names_says_whose_where_several_give_them() {
+        let check = |keys: &str, issuer: Option<&str>, own: bool, issuers: &[&str]| {
+            let rule = Rule { issuer: issuer.map(str::to_owned), ..rule(&["*"], "account", &["*"], keys) };
+            Rules::new(vec![rule]).unwrap().check_issuers(own, issuers).map_err(|error| error.to_string())
+        };
+        for (own, issuers) in [(true, &[][..]), (false, &["https://id"]), (false, &[])] {
+            assert_eq!(check("{name}", None, own, issuers), Ok(()), "{own} {issuers:?}");
+        }
+        for (own, issuers) in [(true, &["https://id"][..]), (false, &["https://id", "https://other"])] {
+            let error = check("{name}", None, own, issuers).unwrap_err();
+            assert!(error.contains("rule 1") && error.contains("`issuer`"), "{error}");
+            assert_eq!(check("{name}", Some("https://id"), own, issuers), Ok(()));
+            assert_eq!(check("*", None, own, issuers), Ok(()));
+        }
+        let error = check("*", Some("https://idd"), true, &["https://id"]).unwrap_err();
+        assert!(error.contains("\"https://idd\"") && error.contains("\"own\", \"https://id\""), "{error}");
     }
 
     #[test]

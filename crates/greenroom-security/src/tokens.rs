@@ -17,7 +17,7 @@ use serde::Deserialize;
 use subtle::{Choice, ConditionallySelectable, ConstantTimeEq};
 
 use crate::error::Error;
-use crate::principal::Principal;
+use crate::principal::{NAME_LEN_MAX, Principal};
 
 /// The tokens of a file.
 #[derive(Default)]
@@ -59,6 +59,9 @@ impl Tokens {
         let mut tokens = Vec::new();
         for (index, Entry { name, roles, sha256, token }) in file.token.into_iter().enumerate() {
             let wrong = |reason: &str| unusable(format!("token {} ({name:?}): {reason}", index + 1));
+            if name.len() > NAME_LEN_MAX {
+                return Err(wrong("its name is longer than 256 bytes"));
+            }
             let digest = match (sha256, token.map(Secret::new)) {
                 (Some(hex), None) => unhex(&hex).ok_or_else(|| wrong("sha256 is not 64 hexadecimal digits"))?,
                 (None, Some(token)) if token.expose().len() < TOKEN_LEN_MIN => {

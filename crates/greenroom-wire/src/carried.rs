@@ -118,6 +118,18 @@ impl<'a> PrincipalView<'a> {
     }
 }
 
+/// Who has named the principal.
+///
+/// # Errors
+/// [`FrameError`] if `bytes` are not UTF-8 or too long.
+pub fn principal_issuer(bytes: &[u8]) -> Result<&str, FrameError> {
+    let (field, max) = ("principal issuer", PRINCIPAL_NAME_LEN_MAX);
+    if bytes.len() > max {
+        return Err(FrameError::OutOfBounds { field, value: bytes.len() as u64, max: max as u64 });
+    }
+    std::str::from_utf8(bytes).map_err(|_| FrameError::NotUtf8 { field })
+}
+
 /// A W3C trace context, borrowed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct TraceView<'a> {

@@ -29,6 +29,8 @@ pub mod tag {
     pub const GRANTED_HOST: u64 = 8;
     /// The cluster that the call came in at, if that is not the receiver's: 2 bytes, little-endian.
     pub const CALLING_CLUSTER: u64 = 12;
+    /// Who has named whom the call is made on behalf of, if not the cluster's own configuration: UTF-8 to the field's end.
+    pub const PRINCIPAL_ISSUER: u64 = 13;
 }
 
 /// A validated extension block in shared bytes.

@@ -161,6 +161,12 @@ fn a_principal() {
 }
 
 #[test]
+fn who_has_named_a_principal() {
+    assert_eq!(tag::PRINCIPAL_ISSUER, 13);
+    assert_eq!(carried::principal_issuer(b"https://id"), Ok("https://id"));
+}
+
+#[test]
 fn an_interface_version() {
     for (version, hex) in [(0, "00"), (2, "02"), (300, "ac02"), (u16::MAX, "ffff03")] {
         let mut out = BytesMut::new();

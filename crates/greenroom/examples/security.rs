@@ -38,6 +38,7 @@ pub fn guarded(tokens: &std::path::Path) -> Builder {
         kind: "document".to_owned(),
         methods: methods.iter().map(|method| (*method).to_owned()).collect(),
         keys: "*".to_owned(),
+        issuer: None,
     };
     let (auth, allow) = (
         Auth { tokens: Some(tokens.to_owned()), ..Auth::default() },

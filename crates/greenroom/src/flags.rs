@@ -93,6 +93,9 @@ pub struct NodeFlags {
     /// Keep the HTTP door plain though there are certificates: for a door on loopback
     #[arg(long, env = "GREENROOM_HTTP_PLAIN")]
     pub http_plain: bool,
+    /// There is a proxy on this machine in front of the HTTP door: nobody counts as being on this machine
+    #[arg(long, env = "GREENROOM_HTTP_PROXIED")]
+    pub http_proxied: bool,
     /// Listen beyond loopback, though anybody who reaches the ports can call every actor
     #[arg(long, env = "GREENROOM_INSECURE_LISTEN")]
     pub insecure_listen: bool,
@@ -164,6 +167,7 @@ impl NodeFlags {
         }
         config.insecure_listen |= self.insecure_listen;
         config.http_plain |= self.http_plain;
+        config.http_proxied |= self.http_proxied;
         config.auth.tokens = self.tokens.clone().or(config.auth.tokens.take());
         if let Some(folder) = &self.tls_dir {
             config.tls = Some(NodeTls::in_folder(folder));

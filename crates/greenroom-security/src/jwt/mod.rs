@@ -17,7 +17,8 @@ use serde_json::{Map, Value};
 
 pub use self::keys::Keys;
 use crate::error::Error;
-use crate::principal::Principal;
+use crate::principal::{ADMIN, METRICS, NAME_LEN_MAX, Principal};
+use crate::rules::matches;
 
 /// An issuer whose tokens are taken, as it stands in the configuration.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -41,6 +42,10 @@ pub struct Issuer {
     /// The claim with its roles, a list or words with spaces between; dots lead into objects: `realm_access.roles`.
     #[serde(default = "roles_claim")]
     pub roles_claim: String,
+    /// The roles that it may give; a `*` is any text. All but `admin` and `metrics` if left out. Others that its tokens
+    /// claim do not count.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub may_give: Option<Vec<String>>,
     /// Seconds by which clocks may differ.
     #[serde(default = "leeway")]
     pub leeway_seconds: u64,
@@ -103,6 +108,9 @@ impl Judge {
             if value.is_empty() {
                 return Err(wrong(format!("`{field}` is empty")));
             }
+        }
+        if issuer.issuer.len() > NAME_LEN_MAX {
+            return Err(wrong(format!("`issuer` is longer than {NAME_LEN_MAX} bytes")));
         }
         if issuer
             .keys
@@ -178,7 +186,8 @@ impl Judge {
 
     fn principal(&self, claims: &Map<String, Value>) -> Result<Principal, Refused> {
         let name = claim(claims, &self.issuer.name_claim).and_then(Value::as_str).unwrap_or_default();
-        if name.is_empty() {
+        // One that is cut could be somebody else's.
+        if name.is_empty() || name.len() > NAME_LEN_MAX {
             return Err(Refused::Claims);
         }
         let roles: Vec<&str> = match claim(claims, &self.issuer.roles_claim) {
@@ -186,7 +195,11 @@ impl Judge {
             Some(Value::String(roles)) => roles.split_ascii_whitespace().collect(),
             _ => Vec::new(),
         };
-        Ok(Principal::new(name, roles))
+        let counts = |role: &&str| match &self.issuer.may_give {
+            Some(given) => given.iter().any(|given| matches(given, role)),
+            None => ![ADMIN, METRICS].contains(role),
+        };
+        Ok(Principal::new(name, roles.into_iter().filter(counts)).issued_by(&self.issuer.issuer))
     }
 }
 

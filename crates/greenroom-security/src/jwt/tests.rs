@@ -78,7 +78,7 @@ fn a_good_token_names_its_principal() {
     let token = signer.sign(&header(), &claims());
     assert!(judge().claims_issuer(&token));
     let ada = judge().judge(&token, &signer.keys()).unwrap();
-    assert_eq!(ada, Principal::new("ada", ["user", "team"]));
+    assert_eq!(ada, Principal::new("ada", ["user", "team"]).issued_by("https://id"));
     let several = with(claims(), "aud", json!(["other", "greenroom"]));
     assert!(judge().judge(&signer.sign(&header(), &several), &signer.keys()).is_ok());
     let nameless = with(header(), "kid", Value::Null);
@@ -95,7 +95,7 @@ fn roles_may_be_words_and_lie_inside_of_objects() {
             None => with(claims(), path, claim),
         };
         let ada = judge.judge(&signer.sign(&header(), &claims), &signer.keys()).unwrap();
-        assert_eq!(ada, Principal::new("ada", ["user", "team"]), "{path}");
+        assert_eq!(ada, Principal::new("ada", ["user", "team"]).issued_by("https://id"), "{path}");
     }
 }
 
@@ -209,4 +209,29 @@ fn what_is_no_key_set_is_an_error() {
     let many = json!({ "keys": vec![json!({}); 65] }).to_string();
     assert!(Keys::read(Path::new("x"), many.as_bytes()).is_err());
     assert_eq!(keys(&json!({ "keys": [{}, 3, { "kty": "RSA" }, Signer::new().jwk("a")] })).len(), 1);
+}
+
+#[test]
+fn roles_count_only_from_an_issuer_that_may_give_them() {
+    let signer = Signer::new();
+    let token = signer.sign(&header(), &with(claims(), "roles", json!(["admin", "metrics", "user", "team-a"])));
+    let roles = |may_give: Option<&[&str]>| {
+        let may_give = may_give.map(|roles| roles.iter().map(|role| (*role).to_owned()).collect());
+        let judge = Judge::new(Issuer { may_give, ..issuer() }).unwrap();
+        judge.judge(&token, &signer.keys()).unwrap().roles().collect::<Vec<_>>().join(" ")
+    };
+    assert_eq!(roles(None), "team-a user", "what opens a node is for its own configuration to give");
+    assert_eq!(roles(Some(&["admin", "team-*"])), "admin team-a");
+    assert_eq!(roles(Some(&["*"])), "admin metrics team-a user");
+    assert_eq!(roles(Some(&[])), "");
+}
+
+#[test]
+fn a_name_that_would_be_cut_is_refused() {
+    let signer = Signer::new();
+    let judged = |len: usize| {
+        let token = signer.sign(&header(), &with(claims(), "sub", json!("a".repeat(len))));
+        judge().judge(&token, &signer.keys()).map(|ada| ada.name().len())
+    };
+    assert_eq!((judged(256), judged(257)), (Ok(256), Err(Refused::Claims)));
 }

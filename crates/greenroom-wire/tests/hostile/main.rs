@@ -459,4 +459,5 @@ fn a_principal_is_within_its_bounds() {
     );
     let long = [vec![0x81, 2], vec![b'a'; 257]].concat();
     assert!(PrincipalView::parse(&long).is_err());
+    assert!(carried::principal_issuer(&[b'a'; 257]).is_err() && carried::principal_issuer(&[0xff]).is_err());
 }

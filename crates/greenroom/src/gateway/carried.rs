@@ -43,7 +43,7 @@ fn idempotency(headers: &HeaderMap, principal: Option<&Principal>) -> Result<Opt
     let why = "the header Idempotency-Key is not printable ASCII of 1 to 255 characters";
     let text = text.ok_or_else(|| Problem::bad_request(why))?;
     // A header holds no line's end, so it is clear where the name ends.
-    Ok(Some(principal.map_or_else(|| text.into(), |principal| format!("{}\n{text}", principal.name()).into())))
+    Ok(Some(principal.map_or_else(|| text.into(), |principal| format!("{}\n{text}", principal.id()).into())))
 }
 
 fn trace(headers: &HeaderMap) -> Option<TraceContext> {
@@ -108,11 +108,18 @@ mod tests {
         let mut headers = HeaderMap::new();
         headers.insert(IDEMPOTENCY_KEY, HeaderValue::from_static("17"));
         let key = |name: Option<&str>| {
-            let principal = name.map(|name| Principal::new(name, [""]));
+            let principal = name.map(|name| match name.split_once(" of ") {
+                Some((name, issuer)) => Principal::new(name, [""]).issued_by(issuer),
+                None => Principal::new(name, [""]),
+            });
             idempotency(&headers, principal.as_ref()).ok().flatten().expect("it is a key")
         };
         assert_eq!(&*key(None), "17");
         assert_eq!(key(Some("ada")), key(Some("ada")));
-        assert_ne!(key(Some("ada")), key(Some("bob")));
+        for (one, other) in
+            [("ada", "bob"), ("ada", "ada of https://id"), ("ada of https://id", "ada of https://other")]
+        {
+            assert_ne!(key(Some(one)), key(Some(other)));
+        }
     }
 }

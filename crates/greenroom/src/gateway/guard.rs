@@ -30,6 +30,8 @@ pub(super) struct Guard {
     tls: Option<Watched<DoorCertificates>>,
     access: Access,
     cluster: String,
+    /// Whether somebody on this machine passes requests on for others.
+    proxied: bool,
     /// When the keys of each fetched issuer may be fetched again.
     pauses: Vec<Mutex<Option<Instant>>>,
 }
@@ -66,12 +68,12 @@ impl Guard {
         let tls = config.door_tls().map(|files| DoorCertificates::watch(&files)).transpose()?;
         let access = Access::open(&config.auth, &config.allow)?;
         let pauses = config.auth.jwt.iter().map(|_| Mutex::default()).collect();
-        Ok(Self { tls, access, cluster: config.cluster.clone(), pauses })
+        Ok(Self { tls, access, cluster: config.cluster.clone(), proxied: config.http_proxied, pauses })
     }
 
     /// Lets a connection in, inside of TLS if the door has certificates.
     pub(super) async fn enter(&self, mut stream: TcpStream) -> io::Result<(Entered, Visitor)> {
-        let local = stream.peer_addr().is_ok_and(|from| is_local(from.ip()));
+        let local = !self.proxied && stream.peer_addr().is_ok_and(|from| is_local(from.ip()));
         let Some(tls) = &self.tls else { return Ok((Entered::Plain(stream), Visitor { local, client: None })) };
         let mut first = [0; 1];
         if stream.peek(&mut first).await? == 1 && !door::is_tls(first[0]) {
@@ -123,7 +125,11 @@ impl Guard {
         }
         if self.is_open() {
             // Nobody can show who they are: then the machine itself must be trusted.
-            let trusted = whom != For::Admins || visitor.is_some_and(|visitor| visitor.local);
+            if headers.contains_key(AUTHORIZATION) {
+                return Err(Problem::unauthenticated(Some("this node has no `auth`, so that it knows no credentials")));
+            }
+            let local = || visitor.is_some_and(|visitor| visitor.local) && !is_passed_on(headers);
+            let trusted = whom != For::Admins || local();
             return if trusted { Ok(None) } else { Err(Problem::not_local()) };
         }
         let principal = self.identify(headers, visitor).await?;
@@ -174,6 +180,10 @@ impl Guard {
         match who {
             _ if allowed => Ok(()),
             None => Err(Problem::unauthenticated(None)),
+            Some(who) if who.issuer().is_some() => {
+                let given = "; a JWT's roles count if its issuer may give them (`may_give`)";
+                Err(Problem::forbidden(who.name(), &format!("{wanted}{given}")))
+            }
             Some(who) => Err(Problem::forbidden(who.name(), &wanted)),
         }
     }
@@ -242,6 +252,11 @@ fn whom_for<'a>(path: &'a Path, method: &Method) -> For<'a> {
 
 fn is_local(from: IpAddr) -> bool {
     from.to_canonical().is_loopback()
+}
+
+/// Whether the request says that a proxy has passed it on: then it is not from this machine, though the proxy is.
+fn is_passed_on(headers: &HeaderMap) -> bool {
+    ["forwarded", "x-forwarded-for", "x-real-ip", "via"].iter().any(|name| headers.contains_key(*name))
 }
 
 /// Time between two fetches of an issuer's keys that tokens with unknown keys bring about.

@@ -29,6 +29,9 @@ pub struct Config {
     pub advertise: Option<String>,
     /// Where the HTTP door listens; `None` for no door.
     pub http: Option<String>,
+    /// Whether there is a proxy on the node's own machine in front of the HTTP door: then whoever seems to come from this
+    /// machine may be anybody, and the `/-/` pages take credentials.
+    pub http_proxied: bool,
     /// The membership table: `memory:` for a node alone, `sqlite:PATH` for several on one machine, or the URL of an engine
     /// whose feature is on.
     pub table: String,
@@ -144,6 +147,7 @@ impl Default for Config {
             listen: "127.0.0.1:0".into(),
             advertise: None,
             http: None,
+            http_proxied: false,
             table: "memory:".into(),
             lease: LeaseTimes::default().length,
             store: String::new(),

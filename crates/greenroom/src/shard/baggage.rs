@@ -79,6 +79,11 @@ impl Baggage {
                     let PrincipalView { name, roles } = PrincipalView::parse(bytes)?;
                     baggage.principal = Some(Principal::new(name, roles));
                 }
+                // It comes behind the principal, by its tag.
+                tag::PRINCIPAL_ISSUER => {
+                    let issuer = carried::principal_issuer(bytes)?;
+                    baggage.principal = baggage.principal.map(|principal| principal.issued_by(issuer));
+                }
                 tag::REMINDER_TICK => {
                     let TickView { registration, due_millis, missed, name } = TickView::parse(bytes)?;
                     let (reminder, late_by) = (Some(name.to_owned()), Duration::ZERO);
@@ -125,6 +130,9 @@ impl Baggage {
             let mut field = BytesMut::new();
             PrincipalView { name: principal.name(), roles: principal.roles().collect() }.put(&mut field);
             own.push((tag::PRINCIPAL, field));
+            if let Some(issuer) = principal.issuer() {
+                own.push((tag::PRINCIPAL_ISSUER, BytesMut::from(issuer)));
+            }
         }
         if let Some(Ticked { tick, registration }) = self.tick.as_deref()
             && let Some(name) = &tick.reminder
@@ -221,7 +229,7 @@ mod tests {
         let mut context = Context::EMPTY;
         context.set("tenant", "a").unwrap();
         let trace = TraceContext::new([1; 16], [2; 8], true).map(|trace| trace.with_state("x=y"));
-        let principal = Some(Principal::new("ada", ["user", "team"]));
+        let principal = Some(Principal::new("ada", ["user", "team"]).issued_by("https://id"));
         Baggage { context, trace, principal, version: Some(3), foreign: vec![(900, [7].into())], ..Baggage::default() }
     }
 

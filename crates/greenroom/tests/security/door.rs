@@ -45,7 +45,7 @@ fn all_tokens() -> String {
 
 pub(super) fn rule(roles: &[&str], kind: &str, methods: &[&str], keys: &str) -> Rule {
     let owned = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect();
-    Rule { roles: owned(roles), kind: kind.into(), methods: owned(methods), keys: keys.into() }
+    Rule { roles: owned(roles), kind: kind.into(), methods: owned(methods), keys: keys.into(), issuer: None }
 }
 
 fn rules() -> Vec<Rule> {
@@ -206,8 +206,38 @@ async fn without_credentials_the_door_is_open_to_this_machine() {
     let door = node.http_address().unwrap();
     assert_eq!(post(&door, "/counter/x/place", &[], "{}").await.status, 200);
     assert_eq!(get(&door, "/-/status", &[]).await.status, 200);
-    // What is sent though nobody asked is not looked at.
-    assert_eq!(post(&door, "/counter/x/place", &["authorization: Bearer x"], "{}").await.status, 200);
+    // Who shows credentials means them to count, and here none do.
+    for header in [ADA, "authorization: Basic YWRhOmFkYQ=="] {
+        for path in ["/counter/x/place", "/-/drain/a"] {
+            assert_unauthenticated(&post(&door, path, &[header], "{}").await, "no `auth`");
+        }
+    }
+    node.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_comes_by_a_proxy_is_not_on_this_machine() {
+    let start = async |proxied: bool| {
+        let configured = Node::builder().http("127.0.0.1:0").configure(|config| config.http_proxied = proxied);
+        let node = configured.register::<Counter>().start().await.unwrap();
+        let door = node.http_address().unwrap();
+        (node, door)
+    };
+    let (node, door) = start(false).await;
+    for header in ["x-forwarded-for: 203.0.113.7", "Forwarded: for=203.0.113.7", "x-real-ip: 203.0.113.7", "via: 1.1 a"]
+    {
+        assert_eq!(get(&door, "/-/status", &[header]).await.status, 403, "{header}");
+        assert_eq!(post(&door, "/counter/x/place", &[header], "{}").await.status, 200, "{header}");
+    }
+    assert_eq!(get(&door, "/-/status", &[]).await.status, 200);
+    node.stop().await;
+    // Many proxies say nothing of whom they serve.
+    let (node, door) = start(true).await;
+    for path in ["/-/status", "/-/reminders", "/-/pids"] {
+        let refused = get(&door, path, &[]).await;
+        assert!(refused.status == 403 && refused.body.contains("by no proxy"), "{path}: {refused:?}");
+    }
+    assert_eq!(post(&door, "/counter/x/place", &[], "{}").await.status, 200);
     node.stop().await;
 }
 

@@ -55,7 +55,13 @@ async fn guarded(site: &Site, keys: String) -> (Node, String) {
     let issuer = json!({ "issuer": "https://id", "audience": "greenroom", "keys": keys });
     let issuer: Issuer = serde_json::from_value(issuer).unwrap();
     let auth = Auth { jwt: vec![issuer], ..Auth::default() };
-    let all = Rule { roles: vec!["user".into()], kind: "*".into(), methods: vec!["*".into()], keys: "*".into() };
+    let all = Rule {
+        roles: vec!["user".into()],
+        kind: "*".into(),
+        methods: vec!["*".into()],
+        keys: "*".into(),
+        issuer: None,
+    };
     let configure = move |config: &mut Config| (config.auth, config.allow) = (auth, vec![all]);
     let node = site.builder("a", None).http("127.0.0.1:0").configure(configure).start().await.unwrap();
     let door = node.http_address().unwrap();
@@ -118,6 +124,45 @@ async fn a_stream_ends_when_its_token_expires() {
     assert_eq!(problem["type"], "/-/problems/unauthenticated");
     assert!(problem["detail"].as_str().unwrap().contains("the token has expired"), "{problem}");
     node.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn one_name_of_two_issuers_is_two_callers() {
+    let site = Site::new("music");
+    let signer = Signer::new("one");
+    let (keys, tokens) = (site.folder.path().join("jwks.json"), site.folder.path().join("tokens.toml"));
+    write(&keys, &Signer::keys(&[&signer]));
+    write(&tokens, &door::tokens(&[("ada", "user", "ada-0123456789abcdef")]));
+    let issuer = |more: Value| {
+        let mut issuer = json!({ "issuer": "https://id", "audience": "greenroom", "keys": keys.display().to_string() });
+        issuer.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        serde_json::from_value::<Issuer>(issuer).unwrap()
+    };
+    let start = async |more: Value, issuer_of_rule: Option<&str>| {
+        let auth = Auth { tokens: Some(tokens.clone()), jwt: vec![issuer(more)], ..Auth::default() };
+        let named =
+            Rule { issuer: issuer_of_rule.map(str::to_owned), ..door::rule(&["*"], "counter", &["*"], "{name}") };
+        let configure = move |config: &mut Config| (config.auth, config.allow) = (auth, vec![named]);
+        site.builder("a", None).http("127.0.0.1:0").configure(configure).start().await
+    };
+    let refused = start(json!({}), None).await.map(drop).expect_err("one name may be two callers").to_string();
+    assert!(refused.contains("rule 1") && refused.contains("`issuer`"), "{refused}");
+    let [theirs, admin] =
+        [json!(["user"]), json!(["admin"])].map(|roles| signer.header("ES256", &json!({ "roles": roles })));
+    for (more, issuer, own, jwt, may_drain) in [
+        (json!({}), "own", 200, 403, 403),
+        (json!({ "may_give": ["user"] }), "https://id", 403, 200, 403),
+        (json!({ "may_give": ["admin"] }), "own", 200, 403, 200),
+    ] {
+        let node = start(more.clone(), Some(issuer)).await.unwrap();
+        let door = node.http_address().unwrap();
+        let ask = async |header: &str| post(&door, "/counter/ada/place", &[header], "{}").await.status;
+        assert_eq!((ask(door::ADA).await, ask(&theirs).await), (own, jwt), "{issuer}");
+        let status = client::get(&door, "/-/status", &[&admin]).await;
+        assert_eq!(status.status, may_drain, "{more}: {status:?}");
+        assert_eq!(status.body.contains("`may_give`"), may_drain == 403, "{status:?}");
+        node.stop().await;
+    }
 }
 
 /// Serves what `keys` says at a loopback address, and counts how often it was asked.
