@@ -32,17 +32,23 @@ pub(crate) struct Contents {
 #[actor(reliable)]
 impl Wallet {
     /// Gives `amount` to another wallet, and says what is left. Wallets may owe.
-    pub async fn pay(&mut self, cx: &Cx, order: String, to: String, amount: i64) -> i64 {
-        *self.balance.get_mut() -= amount;
+    ///
+    /// # Errors
+    /// The wallet would owe or hold more than can be written down. Nothing was given.
+    pub async fn pay(&mut self, cx: &Cx, order: String, to: String, amount: i64) -> Result<i64, String> {
+        let left = self.balance.get().checked_sub(amount).ok_or_else(|| beyond(cx, amount))?;
+        self.balance.set(left);
         count(&mut self.paid, &order);
         WalletRef::of(cx, to).take(order, amount).send();
-        *self.balance.get()
+        Ok(left)
     }
 
-    /// Takes what another wallet gives. While this one is frozen the turn fails, and so what is given is parked.
+    /// Takes what another wallet gives. While this one is frozen the turn fails, and so what is given is parked; so it is when
+    /// it would be more than can be written down.
     pub async fn take(&mut self, cx: &Cx, order: String, amount: i64) {
         assert!(!self.frozen.get(), "{} is frozen; thaw it, and retry what is parked", cx.id());
-        *self.balance.get_mut() += amount;
+        let all = self.balance.get().checked_add(amount).unwrap_or_else(|| panic!("{}", beyond(cx, amount)));
+        self.balance.set(all);
         count(&mut self.got, &order);
     }
 
@@ -63,7 +69,36 @@ impl Wallet {
     }
 }
 
+/// Why an amount is refused.
+fn beyond(cx: &Cx, amount: i64) -> String {
+    format!("{} cannot add or take {amount}: its balance would be beyond what a wallet holds; split it", cx.id())
+}
+
 fn count(orders: &mut Map<String, u64>, order: &str) {
     let times = orders.get(order).copied().unwrap_or(0) + 1;
     orders.insert(order.to_owned(), times);
+}
+
+#[cfg(test)]
+mod tests {
+    use greenroom::{CallError, Node};
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_balance_does_not_wrap() {
+        let builder = Node::builder().configure(|config| config.reliable.journal = "memory:".into());
+        let node = register(builder).start().await.expect("a node alone starts");
+        let (poor, rich) = (WalletRef::of(&node, "poor"), WalletRef::of(&node, "rich"));
+        let pay = async |amount| poor.pay("o".into(), "rich".into(), amount).await;
+        assert_eq!(pay(i64::MAX).await.expect("it may owe"), -i64::MAX);
+        assert!(matches!(pay(2).await, Err(CallError::Actor(why)) if why.contains("wallet/poor")));
+        assert!(matches!(pay(i64::MIN).await, Ok(1)));
+        assert!(matches!(pay(i64::MIN).await, Err(CallError::Actor(_))));
+        assert_eq!(poor.look().await.expect("it answers").balance, 1);
+        while rich.look().await.expect("it answers").balance != -1 {
+            tokio::task::yield_now().await;
+        }
+        node.stop().await;
+    }
 }

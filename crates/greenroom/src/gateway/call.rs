@@ -26,6 +26,7 @@ use crate::actor::key::{ActorId, Kind, invalid_key};
 use crate::actor::reply::{self, TYPE_VERSION, WireReply};
 use crate::actor::spent::Spent;
 use crate::duration;
+use crate::node::kinds::is_built_in;
 use crate::pids::key::is_reserved;
 use crate::shard::baggage::{Baggage, Load};
 use crate::shard::calls::Completion;
@@ -147,7 +148,8 @@ fn resolve(door: &Door, target: &Target) -> Result<(RouteTarget, ActorId, Option
 fn near_kinds(door: &Door, kind: &str) -> Vec<String> {
     let view = door.node.view();
     let elsewhere = view.view.active().flat_map(|(_, member)| member.kinds.iter().map(|kind| kind.name.as_str()));
-    near_names(kind, door.node.kinds().methods().map(|(name, _)| name).chain(elsewhere))
+    let names = door.node.kinds().methods().map(|(name, _)| name).chain(elsewhere);
+    near_names(kind, names.filter(|name| !is_built_in(name)))
 }
 
 /// A name that is longer than any is, short enough to be repeated.
@@ -239,7 +241,8 @@ fn value(payload: &[u8]) -> Result<&[u8], Failure> {
 /// How long the call may take: what the client says, if the node allows as much.
 fn time_limit(headers: &HeaderMap, max: Duration) -> Result<Duration, Problem> {
     let Some(text) = headers.get(TIMEOUT_HEADER) else { return Ok(max) };
-    let limit = text.to_str().ok().and_then(duration::parse).ok_or_else(Problem::bad_timeout)?;
+    let limit = text.to_str().ok().and_then(duration::parse).filter(|limit| !limit.is_zero());
+    let limit = limit.ok_or_else(Problem::bad_timeout)?;
     Ok(limit.min(max))
 }
 

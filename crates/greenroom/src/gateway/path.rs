@@ -3,8 +3,7 @@
 use super::admin::Asked;
 use super::reliable::Reliable;
 use crate::geo::ClusterChange;
-use crate::reliable::PARTITIONS;
-use crate::topic::actor::TOPICS;
+use crate::node::kinds::is_built_in;
 
 /// A path's meaning.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -81,8 +80,8 @@ impl Path {
             ["-", ..] => Path::Other,
             ["topics", ref name @ .., "ws"] if !name.is_empty() => Path::Topic(decode(&name.join("/"))?),
             ["topics", ref name @ ..] if !name.is_empty() => Path::Topic(decode(&name.join("/"))?),
-            // The door asks topics and partitions for what is asked of them, and for nothing else.
-            [kind, ..] if [TOPICS, PARTITIONS].contains(&&*decode(kind)?) => Path::Other,
+            // The door asks topics for what is asked of them and for nothing else, and the other built-in kinds for nothing.
+            [kind, ..] if is_built_in(&decode(kind)?) => Path::Other,
             [kind, key, method] => Path::Call { kind: decode(kind)?, key: decode(key)?, method: decode(method)? },
             _ => Path::Other,
         })
@@ -145,7 +144,8 @@ mod tests {
         ] {
             assert_eq!(Path::read(path), Ok(Path::Topic(name.to_owned())), "{path}");
         }
-        for path in ["/topics", "/%74opics/news/subscribe"] {
+        for path in ["/topics", "/%74opics/news/subscribe", "/greenroom.keeper/a/spawn", "/greenroom%2Ekeeper/a/spawn"]
+        {
             assert_eq!(Path::read(path), Ok(Path::Other), "{path}");
         }
     }

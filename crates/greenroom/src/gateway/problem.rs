@@ -41,7 +41,7 @@ impl Problem {
         Self {
             class,
             detail: detail.into(),
-            members: Map::new(),
+            members: Map::from_iter([("may_have_run".to_owned(), RAN.contains(&class.name).into())]),
             retry_after: None,
             allow: None,
             challenge: None,
@@ -127,7 +127,7 @@ impl Problem {
     }
 
     pub(super) fn bad_timeout() -> Self {
-        Self::new("bad-request", "Greenroom-Timeout is a number and a unit, such as 500ms, 2s or 1m")
+        Self::new("bad-request", "Greenroom-Timeout is a number above zero and a unit, such as 500ms, 2s or 1m")
             .with("field", "Greenroom-Timeout")
     }
 
@@ -162,7 +162,7 @@ impl Problem {
             None => "this takes credentials: `Authorization: Bearer` and a token, or a client's certificate".to_owned(),
         };
         let error = why.map_or(String::new(), |why| format!(", error=\"invalid_token\", error_description=\"{why}\""));
-        let mut problem = Self::new("unauthenticated", detail).with("may_have_run", false);
+        let mut problem = Self::new("unauthenticated", detail);
         problem.challenge = Some(format!("Bearer realm=\"greenroom\"{error}"));
         problem.close = true;
         problem
@@ -171,15 +171,16 @@ impl Problem {
     /// Who asks is known, and may not.
     pub(super) fn forbidden(who: &str, wanted: &str) -> Self {
         let detail = format!("nothing allows {who:?} to do this; {wanted}");
-        let mut problem = Self::new("forbidden", detail).with("may_have_run", false).with("principal", who);
+        let mut problem = Self::new("forbidden", detail).with("principal", who);
         problem.close = true;
         problem
     }
 
     /// Admin pages of a node without credentials, asked for from afar.
     pub(super) fn not_local() -> Self {
-        let detail = "without credentials (`auth` in the node's configuration), this is only for who is on its machine";
-        let mut problem = Self::new("forbidden", detail).with("may_have_run", false);
+        let detail = "without credentials (`auth` in the node's configuration), this is only for who is on its machine and \
+                      comes by no proxy";
+        let mut problem = Self::new("forbidden", detail);
         problem.close = true;
         problem
     }
@@ -206,8 +207,7 @@ impl Problem {
     }
 
     pub(super) fn busy(what: &str) -> Self {
-        let mut problem = Self::new("overloaded", format!("{what}; retry after a pause, or ask another node"))
-            .with("may_have_run", false);
+        let mut problem = Self::new("overloaded", format!("{what}; retry after a pause, or ask another node"));
         problem.retry_after = Some(Duration::from_secs(1));
         problem
     }
@@ -219,7 +219,7 @@ impl Problem {
     }
 
     pub(super) fn not_ready(why: &str) -> Self {
-        let mut problem = Self::new("unavailable", why).with("may_have_run", false);
+        let mut problem = Self::new("unavailable", why);
         problem.retry_after = Some(Duration::from_secs(1));
         problem
     }
@@ -290,6 +290,9 @@ pub(super) fn explain(name: &str) -> Option<String> {
 const fn class(name: &'static str, status: u16, title: &'static str, explanation: &'static str) -> Class {
     Class { name, status, title, explanation }
 }
+
+/// The types of problems behind which a turn has begun, or may have.
+const RAN: [&str; 5] = ["internal", "actor-error", "panicked", "unknown-outcome", "timed-out"];
 
 /// Every type of problem. The first stands for what has no name of its own.
 static CLASSES: [Class; 27] = [

@@ -18,6 +18,7 @@ use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::TokioIo;
 use serde_json::{Value, json};
 use tokio_tungstenite::WebSocketStream;
+use tokio_tungstenite::tungstenite::error::ProtocolError;
 use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
 use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
 use tokio_tungstenite::tungstenite::protocol::{CloseFrame, Role, WebSocketConfig};
@@ -30,6 +31,7 @@ use super::events::STALL_MAX;
 use super::pass::Pass;
 use super::problem::Problem;
 use super::topic::{self, Asked, PUBLISH, Parcels, SUBSCRIBE};
+use crate::actor::error::{CallError, Doubt};
 use crate::topic::actor::{Parcel, Terms};
 use crate::topic::too_slow;
 
@@ -105,55 +107,81 @@ fn text_len_max(door: &Door) -> usize {
 }
 
 async fn serve(door: &Door, seat: &Seat, asked: (&Asked, &Pass), terms: Terms, mut socket: Socket) {
-    let problem = match asked.0.follow(terms).await {
+    let end = match asked.0.follow(terms).await {
         Ok(mut parcels) => exchange(door, seat, asked, &mut parcels, &mut socket).await,
-        Err(problem) => Some(problem),
+        Err(problem) => End::Problem(problem),
     };
     // Nobody waits for a client that does not take it.
-    let _ = tokio::time::timeout(FAREWELL, part(&mut socket, problem)).await;
+    let _ = tokio::time::timeout(FAREWELL, part(&mut socket, end)).await;
 }
 
-/// Brings events both ways, until the client leaves or the subscription must end: why it must, then.
+/// Why a socket closes.
+enum End {
+    /// The client has closed it, or is gone.
+    Left,
+    /// The client does not keep to the protocol.
+    Broken(CloseCode, &'static str),
+    /// The client has answered nothing for too long.
+    Silent,
+    Problem(Problem),
+}
+
+impl From<Error> for End {
+    fn from(error: Error) -> Self {
+        match error {
+            Error::Utf8(_) => Self::Broken(CloseCode::Invalid, "a text is not UTF-8"),
+            Error::Protocol(ProtocolError::ResetWithoutClosingHandshake) => Self::Left,
+            Error::Protocol(_) => Self::Broken(CloseCode::Protocol, "a frame is none of RFC 6455"),
+            _ => Self::Left,
+        }
+    }
+}
+
+/// Brings events both ways, until the client leaves or the subscription must end.
 async fn exchange(
     door: &Door,
     seat: &Seat,
     (topic, pass): (&Asked, &Pass),
     parcels: &mut Parcels,
     socket: &mut Socket,
-) -> Option<Problem> {
+) -> End {
     let mut over = pin!(pass.over(SUBSCRIBE));
     let mut heard = Instant::now();
     loop {
         seat.works();
         let quiet = tokio::time::sleep(HEARTBEAT);
         let said = tokio::select! {
-            problem = &mut over => return Some(problem),
-            parcel = parcels.next() => match parcel? {
+            problem = &mut over => return End::Problem(problem),
+            parcel = parcels.next() => match parcel.unwrap_or(Err(CallError::Unknown(Doubt::Dropped))) {
                 Ok(Parcel::Began(_)) => continue,
-                Ok(Parcel::Event(id, text)) => format!("{{\"id\":\"{}\",\"event\":{text}}}", topic::text_of(id)),
-                Ok(Parcel::Missed(count)) => json!({ "missed": count }).to_string(),
-                Ok(Parcel::TooSlow) => return Some(too_slow().into()),
-                Err(error) => return Some(Problem::of(&topic::broken(error))),
+                Ok(Parcel::Event(id, text)) => {
+                    Message::text(format!("{{\"id\":\"{}\",\"event\":{text}}}", topic::text_of(id)))
+                }
+                Ok(Parcel::Missed(count)) => Message::text(json!({ "missed": count }).to_string()),
+                Ok(Parcel::TooSlow) => return End::Problem(too_slow().into()),
+                Err(error) => return End::Problem(Problem::of(&topic::broken(error))),
             },
             message = socket.next() => {
                 heard = Instant::now();
-                match message? {
-                    Ok(Message::Text(text)) => published(topic, pass, text.as_bytes()).await.to_string(),
-                    Ok(Message::Binary(bytes)) => published(topic, pass, &bytes).await.to_string(),
+                match message.unwrap_or(Err(Error::ConnectionClosed)) {
+                    Ok(Message::Text(text)) => Message::text(published(topic, pass, text.as_bytes()).await.to_string()),
+                    Ok(Message::Binary(bytes)) => Message::text(published(topic, pass, &bytes).await.to_string()),
                     Ok(Message::Ping(_) | Message::Pong(_) | Message::Frame(_)) => continue,
-                    Err(Error::Capacity(_)) => return Some(Problem::too_large(text_len_max(door))),
-                    Ok(Message::Close(_)) | Err(_) => return None,
+                    Err(Error::Capacity(_)) => return End::Problem(Problem::too_large(text_len_max(door))),
+                    Ok(Message::Close(_)) => return End::Left,
+                    Err(error) => return error.into(),
                 }
             }
             () = quiet => {
                 if heard.elapsed() >= STALL_MAX {
-                    return None;
+                    return End::Silent;
                 }
-                say(seat, socket, Message::Ping(Bytes::new())).await?;
-                continue;
+                Message::Ping(Bytes::new())
             }
         };
-        say(seat, socket, Message::text(said)).await?;
+        if say(seat, socket, said).await.is_none() {
+            return End::Left;
+        }
     }
 }
 
@@ -176,20 +204,32 @@ async fn say(seat: &Seat, socket: &mut Socket, message: Message) -> Option<()> {
 }
 
 /// Closes the socket, with a reason if it is not the client who did.
-async fn part(socket: &mut Socket, problem: Option<Problem>) -> Result<(), Error> {
-    let Some(problem) = problem else { return socket.close(None).await };
-    socket.send(Message::text(json!({ "error": problem.document() }).to_string())).await?;
-    let code = match problem.name() {
-        "stopping" => CloseCode::Away,
-        "unauthenticated" | "forbidden" => CloseCode::Policy,
-        "too-large" => CloseCode::Size,
-        "overloaded" => CloseCode::Again,
-        _ => CloseCode::Error,
+async fn part(socket: &mut Socket, end: End) -> Result<(), Error> {
+    let (code, reason) = match end {
+        // The answer to the client's own farewell has its code.
+        End::Left => return socket.close(None).await,
+        End::Broken(code, reason) => (code, reason),
+        End::Silent => (CloseCode::Error, "no answer to a ping"),
+        End::Problem(problem) => {
+            socket.send(Message::text(json!({ "error": problem.document() }).to_string())).await?;
+            (code_of(problem.name()), problem.name())
+        }
     };
-    socket.close(Some(CloseFrame { code, reason: problem.name().into() })).await?;
+    socket.close(Some(CloseFrame { code, reason: reason.into() })).await?;
     // Closed over what it has not read, the connection would take the reason back.
-    while let Some(Ok(_)) = socket.next().await {}
+    tokio::io::copy(socket.get_mut(), &mut tokio::io::sink()).await?;
     Ok(())
+}
+
+/// What a problem is among the reasons of RFC 6455 and its registry.
+fn code_of(problem: &str) -> CloseCode {
+    match problem {
+        "stopping" => CloseCode::Away,
+        "unauthenticated" | "forbidden" | "denied" => CloseCode::Policy,
+        "too-large" => CloseCode::Size,
+        "overloaded" | "unavailable" | "incompatible-version" | "expired" => CloseCode::Again,
+        _ => CloseCode::Error,
+    }
 }
 
 /// Silence after which the client is asked whether it is there.

@@ -8,6 +8,7 @@ use serde_json::{Map, Value, json};
 use super::Door;
 use crate::cluster::table::Health;
 use crate::node::SPAWNED_LISTED_MAX;
+use crate::node::kinds::is_built_in;
 use crate::node::shared::Shared;
 use crate::pids;
 
@@ -32,6 +33,7 @@ pub(super) fn hosted(door: &Door) -> Value {
     let kinds: Vec<Value> = node
         .kinds()
         .methods()
+        .filter(|(name, _)| !is_built_in(name))
         .map(|(name, methods)| {
             let methods: Vec<Value> = methods
                 .iter()
@@ -42,7 +44,8 @@ pub(super) fn hosted(door: &Door) -> Value {
         .collect();
     let view = node.view();
     let elsewhere = view.view.active().flat_map(|(_, member)| member.kinds.iter().map(|kind| kind.name.clone()));
-    let elsewhere: std::collections::BTreeSet<String> = elsewhere.filter(|name| !node.kinds().contains(name)).collect();
+    let elsewhere: std::collections::BTreeSet<String> =
+        elsewhere.filter(|name| !node.kinds().contains(name) && !is_built_in(name)).collect();
     json!({
         "node": node.name(),
         "cluster": node.config().cluster,

@@ -27,6 +27,7 @@ use crate::shard::inspect::PastTurn;
 use crate::shard::raw::RouteTarget;
 use crate::shard::{Shard, Slot};
 use crate::state::{Saving, WHOLE};
+use crate::topic::actor::TOPICS;
 use crate::topic::kinds::KindSubscriptions;
 
 pub(crate) type Factory<A> = Box<dyn Fn(&Cx) -> Result<A, String> + Send + Sync>;
@@ -308,7 +309,7 @@ impl Kinds {
                 };
                 let Offer { version, compatible } = kind.offer();
                 // The built-in kinds are each cluster's own.
-                let said = if name.starts_with(BUILT_IN) { Instances::PerCluster } else { options.instances };
+                let said = if is_built_in(name) { Instances::PerCluster } else { options.instances };
                 let instances = geo.map_or(said, |geo| geo.instances(name, said));
                 let adaptive = geo.map_or(options.adaptive, |geo| geo.is_adaptive(name, options.adaptive));
                 let home = configured.get(*name).and_then(|kind| kind.home.as_ref());
@@ -369,7 +370,12 @@ impl Kinds {
     }
 }
 
-/// What the names of built-in kinds begin with.
+/// Whether the kind is the library's own, which nobody outside of it calls.
+pub(crate) fn is_built_in(kind: &str) -> bool {
+    kind == TOPICS || kind.starts_with(BUILT_IN)
+}
+
+/// What the names of built-in kinds begin with, but for that of topics.
 const BUILT_IN: &str = "greenroom.";
 /// The placement that other nodes see for stateless workers: any node that hosts the kind.
 pub(crate) const WORKERS: &str = "workers";

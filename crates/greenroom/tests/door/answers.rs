@@ -52,9 +52,10 @@ async fn what_is_wrong_with_a_request_is_400_and_named() {
     call(&door, "/notes//all", "").await.problem(400, "invalid-key");
     call(&door, &format!("/notes/{}/all", "k".repeat(1025)), "").await.problem(400, "invalid-key");
     call(&door, "/notes/%ff/all", "").await.problem(400, "bad-request");
-    let problem =
-        raw(&door, &post("/notes/a/all", "greenroom-timeout: soon\r\n", "")).await.problem(400, "bad-request");
-    assert_eq!(problem["field"], "Greenroom-Timeout");
+    for timeout in ["soon", "0s", "0ms", "0.0000000001ms", "-1s"] {
+        let request = post("/notes/a/all", &format!("greenroom-timeout: {timeout}\r\n"), "");
+        assert_eq!(raw(&door, &request).await.problem(400, "bad-request")["field"], "Greenroom-Timeout", "{timeout}");
+    }
     node.stop().await;
 }
 
@@ -112,7 +113,7 @@ async fn what_is_refused_for_now_is_503_with_retry_after() {
 async fn other_http_methods_are_405_with_allow() {
     let (node, door) = open(node()).await;
     for method in ["GET", "PUT", "DELETE", "OPTIONS", "BREW"] {
-        let answer = raw(&door, format!("{method} /notes/a/all HTTP/1.1\r\nhost: door\r\n\r\n").as_bytes()).await;
+        let answer = raw(&door, format!("{method} /notes/a/all HTTP/1.1\r\nhost: localhost\r\n\r\n").as_bytes()).await;
         answer.problem(405, "wrong-method");
         assert_eq!(answer.header("allow"), Some("POST"));
     }
@@ -129,7 +130,7 @@ async fn a_web_page_of_another_site_cannot_call() {
         let request = post("/notes/a/all", &format!("origin: {origin}\r\n"), "");
         raw(&door, &request).await.problem(403, "other-site");
     }
-    assert_eq!(raw(&door, &post("/notes/a/all", "origin: http://door\r\n", "")).await.status, 200);
+    assert_eq!(raw(&door, &post("/notes/a/all", "origin: http://localhost\r\n", "")).await.status, 200);
     node.stop().await;
 }
 
@@ -141,6 +142,10 @@ async fn a_node_tells_what_it_hosts_and_how_it_is() {
     assert_eq!(hosted["hosted_here"][1]["kind"], "notes");
     let all = json!({ "name": "all", "turn": "read" });
     assert!(hosted["hosted_here"][1]["methods"].as_array().unwrap().contains(&all), "{hosted}");
+    let named: Vec<_> = hosted["hosted_here"].as_array().unwrap().iter().map(|kind| kind["kind"].as_str()).collect();
+    assert_eq!(named, [Some("narrow"), Some("notes"), Some("stillborn")], "only what can be called");
+    let near = call(&door, "/topic/a/publish", "").await.problem(404, "unknown-kind");
+    assert_eq!(near["near"], json!([]), "{near}");
     assert_eq!(get(&door, "/healthz").await.status, 200);
     assert_eq!(get(&door, "/readyz").await.status, 200);
     let metrics = get(&door, "/metrics").await.body;

@@ -34,6 +34,8 @@ impl Answer {
         assert_eq!(document["status"], status);
         assert_eq!(document["type"], format!("/-/problems/{name}"), "{document}");
         assert!(document["title"].is_string() && document["detail"].is_string());
+        let runs = ["actor-error", "panicked", "unknown-outcome", "timed-out", "internal"].contains(&name);
+        assert_eq!(document["may_have_run"], runs, "{document}");
         document
     }
 }
@@ -75,7 +77,8 @@ fn parse(bytes: &[u8]) -> Option<Answer> {
 
 /// A request with a body.
 pub(crate) fn post(path: &str, headers: &str, body: &str) -> Vec<u8> {
-    format!("POST {path} HTTP/1.1\r\nhost: door\r\n{headers}content-length: {}\r\n\r\n{body}", body.len()).into_bytes()
+    format!("POST {path} HTTP/1.1\r\nhost: localhost\r\n{headers}content-length: {}\r\n\r\n{body}", body.len())
+        .into_bytes()
 }
 
 /// Calls an actor.
@@ -85,7 +88,7 @@ pub(crate) async fn call(address: &str, path: &str, body: &str) -> Answer {
 
 /// Gets a page.
 pub(crate) async fn get(address: &str, path: &str) -> Answer {
-    raw(address, format!("GET {path} HTTP/1.1\r\nhost: door\r\n\r\n").as_bytes()).await
+    raw(address, format!("GET {path} HTTP/1.1\r\nhost: localhost\r\n\r\n").as_bytes()).await
 }
 
 /// An answer of server-sent events.
@@ -108,7 +111,7 @@ impl Events {
     pub(crate) async fn open(address: &str, method: &str, path: &str, headers: &str, body: &str) -> Self {
         let mut stream = TcpStream::connect(address).await.expect("the door listens");
         let request = format!(
-            "{method} {path} HTTP/1.0\r\nhost: door\r\naccept: text/event-stream\r\n{headers}content-length: {}\r\n\r\n{body}",
+            "{method} {path} HTTP/1.0\r\nhost: localhost\r\naccept: text/event-stream\r\n{headers}content-length: {}\r\n\r\n{body}",
             body.len()
         );
         stream.write_all(request.as_bytes()).await.expect("the door reads");

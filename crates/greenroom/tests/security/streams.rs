@@ -35,7 +35,7 @@ impl Watching {
     pub(super) async fn open(door: &str, method: &str, path: &str, header: &str) -> Self {
         let mut stream = TcpStream::connect(door).await.unwrap();
         let request = format!(
-            "{method} {path} HTTP/1.0\r\nhost: door\r\naccept: text/event-stream\r\ncontent-length: 0\r\n{header}\r\n\r\n"
+            "{method} {path} HTTP/1.0\r\nhost: localhost\r\naccept: text/event-stream\r\ncontent-length: 0\r\n{header}\r\n\r\n"
         );
         stream.write_all(request.as_bytes()).await.unwrap();
         Self { stream, said: String::new() }
@@ -182,6 +182,59 @@ async fn a_stream_ends_when_its_token_is_withdrawn() {
     greenroom::Topic::<u64>::of(&node, "prices/eu").publish(&7).await.unwrap();
     kept.until("data: 7\n\n").await;
     node.stop().await;
+}
+
+/// What the door closes a socket with on which `bytes` came.
+async fn closed_over(door: &str, bytes: &[u8]) -> (CloseCode, String) {
+    let mut socket = socket(door, "/topics/prices/ws", "").await.unwrap();
+    socket.get_mut().write_all(bytes).await.unwrap();
+    loop {
+        match said(&mut socket).await {
+            Message::Close(Some(frame)) => return (frame.code, frame.reason.to_string()),
+            Message::Close(None) => panic!("it says no reason"),
+            _ => {}
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_socket_that_closes_says_why() {
+    let node = Node::builder().http("127.0.0.1:0").start().await.unwrap();
+    let door = node.http_address().unwrap();
+    let masked = |first: u8, payload: &[u8]| [&[first, 0x80 | payload.len() as u8, 0, 0, 0, 0], payload].concat();
+    for (bytes, code) in [
+        (masked(0x81, &[0xff]), CloseCode::Invalid),
+        // Not masked, of a kind that there is not, with a flag that nobody asked for, and a control in parts.
+        (vec![0x81, 1, b'1'], CloseCode::Protocol),
+        (masked(0x83, b"1"), CloseCode::Protocol),
+        (masked(0xc1, b"1"), CloseCode::Protocol),
+        (masked(0x09, b"1"), CloseCode::Protocol),
+        // A part of nothing.
+        (masked(0x80, b"1"), CloseCode::Protocol),
+        // A length over the limit.
+        (vec![0x81, 0xff, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0], CloseCode::Size),
+        // What the client says when it leaves is what it hears.
+        (masked(0x88, &[0x03, 0xe8, b'o', b'k']), CloseCode::Normal),
+        (masked(0x88, &[0x0f, 0xa1]), CloseCode::Library(4001)),
+    ] {
+        assert_eq!(closed_over(&door, &bytes).await.0, code, "{bytes:x?}");
+    }
+    let mut open = socket(&door, "/topics/prices/ws", "").await.unwrap();
+    // It is being served.
+    open.send(Message::text("1")).await.unwrap();
+    said(&mut open).await;
+    let stopping = tokio::spawn(async move { node.stop().await });
+    loop {
+        match said(&mut open).await {
+            Message::Close(Some(frame)) => {
+                break assert_eq!((frame.code, &*frame.reason), (CloseCode::Away, "stopping"));
+            }
+            Message::Text(_) => {}
+            other => panic!("{other:?}"),
+        }
+    }
+    drop(open);
+    stopping.await.unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread")]
