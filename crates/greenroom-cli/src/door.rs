@@ -107,6 +107,7 @@ impl Door {
             let hint = match answer.status {
                 401 => "; say who you are: --token-file FILE or GREENROOM_TOKEN, or --cert and --key",
                 403 => "; these credentials are not enough: this takes the role \"admin\"",
+                421 => "; it does not know this name as its own: name it in the node's `http_hosts`",
                 _ => "",
             };
             return Err(format!("{} answers {} to {path}{hint}", self.url, answer.status));

@@ -46,6 +46,10 @@ pub struct NodeFlags {
     /// Where the HTTP door listens [default: no door]
     #[arg(long, value_name = "HOST:PORT", env = "GREENROOM_HTTP")]
     pub http: Option<String>,
+    /// A name by which clients ask for the HTTP door, besides its addresses, localhost and its advertised name; may be
+    /// repeated
+    #[arg(long = "http-host", value_name = "NAME", env = "GREENROOM_HTTP_HOSTS", value_delimiter = ',')]
+    pub http_hosts: Vec<String>,
     /// The membership table: `memory:` for a node alone, `sqlite:PATH` for several on one machine, or an engine's URL that
     /// this program was built with, as `postgres://user@host/database` [default: memory:]
     #[arg(long, value_name = "URL", env = "GREENROOM_TABLE")]
@@ -164,6 +168,9 @@ impl NodeFlags {
         config.http = self.http.clone().or(config.http.take());
         if !self.roles.is_empty() {
             config.roles.clone_from(&self.roles);
+        }
+        if !self.http_hosts.is_empty() {
+            config.http_hosts.clone_from(&self.http_hosts);
         }
         config.insecure_listen |= self.insecure_listen;
         config.http_plain |= self.http_plain;

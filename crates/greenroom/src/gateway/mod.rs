@@ -19,6 +19,7 @@ mod events;
 mod fetch;
 mod guard;
 mod hook;
+mod host;
 mod inspect;
 mod metrics;
 mod pass;
@@ -51,13 +52,18 @@ use tokio::sync::{Semaphore, watch};
 use self::connections::{Connections, Seat};
 use self::guard::{Entered, Guard, Visitor};
 pub(crate) use self::hook::Hook;
+use self::host::Hosts;
 use crate::cluster::table::Health;
 use crate::node::Config;
 use crate::node::error::Error;
 use crate::node::shared::Shared;
 
 /// A door that is not open yet: its port is taken, so that the membership table can name it.
-pub(crate) struct Bound(TcpListener, Guard);
+pub(crate) struct Bound {
+    listener: TcpListener,
+    guard: Guard,
+    hosts: Hosts,
+}
 
 impl Bound {
     /// Takes the port that `config` asks for, if it asks for a door, and names it there as clients are told.
@@ -66,18 +72,19 @@ impl Bound {
         let guard = Guard::open(&config)?;
         let bound = async {
             let listener = tokio::net::TcpListener::bind(&address).await?.into_std()?;
-            Ok((listener.local_addr()?.to_string(), listener))
+            Ok((listener.local_addr()?, listener))
         };
         let (bound, listener) =
             bound.await.map_err(|error| Error::Listen { what: "HTTP", address: address.clone(), error })?;
-        config.http = Some(config.advertised_http(&bound));
-        Ok((config, Some(Bound(listener, guard))))
+        let hosts = Hosts::of(&config, bound)?;
+        config.http = Some(config.advertised_http(&bound.to_string()));
+        Ok((config, Some(Bound { listener, guard, hosts })))
     }
 
     /// Opens it, until the node stops.
     pub(crate) fn open(self, node: &Arc<Shared>, table: Arc<Health>) {
-        let door = Arc::new(Door::new(node.clone(), table, self.1));
-        node.world().spawn(Stage::Door, Box::pin(accept(door, self.0)));
+        let door = Arc::new(Door::new(node.clone(), table, self.guard, self.hosts));
+        node.world().spawn(Stage::Door, Box::pin(accept(door, self.listener)));
     }
 }
 
@@ -85,6 +92,7 @@ impl Bound {
 struct Door {
     node: Arc<Shared>,
     guard: Guard,
+    hosts: Hosts,
     /// How the membership table's store is.
     table: Arc<Health>,
     opened: Instant,
@@ -105,7 +113,7 @@ struct Door {
 }
 
 impl Door {
-    fn new(node: Arc<Shared>, table: Arc<Health>, guard: Guard) -> Self {
+    fn new(node: Arc<Shared>, table: Arc<Health>, guard: Guard, hosts: Hosts) -> Self {
         let config = node.config();
         let connections_max = config.http_connections_max.min(open_files_max() / 2).max(1);
         let bodies_len_max = config.http_body_len_max.clamp(BODIES_LEN_MAX, Semaphore::MAX_PERMITS);
@@ -122,6 +130,7 @@ impl Door {
             refused: AtomicU64::new(0),
             table,
             guard,
+            hosts,
             node,
         }
     }

@@ -149,6 +149,25 @@ impl Problem {
         problem
     }
 
+    /// Which door is asked for cannot be told.
+    pub(super) fn bad_host(why: &str) -> Self {
+        let mut problem = Self::new("bad-request", why).with("field", "Host");
+        problem.close = true;
+        problem
+    }
+
+    /// Another door is asked for than this one, as far as it knows its names.
+    pub(super) fn unknown_host(host: &str) -> Self {
+        let shown: String = host.chars().take(200).collect();
+        let detail = format!(
+            "this door is not known as {shown:?}; if it is meant to be, name it in `http_hosts` (--http-host) in the node's \
+             configuration; nothing ran"
+        );
+        let mut problem = Self::new("unknown-host", detail).with("host", shown);
+        problem.close = true;
+        problem
+    }
+
     pub(super) fn no_such_node(name: &str, view: &View) -> Self {
         let names: Vec<&str> = view.active().map(|(_, member)| member.name.as_str()).collect();
         let short: String = name.chars().take(200).collect();
@@ -295,7 +314,7 @@ const fn class(name: &'static str, status: u16, title: &'static str, explanation
 const RAN: [&str; 5] = ["internal", "actor-error", "panicked", "unknown-outcome", "timed-out"];
 
 /// Every type of problem. The first stands for what has no name of its own.
-static CLASSES: [Class; 27] = [
+static CLASSES: [Class; 28] = [
     class("internal", 500, "Internal error", "The node is at fault. Please report it."),
     class("bad-request", 400, "Bad request", "The request is malformed; the detail says where."),
     class(
@@ -340,6 +359,13 @@ static CLASSES: [Class; 27] = [
         "The call would have waited for itself, along `path`. Nothing ran.",
     ),
     class("too-large", 413, "Too large", "Send less, or raise the limit of the node. Nothing ran."),
+    class(
+        "unknown-host",
+        421,
+        "Not a name of this door",
+        "The door answers to its addresses, to localhost, to its advertised name and to what `http_hosts` names, so that no \
+         other site can pass for it in a browser. Nothing ran.",
+    ),
     class("actor-error", 422, "The actor refused", "The method ran and returned its own error, in `error`."),
     class("panicked", 500, "The actor panicked", "The turn did not end; the actor starts clean with its next call."),
     class("unknown-outcome", 502, "The outcome is not known", "The call may have run. Repeat only what may run twice."),

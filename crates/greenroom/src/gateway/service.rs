@@ -36,6 +36,7 @@ pub(super) async fn answer(door: &Arc<Door>, seat: &Arc<Seat>, request: Request<
 }
 
 async fn route(door: &Arc<Door>, seat: &Arc<Seat>, mut request: Request<Incoming>) -> Result<Answer, Problem> {
+    door.hosts.check(&request)?;
     let path = Path::read(request.uri().path()).map_err(|why| Problem::bad_request(&why))?;
     if let Some(principal) = door.guard.admit(&path, &request).await? {
         request.extensions_mut().insert(principal);

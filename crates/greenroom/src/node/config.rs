@@ -29,6 +29,10 @@ pub struct Config {
     pub advertise: Option<String>,
     /// Where the HTTP door listens; `None` for no door.
     pub http: Option<String>,
+    /// Names by which clients ask for the HTTP door, besides its addresses, `localhost` and its advertised name: those that a
+    /// proxy or a load balancer in front of it has. A `*` stands for any text. Requests for other names are refused, as
+    /// other sites can have theirs lead here.
+    pub http_hosts: Vec<String>,
     /// Whether there is a proxy on the node's own machine in front of the HTTP door: then whoever seems to come from this
     /// machine may be anybody, and the `/-/` pages take credentials.
     pub http_proxied: bool,
@@ -147,6 +151,7 @@ impl Default for Config {
             listen: "127.0.0.1:0".into(),
             advertise: None,
             http: None,
+            http_hosts: Vec::new(),
             http_proxied: false,
             table: "memory:".into(),
             lease: LeaseTimes::default().length,

@@ -15,9 +15,9 @@ async fn a_body_over_the_limit_is_413() {
     let body = |len: usize| format!("{{\"text\":\"{}\"}}", "x".repeat(len));
     assert_eq!(call(&door, "/notes/a/size", &body(900)).await.body, "900");
     call(&door, "/notes/a/size", &body(1001)).await.problem(413, "too-large");
-    let declared = "POST /notes/a/size HTTP/1.1\r\nhost: door\r\ncontent-length: 99999999999\r\n\r\n";
+    let declared = "POST /notes/a/size HTTP/1.1\r\nhost: localhost\r\ncontent-length: 99999999999\r\n\r\n";
     raw(&door, declared.as_bytes()).await.problem(413, "too-large");
-    let mut chunked = b"POST /notes/a/size HTTP/1.1\r\nhost: door\r\ntransfer-encoding: chunked\r\n\r\n".to_vec();
+    let mut chunked = b"POST /notes/a/size HTTP/1.1\r\nhost: localhost\r\ntransfer-encoding: chunked\r\n\r\n".to_vec();
     for _ in 0..20 {
         chunked.extend_from_slice(format!("64\r\n{}\r\n", "x".repeat(100)).as_bytes());
     }
@@ -56,7 +56,7 @@ async fn a_client_that_sends_a_byte_a_while_is_closed() {
     let mut head = TcpStream::connect(&door).await.unwrap();
     let began = Instant::now();
     let mut closed = false;
-    for byte in b"POST /notes/a/all HTTP/1.1\r\nhost: door\r\n".iter().cycle() {
+    for byte in b"POST /notes/a/all HTTP/1.1\r\nhost: localhost\r\n".iter().cycle() {
         tokio::time::sleep(Duration::from_millis(50)).await;
         let mut end = [0; 1];
         if head.write_all(&[*byte]).await.is_err() || matches!(head.try_read(&mut end), Ok(0)) {
@@ -70,7 +70,7 @@ async fn a_client_that_sends_a_byte_a_while_is_closed() {
     assert!(closed, "the head may take half a second");
 
     let mut body = TcpStream::connect(&door).await.unwrap();
-    body.write_all(b"POST /notes/a/all HTTP/1.1\r\nhost: door\r\ncontent-length: 100\r\n\r\n{").await.unwrap();
+    body.write_all(b"POST /notes/a/all HTTP/1.1\r\nhost: localhost\r\ncontent-length: 100\r\n\r\n{").await.unwrap();
     read(&mut body).await.problem(408, "slow-request");
     assert_eq!(body.read(&mut [0; 1]).await.unwrap_or(0), 0);
     node.stop().await;
@@ -132,11 +132,11 @@ async fn garbage_leaves_the_door_serving() {
     }
     for request in [
         "GET http://other/notes/a/all HTTP/1.1\r\n\r\n",
-        "CONNECT a:1 HTTP/1.1\r\nhost: a\r\n\r\n",
-        "OPTIONS * HTTP/1.1\r\nhost: a\r\n\r\n",
+        "CONNECT a:1 HTTP/1.1\r\nhost: localhost\r\n\r\n",
+        "OPTIONS * HTTP/1.1\r\nhost: localhost\r\n\r\n",
         "GET / HTTP/9.9\r\n\r\n",
-        "POST /notes/a/all HTTP/1.1\r\nhost: d\r\ncontent-length: -1\r\n\r\n",
-        "POST /notes/a/all HTTP/1.1\r\nhost: d\r\ncontent-length: 1\r\ncontent-length: 2\r\n\r\n",
+        "POST /notes/a/all HTTP/1.1\r\nhost: localhost\r\ncontent-length: -1\r\n\r\n",
+        "POST /notes/a/all HTTP/1.1\r\nhost: localhost\r\ncontent-length: 1\r\ncontent-length: 2\r\n\r\n",
     ] {
         let answer = raw(&door, request.as_bytes()).await;
         assert!((400..500).contains(&answer.status) || answer.status == 505, "{request:?} gives {answer:?}");

@@ -7,6 +7,7 @@ mod joining;
 mod kinds;
 mod limits;
 mod pids;
+mod rebinding;
 mod reliable;
 mod reminders;
 mod streams;

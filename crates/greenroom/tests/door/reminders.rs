@@ -36,7 +36,7 @@ async fn reminders_are_shown_and_cancelled() {
     assert!(shown["due_unix_seconds"].as_f64() > Some(1.7e9));
     assert_eq!(get(&door, "/-/status").await.json()["reminders"]["ranges"], 128);
 
-    let delete = |path: &str| format!("DELETE {path} HTTP/1.1\r\nhost: door\r\nconnection: close\r\n\r\n");
+    let delete = |path: &str| format!("DELETE {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n");
     for existed in [true, false] {
         let answer = raw(&door, delete("/-/reminders/plant/moss/at%20nine").as_bytes()).await;
         assert_eq!(answer.json(), json!({ "existed": existed }));

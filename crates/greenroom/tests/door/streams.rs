@@ -102,7 +102,7 @@ async fn a_stream_is_given_as_events_only_and_events_are_gotten_of_reads_only() 
     call(&door, COUNT, r#"{"to":1}"#).await.problem(406, "only-events");
     get(&door, COUNT).await.problem(405, "wrong-method");
     let get = |path: &str, more: &str| {
-        format!("GET {path} HTTP/1.1\r\nhost: door\r\naccept: text/event-stream\r\n{more}\r\n").into_bytes()
+        format!("GET {path} HTTP/1.1\r\nhost: localhost\r\naccept: text/event-stream\r\n{more}\r\n").into_bytes()
     };
     raw(&door, &get("/streamed_numbers/a/ask", "")).await.problem(405, "wrong-method");
     raw(&door, &get(COUNT, "sec-fetch-site: cross-site\r\n")).await.problem(403, "other-site");

@@ -55,7 +55,7 @@ fn request(method: &str, path: &str, headers: &[&str], body: &str) -> String {
     let headers: String = headers.iter().map(|line| format!("{line}\r\n")).collect();
     let len = body.len();
     format!(
-        "{method} {path} HTTP/1.1\r\nhost: door\r\nconnection: close\r\ncontent-length: {len}\r\n{headers}\r\n{body}"
+        "{method} {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ncontent-length: {len}\r\n{headers}\r\n{body}"
     )
 }
 
