@@ -22,6 +22,8 @@ struct State {
 
 struct Occupant {
     until: Option<Instant>,
+    /// Whether it watches a stream of events, or has a WebSocket.
+    watches: bool,
     leave: Arc<Notify>,
 }
 
@@ -50,7 +52,7 @@ impl Connections {
         let number = state.next;
         state.next += 1;
         let leave = Arc::new(Notify::new());
-        state.seats.insert(number, Occupant { until: Some(until), leave: leave.clone() });
+        state.seats.insert(number, Occupant { until: Some(until), watches: false, leave: leave.clone() });
         state.waiting.insert((until, number));
         Some(Arc::new(Seat { number, leave, state: self.state.clone(), reserved }))
     }
@@ -58,6 +60,22 @@ impl Connections {
     /// Makes room.
     pub(super) fn dismiss_longest_waiting(&self) {
         lock(&self.state).dismiss();
+    }
+
+    /// Has some of those watchers leave whom the door waits for at the latest until then: those that it has waited for
+    /// longest.
+    pub(super) fn dismiss_watchers(&self, until: Instant) -> usize {
+        let mut state = lock(&self.state);
+        let watches = |number: &u64| state.seats.get(number).is_some_and(|occupant| occupant.watches);
+        let stalled = state.waiting.iter().take_while(|(at, _)| *at <= until).filter(|(_, number)| watches(number));
+        let stalled: Vec<(Instant, u64)> = stalled.take(DISMISSED_AT_ONCE).copied().collect();
+        for place in &stalled {
+            state.waiting.remove(place);
+            if let Some(occupant) = state.seats.remove(&place.1) {
+                occupant.leave.notify_one();
+            }
+        }
+        stalled.len()
     }
 
     pub(super) fn len(&self) -> usize {
@@ -90,6 +108,13 @@ impl Seat {
     /// Whether it has one of the places that are kept for those who ask how the node is.
     pub(super) fn is_reserved(&self) -> bool {
         self.reserved
+    }
+
+    /// It watches a stream from now on.
+    pub(super) fn watches(&self) {
+        if let Some(occupant) = lock(&self.state).seats.get_mut(&self.number) {
+            occupant.watches = true;
+        }
     }
 
     /// The door waits for the client, until then.
@@ -137,5 +162,7 @@ fn lock(state: &Mutex<State>) -> std::sync::MutexGuard<'_, State> {
 
 /// Places beyond all others, for health, status and metrics.
 pub(super) const RESERVED: usize = 16;
+/// Watchers that leave at a time: what they hold is free a moment later.
+const DISMISSED_AT_ONCE: usize = 16;
 /// How often a connection that is being served is looked at.
 const LOOK_AGAIN: std::time::Duration = std::time::Duration::from_secs(1);

@@ -23,6 +23,7 @@ use super::pass::Pass;
 use super::problem::Problem;
 use crate::actor::error::{Doubt, Failure};
 use crate::node::port::Port;
+use crate::stream::backlog::Held;
 use crate::stream::handle::{Handle, Written};
 use crate::stream::inlet::Inlet;
 use crate::stream::pipe::Taken;
@@ -47,6 +48,8 @@ pub(super) struct Events {
     ending: Pin<Box<dyn Future<Output = Problem> + Send>>,
     seat: Arc<Seat>,
     over: bool,
+    /// What is on its way to the client.
+    leaving: Held,
     _permit: OwnedSemaphorePermit,
 }
 
@@ -70,11 +73,12 @@ pub(super) fn answer(
     method: String,
     source: Source,
 ) -> Result<Answer, Problem> {
-    let permit = door.streams.clone().try_acquire_owned();
-    let permit = permit.map_err(|_| Problem::busy("the door has as many streams as it may"))?;
+    let permit = door.stream_permit()?;
     let heartbeat = Box::pin(tokio::time::sleep(HEARTBEAT));
     let ending = Box::pin(async move { pass.over(&method).await });
-    let events = Events { source, heartbeat, ending, seat, over: false, _permit: permit };
+    seat.watches();
+    let leaving = door.node.backlog().hold(0);
+    let events = Events { source, heartbeat, ending, seat, over: false, leaving, _permit: permit };
     let mut answer = Response::new(AnswerBody::Events(Box::new(events)));
     answer.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(EVENT_STREAM));
     answer.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
@@ -87,6 +91,7 @@ impl Events {
     /// More of the body; `None` at its end.
     pub(super) fn poll_bytes(&mut self, context: &mut Context<'_>) -> Poll<Option<Bytes>> {
         let bytes = ready!(self.poll_some(context));
+        self.leaving.set(bytes.as_ref().map_or(0, Bytes::len));
         if bytes.is_some() {
             // From now on it is the client that the door waits for.
             self.seat.waits(Instant::now() + STALL_MAX);

@@ -136,6 +136,10 @@ pub(super) fn write(door: &Door) -> String {
         page.line("greenroom_http_requests_total", &format!("status=\"{status}\""), count);
     }
     page.one("greenroom_http_connections", "gauge", "Connections of the HTTP door.", door.connections.len());
+    let waiting = node.backlog().bytes() as u64;
+    page.one("greenroom_backlog_bytes", "gauge", "Bytes that wait for slow consumers of streams and topics.", waiting);
+    let gone = door.stalled.load(Ordering::Relaxed);
+    page.one("greenroom_http_watchers_let_go_total", "counter", "Watchers let go, as too much waited for them.", gone);
     let refused = door.refused.load(Ordering::Relaxed);
     page.one("greenroom_http_connections_refused_total", "counter", "Connections that found no room.", refused);
     if let Some(certificates) = node.links().certificates() {

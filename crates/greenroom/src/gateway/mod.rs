@@ -47,12 +47,13 @@ use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 
 use self::connections::{Connections, Seat};
 use self::guard::{Entered, Guard, Visitor};
 pub(crate) use self::hook::Hook;
 use self::host::Hosts;
+use self::problem::Problem;
 use crate::cluster::table::Health;
 use crate::node::Config;
 use crate::node::error::Error;
@@ -110,6 +111,8 @@ struct Door {
     closed: watch::Sender<bool>,
     answers: Mutex<BTreeMap<u16, u64>>,
     refused: AtomicU64,
+    /// Watchers that were let go as they took nothing, to make room.
+    stalled: AtomicU64,
 }
 
 impl Door {
@@ -128,6 +131,7 @@ impl Door {
             closed: watch::Sender::new(false),
             answers: Mutex::default(),
             refused: AtomicU64::new(0),
+            stalled: AtomicU64::new(0),
             table,
             guard,
             hosts,
@@ -138,6 +142,22 @@ impl Door {
     /// How long a client may keep the door waiting: for the head of its request, for its body, for its next request.
     fn patience(&self) -> Duration {
         self.node.config().http_read_timeout
+    }
+
+    /// A place for a stream of events or a WebSocket. If there is none, those who have taken nothing for longest make some for
+    /// who comes next.
+    fn stream_permit(&self) -> Result<OwnedSemaphorePermit, Problem> {
+        self.streams.clone().try_acquire_owned().map_err(|_| {
+            self.let_watchers_go();
+            Problem::busy("the door has as many streams as it may")
+        })
+    }
+
+    /// Has some watchers leave who have taken nothing for longest, if for a second; how many.
+    fn let_watchers_go(&self) -> usize {
+        let gone = self.connections.dismiss_watchers(Instant::now() + events::STALL_MAX - STALL_MIN);
+        self.stalled.fetch_add(gone as u64, Ordering::Relaxed);
+        gone
     }
 
     fn count_answer(&self, status: u16) {
@@ -182,6 +202,7 @@ async fn accept(door: Arc<Door>, listener: TcpListener) {
     tokio::select! {
         () = accepting => {}
         () = door.guard.look_after(door.node.config().reload_every) => {}
+        () = make_room(&door) => {}
         _ = door.node.halted() => {
             door.closed.send_replace(true);
         }
@@ -201,6 +222,19 @@ async fn accept(door: Arc<Door>, listener: TcpListener) {
 async fn closing(door: &Door) {
     while !door.node.is_closing() {
         tokio::time::sleep(LOOK_EVERY).await;
+    }
+}
+
+/// Lets those watchers go that have taken nothing for longest, as long as more waits than may, for as long as the door is open.
+async fn make_room(door: &Door) {
+    loop {
+        door.node.backlog().overflow().await;
+        let gone = door.let_watchers_go();
+        if gone > 0 {
+            tracing::warn!(gone, "too much waits for slow watchers: those that took nothing for longest were let go");
+        }
+        // What they held is given back meanwhile.
+        tokio::time::sleep(ROOM_PAUSE).await;
     }
 }
 
@@ -283,6 +317,10 @@ const HEAD_LEN_MAX: usize = 32 << 10;
 const REMOTE_METHODS_MAX: usize = 8192;
 /// Time between two looks whether the node closes its door: far below the time that it then still answers.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
+/// How long a watcher may take nothing, whatever waits.
+const STALL_MIN: Duration = Duration::from_secs(1);
+/// Time for those who leave to give back what they held.
+const ROOM_PAUSE: Duration = Duration::from_millis(20);
 /// Pause after a failed accept.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(20);
 /// Time for answers to leave when the node has stopped.

@@ -60,8 +60,7 @@ pub(super) fn open(
         return Err(Problem::bad_request("this is not the handshake of a WebSocket of version 13"));
     };
     let accept = derive_accept_key(key);
-    let permit = door.streams.clone().try_acquire_owned();
-    let permit = permit.map_err(|_| Problem::busy("the door has as many streams as it may"))?;
+    let permit = door.stream_permit()?;
     let upgrading = hyper::upgrade::on(&mut request);
     let (door, seat) = (door.clone(), seat.clone());
     tokio::spawn(async move {
@@ -147,6 +146,8 @@ async fn exchange(
 ) -> End {
     let mut over = pin!(pass.over(SUBSCRIBE));
     let mut heard = Instant::now();
+    seat.works();
+    seat.watches();
     loop {
         seat.works();
         let quiet = tokio::time::sleep(HEARTBEAT);
@@ -179,6 +180,7 @@ async fn exchange(
                 Message::Ping(Bytes::new())
             }
         };
+        let _leaving = door.node.backlog().hold(said.len());
         if say(seat, socket, said).await.is_none() {
             return End::Left;
         }

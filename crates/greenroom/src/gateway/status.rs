@@ -133,7 +133,9 @@ pub(super) fn status(door: &Door) -> Value {
             "answers": answers,
             "connections": door.connections.len(),
             "connections_refused": door.refused.load(Ordering::Relaxed),
+            "watchers_let_go": door.stalled.load(Ordering::Relaxed),
         },
+        "backlog_bytes": node.backlog().bytes(),
         "resident_bytes": resident_bytes(),
     })
 }

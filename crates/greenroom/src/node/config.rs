@@ -101,6 +101,9 @@ pub struct Config {
     /// Time for a client of the HTTP door to send a request's head, its body, and to begin its next request.
     #[serde(with = "seconds")]
     pub http_read_timeout: Duration,
+    /// Bytes that may wait for slow watchers, of all topics and streams of this node together. Beyond it, those clients of
+    /// the HTTP door that have taken nothing for longest are let go, at the earliest after a second.
+    pub backlog_len_max: usize,
     /// Allows listening beyond loopback without TLS and credentials: anybody who reaches the port can call every actor.
     pub insecure_listen: bool,
     /// Mutual TLS between nodes: they speak nothing else then.
@@ -176,6 +179,7 @@ impl Default for Config {
             http_requests_max: 1024,
             http_connections_max: 2048,
             http_read_timeout: Duration::from_secs(15),
+            backlog_len_max: 64 << 20,
             insecure_listen: false,
             tls: None,
             http_tls: None,

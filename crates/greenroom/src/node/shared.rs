@@ -27,6 +27,7 @@ use crate::geo::Geo;
 use crate::pids::dead_letters::Office;
 use crate::reliable::{Counts, Journals, Outlets};
 use crate::shard::{Gauges, Item, ShardId, ShardPort, Slot};
+use crate::stream::backlog::Backlog;
 use crate::time::Calendar;
 use crate::versioned::registry::Registry;
 
@@ -72,6 +73,7 @@ pub(crate) struct Shared {
     outside_calls: AtomicU32,
     worker_epochs: AtomicU64,
     strangers: Strangers,
+    backlog: Arc<Backlog>,
 }
 
 impl Shared {
@@ -95,6 +97,7 @@ impl Shared {
         // 0 stands for any.
         let birth = (world.random() as u32).max(1);
         let calendar = Calendar::new(&config.cluster);
+        let backlog = Backlog::new(config.backlog_len_max);
         Self {
             birth,
             dead_letters: Office::default(),
@@ -127,6 +130,7 @@ impl Shared {
             outside_calls: AtomicU32::new(0),
             worker_epochs: AtomicU64::new(0),
             strangers: Strangers::default(),
+            backlog,
         }
     }
 
@@ -249,6 +253,11 @@ impl Shared {
     }
 
     /// Who has come to the listeners and was not let in.
+    /// What waits for slow consumers of streams and topics.
+    pub(crate) fn backlog(&self) -> &Arc<Backlog> {
+        &self.backlog
+    }
+
     pub(crate) fn strangers(&self) -> &Strangers {
         &self.strangers
     }

@@ -7,6 +7,7 @@ use std::task::{Context, Poll, Waker};
 
 use futures_util::Stream;
 
+use super::backlog::Backlog;
 use crate::actor::error::{Doubt, Failure};
 use crate::actor::key::ActorId;
 use crate::shard::ShardPort;
@@ -21,6 +22,16 @@ pub(crate) struct Feed<T> {
     /// The shard that polls it; `None` for one that was made outside of all shards.
     pub(crate) home: Option<ShardPort>,
     pub(crate) items: Items<T>,
+    /// How large its items are; `None` where nobody knows before they are encoded.
+    pub(crate) weight: Option<Weight<T>>,
+}
+
+/// What items weigh that wait for a consumer of this process.
+pub(crate) struct Weight<T> {
+    /// An item's size, in bytes.
+    pub(crate) of: fn(&T) -> usize,
+    /// Where what waits is counted.
+    pub(crate) backlog: Arc<Backlog>,
 }
 
 /// Between an activation and what runs beside its turns: this keeps the activation from being idle, and ends with it.

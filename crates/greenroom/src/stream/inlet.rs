@@ -65,7 +65,8 @@ impl Inlet {
         });
         let shards = port.node.shards();
         let home = here.unwrap_or_else(|| shards[handle.token as usize % shards.len()]);
-        Arc::new(Self { handle, codec, pipe: Pipe::default(), home, slot: AtomicU64::new(NO_SLOT) })
+        let pipe = Pipe::new(Some(port.node.backlog().hold(0)));
+        Arc::new(Self { handle, codec, pipe, home, slot: AtomicU64::new(NO_SLOT) })
     }
 
     /// The reader has taken `total` items: the producer is to know.

@@ -8,8 +8,10 @@
 //! - `reply_stream.rs` is what callers hold; `feed.rs` what a method made, and its tie to the activation
 //! - `pump.rs` brings items from a feed to an outlet: a `pipe.rs` of this process, or a connection (`flow.rs`)
 //! - `inlet.rs` is where items from another node, or as bytes, come out
+//! - `backlog.rs` counts what waits for slow consumers, of all streams and topics together
 //! - the tables are the shard's (`shard/streams`), the windows a protocol of their own (`greenroom-protocols`)
 
+pub(crate) mod backlog;
 pub(crate) mod feed;
 pub(crate) mod flow;
 pub(crate) mod handle;

@@ -7,6 +7,7 @@ use std::task::{Context, Poll, Waker};
 use greenroom_protocols::reply_stream::BYTES_MAX;
 
 use super::WINDOW;
+use super::backlog::Held;
 use crate::actor::error::Failure;
 
 /// A queue of items, its end, and who waits at its two ends.
@@ -16,6 +17,8 @@ struct State<T> {
     /// Items with their sizes in bytes, where those are known.
     queue: VecDeque<(T, usize)>,
     bytes: usize,
+    /// Where that is counted with what waits elsewhere.
+    held: Option<Held>,
     end: Option<Result<(), Failure>>,
     /// Whether the reader has gone.
     closed: bool,
@@ -38,9 +41,17 @@ pub(crate) enum Taken<T> {
 
 impl<T> Default for Pipe<T> {
     fn default() -> Self {
+        Self::new(None)
+    }
+}
+
+impl<T> Pipe<T> {
+    /// A queue whose bytes are counted as `held`.
+    pub(crate) fn new(held: Option<Held>) -> Self {
         Self(Mutex::new(State {
             queue: VecDeque::new(),
             bytes: 0,
+            held,
             end: None,
             closed: false,
             reader: None,
@@ -48,9 +59,7 @@ impl<T> Default for Pipe<T> {
             full: false,
         }))
     }
-}
 
-impl<T> Pipe<T> {
     /// Whether there is room for another item. The writer is woken when there is, and when the reader goes.
     pub(crate) fn poll_room(&self, context: &Context<'_>) -> Poll<Result<(), Closed>> {
         let mut state = self.lock();
@@ -69,7 +78,8 @@ impl<T> Pipe<T> {
             if state.closed || state.end.is_some() {
                 return;
             }
-            state.bytes += size;
+            let bytes = state.bytes + size;
+            state.weigh(bytes);
             state.queue.push_back((item, size));
             state.reader.take()
         };
@@ -100,7 +110,8 @@ impl<T> Pipe<T> {
             note(&mut state.reader, context);
             return Poll::Pending;
         };
-        state.bytes -= size;
+        let left = state.bytes - size;
+        state.weigh(left);
         // The writer fills half a queue at a time: it is not woken for each item.
         let wake = state.full && state.queue.len() <= WINDOW as usize / 2 && state.has_room();
         let writer = if wake { state.writer.take() } else { None };
@@ -116,6 +127,7 @@ impl<T> Pipe<T> {
         let (queue, writer) = {
             let mut state = self.lock();
             state.closed = true;
+            state.weigh(0);
             (std::mem::take(&mut state.queue), state.writer.take())
         };
         drop(queue);
@@ -130,6 +142,13 @@ impl<T> Pipe<T> {
 }
 
 impl<T> State<T> {
+    fn weigh(&mut self, bytes: usize) {
+        self.bytes = bytes;
+        if let Some(held) = &mut self.held {
+            held.set(bytes);
+        }
+    }
+
     fn has_room(&self) -> bool {
         self.queue.len() < WINDOW as usize && self.bytes < BYTES_MAX
     }

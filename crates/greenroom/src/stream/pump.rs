@@ -123,20 +123,25 @@ fn fenced() -> bool {
 }
 
 /// To a consumer of this process, as they are.
-pub(crate) struct PipeOutlet<T>(pub(crate) Arc<Pipe<T>>);
+pub(crate) struct PipeOutlet<T> {
+    pub(crate) pipe: Arc<Pipe<T>>,
+    /// An item's size, if that can be told.
+    pub(crate) size: Option<fn(&T) -> usize>,
+}
 
 impl<T> Outlet<T> for PipeOutlet<T> {
     fn poll_room(&mut self, context: &Context<'_>) -> Poll<Result<(), Closed>> {
-        self.0.poll_room(context)
+        self.pipe.poll_room(context)
     }
 
     fn put(&mut self, item: T) -> Result<(), Failure> {
-        self.0.put(item, 0);
+        let size = self.size.map_or(0, |size| size(&item));
+        self.pipe.put(item, size);
         Ok(())
     }
 
     fn finish(&mut self, end: Result<(), Failure>) {
-        self.0.finish(end);
+        self.pipe.finish(end);
     }
 }
 

@@ -10,7 +10,7 @@ use greenroom_protocols::reply_stream::Reader;
 use greenroom_wire::codec::{self, Codec};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::feed::Feed;
+use super::feed::{Feed, Weight};
 use super::handle::{Handle, Written};
 use super::inlet::Inlet;
 use super::pipe::{Pipe, Taken};
@@ -61,7 +61,17 @@ impl<T: Portable> ReplyStream<T> {
             Some(shard) => (shard.tie_current(), Some(shard.here())),
             None => (None, None),
         });
-        Self::new(State::Fresh(Feed { tie, home, items: Box::pin(items.map(Ok)) }))
+        Self::new(State::Fresh(Feed { tie, home, items: Box::pin(items.map(Ok)), weight: None }))
+    }
+
+    /// The same, of items whose sizes `of` tells: fewer of them wait for a consumer of this process the larger they are.
+    pub(crate) fn weighed(items: impl Stream<Item = T> + Send + 'static, of: fn(&T) -> usize) -> Self {
+        let mut stream = Self::of(items);
+        let backlog = Shard::with(|shard| shard.map(|shard| shard.port().node.backlog().clone()));
+        if let State::Fresh(feed) = stream.state() {
+            feed.weight = backlog.map(|backlog| Weight { of, backlog });
+        }
+        stream
     }
 
     fn new(state: State<T>) -> Self {
@@ -120,12 +130,12 @@ impl<T: Portable> ReplyStream<T> {
 /// Lets somebody make items.
 fn begin<T: Portable>(state: State<T>) -> Result<State<T>, Failure> {
     match state {
-        State::Fresh(Feed { home: Some(home), tie, items }) => {
-            let pipe = Arc::new(Pipe::default());
-            let outlet = PipeOutlet(pipe.clone());
+        State::Fresh(Feed { home: Some(home), tie, items, weight }) => {
+            let pipe = Arc::new(Pipe::new(weight.as_ref().map(|weight| weight.backlog.hold(0))));
+            let outlet = PipeOutlet { pipe: pipe.clone(), size: weight.map(|weight| weight.of) };
             let producer = tie.as_ref().map(|tie| tie.actor().clone());
             // Dropped on the way, as the node stops, it ends the stream.
-            let pump = Pump::new(Feed { tie, home: Some(home), items }, outlet);
+            let pump = Pump::new(Feed { tie, home: Some(home), items, weight: None }, outlet);
             let run = move |shard: &Shard| shard.begin_beside(producer.as_ref(), Box::pin(pump));
             home.push(Item::Run(Box::new(run))).map_err(|_| Failure::from(Doubt::Dropped))?;
             Ok(State::Local(pipe))
@@ -179,7 +189,7 @@ impl<T: Portable> Serialize for ReplyStream<T> {
             begun => {
                 let mut begun = Self::new(begun);
                 let items = futures_util::stream::poll_fn(move |context| begun.poll_item(context));
-                Feed { tie: None, home: None, items: Box::pin(items) }
+                Feed { tie: None, home: None, items: Box::pin(items), weight: None }
             }
         };
         let offered = Shard::with(|shard| match shard {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use futures_util::{Stream, StreamExt, stream};
+use futures_util::{StreamExt, stream};
 use serde::{Deserialize, Serialize};
 
 use super::deliver;
@@ -13,6 +13,7 @@ use super::queue::{EventId, Next, Queue, Slow};
 use crate::actor::cx::Cx;
 use crate::actor::interface::{Actor, Why};
 use crate::shard::Shard;
+use crate::stream::reply_stream::ReplyStream;
 
 /// What an event's publisher is told.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -48,6 +49,16 @@ pub(crate) enum Parcel {
     TooSlow,
 }
 
+impl Parcel {
+    /// What it holds, in bytes.
+    fn len(&self) -> usize {
+        match self {
+            Parcel::Event(_, text) => text.len(),
+            Parcel::Began(_) | Parcel::Missed(_) | Parcel::TooSlow => 0,
+        }
+    }
+}
+
 /// One topic.
 pub(crate) struct Topics {
     hub: Arc<Hub>,
@@ -58,7 +69,8 @@ pub(crate) struct Topics {
 
 impl Actor for Topics {
     fn create(cx: &Cx) -> Result<Self, String> {
-        Ok(Self { hub: Hub::new(cx.epoch()), gate: tokio::sync::Mutex::default(), waiting: AtomicUsize::new(0) })
+        let hub = Hub::new(cx.epoch(), cx.port.node.backlog().clone());
+        Ok(Self { hub, gate: tokio::sync::Mutex::default(), waiting: AtomicUsize::new(0) })
     }
 }
 
@@ -110,12 +122,12 @@ impl Topics {
                 tracing::warn!(topic = %cx.key(), cut, "subscribers that took nothing for too long were cut off");
             }
         }
-        let (id, subscribers) = self.hub.publish(event.into());
+        let (id, subscribers) = self.hub.publish(event);
         Ok(Published { id, subscribers })
     }
 
     /// The events from now on, or from behind one that the subscriber has had.
-    pub async fn subscribe(&self, terms: Terms) -> Result<impl Stream<Item = Parcel>, String> {
+    pub async fn subscribe(&self, terms: Terms) -> Result<ReplyStream<Parcel>, String> {
         let queue = Queue::new(terms.slow, terms.queue_len);
         let subscribed = self.hub.subscribe(queue, terms.from);
         let (seat, next) = subscribed.ok_or("the topic has as many subscribers as it may; end some of them")?;
@@ -127,7 +139,8 @@ impl Topics {
                 Next::TooSlow => (Parcel::TooSlow, None),
             })
         });
-        Ok(stream::once(std::future::ready(Parcel::Began(next))).chain(parcels))
+        let parcels = stream::once(std::future::ready(Parcel::Began(next))).chain(parcels);
+        Ok(ReplyStream::weighed(parcels, Parcel::len))
     }
 
     /// How many subscribe.

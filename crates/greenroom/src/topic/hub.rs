@@ -4,10 +4,15 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 
-use super::queue::{EventId, Kept, Next, Queue};
+use super::queue::{EventId, Kept, Next, Queue, Text};
+use crate::stream::backlog::Backlog;
 
 /// A topic's subscribers and its latest events.
-pub(crate) struct Hub(Mutex<State>);
+pub(crate) struct Hub {
+    state: Mutex<State>,
+    /// Where its events are counted with what waits elsewhere.
+    backlog: Arc<Backlog>,
+}
 
 struct State {
     epoch: u64,
@@ -32,8 +37,8 @@ pub(crate) struct Seat {
 }
 
 impl Hub {
-    pub(crate) fn new(epoch: u64) -> Arc<Self> {
-        Arc::new(Self(Mutex::new(State {
+    pub(crate) fn new(epoch: u64, backlog: Arc<Backlog>) -> Arc<Self> {
+        let state = Mutex::new(State {
             epoch,
             taken: 0,
             recent: VecDeque::new(),
@@ -41,7 +46,8 @@ impl Hub {
             subscribers: BTreeMap::new(),
             next: 0,
             publisher: None,
-        })))
+        });
+        Arc::new(Self { state, backlog })
     }
 
     /// Takes a subscriber in, with the events from `from` on if they are still known, and says which event is next. `None` when
@@ -94,7 +100,8 @@ impl Hub {
     }
 
     /// Gives an event to all subscribers: its name, and how many they are.
-    pub(crate) fn publish(&self, event: Arc<str>) -> (EventId, u64) {
+    pub(crate) fn publish(&self, event: String) -> (EventId, u64) {
+        let event = Text::new(event, Some(&self.backlog));
         let mut state = self.lock();
         let id = EventId { epoch: state.epoch, number: state.taken };
         state.taken += 1;
@@ -104,9 +111,13 @@ impl Hub {
             let Some((_, oldest)) = state.recent.pop_front() else { break };
             state.recent_bytes -= oldest.len();
         }
+        let over = self.backlog.is_over();
         let mut wakers = Vec::new();
         for subscriber in state.subscribers.values_mut() {
             subscriber.queue.put((id, event.clone()));
+            if over {
+                subscriber.queue.drop_if_cut();
+            }
             wakers.extend(subscriber.waker.take());
         }
         let subscribers = state.subscribers.len() as u64;
@@ -126,7 +137,7 @@ impl Hub {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -186,14 +197,18 @@ mod tests {
         .collect()
     }
 
+    fn hub(epoch: u64) -> Arc<Hub> {
+        Hub::new(epoch, Backlog::new(usize::MAX))
+    }
+
     fn queue() -> Queue {
         Queue::new(Slow::DropOldest, 1000)
     }
 
     #[test]
     fn who_comes_back_gets_what_it_has_missed() {
-        let hub = Hub::new(3);
-        (0..5).for_each(|number| _ = hub.publish(number.to_string().into()));
+        let hub = hub(3);
+        (0..5).for_each(|number| _ = hub.publish(number.to_string()));
         let seat = hub.subscribe(queue(), Some(EventId { epoch: 3, number: 3 })).unwrap().0;
         let texts: Vec<_> = events(&seat)
             .into_iter()
@@ -204,8 +219,8 @@ mod tests {
 
     #[test]
     fn who_comes_back_late_is_told_how_many_are_gone() {
-        let hub = Hub::new(3);
-        (0..RECENT_MAX + 10).for_each(|_| _ = hub.publish("7".into()));
+        let hub = hub(3);
+        (0..RECENT_MAX + 10).for_each(|_| _ = hub.publish("7".to_owned()));
         let seat = hub.subscribe(queue(), Some(EventId { epoch: 3, number: 2 })).unwrap().0;
         let events = events(&seat);
         assert_eq!((events.len(), &events[0]), (RECENT_MAX + 1, &Next::Missed(Some(8))));
@@ -213,17 +228,17 @@ mod tests {
 
     #[test]
     fn who_comes_back_to_another_activation_is_told_that_nobody_knows() {
-        let hub = Hub::new(4);
-        hub.publish("7".into());
+        let hub = hub(4);
+        hub.publish("7".to_owned());
         let seat = hub.subscribe(queue(), Some(EventId { epoch: 3, number: 9 })).unwrap().0;
         assert_eq!(events(&seat)[0], Next::Missed(None));
     }
 
     #[test]
     fn a_subscriber_that_goes_is_in_nobodys_way() {
-        let hub = Hub::new(1);
+        let hub = hub(1);
         let seat = hub.subscribe(Queue::new(Slow::Backpressure, 1), None).unwrap().0;
-        hub.publish("7".into());
+        hub.publish("7".to_owned());
         let context = Context::from_waker(Waker::noop());
         assert!(hub.poll_room(&context).is_pending());
         drop(seat);

@@ -5,6 +5,8 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use crate::stream::backlog::{Backlog, Held};
+
 /// What a topic does when a subscriber's queue is full.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -36,8 +38,41 @@ impl EventId {
     }
 }
 
-/// An event as a topic keeps it: the JSON text, shared by all who get it.
-pub(crate) type Kept = (EventId, Arc<str>);
+/// An event's JSON, shared by all who get it, and counted once as long as any of them does.
+#[derive(Clone)]
+pub(crate) struct Text(Arc<(Box<str>, Option<Held>)>);
+
+impl Text {
+    pub(crate) fn new(text: String, backlog: Option<&Arc<Backlog>>) -> Self {
+        let held = backlog.map(|backlog| backlog.hold(text.len()));
+        Self(Arc::new((text.into(), held)))
+    }
+}
+
+impl std::ops::Deref for Text {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        &self.0.0
+    }
+}
+
+impl PartialEq for Text {
+    fn eq(&self, other: &Self) -> bool {
+        **self == **other
+    }
+}
+
+impl Eq for Text {}
+
+impl std::fmt::Debug for Text {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        std::fmt::Debug::fmt(&**self, f)
+    }
+}
+
+/// An event as a topic keeps it.
+pub(crate) type Kept = (EventId, Text);
 
 /// What a subscriber gets next.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -124,6 +159,14 @@ impl Queue {
         }
     }
 
+    /// Lets what waits for one that was cut off go: it is told at once, and comes back for the rest if it wants.
+    pub(crate) fn drop_if_cut(&mut self) {
+        if self.cut {
+            self.events = VecDeque::new();
+            self.bytes = 0;
+        }
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
         self.events.is_empty() && self.missed.is_none()
     }
@@ -139,7 +182,7 @@ mod tests {
     use super::*;
 
     fn event(number: u64) -> Kept {
-        (EventId { epoch: 1, number }, "7".into())
+        (EventId { epoch: 1, number }, Text::new("7".to_owned(), None))
     }
 
     fn numbers(queue: &mut Queue) -> Vec<Next> {
@@ -191,9 +234,25 @@ mod tests {
     }
 
     #[test]
+    fn an_event_is_counted_once_as_long_as_anybody_has_it() {
+        let backlog = Backlog::new(1);
+        let mut queues = [Slow::DropOldest, Slow::Disconnect].map(|slow| Queue::new(slow, 1));
+        for text in ["first", "second"] {
+            let text = Text::new(text.to_owned(), Some(&backlog));
+            queues.iter_mut().for_each(|queue| queue.put((EventId { epoch: 1, number: 0 }, text.clone())));
+        }
+        assert_eq!(backlog.bytes(), "first".len() + "second".len());
+        queues.iter_mut().for_each(Queue::drop_if_cut);
+        assert_eq!(backlog.bytes(), "second".len(), "who was cut off keeps nothing");
+        assert_eq!(queues[1].take(), Some(Next::TooSlow));
+        drop(queues);
+        assert_eq!(backlog.bytes(), 0);
+    }
+
+    #[test]
     fn large_events_fill_a_queue_before_their_number_does() {
         let mut queue = Queue::new(Slow::Backpressure, 100);
-        queue.put((EventId { epoch: 1, number: 0 }, "x".repeat(QUEUE_BYTES_MAX).into()));
+        queue.put((EventId { epoch: 1, number: 0 }, Text::new("x".repeat(QUEUE_BYTES_MAX), None)));
         assert!(queue.is_in_the_way());
     }
 }

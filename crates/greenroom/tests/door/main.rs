@@ -10,5 +10,6 @@ mod pids;
 mod rebinding;
 mod reliable;
 mod reminders;
+mod slow;
 mod streams;
 mod topics;
