@@ -208,8 +208,8 @@ async fn say(seat: &Seat, socket: &mut Socket, message: Message) -> Option<()> {
 /// Closes the socket, with a reason if it is not the client who did.
 async fn part(socket: &mut Socket, end: End) -> Result<(), Error> {
     let (code, reason) = match end {
-        // The answer to the client's own farewell has its code.
-        End::Left => return socket.close(None).await,
+        // The answer to the client's own farewell waits to be sent, with its code.
+        End::Left => return socket.flush().await,
         End::Broken(code, reason) => (code, reason),
         End::Silent => (CloseCode::Error, "no answer to a ping"),
         End::Problem(problem) => {

@@ -201,7 +201,7 @@ async fn closed_over(door: &str, bytes: &[u8]) -> (CloseCode, String) {
 async fn a_socket_that_closes_says_why() {
     let node = Node::builder().http("127.0.0.1:0").start().await.unwrap();
     let door = node.http_address().unwrap();
-    let masked = |first: u8, payload: &[u8]| [&[first, 0x80 | payload.len() as u8, 0, 0, 0, 0], payload].concat();
+    let masked = |first: u8, payload: &[u8]| [&[first, 0x80 | payload.len() as u8, 0, 0, 0, 0][..], payload].concat();
     for (bytes, code) in [
         (masked(0x81, &[0xff]), CloseCode::Invalid),
         // Not masked, of a kind that there is not, with a flag that nobody asked for, and a control in parts.
