@@ -285,3 +285,24 @@ fn a_program_that_would_send_a_token_in_the_open_does_not() {
     let refused = site.fails("status --node http://203.0.113.1:7070 --token-file ada.token");
     assert!(refused.contains("use https://") && !refused.contains("ada-0123"), "{refused}");
 }
+
+#[test]
+fn a_page_whose_own_name_leads_to_a_node_does_not_drain_it() {
+    let site = Site::new();
+    let mut node = Node::start(&site, " --name a --http-host games.example.org");
+    let address = node.url.trim_start_matches("http://").replace("localhost", "127.0.0.1");
+    let drain = |host: &str| {
+        let mut stream = std::net::TcpStream::connect(&address).unwrap();
+        let head = format!("POST /-/drain/a HTTP/1.1\r\nhost: {host}\r\norigin: http://{host}\r\n");
+        write!(stream, "{head}content-length: 0\r\nconnection: close\r\n\r\n").unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        answer
+    };
+    let refused = drain("evil.example");
+    assert!(refused.starts_with("HTTP/1.1 421 ") && refused.contains("http_hosts"), "{refused}");
+    assert!(site.done(&format!("status --node {}", node.url)).contains("active"), "it is as it was");
+    let drained = drain("games.example.org");
+    assert!(drained.starts_with("HTTP/1.1 202 "), "{drained}");
+    assert!(node.child.wait().unwrap().success(), "{}", site.read("log"));
+}
