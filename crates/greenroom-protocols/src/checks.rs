@@ -8,6 +8,8 @@ use crate::delivery;
 #[doc(hidden)]
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Checks {
+    /// A newcomer replaces a node of its name only once that one's lease has run out.
+    pub name_wait: bool,
     /// Activations on a dead node are replaced only after its lease has run out (M1).
     pub lease_wait: bool,
     /// A lease is granted only by a table read that began after the renewal and shows the node active (M1, M3).
@@ -47,6 +49,7 @@ pub struct Checks {
 impl Default for Checks {
     fn default() -> Self {
         Self {
+            name_wait: true,
             lease_wait: true,
             fresh_read: true,
             tie_break: true,

@@ -179,6 +179,12 @@ impl View {
         self.active().find(|(_, m)| m.name == name).map(|(id, _)| id)
     }
 
+    /// The nodes called `name` that are not dead.
+    pub fn called<'a>(&'a self, name: &'a str) -> impl Iterator<Item = (NodeId, &'a Member)> {
+        let live = move |member: &Member| member.name == name && member.status != Status::Dead;
+        self.members.iter().filter(move |(_, member)| live(member)).map(|(id, member)| (*id, member))
+    }
+
     /// When what `node` hosts may be replaced: `None` while it may live, a past time once its lease is surely over.
     ///
     /// A node that is no longer in the table was removed after its lease was over.

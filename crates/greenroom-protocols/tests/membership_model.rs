@@ -32,6 +32,8 @@ struct Cluster {
     failures_max: usize,
     /// Pairs that cannot reach each other.
     cut: &'static [(usize, usize)],
+    /// Of two nodes, the second of which has the name of the first.
+    namesakes: Option<(usize, usize)>,
     /// Whether the store refuses a write whose record has changed.
     swaps: bool,
     checks: Checks,
@@ -48,6 +50,10 @@ struct State {
     failures: usize,
     died: BTreeSet<NodeId>,
     revived: bool,
+    /// When the first of the namesakes last renewed its lease.
+    renewed: u64,
+    /// Whether the second has taken its place while that lease held.
+    evicted: bool,
 }
 
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
@@ -117,7 +123,11 @@ impl Cluster {
                 }
                 for (id, row) in &table.rows {
                     match row.member.status {
-                        Status::Dead => _ = state.died.insert(*id),
+                        Status::Dead => {
+                            let fresh = state.died.insert(*id);
+                            state.evicted |=
+                                fresh && self.replaces(state, i, *id) && state.now < state.renewed + LEASE_TICKS;
+                        }
                         _ => state.revived |= state.died.contains(id),
                     }
                 }
@@ -131,6 +141,9 @@ impl Cluster {
                 }
                 let etag = Etag(record.counter.to_string());
                 state.leases.insert(record.node, (*record, etag.clone()));
+                if self.namesakes.is_some_and(|(old, _)| old == i) {
+                    state.renewed = state.now;
+                }
                 Some(Event::Written { op: *op, etag })
             }
             Action::ProbeForJoin { node, .. } => {
@@ -152,6 +165,11 @@ impl Cluster {
         }
     }
 
+    /// Whether what node `i` writes is that it takes the place of `node`, which has its name.
+    fn replaces(&self, state: &State, i: usize, node: NodeId) -> bool {
+        self.namesakes.is_some_and(|(old, new)| i == new && state.nodes[old].machine.me() == Some(node))
+    }
+
     fn violates_fence(state: &State) -> bool {
         let now = Timestamp::from_nanos(state.now);
         state.nodes.iter().any(|node| {
@@ -171,7 +189,10 @@ impl Model for Cluster {
 
     fn init_states(&self) -> Vec<State> {
         let nodes = (0..self.settled + self.joiners).map(|i| {
-            let name = format!("node{i}");
+            let name = match self.namesakes {
+                Some((old, new)) if i == new => format!("node{old}"),
+                _ => format!("node{i}"),
+            };
             Node {
                 machine: Membership::new(self.config(), Member { name, ..Member::default() }),
                 stopped: false,
@@ -190,6 +211,8 @@ impl Model for Cluster {
             failures: 0,
             died: BTreeSet::new(),
             revived: false,
+            renewed: 0,
+            evicted: false,
         };
         for i in 0..self.settled {
             self.event(&mut state, i, Event::Tick);
@@ -290,6 +313,7 @@ impl Model for Cluster {
         vec![
             Property::always(FENCED, |_, state: &State| !Self::violates_fence(state)),
             Property::always(DEAD, |_, state: &State| !state.revived),
+            Property::always(NAMED, |_, state: &State| !state.evicted),
             Property::always(REACHED, |cluster: &Self, state: &State| {
                 cluster
                     .cut
@@ -314,6 +338,7 @@ const LEASE_TICKS: u64 = 2;
 
 const FENCED: &str = "a node's fence has passed before anyone may replace what it hosts";
 const DEAD: &str = "a dead row is never revived";
+const NAMED: &str = "a newcomer takes the place of no node of its name whose lease holds";
 const REACHED: &str = "no two active nodes that cannot reach each other";
 
 /// Of two nodes the first suspects the second, whose lease may run out.
@@ -329,6 +354,7 @@ fn two_nodes() -> Cluster {
         delays_max: 0,
         failures_max: 0,
         cut: &[],
+        namesakes: None,
         swaps: true,
         checks: Checks::default(),
     }
@@ -358,6 +384,19 @@ fn two_joiners() -> Cluster {
     }
 }
 
+/// A node joins that has the name of one of two that are there. It reads and writes at once, so that what it goes by is so.
+fn one_name() -> Cluster {
+    Cluster {
+        joiners: 1,
+        wakers: &[1, 2],
+        swift: &[0, 2],
+        ticks_max: 5,
+        suspicions: &[],
+        namesakes: Some((1, 2)),
+        ..two_nodes()
+    }
+}
+
 fn exhaust(name: &str, cluster: Cluster, reaches: &'static str) {
     let begun = Instant::now();
     let bounds = format!(
@@ -373,6 +412,7 @@ fn exhaust(name: &str, cluster: Cluster, reaches: &'static str) {
     println!("{name}: {bounds}: {} distinct states in {:?}", checker.unique_state_count(), begun.elapsed());
     checker.assert_no_discovery(FENCED);
     checker.assert_no_discovery(DEAD);
+    checker.assert_no_discovery(NAMED);
     checker.assert_no_discovery(REACHED);
     checker.assert_any_discovery(reaches);
 }
@@ -431,6 +471,18 @@ fn of_three_nodes_the_one_voted_out_is_replaced_after_its_fence() {
 #[test]
 fn of_two_joiners_that_cannot_reach_each_other_one_is_admitted() {
     exhaust("two joiners", two_joiners(), "a joiner is admitted");
+}
+
+#[test]
+fn a_newcomer_with_the_name_of_another_waits_until_its_lease_has_run_out() {
+    exhaust("one name", one_name(), "a joiner is admitted");
+    exhaust("one name, delays", Cluster { delays_max: 1, ..one_name() }, "a joiner is admitted");
+    exhaust("one name, failures", Cluster { failures_max: 1, ..one_name() }, "a joiner is admitted");
+}
+
+#[test]
+fn without_waiting_for_its_lease_a_newcomer_evicts_the_living_node_of_its_name() {
+    breaks("name_wait", NAMED, without(one_name(), |checks| checks.name_wait = false));
 }
 
 #[test]

@@ -129,14 +129,51 @@ fn a_node_that_does_not_reach_its_table_stops_by_itself_and_is_replaced() {
     });
 }
 
+/// What comes of a process on `host` that wants to be the node called `name`.
+async fn start_as(cluster: &Cluster, host: &str, name: &str) -> greenroom::Result<Node> {
+    let config = |config: &mut greenroom::Config| {
+        config.name = name.to_owned();
+        config.listen = format!("{host}:0");
+        config.insecure_listen = true;
+        config.shards = 1;
+    };
+    let builder = Node::builder().configure(config).world(cluster.sim.node(host)).store(cluster.store.seen_by(host));
+    equip(builder, name).start().await
+}
+
 #[test]
-fn a_node_that_is_started_again_replaces_its_dead_self_at_once() {
+fn a_node_that_is_started_again_replaces_its_dead_self_when_its_lease_has_run_out() {
     calm(20, equip, |cluster| async move {
         cluster.sim.crash("b");
-        let crashed = cluster.sim.now();
         cluster.start("b").await;
         cluster.settled(&["a", "b", "c"]).await;
-        assert!(cluster.sim.now() - crashed < Duration::from_secs(4), "nobody waited for its lease to be voted away");
+    });
+}
+
+#[test]
+fn a_node_that_has_stopped_in_order_is_started_again_at_once() {
+    calm(20, equip, |cluster| async move {
+        let [_, b, _] = cluster.three();
+        b.stop().await;
+        cluster.sim.crash("b");
+        let stopped = cluster.sim.now();
+        cluster.start("b").await;
+        assert!(cluster.sim.now() - stopped < Duration::from_secs(4), "nobody waits for the lease of one that left");
+    });
+}
+
+#[test]
+fn a_second_process_with_the_name_of_a_living_node_is_refused_by_name_and_the_living_one_stays() {
+    calm(20, equip, |cluster| async move {
+        let nodes = cluster.three();
+        let refused = start_as(&cluster, "elsewhere", "b").await.expect_err("b lives");
+        assert!(matches!(&refused, greenroom::Error::NameTaken { name, .. } if name == "b"), "{refused}");
+        let said = refused.to_string();
+        assert!(said.contains(nodes[1].address()) && said.contains("--name"), "it says where and what helps: {said}");
+        tokio::time::sleep(Duration::from_secs(10)).await;
+        assert!(nodes.iter().all(|node| !node.is_stopped() && node.members().len() == 3));
+        nodes[1].stop().await;
+        start_as(&cluster, "elsewhere", "b").await.expect("its name is free now");
     });
 }
 

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::plan::Planner;
+use super::plan::{Namesake, Planner};
 use super::sightings::Sightings;
 use super::table::{Etag, LeaseRecord, Table};
 use super::{Action, Config, Event, OpId, StopReason};
@@ -282,10 +282,14 @@ impl Membership {
         let planner = Planner { now, config: &self.config, sightings: &self.sightings, suspected: &self.suspected };
         let write = match (self.me, self.status()) {
             (None, _) if self.leaving.is_some() => return self.stop(StopReason::Left, out),
-            (None, _) => {
-                let (next, node) = planner.allocate(table, &self.member);
-                Some((next, Some(node)))
-            }
+            (None, _) => match planner.allocate(table, &self.member) {
+                Ok((next, node)) => Some((next, Some(node))),
+                Err(Namesake::Lives(node)) => return self.stop(StopReason::NameTaken(node), out),
+                Err(Namesake::MayLive { until }) => {
+                    self.next_poll = self.next_poll.min(until);
+                    None
+                }
+            },
             (Some(me), _) if self.leaving.is_some() => Some((planner.leave(table, me), None)),
             (Some(me), Some(Status::Joining)) => {
                 let unasked = table.active().filter(|node| !self.reached.contains(node));

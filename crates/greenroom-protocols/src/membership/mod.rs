@@ -12,7 +12,9 @@
 //!   everywhere, one's own suspicion and a lease that ran out do. Two nodes alone cannot evict each other on suspicion
 //!   (M2). The age of a suspicion counts from the reader's last look before it appeared; one that was there at first
 //!   sight has no known age and does not count (M5). Nothing ever brings a dead row back.
-//! - **Joining.** The joiner's row gets its id by compare-and-swap, which also declares dead what had its name. It becomes active
+//! - **Joining.** The joiner's row gets its id by compare-and-swap, which also declares dead what had its name: a node whose
+//!   lease has run out. While that lease may last the joiner waits, and once it has seen it renewed twice it gives up: a
+//!   second process with the name of a living node does not replace it. It becomes active
 //!   against a table in which every active node has reached it (M4); of two joiners the second one finds a conflict and
 //!   asks the first as well. A joiner that cannot be reached by a node whose lease has run out declares that one dead, so
 //!   a cluster whose nodes all died starts again under new names.
@@ -214,10 +216,12 @@ pub enum Action {
 /// Why a node must stop.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum StopReason {
-    /// The table says that this node is dead: it was evicted, or its name joined anew.
+    /// The table says that this node is dead: it was evicted, or its name joined anew after its lease had run out.
     DeclaredDead,
     /// The lease could not be renewed in time.
     LeaseRanOut,
     /// It left as asked.
     Left,
+    /// It never joined, as this node has its name and renews its lease.
+    NameTaken(NodeId),
 }

@@ -17,25 +17,33 @@ pub(super) struct Planner<'a> {
     pub(super) suspected: &'a BTreeMap<NodeId, Timestamp>,
 }
 
+/// A node in the table that keeps a newcomer from joining, as it has the same name.
+pub(super) enum Namesake {
+    /// It renews its lease.
+    Lives(NodeId),
+    /// Whether it does is not known yet; it does not if it has not by then.
+    MayLive { until: Timestamp },
+}
+
 impl Planner<'_> {
-    /// The table with `member` joining, what had its name dead, and the id that it gets.
-    pub(super) fn allocate(&self, table: &Table, member: &Member) -> (Table, NodeId) {
+    /// The table with `member` joining, what had its name dead, and the id that it gets; or who keeps its name, or may.
+    pub(super) fn allocate(&self, table: &Table, member: &Member) -> Result<(Table, NodeId), Namesake> {
+        let old: Vec<NodeId> = table.called(&member.name).collect();
+        let waits = self.config.checks.name_wait && self.config.lease.is_some();
+        if let Some(node) = old.iter().copied().find(|node| waits && !self.lease_ran_out(table, *node, 1)) {
+            let until = self.runs_out(table, node).unwrap_or(Timestamp::NEVER);
+            return Err(if self.sightings.lives(node) { Namesake::Lives(node) } else { Namesake::MayLive { until } });
+        }
         let mut next = table.clone();
         next.version += 1;
         let node = NodeId(next.next_node.max(1));
         next.next_node = node.0 + 1;
-        let old: Vec<NodeId> = table
-            .rows
-            .iter()
-            .filter(|(_, row)| row.member.name == member.name && row.member.status != Status::Dead)
-            .map(|(id, _)| *id)
-            .collect();
         for id in old {
             next.kill(id);
         }
         let lease = self.config.lease.unwrap_or_default().length;
         next.rows.insert(node, Row::joining(member.clone(), lease));
-        (next, node)
+        Ok((next, node))
     }
 
     /// The table after `me` has left.
@@ -138,6 +146,11 @@ impl Planner<'_> {
     fn lease_ran_out(&self, table: &Table, node: NodeId, times: u32) -> bool {
         let (Some(lease), Some(row)) = (self.config.lease, table.rows.get(&node)) else { return false };
         self.sightings.lease_ran_out(self.now, node, lease.judged_over(row.lease) * times)
+    }
+
+    /// When that will be, if it is not renewed any more.
+    fn runs_out(&self, table: &Table, node: NodeId) -> Option<Timestamp> {
+        self.sightings.runs_out(node, self.config.lease?.judged_over(table.rows.get(&node)?.lease))
     }
 
     fn suspects(&self, node: NodeId) -> bool {

@@ -11,14 +11,24 @@ use crate::time::Timestamp;
 /// What this reader has seen of leases, suspicions and deaths.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
 pub(super) struct Sightings {
-    /// The last counter of each lease and when it was first seen; no counter while there is no record.
-    leases: BTreeMap<NodeId, (Option<u64>, Timestamp)>,
+    leases: BTreeMap<NodeId, Sighting>,
     /// For each suspicion (of, by, at version): a time before it was written, unknown if it was there at first sight.
     suspicions: BTreeMap<(NodeId, NodeId, u64), Option<Timestamp>>,
     /// When each dead node's lease is surely over.
     freed: BTreeMap<NodeId, Timestamp>,
     /// When the last look at the table began.
     looked: Option<Timestamp>,
+}
+
+/// What this reader has seen of one lease.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+struct Sighting {
+    /// Its last counter; `None` while there is no record.
+    counter: Option<u64>,
+    /// When that was first seen.
+    since: Timestamp,
+    /// How often it was seen renewed, up to [`RENEWALS_OF_THE_LIVING`].
+    renewals: u8,
 }
 
 impl Sightings {
@@ -37,11 +47,10 @@ impl Sightings {
         if let Some(leases) = leases {
             for node in table.rows.keys() {
                 let counter = leases.get(node).map(|(record, _)| record.counter);
-                match self.leases.get(node) {
-                    Some((seen, _)) if *seen == counter => {}
-                    _ => {
-                        self.leases.insert(*node, (counter, now));
-                    }
+                let seen = self.leases.entry(*node).or_insert(Sighting { counter, since: now, renewals: 0 });
+                if seen.counter != counter {
+                    let renewals = (seen.renewals + 1).min(RENEWALS_OF_THE_LIVING);
+                    *seen = Sighting { counter, since: now, renewals };
                 }
             }
         }
@@ -64,7 +73,7 @@ impl Sightings {
             return now;
         };
         let renewed = match self.leases.get(&node) {
-            Some((_, since)) if leases_read => *since,
+            Some(seen) if leases_read => seen.since,
             _ => now,
         };
         renewed + lease.judged_over(row.lease)
@@ -93,10 +102,23 @@ impl Sightings {
 
     /// Whether the lease of `node` has surely run out, unless it is renewed by now, if that takes so `long`.
     pub(super) fn lease_ran_out(&self, now: Timestamp, node: NodeId, long: Duration) -> bool {
-        self.leases.get(&node).is_some_and(|(_, since)| *since + long <= now)
+        self.runs_out(node, long).is_some_and(|at| at <= now)
+    }
+
+    /// When that lease has run out, if it is not renewed any more; `None` for one that was never looked for.
+    pub(super) fn runs_out(&self, node: NodeId, long: Duration) -> Option<Timestamp> {
+        self.leases.get(&node).map(|seen| seen.since + long)
+    }
+
+    /// Whether `node` was alive after this reader first looked.
+    pub(super) fn lives(&self, node: NodeId) -> bool {
+        self.leases.get(&node).is_some_and(|seen| seen.renewals >= RENEWALS_OF_THE_LIVING)
     }
 
     pub(super) fn freed(&self) -> &BTreeMap<NodeId, Timestamp> {
         &self.freed
     }
 }
+
+/// The last renewal of a node that has died may land after its death, as one change of its lease; no second one does.
+const RENEWALS_OF_THE_LIVING: u8 = 2;

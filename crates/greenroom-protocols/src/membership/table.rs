@@ -77,6 +77,12 @@ impl Table {
         self.rows.iter().filter(|(_, row)| row.member.status == Status::Active).map(|(id, _)| *id)
     }
 
+    /// The nodes called `name` that are not dead, in order: at most one, but for what older programs wrote.
+    pub fn called(&self, name: &str) -> impl Iterator<Item = NodeId> {
+        let live = move |row: &Row| row.member.name == name && row.member.status != Status::Dead;
+        self.rows.iter().filter(move |(_, row)| live(row)).map(|(id, _)| *id)
+    }
+
     /// Where `node` stands; `None` if it has no row.
     pub fn status(&self, node: NodeId) -> Option<Status> {
         self.rows.get(&node).map(|row| row.member.status)

@@ -1,3 +1,4 @@
+mod names;
 mod trouble;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -377,17 +378,6 @@ fn a_dead_voters_suspicion_does_not_count() {
     world.suspect(1, 3);
     world.run(1_500);
     assert_eq!(world.status(3), Some(Status::Active));
-}
-
-#[test]
-fn a_restarted_name_is_a_new_incarnation_and_the_old_one_stops() {
-    let mut world = World::settled(2, &Config::default());
-    world.start("b", &Config::default());
-    world.run(2_500);
-    assert_eq!(world.nodes[1].stopped, Some(StopReason::DeclaredDead));
-    assert_eq!(world.status(1), Some(Status::Dead));
-    assert_eq!(world.status(2), Some(Status::Active));
-    assert!(world.id(1) < world.id(2));
 }
 
 #[test]

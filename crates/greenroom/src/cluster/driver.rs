@@ -24,6 +24,7 @@ use super::view::ClusterView;
 use crate::actor::interface::Why;
 use crate::geo::News;
 use crate::node::drain;
+use crate::node::halt::Halt;
 use crate::node::shared::Shared;
 use crate::shard::{Item, Shard, ShardId};
 
@@ -214,11 +215,13 @@ impl Driver {
             membership::Action::Publish(view) => self.publish(&view),
             membership::Action::Stop(reason) => {
                 let why = match reason {
-                    StopReason::DeclaredDead => "the cluster has declared this node dead",
-                    StopReason::LeaseRanOut => "this node's lease could not be renewed in time",
-                    StopReason::Left => "this node has left the cluster",
-                    #[allow(unreachable_patterns)]
-                    _ => "membership says so",
+                    StopReason::DeclaredDead => "the cluster has declared this node dead".into(),
+                    StopReason::LeaseRanOut => "this node's lease could not be renewed in time".into(),
+                    StopReason::Left => "this node has left the cluster".into(),
+                    StopReason::NameTaken(node) => {
+                        let address = self.node.member(node).map(|member| member.address);
+                        Halt::NameTaken { address: address.unwrap_or_default() }
+                    }
                 };
                 self.node.halt(why);
             }

@@ -162,6 +162,20 @@ pub enum Error {
         /// Why.
         why: &'static str,
     },
+    /// Another node has this one's name, and lives: it renews its lease. Nothing has changed for it. Who starts a node
+    /// anew that has died need not wait: it joins as soon as the dead one's lease has run out.
+    #[error(
+        "a node called {name:?} is alive in cluster {cluster:?} already, at {address}; give this one another name (`name`, --name), \
+         or stop the other one first"
+    )]
+    NameTaken {
+        /// The name.
+        name: String,
+        /// The cluster.
+        cluster: String,
+        /// Where the other one is.
+        address: String,
+    },
     /// The node did not become a member in time.
     #[error("the node could not join cluster {cluster:?} within {seconds} s; {hint}")]
     NotJoined {

@@ -6,6 +6,7 @@ mod dealer;
 pub(crate) mod drain;
 pub(crate) mod error;
 pub(crate) mod gate;
+pub(crate) mod halt;
 pub(crate) mod history;
 pub(crate) mod inspect;
 pub(crate) mod kinds;
@@ -162,7 +163,8 @@ impl Node {
 
     /// Waits until the node has stopped by itself, and says why: its lease ran out, or the cluster declared it dead.
     pub fn halted(&self) -> impl Future<Output = Error> + Send {
-        self.shared().halted().map(|why| Error::Halted { why }).boxed()
+        let node = self.shared();
+        node.halted().map(move |halt| halt.error(node)).boxed()
     }
 
     /// Runs until Ctrl-C or SIGTERM, then [drains](Self::drain). A drain that an operator asked for ends it as well.
@@ -221,18 +223,32 @@ impl Shared {
         let until: Timestamp = world.now() + patience;
         while !(self.fence_open() && self.view().view.is_active(self.me())) {
             if self.is_stopped() {
-                return Err(Error::Halted { why: self.halted().await });
+                return Err(self.halted().await.error(self));
             }
             if world.now() >= until {
                 return Err(Error::NotJoined {
                     cluster: self.config().cluster.clone(),
                     seconds: patience.as_secs(),
-                    hint: self.links().last_failure().unwrap_or_else(|| NOT_JOINED_HINT.to_owned()),
+                    hint: self.join_hint(),
                 });
             }
             world.sleep_until(world.now() + JOIN_POLL).await;
         }
         Ok(())
+    }
+
+    /// What may keep this node from joining.
+    fn join_hint(&self) -> String {
+        let view = self.view();
+        match view.view.called(self.name()).find(|(id, _)| *id != self.me()) {
+            Some((_, other)) => format!(
+                "a node called {:?} at {} is in the cluster; it may live until its lease has run out, which may be longer than \
+                 this node's: wait for that, or take another name",
+                self.name(),
+                other.address
+            ),
+            None => self.links().last_failure().unwrap_or_else(|| NOT_JOINED_HINT.to_owned()),
+        }
     }
 }
 

@@ -14,6 +14,7 @@ use tokio::sync::watch;
 
 use super::config::Config;
 use super::dealer::Dealer;
+use super::halt::Halt;
 use super::kinds::Kinds;
 use super::stores::Stores;
 use super::strangers::Strangers;
@@ -59,7 +60,7 @@ pub(crate) struct Shared {
     /// This node's part in a multi-cluster.
     geo: Option<Arc<Geo>>,
     /// Why the node has stopped, once it has.
-    halted: watch::Sender<Option<&'static str>>,
+    halted: watch::Sender<Option<Halt>>,
     stopped: AtomicBool,
     /// Whether this node drains, whoever asked for it.
     draining: AtomicBool,
@@ -457,7 +458,7 @@ impl Shared {
     }
 
     /// Ends everything at once: no turn starts any more, and what runs is dropped.
-    pub(crate) fn halt(&self, why: &'static str) {
+    pub(crate) fn halt(&self, why: impl Into<Halt>) {
         if self.stopped.swap(true, Ordering::AcqRel) {
             return;
         }
@@ -465,16 +466,14 @@ impl Shared {
         for port in &self.shards {
             let _ = port.push(Item::Run(Box::new(|shard| shard.stop(Timestamp::default()))));
         }
-        self.halted.send_replace(Some(why));
+        self.halted.send_replace(Some(why.into()));
     }
 
     /// Why the node has stopped; waits until it has.
-    pub(crate) async fn halted(&self) -> &'static str {
+    pub(crate) async fn halted(&self) -> Halt {
         let mut halted = self.halted.subscribe();
-        match halted.wait_for(Option::is_some).await {
-            Ok(why) => why.unwrap_or_default(),
-            Err(_) => "it was dropped",
-        }
+        let why = halted.wait_for(Option::is_some).await.ok().and_then(|why| why.clone());
+        why.unwrap_or(Halt::Because("it was dropped"))
     }
 }
 

@@ -13,6 +13,7 @@ enum Trouble {
     MendStore(usize),
     Suspect(usize, usize),
     Restart(usize),
+    Double(usize),
     Leave(usize),
 }
 
@@ -25,6 +26,7 @@ fn trouble() -> impl Strategy<Value = Trouble> {
         2 => (0usize..3).prop_map(Trouble::MendStore),
         3 => (0usize..3, 0usize..3).prop_map(|(by, of)| Trouble::Suspect(by, of)),
         1 => (0usize..3).prop_map(Trouble::Restart),
+        1 => (0usize..3).prop_map(Trouble::Double),
         1 => (0usize..3).prop_map(Trouble::Leave),
     ]
 }
@@ -49,7 +51,12 @@ proptest! {
                     world.suspect(slots[by], slots[of]);
                 }
                 Trouble::Suspect(..) => {}
-                Trouble::Restart(i) => slots[i] = world.start(&"abc"[i..=i], &config),
+                Trouble::Restart(i) => {
+                    // Killed, for nobody wakes it any more.
+                    world.nodes[slots[i]].paused = true;
+                    slots[i] = world.start(&"abc"[i..=i], &config);
+                }
+                Trouble::Double(i) => _ = world.start(&"abc"[i..=i], &config),
                 Trouble::Leave(i) => world.event(slots[i], Event::Leave),
             }
         }
