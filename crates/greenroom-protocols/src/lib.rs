@@ -37,6 +37,7 @@ pub mod node;
 pub mod reminders;
 pub mod reply_stream;
 pub mod shedding;
+pub mod state_versions;
 pub mod supervision;
 pub mod time;
 pub mod update_log;

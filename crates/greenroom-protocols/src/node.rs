@@ -5,6 +5,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use crate::state_versions::{InForce, StateVersions};
 use crate::time::Timestamp;
 use crate::versions::{self, Offer};
 
@@ -56,6 +57,9 @@ pub struct KindInfo {
     /// Where its actors are at home in a multi-cluster: `lease` or `lease:CLUSTER`; empty if they have no home.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub home: String,
+    /// The versions of its actors' states, by their names. Who hosts them without a word of it reads the first ones.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub states: BTreeMap<String, StateVersions>,
 }
 
 /// How many instances of an actor a multi-cluster may have, and when they are activated (Geo, Fig. 2).
@@ -88,8 +92,8 @@ impl Default for KindInfo {
     fn default() -> Self {
         let Offer { version, compatible } = Offer::FIRST;
         let instances = Instances::default();
-        let (name, placement, home) = Default::default();
-        Self { name, placement, version, compatible, instances, adaptive: false, home }
+        let (name, placement, home, states) = Default::default();
+        Self { name, placement, version, compatible, instances, adaptive: false, home, states }
     }
 }
 
@@ -143,6 +147,9 @@ pub struct View {
     pub next_node: u64,
     /// Every node in the table, the dead ones of late included.
     pub members: BTreeMap<NodeId, Member>,
+    /// The versions in which states are written.
+    #[serde(default, skip_serializing_if = "InForce::is_empty")]
+    pub states: InForce,
     /// For each dead member, when by the reader's own clock its lease is surely over. Never sent.
     #[serde(skip)]
     pub freed: BTreeMap<NodeId, Timestamp>,

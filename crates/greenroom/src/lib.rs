@@ -84,6 +84,7 @@ pub mod __private {
     pub use bytes::{Bytes, BytesMut};
     pub use greenroom_protocols::node::Instances;
     pub use greenroom_reliable::fields::{Field, Part, Whole};
+    pub use greenroom_protocols::state_versions::StateVersions;
     pub use greenroom_wire::EncodeError;
     pub use greenroom_wire::codec::{self, Codec, DecodeError};
     pub use serde;
@@ -101,6 +102,6 @@ pub mod __private {
     pub use crate::actor::reply::{AnyReply, ReplyTo, TYPE_VERSION, WireReply};
     pub use crate::pids::Ended;
     pub use crate::reliable::{Anything, Awaited, Kept, collect, defer, ignore, is_known, load, state, unhandled};
-    pub use crate::state::{AnyStored, Old, Saving, State, StateError};
+    pub use crate::state::{AnyStored, Old, Older, Saving, State, StateError, StoredVersions, Written, versions};
     pub use crate::stream::reply_stream::ReplyStream;
 }

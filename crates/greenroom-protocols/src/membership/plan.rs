@@ -76,8 +76,8 @@ impl Planner<'_> {
         (next.rows != table.rows).then_some(next)
     }
 
-    /// What the active node `me` would write: votes, deaths, the removal of rows long dead, and that it is about to leave
-    /// if it is `draining`.
+    /// What the active node `me` would write: votes, deaths, the removal of rows long dead, later versions of states that all
+    /// nodes read, and that it is about to leave if it is `draining`.
     pub(super) fn tend(&self, table: &Table, me: NodeId, draining: bool) -> Option<Table> {
         let mut next = table.clone();
         next.version += 1;
@@ -101,7 +101,9 @@ impl Planner<'_> {
                 }
             }
         }
-        (next.rows != table.rows).then_some(next)
+        let hosts = next.rows.values().filter(|row| row.member.status != Status::Dead && !row.member.draining);
+        next.states.raise(hosts.flat_map(|row| &row.member.kinds));
+        (next.rows != table.rows || next.states != table.states).then_some(next)
     }
 
     /// Declares the active node dead, or adds our vote, or leaves it.

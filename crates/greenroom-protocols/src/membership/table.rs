@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::LeaseTimes;
 use crate::node::{Member, NodeId, Status, View};
+use crate::state_versions::InForce;
 
 /// A store's opaque name for one state of one record.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize)]
@@ -23,6 +24,9 @@ pub struct Table {
     /// A row for each node that lives or died of late.
     #[serde(default)]
     pub rows: BTreeMap<NodeId, Row>,
+    /// The versions in which states are written.
+    #[serde(default, skip_serializing_if = "InForce::is_empty")]
+    pub states: InForce,
 }
 
 /// One node's row.
@@ -94,6 +98,7 @@ impl Table {
             version: self.version,
             next_node: self.next_node,
             members: self.rows.iter().map(|(id, row)| (*id, row.member.clone())).collect(),
+            states: self.states.clone(),
             freed: BTreeMap::new(),
         }
     }

@@ -158,7 +158,8 @@ impl Cx {
     /// changed. What follows from an error is left to the caller.
     #[doc(hidden)]
     pub async fn save_changed<A: Actor + State>(&self, actor: &mut A) -> Result<(), StateError> {
-        if self.state.as_ref().is_none_or(|state| state.slot.is_changed(actor)) {
+        let (site, slot) = self.whole().map_err(|why| StateError::not_saved(self.id.kind.name(), why))?;
+        if slot.is_changed(&site, actor) {
             self.write(actor).await?;
         }
         for (_, field) in actor.stored() {
@@ -207,7 +208,10 @@ impl Cx {
         let node = &self.port.node;
         let store = node.kinds().find(self.id.kind).map_or("", |kind| kind.options().store);
         match node.stores().find(store) {
-            Some(found) => Ok(Site::new(found.clone(), &self.id, name)),
+            Some(found) => {
+                let in_force = node.view().view.states.of(self.id.kind.name(), name);
+                Ok(Site::new(found.clone(), &self.id, name).under(in_force))
+            }
             None => Err(format!("the node has no store called {store:?}; name its URL in the node's `stores`")),
         }
     }

@@ -74,7 +74,8 @@ pub enum Refusal {
         near: Vec<String>,
     },
     /// The caller speaks a version of the kind's interface that is not served: by no node, or not by the one that has the
-    /// actor. It says which versions there are, and what to do.
+    /// actor; or no node reads the actor's state as a newer program wrote it, and no retry helps before one does. It says
+    /// which versions there are, and what to do.
     #[error("{0}")]
     Version(Box<VersionGap>),
     /// The arguments do not fit the method.
@@ -171,6 +172,7 @@ impl Refusal {
     /// How long to wait before a retry can help; `None` where no retry will.
     pub fn retry_after(&self) -> Option<Duration> {
         match self {
+            Refusal::Version(gap) if gap.state.is_some() => None,
             Refusal::Overloaded { .. } | Refusal::Moved => Some(Duration::from_millis(50)),
             Refusal::Apart { .. }
             | Refusal::Stopping

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use greenroom_protocols::node::Instances;
+use greenroom_protocols::state_versions::StateVersions;
 use greenroom_protocols::versions::FIRST;
 use greenroom_wire::EncodeError;
 use greenroom_wire::codec::DecodeError;
@@ -42,6 +43,10 @@ pub trait Actor: Sized + Send + 'static {
     #[doc(hidden)]
     const FIELDS: &'static [(&'static str, bool)] = &[];
 
+    /// The versions of their types, in the same order; the first ones of a field that is not named here.
+    #[doc(hidden)]
+    const FIELD_VERSIONS: &'static [StateVersions] = &[];
+
     /// Its [`Stored`](crate::Stored) fields, by name.
     #[doc(hidden)]
     fn stored(&mut self) -> Vec<(&'static str, &mut dyn AnyStored)> {
@@ -67,6 +72,9 @@ pub trait Behaviour: Actor {
     const ENDED: bool;
     /// How its activations go to another node.
     const TRAVELS: Travels = Travels::Not;
+    /// The versions of its type, if it is persistent as a whole.
+    #[doc(hidden)]
+    const VERSIONS: StateVersions = StateVersions::FIRST;
     /// The states of a reliable state machine, the first one first; none for other actors.
     const STATES: &'static [&'static str] = &[];
 

@@ -28,6 +28,10 @@ pub struct VersionGap {
     /// The actor, if it is on a node that does not serve the caller.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub actor: Option<String>,
+    /// The state, if it is what a node does not read: `wanted` is then the version of its type that wrote it, and `hosts` says
+    /// what nodes read. No retry helps before one reads it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub state: Option<String>,
     /// What to do.
     pub remedy: String,
 }
@@ -65,13 +69,35 @@ impl VersionGap {
     pub(crate) fn without(kind: &str, method: &str, near: Vec<String>, wanted: u16, node: &str, offer: Offer) -> Self {
         let remedy = "an interface with new methods needs a new version: `#[actor(interface = ..)]`".to_owned();
         let (kind, hosts, method) = (kind.to_owned(), vec![host(node, offer)], Some(method.to_owned()));
-        Self { kind, wanted, hosts, method, near, remedy, actor: None }
+        Self { kind, wanted, hosts, method, near, remedy, ..Self::default() }
+    }
+
+    /// None of `hosts`, each with the latest version that it reads, reads the state called `state` of `kind` as it is written.
+    pub(crate) fn unread<'a>(
+        kind: &str,
+        state: &str,
+        wrote: u8,
+        hosts: impl IntoIterator<Item = (&'a str, u8)>,
+    ) -> Self {
+        let hosts = hosts.into_iter().take(HOSTS_MAX).map(reader).collect();
+        let (kind, state, remedy) = (kind.to_owned(), Some(state.to_owned()), NEWER_PROGRAM.to_owned());
+        Self { kind, wanted: wrote.into(), hosts, state, remedy, ..Self::default() }
+    }
+
+    /// Its node does not read the state called `state` of the actor `id`, and it was placed there nevertheless.
+    pub(crate) fn unread_of(id: &ActorId, state: &str, wrote: u8, host: (&str, u8)) -> Self {
+        Self { actor: Some(id.to_string()), ..Self::unread(id.kind.name(), state, wrote, [host]) }
     }
 }
 
 impl fmt::Display for VersionGap {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { kind, wanted, hosts, method, near, actor, remedy } = self;
+        let Self { kind, wanted, hosts, method, near, actor, state, remedy } = self;
+        if let Some(state) = state {
+            let of = actor.as_ref().map_or_else(|| format!("actor kind {kind:?}"), |actor| format!("actor {actor}"));
+            let hosts = hosts.join(", ");
+            return write!(f, "state {state:?} of {of} is written by version {wanted} of its type: {hosts}; {remedy}");
+        }
         let there = if hosts.is_empty() { "no node hosts it".to_owned() } else { hosts.join(", ") };
         let caller = match *wanted {
             ANY => "a caller without a version".to_owned(),
@@ -101,6 +127,12 @@ fn host(node: &str, Offer { version, compatible }: Offer) -> String {
     }
 }
 
+fn reader((node, reads): (&str, u8)) -> String {
+    format!("node {node} reads up to version {reads}")
+}
+
+const NEWER_PROGRAM: &str = "start nodes of the newer program: no retry helps before";
+
 /// Nodes that are named.
 const HOSTS_MAX: usize = 8;
 
@@ -120,6 +152,15 @@ mod tests {
             VersionGap::without("till", "refund", vec!["fund".into()], 1, "a", one).to_string(),
             "actor kind \"till\" has no method \"refund\" for a caller of version 1 (node a hosts version 1); did you mean \
              \"fund\"?; an interface with new methods needs a new version: `#[actor(interface = ..)]`"
+        );
+    }
+
+    #[test]
+    fn a_state_that_nobody_reads_is_named_with_who_reads_what_and_the_remedy() {
+        assert_eq!(
+            VersionGap::unread("till", "self", 2, [("a", 1)]).to_string(),
+            "state \"self\" of actor kind \"till\" is written by version 2 of its type: node a reads up to version 1; start nodes \
+             of the newer program: no retry helps before"
         );
     }
 

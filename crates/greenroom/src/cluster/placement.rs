@@ -66,6 +66,9 @@ pub(crate) fn choose(
     let name = hosts.placement.as_str();
     match name {
         _ if hosts.nodes.is_empty() => {
+            if let Some(gap) = node.view().unread(actor.kind.name()) {
+                return Err(gap.into());
+            }
             let message = format!("every node that hosts {:?} is about to leave", actor.kind.name());
             Err(Refusal::Placement { message })
         }

@@ -20,7 +20,8 @@ pub(crate) struct ClusterView {
     homes: BTreeMap<String, String>,
 }
 
-/// The nodes that host a kind and get activations of it: none, if all that host it are about to leave.
+/// The nodes that host a kind and get activations of it: none, if all that host it are about to leave, or do not read its
+/// states as they are written.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct KindHosts {
     pub(crate) nodes: Vec<NodeId>,
@@ -31,6 +32,8 @@ pub(crate) struct KindHosts {
     pub(crate) adaptive: bool,
     /// Where its actors are at home in a multi-cluster; empty for nowhere, or if its hosts do not agree.
     pub(crate) home: String,
+    /// Those that can write its states so that all of them read them; empty if all can.
+    able: Vec<NodeId>,
     /// Which callers each of them serves; empty if all host the first version, as those of most kinds do.
     offers: Vec<Offer>,
 }
@@ -41,18 +44,24 @@ impl KindHosts {
         &self.offers
     }
 
-    /// The nodes of the newest version that serves callers of `wanted`.
+    /// The nodes of the newest version that serves callers of `wanted`; of them those that can write its states so that all
+    /// read them, if there are any.
     pub(crate) fn serving(&self, wanted: u16) -> Cow<'_, [NodeId]> {
-        if self.offers.is_empty() && Offer::FIRST.serves(wanted) {
+        if self.offers.is_empty() && self.able.is_empty() && Offer::FIRST.serves(wanted) {
             return Cow::Borrowed(&self.nodes);
         }
         Cow::Owned(self.serving_among(wanted, |_| true))
     }
 
-    /// The nodes that pass `filter`, of the newest version among them that serves callers of `wanted`.
+    /// As [`serving`](Self::serving), of the nodes that pass `filter`.
     pub(crate) fn serving_among(&self, wanted: u16, filter: impl Fn(NodeId) -> bool) -> Vec<NodeId> {
         let offers = self.offers.iter().copied().chain(std::iter::repeat(Offer::FIRST));
-        versions::newest(self.nodes.iter().copied().zip(offers).filter(|(node, _)| filter(*node)), wanted)
+        let mut newest =
+            versions::newest(self.nodes.iter().copied().zip(offers).filter(|(node, _)| filter(*node)), wanted);
+        if newest.iter().any(|node| self.able.contains(node)) {
+            newest.retain(|node| self.able.contains(node));
+        }
+        newest
     }
 }
 
@@ -68,9 +77,12 @@ impl ClusterView {
                 if known.home != kind.home {
                     known.home.clear();
                 }
-                if !member.draining {
+                if !member.draining && view.states.unread(kind).is_none() {
                     known.nodes.push(id);
                     known.offers.push(kind.offer());
+                    if view.states.can_write(kind) {
+                        known.able.push(id);
+                    }
                 }
                 known.placement.clone_from(&kind.placement);
                 known.instances = kind.instances;
@@ -79,6 +91,9 @@ impl ClusterView {
         }
         for known in hosts.values_mut().filter(|known| known.offers.iter().all(|offer| *offer == Offer::FIRST)) {
             known.offers = Vec::new();
+        }
+        for known in hosts.values_mut().filter(|known| known.able.len() == known.nodes.len()) {
+            known.able = Vec::new();
         }
         let mut homes = BTreeMap::new();
         for kind in view.active().flat_map(|(_, member)| &member.kinds).filter(|kind| !kind.home.is_empty()) {
@@ -115,6 +130,24 @@ impl ClusterView {
             hosted.map(|hosted| (member.name.as_str(), hosted.offer()))
         });
         VersionGap::nowhere(kind, wanted, hosts)
+    }
+
+    /// That no node that hosts `kind` reads a state of it as it is written; `None` if some do, or none hosts it.
+    pub(crate) fn unread(&self, kind: &str) -> Option<VersionGap> {
+        let states = &self.view.states;
+        let hosts = self.view.serving().flat_map(|(_, member)| {
+            let hosted = member.kinds.iter().filter(|hosted| hosted.name == kind);
+            hosted.map(|hosted| (member.name.as_str(), states.unread(hosted)))
+        });
+        let unread: Option<Vec<_>> = hosts.map(|(name, unread)| unread.map(|unread| (name, unread))).collect();
+        let unread = unread?;
+        let state = unread.first()?.1.0;
+        Some(VersionGap::unread(
+            kind,
+            state,
+            states.of(kind, state),
+            unread.iter().map(|(name, (_, reads))| (*name, *reads)),
+        ))
     }
 
     /// Kinds with names like `wanted` that some node hosts.

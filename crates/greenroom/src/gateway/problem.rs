@@ -374,7 +374,7 @@ static CLASSES: [Class; 28] = [
     class(
         "incompatible-version",
         503,
-        "No fitting version of the interface",
+        "No fitting version of the interface or the state",
         "`hosts` names the versions that there are, the detail what to upgrade. Nothing ran.",
     ),
     class("unavailable", 503, "Not available now", "Nothing ran; retry after a pause."),

@@ -8,6 +8,7 @@ use std::time::Duration;
 use greenroom_protocols::directory::Epoch;
 use greenroom_protocols::names::near_names;
 use greenroom_protocols::node::{Instances, KindInfo};
+use greenroom_protocols::state_versions::StateVersions;
 use greenroom_protocols::versions::Offer;
 use greenroom_world::Timestamp;
 
@@ -109,6 +110,8 @@ pub(crate) trait AnyKind: Send + Sync {
     fn methods(&self) -> &'static [MethodInfo];
     /// The names of the states in the store that its activations load, and whether each is versioned.
     fn states(&self) -> Vec<(&'static str, bool)>;
+    /// The versions of those of them that are not versioned.
+    fn state_versions(&self) -> BTreeMap<String, StateVersions>;
     /// Which callers its interface serves.
     fn offer(&self) -> Offer;
     /// Lets `chain` see all calls that come in; said once, before there are any.
@@ -150,6 +153,14 @@ impl<A: Behaviour> AnyKind for KindEntry<A> {
     fn states(&self) -> Vec<(&'static str, bool)> {
         let whole = A::OPTIONS.persistent.then_some((WHOLE, false));
         whole.into_iter().chain(A::FIELDS.iter().copied()).collect()
+    }
+
+    fn state_versions(&self) -> BTreeMap<String, StateVersions> {
+        let said = A::FIELD_VERSIONS.iter().copied().chain(std::iter::repeat(StateVersions::FIRST));
+        let fields = A::FIELDS.iter().zip(said).filter(|((_, versioned), _)| !versioned);
+        let whole = A::OPTIONS.persistent.then_some((WHOLE, A::VERSIONS));
+        let all = whole.into_iter().chain(fields.map(|((name, _), versions)| (*name, versions)));
+        all.map(|(name, versions)| (name.to_owned(), versions)).collect()
     }
 
     fn offer(&self) -> Offer {
@@ -314,8 +325,8 @@ impl Kinds {
                 let adaptive = geo.map_or(options.adaptive, |geo| geo.is_adaptive(name, options.adaptive));
                 let home = configured.get(*name).and_then(|kind| kind.home.as_ref());
                 let home = home.map_or_else(|| options.home.to_owned(), GeoHome::to_string);
-                let (name, placement) = ((*name).to_owned(), placement.to_owned());
-                KindInfo { name, placement, version, compatible, instances, adaptive, home }
+                let (name, placement, states) = ((*name).to_owned(), placement.to_owned(), kind.state_versions());
+                KindInfo { name, placement, version, compatible, instances, adaptive, home, states }
             })
             .collect()
     }

@@ -179,7 +179,7 @@ pub(crate) struct Shard {
     outboxes: RefCell<Vec<Outbox>>,
     spare_batches: RefCell<Vec<Batch>>,
     /// What the last activation that failed said.
-    failed_start: Cell<String>,
+    failed_start: Cell<Option<Refusal>>,
     orphans: RefCell<Vec<Box<dyn AnyReply>>>,
     /// The turn that is being polled.
     frame: Cell<*const Frame>,

@@ -59,6 +59,19 @@ pub enum StateError {
         /// How many may wait.
         bound: u64,
     },
+    /// The state was written by a newer program than this node's, which does not read it. Nothing has changed, and no retry
+    /// helps here: run the newer program.
+    #[error(
+        "state {state:?} was written by version {wrote} of its type, this program knows up to {reads}; run the newer program"
+    )]
+    Newer {
+        /// The state, as the store's key names it.
+        state: String,
+        /// The version that wrote it.
+        wrote: u8,
+        /// The latest version that this program reads.
+        reads: u8,
+    },
     /// What is in the store could not be read. Nothing has changed.
     #[error("state {state:?} could not be loaded: {reason}")]
     NotLoaded {
@@ -90,7 +103,11 @@ impl StateError {
     pub(crate) fn ends_activation(&self) -> bool {
         match self {
             Self::Superseded { .. } | Self::NotSaved { .. } | Self::Unknown { .. } => true,
-            Self::Conflict { .. } | Self::NotLoaded { .. } | Self::Unconfirmed { .. } | Self::Overflow { .. } => false,
+            Self::Conflict { .. }
+            | Self::Newer { .. }
+            | Self::NotLoaded { .. }
+            | Self::Unconfirmed { .. }
+            | Self::Overflow { .. } => false,
         }
     }
 }

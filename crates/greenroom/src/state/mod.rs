@@ -11,7 +11,9 @@ mod stored;
 
 use std::time::Duration;
 
-use greenroom_wire::codec;
+use bytes::BytesMut;
+use greenroom_protocols::state_versions::StateVersions;
+use greenroom_wire::codec::{self, Codec};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -19,7 +21,7 @@ pub use self::error::StateError;
 pub(crate) use self::held::{Held, Holder};
 pub(crate) use self::slot::{Site, Slot};
 pub(crate) use self::stored::Loading;
-pub use self::stored::{AnyStored, Stored};
+pub use self::stored::{AnyStored, Stored, StoredVersions};
 
 /// A value that can be kept in a store. `#[actor(persistent)]` implements it for the actor; for the `S` of a
 /// [`Stored<S>`] write `impl State for S {}`.
@@ -32,12 +34,59 @@ pub trait State: Serialize + DeserializeOwned + Send + Sync + 'static {
     /// comes with `#[serde(default)]`, or one that goes, needs no new version.
     const VERSION: u8 = 1;
 
+    /// The earliest version that [`write_older`](State::write_older) writes: that of the program before, if nodes of both are to
+    /// host the actors side by side. While nodes that read no later one than an earlier version can host the kind, that is
+    /// what is written; without it, such nodes keep the kind's actors until the last of them is gone.
+    const WRITES: u8 = Self::VERSION;
+
     /// Reads a record that was written under another [`VERSION`](State::VERSION), never a higher one than this.
     ///
     /// # Errors
     /// What is wrong with it; the actor then does not activate, and the record stays as it is.
     fn migrate(old: Old<'_>) -> Result<Self, String> {
         old.read()
+    }
+
+    /// Writes this as an earlier version of the type was, from [`WRITES`](State::WRITES) on:
+    /// `older.write(&TillV1 { .. })`. What that version has no place for is not kept.
+    ///
+    /// # Errors
+    /// What keeps it from being written; nothing is then saved.
+    fn write_older(&self, older: Older) -> Result<Written, String> {
+        Err(format!("its type does not say how version {} is written: implement `State::write_older`", older.version()))
+    }
+}
+
+/// The versions of `S`, as other nodes are told of them.
+#[doc(hidden)]
+pub const fn versions<S: State>() -> StateVersions {
+    StateVersions { reads: S::VERSION, writes: if S::WRITES < S::VERSION { S::WRITES } else { S::VERSION } }
+}
+
+/// An earlier version of a type, which nodes of an older program read.
+#[derive(Debug)]
+pub struct Older {
+    version: u8,
+}
+
+/// A state as an earlier version of its type writes it.
+#[derive(Debug)]
+pub struct Written(BytesMut);
+
+impl Older {
+    /// The [`State::VERSION`] to write.
+    pub fn version(&self) -> u8 {
+        self.version
+    }
+
+    /// The record of `value`: of the type as it was then.
+    ///
+    /// # Errors
+    /// What the serializer says.
+    pub fn write<T: Serialize>(self, value: &T) -> Result<Written, String> {
+        let mut payload = BytesMut::new();
+        codec::encode(Codec::MessagePack, self.version, value, &mut payload).map_err(|error| error.to_string())?;
+        Ok(Written(payload))
     }
 }
 

@@ -3,7 +3,7 @@
 use bytes::{BufMut, Bytes, BytesMut};
 use greenroom_wire::codec::{self, Codec, Payload};
 
-use super::{Old, State};
+use super::{Old, Older, State, StateError, Written};
 
 /// Who wrote a record.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -16,8 +16,12 @@ pub(super) struct Author {
     pub(super) sequence: u64,
 }
 
-/// The value as a payload.
-pub(super) fn encode<S: State>(value: &S) -> Result<BytesMut, String> {
+/// The value as a payload, while version `in_force` of its type is what all nodes read.
+pub(super) fn encode<S: State>(value: &S, in_force: u8) -> Result<BytesMut, String> {
+    let version = super::versions::<S>().written(in_force);
+    if version < S::VERSION {
+        return value.write_older(Older { version }).map(|Written(payload)| payload);
+    }
     let mut payload = BytesMut::new();
     codec::encode(Codec::MessagePack, S::VERSION, value, &mut payload).map_err(|error| error.to_string())?;
     Ok(payload)
@@ -51,19 +55,17 @@ pub(super) fn open(record: &[u8]) -> Result<(Author, &[u8]), String> {
     Ok((Author { epoch, writer, sequence }, &record[HEAD_BYTES..]))
 }
 
-/// The value of a payload, whatever version of its type wrote it.
-pub(super) fn decode<S: State>(payload: &[u8]) -> Result<S, String> {
-    let Payload { type_version, .. } = codec::parse(payload).map_err(|error| error.to_string())?;
+/// The value of a payload of the state called `state`, whatever version of its type wrote it.
+pub(super) fn decode<S: State>(state: &str, payload: &[u8]) -> Result<S, StateError> {
+    let not_loaded = |why: String| StateError::not_loaded(state, why);
+    let Payload { type_version, .. } = codec::parse(payload).map_err(|error| not_loaded(error.to_string()))?;
     if type_version == S::VERSION {
-        return codec::decode(payload).map_err(|error| error.to_string());
+        return codec::decode(payload).map_err(|error| not_loaded(error.to_string()));
     }
     if type_version > S::VERSION {
-        return Err(format!(
-            "it was written by version {type_version} of its type, this program knows up to {}; run the newer program",
-            S::VERSION
-        ));
+        return Err(StateError::Newer { state: state.to_owned(), wrote: type_version, reads: S::VERSION });
     }
-    S::migrate(Old { payload, version: type_version })
+    S::migrate(Old { payload, version: type_version }).map_err(not_loaded)
 }
 
 const FORMAT: u8 = 1;

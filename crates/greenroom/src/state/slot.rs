@@ -4,6 +4,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
+use greenroom_protocols::state_versions::FIRST;
 use greenroom_store::{Applied, Store, StoreError, Version, Versioned};
 use greenroom_world::Timestamp;
 
@@ -16,6 +17,8 @@ use crate::actor::key::ActorId;
 pub(crate) struct Site {
     store: Arc<dyn Store>,
     key: String,
+    /// The version of the state's type that all nodes read.
+    in_force: u8,
 }
 
 /// What an activation knows of one of its states.
@@ -38,7 +41,12 @@ struct Seen {
 impl Site {
     /// The place of the state called `name` of the actor `id` in `store`.
     pub(crate) fn new(store: Arc<dyn Store>, id: &ActorId, name: &str) -> Self {
-        Self { store, key: format!("state/{}/{name}/{}", id.kind, id.key) }
+        Self { store, key: format!("state/{}/{name}/{}", id.kind, id.key), in_force: FIRST }
+    }
+
+    /// The same, while version `in_force` of the state's type is written.
+    pub(crate) fn under(self, in_force: u8) -> Self {
+        Self { in_force, ..self }
     }
 
     pub(crate) fn into_parts(self) -> (Arc<dyn Store>, String) {
@@ -76,8 +84,7 @@ impl Slot {
             None => None,
             Some(found) => {
                 let (_, payload) = record::open(&found.value).map_err(|why| StateError::not_loaded(&site.key, why))?;
-                let value = record::decode(payload).map_err(|why| StateError::not_loaded(&site.key, why))?;
-                Some((value, digest(payload)))
+                Some((record::decode(&site.key, payload)?, digest(payload)))
             }
         };
         let mut seen = self.seen();
@@ -87,9 +94,9 @@ impl Slot {
         Ok(value)
     }
 
-    /// Whether `value` is not what was last loaded or saved.
-    pub(crate) fn is_changed<S: State>(&self, value: &S) -> bool {
-        record::encode(value).map_or(true, |payload| self.seen().digest != Some(digest(&payload)))
+    /// Whether `value` is not what was last loaded or saved at `site`.
+    pub(crate) fn is_changed<S: State>(&self, site: &Site, value: &S) -> bool {
+        record::encode(value, site.in_force).map_or(true, |payload| self.seen().digest != Some(digest(&payload)))
     }
 
     /// Writes `value`, if the state is still as this activation last saw it.
@@ -99,7 +106,7 @@ impl Slot {
     ///
     /// On a conflict the state that is there comes back, for the actor to go on with.
     pub(crate) async fn save<S: State>(&self, cx: &Cx, site: &Site, value: &S) -> Result<(), Lost<S>> {
-        let payload = record::encode(value)
+        let payload = record::encode(value, site.in_force)
             .map_err(|why| StateError::not_saved(&site.key, format!("it cannot be encoded: {why}")))?;
         let patience = Patience::begin(cx);
         let (mut expected, first) = {

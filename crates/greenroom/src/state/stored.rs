@@ -5,6 +5,7 @@ use std::future::Future;
 use std::ops::{Deref, DerefMut};
 use std::pin::Pin;
 
+use greenroom_protocols::state_versions::StateVersions;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::{Site, Slot, State, StateError};
@@ -93,6 +94,17 @@ impl<S: State + Default> Stored<S> {
     }
 }
 
+/// A field that is a state of its own, and the versions of its type: for the code that the macros write.
+#[doc(hidden)]
+pub trait StoredVersions {
+    /// As other nodes are told of them.
+    const VERSIONS: StateVersions;
+}
+
+impl<S: State> StoredVersions for Stored<S> {
+    const VERSIONS: StateVersions = super::versions::<S>();
+}
+
 /// What a state in a field takes its time for.
 pub(crate) type Loading<'a> = Pin<Box<dyn Future<Output = Result<(), StateError>> + Send + 'a>>;
 
@@ -130,7 +142,10 @@ impl<S: State + Default> AnyStored for Stored<S> {
     }
 
     fn save_changed<'a>(&'a mut self, cx: &'a Cx) -> Loading<'a> {
-        Box::pin(async move { if self.slot.is_changed(&self.value) { self.write(cx).await } else { Ok(()) } })
+        Box::pin(async move {
+            let site = self.site(cx)?;
+            if self.slot.is_changed(&site, &self.value) { self.write(cx).await } else { Ok(()) }
+        })
     }
 }
 

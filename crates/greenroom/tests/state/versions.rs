@@ -70,8 +70,11 @@ async fn a_record_of_a_newer_version_is_left_alone_and_said_to_be_one() {
     let written = record(3, b"\x80");
     store.create("state/name/self/ada", written.clone().into(), BY).await.unwrap();
     let node = node(store.clone(), |builder| builder.register::<Name>()).await;
-    let message = refusal(NameRef::of(&node, "ada").parts()).await;
-    assert!(message.contains("version 3") && message.contains("up to 2"), "{message}");
+    let refused = NameRef::of(&node, "ada").parts().await;
+    let Err(CallError::Refused(refusal)) = refused else { panic!("{refused:?}") };
+    let message = refusal.to_string();
+    assert!(message.contains("version 3") && message.contains("up to version 2"), "{message}");
+    assert_eq!(refusal.retry_after(), None, "no retry helps");
     let found = store.read("state/name/self/ada", BY).await.unwrap().expect("it is still there");
     assert_eq!(found.value, written);
 }

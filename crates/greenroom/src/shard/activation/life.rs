@@ -10,12 +10,14 @@ use greenroom_world::Timestamp;
 use super::{Activation, AnyActivation, Phase, moment, ticks};
 use crate::actor::error::Refusal;
 use crate::actor::interface::{Behaviour, Message, Travels, Why};
+use crate::actor::version_gap::VersionGap;
 use crate::pids::key::dead;
 use crate::shard::envelope::{Body, Envelope};
 use crate::shard::failing::is_failure;
 use crate::shard::frames::Caller;
 use crate::shard::late::HOOK;
 use crate::shard::{Shard, panic_message};
+use crate::state::StateError;
 
 impl<A: Behaviour> Activation<A> {
     #[expect(clippy::await_holding_refcell_ref, reason = "turns are admitted by the same rules as borrows")]
@@ -25,8 +27,9 @@ impl<A: Behaviour> Activation<A> {
         let actor = match created.unwrap_or_else(|panic| Err(panic_message(&*panic))) {
             Ok(actor) => actor,
             Err(message) => {
-                self.fail_start(shard, &message);
-                return Err(Refusal::Activation { message });
+                let refusal = Refusal::Activation { message };
+                self.fail_start(shard, &refusal);
+                return Err(refusal);
             }
         };
         *self.actor.borrow_mut() = Some(actor);
@@ -42,16 +45,17 @@ impl<A: Behaviour> Activation<A> {
                 Some(actor) => this.wake_up(actor, carried).await,
                 None => Ok(()),
             };
+            let asked_to_end = || Refusal::Activation { message: "it asked to end as it was activated".to_owned() };
             // To end at once would send those who wait to the next activation, and that one to the next.
             let result = match this.asked_to_end.get() {
-                Some(Why::Asked) => result.and(Err("it asked to end as it was activated".to_owned())),
+                Some(Why::Asked) => result.and(Err(asked_to_end())),
                 _ => result,
             };
             match result {
                 Ok(()) => this.phase.set(Phase::Ready),
-                Err(message) => Shard::with(|shard| {
+                Err(refusal) => Shard::with(|shard| {
                     if let Some(shard) = shard {
-                        this.fail_start(shard, &message);
+                        this.fail_start(shard, &refusal);
                     }
                 }),
             }
@@ -59,36 +63,47 @@ impl<A: Behaviour> Activation<A> {
         shard.begin_turn(self.clone(), HOOK, Timestamp::NEVER, Caller::NOBODY, hook);
         match self.phase.get() {
             // The hook has failed without waiting for anything.
-            Phase::Gone => Err(Refusal::Activation { message: shard.failed_start.take() }),
+            Phase::Gone => Err(shard.failed_start.take().unwrap_or(Refusal::Moved)),
             _ => Ok(()),
         }
     }
 
-    pub(super) async fn wake_up(&self, actor: &mut A, carried: Option<Bytes>) -> Result<(), String> {
+    pub(super) async fn wake_up(&self, actor: &mut A, carried: Option<Bytes>) -> Result<(), Refusal> {
         // What is in the store, then what came along and may be newer, then what of it is in the store only.
         if Self::LOADS && (carried.is_none() || A::OPTIONS.persistent || A::TRAVELS != Travels::Carrying) {
-            actor.load(&self.cx).await.map_err(|error| error.to_string())?;
+            actor.load(&self.cx).await.map_err(|error| self.not_loaded(error))?;
         }
+        let failed = |message| Refusal::Activation { message };
         if let (Some(carried), Travels::Carrying) = (carried, A::TRAVELS) {
-            actor.migrated(&self.cx, &carried).await?;
+            actor.migrated(&self.cx, &carried).await.map_err(failed)?;
             for (name, field) in actor.stored() {
-                field.load(&self.cx, name).await.map_err(|error| error.to_string())?;
+                field.load(&self.cx, name).await.map_err(|error| self.not_loaded(error))?;
             }
         }
-        actor.activated(&self.cx).await
+        actor.activated(&self.cx).await.map_err(failed)
     }
 
-    pub(super) fn fail_start(self: &Rc<Self>, shard: &Shard, message: &str) {
+    /// Why an activation does not begin whose state could not be loaded.
+    fn not_loaded(&self, error: StateError) -> Refusal {
+        match error {
+            StateError::Newer { state, wrote, reads } => {
+                VersionGap::unread_of(&self.cx.id, &state, wrote, (self.cx.port.node.name(), reads)).into()
+            }
+            error => Refusal::Activation { message: error.to_string() },
+        }
+    }
+
+    pub(super) fn fail_start(self: &Rc<Self>, shard: &Shard, refusal: &Refusal) {
         if self.kind.is_spawned() {
-            tracing::warn!(actor = %self.cx.id, message, "a spawned actor could not be activated");
+            tracing::warn!(actor = %self.cx.id, %refusal, "a spawned actor could not be activated");
             return self.fail(shard, Why::Failed);
         }
         self.left_mailbox(self.waiting());
         let waiting = self.mailbox.take();
-        shard.failed_start.set(message.to_owned());
+        shard.failed_start.set(Some(refusal.clone()));
         self.gone(shard);
         for envelope in waiting {
-            self.refuse(envelope, Refusal::Activation { message: message.to_owned() });
+            self.refuse(envelope, refusal.clone());
         }
     }
 

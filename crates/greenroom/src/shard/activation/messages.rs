@@ -148,7 +148,7 @@ impl<A: Behaviour> AnyActivation for Activation<A> {
             Phase::Ending => return self.finish_end(shard),
             Phase::Starting => {
                 if let Some(message) = panic {
-                    self.fail_start(shard, &format!("it panicked: {message}"));
+                    self.fail_start(shard, &Refusal::Activation { message: format!("it panicked: {message}") });
                 } else if self.asked_to_end.get() == Some(Why::Killed) {
                     self.finish_end(shard);
                 }
