@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use crate::call::described;
 use crate::door::{Door, NodeAddress};
+use crate::status::is_gone;
 
 /// Which node is to leave, and how long to wait for it.
 #[derive(Args)]
@@ -72,7 +73,7 @@ fn wait_until_left(door: &Door, name: &str, asks_itself: bool, until: Instant) -
 
 fn is_there(status: &Value, name: &str) -> bool {
     let members = status["cluster"]["members"].as_array().map_or(&[][..], Vec::as_slice);
-    members.iter().any(|member| member["name"] == name && member["status"] != "dead")
+    members.iter().any(|member| member["name"] == name && !is_gone(member))
 }
 
 const TIMEOUT: Duration = Duration::from_secs(5);

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::door::{Door, NodeAddress};
 use crate::migrate::split;
-use crate::status::{columns, members, text};
+use crate::status::{columns, is_gone, members, text};
 
 /// Which actor, and whom to ask.
 #[derive(Args)]
@@ -23,19 +23,17 @@ pub(crate) struct InspectCommand {
     node: NodeAddress,
 }
 
-/// Asks one node after the other until one has the actor.
-pub(crate) fn run(command: &InspectCommand) -> Result<(), String> {
-    let (kind, key) = split(&command.actor)?;
-    let door = command.node.door(TIMEOUT)?;
+/// What the node says that has the actor, or else what the first says that was asked; and who was not asked, and why.
+pub(crate) fn look(door: &Door, kind: &str, key: &str) -> Result<(Value, Vec<String>), String> {
     let status = door.get_json("/-/status")?;
     let ask = |door: &Door| door.get_json_at(&["-", "inspect", kind, key]);
-    let mut answer = ask(&door)?;
+    let mut answer = ask(door)?;
     let mut silent = Vec::new();
     for member in members(&status) {
         if is_found(&answer) {
             break;
         }
-        if member["id"] == status["node"]["id"] || member["status"] == "dead" {
+        if member["id"] == status["node"]["id"] || is_gone(member) {
             continue;
         }
         let told = member["http"].as_str().map(|http| door.at(http).and_then(|other| ask(&other)));
@@ -46,6 +44,13 @@ pub(crate) fn run(command: &InspectCommand) -> Result<(), String> {
             None => silent.push(format!("{}: it has no HTTP door", text(&member["name"]))),
         }
     }
+    Ok((answer, silent))
+}
+
+/// Asks one node after the other until one has the actor.
+pub(crate) fn run(command: &InspectCommand) -> Result<(), String> {
+    let (kind, key) = split(&command.actor)?;
+    let (answer, silent) = look(&command.node.door(TIMEOUT)?, kind, key)?;
     if let Some(shard) = answer["stuck_shard"].as_u64() {
         let node = text(&answer["node"]);
         return Err(format!(
@@ -73,7 +78,8 @@ pub(crate) fn run(command: &InspectCommand) -> Result<(), String> {
     Ok(())
 }
 
-fn is_found(answer: &Value) -> bool {
+/// Whether the node that answered has the actor.
+pub(crate) fn is_found(answer: &Value) -> bool {
     answer["epoch"].is_u64() || answer["stuck_shard"].is_u64()
 }
 

@@ -6,7 +6,7 @@ use clap::Args;
 use serde_json::Value;
 
 use crate::door::NodeAddress;
-use crate::status::{columns, members, text};
+use crate::status::{columns, is_gone, members, text};
 
 /// Whose actors, and whom to ask.
 #[derive(Args)]
@@ -24,7 +24,7 @@ pub(crate) fn run(command: &PidsCommand) -> Result<(), String> {
     let status = door.get_json("/-/status")?;
     let meant = |member: &&Value| match &command.name {
         Some(name) => member["name"] == name.as_str(),
-        None => member["status"] != "dead",
+        None => !is_gone(member),
     };
     let asked: Vec<&Value> = members(&status).iter().filter(meant).collect();
     if let (Some(name), []) = (&command.name, &asked[..]) {

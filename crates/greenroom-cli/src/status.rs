@@ -56,7 +56,7 @@ impl Sample {
                 if member["id"] == asked["node"]["id"] {
                     return Some(asked.clone());
                 }
-                let http = member["http"].as_str().filter(|_| member["status"] != "dead")?;
+                let http = member["http"].as_str().filter(|_| !is_gone(member))?;
                 door.at(http).ok()?.get_json("/-/status").ok()
             })
             .collect();
@@ -71,6 +71,11 @@ impl Sample {
 
 pub(crate) fn members(status: &Value) -> &[Value] {
     status["cluster"]["members"].as_array().map_or(&[], Vec::as_slice)
+}
+
+/// Whether a member has left or is dead, and never answers again.
+pub(crate) fn is_gone(member: &Value) -> bool {
+    ["left", "dead"].iter().any(|gone| member["status"] == *gone)
 }
 
 fn table(before: &Sample, now: &Sample) -> String {
@@ -111,7 +116,7 @@ fn table(before: &Sample, now: &Sample) -> String {
 /// Who hosts which version of the kinds that have more than the first.
 fn versions(members: &[Value]) -> String {
     let mut kinds: BTreeMap<&str, BTreeMap<u64, Vec<String>>> = BTreeMap::new();
-    for member in members.iter().filter(|member| member["status"] != "dead" && member["status"] != "joining") {
+    for member in members.iter().filter(|member| !is_gone(member) && member["status"] != "joining") {
         for (kind, interface) in member["interfaces"].as_object().into_iter().flatten() {
             let version = interface["version"].as_u64().unwrap_or(1);
             kinds.entry(kind).or_default().entry(version).or_default().push(text(&member["name"]));

@@ -8,6 +8,7 @@ use greenroom_protocols::wait_for::WaitFor;
 use serde_json::Value;
 
 use crate::door::{Door, NodeAddress};
+use crate::status::is_gone;
 
 /// Whom to ask, and for what.
 #[derive(Args)]
@@ -27,7 +28,7 @@ pub(crate) fn run(command: &WaitsCommand) -> Result<(), String> {
     let mut told = vec![read(&door, &path)?];
     let mut silent = Vec::new();
     for member in status["cluster"]["members"].as_array().into_iter().flatten() {
-        if member["id"] == status["node"]["id"] || member["status"] == "dead" {
+        if member["id"] == status["node"]["id"] || is_gone(member) {
             continue;
         }
         let answer = member["http"].as_str().map(|http| door.at(http).and_then(|other| read(&other, &path)));

@@ -34,6 +34,53 @@ pub enum Status {
     Dead,
 }
 
+/// Why a node is dead.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize)]
+#[serde(from = "String", into = "String")]
+pub enum End {
+    /// Nobody said, or in words that are not known here.
+    #[default]
+    Unsaid,
+    /// It left in order.
+    Left,
+    /// Others voted it out: it was silent to them.
+    Silent,
+    /// Its lease had run out.
+    LeaseRanOut,
+    /// It was started anew under its name, after its lease had run out.
+    StartedAnew,
+    /// It wanted to join, and gave up.
+    NeverJoined,
+}
+
+impl fmt::Display for End {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let words = ENDS.iter().find(|(end, _)| end == self).map_or("nobody said why", |(_, words)| words);
+        f.write_str(words)
+    }
+}
+
+impl From<String> for End {
+    fn from(words: String) -> Self {
+        ENDS.iter().find(|(_, known)| *known == words).map_or(Self::Unsaid, |(end, _)| *end)
+    }
+}
+
+impl From<End> for String {
+    fn from(end: End) -> Self {
+        end.to_string()
+    }
+}
+
+/// What is stored and told of each.
+const ENDS: &[(End, &str)] = &[
+    (End::Left, "it left"),
+    (End::Silent, "it was silent to the others"),
+    (End::LeaseRanOut, "its lease ran out"),
+    (End::StartedAnew, "it was started anew"),
+    (End::NeverJoined, "it gave up joining"),
+];
+
 /// A kind that a node can host.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub struct KindInfo {
@@ -147,6 +194,9 @@ pub struct View {
     pub next_node: u64,
     /// Every node in the table, the dead ones of late included.
     pub members: BTreeMap<NodeId, Member>,
+    /// Why the dead ones are dead.
+    #[serde(default)]
+    pub ends: BTreeMap<NodeId, End>,
     /// The versions in which states are written.
     #[serde(default, skip_serializing_if = "InForce::is_empty")]
     pub states: InForce,

@@ -42,10 +42,12 @@ fn a_room_that_migrates_keeps_what_was_said_and_one_whose_node_drains_does_too()
     for place in [other, at, other] {
         let to = nodes.name(place);
         let (done, said) = greenroom(&["migrate", "chat_room/lobby", "--to", &to, "--node", &doors[other]]);
-        assert!(done && said.contains(&to), "{said}");
+        assert!(done && said.ends_with(&format!("to {to}")), "it says what came of it: {said}");
         wait_on(&doors[0], &to);
     }
     assert_eq!(lobby(&doors[0], "post", r#"{"user": "bob", "text": "four"}"#), "4", "it goes on counting");
+    let (done, said) = greenroom(&["migrate", "chat_room/attic", "--to", &nodes.name(at), "--node", &doors[at]]);
+    assert!(done && said.contains("not active"), "{said}");
     let (done, said) = greenroom(&["drain", &nodes.name(other), "--node", &doors[at]]);
     assert!(done, "{said}");
     nodes.wait_ended(other);

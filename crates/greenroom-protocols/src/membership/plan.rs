@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::Config;
 use super::sightings::Sightings;
 use super::table::{Row, Suspicion, Table};
-use crate::node::{Member, NodeId, Status};
+use crate::node::{End, Member, NodeId, Status};
 use crate::time::Timestamp;
 
 /// What a node knows when it plans a write.
@@ -39,7 +39,7 @@ impl Planner<'_> {
         let node = NodeId(next.next_node.max(1));
         next.next_node = node.0 + 1;
         for id in old {
-            next.kill(id);
+            next.kill(id, End::StartedAnew);
         }
         let lease = self.config.lease.unwrap_or_default().length;
         next.rows.insert(node, Row::joining(member.clone(), lease));
@@ -50,7 +50,7 @@ impl Planner<'_> {
     pub(super) fn leave(&self, table: &Table, me: NodeId) -> Table {
         let mut next = table.clone();
         next.version += 1;
-        next.kill(me);
+        next.kill(me, End::Left);
         if let Some(row) = next.rows.get_mut(&me) {
             row.left = true;
         }
@@ -66,7 +66,7 @@ impl Planner<'_> {
             let gone = self.lease_ran_out(table, node, 1);
             // Who is dead does not answer; a node that has reached us is left to the members to judge.
             if gone && !reached.contains(&node) {
-                next.kill(node);
+                next.kill(node, End::LeaseRanOut);
             }
         }
         let admitted = !self.config.checks.join_probe || next.active().all(|node| reached.contains(&node));
@@ -90,7 +90,7 @@ impl Planner<'_> {
                 Status::Active => self.judge(&mut next, me, node),
                 Status::Joining => {
                     if self.lease_ran_out(table, node, JOINER_LEASES) {
-                        next.kill(node);
+                        next.kill(node, End::NeverJoined);
                     }
                 }
                 Status::Dead => {
@@ -113,8 +113,9 @@ impl Planner<'_> {
         let active = next.active().count();
         let decides = active >= VOTERS_MIN || !self.config.checks.tie_break;
         let ran_out = self.lease_ran_out(next, node, 1);
-        if (decides && votes >= self.config.votes.min(active - 1)) || (suspected && ran_out) {
-            next.kill(node);
+        let voted_out = decides && votes >= self.config.votes.min(active - 1);
+        if voted_out || (suspected && ran_out) {
+            next.kill(node, if ran_out { End::LeaseRanOut } else { End::Silent });
         } else if suspected && active > 1 {
             self.vote(next, me, node);
         }

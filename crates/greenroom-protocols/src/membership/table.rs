@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::LeaseTimes;
-use crate::node::{Member, NodeId, Status, View};
+use crate::node::{End, Member, NodeId, Status, View};
 use crate::state_versions::InForce;
 
 /// A store's opaque name for one state of one record.
@@ -40,6 +40,9 @@ pub struct Row {
     /// It left by itself, with every turn stopped: nobody waits for its lease.
     #[serde(default)]
     pub left: bool,
+    /// Why it is dead, once it is.
+    #[serde(default)]
+    pub end: End,
     /// How long a renewal of its lease holds: others judge it by this, whatever their own leases are.
     #[serde(default = "lease_by_default")]
     pub lease: Duration,
@@ -48,7 +51,8 @@ pub struct Row {
 impl Row {
     /// The row of a node that joins, and that renews its lease for so long at a time.
     pub fn joining(member: Member, lease: Duration) -> Self {
-        Self { member: Member { status: Status::Joining, ..member }, suspicions: Vec::new(), left: false, lease }
+        let (suspicions, left, end) = Default::default();
+        Self { member: Member { status: Status::Joining, ..member }, suspicions, left, end, lease }
     }
 }
 
@@ -98,14 +102,21 @@ impl Table {
             version: self.version,
             next_node: self.next_node,
             members: self.rows.iter().map(|(id, row)| (*id, row.member.clone())).collect(),
+            ends: self.rows.iter().filter(|(_, row)| row.member.status == Status::Dead).map(end).collect(),
             states: self.states.clone(),
             freed: BTreeMap::new(),
         }
     }
 
-    pub(super) fn kill(&mut self, node: NodeId) {
+    pub(super) fn kill(&mut self, node: NodeId, end: End) {
         if let Some(row) = self.rows.get_mut(&node) {
             row.member.status = Status::Dead;
+            row.end = end;
         }
     }
+}
+
+/// Why a dead node is dead: programs that do not say so say whether it left.
+fn end((id, row): (&NodeId, &Row)) -> (NodeId, End) {
+    (*id, if row.left { End::Left } else { row.end })
 }

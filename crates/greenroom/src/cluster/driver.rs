@@ -1,6 +1,7 @@
 //! The thin loop around the pure machines: store results, messages and ticks in, actions out.
 
 mod abroad;
+mod life;
 mod moves;
 mod ranges;
 
@@ -214,6 +215,7 @@ impl Driver {
             membership::Action::SetFence { until } => self.node.set_fence(until),
             membership::Action::Publish(view) => self.publish(&view),
             membership::Action::Stop(reason) => {
+                self.tell_stop(reason);
                 let why = match reason {
                     StopReason::DeclaredDead => "the cluster has declared this node dead".into(),
                     StopReason::LeaseRanOut => "this node's lease could not be renewed in time".into(),
@@ -247,7 +249,9 @@ impl Driver {
 
     fn publish(&mut self, view: &Arc<View>) {
         let now = self.node.world().now();
-        let news = view.version > self.node.view().view.version;
+        let before = self.node.view();
+        let news = view.version > before.view.version;
+        self.tell(&before.view, view);
         self.node.set_view(Arc::new(ClusterView::new(view.clone())));
         self.node.calendar().view(view);
         self.node.loads().retain(|node| view.is_active(node));

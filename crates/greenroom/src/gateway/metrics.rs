@@ -4,7 +4,7 @@ use std::fmt::{Display, Write as _};
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use greenroom_protocols::node::Status;
+use greenroom_protocols::node::{Member, NodeId};
 
 use super::{Door, status};
 
@@ -20,8 +20,9 @@ pub(super) fn write(door: &Door) -> String {
     page.one("greenroom_ready", "gauge", "1 if the node takes calls.", u8::from(status::not_ready(node).is_none()));
 
     page.family("greenroom_members", "gauge", "Nodes in the membership table, by where they stand.");
-    for (label, wanted) in [("joining", Status::Joining), ("active", Status::Active), ("dead", Status::Dead)] {
-        let count = view.view.members.values().filter(|member| member.status == wanted).count();
+    for label in ["joining", "active", "draining", "left", "dead"] {
+        let stands = |(id, member): &(&NodeId, &Member)| status::standing(&view.view, **id, member) == label;
+        let count = view.view.members.iter().filter(stands).count();
         page.line("greenroom_members", &format!("status=\"{label}\""), count);
     }
     page.one("greenroom_table_version", "gauge", "Version of the membership table.", view.view.version);

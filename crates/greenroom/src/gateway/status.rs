@@ -2,7 +2,7 @@
 
 use std::sync::atomic::Ordering;
 
-use greenroom_protocols::node::{KindInfo, Status};
+use greenroom_protocols::node::{End, KindInfo, Member, NodeId, Status, View};
 use serde_json::{Map, Value, json};
 
 use super::Door;
@@ -72,11 +72,8 @@ pub(super) fn status(door: &Door) -> Value {
             json!({
                 "id": id.0,
                 "name": member.name,
-                "status": if member.draining && member.status == Status::Active {
-                    "draining".to_owned()
-                } else {
-                    format!("{:?}", member.status).to_lowercase()
-                },
+                "status": standing(&view.view, *id, member),
+                "why": view.view.ends.get(id).map(End::to_string),
                 "address": member.address,
                 "http": member.http,
                 "kinds": member.kinds.iter().map(|kind| &kind.name).collect::<Vec<_>>(),
@@ -138,6 +135,17 @@ pub(super) fn status(door: &Door) -> Value {
         "backlog_bytes": node.backlog().bytes(),
         "resident_bytes": resident_bytes(),
     })
+}
+
+/// Where a member stands, in one word.
+pub(super) fn standing(view: &View, id: NodeId, member: &Member) -> &'static str {
+    match member.status {
+        Status::Joining => "joining",
+        Status::Active if member.draining => "draining",
+        Status::Active => "active",
+        Status::Dead if view.ends.get(&id) == Some(&End::Left) => "left",
+        Status::Dead => "dead",
+    }
 }
 
 /// The version of a kind's interface, and the oldest one whose callers it serves.

@@ -64,6 +64,8 @@ pub(super) async fn drain(node: &Arc<Shared>, bound: Duration) -> Drained {
     }
     let world = node.world();
     let until = world.now() + bound;
+    let (name, activations) = (node.name(), drained.activations);
+    tracing::info!(name, activations, ?bound, "this node drains: it hands over what it has, and leaves");
     node.order(Order::Drain);
     let announced = (world.now() + ANNOUNCE_TIMEOUT).min(world.now() + bound / 4);
     wait(node, announced, || is_announced(node)).await;

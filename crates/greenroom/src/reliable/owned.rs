@@ -67,7 +67,7 @@ impl Owned {
         let mut actions = Vec::new();
         let now = (port.node.world().now(), port.node.wall());
         let machine = Machine::recover(config, ledger.owner(), recovered, now, &mut actions);
-        tracing::debug!(partition = ledger.owner().partition.0, epoch = ledger.owner().epoch.0, "a partition is owned");
+        tracing::info!(partition = ledger.owner().partition.0, epoch = ledger.owner().epoch.0, "a partition is taken");
         let cast = Cast::new(port.clone(), ledger.owner(), ledger.life());
         Self {
             port: port.clone(),

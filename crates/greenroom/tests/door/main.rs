@@ -5,6 +5,7 @@ mod client;
 mod context;
 mod joining;
 mod kinds;
+mod life;
 mod limits;
 mod pids;
 mod rebinding;

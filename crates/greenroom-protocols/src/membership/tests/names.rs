@@ -1,6 +1,7 @@
-//! Newcomers that have the name of a node in the table.
+//! Newcomers that have the name of a node in the table, and why nodes are dead.
 
 use super::*;
+use crate::node::End;
 
 /// Node 1 of two lives on while another process of its name starts; both after a while.
 fn a_second_process(config: &Config) -> World {
@@ -98,4 +99,43 @@ fn a_row_whose_answer_was_lost_keeps_its_own_node_out_for_a_lease_only() {
     assert_eq!(world.nodes[late].machine.me(), None);
     world.run(8_000);
     assert_eq!(world.status(late), Some(Status::Active));
+}
+
+/// Why the others think that node `i` is dead.
+fn end(world: &World, i: usize) -> Option<End> {
+    let view = world.nodes[0].view.as_ref()?;
+    view.ends.get(&world.id(i)).copied()
+}
+
+#[test]
+fn a_dead_node_is_told_apart_by_why_it_is_dead() {
+    let mut world = World::settled(3, &Config::default());
+    world.event(2, Event::Leave);
+    world.run(1_500);
+    assert_eq!(end(&world, 2), Some(End::Left));
+    assert_eq!(end(&world, 1), None, "it lives");
+
+    let mut world = World::settled(3, &Config::default());
+    world.suspect(0, 2);
+    world.suspect(1, 2);
+    world.run(1_500);
+    assert_eq!(end(&world, 2), Some(End::Silent));
+
+    let mut world = World::settled(2, &Config::default());
+    world.nodes[1].paused = true;
+    world.run(5_000);
+    world.suspect(0, 1);
+    assert_eq!(end(&world, 1), Some(End::LeaseRanOut));
+
+    let mut world = World::settled(2, &Config::default());
+    world.nodes[1].paused = true;
+    world.start("b", &Config::default());
+    world.run(8_000);
+    assert_eq!(end(&world, 1), Some(End::StartedAnew));
+}
+
+#[test]
+fn an_end_in_words_of_a_later_program_is_read_as_unsaid() {
+    assert_eq!(End::from("it was retired".to_owned()), End::Unsaid);
+    assert_eq!(End::from(String::from(End::Silent)), End::Silent);
 }
