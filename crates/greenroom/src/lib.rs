@@ -33,6 +33,7 @@ pub use crate::actor::call::{Call, Calling};
 pub use crate::actor::cancelled::Cancelled;
 pub use crate::actor::cx::{Cx, KEEP_ALIVE_MAX, Scope};
 pub use crate::actor::error::{CallError, Doubt, Never, Refusal};
+pub use crate::actor::failed::Failed;
 pub use crate::actor::interface::{Actor, Why};
 pub use crate::actor::key::{ActorId, KEY_LEN_MAX, KINDS_MAX, KINDS_OFFERED_MAX, Key, Kind};
 pub use crate::actor::migration::Unmoved;
@@ -83,8 +84,8 @@ pub mod prelude {
 pub mod __private {
     pub use bytes::{Bytes, BytesMut};
     pub use greenroom_protocols::node::Instances;
-    pub use greenroom_reliable::fields::{Field, Part, Whole};
     pub use greenroom_protocols::state_versions::StateVersions;
+    pub use greenroom_reliable::fields::{Field, Part, Whole};
     pub use greenroom_wire::EncodeError;
     pub use greenroom_wire::codec::{self, Codec, DecodeError};
     pub use serde;

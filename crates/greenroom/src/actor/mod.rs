@@ -4,6 +4,7 @@ pub(crate) mod call;
 pub(crate) mod cancelled;
 pub(crate) mod cx;
 pub(crate) mod error;
+pub(crate) mod failed;
 pub(crate) mod interface;
 pub(crate) mod key;
 pub(crate) mod migration;

@@ -26,6 +26,26 @@ pub(super) struct Problem {
     close: bool,
 }
 
+/// What an actor's own error says, as far as its value does: its text, its `message`, or the name of its variant.
+fn in_words(error: &Value) -> String {
+    let variant = |fields: &Map<String, Value>| match fields.len() {
+        1 => fields.keys().next().cloned(),
+        _ => None,
+    };
+    let named = match error {
+        Value::String(text) => return text.clone(),
+        Value::Object(fields) => match fields.get("message") {
+            Some(Value::String(message)) => return message.clone(),
+            _ => variant(fields),
+        },
+        _ => None,
+    };
+    match named {
+        Some(name) => format!("the method returned its own error {name}; `error` has its value"),
+        None => "the method returned its own error; `error` has its value".to_owned(),
+    }
+}
+
 /// A kind of problem.
 #[derive(Debug)]
 struct Class {
@@ -110,11 +130,7 @@ impl Problem {
     /// The method's own error, as JSON.
     pub(super) fn actor_error(error: &[u8]) -> Self {
         let error = serde_json::from_slice(error).unwrap_or(Value::Null);
-        let detail = match &error {
-            Value::String(text) => text.clone(),
-            other => other.to_string(),
-        };
-        Self::new("actor-error", detail).with("error", error)
+        Self::new("actor-error", in_words(&error)).with("error", error)
     }
 
     pub(super) fn bad_request(why: &str) -> Self {

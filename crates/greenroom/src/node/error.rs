@@ -5,8 +5,8 @@ use std::{fmt, io};
 
 use crate::actor::error::CallError;
 
-/// What went wrong with a node as a whole.
-#[derive(Debug, thiserror::Error)]
+/// What went wrong with a node as a whole. A `main` that returns it prints its sentence.
+#[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// The same kind was registered twice. The program is at fault.
@@ -192,6 +192,13 @@ pub enum Error {
         /// What the call's error said.
         message: String,
     },
+}
+
+// Rust prints what `main` returns, and what `unwrap` meets, by `Debug`: people read that.
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
 }
 
 /// A name, if there is one.

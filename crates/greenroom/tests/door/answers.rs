@@ -63,7 +63,14 @@ async fn what_is_wrong_with_a_request_is_400_and_named() {
 async fn an_actors_own_error_is_422_with_the_error() {
     let (node, door) = open(node()).await;
     let answer = call(&door, "/notes/a/add", r#"{"text":"a long line","times":1}"#).await;
-    assert_eq!(answer.problem(422, "actor-error")["error"], json!({ "TooLong": { "max": 10 } }));
+    let problem = answer.problem(422, "actor-error");
+    assert_eq!(problem["error"], json!({ "TooLong": { "max": 10 } }), "the value is an object");
+    let detail = problem["detail"].as_str().unwrap();
+    assert!(detail.contains("TooLong") && !detail.contains('{'), "words, and no JSON in a string: {detail}");
+    let problem = call(&door, "/notes/a/ask_of_nobody", "").await.problem(422, "actor-error");
+    let words = problem["error"]["message"].as_str().unwrap_or_else(|| panic!("{problem}"));
+    assert!(words.starts_with("refused, nothing ran"), "what `?` made of a refusal: {words}");
+    assert_eq!((problem["detail"].as_str(), &problem["error"]["may_have_run"]), (Some(words), &json!(false)));
     node.stop().await;
 }
 

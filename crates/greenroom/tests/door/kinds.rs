@@ -2,13 +2,24 @@
 
 use std::time::Duration;
 
-use greenroom::Builder;
 use greenroom::prelude::*;
+use greenroom::{Builder, Failed};
 use serde::{Deserialize, Serialize};
 
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum NoteError {
     TooLong { max: usize },
+}
+
+/// Hosted by no node.
+#[derive(Default, Actor)]
+pub(crate) struct Nobody {}
+
+#[actor]
+impl Nobody {
+    pub async fn count(&self) -> u64 {
+        0
+    }
 }
 
 #[derive(Default, Actor)]
@@ -34,6 +45,11 @@ impl Notes {
 
     pub async fn size(&self, text: String) -> usize {
         text.len()
+    }
+
+    /// Calls a kind that no node hosts.
+    pub async fn ask_of_nobody(&mut self, cx: &Cx) -> Result<u64, Failed> {
+        Ok(NobodyRef::of(cx, "a").count().await?)
     }
 
     pub async fn where_is_it(&self, cx: &Cx) -> String {
