@@ -57,6 +57,20 @@ mod wire_type;
 /// - `instances`: in a multi-cluster, `"single"` (the default), one in one of the clusters, `"per_cluster"`, one in each, or
 ///   `"adaptive"`, as many as cost least by how the actor is used, for actors with versioned states in a store.
 /// - `activation`: of a single instance, `"optimistic"` (the default), also while a cluster is silent, or `"pessimistic"`.
+/// - `persistent`: the actor as a whole is a state in a store, loaded when it activates.
+/// - `save`: when states are saved: `"explicit"` (the default), when the actor says so; `"turn"`, after each turn that has
+///   changed something; or so long after a change, such as `"5s"`.
+/// - `store`: the name of the node's store that states are kept in. The one without a name.
+/// - `version`: of a `persistent` actor's type, from 1, which is the default; the hook `fn migrate(old: Old<'_>) -> Result<Self, _>` reads
+///   earlier ones.
+/// - `protocol`: how instances of versioned states agree: `"bcas"`, `"vlb"`, `"log"`, or a protocol of the node's. What the node
+///   says, or `"bcas"`.
+/// - `leader`: the cluster whose instances lead, if the protocol has leaders. One that the key chooses.
+/// - `migrate`: all fields go along, by serde, when an activation goes to another node. The hooks `migrating` and `migrated` carry
+///   what is not serde. Nothing goes along, and actors that are not `persistent` stay.
+/// - `interface`: the version of the methods, from 1, which is the default.
+/// - `compatible`: the oldest version of the interface whose callers are served. 1.
+/// - `reliable`, `start`: see below.
 ///
 /// # Reliable actors
 /// `#[actor(reliable)]`: each turn's changes and messages are one write to the node's journal. Within the block, awaiting
