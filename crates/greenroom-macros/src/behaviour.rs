@@ -25,6 +25,11 @@ pub(crate) fn expand(
     let travel = travel::expand(hooks, options).unwrap_or_else(syn::Error::into_compile_error);
     let hooks = hooks.expand();
     let states = &options.states;
+    let versions = options.persistent.then(|| {
+        quote! {
+            const VERSIONS: ::greenroom::__private::StateVersions = ::greenroom::__private::versions::<Self>();
+        }
+    });
     let persistence = if options.reliable { Some(reliability(actor)) } else { options.persistent.then(persistence) };
     // What is wrong with the whole of a turn, such as a future that is not `Send`, is shown at the actor's name.
     let turns = quote_spanned! {at(actor.span())=>
@@ -44,6 +49,7 @@ pub(crate) fn expand(
             type Interface = #interface;
             const OPTIONS: ::greenroom::__private::Options = #options;
             const STATES: &'static [&'static str] = &[#(#states),*];
+            #versions
             #turns
             #persistence
             #hooks

@@ -1,4 +1,4 @@
-//! The hooks `activated`, `deactivating`, `migrating`, `migrated`, `ended` and `migrate`.
+//! The hooks `activated`, `deactivating`, `migrating`, `migrated`, `ended`, `migrate` and `write_older`.
 
 use proc_macro2::TokenStream;
 use quote::{ToTokens, quote};
@@ -18,6 +18,8 @@ pub(crate) struct Hooks {
     pub(crate) migrated: Option<Travel>,
     /// Where `migrate` is written.
     migrate: Option<proc_macro2::Span>,
+    /// Where `write_older` is.
+    write_older: Option<proc_macro2::Span>,
 }
 
 struct Hook {
@@ -28,7 +30,7 @@ struct Hook {
 
 /// Whether `function` is named as a hook is.
 pub(crate) fn is_hook(function: &ImplItemFn) -> bool {
-    ["activated", "deactivating", "migrating", "migrated", "ended", "migrate"]
+    ["activated", "deactivating", "migrating", "migrated", "ended", "migrate", "write_older"]
         .iter()
         .any(|hook| function.sig.ident == hook)
 }
@@ -39,6 +41,10 @@ impl Hooks {
         if function.sig.ident == "migrate" {
             self.migrate = Some(function.sig.ident.span());
             return check_migrate(function);
+        }
+        if function.sig.ident == "write_older" {
+            self.write_older = Some(function.sig.ident.span());
+            return check_write_older(function);
         }
         if function.sig.ident == "migrating" {
             self.migrating = Some(Travel::parse(function)?);
@@ -134,6 +140,26 @@ impl Hooks {
                 None => Ok(TokenStream::new()),
             };
         }
+        let writes = match (options.writes, self.write_older) {
+            (Some(writes), Some(_)) => Some(quote! {
+                const WRITES: u8 = #writes;
+                fn write_older(
+                    &self,
+                    older: ::greenroom::__private::Older,
+                ) -> ::core::result::Result<::greenroom::__private::Written, ::std::string::String> {
+                    Self::write_older(self, older).map_err(|error| ::std::string::ToString::to_string(&error))
+                }
+            }),
+            (None, None) => None,
+            (Some(_), None) => {
+                let message = "`writes` wants the hook `fn write_older(&self, older: Older) -> Result<Written, _>`";
+                return Err(Error::new_spanned(actor, message));
+            }
+            (None, Some(span)) => {
+                let message = "say which version it writes: `#[actor(persistent, version = 2, writes = 1)]`";
+                return Err(Error::new(span, message));
+            }
+        };
         let version = options.version.unwrap_or(1);
         let migrate = self.migrate.map(|_| {
             quote! {
@@ -146,6 +172,7 @@ impl Hooks {
             #[automatically_derived]
             impl ::greenroom::__private::State for #actor {
                 const VERSION: u8 = #version;
+                #writes
                 #migrate
             }
         })
@@ -157,6 +184,16 @@ fn check_migrate(function: &ImplItemFn) -> Result<()> {
     let one = signature.inputs.len() == 1 && signature.receiver().is_none();
     if signature.asyncness.is_some() || !one || !matches!(signature.output, ReturnType::Type(..)) {
         return Err(Error::new_spanned(signature, "the hook is `fn migrate(old: Old<'_>) -> Result<Self, _>`"));
+    }
+    Ok(())
+}
+
+fn check_write_older(function: &ImplItemFn) -> Result<()> {
+    let signature = &function.sig;
+    let two = signature.inputs.len() == 2 && signature.receiver().is_some_and(|this| this.mutability.is_none());
+    if signature.asyncness.is_some() || !two || !matches!(signature.output, ReturnType::Type(..)) {
+        let shape = "the hook is `fn write_older(&self, older: Older) -> Result<Written, _>`";
+        return Err(Error::new_spanned(signature, shape));
     }
     Ok(())
 }

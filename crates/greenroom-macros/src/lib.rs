@@ -63,6 +63,8 @@ mod wire_type;
 /// - `store`: the name of the node's store that states are kept in. The one without a name.
 /// - `version`: of a `persistent` actor's type, from 1, which is the default; the hook `fn migrate(old: Old<'_>) -> Result<Self, _>` reads
 ///   earlier ones.
+/// - `writes`: the earlier version that the hook `fn write_older(&self, older: Older) -> Result<Written, _>` writes, while nodes are
+///   there that read no later one.
 /// - `protocol`: how instances of versioned states agree: `"bcas"`, `"vlb"`, `"log"`, or a protocol of the node's. What the node
 ///   says, or `"bcas"`.
 /// - `leader`: the cluster whose instances lead, if the protocol has leaders. One that the key chooses.

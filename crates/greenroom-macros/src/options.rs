@@ -41,6 +41,8 @@ pub(crate) struct Options {
     leader: Option<LitStr>,
     /// The version of the state's type.
     pub(crate) version: Option<u8>,
+    /// The earliest version of it that is written.
+    pub(crate) writes: Option<u8>,
     /// The version of the interface.
     interface: Option<u16>,
     /// The oldest version of the interface whose callers are served.
@@ -97,6 +99,11 @@ impl Options {
             options.allow_only(&["reliable", "start", "kind", "idle", "interface", "compatible"], reason)?;
         } else if let Some((_, span)) = written("start") {
             return Err(Error::new(*span, "state machines are reliable actors: write `reliable, start = \"..\"`"));
+        }
+        if let Some((_, span)) = written("writes").filter(|_| options.writes >= Some(options.version.unwrap_or(1))) {
+            let message = "`writes` is an earlier version than `version`, which the hook `write_older` writes while nodes of an \
+                           older program are there";
+            return Err(Error::new(*span, message));
         }
         match written("version") {
             Some((_, span)) if !options.persistent => {
@@ -167,6 +174,7 @@ impl Options {
             "protocol" => self.protocol = Some(text(&pair.value)?),
             "leader" => self.leader = Some(text(&pair.value)?),
             "version" => self.version = Some(count(&pair.value, "versions begin with 1")?),
+            "writes" => self.writes = Some(count(&pair.value, "versions begin with 1")?),
             "interface" => self.interface = Some(count(&pair.value, "versions begin with 1")?),
             "compatible" => self.compatible = Some(count(&pair.value, "versions begin with 1")?),
             "in_flight" => {
@@ -391,6 +399,7 @@ const KNOWN: &[&str] = &[
     "protocol",
     "leader",
     "version",
+    "writes",
     "interface",
     "compatible",
     "instances",
@@ -422,7 +431,7 @@ mod tests {
         assert_eq!(error(quote!(placment = "hash")), "unknown option `placment`; did you mean `placement`?");
         assert!(error(quote!(colour = "red")).contains(
             "the options are kind, placement, idle, workers, mailbox, in_flight, persistent, reliable, start, migrate, save, \
-             store, protocol, leader, version, interface, compatible, instances, activation, home"
+             store, protocol, leader, version, writes, interface, compatible, instances, activation, home"
         ));
     }
 
@@ -434,6 +443,8 @@ mod tests {
         assert!(error(quote!(interface = 0)).contains("versions begin with 1"));
         assert!(error(quote!(interface = 2, compatible = 3)).contains("at most 2"));
         assert!(error(quote!(compatible = 2)).contains("at most 1"));
+        assert!(error(quote!(persistent, version = 2, writes = 2)).contains("an earlier version"));
+        assert_eq!(error(quote!(persistent, version = 2, writes = 1)), "");
         assert!(error(quote!(kind = "chat room")).starts_with("a kind is a name"));
         assert!(error(quote!(idle = "5m", idle = "6m")).contains("twice"));
         assert!(error(quote!(placement = "role:")).starts_with("name a placement"));

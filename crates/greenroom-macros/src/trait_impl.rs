@@ -51,6 +51,7 @@ fn write(options: &Options, item: &ItemImpl, hooks: &Hooks) -> Result<TokenStrea
             "protocol",
             "leader",
             "version",
+            "writes",
             "instances",
             "activation",
         ],

@@ -132,6 +132,22 @@ impl Told {
         }
     }
 
+    /// Sends a customer to each till by one door.
+    fn visit_all(&self, door: &str) {
+        let agent = agent();
+        for turn in 0..TILLS {
+            let done = (0..TRIES_MAX).find_map(|_| match visit(&agent, door, turn) {
+                Ok(version) => Some(version),
+                Err(_) => {
+                    std::thread::sleep(PAUSE);
+                    None
+                }
+            });
+            assert!(done.is_some(), "till {turn} is refused {TRIES_MAX} times by {door}");
+            *self.paid.lock().unwrap_or_else(PoisonError::into_inner).entry(turn).or_default() += 1;
+        }
+    }
+
     fn visits(&self, version: u64) -> u64 {
         self.visits.lock().unwrap_or_else(PoisonError::into_inner).get(&version).copied().unwrap_or_default()
     }
@@ -213,6 +229,31 @@ fn a_rolling_upgrade_of_one_program_to_another_fails_no_call() {
     println!(
         "{old} visits by version 1, {new} by version 2, {repeated} attempts repeated, the longest took {longest} ms"
     );
+}
+
+#[test]
+fn tills_that_the_first_upgraded_node_has_saved_are_opened_by_the_others_when_it_is_taken_back() {
+    let agent = agent();
+    let mut nodes = Nodes::start(2, OLD);
+    nodes.all_ready(&agent, &[1, 1]);
+    let (doors, told) = (nodes.doors.clone(), Told::default());
+    told.visit_all(&doors[1]);
+    nodes.upgrade(0, NEW);
+    nodes.all_ready(&agent, &[2, 1]);
+    told.visit_all(&doors[0]);
+    nodes.upgrade(0, OLD);
+    nodes.all_ready(&agent, &[1, 1]);
+    told.visit_all(&doors[0]);
+    for till in 0..TILLS {
+        let url = format!("http://{}/till/{till}/total", doors[1]);
+        let mut answer = agent.post(url).send("{}").expect("the door answers");
+        let total: Value = serde_json::from_str(&answer.body_mut().read_to_string().unwrap()).unwrap();
+        assert_eq!(
+            total,
+            json!([3, 1]),
+            "till {till}: each visit is paid for once, and the till is of version 1 again"
+        );
+    }
 }
 
 const CLIENTS: u64 = 4;

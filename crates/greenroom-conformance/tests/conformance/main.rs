@@ -32,6 +32,7 @@ mod registers;
 mod reliable;
 mod scenario;
 mod security;
+mod state_versions;
 mod streams;
 mod time;
 mod topics;

@@ -5,18 +5,33 @@ use std::time::Duration;
 use clap::Parser;
 use greenroom::flags::NodeFlags;
 use greenroom::prelude::*;
+use greenroom::state::{Old, Older, Written};
 use serde::{Deserialize, Serialize};
 
-/// What has been paid, in a store.
+/// What the first version keeps in a store.
+#[derive(Serialize, Deserialize)]
+struct TillV1 {
+    cents: u64,
+}
+
+/// What has been paid, in a store, under another name than the first version's.
 #[derive(Default, Serialize, Deserialize, Actor)]
 struct Till {
+    #[serde(rename = "taken")]
     cents: u64,
-    #[serde(default)]
     refunds: u64,
 }
 
-#[actor(persistent, interface = 2)]
+#[actor(persistent, interface = 2, version = 2, writes = 1)]
 impl Till {
+    fn migrate(old: Old<'_>) -> Result<Self, String> {
+        Ok(Self { cents: old.read::<TillV1>()?.cents, refunds: 0 })
+    }
+
+    fn write_older(&self, older: Older) -> Result<Written, String> {
+        older.write(&TillV1 { cents: self.cents })
+    }
+
     /// Takes so much, and gives what is there.
     pub async fn pay(&mut self, cx: &Cx, cents: u64) -> Result<u64, StateError> {
         self.cents += cents;
