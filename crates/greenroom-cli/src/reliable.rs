@@ -88,6 +88,9 @@ fn partitions(shown: &Value, json: bool) -> Result<(), String> {
         let columns =
             ["epoch", "actors", "waiting", "outgoing", "commits", "turns"].map(|field| number(field).to_string());
         println!("{}\t{node}\t{}\t{took:.2} ms", number("partition"), columns.join("\t"));
+        if let Some(trouble) = partition["trouble"].as_str() {
+            println!("  {trouble}");
+        }
     }
     Ok(())
 }

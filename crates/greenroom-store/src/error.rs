@@ -135,6 +135,21 @@ impl StoreError {
         }
     }
 
+    /// Whether the same operation would fail again and again: for what is asked, or as what is stored cannot be read. It is
+    /// never repeated as it is. Every other failure is one of the store as a whole, and passes or is put right by operators.
+    pub fn is_permanent(&self) -> bool {
+        match self {
+            Self::InvalidKey { .. } | Self::TooLarge { .. } | Self::InvalidCommit { .. } | Self::Format { .. } => true,
+            Self::Conflict { .. }
+            | Self::NotApplied { .. }
+            | Self::Unknown { .. }
+            | Self::Configuration { .. }
+            | Self::Full { .. }
+            | Self::Denied { .. }
+            | Self::Unavailable { .. } => false,
+        }
+    }
+
     /// Whether the condition of a write did not hold.
     pub fn is_conflict(&self) -> bool {
         matches!(self, Self::Conflict { .. })

@@ -35,7 +35,7 @@ pub use crate::actor::cx::{Cx, KEEP_ALIVE_MAX, Scope};
 pub use crate::actor::error::{CallError, Doubt, Never, Refusal};
 pub use crate::actor::failed::Failed;
 pub use crate::actor::interface::{Actor, Why};
-pub use crate::actor::key::{ActorId, KEY_LEN_MAX, KINDS_MAX, KINDS_OFFERED_MAX, Key, Kind};
+pub use crate::actor::key::{ActorId, KEY_LEN_MAX, KIND_LEN_MAX, KINDS_MAX, KINDS_OFFERED_MAX, Key, Kind};
 pub use crate::actor::migration::Unmoved;
 pub use crate::actor::reference::Ref;
 pub use crate::actor::spent::{Behind, Spent};

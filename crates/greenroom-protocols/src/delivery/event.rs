@@ -23,6 +23,13 @@ pub enum Event<A, M> {
         /// Its own queue, in the order of the slots.
         queue: Vec<Deferred<A, M>>,
     },
+    /// The records of an actor cannot be read, and no retry would change that: they are damaged, or there can be none.
+    Unloadable {
+        /// The actor.
+        actor: A,
+        /// What is wrong with them.
+        error: String,
+    },
     /// A turn has ended.
     Ended {
         /// The turn.
@@ -155,7 +162,7 @@ pub enum Action<A, M> {
         /// What.
         envelope: Envelope<A, M>,
     },
-    /// Read an actor's records, and say [`Event::Loaded`].
+    /// Read an actor's records, and say [`Event::Loaded`] or [`Event::Unloadable`].
     Load(A),
     /// Forget the activation, and a turn of it that still runs: its fields are read again before its next turn.
     Reset(A),
@@ -216,6 +223,8 @@ pub enum Answer<M> {
     OtherRequest,
     /// No turn ran: there is no such actor.
     NoActor,
+    /// No turn ran: the actor's records cannot be read.
+    Unloadable(String),
 }
 
 /// Why no actor got a message.

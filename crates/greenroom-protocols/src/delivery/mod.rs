@@ -50,6 +50,7 @@ mod records;
 mod sender;
 mod timers;
 mod turns;
+mod unloadable;
 
 use std::time::Duration;
 

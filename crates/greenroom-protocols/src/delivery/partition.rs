@@ -124,6 +124,7 @@ impl<A: Clone + Ord, M: Clone> Partition<A, M> {
                 }
                 self.dispatch(now, &actor, out);
             }
+            Event::Unloadable { actor, error } => self.unloadable(&actor, &error, out),
             Event::Ended { turn, outcome } => self.ended(now, turn, outcome, out),
             Event::Committed(id) => self.committed(now, id, out),
             Event::Aborted { id, error } => self.aborted(now, id, error, out),

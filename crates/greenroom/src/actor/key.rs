@@ -1,4 +1,7 @@
-//! Names of actors: a kind, and a key within it.
+//! Names of actors: a kind, and a key within it. The law for both is here, and nowhere else.
+//!
+//! Stores hold keys of [`greenroom_store::key::KEY_BYTES_MAX`] bytes, and whatever is kept of an actor lies under its kind
+//! and key behind a prefix. [`check`] leaves room for the longest of these; who makes an [`ActorId`] asks it.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -8,7 +11,8 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::error::Refusal;
 
-/// The name of an actor within its kind: a string of at most [`KEY_LEN_MAX`] bytes. Clones share it.
+/// The name of an actor within its kind: a string of 1 to [`KEY_LEN_MAX`] bytes without control characters, of which each
+/// `/` and `%` counts as three. What is called by another key is [refused](Refusal::InvalidKey). Clones share it.
 ///
 /// Integers are spelled in decimal and UUIDs in lower-case hyphenated form, so that every caller names the same actor.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -202,9 +206,27 @@ pub struct ActorId {
     pub kind: Kind,
     /// The actor's name within its kind.
     pub key: Key,
+    /// Whoever makes one says whether its key was checked.
+    made: (),
 }
 
 impl ActorId {
+    /// The actor of `kind` that is called `key`.
+    ///
+    /// # Errors
+    /// [`Refusal::InvalidKey`] if no actor may be called so, which says why.
+    pub fn new(kind: Kind, key: impl Into<Key>) -> Result<Self, Refusal> {
+        let key = key.into();
+        check(&key)?;
+        Ok(Self::unchecked(kind, key))
+    }
+
+    /// The same where nobody needs to ask: the runtime has spelled the key, an actor of this name is active, or every
+    /// call asks, as by references.
+    pub(crate) fn unchecked(kind: Kind, key: impl Into<Key>) -> Self {
+        Self { kind, key: key.into(), made: () }
+    }
+
     /// A hash that every node computes alike, whatever its version: it decides which range of the directory the actor
     /// is in.
     pub fn stable_hash(&self) -> u64 {
@@ -251,7 +273,7 @@ impl<'de> Deserialize<'de> for ActorId {
         let (kind, key) = <(String, Key)>::deserialize(deserializer)?;
         let kind = Kind::known(&kind)
             .ok_or_else(|| serde::de::Error::custom(format_args!("actor kind {kind:?} is not known to this node")))?;
-        Ok(ActorId { kind, key })
+        ActorId::new(kind, key).map_err(serde::de::Error::custom)
     }
 }
 
@@ -283,23 +305,52 @@ fn mix(hash: u64, word: u64) -> u64 {
 /// Whether `key` may name an actor.
 ///
 /// # Errors
-/// What is wrong with it.
+/// [`Refusal::InvalidKey`]: what is wrong with it, and what helps.
 pub(crate) fn check(key: &str) -> Result<(), Refusal> {
-    if key.is_empty() || key.len() > KEY_LEN_MAX { Err(invalid_key(key)) } else { Ok(()) }
+    check_within(key, KEY_LEN_MAX).map_err(|message| Refusal::InvalidKey { message })
 }
 
-/// What is wrong with a key that names no actor.
-pub(crate) fn invalid_key(key: &str) -> Refusal {
-    let message = if key.is_empty() {
-        "it is empty".to_owned()
-    } else {
-        format!("it has {} bytes, over the limit of {KEY_LEN_MAX}", key.len())
-    };
-    Refusal::InvalidKey { message }
+/// Whether `name` may stand in what a store calls things, where it has room for `len_max` bytes.
+///
+/// # Errors
+/// What is wrong with it, and what helps.
+pub(crate) fn check_within(name: &str, len_max: usize) -> Result<(), String> {
+    if name.is_empty() {
+        return Err("it is empty".to_owned());
+    }
+    if let Some(control) = name.chars().find(|char| char.is_control()) {
+        return Err(format!("it has the control character {control:?}; leave it out, or encode it"));
+    }
+    let len = stored_len(name);
+    if len > len_max {
+        return Err(format!(
+            "it has {len} bytes (each `/` and `%` counts as three), over the limit of {len_max}; use a shorter one, or a hash"
+        ));
+    }
+    Ok(())
 }
 
-/// Longest key in bytes; the wire refuses longer ones.
-pub const KEY_LEN_MAX: usize = 1024;
+/// The bytes of `name` where stores escape it.
+fn stored_len(name: &str) -> usize {
+    name.len() + 2 * name.bytes().filter(|byte| matches!(byte, b'/' | b'%')).count()
+}
+
+/// Longest key in bytes, of which each `/` and `%` counts as three: so long are they where stores escape them. Frames may
+/// hold longer ones, which are refused.
+pub const KEY_LEN_MAX: usize = 400;
+/// Longest name of a kind that a node may host, in bytes.
+pub const KIND_LEN_MAX: usize = 64;
+/// Longest name of a cluster that a node may be in, counted as keys are.
+pub(crate) const CLUSTER_LEN_MAX: usize = 64;
+/// What the longest name of a record has beside a cluster, a kind and a key: an entry of a reliable actor's map, whose
+/// field has 64 bytes and whose key is 128 bytes in hexadecimal digits.
+const BESIDE_LEN_MAX: usize = "reliable//00000/state////".len() + 64 + 2 * 128;
+const _: () = assert!(
+    CLUSTER_LEN_MAX + KIND_LEN_MAX + KEY_LEN_MAX + BESIDE_LEN_MAX <= greenroom_store::key::KEY_BYTES_MAX,
+    "a record of an actor would have a name that no store holds"
+);
+const _: () =
+    assert!(KEY_LEN_MAX <= greenroom_wire::limit::KEY_LEN_MAX && KIND_LEN_MAX <= greenroom_wire::limit::NAME_LEN_MAX);
 /// Different kinds that one process may know.
 pub const KINDS_MAX: usize = 1 << 15;
 /// Different kinds that one process may know before it takes no more names from others.
@@ -330,6 +381,29 @@ mod tests {
         assert_eq!(Key::from(-7_i64), Key::from("-7"));
         let id = uuid::Uuid::from_u128(0xABCD);
         assert_eq!(Key::from(id).as_str(), "00000000-0000-0000-0000-00000000abcd");
+    }
+
+    #[test]
+    fn a_key_is_text_of_bounded_length_without_control_characters() {
+        let longest = "k".repeat(KEY_LEN_MAX);
+        let slashes = "/".repeat(KEY_LEN_MAX / 3);
+        for lawful in ["a", "0", "a/b", "50%", " ", "\u{a0}", "~1.2.3.4", "@1.1.1.1", "é", &longest, &slashes] {
+            assert_eq!(check(lawful), Ok(()), "{lawful:?}");
+        }
+        let (long, slashes) = ("k".repeat(KEY_LEN_MAX + 1), "/".repeat(KEY_LEN_MAX / 3 + 1));
+        for unlawful in ["", "\0", "a\0b", "a\nb", "\u{7f}", "\u{85}", &long, &slashes] {
+            assert!(
+                matches!(ActorId::new(Kind::intern("k"), unlawful), Err(Refusal::InvalidKey { .. })),
+                "{unlawful:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_name_that_came_from_elsewhere_is_checked() {
+        Kind::intern("key_test_kind");
+        assert!(serde_json::from_str::<ActorId>(r#"["key_test_kind","a"]"#).is_ok());
+        assert!(serde_json::from_str::<ActorId>(r#"["key_test_kind",""]"#).is_err());
     }
 
     #[test]

@@ -86,7 +86,7 @@ impl<I: Interface> Ref<I> {
 
     fn new(key: Key, port: Option<Arc<Port>>, forged: bool) -> Self {
         let hash = stable_hash(I::KIND, &key);
-        let id = ActorId { kind: Kind::intern(I::KIND), key };
+        let id = ActorId::unchecked(Kind::intern(I::KIND), key);
         Self { inner: Arc::new(Inner { id, hash, port, forged, route: AtomicU64::new(0) }), of: PhantomData }
     }
 
@@ -192,7 +192,7 @@ mod tests {
 
     #[test]
     fn a_route_survives_being_packed() {
-        let inner = Inner::untyped(ActorId { kind: Kind::intern("route_test"), key: Key::from("k") });
+        let inner = Inner::untyped(ActorId::unchecked(Kind::intern("route_test"), "k"));
         let here = Route::Here(ShardId::from_raw(4095), Slot { index: u32::MAX - 1, generation: Slot::GENERATION_MAX });
         for route in [Route::Unresolved, here, Route::There(NodeId(7)), Route::There(NodeId(NODE_MASK))] {
             inner.set_route(route);

@@ -12,7 +12,7 @@ use super::reliable::{self, Reliable};
 use super::reminders;
 use super::service;
 use crate::actor::interface::Travels;
-use crate::actor::key::{ActorId, KEY_LEN_MAX, Kind, invalid_key};
+use crate::actor::key::{ActorId, Kind};
 use crate::actor::migration::Unmoved;
 use crate::cluster::Order;
 use crate::cluster::directory::Entry;
@@ -104,19 +104,16 @@ fn migrate(door: &Door, kind: &str, key: &str, name: &str) -> Result<Answer, Pro
     let Some(hosts) = known.and_then(|known| view.hosts(known)) else {
         return Err(node.unknown_kind(&kind.chars().take(NAME_LEN_MAX).collect::<String>()).into());
     };
-    if key.is_empty() || key.len() > KEY_LEN_MAX {
-        return Err(invalid_key(key).into());
-    }
+    let Some(known) = known else { return Err(node.unknown_kind(kind).into()) };
+    let id = ActorId::new(known, key)?;
     let to = view.view.by_name(name).ok_or_else(|| Problem::no_such_node(name, &view.view))?;
     if !hosts.nodes.contains(&to) {
         let unmoved = Unmoved::NotHosted { node: name.to_owned(), kind: kind.to_owned() };
         return Err(Problem::bad_request(&unmoved.to_string()));
     }
-    if node.kinds().contains(kind) && !known.is_some_and(|known| node.kinds().travels(known) != Travels::Not) {
+    if node.kinds().contains(kind) && node.kinds().travels(known) == Travels::Not {
         return Err(Problem::bad_request(&Unmoved::NotCarried { kind: kind.to_owned() }.to_string()));
     }
-    let Some(known) = known else { return Err(node.unknown_kind(kind).into()) };
-    let id = ActorId { kind: known, key: key.into() };
     node.order(Order::Migrate(Entry::new(id), to));
     Ok(service::json(StatusCode::ACCEPTED, &json!({ "actor": format!("{kind}/{key}"), "to": name })))
 }

@@ -22,7 +22,7 @@ use super::problem::Problem;
 use super::{Door, body, carried, status};
 use super::{events, service};
 use crate::actor::error::{Doubt, Failure, Refusal};
-use crate::actor::key::{ActorId, Kind, invalid_key};
+use crate::actor::key::{ActorId, Kind};
 use crate::actor::reply::{self, TYPE_VERSION, WireReply};
 use crate::actor::spent::Spent;
 use crate::duration;
@@ -123,9 +123,7 @@ fn resolve(door: &Door, target: &Target) -> Result<(RouteTarget, ActorId, Option
         let near = if kind.len() <= limit::NAME_LEN_MAX { near_kinds(door, kind) } else { Vec::new() };
         return Err(Refusal::UnknownKind { kind: shortened(kind), near });
     };
-    if key.is_empty() || key.len() > limit::KEY_LEN_MAX {
-        return Err(invalid_key(key));
-    }
+    let id = ActorId::new(known, key)?;
     if method.len() > limit::NAME_LEN_MAX {
         return Err(Refusal::UnknownMethod { kind: kind.clone(), method: shortened(method), near: Vec::new() });
     }
@@ -142,7 +140,7 @@ fn resolve(door: &Door, target: &Target) -> Result<(RouteTarget, ActorId, Option
         return Err(Refusal::UnknownMethod { kind: kind.clone(), method: method.clone(), near: Vec::new() });
     }
     let version = (!offers.is_empty()).then_some(if newer { newest } else { ANY });
-    Ok((route, ActorId { kind: known, key: key.as_str().into() }, version))
+    Ok((route, id, version))
 }
 
 fn near_kinds(door: &Door, kind: &str) -> Vec<String> {

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::Door;
 use super::problem::Problem;
-use crate::actor::key::{ActorId, KEY_LEN_MAX, Kind, invalid_key};
+use crate::actor::key::{ActorId, Kind};
 use crate::node::inspect::{self, Inspected};
 
 /// What this door's node knows of the actor `key` of `kind`; where it is instead, if it is not here.
@@ -15,10 +15,7 @@ pub(super) async fn inspect(door: &Door, kind: &str, key: &str) -> Result<Value,
     let Some(known) = known else {
         return Err(node.unknown_kind(&kind.chars().take(NAME_LEN_MAX).collect::<String>()).into());
     };
-    if key.is_empty() || key.len() > KEY_LEN_MAX {
-        return Err(invalid_key(key).into());
-    }
-    let id = ActorId { kind: known, key: key.into() };
+    let id = ActorId::new(known, key)?;
     let actor = id.to_string();
     Ok(match inspect::inspect(node, id).await {
         Inspected::Here(found) => serde_json::to_value(*found).unwrap_or_default(),

@@ -339,7 +339,12 @@ static CLASSES: [Class; 28] = [
         "The arguments do not fit the method",
         "`field` names the argument that is wrong. Nothing ran.",
     ),
-    class("invalid-key", 400, "The key names no actor", "Keys are 1 to 1024 bytes of UTF-8. Nothing ran."),
+    class(
+        "invalid-key",
+        400,
+        "The key names no actor",
+        "Keys are 1 to 400 bytes of UTF-8 without control characters; each `/` and `%` counts as three. Nothing ran.",
+    ),
     class("denied", 403, "The call is denied", "Who may say so has not let it through. Nothing ran."),
     class("unauthenticated", 401, "Who are you?", "Send `Authorization: Bearer TOKEN`, or use a client's certificate."),
     class("forbidden", 403, "Not allowed", "The detail names the rule that would allow it. Nothing ran."),

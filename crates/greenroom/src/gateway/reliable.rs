@@ -8,6 +8,7 @@ use super::answer::Answer;
 use super::path::decode;
 use super::problem::Problem;
 use super::service;
+use crate::actor::key::check;
 use crate::node::Node;
 use crate::node::port::Port;
 use crate::reliable::admin::{self, Wish};
@@ -68,6 +69,7 @@ pub(super) async fn answer(door: &Door, asked: &Reliable) -> Result<Answer, Prob
         Reliable::Partitions => partitions(&node).await,
         Reliable::Parked => parked(&node).await,
         Reliable::Actor { kind, key } => {
+            check(key)?;
             let wish = Wish::Actor { kind: kind.clone(), key: key.clone() };
             let partition = admin::partition(&node, kind, key);
             let mut shown = json_of(&granted(&node, partition, wish).await?);

@@ -9,11 +9,13 @@ use super::Door;
 use super::answer::Answer;
 use super::problem::Problem;
 use super::service;
+use crate::actor::key::check;
 use crate::time::{self, ReminderError, ReminderInfo};
 
 /// All reminders, or one actor's: at most so many as an operator reads.
 pub(super) async fn list(door: &Door, of: Option<&(String, String)>) -> Result<Answer, Problem> {
     let node = &door.node;
+    of.map_or(Ok(()), |(_, key)| check(key))?;
     let prefix = match of {
         Some((kind, key)) => node.calendar().keys().records_of(kind, key),
         None => node.calendar().keys().records(),
@@ -27,6 +29,7 @@ pub(super) async fn list(door: &Door, of: Option<&(String, String)>) -> Result<A
 
 /// Cancels one.
 pub(super) async fn cancel(door: &Door, kind: &str, key: &str, name: &str) -> Result<Answer, Problem> {
+    check(key)?;
     match time::cancel(&door.node, kind, key, name).await {
         Ok(existed) => Ok(service::json(StatusCode::OK, &json!({ "existed": existed }))),
         Err(error) => Err(problem(&error)),

@@ -21,7 +21,7 @@ use super::path::decode;
 use super::problem::Problem;
 use super::{body, carried, service, socket, status};
 use crate::actor::error::{CallError, Doubt, Failure, Refusal};
-use crate::actor::key::invalid_key;
+use crate::actor::key::check;
 use crate::node::Node;
 use crate::node::port::Port;
 use crate::shard::baggage::Load;
@@ -59,9 +59,7 @@ pub(super) async fn answer(
     if let Some(why) = status::not_ready(&door.node) {
         return Err(Problem::not_ready(why));
     }
-    if name.is_empty() || name.len() > greenroom_wire::limit::KEY_LEN_MAX {
-        return Err(invalid_key(&name).into());
-    }
+    check(&name)?;
     let load = carried::baggage(request.headers(), request.extensions())?;
     let pass = Pass::new(door, &request, TOPICS, &name);
     let topic = TopicsRef::of(&Node::at(Arc::new(Port { node: door.node.clone() })), name);

@@ -14,7 +14,7 @@ use super::letter::{Blob, Body, Event, Letter, Message, Operation, completion, o
 use super::mesh::{Mail, Peer};
 use super::range::refusal;
 use crate::actor::error::Doubt;
-use crate::actor::key::{ActorId, KEY_LEN_MAX, Kind, stable_hash};
+use crate::actor::key::{ActorId, Kind, stable_hash};
 use crate::cluster::directory::{Entry, Passing};
 use crate::node::shared::Shared;
 use crate::shard::calls::Completion;
@@ -122,13 +122,13 @@ impl Geo {
     pub(super) fn receive(self: &Arc<Self>, node: &Shared, mut letter: Letter) {
         let now = self.world.now();
         letter.by_own_clock(now);
-        if letter.key.is_empty() || letter.key.len() > KEY_LEN_MAX {
-            return;
-        }
         let hosted = |kind: &Kind| node.view().hosts(*kind).is_some();
         let Some(kind) = Kind::known(&letter.kind).filter(hosted) else { return self.not_hosted(letter) };
         let Some(directory) = node.directory() else { return };
-        let key = Entry::new(ActorId { kind, key: letter.key.as_str().into() });
+        let key = match ActorId::new(kind, letter.key.as_str()) {
+            Ok(id) => Entry::new(id),
+            Err(refusal) => return tracing::debug!(kind = letter.kind, %refusal, "a letter is for nobody"),
+        };
         let (from, message, quiet) = (letter.from, letter.message, letter.quiet);
         match directory.letter(self, now, &key, (from, message, quiet)) {
             Passing::Done => {}

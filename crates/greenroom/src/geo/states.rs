@@ -17,7 +17,7 @@ use super::clusters::id_of;
 use super::config::GeoConfig;
 use super::mesh::{Mail, Peer};
 use super::{Geo, adaptive};
-use crate::actor::key::{ActorId, KEY_LEN_MAX, Kind, stable_hash};
+use crate::actor::key::{ActorId, Kind, check, stable_hash};
 use crate::actor::reply::WireReply;
 use crate::cluster::directory::{Entry, Whereabouts};
 use crate::node::config::{Config, KindConfig};
@@ -103,8 +103,7 @@ impl StateLetter {
     }
 
     pub(super) fn is_sound(&self) -> bool {
-        let len = self.key.len();
-        (1..=KEY_LEN_MAX).contains(&len) && !is_reserved(&self.key) && self.field.len() <= FIELD_LEN_MAX
+        check(&self.key).is_ok() && !is_reserved(&self.key) && self.field.len() <= FIELD_LEN_MAX
     }
 }
 
@@ -137,7 +136,7 @@ impl Elsewhere for States {
         let others = || list.clusters.keys().copied().filter(|id| *id != here).collect();
         let known = Kind::known(kind);
         let mode = known.filter(|kind| self.geo.is_adaptive(*kind));
-        let mode = mode.map(|kind| self.geo.mode(&Entry::new(ActorId { kind, key: key.into() })));
+        let mode = mode.map(|kind| self.geo.mode(&Entry::new(ActorId::unchecked(kind, key))));
         match mode {
             // It is about to end, and whatever the one instance writes meanwhile, that writes for it, too.
             Some(Mode::Single { home: Some(home) }) if home != here => {
@@ -197,7 +196,7 @@ impl Geo {
         };
         let Some(directory) = node.directory().filter(|_| !here) else { return };
         letter.message = opened.message;
-        let key = Entry::new(ActorId { kind, key: letter.key.as_str().into() });
+        let key = Entry::new(ActorId::unchecked(kind, letter.key.as_str()));
         match directory.whereabouts(self.world.now(), &key) {
             Whereabouts::There(to) if letter.hops < HOPS_MAX => {
                 letter.hops += 1;
@@ -382,7 +381,7 @@ mod tests {
     fn letters_to_what_cannot_be_an_actors_state_are_not_sound() {
         let with = |key: &str, field: &str| StateLetter { key: key.to_owned(), field: field.to_owned(), ..letter() };
         assert!(letter().is_sound());
-        let long = "x".repeat(KEY_LEN_MAX + 1);
+        let long = "x".repeat(crate::actor::key::KEY_LEN_MAX + 1);
         for unsound in [with("", "state"), with(&long, "state"), with("hits", &long)] {
             assert!(!unsound.is_sound());
         }

@@ -14,7 +14,9 @@ use tokio::sync::mpsc;
 use super::config::Config;
 use super::error::Error;
 use super::kinds::{AnyKind, KindEntry, Kinds, factory};
-use super::opening::{check_protocols, check_stores, membership_config, open_geo, open_store, open_stores};
+use super::opening::{
+    check_names, check_protocols, check_stores, membership_config, open_geo, open_store, open_stores,
+};
 use super::port::Port;
 use super::security;
 use super::shared::Shared;
@@ -342,6 +344,7 @@ impl Builder {
         kinds.learn::<KeeperInterface>();
         insert(&mut kinds, KindEntry::<Topics>::new(factory::<Topics>(), &config));
         kinds.subscribe(topics);
+        check_names(&kinds, &config)?;
         check_stores(&kinds, &stores)?;
         let outlets = reliable::Outlets::open(outlets, &config.reliable.outlets).await?;
         let journals = reliable::open(&world, &config, &kinds, &store.store, journal).await?.with(outlets);

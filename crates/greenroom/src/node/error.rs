@@ -25,6 +25,16 @@ pub enum Error {
         /// What the system said.
         error: io::Error,
     },
+    /// A cluster or a kind has a name for which stores have no room.
+    #[error("{what} {name:?} cannot be called so: {reason}")]
+    Name {
+        /// What it is the name of.
+        what: &'static str,
+        /// The name.
+        name: String,
+        /// What is wrong with it, and what helps.
+        reason: String,
+    },
     /// The configuration asks to listen beyond loopback, where something that keeps strangers out is missing.
     #[error(
         "{what} would listen at {address}, which is not a loopback address, without {missing}; {remedy}, or listen at \

@@ -112,7 +112,7 @@ mod tests {
     use crate::actor::key::Kind;
 
     fn id(key: usize) -> ActorId {
-        ActorId { kind: Kind::intern("diary"), key: key.to_string().as_str().into() }
+        ActorId::unchecked(Kind::intern("diary"), key)
     }
 
     fn past(at: u64) -> Past {

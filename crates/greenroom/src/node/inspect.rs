@@ -42,8 +42,10 @@ impl Node {
     }
 
     fn look_at(&self, kind: Option<Kind>, key: Key) -> BoxFuture<'_, Inspected> {
-        match kind {
-            Some(kind) => inspect(self.shared(), ActorId { kind, key }).boxed(),
+        match kind.map(|kind| ActorId::new(kind, key)) {
+            Some(Ok(id)) => inspect(self.shared(), id).boxed(),
+            // Nobody can be active under it.
+            Some(Err(_)) => ready(Inspected::NotActive).boxed(),
             None => ready(Inspected::Unknown).boxed(),
         }
     }

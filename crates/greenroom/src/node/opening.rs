@@ -18,6 +18,7 @@ use super::config::Config;
 use super::error::Error;
 use super::kinds::Kinds;
 use super::stores::{StateStore, Stores};
+use crate::actor::key::{CLUSTER_LEN_MAX, KIND_LEN_MAX, check_within};
 use crate::cluster;
 use crate::geo::{Clusters, Geo, Listing};
 use crate::shard::ShardPort;
@@ -97,6 +98,23 @@ pub(super) async fn open_stores(
         stores.insert(name.to_owned(), store);
     }
     Ok(Stores::new(stores))
+}
+
+/// Refuses names for which stores have no room.
+pub(super) fn check_names(kinds: &Kinds, config: &Config) -> Result<()> {
+    check_within(&config.cluster, CLUSTER_LEN_MAX).map_err(|reason| Error::Name {
+        what: "cluster",
+        name: config.cluster.clone(),
+        reason,
+    })?;
+    for kind in kinds.options().map(|(kind, _)| kind) {
+        check_within(kind, KIND_LEN_MAX).map_err(|reason| Error::Name {
+            what: "actor kind",
+            name: kind.to_owned(),
+            reason,
+        })?;
+    }
+    Ok(())
 }
 
 /// Refuses kinds whose store nobody has named.

@@ -111,7 +111,7 @@ mod tests {
     #[test]
     fn a_reader_that_does_not_read_loses_letters_and_knows_how_many() {
         let office = Office::default();
-        let to = ActorId { kind: Kind::intern("dead_letters_test"), key: Key::from("k") };
+        let to = ActorId::unchecked(Kind::intern("dead_letters_test"), "k");
         let reader = office.open();
         for _ in 0..DEAD_LETTERS_LEN_MAX + 3 {
             office.post(&to, "m", &Refusal::Stopping);

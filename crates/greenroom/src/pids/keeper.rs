@@ -129,7 +129,7 @@ impl Keeper {
             let above = parent.as_ref().map(|(address, ..)| Parent::Away(*address));
             let address = spawner.spawn(shard, arguments, above)?;
             if let (Some((parent, _, key)), Some(kind)) = (parent, parents) {
-                let id = ActorId { kind, key };
+                let id = ActorId::new(kind, key)?;
                 shard.watch_actor(parent, id, Deliver::StopChild(address.number));
             }
             Ok(address)

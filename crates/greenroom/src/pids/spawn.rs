@@ -246,7 +246,7 @@ impl Shard {
             entry.intercept(chain);
         }
         let activation = self.enter_spawned(|slot| {
-            let id = ActorId { kind, key: self.address(slot).key() };
+            let id = ActorId::unchecked(kind, self.address(slot).key());
             entry.activation(self, id, Epoch(1), slot)
         });
         let slot = activation.slot();

@@ -75,8 +75,7 @@ impl Shard {
     }
 
     /// Takes a message that came as bytes, for a spawned actor, on its way.
-    pub(crate) fn submit_spawned_raw(&self, call: RawCall<'_>, kind: Kind) {
-        let id = ActorId { kind, key: call.key.into() };
+    pub(crate) fn submit_spawned_raw(&self, call: RawCall<'_>, id: ActorId) {
         let Some(address) = Address::parse(&id.key) else { return refuse_reply(call.reply, reserved(&id.key)) };
         let node = self.port().node.clone();
         // Keepers answer nodes. Who comes by a door is none.
@@ -88,7 +87,7 @@ impl Shard {
                 Ok(activation) => {
                     let hash = id.stable_hash();
                     self.remember(hash, activation.slot());
-                    self.offer_raw(activation, call, kind, hash);
+                    self.offer_raw(activation, call, id.kind, hash);
                 }
                 Err(refusal) => self.turn_down(&id, call, refusal),
             },
@@ -120,7 +119,7 @@ impl Shard {
             return keeper;
         }
         let entry = Arc::new(KindEntry::<Keeper>::spawned(factory::<Keeper>(), self.port().node.config()));
-        let id = ActorId { kind: Kind::intern(KeeperInterface::KIND), key: self.keeper_address().key() };
+        let id = ActorId::unchecked(Kind::intern(KeeperInterface::KIND), self.keeper_address().key());
         let keeper = self.enter_spawned(|slot| entry.activation(self, id, Epoch(1), slot));
         self.kin.borrow_mut().keeper = Some(keeper.slot());
         self.gauge_activations();

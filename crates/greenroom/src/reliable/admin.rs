@@ -37,6 +37,9 @@ pub(crate) struct Report {
     pub(crate) turns: u64,
     /// Milliseconds that the last commit took.
     pub(crate) commit_ms: f64,
+    /// What keeps it from being taken, if no waiting ends that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) trouble: Option<String>,
 }
 
 /// What an operator wants.

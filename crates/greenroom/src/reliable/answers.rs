@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::name::{Body, Payload};
 use crate::actor::error::{CallError, Doubt, Failure, Never, Refusal};
-use crate::actor::reply::{self, AnyReply, CallName, CallSite, RuntimeEnd, Watcher};
+use crate::actor::reply::{self, AnyReply, CallName, CallSite, RuntimeEnd, Watcher, encode_failure};
 use crate::shard::calls::Completion;
 
 /// What has become of a call.
@@ -38,7 +38,16 @@ impl From<Answer<Body>> for Answered {
             Answer::Busy => Self::Busy,
             Answer::OtherRequest => Self::OtherRequest,
             Answer::NoActor => Self::NoActor,
+            Answer::Unloadable(message) => Self::refused(Refusal::Activation { message }),
         }
+    }
+}
+
+impl Answered {
+    /// No turn ran, for this reason.
+    pub(super) fn refused(refusal: Refusal) -> Self {
+        let (status, payload) = encode_failure(&refusal.into());
+        Self::Reply { status: status.to_byte(), payload: Payload(payload) }
     }
 }
 

@@ -116,13 +116,18 @@ impl Cast {
     }
 
     /// Takes in the fields of an actor whose activation has ended by itself, and begins the turn that waits for them.
-    pub(super) fn read(&mut self, actor: &Named, fields: Vec<StoredField>, now: Timestamp) -> Begun {
+    pub(super) fn read(&mut self, actor: &Named, fields: Result<Vec<StoredField>, String>, now: Timestamp) -> Begun {
         let Some(entry) = self.actors.get_mut(actor).filter(|entry| entry.reading) else { return Begun::Waits };
         entry.reading = false;
-        entry.stored = Some(fields);
-        match entry.waiting.take() {
-            Some((turn, letter)) => self.begin(turn, letter, now),
-            None => Begun::Waits,
+        let waiting = entry.waiting.take();
+        match (fields, waiting) {
+            (Ok(fields), waiting) => {
+                entry.stored = Some(fields);
+                waiting.map_or(Begun::Waits, |(turn, letter)| self.begin(turn, letter, now))
+            }
+            // Its records are loaded anew for the next try, and the machine hears what is wrong with them.
+            (Err(error), Some((turn, _))) => Begun::Fails(turn, Outcome::Failed(error)),
+            (Err(_), None) => Begun::Waits,
         }
     }
 
@@ -163,7 +168,8 @@ impl Cast {
                 format!("kind {kind:?} is not registered on node {name:?}; register it on all nodes with a journal");
             return Begun::Fails(turn, Outcome::Failed(failed));
         };
-        let id = ActorId { kind, key: (&*letter.to.key).into() };
+        // Its records could not have been loaded under a name that is none.
+        let id = ActorId::unchecked(kind, &*letter.to.key);
         let Some(index) = kinds.index(&letter.to.kind, method) else {
             let route = kinds.route(&letter.to.kind, method);
             return fails(turn, called, kinds.unknown_method(&route));

@@ -1,20 +1,24 @@
 //! One partition's driver: takes the fence, and takes it anew when an ownership is over.
 
 use std::collections::VecDeque;
+use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
-use greenroom_protocols::delivery::{Life, PartitionId};
+use greenroom_protocols::delivery::{Life, PartitionId, Recovered};
 use greenroom_reliable::ledger::{Ledger, Place};
-use greenroom_store::Journal;
+use greenroom_store::{Journal, StoreError};
 use tokio::sync::{mpsc, oneshot};
 
 use super::admin::Report;
+use super::answers::Answered;
 use super::errands::Pause;
 use super::name::{Body, Named};
 use super::owned::Owned;
 use super::partition::Input;
+use crate::actor::error::Refusal;
 use crate::node::port::Port;
+use crate::node::shared::Shared;
 
 /// One partition's driver, for as long as the partition's activation lives.
 pub(super) struct Driver {
@@ -82,45 +86,78 @@ impl Driver {
     /// Takes the partition's fence, and reads what it recovers from.
     async fn take(&mut self, early: &mut VecDeque<Input>) -> Result<Owned, Over> {
         let node = self.port.node.clone();
-        let taking = async {
-            let mut pause = Pause::default();
-            loop {
-                if !node.fence_open() {
-                    let world = node.world();
-                    world.sleep_until(world.now() + AGAIN_AFTER).await;
-                    continue;
-                }
-                let place = Place::new(&node.config().cluster, self.partition);
-                let life = Life(node.world().wall().as_millis() as u64);
-                let timeout = node.config().store_timeout;
-                let taken = Ledger::take::<Named, Body>(self.journal.clone(), place, node.name(), life, timeout).await;
-                match taken {
-                    Ok(taken) => return taken,
-                    Err(error) => {
-                        let what = format!("partition {} of reliable actors cannot be taken", self.partition.0);
-                        pause.after(&node, &what, &error).await;
-                    }
-                }
-            }
-        };
-        tokio::pin!(taking);
-        let (ledger, recovered) = loop {
+        let mut pause = Pause::default();
+        loop {
+            let (node, journal, partition) = (node.clone(), self.journal.clone(), self.partition);
+            let taken = self.meanwhile(taken(node.clone(), journal, partition), early, None).await?;
+            let error = match taken {
+                Ok((ledger, recovered)) => return Ok(Owned::recover(&self.port, &*self.journal, ledger, recovered)),
+                Err(error) => error,
+            };
+            let what = format!("partition {} of reliable actors cannot be taken", partition.0);
+            let trouble = error.is_permanent().then(|| format!("{what}: {error}"));
+            self.meanwhile(pause.after_journal(&node, &what, &error), early, trouble.as_deref()).await?;
+        }
+    }
+
+    /// Does `work` while inputs come, which wait for it; if there is `trouble` that no waiting ends, who asks is told of it.
+    async fn meanwhile<T>(
+        &mut self,
+        work: impl Future<Output = T>,
+        early: &mut VecDeque<Input>,
+        trouble: Option<&str>,
+    ) -> Result<T, Over> {
+        if let Some(trouble) = trouble {
+            *early = std::mem::take(early).into_iter().filter_map(|input| turned_away(input, trouble)).collect();
+        }
+        tokio::pin!(work);
+        loop {
             tokio::select! {
                 biased;
-                taken = &mut taking => break taken,
+                done = &mut work => return Ok(done),
                 input = self.inputs.recv(), if early.len() < EARLY_MAX => match input {
                     Some(Input::Leave(told)) => return Err(Over::Left(Some(told))),
                     Some(Input::Look(report)) => {
-                        let node = node.name().to_owned();
-                        let _ = report.send(Report { partition: self.partition.0, node, ..Report::default() });
+                        let (node, trouble) = (self.port.node.name().to_owned(), trouble.map(str::to_owned));
+                        let _ = report.send(Report { partition: self.partition.0, node, trouble, ..Report::default() });
                     }
-                    Some(input) => early.push_back(input),
+                    Some(input) => early.extend(match trouble {
+                        Some(trouble) => turned_away(input, trouble),
+                        None => Some(input),
+                    }),
                     None => return Err(Over::Left(None)),
                 },
             }
-        };
-        Ok(Owned::recover(&self.port, &*self.journal, ledger, recovered))
+        }
     }
+}
+
+/// What comes of taking a partition, once this node may.
+async fn taken(
+    node: Arc<Shared>,
+    journal: Arc<dyn Journal>,
+    partition: PartitionId,
+) -> Result<(Ledger, Recovered<Named, Body>), StoreError> {
+    let world = node.world();
+    while !node.fence_open() {
+        world.sleep_until(world.now() + AGAIN_AFTER).await;
+    }
+    let place = Place::new(&node.config().cluster, partition);
+    let life = Life(world.wall().as_millis() as u64);
+    Ledger::take(journal, place, node.name(), life, node.config().store_timeout).await
+}
+
+/// Tells who waits for an answer why there will be none; what nobody waits for stays.
+fn turned_away(input: Input, trouble: &str) -> Option<Input> {
+    // An error means that who asked has gone.
+    match input {
+        Input::Called(_, Some(waiter)) => {
+            let _ = waiter.send(Answered::refused(Refusal::Activation { message: trouble.to_owned() }));
+        }
+        Input::Wish(_, done) => _ = done.send(Err(trouble.to_owned())),
+        Input::Called(_, None) | Input::Arrived(_) | Input::Look(_) | Input::Leave(_) => return Some(input),
+    }
+    None
 }
 
 /// Before a fence is taken anew.

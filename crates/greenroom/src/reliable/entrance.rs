@@ -17,7 +17,6 @@ use crate::node::shared::Shared;
 use crate::shard::Shard;
 use crate::shard::mail::{AnyMail, Described, Form, written};
 use crate::shard::raw::RawCall;
-use crate::shard::submit::refuse_reply;
 use crate::shard::turns::Chain;
 
 impl Shared {
@@ -68,21 +67,21 @@ impl Shard {
     }
 
     /// The same, for a message that came as bytes.
-    pub(crate) fn submit_reliable_raw(&self, call: RawCall<'_>, kind: Kind) {
-        let RawCall { key, route, payload, reply, deadline, chain, .. } = call;
-        if let Err(refusal) = check(key) {
-            return refuse_reply(reply, refusal);
-        }
-        let id = ActorId { kind, key: key.into() };
+    pub(crate) fn submit_reliable_raw(&self, call: RawCall<'_>, id: &ActorId) {
+        let RawCall { route, payload, reply, deadline, chain, .. } = call;
         let reply = reply.is_awaited().then(|| Box::new(reply) as Box<dyn AnyReply>);
         let arguments = Bytes::copy_from_slice(payload);
         let method = route.method.as_str().into();
-        self.enter_partition(Entering { to: Named::of(&id), method, arguments, reply, deadline, chain });
+        self.enter_partition(Entering { to: Named::of(id), method, arguments, reply, deadline, chain });
     }
 
     fn enter_partition(&self, entering: Entering) {
         let Entering { to, method, arguments, reply, deadline, chain } = entering;
         let node = &self.port().node;
+        let partitions = node.config().reliable.partitions;
+        if let Err(refusal) = to.check(partitions) {
+            return reply.into_iter().for_each(|reply| reply.finish(refused(refusal.clone())));
+        }
         let key = chain.baggage.as_ref().and_then(|baggage| baggage.idempotency.as_deref());
         if let Err(refusal) = key.map_or(Ok(()), check) {
             return reply.into_iter().for_each(|reply| reply.finish(refused(refusal.clone())));
@@ -97,7 +96,7 @@ impl Shard {
                 }
             }
         });
-        let partition = self.partition(to.partition(node.config().reliable.partitions));
+        let partition = self.partition(to.partition(partitions));
         let carried = match chain.baggage.as_ref().map_or(Ok(None), |baggage| baggage.carried()) {
             Ok(carried) => carried.map(Payload),
             Err(refusal) => return reply.into_iter().for_each(|reply| reply.finish(refused(refusal.clone()))),

@@ -21,8 +21,8 @@ pub(super) enum Done {
     Happened(Happening),
     /// An actor's records are read.
     Loaded { actor: Named, presence: Option<Presence>, queue: Vec<Deferred<Named, Body>>, fields: Vec<StoredField> },
-    /// An actor's fields are read, as its activation has ended by itself.
-    Fields { actor: Named, fields: Vec<StoredField> },
+    /// An actor's fields are read, as its activation has ended by itself; or they never can be.
+    Fields { actor: Named, fields: Result<Vec<StoredField>, String> },
     /// A turn has ended; `None` if it was dropped.
     Turn { turn: TurnId, completion: Option<Completion> },
     /// A commit has ended.
@@ -50,8 +50,12 @@ pub(super) struct Desk {
 }
 
 impl Desk {
+    /// Reads an actor's records. What no retry would change is said at once.
     pub(super) fn load(self, actor: Named) -> Errand {
         Box::pin(async move {
+            if let Err(refusal) = actor.check(self.node.config().reliable.partitions) {
+                return Done::Happened(Happening::Unloadable { actor, error: refusal.to_string() });
+            }
             let mut pause = Pause::default();
             loop {
                 let read = async {
@@ -60,6 +64,10 @@ impl Desk {
                 };
                 match read.await {
                     Ok((presence, queue, fields)) => return Done::Loaded { actor, presence, queue, fields },
+                    Err(error) if error.is_permanent() => {
+                        tracing::error!(%actor, %error, "an actor cannot be loaded; callers are told, and messages for it are parked");
+                        return Done::Happened(Happening::Unloadable { actor, error: error.to_string() });
+                    }
                     Err(error) => pause.after(&self.node, &format!("{actor} cannot be loaded"), &error).await,
                 }
             }
@@ -71,7 +79,10 @@ impl Desk {
             let mut pause = Pause::default();
             loop {
                 match self.ledger.fields(&actor).await {
-                    Ok(fields) => return Done::Fields { actor, fields },
+                    Ok(fields) => return Done::Fields { actor, fields: Ok(fields) },
+                    Err(error) if error.is_permanent() => {
+                        return Done::Fields { actor, fields: Err(error.to_string()) };
+                    }
                     Err(error) => pause.after(&self.node, &format!("{actor} cannot be loaded"), &error).await,
                 }
             }
@@ -101,7 +112,9 @@ impl Desk {
             loop {
                 match self.ledger.page::<Named, Body>(lane, from, limit).await {
                     Ok(entries) => return Done::Happened(Happening::Paged { lane, entries }),
-                    Err(error) => pause.after(&self.node, "messages on their way cannot be read", &error).await,
+                    Err(error) => {
+                        pause.after_journal(&self.node, "messages on their way cannot be read", &error).await;
+                    }
                 }
             }
         })
@@ -137,7 +150,7 @@ impl Desk {
         done: oneshot::Sender<Result<String, String>>,
     ) -> Errand {
         Box::pin(async move {
-            let id = Kind::known(&kind).map(|kind| ActorId { kind, key: (&*key).into() });
+            let id = Kind::known(&kind).map(|kind| ActorId::unchecked(kind, &*key));
             let history = id.map(|id| self.node.kinds().history_of(&id, self.node.world().now()).1);
             let actor = Named { kind: kind.into(), key: key.into() };
             let shown = async {
@@ -171,6 +184,21 @@ impl Default for Pause {
 impl Pause {
     pub(super) async fn after(&mut self, node: &Shared, what: &str, error: &(impl Display + Sync)) {
         tracing::warn!(%error, again_in = ?self.0, "{what}");
+        self.rest(node).await;
+    }
+
+    /// The same after an error of the journal. One that no retry changes is looked at again from time to time only, for
+    /// when somebody has put right what is stored.
+    pub(super) async fn after_journal(&mut self, node: &Shared, what: &str, error: &StoreError) {
+        if !error.is_permanent() {
+            return self.after(node, what, error).await;
+        }
+        self.0 = PAUSE_PERMANENT;
+        tracing::error!(%error, again_in = ?self.0, "{what}");
+        self.rest(node).await;
+    }
+
+    async fn rest(&mut self, node: &Shared) {
         let world = node.world();
         world.sleep_until(world.now() + self.0).await;
         self.0 = (self.0 * 2).min(PAUSE_MAX);
@@ -187,3 +215,5 @@ pub(super) fn subject(letter: &Letter) -> String {
 
 const PAUSE_MIN: Duration = Duration::from_millis(20);
 const PAUSE_MAX: Duration = Duration::from_secs(2);
+/// Pause where a retry helps only after an operator has.
+const PAUSE_PERMANENT: Duration = Duration::from_secs(5);

@@ -8,7 +8,9 @@ use greenroom_reliable::ledger::Name;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::births;
-use crate::actor::key::{ActorId, stable_hash};
+use crate::actor::error::Refusal;
+use crate::actor::key::{ActorId, check, stable_hash};
+use crate::pids::key::{is_reserved, reserved};
 
 /// The name of a reliable actor.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
@@ -20,6 +22,28 @@ pub(crate) struct Named {
 impl Named {
     pub(super) fn of(id: &ActorId) -> Self {
         Self { kind: id.kind.name().into(), key: id.key.as_str().into() }
+    }
+
+    /// Whether there can be a reliable actor of this name in a cluster of so many partitions.
+    ///
+    /// # Errors
+    /// [`Refusal::InvalidKey`]: no message for it ever arrives.
+    pub(super) fn check(&self, partitions: u32) -> Result<(), Refusal> {
+        check(&self.key)?;
+        if is_reserved(&self.key) {
+            return Err(reserved(&self.key));
+        }
+        match self.birth().filter(|birth| birth.by.0 >= partitions) {
+            None => Ok(()),
+            Some(birth) => {
+                let (key, by) = (&self.key, birth.by.0);
+                let message = format!(
+                    "{key:?} names an actor that partition {by} has created, and the cluster has {partitions} partitions; \
+                     use the reference that `create` gave"
+                );
+                Err(Refusal::InvalidKey { message })
+            }
+        }
     }
 
     /// The incarnation that the key names, of an actor that another one has created.

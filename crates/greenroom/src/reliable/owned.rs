@@ -165,6 +165,12 @@ impl Owned {
     fn input(&mut self, input: Input, leaving: &mut Option<(Timestamp, oneshot::Sender<()>)>) {
         match input {
             Input::Called(letter, waiter) => {
+                if let Err(refusal) = letter.to.check(self.port.node.config().reliable.partitions) {
+                    tracing::debug!(message = subject(&letter), %refusal, "a message for a reliable actor is for nobody");
+                    // An error means that the caller has gone.
+                    let _ = waiter.map(|waiter| waiter.send(Answered::refused(refusal)));
+                    return;
+                }
                 if let (Some(waiter), Some(call)) = (waiter, &letter.call) {
                     self.waiting.entry(call.key.clone()).or_default().push(waiter);
                 }
@@ -197,6 +203,7 @@ impl Owned {
             commits: self.commits,
             turns: self.turns,
             commit_ms: self.last_commit.as_secs_f64() * 1000.0,
+            trouble: None,
         }
     }
 

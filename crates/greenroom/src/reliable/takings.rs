@@ -17,8 +17,10 @@ use super::outputs::OUTLET;
 use crate::actor::call::Call;
 use crate::actor::error::Refusal;
 use crate::actor::interface::{Interface, Method};
+use crate::actor::key::check;
 use crate::actor::reference::Inner;
 use crate::actor::reply::ReplyTo;
+use crate::pids::key::reserved;
 use crate::shard::Shard;
 use crate::shard::baggage::{Baggage, Load};
 use crate::shard::mail::Described;
@@ -112,7 +114,8 @@ impl Takings {
         self.taken.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Keeps a message back.
+    /// Keeps a message back. The turn fails if that cannot be and nobody would be told: it must not be answered as if it
+    /// had sent all.
     ///
     /// # Errors
     /// [`Refusal`]: it can never be sent.
@@ -123,7 +126,27 @@ impl Takings {
         target: &Arc<Inner>,
         method: M,
         own: Option<Box<Baggage>>,
+        told: Told,
     ) -> Result<(), Refusal> {
+        let sent = self.keep_back(shard, target, method, own);
+        if let (Err(refusal), Told::Nobody) = (&sent, told) {
+            let method = M::Interface::METHODS[usize::from(M::INDEX)].name;
+            self.fail(format!("{} cannot send {method} to {}: {refusal}", self.by, M::Interface::KIND));
+        }
+        sent
+    }
+
+    fn keep_back<M: Method>(
+        &self,
+        shard: &Shard,
+        target: &Arc<Inner>,
+        method: M,
+        own: Option<Box<Baggage>>,
+    ) -> Result<(), Refusal> {
+        check(&target.id.key)?;
+        if target.forged {
+            return Err(reserved(&target.id.key));
+        }
         let node = &shard.port().node;
         let delivery = own.as_ref().map_or(Delivery::ExactlyOnce, |own| own.delivery);
         let load = shard.load(own)?;
@@ -173,14 +196,15 @@ impl Takings {
         delivery: Delivery,
         load: Load,
     ) -> Result<Outgoing<Named, Body>, Refusal> {
-        crate::actor::key::check(&target.id.key)?;
+        let partitions = shard.port().node.config().reliable.partitions;
         let to = Named::of(&target.id);
+        to.check(partitions)?;
         let method_name = M::Interface::METHODS[usize::from(M::INDEX)].name;
         let arguments = Payload(encoded::<M::Interface>(&method.into_message(ReplyTo::nobody()))?);
         let carried = load.as_ref().map_or(Ok(None), |load| load.carried())?.map(Payload);
         let body = Body::Call { method: method_name.into(), arguments, carried };
         self.taken().bytes += size(&body) + to.key.len();
-        let to_partition = Destination::Partition(to.partition(shard.port().node.config().reliable.partitions));
+        let to_partition = Destination::Partition(to.partition(partitions));
         let birth = to.birth();
         let envelope = Letter { from: Some(self.by.clone()), to, birth, creates: false, call: None, body };
         Ok(Outgoing { to: to_partition, delivery, envelope })

@@ -231,7 +231,7 @@ mod tests {
     }
 
     fn target(key: &str) -> Arc<Inner> {
-        Inner::untyped(ActorId { kind: Kind::intern(Counted::KIND), key: Key::from(key) })
+        Inner::untyped(ActorId::unchecked(Kind::intern(Counted::KIND), key))
     }
 
     fn fill(batch: &mut Batch, target: &Arc<Inner>, counted: &Arc<()>) -> usize {

@@ -40,7 +40,7 @@ impl Shard {
     /// Runs `task` beside the turns of `actor`, until it is over.
     pub(crate) fn begin_beside(&self, actor: Option<&ActorId>, task: LocalFuture) {
         let key = actor.map(ToString::to_string).unwrap_or_default();
-        let id = ActorId { kind: Kind::intern(BESIDE), key: key.into() };
+        let id = ActorId::unchecked(Kind::intern(BESIDE), key);
         let caller = Caller::Apart { chain: Chain::NONE, call: CallKey::NONE };
         let job = Job { access: Access::Read, method: u16::MAX };
         self.begin_turn(Rc::new(Beside { id }), job, Timestamp::NEVER, caller, task);

@@ -187,7 +187,7 @@ impl Shard {
         let origin = cancel.origin.map_or(peer, NodeId);
         let deadline = self.now() + cancel.left.min(self.port().node.config().call_timeout.max(CANCEL_KEPT_MAX));
         let Some(kind) = Kind::known(cancel.kind) else { return };
-        let id = ActorId { kind, key: cancel.key.into() };
+        let Ok(id) = ActorId::new(kind, cancel.key) else { return };
         if let Some(next) = self.forwarded_to(origin, cancel.id) {
             return self.cancel_at(next, cancel.id, Some(origin), deadline, &id);
         }

@@ -128,7 +128,7 @@ impl Shard {
             return tracing::warn!(%peer, "a state that came cannot be read");
         };
         let Some(kind) = Kind::known(carried.kind) else { return };
-        let id = ActorId { kind, key: carried.key.into() };
+        let Ok(id) = ActorId::new(kind, carried.key) else { return };
         let from = Placed { node: peer, epoch: carried.epoch };
         let wish = Move { key: Entry::new(id.clone()), from, to: self.port.node.me() };
         match self.keep_carried(&id, from, carried.state) {

@@ -20,7 +20,7 @@ use super::submit::{AnyParcel, refuse_reply, turn_away};
 use super::turns::Chain;
 use super::{Item, Shard, ShardId, Slot};
 use crate::actor::error::{Doubt, Refusal};
-use crate::actor::key::{ActorId, KEY_LEN_MAX, Kind, invalid_key, stable_hash};
+use crate::actor::key::{ActorId, Kind, stable_hash};
 use crate::actor::reply::{AnyReply, CallName, CallSite, Forward, RuntimeEnd, Watcher, WireReply};
 use crate::cluster::directory::{Asker, Location};
 use crate::pids::key::is_reserved;
@@ -112,7 +112,7 @@ impl Shard {
         match activation.offer_wire(self, incoming) {
             Ok(()) => {}
             Err((Some(refusal), reply)) => {
-                let id = ActorId { kind, key: key.into() };
+                let id = ActorId::unchecked(kind, key);
                 let call = RawCall { key, route, payload, reply, deadline, chain, journey };
                 self.turn_down(&id, call, refusal);
             }
@@ -129,16 +129,16 @@ impl Shard {
         if !self.fence_open() {
             return refuse_reply(call.reply, Refusal::Fenced);
         }
-        if call.key.is_empty() || call.key.len() > KEY_LEN_MAX {
-            return refuse_reply(call.reply, invalid_key(call.key));
-        }
+        let id = match ActorId::new(kind, call.key) {
+            Ok(id) => id,
+            Err(refusal) => return refuse_reply(call.reply, refusal),
+        };
         if is_reserved(call.key) {
-            return self.submit_spawned_raw(call, kind);
+            return self.submit_spawned_raw(call, id);
         }
         if node.is_reliable_kind(kind) {
-            return self.submit_reliable_raw(call, kind);
+            return self.submit_reliable_raw(call, &id);
         }
-        let id = ActorId { kind, key: call.key.into() };
         if node.kinds().workers(kind) > 0 {
             if !node.kinds().serves(kind, call.chain.wanted()) {
                 return self.misfit_worker(call, &id);

@@ -24,7 +24,7 @@ use super::versions::wanted;
 use super::{Item, Shard, ShardId, Slot};
 use crate::actor::error::{CallError, Doubt, Refusal};
 use crate::actor::interface::{Interface, Method, MethodInfo};
-use crate::actor::key::ActorId;
+use crate::actor::key::{ActorId, check};
 use crate::actor::reference::{Inner, Route};
 use crate::actor::reply::{AnyReply, ReplyTo, WireReply, refused};
 use crate::actor::spent::Behind;
@@ -150,7 +150,7 @@ impl Shard {
         told: Told,
     ) -> Result<(), Refusal> {
         if let Some(takings) = self.takings() {
-            return takings.clone().send(self, &target, method, own);
+            return takings.clone().send(self, &target, method, own, told);
         }
         let callee = Callee::of::<M>();
         let mut baggage = self.load(own)?;
@@ -260,9 +260,7 @@ impl Shard {
 
     fn locate_and_submit(&self, target: &Arc<Inner>, mail: &mut dyn AnyMail) -> Result<(), Refusal> {
         let node = &self.port.node;
-        if target.id.key.is_empty() || target.id.key.len() > crate::actor::key::KEY_LEN_MAX {
-            return Err(crate::actor::key::invalid_key(&target.id.key));
-        }
+        check(&target.id.key)?;
         if is_reserved(&target.id.key) {
             return self.submit_spawned(target, mail);
         }

@@ -44,7 +44,7 @@ impl Shard {
         here: Offer,
     ) {
         let (node, wanted) = (&self.port.node, call.chain.wanted());
-        let id = ActorId { kind, key: call.key.into() };
+        let id = activation.id().clone();
         let view = node.view();
         let hosts = view.hosts(kind).map_or(&[] as &[Offer], |hosts| hosts.offers());
         // Spawned actors stay where they are.

@@ -29,7 +29,7 @@ pub(super) async fn deliver(node: &Arc<Shared>, of: &ReminderId, record: &Record
     let hosted = kind.filter(|kind| node.kinds().contains(&of.kind) || node.view().hosts(*kind).is_some());
     // A node that hosts it may come back.
     let Some(kind) = hosted else { return Delivered::Again };
-    let id = ActorId { kind, key: of.key.as_str().into() };
+    let Ok(id) = ActorId::new(kind, of.key.as_str()) else { return hopeless(of, &plan.0.method) };
     let tick = Tick {
         reminder: Some(of.name.clone()),
         due: UNIX_EPOCH + Duration::from_millis(record.due.0),
@@ -66,10 +66,20 @@ pub(super) async fn deliver(node: &Arc<Shared>, of: &ReminderId, record: &Record
         Ok(Completion::Wire { payload, .. }) => judge(&reply::failure(&payload)),
         Ok(Completion::Failed(failure)) => judge(&failure),
     };
-    if how == Delivered::Hopeless {
-        tracing::error!(actor = %id, reminder = of.name, method = plan.0.method, "a reminder's tick was refused for good: its arguments do not fit the method any more");
-    }
-    how
+    if how == Delivered::Hopeless { hopeless(of, &plan.0.method) } else { how }
+}
+
+/// Says that no tick of this reminder can be taken.
+fn hopeless(of: &ReminderId, method: &str) -> Delivered {
+    let ReminderId { kind, key, name } = of;
+    tracing::error!(
+        kind,
+        key,
+        reminder = name,
+        method,
+        "a reminder's tick was refused for good: its arguments do not fit the method any more, or its actor's key names none"
+    );
+    Delivered::Hopeless
 }
 
 fn judge(failure: &Failure) -> Delivered {

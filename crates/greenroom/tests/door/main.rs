@@ -4,6 +4,7 @@ mod answers;
 mod client;
 mod context;
 mod joining;
+mod keys;
 mod kinds;
 mod life;
 mod limits;

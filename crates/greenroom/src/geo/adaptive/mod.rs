@@ -79,8 +79,8 @@ impl Geo {
             }
             return;
         };
-        let (key, now, from) =
-            (Entry::new(ActorId { kind, key: letter.key.as_str().into() }), self.world.now(), letter.from);
+        let Ok(id) = ActorId::new(kind, letter.key.as_str()) else { return };
+        let (key, now, from) = (Entry::new(id), self.world.now(), letter.from);
         match word {
             Word::Mode(known) => {
                 if letter.hops == 0 {
@@ -196,7 +196,7 @@ pub(super) async fn report(geo: Arc<Geo>, node: Arc<Shared>) {
         node.world().sleep_until(node.world().now() + geo.config.adaptive.report_every).await;
         for ((kind, key), by) in node.versioned().post().take_tallies() {
             let Some(kind) = Kind::known(&kind) else { continue };
-            let key = Entry::new(ActorId { kind, key: key.as_str().into() });
+            let key = Entry::new(ActorId::unchecked(kind, key));
             let known = geo.modes.known(&key);
             geo.tell(&node, geo.decider(&key), &key, &Word::Counted { known, by });
         }

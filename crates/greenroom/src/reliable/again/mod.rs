@@ -84,7 +84,7 @@ impl Cast {
         let before = self.actors.get(&to).and_then(|entry| entry.before.as_ref());
         let stored = before.map(|before| before.stored()).unwrap_or_default();
         let Some(kind) = Kind::known(&to.kind) else { return End::Again };
-        let id = ActorId { kind, key: (&*to.key).into() };
+        let id = ActorId::unchecked(kind, &*to.key);
         let begun = Shard::with(|shard| {
             let shard = shard?;
             shard.hall().put_stored(id.clone(), stored);

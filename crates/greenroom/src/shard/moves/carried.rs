@@ -4,7 +4,7 @@ use bytes::BytesMut;
 use greenroom_protocols::directory::{Epoch, Placed};
 
 use super::STATE_LEN_MAX;
-use crate::actor::key::{ActorId, KEY_LEN_MAX};
+use crate::actor::key::{ActorId, check};
 
 /// A state on its way: the epoch, the lengths of kind and key, these, and the state.
 pub(in crate::shard) struct Carried<'a> {
@@ -22,7 +22,7 @@ impl<'a> Carried<'a> {
         let (kind, rest) = rest.split_at_checked(u16::from_le_bytes(*kind_len).into())?;
         let (key, state) = rest.split_at_checked(u16::from_le_bytes(*key_len).into())?;
         let (kind, key) = (std::str::from_utf8(kind).ok()?, std::str::from_utf8(key).ok()?);
-        let fits = !key.is_empty() && key.len() <= KEY_LEN_MAX && state.len() <= STATE_LEN_MAX;
+        let fits = check(key).is_ok() && state.len() <= STATE_LEN_MAX;
         fits.then_some(Self { kind, key, epoch: Epoch(u64::from_le_bytes(*epoch)), state })
     }
 
@@ -47,7 +47,7 @@ mod tests {
     use crate::actor::key::Kind;
 
     fn written(key: &str, state: &[u8]) -> BytesMut {
-        let id = ActorId { kind: Kind::intern("diary"), key: key.into() };
+        let id = ActorId::unchecked(Kind::intern("diary"), key);
         let mut out = BytesMut::new();
         Carried::write(&id, Placed { node: NodeId(7), epoch: Epoch(9) }, state, &mut out);
         out
