@@ -98,8 +98,22 @@ pub(crate) async fn open(
     };
     let timeout = config.store_timeout;
     let told = |error: StoreError| failed(error.to_string());
+    let about = format!("reliable/{}/about", config.cluster);
+    let key = format!("reliable/{}/journal", config.cluster);
+    // What the cluster knows is asked first, so that nothing is written to what is not its journal.
+    if lasts
+        && read(&**table, &key, timeout).await.map_err(told)?.is_some()
+        && read(&*journal, &about, timeout).await.map_err(told)?.is_none()
+    {
+        let reason = format!(
+            "it is empty, and the cluster's reliable actors are in a journal that was in use: this one was emptied or \
+             removed, or is another one. Put it back from a backup, or name the right one; or, if all that was in it is \
+             lost, remove the key {key:?} from the membership table's store, and the cluster begins anew in this one"
+        );
+        return Err(failed(reason));
+    }
     let own = About { id: format!("{:016x}{:016x}", world.random(), world.random()), partitions };
-    let known = agreed(&*journal, &format!("reliable/{}/about", config.cluster), &own, timeout).await.map_err(told)?;
+    let known = agreed(&*journal, &about, &own, timeout).await.map_err(told)?;
     if known.partitions != partitions {
         let reason = format!(
             "it has {} partitions, and the configuration says {partitions}; their number is for ever: write `partitions = {}`",
@@ -111,7 +125,6 @@ pub(crate) async fn open(
         tracing::warn!("reliable actors are kept in this process's memory: what they hold and send ends with it");
         return Ok(Journals::of(journal));
     }
-    let key = format!("reliable/{}/journal", config.cluster);
     let common = agreed(&**table, &key, &known, timeout).await.map_err(told)?;
     if common.id != known.id {
         let reason = format!(
@@ -125,15 +138,12 @@ pub(crate) async fn open(
 
 /// What is written under `key`: `own`, if nothing was.
 async fn agreed<S: Store + ?Sized>(store: &S, key: &str, own: &About, timeout: Duration) -> Result<About, StoreError> {
-    let unreadable = |reason: String| StoreError::Format { store: "the journal".to_owned(), reason };
     let mut last = None;
     for _ in 0..TRIES {
-        match store.read(key, timeout).await {
-            Ok(Some(found)) => {
-                return serde_json::from_slice(&found.value)
-                    .map_err(|error| unreadable(format!("record {key:?}: {error}")));
-            }
+        match read(store, key, timeout).await {
+            Ok(Some(found)) => return Ok(found),
             Ok(None) => {}
+            Err(error) if error.is_permanent() => return Err(error),
             Err(error) => {
                 last = Some(error);
                 continue;
@@ -146,6 +156,19 @@ async fn agreed<S: Store + ?Sized>(store: &S, key: &str, own: &About, timeout: D
         }
     }
     Err(last.unwrap_or_else(|| unreadable(format!("record {key:?} comes and goes"))))
+}
+
+/// What is written under `key`.
+async fn read<S: Store + ?Sized>(store: &S, key: &str, timeout: Duration) -> Result<Option<About>, StoreError> {
+    let found = store.read(key, timeout).await?;
+    found
+        .map(|found| serde_json::from_slice(&found.value))
+        .transpose()
+        .map_err(|error| unreadable(format!("record {key:?}: {error}")))
+}
+
+fn unreadable(reason: String) -> StoreError {
+    StoreError::Format { store: "the journal".to_owned(), reason }
 }
 
 /// Sees to it that each partition has an owner, also if nobody calls its actors.

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use greenroom::__private::Method;
 use greenroom::prelude::*;
+use greenroom_store::Store;
 use greenroom_store::memory::MemoryStore;
 
 use crate::bank::Account;
@@ -135,6 +136,30 @@ async fn another_number_of_partitions_is_refused() {
     let second = Node::builder().register::<Account>().journal_store(journal);
     let error = second.configure(|config| config.reliable.partitions = 8).start().await.unwrap_err().to_string();
     assert!(error.contains("64 partitions") && error.contains("partitions = 64"), "{error}");
+}
+
+#[tokio::test]
+async fn a_journal_that_was_emptied_is_refused_with_the_remedy_and_left_as_it_is() {
+    let table = Arc::new(MemoryStore::new());
+    let started = |journal: &Arc<MemoryStore>| {
+        Node::builder().register::<Account>().store(table.clone()).journal_store(journal.clone()).start()
+    };
+    let journal = Arc::new(MemoryStore::new());
+    started(&journal).await.expect("it is new").stop().await;
+    started(&journal).await.expect("it is the same").stop().await;
+
+    let emptied = Arc::new(MemoryStore::new());
+    for _ in 0..2 {
+        let error = started(&emptied).await.expect_err("its actors are not there").to_string();
+        assert!(error.contains("it is empty") && error.contains("backup"), "{error}");
+        assert!(error.contains("\"reliable/greenroom/journal\""), "the key to remove: {error}");
+    }
+    assert!(emptied.scan("", None, 1, Duration::from_secs(1)).await.unwrap().items.is_empty());
+
+    let key = "reliable/greenroom/journal";
+    let known = table.read(key, Duration::from_secs(1)).await.unwrap().expect("the table knows the journal");
+    table.delete(key, &known.version, Duration::from_secs(1)).await.unwrap();
+    started(&emptied).await.expect("the operator has said that it is lost").stop().await;
 }
 
 #[tokio::test]
