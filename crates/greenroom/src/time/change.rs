@@ -52,7 +52,7 @@ pub(super) async fn change(
         };
         match stepped.await {
             Ok(answer) => change.answer(answer),
-            Err(error @ (StoreError::InvalidKey { .. } | StoreError::TooLarge { .. })) if !change.is_in_doubt() => {
+            Err(error) if error.is_permanent() && !change.is_in_doubt() => {
                 return Err(invalid(id, error.to_string()));
             }
             Err(error) => {
@@ -78,7 +78,7 @@ async fn step(
             None => Answer::Read(None),
             Some(row) => match rows::read_record(&row) {
                 Ok((_, found)) => Answer::Read(Some(found)),
-                Err(reason) => return Err(StoreError::Unavailable { store: key, reason }),
+                Err(reason) => return Err(StoreError::Format { store: key, reason }),
             },
         },
         Step::CreateHint { wake, expected } => {

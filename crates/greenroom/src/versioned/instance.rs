@@ -212,7 +212,8 @@ impl Instance {
         let until = world.now() + limit.map_or(patience, |limit| limit.min(patience));
         tokio::select! {
             biased;
-            Ok(()) = receiver => return Ok(()),
+            // An error means that no waiting helps.
+            told = receiver => if told.is_ok() { return Ok(()) },
             () = world.sleep_until(until) => {}
         }
         let mut inner = self.inner();
@@ -393,28 +394,35 @@ impl Instance {
     /// Carries out the one access to the store that is under way.
     async fn access(&self, access: Access) -> Answer {
         let is_write = matches!(access, Access::Write { .. });
-        let done = if self.node.fence_open() { self.reach(access).await } else { Err(FENCED.to_owned()) };
+        let done = if self.node.fence_open() { self.reach(access).await } else { Err(Failed::passing(FENCED)) };
         match done {
             Ok(answer) => {
                 self.inner().trouble = None;
                 answer
             }
-            Err(why) => {
-                self.inner().trouble = Some(why);
-                if !is_write {
-                    return Answer::Failed;
+            Err(Failed { why, permanent }) => {
+                {
+                    let mut inner = self.inner();
+                    inner.trouble = Some(why);
+                    if permanent {
+                        // Who waits hears of it now.
+                        inner.waiters.clear();
+                    }
                 }
                 // Before it is looked at again: a store may answer at once that it cannot.
-                let world = self.node.world();
-                world.sleep_until(world.now() + RETRY_AFTER).await;
-                Answer::Written(Written::Unknown)
+                let pause = if permanent { RETRY_PERMANENT } else { RETRY_AFTER };
+                if is_write || permanent {
+                    let world = self.node.world();
+                    world.sleep_until(world.now() + pause).await;
+                }
+                if is_write { Answer::Written(Written::Unknown) } else { Answer::Failed }
             }
         }
     }
 
-    async fn reach(&self, access: Access) -> Result<Answer, String> {
+    async fn reach(&self, access: Access) -> Result<Answer, Failed> {
         let timeout = self.node.config().store_timeout;
-        let failed = |error: StoreError| error.to_string();
+        let failed = |error: StoreError| Failed { permanent: error.is_permanent(), why: error.to_string() };
         match access {
             Access::Read => {
                 let early = self.inner().early.take();
@@ -470,12 +478,24 @@ impl Instance {
         })
     }
 
-    fn journal(&self) -> Result<&Arc<dyn Journal>, String> {
-        self.journal.as_ref().ok_or_else(|| "the store is no journal".to_owned())
+    fn journal(&self) -> Result<&Arc<dyn Journal>, Failed> {
+        self.journal.as_ref().ok_or_else(|| Failed::passing("the store is no journal"))
     }
 
     fn log(&self, log: Log) -> String {
         log_name(log, &self.key)
+    }
+}
+
+/// Why an access to the store came to nothing, and whether the same one always will.
+struct Failed {
+    why: String,
+    permanent: bool,
+}
+
+impl Failed {
+    fn passing(why: &str) -> Self {
+        Self { why: why.to_owned(), permanent: false }
     }
 }
 
@@ -495,6 +515,8 @@ fn etag(version: &greenroom_store::Version) -> Etag {
 pub(super) const PENDING_MAX: usize = 65_536;
 /// Between two tries of a store that fails.
 const RETRY_AFTER: Duration = Duration::from_millis(100);
+/// The same where the store refuses what is asked: only another state, or an operator, changes that.
+const RETRY_PERMANENT: Duration = Duration::from_secs(5);
 /// Updates between two snapshots of a log, unless the configuration says otherwise.
 const SNAPSHOT_EVERY: u64 = 1000;
 const FENCED: &str = "this node's lease has run out; retry the call, another node will answer";
