@@ -14,6 +14,13 @@ pub enum Event<A, M> {
     Arrived(Wire<A, M>),
     /// A call from outside; its envelope names the call.
     Called(Envelope<A, M>),
+    /// Nobody waits for a call from outside any more: unless its turn has begun, it never does.
+    Withdrawn {
+        /// The actor that was called.
+        actor: A,
+        /// The call's key.
+        call: String,
+    },
     /// The records of an actor are read.
     Loaded {
         /// The actor.
@@ -219,6 +226,8 @@ pub enum Answer<M> {
     Failed(String),
     /// No turn ran: there is no room; try again.
     Busy,
+    /// No turn ran: too much waits for this actor; try again.
+    Crowded,
     /// No turn ran: the key belongs to another request.
     OtherRequest,
     /// No turn ran: there is no such actor.

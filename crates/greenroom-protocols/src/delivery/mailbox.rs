@@ -55,6 +55,8 @@ pub(super) struct Mailbox<A, M> {
     pub(super) uncommitted: usize,
     /// Whether the activation must be thrown away before the next turn.
     pub(super) resetting: bool,
+    /// Whether its records are to be read whatever waits here: its own queue was not empty when the ownership began.
+    pub(super) owed: bool,
 }
 
 /// Whether an actor's records are in memory.
@@ -76,6 +78,7 @@ impl<A, M> Mailbox<A, M> {
             running: None,
             uncommitted: 0,
             resetting: false,
+            owed: false,
         }
     }
 

@@ -18,7 +18,8 @@
 //! - **Incarnations** (R4, R5): a creation is a numbered message, so it is carried out once. A message may name the
 //!   [`Birth`] that it is meant for, and no other incarnation gets it. If that is not there, the creator's partition
 //!   says how far its lane goes: until we have passed that, the creation may still come, and the message is held.
-//! - **Calls from outside** with an idempotency key run once; repeats get the recorded answer.
+//! - **Calls from outside** with an idempotency key run once; repeats get the recorded answer. A call waits as long as its
+//!   caller does, and only so many wait for one actor.
 //! - **Timers** are records of the sender's partition. The commit that sends what is due removes its timer.
 //!
 //! # How to drive it
@@ -51,6 +52,7 @@ mod sender;
 mod timers;
 mod turns;
 mod unloadable;
+mod withdrawn;
 
 use std::time::Duration;
 
@@ -83,6 +85,9 @@ pub struct Config {
     pub trim_after: Duration,
     /// Most messages in memory that are not committed; 65,536.
     pub queued_max: usize,
+    /// Most of them that wait for one actor, of those that came from outside or by best effort: others' messages have
+    /// room beside it; 8192.
+    pub queued_of_actor_max: usize,
     /// Most turns in one commit; 1024.
     pub turns_max: usize,
     /// Most writes in one commit, about: the journal's own limit less one for the fence.
@@ -112,6 +117,7 @@ impl Default for Config {
             trim_every: 1024,
             trim_after: Duration::from_secs(1),
             queued_max: 65_536,
+            queued_of_actor_max: 8192,
             turns_max: 1024,
             operations_max: 4095,
             bytes_max: 16 << 20,

@@ -91,7 +91,7 @@ impl<A: Clone + Ord, M: Clone> Partition<A, M> {
             stopped: false,
         };
         for actor in recovered.queued {
-            partition.wake(&actor);
+            partition.wake(&actor).owed = true;
             partition.dispatch(now, &actor, out);
         }
         partition
@@ -124,6 +124,7 @@ impl<A: Clone + Ord, M: Clone> Partition<A, M> {
                 }
                 self.dispatch(now, &actor, out);
             }
+            Event::Withdrawn { actor, call } => self.withdrawn(&actor, &call),
             Event::Unloadable { actor, error } => self.unloadable(&actor, &error, out),
             Event::Ended { turn, outcome } => self.ended(now, turn, outcome, out),
             Event::Committed(id) => self.committed(now, id, out),
@@ -196,7 +197,7 @@ impl<A: Clone + Ord, M: Clone> Partition<A, M> {
                 }
             }
             Wire::Reply(reply) => self.sender.replied(now, &reply, out),
-            Wire::Single(envelope) if self.room() == 0 => {
+            Wire::Single(envelope) if self.room() == 0 || self.is_crowded(&envelope.to) => {
                 out.push(Action::DeadLetter { envelope, why: DeadLetter::NoRoom });
             }
             Wire::Single(envelope) => self.accept(now, Source::Uncounted, envelope, out),
@@ -220,6 +221,7 @@ impl<A: Clone + Ord, M: Clone> Partition<A, M> {
         };
         let answer = match self.answers.look(&call) {
             KnownCall::New if self.room() == 0 => Answer::Busy,
+            KnownCall::New if self.is_crowded(&envelope.to) => Answer::Crowded,
             KnownCall::New => {
                 self.answers.begin(&call);
                 return self.accept(now, Source::Uncounted, envelope, out);

@@ -23,6 +23,7 @@ impl<A: Clone + Ord, M: Clone> Partition<A, M> {
             self.wake(actor).uncommitted += 1;
             self.ready.push_back(Ready { turn: None, item, effect: Effect::Parked(slot, error.to_owned()) });
         }
+        self.forget(actor);
     }
 }
 

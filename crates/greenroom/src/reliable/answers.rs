@@ -1,6 +1,6 @@
 //! What a partition answers to a call, and how the caller gets it.
 
-use greenroom_protocols::delivery::Answer;
+use greenroom_protocols::delivery::{self, Answer};
 use greenroom_wire::Status;
 use serde::{Deserialize, Serialize};
 
@@ -38,6 +38,10 @@ impl From<Answer<Body>> for Answered {
             Answer::Busy => Self::Busy,
             Answer::OtherRequest => Self::OtherRequest,
             Answer::NoActor => Self::NoActor,
+            Answer::Crowded => {
+                let bound = delivery::Config::default().queued_of_actor_max as u64;
+                Self::refused(Refusal::Overloaded { queue: "what may wait for a reliable actor".to_owned(), bound })
+            }
             Answer::Unloadable(message) => Self::refused(Refusal::Activation { message }),
         }
     }
@@ -106,10 +110,7 @@ impl Answered {
             Self::Failed(message) => failed(Doubt::Panicked { message }),
             Self::Busy => {
                 let queue = "a partition of reliable actors".to_owned();
-                failed(Refusal::Overloaded {
-                    queue,
-                    bound: greenroom_protocols::delivery::Config::default().queued_max as u64,
-                })
+                failed(Refusal::Overloaded { queue, bound: delivery::Config::default().queued_max as u64 })
             }
             Self::OtherRequest => {
                 let message = "its idempotency key was used for another request; use a new key".to_owned();

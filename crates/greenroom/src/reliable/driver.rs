@@ -121,6 +121,7 @@ impl Driver {
                         let (node, trouble) = (self.port.node.name().to_owned(), trouble.map(str::to_owned));
                         let _ = report.send(Report { partition: self.partition.0, node, trouble, ..Report::default() });
                     }
+                    Some(Input::Withdrawn(..)) => early.retain(|input| !is_withdrawn(input)),
                     Some(input) => early.extend(match trouble {
                         Some(trouble) => turned_away(input, trouble),
                         None => Some(input),
@@ -147,6 +148,11 @@ async fn taken(
     Ledger::take(journal, place, node.name(), life, node.config().store_timeout).await
 }
 
+/// Whether it is a call for whose answer nobody waits any more.
+fn is_withdrawn(input: &Input) -> bool {
+    matches!(input, Input::Called(_, Some(waiter)) if waiter.is_closed())
+}
+
 /// Tells who waits for an answer why there will be none; what nobody waits for stays.
 fn turned_away(input: Input, trouble: &str) -> Option<Input> {
     // An error means that who asked has gone.
@@ -155,7 +161,9 @@ fn turned_away(input: Input, trouble: &str) -> Option<Input> {
             let _ = waiter.send(Answered::refused(Refusal::Activation { message: trouble.to_owned() }));
         }
         Input::Wish(_, done) => _ = done.send(Err(trouble.to_owned())),
-        Input::Called(_, None) | Input::Arrived(_) | Input::Look(_) | Input::Leave(_) => return Some(input),
+        Input::Called(_, None) | Input::Withdrawn(..) | Input::Arrived(_) | Input::Look(_) | Input::Leave(_) => {
+            return Some(input);
+        }
     }
     None
 }

@@ -21,6 +21,8 @@ pub(super) enum Done {
     Happened(Happening),
     /// An actor's records are read.
     Loaded { actor: Named, presence: Option<Presence>, queue: Vec<Deferred<Named, Body>>, fields: Vec<StoredField> },
+    /// An actor's records never can be read.
+    Unloadable { actor: Named, error: String },
     /// An actor's fields are read, as its activation has ended by itself; or they never can be.
     Fields { actor: Named, fields: Result<Vec<StoredField>, String> },
     /// A turn has ended; `None` if it was dropped.
@@ -50,11 +52,22 @@ pub(super) struct Desk {
 }
 
 impl Desk {
-    /// Reads an actor's records. What no retry would change is said at once.
-    pub(super) fn load(self, actor: Named) -> Errand {
+    /// Reads an actor's records, unless that is given up. What no retry would change is said at once.
+    pub(super) fn load(self, actor: Named, given_up: oneshot::Receiver<()>) -> Errand {
+        let loaded = self.loaded(actor);
+        Box::pin(async move {
+            tokio::select! {
+                biased;
+                done = loaded => done,
+                _ = given_up => Done::Nothing,
+            }
+        })
+    }
+
+    fn loaded(self, actor: Named) -> Errand {
         Box::pin(async move {
             if let Err(refusal) = actor.check(self.node.config().reliable.partitions) {
-                return Done::Happened(Happening::Unloadable { actor, error: refusal.to_string() });
+                return Done::Unloadable { actor, error: refusal.to_string() };
             }
             let mut pause = Pause::default();
             loop {
@@ -66,7 +79,7 @@ impl Desk {
                     Ok((presence, queue, fields)) => return Done::Loaded { actor, presence, queue, fields },
                     Err(error) if error.is_permanent() => {
                         tracing::error!(%actor, %error, "an actor cannot be loaded; callers are told, and messages for it are parked");
-                        return Done::Happened(Happening::Unloadable { actor, error: error.to_string() });
+                        return Done::Unloadable { actor, error: error.to_string() };
                     }
                     Err(error) => pause.after(&self.node, &format!("{actor} cannot be loaded"), &error).await,
                 }

@@ -12,6 +12,7 @@ pub(crate) mod admin;
 mod again;
 mod answers;
 mod births;
+mod callers;
 mod cast;
 mod committed;
 mod counts;

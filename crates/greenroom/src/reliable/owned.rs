@@ -10,12 +10,13 @@ use greenroom_protocols::delivery::{
     Batch, CommitId, Config, DeadLetter, Outcome as TurnOutcome, Parked, Recovered, Stop, TurnId,
 };
 use greenroom_reliable::ledger::{Ledger, Outcome};
-use greenroom_store::Journal;
+use greenroom_store::{Applied, Journal};
 use greenroom_world::{BoxFuture, Timestamp};
 use tokio::sync::{mpsc, oneshot};
 
 use super::admin::{self, Report, Wish};
 use super::answers::Answered;
+use super::callers::Callers;
 use super::cast::{Begun, Cast, End};
 use super::counts::Share;
 use super::driver::Over;
@@ -40,7 +41,9 @@ pub(super) struct Owned {
     /// Changes of turns that have ended and are not committed, and what is to be done after their commit.
     changes: BTreeMap<TurnId, (Changes, Vec<Later>)>,
     flight: Option<(CommitId, Vec<TurnId>)>,
-    waiting: BTreeMap<String, Vec<oneshot::Sender<Answered>>>,
+    callers: Callers,
+    /// Actors whose records are being read: each is given up with its sender.
+    loading: BTreeMap<Named, oneshot::Sender<()>>,
     over: Option<Over>,
     commits: u64,
     turns: u64,
@@ -78,7 +81,8 @@ impl Owned {
             cast,
             changes: BTreeMap::new(),
             flight: None,
-            waiting: BTreeMap::new(),
+            callers: Callers::default(),
+            loading: BTreeMap::new(),
             over: None,
             commits: 0,
             turns: 0,
@@ -146,10 +150,7 @@ impl Owned {
     /// Lets go of everything: what is not committed was never there.
     fn let_go(&mut self) {
         self.cast.cut_all();
-        for waiter in std::mem::take(&mut self.waiting).into_values().flatten() {
-            // An error means that the caller has gone.
-            let _ = waiter.send(Answered::Lost);
-        }
+        self.callers.answer_all(&Answered::Lost);
     }
 
     fn now(&self) -> Timestamp {
@@ -171,10 +172,21 @@ impl Owned {
                     let _ = waiter.map(|waiter| waiter.send(Answered::refused(refusal)));
                     return;
                 }
-                if let (Some(waiter), Some(call)) = (waiter, &letter.call) {
-                    self.waiting.entry(call.key.clone()).or_default().push(waiter);
+                let entered = waiter.map_or(Ok(()), |waiter| self.callers.enter(&letter, waiter));
+                if let Err((waiter, refusal)) = entered {
+                    // An error means that the caller has gone.
+                    let _ = waiter.send(Answered::refused(refusal));
+                    return;
                 }
                 self.happen(Happening::Called(*letter));
+            }
+            Input::Withdrawn(actor, call) => {
+                if self.callers.gone(&call) {
+                    self.happen(Happening::Withdrawn { actor: actor.clone(), call });
+                    if !self.machine.awaits(&actor) {
+                        self.loading.remove(&actor);
+                    }
+                }
             }
             Input::Arrived(wire) => self.happen(Happening::Arrived(*wire)),
             Input::Look(report) => _ = report.send(self.report()),
@@ -223,7 +235,11 @@ impl Owned {
                     parts(wire).into_iter().for_each(|part| partition.arrived(part).send());
                 }
             }),
-            Act::Load(actor) => self.errands.push(self.desk.clone().load(actor)),
+            Act::Load(actor) => {
+                let (loading, given_up) = oneshot::channel();
+                self.loading.insert(actor.clone(), loading);
+                self.errands.push(self.desk.clone().load(actor, given_up));
+            }
             Act::Reset(actor) => {
                 self.cast.cut(&actor);
                 self.changes.retain(|_, ((_, changes), _)| Cast::changed(changes) != &actor);
@@ -240,11 +256,7 @@ impl Owned {
             Act::Page { lane, from, limit } => self.errands.push(self.desk.clone().page(lane, from, limit)),
             Act::Trim { lane, through } => self.errands.push(self.desk.clone().trim(lane, through)),
             Act::Answer { call, answer } => {
-                let answered = Answered::from(answer);
-                for waiter in self.waiting.remove(&call.key).unwrap_or_default() {
-                    // An error means that the caller has gone.
-                    let _ = waiter.send(answered.clone());
-                }
+                self.callers.answer(&call.key, &Answered::from(answer));
             }
             Act::DeadLetter { envelope, why } => {
                 let why = match why {
@@ -282,8 +294,13 @@ impl Owned {
 
     fn done(&mut self, done: Done) {
         match done {
+            Done::Unloadable { actor, error } => {
+                self.loading.remove(&actor);
+                self.happen(Happening::Unloadable { actor, error });
+            }
             Done::Happened(event) => self.happen(event),
             Done::Loaded { actor, presence, queue, fields } => {
+                self.loading.remove(&actor);
                 self.cast.loaded(&actor, fields);
                 self.happen(Happening::Loaded { actor, presence, queue });
             }
@@ -363,6 +380,11 @@ impl Owned {
             }
             Outcome::Unsettled(error) => {
                 tracing::warn!(%error, "nobody knows whether a commit is applied; the partition is recovered");
+                if error.applied() == Applied::No {
+                    // Then nothing that anybody waits for has run, and this is why.
+                    let refusal = Refusal::Activation { message: error.to_string() };
+                    self.callers.answer_all(&Answered::refused(refusal));
+                }
                 self.happen(Happening::Unsettled(id));
             }
             Outcome::Deposed => self.happen(Happening::Deposed),

@@ -7,7 +7,7 @@ use tokio::sync::{mpsc, oneshot};
 use super::admin::{Report, Wish};
 use super::answers::Answered;
 use super::driver::Driver;
-use super::name::{Letter, Wire};
+use super::name::{Letter, Named, Wire};
 use crate::actor::cx::Cx;
 use crate::actor::interface::{Actor, Why};
 use crate::shard::Shard;
@@ -16,6 +16,8 @@ use crate::shard::Shard;
 pub(super) enum Input {
     /// A call from outside, and who waits for the answer.
     Called(Box<Letter>, Option<oneshot::Sender<Answered>>),
+    /// Who waited for the answer to this call does not any more.
+    Withdrawn(Named, String),
     /// From the owner of another partition.
     Arrived(Box<Wire>),
     /// Somebody wants to know how it is.
@@ -85,15 +87,28 @@ impl Partitions {
     }
 
     /// A call from outside, to an actor of this partition.
-    pub async fn called(&self, letter: Letter) -> Answered {
+    pub async fn called(&self, cx: &Cx, letter: Letter) -> Answered {
         if letter.to.partition(self.partitions) != self.partition {
             return Answered::Partitions(self.partitions);
         }
+        let withdrawn = letter.call.as_ref().map(|call| Input::Withdrawn(letter.to.clone(), call.key.clone()));
         let (answer, answered) = oneshot::channel();
-        if !self.tell(Input::Called(Box::new(letter), Some(answer))).await {
-            return Answered::Busy;
+        let asked = async {
+            if !self.tell(Input::Called(Box::new(letter), Some(answer))).await {
+                return Answered::Busy;
+            }
+            answered.await.unwrap_or(Answered::Lost)
+        };
+        tokio::select! {
+            biased;
+            answered = asked => return answered,
+            () = cx.cancelled() => {}
         }
-        answered.await.unwrap_or(Answered::Lost)
+        // What has not begun never will, and waits no longer than its caller.
+        if let Some(withdrawn) = withdrawn {
+            self.tell(withdrawn).await;
+        }
+        Answered::Lost
     }
 
     /// A message from outside, for which nobody waits.

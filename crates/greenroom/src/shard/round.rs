@@ -1,7 +1,7 @@
 //! A shard's life: rounds of taking in, running and sending out, and sleep when there is nothing to do.
 
 use std::cell::{Cell, RefCell};
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -45,8 +45,8 @@ pub(super) struct Parked {
     waiting: Cell<Vec<(Timestamp, Box<dyn AnyParcel>)>>,
     /// Since when the message has waited that is being tried again.
     retried: Cell<Option<Timestamp>>,
-    /// The hashes of their actors: what comes for one of these waits behind.
-    hashes: RefCell<BTreeSet<u64>>,
+    /// How many wait for each actor, by its hash: what comes for one of these waits behind.
+    hashes: RefCell<BTreeMap<u64, usize>>,
 }
 
 impl Future for Life {
@@ -249,11 +249,12 @@ impl Shard {
     /// Keeps a message until the directory can say where its actor is.
     pub(super) fn park(&self, parcel: Box<dyn AnyParcel>) {
         let mut parked = self.parked.waiting.take();
-        if parked.len() >= PARKED_MAX {
+        let of_actor = self.parked.hashes.borrow().get(&parcel.hash()).copied().unwrap_or_default();
+        if parked.len() >= PARKED_MAX || of_actor >= PARKED_OF_ACTOR_MAX {
             self.parked.waiting.set(parked);
             return parcel.refuse(Refusal::Recovering);
         }
-        self.parked.hashes.borrow_mut().insert(parcel.hash());
+        self.parked.hashes.borrow_mut().insert(parcel.hash(), of_actor + 1);
         parked.push((self.parked.retried.get().unwrap_or(self.now()), parcel));
         self.parked.waiting.set(parked);
     }
@@ -268,7 +269,7 @@ impl Shard {
 
     /// Whether messages for the actor of this hash wait for the directory.
     pub(super) fn is_parked(&self, hash: u64) -> bool {
-        self.parked.hashes.borrow().contains(&hash)
+        self.parked.hashes.borrow().contains_key(&hash)
     }
 
     /// Refuses the messages that wait for the directory.
@@ -356,5 +357,7 @@ const TURNS_A_ROUND: u64 = 1024;
 const IDLE_CHECKS_A_ROUND: usize = 1024;
 /// Messages of one shard that may wait for the directory.
 const PARKED_MAX: usize = 16_384;
+/// Of these, how many for one actor: others find room beside it.
+const PARKED_OF_ACTOR_MAX: usize = PARKED_MAX / 8;
 /// Time between two tries of what waits for the directory.
 const PARKED_RETRY: Duration = Duration::from_millis(50);

@@ -11,6 +11,7 @@ use greenroom_store::Store;
 use greenroom_store::memory::MemoryStore;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use tokio::sync::Notify;
 
 use crate::client::{get, post, raw};
 
@@ -49,7 +50,14 @@ impl Reader {
         self.letters += 1;
         self.letters
     }
+
+    /// Reads on until it is disturbed.
+    pub async fn immerse(&mut self) {
+        DISTURBED.notified().await;
+    }
 }
+
+static DISTURBED: Notify = Notify::const_new();
 
 #[derive(Default, Actor)]
 struct Plain {}
@@ -142,6 +150,43 @@ async fn who_calls_an_actor_whose_records_are_damaged_is_told_and_messages_for_i
     assert_eq!(raw(&door, &post(&format!("/-/reliable/{partition}/retry/{slot}"), "", "")).await.status, 200);
     while ReaderRef::of(&node, "r").read().await.unwrap() < 2 {}
     node.stop().await;
+}
+
+#[tokio::test]
+async fn a_call_waits_no_longer_than_its_caller_and_never_runs_after_it() {
+    let (node, door) = node(&Arc::new(MemoryStore::new())).await;
+    let reader = ReaderRef::of(&node, "r");
+    let waiting = async |count: u64| {
+        while get(&door, "/-/reliable").await.json()["partitions"][0]["waiting"] != count {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    let immersed = tokio::spawn({
+        let reader = reader.clone();
+        async move { reader.immerse().by(Duration::from_secs(60)).await }
+    });
+    waiting(1).await;
+    let calls = (0..10).map(|_| reader.read().by(Duration::from_millis(100)).into_future());
+    let ended = futures_util::future::join_all(calls).await;
+    assert!(ended.iter().all(Result::is_err), "{ended:?}");
+    waiting(1).await;
+    DISTURBED.notify_one();
+    immersed.await.unwrap().unwrap();
+    assert_eq!(reader.read().await, Ok(1), "none of the others has run");
+    node.stop().await;
+}
+
+#[tokio::test]
+async fn a_name_for_which_stores_have_no_room_does_not_start() {
+    let named = |cluster: &str| {
+        let cluster = cluster.to_owned();
+        Node::builder().configure(move |config| config.cluster = cluster).start()
+    };
+    for (cluster, why) in [("", "it is empty"), ("a\nb", "control character"), (&*"c".repeat(65), "over the limit of 64")] {
+        let error = named(cluster).await.expect_err("there is no room for it").to_string();
+        assert!(error.contains("cluster") && error.contains(why), "{error}");
+    }
+    named(&"c".repeat(64)).await.expect("it fits").stop().await;
 }
 
 /// A name as the ledger holds it.
