@@ -38,6 +38,8 @@ pub struct Checks {
     pub memory: bool,
     /// An owner runs only what began after it owned.
     pub whole: bool,
+    /// It runs nothing of a round of which it cannot tell when that began.
+    pub floor: bool,
 }
 
 impl Default for Checks {
@@ -60,6 +62,7 @@ impl Default for Checks {
             carried_once: true,
             memory: true,
             whole: true,
+            floor: true,
         }
     }
 }

@@ -317,7 +317,9 @@ impl<O: Clone, R, U: Clone> Entry<O, R, U> {
             return;
         }
         if let Some(Report { instance, owned }) = report {
-            self.last = self.last.max(instance);
+            if instance.follows(self.last) {
+                self.last = instance;
+            }
             self.instance = Some(instance);
             self.state = if owned { State::Owned(instance) } else { State::Doubtful(instance) };
             self.again_at = (!owned).then(|| now + self.config.back_off);

@@ -66,7 +66,7 @@ impl<O: Clone, R, U: Clone> Entry<O, R, U> {
         match self.merges.get(&from) {
             _ if self.recovering => {}
             Some((last, true)) if *last == number => self.send(from, Body::HandedOver { number }, out),
-            Some((last, _)) if *last >= number => {}
+            Some((last, _)) if *last == number || last.follows(number) => {}
             _ if self.state != State::Owned(to.round) => self.send(from, Body::NotOwner { number }, out),
             _ => {
                 self.merges.insert(from, (number, false));

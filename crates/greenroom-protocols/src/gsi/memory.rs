@@ -15,6 +15,10 @@
 //!   rests on no memory, it can promise nothing about a question that is still on its way.
 //!
 //! Memories are compared with rounds by their ages, as clocks of two clusters need not agree: they may run apart by a fiftieth.
+//!
+//! Only rounds above one floor have an order ([`Round::floor`]). Of each cluster the rounds above one floor are known: the one that it
+//! named when it passed. An owner declines what a round above another one carries: it may be an old round that an earlier owner has
+//! run. What the memory has no room for makes it younger.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -27,12 +31,23 @@ use crate::time::Timestamp;
 pub(super) struct Memory {
     /// Since when it remembers everything.
     since: Timestamp,
-    /// The last round of each cluster whose operations were run here, or will never be.
+    /// The last round of each cluster whose operations were run here, or will never be; above the floor that counts.
     seen: BTreeMap<ClusterId, Round>,
     /// The last round of each cluster whose operations were run here.
     ran: BTreeMap<ClusterId, Round>,
     /// Whether all who may have owned the actor before have told what they ran.
     whole: bool,
+}
+
+/// What a round is to a memory.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Seen {
+    /// Its operations may have come with this question for the first time.
+    New,
+    /// They have been here, or will never be run here.
+    Before,
+    /// It is above another floor than the cluster's last one.
+    Strange,
 }
 
 impl Memory {
@@ -49,26 +64,39 @@ impl Memory {
         u64::try_from(now.since(self.since).as_millis()).unwrap_or(u64::MAX)
     }
 
-    /// Takes in a question; whether it is the first of its round that may bring operations.
-    pub(super) fn take(&mut self, from: ClusterId, round: Round) -> bool {
-        let seen = self.seen.entry(from).or_default();
-        let first = *seen < round;
-        *seen = (*seen).max(round);
-        first
+    /// Takes in a question.
+    pub(super) fn take(&mut self, from: ClusterId, round: Round) -> Seen {
+        match self.seen.get(&from) {
+            Some(seen) if !seen.is_akin(round) => return Seen::Strange,
+            Some(seen) if *seen >= round => return Seen::Before,
+            _ => {}
+        }
+        self.seen.insert(from, round);
+        Seen::New
     }
 
     /// Whether nothing of this round was run here, as far as that is remembered.
     pub(super) fn declines(&self, from: ClusterId, round: Round) -> bool {
-        self.ran.get(&from).is_none_or(|ran| *ran < round)
+        self.ran.get(&from).is_none_or(|ran| *ran < round || !ran.is_akin(round))
     }
 
-    pub(super) fn runs(&mut self, from: ClusterId, round: Round) {
-        self.ran.insert(from, round);
+    pub(super) fn runs(&mut self, now: Timestamp, from: ClusterId, round: Round) {
+        self.seen.insert(from, round);
+        if self.ran.insert(from, round).is_some_and(|ran| !ran.is_akin(round)) {
+            self.since = now;
+        }
     }
 
     /// Runs nothing of this round or an earlier one of the cluster's.
     pub(super) fn fence(&mut self, cluster: ClusterId, round: Round) {
         self.take(cluster, round);
+    }
+
+    /// Runs nothing of what the cluster has begun before it said this: its last round.
+    pub(super) fn passed(&mut self, cluster: ClusterId, last: Round) {
+        if self.take(cluster, last) == Seen::Strange {
+            self.seen.insert(cluster, last);
+        }
     }
 
     /// Whether all who may have owned the actor before have told what they ran.

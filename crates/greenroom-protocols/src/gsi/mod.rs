@@ -4,8 +4,9 @@
 //! has no instance asks all others in a numbered round; it owns the actor if all pass. Departures from the paper:
 //!
 //! - **Rounds are numbered** (G1), and a re-run from Doubtful is a round like any other, with the instance kept (G2). Round
-//!   numbers of a cluster never repeat for one actor: [`Entry::new`] is given a floor that rises with each
-//!   recovery of the range, as the directory's epochs do.
+//!   numbers of a cluster never repeat for one actor: [`Entry::new`] is given a floor that is new with each owner of the range
+//!   ([`Round::floor`]), also if the cluster has forgotten all numbers that it ever gave. Numbers above different floors say nothing
+//!   of what came first.
 //! - **Fail never activates** (G5): only silence leads to Doubtful, and only in [`Mode::Optimistic`].
 //! - **Configurations are numbered** (G3): a cluster passes only a question of exactly its own configuration. A leaving
 //!   cluster is first drained, then dropped ([`Configuration::change`]). A node must know its cluster's newest
@@ -55,10 +56,33 @@ use crate::time::Timestamp;
 #[serde(transparent)]
 pub struct ClusterId(pub u16);
 
-/// The number of a round of one cluster about one actor: a later round has a higher one.
+/// The number of a round of one cluster about one actor: of two above the same floor, the later one is higher.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Round(pub u64);
+
+impl Round {
+    /// Where the rounds of an owner of a range begin: in this tenure of the cluster's, which with all that it knows may be lost and begin
+    /// anew, and therefore by 24 bits of chance.
+    pub fn floor(tenure: u64, chance: u64) -> Self {
+        Self(tenure << (CHANCE_BITS + COUNT_BITS) | (chance & ((1 << CHANCE_BITS) - 1)) << COUNT_BITS)
+    }
+
+    /// How many rounds above its floor it is.
+    pub fn count(self) -> u64 {
+        self.0 & ((1 << COUNT_BITS) - 1)
+    }
+
+    /// Whether both are above the same floor, and so can be compared.
+    fn is_akin(self, other: Self) -> bool {
+        self.0 >> COUNT_BITS == other.0 >> COUNT_BITS
+    }
+
+    /// Whether it is known to be later than `other`.
+    fn follows(self, other: Self) -> bool {
+        self > other && self.is_akin(other)
+    }
+}
 
 /// An instance of the actor as other clusters know it: the cluster, and the round that activated it there.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize)]
@@ -69,7 +93,7 @@ pub struct Instance {
     pub round: Round,
 }
 
-/// The number of a call, unique within the cluster that it came in at.
+/// The number of a call, unique within the cluster that it came in at: also among those of which nobody there remembers anything.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct CallId(pub u64);
@@ -279,3 +303,8 @@ impl Default for Config {
         }
     }
 }
+
+/// Rounds of one actor that one owner of its range numbers. The next one would seem to be of another owner.
+const COUNT_BITS: u32 = 20;
+/// Bits that chance gives to a floor.
+const CHANCE_BITS: u32 = 24;

@@ -1,6 +1,6 @@
 //! Questions: this cluster's to the others, and theirs to it.
 
-use super::memory::covers;
+use super::memory::{Seen, covers};
 use super::{Action, Body, Carried, ClusterId, ConfigEpoch, Entry, Instance, Round, State, Verdict};
 use crate::time::Timestamp;
 
@@ -39,7 +39,7 @@ impl<O: Clone, R, U: Clone> Entry<O, R, U> {
             out.push(Action::FetchConfiguration(epoch));
         }
         let checks = self.config.checks;
-        let first = self.memory.take(from, round);
+        let seen = self.memory.take(from, round);
         let listed = self.configuration.standing(from).is_some();
         let agreed = listed && epoch == self.configuration.epoch || !checks.configuration;
         if agreed {
@@ -57,11 +57,17 @@ impl<O: Clone, R, U: Clone> Entry<O, R, U> {
                 Verdict::Pass { ran: self.memory.ran().clone(), last: self.last }
             }
         };
-        let fresh = agreed && (self.memory.is_whole() || leased && self.has_lease()) || !checks.whole;
+        // Under a lease it does not count what came first.
+        let leases = leased && self.has_lease();
+        let fresh = match seen {
+            Seen::New => agreed && (self.memory.is_whole() || leases) || !checks.whole,
+            Seen::Strange => agreed && leases || !checks.floor,
+            Seen::Before => false,
+        };
         let carries = !carried.is_empty();
-        let runs = matches!(verdict, Verdict::Held(_)) && first && carries && fresh;
+        let runs = matches!(verdict, Verdict::Held(_)) && carries && fresh;
         if runs {
-            self.memory.runs(from, round);
+            self.memory.runs(now, from, round);
         }
         let declined = self.memory.declines(from, round) && (carries || !leased || !checks.memory);
         let remembers_ms = self.memory.age_ms(now);
@@ -92,7 +98,7 @@ impl<O: Clone, R, U: Clone> Entry<O, R, U> {
             && checks.ran
         {
             ran.iter().for_each(|(cluster, round)| self.memory.fence(*cluster, *round));
-            self.memory.fence(from, *last);
+            self.memory.passed(from, *last);
         }
         if verdict != Verdict::Unknown {
             asked.verdict = Some(verdict);

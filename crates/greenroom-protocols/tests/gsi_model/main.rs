@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use greenroom_protocols::gsi::{Change, Checks, ClusterId, Home, Mode};
 use stateright::{Checker, HasDiscoveries, Model};
 
-use world::{INSTANCE, ONCE, OWNED, World};
+use world::{HANDED, INSTANCE, ONCE, OWNED, TOLD, World};
 
 /// Three clusters that lose messages or are silent.
 fn lossy() -> World {
@@ -29,7 +29,9 @@ fn lossy() -> World {
         twice_max: 0,
         resends_max: 0,
         losses_max: 0,
+        short: false,
         home: None,
+        forgets_rounds: false,
         checks: Checks::default(),
     }
 }
@@ -57,7 +59,7 @@ fn exhaust(name: &str, world: World) {
     );
     let checker = world.checker().threads(2).spawn_bfs().join();
     println!("{name}: {bounds}: {} distinct states in {:?}", checker.unique_state_count(), begun.elapsed());
-    for property in [OWNED, INSTANCE, ONCE] {
+    for property in [OWNED, INSTANCE, ONCE, TOLD, HANDED] {
         checker.assert_no_discovery(property);
     }
     checker.assert_any_discovery("owned");
@@ -81,7 +83,8 @@ fn breaks(property: &'static str, world: World, without: impl FnOnce(&mut Checks
 #[test]
 fn one_owner_while_messages_are_lost() {
     exhaust("three, lossy", lossy());
-    exhaust("two, lossy", World { twice_max: 1, releases_max: 1, ..two() });
+    exhaust("two, lossy", World { releases_max: 1, ..two() });
+    exhaust("two, lossy, twice", World { twice_max: 1, releases_max: 1, rounds_max: 2, ..two() });
     exhaust("three, one unreachable", World { losses_max: 1, rounds_max: 1, ..lossy() });
     exhaust("unreachable", World { losses_max: 2, releases_max: 1, rounds_max: 2, ..two() });
 }
@@ -104,8 +107,8 @@ fn one_owner_while_clusters_crash_and_ranges_recover() {
     exhaust("three, recovery", World { recoveries_max: 1, ..once });
     exhaust("three, crash, one", World { crashes_max: 1, calls: vec![1], ..lossy() });
     exhaust("three, recovery, one", World { recoveries_max: 1, calls: vec![1], ..lossy() });
-    exhaust("crash", World { crashes_max: 1, releases_max: 1, ..two() });
-    exhaust("recovery", World { recoveries_max: 1, ..two() });
+    exhaust("crash", World { crashes_max: 1, releases_max: 1, rounds_max: 2, ..two() });
+    exhaust("recovery", World { recoveries_max: 1, rounds_max: 2, ..two() });
 }
 
 /// Cluster 2 owns the actor or tries to, and leaves.
@@ -210,8 +213,8 @@ fn forgetful() -> World {
 
 #[test]
 fn no_operation_runs_twice_whatever_is_forgotten() {
-    exhaust("forgets, recovery", World { recoveries_max: 1, rounds_max: 2, lossy: true, ..forgetful() });
-    exhaust("forgets, crash", World { crashes_max: 1, rounds_max: 2, lossy: true, ..forgetful() });
+    exhaust("forgets, recovery", World { recoveries_max: 1, rounds_max: 1, lossy: true, ..forgetful() });
+    exhaust("forgets, crash", World { crashes_max: 1, rounds_max: 1, lossy: true, ..forgetful() });
     exhaust("forgets, three", an_owner_forgets());
 }
 
@@ -236,6 +239,27 @@ fn without_declining_what_began_before_an_operation_runs_at_two_owners() {
     breaks(ONCE, an_owner_forgets(), |checks| checks.whole = false);
 }
 
+#[test]
+fn calls_end_once_and_truly_though_their_callers_give_up() {
+    exhaust("short", World { short: true, releases_max: 1, rounds_max: 2, ..two() });
+    exhaust("short, three", World { short: true, rounds_max: 1, ..lossy() });
+}
+
+/// A cluster crashes, and with it all that it knows of its rounds; what it has said is still on its way.
+fn reborn() -> World {
+    World { crashes_max: 1, rounds_max: 1, calls: vec![1, 2, 1], ..two() }
+}
+
+#[test]
+fn one_owner_while_clusters_forget_their_rounds() {
+    exhaust("reborn", World { lossy: false, ..reborn() });
+}
+
+#[test]
+fn without_a_new_floor_a_late_pass_makes_two_owners() {
+    breaks(OWNED, World { forgets_rounds: true, ..reborn() }, |_| {});
+}
+
 /// Clusters of which the second is the actor's home.
 fn at_home(world: World) -> World {
     World { home: Some(Home::At(ClusterId(2), 0)), ..world }
@@ -257,7 +281,7 @@ fn moving_in() -> World {
 fn one_owner_where_actors_have_homes() {
     exhaust("home of three, lossy", at_home(World { rounds_max: 1, ..lossy() }));
     exhaust("home of three, recovery", at_home(World { recoveries_max: 1, calls: vec![1], rounds_max: 1, ..lossy() }));
-    exhaust("home of two, crash", at_home(World { crashes_max: 1, rounds_max: 2, ..two() }));
+    exhaust("home of two, crash", at_home(World { crashes_max: 1, rounds_max: 1, ..two() }));
     exhaust("home of two, release", at_home(World { releases_max: 1, rounds_max: 2, ..two() }));
 }
 

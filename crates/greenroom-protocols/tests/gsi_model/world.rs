@@ -4,14 +4,16 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use greenroom_protocols::gsi::{
-    Acknowledged, Action, Body, Call, CallId, Change, Checks, ClusterId, Config, ConfigEpoch, Configuration, Entry,
-    Event, Home, Message, Mode, Report, Round, State as At,
+    Acknowledged, Action, Body, Call, CallId, Change, Checks, ClusterId, Config, ConfigEpoch, Configuration, End,
+    Entry, Event, Home, Message, Mode, Report, Round, State as At,
 };
 use greenroom_protocols::time::Timestamp;
 use stateright::{Model, Property};
 
-pub(super) type Gsi = Entry<(), (), ()>;
-pub(super) type Note = Message<(), (), ()>;
+/// What is run, and what comes of it, is a number of the call's; what an instance has is the set of those that it has run or was
+/// handed.
+pub(super) type Gsi = Entry<u8, u8, u8>;
+pub(super) type Note = Message<u8, u8, u8>;
 
 #[derive(Clone)]
 pub(super) struct World {
@@ -30,8 +32,12 @@ pub(super) struct World {
     pub(super) resends_max: usize,
     /// Times that the transport tells a cluster that it does not reach another.
     pub(super) losses_max: usize,
+    /// Whether callers give up at once: a call has not more time than until its cluster looks again.
+    pub(super) short: bool,
     /// Where the actor is at home, if it has a home.
     pub(super) home: Option<Home>,
+    /// Whether a cluster that begins anew numbers its rounds as before.
+    pub(super) forgets_rounds: bool,
     pub(super) checks: Checks,
 }
 
@@ -53,6 +59,14 @@ pub(super) struct State {
     /// What the hosts of a cluster whose range recovers will report.
     reports: BTreeMap<ClusterId, Option<Report>>,
     ran: BTreeMap<CallId, usize>,
+    /// What the instances have.
+    contents: BTreeMap<ClusterId, u8>,
+    /// What was handed over and taken in.
+    taken: u8,
+    /// How calls ended that were not run where they came in.
+    ended: BTreeMap<CallId, Vec<End<u8>>>,
+    /// What must not be.
+    wrong: Option<&'static str>,
 }
 
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
@@ -86,7 +100,7 @@ impl World {
         }
     }
 
-    fn handle(&self, state: &mut State, me: ClusterId, event: Event<(), (), ()>) {
+    fn handle(&self, state: &mut State, me: ClusterId, event: Event<u8, u8, u8>) {
         let now = era(state);
         let mut events = vec![event];
         while !events.is_empty() {
@@ -98,12 +112,30 @@ impl World {
                     Action::Send(to, message) => _ = state.network.insert((me, to, message)),
                     Action::Run { origin, call } => {
                         *state.ran.entry(call.id).or_default() += 1;
+                        *state.contents.entry(me).or_default() |= call.operation;
                         if origin != me {
-                            events.push(Event::Ran { origin, call: call.id, result: () });
+                            events.push(Event::Ran { origin, call: call.id, result: call.operation });
                         }
                     }
-                    Action::Suspend(instance) => events.push(Event::Suspended { instance, unseen: () }),
-                    Action::Merge { from, number, .. } => events.push(Event::Merged { from, number }),
+                    Action::End(id, end) => state.ended.entry(id).or_default().push(end),
+                    Action::Suspend(instance) => {
+                        let unseen = state.contents.get(&me).copied().unwrap_or_default();
+                        events.push(Event::Suspended { instance, unseen });
+                    }
+                    Action::Merge { from, number, unseen } => {
+                        if !matches!(state.entries[&me].state(), At::Owned(_)) {
+                            state.wrong = Some("what is handed over goes to who does not own");
+                        }
+                        *state.contents.entry(me).or_default() |= unseen;
+                        state.taken |= unseen;
+                        events.push(Event::Merged { from, number });
+                    }
+                    Action::Deactivate(_) => {
+                        let had = state.contents.remove(&me).unwrap_or_default();
+                        if had & !state.taken != 0 {
+                            state.wrong = Some("an instance ends with what nobody has taken in");
+                        }
+                    }
                     _ => {}
                 }
             }
@@ -118,6 +150,11 @@ impl World {
         };
         let now = state.configuration.epoch == epoch && state.configuration.clusters.keys().all(at_home);
         state.settled == epoch || now || !self.checks.lease
+    }
+
+    /// Where the rounds of an entry begin that is made now.
+    fn anew(&self, state: &State) -> Round {
+        if self.forgets_rounds { Round::floor(0, 100) } else { floor(state.crashed + state.recovered) }
     }
 
     fn next_configuration(&self, state: &State) -> Option<Configuration> {
@@ -149,7 +186,7 @@ impl Model for World {
     fn init_states(&self) -> Vec<State> {
         let configuration = Configuration::new(self.first.iter().map(|id| ClusterId(*id)));
         let entry =
-            |id| Entry::new(ClusterId(id), configuration.clone(), self.config(), Round(0), Timestamp::default());
+            |id| Entry::new(ClusterId(id), configuration.clone(), self.config(), floor(0), Timestamp::default());
         vec![State {
             entries: (1..=self.clusters).map(|id| (ClusterId(id), entry(id))).collect(),
             network: BTreeSet::new(),
@@ -165,6 +202,10 @@ impl Model for World {
             settled: ConfigEpoch(0),
             reports: BTreeMap::new(),
             ran: BTreeMap::new(),
+            contents: BTreeMap::new(),
+            taken: 0,
+            ended: BTreeMap::new(),
+            wrong: None,
         }]
     }
 
@@ -183,7 +224,7 @@ impl Model for World {
             if state.lost < self.losses_max {
                 steps.extend(state.entries.keys().filter(|other| *other != id).map(|other| Step::Lose(*id, *other)));
             }
-            let rounds_left = entry.last_round().0 < self.rounds_max;
+            let rounds_left = entry.last_round().count() < self.rounds_max;
             if entry.deadline().is_some() && (self.lossy || quiet) {
                 steps.push(Step::Tick(*id));
             }
@@ -223,7 +264,8 @@ impl Model for World {
                 let at = ClusterId(self.calls[state.called]);
                 let id = CallId(state.called as u64);
                 state.called += 1;
-                let call = Call { id, operation: (), repeatable: false, deadline: Timestamp::NEVER };
+                let deadline = if self.short { era(&state) } else { Timestamp::NEVER };
+                let call = Call { id, operation: 1 << id.0, repeatable: false, deadline };
                 self.handle(&mut state, at, Event::Call(call));
             }
             Step::Deliver(from, to, message) => {
@@ -252,14 +294,16 @@ impl Model for World {
             Step::Release(id) => {
                 state.released += 1;
                 let instance = state.entries[&id].instance()?;
+                state.contents.remove(&id);
                 self.handle(&mut state, id, Event::Released(instance));
             }
             Step::Crash(id) => {
                 state.crashed += 1;
                 let since = era(&state);
                 state.reports.remove(&id);
+                state.contents.remove(&id);
                 let entry = &state.entries[&id];
-                let anew = Entry::new(id, entry.configuration().clone(), self.config(), entry.last_round(), since);
+                let anew = Entry::new(id, entry.configuration().clone(), self.config(), self.anew(&state), since);
                 state.entries.insert(id, anew);
             }
             Step::Recover(id) => {
@@ -269,7 +313,7 @@ impl Model for World {
                 let report =
                     entry.instance().map(|instance| Report { instance, owned: matches!(entry.state(), At::Owned(_)) });
                 let anew =
-                    Entry::recovering(id, entry.configuration().clone(), self.config(), entry.last_round(), since);
+                    Entry::recovering(id, entry.configuration().clone(), self.config(), self.anew(&state), since);
                 state.reports.insert(id, report);
                 state.entries.insert(id, anew);
             }
@@ -295,7 +339,7 @@ impl Model for World {
     }
 
     fn within_boundary(&self, state: &State) -> bool {
-        state.entries.values().all(|entry| entry.last_round().0 <= self.rounds_max)
+        state.entries.values().all(|entry| entry.last_round().count() <= self.rounds_max)
     }
 
     fn properties(&self) -> Vec<Property<Self>> {
@@ -312,6 +356,16 @@ impl Model for World {
                 world.lossy || in_doubt || state.entries.iter().filter(here).count() <= 1
             }),
             Property::always(ONCE, |_, state: &State| state.ran.values().all(|times| *times <= 1)),
+            Property::always(TOLD, |_, state: &State| {
+                let truly = |(id, ends): (&CallId, &Vec<End<u8>>)| match ends[..] {
+                    [End::Refused(_)] => !state.ran.contains_key(id),
+                    [End::Result(result)] => result == 1 << id.0,
+                    [End::Unknown] => true,
+                    _ => false,
+                };
+                state.ended.iter().all(truly)
+            }),
+            Property::always(HANDED, |_, state: &State| state.wrong.is_none()),
             Property::sometimes("owned", |world: &Self, state: &State| {
                 state.called == world.calls.len()
                     && state.changed == world.script.len()
@@ -324,6 +378,15 @@ impl Model for World {
 pub(super) const OWNED: &str = "at most one cluster owns the actor (Prop. 3.1)";
 pub(super) const INSTANCE: &str = "if nothing is lost, at most one cluster has an instance (Prop. 3.2)";
 pub(super) const ONCE: &str = "no operation runs twice";
+
+pub(super) const TOLD: &str = "a call ends once, with its own result, and what was refused has not run";
+pub(super) const HANDED: &str = "what is handed over goes to the owner, and is kept until it has it";
+
+/// Where the rounds of an entry begin. What comes later is lower: clusters that have forgotten everything say nothing of what
+/// came first.
+fn floor(life: usize) -> Round {
+    Round::floor(0, 100 - life as u64)
+}
 
 /// Time passes only when a cluster forgets: what it remembers is then younger than the rounds that are under way.
 fn era(state: &State) -> Timestamp {

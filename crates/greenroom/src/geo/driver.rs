@@ -14,7 +14,6 @@ use crate::node::shared::Shared;
 
 /// Starts the node's part, once it has joined its cluster.
 pub(crate) fn start(node: &Arc<Shared>, geo: &Arc<Geo>, gateway: Option<Box<dyn Listener>>) {
-    geo.joined(node.me());
     let _ = geo.mesh.set(Mesh::new(geo, node));
     let world = node.world();
     if let Some(listener) = gateway {

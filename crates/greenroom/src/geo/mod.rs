@@ -30,7 +30,7 @@ use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
 
 use greenroom_protocols::gsi::ClusterId;
-use greenroom_protocols::node::{Instances, NodeId};
+use greenroom_protocols::node::Instances;
 use greenroom_security::certificates::NodeCertificates;
 use greenroom_security::link::Links;
 use greenroom_security::watched::Watched;
@@ -91,7 +91,6 @@ pub(crate) struct Geo {
     /// Clusters whose clocks are ahead of this node's by so many seconds, where that is a fault.
     clocks: Mutex<BTreeMap<ClusterId, i64>>,
     list_changed: Notify,
-    node: OnceLock<NodeId>,
     next_call: AtomicU64,
     /// Calls that wait here for other clusters.
     waiting: AtomicI64,
@@ -119,7 +118,6 @@ impl Geo {
             me,
             name: name.to_owned(),
             config: config.clone(),
-            world,
             shards,
             orders,
             clusters: RwLock::new(Arc::new(clusters)),
@@ -135,8 +133,9 @@ impl Geo {
             modes: Modes::default(),
             clocks: Mutex::default(),
             list_changed: Notify::new(),
-            node: OnceLock::new(),
-            next_call: AtomicU64::new(0),
+            // What this cluster has forgotten goes on being answered: no number is one of then.
+            next_call: AtomicU64::new(world.random()),
+            world,
             waiting: AtomicI64::new(0),
             look_at: AtomicU64::new(u64::MAX),
             look: Notify::new(),
@@ -204,10 +203,9 @@ impl Geo {
         self.instances(kind) != Instances::PerCluster
     }
 
-    /// A number for a call that no other one of this cluster has.
+    /// A number for a call that no other one of this cluster has: one process counts from a number drawn at random.
     pub(crate) fn next_call(&self) -> u64 {
-        let node = self.node.get().map_or(0, |node| node.0);
-        node << 32 | self.next_call.fetch_add(1, Ordering::Relaxed) & u64::from(u32::MAX)
+        self.next_call.fetch_add(1, Ordering::Relaxed)
     }
 
     /// Wants a newer list of clusters than it knows: whoever has it is about to tell.

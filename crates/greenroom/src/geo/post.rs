@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use bytes::BytesMut;
 use greenroom_protocols::gsi::{Carried, ClusterId, End, Verdict};
-use greenroom_protocols::node::NodeId;
 use greenroom_world::Stage;
 use tokio::sync::oneshot;
 
@@ -172,11 +171,6 @@ impl Geo {
             let event = || if answers { Event::Reached(cluster) } else { Event::Lost(cluster) };
             directory.all_abroad(self, self.world.now(), event);
         }
-    }
-
-    /// Takes this node's number in its cluster.
-    pub(super) fn joined(&self, me: NodeId) {
-        let _ = self.node.set(me);
     }
 }
 

@@ -27,8 +27,8 @@ pub(crate) struct GeoRange {
     held: BTreeMap<Entry, Held>,
     /// When each machine next wants a tick.
     agenda: BTreeSet<(Timestamp, Entry)>,
-    /// The last round of those that were forgotten.
-    floor: Round,
+    /// The last round of those that were forgotten, or where the rounds of this tenure begin.
+    floor: Option<Round>,
     /// Actors that hosts have reported as perhaps not the only instances.
     doubtful: BTreeSet<Entry>,
     stillness: Stillness,
@@ -98,14 +98,18 @@ impl GeoRange {
                 self.recover(geo, now, (tenure, since), key, owned, effects);
             }
             Presence::At | Presence::Absent => {
-                // Rounds of an earlier tenure's machines were below.
-                self.floor = self.floor.max(Round(tenure << 32));
+                let floor = *self.floor(geo, tenure);
                 let config = gsi::Config { home: geo.home(key), ..geo.config().machine(instances) };
-                let machine = Machine::new(geo.me(), geo.clusters().configuration(), config, self.floor, since);
+                let machine = Machine::new(geo.me(), geo.clusters().configuration(), config, floor, since);
                 self.hold(geo, now, key, machine, Vec::new(), effects);
             }
         }
         true
+    }
+
+    /// What new machines number their rounds above.
+    fn floor(&mut self, geo: &Geo, tenure: u64) -> &mut Round {
+        self.floor.get_or_insert_with(|| Round::floor(tenure, geo.world.random()))
     }
 
     /// Since when no machine was forgotten that could have run anything for other clusters.
@@ -310,7 +314,7 @@ impl GeoRange {
         self.held.retain(|_, held| {
             let keep = !forgotten(held);
             if !keep {
-                *floor = (*floor).max(held.machine.last_round());
+                *floor = (*floor).max(Some(held.machine.last_round()));
             }
             keep
         });
@@ -348,9 +352,8 @@ impl GeoRange {
 
     /// Forgets everything: another node owns the range, or this one does anew.
     pub(crate) fn forget(&mut self, geo: &Arc<Geo>) {
-        self.since = None;
+        (self.since, self.floor) = (None, None);
         for held in std::mem::take(&mut self.held).into_values() {
-            self.floor = self.floor.max(held.machine.last_round());
             for parcel in held.calls.into_values() {
                 geo.waits(-1);
                 geo.end(parcel, End::Unknown, held.machine.silent());

@@ -227,3 +227,66 @@ fn an_owner_whose_predecessor_has_forgotten_runs_nothing_unnamed() {
     };
     needed(trace, |checks| checks.memory = false);
 }
+
+#[test]
+fn what_began_above_another_floor_is_not_run() {
+    let trace = |checks: Checks| {
+        let (old, new) = (Round::floor(1, 9), Round::floor(1, 7));
+        let mut d = entry_by(checks, 2, &[1, 2]);
+        handle(&mut d, 0, call(1, true));
+        receive(&mut d, 10, 1, answer(1, Verdict::Pass { ran: BTreeMap::new(), last: new }));
+        let out = receive(&mut d, 20, 1, carrying(old.0 + 5));
+        assert!(is_declined(&out) && !runs(&out), "an earlier owner may have run it: {out:?}");
+        assert!(runs(&receive(&mut d, 30, 1, carrying(new.0 + 1))));
+    };
+    needed(trace, |checks| checks.floor = false);
+}
+
+#[test]
+fn a_cluster_that_has_forgotten_its_rounds_is_served_by_who_has_not() {
+    let (old, new) = (Round::floor(1, 9), Round::floor(1, 7));
+    let mut d = entry(2, &[1, 2]);
+    handle(&mut d, 0, call(1, true));
+    receive(&mut d, 10, 1, answer(1, Verdict::Pass { ran: BTreeMap::new(), last: old }));
+    assert!(runs(&receive(&mut d, 20, 1, carrying(old.0 + 1))));
+    let mut c: Gsi = Entry::new(ClusterId(1), configuration(&[1, 2]), Config::default(), new, at(0));
+    let out = handle(&mut c, 30, call(8, false));
+    let [Action::Send(_, question)] = &out[..] else { panic!("{out:?}") };
+    let out = handle(&mut d, 40, Event::Received(ClusterId(1), question.clone()));
+    let [Action::Send(_, said)] = &out[..] else { panic!("it cannot tell when that began: {out:?}") };
+    let out = handle(&mut c, 50, Event::Received(ClusterId(2), said.clone()));
+    let [Action::Send(_, forward)] = &out[..] else { panic!("it is sent to the instance by its name: {out:?}") };
+    assert!(runs(&handle(&mut d, 60, Event::Received(ClusterId(1), forward.clone()))));
+}
+
+#[test]
+fn a_memory_that_had_room_for_one_floor_is_as_young_as_what_it_has_lost() {
+    let home = Some(Home::At(ClusterId(2), 7));
+    let mut d: Gsi =
+        Entry::new(ClusterId(2), configuration(&[1, 2]), Config { home, ..Config::default() }, Round(0), at(0));
+    handle(&mut d, 0, Event::Lease(ConfigEpoch(1)));
+    let leased = |round: Round| {
+        let carried = vec![Carried { id: CallId(7), operation: "op" }];
+        Body::Ask { round, carried, leased: true }
+    };
+    let (old, new) = (Round::floor(1, 9), Round::floor(1, 7));
+    assert!(runs(&receive(&mut d, 100, 1, leased(old))));
+    assert!(runs(&receive(&mut d, 200, 1, leased(new))), "under a lease it does not count what came first");
+    let out = receive(&mut d, 300, 1, Body::Ask { round: old, carried: Vec::new(), leased: false });
+    let Some(Action::Send(_, Message { body: Body::Answer { remembers_ms, .. }, .. })) = out.first() else {
+        panic!("{out:?}")
+    };
+    assert_eq!(*remembers_ms, 100, "that the old one ran is forgotten");
+}
+
+#[test]
+fn a_cluster_that_has_forgotten_its_numbers_hands_over_again() {
+    let mut d = owned();
+    let hand_over = |number| Body::HandOver { to: instance(2, 1), number, unseen: 42 };
+    let (old, new) = (Round::floor(1, 9), Round::floor(1, 7));
+    for number in [old, new] {
+        let out = receive(&mut d, 20, 1, hand_over(number));
+        assert_eq!(out, [Action::Merge { from: ClusterId(1), number, unseen: 42 }]);
+        handle(&mut d, 30, Event::Merged { from: ClusterId(1), number });
+    }
+}

@@ -124,7 +124,7 @@ impl GeoRange {
             if !held.machine.is_empty() {
                 return;
             }
-            self.floor = self.floor.max(held.machine.last_round());
+            self.floor = self.floor.max(Some(held.machine.last_round()));
         }
         self.held.remove(key);
         // What the machine has run for other clusters is forgotten with it.
@@ -243,12 +243,13 @@ impl GeoRange {
         owned: bool,
         effects: &mut Vec<Effect>,
     ) {
-        self.floor = self.floor.max(gsi::Round(tenure << 32));
-        self.floor.0 += 1;
+        let floor = self.floor(geo, tenure);
+        floor.0 += 1;
+        let instance = *floor;
         let mut out = Vec::new();
         let config = gsi::Config { home: geo.home(key), ..geo.config().machine(geo.instances(key.id().kind)) };
-        let mut machine = Machine::recovering(geo.me(), geo.clusters().configuration(), config, self.floor, since);
-        machine.handle(now, Event::Recovered(Some(Report { instance: self.floor, owned })), &mut out);
+        let mut machine = Machine::recovering(geo.me(), geo.clusters().configuration(), config, instance, since);
+        machine.handle(now, Event::Recovered(Some(Report { instance, owned })), &mut out);
         self.hold(geo, now, key, machine, out, effects);
     }
 }
