@@ -38,10 +38,13 @@ enum Action {
         #[command(flatten)]
         node: NodeAddress,
     },
-    /// Take a drained cluster out of the list
+    /// Take a drained cluster out of the list, or one that was added and never came
     Remove {
         /// Its name
         name: String,
+        /// It is gone for good, with all that it owned: I vouch that none of its nodes runs, and what it owned is activated elsewhere
+        #[arg(long)]
+        lost: bool,
         #[command(flatten)]
         node: NodeAddress,
     },
@@ -63,7 +66,9 @@ pub(crate) fn run(command: &ClustersCommand) -> Result<(), String> {
         Action::Status(show) => status(show),
         Action::Add { name, gateways, node } => change(node, &["-", "clusters", "add", name, &gateways.join(",")]),
         Action::Drain { name, node } => change(node, &["-", "clusters", "drain", name]),
-        Action::Remove { name, node } => change(node, &["-", "clusters", "remove", name]),
+        Action::Remove { name, lost, node } => {
+            change(node, &["-", "clusters", if *lost { "remove-lost" } else { "remove" }, name])
+        }
     }
 }
 
@@ -83,7 +88,11 @@ fn list(show: &Show) -> Result<(), String> {
     }
     for cluster in clusters(&answer) {
         let doors: Vec<&str> = cluster["gateways"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
-        let standing = if cluster["draining"] == true { "draining" } else { "full" };
+        let standing = match (cluster["joining"] == true, cluster["draining"] == true) {
+            (true, _) => "joining",
+            (_, true) => "draining",
+            _ => "full",
+        };
         println!("{:16} {standing:9} {}", text(cluster, "name"), doors.join(" "));
     }
     Ok(())
@@ -104,7 +113,8 @@ fn status(show: &Show) -> Result<(), String> {
             _ => format!("does not answer: {}", cluster["trouble"].as_str().unwrap_or("not dialled yet")),
         };
         let empty = if cluster["empty"] == true { ", empty" } else { "" };
-        println!("{:16} list {}{empty}, {answers}", text(cluster, "name"), cluster["acknowledged"]);
+        let joining = if cluster["joining"] == true { ", joining" } else { "" };
+        println!("{:16} list {}{joining}{empty}, {answers}", text(cluster, "name"), cluster["acknowledged"]);
         if let Some(ahead) = cluster["clock_ahead_s"].as_i64() {
             let word = if ahead > 0 { "ahead of" } else { "behind" };
             println!("{:16} its clock is {} s {word} this node's: set both by NTP", "", ahead.unsigned_abs());

@@ -25,6 +25,16 @@ impl Site {
         Self::configured(name, &file, directory)
     }
 
+    /// A node of a cluster whose counters are activated nowhere while a cluster is silent.
+    fn pessimistic(name: &'static str, gateways: &[(&str, String)], directory: &std::path::Path) -> Self {
+        let own = gateways.iter().find(|(cluster, _)| *cluster == name).map(|(_, gateway)| gateway).expect("it is one");
+        let mut file = format!("cluster = \"{name}\"\n[geo]\ngateway = \"{own}\"\n");
+        for (cluster, gateway) in gateways {
+            file += &format!("[geo.clusters.{cluster}]\ngateways = [\"{gateway}\"]\n");
+        }
+        Self::configured(name, &(file + "[geo.kinds.counter]\nactivation = \"pessimistic\"\n"), directory)
+    }
+
     /// A node of the cluster `name`, which finds the list of clusters in a store, or puts `listed` there.
     fn with_store(name: &'static str, own: &str, listed: &str, directory: &std::path::Path) -> Self {
         Self::configured(name, &Self::file(name, own, listed, directory), directory)
@@ -48,20 +58,26 @@ impl Site {
         Self { name, door, process: Process::start("a node", command).expect("the program starts") }
     }
 
+    /// What a method of a counter answers, asked once.
+    fn ask_once(&self, key: &str, method: &str, arguments: &str) -> Result<Value, String> {
+        let config = ureq::Agent::config_builder().timeout_global(Some(PATIENCE));
+        let agent: ureq::Agent = config.http_status_as_error(false).build().into();
+        let asked = agent.post(format!("http://{}/counter/{key}/{method}", self.door)).send(arguments);
+        let mut answer = asked.map_err(|error| error.to_string())?;
+        let body = answer.body_mut().read_to_string().map_err(|error| error.to_string())?;
+        match answer.status().as_u16() {
+            200 => Ok(serde_json::from_str(&body).expect("it is JSON")),
+            status => Err(format!("{status} {body}")),
+        }
+    }
+
     /// What a method of a counter answers, as soon as one is had.
     fn ask(&self, key: &str, method: &str, arguments: &str) -> Value {
-        let config = ureq::Agent::config_builder().timeout_global(Some(Duration::from_secs(10)));
-        let agent: ureq::Agent = config.http_status_as_error(false).build().into();
         let until = Instant::now() + PATIENCE;
         loop {
-            let asked = agent.post(format!("http://{}/counter/{key}/{method}", self.door)).send(arguments);
-            let said = match asked {
-                Ok(mut answer) if answer.status() == 200 => {
-                    let body = answer.body_mut().read_to_string().expect("an answer has a body");
-                    return serde_json::from_str(&body).expect("it is JSON");
-                }
-                Ok(mut answer) => answer.body_mut().read_to_string().unwrap_or_default(),
-                Err(error) => error.to_string(),
+            let said = match self.ask_once(key, method, arguments) {
+                Ok(answer) => return answer,
+                Err(said) => said,
             };
             assert!(Instant::now() < until, "{} does not answer: {said}", self.name);
             std::thread::sleep(Duration::from_millis(100));
@@ -77,13 +93,23 @@ impl Site {
 
     /// Waits until `greenroom clusters status` says `text`.
     fn says(&self, text: &str) {
+        self.shows(text, |said| said.contains(text));
+    }
+
+    /// Waits until it hears a cluster, which works by a list.
+    fn hears(&self, cluster: &str) {
+        let heard = |line: &str| line.starts_with(cluster) && line.contains(", answers") && !line.contains("list 0");
+        self.shows(cluster, |said| said.lines().any(heard));
+    }
+
+    fn shows(&self, what: &str, shown: impl Fn(&str) -> bool) {
         let until = Instant::now() + PATIENCE;
         loop {
             let said = self.clusters(&["status"]);
-            if said.contains(text) {
+            if shown(&said) {
                 return;
             }
-            assert!(Instant::now() < until, "{} does not say {text:?}: {said}", self.name);
+            assert!(Instant::now() < until, "{} does not show {what:?}: {said}", self.name);
             std::thread::sleep(Duration::from_millis(100));
         }
     }
@@ -145,14 +171,72 @@ fn a_list_in_a_store_is_changed_at_any_node_of_any_cluster() {
     assert!(refused.contains("greenroom clusters add us"), "who is not listed is told what helps: {refused}");
     assert!(eu.clusters(&["add", "us", &west]).contains("list 2"));
     let us = Site::with_store("us", &west, "", directory.path());
-    us.says("eu               list 2,");
-    eu.says("us               list 2,");
+    us.says("eu               list 3,");
+    eu.says("us               list 3,");
     assert_eq!(us.ask("early", "add", r#"{"amount": 1}"#), 2, "it is one actor");
 
-    assert!(eu.clusters(&["add", "asia", &free_address()]).contains("list 3"));
-    let overlapping = us.clusters(&["drain", "us"]);
-    assert!(overlapping.contains("does not work by list 3 yet; see `greenroom clusters status`"), "{overlapping}");
-    assert!(us.clusters(&["add", "asia", "x:1"]).contains("asia"), "twice");
+    assert!(eu.clusters(&["add", "asia", &free_address()]).contains("list 4"));
+    us.says("eu               list 4,");
+    us.says("asia             list 0, joining");
+    assert!(us.clusters(&["add", "asia", "x:1"]).contains("already in the list"), "twice");
+    assert!(us.clusters(&["remove", "asia"]).contains("list 5"), "it never came");
+}
+
+#[test]
+fn a_cluster_that_starts_anew_with_a_table_in_memory_is_served_at_once() {
+    let _alone = alone();
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let gateways = ["eu", "us"].map(|name| (name, free_address()));
+    let eu = Site::start("eu", &gateways, directory.path());
+    eu.says("this one");
+    for (life, count) in [(0, 2), (1, 5), (2, 8)] {
+        let mut us = Site::start("us", &gateways, directory.path());
+        us.hears("eu");
+        eu.hears("us");
+        if life == 0 {
+            assert_eq!(eu.ask("shared", "add", r#"{"amount": 1}"#), 1);
+        }
+        // Each is the first of its number in this life, and of a number that eu has run in the one before.
+        assert_eq!(us.ask_once("shared", "add", r#"{"amount": 1}"#), Ok(count.into()), "life {life}");
+        assert_eq!(us.ask_once("shared", "node", "{}"), Ok("eu".into()), "its own answer, in life {life}");
+        assert_eq!(us.ask_once("shared", "add", r#"{"amount": 2}"#), Ok((count + 2).into()), "life {life}");
+        us.process.kill();
+        eu.says("does not answer");
+    }
+}
+
+#[test]
+fn a_cluster_that_is_gone_or_never_came_does_not_freeze_the_list() {
+    let _alone = alone();
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let gateways = ["eu", "gone", "us"].map(|name| (name, free_address()));
+    let mut eu = Site::pessimistic("eu", &gateways, directory.path());
+    let us = Site::pessimistic("us", &gateways, directory.path());
+    eu.hears("us");
+    us.hears("eu");
+    let refused = eu.ask_once("frozen", "add", r#"{"amount": 1}"#).expect_err("a cluster is silent");
+    assert!(refused.contains("gone"), "{refused}");
+    let refused = eu.clusters(&["drain", "us"]);
+    assert!(refused.contains("`greenroom clusters remove --lost gone`"), "{refused}");
+    let refused = eu.clusters(&["remove", "--lost", "us"]);
+    assert!(refused.contains("is not lost: it answers"), "{refused}");
+    assert!(eu.clusters(&["remove", "--lost", "gone"]).contains("list 2"));
+    assert_eq!(eu.ask("frozen", "add", r#"{"amount": 1}"#), 1, "it is asked no more");
+    eu.says("us               list 2");
+
+    assert!(eu.clusters(&["add", "mistyped", &free_address()]).contains("list 3"));
+    eu.says("mistyped         list 0, joining");
+    eu.says("us               list 3");
+    assert_eq!(us.ask("other", "node", "{}"), "us", "nobody waits for it");
+    assert!(eu.clusters(&["remove", "mistyped"]).contains("list 4"));
+    us.says("list 4");
+
+    eu.process.kill();
+    us.says("does not answer");
+    let made = us.clusters(&["remove", "--lost", "eu"]);
+    assert!(made.contains("is in force"), "us stands in for the first cluster: {made}");
+    assert!(!us.clusters(&["list"]).contains("eu "));
+    assert_eq!(us.ask("frozen", "node", "{}"), "us", "what was lost with eu goes on");
 }
 
 #[test]

@@ -87,7 +87,7 @@ impl<O: Clone, R, U: Clone> Entry<O, R, U> {
         match self.state {
             State::Cached(owner) => self.forward(owner, call, out),
             _ if self.running().is_some() => self.run(call, out),
-            _ if self.is_leaving() && !self.is_recovering() => {
+            _ if self.is_out() && !self.is_joining() && !self.is_recovering() => {
                 out.push(Action::End(call.id, End::Refused(Refusal::Draining)));
             }
             _ if self.calls.waiting.len() >= self.config.calls_max => {

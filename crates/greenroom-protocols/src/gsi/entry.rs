@@ -196,9 +196,14 @@ impl<O: Clone, R, U: Clone> Entry<O, R, U> {
         self.recovering
     }
 
-    /// Whether this cluster is leaving, or is not listed.
-    pub(super) fn is_leaving(&self) -> bool {
+    /// Whether this cluster takes no part: it is leaving, or is not listed, or not yet admitted.
+    pub(super) fn is_out(&self) -> bool {
         self.configuration.standing(self.me) != Some(Standing::Full)
+    }
+
+    /// Whether this cluster is to take part: calls wait for that.
+    pub(super) fn is_joining(&self) -> bool {
+        self.configuration.standing(self.me) == Some(Standing::Joining)
     }
 
     /// Starts a round, with the instance if there is one (G2).
@@ -211,12 +216,12 @@ impl<O: Clone, R, U: Clone> Entry<O, R, U> {
             _ => Vec::new(),
         };
         let leased = self.has_lease();
-        let others = self.configuration.clusters.keys().filter(|cluster| **cluster != self.me && !leased);
+        let others = self.configuration.members().filter(|cluster| *cluster != self.me && !leased);
         let asked = others
             .map(|cluster| {
-                let carries = !carried.is_empty() && !self.silent.contains(cluster);
+                let carries = !carried.is_empty() && !self.silent.contains(&cluster);
                 let (heard, declined, remembers) = (false, false, false);
-                (*cluster, Asked { verdict: None, heard, declined, remembers, carries })
+                (cluster, Asked { verdict: None, heard, declined, remembers, carries })
             })
             .collect();
         let silent_at = now + self.config.silent_after;
@@ -275,7 +280,7 @@ impl<O: Clone, R, U: Clone> Entry<O, R, U> {
         for call in self.calls.take_waiting() {
             self.run(call, out);
         }
-        if self.is_leaving() || !doubtful && self.is_away() {
+        if self.is_out() || !doubtful && self.is_away() {
             out.push(Action::Release(instance));
         }
     }
@@ -326,7 +331,7 @@ impl<O: Clone, R, U: Clone> Entry<O, R, U> {
             for call in self.calls.take_waiting() {
                 self.run(call, out);
             }
-            if self.is_leaving() || owned && self.is_away() {
+            if self.is_out() || owned && self.is_away() {
                 out.push(Action::Release(instance));
             }
         }
@@ -348,21 +353,25 @@ impl<O: Clone, R, U: Clone> Entry<O, R, U> {
         {
             self.lose_owner(now, owner.cluster, out);
         }
-        if self.is_leaving() {
-            self.turn_away(out);
+        if self.is_out() {
+            if !self.is_joining() {
+                self.turn_away(out);
+            }
             if matches!(self.state, State::Owned(_) | State::Doubtful(_)) {
                 out.extend(self.instance.map(Action::Release));
             }
         } else if self.is_away() && matches!(self.state, State::Owned(_)) {
             out.extend(self.instance.map(Action::Release));
         }
+        self.progress(now, out);
     }
 
-    /// Starts a round if calls wait for one; a cluster that leaves starts none, also for calls that have waited for its recovery.
+    /// Starts a round if calls wait for one; a cluster that takes no part starts none, also for calls that have waited for its
+    /// recovery.
     pub(super) fn progress(&mut self, now: Timestamp, out: &mut Vec<Action<O, R, U>>) {
         let idle = self.state == State::Invalid && self.inquiry.is_none() && self.again_at.is_none();
-        if idle && !self.recovering && self.calls.is_waiting() {
-            if self.is_leaving() {
+        if idle && !self.recovering && self.calls.is_waiting() && !self.is_joining() {
+            if self.is_out() {
                 self.turn_away(out);
             } else {
                 self.start_round(now, out);

@@ -1,7 +1,7 @@
 //! Questions: this cluster's to the others, and theirs to it.
 
 use super::memory::{Seen, covers};
-use super::{Action, Body, Carried, ClusterId, ConfigEpoch, Entry, Instance, Round, State, Verdict};
+use super::{Action, Body, Carried, ClusterId, ConfigEpoch, Entry, Instance, Round, Standing, State, Verdict};
 use crate::time::Timestamp;
 
 impl<O: Clone, R, U: Clone> Entry<O, R, U> {
@@ -40,7 +40,7 @@ impl<O: Clone, R, U: Clone> Entry<O, R, U> {
         }
         let checks = self.config.checks;
         let seen = self.memory.take(from, round);
-        let listed = self.configuration.standing(from).is_some();
+        let listed = self.configuration.standing(from).is_some_and(|standing| standing != Standing::Joining);
         let agreed = listed && epoch == self.configuration.epoch || !checks.configuration;
         if agreed {
             self.open_home(now, out);

@@ -121,6 +121,103 @@ fn a_cluster_is_dropped_only_after_it_was_drained_everywhere() {
     assert_eq!(handle(&mut d, 40, call(2, false)), [Action::End(CallId(2), End::Refused(Refusal::Draining))]);
 }
 
+/// What these clusters have acknowledged, with instances.
+fn said(all: &[(u16, u64)]) -> BTreeMap<ClusterId, Acknowledged> {
+    let said = |epoch| Acknowledged { epoch: ConfigEpoch(epoch), empty: false };
+    all.iter().map(|(id, epoch)| (ClusterId(*id), said(*epoch))).collect()
+}
+
+#[test]
+fn who_was_added_and_never_comes_hinders_nobody() {
+    let one = configuration(&[1, 2]);
+    let two = one.change(Change::Add(ClusterId(3)), &said(&[(1, 1), (2, 1)])).unwrap();
+    let others = said(&[(1, 2), (2, 2)]);
+    assert_eq!(
+        two.change(Change::Admit(ClusterId(3)), &others),
+        Err(ChangeRefused::Unacknowledged { cluster: 3, epoch: 2 }),
+        "it takes part only once it works by the list"
+    );
+    assert_eq!(two.admissible(&others).count(), 0);
+    assert!(
+        two.change(Change::Drain(ClusterId(2)), &others).is_ok()
+            && two.change(Change::Add(ClusterId(4)), &others).is_ok()
+    );
+    assert_eq!(two.change(Change::Drain(ClusterId(3)), &others), Err(ChangeRefused::NotAdmitted(3)));
+    assert_eq!(two.change(Change::Drop(ClusterId(3)), &others).unwrap().clusters, one.clusters);
+    let behind = Err(ChangeRefused::Unacknowledged { cluster: 2, epoch: 2 });
+    assert_eq!(two.change(Change::Drop(ClusterId(3)), &said(&[(1, 2), (2, 1)])), behind, "the others are waited for");
+    let all = said(&[(1, 2), (2, 2), (3, 2)]);
+    assert_eq!(two.admissible(&all).collect::<Vec<_>>(), [ClusterId(3)]);
+    let three = two.change(Change::Admit(ClusterId(3)), &all).unwrap();
+    assert_eq!(three.standing(ClusterId(3)), Some(Standing::Full));
+    assert_eq!(
+        three.change(Change::Admit(ClusterId(3)), &said(&[(1, 3), (2, 3), (3, 3)])),
+        Err(ChangeRefused::Present(3))
+    );
+}
+
+#[test]
+fn a_cluster_that_is_lost_is_taken_out_without_its_word() {
+    let two = configuration(&[1, 2, 3]);
+    let others = said(&[(1, 1), (3, 1)]);
+    let behind = Err(ChangeRefused::Unacknowledged { cluster: 2, epoch: 1 });
+    assert_eq!(two.change(Change::Drain(ClusterId(3)), &others), behind);
+    let left = two.change(Change::Lose(ClusterId(2)), &others).unwrap();
+    assert_eq!((left.epoch, left.standing(ClusterId(2))), (ConfigEpoch(2), None));
+    let behind = Err(ChangeRefused::Unacknowledged { cluster: 3, epoch: 1 });
+    assert_eq!(two.change(Change::Lose(ClusterId(2)), &said(&[(1, 1)])), behind, "nobody vouches for the others");
+    assert_eq!(left.change(Change::Lose(ClusterId(2)), &said(&[(1, 2), (3, 2)])), Err(ChangeRefused::Absent(2)));
+}
+
+#[test]
+fn clusters_that_stand_in_never_give_the_same_number() {
+    let mut given = BTreeMap::new();
+    for epoch in 1..400 {
+        let list = Configuration { epoch: ConfigEpoch(epoch), ..configuration(&[1, 2, 3]) };
+        let first = list.number_after(ClusterId(1), false);
+        assert!(first.0 > epoch);
+        for (cluster, stands_in) in [(1, false), (2, true), (3, true)] {
+            let next = list.number_after(ClusterId(cluster), stands_in);
+            assert!(next.0 > epoch);
+            assert_eq!(*given.entry(next).or_insert(cluster), cluster, "{next:?} after {epoch}");
+        }
+    }
+    assert_eq!(configuration(&[1, 2]).number_after(ClusterId(1), false), ConfigEpoch(2), "the first one counts");
+}
+
+/// The configuration in which the last of these does not take part yet.
+fn with_a_joiner() -> Configuration {
+    let one = configuration(&[1, 2]);
+    one.change(Change::Add(ClusterId(3)), &said(&[(1, 1), (2, 1)])).unwrap()
+}
+
+#[test]
+fn who_does_not_take_part_yet_is_not_asked_and_not_passed() {
+    let two = with_a_joiner();
+    let mut c: Gsi = Entry::new(ClusterId(1), two.clone(), Config::default(), Round(0), at(0));
+    let out = handle(&mut c, 0, call(1, true));
+    assert!(matches!(&out[..], [Action::Send(ClusterId(2), _)]), "{out:?}");
+    let mut d: Gsi = Entry::new(ClusterId(2), two, Config::default(), Round(0), at(0));
+    let question = Message { configuration: ConfigEpoch(2), body: ask(1) };
+    let out = handle(&mut d, 0, Event::Received(ClusterId(3), question));
+    assert_eq!(verdict(&out), Verdict::Unknown);
+}
+
+#[test]
+fn calls_wait_until_their_cluster_takes_part() {
+    let two = with_a_joiner();
+    let mut e: Gsi = Entry::new(ClusterId(3), two.clone(), Config::default(), Round(0), at(0));
+    assert_eq!(handle(&mut e, 0, call(1, true)), []);
+    assert_eq!(handle(&mut e, 5000, Event::Tick), [], "it asks nobody");
+    let three = two.change(Change::Admit(ClusterId(3)), &said(&[(1, 2), (2, 2), (3, 2)])).unwrap();
+    let out = handle(&mut e, 6000, Event::Configuration(three));
+    assert!(matches!(&out[..], [Action::Send(..), Action::Send(..)]), "{out:?}");
+    let mut alone: Gsi = Entry::new(ClusterId(3), configuration(&[3]), Config::default(), Round(0), at(0));
+    handle(&mut alone, 0, call(1, true));
+    let out = handle(&mut alone, 10, Event::Configuration(two));
+    assert_eq!(out, [Action::Release(Round(1))], "what it owned when it was alone is not the others'");
+}
+
 #[test]
 fn g3_a_call_that_has_waited_for_the_recovery_of_a_cluster_that_leaves_asks_nobody() {
     let one = configuration(&[1, 2]);

@@ -111,6 +111,11 @@ fn one_owner_while_clusters_crash_and_ranges_recover() {
     exhaust("recovery", World { recoveries_max: 1, rounds_max: 2, ..two() });
 }
 
+/// Cluster 3 joins, and takes part.
+fn joining() -> Vec<Change> {
+    vec![Change::Add(ClusterId(3)), Change::Admit(ClusterId(3))]
+}
+
 /// Cluster 2 owns the actor or tries to, and leaves.
 fn leaving() -> World {
     World {
@@ -132,7 +137,7 @@ fn one_owner_while_a_cluster_joins_and_another_leaves() {
             mode: Mode::Pessimistic,
             clusters: 3,
             first: vec![1, 2],
-            script: vec![Change::Add(ClusterId(3))],
+            script: joining(),
             calls: vec![1, 3],
             ..leaving()
         },
@@ -140,11 +145,21 @@ fn one_owner_while_a_cluster_joins_and_another_leaves() {
 }
 
 #[test]
+fn one_owner_while_a_cluster_never_comes_and_another_is_lost() {
+    let world = World { mode: Mode::Pessimistic, clusters: 3, first: vec![1, 2], rounds_max: 1, ..leaving() };
+    let never = vec![Change::Add(ClusterId(3)), Change::Drop(ClusterId(3))];
+    exhaust("never comes", World { script: never, calls: vec![1, 3], ..world.clone() });
+    let lost = vec![Change::Lose(ClusterId(2))];
+    exhaust("lost", World { script: lost.clone(), first: vec![1, 2, 3], calls: vec![1, 3], ..world.clone() });
+    let meanwhile = [&[Change::Add(ClusterId(3))], &lost[..], &[Change::Admit(ClusterId(3))]].concat();
+    exhaust("lost while another joins", World { script: meanwhile, calls: vec![1, 3], lossy: false, ..world });
+}
+
+#[test]
 fn one_owner_while_clusters_crash_and_the_list_changes() {
     // In one round each that must be won: a message may be slow for ever, and that a round ends in silence adds nothing.
     let three = World { mode: Mode::Pessimistic, lossy: false, rounds_max: 1, ..lossy() };
-    let joins =
-        World { first: vec![1, 2], script: vec![Change::Add(ClusterId(3))], calls: vec![1, 3], ..three.clone() };
+    let joins = World { first: vec![1, 2], script: joining(), calls: vec![1, 3], ..three.clone() };
     exhaust("joins, crash", World { crashes_max: 1, ..joins.clone() });
     exhaust("joins, recovery", World { recoveries_max: 1, ..joins });
     let leaves = World { script: leaving().script, calls: vec![2, 1], ..three };
@@ -169,13 +184,7 @@ fn without_drain_the_one_that_left_still_owns() {
 
 #[test]
 fn without_numbered_configurations_the_one_that_joins_is_not_asked() {
-    let world = World {
-        clusters: 3,
-        first: vec![1, 2],
-        script: vec![Change::Add(ClusterId(3))],
-        calls: vec![1, 3],
-        ..leaving()
-    };
+    let world = World { clusters: 3, first: vec![1, 2], script: joining(), calls: vec![1, 3], ..leaving() };
     breaks(OWNED, world, |checks| checks.configuration = false);
 }
 
@@ -270,7 +279,7 @@ fn moving_in() -> World {
     World {
         clusters: 3,
         first: vec![1, 2],
-        script: vec![Change::Add(ClusterId(3))],
+        script: joining(),
         calls: vec![1, 3],
         home: Some(Home::At(ClusterId(3), 0)),
         ..leaving()

@@ -266,14 +266,19 @@ impl Model for World {
                 state.called += 1;
                 let deadline = if self.short { era(&state) } else { Timestamp::NEVER };
                 let call = Call { id, operation: 1 << id.0, repeatable: false, deadline };
-                self.handle(&mut state, at, Event::Call(call));
+                if state.entries.contains_key(&at) {
+                    self.handle(&mut state, at, Event::Call(call));
+                }
             }
             Step::Deliver(from, to, message) => {
                 state.network.remove(&(from, to, message.clone()));
-                self.handle(&mut state, to, Event::Received(from, message));
+                if state.entries.contains_key(&to) {
+                    self.handle(&mut state, to, Event::Received(from, message));
+                }
             }
             Step::DeliverTwice(from, to, message) => {
                 state.twice += 1;
+                state.entries.get(&to)?;
                 self.handle(&mut state, to, Event::Received(from, message));
             }
             Step::Tick(id) => self.handle(&mut state, id, Event::Tick),
@@ -323,6 +328,11 @@ impl Model for World {
             }
             Step::Change => {
                 state.configuration = self.next_configuration(last)?;
+                if let Change::Lose(gone) = self.script[state.changed] {
+                    state.entries.remove(&gone);
+                    state.reports.remove(&gone);
+                    state.contents.remove(&gone);
+                }
                 state.changed += 1;
             }
             Step::Lease(id) => {

@@ -61,6 +61,9 @@ impl Path {
             ["-", "clusters", "remove", name] => {
                 Path::Admin(Asked::ChangeClusters(ClusterChange::Remove(decode(name)?)))
             }
+            ["-", "clusters", "remove-lost", name] => {
+                Path::Admin(Asked::ChangeClusters(ClusterChange::RemoveLost(decode(name)?)))
+            }
             ["-", "reminders"] => Path::Admin(Asked::Reminders { of: None }),
             ["-", "reminders", kind, key] => Path::Admin(Asked::Reminders { of: Some((decode(kind)?, decode(key)?)) }),
             ["-", "reminders", kind, key, name] => {

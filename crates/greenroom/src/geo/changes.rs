@@ -14,12 +14,17 @@ use crate::node::shared::Shared;
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum ClusterChange {
-    /// A cluster joins, with these gateways.
+    /// A cluster is to join, with these gateways.
     Add(String, Vec<String>),
+    /// A cluster that was added takes part. Nodes make this change by themselves, once its nodes work by the list.
+    Admit(String),
     /// A cluster is to give up what it has.
     Drain(String),
-    /// A drained cluster leaves.
+    /// A drained cluster leaves, or one that was added and never came.
     Remove(String),
+    /// A cluster is taken out that will never answer again. Who asks for it vouches that none of its nodes runs: what it owned is
+    /// activated elsewhere.
+    RemoveLost(String),
 }
 
 /// Why the list of clusters was not changed.
@@ -29,7 +34,7 @@ pub enum ClustersUnchanged {
     /// The node was told of no multi-cluster.
     #[error("this node's cluster is alone: no `geo.clusters` is configured")]
     Alone,
-    /// Where the list is in no store only one node makes changes, so that they follow each other.
+    /// Where the list is in no store only one node makes changes, so that they follow each other: of the first cluster that answers.
     #[error(
         "changes are made at node {node:?} of cluster {cluster:?}; ask there, or keep the list in a store (`geo.store`) to make them at any node"
     )]
@@ -48,8 +53,10 @@ impl Geo {
     /// Changes the list, if this node may and the last change is complete.
     pub(crate) async fn change(self: &Arc<Self>, node: &Shared, wish: &ClusterChange) -> Result<(), ClustersUnchanged> {
         let Some(listing) = &self.listing else {
-            self.makes_changes(node)?;
-            let next = self.changed(node, &self.clusters(), wish)?;
+            let stands_in = self.makes_changes(node)?;
+            let list = self.clusters();
+            let mut next = self.changed(node, &list, wish)?;
+            next.epoch = list.configuration().number_after(self.me(), stands_in).0;
             self.adopt(node, next);
             return Ok(());
         };
@@ -76,14 +83,33 @@ impl Geo {
         }
     }
 
-    /// Without a store only one node makes changes, so that they follow each other.
-    fn makes_changes(&self, node: &Shared) -> Result<(), ClustersUnchanged> {
+    /// Has the clusters take part that were added and work by the list by now.
+    pub(super) async fn admit(self: &Arc<Self>, node: &Shared) {
         let list = self.clusters();
-        let first = list.clusters.keys().next().map_or("", String::as_str);
+        if list.joining.is_empty() || self.makes_changes(node).is_err() {
+            return;
+        }
+        let (configuration, acknowledged) = (list.configuration(), self.acknowledged(node));
+        let admitted = configuration.admissible(&acknowledged).find_map(|cluster| list.name(cluster));
+        if let Some(name) = admitted
+            && let Err(why) = self.change(node, &ClusterChange::Admit(name.to_owned())).await
+        {
+            tracing::debug!(name, %why, "a cluster that was added does not take part yet");
+        }
+    }
+
+    /// Without a store only one node makes changes, so that they follow each other: one of the first cluster that answers. Whether
+    /// that stands in for another one.
+    fn makes_changes(&self, node: &Shared) -> Result<bool, ClustersUnchanged> {
+        let (list, silent) = (self.clusters(), self.silent());
+        let mut members = list.clusters.keys().filter(|name| !list.joining.contains(*name)).peekable();
+        let by_right = members.peek().is_some_and(|first| *first == self.name());
+        let first = members.find(|name| *name == self.name() || !silent.contains(&id_of(name)));
+        let first = first.map_or("", String::as_str);
         let view = node.view();
         let maker = view.view.active().next();
         if first == self.name() && maker.is_some_and(|(id, _)| id == node.me()) {
-            return Ok(());
+            return Ok(!by_right);
         }
         let own = maker.filter(|_| first == self.name()).map(|(_, member)| member.name.clone());
         Err(ClustersUnchanged::Elsewhere { cluster: first.to_owned(), node: own.unwrap_or_else(|| "any".to_owned()) })
@@ -93,23 +119,41 @@ impl Geo {
     fn changed(&self, node: &Shared, list: &Clusters, wish: &ClusterChange) -> Result<Clusters, ClustersUnchanged> {
         let (name, change) = match wish {
             ClusterChange::Add(name, _) => (name, Change::Add(id_of(name))),
+            ClusterChange::Admit(name) => (name, Change::Admit(id_of(name))),
             ClusterChange::Drain(name) => (name, Change::Drain(id_of(name))),
             ClusterChange::Remove(name) => (name, Change::Drop(id_of(name))),
+            ClusterChange::RemoveLost(name) => (name, Change::Lose(id_of(name))),
         };
+        if matches!(wish, ClusterChange::RemoveLost(_))
+            && !self.silent().contains(&id_of(name))
+            && list.clusters.contains_key(name)
+        {
+            return Err(ClustersUnchanged::Refused(format!(
+                "cluster {name:?} is not lost: it answers; drain it and remove it then, or stop its nodes"
+            )));
+        }
         let changed = list.configuration().change(change, &self.acknowledged(node));
         let changed = changed.map_err(|refused| ClustersUnchanged::Refused(explained(list, name, &refused)))?;
-        let mut next = Clusters { epoch: changed.epoch.0, clusters: list.clusters.clone() };
+        let mut next = Clusters { epoch: changed.epoch.0, ..list.clone() };
         match wish {
             ClusterChange::Add(name, gateways) => {
-                next.clusters.insert(name.clone(), GeoCluster::at(gateways));
+                next.clusters.insert(name.clone(), GeoCluster { draining: true, ..GeoCluster::at(gateways) });
+                next.joining.insert(name.clone());
+            }
+            ClusterChange::Admit(name) => {
+                if let Some(cluster) = next.clusters.get_mut(name) {
+                    cluster.draining = false;
+                }
+                next.joining.remove(name);
             }
             ClusterChange::Drain(name) => {
                 if let Some(cluster) = next.clusters.get_mut(name) {
                     cluster.draining = true;
                 }
             }
-            ClusterChange::Remove(name) => {
+            ClusterChange::Remove(name) | ClusterChange::RemoveLost(name) => {
                 next.clusters.remove(name);
+                next.joining.remove(name);
             }
         }
         next.check().map_err(ClustersUnchanged::Refused)?;
@@ -129,8 +173,13 @@ fn explained(list: &Clusters, name: &str, refused: &ChangeRefused) -> String {
             format!("cluster {0:?} is not draining; first `greenroom clusters drain {0}`", named(*id))
         }
         ChangeRefused::Unacknowledged { cluster, epoch } => format!(
-            "cluster {:?} does not work by list {epoch} yet; see `greenroom clusters status`, and try again when it does",
+            "cluster {0:?} does not work by list {epoch} yet; see `greenroom clusters status`, and try again when it does; if it is gone \
+             for good, first `greenroom clusters remove --lost {0}`",
             named(*cluster)
+        ),
+        ChangeRefused::NotAdmitted(id) => format!(
+            "cluster {0:?} was added and does not take part yet; `greenroom clusters remove {0}` takes it out",
+            named(*id)
         ),
         ChangeRefused::NotEmpty(id) => format!(
             "cluster {:?} still has instances; wait until `greenroom clusters status` shows it empty",

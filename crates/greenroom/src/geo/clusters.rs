@@ -1,6 +1,6 @@
 //! The list of clusters, as its nodes spread it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use greenroom_protocols::gsi::{ClusterId, ConfigEpoch, Configuration, Standing};
 use serde::{Deserialize, Serialize};
@@ -12,6 +12,9 @@ use super::config::{GeoCluster, GeoConfig};
 pub(crate) struct Clusters {
     pub(crate) epoch: u64,
     pub(crate) clusters: BTreeMap<String, GeoCluster>,
+    /// Those that do not take part yet. Nodes of earlier versions read that they are draining, and so neither ask nor pass them.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub(crate) joining: BTreeSet<String>,
 }
 
 impl Clusters {
@@ -20,7 +23,7 @@ impl Clusters {
     /// # Errors
     /// What is wrong with it, and what helps.
     pub(crate) fn given(config: &GeoConfig, me: &str) -> Result<Self, String> {
-        let list = Self { epoch: config.epoch, clusters: config.clusters.clone() };
+        let list = Self { epoch: config.epoch, clusters: config.clusters.clone(), joining: BTreeSet::new() };
         list.check()?;
         if list.clusters.is_empty() && config.store.is_some() {
             // Whatever the store has is newer.
@@ -72,8 +75,12 @@ impl Clusters {
 
     /// The list as the machines know it.
     pub(crate) fn configuration(&self) -> Configuration {
-        let standing = |cluster: &GeoCluster| if cluster.draining { Standing::Draining } else { Standing::Full };
-        let clusters = self.clusters.iter().map(|(name, cluster)| (id_of(name), standing(cluster))).collect();
+        let standing = |name: &String, cluster: &GeoCluster| match cluster.draining {
+            _ if self.joining.contains(name) => Standing::Joining,
+            true => Standing::Draining,
+            false => Standing::Full,
+        };
+        let clusters = self.clusters.iter().map(|(name, cluster)| (id_of(name), standing(name, cluster))).collect();
         Configuration { epoch: ConfigEpoch(self.epoch), clusters }
     }
 
@@ -111,7 +118,7 @@ mod tests {
 
     fn list(clusters: &[(&str, &[&str])]) -> Clusters {
         let clusters = clusters.iter().map(|(name, at)| ((*name).to_owned(), GeoCluster::at(at.iter().copied())));
-        Clusters { epoch: 1, clusters: clusters.collect() }
+        Clusters { epoch: 1, clusters: clusters.collect(), joining: BTreeSet::new() }
     }
 
     #[test]

@@ -55,6 +55,7 @@ async fn spread(geo: Arc<Geo>, node: Arc<Shared>) {
     while !node.is_stopped() {
         let list = geo.clusters();
         geo.settle(&node);
+        geo.admit(&node).await;
         if let Some(mesh) = geo.mesh.get() {
             mesh.keep(list.configuration().clusters.into_keys().filter(|id| *id != geo.me()));
         }

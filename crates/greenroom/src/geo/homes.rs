@@ -105,7 +105,8 @@ impl Geo {
                 said.get(&id_of(cluster))
                     .is_some_and(|said| said.settled == list.epoch && said.homes.get(kind) == Some(home))
             };
-            let all = |(kind, home): &(String, String)| list.clusters.keys().all(|name| agrees(name, kind, home));
+            let members = list.clusters.keys().filter(|name| !list.joining.contains(*name));
+            let all = |(kind, home): &(String, String)| members.clone().all(|name| agrees(name, kind, home));
             leased = homes.into_iter().filter(all).map(|(kind, _)| kind).collect();
         }
         *self.homes.leased.write().unwrap_or_else(PoisonError::into_inner) = (list.epoch, leased);

@@ -1,6 +1,6 @@
 //! The list of clusters in a store that all of them reach: any node changes it there, with one conditional write.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -26,6 +26,8 @@ pub(crate) struct Listing {
 struct Record {
     epoch: u64,
     clusters: BTreeMap<String, Listed>,
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    joining: BTreeSet<String>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -60,7 +62,7 @@ impl Listing {
         })?;
         let cluster = |listed: Listed| GeoCluster { gateways: listed.gateways, draining: listed.draining };
         let clusters = record.clusters.into_iter().map(|(name, listed)| (name, cluster(listed))).collect();
-        let list = Clusters { epoch: record.epoch, clusters };
+        let list = Clusters { epoch: record.epoch, clusters, joining: record.joining };
         list.check().map_err(|why| format!("the list of clusters in store {:?} cannot be used: {why}", self.name))?;
         Ok(Some((list, version)))
     }
@@ -150,8 +152,8 @@ fn encoded(list: &Clusters) -> Result<Bytes, String> {
     let listed = |cluster: &GeoCluster| Listed { gateways: cluster.gateways.clone(), draining: cluster.draining };
     let clusters = list.clusters.iter().map(|(name, cluster)| (name.clone(), listed(cluster))).collect();
     let mut out = BytesMut::new();
-    codec::encode(Codec::Json, FORMAT_VERSION, &Record { epoch: list.epoch, clusters }, &mut out)
-        .map_err(|error| error.to_string())?;
+    let record = Record { epoch: list.epoch, clusters, joining: list.joining.clone() };
+    codec::encode(Codec::Json, FORMAT_VERSION, &record, &mut out).map_err(|error| error.to_string())?;
     Ok(out.freeze())
 }
 
@@ -167,9 +169,13 @@ mod tests {
     #[test]
     fn stored_lists_keep_their_form() {
         let cluster = GeoCluster { gateways: vec!["eu.example:7300".into()], draining: true };
-        let list = Clusters { epoch: 7, clusters: BTreeMap::from([("eu".to_owned(), cluster)]) };
+        let clusters = BTreeMap::from([("eu".to_owned(), cluster)]);
+        let list = Clusters { epoch: 7, clusters, joining: BTreeSet::new() };
         let golden =
             b"\x02\x01{\"epoch\":7,\"clusters\":{\"eu\":{\"gateways\":[\"eu.example:7300\"],\"draining\":true}}}";
+        assert_eq!(encoded(&list).unwrap(), Bytes::from_static(golden));
+        let list = Clusters { joining: BTreeSet::from(["eu".to_owned()]), ..list };
+        let golden = b"\x02\x01{\"epoch\":7,\"clusters\":{\"eu\":{\"gateways\":[\"eu.example:7300\"],\"draining\":true}},\"joining\":[\"eu\"]}";
         assert_eq!(encoded(&list).unwrap(), Bytes::from_static(golden));
         let newer = br#"{"epoch":8,"clusters":{"eu":{"gateways":[],"weight":3}},"by":"ada"}"#;
         let read: Record = codec::decode(&[b"\x02\x02", &newer[..]].concat()).expect("what is new is skipped");

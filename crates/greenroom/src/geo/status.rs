@@ -50,6 +50,8 @@ pub struct ClusterStatus {
     pub gateways: Vec<String>,
     /// Whether it is about to leave.
     pub draining: bool,
+    /// Whether it was added and does not take part yet.
+    pub joining: bool,
     /// Whether it answers.
     pub answers: bool,
     /// Why it does not.
@@ -97,7 +99,8 @@ impl Geo {
                 name: name.clone(),
                 own,
                 gateways: cluster.gateways.clone(),
-                draining: cluster.draining,
+                draining: cluster.draining && !list.joining.contains(name),
+                joining: list.joining.contains(name),
                 trouble: self.mesh.get().and_then(|mesh| mesh.trouble(id)),
                 answers: own || trip(id).is_some() && !silent.contains(&id),
                 round_trip_ms: trip(id),
