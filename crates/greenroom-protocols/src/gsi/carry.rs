@@ -126,7 +126,7 @@ impl<O: Clone, R, U: Clone> Entry<O, R, U> {
         let here = self.state == State::Owned(to.round) && to.cluster == self.me;
         if here || !self.config.checks.ownership && self.running().is_some() {
             out.push(Action::Run { origin: from, call });
-        } else if !self.is_recovering() {
+        } else {
             self.send(from, Body::NotHere { to, call: call.id }, out);
         }
     }

@@ -14,6 +14,8 @@ pub struct Checks {
     pub drain: bool,
     /// A range in recovery answers Unknown (G4).
     pub recovery: bool,
+    /// So does, if pessimistic, who has an instance in doubt.
+    pub doubt: bool,
     /// A round that was answered with Fail activates nothing (G5).
     pub fail: bool,
     /// A loser keeps its instance until the owner has its unseen updates (G6).
@@ -50,6 +52,7 @@ impl Default for Checks {
             configuration: true,
             drain: true,
             recovery: true,
+            doubt: true,
             fail: true,
             hand_over: true,
             ownership: true,

@@ -164,8 +164,8 @@ impl<O: Clone, R, U: Clone> Entry<O, R, U> {
 
     fn receive(&mut self, now: Timestamp, from: ClusterId, message: Message<O, R, U>, out: &mut Vec<Action<O, R, U>>) {
         match message.body {
-            Body::Ask { round, carried, leased } => {
-                self.asked(now, from, message.configuration, (round, carried, leased), out);
+            Body::Ask { round, carried, leased, doubtful } => {
+                self.asked(now, from, message.configuration, (round, carried, leased, doubtful), out);
             }
             Body::Answer { round, verdict, declined, carried, remembers_ms } => {
                 self.answered(now, from, round, verdict, (declined, carried, remembers_ms), out);

@@ -36,6 +36,9 @@ pub enum Body<O, R, U> {
         /// Whether the round began under the lease of the actor's home, by the sender's configuration.
         #[serde(default)]
         leased: bool,
+        /// Whether the asker has an instance, which may not be the only one.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        doubtful: bool,
     },
     /// Answers a question.
     Answer {
@@ -59,7 +62,7 @@ pub enum Body<O, R, U> {
         /// What to run.
         call: Carried<O>,
     },
-    /// That instance is not here (any more); the call has not run.
+    /// That instance is not here (any more), or cannot be told from others; the call has not run.
     NotHere {
         /// The instance.
         to: Instance,
@@ -109,6 +112,6 @@ pub enum Verdict {
     Fail,
     /// I own it.
     Held(Instance),
-    /// I cannot tell: my range recovers, or we disagree on the configuration.
+    /// I cannot tell: my range recovers, or what I have is in doubt, or we disagree on the configuration.
     Unknown,
 }

@@ -11,7 +11,8 @@
 //! - **Configurations are numbered** (G3): a cluster passes only a question of exactly its own configuration. A leaving
 //!   cluster is first drained, then dropped ([`Configuration::change`]). A node must know its cluster's newest
 //!   configuration before it owns a range: the reports of the hosts carry the number.
-//! - **A range in recovery answers Unknown** (G4), which counts as silence.
+//! - **A range in recovery answers Unknown** (G4), which counts as silence; and in [`Mode::Pessimistic`] so does a cluster with an
+//!   instance in doubt, but to those that have one themselves: a doubt that is none must not cost the only instance.
 //! - **Ownerships are numbered** (G8): by the round that won them. What is sent to an earlier ownership is
 //!   answered [`Body::NotHere`]. Within one ownership the directory may host the actor on one node after another.
 //! - **Healing hands over** (G6): the loser stops its instance, sends what the owner has not seen until the owner confirms it, and only then

@@ -1,7 +1,7 @@
 //! Questions: this cluster's to the others, and theirs to it.
 
 use super::memory::{Seen, covers};
-use super::{Action, Body, Carried, ClusterId, ConfigEpoch, Entry, Instance, Round, Standing, State, Verdict};
+use super::{Action, Body, Carried, ClusterId, ConfigEpoch, Entry, Instance, Mode, Round, Standing, State, Verdict};
 use crate::time::Timestamp;
 
 impl<O: Clone, R, U: Clone> Entry<O, R, U> {
@@ -21,7 +21,8 @@ impl<O: Clone, R, U: Clone> Entry<O, R, U> {
         for (cluster, asked) in inquiry.asked.iter().filter(|(_, asked)| asked.verdict.is_none()) {
             let carries = asked.carries && (first || !self.config.checks.carried_once);
             let carried = if carries { operations().collect() } else { Vec::new() };
-            self.send(*cluster, Body::Ask { round: inquiry.round, carried, leased }, out);
+            let doubtful = self.instance.is_some();
+            self.send(*cluster, Body::Ask { round: inquiry.round, carried, leased, doubtful }, out);
         }
         self.inquiry = Some(inquiry);
     }
@@ -32,7 +33,7 @@ impl<O: Clone, R, U: Clone> Entry<O, R, U> {
         now: Timestamp,
         from: ClusterId,
         epoch: ConfigEpoch,
-        (round, carried, leased): (Round, Vec<Carried<O>>, bool),
+        (round, carried, leased, doubtful): (Round, Vec<Carried<O>>, bool, bool),
         out: &mut Vec<Action<O, R, U>>,
     ) {
         if epoch > self.configuration.epoch {
@@ -45,11 +46,15 @@ impl<O: Clone, R, U: Clone> Entry<O, R, U> {
         if agreed {
             self.open_home(now, out);
         }
+        // Who has an instance goes first: it is perhaps the only one.
+        let pessimistic = self.config.mode == Mode::Pessimistic && checks.doubt;
+        let yields = pessimistic && doubtful && self.instance.is_none();
         let verdict = match self.state {
             _ if self.recovering && checks.recovery => Verdict::Unknown,
             State::Owned(round) if listed => Verdict::Held(Instance { cluster: self.me, round }),
             _ if !agreed => Verdict::Unknown,
-            State::Requested if self.precedes(from) => Verdict::Fail,
+            _ if pessimistic && !doubtful && self.instance.is_some() => Verdict::Unknown,
+            State::Requested if self.precedes(from) && !yields => Verdict::Fail,
             state => {
                 if state == State::Requested && checks.arbitration {
                     self.state = State::Loser;

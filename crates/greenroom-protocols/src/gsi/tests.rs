@@ -40,7 +40,7 @@ fn call(id: u64, repeatable: bool) -> Event<&'static str, u8, u8> {
 }
 
 fn ask(round: u64) -> Body<&'static str, u8, u8> {
-    Body::Ask { round: Round(round), carried: Vec::new(), leased: false }
+    Body::Ask { round: Round(round), carried: Vec::new(), leased: false, doubtful: false }
 }
 
 fn answer(round: u64, verdict: Verdict) -> Body<&'static str, u8, u8> {
@@ -260,6 +260,40 @@ fn a_pessimistic_call_waits_for_a_cluster_that_cannot_tell_yet() {
 }
 
 #[test]
+fn a_pessimistic_instance_in_doubt_is_not_passed_over() {
+    let config = Config { mode: Mode::Pessimistic, ..Config::default() };
+    let recovered = |me| {
+        let mut entry: Gsi = Entry::recovering(ClusterId(me), configuration(&[1, 2]), config, Round(9), at(0));
+        handle(&mut entry, 0, Event::Recovered(Some(Report { instance: Round(9), owned: false })));
+        entry
+    };
+    let asks = |round, doubtful| Body::Ask { round: Round(round), carried: Vec::new(), leased: false, doubtful };
+    let mut c = recovered(1);
+    assert_eq!(verdict(&receive(&mut c, 10, 2, asks(1, false))), Verdict::Unknown, "it may be the only one");
+    handle(&mut c, 50, Event::Tick);
+    assert_eq!(verdict(&receive(&mut c, 60, 2, asks(2, false))), Verdict::Unknown, "whoever has precedence");
+
+    let mut d: Gsi = Entry::new(ClusterId(2), configuration(&[1, 2]), config, Round(0), at(0));
+    handle(&mut d, 0, call(1, true));
+    assert!(matches!(verdict(&receive(&mut d, 70, 1, asks(10, true))), Verdict::Pass { .. }), "who has none yields");
+    assert_eq!(receive(&mut c, 80, 2, answer(10, pass())), [Action::Settle(Round(9))]);
+
+    let (mut c, mut d) = (recovered(1), recovered(2));
+    assert!(matches!(verdict(&receive(&mut c, 10, 2, asks(10, true))), Verdict::Pass { .. }), "both are in doubt");
+    handle(&mut d, 50, Event::Tick);
+    assert_eq!(verdict(&receive(&mut d, 60, 1, asks(10, true))), Verdict::Fail);
+}
+
+#[test]
+fn a_call_for_an_instance_in_recovery_asks_anew() {
+    let mut d: Gsi = Entry::recovering(ClusterId(2), configuration(&[1, 2]), Config::default(), Round(9), at(0));
+    let call = Carried { id: CallId(7), operation: "op" };
+    let out = receive(&mut d, 10, 1, Body::Forward { to: instance(2, 3), call });
+    let told = Body::NotHere { to: instance(2, 3), call: CallId(7) };
+    assert_eq!(out, [Action::Send(ClusterId(1), body(told))]);
+}
+
+#[test]
 fn a_loser_whose_owner_is_gone_keeps_its_instance() {
     let mut c = doubtful();
     handle(&mut c, 11_000, Event::Tick);
@@ -338,7 +372,7 @@ fn a_home_that_is_asked_activates_and_runs_what_travels() {
     let mut d = with_home(2);
     handle(&mut d, 0, Event::Lease(ConfigEpoch(1)));
     let carried = vec![Carried { id: CallId(7), operation: "op" }];
-    let out = receive(&mut d, 0, 1, Body::Ask { round: Round(1), carried, leased: true });
+    let out = receive(&mut d, 0, 1, Body::Ask { round: Round(1), carried, leased: true, doubtful: false });
     assert_eq!(verdict(&out), Verdict::Held(instance(2, 1)));
     assert!(matches!(out.last(), Some(Action::Run { .. })), "{out:?}");
 }

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use greenroom_protocols::gsi::{Change, Checks, ClusterId, Home, Mode};
 use stateright::{Checker, HasDiscoveries, Model};
 
-use world::{HANDED, INSTANCE, ONCE, OWNED, TOLD, World};
+use world::{HANDED, INSTANCE, ONCE, OWNED, Says, TOLD, World};
 
 /// Three clusters that lose messages or are silent.
 fn lossy() -> World {
@@ -31,6 +31,8 @@ fn lossy() -> World {
         losses_max: 0,
         short: false,
         home: None,
+        says: Says::Truth,
+        switches: false,
         forgets_rounds: false,
         checks: Checks::default(),
     }
@@ -109,6 +111,37 @@ fn one_owner_while_clusters_crash_and_ranges_recover() {
     exhaust("three, recovery, one", World { recoveries_max: 1, calls: vec![1], ..lossy() });
     exhaust("crash", World { crashes_max: 1, releases_max: 1, rounds_max: 2, ..two() });
     exhaust("recovery", World { recoveries_max: 1, rounds_max: 2, ..two() });
+}
+
+/// The only instance of a pessimistic actor is reported to be in doubt, as its host was not told better.
+fn in_doubt() -> World {
+    World { mode: Mode::Pessimistic, says: Says::Doubt, recoveries_max: 1, rounds_max: 2, ..two() }
+}
+
+#[test]
+fn one_instance_though_its_host_does_not_know_that_it_is_the_only_one() {
+    exhaust("in doubt", in_doubt());
+    exhaust("in doubt, three", World { clusters: 3, first: vec![1, 2, 3], rounds_max: 1, lossy: false, ..in_doubt() });
+}
+
+#[test]
+fn without_unknown_in_doubt_two_have_instances() {
+    breaks(INSTANCE, in_doubt(), |checks| checks.doubt = false);
+}
+
+/// The kind of an actor becomes pessimistic while a doubtful instance lives.
+fn switching() -> World {
+    World { switches: true, recoveries_max: 1, rounds_max: 2, ..two() }
+}
+
+#[test]
+fn one_owner_while_a_kind_becomes_pessimistic() {
+    exhaust("becomes pessimistic", switching());
+}
+
+#[test]
+fn without_the_word_of_the_host_a_doubtful_instance_is_taken_for_owned() {
+    breaks(OWNED, World { says: Says::Owned, ..switching() }, |_| {});
 }
 
 /// Cluster 3 joins, and takes part.

@@ -36,9 +36,24 @@ pub(super) struct World {
     pub(super) short: bool,
     /// Where the actor is at home, if it has a home.
     pub(super) home: Option<Home>,
+    /// What hosts say of an instance whose range recovers.
+    pub(super) says: Says,
+    /// Whether the kind is configured to be pessimistic where a range recovers.
+    pub(super) switches: bool,
     /// Whether a cluster that begins anew numbers its rounds as before.
     pub(super) forgets_rounds: bool,
     pub(super) checks: Checks,
+}
+
+/// What a host says of its instance.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Says {
+    /// What is true.
+    Truth,
+    /// That it may not be the only one: it has not been told otherwise.
+    Doubt,
+    /// That it is the only one, by what its kind is.
+    Owned,
 }
 
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
@@ -315,10 +330,15 @@ impl Model for World {
                 state.recovered += 1;
                 let since = era(&state);
                 let entry = &state.entries[&id];
-                let report =
-                    entry.instance().map(|instance| Report { instance, owned: matches!(entry.state(), At::Owned(_)) });
-                let anew =
-                    Entry::recovering(id, entry.configuration().clone(), self.config(), self.anew(&state), since);
+                let owned = match self.says {
+                    Says::Truth => matches!(entry.state(), At::Owned(_)),
+                    Says::Doubt => false,
+                    Says::Owned => true,
+                };
+                let report = entry.instance().map(|instance| Report { instance, owned });
+                let mode = if self.switches { Mode::Pessimistic } else { self.mode };
+                let config = Config { mode, ..self.config() };
+                let anew = Entry::recovering(id, entry.configuration().clone(), config, self.anew(&state), since);
                 state.reports.insert(id, report);
                 state.entries.insert(id, anew);
             }
@@ -361,9 +381,9 @@ impl Model for World {
                 let here = |(id, entry): &(&ClusterId, &Gsi)| {
                     entry.running().is_some() || state.reports.get(id).is_some_and(Option::is_some)
                 };
-                // Who waits for nobody goes on beside a cluster that has forgotten.
-                let in_doubt = world.mode == Mode::Optimistic && state.crashed + state.recovered > 0;
-                world.lossy || in_doubt || state.entries.iter().filter(here).count() <= 1
+                // Who waits for nobody goes on beside a cluster that is silent or has forgotten.
+                let doubts = world.lossy || state.crashed + state.recovered > 0;
+                world.mode == Mode::Optimistic && doubts || state.entries.iter().filter(here).count() <= 1
             }),
             Property::always(ONCE, |_, state: &State| state.ran.values().all(|times| *times <= 1)),
             Property::always(TOLD, |_, state: &State| {
@@ -386,7 +406,7 @@ impl Model for World {
 }
 
 pub(super) const OWNED: &str = "at most one cluster owns the actor (Prop. 3.1)";
-pub(super) const INSTANCE: &str = "if nothing is lost, at most one cluster has an instance (Prop. 3.2)";
+pub(super) const INSTANCE: &str = "if nothing is lost or all wait, at most one cluster has an instance (Prop. 3.2)";
 pub(super) const ONCE: &str = "no operation runs twice";
 
 pub(super) const TOLD: &str = "a call ends once, with its own result, and what was refused has not run";

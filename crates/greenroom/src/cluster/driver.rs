@@ -57,6 +57,8 @@ pub(crate) enum Order {
     ReminderKnown { to: NodeId, range: RangeId, word: u64 },
     /// Tell all nodes what this one knows of the multi-cluster.
     Clusters(Box<News>),
+    /// Tell the owners of ranges which activations here may not be the only ones over all clusters.
+    Doubtful,
     /// Tell the host of an activation that it is the only one over all clusters.
     Owned { to: NodeId, key: Entry, epoch: Epoch, early: Option<u64> },
     /// Have a node read the states of an actor that it may soon activate.
@@ -164,6 +166,7 @@ impl Driver {
             }
             Order::ReminderKnown { to, range, word } => self.send(to, &Message::ReminderKnown { range, word }),
             Order::Clusters(news) => self.tell_clusters(&news),
+            Order::Doubtful => self.tell_doubtful(),
             Order::Owned { to, key, epoch, early } => self.tell_owned(to, key, epoch, early),
             Order::ReadEarly { to, key, token } => self.have_read_early(to, key, token),
             Order::End { to, key, epoch, why } => self.end(to, key, epoch, why),

@@ -52,6 +52,7 @@ async fn tick(geo: Arc<Geo>, node: Arc<Shared>) {
 /// Tells the others what this node works by, and keeps connections to the other clusters.
 async fn spread(geo: Arc<Geo>, node: Arc<Shared>) {
     let world = node.world();
+    let mut doubts_at = world.now();
     while !node.is_stopped() {
         let list = geo.clusters();
         geo.settle(&node);
@@ -60,6 +61,10 @@ async fn spread(geo: Arc<Geo>, node: Arc<Shared>) {
             mesh.keep(list.configuration().clusters.into_keys().filter(|id| *id != geo.me()));
         }
         node.order(Order::Clusters(Box::new(News::of(&geo, &node))));
+        if doubts_at <= world.now() {
+            doubts_at = world.now() + DOUBTS_EVERY;
+            node.order(Order::Doubtful);
+        }
         tokio::select! {
             biased;
             () = geo.list_changed.notified() => {}
@@ -81,5 +86,7 @@ async fn look_at_listing(geo: Arc<Geo>, node: Arc<Shared>) {
 const LOOK_EVERY: Duration = Duration::from_secs(10);
 /// Time between two looks at the list in its store.
 const LIST_EVERY: Duration = Duration::from_secs(10);
+/// Time between two tellings of what is in doubt.
+const DOUBTS_EVERY: Duration = Duration::from_secs(10);
 /// Time between two tellings.
 const SPREAD_EVERY: Duration = Duration::from_secs(2);

@@ -158,8 +158,10 @@ mod tests {
             extension: Blob::default(),
         };
         let carried = vec![Carried { id: gsi::CallId(7), operation }];
-        let message =
-            Message { configuration: ConfigEpoch(2), body: Body::Ask { round: Round(3), carried, leased: false } };
+        let message = Message {
+            configuration: ConfigEpoch(2),
+            body: Body::Ask { round: Round(3), carried, leased: false, doubtful: false },
+        };
         let (kind, key) = ("room".to_owned(), "lobby".to_owned());
         Letter { kind, key, from: gsi::ClusterId(9), clock: 1_000, hops: 0, quiet: false, message }
     }

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use greenroom_protocols::adaptive::Mode;
 use greenroom_protocols::gsi::{self, End, Refusal, Round, State, Verdict};
-use greenroom_protocols::node::{Instances, NodeId, View};
+use greenroom_protocols::node::{NodeId, View};
 use greenroom_world::Timestamp;
 
 use self::adaptive::AdaptiveRange;
@@ -94,7 +94,8 @@ impl GeoRange {
             Presence::Unknown => return false,
             Presence::At if !one_of_several => {
                 // Its earlier range owner's machine is gone, the instance is not.
-                let owned = !self.doubtful.remove(key) || instances == Instances::Pessimistic;
+                // Hosts know, whatever its kind is configured to be by now.
+                let owned = !self.doubtful.remove(key);
                 self.recover(geo, now, (tenure, since), key, owned, effects);
             }
             Presence::At | Presence::Absent => {
@@ -178,10 +179,16 @@ impl GeoRange {
                 held.hears(now, presence, from, &message, quiet);
             }
             self.handle(geo, now, key, Event::Received(from, message), out);
-        } else if let Body::Ask { round, carried, .. } = message.body {
-            // G4: a range in recovery cannot tell. What came with the question is gone.
-            let carried = !carried.is_empty();
-            let body = Body::Answer { round, verdict: Verdict::Unknown, declined: carried, carried, remembers_ms: 0 };
+        } else {
+            // G4: a range in recovery cannot tell. What came with a question or for an instance is gone.
+            let body = match message.body {
+                Body::Ask { round, carried, .. } => {
+                    let (verdict, carried) = (Verdict::Unknown, !carried.is_empty());
+                    Body::Answer { round, verdict, declined: carried, carried, remembers_ms: 0 }
+                }
+                Body::Forward { to, call } => Body::NotHere { to, call: call.id },
+                _ => return,
+            };
             geo.send(from, key, Message { configuration: geo.clusters().configuration().epoch, body });
         }
     }

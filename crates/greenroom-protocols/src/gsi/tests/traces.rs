@@ -127,7 +127,7 @@ fn a_call_for_an_earlier_ownership_is_not_run() {
 /// A question of cluster 1 that carries call 7.
 fn carrying(round: u64) -> Body<&'static str, u8, u8> {
     let carried = vec![Carried { id: CallId(7), operation: "op" }];
-    Body::Ask { round: Round(round), carried, leased: false }
+    Body::Ask { round: Round(round), carried, leased: false, doubtful: false }
 }
 
 fn runs(out: &Out) -> bool {
@@ -267,12 +267,12 @@ fn a_memory_that_had_room_for_one_floor_is_as_young_as_what_it_has_lost() {
     handle(&mut d, 0, Event::Lease(ConfigEpoch(1)));
     let leased = |round: Round| {
         let carried = vec![Carried { id: CallId(7), operation: "op" }];
-        Body::Ask { round, carried, leased: true }
+        Body::Ask { round, carried, leased: true, doubtful: false }
     };
     let (old, new) = (Round::floor(1, 9), Round::floor(1, 7));
     assert!(runs(&receive(&mut d, 100, 1, leased(old))));
     assert!(runs(&receive(&mut d, 200, 1, leased(new))), "under a lease it does not count what came first");
-    let out = receive(&mut d, 300, 1, Body::Ask { round: old, carried: Vec::new(), leased: false });
+    let out = receive(&mut d, 300, 1, Body::Ask { round: old, carried: Vec::new(), leased: false, doubtful: false });
     let Some(Action::Send(_, Message { body: Body::Answer { remembers_ms, .. }, .. })) = out.first() else {
         panic!("{out:?}")
     };

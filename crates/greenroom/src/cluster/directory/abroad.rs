@@ -1,6 +1,7 @@
 //! The directory's part in a multi-cluster: the machines that ask other clusters are beside the ranges that they are for,
 //! so that what they allow and what is granted is one step.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use greenroom_protocols::adaptive::Mode;
@@ -137,11 +138,28 @@ impl Directory {
         all
     }
 
+    /// The activations here that may not be the only ones over all clusters, by the owners of their ranges.
+    pub(crate) fn in_doubt(&self) -> BTreeMap<NodeId, Vec<Entry>> {
+        let mut all = BTreeMap::<NodeId, Vec<Entry>>::new();
+        for index in 0..self.ranges.len() {
+            let range = self.at(index);
+            let Some(owner) = range.machine.owner().filter(|_| !range.active.is_empty()) else { continue };
+            let doubtful = range.active.iter().filter(|(_, active)| active.doubtful).map(|(key, _)| key.clone());
+            all.entry(owner).or_default().extend(doubtful);
+        }
+        all
+    }
+
     /// Takes in which of the reported activations of hosts may not be the only ones.
     pub(crate) fn reported_doubtful(&self, now: Timestamp, keys: Vec<Entry>) {
         let Some(geo) = &self.geo else { return };
         for key in keys {
             let mut range = self.range(key.hash);
+            if range.geo.as_ref().is_some_and(|machines| machines.owns(&key)) {
+                // The word has not come to the host.
+                self.take_effect(geo, now, &mut range, &key, vec![Effect::Owned]);
+                continue;
+            }
             range.geo.get_or_insert_default().reported([key]);
             for (key, effects) in range.look_for_doubtful(geo, now) {
                 self.take_effect(geo, now, &mut range, &key, effects);

@@ -4,6 +4,7 @@ use greenroom_protocols::directory::{Epoch, Report};
 use greenroom_protocols::node::NodeId;
 
 use super::super::control::Message;
+use super::ranges::ENTRIES_A_MESSAGE;
 use super::{Driver, Entry};
 use crate::actor::interface::Why;
 use crate::geo::News;
@@ -68,6 +69,19 @@ impl Driver {
     pub(super) fn doubtful(&self, reports: &[Report<Entry>]) -> Vec<Entry> {
         let ranges = reports.iter().map(|report| report.range);
         self.node.directory().map(|directory| directory.doubtful(ranges)).unwrap_or_default()
+    }
+
+    /// Tells the owners of ranges which activations here may not be the only ones: an owner that knows better says so again.
+    pub(super) fn tell_doubtful(&self) {
+        let Some(directory) = self.node.directory() else { return };
+        for (owner, keys) in directory.in_doubt() {
+            for doubtful in keys.chunks(ENTRIES_A_MESSAGE).map(<[Entry]>::to_vec) {
+                match self.is_me(owner) {
+                    true => self.reported_doubtful(doubtful),
+                    false => self.send(owner, &Message::Reports { reports: Vec::new(), doubtful }),
+                }
+            }
+        }
     }
 
     pub(super) fn reported_doubtful(&self, doubtful: Vec<Entry>) {

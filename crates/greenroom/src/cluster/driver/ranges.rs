@@ -95,6 +95,8 @@ impl Driver {
     }
 
     pub(super) fn reports(&mut self, from: NodeId, reports: Vec<directory::Report<Entry>>, doubtful: Vec<Entry>) {
+        // Before the range is known by the reports: nobody may take them for owned.
+        self.reported_doubtful(doubtful.clone());
         for report in reports.into_iter().filter(|report| report.from == from) {
             self.directory_event(report.range, directory::Event::Report(report));
         }
