@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
 use greenroom_protocols::bcas::{
-    Action, Batch, Change, Checks, Config, Etag, Event, Record, Session, Versioned, Waiter, Worker, Written,
+    Action, Batch, Change, Checks, Config, Etag, Event, Record, Session, Version, Versioned, Waiter, Worker, Written,
 };
 use greenroom_protocols::gsi::ClusterId;
 use greenroom_protocols::time::Timestamp;
@@ -38,6 +38,9 @@ struct World {
     crashes_max: usize,
     lies_max: usize,
     notifies: bool,
+    /// How often an instance refreshes, and the store goes back to an earlier record.
+    refreshes_max: u64,
+    restores_max: usize,
     checks: Checks,
 }
 
@@ -61,6 +64,17 @@ struct State {
     attempts: usize,
     crashed: usize,
     lied: usize,
+    refreshed: u64,
+    /// The version that the store had when a refresh began.
+    wanted: BTreeMap<Waiter, Version>,
+    restored: usize,
+    /// The first record that was written.
+    first: Option<Record<Log>>,
+    /// The last version that each instance has shown.
+    shown: BTreeMap<u8, Version>,
+    /// What each version was where it was seen.
+    named: BTreeMap<Version, Log>,
+    broken: Option<&'static str>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -82,6 +96,8 @@ enum Step {
     Batch(Batch<u8>),
     Tick(u8),
     Crash(u8),
+    Refresh(u8),
+    Restore(bool),
 }
 
 impl World {
@@ -120,7 +136,29 @@ impl World {
                     let update = state.own[&id][sequence as usize - 1];
                     state.confirmed.insert(update);
                 }
+                Action::Done(waiter) => {
+                    let version = state.workers[&id].confirmed().1;
+                    if state.wanted.get(&waiter).is_some_and(|wanted| version < *wanted) {
+                        state.broken = Some(STALE);
+                    }
+                }
+                Action::Trouble(_) if self.restores_max == 0 => state.broken = Some(TROUBLE),
                 _ => {}
+            }
+        }
+    }
+
+    /// Looks at all versions that can be seen.
+    fn look(&self, state: &mut State) {
+        for (id, worker) in &state.workers {
+            let (log, version) = worker.confirmed();
+            let shown = state.shown.insert(*id, version).unwrap_or_default();
+            if version < shown {
+                state.broken = Some(BACK);
+            }
+            // Who has not seen what was restored over goes on from there.
+            if self.restores_max == 0 && state.named.entry(version).or_insert_with(|| log.clone()) != log {
+                state.broken = Some(TWO);
             }
         }
     }
@@ -146,6 +184,13 @@ impl Model for World {
             attempts: 0,
             crashed: 0,
             lied: 0,
+            refreshed: 0,
+            wanted: BTreeMap::new(),
+            restored: 0,
+            first: None,
+            shown: BTreeMap::new(),
+            named: BTreeMap::new(),
+            broken: None,
         };
         for id in ids {
             self.handle(&mut state, id, Event::Refresh(Waiter(0)));
@@ -182,6 +227,12 @@ impl Model for World {
             if state.crashed < self.crashes_max {
                 steps.push(Step::Crash(*id));
             }
+            if state.refreshed < self.refreshes_max {
+                steps.push(Step::Refresh(*id));
+            }
+        }
+        if state.restored < self.restores_max && state.store.is_some() {
+            steps.extend([Step::Restore(true), Step::Restore(false)]);
         }
     }
 
@@ -205,6 +256,7 @@ impl Model for World {
                 let lands = state.store.as_ref().map(|(_, etag)| etag) == expect.as_ref();
                 let etag = Etag(format!("{:?}", record.salt));
                 if lands {
+                    state.first.get_or_insert_with(|| record.clone());
                     state.store = Some((record, etag.clone()));
                 }
                 if waits && answer == Answer::Late {
@@ -246,12 +298,26 @@ impl Model for World {
             Step::Tick(id) => self.handle(&mut state, id, Event::Tick),
             Step::Crash(id) => {
                 state.crashed += 1;
+                state.shown.remove(&id);
                 state.accesses.remove(&id);
                 state.own.insert(id, Vec::new());
                 state.workers.insert(id, self.worker(id, 10 + u64::from(id)));
                 self.handle(&mut state, id, Event::Refresh(Waiter(0)));
             }
+            Step::Refresh(id) => {
+                state.refreshed += 1;
+                let waiter = Waiter(state.refreshed);
+                let version = state.store.as_ref().map(|(record, _)| record.version);
+                state.wanted.insert(waiter, version.unwrap_or_default());
+                self.handle(&mut state, id, Event::Refresh(waiter));
+            }
+            Step::Restore(first) => {
+                state.restored += 1;
+                let tag = Etag(format!("restored {}", state.restored));
+                state.store = state.first.clone().filter(|_| first).map(|record| (record, tag));
+            }
         }
+        self.look(&mut state);
         (state != *last).then_some(state)
     }
 
@@ -264,12 +330,18 @@ impl Model for World {
             Property::always(ONCE, |_, state: &State| {
                 let log = state.store.as_ref().map(|(record, _)| record.state.0.clone()).unwrap_or_default();
                 let times = |update: &u8| log.iter().filter(|other| *other == update).count();
-                log.iter().all(|update| times(update) == 1) && state.confirmed.iter().all(|update| times(update) == 1)
+                let has_all = || state.confirmed.iter().all(|update| times(update) == 1);
+                log.iter().all(|update| times(update) == 1) && (state.restored > 0 || has_all())
             }),
             Property::always(ORDER, |_, state: &State| {
                 let log = state.store.as_ref().map(|(record, _)| record.state.0.clone()).unwrap_or_default();
-                state.workers.values().all(|worker| log.starts_with(&worker.confirmed().0.0))
+                let sees = |worker: &Worker<Log>| log.starts_with(&worker.confirmed().0.0);
+                state.restored > 0 || state.workers.values().all(sees)
             }),
+            Property::always(BACK, |_, state: &State| state.broken != Some(BACK)),
+            Property::always(TWO, |_, state: &State| state.broken != Some(TWO)),
+            Property::always(STALE, |_, state: &State| state.broken != Some(STALE)),
+            Property::always(TROUBLE, |_, state: &State| state.broken != Some(TROUBLE)),
             Property::sometimes("confirmed", |world: &Self, state: &State| {
                 state.confirmed.len() == world.updates.len()
             }),
@@ -279,6 +351,10 @@ impl Model for World {
 
 const ONCE: &str = "every confirmed update is in the state exactly once, and no update twice";
 const ORDER: &str = "every instance sees a prefix of the one order";
+const BACK: &str = "no instance goes back";
+const TWO: &str = "a version is one state";
+const STALE: &str = "who refreshes sees what the store had";
+const TROUBLE: &str = "a store that does not go back is not said to have done so";
 
 /// Two sessions; answers lost, writes delayed, a crash.
 fn two() -> World {
@@ -289,6 +365,8 @@ fn two() -> World {
         crashes_max: 0,
         lies_max: 2,
         notifies: true,
+        refreshes_max: 0,
+        restores_max: 0,
         checks: Checks::default(),
     }
 }
@@ -308,6 +386,9 @@ fn exhaust(name: &str, world: World) {
     println!("{name}: {bounds}: {} distinct states in {:?}", checker.unique_state_count(), begun.elapsed());
     checker.assert_no_discovery(ONCE);
     checker.assert_no_discovery(ORDER);
+    for property in [BACK, TWO, STALE, TROUBLE] {
+        checker.assert_no_discovery(property);
+    }
     checker.assert_any_discovery("confirmed");
 }
 
@@ -318,7 +399,7 @@ fn breaks(name: &str, world: World, without: impl FnOnce(&mut Checks)) {
     let checker = world
         .checker()
         .threads(2)
-        .finish_when(HasDiscoveries::AnyFailures)
+        .finish_when(HasDiscoveries::AnyOf([ONCE].into()))
         .timeout(Duration::from_secs(60))
         .spawn_bfs()
         .join();
@@ -373,4 +454,16 @@ fn collecting_a_session_that_is_not_fenced_applies_an_update_twice() {
 fn without_the_sequence_a_late_batch_is_applied_twice() {
     let world = World { far: vec![false, true], updates: vec![1], ..two() };
     breaks("sequence", world, |checks| checks.sequence = false);
+}
+
+#[test]
+fn a_refresh_is_linearizable() {
+    exhaust("refresh", World { updates: vec![0, 1], refreshes_max: 2, lies_max: 1, attempts_max: 4, ..two() });
+}
+
+#[test]
+fn nothing_is_applied_twice_and_no_instance_goes_back_when_the_store_does() {
+    let world = World { updates: vec![0, 1, 0], restores_max: 1, lies_max: 0, attempts_max: 6, ..two() };
+    exhaust("restored", world.clone());
+    exhaust("restored, delegated", World { far: vec![false, true], updates: vec![1, 0, 1], ..world });
 }

@@ -10,6 +10,8 @@
 //!   believed only after re-reading: the store's client may have refused its own success.
 //! - **Rejected updates** are no-ops that take their sequence number and version; who waits gets the error.
 //! - **Clearing** begins a new incarnation, which counts before the number in the [`Version`].
+//! - **A store that went back**, as an operator has restored or deleted the record, is followed: what is there counts, as a new
+//!   incarnation, and what waits comes on top of it. Who notices writes so at once, tells it ([`Trouble`]), and pauses before.
 //! - **Delegation.** An instance far from the store, with no record yet or after two lost races in a row, sends its batch to the
 //!   instance nearest the store, which writes it together with its own (B6).
 
@@ -18,6 +20,7 @@ mod record;
 mod tests;
 mod worker;
 
+use std::fmt;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -128,6 +131,37 @@ pub enum Action<S: Versioned> {
     Outcome(u64, Applied<S::Output, S::Error>),
     /// What this one waited for has come.
     Done(Waiter),
+    /// This, for people, is wrong with the store.
+    Trouble(Trouble),
+}
+
+/// What is wrong with the store.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Trouble {
+    /// A version that was confirmed is no longer there. The state goes on from what is there.
+    WentBack {
+        /// What was confirmed.
+        before: Version,
+        /// What is there, if there is a record.
+        found: Option<Version>,
+    },
+    /// A write was refused although the record is the one that it asked for. It is tried again after a pause.
+    Refused,
+}
+
+impl fmt::Display for Trouble {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::WentBack { before, found } => {
+                match found {
+                    Some(found) => write!(f, "the store has gone back from version {before} to {found}")?,
+                    None => write!(f, "the store has no record any more, and had version {before}")?,
+                }
+                f.write_str("; updates that were confirmed since are lost, and the state goes on from what is there")
+            }
+            Self::Refused => f.write_str("the store refuses to replace the record, although nobody has changed it"),
+        }
+    }
 }
 
 /// How a worker behaves.

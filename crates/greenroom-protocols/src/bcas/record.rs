@@ -1,7 +1,7 @@
 //! What the store holds: the latest version, and how far each session's updates are in it.
 
 use std::collections::BTreeMap;
-use std::fmt::Debug;
+use std::fmt::{self, Debug};
 use std::hash::Hash;
 
 use serde::{Deserialize, Serialize};
@@ -60,10 +60,16 @@ pub struct Session {
 /// The place of a state in the one sequence: of two the higher one is the later.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize)]
 pub struct Version {
-    /// How often the state was cleared.
+    /// How often the state has begun anew: it was cleared, or its store went back to an earlier one.
     pub incarnation: u64,
     /// Updates since then, the rejected ones included.
     pub number: u64,
+}
+
+impl fmt::Display for Version {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{}", self.incarnation, self.number)
+    }
 }
 
 /// A change as it was applied.

@@ -254,3 +254,215 @@ fn a_batch_that_waits_for_too_long_is_left_to_its_sender() {
     c.handle(late, Event::Read(None), &mut out);
     assert_eq!(written(&out).state, Sum(1), "the store was away");
 }
+
+/// A worker that has written `changes`, one after the other, and the first record.
+fn wrote(changes: &[i64]) -> (Worker<Sum>, Record<Sum>) {
+    let (mut a, mut first) = (ready(1, 1), None);
+    for (at, n) in (1..).zip(changes) {
+        let record = written(&add(&mut a, *n));
+        handle(&mut a, Event::Written(Written::Applied(etag(&at.to_string()))));
+        first.get_or_insert(record);
+    }
+    (a, first.expect("something is written"))
+}
+
+#[test]
+fn a_store_that_went_back_is_followed_after_a_pause_as_a_new_incarnation() {
+    let (mut a, first) = wrote(&[1, 2]);
+    add(&mut a, 4);
+    handle(&mut a, Event::Written(Written::Conflict));
+    let out = handle(&mut a, Event::Read(Some((first.clone(), etag("restored")))));
+    let trouble = Trouble::WentBack { before: Version { incarnation: 0, number: 2 }, found: Some(first.version) };
+    assert_eq!(out, [Action::Trouble(trouble)], "and a pause");
+    let again = a.deadline().expect("it is tried again");
+    let mut out = Vec::new();
+    a.handle(again, Event::Tick, &mut out);
+    let [Action::Write { expect, record, .. }] = &out[..] else { panic!("{out:?}") };
+    assert_eq!(expect, &Some(etag("restored")));
+    assert_eq!((&record.state, record.version), (&Sum(5), Version { incarnation: 1, number: 2 }));
+    let out = handle(&mut a, Event::Written(Written::Applied(etag("3"))));
+    assert!(out.contains(&Action::Outcome(3, Applied::Output(5))), "{out:?}");
+}
+
+#[test]
+fn who_notices_that_the_store_went_back_writes_so_at_once() {
+    let (mut a, first) = wrote(&[1, 2]);
+    assert_eq!(handle(&mut a, Event::Refresh(Waiter(9))), [Action::Read]);
+    let out = handle(&mut a, Event::Read(Some((first.clone(), etag("restored")))));
+    assert!(out.contains(&Action::Done(Waiter(9))), "what is there is the latest: {out:?}");
+    assert_eq!(a.confirmed(), (&Sum(1), Version { incarnation: 1, number: 1 }));
+    let mut out = Vec::new();
+    a.handle(a.deadline().unwrap(), Event::Tick, &mut out);
+    assert_eq!(written(&out).version, Version { incarnation: 1, number: 1 });
+    handle(&mut a, Event::Written(Written::Unknown));
+    assert_eq!(a.confirmed().1, Version { incarnation: 1, number: 1 });
+    let mut out = Vec::new();
+    a.handle(Timestamp::default(), Event::Read(Some((first, etag("restored")))), &mut out);
+    assert_eq!(written(&out).version, Version { incarnation: 1, number: 1 }, "it did not go back twice");
+}
+
+#[test]
+fn a_record_that_was_deleted_stays_so() {
+    let (mut a, _) = wrote(&[1, 2]);
+    add(&mut a, 4);
+    handle(&mut a, Event::Written(Written::Conflict));
+    let out = handle(&mut a, Event::Read(None));
+    let trouble = Trouble::WentBack { before: Version { incarnation: 0, number: 2 }, found: None };
+    assert_eq!(out, [Action::Trouble(trouble)]);
+    assert_eq!(a.confirmed(), (&Sum(0), Version { incarnation: 1, number: 0 }));
+    let mut out = Vec::new();
+    a.handle(a.deadline().unwrap(), Event::Tick, &mut out);
+    let [Action::Write { expect: None, record, .. }] = &out[..] else { panic!("{out:?}") };
+    assert_eq!((&record.state, record.version), (&Sum(4), Version { incarnation: 1, number: 1 }));
+}
+
+#[test]
+fn without_updates_a_deleted_record_is_not_written_anew() {
+    let (mut a, _) = wrote(&[1]);
+    handle(&mut a, Event::Refresh(Waiter(9)));
+    handle(&mut a, Event::Read(None));
+    let mut out = Vec::new();
+    a.handle(a.deadline().unwrap(), Event::Tick, &mut out);
+    assert_eq!(out, []);
+}
+
+#[test]
+fn another_record_of_the_same_version_is_one_that_went_back_and_on() {
+    let (mut a, _) = wrote(&[1, 2]);
+    let other = Record {
+        version: Version { incarnation: 0, number: 2 },
+        state: Sum(70),
+        sessions: [(session(1, 1), 1), (session(2, 1), 1)].into(),
+        salt: (session(2, 1), 1),
+    };
+    handle(&mut a, Event::Refresh(Waiter(9)));
+    handle(&mut a, Event::Read(Some((other, etag("other")))));
+    assert_eq!(a.confirmed(), (&Sum(70), Version { incarnation: 1, number: 2 }));
+    let mut out = Vec::new();
+    a.handle(a.deadline().unwrap(), Event::Tick, &mut out);
+    handle(&mut a, Event::Written(Written::Applied(etag("3"))));
+    assert_eq!(written(&add(&mut a, 4)).state, Sum(74), "its next update comes next, though one is lost");
+}
+
+#[test]
+fn what_comes_next_is_written_though_the_store_went_back_and_on_beyond() {
+    let (mut a, _) = wrote(&[1, 2]);
+    let beyond = Record {
+        version: Version { incarnation: 0, number: 9 },
+        state: Sum(70),
+        sessions: [(session(2, 1), 9)].into(),
+        salt: (session(2, 1), 1),
+    };
+    let out = handle(&mut a, Event::Notified(beyond, etag("beyond")));
+    assert!(matches!(&out[..], [Action::Trouble(Trouble::WentBack { .. })]), "two of its updates are lost: {out:?}");
+    assert_eq!(written(&add(&mut a, 4)).state, Sum(74));
+    handle(&mut a, Event::Written(Written::Applied(etag("4"))));
+    assert_eq!(a.pending(), 0);
+}
+
+#[test]
+fn a_read_that_a_notification_has_overtaken_changes_nothing() {
+    let (mut a, first) = wrote(&[1]);
+    handle(&mut a, Event::Refresh(Waiter(9)));
+    let mut later = first.clone();
+    (later.version.number, later.state, later.salt) = (2, Sum(8), (session(2, 1), 1));
+    handle(&mut a, Event::Notified(later, etag("2")));
+    handle(&mut a, Event::Read(Some((first, etag("1")))));
+    assert_eq!(a.confirmed(), (&Sum(8), Version { incarnation: 0, number: 2 }));
+
+    let mut cold = worker(2, 1);
+    handle(&mut cold, Event::Refresh(Waiter(9)));
+    let (b, _) = wrote(&[1]);
+    let (record, tag) = b.record().unwrap();
+    handle(&mut cold, Event::Notified(record.clone(), tag.clone()));
+    handle(&mut cold, Event::Read(None));
+    assert_eq!(cold.record(), b.record(), "there was none when it was read");
+}
+
+#[test]
+fn a_write_that_is_refused_without_a_reason_is_tried_again_after_a_pause() {
+    let (mut a, first) = wrote(&[1]);
+    add(&mut a, 2);
+    handle(&mut a, Event::Written(Written::Conflict));
+    let out = handle(&mut a, Event::Read(Some((first, etag("1")))));
+    assert_eq!(out, [Action::Trouble(Trouble::Refused)]);
+    let mut out = Vec::new();
+    a.handle(a.deadline().unwrap(), Event::Tick, &mut out);
+    assert_eq!(written(&out).state, Sum(3));
+
+    let mut a = ready(1, 1);
+    add(&mut a, 2);
+    handle(&mut a, Event::Written(Written::Conflict));
+    assert_eq!(handle(&mut a, Event::Read(None)), [Action::Trouble(Trouble::Refused)], "nor is there another record");
+    assert!(a.deadline().is_some());
+}
+
+#[test]
+fn each_write_has_a_salt_of_its_own() {
+    let mut a = ready(1, 1);
+    let first = written(&add(&mut a, 1));
+    handle(&mut a, Event::Written(Written::Unknown));
+    assert_ne!(written(&handle(&mut a, Event::Read(None))).salt, first.salt);
+}
+
+/// An instance far from the store that has delegated -1 in vain, and now writes it itself.
+fn delegated_in_vain() -> Worker<Sum> {
+    let config = Config { far: true, ..Config::default() };
+    let mut far = Worker::new(session(2, 1), config);
+    let out = add(&mut far, -1);
+    assert!(matches!(out[..], [Action::Delegate(_)]));
+    let (late, mut out) = (Timestamp::default() + config.delegate_timeout, Vec::new());
+    far.handle(late, Event::Tick, &mut out);
+    assert_eq!(out, [Action::Read], "it may have been written");
+    far.handle(late, Event::Read(None), &mut out);
+    written(&out);
+    far
+}
+
+#[test]
+fn what_its_own_write_gave_is_told_though_it_was_delegated_before() {
+    let mut far = delegated_in_vain();
+    let out = handle(&mut far, Event::Written(Written::Applied(etag("1"))));
+    assert!(out.contains(&Action::Outcome(1, Applied::Rejected("negative"))), "{out:?}");
+}
+
+#[test]
+fn what_its_own_write_would_have_given_is_not_told_if_another_has_written_it() {
+    let mut far = delegated_in_vain();
+    handle(&mut far, Event::Written(Written::Conflict));
+    let other = Record {
+        version: Version { incarnation: 0, number: 1 },
+        state: Sum(9),
+        sessions: [(session(2, 1), 1)].into(),
+        salt: (session(1, 1), 1),
+    };
+    let out = handle(&mut far, Event::Read(Some((other.clone(), etag("1")))));
+    assert!(out.contains(&Action::Outcome(1, Applied::Confirmed)), "{out:?}");
+
+    let mut told = delegated_in_vain();
+    handle(&mut told, Event::Told(vec![(1, Applied::Output(9))]));
+    handle(&mut told, Event::Written(Written::Unknown));
+    let out = handle(&mut told, Event::Read(Some((other, etag("1")))));
+    assert!(out.contains(&Action::Outcome(1, Applied::Output(9))), "who has written it knows: {out:?}");
+}
+
+#[test]
+fn nothing_is_written_for_an_instance_that_is_fenced_or_whose_earlier_updates_are_missing() {
+    let mut near = ready(1, 1);
+    let batch = |first| Batch { session: session(2, 1), first, changes: vec![Change::Update(5)] };
+    assert_eq!(handle(&mut near, Event::Delegated(batch(3))), []);
+    handle(&mut near, Event::Fenced(session(2, 1)));
+    assert_eq!(handle(&mut near, Event::Delegated(batch(1))), []);
+}
+
+#[test]
+fn a_session_that_is_fenced_is_known_until_the_next_write_lands() {
+    let (mut a, first) = wrote(&[1]);
+    let mut b = worker(2, 1);
+    handle(&mut b, Event::Refresh(Waiter(0)));
+    handle(&mut b, Event::Read(Some((first, etag("1")))));
+    handle(&mut b, Event::Fenced(session(1, 1)));
+    assert!(b.sessions().any(|known| known == session(1, 1)));
+    handle(&mut a, Event::Fenced(session(1, 1)));
+    assert!(written(&add(&mut a, 1)).sessions.contains_key(&session(1, 1)), "nobody collects itself");
+}

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
 
 use super::{
-    Action, Added, Applied, Batch, Change, Config, Etag, Event, Outcomes, Record, Session, Version, Versioned, Waiter,
-    Written,
+    Action, Added, Applied, Batch, Change, Config, Etag, Event, Outcomes, Record, Session, Trouble, Version, Versioned,
+    Waiter, Written,
 };
 use crate::time::Timestamp;
 
@@ -27,6 +27,10 @@ pub struct Worker<S: Versioned> {
     retry_at: Option<Timestamp>,
     /// Whether the record must be read before anything is believed or written.
     reread: bool,
+    /// The tag that the last write asked for, if it was refused and the store has not been read since.
+    refused: Option<Option<Etag>>,
+    /// Whether the store does not say yet that the state goes on as a new incarnation.
+    anew: bool,
     conflicts: u32,
     /// In the order of what they wait for.
     confirming: VecDeque<(Waiter, u64)>,
@@ -41,18 +45,25 @@ pub struct Worker<S: Versioned> {
 struct Pending<S: Versioned> {
     sequence: u64,
     change: Change<S::Update>,
-    /// What the last attempt gave; `None` if another instance may write it.
-    outcome: Option<Applied<S::Output, S::Error>>,
-    /// Whether another instance may write it.
+    /// What the last attempt of this instance gave.
+    tried: Option<Applied<S::Output, S::Error>>,
+    /// What it came to, as the instance says that has written it.
+    told: Option<Applied<S::Output, S::Error>>,
+    /// Whether another instance may have written it.
     delegated: bool,
 }
 
 /// The one access to the store, and who it serves.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 enum Access<S: Versioned> {
-    Read(Vec<(Waiter, u64)>),
-    Write(Record<S>, Vec<(Waiter, u64)>, Vec<Told<S>>),
-    Delegated { last: u64, until: Timestamp },
+    /// Also the version that was confirmed when it began, and whether there was a record.
+    Read(Vec<(Waiter, u64)>, Version, bool),
+    /// Also the tag that must be there.
+    Write(Option<Etag>, Record<S>, Vec<(Waiter, u64)>, Vec<Told<S>>),
+    Delegated {
+        last: u64,
+        until: Timestamp,
+    },
 }
 
 impl<S: Versioned> Worker<S> {
@@ -71,6 +82,8 @@ impl<S: Versioned> Worker<S> {
             attempts: 0,
             retry_at: None,
             reread: false,
+            refused: None,
+            anew: false,
             conflicts: 0,
             confirming: VecDeque::new(),
             refreshing: Vec::new(),
@@ -132,13 +145,14 @@ impl<S: Versioned> Worker<S> {
         match event {
             Event::Enqueue(change) => {
                 self.last += 1;
-                self.pending.push_back(Pending { sequence: self.last, change, outcome: None, delegated: false });
+                let (sequence, tried, told) = (self.last, None, None);
+                self.pending.push_back(Pending { sequence, change, tried, told, delegated: false });
             }
             Event::Confirm(waiter) => self.confirming.push_back((waiter, self.last)),
             Event::Refresh(waiter) => self.refreshing.push((waiter, self.last)),
-            Event::Read(found) => self.read(found, out),
+            Event::Read(found) => self.read(now, found, out),
             Event::ReadFailed => {
-                if let Some(Access::Read(served)) = self.access.take() {
+                if let Some(Access::Read(served, ..)) = self.access.take() {
                     self.refreshing.extend(served);
                     self.retry_at = Some(now + self.config.retry_after);
                 }
@@ -176,12 +190,13 @@ impl<S: Versioned> Worker<S> {
         }
         // Who sent it has long written it directly, or is gone; and its session may be collected.
         self.foreign.retain(|_, (_, until)| *until > now);
-        let works = !self.pending.is_empty() || !self.foreign.is_empty();
+        let works = !self.pending.is_empty() || !self.foreign.is_empty() || self.anew;
         let hopeless = self.base.is_none() || self.conflicts >= CONFLICTS_MAX;
         if self.config.far && hopeless && !self.pending.is_empty() {
             self.delegate(now, out);
         } else if self.reread || works && self.base.is_none() || !works && !self.refreshing.is_empty() {
-            self.access = Some(Access::Read(std::mem::take(&mut self.refreshing)));
+            let (version, had) = (self.confirmed.version, matches!(self.base, Some(Some(_))));
+            self.access = Some(Access::Read(std::mem::take(&mut self.refreshing), version, had));
             out.push(Action::Read);
         } else if works {
             self.write(out);
@@ -196,8 +211,8 @@ impl<S: Versioned> Worker<S> {
             if !room.takes::<S>(&pending.change) {
                 break;
             }
-            pending.outcome = record.apply(self.session, pending.sequence, &pending.change, checks);
-            added.extend(pending.outcome.as_ref().map(|outcome| outcome.added(&pending.change, record.version)));
+            pending.tried = record.apply(self.session, pending.sequence, &pending.change, checks);
+            added.extend(pending.tried.as_ref().map(|outcome| outcome.added(&pending.change, record.version)));
         }
         let mut told: Vec<Told<S>> = Vec::new();
         'foreign: for (batch, _) in self.foreign.values() {
@@ -222,26 +237,55 @@ impl<S: Versioned> Worker<S> {
         self.attempts += 1;
         record.salt = (self.session, self.attempts);
         let expect = self.base.clone().flatten();
-        self.access = Some(Access::Write(record.clone(), std::mem::take(&mut self.refreshing), told));
+        let served = std::mem::take(&mut self.refreshing);
+        self.access = Some(Access::Write(expect.clone(), record.clone(), served, told));
         out.push(Action::Write { expect, record, added });
     }
 
-    fn read(&mut self, found: Option<(Record<S>, Etag)>, out: &mut Vec<Action<S>>) {
-        let Some(Access::Read(served)) = self.access.take() else { return };
+    fn read(&mut self, now: Timestamp, found: Option<(Record<S>, Etag)>, out: &mut Vec<Action<S>>) {
+        let Some(Access::Read(served, from, had)) = self.access.take() else { return };
         self.reread = false;
+        let tag = found.as_ref().map(|(_, etag)| etag.clone());
+        if self.refused.take() == Some(tag) {
+            self.retry_at = Some(now + self.config.retry_after);
+            out.push(Action::Trouble(Trouble::Refused));
+        }
         match found {
             Some((record, etag)) => {
-                if record.version >= self.confirmed.version {
+                let known = self.record().map(|(known, tag)| (known.salt, tag));
+                let is_known = known == Some((record.salt, &etag));
+                let is_other = known.is_some_and(|(salt, _)| salt != record.salt);
+                if is_known {
+                    // It is the one that is here, perhaps as a new incarnation already.
+                } else if record.version < from || is_other && record.version == self.confirmed.version {
+                    self.follow(now, Some((record, etag)), out);
+                } else if record.version >= self.confirmed.version {
                     self.adopt(record, Some(etag), self.config.checks.trim, out);
                 }
             }
+            None if had => self.follow(now, None, out),
+            // It was read before the record was written that came meanwhile.
+            None if self.record().is_some() => {}
             None => self.base = Some(None),
         }
         self.finish(served, out);
     }
 
+    /// The store has gone back behind what it had: what is there now counts, and all that waits comes on top of it. It goes on
+    /// as a new incarnation, so that nobody sees a version again with another state in it.
+    fn follow(&mut self, now: Timestamp, found: Option<(Record<S>, Etag)>, out: &mut Vec<Action<S>>) {
+        let before = self.confirmed.version;
+        let (mut record, etag) = found.map_or_else(Default::default, |(record, etag)| (record, Some(etag)));
+        out.push(Action::Trouble(Trouble::WentBack { before, found: etag.is_some().then_some(record.version) }));
+        record.version.incarnation = before.incarnation + 1;
+        self.keep_place(&mut record);
+        self.adopt(record, etag, self.config.checks.trim, out);
+        self.anew = self.record().is_some();
+        self.retry_at = Some(now + self.config.retry_after);
+    }
+
     fn written(&mut self, written: Written, out: &mut Vec<Action<S>>) {
-        let Some(Access::Write(record, served, told)) = self.access.take() else { return };
+        let Some(Access::Write(expect, record, served, told)) = self.access.take() else { return };
         match written {
             Written::Applied(etag) => {
                 self.conflicts = 0;
@@ -257,14 +301,27 @@ impl<S: Versioned> Worker<S> {
                 self.conflicts += 1;
                 self.refreshing.extend(served);
                 self.reread = true;
+                self.refused = (written == Written::Conflict).then_some(expect);
             }
         }
     }
 
     /// Replaces the confirmed record, and trims what it says is applied.
-    fn adopt(&mut self, record: Record<S>, etag: Option<Etag>, trims: bool, out: &mut Vec<Action<S>>) {
+    fn adopt(&mut self, mut record: Record<S>, etag: Option<Etag>, trims: bool, out: &mut Vec<Action<S>>) {
+        let applied = record.applied(self.session);
+        if record.salt == (self.session, self.attempts) {
+            // The last attempt has done it, whoever was asked before.
+            for pending in self.pending.iter_mut().take_while(|pending| pending.sequence <= applied) {
+                pending.delegated = false;
+            }
+        }
+        let (before, found) = (self.confirmed.version, Some(record.version));
+        if self.keep_place(&mut record) {
+            out.push(Action::Trouble(Trouble::WentBack { before, found }));
+        }
         self.confirmed = record;
         self.base = Some(etag);
+        self.anew = false;
         if trims {
             self.settled = self.settled.max(self.confirmed.applied(self.session));
             self.trim(out);
@@ -277,11 +334,26 @@ impl<S: Versioned> Worker<S> {
         }
     }
 
+    /// Whether a record with these sessions lacks updates of this instance that were confirmed: the store went back, and perhaps on
+    /// since.
+    pub fn misses(&self, sessions: &BTreeMap<Session, u64>) -> bool {
+        sessions.get(&self.session).copied().unwrap_or(0) < self.settled
+    }
+
+    /// In a record that lacks some of its updates, the next update of this instance is the next one still.
+    fn keep_place(&self, record: &mut Record<S>) -> bool {
+        let lacks = self.misses(&record.sessions);
+        if lacks {
+            record.sessions.insert(self.session, self.settled);
+        }
+        lacks
+    }
+
     fn trim(&mut self, out: &mut Vec<Action<S>>) {
         let settled = self.settled;
         while let Some(pending) = self.pending.pop_front_if(|pending| pending.sequence <= settled) {
-            let known = pending.outcome.filter(|_| !pending.delegated);
-            out.push(Action::Outcome(pending.sequence, known.unwrap_or(Applied::Confirmed)));
+            let tried = pending.tried.filter(|_| !pending.delegated);
+            out.push(Action::Outcome(pending.sequence, pending.told.or(tried).unwrap_or(Applied::Confirmed)));
         }
     }
 
@@ -327,8 +399,7 @@ impl<S: Versioned> Worker<S> {
         for (sequence, outcome) in outcomes {
             let place = self.pending.binary_search_by_key(&sequence, |pending| pending.sequence);
             if let Some(pending) = place.ok().and_then(|at| self.pending.get_mut(at)) {
-                pending.outcome = Some(outcome);
-                pending.delegated = false;
+                pending.told = Some(outcome);
             }
         }
     }

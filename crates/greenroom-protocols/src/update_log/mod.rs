@@ -130,13 +130,23 @@ impl<S: Versioned> Replay<S> {
         } else if let Applied::Rejected(error) = self.record.change(&entry.change) {
             return Err(Broken::Rejected { position, reason: format!("{error:?}") });
         }
-        if self.record.version == entry.version { Ok(()) } else { Err(Broken::Version { position }) }
+        if !leads_to(self.record.version, entry.version) {
+            return Err(Broken::Version { position });
+        }
+        self.record.version = entry.version;
+        Ok(())
     }
 
     /// Where it stands.
     pub fn reached(self) -> (Logged<S>, Version) {
         (self.record.state, self.record.version)
     }
+}
+
+/// Whether what leads to the version `found` is what `said` was written for: the same one, or the same in a later incarnation,
+/// with which the writer [goes on](crate::bcas::Trouble::WentBack) after its store went back.
+pub fn leads_to(found: Version, said: Version) -> bool {
+    found == said || found.number == said.number && found.incarnation < said.incarnation
 }
 
 /// Whether a write that brings a log from its last snapshot, at entry `snapshot`, to `entries` takes one.

@@ -115,3 +115,15 @@ fn a_snapshot_is_due_after_so_many_entries() {
     assert!(!snapshot_due(100, 150, 100));
     assert!(!snapshot_due(0, 1_000, 0), "0 is for never");
 }
+
+#[test]
+fn a_log_goes_on_in_a_later_incarnation_after_its_store_went_back() {
+    let (_, mut log) = written(&[1, 2, 3].map(Change::Update));
+    for entry in &mut log[1..] {
+        entry.version.incarnation += 4;
+    }
+    let end = (Logged { state: Row(vec![1, 2, 3]), entries: 3 }, Version { incarnation: 4, number: 3 });
+    assert_eq!(replay(Logged::default(), Version::default(), &log), Ok(end));
+    log[2].version.incarnation = 0;
+    assert_eq!(replay(Logged::default(), Version::default(), &log), Err(Broken::Version { position: 3 }));
+}

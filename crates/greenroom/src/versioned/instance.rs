@@ -328,6 +328,7 @@ impl Instance {
                     let _ = inner.waiters.remove(&waiter).map(|sender| sender.send(()));
                 }
                 Action::Trouble(why) => inner.trouble = Some(why),
+                Action::Warning(why) => tracing::warn!(state = self.key, "{why}"),
                 Action::Send { to, delivery, message } => letters.push((to, self.letter(delivery, message))),
                 Action::Access(access) => {
                     let this = self.clone();

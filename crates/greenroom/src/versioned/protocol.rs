@@ -138,6 +138,8 @@ pub enum Action {
     Done(Waiter),
     /// This, for people, keeps the others waiting.
     Trouble(String),
+    /// This, for people, has happened, and should not have.
+    Warning(String),
 }
 
 /// An access to the store.

@@ -6,8 +6,8 @@ use std::time::Duration;
 use greenroom::Node;
 use greenroom::prelude::*;
 use greenroom::versioned::{Rejected, UpdateError, history};
-use greenroom_store::Journal;
 use greenroom_store::memory::MemoryStore;
+use greenroom_store::{Journal, Store};
 use serde::{Deserialize, Serialize};
 
 use super::faulty::Faulty;
@@ -37,6 +37,14 @@ impl Purse {
     #[update]
     pub async fn add(&self, cents: i64) -> Result<i64, UpdateError> {
         self.balance.confirm(cents).await
+    }
+
+    /// Waits as long as a store may take.
+    #[update]
+    pub async fn settle(&self, cents: i64) -> Result<i64, StateError> {
+        self.balance.enqueue(cents);
+        self.balance.confirm_updates().await?;
+        Ok(self.balance.confirmed().0.cents)
     }
 
     #[update]
@@ -188,4 +196,21 @@ async fn an_update_that_is_too_large_to_keep_is_rejected_at_once() {
     let error = diary.write("x".repeat(2 << 20)).await.unwrap_err().to_string();
     assert!(error.contains("at most 1048576 are kept"), "{error}");
     assert_eq!(diary.write("short").await, Ok(()));
+}
+
+#[tokio::test]
+async fn a_log_whose_head_was_put_back_without_it_is_left_alone_and_the_error_says_so() {
+    let store = Arc::new(MemoryStore::new());
+    let node = purses(&store, |config| config.store_timeout = Duration::from_millis(500)).await;
+    let purse = PurseRef::of(&node, "a");
+    assert_eq!(purse.add(1).await, Ok(1));
+    let backup = store.read(KEY, BY).await.unwrap().unwrap();
+    assert_eq!(purse.add(2).await, Ok(3));
+    let head = store.read(KEY, BY).await.unwrap().unwrap();
+    let put_back = store.replace(KEY, backup.value, &head.version, BY).await.unwrap();
+    let error = purse.settle(4).await.unwrap_err();
+    assert!(error.to_string().contains("says that it has 1 updates, and it has 2"), "{error}");
+    assert_eq!(store.end(&history::updates_log(KEY), BY).await.unwrap(), 3, "nothing was written");
+    store.replace(KEY, head.value, &put_back, BY).await.unwrap();
+    assert_eq!(purse.settle(0).await, Ok(7), "what waited is confirmed once the head is there again");
 }

@@ -256,3 +256,35 @@ async fn a_record_of_another_kind_of_state_is_refused_and_left_alone() {
     assert!(error.to_string().contains("format 1"), "{error}");
     assert_eq!(&store.inner.read("state/counter/state/a", by).await.unwrap().unwrap().value[..], b"\x01stored");
 }
+
+const KEY: &str = "state/counter/state/a";
+const BY: Duration = Duration::from_secs(5);
+
+#[tokio::test]
+async fn a_state_whose_record_was_put_back_goes_on_from_there() {
+    let store = Faulty::new();
+    let node = counters(&store).await;
+    let counter = CounterRef::of(&node, "a");
+    assert_eq!(counter.add_now(1).await, Ok(1));
+    let backup = store.inner.read(KEY, BY).await.unwrap().unwrap();
+    assert_eq!(counter.add_now(2).await, Ok(3));
+    let now = store.inner.read(KEY, BY).await.unwrap().unwrap();
+    store.inner.replace(KEY, backup.value, &now.version, BY).await.unwrap();
+    let accesses = || store.reads.load(Ordering::Relaxed) + store.writes.load(Ordering::Relaxed);
+    let before = accesses();
+    assert_eq!(counter.add_now(4).await, Ok(5), "what was confirmed since is lost, and nothing else");
+    assert!(accesses() - before < 10, "{} accesses", accesses() - before);
+    assert_eq!(counter.clear().await, Ok(2), "it is another incarnation, as the versions before are no longer");
+}
+
+#[tokio::test]
+async fn a_state_whose_record_was_deleted_begins_anew() {
+    let store = Faulty::new();
+    let node = counters(&store).await;
+    let counter = CounterRef::of(&node, "a");
+    assert_eq!(counter.add_now(7).await, Ok(7));
+    let now = store.inner.read(KEY, BY).await.unwrap().unwrap();
+    store.inner.delete(KEY, &now.version, BY).await.unwrap();
+    assert_eq!(counter.add_now(2).await, Ok(2));
+    assert_eq!(counter.clear().await, Ok(2));
+}

@@ -14,7 +14,7 @@ use super::super::protocol::{
 use super::super::record;
 use super::bcas_message::{BATCH_LEN_MAX, Message};
 use super::sent::Sent;
-use super::{UPDATE_BYTES_MAX, open, open_change, seal, seal_change};
+use super::{UPDATE_BYTES_MAX, open, open_change, seal, seal_change, told_of};
 
 /// One instance of a state that is one record of a store.
 pub(in super::super) struct Bcas {
@@ -137,6 +137,7 @@ impl Bcas {
                 Do::Delegate(batch) => self.delegate(&batch, out),
                 Do::Outcome(sequence, outcome) => out.push(Action::Outcome(sequence, outcome)),
                 Do::Done(waiter) => out.push(Action::Done(waiter)),
+                Do::Trouble(trouble) => out.push(told_of(trouble)),
             }
         }
         if !self.askers.is_empty() && self.worker.record().is_some() {

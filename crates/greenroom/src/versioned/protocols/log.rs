@@ -5,14 +5,14 @@ use std::time::Duration;
 use greenroom_protocols::bcas::{
     Action as Do, Added, Config, Etag, Event as Happened, Record, Session, Waiter, Worker, Written,
 };
-use greenroom_protocols::update_log::{Logged, Replay, snapshot_due};
+use greenroom_protocols::update_log::{Logged, Replay, leads_to, snapshot_due};
 
 use super::super::log_record::{self, Head};
 use super::super::protocol::{
     Access, Action, Answer, ConsistencyProtocol, Delivery, Entry, Event, Log, Now, Place, StateValue, Timestamp,
     Version,
 };
-use super::{UPDATE_BYTES_MAX, open, seal};
+use super::{UPDATE_BYTES_MAX, open, seal, told_of};
 
 /// One instance of a state that is a log of its updates.
 pub(in super::super) struct UpdateLog {
@@ -20,6 +20,8 @@ pub(in super::super) struct UpdateLog {
     place: Place,
     /// What is being read, between two accesses.
     reading: Option<Reading>,
+    /// Whether the head is gone, and it is asked whether the log is, too.
+    gone: bool,
     /// The position of the last snapshot that is known here.
     snapshot: u64,
     /// The snapshot that the write under way takes.
@@ -37,6 +39,8 @@ struct Reading {
     etag: Etag,
     replay: Replay<StateValue>,
     log: Log,
+    /// Whether the head lies behind what was confirmed here, and it is asked whether the log does, too.
+    went_back: bool,
 }
 
 impl UpdateLog {
@@ -53,6 +57,7 @@ impl UpdateLog {
             worker: Worker::new(place.session, config),
             place,
             reading: None,
+            gone: false,
             snapshot: 0,
             taking: None,
             begins: false,
@@ -75,6 +80,11 @@ impl UpdateLog {
                 return Some(Happened::Written(written));
             }
             Answer::Failed => return Some(self.give_up(None, out)),
+            Answer::Record(None) if self.worker.record().is_some() => {
+                self.gone = true;
+                out.push(Action::Access(Access::End(Log::Updates)));
+                return None;
+            }
             Answer::Record(None) => return Some(Happened::Read(None)),
             Answer::Record(Some((bytes, etag))) => self.head(&bytes, etag, out),
             Answer::End(next) => self.end(next, out),
@@ -84,7 +94,7 @@ impl UpdateLog {
     }
 
     fn give_up(&mut self, why: Option<String>, out: &mut Vec<Action>) -> Happened<Logged<StateValue>> {
-        self.reading = None;
+        (self.reading, self.gone) = (None, false);
         out.extend(why.map(Action::Trouble));
         Happened::ReadFailed
     }
@@ -102,10 +112,26 @@ impl UpdateLog {
             }
         };
         let (known, version) = self.worker.confirmed();
+        if let Some((record, _)) = self.worker.record()
+            && record.salt == head.salt
+        {
+            // It is the one that is here.
+            let record =
+                Record { version: head.version, state: known.clone(), sessions: head.sessions, salt: head.salt };
+            return Ok(Some(Happened::Read(Some((record, etag)))));
+        }
         let is_cold = version == Version::default();
-        let replay = Replay::new(known.clone(), version, head.entries);
-        let log = if is_cold { Log::Snapshots } else { Log::Updates };
-        self.reading = Some(Reading { head, etag, replay, log });
+        let went_back = !is_cold && (head.entries <= known.entries || self.worker.misses(&head.sessions));
+        let (replay, log) = if is_cold || went_back {
+            (Replay::new(Logged::default(), Version::default(), head.entries), Log::Snapshots)
+        } else {
+            (Replay::new(known.clone(), version, head.entries), Log::Updates)
+        };
+        self.reading = Some(Reading { head, etag, replay, log, went_back });
+        if went_back {
+            out.push(Action::Access(Access::End(Log::Updates)));
+            return Ok(None);
+        }
         if is_cold {
             out.push(Action::Access(Access::End(Log::Snapshots)));
             return Ok(None);
@@ -114,6 +140,18 @@ impl UpdateLog {
     }
 
     fn end(&mut self, next: u64, out: &mut Vec<Action>) -> Read {
+        let entries = next.saturating_sub(1);
+        if std::mem::take(&mut self.gone) {
+            return if entries == 0 { Ok(Some(Happened::Read(None))) } else { Err(apart(0, entries)) };
+        }
+        if let Some(reading) = self.reading.as_mut().filter(|reading| reading.went_back) {
+            if reading.head.entries != entries {
+                return Err(apart(reading.head.entries, entries));
+            }
+            reading.went_back = false;
+            out.push(Action::Access(Access::End(Log::Snapshots)));
+            return Ok(None);
+        }
         match next {
             0 | 1 => self.go_on(out),
             _ => {
@@ -147,14 +185,14 @@ impl UpdateLog {
 
     /// Reads on, or tells the worker what there is.
     fn go_on(&mut self, out: &mut Vec<Action>) -> Read {
-        let Some(Reading { head, etag, replay, .. }) = self.reading.take() else { return Ok(None) };
+        let Some(Reading { head, etag, replay, went_back, .. }) = self.reading.take() else { return Ok(None) };
         if let Some(from) = replay.wants() {
-            self.reading = Some(Reading { head, etag, replay, log: Log::Updates });
+            self.reading = Some(Reading { head, etag, replay, log: Log::Updates, went_back });
             out.push(Action::Access(Access::Entries { log: Log::Updates, from, limit: ENTRIES_MAX }));
             return Ok(None);
         }
         let (state, version) = replay.reached();
-        if version != head.version && state.entries == head.entries {
+        if state.entries == head.entries && !leads_to(version, head.version) {
             return Err("the log and its head do not have the same version".to_owned());
         }
         let record = Record { version: head.version, state, sessions: head.sessions, salt: head.salt };
@@ -178,6 +216,7 @@ impl UpdateLog {
                 Do::Notify(..) => self.notify(out),
                 Do::Outcome(sequence, outcome) => out.push(Action::Outcome(sequence, outcome)),
                 Do::Done(waiter) => out.push(Action::Done(waiter)),
+                Do::Trouble(trouble) => out.push(told_of(trouble)),
                 // No instance is far from a journal: none has said so.
                 Do::Delegate(_) | Do::Tell(..) => {}
             }
@@ -284,6 +323,14 @@ impl ConsistencyProtocol for UpdateLog {
 
 /// What the worker hears, if the reading has ended.
 type Read = Result<Option<Happened<Logged<StateValue>>>, String>;
+
+/// What keeps a log whose head was changed by hand, and what helps.
+fn apart(said: u64, entries: u64) -> String {
+    format!(
+        "the head of the log says that it has {said} updates, and it has {entries}: the head was put back or deleted without the log; \
+         put back the head that belongs to it, or both"
+    )
+}
 
 /// Who waits for what others have said there is.
 const NOBODY: Waiter = Waiter(0);

@@ -15,8 +15,8 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::elsewhere::Around;
-use super::protocol::{Make, Types, UpdateValue};
-use greenroom_protocols::bcas::Change;
+use super::protocol::{Action, Make, Types, UpdateValue};
+use greenroom_protocols::bcas::{Change, Trouble};
 
 /// The name of the protocol of kinds that say nothing.
 pub(crate) const DEFAULT: &str = "bcas";
@@ -45,6 +45,14 @@ pub(super) fn unshared(protocol: &str, around: &Around, is_shared: bool) -> Opti
              the others do not see; name one that all clusters reach, or say protocol = \"vlb\" for a state in memory"
         )
     })
+}
+
+/// What is wrong with a store, for people.
+fn told_of(trouble: Trouble) -> Action {
+    match trouble {
+        Trouble::WentBack { .. } => Action::Warning(trouble.to_string()),
+        Trouble::Refused => Action::Trouble(trouble.to_string()),
+    }
 }
 
 /// The bytes of a change; empty for [`Change::Clear`], as no payload is.
