@@ -80,13 +80,13 @@ fn partitions(shown: &Value, json: bool) -> Result<(), String> {
         println!("{shown}");
         return Ok(());
     }
-    println!("PARTITION\tNODE\tEPOCH\tACTORS\tWAITING\tOUTGOING\tCOMMITS\tTURNS\tLAST COMMIT");
+    println!("PARTITION\tNODE\tEPOCH\tACTORS\tWAITING\tOUTGOING\tPARKED\tHELD\tCOMMITS\tTURNS\tLAST COMMIT");
     for partition in shown.as_array().map_or(&[][..], Vec::as_slice) {
         let number = |field: &str| partition[field].as_u64().unwrap_or_default();
         let node = partition["node"].as_str().unwrap_or("(does not answer)");
         let took = partition["commit_ms"].as_f64().unwrap_or_default();
-        let columns =
-            ["epoch", "actors", "waiting", "outgoing", "commits", "turns"].map(|field| number(field).to_string());
+        let columns = ["epoch", "actors", "waiting", "outgoing", "parked", "held", "commits", "turns"]
+            .map(|field| number(field).to_string());
         println!("{}\t{node}\t{}\t{took:.2} ms", number("partition"), columns.join("\t"));
         if let Some(trouble) = partition["trouble"].as_str() {
             println!("  {trouble}");
@@ -104,14 +104,7 @@ fn parked(shown: &Value, json: bool) -> Result<(), String> {
     for message in messages {
         let text = |field: &str| message[field].as_str().unwrap_or("outside").to_owned();
         let partition = message["partition"].as_u64().unwrap_or_default();
-        println!(
-            "{partition}:{}\t{}.{}\tfrom {}\t{}",
-            text("slot"),
-            text("to"),
-            text("method"),
-            text("from"),
-            text("error")
-        );
+        println!("{partition}:{}\t{}\tfrom {}\t{}", text("slot"), text("what"), text("from"), text("error"));
     }
     if messages.is_empty() {
         println!("nothing is parked");

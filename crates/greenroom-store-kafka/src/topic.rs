@@ -4,9 +4,10 @@ use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use greenroom_store::url::Remote;
-use greenroom_store::{Outlet, Output, Result, StoreError};
+use greenroom_store::{Outlet, Output, Result, StoreError, Undelivered};
 use rdkafka::message::{Header, OwnedHeaders};
 use rdkafka::producer::{FutureProducer, FutureRecord};
+use rdkafka::types::RDKafkaErrorCode;
 
 use crate::clients;
 use crate::settings::Settings;
@@ -39,12 +40,18 @@ impl KafkaTopic {
 }
 
 impl Outlet for KafkaTopic {
-    fn deliver(&self, output: Output) -> BoxFuture<'_, std::result::Result<(), String>> {
+    fn deliver(&self, output: Output) -> BoxFuture<'_, std::result::Result<(), Undelivered>> {
         Box::pin(async move {
             let key = Header { key: "idempotency-key", value: Some(output.key.as_str()) };
             let record = FutureRecord::to(&self.topic).key(&output.from).payload(&output.body[..]);
             let sent = self.producer.send(record.headers(OwnedHeaders::new().insert(key)), QUEUE).await;
-            sent.map(drop).map_err(|(error, _)| format!("{}: {error}", self.name))
+            sent.map(drop).map_err(|(error, _)| {
+                let said = format!("{}: {error}", self.name);
+                match error.rdkafka_error_code() {
+                    Some(RDKafkaErrorCode::MessageSizeTooLarge) => Undelivered::Refused(said),
+                    _ => Undelivered::Unavailable(said),
+                }
+            })
         })
     }
 }

@@ -38,7 +38,7 @@ use futures_util::future::BoxFuture;
 
 pub use error::{Applied, Found, Result, StoreError};
 pub use journal::{Commit, Committed, Entry, Journal};
-pub use outlet::{Outlet, Output};
+pub use outlet::{Outlet, Output, Undelivered};
 pub use scan::{Item, Page};
 pub use version::{Version, Versioned};
 

@@ -12,6 +12,8 @@ pub struct Checks {
     pub receipt_in_commit: bool,
     /// A number that waits for its turn is not queued again (R2).
     pub high_water_mark: bool,
+    /// A commit is over when it is applied: none stays open until its messages have arrived (R3).
+    pub commit_closes: bool,
     /// Messages leave when the commit that holds them is applied.
     pub send_after_commit: bool,
     /// A commit holds the owner's fence.
@@ -24,6 +26,8 @@ pub struct Checks {
     pub life: bool,
     /// A message that fails again and again is parked (R6).
     pub parking: bool,
+    /// A parked message is one operator's at a time.
+    pub parked_once: bool,
     /// Nothing is sent above the receiver's limit (R7).
     pub credit: bool,
     /// Replies to, and by, earlier owners are dropped.
@@ -39,12 +43,14 @@ impl Default for Checks {
             refuse_gaps: true,
             receipt_in_commit: true,
             high_water_mark: true,
+            commit_closes: true,
             send_after_commit: true,
             fence: true,
             counted_creation: true,
             incarnation: true,
             life: true,
             parking: true,
+            parked_once: true,
             credit: true,
             reply_epoch: true,
             recorded_answer: true,

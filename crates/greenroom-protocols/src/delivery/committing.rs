@@ -2,12 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::mailbox::{Effect, Ready};
+use super::mailbox::{Effect, Item, Ready};
+use super::timers::{Place, name_of};
 use super::{
-    Action, Answer, Commit, CommitId, Deferred, Delivery, Destination, Envelope, Lane, Life, Outgoing, Parked,
-    Partition, PartitionId, Presence, Recorded, Slot, Source, Timer, Wire, Write,
+    Action, Answer, Commit, CommitId, Deferred, Delivery, Destination, Envelope, Lane, Leaves, Life, Parked, Partition,
+    PartitionId, Presence, Recorded, Slot, Source, Timer, Wire, Write,
 };
-use crate::reminders::Wall;
 use crate::time::Timestamp;
 
 /// Numbers by the sending partition and its life.
@@ -18,8 +18,6 @@ type Numbers = BTreeMap<(PartitionId, Life), BTreeSet<u64>>;
 pub(super) struct Flight<A, M> {
     pub(super) id: CommitId,
     batch: Vec<Ready<A, M>>,
-    /// Timers whose messages it sends.
-    due: Vec<Timer<A, M>>,
     drafts: Draft<A, M>,
 }
 
@@ -36,7 +34,9 @@ struct Draft<A, M> {
     queues: BTreeMap<(Slot, A), Option<Envelope<A, M>>>,
     parked: BTreeMap<Slot, Option<Parked<A, M>>>,
     /// What is put among the timers, or with `None` removed there.
-    timers: BTreeMap<(Wall, Slot), Option<Outgoing<A, M>>>,
+    timers: BTreeMap<Place, Option<Timer<A, M>>>,
+    /// Where timers lie that have names, as far as this commit changes that.
+    named: BTreeMap<(A, String), Option<Place>>,
     records: BTreeMap<String, Option<Recorded<M>>>,
     /// What leaves without a number.
     singles: Vec<(PartitionId, Envelope<A, M>)>,
@@ -53,6 +53,7 @@ impl<A, M> Draft<A, M> {
             queues: BTreeMap::new(),
             parked: BTreeMap::new(),
             timers: BTreeMap::new(),
+            named: BTreeMap::new(),
             records: BTreeMap::new(),
             singles: Vec::new(),
         }
@@ -65,8 +66,13 @@ impl<A: Clone + Ord, M: Clone> Partition<A, M> {
         if self.stopped || self.flight.is_some() || (self.ready.is_empty() && !self.timers.is_due()) {
             return;
         }
+        if !self.config.checks.commit_closes && self.sender.backlog().any(|(_, backlog, _)| backlog > 0) {
+            return;
+        }
+        // Of what was refused, turns may have been undone since.
+        self.suspects = self.suspects.min(self.ready.len());
         let most = if self.suspects > 0 { self.split.min(self.suspects) } else { self.config.turns_max };
-        let (mut batch, mut operations, mut bytes) = (Vec::new(), 0, 0);
+        let (mut batch, mut draft, mut operations, mut bytes) = (Vec::new(), Draft::new(), 0, 0);
         while let Some(next) = self.ready.front().filter(|_| batch.len() < most) {
             let (more_operations, more_bytes) = size(next);
             let fits = operations + more_operations <= self.config.operations_max
@@ -75,18 +81,21 @@ impl<A: Clone + Ord, M: Clone> Partition<A, M> {
                 break;
             }
             (operations, bytes) = (operations + more_operations, bytes + more_bytes);
+            self.draft(next, &mut draft);
             batch.extend(self.ready.pop_front());
         }
-        let mut draft = Draft::new();
-        for ready in &batch {
-            self.draft(ready, &mut draft);
-        }
         // What was refused is looked for alone.
-        let due = if self.suspects > 0 { Vec::new() } else { self.timers.take(self.config.turns_max) };
-        for timer in &due {
-            let Outgoing { to, delivery, envelope } = &timer.outgoing;
-            self.draft_send(*to, *delivery, envelope, &mut draft);
-            draft.timers.insert((timer.due, timer.slot), None);
+        while self.suspects == 0
+            && batch.len() < most
+            && (batch.is_empty() || operations + OPERATIONS_OF_A_TIMER <= self.config.operations_max)
+            && let Some(due) = self.timers.take(|place| matches!(draft.timers.get(place), Some(None)))
+        {
+            operations += OPERATIONS_OF_A_TIMER;
+            self.draft(&due, &mut draft);
+            batch.push(due);
+        }
+        if batch.is_empty() {
+            return;
         }
         self.draft_tombstones(&mut draft);
         let answers = draft.records.values().flatten().filter(|recorded| recorded.answer.is_some()).count();
@@ -98,7 +107,7 @@ impl<A: Clone + Ord, M: Clone> Partition<A, M> {
         if !self.config.checks.send_after_commit {
             self.sender.committed(now, std::mem::take(&mut draft.appends), out);
         }
-        self.flight = Some(Flight { id, batch, due, drafts: draft });
+        self.flight = Some(Flight { id, batch, drafts: draft });
     }
 
     /// Takes in that a commit is applied: now its messages leave, its receipts are acknowledged, its calls answered.
@@ -118,14 +127,18 @@ impl<A: Clone + Ord, M: Clone> Partition<A, M> {
             }
         }
         self.timers.committed(draft.timers);
+        self.lot.committed(draft.parked);
         self.sender.committed(now, draft.appends, out);
         out.extend(draft.singles.into_iter().map(|(to, envelope)| Action::Send { to, wire: Wire::Single(envelope) }));
         let mut actors = BTreeSet::new();
         for ready in batch {
+            let Some(actor) = ready.actor().cloned() else {
+                self.left(now, ready.item, &ready.effect, out);
+                continue;
+            };
             if !matches!(ready.item.source, Source::Queue(_)) {
                 self.queued -= 1;
             }
-            let actor = ready.item.envelope.to.clone();
             self.wake(&actor).uncommitted -= 1;
             actors.insert(actor);
             self.tell(ready, out);
@@ -138,11 +151,10 @@ impl<A: Clone + Ord, M: Clone> Partition<A, M> {
         self.ask_passed(now, out);
     }
 
-    /// Takes in that a commit was refused for a reason in itself: it is tried in halves, down to the one message whose
-    /// turn is to blame (R6).
+    /// Takes in that a commit was refused for a reason in itself: it is tried in halves, down to the one message that is to
+    /// blame (R6).
     pub(super) fn aborted(&mut self, now: Timestamp, id: CommitId, error: String, out: &mut Vec<Action<A, M>>) {
-        let Some(Flight { mut batch, due, .. }) = self.flight.take_if(|flight| flight.id == id) else { return };
-        self.timers.put_back(now, due, batch.is_empty());
+        let Some(Flight { mut batch, .. }) = self.flight.take_if(|flight| flight.id == id) else { return };
         let count = batch.len();
         match batch.pop() {
             Some(only) if count == 1 => {
@@ -169,7 +181,8 @@ impl<A: Clone + Ord, M: Clone> Partition<A, M> {
             }
             Source::Queue(slot) => _ = draft.queues.insert((slot, actor.clone()), None),
             Source::Parked(slot) => _ = draft.parked.insert(slot, None),
-            Source::Uncounted => {}
+            Source::Timer { due, slot } => _ = draft.timers.insert((due, slot), None),
+            Source::Uncounted | Source::Output { .. } => {}
         }
         let call = ready.item.envelope.call.as_ref().filter(|call| call.recorded);
         let record = |answer, slot| {
@@ -183,12 +196,22 @@ impl<A: Clone + Ord, M: Clone> Partition<A, M> {
                 for outgoing in &effects.sends {
                     self.draft_send(outgoing.to, outgoing.delivery, &outgoing.envelope, draft);
                 }
-                let timers = effects.timers.iter().map(|timer| ((timer.due, timer.slot), Some(timer.outgoing.clone())));
-                draft.timers.extend(timers);
+                for name in &effects.cancels {
+                    self.draft_name((actor.clone(), name.clone()), None, draft);
+                }
+                for timer in &effects.timers {
+                    let place = (timer.due, timer.slot);
+                    name_of(timer).into_iter().for_each(|name| self.draft_name(name, Some(place), draft));
+                    draft.timers.insert(place, Some(timer.clone()));
+                }
                 if let Some(presence) = presence {
                     draft.presences.insert(actor.clone(), Some(*presence));
                 }
                 draft.queues.extend(dropped.iter().map(|(slot, _)| ((*slot, actor.clone()), None)));
+                // Calls that waited there are answered now, and did not run: their keys are free again.
+                let keys =
+                    dropped.iter().filter_map(|(_, envelope)| envelope.call.as_ref().filter(|call| call.recorded));
+                draft.records.extend(keys.map(|call| (call.key.clone(), None)));
                 // The turn's number orders the answers.
                 let serial = ready.turn.map_or(0, |turn| turn.0);
                 draft.records.extend(record(Some(effects.answer.clone()), Slot { epoch: self.owner.epoch, serial }));
@@ -198,14 +221,29 @@ impl<A: Clone + Ord, M: Clone> Partition<A, M> {
                 draft.records.extend(record(None, *slot));
             }
             Effect::Parked(slot, error) => {
-                let (envelope, error) = (ready.item.envelope.clone(), error.clone());
-                draft.parked.insert(*slot, Some(Parked { slot: *slot, envelope, error }));
+                let Item { envelope, leaves, .. } = ready.item.clone();
+                draft.parked.insert(*slot, Some(Parked { slot: *slot, envelope, error: error.clone(), leaves }));
             }
+            Effect::Sent => {
+                if let Some(Leaves::Message { to, delivery }) = ready.item.leaves {
+                    self.draft_send(to, delivery, &ready.item.envelope, draft);
+                }
+            }
+            Effect::Discarded => {}
             Effect::Failed(_) | Effect::Dropped(_) => {
                 let forgotten = waited.map(|call| (call.key.clone(), None));
                 draft.records.extend(forgotten);
             }
         }
+    }
+
+    /// Lets a name be that of the timer at `place`, or of none: the one that has it is cancelled.
+    fn draft_name(&self, name: (A, String), place: Option<Place>, draft: &mut Draft<A, M>) {
+        let before = draft.named.get(&name).copied().unwrap_or_else(|| self.timers.named(&name));
+        if let Some(before) = before {
+            draft.timers.insert(before, None);
+        }
+        draft.named.insert(name, place);
     }
 
     fn draft_send(&self, to: Destination, delivery: Delivery, envelope: &Envelope<A, M>, draft: &mut Draft<A, M>) {
@@ -274,8 +312,8 @@ impl<A: Clone + Ord, M: Clone> Partition<A, M> {
             Some(parked) => Write::Park(parked.clone()),
             None => Write::Unpark(*slot),
         }));
-        writes.extend(draft.timers.iter().map(|((due, slot), outgoing)| match outgoing {
-            Some(outgoing) => Write::Arm(Timer { due: *due, slot: *slot, outgoing: outgoing.clone() }),
+        writes.extend(draft.timers.iter().map(|((due, slot), timer)| match timer {
+            Some(timer) => Write::Arm(timer.clone()),
             None => Write::Disarm { due: *due, slot: *slot },
         }));
         writes.extend(draft.records.iter().map(|(key, recorded)| match recorded {
@@ -297,7 +335,7 @@ impl<A: Clone + Ord, M: Clone> Partition<A, M> {
                 }
                 Answer::Done(effects.answer)
             }
-            Effect::Deferred(_) | Effect::Parked(..) => return,
+            Effect::Deferred(_) | Effect::Parked(..) | Effect::Sent | Effect::Discarded => return,
             Effect::Failed(error) => Answer::Failed(error),
             Effect::Dropped(why) => {
                 out.push(Action::DeadLetter { envelope: envelope.clone(), why });
@@ -319,7 +357,9 @@ impl<A: Clone + Ord, M: Clone> Partition<A, M> {
 fn size<A, M>(ready: &Ready<A, M>) -> (usize, usize) {
     match &ready.effect {
         Effect::Done { effects, dropped, .. } => {
-            let others = effects.timers.len() + dropped.len() + OPERATIONS_BESIDE;
+            // A timer may take another one's place, and a call that is dropped frees its key.
+            let timers = effects.cancels.len() + effects.timers.len() * 2;
+            let others = timers + dropped.len() * 2 + OPERATIONS_BESIDE;
             (effects.sends.len() + effects.operations + others, effects.bytes)
         }
         _ => (OPERATIONS_BESIDE, 0),
@@ -328,3 +368,5 @@ fn size<A, M>(ready: &Ready<A, M>) -> (usize, usize) {
 
 /// Receipt, presence, own queue, recorded answer and a forgotten one.
 const OPERATIONS_BESIDE: usize = 5;
+/// The timer itself, the message, and the mark of its lane.
+const OPERATIONS_OF_A_TIMER: usize = 3;

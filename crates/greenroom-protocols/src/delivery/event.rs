@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Birth, Call, Commit, CommitId, Deferred, Delivery, Envelope, Epoch, Lane, Life, PartitionId, Presence, Slot, Timer,
-    TurnId, Wire,
+    Birth, Call, Commit, CommitId, Deferred, Delivery, Envelope, Epoch, Lane, Life, Parked, PartitionId, Presence,
+    Timer, TurnId, Wire,
 };
 
 /// What happened to a partition that this node owns.
@@ -72,20 +72,20 @@ pub enum Event<A, M> {
         /// The number.
         number: u64,
     },
-    /// An operator wants a parked message to be tried again.
-    Retry {
-        /// Where it lies.
-        slot: Slot,
-        /// The message.
-        envelope: Envelope<A, M>,
+    /// A plug will never deliver this output: its receiver does not want it.
+    Refused {
+        /// The lane.
+        lane: Lane,
+        /// The number.
+        number: u64,
+        /// Why.
+        error: String,
     },
-    /// An operator drops a parked message.
-    Drop {
-        /// Where it lies.
-        slot: Slot,
-        /// The message.
-        envelope: Envelope<A, M>,
-    },
+    /// An operator wants a parked message to be tried again. Nothing happens unless it
+    /// [is there](super::Partition::is_parked).
+    Retry(Parked<A, M>),
+    /// An operator drops a parked message. Nothing happens unless it [is there](super::Partition::is_parked).
+    Drop(Parked<A, M>),
     /// The deadline came.
     Tick,
 }
@@ -106,7 +106,9 @@ pub enum Outcome<A, M> {
 pub struct Effects<A, M> {
     /// What it sends, in order.
     pub sends: Vec<Outgoing<A, M>>,
-    /// What is to be sent later.
+    /// The names of timers of this actor that are cancelled; those that have none are not there any more.
+    pub cancels: Vec<String>,
+    /// What is to be sent later, after that: a timer with a name takes the place of the actor's timer of that name.
     pub timers: Vec<Timer<A, M>>,
     /// Whether the actor halts.
     pub halts: bool,
@@ -122,8 +124,8 @@ pub struct Effects<A, M> {
 
 impl<A, M> Default for Effects<A, M> {
     fn default() -> Self {
-        let (sends, timers) = (Vec::new(), Vec::new());
-        Self { sends, timers, halts: false, reconsider: false, answer: None, operations: 1, bytes: 0 }
+        let (sends, cancels, timers) = (Vec::new(), Vec::new(), Vec::new());
+        Self { sends, cancels, timers, halts: false, reconsider: false, answer: None, operations: 1, bytes: 0 }
     }
 }
 
@@ -157,8 +159,8 @@ pub enum Action<A, M> {
         /// What.
         wire: Wire<A, M>,
     },
-    /// Hand it to a plug, which says [`Event::Delivered`]. The key of it for the outside to tell repeats by is the
-    /// partition, its life, the lane and the number.
+    /// Hand it to a plug, which says [`Event::Delivered`] or [`Event::Refused`]. The key of it for the outside to tell repeats
+    /// by is the partition, its life, the lane and the number.
     Output {
         /// The partition's life.
         life: Life,
@@ -168,6 +170,8 @@ pub enum Action<A, M> {
         number: u64,
         /// What.
         envelope: Envelope<A, M>,
+        /// Whether it is worth several tries: not if the last output of its actor was refused.
+        patient: bool,
     },
     /// Read an actor's records, and say [`Event::Loaded`] or [`Event::Unloadable`].
     Load(A),

@@ -2,13 +2,15 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use super::{DeadLetter, Effects, Envelope, Presence, Slot, Source, TurnId};
+use super::{DeadLetter, Effects, Envelope, Leaves, Presence, Slot, Source, TurnId};
 
 /// A message that waits for its turn, or whose turn waits for its commit.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub(super) struct Item<A, M> {
     pub(super) source: Source,
     pub(super) envelope: Envelope<A, M>,
+    /// How it leaves the partition; `None` if it is for an actor here.
+    pub(super) leaves: Option<Leaves>,
     /// How often its turn has failed.
     pub(super) attempts: u32,
 }
@@ -36,6 +38,18 @@ pub(super) enum Effect<A, M> {
     /// A call from outside that failed.
     Failed(String),
     Dropped(DeadLetter),
+    /// It leaves, or has left.
+    Sent,
+    /// An operator drops it.
+    Discarded,
+}
+
+impl<A, M> Ready<A, M> {
+    /// The actor here whose mailbox counts it; `None` for what only leaves, or is dropped unseen.
+    pub(super) fn actor(&self) -> Option<&A> {
+        let here = self.item.leaves.is_none() && !matches!(self.effect, Effect::Discarded);
+        here.then_some(&self.item.envelope.to)
+    }
 }
 
 /// What waits for one actor, and where the actor is.

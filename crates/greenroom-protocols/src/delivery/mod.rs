@@ -14,13 +14,18 @@
 //!   repetition; one above is refused, and the sender rewinds.
 //! - **Order** holds for each pair of sending and receiving actor. Messages that were deferred or parked leave it.
 //! - **Poison** (R6): a turn that fails is tried again on a fresh activation, at last its message is parked, by a commit
-//!   that is also its receipt. A commit that the journal refuses is tried in halves, down to the turn that is to blame.
+//!   that is also its receipt. A commit that the journal refuses is tried in halves, down to the one message that is to blame,
+//!   be it a turn's or a timer's. What cannot even be parked waits, with a pause between tries. A parked message is one
+//!   operator's at a time: retried twice at once it runs once.
 //! - **Incarnations** (R4, R5): a creation is a numbered message, so it is carried out once. A message may name the
 //!   [`Birth`] that it is meant for, and no other incarnation gets it. If that is not there, the creator's partition
 //!   says how far its lane goes: until we have passed that, the creation may still come, and the message is held.
 //! - **Calls from outside** with an idempotency key run once; repeats get the recorded answer. A call waits as long as its
 //!   caller does, and only so many wait for one actor.
-//! - **Timers** are records of the sender's partition. The commit that sends what is due removes its timer.
+//! - **Timers** are records of the sender's partition. The commit that sends what is due removes its timer; so does that of
+//!   a turn that cancels it by its name.
+//! - **Outputs** to the outside are handed over at least once, those of one actor in their order. One that its outlet will not
+//!   have is parked; meanwhile only its own actor's wait.
 //!
 //! # How to drive it
 //!
@@ -45,6 +50,8 @@ mod ids;
 mod mailbox;
 mod message;
 mod outgoing;
+mod outlets;
+mod parking;
 mod partition;
 mod receiver;
 mod records;
@@ -63,7 +70,7 @@ pub use ids::{Birth, CommitId, Delivery, Epoch, Lane, Life, PartitionId, Slot, T
 pub use message::{Batch, Call, Envelope, Reply, Wire};
 pub use partition::Partition;
 pub use receiver::{Receiver, Source};
-pub use records::{Commit, Deferred, Parked, Presence, Receipts, Recorded, Recovered, Timer, Write};
+pub use records::{Commit, Deferred, Leaves, Parked, Presence, Receipts, Recorded, Recovered, Timer, Write};
 pub use sender::Sender;
 
 /// Bounds and times.
@@ -71,7 +78,7 @@ pub use sender::Sender;
 pub struct Config {
     /// How far above the low-water mark numbers are taken: so many turns may pass one that is slow; 4096.
     pub window: u64,
-    /// What may be sent before the receiver has said anything; 256.
+    /// What may be sent before the receiver has said anything, and most outputs that are handed over at once; 256.
     pub first_credit: u64,
     /// Most messages in one batch; 256.
     pub batch_max: usize,
@@ -96,6 +103,8 @@ pub struct Config {
     pub bytes_max: usize,
     /// Failures after which a message is parked; 3.
     pub attempts_max: u32,
+    /// Pause before what the journal refuses in every form is tried again; 30 s. Only its own actor waits.
+    pub hold: Duration,
     /// Silence after which a message is sent again; 200 ms, and twice that each time it stays silent.
     pub retransmit: Duration,
     /// Longest such silence; 5 s.
@@ -122,6 +131,7 @@ impl Default for Config {
             operations_max: 4095,
             bytes_max: 16 << 20,
             attempts_max: 3,
+            hold: Duration::from_secs(30),
             retransmit: Duration::from_millis(200),
             retransmit_max: Duration::from_secs(5),
             answers_max: 10_000,

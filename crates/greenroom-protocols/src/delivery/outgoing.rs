@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use super::{Config, Envelope, Epoch, Life, Reply};
+use super::outlets::Handing;
+use super::{Config, Envelope, Epoch, Lane, Life, Reply};
 use crate::time::Timestamp;
 
 /// What the owner knows of one lane. Numbers begin at 1.
@@ -37,11 +38,13 @@ pub(super) struct LaneState<A, M> {
     /// When silence is too long; `None` while nothing is awaited.
     silent_at: Option<Timestamp>,
     patience: Duration,
+    /// Of a lane to the outside: what is handed over.
+    handing: Option<Handing<A>>,
 }
 
-impl<A: Clone, M: Clone> LaneState<A, M> {
+impl<A: Clone + Ord, M: Clone> LaneState<A, M> {
     /// A lane whose log has entries after `before` up to `last`.
-    pub(super) fn recovered(before: u64, last: u64) -> Self {
+    pub(super) fn recovered(lane: Lane, before: u64, last: u64) -> Self {
         Self {
             committed: last,
             acked: before,
@@ -59,6 +62,7 @@ impl<A: Clone, M: Clone> LaneState<A, M> {
             taken: 0,
             silent_at: None,
             patience: Duration::ZERO,
+            handing: matches!(lane, Lane::Outside(_)).then(Handing::new),
         }
     }
 
@@ -66,7 +70,7 @@ impl<A: Clone, M: Clone> LaneState<A, M> {
     pub(super) fn append(&mut self, config: &Config, number: u64, envelope: Envelope<A, M>) {
         debug_assert_eq!(number, self.committed + 1, "numbers have no gaps");
         if self.unread == number && self.entries.len() < config.lane_memory_max {
-            self.entries.insert(number, envelope);
+            self.enter(number, envelope);
             self.unread = number + 1;
         }
         self.committed = number;
@@ -90,10 +94,54 @@ impl<A: Clone, M: Clone> LaneState<A, M> {
             if number == self.unread && number <= self.committed {
                 self.unread += 1;
                 if number > self.acked {
-                    self.entries.insert(number, envelope);
+                    self.enter(number, envelope);
                 }
             }
         }
+    }
+
+    fn enter(&mut self, number: u64, envelope: Envelope<A, M>) {
+        if let Some(handing) = &mut self.handing {
+            if self.above.contains(&number) {
+                // It is parked.
+                return;
+            }
+            handing.enter(sender_of(&envelope), number);
+        }
+        self.entries.insert(number, envelope);
+    }
+
+    /// The next outputs to hand over, and whether each is worth several tries; counts them as handed over.
+    pub(super) fn hand_over(&mut self, config: &Config) -> Vec<(u64, Envelope<A, M>, bool)> {
+        let Some(handing) = &mut self.handing else { return Vec::new() };
+        let numbers = handing.hand_over(config.first_credit as usize).into_iter();
+        let outputs = numbers.filter_map(|number| Some((number, self.entries.get(&number)?.clone())));
+        outputs
+            .map(|(number, envelope)| {
+                let patient = handing.is_patient(&sender_of(&envelope));
+                (number, envelope, patient)
+            })
+            .collect()
+    }
+
+    /// The output of this number, if it was handed over: from here on it is not.
+    pub(super) fn take_back(&mut self, number: u64) -> Option<Envelope<A, M>> {
+        let handed = self.handing.as_mut()?.take_back(number);
+        self.entries.get(&number).filter(|_| handed).cloned()
+    }
+
+    /// Lets an output be handed over that was taken back.
+    pub(super) fn again(&mut self, number: u64) {
+        self.handing.iter_mut().for_each(|handing| handing.again(number));
+    }
+
+    /// Is done with an output that was taken back.
+    pub(super) fn done(&mut self, number: u64, unwanted: bool) {
+        let sender = self.entries.remove(&number).map(|envelope| sender_of(&envelope));
+        if let (Some(handing), Some(sender)) = (&mut self.handing, sender) {
+            handing.done(&sender, unwanted);
+        }
+        self.acknowledge(0, &[(number, number)]);
     }
 
     /// The next messages to send, at most a batch; counts them as sent.
@@ -211,4 +259,9 @@ impl<A: Clone, M: Clone> LaneState<A, M> {
         }
         self.silent_at.get_or_insert(now + self.patience);
     }
+}
+
+/// Whose output it is: its outputs keep their order.
+fn sender_of<A: Clone, M>(envelope: &Envelope<A, M>) -> A {
+    envelope.from.clone().unwrap_or_else(|| envelope.to.clone())
 }

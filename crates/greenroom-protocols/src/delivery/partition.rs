@@ -5,10 +5,11 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use super::answers::{Answers, Known as KnownCall};
 use super::committing::Flight;
 use super::mailbox::{Effect, Item, Known, Mailbox, Ready};
+use super::parking::Lot;
 use super::timers::Timers;
 use super::{
-    Action, Answer, Birth, Config, DeadLetter, Envelope, Event, Lane, Life, Ownership, Presence, Receiver, Recovered,
-    Sender, Slot, Source, Stop, TurnId, Wire,
+    Action, Answer, Birth, Config, DeadLetter, Envelope, Event, Lane, Leaves, Life, Ownership, Presence, Receiver,
+    Recovered, Sender, Slot, Source, Stop, TurnId, Wire,
 };
 use crate::reminders::Wall;
 use crate::time::Timestamp;
@@ -32,6 +33,9 @@ pub struct Partition<A, M> {
     pub(super) asks: BTreeMap<Birth, Question<A>>,
     pub(super) tombstones: BTreeMap<A, Presence>,
     pub(super) timers: Timers<A, M>,
+    pub(super) lot: Lot<A, M>,
+    /// Actors that wait, as the journal has refused even to park what they failed at.
+    pub(super) held: BTreeMap<A, Timestamp>,
     /// Messages in memory that are not committed.
     pub(super) queued: usize,
     pub(super) turn_serial: u64,
@@ -67,12 +71,18 @@ impl<A: Clone + Ord, M: Clone> Partition<A, M> {
         out: &mut Vec<Action<A, M>>,
     ) -> Self {
         let life = recovered.life;
+        let outputs = recovered.parked.iter().filter_map(|(_, leaves)| match leaves {
+            Some(Leaves::Output { lane, number }) => Some((*lane, *number)),
+            Some(Leaves::Message { .. }) | None => None,
+        });
         let mut partition = Self {
-            sender: Sender::new(config, owner, life, &recovered.lanes, now, out),
+            sender: Sender::new(config, owner, life, (&recovered.lanes, outputs), now, out),
             receiver: Receiver::new(config, owner, life, &recovered.receipts),
             answers: Answers::new(config.answers_max, recovered.answers),
             tombstones: recovered.tombstones.into_iter().collect(),
             timers: Timers::new(now, wall, recovered.timers),
+            lot: Lot::new(recovered.parked.into_iter().map(|(slot, _)| slot)),
+            held: BTreeMap::new(),
             config,
             owner,
             life,
@@ -119,7 +129,8 @@ impl<A: Clone + Ord, M: Clone> Partition<A, M> {
                 mailbox.cursor = Some(Slot::default());
                 for deferred in queue {
                     let attempts = mailbox.failures.get(&deferred.slot).copied().unwrap_or(0);
-                    let item = Item { source: Source::Queue(deferred.slot), envelope: deferred.envelope, attempts };
+                    let (source, envelope) = (Source::Queue(deferred.slot), deferred.envelope);
+                    let item = Item { source, envelope, leaves: None, attempts };
                     mailbox.deferred.insert(deferred.slot, item);
                 }
                 self.dispatch(now, &actor, out);
@@ -135,18 +146,15 @@ impl<A: Clone + Ord, M: Clone> Partition<A, M> {
             Event::Unsettled(_) => {}
             Event::Deposed => self.stop(Stop::Deposed, out),
             Event::Paged { lane, entries } => self.sender.paged(now, lane, entries, out),
-            Event::Delivered { lane, number } => self.sender.delivered(now, lane, number, out),
-            Event::Retry { slot, envelope } => self.accept(now, Source::Parked(slot), envelope, out),
-            Event::Drop { slot, envelope } => {
-                self.queued += 1;
-                self.wake(&envelope.to).uncommitted += 1;
-                let item = Item { source: Source::Parked(slot), envelope, attempts: 0 };
-                self.ready.push_back(Ready { turn: None, item, effect: Effect::Dropped(DeadLetter::Dropped) });
-            }
+            Event::Delivered { lane, number } => self.delivered(now, lane, number, out),
+            Event::Refused { lane, number, error } => self.unwanted(lane, number, error),
+            Event::Retry(parked) => self.retry(now, parked, out),
+            Event::Drop(parked) => self.discard(parked),
             Event::Tick => {
                 self.sender.tick(now, out);
                 self.ask_again(now, out);
                 self.timers.tick(now);
+                self.let_go_on(now, out);
             }
         }
         self.advance(now, out);
@@ -155,7 +163,8 @@ impl<A: Clone + Ord, M: Clone> Partition<A, M> {
     /// When [`handle`](Self::handle) next wants an [`Event::Tick`].
     pub fn deadline(&self) -> Option<Timestamp> {
         let asks = self.asks.values().filter(|ask| ask.through.is_none()).map(|ask| ask.ask_at);
-        self.sender.deadline().into_iter().chain(asks).chain(self.timers.deadline()).min()
+        let held = self.held.values().copied();
+        self.sender.deadline().into_iter().chain(asks).chain(held).chain(self.timers.deadline()).min()
     }
 
     /// Lets go of an actor for which nothing waits; its records are read again when a message comes. Whether it did.
@@ -180,6 +189,11 @@ impl<A: Clone + Ord, M: Clone> Partition<A, M> {
     /// The receive records.
     pub fn receiver(&self) -> &Receiver {
         &self.receiver
+    }
+
+    /// Actors that wait before they go on, as the journal has refused even to park what they failed at.
+    pub fn held(&self) -> usize {
+        self.held.len()
     }
 
     /// Messages in memory that are not committed; at most [`Config::queued_max`] and those that operators retry.
@@ -236,10 +250,16 @@ impl<A: Clone + Ord, M: Clone> Partition<A, M> {
         out.push(Action::Answer { call, answer });
     }
 
-    fn accept(&mut self, now: Timestamp, source: Source, envelope: Envelope<A, M>, out: &mut Vec<Action<A, M>>) {
+    pub(super) fn accept(
+        &mut self,
+        now: Timestamp,
+        source: Source,
+        envelope: Envelope<A, M>,
+        out: &mut Vec<Action<A, M>>,
+    ) {
         self.queued += 1;
         let actor = envelope.to.clone();
-        self.wake(&actor).queue.push_back(Item { source, envelope, attempts: 0 });
+        self.wake(&actor).queue.push_back(Item { source, envelope, leaves: None, attempts: 0 });
         self.dispatch(now, &actor, out);
     }
 
@@ -258,6 +278,9 @@ impl<A: Clone + Ord, M: Clone> Partition<A, M> {
 
     /// Runs the next turn of `actor`, if there is one and it may run.
     pub(super) fn dispatch(&mut self, now: Timestamp, actor: &A, out: &mut Vec<Action<A, M>>) {
+        if self.held.contains_key(actor) {
+            return;
+        }
         while let Some(mailbox) = self.mailboxes.get_mut(actor) {
             if mailbox.running.is_some() || (mailbox.resetting && mailbox.uncommitted > 0) {
                 return;
@@ -379,6 +402,17 @@ impl<A: Clone + Ord, M: Clone> Partition<A, M> {
         };
         if !self.asks[&birth].actors.iter().any(waits) {
             self.asks.remove(&birth);
+        }
+    }
+
+    /// Lets actors go on that have waited long enough for the journal to refuse something once more.
+    fn let_go_on(&mut self, now: Timestamp, out: &mut Vec<Action<A, M>>) {
+        let over: Vec<A> =
+            self.held.iter().filter(|(_, until)| **until <= now).map(|(actor, _)| actor.clone()).collect();
+        for actor in over {
+            self.held.remove(&actor);
+            self.wake(&actor);
+            self.dispatch(now, &actor, out);
         }
     }
 

@@ -2,7 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Action, Batch, Config, Envelope, Epoch, Life, Ownership, PartitionId, Receipts, Reply, Wire};
+use super::{Action, Batch, Config, Envelope, Epoch, Lane, Life, Ownership, PartitionId, Receipts, Reply, Wire};
+use crate::reminders::Wall;
 
 /// Where a message came from, and what its commit must say of it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -31,6 +32,20 @@ pub enum Source {
     Queue(super::Slot),
     /// A parked message that an operator tries again: the commit removes it there.
     Parked(super::Slot),
+    /// A timer that is due: the commit removes it.
+    Timer {
+        /// When it was due.
+        due: Wall,
+        /// Where it lies.
+        slot: super::Slot,
+    },
+    /// An output that its outlet will not have: acknowledged after the commit that parks it.
+    Output {
+        /// The lane.
+        lane: Lane,
+        /// The number.
+        number: u64,
+    },
 }
 
 /// What one partition has received: for each sending partition a receive record, and a volatile mark above it (R1, R2).

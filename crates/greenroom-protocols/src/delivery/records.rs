@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Birth, CommitId, Envelope, Epoch, Lane, Life, Outgoing, PartitionId, Slot, TurnId};
+use super::{Birth, CommitId, Delivery, Destination, Envelope, Epoch, Lane, Life, Outgoing, PartitionId, Slot, TurnId};
 use crate::reminders::Wall;
 
 /// Which numbers of a counted lane have been committed: the receive record, one for each sending partition.
@@ -98,6 +98,9 @@ pub struct Timer<A, M> {
     pub slot: Slot,
     /// What is sent.
     pub outgoing: Outgoing<A, M>,
+    /// What its actor cancels it by.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
 }
 
 /// A poison message.
@@ -109,6 +112,28 @@ pub struct Parked<A, M> {
     pub envelope: Envelope<A, M>,
     /// What its last attempt failed of.
     pub error: String,
+    /// How it was to leave; `None` for a message to an actor of this partition, whose turn failed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub leaves: Option<Leaves>,
+}
+
+/// How something leaves a partition.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+pub enum Leaves {
+    /// As an output, under this number.
+    Output {
+        /// The lane.
+        lane: Lane,
+        /// The number: part of the key that tells repeats, so it keeps it.
+        number: u64,
+    },
+    /// As the message of a timer that is due.
+    Message {
+        /// Whose it is to deliver.
+        to: Destination,
+        /// How.
+        delivery: Delivery,
+    },
 }
 
 /// The recorded answer to a call from outside.
@@ -214,6 +239,8 @@ pub struct Recovered<A, M> {
     pub answers: Vec<Recorded<M>>,
     /// The timers.
     pub timers: Vec<Timer<A, M>>,
+    /// Where messages are parked, and how they were to leave.
+    pub parked: Vec<(Slot, Option<Leaves>)>,
 }
 
 impl<A, M> Recovered<A, M> {
@@ -227,6 +254,7 @@ impl<A, M> Recovered<A, M> {
             tombstones: Vec::new(),
             answers: Vec::new(),
             timers: Vec::new(),
+            parked: Vec::new(),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! The sending side: one partition's outbox.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::outgoing::LaneState;
 use super::{Action, Config, Envelope, Epoch, Lane, Life, Ownership, PartitionId, Reply};
@@ -18,18 +18,31 @@ pub struct Sender<A, M> {
     lanes: BTreeMap<Lane, LaneState<A, M>>,
 }
 
-impl<A: Clone, M: Clone> Sender<A, M> {
-    /// The outbox under a new ownership, from the first and last numbers of its logs; asks for their entries.
+impl<A: Clone + Ord, M: Clone> Sender<A, M> {
+    /// The outbox under a new ownership, from the first and last numbers of its logs, and the numbers of outputs that are
+    /// parked; asks for their entries.
     pub fn new(
         config: Config,
         owner: Ownership,
         life: Life,
-        lanes: &[(Lane, u64, u64)],
+        (lanes, parked): (&[(Lane, u64, u64)], impl Iterator<Item = (Lane, u64)>),
         now: Timestamp,
         out: &mut Vec<Action<A, M>>,
     ) -> Self {
-        let lanes = lanes.iter().map(|(lane, before, last)| (*lane, LaneState::recovered(*before, *last))).collect();
+        let lanes = lanes.iter().map(|(lane, before, last)| (*lane, LaneState::recovered(*lane, *before, *last)));
+        let mut lanes: BTreeMap<_, _> = lanes.collect();
+        let mut passed = BTreeSet::new();
+        for (lane, number) in parked {
+            if let Some(state) = lanes.get_mut(&lane) {
+                let state: &mut LaneState<A, M> = state;
+                state.acknowledge(0, &[(number, number)]);
+                passed.insert(lane);
+            }
+        }
         let mut sender = Self { config, me: owner.partition, life, epoch: owner.epoch, lanes };
+        for lane in passed {
+            sender.trim(now, lane, out);
+        }
         sender.pump_all(now, out);
         sender
     }
@@ -37,11 +50,6 @@ impl<A: Clone, M: Clone> Sender<A, M> {
     /// The last number that is committed in `lane`.
     pub fn committed_in(&self, lane: Lane) -> u64 {
         self.lanes.get(&lane).map_or(0, |state| state.committed)
-    }
-
-    /// The number up to and with which all of `lane` is acknowledged.
-    pub fn acknowledged_in(&self, lane: Lane) -> u64 {
-        self.lanes.get(&lane).map_or(0, |state| state.acked)
     }
 
     /// Takes in entries whose commit is applied, with their numbers, and sends what may leave.
@@ -53,7 +61,7 @@ impl<A: Clone, M: Clone> Sender<A, M> {
     ) {
         let mut touched = Vec::new();
         for (lane, number, envelope) in entries {
-            let state = self.lanes.entry(lane).or_insert_with(|| LaneState::recovered(0, 0));
+            let state = self.lanes.entry(lane).or_insert_with(|| LaneState::recovered(lane, 0, 0));
             state.append(&self.config, number, envelope);
             if touched.last() != Some(&lane) {
                 touched.push(lane);
@@ -80,8 +88,32 @@ impl<A: Clone, M: Clone> Sender<A, M> {
 
     /// Takes in that a plug has delivered an output.
     pub fn delivered(&mut self, now: Timestamp, lane: Lane, number: u64, out: &mut Vec<Action<A, M>>) {
+        if self.lanes.get_mut(&lane).is_some_and(|state| state.take_back(number).is_some()) {
+            self.done(now, lane, number, false, out);
+        }
+    }
+
+    /// Takes in that a plug will not deliver an output, which is to be parked; `None` if it was not handed over.
+    pub fn refused(&mut self, lane: Lane, number: u64) -> Option<Envelope<A, M>> {
+        self.lanes.get_mut(&lane)?.take_back(number)
+    }
+
+    /// Takes in that an output that was refused is parked.
+    pub fn parked(&mut self, now: Timestamp, lane: Lane, number: u64, out: &mut Vec<Action<A, M>>) {
+        self.done(now, lane, number, true, out);
+    }
+
+    /// Hands an output over that was refused and could not be parked.
+    pub fn again(&mut self, now: Timestamp, lane: Lane, number: u64, out: &mut Vec<Action<A, M>>) {
         if let Some(state) = self.lanes.get_mut(&lane) {
-            state.acknowledge(0, &[(number, number)]);
+            state.again(number);
+            self.pump(now, lane, out);
+        }
+    }
+
+    fn done(&mut self, now: Timestamp, lane: Lane, number: u64, unwanted: bool, out: &mut Vec<Action<A, M>>) {
+        if let Some(state) = self.lanes.get_mut(&lane) {
+            state.done(number, unwanted);
             self.trim(now, lane, out);
             self.pump(now, lane, out);
         }
@@ -144,17 +176,23 @@ impl<A: Clone, M: Clone> Sender<A, M> {
             if let Some((from, limit)) = state.page(&self.config) {
                 out.push(Action::Page { lane, from, limit });
             }
-            let messages = state.take(&self.config, now);
-            let Some(first) = messages.first().map(|(number, _)| *number) else { break };
-            sent = true;
-            match lane {
-                Lane::Counted(to) | Lane::Loose(to) => self.send(lane, to, first, messages, out),
-                Lane::Outside(_) => out.extend(messages.into_iter().map(|(number, envelope)| Action::Output {
-                    life: self.life,
+            if let Lane::Outside(_) = lane {
+                let life = self.life;
+                let outputs = state.hand_over(&self.config);
+                out.extend(outputs.into_iter().map(|(number, envelope, patient)| Action::Output {
+                    life,
                     lane,
                     number,
                     envelope,
-                })),
+                    patient,
+                }));
+                break;
+            }
+            let messages = state.take(&self.config, now);
+            let Some(first) = messages.first().map(|(number, _)| *number) else { break };
+            sent = true;
+            if let Lane::Counted(to) | Lane::Loose(to) = lane {
+                self.send(lane, to, first, messages, out);
             }
         }
         sent

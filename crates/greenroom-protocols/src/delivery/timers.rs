@@ -3,45 +3,83 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use super::{Outgoing, Slot, Timer};
+use super::mailbox::{Effect, Item, Ready};
+use super::{Leaves, Slot, Source, Timer};
 use crate::reminders::Wall;
 use crate::time::Timestamp;
 
-/// The timers of one partition, by the time when they are due.
+/// Where a timer lies: by the time when it is due.
+pub(super) type Place = (Wall, Slot);
+
+/// The timers of one partition that no commit under way sends.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub(super) struct Timers<A, M> {
     /// When the ownership began, by both clocks: within it only the monotonic one counts.
     began: (Timestamp, Wall),
-    waiting: BTreeMap<(Wall, Slot), Outgoing<A, M>>,
-    /// What the next commit sends.
-    due: Vec<Timer<A, M>>,
-    /// Nothing is sent before this, as the journal has refused what was due.
-    again_at: Timestamp,
+    waiting: BTreeMap<Place, Timer<A, M>>,
+    /// What the next commits send.
+    due: BTreeMap<Place, Timer<A, M>>,
+    /// What the journal has refused to send and to park, until it is tried again.
+    held: BTreeMap<(Timestamp, Slot), Timer<A, M>>,
+    /// Those that have names, by their actors.
+    named: BTreeMap<(A, String), Place>,
 }
 
-impl<A, M> Timers<A, M> {
+impl<A: Clone + Ord, M: Clone> Timers<A, M> {
     pub(super) fn new(now: Timestamp, wall: Wall, timers: Vec<Timer<A, M>>) -> Self {
-        let waiting = timers.into_iter().map(|Timer { due, slot, outgoing }| ((due, slot), outgoing)).collect();
-        Self { began: (now, wall), waiting, due: Vec::new(), again_at: Timestamp::default() }
+        let (waiting, due, held, named) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
+        let mut all = Self { began: (now, wall), waiting, due, held, named };
+        timers.into_iter().for_each(|timer| all.insert(timer));
+        all
     }
 
-    /// Takes in what a commit has put and removed.
-    pub(super) fn committed(&mut self, changed: BTreeMap<(Wall, Slot), Option<Outgoing<A, M>>>) {
-        for (key, outgoing) in changed {
-            if let Some(outgoing) = outgoing {
-                self.waiting.insert(key, outgoing);
+    fn insert(&mut self, timer: Timer<A, M>) {
+        let place = (timer.due, timer.slot);
+        if let Some(name) = name_of(&timer) {
+            self.named.insert(name, place);
+        }
+        self.waiting.insert(place, timer);
+    }
+
+    /// Where the timer of this name lies.
+    pub(super) fn named(&self, name: &(A, String)) -> Option<Place> {
+        self.named.get(name).copied()
+    }
+
+    /// Takes in what a commit has put and, with `None`, removed.
+    pub(super) fn committed(&mut self, changed: BTreeMap<Place, Option<Timer<A, M>>>) {
+        for (place, timer) in changed {
+            match timer {
+                Some(timer) => self.insert(timer),
+                None => {
+                    let removed = self.waiting.remove(&place).or_else(|| self.due.remove(&place));
+                    removed.iter().for_each(|timer| self.unname(timer));
+                }
             }
+        }
+    }
+
+    fn unname(&mut self, timer: &Timer<A, M>) {
+        if let Some(name) = name_of(timer)
+            && self.named.get(&name) == Some(&(timer.due, timer.slot))
+        {
+            self.named.remove(&name);
         }
     }
 
     /// Looks for what has become due.
     pub(super) fn tick(&mut self, now: Timestamp) {
-        while let Some(entry) = self.waiting.first_entry() {
-            let (due, slot) = *entry.key();
-            if at(self.began, due).max(self.again_at) > now {
-                return;
-            }
-            self.due.push(Timer { due, slot, outgoing: entry.remove() });
+        while let Some(entry) = self.held.first_entry()
+            && entry.key().0 <= now
+        {
+            let timer = entry.remove();
+            self.due.insert((timer.due, timer.slot), timer);
+        }
+        while let Some(entry) = self.waiting.first_entry()
+            && at(self.began, entry.key().0) <= now
+        {
+            let (place, timer) = entry.remove_entry();
+            self.due.insert(place, timer);
         }
     }
 
@@ -50,31 +88,39 @@ impl<A, M> Timers<A, M> {
         !self.due.is_empty()
     }
 
-    /// At most `most` of what is due, for a commit.
-    pub(super) fn take(&mut self, most: usize) -> Vec<Timer<A, M>> {
-        self.due.drain(..most.min(self.due.len())).collect()
+    /// The next timer that is due, for a commit that removes all that `cancelled` says; it cannot be cancelled any more.
+    pub(super) fn take(&mut self, cancelled: impl Fn(&Place) -> bool) -> Option<Ready<A, M>> {
+        let place = self.due.keys().copied().find(|place| !cancelled(place))?;
+        let timer = self.due.remove(&place)?;
+        self.unname(&timer);
+        let Timer { due, slot, outgoing, .. } = timer;
+        let leaves = Some(Leaves::Message { to: outgoing.to, delivery: outgoing.delivery });
+        let item = Item { source: Source::Timer { due, slot }, envelope: outgoing.envelope, leaves, attempts: 0 };
+        Some(Ready { turn: None, item, effect: Effect::Sent })
     }
 
-    /// Takes back what a commit that was refused would have sent: the next one sends it, or a later one if nothing else
-    /// can be to blame.
-    pub(super) fn put_back(&mut self, now: Timestamp, due: Vec<Timer<A, M>>, alone: bool) {
-        if alone {
-            self.again_at = now + AGAIN_AFTER;
+    /// Takes back what the journal will neither send nor park, until it is tried again at `until`.
+    pub(super) fn hold(&mut self, until: Timestamp, due: Wall, slot: Slot, item: Item<A, M>) {
+        if let Some(Leaves::Message { to, delivery }) = item.leaves {
+            let outgoing = super::Outgoing { to, delivery, envelope: item.envelope };
+            self.held.insert((until, slot), Timer { due, slot, outgoing, name: None });
         }
-        self.waiting.extend(due.into_iter().map(|Timer { due, slot, outgoing }| ((due, slot), outgoing)));
     }
 
     /// When this wants a [`tick`](Self::tick).
     pub(super) fn deadline(&self) -> Option<Timestamp> {
-        let ((due, _), _) = self.waiting.first_key_value()?;
-        Some(at(self.began, *due).max(self.again_at))
+        let waiting = self.waiting.first_key_value().map(|((due, _), _)| at(self.began, *due));
+        let held = self.held.first_key_value().map(|((until, _), _)| *until);
+        waiting.into_iter().chain(held).min()
     }
+}
+
+/// What a timer is cancelled by: its actor is the one that sends.
+pub(super) fn name_of<A: Clone, M>(timer: &Timer<A, M>) -> Option<(A, String)> {
+    Some((timer.outgoing.envelope.from.clone()?, timer.name.clone()?))
 }
 
 /// When `due` is, by the clock of this ownership.
 fn at((now, wall): (Timestamp, Wall), due: Wall) -> Timestamp {
     now + Duration::from_millis(due.0.saturating_sub(wall.0))
 }
-
-/// Pause after the journal has refused to send what was due.
-const AGAIN_AFTER: Duration = Duration::from_secs(1);

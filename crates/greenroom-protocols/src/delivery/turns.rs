@@ -57,7 +57,7 @@ impl<A: Clone + Ord, M: Clone> Partition<A, M> {
         let slot = self.slot();
         let mailbox = self.wake(&item.envelope.to);
         mailbox.uncommitted += 1;
-        let waiting = Item { source: Source::Queue(slot), envelope: item.envelope.clone(), attempts: 0 };
+        let waiting = Item { source: Source::Queue(slot), envelope: item.envelope.clone(), leaves: None, attempts: 0 };
         mailbox.deferred.insert(slot, waiting);
         self.ready.push_back(Ready { turn: None, item, effect: Effect::Deferred(slot) });
     }
@@ -81,12 +81,12 @@ impl<A: Clone + Ord, M: Clone> Partition<A, M> {
 
     /// A message whose commit was refused by itself: its turn has failed, and what its actor did since is undone.
     pub(super) fn refused(&mut self, now: Timestamp, ready: Ready<A, M>, error: String, out: &mut Vec<Action<A, M>>) {
-        let actor = ready.item.envelope.to.clone();
+        let Some(actor) = ready.actor().cloned() else { return self.stays(now, ready, error, out) };
         let mut undone = Vec::new();
         self.ready = std::mem::take(&mut self.ready)
             .into_iter()
             .filter_map(|later| {
-                if later.item.envelope.to != actor {
+                if later.actor() != Some(&actor) {
                     return Some(later);
                 }
                 undone.push(later.item);
@@ -102,12 +102,19 @@ impl<A: Clone + Ord, M: Clone> Partition<A, M> {
         for item in undone.into_iter().rev() {
             mailbox.put_back(item);
         }
-        if let Effect::Parked(..) | Effect::Failed(_) | Effect::Dropped(_) | Effect::Deferred(_) = ready.effect {
-            // Not even that can be written: the journal refuses the message as such, and it waits for an operator.
-            mailbox.resetting = true;
-            mailbox.put_back(Item { attempts: 0, ..ready.item });
-        } else {
-            self.failed(ready.item, error);
+        match ready.effect {
+            Effect::Done { .. } | Effect::Deferred(_) => self.failed(ready.item, error),
+            Effect::Parked(..) | Effect::Failed(_) | Effect::Dropped(_) | Effect::Sent | Effect::Discarded => {
+                mailbox.resetting = true;
+                if let Source::Parked(slot) = ready.item.source {
+                    self.queued -= 1;
+                    self.lot.give_back(slot);
+                } else {
+                    // Not even that can be written: the journal refuses the message as such.
+                    mailbox.put_back(Item { attempts: 0, ..ready.item });
+                    self.held.insert(actor.clone(), now + self.config.hold);
+                }
+            }
         }
         self.dispatch(now, &actor, out);
     }

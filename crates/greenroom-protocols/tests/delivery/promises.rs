@@ -1,4 +1,4 @@
-//! What delivery promises beside the traces: deferred messages, recorded answers, looser deliveries, timers.
+//! What delivery promises beside the traces: deferred messages, recorded answers, looser deliveries.
 
 use super::*;
 
@@ -56,6 +56,60 @@ fn the_oldest_recorded_answers_are_forgotten() {
     assert_eq!(world.disks[0].answers.keys().collect::<Vec<_>>(), ["3", "4", "5"]);
 }
 
+/// 10 defers everything but 9, which halts it.
+fn defer_then_halt(message: &Message, _: &[Payload], _: &mut dyn FnMut() -> Birth) -> Outcome<Actor, Payload> {
+    match message.body {
+        9 => Outcome::Done(Effects { halts: true, ..Effects::default() }),
+        _ => Outcome::Deferred,
+    }
+}
+
+#[test]
+fn a_keyed_call_that_is_deferred_when_its_actor_halts_is_answered_and_its_key_is_free_again() {
+    let halted = |crash: bool, together: bool| {
+        let mut world = world(|_| {}, defer_then_halt);
+        world.call(0, 10, 1, defer_then_halt);
+        if !together {
+            world.settle(defer_then_halt);
+            assert_eq!(world.disks[0].answers["1"].answer, None, "it is known to wait");
+        }
+        if crash {
+            world.take_over(0, true, defer_then_halt);
+        }
+        world.call(0, 10, 9, defer_then_halt);
+        world.settle(defer_then_halt);
+        assert!(world.answers.contains(&("1".to_owned(), Answer::NoActor)), "{:?}", world.answers);
+        assert_eq!(world.disks[0].answers.keys().collect::<Vec<_>>(), ["9"], "nothing is kept of it");
+        assert!(world.disks[0].queues.is_empty());
+        world.call(0, 10, 1, forward);
+        world.run(4, forward);
+        assert!(world.has_answer(1), "a repeat runs: the first did not");
+        world.take_over(0, true, forward);
+        world.answers.clear();
+        world.call(0, 10, 1, forward);
+        assert!(world.has_answer(1), "and is answered from then on");
+    };
+    for crash in [false, true] {
+        halted(crash, false);
+    }
+    halted(false, true);
+}
+
+#[test]
+fn a_deferred_call_is_known_to_wait_so_that_a_repeat_after_a_crash_does_not_run_beside_it() {
+    let mut world = world(|_| {}, defer_then_halt);
+    world.call(0, 10, 1, defer_then_halt);
+    world.settle(defer_then_halt);
+    world.take_over(0, true, defer_then_halt);
+    world.call(0, 10, 1, forward);
+    world.run(2, forward);
+    assert_eq!(world.processed(0, 10), [], "the one that waits is the call");
+    assert_eq!(world.disks[0].queues.len(), 1);
+    world.take_over(0, true, forward);
+    world.run(2, forward);
+    assert_eq!((world.processed(0, 10), world.has_answer(1)), (vec![1], true));
+}
+
 /// Sends at least once to 20, at best once to 21, and to the outside.
 fn loosely(message: &Message, _: &[Payload], _: &mut dyn FnMut() -> Birth) -> Outcome<Actor, Payload> {
     let loose = Outgoing { delivery: Delivery::AtLeastOnce, ..send(1, 10, 20, message.body) };
@@ -77,52 +131,6 @@ fn looser_deliveries_promise_less_and_write_less() {
     assert!(world.disks[1].receipts.is_empty(), "no receive record");
     let log = &world.disks[0].logs[&Lane::Loose(PartitionId(1))];
     assert_eq!((log.before, log.entries.len()), (1, 0));
-}
-
-/// Actor 10 lets 20 have the message later: 1 after 25 s, 2 after 45 s.
-fn later(message: &Message, _: &[Payload], _: &mut dyn FnMut() -> Birth) -> Outcome<Actor, Payload> {
-    let due = Wall(5_000 + 20_000 * u64::from(message.body));
-    let timer = |outgoing| Timer { due, slot: Slot::default(), outgoing };
-    match message.to {
-        10 => {
-            let timers = vec![timer(send(1, 10, 20, message.body))];
-            Outcome::Done(Effects { timers, ..Effects::default() })
-        }
-        _ => done(Vec::new()),
-    }
-}
-
-#[test]
-fn a_timer_fires_once_when_it_is_due_also_under_the_next_owner() {
-    let mut world = world(|_| (), later);
-    world.call(0, 10, 1, later);
-    world.call(0, 10, 2, later);
-    world.settle(later);
-    assert_eq!((world.disks[0].timers.len(), world.processed(1, 20)), (2, vec![]), "they wait in the journal");
-    world.run(4, later);
-    assert_eq!(world.processed(1, 20), [1]);
-    world.take_over(0, true, later);
-    world.run(2, later);
-    assert_eq!((world.disks[0].timers.len(), world.processed(1, 20)), (0, vec![1, 2]));
-    world.take_over(0, true, later);
-    world.run(4, later);
-    assert_eq!(world.processed(1, 20), [1, 2], "none fires twice");
-}
-
-#[test]
-fn a_crash_before_the_commit_that_fires_a_timer_lets_the_next_owner_fire_it() {
-    let mut world = world(|_| (), later);
-    world.call(0, 10, 1, later);
-    world.settle(later);
-    world.now += 30_000;
-    let owner = world.owner(0);
-    world.handle(owner, Event::Tick, later);
-    assert_eq!((world.pending.len(), world.network.len()), (1, 0), "nothing leaves before the commit");
-    world.take_over(0, true, later);
-    world.apply(0);
-    assert_eq!(world.disks[0].timers.len(), 1, "the earlier owner's commit is refused");
-    world.run(2, later);
-    assert_eq!(world.processed(1, 20), [1]);
 }
 
 #[test]

@@ -29,6 +29,8 @@ pub struct Disk {
     pub fields: BTreeMap<Actor, Vec<Payload>>,
     /// The same, never removed.
     pub history: Vec<(Actor, Payload)>,
+    /// What was parked and is not any more, and was neither processed nor sent nor deferred: dropped, or an output that left.
+    pub dropped: Vec<Payload>,
 }
 
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
@@ -63,6 +65,10 @@ pub struct Owner {
     pub running: BTreeMap<TurnId, Message>,
     /// Outcomes of commits that it has not heard of.
     pub outcomes: Vec<Event<Actor, Payload>>,
+    /// What operators want, who have seen what was parked.
+    pub wishes: Vec<Event<Actor, Payload>>,
+    /// Outputs that are handed over and of which nobody has heard.
+    pub handed: Vec<(Lane, u64, Message)>,
 }
 
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
@@ -80,6 +86,16 @@ pub struct World {
     pub quick: bool,
     /// Payloads that the journal refuses to commit for actors from 20 on.
     pub refused: BTreeSet<Payload>,
+    /// Payloads that it refuses to park, to put into a lane, or into an actor's own queue.
+    pub unparkable: BTreeSet<Payload>,
+    pub unsendable: BTreeSet<Payload>,
+    pub undeferrable: BTreeSet<Payload>,
+    /// Most writes that the journal takes in one commit.
+    pub writes_max: usize,
+    /// Payloads that outlets will not have.
+    pub unwanted: BTreeSet<Payload>,
+    /// Whether outlets are asked at once.
+    pub outlets: bool,
 }
 
 impl World {
@@ -96,6 +112,12 @@ impl World {
             outputs: Vec::new(),
             quick: true,
             refused: BTreeSet::new(),
+            unparkable: BTreeSet::new(),
+            unsendable: BTreeSet::new(),
+            undeferrable: BTreeSet::new(),
+            writes_max: usize::MAX,
+            unwanted: BTreeSet::new(),
+            outlets: true,
         };
         (0..partitions).for_each(|partition| world.take_over(partition, true, program));
         world
@@ -121,11 +143,20 @@ impl World {
             tombstones: disk.presences.iter().filter(|(_, p)| p.halted).map(|(a, p)| (*a, *p)).collect(),
             answers: disk.answers.values().cloned().collect(),
             timers: disk.timers.values().cloned().collect(),
+            parked: disk.parked.values().map(|parked| (parked.slot, parked.leaves)).collect(),
         };
         let mut out = Vec::new();
         let machine = Partition::recover(self.config, at, recovered, (self.time(), Wall(self.now)), &mut out);
         let (changes, running) = (BTreeMap::new(), BTreeMap::new());
-        self.owners.push(Owner { at, machine, changes, running, outcomes: Vec::new() });
+        self.owners.push(Owner {
+            at,
+            machine,
+            changes,
+            running,
+            outcomes: Vec::new(),
+            wishes: Vec::new(),
+            handed: Vec::new(),
+        });
         let index = self.owners.len() - 1;
         self.carry_out(index, out, program);
     }
@@ -149,8 +180,10 @@ impl World {
             match action {
                 Action::Send { to, wire } => self.network.push((to, wire)),
                 Action::Output { lane, number, envelope, .. } => {
-                    self.outputs.push((lane, number, envelope.body));
-                    self.handle(index, Event::Delivered { lane, number }, program);
+                    self.owners[index].handed.push((lane, number, envelope));
+                    if self.outlets {
+                        self.hand_over(index, program);
+                    }
                 }
                 Action::Load(actor) => {
                     let queue = disk.queues.iter().filter(|((owner, _), _)| *owner == actor);
@@ -193,6 +226,33 @@ impl World {
         }
     }
 
+    /// An outlet takes the last output that it was handed, or will not have it.
+    pub fn hand_over(&mut self, index: usize, program: Program) {
+        let Some((lane, number, Envelope { body, .. })) = self.owners[index].handed.pop() else { return };
+        let event = if self.unwanted.contains(&body) {
+            Event::Refused { lane, number, error: "unwanted".to_owned() }
+        } else {
+            self.outputs.push((lane, number, body));
+            Event::Delivered { lane, number }
+        };
+        self.handle(index, event, program);
+    }
+
+    /// An operator who sees what is parked wants all of it to be retried or dropped; the owner hears of it later.
+    pub fn wish(&mut self, partition: u32, drops: bool) {
+        let parked = self.disks[partition as usize].parked.values().cloned();
+        let wishes: Vec<_> =
+            parked.map(|parked| if drops { Event::Drop(parked) } else { Event::Retry(parked) }).collect();
+        let owner = self.owner(partition);
+        self.owners[owner].wishes.extend(wishes);
+    }
+
+    /// An owner hears what an operator wants.
+    pub fn grant(&mut self, index: usize, program: Program) {
+        let event = self.owners[index].wishes.remove(0);
+        self.handle(index, event, program);
+    }
+
     /// Ends a turn.
     pub fn end(&mut self, index: usize, turn: TurnId, program: Program) {
         let Some(message) = self.owners[index].running.remove(&turn) else { return };
@@ -214,17 +274,35 @@ impl World {
     /// The journal applies a commit, or refuses it.
     pub fn apply(&mut self, index: usize) {
         let Pending { owner, commit: CommitOf(id, _, writes), changes } = self.pending.remove(index);
+        let too_large = writes.iter().any(|write| match write {
+            Write::Park(parked) => self.unparkable.contains(&parked.envelope.body),
+            Write::Append { envelope, .. } => self.unsendable.contains(&envelope.body),
+            Write::Defer(deferred) => self.undeferrable.contains(&deferred.envelope.body),
+            _ => false,
+        });
         let disk = &mut self.disks[owner.partition.0 as usize];
         let event = if disk.epoch != owner.epoch && self.config.checks.fence {
             Event::Deposed
         } else if changes.iter().any(|(actor, payload, _)| *actor >= 20 && self.refused.contains(payload)) {
             Event::Aborted { id, error: "refused".to_owned() }
+        } else if writes.len() > self.writes_max {
+            Event::Aborted { id, error: "too many writes".to_owned() }
+        } else if too_large {
+            Event::Aborted { id, error: "too large".to_owned() }
         } else {
             disk.apply(writes, changes);
             Event::Committed(id)
         };
         if let Some(owner) = self.owners.iter_mut().find(|candidate| candidate.at == owner) {
             owner.outcomes.push(event);
+        }
+    }
+
+    /// The journal refuses a commit, whatever is in it.
+    pub fn refuse(&mut self, index: usize) {
+        let Pending { owner, commit: CommitOf(id, ..), .. } = self.pending.remove(index);
+        if let Some(owner) = self.owners.iter_mut().find(|candidate| candidate.at == owner) {
+            owner.outcomes.push(Event::Aborted { id, error: "refused".to_owned() });
         }
     }
 
@@ -299,6 +377,13 @@ impl World {
 
 impl Disk {
     fn apply(&mut self, writes: Vec<Write<Actor, Payload>>, changes: Vec<Change>) {
+        let moves = |write: &Write<Actor, Payload>| match write {
+            Write::Append { envelope, .. } => Some(envelope.body),
+            Write::Defer(deferred) => Some(deferred.envelope.body),
+            _ => None,
+        };
+        let moved: BTreeSet<Payload> =
+            writes.iter().filter_map(moves).chain(changes.iter().map(|(_, payload, _)| *payload)).collect();
         for (actor, payload, halts) in changes {
             self.history.push((actor, payload));
             let field = self.fields.entry(actor).or_default();
@@ -324,7 +409,10 @@ impl Disk {
                 }
                 Write::Undefer { actor, slot } => _ = self.queues.remove(&(actor, slot)),
                 Write::Park(parked) => _ = self.parked.insert(parked.slot, parked),
-                Write::Unpark(slot) => _ = self.parked.remove(&slot),
+                Write::Unpark(slot) => {
+                    let body = self.parked.remove(&slot).map(|parked| parked.envelope.body);
+                    self.dropped.extend(body.filter(|body| !moved.contains(body)));
+                }
                 Write::Arm(timer) => _ = self.timers.insert(timer.slot, timer),
                 Write::Disarm { slot, .. } => _ = self.timers.remove(&slot),
                 Write::Record(recorded) => _ = self.answers.insert(recorded.key.clone(), recorded),

@@ -299,7 +299,7 @@ impl Ledger {
                     1 => out.put(place.lane_mark(*lane), encode(&log, lane)?),
                     _ => out,
                 };
-                let entry = encode(&log, envelope)?;
+                let entry = self.fitting(&log, encode(&log, envelope)?)?;
                 out.append(log, entry)
             }
             Write::Receipts { from, life, low, above } => {
@@ -326,13 +326,14 @@ impl Ledger {
             Write::Undefer { actor, slot } => out.remove(place.deferred(actor, *slot)),
             Write::Park(parked) => {
                 let key = place.parked_at(parked.slot);
-                let value = encode(&key, parked)?;
+                let error = shortened(&parked.error, PARKED_ERROR_BYTES_MAX).to_owned();
+                let value = encode(&key, &Parked { error, ..parked.clone() })?;
                 out.put(key, value)
             }
             Write::Unpark(slot) => out.remove(place.parked_at(*slot)),
             Write::Arm(timer) => {
                 let key = place.timer(timer.due, timer.slot);
-                let value = encode(&key, timer)?;
+                let value = self.fitting(&key, encode(&key, timer)?)?;
                 out.put(key, value)
             }
             Write::Disarm { due, slot } => out.remove(place.timer(*due, *slot)),
@@ -343,6 +344,16 @@ impl Ledger {
             }
             Write::Forget(key) => out.remove(place.answer(key)),
         })
+    }
+
+    /// What is to be a message, if its receiver can still defer or park it: those records are somewhat larger.
+    fn fitting(&self, key: &str, value: Bytes) -> Result<Bytes, StoreError> {
+        let bytes_max = self.journal.limits().value_bytes_max.saturating_sub(PARKED_BYTES_BESIDE);
+        if value.len() > bytes_max {
+            let (key, store, bytes) = (key.to_owned(), "the journal".to_owned(), value.len());
+            return Err(StoreError::TooLarge { key, store, bytes, bytes_max });
+        }
+        Ok(value)
     }
 
     /// Shows every item under `prefix`.
@@ -364,3 +375,17 @@ impl Ledger {
         }
     }
 }
+
+/// At most so many bytes of `text`.
+fn shortened(text: &str, bytes_max: usize) -> &str {
+    let mut end = bytes_max.min(text.len());
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    &text[..end]
+}
+
+/// Most bytes of a parked message's error.
+const PARKED_ERROR_BYTES_MAX: usize = 1024;
+/// What a parked or a deferred message has at most beside what was in its lane.
+const PARKED_BYTES_BESIDE: usize = PARKED_ERROR_BYTES_MAX + 1024;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use greenroom_protocols::delivery::{
-    Deferred, Epoch, Lane, Life, Ownership, PartitionId, Presence, Receipts, Recorded, Recovered, Timer,
+    Deferred, Epoch, Lane, Life, Ownership, Parked, PartitionId, Presence, Receipts, Recorded, Recovered, Timer,
 };
 use greenroom_store::{Journal, StoreError};
 use serde::de::DeserializeOwned;
@@ -86,6 +86,12 @@ impl Ledger {
         .await?;
         self.each(&self.place.timers(), |key, value| {
             recovered.timers.push(decode::<Timer<A, M>>(key, value)?);
+            Ok(())
+        })
+        .await?;
+        self.each(&self.place.parked(), |key, value| {
+            let Parked { slot, leaves, .. } = decode::<Parked<A, M>>(key, value)?;
+            recovered.parked.push((slot, leaves));
             Ok(())
         })
         .await?;

@@ -2,7 +2,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use greenroom_protocols::delivery::{
-    Birth, Commit, CommitId, Deferred, Delivery, Destination, Envelope, Epoch, Lane, Life, Outgoing, Parked,
+    Birth, Commit, CommitId, Deferred, Delivery, Destination, Envelope, Epoch, Lane, Leaves, Life, Outgoing, Parked,
     PartitionId, Presence, Receipts, Recorded, Recovered, Slot, Timer, TurnId, Write,
 };
 use greenroom_protocols::reminders::Wall;
@@ -51,7 +51,12 @@ fn commit(ledger: &Ledger, writes: Vec<Write<Actor, u8>>, turns: Vec<TurnId>) ->
 
 fn timer() -> Timer<Actor, u8> {
     let (to, delivery) = (Destination::Partition(PartitionId(2)), Delivery::AtLeastOnce);
-    Timer { due: Wall(0x10), slot: slot(5), outgoing: Outgoing { to, delivery, envelope: message("bob", 7) } }
+    let outgoing = Outgoing { to, delivery, envelope: message("bob", 7) };
+    Timer { due: Wall(0x10), slot: slot(5), outgoing, name: Some("bell".to_owned()) }
+}
+
+fn parked(leaves: Option<Leaves>) -> Parked<Actor, u8> {
+    Parked { slot: slot(3), envelope: message("bob", 6), error: "it panicked".to_owned(), leaves }
 }
 
 fn everything() -> Vec<Write<Actor, u8>> {
@@ -66,7 +71,7 @@ fn everything() -> Vec<Write<Actor, u8>> {
         Write::Presence { actor: actor("old"), presence: presence(true) },
         Write::Defer(Deferred { slot: slot(1), envelope: message("ada", 4) }),
         Write::Defer(Deferred { slot: slot(2), envelope: message("ada/x", 5) }),
-        Write::Park(Parked { slot: slot(3), envelope: message("bob", 6), error: "it panicked".to_owned() }),
+        Write::Park(parked(Some(Leaves::Output { lane: Lane::Outside(0), number: 1 }))),
         Write::Arm(timer()),
         Write::Record(Recorded { key: "k/1".to_owned(), request: 77, slot: slot(4), answer: Some(Some(7)) }),
     ]
@@ -92,6 +97,7 @@ async fn a_partition_recovers_what_its_commits_have_written() {
     assert!(presence.is_some_and(|presence| presence.halted));
     assert_eq!(ledger.parked::<Actor, u8>().await.unwrap()[0].error, "it panicked");
     assert_eq!(recovered.timers, [timer()]);
+    assert_eq!(recovered.parked, [(slot(3), Some(Leaves::Output { lane: Lane::Outside(0), number: 1 }))]);
     let disarm = Write::Disarm { due: timer().due, slot: timer().slot };
     assert_eq!(ledger.commit(&commit(&ledger, vec![disarm], vec![]), &[]).await, Outcome::Committed);
     assert_eq!(take(&journal).await.1.timers, []);
@@ -194,4 +200,79 @@ async fn a_record_of_a_newer_program_is_an_error_that_says_so() {
     let taken = Ledger::take::<Actor, u8>(journal, place, "node-a", Life(5), BY).await;
     let message = taken.unwrap_err().to_string();
     assert!(message.contains("format 2") && message.contains("newer program"), "{message}");
+}
+
+/// As they were written when parked messages did not say how they leave, and timers had no names.
+#[derive(Serialize)]
+struct OldParked {
+    slot: Slot,
+    envelope: Envelope<Actor, u8>,
+    error: String,
+}
+
+#[derive(Serialize)]
+struct OldTimer {
+    due: Wall,
+    slot: Slot,
+    outgoing: Outgoing<Actor, u8>,
+}
+
+#[test]
+fn parked_messages_and_timers_of_earlier_programs_are_read_and_others_written_as_before() {
+    let Parked { slot, envelope, error, leaves } = parked(None);
+    let old = records::encode("parked", &OldParked { slot, envelope, error }).unwrap();
+    assert_eq!(records::decode::<Parked<Actor, u8>>("parked", &old).unwrap(), parked(leaves));
+    assert_eq!(records::encode("parked", &parked(None)).unwrap(), old);
+    let Timer { due, slot, outgoing, .. } = timer();
+    let old = records::encode("timer", &OldTimer { due, slot, outgoing }).unwrap();
+    let nameless = Timer { name: None, ..timer() };
+    assert_eq!(records::decode::<Timer<Actor, u8>>("timer", &old).unwrap(), nameless);
+    assert_eq!(records::encode("timer", &nameless).unwrap(), old);
+}
+
+#[test]
+fn how_a_parked_message_leaves_is_a_promise_to_journals() {
+    let output = records::encode("parked", &Leaves::Output { lane: Lane::Outside(7), number: 3 }).unwrap();
+    let (to, delivery) = (Destination::Partition(PartitionId(2)), Delivery::ExactlyOnce);
+    let message = records::encode("parked", &Leaves::Message { to, delivery }).unwrap();
+    assert_eq!(&output[..], b"\x01\x01\x81\xa6Output\x82\xa4lane\x81\xa7Outside\x07\xa6number\x03");
+    let golden = b"\x01\x01\x81\xa7Message\x82\xa2to\x81\xa9Partition\x02\xa8delivery\xabExactlyOnce";
+    assert_eq!(&message[..], golden);
+}
+
+#[tokio::test]
+async fn what_may_be_sent_may_be_deferred_and_parked_whatever_it_failed_of() {
+    #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+    struct Large(String);
+
+    let journal: Arc<dyn Journal> = Arc::new(MemoryStore::new());
+    let limit = journal.limits().value_bytes_max;
+    let place = Place::new("test", PartitionId(7));
+    let taken = Ledger::take::<Actor, Large>(journal, place, "node-a", Life(5), BY).await;
+    let ledger = taken.expect("nothing is wrong with the journal").0;
+    let letter = |bytes: usize| Envelope {
+        from: Some(actor("ada")),
+        to: actor("bob"),
+        birth: None,
+        creates: false,
+        call: None,
+        body: Large("x".repeat(bytes)),
+    };
+    let written = async |write: Write<Actor, Large>| {
+        let commit = Commit { id: CommitId(1), epoch: ledger.owner().epoch, turns: vec![], writes: vec![write] };
+        ledger.commit(&commit, &[]).await
+    };
+    // The largest that a lane takes.
+    let lane = Lane::Loose(PartitionId(2));
+    let mut largest = limit - 1024;
+    while let Outcome::Aborted(_) = written(Write::Append { lane, number: 1, envelope: letter(largest) }).await {
+        largest -= 256;
+    }
+    assert!(largest > limit - 4096, "little is lost by it");
+    let deferred = Deferred { slot: slot(1), envelope: letter(largest) };
+    assert_eq!(written(Write::Defer(deferred)).await, Outcome::Committed);
+    for leaves in [None, Some(Leaves::Output { lane: Lane::Outside(u32::MAX), number: u64::MAX })] {
+        let parked = Parked { slot: slot(2), envelope: letter(largest), error: "wrong ü ".repeat(10_000), leaves };
+        assert_eq!(written(Write::Park(parked)).await, Outcome::Committed);
+    }
 }

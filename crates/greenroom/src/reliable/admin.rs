@@ -10,6 +10,7 @@ use greenroom_wire::codec;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use super::errands::subject;
 use super::machine::STATE;
 use super::name::{Body, Letter, Named, partition_of};
 use super::partition::PartitionsRef;
@@ -31,6 +32,12 @@ pub(crate) struct Report {
     pub(crate) waiting: u64,
     /// Messages that are committed and not acknowledged by their receivers.
     pub(crate) outgoing: u64,
+    /// Messages that are parked.
+    #[serde(default)]
+    pub(crate) parked: u64,
+    /// Actors that wait, as the journal refuses even to park what they fail at.
+    #[serde(default)]
+    pub(crate) held: u64,
     /// Commits since this owner took the partition.
     pub(crate) commits: u64,
     /// Turns in them.
@@ -64,7 +71,7 @@ pub(super) fn slot_name(slot: Slot) -> String {
 pub(super) fn shown(parked: &[Parked<Named, Body>]) -> String {
     let shown = parked.iter().map(|parked| {
         let (from, to) = (parked.envelope.from.as_ref().map(ToString::to_string), parked.envelope.to.to_string());
-        json!({ "slot": slot_name(parked.slot), "from": from, "to": to, "method": method(&parked.envelope), "error": parked.error })
+        json!({ "slot": slot_name(parked.slot), "from": from, "to": to, "method": method(&parked.envelope), "what": subject(&parked.envelope), "error": parked.error })
     });
     Value::Array(shown.collect()).to_string()
 }

@@ -35,8 +35,8 @@ pub(super) enum Done {
         parked: Result<Vec<Parked<Named, Body>>, String>,
         done: oneshot::Sender<Result<String, String>>,
     },
-    /// An outlet has an output of this actor.
-    Output { lane: Lane, number: u64, by: Named },
+    /// An outlet has an output, or will not have it for this reason.
+    Output { lane: Lane, number: u64, refused: Option<String> },
     /// Nothing depends on it.
     Nothing,
 }

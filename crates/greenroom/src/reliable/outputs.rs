@@ -1,16 +1,18 @@
 //! Outputs to the outside: kept back with the turn's messages, and handed to an outlet after the commit until that has them.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::cell::Cell;
+use std::collections::BTreeMap;
+use std::rc::Rc;
 use std::sync::Arc;
 
 use bytes::Bytes;
 use greenroom_protocols::delivery::{Lane, Life, PartitionId};
 use greenroom_store::url::redact;
-use greenroom_store::{Outlet, Output};
+use greenroom_store::{Outlet, Output, Undelivered};
 use serde::Serialize;
 
 use super::errands::{Desk, Done, Errand, Pause};
-use super::name::{Body, Happening, Letter, Named};
+use super::name::{Body, Letter, Named};
 use crate::actor::cx::Cx;
 use crate::actor::error::Refusal;
 use crate::node::Error;
@@ -115,57 +117,30 @@ pub(super) struct Leaving {
     pub(super) lane: Lane,
     pub(super) number: u64,
     pub(super) letter: Letter,
+    /// Whether it is worth several tries.
+    pub(super) patient: bool,
 }
 
-/// Outputs that are being handed over: those of one actor to one outlet one after the other.
+/// How many outputs each outlet has taken in this ownership: one that takes others is there.
 #[derive(Default)]
-pub(super) struct Outputs {
-    waiting: BTreeMap<(Lane, Named), VecDeque<Leaving>>,
-    /// All that were handed in, by number, above those that are acknowledged: the machine repeats what it waits for.
-    seen: BTreeMap<Lane, BTreeSet<u64>>,
-}
+pub(super) struct Outputs(BTreeMap<Lane, Rc<Cell<u64>>>);
 
 impl Outputs {
-    /// Takes an output in, and gives it back if it is to be handed over now.
-    pub(super) fn take(&mut self, leaving: Leaving) -> Option<Leaving> {
-        if !self.seen.entry(leaving.lane).or_default().insert(leaving.number) {
-            return None;
-        }
-        match self.waiting.get_mut(&(leaving.lane, by(&leaving.letter))) {
-            Some(queue) => {
-                queue.push_back(leaving);
-                None
-            }
-            None => {
-                self.waiting.insert((leaving.lane, by(&leaving.letter)), VecDeque::new());
-                Some(leaving)
-            }
-        }
-    }
-
-    /// Takes in that an output of `by` was delivered, and that all up to `acknowledged` were; the actor's next one.
-    pub(super) fn delivered(&mut self, lane: Lane, by: &Named, acknowledged: u64) -> Option<Leaving> {
-        if let Some(seen) = self.seen.get_mut(&lane) {
-            *seen = seen.split_off(&(acknowledged + 1));
-        }
-        let name = (lane, by.clone());
-        let next = self.waiting.get_mut(&name).and_then(VecDeque::pop_front);
-        if next.is_none() {
-            self.waiting.remove(&name);
-        }
-        next
+    pub(super) fn taken_by(&mut self, lane: Lane) -> Rc<Cell<u64>> {
+        self.0.entry(lane).or_default().clone()
     }
 }
 
 impl Desk {
-    /// Hands an output to its outlet, again and again until that has it.
-    pub(super) fn hand_over(self, leaving: Leaving) -> Errand {
+    /// Hands an output to its outlet, again and again until that has it or will not have it.
+    pub(super) fn hand_over(self, leaving: Leaving, taken: Rc<Cell<u64>>) -> Errand {
         Box::pin(async move {
-            let Leaving { life, lane, number, letter } = leaving;
+            let Leaving { life, lane, number, letter, patient } = leaving;
             let node = self.node.clone();
             let by = by(&letter);
             let (to, key) = (letter.to.key.clone(), key(&node.config().cluster, &self, life, lane, number));
             let mut pause = Pause::default();
+            let (mut refusals, mut passed_over, others) = (0, 0, taken.get());
             loop {
                 let body = match &letter.body {
                     Body::Output(payload) => payload.0.clone(),
@@ -179,16 +154,30 @@ impl Desk {
                         let delivering = async move { _ = told.send(outlet.deliver(output).await) };
                         node.world().spawn(greenroom_world::Stage::Door, Box::pin(delivering));
                         match delivered.await {
-                            Ok(Ok(())) => break,
+                            Ok(Ok(())) => {
+                                taken.set(taken.get() + 1);
+                                return Done::Output { lane, number, refused: None };
+                            }
                             Ok(Err(why)) => why,
-                            Err(_) => "it was given up".to_owned(),
+                            Err(_) => Undelivered::Unavailable("it was given up".to_owned()),
                         }
                     }
-                    None => "this node does not know the outlet; name it under `[reliable.outlets]`".to_owned(),
+                    None => Undelivered::Unavailable(
+                        "this node does not know the outlet; name it under `[reliable.outlets]`".to_owned(),
+                    ),
                 };
+                match why {
+                    Undelivered::Refused(_) => refusals += 1,
+                    // An outlet that takes others meanwhile is there: the output is to blame.
+                    _ if taken.get() > others => passed_over += 1,
+                    _ => {}
+                }
+                if refusals >= if patient { REFUSALS_MAX } else { 1 } || passed_over >= PASSED_OVER_MAX {
+                    tracing::warn!(error = %why, "an output of {by} to {to} is parked");
+                    return Done::Output { lane, number, refused: Some(why.to_string()) };
+                }
                 pause.after(&node, &format!("an output of {by} to {to} waits"), &why).await;
             }
-            Done::Output { lane, number, by }
         })
     }
 }
@@ -205,10 +194,9 @@ fn by(letter: &Letter) -> Named {
     letter.from.clone().unwrap_or_else(|| letter.to.clone())
 }
 
-/// An event for the machine.
-pub(super) fn delivered(lane: Lane, number: u64) -> Happening {
-    Happening::Delivered { lane, number }
-}
-
 /// The kind that outlets have among the receivers of messages.
 pub(super) const OUTLET: &str = "greenroom.outlet";
+/// Tries that its receiver has refused, after which an output is parked.
+const REFUSALS_MAX: u32 = 10;
+/// Tries that came to nothing while the outlet took other outputs, after which it is parked too: about ten minutes.
+const PASSED_OVER_MAX: u32 = 300;

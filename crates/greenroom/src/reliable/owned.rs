@@ -22,7 +22,7 @@ use super::counts::Share;
 use super::driver::Over;
 use super::errands::{Changes, Desk, Done, Errand, subject};
 use super::name::{Act, Body, Happening, Machine, Named, Wire};
-use super::outputs::{self, Leaving, Outputs};
+use super::outputs::{Leaving, Outputs};
 use super::partition::Input;
 use super::takings::{Later, letter_size};
 use crate::actor::error::Refusal;
@@ -212,6 +212,8 @@ impl Owned {
             actors: self.cast.len() as u64,
             waiting: self.machine.queued() as u64,
             outgoing: self.backlog(),
+            parked: self.machine.parked() as u64,
+            held: self.machine.held() as u64,
             commits: self.commits,
             turns: self.turns,
             commit_ms: self.last_commit.as_secs_f64() * 1000.0,
@@ -268,9 +270,9 @@ impl Owned {
                 };
                 tracing::debug!(message = subject(&envelope), %why, "a message of a reliable actor came to nothing");
             }
-            Act::Output { life, lane, number, envelope } => {
-                let due = self.outputs.take(Leaving { life, lane, number, letter: envelope });
-                self.errands.extend(due.map(|leaving| self.desk.clone().hand_over(leaving)));
+            Act::Output { life, lane, number, envelope, patient } => {
+                let leaving = Leaving { life, lane, number, letter: envelope, patient };
+                self.errands.push(self.desk.clone().hand_over(leaving, self.outputs.taken_by(lane)));
             }
             Act::Stop(why) => {
                 if why == Stop::Deposed {
@@ -315,28 +317,32 @@ impl Owned {
                 // An error means that nobody waits.
                 let _ = done.send(answer);
             }
-            Done::Output { lane, number, by } => {
-                self.happen(outputs::delivered(lane, number));
-                let next = self.outputs.delivered(lane, &by, self.machine.sender().acknowledged_in(lane));
-                self.errands.extend(next.map(|leaving| self.desk.clone().hand_over(leaving)));
-            }
+            Done::Output { lane, number, refused } => self.happen(match refused {
+                None => Happening::Delivered { lane, number },
+                Some(error) => Happening::Refused { lane, number, error },
+            }),
             Done::Nothing => {}
         }
     }
 
     /// Does what an operator wants done with the parked messages.
     fn grant(&mut self, wish: &Wish, parked: Vec<Parked<Named, Body>>) -> Result<String, String> {
-        let (event, name): (fn(_, _) -> _, _) = match wish {
-            Wish::Retry(name) => (|slot, envelope| Happening::Retry { slot, envelope }, name),
-            Wish::Drop(name) => (|slot, envelope| Happening::Drop { slot, envelope }, name),
+        let (event, name): (fn(_) -> _, _) = match wish {
+            Wish::Retry(name) => (Happening::Retry, name),
+            Wish::Drop(name) => (Happening::Drop, name),
             Wish::Parked | Wish::Actor { .. } => return Ok(admin::shown(&parked)),
         };
         let found = parked.into_iter().find(|parked| admin::slot_name(parked.slot) == *name);
-        let Some(Parked { slot, envelope, .. }) = found else {
+        let Some(parked) = found else {
             return Err(format!("no message is parked at {name:?}; `greenroom reliable parked` lists those that are"));
         };
-        let what = subject(&envelope);
-        self.happen(event(slot, envelope));
+        if !self.machine.is_parked(parked.slot) {
+            return Err(format!(
+                "the message at {name:?} is being retried or dropped already; `greenroom reliable parked` lists what is left"
+            ));
+        }
+        let what = subject(&parked.envelope);
+        self.happen(event(parked));
         Ok(what)
     }
 

@@ -57,6 +57,8 @@ pub(super) enum Fate {
 #[derive(Default)]
 struct Taken {
     sends: Vec<Outgoing<Named, Body>>,
+    /// Names of timers that are cancelled.
+    cancels: Vec<String>,
     timers: Vec<Timer<Named, Body>>,
     /// Messages to actors that are not reliable: they leave after the commit, once or not at all.
     later: Vec<Later>,
@@ -168,11 +170,17 @@ impl Takings {
         Ok(())
     }
 
-    /// Keeps a message back that is to be sent when it is due.
+    /// Keeps a message back that is to be sent when it is due; `name` is what it is cancelled by.
     ///
     /// # Errors
     /// [`Refusal`]: it can never be sent.
-    pub(crate) fn send_at<M: Method>(&self, shard: &Shard, call: Call<M>, due: Wall) -> Result<(), Refusal> {
+    pub(crate) fn send_at<M: Method>(
+        &self,
+        shard: &Shard,
+        call: Call<M>,
+        due: Wall,
+        name: Option<String>,
+    ) -> Result<(), Refusal> {
         let (target, method, own) = call.into_all();
         if !shard.port().node.is_reliable(target.id.kind, Described::of::<M::Interface>()) {
             let message = format!(
@@ -184,8 +192,19 @@ impl Takings {
         let delivery = own.as_ref().map_or(Delivery::ExactlyOnce, |own| own.delivery);
         let load = shard.load(own)?;
         let outgoing = self.outgoing(shard, &target, method, delivery, load)?;
-        self.taken().timers.push(Timer { due, slot: delivery::Slot::default(), outgoing });
+        let mut taken = self.taken();
+        if let Some(name) = &name {
+            taken.timers.retain(|timer| timer.name.as_ref() != Some(name));
+        }
+        taken.timers.push(Timer { due, slot: delivery::Slot::default(), outgoing, name });
         Ok(())
+    }
+
+    /// Cancels the actor's timer of this name.
+    pub(super) fn cancel(&self, name: &str) {
+        let mut taken = self.taken();
+        taken.timers.retain(|timer| timer.name.as_deref() != Some(name));
+        taken.cancels.push(name.to_owned());
     }
 
     fn outgoing<M: Method>(
@@ -304,10 +323,11 @@ impl Takings {
     /// All of it: the effects, the changes of fields, and what is to be done after the commit.
     pub(super) fn end(&self, turn: TurnId, answer: Option<Body>) -> Ended {
         let taken = std::mem::take(&mut *self.taken());
-        let Taken { sends, timers, later, halts, jump, fate: _, collected, fields, entries, bytes, record } = taken;
+        let Taken { sends, cancels, timers, later, halts, jump, fate: _, collected, fields, entries, bytes, record } =
+            taken;
         let operations = fields.iter().map(|field| field.changes.len()).sum::<usize>() + entries.len();
         let bytes = bytes + answer.as_ref().map_or(0, size);
-        let effects = Effects { sends, timers, halts, reconsider: jump.is_some(), answer, operations, bytes };
+        let effects = Effects { sends, cancels, timers, halts, reconsider: jump.is_some(), answer, operations, bytes };
         let changes = match halts {
             true => TurnChanges::Halted(self.by.clone(), entries),
             false => TurnChanges::Fields(self.by.clone(), fields),

@@ -66,14 +66,17 @@ impl<M: Method> Reminder<M> {
         Self { call, when, name: None }
     }
 
-    /// The reminder's name among those of its actor; without it, the method's.
+    /// The reminder's name among those of its actor; without it, the method's. For a timer of a reliable actor, what that
+    /// actor [cancels](crate::Cx::cancel_timer) it by; without it, nothing does.
     pub fn named(mut self, name: impl Into<String>) -> Self {
         self.name = Some(name.into());
         self
     }
 
     /// Lets a reliable actor send the call when it is due. The timer is part of the turn's commit, and so is its end of the
-    /// message: it is sent once, whatever crashes. No timer is shorter than the commit that begins it.
+    /// message: it is sent once, whatever crashes. No timer is shorter than the commit that begins it. With a
+    /// [name](Self::named) it takes the place of the actor's timer of that name, and can be
+    /// [cancelled](crate::Cx::cancel_timer).
     ///
     /// The call must be one of a reliable actor, and the reminder one of [`after`](Call::after) or [`at`](Call::at): for
     /// what comes again, let the turn that it begins send the next one. With anything else, the turn fails. Outside of
@@ -98,7 +101,10 @@ impl<M: Method> Reminder<M> {
                     return Err(Refusal::Invalid { field: String::new(), message: message.to_owned() });
                 }
             };
-            takings.send_at(shard, self.call, due)
+            if let Some(name) = &self.name {
+                check_name(name).map_err(|message| Refusal::Invalid { field: String::new(), message })?;
+            }
+            takings.send_at(shard, self.call, due, self.name)
         });
         if let Err(refusal) = sent {
             takings.fail(refusal.to_string());

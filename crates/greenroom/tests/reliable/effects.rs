@@ -36,6 +36,18 @@ impl Parent {
         ParentRef::me(cx).hear(what).after(Duration::from_millis(ms)).send();
     }
 
+    pub async fn remind_by_name(&mut self, cx: &Cx, name: String, what: String, ms: u64) {
+        ParentRef::me(cx).hear(what).after(Duration::from_millis(ms)).named(name).send();
+    }
+
+    pub async fn remind_no_more(&mut self, cx: &Cx, name: String) {
+        cx.cancel_timer(&name);
+    }
+
+    pub async fn remind_badly(&mut self, cx: &Cx) {
+        ParentRef::me(cx).hear("a slash").after(Duration::ZERO).named("a/b").send();
+    }
+
     pub async fn remind_and_fail(&mut self, cx: &Cx) {
         ParentRef::me(cx).hear("of what never was").after(Duration::ZERO).send();
         panic!("on purpose");
@@ -182,4 +194,28 @@ async fn what_a_turn_removes_before_it_halts_is_gone_too() {
     let second = node(&journal).await;
     assert_eq!(ParentRef::of(&second, "p").news().await.unwrap(), [""; 0]);
     second.stop().await;
+}
+
+#[tokio::test]
+async fn a_timer_is_cancelled_or_replaced_by_its_name() {
+    let builder = Node::builder().journal("memory:").register::<Parent>().register::<Child>();
+    let node = builder.start().await.expect("it starts");
+    let parent = ParentRef::of(&node, "ada");
+    parent.remind_by_name("cancelled", "of what was cancelled", 4_000).await.unwrap();
+    parent.remind_by_name("replaced", "of what was replaced", 4_000).await.unwrap();
+    parent.remind_no_more("cancelled").await.unwrap();
+    parent.remind_by_name("replaced", "of what took its place", 1).await.unwrap();
+    parent.remind_no_more("unknown").await.unwrap();
+    parent.remind("the last", 5_000).await.unwrap();
+    loop {
+        let news = parent.news().await.unwrap();
+        if news.last().is_some_and(|last| last == "the last") {
+            assert_eq!(news, ["of what took its place", "the last"]);
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    let said = parent.remind_badly().await.expect_err("no name has a slash").to_string();
+    assert!(said.contains("without slashes"), "{said}");
+    node.stop().await;
 }

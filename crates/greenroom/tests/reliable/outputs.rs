@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use greenroom::prelude::*;
 use greenroom_store::memory::MemoryStore;
-use greenroom_store::{Outlet, Output};
+use greenroom_store::{Outlet, Output, Undelivered};
 
 #[derive(Default, Actor)]
 struct Shop {
@@ -35,20 +35,26 @@ impl Shop {
     }
 }
 
-/// Remembers what came, and refuses so many first.
+/// Remembers what came, and is closed for so many first, and for some for ever.
 #[derive(Debug, Default)]
 struct Office {
     refusals: AtomicU64,
+    /// Whose outputs it never takes.
+    closed_for: &'static str,
     came: Mutex<Vec<(String, String, String)>>,
 }
 
 impl Outlet for Office {
-    fn deliver(&self, output: Output) -> futures_util::future::BoxFuture<'_, Result<(), String>> {
+    fn deliver(&self, output: Output) -> futures_util::future::BoxFuture<'_, Result<(), Undelivered>> {
         Box::pin(async move {
             let body = String::from_utf8(output.body.to_vec()).expect("JSON is text");
+            let never = output.from == self.closed_for;
             self.came.lock().unwrap().push((output.key, output.from, body));
+            if never {
+                return Err(Undelivered::Unavailable("the office is closed to you".to_owned()));
+            }
             let refused = self.refusals.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1));
-            if refused.is_ok() { Err("the office is closed".to_owned()) } else { Ok(()) }
+            if refused.is_ok() { Err(Undelivered::Unavailable("the office is closed".to_owned())) } else { Ok(()) }
         })
     }
 }
@@ -120,6 +126,28 @@ async fn an_output_that_is_refused_comes_again_under_its_key_also_from_the_next_
     until("the next one comes", || office.told_apart().len() == 5).await;
     assert_eq!(office.came().len(), last + 1, "what was delivered is not sent again");
     third.stop().await;
+}
+
+#[tokio::test]
+async fn an_output_that_its_outlet_does_not_take_keeps_only_its_own_actors_waiting() {
+    let (journal, office) = (Arc::default(), Arc::new(Office { closed_for: "shop/corner", ..Office::default() }));
+    let node = node(&journal, &office).await;
+    assert_eq!(ShopRef::of(&node, "corner").sell(400).await, Ok(400));
+    // One is in its partition.
+    let others = ["a", "b", "c", "d", "e"];
+    for other in others {
+        assert_eq!(ShopRef::of(&node, other).sell(200).await, Ok(200));
+    }
+    let of = |from: &str| {
+        let came = office.came().into_iter().filter(|(_, other, _)| other == from);
+        came.map(|(_, _, body)| body).collect::<Vec<_>>()
+    };
+    for other in others {
+        until("all of the others' come", || of(&format!("shop/{other}")).len() >= 200).await;
+        assert_eq!(of(&format!("shop/{other}")), numbers(200), "in their order");
+    }
+    assert!(of("shop/corner").iter().all(|body| body == "1"), "its own wait");
+    node.stop().await;
 }
 
 #[tokio::test]

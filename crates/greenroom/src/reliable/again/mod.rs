@@ -123,6 +123,12 @@ impl Cast {
         if let Some((timer, _)) = one.timers.iter().zip(&other.timers).find(|(one, other)| one.due != other.due) {
             return differ(&format!("when the timer for {} is due", subject(&timer.outgoing.envelope)));
         }
+        if let Some((timer, _)) = one.timers.iter().zip(&other.timers).find(|(one, other)| one.name != other.name) {
+            return differ(&format!("the name of the timer for {}", subject(&timer.outgoing.envelope)));
+        }
+        if one.cancels != other.cancels {
+            return differ("which timers it cancels");
+        }
         if first.told != second.told {
             let told = first.told.iter().chain(&second.told);
             let mut other = told.filter(|whom| !first.told.contains(whom) || !second.told.contains(whom));
