@@ -3,7 +3,8 @@
 //! Calls from outside reach an actor of partition 0, whose turn sends one message to an actor of partition 1. Messages are
 //! never removed from the network: each may be delivered at any time, in any order, never, or again and again. A commit is
 //! applied whenever it likes, also when its owner is gone, and its owner hears of it later or never. A partition may be
-//! taken over at any time; the owner before has crashed, or goes on and does not know.
+//! taken over at any time; the owner before has crashed, or goes on and does not know. The journal may refuse a commit, and
+//! operators who have seen what is parked have it retried or dropped whenever they like, twice too.
 
 mod delivery_world;
 
@@ -11,6 +12,7 @@ use std::time::{Duration, Instant};
 
 use delivery_world::*;
 use greenroom_protocols::delivery::*;
+use greenroom_protocols::reminders::Wall;
 use stateright::{Checker, HasDiscoveries, Model, Property};
 
 const CALLED: Actor = 10;
@@ -26,7 +28,17 @@ struct Bounds {
     take_overs: u8,
     ticks: u8,
     repeats: u8,
+    /// Commits that the journal refuses.
+    refusals: u8,
+    /// Acts of operators.
+    wishes: u8,
     quick: bool,
+    /// Whether messages go by timers.
+    timers: bool,
+    /// Whether the actor fails at the first message until it has seen the second one.
+    poison: bool,
+    /// A partition beside, to which each call sends too, and whether the other one is cut off.
+    lanes: u32,
     config: Config,
 }
 
@@ -37,6 +49,8 @@ struct State {
     take_overs: u8,
     ticks: u8,
     repeats: u8,
+    refusals: u8,
+    wishes: u8,
 }
 
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
@@ -49,6 +63,9 @@ enum Step {
     Deliver(usize),
     Tick(u32),
     TakeOver { partition: u32, crash: bool },
+    Refuse(usize),
+    Wish { drops: bool },
+    Grant(usize),
 }
 
 fn program_1(message: &Message, _: &[Payload], _: &mut dyn FnMut() -> Birth) -> Outcome<Actor, Payload> {
@@ -69,13 +86,42 @@ fn program_create(message: &Message, _: &[Payload], birth: &mut dyn FnMut() -> B
     done(vec![outgoing])
 }
 
+fn program_poison(message: &Message, seen: &[Payload], birth: &mut dyn FnMut() -> Birth) -> Outcome<Actor, Payload> {
+    match (message.to, message.body) {
+        (20, 1) if !seen.contains(&2) => Outcome::Failed("too early".to_owned()),
+        _ => program_1(message, seen, birth),
+    }
+}
+
+fn program_timers(message: &Message, _: &[Payload], _: &mut dyn FnMut() -> Birth) -> Outcome<Actor, Payload> {
+    let outgoing = send(1, CALLED, 20, message.body);
+    let timer = Timer { due: Wall(0), slot: Slot::default(), outgoing, name: None };
+    match message.to {
+        CALLED => Outcome::Done(Effects { timers: vec![timer], ..Effects::default() }),
+        _ => done(Vec::new()),
+    }
+}
+
+fn program_lanes(message: &Message, _: &[Payload], _: &mut dyn FnMut() -> Birth) -> Outcome<Actor, Payload> {
+    let sends = || vec![send(1, CALLED, 20, message.body), send(2, CALLED, 20, message.body)];
+    done(if message.to == CALLED { sends() } else { Vec::new() })
+}
+
 impl Bounds {
     fn program(&self) -> Program {
-        match (self.creates, self.receivers) {
-            (true, _) => program_create,
-            (false, 1) => program_1,
-            (false, _) => program_2,
+        match self {
+            Self { creates: true, .. } => program_create,
+            Self { timers: true, .. } => program_timers,
+            Self { poison: true, .. } => program_poison,
+            Self { lanes: 2, .. } => program_lanes,
+            Self { receivers: 1, .. } => program_1,
+            _ => program_2,
         }
+    }
+
+    /// Whether what is sent arrives in its order.
+    fn keeps_order(&self) -> bool {
+        !self.timers && !self.poison
     }
 }
 
@@ -84,9 +130,9 @@ impl Model for Bounds {
     type Action = Step;
 
     fn init_states(&self) -> Vec<State> {
-        let mut world = World::new(self.config, 2, self.program());
+        let mut world = World::new(self.config, 1 + self.lanes, self.program());
         world.quick = self.quick;
-        vec![State { world, called: 0, take_overs: 0, ticks: 0, repeats: 0 }]
+        vec![State { world, called: 0, take_overs: 0, ticks: 0, repeats: 0, refusals: 0, wishes: 0 }]
     }
 
     fn actions(&self, state: &State, steps: &mut Vec<Step>) {
@@ -102,7 +148,16 @@ impl Model for Bounds {
         for (index, owner) in world.owners.iter().enumerate() {
             steps.extend(owner.running.keys().map(|turn| Step::End(index, *turn)));
         }
-        steps.extend((0..world.network.len()).map(Step::Deliver));
+        // With two lanes, the first one leads nowhere.
+        let arrives = |index: &usize| self.lanes == 1 || world.network[*index].0 != PartitionId(1);
+        steps.extend((0..world.network.len()).filter(arrives).map(Step::Deliver));
+        if state.refusals < self.refusals {
+            steps.extend((0..world.pending.len()).map(Step::Refuse));
+        }
+        if state.wishes < self.wishes && !world.disks[1].parked.is_empty() {
+            steps.extend([false, true].map(|drops| Step::Wish { drops }));
+        }
+        steps.extend((0..world.owners.len()).filter(|i| !world.owners[*i].wishes.is_empty()).map(Step::Grant));
         if state.ticks < self.ticks {
             steps.extend([0, 1].map(Step::Tick));
         }
@@ -142,6 +197,15 @@ impl Model for Bounds {
                 state.take_overs += 1;
                 world.take_over(partition, crash, program);
             }
+            Step::Refuse(index) => {
+                state.refusals += 1;
+                world.refuse(index);
+            }
+            Step::Wish { drops } => {
+                state.wishes += 1;
+                world.wish(1, drops);
+            }
+            Step::Grant(index) => world.grant(index, program),
         }
         world.network.sort();
         world.network.dedup();
@@ -157,25 +221,39 @@ impl Model for Bounds {
                 once && (0..bounds.receivers).all(|offset| {
                     let to = |body: &&Payload| bounds.receivers == 1 || **body % 2 == offset;
                     let sent: Vec<Payload> = sent.iter().filter(to).copied().collect();
-                    sent.starts_with(&state.world.processed(1, 20 + offset))
+                    let processed = state.world.processed(1, 20 + offset);
+                    let mut done = [processed.clone(), state.world.disks[1].dropped.clone()].concat();
+                    done.sort_unstable();
+                    let done_once = done.windows(2).all(|two| two[0] != two[1]);
+                    if bounds.keeps_order() { sent.starts_with(&processed) } else { done_once }
                 })
             }),
             Property::always(KEPT, |bounds: &Self, state: &State| {
                 let log = state.world.log(0, 1);
                 let processed: usize = (0..bounds.receivers).map(|i| state.world.processed(1, 20 + i).len()).sum();
                 let answered = (1..=bounds.calls).filter(|body| state.world.has_answer(*body));
-                log.before <= processed as u64
+                let disk = &state.world.disks[1];
+                let timers = state.world.disks[0].timers.len() + state.world.disks[0].parked.len();
+                let sent = state.world.fields(0, CALLED).len();
+                log.before <= (processed + disk.parked.len() + disk.dropped.len()) as u64
+                    && (!bounds.timers || sent == timers + log.last as usize)
                     && answered.into_iter().all(|body| state.world.fields(0, CALLED).contains(&body))
             }),
             Property::sometimes(ALL, |bounds: &Self, state: &State| {
-                state.take_overs == bounds.take_overs && state.world.log(0, 1).before == u64::from(bounds.calls)
+                let disk = &state.world.disks[1];
+                let arrived = if bounds.lanes == 2 {
+                    state.world.processed(2, 20).len() == usize::from(bounds.calls)
+                } else {
+                    state.world.log(0, 1).before == u64::from(bounds.calls) && disk.parked.is_empty()
+                };
+                state.take_overs == bounds.take_overs && state.refusals == bounds.refusals && arrived
             }),
         ]
     }
 }
 
 const ONCE: &str = "each actor has processed a prefix of what was sent to it, in order, each message once";
-const KEPT: &str = "what is acknowledged or answered is committed";
+const KEPT: &str = "what is acknowledged or answered is committed, and so is what waits for its time";
 const ALL: &str = "everything is processed and acknowledged after the last change of owner";
 
 /// An instance that takes longer is too large.
@@ -191,7 +269,21 @@ fn bounds() -> Bounds {
         trim_after: Duration::from_nanos(0),
         ..Config::default()
     };
-    Bounds { calls: 2, receivers: 1, creates: false, take_overs: 1, ticks: 0, repeats: 0, quick: true, config }
+    Bounds {
+        calls: 2,
+        receivers: 1,
+        creates: false,
+        take_overs: 1,
+        ticks: 0,
+        repeats: 0,
+        refusals: 0,
+        wishes: 0,
+        quick: true,
+        timers: false,
+        poison: false,
+        lanes: 1,
+        config,
+    }
 }
 
 fn exhaust(name: &str, bounds: Bounds) {
@@ -259,6 +351,50 @@ fn an_actor_is_created_twice_and_halted_once_in_between() {
 fn two_slow_turns_commit_in_any_order() {
     exhaust("slow turns", Bounds { receivers: 2, take_overs: 0, quick: false, ..bounds() });
     exhaust("slow turns", Bounds { calls: 1, take_overs: 2, quick: false, ..bounds() });
+}
+
+/// A message is parked, and operators do something about it.
+fn operators() -> Bounds {
+    let config = Config { attempts_max: 1, ..bounds().config };
+    Bounds { take_overs: 0, wishes: 2, poison: true, config, ..bounds() }
+}
+
+#[test]
+fn a_parked_message_is_processed_or_dropped_once_whatever_two_operators_want() {
+    exhaust("operators", operators());
+}
+
+#[test]
+fn without_one_operator_at_a_time_a_parked_message_runs_twice() {
+    breaks("parked_once", ONCE, operators(), |checks| checks.parked_once = false);
+}
+
+#[test]
+fn timers_fire_once_while_the_journal_refuses_a_commit() {
+    exhaust("timers, refused", Bounds { take_overs: 0, ticks: 1, refusals: 1, timers: true, ..bounds() });
+}
+
+#[test]
+fn two_messages_are_processed_once_while_the_journal_refuses_a_commit() {
+    exhaust("refused", Bounds { take_overs: 0, refusals: 1, ..bounds() });
+}
+
+/// Two lanes, of which one leads nowhere.
+fn lanes() -> Bounds {
+    Bounds { take_overs: 0, lanes: 2, ..bounds() }
+}
+
+#[test]
+fn a_lane_that_leads_nowhere_keeps_no_other_one_waiting() {
+    exhaust("two lanes", lanes());
+}
+
+#[test]
+fn without_closing_commits_a_lane_that_leads_nowhere_stops_all() {
+    let mut bounds = lanes();
+    bounds.config.checks.commit_closes = false;
+    let checker = bounds.checker().threads(2).timeout(LONGEST).spawn_bfs().join();
+    assert!(checker.discovery(ALL).is_none(), "the model does not need this check");
 }
 
 #[test]
