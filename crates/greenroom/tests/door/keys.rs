@@ -182,7 +182,9 @@ async fn a_name_for_which_stores_have_no_room_does_not_start() {
         let cluster = cluster.to_owned();
         Node::builder().configure(move |config| config.cluster = cluster).start()
     };
-    for (cluster, why) in [("", "it is empty"), ("a\nb", "control character"), (&*"c".repeat(65), "over the limit of 64")] {
+    for (cluster, why) in
+        [("", "it is empty"), ("a\nb", "control character"), (&*"c".repeat(65), "over the limit of 64")]
+    {
         let error = named(cluster).await.expect_err("there is no room for it").to_string();
         assert!(error.contains("cluster") && error.contains(why), "{error}");
     }
