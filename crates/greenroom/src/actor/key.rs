@@ -201,6 +201,7 @@ impl fmt::Debug for Kind {
 
 /// An actor's full name.
 #[derive(Clone, PartialEq, Eq, Hash)]
+#[expect(clippy::manual_non_exhaustive, reason = "this crate, too, makes them by the functions below alone")]
 pub struct ActorId {
     /// The actor's type.
     pub kind: Kind,
