@@ -204,10 +204,56 @@ async fn a_partition_that_a_newer_program_has_written_waits_for_one() {
     for (key, value, version) in fences {
         journal.replace(&key, value, &version, BY).await.unwrap();
     }
-    let put = shelf.put("three".to_owned()).by(Duration::from_secs(60)).await;
+    let put = loop {
+        match shelf.put("three".to_owned()).await {
+            Err(CallError::Refused(Refusal::Activation { .. })) => tokio::time::sleep(Duration::from_millis(50)).await,
+            put => break put,
+        }
+    };
     assert_eq!(put, Ok(2), "it goes on by itself, and what was refused has not run");
     second.stop().await;
 }
 
+#[tokio::test]
+async fn a_damaged_page_of_a_file_is_named_to_who_calls_the_actors_on_it() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let node = async |file: &std::path::Path| {
+        let builder = Node::builder().register::<Shelf>().journal(format!("sqlite:{}", file.display()));
+        builder.configure(|config| config.reliable.partitions = 1).start().await.expect("it starts")
+    };
+    let file = folder.path().join("journal.db");
+    let first = node(&file).await;
+    let needle = b"needle 30 ";
+    let find = |bytes: &[u8]| bytes.windows(needle.len()).position(|window| window == needle);
+    // Until the log has been taken over into the file, and begun anew.
+    let mut n = 0;
+    while n < 100 || find(&std::fs::read(&file).unwrap()).is_none() || n % 100 != 0 {
+        let text = format!("needle {n} {}", "x".repeat(3000));
+        ShelfRef::of(&first, format!("shelf {n}")).take(text).await.unwrap();
+        n += 1;
+    }
+    ShelfRef::of(&first, "the first in the new log").take("a word".to_owned()).await.unwrap();
+    first.stop().await;
+    let damaged = folder.path().join("copy").join("journal.db");
+    std::fs::create_dir(folder.path().join("copy")).unwrap();
+    std::fs::copy(folder.path().join("journal.db-wal"), folder.path().join("copy").join("journal.db-wal")).unwrap();
+    let mut bytes = std::fs::read(&file).unwrap();
+    let at = find(&bytes).expect("it is in the file");
+    // What a page is stands at its beginning.
+    let page = at / PAGE_BYTES * PAGE_BYTES;
+    bytes[page..page + 16].fill(0xFF);
+    std::fs::write(&damaged, bytes).unwrap();
+
+    let second = node(&damaged).await;
+    let refused = ShelfRef::of(&second, "shelf 30").look().once().await;
+    let Err(CallError::Refused(refusal)) = refused else { panic!("it cannot be read: {refused:?}") };
+    let said = refusal.to_string();
+    assert!(said.contains("journal.db") && said.contains("is damaged"), "{said}");
+    assert_eq!(ShelfRef::of(&second, "shelf 0").look().await.unwrap().0, 1, "it is on another page");
+    second.stop().await;
+}
+
+/// Of SQLite's files.
+const PAGE_BYTES: usize = 4096;
 const BY: Duration = Duration::from_secs(5);
 const VALUE_BYTES_MAX: usize = 16 << 10;

@@ -163,6 +163,22 @@ async fn a_journal_that_was_emptied_is_refused_with_the_remedy_and_left_as_it_is
 }
 
 #[tokio::test]
+async fn a_journals_file_that_was_cut_to_nothing_is_refused() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = |name: &str| folder.path().join(name);
+    let started = |journal: &str| {
+        let url = |name: &str| format!("sqlite:{}", file(name).display());
+        Node::builder().register::<Account>().table(url("table.db")).journal(url(journal)).start()
+    };
+    started("journal.db").await.expect("it is new").stop().await;
+    // As after a crash: the file is cut, its log is there.
+    std::fs::copy(file("journal.db-wal"), file("cut-journal.db-wal")).unwrap();
+    std::fs::write(file("cut-journal.db"), b"").unwrap();
+    let error = started("cut-journal.db").await.expect_err("its actors are not there").to_string();
+    assert!(error.contains("journal.db") && error.contains("it is empty"), "{error}");
+}
+
+#[tokio::test]
 async fn a_journal_of_memory_is_for_trials() {
     let node = Node::builder().register::<Account>().journal("memory:").start().await.unwrap();
     node.stop().await;
