@@ -90,7 +90,7 @@ mod tests {
         let builder = Node::builder().configure(|config| config.reliable.journal = "memory:".into());
         let node = register(builder).start().await.expect("a node alone starts");
         let (poor, rich) = (WalletRef::of(&node, "poor"), WalletRef::of(&node, "rich"));
-        let pay = async |amount| poor.pay("o".into(), "rich".into(), amount).await;
+        let pay = async |amount| poor.pay("o", "rich", amount).await;
         assert_eq!(pay(i64::MAX).await.expect("it may owe"), -i64::MAX);
         assert!(matches!(pay(2).await, Err(CallError::Actor(why)) if why.contains("wallet/poor")));
         assert!(matches!(pay(i64::MIN).await, Ok(1)));

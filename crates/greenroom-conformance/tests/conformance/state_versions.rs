@@ -5,7 +5,6 @@ use std::time::Duration;
 use greenroom::prelude::*;
 use greenroom::state::{Old, Older, Written};
 use greenroom::{Builder, Refusal};
-use greenroom_store::Store;
 use serde::{Deserialize, Serialize};
 
 use crate::cluster::Cluster;

@@ -137,7 +137,7 @@ async fn change(world: &World, change: &ClusterChange) {
 async fn until(world: &World, changes: &[ClusterChange], sees: impl Fn(&[greenroom::ClusterStatus]) -> bool) {
     loop {
         let of = |name: &&str| WIDE[..2].iter().find_map(|(cluster, _)| world.cluster(cluster).node(name));
-        let all: Vec<Node> = WIDE[..2].iter().flat_map(|(_, nodes)| nodes).filter_map(|name| of(&name)).collect();
+        let all: Vec<Node> = WIDE[..2].iter().flat_map(|(_, nodes)| nodes).filter_map(of).collect();
         if all.len() == 6 && all.iter().all(|node| node.multi_cluster().is_some_and(|status| sees(&status.clusters))) {
             return;
         }
