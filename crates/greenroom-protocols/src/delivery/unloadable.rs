@@ -30,7 +30,7 @@ impl<A: Clone + Ord, M: Clone> Partition<A, M> {
 #[cfg(test)]
 mod tests {
     use super::super::{
-        Call, Config, Envelope, Epoch, Event, Life, Ownership, PartitionId, Recovered, Slot, Wire, Write,
+        Call, Config, Envelope, Epoch, Event, Life, Ownership, Parked, PartitionId, Recovered, Slot, Wire, Write,
     };
     use super::*;
     use crate::reminders::Wall;
@@ -45,8 +45,11 @@ mod tests {
     }
 
     fn begun() -> Machine {
+        begun_with(Recovered::empty(Life(1)))
+    }
+
+    fn begun_with(recovered: Recovered<u8, u8>) -> Machine {
         let owner = Ownership { partition: PartitionId(0), epoch: Epoch(1) };
-        let recovered = Recovered::empty(Life(1));
         Partition::recover(Config::default(), owner, recovered, (Timestamp::default(), Wall(0)), &mut Vec::new())
     }
 
@@ -91,9 +94,10 @@ mod tests {
 
     #[test]
     fn a_parked_message_that_is_tried_too_early_stays_where_it_is() {
-        let mut machine = begun();
         let slot = Slot { epoch: Epoch(1), serial: 9 };
-        assert_eq!(step(&mut machine, Event::Retry { slot, envelope: message(2, None) }), [Action::Load(7)]);
+        let mut machine = begun_with(Recovered { parked: vec![(slot, None)], ..Recovered::empty(Life(1)) });
+        let parked_one = Parked { slot, envelope: message(2, None), error: "damaged".to_owned(), leaves: None };
+        assert_eq!(step(&mut machine, Event::Retry(parked_one)), [Action::Load(7)]);
         assert_eq!(parked(&step(&mut machine, unloadable())), [(slot, "damaged")]);
     }
 
