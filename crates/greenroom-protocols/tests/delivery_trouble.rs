@@ -37,7 +37,7 @@ fn stormy(message: &Message, seen: &[Payload], birth: &mut dyn FnMut() -> Birth)
     match body {
         _ if is_output(body) => done(vec![Outgoing { to: Destination::Outside(0), ..send(1, 10, 0, body) }]),
         _ if body % 3 == 1 => {
-            let name = (body % 4 == 0).then(|| "alarm".to_owned());
+            let name = (body.is_multiple_of(4)).then(|| "alarm".to_owned());
             let timer = Timer { due: Wall(10 * u64::from(body)), slot: Slot::default(), outgoing, name };
             Outcome::Done(Effects { timers: vec![timer], ..Effects::default() })
         }
@@ -259,7 +259,7 @@ proptest! {
         arrived.extend(there.dropped.iter().chain(here.dropped.iter().filter(|body| !is_output(**body))));
         arrived.sort_unstable();
         let mut sent: Vec<Payload> = sent.into_iter().filter(|body| !replaced(world.fields(0, 10), *body)).collect();
-        let doubtful = |body: &Payload| body % 3 == 1 && body % 4 == 0;
+        let doubtful = |body: &Payload| body % 3 == 1 && body.is_multiple_of(4);
         // A timer that had fired before its place was taken has arrived all the same.
         let late: Vec<Payload> =
             arrived.iter().copied().filter(|body| doubtful(body) && !sent.contains(body)).collect();
@@ -307,7 +307,7 @@ proptest! {
 
 /// Whether a timer's place was taken by a later one.
 fn replaced(called: &[Payload], body: Payload) -> bool {
-    let named = |body: &Payload| !is_output(*body) && body % 3 == 1 && body % 4 == 0;
+    let named = |body: &Payload| !is_output(*body) && body % 3 == 1 && body.is_multiple_of(4);
     let last = called.iter().rposition(named);
     named(&body) && last.is_some_and(|last| called[last] != body)
 }

@@ -220,21 +220,21 @@ struct OldTimer {
 #[test]
 fn parked_messages_and_timers_of_earlier_programs_are_read_and_others_written_as_before() {
     let Parked { slot, envelope, error, leaves } = parked(None);
-    let old = records::encode("parked", &OldParked { slot, envelope, error }).unwrap();
-    assert_eq!(records::decode::<Parked<Actor, u8>>("parked", &old).unwrap(), parked(leaves));
-    assert_eq!(records::encode("parked", &parked(None)).unwrap(), old);
+    let old = encode("parked", &OldParked { slot, envelope, error }).unwrap();
+    assert_eq!(decode::<Parked<Actor, u8>>("parked", &old).unwrap(), parked(leaves));
+    assert_eq!(encode("parked", &parked(None)).unwrap(), old);
     let Timer { due, slot, outgoing, .. } = timer();
-    let old = records::encode("timer", &OldTimer { due, slot, outgoing }).unwrap();
+    let old = encode("timer", &OldTimer { due, slot, outgoing }).unwrap();
     let nameless = Timer { name: None, ..timer() };
-    assert_eq!(records::decode::<Timer<Actor, u8>>("timer", &old).unwrap(), nameless);
-    assert_eq!(records::encode("timer", &nameless).unwrap(), old);
+    assert_eq!(decode::<Timer<Actor, u8>>("timer", &old).unwrap(), nameless);
+    assert_eq!(encode("timer", &nameless).unwrap(), old);
 }
 
 #[test]
 fn how_a_parked_message_leaves_is_a_promise_to_journals() {
-    let output = records::encode("parked", &Leaves::Output { lane: Lane::Outside(7), number: 3 }).unwrap();
+    let output = encode("parked", &Leaves::Output { lane: Lane::Outside(7), number: 3 }).unwrap();
     let (to, delivery) = (Destination::Partition(PartitionId(2)), Delivery::ExactlyOnce);
-    let message = records::encode("parked", &Leaves::Message { to, delivery }).unwrap();
+    let message = encode("parked", &Leaves::Message { to, delivery }).unwrap();
     assert_eq!(&output[..], b"\x01\x01\x81\xa6Output\x82\xa4lane\x81\xa7Outside\x07\xa6number\x03");
     let golden = b"\x01\x01\x81\xa7Message\x82\xa2to\x81\xa9Partition\x02\xa8delivery\xabExactlyOnce";
     assert_eq!(&message[..], golden);

@@ -106,7 +106,7 @@ pub const DEAD_LETTERS_LEN_MAX: usize = 1024;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::actor::key::{Key, Kind};
+    use crate::actor::key::Kind;
 
     #[test]
     fn a_reader_that_does_not_read_loses_letters_and_knows_how_many() {

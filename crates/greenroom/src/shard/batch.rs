@@ -198,7 +198,7 @@ mod tests {
     use super::*;
     use crate::actor::error::Never;
     use crate::actor::interface::MethodInfo;
-    use crate::actor::key::{ActorId, Key, Kind};
+    use crate::actor::key::{ActorId, Kind};
     use crate::actor::reference::Ref;
     use crate::actor::reply::{AnyReply, ReplyTo, WireReply};
 
