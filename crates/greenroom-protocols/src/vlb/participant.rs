@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use super::{Applied, Config, LeaderEpoch, Note, Numbered, Session, Snapshot, Submission, Versioned, Waiter};
+use super::{Applied, Config, LeaderEpoch, Note, Numbered, Session, Snapshot, Submission, Version, Versioned, Waiter};
 use crate::time::Timestamp;
 
 /// What happened to an instance.
@@ -17,6 +17,12 @@ pub enum Event<S: Versioned> {
     /// Say [`Action::Done`] when the latest version of after this request is here, and all that was enqueued before it is
     /// confirmed.
     Refresh(Waiter),
+    /// Another instance may lead the same state, unknown to this one's leader: what is confirmed from here on is kept.
+    Doubt,
+    /// No other instance has led: what was kept is forgotten.
+    Sure,
+    /// Another leader stays: what was kept is to be confirmed by it, before all that is pending.
+    Yield,
     /// The leader sent this.
     Received(Note<S>),
     /// The deadline came.
@@ -45,6 +51,8 @@ pub struct Participant<S: Versioned> {
     epoch: LeaderEpoch,
     confirmed: Snapshot<S>,
     pending: VecDeque<S::Update>,
+    /// The last settled updates, while another instance may lead.
+    kept: Option<VecDeque<S::Update>>,
     /// How many of our updates are no longer pending, and under which leader the last of them was settled.
     settled: u64,
     settled_under: LeaderEpoch,
@@ -66,6 +74,7 @@ impl<S: Versioned> Participant<S> {
             epoch: LeaderEpoch::default(),
             confirmed: Snapshot::default(),
             pending: VecDeque::new(),
+            kept: None,
             settled: 0,
             settled_under: LeaderEpoch::default(),
             requests: 0,
@@ -83,7 +92,9 @@ impl<S: Versioned> Participant<S> {
     /// The confirmed state with the pending updates on top.
     pub fn tentative(&self) -> S {
         let mut state = self.confirmed.state.clone();
-        for update in &self.pending {
+        // Those that are to be confirmed anew are in it.
+        let within = self.confirmed.applied(self.me).saturating_sub(self.settled);
+        for update in self.pending.iter().skip(within as usize) {
             let mut next = state.clone();
             if next.apply(update).is_ok() {
                 state = next;
@@ -102,6 +113,11 @@ impl<S: Versioned> Participant<S> {
         self.pending.len()
     }
 
+    /// How many of its updates are kept as another instance may lead; `None` if that is not so.
+    pub fn kept(&self) -> Option<usize> {
+        self.kept.as_ref().map(VecDeque::len)
+    }
+
     /// The last leader that it has met.
     pub fn epoch(&self) -> LeaderEpoch {
         self.epoch
@@ -112,6 +128,11 @@ impl<S: Versioned> Participant<S> {
         self.under_way.as_ref().map(|(resend_at, _)| *resend_at)
     }
 
+    /// Notes how much the updates in one submission may [weigh](Versioned::weight), as the leader is near or far now.
+    pub fn set_submission_weight_max(&mut self, most: usize) {
+        self.config.submission_weight_max = most;
+    }
+
     /// Applies `event` at `now`, appending what must happen to `out`, in order. Never fails.
     pub fn handle(&mut self, now: Timestamp, event: Event<S>, out: &mut Vec<Action<S>>) {
         match event {
@@ -119,6 +140,9 @@ impl<S: Versioned> Participant<S> {
             Event::Enqueue(update) => self.pending.push_back(update),
             Event::Confirm(waiter) => self.confirming.push_back((waiter, self.last())),
             Event::Refresh(waiter) => self.refreshing.push((waiter, self.last())),
+            Event::Doubt => _ = self.kept.get_or_insert_default(),
+            Event::Sure => self.kept = None,
+            Event::Yield => self.yields(),
             Event::Received(note) => self.receive(note, out),
             Event::Tick if self.deadline().is_some_and(|at| at <= now) => self.give_up(),
             Event::Tick => {}
@@ -156,6 +180,17 @@ impl<S: Versioned> Participant<S> {
         }
     }
 
+    fn yields(&mut self) {
+        let Some(mut kept) = self.kept.take() else { return };
+        // What the one that has confirmed it has still under way counts no more.
+        self.meet(LeaderEpoch(self.epoch.0.saturating_add(1)));
+        self.settled -= kept.len() as u64;
+        // The leader that stays has seen none of those before them.
+        self.settled_under = LeaderEpoch::default();
+        kept.append(&mut self.pending);
+        self.pending = kept;
+    }
+
     fn submit(&mut self, now: Timestamp, out: &mut Vec<Action<S>>) {
         self.requests += 1;
         self.under_way = Some((now + self.config.resend_after, std::mem::take(&mut self.refreshing)));
@@ -165,8 +200,24 @@ impl<S: Versioned> Participant<S> {
             request: self.requests,
             first: self.settled + 1,
             settled_under: self.settled_under,
-            updates: self.pending.iter().cloned().collect(),
+            seen: self.confirmed.version,
+            updates: self.batch(),
         }));
+    }
+
+    /// The first of the pending updates, as many as one submission takes.
+    fn batch(&self) -> Vec<S::Update> {
+        let mut room = self.config.submission_weight_max;
+        let fits = |(at, update): &(usize, &S::Update)| {
+            if self.config.submission_weight_max == usize::MAX {
+                return true;
+            }
+            let weight = S::weight(update);
+            let fits = *at == 0 || weight <= room;
+            room = room.saturating_sub(weight);
+            fits
+        };
+        self.pending.iter().enumerate().take_while(fits).map(|(_, update)| update.clone()).collect()
     }
 
     fn receive(&mut self, note: Note<S>, out: &mut Vec<Action<S>>) {
@@ -177,12 +228,20 @@ impl<S: Versioned> Participant<S> {
                     out.push(Action::Collected(epoch, self.me, self.confirmed.clone()));
                 }
             }
-            Note::Notify(snapshot) => self.adopt(snapshot, Vec::new(), self.config.checks.trim_notified, out),
+            Note::Assumed(request, snapshot, outcomes) => {
+                let epoch = self.epoch;
+                let met_none = self.confirmed.version == Version::default()
+                    && (epoch == LeaderEpoch::default() || epoch == snapshot.version.epoch);
+                if met_none || !self.config.checks.assume {
+                    self.receive(Note::Answer(request, snapshot, outcomes), out);
+                }
+            }
+            Note::Notify(snapshot) => self.adopt(snapshot, Vec::new(), out),
             Note::Answer(request, snapshot, outcomes) => {
                 let first = self.epoch == LeaderEpoch::default();
                 let current = request == self.requests && (first || snapshot.version.epoch == self.epoch);
                 let served = if current { self.under_way.take() } else { None };
-                self.adopt(snapshot, outcomes, true, out);
+                self.adopt(snapshot, outcomes, out);
                 for (waiter, at) in served.into_iter().flat_map(|(_, served)| served) {
                     let place = self.confirming.partition_point(|(_, other)| *other <= at);
                     self.confirming.insert(place, (waiter, at));
@@ -192,13 +251,7 @@ impl<S: Versioned> Participant<S> {
     }
 
     /// Takes a later version for the confirmed one; the pending updates are rebased on it.
-    fn adopt(
-        &mut self,
-        snapshot: Snapshot<S>,
-        outcomes: Vec<Numbered<S::Output, S::Error>>,
-        trims: bool,
-        out: &mut Vec<Action<S>>,
-    ) {
+    fn adopt(&mut self, snapshot: Snapshot<S>, outcomes: Vec<Numbered<S::Output, S::Error>>, out: &mut Vec<Action<S>>) {
         let checks = self.config.checks;
         let epoch = snapshot.version.epoch;
         if checks.epoch && (epoch < self.epoch || snapshot.version < self.confirmed.version) {
@@ -206,15 +259,17 @@ impl<S: Versioned> Participant<S> {
         }
         self.meet(epoch);
         self.confirmed = snapshot;
-        if trims {
-            let mut outcomes = outcomes.into_iter().peekable();
-            while self.settled < self.confirmed.applied(self.me) && self.pending.pop_front().is_some() {
-                self.settled += 1;
-                self.settled_under = epoch;
-                while outcomes.next_if(|(number, _)| *number < self.settled).is_some() {}
-                let known = outcomes.next_if(|(number, _)| *number == self.settled);
-                out.push(Action::Outcome(self.settled, known.map_or(Applied::Confirmed, |(_, outcome)| outcome)));
+        let mut outcomes = outcomes.into_iter().peekable();
+        while self.settled < self.confirmed.applied(self.me) {
+            let Some(update) = self.pending.pop_front() else { break };
+            if let Some(kept) = &mut self.kept {
+                kept.push_back(update);
             }
+            self.settled += 1;
+            self.settled_under = epoch;
+            while outcomes.next_if(|(number, _)| *number < self.settled).is_some() {}
+            let known = outcomes.next_if(|(number, _)| *number == self.settled);
+            out.push(Action::Outcome(self.settled, known.map_or(Applied::Confirmed, |(_, outcome)| outcome)));
         }
     }
 }

@@ -153,6 +153,11 @@ impl Elsewhere for States {
         Around { here, others: others(), leader, near: said.and_then(|said| said.near).filter(is_full) }
     }
 
+    fn apart(&self) -> Vec<ClusterId> {
+        let here = self.geo.me();
+        self.geo.clusters().configuration().clusters.keys().copied().filter(|id| *id != here).collect()
+    }
+
     fn counts(&self, kind: &str) -> bool {
         Kind::known(kind).is_some_and(|kind| self.geo.is_adaptive(kind))
     }
@@ -186,7 +191,12 @@ impl Geo {
         let kind = Kind::known(&letter.kind).filter(|kind| node.view().hosts(*kind).is_some());
         let (Some(kind), true) = (kind, letter.is_sound()) else { return self.bring_back(letter) };
         let single = self.is_single(kind) && !self.is_adaptive(kind);
-        if single || node.kinds().workers(kind) > 0 || node.is_reliable_kind(kind) {
+        // The one instance is told what a second one has that does not stay, and nothing else.
+        let yielded = || {
+            let own = node.kinds().find(kind).map_or("", |known| known.options().protocol);
+            letter.sort != Sort::Wakes && node.protocol_of(kind.name(), own) == VOLATILE
+        };
+        if single && !yielded() || node.kinds().workers(kind) > 0 || node.is_reliable_kind(kind) {
             return self.bring_back(letter);
         }
         let (post, opened) = (node.versioned().post(), letter.opened());
@@ -342,6 +352,8 @@ pub(super) fn shown(store: &str) -> &str {
 const DEFAULT_STORE: &str = "default";
 /// Protocols in the box that have no leader.
 const LEADERLESS: [&str; 2] = ["bcas", "log"];
+/// The protocol in the box that has one.
+const VOLATILE: &str = "vlb";
 /// Bytes of a field's name.
 const FIELD_LEN_MAX: usize = 256;
 /// Nodes of one cluster that may pass a letter on.

@@ -122,6 +122,15 @@ impl<A: Behaviour> Activation<A> {
                 .is_some_and(|actor| actor.stored().iter().any(|(_, field)| !field.is_settled()))
     }
 
+    /// Hands what only this activation has to the one in another cluster that stays.
+    pub(super) async fn yield_states(&self, actor: &mut A) {
+        for (_, field) in actor.stored() {
+            if let Err(error) = field.yields().await {
+                tracing::error!(actor = %self.cx.id, %error, "a duplicate ends with updates that the instance that stays has not");
+            }
+        }
+    }
+
     /// Lets updates of versioned states be confirmed before the activation ends.
     pub(super) async fn settle(&self, actor: &mut A) {
         for (_, field) in actor.stored() {

@@ -124,6 +124,12 @@ pub trait AnyStored: Send {
         true
     }
 
+    /// Hands to the instance of another cluster, which stays, what only this one has.
+    #[doc(hidden)]
+    fn yields<'a>(&'a mut self) -> Loading<'a> {
+        Box::pin(std::future::ready(Ok(())))
+    }
+
     /// Waits until it is settled.
     #[doc(hidden)]
     fn settle<'a>(&'a mut self, _cx: &'a Cx) -> Loading<'a> {

@@ -17,6 +17,11 @@ pub trait Elsewhere: Send + Sync + 'static {
     /// Who may have instances of the states of the actor `key` of `kind`. It is asked when the actor activates.
     fn around(&self, kind: &str, key: &str) -> Around;
 
+    /// All other clusters: each may have an instance of an actor too that should have one only, for a while.
+    fn apart(&self) -> Vec<ClusterId> {
+        Vec::new()
+    }
+
     /// Whether it is to be counted what is asked of the states of `kind`.
     fn counts(&self, _kind: &str) -> bool {
         false

@@ -212,6 +212,10 @@ impl<S: VersionedStateWithOutput> AnyStored for Versioned<S> {
         self.unconfirmed() == 0
     }
 
+    fn yields<'a>(&'a mut self) -> Loading<'a> {
+        Box::pin(async move { self.instance()?.yields().await })
+    }
+
     fn settle<'a>(&'a mut self, _: &'a Cx) -> Loading<'a> {
         Box::pin(async move { self.instance()?.confirm(None).await })
     }

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use greenroom_protocols::bcas::Versioned as _;
+use greenroom_protocols::directory::Epoch;
 use greenroom_store::{Commit, Journal, Store, StoreError, Versioned};
 use greenroom_world::{Stage, Timestamp};
 use tokio::sync::{oneshot, watch};
@@ -28,6 +29,7 @@ pub(super) type Outcome = Applied<OutputValue, Rejected>;
 /// One instance of a versioned state, on the node that hosts its actor.
 pub(super) struct Instance {
     actor: ActorId,
+    epoch: Epoch,
     field: &'static str,
     /// The key of its record.
     key: String,
@@ -59,6 +61,8 @@ struct Inner {
     early: Option<Claim>,
     /// What keeps the others, for people.
     trouble: Option<String>,
+    /// Whether another cluster may have an instance of the actor, of which there should be one only.
+    doubtful: bool,
     /// Whether the activation has ended: the store is left alone.
     ended: bool,
 }
@@ -122,12 +126,17 @@ impl Instance {
             refused: 0,
             early: None,
             trouble: None,
+            doubtful: cx.is_doubtful(),
             ended: false,
         };
         let (store, key) = site.into_parts();
         inner.early = node.geo().and_then(|geo| geo.early().claim(&actor, cx.epoch, &key));
+        let (epoch, doubtful) = (cx.epoch, inner.doubtful);
         let instance =
-            Arc::new(Self { actor, field, key, store, journal, types, node, tally, inner: Mutex::new(inner) });
+            Arc::new(Self { actor, epoch, field, key, store, journal, types, node, tally, inner: Mutex::new(inner) });
+        if doubtful {
+            instance.handle(Event::Doubtful(true));
+        }
         instance.node.versioned().post().enter(&instance);
         Ok(instance)
     }
@@ -170,7 +179,7 @@ impl Instance {
         let (sender, receiver) = oneshot::channel();
         let sequence = {
             let mut inner = self.inner();
-            if inner.protocol.pending() >= PENDING_MAX {
+            if inner.protocol.pending() + inner.protocol.kept() >= PENDING_MAX {
                 inner.refused += 1;
                 return Taken::Full;
             }
@@ -291,17 +300,46 @@ impl Instance {
     /// Leaves the store and the others alone from here on.
     pub(super) fn end(self: &Arc<Self>) {
         self.handle(Event::Ends);
-        {
-            let mut inner = self.inner();
-            inner.ended = true;
-            // Its subscribers' streams end.
-            inner.versions = None;
-        }
         self.node.versioned().post().leave(self);
+    }
+
+    /// Has what only this instance has confirmed by the one in another cluster that stays.
+    ///
+    /// # Errors
+    /// [`StateError::Unconfirmed`]: it is lost when this one ends.
+    pub(super) async fn yields(self: &Arc<Self>) -> Result<(), StateError> {
+        if self.inner().protocol.kept() == 0 {
+            return Ok(());
+        }
+        let (world, config) = (self.node.world(), self.node.config());
+        let until = world.now() + config.deactivating_timeout.mul_f64(YIELDS_FOR);
+        let others = self.node.versioned().post().elsewhere().map(|elsewhere| elsewhere.apart());
+        self.handle(Event::Yields(others.unwrap_or_default()));
+        loop {
+            let left = until.since(world.now());
+            match self.wait(Event::Confirm, Some(left)).await {
+                Ok(()) => return Ok(()),
+                Err(why) if until <= world.now() => return Err(self.unconfirmed(why)),
+                Err(_) => {}
+            }
+        }
+    }
+
+    /// Tells the protocol if the doubts have ended whether it is the only instance.
+    fn look_for_doubts(self: &Arc<Self>) {
+        let directory = self.node.directory().filter(|_| self.inner().doubtful);
+        if directory.is_some_and(|directory| !directory.is_doubtful(&self.actor, self.epoch)) {
+            self.inner().doubtful = false;
+            self.handle(Event::Doubtful(false));
+        }
     }
 
     /// Tells the protocol what has happened, and does what it says.
     pub(super) fn handle(self: &Arc<Self>, event: Event) {
+        if let Event::Enqueue(..) | Event::Received { .. } | Event::Tick = event {
+            self.look_for_doubts();
+        }
+        let ends = matches!(event, Event::Ends);
         let world = self.node.world();
         let now = Now { clock: world.now(), wall: world.wall() };
         let (mut actions, mut letters) = (Vec::new(), Vec::new());
@@ -340,6 +378,11 @@ impl Instance {
                 }
             }
         }
+        if ends {
+            inner.ended = true;
+            // Its subscribers' streams end.
+            inner.versions = None;
+        }
         let Inner { protocol, versions, .. } = &mut *inner;
         if let Some(versions) = versions {
             let latest = protocol.confirmed();
@@ -350,7 +393,7 @@ impl Instance {
                 }
             });
         }
-        if let Some(deadline) = inner.protocol.deadline()
+        if let Some(deadline) = inner.protocol.deadline().filter(|_| !ends)
             && inner.sleeping.is_none_or(|until| deadline < until)
         {
             inner.sleeping = Some(deadline);
@@ -518,6 +561,8 @@ pub(super) const PENDING_MAX: usize = 65_536;
 const RETRY_AFTER: Duration = Duration::from_millis(100);
 /// The same where the store refuses what is asked: only another state, or an operator, changes that.
 const RETRY_PERMANENT: Duration = Duration::from_secs(5);
+/// How much of an activation's last time a state in it has for what the instance that stays is to confirm.
+const YIELDS_FOR: f64 = 0.8;
 /// Updates between two snapshots of a log, unless the configuration says otherwise.
 const SNAPSHOT_EVERY: u64 = 1000;
 const FENCED: &str = "this node's lease has run out; retry the call, another node will answer";

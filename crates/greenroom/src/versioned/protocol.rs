@@ -55,6 +55,12 @@ pub trait ConsistencyProtocol: Send + 'static {
     fn update_bytes_max(&self) -> Option<usize> {
         None
     }
+
+    /// How many confirmed updates are kept, as they may have to be confirmed anew ([`Event::Doubtful`]): they take the room of
+    /// updates that wait.
+    fn kept(&self) -> usize {
+        0
+    }
 }
 
 /// The time, by both clocks.
@@ -111,6 +117,10 @@ pub enum Event {
     Reached(ClusterId),
     /// The clusters have changed: this is around now.
     Around(Around),
+    /// Whether another cluster may have an instance of the actor, of which there should be one only, from here on.
+    Doubtful(bool),
+    /// Another cluster's instance stays, in one of these clusters. What only this one has is to be confirmed there: then it ends.
+    Yields(Vec<ClusterId>),
     /// The deadline came.
     Tick,
     /// The activation ends, and this is the last that the protocol hears: what it sends now still leaves.

@@ -347,6 +347,46 @@ fn what_a_leader_has_confirmed_outlives_its_activation() {
 }
 
 #[test]
+fn what_two_instances_of_a_volatile_state_have_confirmed_is_kept_when_they_meet() {
+    seeds("what_two_instances_of_a_volatile_state_have_confirmed_is_kept_when_they_meet", 10, |seed| {
+        run(seed, |sim| async move {
+            let library = Library::open(&sim, Setup { clusters: 2, single: true, ..Setup::of("vlb") }).await;
+            let pages = ["e1", "u1"].map(|node| PageRef::of(&library.node(node), "split"));
+            assert_eq!(pages[0].write(0).await, Ok(1));
+            library.cut();
+            tokio::time::sleep(Duration::from_secs(5)).await;
+            let mut versions = Vec::new();
+            for line in 0..20 {
+                for (side, page) in (1..).zip(&pages) {
+                    page.write(side * 1000 + line).await.expect("it is confirmed on its side");
+                    versions.push(page.glance().await.expect("it runs").version);
+                }
+                tokio::time::sleep(Duration::from_millis(100)).await;
+            }
+            versions.sort();
+            let last = *versions.last().expect("there are some");
+            versions.dedup();
+            assert_eq!(versions.len(), 40, "a version names one state");
+            sim.heal();
+            library.all_answer().await;
+            for _ in 0..30 {
+                // It is not idle, whichever it is.
+                let _ = tokio::join!(pages[0].glance().into_future(), pages[1].glance().into_future());
+                tokio::time::sleep(Duration::from_secs(1)).await;
+            }
+            let shown = pages[0].glance().await.expect("it runs");
+            assert_eq!(shown.confirmed.len(), 41, "each once: {:?}", shown.confirmed);
+            for side in [1, 2] {
+                let own: Vec<u64> = shown.confirmed.iter().copied().filter(|line| line / 1000 == side).collect();
+                assert_eq!(own, (0..20).map(|line| side * 1000 + line).collect::<Vec<_>>(), "in their order");
+            }
+            assert!(shown.version > last, "later than what either side has seen: {:?}, {last:?}", shown.version);
+            assert_eq!(pages[1].glance().await.expect("it runs").instance, shown.instance, "there is one");
+        });
+    });
+}
+
+#[test]
 fn a_volatile_state_outlives_the_cluster_that_led_it() {
     seeds("a_volatile_state_outlives_the_cluster_that_led_it", 10, |seed| {
         run(seed, |sim| async move {

@@ -126,7 +126,8 @@ impl<A: Behaviour> Activation<A> {
             return self.finish_end(shard);
         }
         let saves = why != Why::Unsaved && self.saves_late();
-        if !(A::DEACTIVATING || saves || self.is_unsettled()) || !shard.fence_open() {
+        let yields = A::STORED && why == Why::Duplicate;
+        if !(A::DEACTIVATING || saves || yields || self.is_unsettled()) || !shard.fence_open() {
             return self.finish_end(shard);
         }
         self.begin_last(shard);
@@ -141,6 +142,9 @@ impl<A: Behaviour> Activation<A> {
                         }
                     });
                     this.end_in_time(end).await;
+                }
+                if yields {
+                    this.yield_states(actor).await;
                 }
                 this.settle(actor).await;
             }

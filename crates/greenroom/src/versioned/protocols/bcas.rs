@@ -76,7 +76,7 @@ impl Bcas {
                 self.worker.set_far(is_far(&self.place));
                 return None;
             }
-            Event::Unreached(_) | Event::Ends => return None,
+            Event::Unreached(_) | Event::Doubtful(_) | Event::Yields(_) | Event::Ends => return None,
             Event::Tick => Happened::Tick,
         })
     }

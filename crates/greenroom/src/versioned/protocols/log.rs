@@ -281,7 +281,8 @@ impl ConsistencyProtocol for UpdateLog {
                 Happened::Refresh(NOBODY)
             }
             Event::Around(around) => return self.place.around = around,
-            Event::Received { .. } | Event::Unreached(_) | Event::Ends => return,
+            Event::Received { .. } | Event::Unreached(_) => return,
+            Event::Doubtful(_) | Event::Yields(_) | Event::Ends => return,
             Event::Tick => Happened::Tick,
         };
         let read = matches!(event, Happened::Read(_));

@@ -31,6 +31,8 @@ pub(in super::super) struct Vlb {
     /// Clusters that are to be told of the latest version, and when they were told last.
     owed: BTreeSet<ClusterId>,
     told_at: Option<Timestamp>,
+    /// Where the instance may be that stays, if this one does not.
+    yields: Option<Vec<ClusterId>>,
     begun: bool,
 }
 
@@ -52,6 +54,13 @@ impl bcas::Versioned for Whole {
             }
         }
     }
+
+    fn weight(change: &Change<UpdateValue>) -> usize {
+        match change {
+            Change::Update(update) => StateValue::weight(update),
+            Change::Clear => 0,
+        }
+    }
 }
 
 type Outcome = Applied<Option<OutputValue>, Rejected>;
@@ -61,7 +70,8 @@ impl Vlb {
         let config = Config { resend_after: place.retry_after * 10, ..Config::default() };
         let participant = Participant::new(place.session, config);
         let (early, owed) = (BTreeMap::new(), BTreeSet::new());
-        Self { participant, leader: None, place, early, join_at: None, owed, told_at: None, begun: false }
+        let (join_at, told_at, yields) = (None, None, None);
+        Self { participant, leader: None, place, early, join_at, owed, told_at, yields, begun: false }
     }
 
     fn leads(&self) -> bool {
@@ -75,8 +85,9 @@ impl Vlb {
             // What it has confirmed is among what its successor collects.
             inside.push_back(Inside::Happened(Happened::Received(Note::Notify(latest))));
         }
-        // Epochs of activations begin with 0, those of leaders with 1. Those of different clusters are not compared.
-        let epoch = LeaderEpoch(self.place.epoch.max(above.0).max(self.participant.epoch().0) + 1);
+        let epoch = number(&self.place, above.max(self.participant.epoch()));
+        // What goes to the leader of the same instance is no message.
+        self.participant.set_submission_weight_max(usize::MAX);
         let all = self.place.around.others.iter().map(|other| instance_of(*other)).chain([own]);
         let mut notes = Vec::new();
         self.leader = Some(Leader::new(now.clock, epoch, all, Config::default(), &mut notes));
@@ -85,6 +96,7 @@ impl Vlb {
 
     /// Another one leads from now on.
     fn retire(&mut self, inside: &mut VecDeque<Inside>) {
+        self.participant.set_submission_weight_max(SUBMISSION_BYTES_MAX);
         self.early.clear();
         self.owed.clear();
         if let Some(latest) = self.leader.take().and_then(|leader| leader.latest().cloned()) {
@@ -104,12 +116,14 @@ impl Vlb {
             match note {
                 note if to == self.place.session => inside.push_back(Inside::Happened(Happened::Received(note))),
                 _ if to.cluster == self.place.session.cluster => {}
-                Note::Notify(_) => _ = self.owed.insert(to.cluster),
+                Note::Notify(_) if self.place.around.others.contains(&to.cluster) => _ = self.owed.insert(to.cluster),
+                // It had an instance that did not stay.
+                Note::Notify(_) => {}
                 note => {
                     if matches!(note, Note::Answer(..)) {
                         self.owed.remove(&to.cluster);
                     }
-                    self.note(to.cluster, note, out);
+                    self.note(to, note, out);
                 }
             }
         }
@@ -125,7 +139,7 @@ impl Vlb {
     fn tell(&mut self, now: Now, out: &mut Vec<Action>) {
         let due = self.tells_at().is_some_and(|at| at <= now.clock);
         let Some(latest) = self.leader.as_ref().and_then(Leader::latest).filter(|_| due) else { return };
-        let note = Message::note(self.place.types, Note::Notify(latest.clone())).and_then(|note| seal(1, &note));
+        let note = Message::note(self.place.types, 0, Note::Notify(latest.clone())).and_then(|note| seal(1, &note));
         self.told_at = Some(now.clock);
         for to in std::mem::take(&mut self.owed) {
             out.push(match &note {
@@ -135,9 +149,9 @@ impl Vlb {
         }
     }
 
-    fn note(&self, to: ClusterId, note: Note<Whole>, out: &mut Vec<Action>) {
+    fn note(&self, to: Session, note: Note<Whole>, out: &mut Vec<Action>) {
         let delivery = if matches!(note, Note::Collect(_)) { Delivery::Asks } else { Delivery::IfActive };
-        self.send(to, delivery, Message::note(self.place.types, note), out);
+        self.send(to.cluster, delivery, Message::note(self.place.types, to.epoch, note), out);
     }
 
     fn send(&self, to: ClusterId, delivery: Delivery, message: Result<Message, String>, out: &mut Vec<Action>) {
@@ -149,8 +163,11 @@ impl Vlb {
 
     fn act(&mut self, now: Now, inside: &mut VecDeque<Inside>, out: &mut Vec<Action>) {
         loop {
-            if self.leader.as_ref().is_some_and(|leader| leader.latest().is_some()) {
-                inside.extend(std::mem::take(&mut self.early).into_values().map(Inside::Submission));
+            if let Some(leader) = self.leader.as_ref().filter(|_| !self.early.is_empty()) {
+                let all = std::mem::take(&mut self.early).into_iter();
+                let (due, early): (BTreeMap<_, _>, _) = all.partition(|(_, submission)| is_due(leader, submission));
+                self.early = early;
+                inside.extend(due.into_values().map(Inside::Submission));
             }
             let Some(next) = inside.pop_front() else { return };
             let event = match next {
@@ -165,10 +182,17 @@ impl Vlb {
             for action in actions {
                 match action {
                     Do::Submit(submission) if self.leader.is_some() => inside.push_back(Inside::Submission(submission)),
-                    Do::Submit(submission) => {
-                        let leader = self.place.around.leader;
-                        self.send(leader, Delivery::Wakes, Message::submit(&submission), out);
-                    }
+                    Do::Submit(submission) => match &self.yields {
+                        Some(others) => {
+                            for to in others {
+                                self.send(*to, Delivery::Asks, Message::submit(&submission), out);
+                            }
+                        }
+                        None => {
+                            let leader = self.place.around.leader;
+                            self.send(leader, Delivery::Wakes, Message::submit(&submission), out);
+                        }
+                    },
                     Do::Collected(epoch, session, found) => match &mut self.leader {
                         Some(leader) => leader.collected(epoch, session, found),
                         None => self.collected(self.place.around.leader, epoch, found, out),
@@ -182,7 +206,8 @@ impl Vlb {
 
     /// Says what is here to a leader that collects.
     fn collected(&self, to: ClusterId, epoch: LeaderEpoch, found: Snapshot<Whole>, out: &mut Vec<Action>) {
-        self.send(to, Delivery::IfActive, Message::collected(self.place.types, epoch, found), out);
+        let own = self.place.session.epoch;
+        self.send(to, Delivery::IfActive, Message::collected(self.place.types, epoch, own, found), out);
     }
 
     fn submitted(
@@ -194,7 +219,7 @@ impl Vlb {
     ) {
         let Some(leader) = &mut self.leader else { return };
         let mut notes = Vec::new();
-        if leader.latest().is_some() {
+        if is_due(leader, &submission) {
             leader.submitted(submission, &mut notes);
         } else if self.early.len() < EARLY_MAX {
             self.early.insert(submission.from, submission);
@@ -211,51 +236,66 @@ impl Vlb {
         out: &mut Vec<Action>,
     ) -> Result<(), String> {
         let said = open::<Message>(message)?.open(self.place.types, from)?;
-        let epoch = self.leader.as_ref().map(Leader::epoch);
+        let (epoch, own) = (self.leader.as_ref().map(Leader::epoch), self.place.session.epoch);
         match (said, epoch) {
+            // Whoever else has an instance may be the one that stays.
+            (Said::Submission(_), Some(_)) if self.participant.kept().is_some() => {}
             // A leader was met that has a higher number: this one's must be higher than that.
             (Said::Submission(submission), Some(epoch)) if submission.epoch > epoch => {
                 self.appoint(now, submission.epoch, inside, out);
+                if !self.place.around.others.contains(&from) {
+                    self.lead(from, out);
+                }
             }
             // It follows an earlier one; it submits again when it knows better.
             (Said::Submission(submission), Some(epoch))
                 if submission.epoch != LeaderEpoch::default() && submission.epoch != epoch =>
             {
-                self.note(from, Note::Collect(epoch), out);
+                self.lead(from, out);
             }
-            (Said::Submission(submission), Some(epoch)) => {
-                if let Some(leader) = self.leader.as_mut().filter(|_| submission.epoch == LeaderEpoch::default()) {
-                    // It has met no leader, so it has nothing of any.
-                    leader.collected(epoch, instance_of(from), Snapshot::default());
-                }
-                inside.push_back(Inside::Submission(submission));
-            }
-            (Said::Collected(_, found), Some(epoch)) if found.version.epoch > epoch => {
+            (Said::Submission(submission), Some(_)) => inside.push_back(Inside::Submission(submission)),
+            (Said::Collected(_, _, found), Some(epoch)) if found.version.epoch > epoch => {
                 self.appoint(now, found.version.epoch, inside, out);
             }
-            (Said::Collected(asked, found), Some(_)) => {
+            (Said::Collected(asked, by, found), Some(_)) => {
                 if let Some(leader) = &mut self.leader {
-                    leader.collected(asked, instance_of(from), found);
+                    leader.collected(asked, by, found);
                 }
             }
-            (Said::Note(Note::Collect(asked)), _) if asked < self.participant.epoch() => {
+            // It was asked by an earlier instance here.
+            (Said::Note(to, Note::Answer(..) | Note::Assumed(..)), _) if to.is_some_and(|to| to != own) => {}
+            (Said::Note(_, Note::Collect(asked)), _) if asked < self.participant.epoch() => {
                 // Who asks does not know of the leader that was met here, whose updates it is to have.
                 let latest = self.leader.as_ref().and_then(Leader::latest).unwrap_or(self.participant.confirmed());
                 self.collected(from, asked, latest.clone(), out);
             }
-            (Said::Note(Note::Collect(asked)), led) if led.is_none_or(|led| asked > led) => {
+            (Said::Note(_, Note::Collect(asked)), led) if led.is_none_or(|led| asked > led) => {
                 self.retire(inside);
                 // Its list of clusters may be newer than ours.
                 self.place.around.leader = from;
                 inside.push_back(Inside::Happened(Happened::Received(Note::Collect(asked))));
             }
-            (Said::Note(note @ (Note::Answer(..) | Note::Notify(_))), None) => {
+            (Said::Note(_, note @ (Note::Answer(..) | Note::Assumed(..) | Note::Notify(_))), None) => {
                 inside.push_back(Inside::Happened(Happened::Received(note)));
             }
             // Whoever says it does not lead, or has mistaken this one for the leader.
             _ => {}
         }
         Ok(())
+    }
+
+    /// Tells an instance who leads.
+    fn lead(&self, to: ClusterId, out: &mut Vec<Action>) {
+        if let Some(leader) = &self.leader {
+            self.note(instance_of(to), Note::Collect(leader.epoch()), out);
+        }
+    }
+
+    /// Another cluster's instance of the actor stays, in one of these.
+    fn yields(&mut self, others: Vec<ClusterId>, inside: &mut VecDeque<Inside>) {
+        self.retire(inside);
+        self.yields = Some(others);
+        inside.push_back(Inside::Happened(Happened::Yield));
     }
 
     fn moved(&mut self, now: Now, around: Around, inside: &mut VecDeque<Inside>, out: &mut Vec<Action>) {
@@ -271,7 +311,7 @@ impl Vlb {
     fn reached(&mut self, cluster: ClusterId, inside: &mut VecDeque<Inside>, out: &mut Vec<Action>) {
         match self.leader.as_ref().map(|leader| leader.latest().cloned()) {
             Some(Some(latest)) if self.place.around.others.contains(&cluster) => {
-                self.note(cluster, Note::Notify(latest), out);
+                self.note(instance_of(cluster), Note::Notify(latest), out);
             }
             None if cluster == self.place.around.leader => {
                 inside.push_back(Inside::Happened(Happened::Refresh(NOBODY)));
@@ -301,11 +341,14 @@ impl Vlb {
 impl ConsistencyProtocol for Vlb {
     fn handle(&mut self, now: Now, event: Event, out: &mut Vec<Action>) {
         let mut inside = VecDeque::new();
-        if !std::mem::replace(&mut self.begun, true) {
-            match self.leads() {
-                true => self.appoint(now, LeaderEpoch::default(), &mut inside, out),
+        if !self.begun && !matches!(event, Event::Ends) {
+            self.begun = true;
+            if self.leads() {
+                self.appoint(now, LeaderEpoch::default(), &mut inside, out);
+            } else {
+                self.retire(&mut inside);
                 // The first call carries its updates along.
-                false => self.join_at = Some(now.clock + JOIN_AFTER),
+                self.join_at = Some(now.clock + JOIN_AFTER);
             }
         }
         match event {
@@ -320,7 +363,12 @@ impl ConsistencyProtocol for Vlb {
                 }
             }
             Event::Reached(cluster) => self.reached(cluster, &mut inside, out),
+            // Who does not stay follows whoever does.
+            Event::Around(_) if self.yields.is_some() => {}
             Event::Around(around) => self.moved(now, around, &mut inside, out),
+            Event::Doubtful(true) => inside.push_back(Inside::Happened(Happened::Doubt)),
+            Event::Doubtful(false) => inside.push_back(Inside::Happened(Happened::Sure)),
+            Event::Yields(others) => self.yields(others, &mut inside),
             Event::Tick => self.tick(now, &mut inside, out),
             Event::Ends => {
                 self.told_at = None;
@@ -354,8 +402,13 @@ impl ConsistencyProtocol for Vlb {
         self.place.around.others.is_empty()
     }
 
+    fn kept(&self) -> usize {
+        self.participant.kept().unwrap_or(0)
+    }
+
     fn update_bytes_max(&self) -> Option<usize> {
-        (!self.place.around.others.is_empty()).then_some(UPDATE_BYTES_MAX)
+        let sends = !self.place.around.others.is_empty() || self.participant.kept().is_some();
+        sends.then_some(UPDATE_BYTES_MAX)
     }
 }
 
@@ -363,6 +416,20 @@ impl ConsistencyProtocol for Vlb {
 enum Inside {
     Submission(Submission<Change<UpdateValue>>),
     Happened(Happened<Whole>),
+}
+
+/// Whether the leader takes it now.
+fn is_due(leader: &Leader<Whole>, submission: &Submission<Change<UpdateValue>>) -> bool {
+    leader.latest().is_some() || submission.epoch == LeaderEpoch::default() && leader.assumes(submission.from)
+}
+
+/// The number of a leader of this activation, above that one. No leader of another cluster has the same, so that a version names
+/// one state also while clusters that do not hear each other have one each.
+fn number(place: &Place, above: LeaderEpoch) -> LeaderEpoch {
+    // The version of the view that the activation was granted under, and how many have been under it.
+    let own = (place.epoch >> 32) << 28 | place.epoch & ((1 << 28) - 1);
+    let number = (own.max(above.0 >> 16) + 1).min((1 << 48) - 1);
+    LeaderEpoch(number << 16 | u64::from(place.session.cluster.0))
 }
 
 /// Stands for the instance of a cluster whose session the leader does not know.
@@ -392,5 +459,7 @@ const NOBODY: Waiter = Waiter(0);
 const JOIN_AFTER: Duration = Duration::from_millis(10);
 /// Time between two notifications of other clusters, which are far: what came meanwhile goes together.
 const TELL_EVERY: Duration = Duration::from_millis(5);
+/// Bytes of updates in one submission to another cluster, about.
+const SUBMISSION_BYTES_MAX: usize = 4 << 20;
 /// Sessions whose submissions wait for the leader to know the latest version.
 const EARLY_MAX: usize = 1024;
