@@ -2,6 +2,7 @@
 
 #[path = "../delivery_world/mod.rs"]
 mod delivery_world;
+mod lanes;
 mod operators;
 mod promises;
 mod refusals;

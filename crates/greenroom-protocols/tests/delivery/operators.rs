@@ -128,6 +128,21 @@ fn a_drop_takes_the_message_and_asks_nothing_of_its_actor() {
     assert!(!world.owners[owner].machine.forget(&20), "it is not read for that");
 }
 
+#[test]
+fn a_drop_whose_commit_is_refused_may_be_wished_again() {
+    let mut world = parked(|_| {});
+    let owner = world.owner(1);
+    world.wish(1, true);
+    world.grant(owner, forward);
+    world.refuse(0);
+    world.settle(forward);
+    assert_eq!(world.disks[1].parked.len(), 1);
+    world.wish(1, true);
+    world.grant(owner, forward);
+    world.settle(forward);
+    assert_eq!((world.disks[1].parked.len(), world.dead.clone()), (0, vec![(20, 4)]));
+}
+
 /// Every message becomes an output.
 fn outputs(message: &Message, _: &[Payload], _: &mut dyn FnMut() -> Birth) -> Outcome<Actor, Payload> {
     done(vec![Outgoing { to: Destination::Outside(0), ..send(1, message.to, 0, message.body) }])

@@ -198,6 +198,8 @@ fn a_timer_takes_the_place_of_the_one_of_its_name() {
     world.run(6, bells);
     assert_eq!(world.processed(1, 20), [101]);
     world.call(0, 10, 100, bells);
+    let writes = &world.pending[0].commit.2;
+    assert!(!writes.iter().any(|write| matches!(write, Write::Disarm { .. })), "its name is forgotten");
     world.run(1, bells);
     assert_eq!(world.processed(1, 20), [101], "what has fired is not cancelled, and nothing else is");
 }
