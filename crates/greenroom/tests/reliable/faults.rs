@@ -227,8 +227,8 @@ async fn a_damaged_page_of_a_file_is_named_to_who_calls_the_actors_on_it() {
     let find = |bytes: &[u8]| bytes.windows(needle.len()).position(|window| window == needle);
     // Until the log has been taken over into the file, and begun anew.
     let mut n = 0;
-    while n < 100 || find(&std::fs::read(&file).unwrap()).is_none() || n % 100 != 0 {
-        let text = format!("needle {n} {}", "x".repeat(3000));
+    while n < 40 || find(&std::fs::read(&file).unwrap()).is_none() {
+        let text = format!("needle {n} {}", "x".repeat(100_000));
         ShelfRef::of(&first, format!("shelf {n}")).take(text).await.unwrap();
         n += 1;
     }
