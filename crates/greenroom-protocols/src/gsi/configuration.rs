@@ -66,6 +66,9 @@ pub enum ChangeRefused {
     /// The operator's mistake, or a repeated command.
     #[error("cluster {0} is not in the multi-cluster; see `greenroom clusters list`")]
     Absent(u16),
+    /// A repeated command: all would have to work by one more configuration before it can be dropped.
+    #[error("cluster {0} is draining already")]
+    Draining(u16),
     /// The operator's mistake: it owns nothing that could be drained.
     #[error("cluster {0} does not take part yet: remove it")]
     NotAdmitted(u16),
@@ -162,7 +165,8 @@ impl Configuration {
                 None => return Err(ChangeRefused::Absent(cluster.0)),
             },
             Change::Drain(cluster) => match next.clusters.insert(cluster, Standing::Draining) {
-                Some(Standing::Full | Standing::Draining) => {}
+                Some(Standing::Full) => {}
+                Some(Standing::Draining) => return Err(ChangeRefused::Draining(cluster.0)),
                 Some(Standing::Joining) => return Err(ChangeRefused::NotAdmitted(cluster.0)),
                 None => return Err(ChangeRefused::Absent(cluster.0)),
             },

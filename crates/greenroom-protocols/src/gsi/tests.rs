@@ -2,6 +2,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::*;
 
+mod guards;
 mod traces;
 
 type Gsi = Entry<&'static str, u8, u8>;
@@ -111,6 +112,7 @@ fn a_cluster_is_dropped_only_after_it_was_drained_everywhere() {
     assert_eq!(one.change(drop, &said(1, true)), Err(ChangeRefused::NotDraining(2)));
     let two = one.change(Change::Drain(ClusterId(2)), &said(1, false)).unwrap();
     assert_eq!(two.change(drop, &said(1, true)), Err(ChangeRefused::Unacknowledged { cluster: 1, epoch: 2 }));
+    assert_eq!(two.change(Change::Drain(ClusterId(2)), &said(2, false)), Err(ChangeRefused::Draining(2)));
     assert_eq!(two.change(drop, &said(2, false)), Err(ChangeRefused::NotEmpty(2)));
     assert_eq!(two.change(drop, &said(2, true)).unwrap().standing(ClusterId(2)), None, "G3");
 

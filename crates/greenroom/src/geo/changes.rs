@@ -177,6 +177,7 @@ fn explained(list: &Clusters, name: &str, refused: &ChangeRefused) -> String {
              for good, first `greenroom clusters remove --lost {0}`",
             named(*cluster)
         ),
+        ChangeRefused::Draining(id) => format!("cluster {:?} is draining already", named(*id)),
         ChangeRefused::NotAdmitted(id) => format!(
             "cluster {0:?} was added and does not take part yet; `greenroom clusters remove {0}` takes it out",
             named(*id)

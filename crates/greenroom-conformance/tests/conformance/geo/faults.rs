@@ -151,3 +151,22 @@ fn the_loss_of_a_node_leaves_one_instance() {
         });
     });
 }
+
+#[test]
+fn a_host_hears_that_its_instance_is_the_only_one_though_the_word_is_lost() {
+    seeds("a_host_hears_that_its_instance_is_the_only_one_though_the_word_is_lost", 4, |seed| {
+        let faults = Faults { control_loss: 0.15, ..Faults::none() };
+        run_under(seed, faults, |sim| async move {
+            let world = World::start(&sim, 2, |_| {}).await;
+            let eu = world.node("e1");
+            for key in 0..24 {
+                while RoomRef::of(&eu, key).post("in eu").await.is_err() {}
+            }
+            // The word is said again every ten seconds.
+            tokio::time::sleep(Duration::from_secs(50)).await;
+            for key in 0..24 {
+                assert_eq!(RoomRef::of(&eu, key).doubtful().await, Ok(false), "{key}");
+            }
+        });
+    });
+}
