@@ -5,6 +5,7 @@ mod chaos;
 mod engines;
 mod fuzz;
 mod kills;
+mod pace;
 mod programs;
 mod quick;
 mod seeds;
@@ -31,6 +32,7 @@ fn main() -> ExitCode {
         Some((&"kills", options)) => kills::run(options),
         Some((&"fuzz", options)) => fuzz::run(options),
         Some((&"book", options)) => book::run(options),
+        Some((&"pace", options)) => pace::run(options),
         Some((other, _)) => Err(format!("there is no `cargo xtask {other}`; `cargo xtask` lists what there is")),
     };
     match done {
@@ -66,6 +68,9 @@ cargo xtask kills [--minutes N] [--journal sqlite|postgres|kafka]..
 
 cargo xtask fuzz [--seconds N]
     Runs each fuzz target of fuzz/ for N seconds (60 by default). Needs a nightly toolchain and cargo-fuzz.
+
+cargo xtask pace [--debug | --release]
+    User CPU seconds to compile small programs: everything, their own crate, and one edit in it; beside ractor and kameo.
 
 cargo xtask book
     Builds the guide as a site into target/book. Needs Python with venv; fetches mkdocs-material into target.

@@ -86,7 +86,7 @@ impl Callers {
 /// On whose behalf a message is.
 fn principal(letter: &Letter) -> Option<String> {
     let Body::Call { carried, .. } = &letter.body else { return None };
-    unpacked(carried.as_ref()).principal.map(|principal| principal.name().to_owned())
+    unpacked(carried.as_ref()).principal.map(|principal| principal.id().into_owned())
 }
 
 /// Callers of one principal that may wait in one partition: a quarter of what it takes, so that others always find room.
