@@ -66,6 +66,7 @@ enum Trouble {
     Repeat(usize),
     Apply(usize),
     Hear(usize),
+    Recall(usize),
     End(usize),
     Deliver(usize),
     DeliverToOld(usize),
@@ -83,9 +84,10 @@ fn trouble() -> impl Strategy<Value = Trouble> {
     let choice = any::<usize>();
     prop_oneof![
         6 => Just(Trouble::Call),
-        1 => choice.prop_map(Trouble::Repeat),
+        2 => choice.prop_map(Trouble::Repeat),
         8 => choice.prop_map(Trouble::Apply),
         8 => choice.prop_map(Trouble::Hear),
+        2 => choice.prop_map(Trouble::Recall),
         12 => choice.prop_map(Trouble::End),
         12 => choice.prop_map(Trouble::Deliver),
         2 => choice.prop_map(Trouble::DeliverToOld),
@@ -122,6 +124,12 @@ fn suffer(world: &mut World, troubles: &[Trouble], called: &mut Payload, program
                 let index = i % world.owners.len();
                 if !world.owners[index].outcomes.is_empty() {
                     world.hear(index, program);
+                }
+            }
+            Trouble::Recall(i) => {
+                let index = i % world.owners.len();
+                if !world.owners[index].recalls.is_empty() {
+                    world.recall(index, program);
                 }
             }
             Trouble::End(i) => {
@@ -180,9 +188,11 @@ proptest! {
     fn every_committed_message_is_processed_once_and_in_order_whatever_happens(
         troubles in proptest::collection::vec(trouble(), 1..400),
         window in 1u64..6, queued_max in 2usize..8, lane_memory_max in 1usize..6, turns_max in 1usize..4,
+        bundle_len_max in 1usize..4,
     ) {
         let config = Config {
-            window, first_credit: window, batch_max: 3, queued_max, lane_memory_max, turns_max, trim_every: 2, ..Config::default()
+            window, first_credit: window, batch_max: 3, queued_max, lane_memory_max, turns_max, trim_every: 2, bundle_len_max,
+            ..Config::default()
         };
         let mut world = World::new(config, 2, forward);
         world.quick = false;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use greenroom_protocols::delivery::{
-    Action, Answer, Call, Config, Delivery, Destination, Effects, Envelope, Event, Life, Outcome, Outgoing, Partition,
+    Action, Answer, Call, Config, Delivery, Destination, Effects, Envelope, Event, Outcome, Outgoing, Partition,
     PartitionId, TurnId, Wire,
 };
 use greenroom_protocols::reminders::Wall;
@@ -87,11 +87,12 @@ impl World {
     /// A node takes a partition over; whoever had it never hears of it.
     async fn take_over(&mut self, partition: u32) {
         let place = Place::new("bank", PartitionId(partition));
-        let taken = Ledger::take(self.journal.clone(), place, "somebody", Life(1), BY).await;
+        let taken = Ledger::take(self.journal.clone(), place, "somebody", Wall(1), BY).await;
         let (ledger, recovered) = taken.expect("the journal works");
         let mut actions = Vec::new();
         let now = (self.time(), Wall(0));
-        let machine = Partition::recover(Config::default(), ledger.owner(), recovered, now, &mut actions);
+        let config = Config { bundle_len_max: 4, ..Config::default() };
+        let machine = Partition::recover(config, ledger.owner(), recovered, now, &mut actions);
         let owner = Owner { machine, ledger, accounts: BTreeMap::new(), changes: Vec::new() };
         self.owners.insert(partition, owner);
         self.carry_out(partition, actions).await;
@@ -146,6 +147,10 @@ impl World {
                     owner.ledger.trim(lane, through).await.expect("the journal works");
                     continue;
                 }
+                Action::Recall { key, numbers } => {
+                    let found = Ok(owner.ledger.recall(&key, &numbers).await.expect("the journal works"));
+                    Event::Recalled { key, numbers, found }
+                }
                 Action::Answer { call, answer } => {
                     let known = self.answers.insert(call.key.clone(), answer.clone());
                     assert!(known.is_none_or(|known| known == answer), "{} is answered in two ways", call.key);
@@ -155,7 +160,9 @@ impl World {
                     self.owners.remove(&partition);
                     return;
                 }
-                other @ (Action::Output { .. } | Action::DeadLetter { .. }) => panic!("{other:?}"),
+                other @ (Action::Output { .. } | Action::DeadLetter { .. } | Action::Prune { .. }) => {
+                    panic!("{other:?}")
+                }
             };
             let now = self.time();
             let Some(owner) = self.owners.get_mut(&partition) else { return };
@@ -267,7 +274,7 @@ async fn money_is_moved_once(journal: Arc<dyn Journal>, seed: u64) {
     let (mut money, mut transfers) = (0, 0);
     for account in &accounts {
         let place = Place::new("bank", PartitionId(partition_of(account)));
-        let taken = Ledger::take::<Account, Order>(journal.clone(), place, "auditor", Life(1), BY).await;
+        let taken = Ledger::take::<Account, Order>(journal.clone(), place, "auditor", Wall(1), BY).await;
         let fields = taken.expect("the journal works").0.fields(account).await.expect("the journal works");
         let (mut balance, mut count) = (Register::new(START), Register::new(0_u64));
         for (name, entries) in fields {

@@ -1,17 +1,42 @@
 //! Calls from outside: one execution for each idempotency key, and its answer for repeats.
+//!
+//! Recorded answers are entries of a log, in the order of their commits, and only that log has them. In memory is what finds
+//! one again: its number under the *mark* of its key, a hash. A key whose mark is not there is new for certain; for one whose
+//! mark is there the journal says. Every so often the marks of a run of answers are tied into a [`Bundle`], an entry of
+//! another log: a new owner reads the bundles and the few answers behind the last one, and no other.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::time::Duration;
 
-use super::{Call, Recorded, Slot};
+use super::{Bundle, Call, Config, Kept, Recorded};
+use crate::mix::mix;
+use crate::reminders::Wall;
+use crate::time::Timestamp;
 
-/// The answers that a partition remembers, the last [`Config::answers_max`](super::Config::answers_max) of them, and the
-/// calls that run.
+/// What a partition knows of the answers that it keeps, for [`Config::answers_keep`], and of the calls that run.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub(super) struct Answers<M> {
-    answers_max: usize,
-    recorded: BTreeMap<String, Recorded<M>>,
-    order: BTreeMap<Slot, String>,
+    config: Config,
+    /// When the ownership began, by both clocks: within it only the monotonic one counts.
+    began: (Timestamp, Wall),
+    /// For each answer its mark, and the lower half of its number.
+    index: BTreeSet<u64>,
+    /// As written, by their numbers.
+    bundles: VecDeque<(u64, Bundle)>,
+    /// The number of the last bundle.
+    bundle_last: u64,
+    /// What the next bundle will be.
+    open: Bundle,
+    /// When the first answer of it was recorded.
+    open_since: Wall,
+    bytes: u64,
+    /// Calls that wait or run, and the hashes of their requests.
     running: BTreeMap<String, u64>,
+    /// What an earlier program has recorded, and until when it counts.
+    earlier: BTreeMap<String, Recorded<M>>,
+    earlier_until: Wall,
+    /// Nothing is committed for the answers' own sake before this, as the journal has refused it.
+    again_at: Timestamp,
 }
 
 /// What is known of a call's key.
@@ -21,25 +46,71 @@ pub(super) enum Known<M> {
     Running,
     OtherRequest,
     Answered(Option<M>),
+    /// One of the answers with these numbers may be its.
+    Perhaps(Vec<u64>),
+    /// It cannot be kept.
+    Full,
+}
+
+/// An answer whose commit is under way.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub(super) struct Draft<M> {
+    pub(super) recorded: Recorded<M>,
+    pub(super) bytes: u64,
 }
 
 impl<M: Clone> Answers<M> {
-    pub(super) fn new(answers_max: usize, recorded: Vec<Recorded<M>>) -> Self {
-        let mut answers =
-            Self { answers_max, recorded: BTreeMap::new(), order: BTreeMap::new(), running: BTreeMap::new() };
-        recorded.into_iter().for_each(|recorded| answers.record(recorded));
+    pub(super) fn new(config: Config, kept: Kept<M>, waiting: Vec<Call>, began: (Timestamp, Wall)) -> Self {
+        let Kept { bundles, bundle_last, loose, last, earlier, earlier_since } = kept;
+        let tied = bundles.iter().flat_map(|(_, bundle)| (bundle.first..).zip(bundle.marks.iter().copied()));
+        let untied = loose.iter().map(|loose| (loose.number, mark(&loose.key)));
+        let mut answers = Self {
+            config,
+            began,
+            index: tied.chain(untied).map(|(number, mark)| entry(mark, number)).collect(),
+            bytes: bundles.iter().map(|(_, bundle)| bundle.bytes).chain(loose.iter().map(|loose| loose.bytes)).sum(),
+            open: Bundle {
+                first: last + 1 - loose.len() as u64,
+                marks: loose.iter().map(|loose| mark(&loose.key)).collect(),
+                at: loose.last().map(|loose| loose.at).unwrap_or_default(),
+                bytes: loose.iter().map(|loose| loose.bytes).sum(),
+            },
+            open_since: loose.first().map(|loose| loose.at).unwrap_or_default(),
+            bundles: bundles.into(),
+            bundle_last,
+            running: waiting.into_iter().map(|call| (call.key, call.request)).collect(),
+            earlier: earlier.into_iter().map(|recorded| (recorded.key.clone(), recorded)).collect(),
+            earlier_until: earlier_since + config.answers_keep,
+            again_at: Timestamp::default(),
+        };
+        answers.open.at = answers.open.at.max(answers.bundles.back().map(|(_, bundle)| bundle.at).unwrap_or_default());
         answers
     }
 
-    pub(super) fn look(&self, call: &Call) -> Known<M> {
-        let request = self.running.get(&call.key).copied();
-        match (self.recorded.get(&call.key), request) {
-            (Some(recorded), _) if recorded.request != call.request => Known::OtherRequest,
-            (Some(Recorded { answer: Some(answer), .. }), _) => Known::Answered(answer.clone()),
-            (None, Some(request)) if request != call.request => Known::OtherRequest,
-            (Some(_), _) | (None, Some(_)) => Known::Running,
-            (None, None) => Known::New,
+    pub(super) fn look(&self, now: Timestamp, call: &Call) -> Known<M> {
+        match self.running.get(&call.key) {
+            Some(request) if *request != call.request => return Known::OtherRequest,
+            Some(_) => return Known::Running,
+            None if !call.recorded => return Known::New,
+            None => {}
         }
+        if let Some(earlier) = self.earlier.get(&call.key).filter(|_| self.wall(now) < self.earlier_until) {
+            return match earlier.request == call.request {
+                true => Known::Answered(earlier.answer.clone()),
+                false => Known::OtherRequest,
+            };
+        }
+        let alike = self.alike(mark(&call.key));
+        match alike.is_empty() {
+            true if self.is_full(call) => Known::Full,
+            true => Known::New,
+            false => Known::Perhaps(alike),
+        }
+    }
+
+    /// Whether no more can be kept, so that this call must not run: no answer is forgotten before its time.
+    pub(super) fn is_full(&self, call: &Call) -> bool {
+        call.recorded && (self.bytes >= self.config.answers_bytes_max || self.alike(mark(&call.key)).len() >= ALIKE_MAX)
     }
 
     pub(super) fn begin(&mut self, call: &Call) {
@@ -50,29 +121,207 @@ impl<M: Clone> Answers<M> {
         self.running.remove(key);
     }
 
+    /// An answer for a commit that is formed now.
+    pub(super) fn draft(&self, now: Timestamp, call: &Call, answer: Option<M>, bytes: usize) -> Draft<M> {
+        let bytes = (bytes + call.key.len()) as u64 + BYTES_BESIDE;
+        // Clocks of owners differ: what is later in the log must not go before what is earlier.
+        let at = self.wall(now).max(self.open.at);
+        Draft { recorded: Recorded { key: call.key.clone(), request: call.request, at, answer }, bytes }
+    }
+
+    /// The number of the last answer that is committed.
+    pub(super) fn last(&self) -> u64 {
+        self.open.last()
+    }
+
+    /// The bundle that the next commit may write, and its number.
+    pub(super) fn bundle(&self, now: Timestamp) -> Option<(u64, Bundle)> {
+        let due = self.open.marks.len() >= self.config.bundle_len_max
+            || self.open.bytes >= self.config.answers_bytes_max / BUNDLES_MIN
+            || (!self.open.marks.is_empty() && self.open_until() <= self.wall(now));
+        (due && self.again_at <= now).then(|| (self.bundle_last + 1, self.open.clone()))
+    }
+
+    /// At most `most` answers of an earlier program that the next commit may remove.
+    pub(super) fn outdated(&self, now: Timestamp, most: usize) -> Vec<String> {
+        let due = self.earlier_until <= self.wall(now) && self.again_at <= now;
+        self.earlier.keys().take(if due { most } else { 0 }).cloned().collect()
+    }
+
+    /// Whether a commit is wanted though nothing else is.
+    pub(super) fn has_work(&self, now: Timestamp) -> bool {
+        self.bundle(now).is_some() || !self.outdated(now, 1).is_empty()
+    }
+
     /// Takes in what is committed.
-    pub(super) fn record(&mut self, recorded: Recorded<M>) {
-        if recorded.answer.is_some() {
-            self.order.insert(recorded.slot, recorded.key.clone());
+    pub(super) fn committed(&mut self, bundle: Option<(u64, Bundle)>, drafts: Vec<Draft<M>>, outdated: &[String]) {
+        if let Some((number, bundle)) = bundle {
+            self.open = Bundle { first: bundle.last() + 1, marks: Vec::new(), at: bundle.at, bytes: 0 };
+            self.bundle_last = number;
+            self.bundles.push_back((number, bundle));
         }
-        self.recorded.insert(recorded.key.clone(), recorded);
-    }
-
-    /// Takes in that this was removed.
-    pub(super) fn forget(&mut self, key: &str) {
-        if let Some(recorded) = self.recorded.remove(key) {
-            self.order.remove(&recorded.slot);
+        for Draft { recorded: Recorded { key, at, .. }, bytes } in drafts {
+            if self.open.marks.is_empty() {
+                self.open_since = at;
+            }
+            let mark = mark(&key);
+            self.open.marks.push(mark);
+            self.index.insert(entry(mark, self.open.last()));
+            (self.open.at, self.open.bytes, self.bytes) = (at, self.open.bytes + bytes, self.bytes + bytes);
+        }
+        for key in outdated {
+            self.earlier.remove(key);
         }
     }
 
-    /// Whether a deferred call is written down under this key.
-    pub(super) fn waits(&self, key: &str) -> bool {
-        self.recorded.get(key).is_some_and(|recorded| recorded.answer.is_none())
+    /// Takes in that the journal has refused a commit which was not for any turn's sake.
+    pub(super) fn refused(&mut self, now: Timestamp) {
+        self.again_at = now + AGAIN_AFTER;
     }
 
-    /// The keys to forget when `more` answers are recorded.
-    pub(super) fn surplus(&self, more: usize) -> Vec<String> {
-        let surplus = (self.order.len() + more).saturating_sub(self.answers_max);
-        self.order.values().take(surplus).cloned().collect()
+    /// Forgets one bundle of answers whose time is over: the numbers of the last answer and bundle that are to go.
+    pub(super) fn prune(&mut self, now: Timestamp) -> Option<(u64, u64)> {
+        let over = |(_, bundle): &(u64, Bundle)| bundle.at + self.config.answers_keep <= self.wall(now);
+        self.bundles.front().filter(|bundle| over(bundle))?;
+        let (number, bundle) = self.bundles.pop_front()?;
+        for (answer, mark) in (bundle.first..).zip(&bundle.marks) {
+            self.index.remove(&entry(*mark, answer));
+        }
+        self.bytes -= bundle.bytes;
+        Some((bundle.last(), number))
     }
+
+    /// When there will be something to [prune](Self::prune).
+    pub(super) fn prune_at(&self) -> Option<Timestamp> {
+        let (_, first) = self.bundles.front()?;
+        Some(self.clock(first.at + self.config.answers_keep))
+    }
+
+    /// When a commit will be wanted though nothing else is.
+    pub(super) fn work_at(&self) -> Option<Timestamp> {
+        let bundle = (!self.open.marks.is_empty()).then(|| self.open_until());
+        let outdated = (!self.earlier.is_empty()).then_some(self.earlier_until);
+        bundle.into_iter().chain(outdated).min().map(|at| self.clock(at).max(self.again_at))
+    }
+
+    /// How many answers are kept, and how many bytes they are, about.
+    pub(super) fn kept(&self) -> (usize, u64) {
+        (self.index.len() + self.earlier.len(), self.bytes)
+    }
+
+    /// Answers go by bundles, so none may stay open for long.
+    fn open_until(&self) -> Wall {
+        self.open_since + self.config.answers_keep / BUNDLES_OF_TIME
+    }
+
+    /// The numbers of all answers with this mark.
+    fn alike(&self, mark: u32) -> Vec<u64> {
+        let last = self.last();
+        let alike = self.index.range(entry(mark, 0)..=entry(mark, u64::from(u32::MAX)));
+        alike.map(|entry| last - u64::from((last as u32).wrapping_sub(*entry as u32))).collect()
+    }
+
+    fn wall(&self, now: Timestamp) -> Wall {
+        self.began.1 + now.since(self.began.0)
+    }
+
+    fn clock(&self, wall: Wall) -> Timestamp {
+        self.began.0 + wall.since(self.began.1)
+    }
+}
+
+/// The hash of a key by which its answer is found again. It is written into bundles.
+fn mark(key: &str) -> u32 {
+    let hash = key.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3) // FNV-1a
+    });
+    (mix(hash) >> 32) as u32
+}
+
+/// An entry of the index. Fewer than 2^32 answers are kept, so half of a number tells it.
+fn entry(mark: u32, number: u64) -> u64 {
+    u64::from(mark) << 32 | (number & u64::from(u32::MAX))
+}
+
+/// What an answer takes beside its key and itself, in the journal and in memory, about.
+const BYTES_BESIDE: u64 = 128;
+/// Answers go when the time of the last one of their bundle is over: this part of it later at most.
+const BUNDLES_OF_TIME: u32 = 8;
+/// A bundle holds at most this part of all that may be kept.
+const BUNDLES_MIN: u64 = 16;
+/// Answers whose keys have one mark: by chance there are never so many, and each is a reading of the journal.
+const ALIKE_MAX: usize = 16;
+/// Pause after the journal has refused a commit for the answers' own sake.
+const AGAIN_AFTER: Duration = Duration::from_secs(1);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn call(key: &str) -> Call {
+        Call { key: key.to_owned(), request: 1, recorded: true }
+    }
+
+    fn answers(config: Config, last: u64) -> Answers<u8> {
+        let kept = Kept { last, ..Kept::none() };
+        Answers::new(config, kept, Vec::new(), (Timestamp::default(), Wall(0)))
+    }
+
+    fn commit(answers: &mut Answers<u8>, now: Timestamp, keys: &[&str]) {
+        let drafts = keys.iter().map(|key| answers.draft(now, &call(key), Some(1), 1)).collect();
+        let bundle = answers.bundle(now);
+        answers.committed(bundle, drafts, &[]);
+    }
+
+    #[test]
+    fn marks_are_a_promise_between_owners() {
+        assert_eq!(["", "wallet/ada#1", "wallet/ada#ada\n1"].map(mark), GOLDEN);
+    }
+
+    #[test]
+    fn an_answer_is_found_also_where_numbers_pass_their_lower_half() {
+        let mut answers = answers(Config::default(), u64::from(u32::MAX) - 2);
+        let keys: Vec<String> = (0..6).map(|n| n.to_string()).collect();
+        commit(&mut answers, Timestamp::default(), &keys.iter().map(String::as_str).collect::<Vec<_>>());
+        for (key, number) in keys.iter().zip(u64::from(u32::MAX) - 1..) {
+            assert_eq!(answers.look(Timestamp::default(), &call(key)), Known::Perhaps(vec![number]));
+        }
+    }
+
+    #[test]
+    fn keys_that_share_a_mark_are_all_found_until_there_are_too_many_of_them() {
+        // Two keys of one mark, by search.
+        let mut seen = BTreeMap::new();
+        let keys = (0_u32..).map(|n| n.to_string());
+        let pair = keys.into_iter().find_map(|key| seen.insert(mark(&key), key.clone()).map(|first| [first, key]));
+        let [first, second] = pair.expect("there are more keys than marks");
+        let mut answers = answers(Config::default(), 0);
+        let now = Timestamp::default();
+        commit(&mut answers, now, &[&first]);
+        assert_eq!(answers.look(now, &call(&second)), Known::Perhaps(vec![1]), "the journal says that it is new");
+        commit(&mut answers, now, &[&second]);
+        assert_eq!(answers.look(now, &call(&first)), Known::Perhaps(vec![1, 2]));
+        for _ in 2..ALIKE_MAX {
+            assert!(!answers.is_full(&call(&first)));
+            commit(&mut answers, now, &[&second]);
+        }
+        assert!(answers.is_full(&call(&first)), "no new call with this mark runs");
+    }
+
+    #[test]
+    fn a_clock_that_goes_back_with_a_new_owner_lets_nothing_go_early() {
+        let config = Config { bundle_len_max: 1, ..Config::default() };
+        let mut answers = answers(config, 0);
+        let late = Timestamp::default() + Duration::from_secs(100);
+        commit(&mut answers, late, &["a"]);
+        commit(&mut answers, Timestamp::default(), &["b"]);
+        commit(&mut answers, Timestamp::default(), &[]);
+        let keep = Timestamp::default() + config.answers_keep;
+        assert_eq!(answers.prune(keep), None);
+        assert_eq!(answers.prune(keep + Duration::from_secs(100)), Some((1, 1)));
+        assert_eq!(answers.prune(keep + Duration::from_secs(100)), Some((2, 2)));
+        assert_eq!((answers.kept(), answers.prune_at()), ((0, 0), None));
+    }
+
+    const GOLDEN: [u32; 3] = [3_280_043_009, 372_439_316, 4_167_797_132];
 }

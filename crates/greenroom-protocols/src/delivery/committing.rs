@@ -2,11 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::answers;
 use super::mailbox::{Effect, Item, Ready};
 use super::timers::{Place, name_of};
 use super::{
-    Action, Answer, Commit, CommitId, Deferred, Delivery, Destination, Envelope, Lane, Leaves, Life, Parked, Partition,
-    PartitionId, Presence, Recorded, Slot, Source, Timer, Wire, Write,
+    Action, Answer, Bundle, Commit, CommitId, Deferred, Delivery, Destination, Envelope, Lane, Leaves, Life, Parked,
+    Partition, PartitionId, Presence, Slot, Source, Timer, Wire, Write,
 };
 use crate::time::Timestamp;
 
@@ -37,7 +38,10 @@ struct Draft<A, M> {
     timers: BTreeMap<Place, Option<Timer<A, M>>>,
     /// Where timers lie that have names, as far as this commit changes that.
     named: BTreeMap<(A, String), Option<Place>>,
-    records: BTreeMap<String, Option<Recorded<M>>>,
+    answers: Vec<answers::Draft<M>>,
+    bundle: Option<(u64, Bundle)>,
+    /// Answers of an earlier program that go.
+    outdated: Vec<String>,
     /// What leaves without a number.
     singles: Vec<(PartitionId, Envelope<A, M>)>,
 }
@@ -54,7 +58,9 @@ impl<A, M> Draft<A, M> {
             parked: BTreeMap::new(),
             timers: BTreeMap::new(),
             named: BTreeMap::new(),
-            records: BTreeMap::new(),
+            answers: Vec::new(),
+            bundle: None,
+            outdated: Vec::new(),
             singles: Vec::new(),
         }
     }
@@ -63,7 +69,10 @@ impl<A, M> Draft<A, M> {
 impl<A: Clone + Ord, M: Clone> Partition<A, M> {
     /// Commits what is ready, unless a commit is under way: what becomes ready meanwhile shares the next one.
     pub(super) fn advance(&mut self, now: Timestamp, out: &mut Vec<Action<A, M>>) {
-        if self.stopped || self.flight.is_some() || (self.ready.is_empty() && !self.timers.is_due()) {
+        if self.stopped || self.flight.is_some() {
+            return;
+        }
+        if self.ready.is_empty() && !self.timers.is_due() && !self.answers.has_work(now) {
             return;
         }
         if !self.config.checks.commit_closes && self.sender.backlog().any(|(_, backlog, _)| backlog > 0) {
@@ -72,7 +81,10 @@ impl<A: Clone + Ord, M: Clone> Partition<A, M> {
         // Of what was refused, turns may have been undone since.
         self.suspects = self.suspects.min(self.ready.len());
         let most = if self.suspects > 0 { self.split.min(self.suspects) } else { self.config.turns_max };
-        let (mut batch, mut draft, mut operations, mut bytes) = (Vec::new(), Draft::new(), 0, 0);
+        let mut draft = Draft::new();
+        // What was refused is looked for alone.
+        draft.bundle = self.answers.bundle(now).filter(|_| self.suspects == 0);
+        let (mut batch, mut operations, mut bytes) = (Vec::new(), usize::from(draft.bundle.is_some()), 0);
         while let Some(next) = self.ready.front().filter(|_| batch.len() < most) {
             let (more_operations, more_bytes) = size(next);
             let fits = operations + more_operations <= self.config.operations_max
@@ -81,25 +93,26 @@ impl<A: Clone + Ord, M: Clone> Partition<A, M> {
                 break;
             }
             (operations, bytes) = (operations + more_operations, bytes + more_bytes);
-            self.draft(next, &mut draft);
+            self.draft(now, next, &mut draft);
             batch.extend(self.ready.pop_front());
         }
-        // What was refused is looked for alone.
         while self.suspects == 0
             && batch.len() < most
             && (batch.is_empty() || operations + OPERATIONS_OF_A_TIMER <= self.config.operations_max)
             && let Some(due) = self.timers.take(|place| matches!(draft.timers.get(place), Some(None)))
         {
             operations += OPERATIONS_OF_A_TIMER;
-            self.draft(&due, &mut draft);
+            self.draft(now, &due, &mut draft);
             batch.push(due);
         }
-        if batch.is_empty() {
+        if self.suspects == 0 {
+            let room = self.config.operations_max.saturating_sub(operations);
+            draft.outdated = self.answers.outdated(now, room.min(OUTDATED_MAX));
+        }
+        if batch.is_empty() && draft.bundle.is_none() && draft.outdated.is_empty() {
             return;
         }
         self.draft_tombstones(&mut draft);
-        let answers = draft.records.values().flatten().filter(|recorded| recorded.answer.is_some()).count();
-        draft.records.extend(self.answers.surplus(answers).into_iter().map(|key| (key, None)));
         self.commit_serial += 1;
         let id = CommitId(self.commit_serial);
         let turns = batch.iter().filter_map(|ready| ready.turn).collect();
@@ -120,12 +133,7 @@ impl<A: Clone + Ord, M: Clone> Partition<A, M> {
                 None => _ = self.tombstones.remove(actor),
             }
         }
-        for (key, recorded) in draft.records {
-            match recorded {
-                Some(recorded) => self.answers.record(recorded),
-                None => self.answers.forget(&key),
-            }
-        }
+        self.answers.committed(draft.bundle, draft.answers, &draft.outdated);
         self.timers.committed(draft.timers);
         self.lot.committed(draft.parked);
         self.sender.committed(now, draft.appends, out);
@@ -154,10 +162,17 @@ impl<A: Clone + Ord, M: Clone> Partition<A, M> {
     /// Takes in that a commit was refused for a reason in itself: it is tried in halves, down to the one message that is to
     /// blame (R6).
     pub(super) fn aborted(&mut self, now: Timestamp, id: CommitId, error: String, out: &mut Vec<Action<A, M>>) {
-        let Some(Flight { mut batch, .. }) = self.flight.take_if(|flight| flight.id == id) else { return };
+        let Some(Flight { mut batch, drafts: draft, .. }) = self.flight.take_if(|flight| flight.id == id) else {
+            return;
+        };
+        // What the answers want for themselves may be to blame: the messages are tried without it.
+        let alone = draft.bundle.is_none() && draft.outdated.is_empty();
+        if !alone {
+            self.answers.refused(now);
+        }
         let count = batch.len();
         match batch.pop() {
-            Some(only) if count == 1 => {
+            Some(only) if count == 1 && alone => {
                 self.suspects = self.suspects.saturating_sub(1);
                 self.refused(now, only, error, out);
             }
@@ -165,12 +180,12 @@ impl<A: Clone + Ord, M: Clone> Partition<A, M> {
                 for ready in batch.into_iter().chain(last).rev() {
                     self.ready.push_front(ready);
                 }
-                (self.suspects, self.split) = (count, count / 2);
+                (self.suspects, self.split) = (count, (count / 2).max(1));
             }
         }
     }
 
-    fn draft(&self, ready: &Ready<A, M>, draft: &mut Draft<A, M>) {
+    fn draft(&self, now: Timestamp, ready: &Ready<A, M>, draft: &mut Draft<A, M>) {
         let actor = &ready.item.envelope.to;
         match ready.item.source {
             Source::Counted { from, life, number } => {
@@ -185,12 +200,6 @@ impl<A: Clone + Ord, M: Clone> Partition<A, M> {
             Source::Uncounted | Source::Output { .. } => {}
         }
         let call = ready.item.envelope.call.as_ref().filter(|call| call.recorded);
-        let record = |answer, slot| {
-            call.map(|call| {
-                (call.key.clone(), Some(Recorded { key: call.key.clone(), request: call.request, slot, answer }))
-            })
-        };
-        let waited = call.filter(|call| self.answers.waits(&call.key) || draft.records.contains_key(&call.key));
         match &ready.effect {
             Effect::Done { effects, presence, dropped } => {
                 for outgoing in &effects.sends {
@@ -208,17 +217,12 @@ impl<A: Clone + Ord, M: Clone> Partition<A, M> {
                     draft.presences.insert(actor.clone(), Some(*presence));
                 }
                 draft.queues.extend(dropped.iter().map(|(slot, _)| ((*slot, actor.clone()), None)));
-                // Calls that waited there are answered now, and did not run: their keys are free again.
-                let keys =
-                    dropped.iter().filter_map(|(_, envelope)| envelope.call.as_ref().filter(|call| call.recorded));
-                draft.records.extend(keys.map(|call| (call.key.clone(), None)));
-                // The turn's number orders the answers.
-                let serial = ready.turn.map_or(0, |turn| turn.0);
-                draft.records.extend(record(Some(effects.answer.clone()), Slot { epoch: self.owner.epoch, serial }));
+                let recorded =
+                    call.map(|call| self.answers.draft(now, call, effects.answer.clone(), effects.answer_bytes));
+                draft.answers.extend(recorded);
             }
             Effect::Deferred(slot) => {
                 draft.queues.insert((*slot, actor.clone()), Some(ready.item.envelope.clone()));
-                draft.records.extend(record(None, *slot));
             }
             Effect::Parked(slot, error) => {
                 let Item { envelope, leaves, .. } = ready.item.clone();
@@ -229,11 +233,8 @@ impl<A: Clone + Ord, M: Clone> Partition<A, M> {
                     self.draft_send(to, delivery, &ready.item.envelope, draft);
                 }
             }
-            Effect::Discarded => {}
-            Effect::Failed(_) | Effect::Dropped(_) => {
-                let forgotten = waited.map(|call| (call.key.clone(), None));
-                draft.records.extend(forgotten);
-            }
+            // A call that came to nothing may be made again.
+            Effect::Discarded | Effect::Failed(_) | Effect::Dropped(_) => {}
         }
     }
 
@@ -316,10 +317,15 @@ impl<A: Clone + Ord, M: Clone> Partition<A, M> {
             Some(timer) => Write::Arm(timer.clone()),
             None => Write::Disarm { due: *due, slot: *slot },
         }));
-        writes.extend(draft.records.iter().map(|(key, recorded)| match recorded {
-            Some(recorded) => Write::Record(recorded.clone()),
-            None => Write::Forget(key.clone()),
-        }));
+        writes
+            .extend(draft.bundle.iter().map(|(number, bundle)| Write::Tie { number: *number, bundle: bundle.clone() }));
+        let numbers = self.answers.last() + 1..;
+        writes.extend(
+            numbers
+                .zip(&draft.answers)
+                .map(|(number, draft)| Write::Record { number, recorded: draft.recorded.clone() }),
+        );
+        writes.extend(draft.outdated.iter().cloned().map(Write::Forget));
         writes
     }
 
@@ -357,16 +363,18 @@ impl<A: Clone + Ord, M: Clone> Partition<A, M> {
 fn size<A, M>(ready: &Ready<A, M>) -> (usize, usize) {
     match &ready.effect {
         Effect::Done { effects, dropped, .. } => {
-            // A timer may take another one's place, and a call that is dropped frees its key.
+            // A timer may take another one's place.
             let timers = effects.cancels.len() + effects.timers.len() * 2;
-            let others = timers + dropped.len() * 2 + OPERATIONS_BESIDE;
+            let others = timers + dropped.len() + OPERATIONS_BESIDE;
             (effects.sends.len() + effects.operations + others, effects.bytes)
         }
         _ => (OPERATIONS_BESIDE, 0),
     }
 }
 
-/// Receipt, presence, own queue, recorded answer and a forgotten one.
+/// Receipt, presence (a record and its removal elsewhere), own queue, recorded answer.
 const OPERATIONS_BESIDE: usize = 5;
 /// The timer itself, the message, and the mark of its lane.
 const OPERATIONS_OF_A_TIMER: usize = 3;
+/// Answers of an earlier program that one commit removes at most: in small steps.
+const OUTDATED_MAX: usize = 64;

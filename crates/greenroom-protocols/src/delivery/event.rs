@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     Birth, Call, Commit, CommitId, Deferred, Delivery, Envelope, Epoch, Lane, Life, Parked, PartitionId, Presence,
-    Timer, TurnId, Wire,
+    Recorded, Timer, TurnId, Wire,
 };
 
 /// What happened to a partition that this node owns.
@@ -36,6 +36,15 @@ pub enum Event<A, M> {
         actor: A,
         /// What is wrong with them.
         error: String,
+    },
+    /// The answers that may be a call's are read.
+    Recalled {
+        /// The call's idempotency key.
+        key: String,
+        /// The numbers of those that were read.
+        numbers: Vec<u64>,
+        /// The one with this key, if there is one; or why it cannot be read, now or ever.
+        found: Result<Option<Recorded<M>>, String>,
     },
     /// A turn has ended.
     Ended {
@@ -116,6 +125,8 @@ pub struct Effects<A, M> {
     pub reconsider: bool,
     /// The answer to a call from outside.
     pub answer: Option<M>,
+    /// How many bytes it is, about.
+    pub answer_bytes: usize,
     /// How many writes its changes of fields are, for the bounds of a commit.
     pub operations: usize,
     /// How many bytes all of it is, about.
@@ -125,7 +136,8 @@ pub struct Effects<A, M> {
 impl<A, M> Default for Effects<A, M> {
     fn default() -> Self {
         let (sends, cancels, timers) = (Vec::new(), Vec::new(), Vec::new());
-        Self { sends, cancels, timers, halts: false, reconsider: false, answer: None, operations: 1, bytes: 0 }
+        let (answer, answer_bytes) = (None, 0);
+        Self { sends, cancels, timers, halts: false, reconsider: false, answer, answer_bytes, operations: 1, bytes: 0 }
     }
 }
 
@@ -203,7 +215,21 @@ pub enum Action<A, M> {
         /// The number.
         through: u64,
     },
-    /// Answer all who wait for this call.
+    /// Read the recorded answers with these numbers until one has this key, and say [`Event::Recalled`].
+    Recall {
+        /// The idempotency key.
+        key: String,
+        /// The numbers.
+        numbers: Vec<u64>,
+    },
+    /// Trim the logs of recorded answers and of their bundles up to and with these numbers. It may be lost.
+    Prune {
+        /// The number of the last answer to go.
+        answers: u64,
+        /// The number of the last bundle to go.
+        bundles: u64,
+    },
+    /// Answer all who wait for this call: for this request under this key.
     Answer {
         /// The call.
         call: Call,
@@ -232,6 +258,8 @@ pub enum Answer<M> {
     Busy,
     /// No turn ran: too much waits for this actor; try again.
     Crowded,
+    /// No turn ran: no more answers can be kept, and none is forgotten before its time.
+    Full,
     /// No turn ran: the key belongs to another request.
     OtherRequest,
     /// No turn ran: there is no such actor.

@@ -20,8 +20,9 @@
 //! - **Incarnations** (R4, R5): a creation is a numbered message, so it is carried out once. A message may name the
 //!   [`Birth`] that it is meant for, and no other incarnation gets it. If that is not there, the creator's partition
 //!   says how far its lane goes: until we have passed that, the creation may still come, and the message is held.
-//! - **Calls from outside** with an idempotency key run once; repeats get the recorded answer. A call waits as long as its
-//!   caller does, and only so many wait for one actor.
+//! - **Calls from outside** with an idempotency key run once; repeats get the recorded answer, for a time. When there is
+//!   no room to keep more answers, new keys are refused: no answer goes before its time. A call waits as long as its caller
+//!   does, and only so many wait for one actor.
 //! - **Timers** are records of the sender's partition. The commit that sends what is due removes its timer; so does that of
 //!   a turn that cancels it by its name.
 //! - **Outputs** to the outside are handed over at least once, those of one actor in their order. One that its outlet will not
@@ -70,7 +71,9 @@ pub use ids::{Birth, CommitId, Delivery, Epoch, Lane, Life, PartitionId, Slot, T
 pub use message::{Batch, Call, Envelope, Reply, Wire};
 pub use partition::Partition;
 pub use receiver::{Receiver, Source};
-pub use records::{Commit, Deferred, Leaves, Parked, Presence, Receipts, Recorded, Recovered, Timer, Write};
+pub use records::{
+    Bundle, Commit, Deferred, Kept, Leaves, Loose, Parked, Presence, Receipts, Recorded, Recovered, Timer, Write,
+};
 pub use sender::Sender;
 
 /// Bounds and times.
@@ -109,8 +112,12 @@ pub struct Config {
     pub retransmit: Duration,
     /// Longest such silence; 5 s.
     pub retransmit_max: Duration,
-    /// Recorded answers that are kept; 10,000.
-    pub answers_max: usize,
+    /// Time for which recorded answers are kept, at least; 24 h.
+    pub answers_keep: Duration,
+    /// Bytes of recorded answers after which calls with new idempotency keys are refused; 512 MiB.
+    pub answers_bytes_max: u64,
+    /// Most answers in one bundle; 1024.
+    pub bundle_len_max: usize,
     /// The safety checks in force.
     #[doc(hidden)]
     pub checks: Checks,
@@ -134,7 +141,9 @@ impl Default for Config {
             hold: Duration::from_secs(30),
             retransmit: Duration::from_millis(200),
             retransmit_max: Duration::from_secs(5),
-            answers_max: 10_000,
+            answers_keep: Duration::from_secs(24 * 3600),
+            answers_bytes_max: 512 << 20,
+            bundle_len_max: 1024,
             checks: Checks::default(),
         }
     }

@@ -9,7 +9,7 @@ use super::parking::Lot;
 use super::timers::Timers;
 use super::{
     Action, Answer, Birth, Config, DeadLetter, Envelope, Event, Lane, Leaves, Life, Ownership, Presence, Receiver,
-    Recovered, Sender, Slot, Source, Stop, TurnId, Wire,
+    Recorded, Recovered, Sender, Slot, Source, Stop, TurnId, Wire,
 };
 use crate::reminders::Wall;
 use crate::time::Timestamp;
@@ -23,6 +23,8 @@ pub struct Partition<A, M> {
     pub(super) sender: Sender<A, M>,
     pub(super) receiver: Receiver,
     pub(super) answers: Answers<M>,
+    /// Calls whose answers are looked for in the journal, by their keys, and where they are looked for.
+    pub(super) recalls: BTreeMap<String, (Envelope<A, M>, Vec<u64>)>,
     pub(super) mailboxes: BTreeMap<A, Mailbox<A, M>>,
     pub(super) turns: BTreeMap<TurnId, Item<A, M>>,
     pub(super) ready: VecDeque<Ready<A, M>>,
@@ -78,7 +80,8 @@ impl<A: Clone + Ord, M: Clone> Partition<A, M> {
         let mut partition = Self {
             sender: Sender::new(config, owner, life, (&recovered.lanes, outputs), now, out),
             receiver: Receiver::new(config, owner, life, &recovered.receipts),
-            answers: Answers::new(config.answers_max, recovered.answers),
+            answers: Answers::new(config, recovered.answers, recovered.waiting, (now, wall)),
+            recalls: BTreeMap::new(),
             tombstones: recovered.tombstones.into_iter().collect(),
             timers: Timers::new(now, wall, recovered.timers),
             lot: Lot::new(recovered.parked.into_iter().map(|(slot, _)| slot)),
@@ -137,6 +140,7 @@ impl<A: Clone + Ord, M: Clone> Partition<A, M> {
             }
             Event::Withdrawn { actor, call } => self.withdrawn(&actor, &call),
             Event::Unloadable { actor, error } => self.unloadable(&actor, &error, out),
+            Event::Recalled { key, numbers, found } => self.recalled(now, &key, &numbers, found, out),
             Event::Ended { turn, outcome } => self.ended(now, turn, outcome, out),
             Event::Committed(id) => self.committed(now, id, out),
             Event::Aborted { id, error } => self.aborted(now, id, error, out),
@@ -155,6 +159,8 @@ impl<A: Clone + Ord, M: Clone> Partition<A, M> {
                 self.ask_again(now, out);
                 self.timers.tick(now);
                 self.let_go_on(now, out);
+                let pruned = self.answers.prune(now);
+                out.extend(pruned.map(|(answers, bundles)| Action::Prune { answers, bundles }));
             }
         }
         self.advance(now, out);
@@ -164,7 +170,11 @@ impl<A: Clone + Ord, M: Clone> Partition<A, M> {
     pub fn deadline(&self) -> Option<Timestamp> {
         let asks = self.asks.values().filter(|ask| ask.through.is_none()).map(|ask| ask.ask_at);
         let held = self.held.values().copied();
-        self.sender.deadline().into_iter().chain(asks).chain(held).chain(self.timers.deadline()).min()
+        // What the answers want committed waits for the commit that is under way.
+        let answers =
+            self.answers.work_at().filter(|_| self.flight.is_none()).into_iter().chain(self.answers.prune_at());
+        let deadlines = self.sender.deadline().into_iter().chain(asks).chain(held);
+        deadlines.chain(self.timers.deadline()).chain(answers).min()
     }
 
     /// Lets go of an actor for which nothing waits; its records are read again when a message comes. Whether it did.
@@ -201,6 +211,12 @@ impl<A: Clone + Ord, M: Clone> Partition<A, M> {
         self.queued
     }
 
+    /// How many recorded answers are kept, and how many bytes they are, about; at most [`Config::answers_bytes_max`] and those
+    /// of the calls that ran when it was reached.
+    pub fn kept(&self) -> (usize, u64) {
+        self.answers.kept()
+    }
+
     fn arrived(&mut self, now: Timestamp, wire: Wire<A, M>, out: &mut Vec<Action<A, M>>) {
         match wire {
             Wire::Batch(batch) => {
@@ -233,20 +249,53 @@ impl<A: Clone + Ord, M: Clone> Partition<A, M> {
         let Some(call) = envelope.call.clone() else {
             return self.arrived(now, Wire::Single(envelope), out);
         };
-        let answer = match self.answers.look(&call) {
-            KnownCall::New if self.room() == 0 => Answer::Busy,
-            KnownCall::New if self.is_crowded(&envelope.to) => Answer::Crowded,
-            KnownCall::New => {
+        let answer = match self.answers.look(now, &call) {
+            KnownCall::New | KnownCall::Perhaps(_) if self.room() == 0 => Answer::Busy,
+            KnownCall::New | KnownCall::Perhaps(_) if self.is_crowded(&envelope.to) => Answer::Crowded,
+            KnownCall::Perhaps(numbers) if self.config.checks.recorded_answer => {
                 self.answers.begin(&call);
-                return self.accept(now, Source::Uncounted, envelope, out);
+                self.queued += 1;
+                out.push(Action::Recall { key: call.key.clone(), numbers: numbers.clone() });
+                self.recalls.insert(call.key, (envelope, numbers));
+                return;
             }
-            KnownCall::Answered(_) if !self.config.checks.recorded_answer => {
+            KnownCall::New | KnownCall::Perhaps(_) => {
+                self.answers.begin(&call);
                 return self.accept(now, Source::Uncounted, envelope, out);
             }
             KnownCall::Running => return,
             KnownCall::OtherRequest => Answer::OtherRequest,
             KnownCall::Answered(answer) => Answer::Done(answer),
+            KnownCall::Full => Answer::Full,
         };
+        out.push(Action::Answer { call, answer });
+    }
+
+    /// Takes in what the journal says of a call's key: its answer, or that the call is new. A call that was withdrawn, and
+    /// made again since, waits for the answers that were looked for last.
+    fn recalled(
+        &mut self,
+        now: Timestamp,
+        key: &str,
+        numbers: &[u64],
+        found: Result<Option<Recorded<M>>, String>,
+        out: &mut Vec<Action<A, M>>,
+    ) {
+        if self.recalls.get(key).is_none_or(|(_, awaited)| awaited != numbers) {
+            return;
+        }
+        let Some((envelope, _)) = self.recalls.remove(key) else { return };
+        self.queued -= 1;
+        let Some(call) = envelope.call.clone() else { return };
+        let answer = match found {
+            Ok(Some(recorded)) if recorded.request == call.request => Answer::Done(recorded.answer),
+            Ok(Some(_)) => Answer::OtherRequest,
+            Ok(None) if self.answers.is_full(&call) => Answer::Full,
+            Ok(None) if self.is_crowded(&envelope.to) => Answer::Crowded,
+            Ok(None) => return self.accept(now, Source::Uncounted, envelope, out),
+            Err(why) => Answer::Failed(why),
+        };
+        self.answers.end(key);
         out.push(Action::Answer { call, answer });
     }
 

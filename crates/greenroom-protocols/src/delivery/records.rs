@@ -4,7 +4,9 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Birth, CommitId, Delivery, Destination, Envelope, Epoch, Lane, Life, Outgoing, PartitionId, Slot, TurnId};
+use super::{
+    Birth, Call, CommitId, Delivery, Destination, Envelope, Epoch, Lane, Life, Outgoing, PartitionId, Slot, TurnId,
+};
 use crate::reminders::Wall;
 
 /// Which numbers of a counted lane have been committed: the receive record, one for each sending partition.
@@ -136,17 +138,75 @@ pub enum Leaves {
     },
 }
 
-/// The recorded answer to a call from outside.
+/// The recorded answer to a call from outside: an entry of the partition's log of answers.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub struct Recorded<M> {
     /// The idempotency key.
     pub key: String,
     /// The hash of the request.
     pub request: u64,
-    /// Its place in the order in which answers are forgotten.
-    pub slot: Slot,
-    /// The answer; `None` while the call waits in an actor's own queue.
-    pub answer: Option<Option<M>>,
+    /// When it was recorded, by the owner's wall clock; never less than that of an earlier entry.
+    pub at: Wall,
+    /// The answer.
+    pub answer: Option<M>,
+}
+
+/// By what a run of recorded answers is found again, and when they may go: an entry of the log of bundles.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+pub struct Bundle {
+    /// The number of the first answer.
+    pub first: u64,
+    /// The marks of the keys, by number.
+    pub marks: Vec<u32>,
+    /// When the last one was recorded.
+    pub at: Wall,
+    /// How many bytes they are, about.
+    pub bytes: u64,
+}
+
+impl Bundle {
+    /// The number of the last answer; one less than the first if there is none.
+    pub fn last(&self) -> u64 {
+        self.first + self.marks.len() as u64 - 1
+    }
+}
+
+/// A recorded answer that is in no bundle.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Loose {
+    /// Its number.
+    pub number: u64,
+    /// The idempotency key.
+    pub key: String,
+    /// When it was recorded.
+    pub at: Wall,
+    /// How many bytes it is, about.
+    pub bytes: u64,
+}
+
+/// What a partition reads of its recorded answers: not the answers themselves.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Kept<M> {
+    /// The bundles, by their numbers.
+    pub bundles: Vec<(u64, Bundle)>,
+    /// The number of the last bundle that was ever written.
+    pub bundle_last: u64,
+    /// The answers behind the last bundle, in order and without a gap up to `last`.
+    pub loose: Vec<Loose>,
+    /// The number of the last answer that was ever recorded.
+    pub last: u64,
+    /// What an earlier program has recorded, in a format without times.
+    pub earlier: Vec<Recorded<M>>,
+    /// When this format took over.
+    pub earlier_since: Wall,
+}
+
+impl<M> Kept<M> {
+    /// Nothing.
+    pub fn none() -> Self {
+        let (bundles, loose, earlier) = (Vec::new(), Vec::new(), Vec::new());
+        Self { bundles, bundle_last: 0, loose, last: 0, earlier, earlier_since: Wall::default() }
+    }
 }
 
 /// One write of a commit. Keys and encodings are the caller's.
@@ -201,9 +261,21 @@ pub enum Write<A, M> {
         /// Where it lies.
         slot: Slot,
     },
-    /// Put a recorded answer.
-    Record(Recorded<M>),
-    /// Remove the recorded answer to this key.
+    /// Append to the log of recorded answers, at position `number`.
+    Record {
+        /// The number.
+        number: u64,
+        /// The answer.
+        recorded: Recorded<M>,
+    },
+    /// Append to the log of bundles, at position `number`.
+    Tie {
+        /// The number.
+        number: u64,
+        /// The bundle.
+        bundle: Bundle,
+    },
+    /// Remove the answer to this key that an earlier program has recorded.
     Forget(String),
 }
 
@@ -236,7 +308,9 @@ pub struct Recovered<A, M> {
     /// The tombstones.
     pub tombstones: Vec<(A, Presence)>,
     /// The recorded answers.
-    pub answers: Vec<Recorded<M>>,
+    pub answers: Kept<M>,
+    /// The calls with idempotency keys that wait in actors' own queues.
+    pub waiting: Vec<Call>,
     /// The timers.
     pub timers: Vec<Timer<A, M>>,
     /// Where messages are parked, and how they were to leave.
@@ -252,7 +326,8 @@ impl<A, M> Recovered<A, M> {
             receipts: Vec::new(),
             queued: Vec::new(),
             tombstones: Vec::new(),
-            answers: Vec::new(),
+            answers: Kept::none(),
+            waiting: Vec::new(),
             timers: Vec::new(),
             parked: Vec::new(),
         }

@@ -7,6 +7,10 @@ impl<A: Clone + Ord, M: Clone> Partition<A, M> {
     /// Takes in that nobody waits for a call any more. It is gone if its turn has not begun, and so is the wish for its
     /// actor's records if nothing else waits for these.
     pub(super) fn withdrawn(&mut self, actor: &A, call: &str) {
+        if self.recalls.remove(call).is_some() {
+            self.queued -= 1;
+            return self.answers.end(call);
+        }
         let Some(mailbox) = self.mailboxes.get_mut(actor) else { return };
         let called = |key: Option<&str>| key == Some(call);
         let at =
@@ -35,8 +39,8 @@ impl<A: Clone + Ord, M: Clone> Partition<A, M> {
 #[cfg(test)]
 mod tests {
     use super::super::{
-        Action, Answer, Call, Config, Deferred, Envelope, Epoch, Event, Life, Ownership, PartitionId, Recovered, Slot,
-        TurnId,
+        Action, Answer, Call, Config, Deferred, Envelope, Epoch, Event, Kept, Life, Loose, Ownership, PartitionId,
+        Recorded, Recovered, Slot, TurnId,
     };
     use super::*;
     use crate::reminders::Wall;
@@ -51,9 +55,12 @@ mod tests {
     }
 
     fn begun(queued: Vec<u8>) -> Machine {
+        begun_with(Recovered { queued, ..Recovered::empty(Life(1)) })
+    }
+
+    fn begun_with(recovered: Recovered<u8, u8>) -> Machine {
         let config = Config { queued_max: 8, queued_of_actor_max: 2, ..Config::default() };
         let owner = Ownership { partition: PartitionId(0), epoch: Epoch(1) };
-        let recovered = Recovered { queued, ..Recovered::empty(Life(1)) };
         Partition::recover(config, owner, recovered, (Timestamp::default(), Wall(0)), &mut Vec::new())
     }
 
@@ -120,6 +127,32 @@ mod tests {
         let outcome = super::super::Outcome::Done(Default::default());
         let out = step(&mut machine, Event::Ended { turn: TurnId(1), outcome });
         assert!(matches!(&out[..], [Action::Commit(_)]), "{out:?}");
+    }
+
+    #[test]
+    fn a_call_whose_answer_is_looked_for_is_withdrawn_and_what_is_found_late_is_for_nobody() {
+        let begun = || {
+            let loose = Loose { number: 5, key: "1".to_owned(), at: Wall(0), bytes: 1 };
+            let answers = Kept { loose: vec![loose], last: 5, ..Kept::none() };
+            begun_with(Recovered { answers, ..Recovered::empty(Life(1)) })
+        };
+        let mut machine = begun();
+        let recall = [Action::Recall { key: "1".to_owned(), numbers: vec![5] }];
+        assert_eq!(step(&mut machine, Event::Called(message(7, 1))), recall);
+        assert_eq!(machine.queued(), 1);
+        step(&mut machine, withdrawn(7, 1));
+        assert!(machine == begun(), "nothing is left of it");
+        let found = |numbers: Vec<u64>| {
+            let recorded = Recorded { key: "1".to_owned(), request: 1, at: Wall(0), answer: Some(9) };
+            Event::Recalled { key: "1".to_owned(), numbers, found: Ok(Some(recorded)) }
+        };
+        assert_eq!(step(&mut machine, found(vec![5])), [], "what comes late finds nobody");
+
+        assert_eq!(step(&mut machine, Event::Called(message(7, 1))), recall, "it is not taken for one that runs");
+        assert_eq!(step(&mut machine, found(vec![4])), [], "this was looked for by an earlier one");
+        let call = Call { key: "1".to_owned(), request: 1, recorded: true };
+        assert_eq!(step(&mut machine, found(vec![5])), [Action::Answer { call, answer: Answer::Done(Some(9)) }]);
+        assert_eq!(machine.queued(), 0);
     }
 
     #[test]

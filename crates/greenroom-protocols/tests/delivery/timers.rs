@@ -74,7 +74,6 @@ fn due_timers_that_do_not_fit_into_one_commit_fire_all_the_same() {
             world.call(0, 10, body, all_at_once);
             world.settle(all_at_once);
         }
-        world.disks[0].answers.clear();
         assert_eq!(world.disks[0].timers.len(), 100);
         world.run(2, all_at_once);
         let all: Vec<Payload> = (1..=100).collect();

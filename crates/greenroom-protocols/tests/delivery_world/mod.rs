@@ -23,7 +23,7 @@ pub struct Disk {
     pub presences: BTreeMap<Actor, Presence>,
     pub queues: BTreeMap<(Actor, Slot), Message>,
     pub parked: BTreeMap<Slot, Parked<Actor, Payload>>,
-    pub answers: BTreeMap<String, Recorded<Payload>>,
+    pub answers: Answers,
     pub timers: BTreeMap<Slot, Timer<Actor, Payload>>,
     /// What each actor has processed, in order: its state.
     pub fields: BTreeMap<Actor, Vec<Payload>>,
@@ -38,6 +38,44 @@ pub struct Log {
     pub before: u64,
     pub last: u64,
     pub entries: BTreeMap<u64, Message>,
+}
+
+/// What is recorded of calls from outside.
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
+pub struct Answers {
+    pub log: BTreeMap<u64, Recorded<Payload>>,
+    pub last: u64,
+    pub bundles: BTreeMap<u64, Bundle>,
+    pub bundle_last: u64,
+    /// By an earlier program, which has kept what waits in actors' queues too.
+    pub earlier: BTreeMap<String, Recorded<Payload>>,
+    pub earlier_since: Wall,
+    /// All keys that were ever recorded, and when.
+    pub history: Vec<(String, Wall)>,
+}
+
+impl Answers {
+    fn kept(&self) -> Kept<Payload> {
+        let tied = self.bundles.values().next_back().map_or(0, Bundle::last);
+        let loose = self.log.range(tied + 1..).map(|(number, recorded)| Loose {
+            number: *number,
+            key: recorded.key.clone(),
+            at: recorded.at,
+            bytes: 1,
+        });
+        Kept {
+            bundles: self.bundles.iter().map(|(number, bundle)| (*number, bundle.clone())).collect(),
+            bundle_last: self.bundle_last,
+            loose: loose.collect(),
+            last: self.last,
+            earlier: self.earlier.values().cloned().collect(),
+            earlier_since: self.earlier_since,
+        }
+    }
+
+    fn recall(&self, key: &str, numbers: &[u64]) -> Option<Recorded<Payload>> {
+        numbers.iter().filter_map(|number| self.log.get(number)).find(|recorded| recorded.key == key).cloned()
+    }
 }
 
 /// What a turn changed: its actor, what it processed, whether it halts.
@@ -63,6 +101,8 @@ pub struct Owner {
     pub changes: BTreeMap<TurnId, Change>,
     /// Turns that have not ended.
     pub running: BTreeMap<TurnId, Message>,
+    /// Answers that it looks for.
+    pub recalls: Vec<(String, Vec<u64>)>,
     /// Outcomes of commits that it has not heard of.
     pub outcomes: Vec<Event<Actor, Payload>>,
     /// What operators want, who have seen what was parked.
@@ -84,6 +124,8 @@ pub struct World {
     pub outputs: Vec<(Lane, u64, Payload)>,
     /// Whether turns end at once.
     pub quick: bool,
+    /// Whether answers are looked for one by one although turns end at once.
+    pub slow_recalls: bool,
     /// Payloads that the journal refuses to commit for actors from 20 on.
     pub refused: BTreeSet<Payload>,
     /// Payloads that it refuses to park, to put into a lane, or into an actor's own queue.
@@ -111,6 +153,7 @@ impl World {
             dead: Vec::new(),
             outputs: Vec::new(),
             quick: true,
+            slow_recalls: false,
             refused: BTreeSet::new(),
             unparkable: BTreeSet::new(),
             unsendable: BTreeSet::new(),
@@ -141,18 +184,20 @@ impl World {
             receipts: disk.receipts.iter().map(|(from, receipts)| (*from, receipts.clone())).collect(),
             queued: disk.queues.keys().map(|(actor, _)| *actor).collect::<BTreeSet<_>>().into_iter().collect(),
             tombstones: disk.presences.iter().filter(|(_, p)| p.halted).map(|(a, p)| (*a, *p)).collect(),
-            answers: disk.answers.values().cloned().collect(),
+            answers: disk.answers.kept(),
+            waiting: disk.queues.values().filter_map(|m| m.call.clone()).filter(|call| call.recorded).collect(),
             timers: disk.timers.values().cloned().collect(),
             parked: disk.parked.values().map(|parked| (parked.slot, parked.leaves)).collect(),
         };
         let mut out = Vec::new();
         let machine = Partition::recover(self.config, at, recovered, (self.time(), Wall(self.now)), &mut out);
-        let (changes, running) = (BTreeMap::new(), BTreeMap::new());
+        let (changes, running, recalls) = (BTreeMap::new(), BTreeMap::new(), Vec::new());
         self.owners.push(Owner {
             at,
             machine,
             changes,
             running,
+            recalls,
             outcomes: Vec::new(),
             wishes: Vec::new(),
             handed: Vec::new(),
@@ -216,6 +261,16 @@ impl World {
                     log.before = log.before.max(through.min(log.last));
                     log.entries = log.entries.split_off(&(through + 1));
                 }
+                Action::Recall { key, numbers } => {
+                    self.owners[index].recalls.push((key, numbers));
+                    if self.quick && !self.slow_recalls {
+                        self.recall(index, program);
+                    }
+                }
+                Action::Prune { answers, bundles } => {
+                    disk.answers.log = disk.answers.log.split_off(&(answers + 1));
+                    disk.answers.bundles = disk.answers.bundles.split_off(&(bundles + 1));
+                }
                 Action::Answer { call, answer } => _ = self.answers.insert((call.key, answer)),
                 Action::DeadLetter { envelope, .. } => self.dead.push((envelope.to, envelope.body)),
                 Action::Stop(_) => {
@@ -251,6 +306,14 @@ impl World {
     pub fn grant(&mut self, index: usize, program: Program) {
         let event = self.owners[index].wishes.remove(0);
         self.handle(index, event, program);
+    }
+
+    /// The journal says whether an answer is there that an owner looks for.
+    pub fn recall(&mut self, index: usize, program: Program) {
+        let owner = &mut self.owners[index];
+        let (key, numbers) = owner.recalls.remove(0);
+        let found = Ok(self.disks[owner.at.partition.0 as usize].answers.recall(&key, &numbers));
+        self.handle(index, Event::Recalled { key, numbers, found }, program);
     }
 
     /// Ends a turn.
@@ -325,6 +388,8 @@ impl World {
                 self.apply(0);
             } else if let Some(index) = self.owners.iter().position(|owner| !owner.outcomes.is_empty()) {
                 self.hear(index, program);
+            } else if let Some(index) = self.owners.iter().position(|owner| !owner.recalls.is_empty()) {
+                self.recall(index, program);
             } else {
                 return;
             }
@@ -415,8 +480,17 @@ impl Disk {
                 }
                 Write::Arm(timer) => _ = self.timers.insert(timer.slot, timer),
                 Write::Disarm { slot, .. } => _ = self.timers.remove(&slot),
-                Write::Record(recorded) => _ = self.answers.insert(recorded.key.clone(), recorded),
-                Write::Forget(key) => _ = self.answers.remove(&key),
+                Write::Record { recorded, .. } => {
+                    let answers = &mut self.answers;
+                    answers.last += 1;
+                    answers.history.push((recorded.key.clone(), recorded.at));
+                    answers.log.insert(answers.last, recorded);
+                }
+                Write::Tie { bundle, .. } => {
+                    self.answers.bundle_last += 1;
+                    self.answers.bundles.insert(self.answers.bundle_last, bundle);
+                }
+                Write::Forget(key) => _ = self.answers.earlier.remove(&key),
             }
         }
     }

@@ -15,8 +15,9 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use greenroom_protocols::delivery::{
-    Commit, Deferred, Envelope, Lane, Life, Ownership, Parked, Presence, Recovered, TurnId, Write,
+    Commit, Deferred, Envelope, Lane, Life, Ownership, Parked, Presence, Recorded, Recovered, TurnId, Write,
 };
+use greenroom_protocols::reminders::Wall;
 use greenroom_store::journal::ENTRIES_MAX;
 use greenroom_store::{Commit as JournalCommit, Journal, StoreError, Version, scan};
 use serde::Serialize;
@@ -78,8 +79,8 @@ pub type StoredField = (String, Vec<(String, Bytes)>);
 impl Ledger {
     /// Makes `owner` the owner of the partition in `place`: takes the fence, then reads what a partition recovers from.
     ///
-    /// A partition that was never used begins in the life `new_life`, which must be higher than that of any journal that
-    /// was lost: the time of day will do.
+    /// `now` is the time of day. A partition that was never used begins in the life of this number, which is higher than that
+    /// of any journal that was lost.
     ///
     /// # Errors
     /// [`StoreError`]; [`Conflict`](StoreError::Conflict) if another node took the fence meanwhile.
@@ -90,14 +91,14 @@ impl Ledger {
         journal: Arc<dyn Journal>,
         place: Place,
         owner: &str,
-        new_life: Life,
+        now: Wall,
         timeout: Duration,
     ) -> Result<(Self, Recovered<A, M>), StoreError>
     where
         A: Name,
         M: DeserializeOwned,
     {
-        recovery::take(journal, place, owner, new_life, timeout).await
+        recovery::take(journal, place, owner, now, timeout).await
     }
 
     /// Commits without the fence from here on: for tests that show what it prevents.
@@ -175,7 +176,9 @@ impl Ledger {
             .writes
             .iter()
             .filter_map(|write| match write {
-                Write::Append { number, .. } => Some(*number),
+                Write::Append { number, .. } | Write::Record { number, .. } | Write::Tie { number, .. } => {
+                    Some(*number)
+                }
                 _ => None,
             })
             .collect();
@@ -225,6 +228,38 @@ impl Ledger {
     /// [`StoreError`]; nothing depends on it.
     pub async fn trim(&self, lane: Lane, through: u64) -> Result<(), StoreError> {
         self.journal.trim(&self.place.lane(lane), through, self.timeout).await
+    }
+
+    /// The recorded answer with this key, if it is one of those with `numbers`.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn recall<M: DeserializeOwned>(
+        &self,
+        key: &str,
+        numbers: &[u64],
+    ) -> Result<Option<Recorded<M>>, StoreError> {
+        let log = self.place.answers();
+        for number in numbers {
+            let entries = self.journal.entries(&log, *number, 1, self.timeout).await?;
+            if let Some(entry) = entries.first().filter(|entry| entry.position == *number) {
+                let recorded: Recorded<M> = decode(&log, &entry.value)?;
+                if recorded.key == key {
+                    return Ok(Some(recorded));
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    /// Trims the logs of recorded answers and of their bundles up to and with these numbers.
+    ///
+    /// # Errors
+    /// [`StoreError`]; nothing depends on it.
+    pub async fn prune(&self, answers: u64, bundles: u64) -> Result<(), StoreError> {
+        // What is in no bundle any more goes first.
+        self.journal.trim(&self.place.answers(), answers, self.timeout).await?;
+        self.journal.trim(&self.place.bundles(), bundles, self.timeout).await
     }
 
     /// The parked messages, for operators.
@@ -337,12 +372,17 @@ impl Ledger {
                 out.put(key, value)
             }
             Write::Disarm { due, slot } => out.remove(place.timer(*due, *slot)),
-            Write::Record(recorded) => {
-                let key = place.answer(&recorded.key);
-                let value = encode(&key, recorded)?;
-                out.put(key, value)
+            Write::Record { recorded, .. } => {
+                let log = place.answers();
+                let entry = encode(&log, recorded)?;
+                out.append(log, entry)
             }
-            Write::Forget(key) => out.remove(place.answer(key)),
+            Write::Tie { bundle, .. } => {
+                let log = place.bundles();
+                let entry = encode(&log, bundle)?;
+                out.append(log, entry)
+            }
+            Write::Forget(key) => out.remove(place.earlier_answer(key)),
         })
     }
 

@@ -78,12 +78,23 @@ impl Place {
         self.parked() + &slot_name(slot)
     }
 
+    /// The log of recorded answers.
     pub(super) fn answers(&self) -> String {
+        self.under("answers")
+    }
+
+    /// The log of their bundles.
+    pub(super) fn bundles(&self) -> String {
+        self.under("bundles")
+    }
+
+    /// Where they lay before there was a log of them.
+    pub(super) fn earlier_answers(&self) -> String {
         self.under("answer/")
     }
 
-    pub(super) fn answer(&self, key: &str) -> String {
-        self.answers() + &escaped(key)
+    pub(super) fn earlier_answer(&self, key: &str) -> String {
+        self.earlier_answers() + &escaped(key)
     }
 
     pub(super) fn timers(&self) -> String {

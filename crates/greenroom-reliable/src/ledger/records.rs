@@ -6,6 +6,7 @@ use greenroom_wire::codec::{self, Codec};
 use serde::{Deserialize, Serialize};
 
 use greenroom_protocols::delivery::{Epoch, Life};
+use greenroom_protocols::reminders::Wall;
 
 /// What a fence says.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -14,20 +15,49 @@ pub(super) struct Fence {
     pub(super) life: Life,
     /// The owner's name, for people.
     pub(super) owner: String,
+    /// When recorded answers were first kept in a log: those that lie under their keys are of before.
+    #[serde(default)]
+    pub(super) answers_since: Option<Wall>,
+}
+
+/// A recorded answer as it lay under its key, without a time; with no answer while its call waited in its actor's own queue.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct Earlier<M> {
+    pub(super) key: String,
+    pub(super) request: u64,
+    pub(super) answer: Option<Option<M>>,
 }
 
 pub(super) fn encode<T: Serialize + ?Sized>(key: &str, value: &T) -> Result<Bytes, StoreError> {
+    encode_as(VERSION, key, value)
+}
+
+pub(super) fn decode<T: serde::de::DeserializeOwned>(key: &str, value: &[u8]) -> Result<T, StoreError> {
+    decode_up_to(VERSION, key, value)
+}
+
+impl Fence {
+    pub(super) fn encode(&self, key: &str) -> Result<Bytes, StoreError> {
+        encode_as(FENCE_VERSION, key, self)
+    }
+
+    pub(super) fn decode(key: &str, value: &[u8]) -> Result<Self, StoreError> {
+        decode_up_to(FENCE_VERSION, key, value)
+    }
+}
+
+fn encode_as<T: Serialize + ?Sized>(version: u8, key: &str, value: &T) -> Result<Bytes, StoreError> {
     let mut out = BytesMut::new();
-    codec::encode(Codec::MessagePack, VERSION, value, &mut out)
+    codec::encode(Codec::MessagePack, version, value, &mut out)
         .map_err(|error| StoreError::InvalidCommit { key: key.to_owned(), reason: error.to_string() })?;
     Ok(out.freeze())
 }
 
-pub(super) fn decode<T: serde::de::DeserializeOwned>(key: &str, value: &[u8]) -> Result<T, StoreError> {
+fn decode_up_to<T: serde::de::DeserializeOwned>(known: u8, key: &str, value: &[u8]) -> Result<T, StoreError> {
     let version = codec::parse(value).map(|payload| payload.type_version);
     let reason = match version {
-        Ok(version) if version > VERSION => {
-            format!("record {key:?} has format {version}, this program knows up to {VERSION}; run the newer program")
+        Ok(version) if version > known => {
+            format!("record {key:?} has format {version}, this program knows up to {known}; run the newer program")
         }
         _ => match codec::decode(value) {
             Ok(value) => return Ok(value),
@@ -37,5 +67,8 @@ pub(super) fn decode<T: serde::de::DeserializeOwned>(key: &str, value: &[u8]) ->
     Err(StoreError::Format { store: "the journal".to_owned(), reason })
 }
 
-/// Version of all records of a partition.
+/// Version of all records of a partition but its fence.
 const VERSION: u8 = 1;
+/// Version of a fence, and so of where a partition's records lie. An owner of format 1 would not see answers in a log, and run
+/// calls twice: it must not take the partition.
+const FENCE_VERSION: u8 = 2;

@@ -5,19 +5,22 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use greenroom_protocols::delivery::{
-    Deferred, Epoch, Lane, Life, Ownership, Parked, PartitionId, Presence, Receipts, Recorded, Recovered, Timer,
+    Bundle, Deferred, Epoch, Kept, Lane, Life, Loose, Ownership, Parked, PartitionId, Presence, Receipts, Recorded,
+    Recovered, Timer,
 };
+use greenroom_protocols::reminders::Wall;
+use greenroom_store::journal::ENTRIES_MAX;
 use greenroom_store::{Journal, StoreError};
 use serde::de::DeserializeOwned;
 
-use super::records::{Fence, decode, encode};
+use super::records::{Earlier, Fence, decode};
 use super::{Ledger, Name, Place};
 
 pub(super) async fn take<A, M>(
     journal: Arc<dyn Journal>,
     place: Place,
     owner: &str,
-    new_life: Life,
+    now: Wall,
     timeout: Duration,
 ) -> Result<(Ledger, Recovered<A, M>), StoreError>
 where
@@ -26,27 +29,30 @@ where
 {
     let key = place.fence();
     let found = journal.read(&key, timeout).await?;
-    let (fence, version) = match found {
-        None => {
-            let fence = Fence { epoch: Epoch(1), life: new_life, owner: owner.to_owned() };
-            let value = encode(&key, &fence)?;
-            (fence, journal.create(&key, value, timeout).await?)
-        }
-        Some(found) => {
-            let Fence { epoch, life, .. } = decode(&key, &found.value)?;
-            let fence = Fence { epoch: Epoch(epoch.0 + 1), life, owner: owner.to_owned() };
-            let value = encode(&key, &fence)?;
-            (fence, journal.replace(&key, value, &found.version, timeout).await?)
-        }
+    let before = found.as_ref().map(|found| Fence::decode(&key, &found.value)).transpose()?;
+    let fence = Fence {
+        epoch: Epoch(before.as_ref().map_or(1, |before| before.epoch.0 + 1)),
+        // A new one is higher than that of any journal that was lost.
+        life: before.as_ref().map_or(Life(now.0), |before| before.life),
+        owner: owner.to_owned(),
+        answers_since: Some(before.and_then(|before| before.answers_since).unwrap_or(now)),
+    };
+    let value = fence.encode(&key)?;
+    let version = match found {
+        None => journal.create(&key, value, timeout).await?,
+        Some(found) => journal.replace(&key, value, &found.version, timeout).await?,
     };
     let owner = Ownership { partition: place.partition(), epoch: fence.epoch };
     let ledger = Ledger { journal, place, owner, life: fence.life, fence: Some(version), timeout };
-    let recovered = ledger.recovered().await?;
+    let recovered = ledger.recovered(fence.answers_since.unwrap_or(now)).await?;
     Ok((ledger, recovered))
 }
 
 impl Ledger {
-    async fn recovered<A: Name, M: DeserializeOwned>(&self) -> Result<Recovered<A, M>, StoreError> {
+    async fn recovered<A: Name, M: DeserializeOwned>(
+        &self,
+        answers_since: Wall,
+    ) -> Result<Recovered<A, M>, StoreError> {
         let mut recovered = Recovered::empty(self.life);
         let mut lanes: Vec<Lane> = Vec::new();
         self.each(&self.place.lanes(), |key, value| {
@@ -69,7 +75,9 @@ impl Ledger {
         .await?;
         let mut queued = BTreeSet::new();
         self.each(&self.place.all_deferred(), |key, value| {
-            queued.insert(decode::<Deferred<A, M>>(key, value)?.envelope.to);
+            let envelope = decode::<Deferred<A, M>>(key, value)?.envelope;
+            recovered.waiting.extend(envelope.call.filter(|call| call.recorded));
+            queued.insert(envelope.to);
             Ok(())
         })
         .await?;
@@ -79,11 +87,7 @@ impl Ledger {
             Ok(())
         })
         .await?;
-        self.each(&self.place.answers(), |key, value| {
-            recovered.answers.push(decode::<Recorded<M>>(key, value)?);
-            Ok(())
-        })
-        .await?;
+        recovered.answers = self.kept(answers_since).await?;
         self.each(&self.place.timers(), |key, value| {
             recovered.timers.push(decode::<Timer<A, M>>(key, value)?);
             Ok(())
@@ -96,5 +100,50 @@ impl Ledger {
         })
         .await?;
         Ok(recovered)
+    }
+
+    /// What is kept of recorded answers: all bundles, and of the answers those behind the last bundle.
+    async fn kept<M: DeserializeOwned>(&self, answers_since: Wall) -> Result<Kept<M>, StoreError> {
+        let mut kept = Kept { earlier_since: answers_since, ..Kept::none() };
+        let (answers, bundles) = (self.place.answers(), self.place.bundles());
+        kept.bundle_last = self.journal.end(&bundles, self.timeout).await? - 1;
+        self.each_entry(&bundles, 1, |number, value| {
+            kept.bundles.push((number, decode(&bundles, value)?));
+            Ok(())
+        })
+        .await?;
+        kept.last = self.journal.end(&answers, self.timeout).await? - 1;
+        let from = kept.bundles.last().map_or(1, |(_, bundle): &(u64, Bundle)| bundle.last() + 1);
+        self.each_entry(&answers, from, |number, value| {
+            let Recorded::<M> { key, at, .. } = decode(&answers, value)?;
+            kept.loose.push(Loose { number, key, at, bytes: value.len() as u64 });
+            Ok(())
+        })
+        .await?;
+        self.each(&self.place.earlier_answers(), |name, value| {
+            let Earlier { key, request, answer } = decode(name, value)?;
+            // Calls that wait are known from the queues.
+            kept.earlier.extend(answer.map(|answer| Recorded { key, request, at: Wall::default(), answer }));
+            Ok(())
+        })
+        .await?;
+        Ok(kept)
+    }
+
+    /// Shows every entry of a log from `from` on.
+    async fn each_entry(
+        &self,
+        log: &str,
+        mut from: u64,
+        mut look: impl FnMut(u64, &[u8]) -> Result<(), StoreError>,
+    ) -> Result<(), StoreError> {
+        loop {
+            let entries = self.journal.entries(log, from, ENTRIES_MAX, self.timeout).await?;
+            let Some(last) = entries.last() else { return Ok(()) };
+            from = last.position + 1;
+            for entry in &entries {
+                look(entry.position, &entry.value)?;
+            }
+        }
     }
 }

@@ -2,8 +2,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use greenroom_protocols::delivery::{
-    Birth, Commit, CommitId, Deferred, Delivery, Destination, Envelope, Epoch, Lane, Leaves, Life, Outgoing, Parked,
-    PartitionId, Presence, Receipts, Recorded, Recovered, Slot, Timer, TurnId, Write,
+    Birth, Bundle, Call, Commit, CommitId, Deferred, Delivery, Destination, Envelope, Epoch, Kept, Lane, Leaves, Life,
+    Loose, Outgoing, Parked, PartitionId, Presence, Receipts, Recorded, Recovered, Slot, Timer, TurnId, Write,
 };
 use greenroom_protocols::reminders::Wall;
 use greenroom_store::memory::MemoryStore;
@@ -42,7 +42,11 @@ fn slot(serial: u64) -> Slot {
 
 async fn take(journal: &Arc<MemoryStore>) -> (Ledger, Recovered<Actor, u8>) {
     let place = Place::new("test", PartitionId(7));
-    Ledger::take(journal.clone(), place, "node-a", Life(5), BY).await.expect("nothing is wrong with the journal")
+    Ledger::take(journal.clone(), place, "node-a", Wall(5), BY).await.expect("nothing is wrong with the journal")
+}
+
+fn unused() -> Recovered<Actor, u8> {
+    Recovered { answers: Kept { earlier_since: Wall(5), ..Kept::none() }, ..Recovered::empty(Life(5)) }
 }
 
 fn commit(ledger: &Ledger, writes: Vec<Write<Actor, u8>>, turns: Vec<TurnId>) -> Commit<Actor, u8> {
@@ -73,15 +77,22 @@ fn everything() -> Vec<Write<Actor, u8>> {
         Write::Defer(Deferred { slot: slot(2), envelope: message("ada/x", 5) }),
         Write::Park(parked(Some(Leaves::Output { lane: Lane::Outside(0), number: 1 }))),
         Write::Arm(timer()),
-        Write::Record(Recorded { key: "k/1".to_owned(), request: 77, slot: slot(4), answer: Some(Some(7)) }),
+        Write::Record { number: 1, recorded: recorded("k/1", 7) },
+        Write::Record { number: 2, recorded: recorded("k/2", 8) },
+        Write::Tie { number: 1, bundle: Bundle { first: 1, marks: vec![0x0102_0304], at: Wall(9), bytes: 100 } },
+        Write::Forget("k/0".to_owned()),
     ]
+}
+
+fn recorded(key: &str, answer: u8) -> Recorded<u8> {
+    Recorded { key: key.to_owned(), request: 77, at: Wall(9), answer: Some(answer) }
 }
 
 #[tokio::test]
 async fn a_partition_recovers_what_its_commits_have_written() {
     let journal = Arc::new(MemoryStore::new());
     let (ledger, empty) = take(&journal).await;
-    assert_eq!(empty, Recovered::empty(Life(5)));
+    assert_eq!(empty, unused());
     assert_eq!(ledger.commit(&commit(&ledger, everything(), vec![]), &[]).await, Outcome::Committed);
     let (ledger, recovered) = take(&journal).await;
     assert_eq!(ledger.owner().epoch, Epoch(2));
@@ -89,7 +100,17 @@ async fn a_partition_recovers_what_its_commits_have_written() {
     assert_eq!(recovered.receipts, [(PartitionId(3), Receipts::from_ranges(Life(1), 4, &[(6, 8)]))]);
     assert_eq!(recovered.queued, [actor("ada"), actor("ada/x")]);
     assert_eq!(recovered.tombstones.len(), 1);
-    assert_eq!((&recovered.answers[0].key[..], recovered.answers[0].answer), ("k/1", Some(Some(7))));
+    let kept = recovered.answers;
+    assert_eq!((kept.bundles.len(), kept.bundle_last, kept.last, kept.earlier.len()), (1, 1, 2, 0));
+    let loose = Loose { number: 2, key: "k/2".to_owned(), at: Wall(9), bytes: kept.loose[0].bytes };
+    assert_eq!(kept.loose, [loose], "what a bundle holds is not read");
+    assert_eq!(ledger.recall::<u8>("k/2", &[1, 2]).await.unwrap(), Some(recorded("k/2", 8)));
+    assert_eq!(ledger.recall::<u8>("k/3", &[1, 2, 3]).await.unwrap(), None);
+    ledger.prune(1, 1).await.unwrap();
+    assert_eq!(ledger.recall::<u8>("k/1", &[1]).await.unwrap(), None);
+    let kept = take(&journal).await.1.answers;
+    assert_eq!((kept.bundles.len(), kept.bundle_last, kept.last, kept.loose.len()), (0, 1, 2, 1));
+    let (ledger, _) = take(&journal).await;
     let (presence, queue) = ledger.load::<Actor, u8>(&actor("ada")).await.unwrap();
     assert!(presence.is_some_and(|presence| !presence.halted));
     assert_eq!(queue, [Deferred { slot: slot(1), envelope: message("ada", 4) }], "not that of another actor");
@@ -123,7 +144,7 @@ async fn nothing_of_an_earlier_owner_is_written() {
     let (old, _) = take(&journal).await;
     let (_new, _) = take(&journal).await;
     assert_eq!(old.commit(&commit(&old, everything(), vec![]), &[]).await, Outcome::Deposed);
-    assert_eq!(take(&journal).await.1, Recovered::empty(Life(5)));
+    assert_eq!(take(&journal).await.1, unused());
 }
 
 #[tokio::test]
@@ -169,7 +190,6 @@ async fn everything_lies_where_it_always_lay() {
     assert_eq!(
         keys,
         [
-            "reliable/test/00007/answer/k%2F1",
             &format!("reliable/test/00007/deferred/Account/ada%2Fx/{}", slot(2)),
             &format!("reliable/test/00007/deferred/Account/ada/{}", slot(1)),
             "reliable/test/00007/fence",
@@ -188,18 +208,78 @@ async fn everything_lies_where_it_always_lay() {
     for name in ["from", "to", "birth", "creates", "call", "body"] {
         assert!(text.contains(name), "{text:?} has names, so that fields can be added");
     }
-    let receipts = &page.items[9].versioned.value;
+    let receipts = &page.items[8].versioned.value;
     assert_eq!(&receipts[..], &[1, 1, 0x94, 3, 1, 4, 0x91, 0x92, 6, 8]);
+    let answers = journal.entries("reliable/test/00007/answers", 1, 10, BY).await.unwrap();
+    let named = |name: &str| [&[0xa0 | name.len() as u8], name.as_bytes()].concat();
+    let text = |text: &str| named(text);
+    let entry = [
+        &[1, 1, 0x84][..],
+        &[&named("key")[..], &text("k/1"), &named("request"), &[77], &named("at"), &[9], &named("answer"), &[7]]
+            .concat(),
+    ];
+    assert_eq!(&answers[0].value[..], entry.concat());
+    let bundles = journal.entries("reliable/test/00007/bundles", 1, 10, BY).await.unwrap();
+    let marks = [0x91, 0xce, 1, 2, 3, 4];
+    let entry = [
+        &[1, 1, 0x84][..],
+        &[&named("first")[..], &[1], &named("marks"), &marks, &named("at"), &[9], &named("bytes"), &[100]].concat(),
+    ];
+    assert_eq!(&bundles[0].value[..], entry.concat());
+    let fence = page.items.iter().find(|item| item.key.ends_with("/fence")).map(|item| &item.versioned.value);
+    assert_eq!(fence.map(|fence| fence[..2].to_vec()), Some(vec![1, 2]), "no program that looks for answers elsewhere");
+}
+
+/// As format 1 had them: a recorded answer under its key, without a time; one whose call waits; and the fence.
+#[tokio::test]
+async fn answers_that_an_earlier_program_has_recorded_are_read_and_keep_their_time() {
+    #[derive(Serialize)]
+    struct Fence1 {
+        epoch: u64,
+        life: u64,
+        owner: &'static str,
+    }
+    #[derive(Serialize)]
+    struct Recorded1 {
+        key: &'static str,
+        request: u64,
+        slot: Slot,
+        answer: Option<Option<u8>>,
+    }
+    let journal = Arc::new(MemoryStore::new());
+    let place = |what: &str| format!("reliable/test/00007/{what}");
+    let put = async |what: &str, value: Bytes| journal.create(&place(what), value, BY).await.unwrap();
+    put("fence", encode("", &Fence1 { epoch: 6, life: 3, owner: "node-a" }).unwrap()).await;
+    let done = Recorded1 { key: "k/1", request: 77, slot: slot(1), answer: Some(Some(7)) };
+    put("answer/k%2F1", encode("", &done).unwrap()).await;
+    let waits = Recorded1 { key: "k/2", request: 78, slot: slot(2), answer: None };
+    put("answer/k%2F2", encode("", &waits).unwrap()).await;
+    let call = Call { key: "k/2".to_owned(), request: 78, recorded: true };
+    let deferred = Deferred { slot: slot(2), envelope: Envelope { call: Some(call.clone()), ..message("ada", 4) } };
+    let (at, value) = (format!("deferred/Account/ada/0000000000000001-{:016x}", 2), encode("", &deferred).unwrap());
+    put(&at, value).await;
+    for now in [5, 50] {
+        let taken = Ledger::take(journal.clone(), Place::new("test", PartitionId(7)), "node-a", Wall(now), BY).await;
+        let (ledger, recovered): (_, Recovered<Actor, u8>) = taken.unwrap();
+        assert_eq!((ledger.life(), ledger.owner().epoch), (Life(3), Epoch(if now == 5 { 7 } else { 8 })));
+        let earlier = Recorded { at: Wall::default(), ..recorded("k/1", 7) };
+        assert_eq!((recovered.answers.earlier, recovered.answers.earlier_since), (vec![earlier], Wall(5)));
+        assert_eq!(recovered.waiting, [call.clone()]);
+    }
+    let (ledger, _) = take(&journal).await;
+    let gone = vec![Write::Forget("k/1".to_owned())];
+    assert_eq!(ledger.commit(&commit(&ledger, gone, vec![]), &[]).await, Outcome::Committed);
+    assert_eq!(take(&journal).await.1.answers.earlier, []);
 }
 
 #[tokio::test]
 async fn a_record_of_a_newer_program_is_an_error_that_says_so() {
     let journal = Arc::new(MemoryStore::new());
-    journal.create("reliable/test/00007/fence", Bytes::from_static(&[1, 2, 0xc0]), BY).await.unwrap();
+    journal.create("reliable/test/00007/fence", Bytes::from_static(&[1, 3, 0xc0]), BY).await.unwrap();
     let place = Place::new("test", PartitionId(7));
-    let taken = Ledger::take::<Actor, u8>(journal, place, "node-a", Life(5), BY).await;
+    let taken = Ledger::take::<Actor, u8>(journal, place, "node-a", Wall(5), BY).await;
     let message = taken.unwrap_err().to_string();
-    assert!(message.contains("format 2") && message.contains("newer program"), "{message}");
+    assert!(message.contains("format 3") && message.contains("newer program"), "{message}");
 }
 
 /// As they were written when parked messages did not say how they leave, and timers had no names.
@@ -248,7 +328,7 @@ async fn what_may_be_sent_may_be_deferred_and_parked_whatever_it_failed_of() {
     let journal: Arc<dyn Journal> = Arc::new(MemoryStore::new());
     let limit = journal.limits().value_bytes_max;
     let place = Place::new("test", PartitionId(7));
-    let taken = Ledger::take::<Actor, Large>(journal, place, "node-a", Life(5), BY).await;
+    let taken = Ledger::take::<Actor, Large>(journal, place, "node-a", Wall(5), BY).await;
     let ledger = taken.expect("nothing is wrong with the journal").0;
     let letter = |bytes: usize| Envelope {
         from: Some(actor("ada")),

@@ -82,6 +82,19 @@ pub(super) fn write(door: &Door) -> String {
         ("greenroom_reliable_actors", "gauge", "Reliable actors in memory.", &reliable.actors),
         ("greenroom_reliable_waiting", "gauge", "Messages whose turns are not committed.", &reliable.waiting),
         ("greenroom_reliable_outgoing", "gauge", "Committed messages that are not acknowledged.", &reliable.outgoing),
+        (
+            "greenroom_reliable_answers",
+            "gauge",
+            "Answers to calls with idempotency keys that are kept.",
+            &reliable.answers,
+        ),
+        ("greenroom_reliable_answers_bytes", "gauge", "Bytes of those answers, about.", &reliable.answers_bytes),
+        (
+            "greenroom_reliable_answers_refused_total",
+            "counter",
+            "Calls with new idempotency keys that were refused, as no more answers may be kept.",
+            &reliable.answers_refused,
+        ),
         ("greenroom_reliable_commits_total", "counter", "Commits of reliable actors.", &reliable.commits),
         ("greenroom_reliable_turns_total", "counter", "Turns in those commits.", &reliable.turns),
     ] {

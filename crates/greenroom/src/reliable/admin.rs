@@ -38,6 +38,15 @@ pub(crate) struct Report {
     /// Actors that wait, as the journal refuses even to park what they fail at.
     #[serde(default)]
     pub(crate) held: u64,
+    /// Answers to calls with idempotency keys that are kept.
+    #[serde(default)]
+    pub(crate) answers: u64,
+    /// How many bytes they are, about.
+    #[serde(default)]
+    pub(crate) answers_bytes: u64,
+    /// How many bytes they may be before calls with new keys are refused; 0 if an earlier program does not say.
+    #[serde(default)]
+    pub(crate) answers_bytes_max: u64,
     /// Commits since this owner took the partition.
     pub(crate) commits: u64,
     /// Turns in them.

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::name::{Body, Payload};
 use crate::actor::error::{CallError, Doubt, Failure, Never, Refusal};
 use crate::actor::reply::{self, AnyReply, CallName, CallSite, RuntimeEnd, Watcher, encode_failure};
+use crate::node::shared::Shared;
 use crate::shard::calls::Completion;
 
 /// What has become of a call.
@@ -26,16 +27,23 @@ pub(crate) enum Answered {
     Partitions(u32),
     /// The partition has left this node meanwhile; the turn may be committed.
     Lost,
+    /// No turn ran: the partition keeps as many answers as it may, on this node.
+    Full { node: String, bytes_max: u64 },
 }
 
-impl From<Answer<Body>> for Answered {
-    fn from(answer: Answer<Body>) -> Self {
+impl Answered {
+    /// What a partition of `node` answers.
+    pub(super) fn of(answer: Answer<Body>, node: &Shared) -> Self {
         match answer {
             Answer::Done(Some(Body::Reply { status, payload })) => Self::Reply { status, payload },
             // Calls from outside always have an answer: this is one of a program that knows more.
             Answer::Done(_) => Self::Failed("the answer that was recorded is none".to_owned()),
             Answer::Failed(message) => Self::Failed(message),
             Answer::Busy => Self::Busy,
+            Answer::Full => {
+                let bytes_max = node.config().reliable.answers_bytes_max;
+                Self::Full { node: node.name().to_owned(), bytes_max }
+            }
             Answer::OtherRequest => Self::OtherRequest,
             Answer::NoActor => Self::NoActor,
             Answer::Crowded => {
@@ -112,6 +120,14 @@ impl Answered {
                 let queue = "a partition of reliable actors".to_owned();
                 failed(Refusal::Overloaded { queue, bound: delivery::Config::default().queued_max as u64 })
             }
+            Self::Full { node, bytes_max } => {
+                let why = format!(
+                    "a partition of reliable actors keeps as many answers to calls with idempotency keys as it may, \
+                     {bytes_max} bytes, and none is forgotten before its time (`answers_bytes_max` and `answers_keep` under \
+                     `[reliable]`)"
+                );
+                failed(Refusal::Shed { node, why, retry_after_ms: FULL_RETRY_MS })
+            }
             Self::OtherRequest => {
                 let message = "its idempotency key was used for another request; use a new key".to_owned();
                 failed(Refusal::Invalid { field: String::new(), message })
@@ -130,6 +146,9 @@ impl Answered {
         }
     }
 }
+
+/// Answers go when their time is over, and that is long.
+const FULL_RETRY_MS: u64 = 60_000;
 
 fn failed(failure: impl Into<Failure>) -> Completion {
     Completion::Failed(Box::new(failure.into()))

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use greenroom_protocols::delivery::Call;
 use tokio::sync::oneshot;
 
 use super::answers::Answered;
@@ -18,6 +19,7 @@ pub(super) struct Callers {
 }
 
 struct Caller {
+    request: u64,
     principal: Option<String>,
     told: oneshot::Sender<Answered>,
 }
@@ -40,13 +42,18 @@ impl Callers {
             return Err((told, Refusal::Overloaded { queue, bound: OF_PRINCIPAL_MAX as u64 }));
         }
         *count += 1;
-        self.waiting.entry(call.key.clone()).or_default().push(Caller { principal, told });
+        self.waiting.entry(call.key.clone()).or_default().push(Caller { request: call.request, principal, told });
         Ok(())
     }
 
-    /// Answers all who wait for a call.
-    pub(super) fn answer(&mut self, key: &str, answered: &Answered) {
-        for caller in self.waiting.remove(key).unwrap_or_default() {
+    /// Answers all who wait for a call, and nobody who uses its key for another request.
+    pub(super) fn answer(&mut self, call: &Call, answered: &Answered) {
+        let waiting = self.waiting.remove(&call.key).unwrap_or_default();
+        let (told, others): (Vec<_>, Vec<_>) = waiting.into_iter().partition(|caller| caller.request == call.request);
+        if !others.is_empty() {
+            self.waiting.insert(call.key.clone(), others);
+        }
+        for caller in told {
             self.leave(&caller.principal);
             // An error means that the caller has gone.
             let _ = caller.told.send(answered.clone());
@@ -94,8 +101,6 @@ const OF_PRINCIPAL_MAX: usize = 16_384;
 
 #[cfg(test)]
 mod tests {
-    use greenroom_protocols::delivery::Call;
-
     use super::super::name::{Named, Payload};
     use super::*;
 
@@ -122,7 +127,10 @@ mod tests {
         drop(waits.remove(0));
         assert!(!callers.gone("0"), "another one waits for the same call");
         assert!(callers.enter(&letter("x"), told).is_ok());
-        callers.answer("0", &Answered::Busy);
+        let of = |key: &str, request| Call { key: key.to_owned(), request, recorded: false };
+        callers.answer(&of("0", 2), &Answered::OtherRequest);
+        assert!(waits[0].try_recv().is_err(), "only who used the key for another request is told so");
+        callers.answer(&of("0", 1), &Answered::Busy);
         assert!(matches!(waits.remove(0).try_recv(), Ok(Answered::Busy)));
         assert!(callers.gone("0"));
         callers.answer_all(&Answered::Lost);

@@ -17,6 +17,11 @@ pub(crate) struct Counts {
     pub(crate) waiting: AtomicU64,
     /// Messages that are committed and not acknowledged.
     pub(crate) outgoing: AtomicU64,
+    /// Answers to calls with idempotency keys that are kept, and their bytes.
+    pub(crate) answers: AtomicU64,
+    pub(crate) answers_bytes: AtomicU64,
+    /// Calls with new keys that were refused, as no more answers may be kept.
+    pub(crate) answers_refused: AtomicU64,
     pub(crate) commits: AtomicU64,
     pub(crate) turns: AtomicU64,
     /// Time that commits took, in microseconds.
@@ -39,27 +44,36 @@ impl Counts {
     }
 }
 
+/// Actors in memory, waiting and outgoing messages, kept answers and their bytes.
+type Gauges = [u64; 5];
+
 /// One ownership's part of the counts, for as long as it lasts.
 pub(super) struct Share {
     node: Arc<Shared>,
-    told: [u64; 3],
+    told: Gauges,
 }
 
 impl Share {
     pub(super) fn new(node: Arc<Shared>) -> Self {
         node.reliable().owned.fetch_add(1, Ordering::Relaxed);
-        Self { node, told: [0; 3] }
+        Self { node, told: Gauges::default() }
     }
 
     /// Says how it is now.
-    pub(super) fn tell(&mut self, actors: u64, waiting: u64, outgoing: u64) {
-        let Counts { actors: a, waiting: w, outgoing: o, .. } = self.node.reliable();
-        for ((gauge, now), told) in [a, w, o].into_iter().zip([actors, waiting, outgoing]).zip(&mut self.told) {
+    pub(super) fn tell(&mut self, now: Gauges) {
+        let Counts { actors, waiting, outgoing, answers, answers_bytes, .. } = self.node.reliable();
+        let gauges = [actors, waiting, outgoing, answers, answers_bytes];
+        for ((gauge, now), told) in gauges.into_iter().zip(now).zip(&mut self.told) {
             if *told != now {
                 gauge.fetch_add(now.wrapping_sub(*told), Ordering::Relaxed);
                 *told = now;
             }
         }
+    }
+
+    /// Counts a call that was refused, as no more answers may be kept.
+    pub(super) fn turned_down(&self) {
+        self.node.reliable().answers_refused.fetch_add(1, Ordering::Relaxed);
     }
 
     pub(super) fn committed(&self, turns: u64, took: Duration) {
@@ -72,7 +86,7 @@ impl Share {
 
 impl Drop for Share {
     fn drop(&mut self) {
-        self.tell(0, 0, 0);
+        self.tell(Gauges::default());
         self.node.reliable().owned.fetch_sub(1, Ordering::Relaxed);
     }
 }

@@ -5,7 +5,7 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
-use greenroom_protocols::delivery::{Life, PartitionId, Recovered};
+use greenroom_protocols::delivery::{PartitionId, Recovered};
 use greenroom_reliable::ledger::{Ledger, Place};
 use greenroom_store::{Journal, StoreError};
 use tokio::sync::{mpsc, oneshot};
@@ -144,8 +144,7 @@ async fn taken(
         world.sleep_until(world.now() + AGAIN_AFTER).await;
     }
     let place = Place::new(&node.config().cluster, partition);
-    let life = Life(world.wall().as_millis() as u64);
-    Ledger::take(journal, place, node.name(), life, node.config().store_timeout).await
+    Ledger::take(journal, place, node.name(), node.wall(), node.config().store_timeout).await
 }
 
 /// Whether it is a call for whose answer nobody waits any more.

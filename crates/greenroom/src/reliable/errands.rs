@@ -142,6 +142,48 @@ impl Desk {
         })
     }
 
+    /// Reads the recorded answers that may be a call's, unless that is given up.
+    pub(super) fn recall(self, key: String, numbers: Vec<u64>, given_up: oneshot::Receiver<()>) -> Errand {
+        let recalled = self.recalled(key, numbers);
+        Box::pin(async move {
+            tokio::select! {
+                biased;
+                done = recalled => done,
+                _ = given_up => Done::Nothing,
+            }
+        })
+    }
+
+    fn recalled(self, key: String, numbers: Vec<u64>) -> Errand {
+        Box::pin(async move {
+            let mut pause = Pause::default();
+            loop {
+                let found = match self.ledger.recall::<Body>(&key, &numbers).await {
+                    Ok(found) => Ok(found),
+                    // It stays as it is however often it is read.
+                    Err(error @ StoreError::Format { .. }) => Err(format!(
+                        "the answer that may be recorded under its idempotency key cannot be read: {error}"
+                    )),
+                    Err(error) => {
+                        pause.after(&self.node, "a recorded answer cannot be read", &error).await;
+                        continue;
+                    }
+                };
+                return Done::Happened(Happening::Recalled { key, numbers, found });
+            }
+        })
+    }
+
+    /// Lets recorded answers go whose time is over.
+    pub(super) fn prune(self, answers: u64, bundles: u64) -> Errand {
+        Box::pin(async move {
+            if let Err(error) = self.ledger.prune(answers, bundles).await {
+                tracing::debug!(%error, "answers whose time is over stay in the journal until the next ones go");
+            }
+            Done::Nothing
+        })
+    }
+
     pub(super) fn turn(turn: TurnId, ended: oneshot::Receiver<Completion>) -> Errand {
         Box::pin(async move { Done::Turn { turn, completion: ended.await.ok() } })
     }

@@ -44,6 +44,8 @@ pub(super) struct Owned {
     callers: Callers,
     /// Actors whose records are being read: each is given up with its sender.
     loading: BTreeMap<Named, oneshot::Sender<()>>,
+    /// The same of calls whose answers are looked for, by their keys.
+    recalling: BTreeMap<String, oneshot::Sender<()>>,
     over: Option<Over>,
     commits: u64,
     turns: u64,
@@ -63,6 +65,8 @@ impl Owned {
         let config = Config {
             operations_max: limits.operations_max.min(Config::default().operations_max + 1) - 1,
             bytes_max: (limits.bytes_max / 2).min(Config::default().bytes_max),
+            answers_keep: port.node.config().reliable.answers_keep,
+            answers_bytes_max: port.node.config().reliable.answers_bytes_max,
             checks: port.node.config().checks.delivery,
             ..Config::default()
         };
@@ -83,6 +87,7 @@ impl Owned {
             flight: None,
             callers: Callers::default(),
             loading: BTreeMap::new(),
+            recalling: BTreeMap::new(),
             over: None,
             commits: 0,
             turns: 0,
@@ -106,7 +111,10 @@ impl Owned {
                 self.let_go();
                 return over;
             }
-            self.share.tell(self.cast.len() as u64, self.machine.queued() as u64, self.backlog());
+            let (answers, answers_bytes) = self.machine.kept();
+            let now =
+                [self.cast.len() as u64, self.machine.queued() as u64, self.backlog(), answers as u64, answers_bytes];
+            self.share.tell(now);
             let now = world.now();
             if leaving.as_ref().is_some_and(|(until, _)| *until <= now || self.is_quiet()) {
                 self.let_go();
@@ -182,6 +190,7 @@ impl Owned {
             }
             Input::Withdrawn(actor, call) => {
                 if self.callers.gone(&call) {
+                    self.recalling.remove(&call);
                     self.happen(Happening::Withdrawn { actor: actor.clone(), call });
                     if !self.machine.awaits(&actor) {
                         self.loading.remove(&actor);
@@ -205,6 +214,7 @@ impl Owned {
 
     fn report(&self) -> Report {
         let owner = self.desk.ledger.owner();
+        let (answers, answers_bytes) = self.machine.kept();
         Report {
             partition: owner.partition.0,
             node: self.port.node.name().to_owned(),
@@ -214,6 +224,9 @@ impl Owned {
             outgoing: self.backlog(),
             parked: self.machine.parked() as u64,
             held: self.machine.held() as u64,
+            answers: answers as u64,
+            answers_bytes,
+            answers_bytes_max: self.port.node.config().reliable.answers_bytes_max,
             commits: self.commits,
             turns: self.turns,
             commit_ms: self.last_commit.as_secs_f64() * 1000.0,
@@ -257,8 +270,18 @@ impl Owned {
             }
             Act::Page { lane, from, limit } => self.errands.push(self.desk.clone().page(lane, from, limit)),
             Act::Trim { lane, through } => self.errands.push(self.desk.clone().trim(lane, through)),
+            Act::Recall { key, numbers } => {
+                let (recalling, given_up) = oneshot::channel();
+                self.recalling.insert(key.clone(), recalling);
+                self.errands.push(self.desk.clone().recall(key, numbers, given_up));
+            }
+            Act::Prune { answers, bundles } => self.errands.push(self.desk.clone().prune(answers, bundles)),
             Act::Answer { call, answer } => {
-                self.callers.answer(&call.key, &Answered::from(answer));
+                let answered = Answered::of(answer, &self.port.node);
+                if let Answered::Full { .. } = answered {
+                    self.share.turned_down();
+                }
+                self.callers.answer(&call, &answered);
             }
             Act::DeadLetter { envelope, why } => {
                 let why = match why {

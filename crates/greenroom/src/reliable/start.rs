@@ -12,7 +12,6 @@ use super::counts::Counts;
 use super::homes::homes;
 use super::outputs::Outlets;
 use super::partition::{PARTITIONS, PartitionsRef};
-use super::settings::PARTITIONS_MAX;
 use crate::actor::key::Kind;
 use crate::actor::reference::Ref;
 use crate::node::kinds::Kinds;
@@ -83,11 +82,7 @@ pub(crate) async fn open(
         Error::Journal { url, reason }
     };
     let partitions = config.reliable.partitions;
-    if !(1..=PARTITIONS_MAX).contains(&partitions) {
-        return Err(failed(format!(
-            "`partitions = {partitions}` is not in 1..={PARTITIONS_MAX}; 64 suits most clusters"
-        )));
-    }
+    config.reliable.check().map_err(&failed)?;
     let (journal, lasts) = match given {
         Some(journal) => (journal, true),
         None => {

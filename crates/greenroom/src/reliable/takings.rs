@@ -326,8 +326,10 @@ impl Takings {
         let Taken { sends, cancels, timers, later, halts, jump, fate: _, collected, fields, entries, bytes, record } =
             taken;
         let operations = fields.iter().map(|field| field.changes.len()).sum::<usize>() + entries.len();
-        let bytes = bytes + answer.as_ref().map_or(0, size);
-        let effects = Effects { sends, cancels, timers, halts, reconsider: jump.is_some(), answer, operations, bytes };
+        let answer_bytes = answer.as_ref().map_or(0, size);
+        let bytes = bytes + answer_bytes;
+        let reconsider = jump.is_some();
+        let effects = Effects { sends, cancels, timers, halts, reconsider, answer, answer_bytes, operations, bytes };
         let changes = match halts {
             true => TurnChanges::Halted(self.by.clone(), entries),
             false => TurnChanges::Fields(self.by.clone(), fields),

@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use greenroom::prelude::*;
-use greenroom_protocols::delivery::{Commit, CommitId, Envelope, Lane, Life, PartitionId, Write};
+use greenroom_protocols::delivery::{Commit, CommitId, Envelope, Lane, PartitionId, Write};
+use greenroom_protocols::reminders::Wall;
 use greenroom_reliable::ledger::{Ledger, Name, Outcome, Place};
 use greenroom_store::Store;
 use greenroom_store::memory::MemoryStore;
@@ -223,7 +224,7 @@ async fn a_committed_message_for_a_key_that_names_no_actor_is_parked_at_once() {
     let journal = Arc::new(MemoryStore::new());
     let place = Place::new("greenroom", PartitionId(0));
     let (ledger, _) =
-        Ledger::take::<Named, Body>(journal.clone(), place, "an older program", Life(1), BY).await.unwrap();
+        Ledger::take::<Named, Body>(journal.clone(), place, "an older program", Wall(1), BY).await.unwrap();
     let to = Named { kind: "reader".to_owned(), key: "k".repeat(900) };
     let body = Body::Call { method: "read".to_owned(), arguments: vec![1, 1, 0x90] };
     let envelope = Envelope { from: None, to, birth: None, creates: false, call: None, body };

@@ -4,6 +4,7 @@ mod bank;
 mod effects;
 mod faults;
 mod interference;
+mod keys;
 mod machine;
 mod outputs;
 mod refusals;
