@@ -10,7 +10,7 @@ use greenroom_protocols::delivery::Delivery;
 use greenroom_world::Timestamp;
 
 use super::error::{CallError, Doubt, Refusal};
-use super::interface::Method;
+use super::interface::{Interface, Method};
 use super::outside::Outside;
 use super::reference::{Inner, Route};
 use super::reply::{self, ReplyTo};
@@ -86,10 +86,11 @@ impl<M: Method> Call<M> {
 
     /// Gives the call of a [reliable](crate::Reliability) actor an idempotency key: among all calls of the actor with this
     /// key it runs once, and the others get the answer that was recorded. So it may be made again after
-    /// [`Unknown`](CallError::Unknown), for as long as the actor's partition remembers it, which is 10,000 answers.
+    /// [`Unknown`](CallError::Unknown), for as long as answers are [kept](crate::Reliability::answers_keep), which is a day.
+    /// Each principal on whose behalf the actor is called has keys of its own.
     ///
-    /// Actors of other kinds know nothing of it. A key that is empty or has more than 1024 bytes is
-    /// [refused](Refusal::InvalidKey).
+    /// A call of an actor that is not reliable is [refused](Refusal::Invalid) with a key. A key that is empty or has more than
+    /// 1024 bytes is [refused](Refusal::InvalidKey). One-way messages have no answer, and no use for a key.
     pub fn idempotent(mut self, key: &str) -> Self {
         self.baggage().idempotency = Some(key.into());
         self
@@ -316,8 +317,10 @@ enum Begun<M: Method> {
 }
 
 fn start<M: Method>(call: Call<M>) -> Result<Begun<M>, Refusal> {
+    let (kind, reliable) = (call.target.id.kind, M::Interface::RELIABLE);
     Shard::with(|shard| match shard {
         Some(shard) if shard.serves(&call.target) => {
+            shard.port().node.check_idempotency(kind, reliable, call.baggage.as_deref())?;
             let limit = call.limit();
             Ok(match shard.start(&call.target, call.method, limit, call.baggage)? {
                 Started::Ended(result) => Begun::Ended(result),
@@ -329,7 +332,9 @@ fn start<M: Method>(call: Call<M>) -> Result<Begun<M>, Refusal> {
         }
         _ => {
             let (limit, once) = (call.limit(), call.limit & ONCE != 0);
-            let at = call.target.port.as_ref().ok_or(Refusal::Unbound)?.node.world().now();
+            let node = &call.target.port.as_ref().ok_or(Refusal::Unbound)?.node;
+            node.check_idempotency(kind, reliable, call.baggage.as_deref())?;
+            let at = node.world().now();
             let made = Made { target: call.target, at };
             let outside = Outside::begin(made, call.method, call.baggage, limit, once)?;
             Ok(Begun::Waits(Way::Outside(Box::new(outside))))

@@ -56,6 +56,7 @@ pub(super) async fn call(
     }
     let baggage = carried::baggage(request.headers(), request.extensions())?;
     let (route, id, version) = resolve(door, &target)?;
+    door.node.check_idempotency(id.kind, false, baggage.as_deref())?;
     if request.method() == Method::GET && !reads(door, &route) {
         // What a page gets, it must not change.
         return Err(Problem::wrong_method("POST"));

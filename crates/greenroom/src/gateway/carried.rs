@@ -28,22 +28,21 @@ pub(super) fn baggage(headers: &HeaderMap, extensions: &Extensions) -> Result<Lo
     }
     let trace = trace(headers);
     let principal = extensions.get::<Principal>().cloned();
-    let idempotency = idempotency(headers, principal.as_ref())?;
+    let idempotency = idempotency(headers)?;
     if context.is_empty() && trace.is_none() && principal.is_none() && idempotency.is_none() {
         return Ok(None);
     }
     Ok(Some(Arc::new(Baggage { context, trace, principal, idempotency, ..Baggage::default() })))
 }
 
-/// The key by which repeats of a call are known: each principal has keys of its own, so that nobody is told another one's
-/// answers.
-fn idempotency(headers: &HeaderMap, principal: Option<&Principal>) -> Result<Option<Box<str>>, Problem> {
-    let Some(key) = headers.get(IDEMPOTENCY_KEY) else { return Ok(None) };
+/// The key by which repeats of a call are known.
+fn idempotency(headers: &HeaderMap) -> Result<Option<Box<str>>, Problem> {
+    let mut keys = headers.get_all(IDEMPOTENCY_KEY).iter();
+    let Some(key) = keys.next() else { return Ok(None) };
     let text = key.to_str().ok().filter(|text| !text.is_empty() && text.len() <= IDEMPOTENCY_KEY_LEN_MAX);
-    let why = "the header Idempotency-Key is not printable ASCII of 1 to 255 characters";
-    let text = text.ok_or_else(|| Problem::bad_request(why))?;
-    // A header holds no line's end, so it is clear where the name ends.
-    Ok(Some(principal.map_or_else(|| text.into(), |principal| format!("{}\n{text}", principal.id()).into())))
+    let text = text.filter(|_| keys.next().is_none());
+    let why = "the header Idempotency-Key is not printable ASCII of 1 to 255 characters, given once";
+    Ok(Some(text.ok_or_else(|| Problem::bad_request(why))?.into()))
 }
 
 fn trace(headers: &HeaderMap) -> Option<TraceContext> {
@@ -104,22 +103,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn two_principals_with_one_idempotency_key_make_two_calls() {
-        let mut headers = HeaderMap::new();
-        headers.insert(IDEMPOTENCY_KEY, HeaderValue::from_static("17"));
-        let key = |name: Option<&str>| {
-            let principal = name.map(|name| match name.split_once(" of ") {
-                Some((name, issuer)) => Principal::new(name, [""]).issued_by(issuer),
-                None => Principal::new(name, [""]),
-            });
-            idempotency(&headers, principal.as_ref()).ok().flatten().expect("it is a key")
+    fn an_idempotency_key_that_is_none_is_refused() {
+        let key = |values: &[&'static [u8]]| {
+            let mut headers = HeaderMap::new();
+            for value in values {
+                headers.append(IDEMPOTENCY_KEY, HeaderValue::from_bytes(value).expect("it fits a header"));
+            }
+            idempotency(&headers)
         };
-        assert_eq!(&*key(None), "17");
-        assert_eq!(key(Some("ada")), key(Some("ada")));
-        for (one, other) in
-            [("ada", "bob"), ("ada", "ada of https://id"), ("ada of https://id", "ada of https://other")]
-        {
-            assert_ne!(key(Some(one)), key(Some(other)));
+        assert_eq!(key(&[]).ok().flatten(), None);
+        assert_eq!(key(&[b"17"]).ok().flatten().as_deref(), Some("17"));
+        for bad in [&[&b""[..]][..], &[&[b'x'; 256][..]], &[b"1", b"2"], &["\u{e9}".as_bytes()]] {
+            assert!(key(bad).is_err(), "{bad:?}");
         }
     }
 }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use greenroom_protocols::delivery::Call;
+use greenroom_security::principal::Principal;
 use greenroom_world::Timestamp;
 
 use super::RELIABLE;
@@ -15,6 +16,7 @@ use crate::actor::reference::Inner;
 use crate::actor::reply::{AnyReply, refused};
 use crate::node::shared::Shared;
 use crate::shard::Shard;
+use crate::shard::baggage::Baggage;
 use crate::shard::mail::{AnyMail, Described, Form, written};
 use crate::shard::raw::RawCall;
 use crate::shard::turns::Chain;
@@ -25,7 +27,24 @@ impl Shared {
         interface.reliable || self.kinds().is_reliable(kind)
     }
 
-    /// The same, for who does not know the interface.
+    /// Refuses a call with an idempotency key to actors for which nobody keeps answers; `reliable` if the caller knows that
+    /// they are.
+    ///
+    /// # Errors
+    /// [`Refusal::Invalid`], which names the kind.
+    pub(crate) fn check_idempotency(&self, kind: Kind, reliable: bool, load: Option<&Baggage>) -> Result<(), Refusal> {
+        if load.is_none_or(|load| load.idempotency.is_none()) || reliable || self.is_reliable_kind(kind) {
+            return Ok(());
+        }
+        let message = format!(
+            "actors of kind {:?} are not reliable, so a repeat of a call with an idempotency key would run again; leave the key \
+             out, or let the kind be `#[actor(reliable)]`",
+            kind.name()
+        );
+        Err(Refusal::Invalid { field: IDEMPOTENCY_KEY.to_owned(), message })
+    }
+
+    /// The same as [`is_reliable`](Self::is_reliable), for who does not know the interface.
     pub(crate) fn is_reliable_kind(&self, kind: Kind) -> bool {
         self.kinds().is_reliable(kind)
             || (self.kinds().find(kind).is_none()
@@ -89,7 +108,10 @@ impl Shard {
         let call = reply.is_some().then(|| {
             let request = fingerprint(&method, &arguments);
             match key {
-                Some(key) => Call { key: format!("{to}#{key}"), request, recorded: true },
+                Some(key) => {
+                    let by = chain.baggage.as_ref().and_then(|baggage| baggage.principal.as_ref());
+                    Call { key: kept_under(&to, by, key), request, recorded: true }
+                }
                 None => {
                     let key = format!("{:x}-{:x}-{:x}", node.me().0, node.birth(), node.world().random());
                     Call { key, request, recorded: false }
@@ -110,8 +132,57 @@ impl Shard {
     }
 }
 
+/// Under what the answer to a call is kept: each actor has keys of its own, and in them each principal on whose behalf it is
+/// called, so that nobody is told another one's answers. No two are alike: neither an actor's key nor a call's holds a control
+/// character, so an actor ends at the first `#`, or, if it has one itself, at the second NUL, and a principal at the last line's end.
+fn kept_under(to: &Named, by: Option<&Principal>, key: &str) -> String {
+    let to = if to.key.contains('#') { format!("\0{to}\0") } else { format!("{to}#") };
+    match by {
+        Some(principal) => format!("{to}{}\n{key}", principal.id()),
+        None => format!("{to}{key}"),
+    }
+}
+
+/// What is wrong where a key is refused: the name of the header that gives it at the HTTP door.
+const IDEMPOTENCY_KEY: &str = "Idempotency-Key";
+
 /// A number that tells requests under one idempotency key apart (FNV-1a).
 fn fingerprint(method: &str, arguments: &[u8]) -> u64 {
     let mix = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
     method.as_bytes().iter().chain(&[0]).chain(arguments).fold(0xcbf2_9ce4_8422_2325, mix)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_actor_principal_and_key_has_an_answer_of_its_own_where_it_always_was() {
+        let under = |actor: &str, by: Option<&str>, key: &str| {
+            let to = Named { kind: "wallet".into(), key: actor.into() };
+            let by = by.map(|name| match name.split_once(" of ") {
+                Some((name, issuer)) => Principal::new(name, [""]).issued_by(issuer),
+                None => Principal::new(name, [""]),
+            });
+            kept_under(&to, by.as_ref(), key)
+        };
+        assert_eq!(under("ada", None, "17"), "wallet/ada#17", "a promise to journals");
+        assert_eq!(under("ada", Some("bob"), "17"), "wallet/ada#bob\n17", "a promise to journals");
+        assert_eq!(
+            under("ada", Some("bob of https://id"), "17"),
+            "wallet/ada#https://id\nbob\n17",
+            "a promise to journals"
+        );
+        let texts = ["a", "b", "a#b", "b#a", "#", "#a", "a#"];
+        let names = ["a\nb", "b\na", "\na", "a\n", "\n", "#\n", "a#b\na", "a\0b", "b\0a", "\0", "a of https://id"];
+        let mut all = std::collections::BTreeMap::new();
+        for actor in texts {
+            for by in [None].into_iter().chain(texts.map(Some)).chain(names.map(Some)) {
+                for key in texts {
+                    let other = all.insert(under(actor, by, key), (actor, by, key));
+                    assert_eq!(other, None, "{:?}", (actor, by, key));
+                }
+            }
+        }
+    }
 }

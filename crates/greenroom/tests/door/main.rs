@@ -3,6 +3,7 @@
 mod answers;
 mod client;
 mod context;
+mod idempotency;
 mod joining;
 mod keys;
 mod kinds;

@@ -109,6 +109,17 @@ async fn what_the_compiler_does_not_see_is_refused_before_anything_leaves() {
 }
 
 #[tokio::test]
+async fn a_key_for_an_actor_whose_answers_nobody_keeps_is_refused() {
+    let node = node().await;
+    let error = PlainRef::of(&node, "a").hear().idempotent("17").await.unwrap_err();
+    let CallError::Refused(Refusal::Invalid { field, message }) = &error else { panic!("{error:?}") };
+    assert_eq!(field, "Idempotency-Key");
+    assert!(message.contains("\"plain\" are not reliable"), "{message}");
+    assert_eq!(PlainRef::of(&node, "a").heard().await.unwrap(), 0, "nothing has run");
+    node.stop().await;
+}
+
+#[tokio::test]
 async fn what_a_turn_sends_to_other_kinds_leaves_after_its_commit_or_never() {
     let node = node().await;
     HastyRef::of(&node, "a").tell_and_fail(true).await.unwrap_err();

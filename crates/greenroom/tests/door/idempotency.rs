@@ -1,0 +1,77 @@
+//! Idempotency keys at the door.
+
+use greenroom::prelude::*;
+
+use crate::client::{Answer, get, post, raw};
+
+#[derive(Default, Actor)]
+struct Kept {
+    count: u64,
+}
+
+#[actor(reliable, kind = "kept_counter")]
+impl Kept {
+    pub async fn count(&mut self, n: u64) -> u64 {
+        self.count += n;
+        self.count
+    }
+}
+
+#[derive(Default, Actor)]
+struct Loose {
+    count: u64,
+}
+
+#[actor(kind = "loose_counter")]
+impl Loose {
+    pub async fn count(&mut self, n: u64) -> u64 {
+        self.count += n;
+        self.count
+    }
+}
+
+async fn node() -> (Node, String) {
+    let builder = Node::builder().http("127.0.0.1:0").journal("memory:").register::<Kept>().register::<Loose>();
+    let node = builder.configure(|config| config.reliable.partitions = 4).start().await.expect("it starts");
+    let door = node.http_address().expect("it has a door");
+    (node, door)
+}
+
+async fn count(door: &str, kind: &str, headers: &str, n: u64) -> Answer {
+    raw(door, &post(&format!("/{kind}/a/count"), headers, &format!("{{\"n\": {n}}}"))).await
+}
+
+#[tokio::test]
+async fn a_call_under_a_key_runs_once_and_the_metrics_say_what_is_kept() {
+    let (node, door) = node().await;
+    for _ in 0..3 {
+        assert_eq!(count(&door, "kept_counter", "idempotency-key: 17\r\n", 5).await.body, "5");
+    }
+    let other = count(&door, "kept_counter", "idempotency-key: 17\r\n", 6).await.problem(400, "invalid-arguments");
+    assert!(other["detail"].as_str().is_some_and(|detail| detail.contains("another request")), "{other}");
+    assert_eq!(count(&door, "kept_counter", "idempotency-key: 18\r\n", 5).await.body, "10");
+    let metrics = get(&door, "/metrics").await.body;
+    let metric = |name: &str| {
+        let line = metrics.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+        line.and_then(|value| value.parse::<u64>().ok())
+    };
+    assert_eq!(metric("greenroom_reliable_answers"), Some(2), "{metrics}");
+    assert!(metric("greenroom_reliable_answers_bytes").is_some_and(|bytes| (100..1000).contains(&bytes)), "{metrics}");
+    assert_eq!(metric("greenroom_reliable_answers_refused_total"), Some(0), "{metrics}");
+    let shown = get(&door, "/-/reliable").await.json();
+    let partitions = shown["partitions"].as_array().expect("a list");
+    assert_eq!(partitions.iter().filter_map(|partition| partition["answers"].as_u64()).sum::<u64>(), 2, "{shown}");
+    node.stop().await;
+}
+
+#[tokio::test]
+async fn a_key_for_a_kind_that_keeps_no_answers_is_refused_by_name_and_nothing_runs() {
+    let (node, door) = node().await;
+    let refused = count(&door, "loose_counter", "idempotency-key: 17\r\n", 5).await.problem(400, "invalid-arguments");
+    assert_eq!((&refused["field"], &refused["may_have_run"]), (&"Idempotency-Key".into(), &false.into()));
+    assert!(refused["detail"].as_str().is_some_and(|detail| detail.contains("\"loose_counter\"")), "{refused}");
+    let event = raw(&door, &post("/topics/news", "idempotency-key: 17\r\n", "{}")).await;
+    assert_eq!(event.problem(400, "invalid-arguments")["field"], "Idempotency-Key", "a topic keeps none either");
+    assert_eq!(count(&door, "loose_counter", "", 5).await.body, "5");
+    node.stop().await;
+}
