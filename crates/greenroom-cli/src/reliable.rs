@@ -80,19 +80,39 @@ fn partitions(shown: &Value, json: bool) -> Result<(), String> {
         println!("{shown}");
         return Ok(());
     }
-    println!("PARTITION\tNODE\tEPOCH\tACTORS\tWAITING\tOUTGOING\tPARKED\tHELD\tCOMMITS\tTURNS\tLAST COMMIT");
+    println!("PARTITION\tNODE\tEPOCH\tACTORS\tWAITING\tOUTGOING\tPARKED\tHELD\tANSWERS\tCOMMITS\tTURNS\tLAST COMMIT");
     for partition in shown.as_array().map_or(&[][..], Vec::as_slice) {
         let number = |field: &str| partition[field].as_u64().unwrap_or_default();
         let node = partition["node"].as_str().unwrap_or("(does not answer)");
         let took = partition["commit_ms"].as_f64().unwrap_or_default();
-        let columns = ["epoch", "actors", "waiting", "outgoing", "parked", "held", "commits", "turns"]
+        let columns = ["epoch", "actors", "waiting", "outgoing", "parked", "held", "answers", "commits", "turns"]
             .map(|field| number(field).to_string());
         println!("{}\t{node}\t{}\t{took:.2} ms", number("partition"), columns.join("\t"));
         if let Some(trouble) = partition["trouble"].as_str() {
             println!("  {trouble}");
         }
     }
+    println!("{}", kept(shown));
     Ok(())
+}
+
+/// How many answers to calls with idempotency keys are kept, and how near the fullest partition is to its bound.
+fn kept(shown: &Value) -> String {
+    let partitions = shown.as_array().map_or(&[][..], Vec::as_slice);
+    let number = |partition: &Value, field: &str| partition[field].as_u64().unwrap_or_default();
+    let sum = |field| partitions.iter().map(|partition| number(partition, field)).sum::<u64>();
+    let full =
+        |partition: &&Value| number(partition, "answers_bytes") * 100 / number(partition, "answers_bytes_max").max(1);
+    let answers = format!("{} answers to calls with idempotency keys are kept", sum("answers"));
+    match partitions.iter().max_by_key(full).filter(|_| sum("answers") > 0) {
+        None => answers,
+        Some(fullest) => format!(
+            "{answers}, {:.1} MiB; partition {} has {} % of what it may keep",
+            sum("answers_bytes") as f64 / f64::from(1 << 20),
+            number(fullest, "partition"),
+            full(&fullest)
+        ),
+    }
 }
 
 fn parked(shown: &Value, json: bool) -> Result<(), String> {
@@ -137,3 +157,22 @@ fn get(node: &NodeAddress, path: &[&str]) -> Result<Value, String> {
 
 /// Partitions that do not answer are waited for before the door answers.
 const TIMEOUT: Duration = Duration::from_secs(30);
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn the_partition_that_is_nearest_to_its_bound_is_named() {
+        let one = |partition: u32, answers: u64, bytes: u64| json!({ "partition": partition, "answers": answers, "answers_bytes": bytes, "answers_bytes_max": 4 << 20 });
+        let silent = json!({ "partition": 2, "node": null });
+        let said = kept(&json!([one(0, 3, 400), one(1, 9000, 1 << 20), silent]));
+        assert_eq!(
+            said,
+            "9003 answers to calls with idempotency keys are kept, 1.0 MiB; partition 1 has 25 % of what it may keep"
+        );
+        assert_eq!(kept(&json!([silent])), "0 answers to calls with idempotency keys are kept");
+    }
+}

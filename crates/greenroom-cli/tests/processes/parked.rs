@@ -135,7 +135,8 @@ fn partitions_actors_and_metrics_are_shown_and_errors_name_the_remedy() {
     let commits: u64 = shown.as_array().into_iter().flatten().filter_map(|row| row["commits"].as_u64()).sum();
     assert!(commits >= 2, "{shown}");
     let table = done(node, &["partitions"]);
-    assert_eq!(table.lines().count(), 17, "{table}");
+    assert_eq!(table.lines().count(), 18, "{table}");
+    assert!(table.contains("answers to calls with idempotency keys are kept"), "{table}");
     assert!(table.starts_with("PARTITION\tNODE\tEPOCH\tACTORS\tWAITING\tOUTGOING"), "{table}");
 
     let actor: Value = serde_json::from_str(&done(node, &["actor", "wallet/2"])).expect("it is JSON");
