@@ -264,7 +264,7 @@ async fn answers_that_an_earlier_program_has_recorded_are_read_and_keep_their_ti
         assert_eq!((ledger.life(), ledger.owner().epoch), (Life(3), Epoch(if now == 5 { 7 } else { 8 })));
         let earlier = Recorded { at: Wall::default(), ..recorded("k/1", 7) };
         assert_eq!((recovered.answers.earlier, recovered.answers.earlier_since), (vec![earlier], Wall(5)));
-        assert_eq!(recovered.waiting, [call.clone()]);
+        assert_eq!(recovered.waiting, std::slice::from_ref(&call));
     }
     let (ledger, _) = take(&journal).await;
     let gone = vec![Write::Forget("k/1".to_owned())];
