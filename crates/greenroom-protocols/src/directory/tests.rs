@@ -378,5 +378,5 @@ proptest! {
 #[test]
 fn an_entry_costs_its_key_and_sixteen_bytes() {
     assert_eq!(size_of::<Placed>(), 16);
-    assert!(size_of::<Range<u64>>() <= 256, "nor do the ranges themselves cost much");
+    assert!(size_of::<Range<u64>>() <= 320, "nor do the ranges themselves cost much");
 }
