@@ -257,7 +257,7 @@ const KEPT: &str = "what is acknowledged or answered is committed, and so is wha
 const ALL: &str = "everything is processed and acknowledged after the last change of owner";
 
 /// An instance that takes longer is too large.
-const LONGEST: Duration = Duration::from_secs(180);
+const LONGEST: Duration = Duration::from_secs(1800);
 
 fn bounds() -> Bounds {
     let config = Config {
