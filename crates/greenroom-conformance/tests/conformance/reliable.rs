@@ -1,6 +1,7 @@
 //! Each message of a reliable actor has its effects once, whatever crashes, pauses, parts and fails in the journal.
 
 mod alarms;
+mod keys;
 mod pool_server;
 #[expect(unreachable_pub, reason = "an example shows what a crate of one's own would say")]
 #[path = "../../../greenroom/examples/pool_server/actors.rs"]
@@ -101,6 +102,8 @@ struct Trial {
     checks: Checks,
     /// Whether each turn is run again before its commit, and must come to the same.
     rerun: bool,
+    /// For how long answers are kept, if not for as long as they are by default.
+    answers_keep: Option<Duration>,
 }
 
 impl Trial {
@@ -120,11 +123,13 @@ fn cluster(sim: &Sim, journal: &SimStore, trial: Trial) -> Cluster {
         let builder = builder.register::<Account>().register::<Words>().register::<Highest>();
         let builder = builder.register::<pools::Pool>().register::<pools::Resource>().register::<pools::Provider>();
         let builder = builder.register::<alarms::Alarm>().register::<alarms::Bell>();
+        let builder = builder.register::<keys::Till>();
         builder.journal_store(journal.journal_seen_by(name)).configure(|config| {
             config.reliable.partitions = PARTITIONS;
             config.store_timeout = Duration::from_secs(1);
             config.checks.delivery = trial.checks;
             config.reliable.rerun = trial.rerun;
+            config.reliable.answers_keep = trial.answers_keep.unwrap_or(config.reliable.answers_keep);
         })
     })
 }

@@ -49,6 +49,24 @@ fn no_more_is_taken_than_the_window_holds() {
 }
 
 #[test]
+fn who_was_refused_for_want_of_room_hears_when_there_is_room() {
+    let mut world = World::new(Config { queued_max: 1, ..Config::default() }, 2, forward);
+    world.quick = false;
+    world.call(1, 21, 9, forward);
+    let owner = world.owner(1);
+    world.handle(owner, Event::Arrived(batch(0, 1..=1)), forward);
+    world.network.clear();
+    let turn = *world.owners[owner].running.keys().next().expect("the call runs");
+    world.end(owner, turn, forward);
+    world.settle(forward);
+    let limits = world.network.iter().filter_map(|(to, wire)| match wire {
+        Wire::Reply(reply) => Some((to.0, reply.limit)),
+        _ => None,
+    });
+    assert_eq!(limits.collect::<Vec<_>>(), [(0, 1)]);
+}
+
+#[test]
 fn what_a_receiver_had_above_its_mark_is_sent_again_when_it_has_lost_its_journal() {
     let mut world = World::new(Config { batch_max: 1, ..Config::default() }, 2, forward);
     for body in [2, 3] {

@@ -1,5 +1,5 @@
 //! Calls from outside, through the HTTP door: each caller has a connection and one call in flight, under a fresh
-//! idempotency key. Some calls are made again under their key and must get the same answer.
+//! idempotency key. Some calls are made again under their key and must get the same answer, the oldest of all at the end.
 
 use std::io;
 use std::time::{Duration, Instant};
@@ -61,6 +61,7 @@ async fn call(address: &str, plan: &Plan, caller: u32, begun: Instant, duration:
     let mut called = Called::default();
     let step = plan.pairs.max(1);
     let mut number = caller;
+    let mut first = None;
     while begun.elapsed() < duration {
         let key = format!("{}-{number}", plan.seed);
         let sent = Instant::now();
@@ -70,7 +71,11 @@ async fn call(address: &str, plan: &Plan, caller: u32, begun: Instant, duration:
         if called.answered % REPEAT_EVERY == 0 {
             called.changed += u64::from(line.ask(address, number % plan.actors, &key).await? != answer);
         }
+        first.get_or_insert((number % plan.actors, key, answer));
         number = number.wrapping_add(step);
+    }
+    if let Some((actor, key, answer)) = first {
+        called.changed += u64::from(line.ask(address, actor, &key).await? != answer);
     }
     Ok(called)
 }
