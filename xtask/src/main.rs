@@ -5,6 +5,7 @@ mod chaos;
 mod engines;
 mod fuzz;
 mod kills;
+mod mutants;
 mod pace;
 mod programs;
 mod quick;
@@ -31,6 +32,7 @@ fn main() -> ExitCode {
         Some((&"chaos", options)) => chaos::run(options),
         Some((&"kills", options)) => kills::run(options),
         Some((&"fuzz", options)) => fuzz::run(options),
+        Some((&"mutants", options)) => mutants::run(options),
         Some((&"book", options)) => book::run(options),
         Some((&"pace", options)) => pace::run(options),
         Some((other, _)) => Err(format!("there is no `cargo xtask {other}`; `cargo xtask` lists what there is")),
@@ -68,6 +70,10 @@ cargo xtask kills [--minutes N] [--journal sqlite|postgres|kafka]..
 
 cargo xtask fuzz [--seconds N]
     Runs each fuzz target of fuzz/ for N seconds (60 by default). Needs a nightly toolchain and cargo-fuzz.
+
+cargo xtask mutants [ROOM]..
+    Breaks the pure protocols (those of ROOM) in one place at a time, about a hundred in all, and runs their tests and models:
+    each mutant must die, or be listed with the reason why no test can notice it. Takes hours for all; needs `timeout`.
 
 cargo xtask pace [--debug | --release]
     User CPU seconds to compile small programs: everything, their own crate, and one edit in it; beside ractor and kameo.
