@@ -88,15 +88,24 @@ pub fn seeds<O: Outcome>(name: &str, seeds: impl Into<Seeds>, scenario: impl Fn(
     }
 }
 
-/// Checks a check: under one of the first `within` seeds, `scenario` must fail. Returns the first such seed found.
+/// Checks a check: under one of the seeds `within`, `scenario` must fail. Returns the first such seed found, and says it: a range
+/// that begins there finds it at once for as long as the code is as it is.
 ///
 /// Break the code on purpose (a mutation) and say so with this: a test that cannot fail is worse than none.
 ///
 /// # Panics
 /// When no seed fails.
 #[track_caller]
-pub fn expect_violation<O: Outcome>(name: &str, within: u64, scenario: impl Fn(u64) -> O + Sync) -> Violation {
-    search(0..within, &scenario).0.unwrap_or_else(|| panic!("{name}: no violation within {within} seeds"))
+pub fn expect_violation<O: Outcome>(
+    name: &str,
+    within: impl Into<Seeds>,
+    scenario: impl Fn(u64) -> O + Sync,
+) -> Violation {
+    let Seeds(range) = within.into();
+    let found = search(range.clone(), &scenario).0;
+    let violation = found.unwrap_or_else(|| panic!("{name}: no violation within the seeds {range:?}"));
+    eprintln!("{name}: violated by seed {}", violation.seed);
+    violation
 }
 
 enum Plan {
