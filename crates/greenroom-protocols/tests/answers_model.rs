@@ -174,3 +174,7 @@ fn without_recorded_answers_a_key_runs_twice() {
     config.checks.recorded_answer = false;
     check(Bounds { config, ..bounds() }).assert_any_discovery(ONCE);
 }
+
+/// States are made and dropped by the million.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;

@@ -441,3 +441,7 @@ fn without_the_fence_two_owners_process_a_message() {
 fn without_recorded_answers_a_repeated_call_runs_twice() {
     breaks("recorded_answer", ONCE, Bounds { repeats: 1, ..bounds() }, |checks| checks.recorded_answer = false);
 }
+
+/// States are made and dropped by the million.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
