@@ -1,6 +1,7 @@
 //! `cargo xtask kills`: money moves between node processes that are killed, and so is the journal's server.
 
 use crate::step::{cargo, run as step};
+use crate::test::EVERYTHING;
 
 /// Runs the kill loop over the journals that `options` name, for so many minutes each.
 pub(crate) fn run(options: &[&str]) -> Result<(), String> {
@@ -18,17 +19,8 @@ pub(crate) fn run(options: &[&str]) -> Result<(), String> {
         journals.extend(JOURNALS.map(|(_, test)| test));
     }
     let mut command = cargo();
-    command.args([
-        "test",
-        "--locked",
-        "-p",
-        "greenroom-cli",
-        "--features",
-        "postgres,kafka",
-        "--test",
-        "processes",
-        "--",
-    ]);
+    // As all tests are built, so that nothing is built twice.
+    command.arg("test").args(EVERYTHING).args(["--test", "processes", "--"]);
     command.args(["--nocapture", "--exact"]).args(journals);
     command.env("GREENROOM_KILL_SECONDS", format!("{:.0}", 60.0 * minutes)).env("GREENROOM_ENGINES_REQUIRED", "1");
     step("kills", &mut command)

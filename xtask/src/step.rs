@@ -51,8 +51,17 @@ pub(crate) fn target() -> Result<PathBuf, String> {
 }
 
 /// The cargo that runs this program, so that a step uses the same toolchain.
+///
+/// Not with what that cargo says of this package: build scripts look at such variables (ring's does), and all that stands on
+/// them would be built anew whenever a chore follows a cargo of one's own.
 pub(crate) fn cargo() -> Command {
-    Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
+    let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    let told = std::env::vars_os().map(|(name, _)| name).filter(|name| {
+        let name = name.to_string_lossy();
+        name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_") || name == "CARGO_BIN_NAME"
+    });
+    told.for_each(|name| _ = cargo.env_remove(name));
+    cargo
 }
 
 /// The root of the repository. Asked when the program runs, because checkouts that share a target folder share it too.
