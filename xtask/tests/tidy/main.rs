@@ -5,6 +5,7 @@
 
 mod docs;
 mod files;
+mod floors;
 mod layers;
 mod protocols;
 mod reach;
