@@ -8,9 +8,9 @@ use std::time::Duration;
 
 use crate::executor::{self, Open};
 use crate::faults::Faults;
-use crate::frame::{Classify, FrameClass};
+use crate::frame::{Classify, FrameClass, Narrator};
 use crate::random::Random;
-use crate::shared::{Core, Shared};
+use crate::shared::{Core, Shared, lock};
 use crate::sim::Sim;
 use crate::trace::Log;
 
@@ -20,6 +20,7 @@ pub struct Builder {
     seed: u64,
     faults: Faults,
     classify: Classify,
+    narrator: Option<Narrator>,
     deadline: Duration,
     polls_max: u64,
     log: Log,
@@ -31,6 +32,7 @@ impl Default for Builder {
             seed: 0,
             faults: Faults::default(),
             classify: |_| FrameClass::Essential,
+            narrator: None,
             deadline: DEADLINE_DEFAULT,
             polls_max: POLLS_MAX_DEFAULT,
             log: Log::Tail,
@@ -54,6 +56,12 @@ impl Builder {
     /// Tells user and control frames from essential ones; by default all are essential, and only delayed.
     pub fn classify(mut self, classify: Classify) -> Self {
         self.classify = classify;
+        self
+    }
+
+    /// Says in the trace what frames are; by default it has their lengths alone.
+    pub fn narrator(mut self, narrator: Narrator) -> Self {
+        self.narrator = Some(narrator);
         self
     }
 
@@ -88,13 +96,16 @@ impl Builder {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
         let runtime = runtime.expect("a runtime without reactor needs nothing of the system");
         let log = if REPLAY.get() && self.log != Log::Full { Log::Print } else { self.log };
-        let core = Core::new(Random::new(self.seed), self.faults, self.classify, log, self.deadline);
+        let mut core = Core::new(Random::new(self.seed), self.faults, self.classify, log, self.deadline);
+        core.narrator = self.narrator.map(|make| make());
+        core.trace.is_narrated = core.narrator.is_some();
         let tokio = runtime.enter();
         let shared = Arc::new(Shared::new(self.seed, core, log, self.polls_max));
         let sim = Sim { shared: shared.clone() };
         let local = tokio::task::LocalSet::new();
         let outcome = panic::catch_unwind(AssertUnwindSafe(|| {
             let _table = Open::table();
+            let _trace = Recorded(&shared);
             let (done, result) = (Rc::new(Cell::new(false)), Rc::new(RefCell::new(None)));
             let scenario = scenario(sim.clone());
             let ended = (done.clone(), result.clone());
@@ -117,6 +128,15 @@ impl Builder {
         LAST.replace(sim.trace_lines());
         SIMULATED.set(SIMULATED.get() + took);
         outcome.unwrap_or_else(|panic| panic::resume_unwind(panic))
+    }
+}
+
+/// Ends the trace with the run.
+struct Recorded<'a>(&'a Shared);
+
+impl Drop for Recorded<'_> {
+    fn drop(&mut self) {
+        lock(&self.0.core).trace.is_over = true;
     }
 }
 

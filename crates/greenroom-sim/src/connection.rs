@@ -2,12 +2,14 @@
 
 use std::collections::VecDeque;
 use std::io;
+use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use tokio::io::ReadBuf;
 
-use crate::frame::{Cutter, FrameClass};
+use crate::crashes::Edge;
+use crate::frame::{Cutter, FrameClass, Sent, Told};
 use crate::shared::{Core, Event};
 use crate::trace::Happening;
 
@@ -49,7 +51,8 @@ pub(crate) struct End {
 
 /// What travels.
 pub(crate) enum Item {
-    Bytes(Vec<u8>),
+    /// A piece, and what it is if it is a frame of which that is known.
+    Bytes(Vec<u8>, Option<Arc<Told>>),
     /// The end of what this side sends.
     Fin,
     Reset,
@@ -169,7 +172,18 @@ impl Core {
     fn send(&mut self, now: Duration, connection: u64, side: usize, piece: Vec<u8>, framed: bool) {
         let class = if framed { (self.classify)(&piece) } else { FrameClass::Essential };
         let Some((from, to)) = self.route(connection, side) else { return };
+        if self.connections.get(&connection).is_none_or(|found| found.ends[side].gone) {
+            // Its node has crashed in the middle of what it was writing.
+            return;
+        }
         let near = from == to;
+        let what = if framed { self.told(connection, side, &piece) } else { None };
+        if !near
+            && self.is_message(what.as_deref())
+            && self.crashes_at_message(now, from, Edge::Before, what.as_deref())
+        {
+            return;
+        }
         let (faults, random) = (&self.faults, &mut self.random);
         let loss = match class {
             FrameClass::Essential => 0.0,
@@ -181,18 +195,31 @@ impl Core {
         let free = !near && class != FrameClass::Essential && random.chance(faults.reordering);
         let len = piece.len();
         if lost {
-            self.record(now, Happening::Lost { connection, from, to, len });
+            self.record(now, Happening::Lost { connection, from, to, len, what });
             self.connections.get_mut(&connection).into_iter().for_each(|found| found.ends[side].acknowledged(len));
             return;
         }
         if twice {
-            self.record(now, Happening::Duplicated { connection, from, to, len });
+            self.record(now, Happening::Duplicated { connection, from, to, len, what: what.clone() });
             self.connections.get_mut(&connection).into_iter().for_each(|found| found.ends[side].outstanding += len);
             let at = self.arrival(now, connection, side, true, FrameClass::Control);
-            self.schedule(at, Event::Deliver { connection, side, item: Item::Bytes(piece.clone()) });
+            self.schedule(at, Event::Deliver { connection, side, item: Item::Bytes(piece.clone(), what.clone()) });
         }
         let at = self.arrival(now, connection, side, free, class);
-        self.schedule(at, Event::Deliver { connection, side, item: Item::Bytes(piece) });
+        self.schedule(at, Event::Deliver { connection, side, item: Item::Bytes(piece, what) });
+    }
+
+    /// What the narrator says of a frame.
+    fn told(&mut self, connection: u64, side: usize, frame: &[u8]) -> Option<Arc<Told>> {
+        let (from, to) = self.route(connection, side)?;
+        let (from, to) = (&self.machines[from].name, &self.machines[to].name);
+        let sent = Sent { lane: connection * 2 + side as u64, from, to, frame };
+        self.narrator.as_mut()?.tell(&sent).map(Arc::new)
+    }
+
+    /// Whether a frame counts as a message: all do that nobody tells from others.
+    fn is_message(&self, what: Option<&Told>) -> bool {
+        self.narrator.is_none() || what.is_some_and(|what| what.is_message)
     }
 
     /// When a piece sent now arrives. One that is `free` keeps no order with others but for the barriers before it.
@@ -252,19 +279,23 @@ impl Core {
         if receiver.left() {
             // A dead machine is silent; one that runs again, or a program that closed its end, answers with a reset.
             let answers = !receiver.gone || self.machines[to].incarnation.is_some();
-            if answers && matches!(item, Item::Bytes(_)) {
+            if answers && matches!(item, Item::Bytes(..)) {
                 self.send_reset(now, connection, 1 - side);
             }
             return;
         }
         match item {
-            Item::Bytes(bytes) => {
+            Item::Bytes(bytes, what) => {
                 let len = bytes.len();
                 receiver.inbox.push_back(bytes);
                 if let Some(reader) = receiver.reader.take() {
                     reader.wake();
                 }
-                self.record(now, Happening::Delivered { connection, from, to, len });
+                let is_message = from != to && self.is_message(what.as_deref());
+                self.record(now, Happening::Delivered { connection, from, to, len, what: what.clone() });
+                if is_message {
+                    self.crashes_at_message(now, from, Edge::After, what.as_deref());
+                }
             }
             Item::Fin => {
                 receiver.eof = true;

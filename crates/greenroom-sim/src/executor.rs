@@ -227,6 +227,7 @@ pub(crate) async fn drive(shared: Arc<Shared>, done: &Cell<bool>) {
             batch.append(&mut lock(&shared.ready.0).tasks);
             if due && (batch.is_empty() || random.bits() & 1 == 0) {
                 shared.fire_next(now);
+                shared.bury();
             } else if !batch.is_empty() {
                 let id = batch.swap_remove(random.index(batch.len()));
                 poll_task(id, &shared, &mut guard, now);
@@ -257,6 +258,7 @@ fn poll_task(id: TaskId, shared: &Shared, guard: &mut BusyGuard, now: std::time:
     let done = future.as_mut().poll(&mut Context::from_waker(&waker)).is_ready();
     let ended = TABLE.with_borrow_mut(|table| table.end_poll(id, future, done));
     drop(ended);
+    shared.bury();
     shared.check();
 }
 

@@ -20,6 +20,37 @@ pub enum FrameClass {
 /// Says what may happen to a whole frame, length prefix included.
 pub type Classify = fn(&[u8]) -> FrameClass;
 
+/// Makes the narrator of one simulation.
+pub type Narrator = fn() -> Box<dyn Narrate>;
+
+/// Says what frames are, for people: it is told all of them, in the order in which each direction of a connection sends.
+pub trait Narrate: Send {
+    /// What `sent` is; `None` for one that is worth no line among the last of a failure's report.
+    fn tell(&mut self, sent: &Sent<'_>) -> Option<Told>;
+}
+
+/// A whole frame that a node gives to the network.
+#[derive(Clone, Copy, Debug)]
+pub struct Sent<'a> {
+    /// Tells one direction of one connection from all others.
+    pub lane: u64,
+    /// The node that sends it.
+    pub from: &'a str,
+    /// The node that it goes to.
+    pub to: &'a str,
+    /// The frame, length prefix included.
+    pub frame: &'a [u8],
+}
+
+/// What a frame is.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Told {
+    /// In words.
+    pub text: String,
+    /// Whether it is a message: what [`Sim::crash_at_message`](crate::Sim::crash_at_message) counts.
+    pub is_message: bool,
+}
+
 /// Cuts what one end of a connection writes into frames.
 #[derive(Default)]
 pub(crate) struct Cutter {

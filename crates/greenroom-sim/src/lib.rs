@@ -34,6 +34,7 @@
 mod builder;
 mod clock;
 mod connection;
+mod crashes;
 mod exclusive;
 mod executor;
 mod faults;
@@ -52,9 +53,10 @@ mod stream;
 mod trace;
 
 pub use builder::Builder;
+pub use crashes::Edge;
 pub use exclusive::{Entered, Exclusive};
 pub use faults::{Faults, StoreFaults};
-pub use frame::{Classify, FrameClass};
+pub use frame::{Classify, FrameClass, Narrate, Narrator, Sent, Told};
 pub use nemesis::{Fault, Nemesis};
 pub use node::SimNode;
 pub use random::Random;

@@ -9,9 +9,10 @@ use tokio::time::Instant;
 
 use crate::clock::Clock;
 use crate::connection::{Connection, Item};
-use crate::executor::Ready;
+use crate::crashes::Trap;
+use crate::executor::{self, Ready};
 use crate::faults::Faults;
-use crate::frame::Classify;
+use crate::frame::{Classify, Narrate};
 use crate::incarnation::Incarnation;
 use crate::listener::Door;
 use crate::random::{Random, mix};
@@ -32,6 +33,8 @@ pub(crate) struct Shared {
     /// The first violation; `is_violated` is there to be looked at without the lock.
     pub(crate) violation: Mutex<Option<String>>,
     pub(crate) is_violated: AtomicBool,
+    /// Whether the core has doomed nodes: to be looked at without the lock.
+    has_doomed: AtomicBool,
     pub(crate) core: Mutex<Core>,
 }
 
@@ -40,6 +43,7 @@ pub(crate) struct Core {
     pub(crate) random: Random,
     pub(crate) faults: Faults,
     pub(crate) classify: Classify,
+    pub(crate) narrator: Option<Box<dyn Narrate>>,
     pub(crate) trace: Trace,
     pub(crate) machines: Vec<Machine>,
     pub(crate) numbers: BTreeMap<String, usize>,
@@ -52,6 +56,10 @@ pub(crate) struct Core {
     pub(crate) far: BTreeMap<(usize, usize), Duration>,
     /// How often the network was healed: a cut's consequences end with it.
     pub(crate) heals: u64,
+    /// Crashes at messages to come.
+    pub(crate) traps: Vec<Trap>,
+    /// Nodes that have crashed while one of their own tasks ran, which keeps the others from being dropped at once.
+    pub(crate) doomed: Vec<Arc<Incarnation>>,
     events: BinaryHeap<Scheduled>,
     scheduled: u64,
 }
@@ -102,6 +110,7 @@ impl Shared {
             poll_count: AtomicU64::new(0),
             violation: Mutex::default(),
             is_violated: AtomicBool::new(false),
+            has_doomed: AtomicBool::new(false),
             core: Mutex::new(core),
         }
     }
@@ -125,6 +134,17 @@ impl Shared {
         let next = core.next_event();
         if self.next_event.swap(next, Ordering::Relaxed) > next {
             self.ready.wake_executor();
+        }
+        if !core.doomed.is_empty() {
+            self.has_doomed.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// Drops the tasks of the nodes that crashed in what has just run.
+    pub(crate) fn bury(&self) {
+        if self.has_doomed.swap(false, Ordering::Relaxed) {
+            let doomed = std::mem::take(&mut lock(&self.core).doomed);
+            doomed.iter().for_each(executor::kill);
         }
     }
 
@@ -170,6 +190,7 @@ impl Core {
             random: random.fork(),
             faults,
             classify,
+            narrator: None,
             trace: Trace::new(log),
             machines: Vec::new(),
             numbers: BTreeMap::new(),
@@ -179,6 +200,8 @@ impl Core {
             cuts: BTreeSet::new(),
             far: BTreeMap::new(),
             heals: 0,
+            traps: Vec::new(),
+            doomed: Vec::new(),
             events: BinaryHeap::new(),
             scheduled: 0,
         };
@@ -208,9 +231,9 @@ impl Core {
                 let side = self.random.index(2);
                 self.reset_connection(now, connection, side);
             }
-            Event::Deadline => panic!(
-                "no end: the scenario still runs at virtual time {now:?}; raise the builder's deadline if that is right"
-            ),
+            Event::Deadline => {
+                panic!("no end: the scenario still runs at virtual time {now:?}; raise the deadline if that is right")
+            }
         }
     }
 

@@ -153,8 +153,13 @@ impl Sim {
 
     /// Writes `text` into the trace.
     pub fn note(&self, text: impl Display) {
-        let text = text.to_string();
-        self.shared.with(|core, now| core.record(now, Happening::Note(text)));
+        self.record_note(text.to_string(), false);
+    }
+
+    /// Writes `text` into the trace; `aside`, it is none of the last lines of a failure's report.
+    pub(crate) fn record_note(&self, text: String, aside: bool) {
+        let what = if aside { Happening::Aside(text) } else { Happening::Note(text) };
+        self.shared.with(|core, now| core.record(now, what));
     }
 
     /// Fails the run: it panics with `what` as soon as the running task yields, whatever catches panics in there.
@@ -170,7 +175,7 @@ impl Sim {
         self.shared.trace_hash()
     }
 
-    /// What has happened so far, as lines: the last 50, or all with [`Log::Full`](crate::Log::Full).
+    /// What has happened so far, as lines: as many as the [`Log`](crate::Log) keeps.
     pub fn trace_lines(&self) -> Vec<String> {
         lock(&self.shared.core).trace.lines()
     }
@@ -208,7 +213,8 @@ impl Core {
         started
     }
 
-    fn crash(&mut self, now: Duration, name: &str) -> Option<Arc<Incarnation>> {
+    /// Takes the node off the network; its tasks are still to be dropped.
+    pub(crate) fn crash(&mut self, now: Duration, name: &str) -> Option<Arc<Incarnation>> {
         let number = *self.numbers.get(name)?;
         let node = self.machines[number].incarnation.take()?;
         let silently = self.random.chance(self.faults.silent_crash);

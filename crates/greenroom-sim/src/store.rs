@@ -1,8 +1,9 @@
 //! Stores that are slow, out of order or out of reach.
 
 use std::fmt;
-use std::sync::Arc;
+use std::future::pending;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -11,6 +12,7 @@ use greenroom_store::{Journal, Page, Result, Store, StoreError, Version, Version
 use tokio::sync::oneshot;
 use tokio::time::{sleep, timeout};
 
+use crate::crashes::{Edge, Trap, springs};
 use crate::faults::StoreFaults;
 use crate::shared::lock;
 use crate::sim::Sim;
@@ -26,6 +28,8 @@ pub struct SimStore {
     inner: Arc<dyn Store>,
     journal: Option<Arc<dyn Journal>>,
     serves: Arc<AtomicBool>,
+    traps: Arc<Mutex<Traps>>,
+    aside: bool,
 }
 
 /// The store as one node reaches it.
@@ -52,12 +56,37 @@ impl SimStore {
     /// Puts `inner` on a machine called `name`.
     pub fn new(sim: &Sim, name: &str, inner: Arc<dyn Store>) -> Self {
         sim.shared.with(|core, _| core.machine(name));
-        Self { sim: sim.clone(), name: name.into(), inner, journal: None, serves: Arc::new(AtomicBool::new(true)) }
+        let serves = Arc::new(AtomicBool::new(true));
+        Self { sim: sim.clone(), name: name.into(), inner, journal: None, serves, traps: Arc::default(), aside: false }
     }
 
     /// Puts `journal` on a machine called `name`: nodes may use it through [`SimStore::journal_seen_by`] too.
     pub fn journal(sim: &Sim, name: &str, journal: Arc<dyn Journal>) -> Self {
         Self { journal: Some(journal.clone()), ..Self::new(sim, name, journal) }
+    }
+
+    /// Keeps what nodes do to it out of the last lines of a failure's report: for a membership table, whose leases are renewed
+    /// all the time.
+    pub fn aside(mut self) -> Self {
+        self.aside = true;
+        self
+    }
+
+    /// Crashes the node called `node` at the `nth` write that it makes here from now on, counted from 1; commits are writes,
+    /// too. Before, the write never reaches the store; after, it is applied, and the node has not heard of that.
+    ///
+    /// # Panics
+    /// If `nth` is 0.
+    pub fn crash_at_write(&self, node: &str, edge: Edge, nth: u64) {
+        lock(&self.traps).writes.push(Trap::new(node, edge, nth));
+    }
+
+    /// As [`SimStore::crash_at_write`], counting commits alone.
+    ///
+    /// # Panics
+    /// If `nth` is 0.
+    pub fn crash_at_commit(&self, node: &str, edge: Edge, nth: u64) {
+        lock(&self.traps).commits.push(Trap::new(node, edge, nth));
     }
 
     /// The name of its machine.
@@ -107,6 +136,11 @@ impl Seen {
         operation: BoxFuture<'static, Result<T>>,
     ) -> Result<T> {
         let SimStore { sim, name, .. } = &self.store;
+        let Some(life) = sim.life(&self.node) else { return pending().await };
+        if self.springs(what, Edge::Before) {
+            sim.crash_soon(&self.node, &format!("just before it would {what} {key} in {name}"));
+            return pending().await;
+        }
         let faults = lock(&sim.shared.core).faults.store.clone();
         let fate = self.store.fate(&faults);
         let [there, back, late] = sim.shared.with(|core, _| {
@@ -119,21 +153,26 @@ impl Seen {
         });
         if fate == Fate::Refused {
             sleep(there).await;
-            sim.note(format_args!("{name} refuses {} to {what} {key}", self.node));
+            self.note(format!("{name} refuses {} to {what} {key}", self.node));
             return Err(self.unavailable());
         }
         let (answer, answered) = oneshot::channel();
         if fate != Fate::LostRequest {
-            let (way, key) = (self.way(), key.to_owned());
+            let (way, key, life) = (self.way(), key.to_owned(), Some(life));
             sim.spawn(async move {
                 way.pass(there).await;
                 if fate == Fate::Late {
                     sleep(patience + late).await;
                 }
                 let result = operation.await;
-                if what == Asked::Write {
+                if what != Asked::Read {
                     let done = if result.is_ok() { "is applied" } else { "fails" };
-                    way.store.sim.note(format_args!("{}: {} of {key} by {} {done}", way.store.name, what, way.node));
+                    way.note(format!("{}: {} of {key} by {} {done}", way.store.name, what, way.node));
+                }
+                let sim = &way.store.sim;
+                if result.is_ok() && sim.life(&way.node) == life && way.springs(what, Edge::After) {
+                    sim.crash_soon(&way.node, "before it hears of that");
+                    return;
                 }
                 if fate == Fate::Fine && way.answer(back).await {
                     // The caller may be gone; nobody else wants the answer.
@@ -144,10 +183,12 @@ impl Seen {
             drop((answer, operation));
         }
         let Ok(Ok(result)) = timeout(patience, self.patient(answered, patience)).await else {
-            sim.note(format_args!("{name} does not answer {} who would {what} {key}", self.node));
+            self.note(format!("{name} does not answer {} who would {what} {key}", self.node));
             return Err(match what {
                 Asked::Read => self.unavailable(),
-                Asked::Write => StoreError::Unknown { key: key.into(), reason: "no answer came in time".into() },
+                Asked::Write | Asked::Commit | Asked::Trim => {
+                    StoreError::Unknown { key: key.into(), reason: "no answer came in time".into() }
+                }
             });
         };
         result
@@ -166,6 +207,18 @@ impl Seen {
                 Err(never)
             }
         }
+    }
+
+    /// Counts an act of the node; true if it is to crash there.
+    fn springs(&self, what: Asked, edge: Edge) -> bool {
+        let mut traps = lock(&self.store.traps);
+        let at_write = matches!(what, Asked::Write | Asked::Commit) && springs(&mut traps.writes, &self.node, edge);
+        let at_commit = what == Asked::Commit && springs(&mut traps.commits, &self.node, edge);
+        at_write || at_commit
+    }
+
+    fn note(&self, text: String) {
+        self.store.sim.record_note(text, self.store.aside);
     }
 
     fn way(&self) -> Self {
@@ -239,6 +292,18 @@ impl Store for Seen {
 enum Asked {
     Read,
     Write,
+    /// A write of several keys at once.
+    Commit,
+    /// A removal of what a log no longer needs.
+    Trim,
+}
+
+/// Crashes at writes to come.
+#[derive(Default)]
+struct Traps {
+    /// At writes of all kinds.
+    writes: Vec<Trap>,
+    commits: Vec<Trap>,
 }
 
 impl fmt::Display for Asked {
@@ -246,6 +311,8 @@ impl fmt::Display for Asked {
         f.write_str(match self {
             Self::Read => "read",
             Self::Write => "write",
+            Self::Commit => "commit",
+            Self::Trim => "trim",
         })
     }
 }

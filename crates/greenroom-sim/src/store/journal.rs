@@ -32,7 +32,7 @@ impl Journal for Seen {
         Box::pin(async move {
             let name = commit.name().to_owned();
             let operation = Box::pin(async move { inner.commit(commit, timeout).await });
-            self.ask(Asked::Write, &name, timeout, operation).await
+            self.ask(Asked::Commit, &name, timeout, operation).await
         })
     }
 
@@ -57,7 +57,7 @@ impl Journal for Seen {
     fn trim<'a>(&'a self, log: &'a str, through: u64, timeout: Duration) -> BoxFuture<'a, Result<()>> {
         let (inner, owned) = (self.inner(), log.to_owned());
         let operation = Box::pin(async move { inner.trim(&owned, through, timeout).await });
-        Box::pin(self.ask(Asked::Write, log, timeout, operation))
+        Box::pin(self.ask(Asked::Trim, log, timeout, operation))
     }
 
     fn limits(&self) -> Limits {
