@@ -50,6 +50,7 @@ const LAYERS: &[(&str, &[&str])] = &[
             "greenroom-world",
         ],
     ),
+    ("greenroom-test", &["greenroom", "greenroom-sim", "greenroom-store", "greenroom-wire"]),
     ("greenroom-otel", &["greenroom"]),
     ("greenroom-workloads", &["greenroom", "greenroom-relay", "greenroom-store", "greenroom-stores"]),
     (
