@@ -3,23 +3,26 @@
 use std::path::Path;
 
 use crate::step::{cargo, run as step, target};
+use crate::test::EVERYTHING;
 
 /// Builds the nodes with their table's provider, and the program that torments them, and runs that with `options`.
 pub(crate) fn run(options: &[&str]) -> Result<(), String> {
     let is_release = options.contains(&"--release");
     let options: Vec<&str> = options.iter().copied().filter(|option| *option != "--release").collect();
-    let profile: &[&str] = if is_release { &["--release"] } else { &[] };
     let mut build = cargo();
-    build.args(["build", "--locked"]).args(profile);
-    build.args(["-p", "greenroom-cli", "-p", "greenroom-chaos", "--features", PROVIDERS]);
+    if is_release {
+        build.args(["build", "--locked", "--release", "-p", "greenroom-cli", "-p", "greenroom-chaos"]);
+        build.args(["--features", PROVIDERS]);
+    } else {
+        // With the tests of both programs, as all tests are built: nothing is built twice.
+        build.args(["test", "--no-run", "--test", "program"]).args(EVERYTHING);
+    }
     step("build", &mut build)?;
-    let folder = target()?.join(if is_release { "release" } else { "debug" });
-    torment(&folder, &options)
+    torment(&target()?.join(if is_release { "release" } else { "debug" }), &options)
 }
 
-/// A short run over few nodes, of programs that are built as the tests' are: `everything` says how.
-pub(crate) fn smoke(everything: &[&str]) -> Result<(), String> {
-    step("build for chaos", cargo().args(["build", "--bins"]).args(everything))?;
+/// A short run over few nodes, of the programs that were built with all tests.
+pub(crate) fn smoke() -> Result<(), String> {
     torment(&target()?.join("debug"), &SMOKE)
 }
 

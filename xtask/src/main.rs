@@ -75,8 +75,9 @@ cargo xtask mutants [ROOM]..
     Breaks the pure protocols (those of ROOM) in one place at a time, about a hundred in all, and runs their tests and models:
     each mutant must die, or be listed with the reason why no test can notice it. Takes hours for all; needs `timeout`.
 
-cargo xtask pace [--debug | --release]
+cargo xtask pace [--debug | --release | --functions [--renew]]
     User CPU seconds to compile small programs: everything, their own crate, and one edit in it; beside ractor and kameo.
+    --functions: how many functions the compiler makes in a user's crate, compared with xtask/functions.txt (--renew writes it).
 
 cargo xtask book
     Builds the guide as a site into target/book. Needs Python with venv; fetches mkdocs-material into target.

@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use crate::programs::{self, Ran};
 use crate::step::{cargo, run as step, say_times, took};
-use crate::{book, chaos, engines, quick};
+use crate::{book, chaos, engines, pace, quick};
 
 /// Runs every check in order and stops at the first step that fails.
 pub(crate) fn run(options: &[&str]) -> Result<(), String> {
@@ -39,10 +39,11 @@ fn whole(all: bool) -> Result<(), String> {
         tests.env("GREENROOM_ENGINES_REQUIRED", "1");
     }
     run_programs(&mut tests, |_| true)?;
+    pace::run(&["--functions"])?;
     if all {
         // What a program says of a provider that it was built without.
         step("tests without engines", cargo().args(["test", "--locked", "-p", "greenroom-stores"]))?;
-        chaos::smoke(&EVERYTHING)?;
+        chaos::smoke()?;
     }
     step("docs", cargo().args(["doc", "--no-deps"]).args(EVERYTHING).env("RUSTDOCFLAGS", "-D warnings"))?;
     match book::missing() {

@@ -1,4 +1,130 @@
 //! Greenroom: virtual actors, placed on a cluster, found, and kept single.
+//!
+//! A *virtual actor* always exists. It is addressed by its kind and its key; when it is called and is nowhere in memory, some
+//! node of the cluster makes an *activation* of it, and when it is idle the activation goes. Nobody creates it, looks for it or
+//! restarts it, at most one activation of it runs at a time, and when its node dies it answers again from another one.
+//!
+//! # An actor
+//!
+//! An actor is a struct, and its messages are methods:
+//!
+//! ```
+//! use greenroom::prelude::*;
+//!
+//! #[derive(Default, Actor)]
+//! pub struct ChatRoom { messages: Vec<String> }
+//!
+//! #[actor]                                             // its kind is "chat_room"
+//! impl ChatRoom {
+//!     /// `&mut self`: an exclusive turn, across every await.
+//!     pub async fn post(&mut self, user: String, text: String) { self.messages.push(format!("{user}: {text}")) }
+//!
+//!     /// `&self`: a read; the reads of one activation interleave.
+//!     pub async fn read(&self) -> Vec<String> { self.messages.clone() }
+//! }
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let node = Node::builder().register::<ChatRoom>().start().await?;
+//! let lobby = ChatRoomRef::of(&node, "lobby");         // written by `#[actor]`
+//! lobby.post("ada", "hello").await?;
+//! assert_eq!(lobby.read().await?, ["ada: hello"]);
+//! # node.stop().await;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! [`actor`](macro@actor) lists all that may be said of a kind and of its methods. Within an actor, a reference is made with the
+//! turn's [`Cx`]: `ChatRoomRef::of(cx, "lobby")`.
+//!
+//! # Calls and what comes of them
+//!
+//! A [`Call`] is a value: await it for the reply, [`send`](Call::send) it one-way, bound its time with [`by`](Call::by). A
+//! [`CallError`] says what its caller needs to know:
+//!
+//! | | |
+//! |---|---|
+//! | [`Actor`](CallError::Actor) | the method's own error |
+//! | [`Refused`](CallError::Refused) | nothing has run; [`Refusal`] says why, and whether to try again |
+//! | [`Unknown`](CallError::Unknown) | it may have run; [`Doubt`] says what went wrong on the way |
+//! | [`Cycle`](CallError::Cycle) | it would have waited for itself, along the chain of calls that is named |
+//!
+//! ```
+//! # use greenroom::prelude::*;
+//! # use std::time::Duration;
+//! # #[derive(Default, Actor)]
+//! # pub struct Account { balance: i64 }
+//! #[derive(Debug, thiserror::Error, serde::Serialize, serde::Deserialize)]
+//! #[error("there are only {have}")]
+//! pub struct Overdrawn { have: i64 }
+//!
+//! #[actor]
+//! impl Account {
+//!     pub async fn withdraw(&mut self, amount: i64) -> Result<i64, Overdrawn> {
+//!         if self.balance < amount {
+//!             return Err(Overdrawn { have: self.balance });
+//!         }
+//!         self.balance -= amount;
+//!         Ok(self.balance)
+//!     }
+//! }
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let node = Node::builder().register::<Account>().start().await?;
+//! match AccountRef::of(&node, "ada").withdraw(5).by(Duration::from_secs(1)).await {
+//!     Err(CallError::Actor(Overdrawn { have })) => assert_eq!(have, 0),
+//!     other => panic!("{other:?}"),
+//! }
+//! # node.stop().await;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # State
+//!
+//! What an actor must remember when its node dies is kept in one of several ways:
+//!
+//! | to keep | use |
+//! |---|---|
+//! | the struct, saved when you say so or after each turn | `#[actor(persistent)]` and [`Cx::save`] |
+//! | fields of it, in stores of their own | [`Stored`] |
+//! | what turns did and the messages that they sent, both or neither; each message processed once | `#[actor(reliable)]`, with [`Register`], [`Map`], [`Queue`], [`Set`] |
+//! | a value that instances in several clusters update, without waiting or in order | [`VersionedState`], [`Versioned`] |
+//!
+//! Stores are named by URLs when a node is built: memory, SQLite, and with features of `greenroom-stores` PostgreSQL, Redis, etcd,
+//! S3, Kafka and Kubernetes.
+//!
+//! # Time, streams, topics
+//!
+//! [`Cx::after`] and [`Cx::every`] start timers of an activation; [`Reminders`] outlive it. A method that gives a [`Stream`] sends
+//! its items as its caller has room for them ([`ReplyStream`]). A [`Topic`] brings events to actors that subscribe, by kind or by key,
+//! and to watchers. [`Cx::spawn`] starts an actor that belongs to its parent and is supervised by it ([`Supervise`]).
+//!
+//! # A node, a cluster, several
+//!
+//! [`Node::builder`] starts a node within any program. Nodes that share a table in a store are one cluster; [`Builder::http`] opens
+//! the HTTP door, `run_from_args` takes a node's flags from the command line. [`Placement`] says where actors are activated;
+//! [`GeoConfig`] joins clusters to one actor system, in which an actor has one instance, or one in each.
+//!
+//! ```no_run
+//! # use greenroom::prelude::*;
+//! # #[derive(Default, Actor)]
+//! # pub struct ChatRoom;
+//! # #[actor]
+//! # impl ChatRoom { pub async fn read(&self) {} }
+//! # #[tokio::main]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let node = Node::builder().http("127.0.0.1:7070").table("sqlite:/var/lib/chat/table.db").register::<ChatRoom>().start().await?;
+//! node.run_until_ctrl_c().await?;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # Tests
+//!
+//! The crate `greenroom-test` runs a cluster of your actors in one test, under virtual time, with nodes that die at the moment that
+//! you choose; a seed decides everything else, and replays it.
 
 #![cfg_attr(not(feature = "http"), allow(dead_code, reason = "numbers and names that only the HTTP door shows"))]
 

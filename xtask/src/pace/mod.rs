@@ -3,6 +3,7 @@
 //! Small crates are written into `target/pace` and built there, each with its dependencies before the first look. What is told
 //! is the CPU time of cargo and the compilers in user mode, which other work on the machine disturbs least.
 
+mod functions;
 mod sources;
 
 use std::fs;
@@ -18,7 +19,9 @@ pub(crate) fn run(options: &[&str]) -> Result<(), String> {
         [] => &["debug", "release"],
         ["--debug"] => &["debug"],
         ["--release"] => &["release"],
-        _ => return Err("usage: cargo xtask pace [--debug | --release]".to_owned()),
+        ["--functions"] => return functions::run(false),
+        ["--functions", "--renew"] => return functions::run(true),
+        _ => return Err("usage: cargo xtask pace [--debug | --release | --functions [--renew]]".to_owned()),
     };
     println!("user CPU seconds{:38}{:>10}{:>10}{:>10}", "", "all, cold", "own crate", "one edit");
     for profile in profiles {

@@ -58,7 +58,7 @@ pub(super) const SOURCES: &[Source] = &[
 ];
 
 /// A program of so many kinds, which it registers and calls.
-fn kinds(count: usize, kind: (&str, &str)) -> String {
+pub(super) fn kinds(count: usize, kind: (&str, &str)) -> String {
     let (declared, called) = kind;
     let mut text = "use greenroom::prelude::*;\n".to_owned();
     let (mut registered, mut calls) = (String::new(), String::new());
@@ -80,7 +80,7 @@ fn kinds(count: usize, kind: (&str, &str)) -> String {
 const GREENROOM: &str = "greenroom = { path = \"LIBRARY\" }\n\
      tokio = { version = \"1\", features = [\"rt-multi-thread\", \"macros\"] }";
 
-const HELLO: (&str, &str) = (
+pub(super) const HELLO: (&str, &str) = (
     r#"
 #[derive(Default, Actor)]
 pub struct KIND { greeted: u64 }
@@ -95,7 +95,7 @@ impl KIND {
     "    println!(\"{:?}\", KINDRef::of(&node, \"desk\").greet(\"Ada\").await);\n",
 );
 
-const KIND: (&str, &str) = (
+pub(super) const KIND: (&str, &str) = (
     r#"
 #[derive(Default, Actor)]
 pub struct KIND { messages: Vec<String>, count: u64 }
