@@ -60,7 +60,7 @@ pub use frame::{Classify, FrameClass, Narrate, Narrator, Sent, Told};
 pub use nemesis::{Fault, Nemesis};
 pub use node::SimNode;
 pub use random::Random;
-pub use seeds::{Outcome, Seeds, Violation, expect_violation, seeds};
+pub use seeds::{Outcome, Seeds, Violation, expect_violation, seeds, test_name};
 pub use sim::Sim;
 pub use store::SimStore;
 pub use trace::Log;

@@ -108,6 +108,12 @@ pub fn expect_violation<O: Outcome>(
     violation
 }
 
+/// The name of the test that this thread runs: its thread is called like it.
+pub fn test_name() -> String {
+    let thread = thread::current();
+    thread.name().and_then(|path| path.rsplit("::").next()).unwrap_or("scenario").to_owned()
+}
+
 enum Plan {
     Replay(u64),
     Run(Seeds),

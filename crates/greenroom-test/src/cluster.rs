@@ -54,16 +54,13 @@ impl Cluster {
 
     /// The node called `name` if it is up: started, not crashed since, and not stopped.
     pub fn try_node(&self, name: &str) -> Option<Node> {
+        self.check_node(name);
         self.process(name).filter(|node| !node.is_stopped())
     }
 
-    /// The node of the process called `name`, if there is one: the node in it may have stopped.
+    /// The node of the process called `name`, if there is one: the node in it may have stopped. `None` also for names that no
+    /// node has (yet).
     pub fn process(&self, name: &str) -> Option<Node> {
-        self.check_node(name);
-        self.find(name)
-    }
-
-    fn find(&self, name: &str) -> Option<Node> {
         self.nodes.borrow().get(name).filter(|_| self.sim.is_alive(name)).and_then(|life| life.node.clone())
     }
 
@@ -174,7 +171,6 @@ impl Cluster {
         config.listen = format!("{name}:0");
         config.insecure_listen = true;
         config.shards = 1;
-        config.reliable.partitions = PARTITIONS;
         let builder = Node::builder().config(config).world(world.clone());
         (self.build)(self.stores.equip(builder, name, journal), name)
     }
@@ -207,7 +203,7 @@ impl Cluster {
     /// Whether each of `names` knows these members and no others.
     pub fn know_each_other(&self, names: &[&str]) -> bool {
         names.iter().all(|name| {
-            self.find(name).is_some_and(|node| {
+            self.process(name).is_some_and(|node| {
                 let members = node.members();
                 members.len() == names.len() && names.iter().all(|name| members.iter().any(|member| member == name))
             })
@@ -269,8 +265,6 @@ fn may_pass(error: &Error) -> bool {
     matches!(error, Table { .. } | Store { .. } | Journal { .. } | NotJoined { .. } | NameTaken { .. } | Halted { .. })
 }
 
-/// Enough for several nodes to own some, and few enough to keep a scenario fast and its trace short.
-const PARTITIONS: u32 = 8;
 /// Time for a node to start, whatever is wrong with its stores and the network meanwhile.
 const START_PATIENCE: Duration = Duration::from_secs(300);
 /// Time between two attempts.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use greenroom::Builder;
-use greenroom_sim::{Faults, FrameClass, Outcome, Seeds, Sim, Violation};
+use greenroom_sim::{Faults, FrameClass, Outcome, Seeds, Sim, Violation, test_name};
 
 use crate::cluster::Cluster;
 use crate::narrator::Names;
@@ -122,7 +122,8 @@ impl Setup {
             let (equip, of) = (self.equip.clone(), sim.clone());
             let cluster = Cluster::over(&sim, Stores::new(&sim, &self.stores), move |builder, node| {
                 let turns = Turns { sim: of.clone(), node: node.to_owned() };
-                equip(builder.intercept(turns), node)
+                let builder = builder.intercept(turns).configure(|config| config.reliable.partitions = PARTITIONS);
+                equip(builder, node)
             });
             let (nodes, scenario) = (self.nodes.clone(), scenario(cluster.clone()));
             async move {
@@ -147,12 +148,8 @@ pub fn simulation(seed: u64, faults: Faults) -> greenroom_sim::Builder {
     })
 }
 
-/// A test's thread is called like the test.
-fn test_name() -> String {
-    let thread = std::thread::current();
-    thread.name().and_then(|path| path.rsplit("::").next()).unwrap_or("scenario").to_owned()
-}
-
+/// Enough for several nodes to own some, and few enough to keep a scenario fast and its trace short.
+const PARTITIONS: u32 = 8;
 const DEADLINE_DEFAULT: Duration = Duration::from_secs(600);
 /// One for each letter.
 const NODES_MAX: usize = 26;

@@ -21,7 +21,7 @@ fn scenario(seed: u64, checks: Checks) {
     sim(seed, Faults::rough()).deadline(Duration::from_secs(600)).run(|sim: Sim| async move {
         let cluster =
             Cluster::new(&sim, move |builder, name| equip(builder, name).configure(|config| config.checks = checks));
-        cluster.supervise(FIVE);
+        cluster.supervise();
         for name in FIVE {
             cluster.start(name).await;
         }

@@ -17,7 +17,7 @@ fn scenario(seed: u64, checks: Checks) {
         for name in NODES {
             cluster.start(name).await;
         }
-        cluster.supervise(NODES);
+        cluster.supervise();
         for name in NODES {
             call_from(&sim, &cluster, name);
         }

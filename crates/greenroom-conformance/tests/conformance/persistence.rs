@@ -132,7 +132,7 @@ fn scenario(seed: u64) {
     sim(seed, faults()).deadline(Duration::from_secs(600)).run(|sim| async move {
         let cluster = cluster(&sim);
         // The store is bad enough to stop nodes that have just begun.
-        cluster.supervise(NODES);
+        cluster.supervise();
         for name in NODES {
             cluster.start(name).await;
         }

@@ -138,7 +138,7 @@ fn cluster(sim: &Sim, journal: &SimStore, trial: Trial) -> Cluster {
 async fn through_a_bad_day(sim: &Sim, trial: Trial, load: impl Fn(&Cluster, &'static str)) -> Cluster {
     let journal = SimStore::journal(sim, "journal", Arc::new(MemoryStore::new()));
     let cluster = cluster(sim, &journal, trial);
-    cluster.supervise(NODES);
+    cluster.supervise();
     for name in NODES {
         cluster.start(name).await;
     }

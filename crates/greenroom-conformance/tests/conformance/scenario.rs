@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use greenroom::Builder;
-use greenroom_sim::{Faults, Sim, seeds};
+use greenroom_sim::{Faults, Sim, seeds, test_name};
 
 use crate::cluster::{Cluster, sim};
 
@@ -66,10 +66,7 @@ fn run_over<F>(
 ) where
     F: Future<Output = ()> + 'static,
 {
-    // A test's thread is called like the test.
-    let thread = std::thread::current();
-    let name = thread.name().and_then(|path| path.rsplit("::").next()).unwrap_or("scenario");
-    seeds(name, count, |seed| {
+    seeds(&test_name(), count, |seed| {
         sim(seed, faults.clone()).deadline(DEADLINE).run(|of: Sim| {
             let cluster = Cluster::new(&of, equip);
             let scenario = scenario(cluster.clone());

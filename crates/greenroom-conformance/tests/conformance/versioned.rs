@@ -196,7 +196,7 @@ fn scenario(seed: u64, setup: Setup) {
             }
         });
         mail.carry(&sim, &cluster);
-        cluster.supervise(nodes);
+        cluster.supervise();
         for name in nodes {
             cluster.start(name).await;
         }

@@ -193,7 +193,7 @@ impl Library {
             };
             let cluster = Cluster::new(sim, build);
             cluster.start_all(nodes).await;
-            cluster.supervise(nodes);
+            cluster.supervise();
             clusters.insert(*name, cluster);
         }
         Self { sim: sim.clone(), store, setup, clusters }

@@ -147,8 +147,8 @@ fn storm(seed: u64) {
         for (cluster, name) in nodes() {
             call_from(&sim, world.cluster(cluster), name, &told);
         }
-        for (cluster, nodes) in &WIDE {
-            world.cluster(cluster).supervise(nodes);
+        for (cluster, _) in &WIDE {
+            world.cluster(cluster).supervise();
         }
         let mut random = sim.random();
         for kind in [seed as usize % FAULTS, random.index(FAULTS)] {

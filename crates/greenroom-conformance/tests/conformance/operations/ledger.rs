@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use greenroom::prelude::*;
-use greenroom_sim::{Exclusive, Faults, Sim, seeds};
+use greenroom_sim::{Exclusive, Faults, Sim, seeds, test_name};
 
 use crate::cluster::{Cluster, sim};
 
@@ -70,9 +70,7 @@ pub(super) fn with_clerks<F>(
 ) where
     F: Future<Output = ()> + 'static,
 {
-    let thread = std::thread::current();
-    let name = thread.name().and_then(|path| path.rsplit("::").next()).unwrap_or("scenario");
-    seeds(name, count, |seed| {
+    seeds(&test_name(), count, |seed| {
         sim(seed, faults.clone()).deadline(Duration::from_secs(600)).run(|of: Sim| {
             let (ledger, watch) = (Ledger::default(), Exclusive::strict(&of));
             let theirs = ledger.clone();

@@ -191,7 +191,7 @@ fn scenario(
 
 /// All that a nemesis can do, with nodes that are started again.
 fn everything(nemesis: Nemesis, cluster: &Cluster) -> Nemesis {
-    cluster.supervise(FIVE);
+    cluster.supervise();
     let restarting = cluster.clone();
     nemesis
         .restart(move |name| restarting.restart(name))

@@ -376,7 +376,7 @@ fn trouble(seed: u64) {
     sim(seed, Faults::rough()).deadline(Duration::from_secs(900)).run(|sim| async move {
         let rings = Rings::default();
         let cluster = cluster(&sim, &rings);
-        cluster.supervise(NODES);
+        cluster.supervise();
         for name in NODES {
             cluster.start(name).await;
         }

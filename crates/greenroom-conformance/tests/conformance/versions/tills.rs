@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use greenroom::Why;
 use greenroom::prelude::*;
-use greenroom_sim::{Exclusive, Faults, Sim, seeds};
+use greenroom_sim::{Exclusive, Faults, Sim, seeds, test_name};
 
 use crate::cluster::{Cluster, sim};
 
@@ -122,9 +122,7 @@ pub(super) fn with_tills<F>(
 ) where
     F: Future<Output = ()> + 'static,
 {
-    let thread = std::thread::current();
-    let name = thread.name().and_then(|path| path.rsplit("::").next()).unwrap_or("scenario");
-    seeds(name, count, |seed| {
+    seeds(&test_name(), count, |seed| {
         sim(seed, faults.clone()).deadline(Duration::from_secs(600)).run(|of: Sim| {
             let book = Book { ran: Arc::default(), ends: Arc::default(), watch: Exclusive::strict(&of) };
             let hosting: Hosting =
