@@ -23,9 +23,10 @@ pub(crate) enum LogFormat {
     Json,
 }
 
-/// Logs to standard error from here on; `RUST_LOG` says what.
-pub(crate) fn begin(format: LogFormat) {
-    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("warn"));
+/// Logs to standard error from here on: what `RUST_LOG` says, or, without it, what is worth a look, and the life of a `node`.
+pub(crate) fn begin(format: LogFormat, node: bool) {
+    let default = if node { "greenroom=info,warn" } else { "warn" };
+    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(default));
     tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(std::io::stderr)

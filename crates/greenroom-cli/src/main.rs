@@ -35,7 +35,7 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 #[derive(Parser)]
 #[command(name = "greenroom", version, about)]
 struct Program {
-    /// How to log, to standard error; RUST_LOG says what
+    /// How to log, to standard error; RUST_LOG says what, or else warnings, and of a node its life in its cluster
     #[arg(long, global = true, value_enum, default_value_t, env = "GREENROOM_LOG_FORMAT")]
     log_format: log::LogFormat,
     /// What to do; without a command, `demo`
@@ -85,7 +85,7 @@ enum Command {
 
 fn main() -> ExitCode {
     let Program { command, log_format } = Program::parse();
-    log::begin(log_format);
+    log::begin(log_format, matches!(command, Some(Command::Node(_))));
     let result = match command.unwrap_or(Command::Demo(demo::Demo::default())) {
         Command::Demo(command) => demo::run(&command),
         Command::Node(command) => node::run(&command),

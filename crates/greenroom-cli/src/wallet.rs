@@ -39,17 +39,31 @@ impl Wallet {
         let left = self.balance.get().checked_sub(amount).ok_or_else(|| beyond(cx, amount))?;
         self.balance.set(left);
         count(&mut self.paid, &order);
-        WalletRef::of(cx, to).take(order, amount).send();
+        WalletRef::of(cx, to).take(order, amount, Some(WalletRef::me(cx))).send();
         Ok(left)
     }
 
-    /// Takes what another wallet gives. While this one is frozen the turn fails, and so what is given is parked; so it is when
-    /// it would be more than can be written down.
-    pub async fn take(&mut self, cx: &Cx, order: String, amount: i64) {
+    /// Takes what another wallet gives. While this one is frozen the turn fails, and so what is given is parked.
+    ///
+    /// # Errors
+    /// It would be more than can be written down: the giver has it back, if it is known.
+    pub async fn take(
+        &mut self,
+        cx: &Cx,
+        order: String,
+        amount: i64,
+        #[serde(default)] from: Option<WalletRef>,
+    ) -> Result<(), String> {
         assert!(!self.frozen.get(), "{} is frozen; thaw it, and retry what is parked", cx.id());
-        let all = self.balance.get().checked_add(amount).unwrap_or_else(|| panic!("{}", beyond(cx, amount)));
+        let Some(all) = self.balance.get().checked_add(amount) else {
+            if let Some(from) = from {
+                from.bind(cx).take(order, amount, None).send();
+            }
+            return Err(beyond(cx, amount));
+        };
         self.balance.set(all);
         count(&mut self.got, &order);
+        Ok(())
     }
 
     /// Lets it take nothing, until it is thawed.
@@ -99,6 +113,26 @@ mod tests {
         while rich.look().await.expect("it answers").balance != -1 {
             tokio::task::yield_now().await;
         }
+        node.stop().await;
+    }
+
+    #[tokio::test]
+    async fn what_does_not_fit_into_a_wallet_goes_back_to_who_gave_it() {
+        let builder = Node::builder().configure(|config| config.reliable.journal = "memory:".into());
+        let node = register(builder).start().await.expect("a node alone starts");
+        let [ada, bob] = ["ada", "bob"].map(|name| WalletRef::of(&node, name));
+        ada.pay("first", "rich", i64::MAX).await.expect("it may owe");
+        let rich = WalletRef::of(&node, "rich");
+        while rich.look().await.expect("it answers").balance != i64::MAX {
+            tokio::task::yield_now().await;
+        }
+        bob.pay("second", "rich", 7).await.expect("it may owe");
+        while bob.look().await.expect("it answers").balance != 0 {
+            tokio::task::yield_now().await;
+        }
+        assert_eq!(rich.look().await.expect("it answers").balance, i64::MAX);
+        let more = rich.take("third", 1, None).await;
+        assert!(matches!(more, Err(CallError::Actor(why)) if why.contains("split it")), "an error, and no panic");
         node.stop().await;
     }
 }

@@ -15,7 +15,10 @@ struct Running {
 
 impl Running {
     fn start(args: &[&str], temporary: &Path) -> Self {
-        let mut command = Command::new(PROGRAM);
+        Self::start_as(Command::new(PROGRAM), args, temporary)
+    }
+
+    fn start_as(mut command: Command, args: &[&str], temporary: &Path) -> Self {
         command.args(args).env("TMPDIR", temporary).stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut child = command.spawn().expect("the program starts");
         let said = BufReader::new(child.stdout.take().expect("it is piped"));
@@ -178,6 +181,23 @@ fn a_node_answers_call_and_status_and_stops_on_sigterm() {
     node.signal(libc::SIGTERM);
     assert_eq!(node.end(), Some(0));
     assert!(began.elapsed() < Duration::from_secs(9));
+}
+
+#[test]
+fn a_node_tells_its_life_without_being_asked_to() {
+    let temporary = tempfile::tempdir().unwrap();
+    let log = temporary.path().join("log");
+    let mut command = Command::new(PROGRAM);
+    command.env_remove("RUST_LOG").stderr(std::fs::File::create(&log).unwrap());
+    let args = ["node", "--name", "solo", "--http", "127.0.0.1:0"];
+    let mut node = Running::start_as(command, &args, temporary.path());
+    node.until("HTTP door");
+    node.signal(libc::SIGTERM);
+    assert_eq!(node.end(), Some(0));
+    let life = std::fs::read_to_string(log).unwrap();
+    for said in ["INFO greenroom", "this node has joined the cluster", "this node has left the cluster"] {
+        assert!(life.contains(said), "{said:?} is not in {life}");
+    }
 }
 
 #[test]
