@@ -109,6 +109,7 @@ impl Topics {
                 event.len()
             ));
         }
+        cx.port.node.kinds().topics().check(cx.key()).map_err(|refusal| refusal.to_string())?;
         let _waits = Waits::begin(&self.waiting)?;
         let _turn = self.gate.lock().await;
         let world = cx.port.node.world();

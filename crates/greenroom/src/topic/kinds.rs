@@ -9,8 +9,9 @@ use serde::de::DeserializeOwned;
 
 use super::deliver::Try;
 use crate::actor::call::Call;
+use crate::actor::error::Refusal;
 use crate::actor::interface::Method;
-use crate::actor::key::Key;
+use crate::actor::key::{Key, check};
 use crate::node::Node;
 
 /// Delivers a topic's events to the actor that has the topic's key.
@@ -29,6 +30,19 @@ pub(crate) struct KindSubscriptions(BTreeMap<String, Vec<Arc<dyn KindSubscriptio
 impl KindSubscriptions {
     pub(crate) fn insert(&mut self, namespace: String, subscription: Arc<dyn KindSubscription>) {
         self.0.entry(namespace).or_default().push(subscription);
+    }
+
+    /// Whether the events of `topic` can come to the kinds that subscribe to it.
+    ///
+    /// # Errors
+    /// [`Refusal::InvalidKey`]: no actor has the key that its name gives them.
+    pub(crate) fn check(&self, topic: &Key) -> Result<(), Refusal> {
+        self.of(topic).iter().try_for_each(|subscription| {
+            let Err(Refusal::InvalidKey { message }) = check(&subscription.key(topic)) else { return Ok(()) };
+            let why =
+                "a kind subscribes to such topics, and what is behind the first `/` of their names is its actors' key";
+            Err(Refusal::InvalidKey { message: format!("{message} ({why})") })
+        })
     }
 
     /// Those that get the events of `topic`.

@@ -11,7 +11,7 @@ use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
 
 use crate::client::{Event, Events, call, get, post, raw};
-use crate::kinds::open;
+use crate::kinds::{NotesRef, node, open};
 
 type Socket = WebSocketStream<TcpStream>;
 
@@ -62,6 +62,19 @@ async fn what_is_published_comes_to_all_who_watch() {
     drop(events);
     socket.close(None).await.unwrap();
     watched(&node, "prices/eu", 0).await;
+    node.stop().await;
+}
+
+#[tokio::test]
+async fn an_event_that_no_actor_of_a_subscribing_kind_can_get_is_refused_at_once() {
+    let builder = node().subscribe("notes", |node, key, text: String| NotesRef::of(node, key).add(text, 1));
+    let (node, door) = open(builder).await;
+    let problem = call(&door, "/topics/notes%2F", "\"hi\"").await.problem(400, "invalid-key");
+    assert!(problem["detail"].as_str().is_some_and(|detail| detail.contains("it is empty")), "{problem}");
+    let error = Topic::<String>::of(&node, "notes/").publish(&"hi".to_owned()).await.unwrap_err();
+    assert!(error.to_string().contains("it is empty"), "{error}");
+    assert_eq!(call(&door, "/topics/notes%2Fa", "\"hi\"").await.status, 200);
+    assert_eq!(call(&door, "/topics/others%2F", "\"hi\"").await.status, 200, "nobody has to have its key");
     node.stop().await;
 }
 
