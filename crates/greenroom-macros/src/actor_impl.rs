@@ -9,7 +9,7 @@ use crate::interface::Interface;
 use crate::machine::{self, Machine};
 use crate::method::{self, Method};
 use crate::options::Options;
-use crate::{assertions, before_commit, behaviour, names, reference, stream_type, wire_type};
+use crate::{assertions, before_commit, behaviour, names, one_block, reference, stream_type, wire_type};
 
 /// The block as it is, and all that is written from it.
 pub(crate) fn expand(options: TokenStream, mut item: ItemImpl) -> TokenStream {
@@ -40,6 +40,7 @@ fn write(options: TokenStream, item: &ItemImpl) -> Result<(TokenStream, Option<V
     let options = errors.keep(Options::parse(options));
     let actor = &*item.self_ty;
     let base = base(item)?;
+    one_block::check(base)?;
     let mut methods = Vec::new();
     let mut hooks = Hooks::default();
     let mut machine = Machine::default();
@@ -56,6 +57,9 @@ fn write(options: TokenStream, item: &ItemImpl) -> Result<(TokenStream, Option<V
     let mut options = options.unwrap_or_default();
     options.states = machine.states(options.start.as_ref())?;
     methods.extend(machine.methods);
+    if let (true, Some(overlooked)) = (methods.is_empty(), functions(item).find_map(overlooked)) {
+        return Err(overlooked);
+    }
     method::check_set(&methods, base.span())?;
     if options.reliable {
         hooks.check_reliable()?;
@@ -123,6 +127,24 @@ fn is_public(function: &ImplItemFn) -> bool {
 /// Public with a receiver: all others are ordinary functions of the type.
 fn is_method(function: &ImplItemFn) -> bool {
     is_public(function) && function.sig.receiver().is_some()
+}
+
+/// Why a function is no method, if it looks as if it should be one.
+fn overlooked(function: &ImplItemFn) -> Option<Error> {
+    let (signature, name) = (&function.sig, &function.sig.ident);
+    if signature.asyncness.is_none() || hooks::is_hook(function) {
+        return None;
+    }
+    let message = match (is_public(function), signature.receiver()) {
+        (false, Some(_)) => {
+            format!("methods of an actor are `pub`: write `pub async fn {name}`, so that a message can call it")
+        }
+        (true, None) => {
+            format!("a message goes to an actor: let `{name}` take `&mut self` first, or `&self` for a read")
+        }
+        _ => return None,
+    };
+    Some(Error::new_spanned(name, message))
 }
 
 fn method_of(function: &ImplItemFn, actor: &Type) -> Result<Method> {

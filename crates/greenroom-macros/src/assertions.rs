@@ -8,33 +8,58 @@ use syn::spanned::Spanned;
 
 use crate::method::Method;
 
-/// Arguments, replies and errors are plain data.
+/// Arguments, replies and errors are plain data: the constant that `asserted` types are asserted by.
 pub(crate) fn travels(methods: &[Method]) -> TokenStream {
     let asserted = methods.iter().flat_map(|method| {
         let arguments = method.arguments.iter().map(|argument| {
             let ty = &argument.ty;
-            quote_spanned!(at(ty.span())=> travels::<#ty>();)
+            quote_spanned!(at(ty.span())=> ::greenroom::__private::travels::<#ty>();)
         });
         let ends = ["Reply", "Error"].map(|end| {
             let end = method.end(end);
-            quote!(travels::<#end>();)
+            quote!(::greenroom::__private::travels::<#end>();)
         });
         arguments.chain(ends).collect::<Vec<_>>()
     });
     quote! {
-        const _: () = {
-            #[diagnostic::on_unimplemented(
-                message = "`{Self}` cannot travel between nodes",
-                label = "arguments, replies and errors of actor methods are plain serde data",
-                note = "derive `serde::Serialize` and `serde::Deserialize` for it, and keep thread-bound parts out of it"
-            )]
-            trait Travels {}
-            #[diagnostic::do_not_recommend]
-            impl<T: ::greenroom::__private::Portable> Travels for T {}
-            const fn travels<T: Travels>() {}
+        const TRAVELS: usize = {
             #(#asserted)*
+            0
         };
     }
+}
+
+/// The fields of a reliable actor can be kept.
+pub(crate) fn kept(actor: &Type) -> TokenStream {
+    let kept = quote_spanned!(at(actor.span())=> ::greenroom::__private::kept::<#actor>());
+    quote! {
+        const KEPT: usize = {
+            #kept;
+            0
+        };
+    }
+}
+
+/// A persistent actor is a state. Its implementation of `State` has a bound that names a lifetime, so that it is not looked at
+/// there but here.
+pub(crate) fn state(actor: &Type) -> TokenStream {
+    let state = quote_spanned!(at(actor.span())=> ::greenroom::__private::state_of::<#actor>());
+    quote! {
+        #[automatically_derived]
+        impl #actor {
+            #[doc(hidden)]
+            const __STATE: usize = {
+                #state;
+                0
+            };
+        }
+    }
+}
+
+/// `ty` where `assertions` is the constant that asserts what must hold of it. If that does not hold, nothing that is written
+/// with the type has more to say about it: the constant has said it.
+pub(crate) fn asserted(ty: &TokenStream, assertions: &TokenStream) -> TokenStream {
+    quote!(<#ty as ::greenroom::__private::Asserted<{ #assertions }>>::Type)
 }
 
 /// An actor that has reads can be shared by them.

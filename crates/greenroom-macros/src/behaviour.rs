@@ -5,7 +5,7 @@ use quote::{quote, quote_spanned};
 use syn::spanned::Spanned;
 use syn::{Ident, Path, Type};
 
-use crate::assertions::at;
+use crate::assertions::{self, at};
 use crate::hooks::Hooks;
 use crate::interface::Interface;
 use crate::method::{Argument, Method};
@@ -25,12 +25,17 @@ pub(crate) fn expand(
     let travel = travel::expand(hooks, options).unwrap_or_else(syn::Error::into_compile_error);
     let hooks = hooks.expand();
     let states = &options.states;
+    let whole = assertions::asserted(&quote!(Self), &quote!(#actor::__STATE));
     let versions = options.persistent.then(|| {
         quote! {
-            const VERSIONS: ::greenroom::__private::StateVersions = ::greenroom::__private::versions::<Self>();
+            const VERSIONS: ::greenroom::__private::StateVersions = ::greenroom::__private::versions::<#whole>();
         }
     });
-    let persistence = if options.reliable { Some(reliability(actor)) } else { options.persistent.then(persistence) };
+    let persistence = if options.reliable {
+        Some(reliability(actor, interface))
+    } else {
+        options.persistent.then(|| persistence(&whole))
+    };
     // What is wrong with the whole of a turn, such as a future that is not `Send`, is shown at the actor's name.
     let turns = quote_spanned! {at(actor.span())=>
         async fn exclusive(&mut self, cx: &::greenroom::__private::Cx, message: ::greenroom::__private::Message<Self>) {
@@ -60,44 +65,44 @@ pub(crate) fn expand(
 }
 
 /// What loads a reliable actor, and gives what a turn has changed to the turn's commit.
-fn reliability(actor: &Type) -> TokenStream {
+fn reliability(actor: &Type, interface: &Path) -> TokenStream {
     let message = "a reliable actor has no `Stored` or `Versioned` fields: what they hold is not written with the turn's \
                    commit; use `Register`, `Map`, `Queue`, `Set`, or a plain serde value";
     let states = quote!(<Self as ::greenroom::__private::Behaviour>::STATES);
-    let load = quote_spanned!(at(actor.span())=> ::greenroom::__private::load(cx, self, #states));
+    let asserted = assertions::asserted(&quote!(Self), &quote!(#interface::KEPT));
     quote! {
         async fn load(
             &mut self,
             cx: &::greenroom::__private::Cx,
         ) -> ::core::result::Result<(), ::greenroom::__private::StateError> {
             const { ::core::assert!(!<#actor as ::greenroom::__private::Actor>::STORED, #message) };
-            #load
+            ::greenroom::__private::load::<#asserted>(cx, self, #states)
         }
 
         async fn save_changed(
             &mut self,
             cx: &::greenroom::__private::Cx,
         ) -> ::core::result::Result<(), ::greenroom::__private::StateError> {
-            ::greenroom::__private::collect(cx, self)
+            ::greenroom::__private::collect::<#asserted>(cx, self)
         }
     }
 }
 
 /// What loads and saves a persistent actor: the whole of it, and its fields that are states of their own.
-fn persistence() -> TokenStream {
+fn persistence(whole: &TokenStream) -> TokenStream {
     quote! {
         async fn load(
             &mut self,
             cx: &::greenroom::__private::Cx,
         ) -> ::core::result::Result<(), ::greenroom::__private::StateError> {
-            ::greenroom::__private::Cx::load(cx, self).await
+            ::greenroom::__private::Cx::load::<#whole>(cx, self).await
         }
 
         async fn save_changed(
             &mut self,
             cx: &::greenroom::__private::Cx,
         ) -> ::core::result::Result<(), ::greenroom::__private::StateError> {
-            ::greenroom::__private::Cx::save_changed(cx, self).await
+            ::greenroom::__private::Cx::save_changed::<#whole>(cx, self).await
         }
     }
 }

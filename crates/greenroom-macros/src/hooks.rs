@@ -4,6 +4,7 @@ use proc_macro2::TokenStream;
 use quote::{ToTokens, quote};
 use syn::{Error, FnArg, ImplItemFn, Result, ReturnType, Type};
 
+use crate::assertions;
 use crate::options::Options;
 use crate::travel::Travel;
 use crate::wire_type;
@@ -168,9 +169,15 @@ impl Hooks {
                 }
             }
         });
+        let state = assertions::state(actor);
         Ok(quote! {
+            #state
+
             #[automatically_derived]
-            impl ::greenroom::__private::State for #actor {
+            impl ::greenroom::__private::State for #actor
+            where
+                for<'__state> #actor: ::greenroom::__private::Data,
+            {
                 const VERSION: u8 = #version;
                 #writes
                 #migrate

@@ -47,8 +47,13 @@ impl Interface<'_> {
         let arguments = self.methods.iter().enumerate().map(|(index, method)| self.arguments(index, method));
         let message = self.message_enum();
         let interface = self.interface();
-        let travels = assertions::travels(self.methods);
-        quote!(#travels #(#arguments)* #message #interface)
+        quote!(#(#arguments)* #message #interface)
+    }
+
+    /// The type of an argument, a reply or an error, which is known to be plain data.
+    fn data(&self, ty: &TokenStream) -> TokenStream {
+        let interface = self.name();
+        assertions::asserted(ty, &quote!(#interface::TRAVELS))
     }
 
     /// The arguments of one method, and what makes a message of them.
@@ -56,7 +61,7 @@ impl Interface<'_> {
         let Self { base, visibility, .. } = self;
         let (interface, message) = (self.name(), self.message());
         let (name, variant) = (method.arguments_name(base), method.variant());
-        let (reply, error) = (method.end("Reply"), method.end("Error"));
+        let [reply, error] = ["Reply", "Error"].map(|end| self.data(&method.end(end)));
         let index = Literal::u16_suffixed(index as u16);
         let (parameter, of) = match self.owner {
             Some(owner) => {
@@ -71,7 +76,10 @@ impl Interface<'_> {
                 impl ::greenroom::__private::ReadOnly for #name {}
             }
         });
-        let fields = method.arguments.iter().map(|Argument { name, ty, serde }| quote!(#(#serde)* #name: #ty,));
+        let fields = method.arguments.iter().map(|Argument { name, ty, serde }| {
+            let ty = self.data(&quote!(#ty));
+            quote!(#(#serde)* #name: #ty,)
+        });
         quote! {
             #[doc(hidden)]
             #[allow(private_interfaces, unreachable_pub)]
@@ -103,7 +111,7 @@ impl Interface<'_> {
         let name = self.message();
         let variants = methods.iter().map(|method| {
             let (variant, arguments) = (method.variant(), method.arguments_name(base));
-            let (reply, error) = (method.end("Reply"), method.end("Error"));
+            let [reply, error] = ["Reply", "Error"].map(|end| self.data(&method.end(end)));
             quote! {
                 #variant(#arguments, ::greenroom::__private::ReplyTo<#reply, #error>)
             }
@@ -124,10 +132,17 @@ impl Interface<'_> {
         let wire_names = methods.iter().map(Method::wire_name);
         let reads = methods.iter().map(|method| method.read);
         let updates = methods.iter().map(|method| method.update);
+        let travels = assertions::travels(methods);
+        let kept = self.owner.filter(|_| *reliable).map(assertions::kept);
         quote! {
             #[doc(hidden)]
             #[allow(unreachable_pub)]
             #visibility struct #name;
+
+            impl #name {
+                #travels
+                #kept
+            }
 
             #[automatically_derived]
             impl ::greenroom::__private::Interface for #name {

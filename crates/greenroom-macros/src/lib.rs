@@ -16,6 +16,7 @@ mod interface;
 mod machine;
 mod method;
 mod names;
+mod one_block;
 mod options;
 mod reference;
 mod stream_type;

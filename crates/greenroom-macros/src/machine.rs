@@ -140,6 +140,11 @@ fn parse(on: &Attribute, function: &Ident) -> Result<(Ident, Handler)> {
             Meta::NameValue(pair) if pair.path.is_ident("defer") => handler.defer.extend(named(&pair.value)?),
             Meta::NameValue(pair) if pair.path.is_ident("ignore") => handler.ignore.extend(named(&pair.value)?),
             other => {
+                let path = other.path();
+                let known = ["state", "defer", "ignore"];
+                if message.is_some() && !known.iter().any(|known| path.is_ident(known)) {
+                    return Err(options::unknown(path, &known));
+                }
                 let text = "write `#[on(message, state = \"..\")]`, with `defer = \"..\"` and `ignore = \"..\"` for other states";
                 return Err(Error::new_spanned(other, text));
             }

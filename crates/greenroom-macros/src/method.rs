@@ -71,6 +71,9 @@ impl Method {
             let message = "an update of versioned state is enqueued beside others: take `&self`";
             return Err(Error::new_spanned(update, message));
         }
+        if let Some(FnArg::Typed(first)) = inputs.peek() {
+            wire_type::check_cx(&first.ty)?;
+        }
         let cx = inputs.next_if(|input| matches!(input, FnArg::Typed(typed) if wire_type::is_cx(&typed.ty))).is_some();
         let mut arguments = Vec::new();
         for input in inputs {

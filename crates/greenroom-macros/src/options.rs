@@ -4,7 +4,7 @@ use proc_macro2::{Span, TokenStream};
 use quote::{ToTokens, quote};
 use syn::parse::Parser;
 use syn::spanned::Spanned;
-use syn::{Error, Expr, ExprLit, Lit, LitInt, LitStr, Meta, MetaNameValue, Result, Token};
+use syn::{Error, Expr, ExprLit, Lit, LitInt, LitStr, Meta, MetaNameValue, Path, Result, Token};
 
 use crate::names;
 
@@ -62,12 +62,7 @@ impl Options {
                 Meta::Path(path) if path.is_ident("reliable") => options.set_reliable(path.span())?,
                 Meta::Path(path) if path.is_ident("persistent") => options.set_persistent(path.span())?,
                 Meta::NameValue(pair) => options.set(pair)?,
-                other => {
-                    return Err(Error::new_spanned(
-                        other,
-                        "write `name = value`, `persistent`, `reliable`, or `migrate`",
-                    ));
-                }
+                other => return Err(misplaced(other)),
             }
         }
         let written = |wanted| options.written.iter().find(|(name, _)| *name == wanted);
@@ -147,13 +142,9 @@ impl Options {
     fn set(&mut self, pair: &MetaNameValue) -> Result<()> {
         let written = pair.path.get_ident().map(ToString::to_string).unwrap_or_default();
         let Some(&name) = KNOWN.iter().find(|known| **known == written) else {
-            let remedy = match names::nearest(&written, KNOWN) {
-                Some(near) => format!("did you mean `{near}`?"),
-                None => format!("the options are {}", KNOWN.join(", ")),
-            };
-            return Err(Error::new_spanned(&pair.path, format!("unknown option `{written}`; {remedy}")));
+            return Err(unknown(&pair.path, KNOWN));
         };
-        if name == "persistent" || name == "reliable" || name == "migrate" {
+        if WORDS.contains(&name) {
             return Err(Error::new_spanned(pair, format!("write `{name}` alone")));
         }
         if self.written.iter().any(|(earlier, _)| *earlier == name) {
@@ -192,6 +183,26 @@ impl Options {
             None => Ok(()),
         }
     }
+}
+
+/// What is wrong with something that is neither `name = value` nor a word that stands alone.
+fn misplaced(meta: &Meta) -> Error {
+    let path = meta.path();
+    match KNOWN.iter().find(|known| path.is_ident(known)) {
+        None => unknown(path, KNOWN),
+        Some(name) if WORDS.contains(name) => Error::new_spanned(meta, format!("write `{name}` alone")),
+        Some(name) => Error::new_spanned(meta, format!("`{name}` wants a value: write `{name} = ..`")),
+    }
+}
+
+/// What is wrong with the option at `path`, which is none of `known`.
+pub(crate) fn unknown(path: &Path, known: &[&str]) -> Error {
+    let written = path.to_token_stream().to_string().replace(' ', "");
+    let remedy = match names::nearest(&written, known) {
+        Some(near) => format!("did you mean `{near}`?"),
+        None => format!("the options are {}", known.join(", ")),
+    };
+    Error::new_spanned(path, format!("unknown option `{written}`; {remedy}"))
 }
 
 /// When states are saved.
@@ -383,6 +394,9 @@ fn duration_ms(written: &LitStr) -> Result<u64> {
     number.checked_mul(unit_ms).filter(|ms| *ms > 0).ok_or_else(bad)
 }
 
+/// Options that stand alone.
+const WORDS: &[&str] = &["persistent", "reliable", "migrate"];
+
 const KNOWN: &[&str] = &[
     "kind",
     "placement",
@@ -429,6 +443,12 @@ mod tests {
     #[test]
     fn an_unknown_option_is_refused_with_the_nearest_one() {
         assert_eq!(error(quote!(placment = "hash")), "unknown option `placment`; did you mean `placement`?");
+        assert_eq!(error(quote!(persistant)), "unknown option `persistant`; did you mean `persistent`?");
+        assert_eq!(error(quote!(persist = true)), "unknown option `persist`; did you mean `persistent`?");
+        assert_eq!(error(quote!(reliabel, start = "A")), "unknown option `reliabel`; did you mean `reliable`?");
+        assert_eq!(error(quote!(workers(8))), "`workers` wants a value: write `workers = ..`");
+        assert_eq!(error(quote!(idle)), "`idle` wants a value: write `idle = ..`");
+        assert_eq!(error(quote!(persistent(true))), "write `persistent` alone");
         assert!(error(quote!(colour = "red")).contains(
             "the options are kind, placement, idle, workers, mailbox, in_flight, persistent, reliable, start, migrate, save, \
              store, protocol, leader, version, writes, interface, compatible, instances, activation, home"

@@ -2,7 +2,7 @@
 //! nothing borrowed.
 
 use proc_macro2::Span;
-use syn::visit::Visit;
+use syn::visit::{self, Visit};
 use syn::visit_mut::{self, VisitMut};
 use syn::{Error, Ident, Lifetime, Result, Type, TypeImplTrait, TypePath, TypeReference, parse_quote};
 
@@ -49,6 +49,18 @@ pub(crate) fn is_cx(ty: &Type) -> bool {
         if reference.mutability.is_none() && last_ident(&reference.elem).is_some_and(|name| name == "Cx"))
 }
 
+/// Refuses a `Cx` that is not borrowed as it is lent.
+pub(crate) fn check_cx(ty: &Type) -> Result<()> {
+    let (inner, lent) = match ty {
+        Type::Reference(reference) => (&*reference.elem, reference.mutability.is_none()),
+        owned => (owned, false),
+    };
+    match last_ident(inner).is_some_and(|name| name == "Cx") && !lent {
+        true => Err(Error::new_spanned(ty, "the turn lends its surroundings to the method: write `cx: &Cx`")),
+        false => Ok(()),
+    }
+}
+
 struct Finder<'a> {
     role: &'a str,
     error: Option<Error>,
@@ -58,6 +70,10 @@ impl Finder<'_> {
     fn found(&mut self, what: impl quote::ToTokens, message: &str) {
         let error = Error::new_spanned(what, format!("{} {message}", self.role));
         self.error.get_or_insert(error);
+    }
+
+    fn found_cx(&mut self, what: impl quote::ToTokens) {
+        self.found(what, "cannot be a `Cx`; a method may take `cx: &Cx` first, before all arguments");
     }
 }
 
@@ -69,12 +85,17 @@ impl<'ast> Visit<'ast> for Finder<'_> {
                 format!("a `Vec<{}>`", quote::quote!(#element))
             }
             elem if last_ident(elem).is_some_and(|name| name == "str") => "a `String`".to_owned(),
-            elem if last_ident(elem).is_some_and(|name| name == "Cx") => {
-                return self.found(reference, "cannot be a `Cx`; `cx: &Cx` may come first, before all arguments");
-            }
+            elem if last_ident(elem).is_some_and(|name| name == "Cx") => return self.found_cx(reference),
             _ => "an owned value".to_owned(),
         };
         self.found(reference, &format!("cannot be borrowed, as it moves to another actor; use {owned}"));
+    }
+
+    fn visit_type_path(&mut self, path: &'ast TypePath) {
+        if path.path.segments.last().is_some_and(|last| last.ident == "Cx") {
+            self.found_cx(path);
+        }
+        visit::visit_type_path(self, path);
     }
 
     fn visit_lifetime(&mut self, lifetime: &'ast Lifetime) {

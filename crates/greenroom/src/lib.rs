@@ -220,15 +220,19 @@ pub mod __private {
     pub use crate::actor::cx::{Cx, Scope};
     pub use crate::actor::error::{CallError, Never};
     pub use crate::actor::interface::{
-        Actor, Behaviour, Interface, Message, Method, MethodInfo, Options, Outcome, Plain, Portable, ReadOnly, Travels,
-        Why,
+        Actor, Asserted, Behaviour, Interface, Message, Method, MethodInfo, Options, Outcome, Plain, Portable,
+        ReadOnly, Travels, Why, travels,
     };
     pub use crate::actor::key::{ActorId, Key};
     pub use crate::actor::migration::{carried, carry};
     pub use crate::actor::reference::Ref;
     pub use crate::actor::reply::{AnyReply, ReplyTo, TYPE_VERSION, WireReply};
     pub use crate::pids::Ended;
-    pub use crate::reliable::{Anything, Awaited, Kept, collect, defer, ignore, is_known, load, state, unhandled};
-    pub use crate::state::{AnyStored, Old, Older, Saving, State, StateError, StoredVersions, Written, versions};
+    pub use crate::reliable::{
+        Anything, Awaited, Kept, collect, defer, ignore, is_known, kept, load, state, unhandled,
+    };
+    pub use crate::state::{
+        AnyStored, Data, Old, Older, Saving, State, StateError, StoredVersions, Written, state_of, versions,
+    };
     pub use crate::stream::reply_stream::ReplyStream;
 }

@@ -24,6 +24,31 @@ impl BadDuration {
     pub async fn ping(&self) {}
 }
 
+#[derive(Default, Actor)]
+struct Word;
+
+#[actor(persistant)]
+impl Word {
+    pub async fn ping(&self) {}
+}
+
+#[derive(Default, Actor)]
+struct Valueless;
+
+#[actor(idle)]
+impl Valueless {
+    pub async fn ping(&self) {}
+}
+
+#[derive(Default, Actor)]
+struct Handler;
+
+#[actor(reliable, start = "Open")]
+impl Handler {
+    #[on(ping, stat = "Open")]
+    async fn ping(&mut self) {}
+}
+
 #[actor(placement = "hash")]
 trait PlacedApi {
     async fn ping(&self);

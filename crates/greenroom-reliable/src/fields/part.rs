@@ -16,6 +16,11 @@ pub enum Part<'a> {
 }
 
 /// A field that is written whole: any plain serde value.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be kept in a journal",
+    note = "derive `serde::Serialize` and `serde::Deserialize` for it, or mark the field `#[volatile]`: each activation then \
+            begins with its default"
+)]
 pub trait Whole {
     /// What is written of it.
     ///
@@ -30,6 +35,7 @@ pub trait Whole {
     fn read(&mut self, written: &[u8]) -> Result<(), FieldError>;
 }
 
+#[diagnostic::do_not_recommend]
 impl<T: Serialize + DeserializeOwned> Whole for T {
     fn write(&self) -> Result<Bytes, FieldError> {
         encode(self)

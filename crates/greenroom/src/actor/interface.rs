@@ -344,8 +344,25 @@ pub trait ReadOnly: Method {}
 pub trait Portable: Serialize + DeserializeOwned + Send + 'static {}
 
 impl<T: Serialize + DeserializeOwned + Send + 'static> Portable for T {}
+#[diagnostic::do_not_recommend]
 
 /// A handler's return value, split into the reply and the handler's own error.
+/// Asserts that a type travels, where the type is written.
+#[doc(hidden)]
+pub const fn travels<T: Portable>() {}
+
+/// A type of which a constant has asserted what must hold. Where that does not compile, the compiler has said so and says
+/// nothing more of whatever is written with [`Asserted::Type`]: one mistake, one message.
+#[doc(hidden)]
+pub trait Asserted<const ASSERTIONS: usize> {
+    /// The type itself.
+    type Type;
+}
+
+impl<T> Asserted<0> for T {
+    type Type = T;
+}
+
 pub trait Outcome {
     /// The reply.
     type Reply;

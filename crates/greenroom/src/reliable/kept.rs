@@ -26,6 +26,10 @@ pub trait Kept {
     fn kept(&mut self) -> Vec<(&'static str, Part<'_>)>;
 }
 
+/// Asserts that an actor's fields can be kept, where the actor is named.
+#[doc(hidden)]
+pub const fn kept<A: Kept>() {}
+
 /// What is known of an activation's fields in the journal.
 #[derive(Default)]
 pub(crate) struct Memory(Mutex<Known>);

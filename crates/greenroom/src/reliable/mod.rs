@@ -38,7 +38,7 @@ pub(crate) use self::counts::Counts;
 pub(crate) use self::hall::Hall;
 pub(crate) use self::homes::{HOME, home};
 pub(crate) use self::kept::Memory;
-pub use self::kept::{Kept, collect, load};
+pub use self::kept::{Kept, collect, kept, load};
 pub use self::machine::{defer, ignore, is_known, state, unhandled};
 pub(crate) use self::outputs::Outlets;
 pub(crate) use self::partition::{PARTITIONS, Partitions};

@@ -29,7 +29,7 @@ pub use self::stored::{AnyStored, Stored, StoredVersions};
     message = "`{Self}` is no state that can be kept in a store",
     note = "write `#[actor(persistent)]` above an `impl {Self}` block if it is the actor, or else `impl State for {Self} {{}}`"
 )]
-pub trait State: Serialize + DeserializeOwned + Send + Sync + 'static {
+pub trait State: Data {
     /// The version of this type's fields. Raise it when [`migrate`](State::migrate) must tell records apart; a field that
     /// comes with `#[serde(default)]`, or one that goes, needs no new version.
     const VERSION: u8 = 1;
@@ -56,6 +56,21 @@ pub trait State: Serialize + DeserializeOwned + Send + Sync + 'static {
         Err(format!("its type does not say how version {} is written: implement `State::write_older`", older.version()))
     }
 }
+
+/// What a [`State`] is made of: plain serde data.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be kept in a store",
+    label = "a state is plain serde data",
+    note = "derive `serde::Serialize` and `serde::Deserialize` for it, with `#[serde(skip)]` above what is not to be kept"
+)]
+pub trait Data: Serialize + DeserializeOwned + Send + Sync + 'static {}
+
+#[diagnostic::do_not_recommend]
+impl<S: Serialize + DeserializeOwned + Send + Sync + 'static> Data for S {}
+
+/// Asserts that a persistent actor is such data, where the actor is named.
+#[doc(hidden)]
+pub const fn state_of<A: Data>() {}
 
 /// The versions of `S`, as other nodes are told of them.
 #[doc(hidden)]
