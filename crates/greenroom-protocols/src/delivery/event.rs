@@ -266,6 +266,8 @@ pub enum Answer<M> {
     NoActor,
     /// No turn ran: the actor's records cannot be read.
     Unloadable(String),
+    /// No turn ran now; one may have run before under the same key, whose answer cannot be read.
+    Unread(String),
 }
 
 /// Why no actor got a message.

@@ -293,7 +293,7 @@ impl<A: Clone + Ord, M: Clone> Partition<A, M> {
             Ok(None) if self.answers.is_full(&call) => Answer::Full,
             Ok(None) if self.is_crowded(&envelope.to) => Answer::Crowded,
             Ok(None) => return self.accept(now, Source::Uncounted, envelope, out),
-            Err(why) => Answer::Failed(why),
+            Err(why) => Answer::Unread(why),
         };
         self.answers.end(key);
         out.push(Action::Answer { call, answer });

@@ -173,7 +173,7 @@ fn an_answer_that_cannot_be_read_is_said_and_nothing_runs() {
     let (key, numbers) = world.owners[owner].recalls.remove(0);
     let found = Err("a damaged page".to_owned());
     world.handle(owner, Event::Recalled { key, numbers, found }, forward);
-    assert_eq!(world.answers.iter().next(), Some(&("1".to_owned(), Answer::Failed("a damaged page".to_owned()))));
+    assert_eq!(world.answers.iter().next(), Some(&("1".to_owned(), Answer::Unread("a damaged page".to_owned()))));
     world.call(0, 10, 1, forward);
     world.settle(forward);
     assert_eq!((world.has_answer(1), world.fields(0, 10).len()), (true, 1));

@@ -16,7 +16,7 @@ pub enum CallError<E = Never> {
     #[error("{0}")]
     Actor(E),
     /// Nothing ran, nothing changed. Most refusals are safe to retry: see [`Refusal::retry_after`].
-    #[error("refused, nothing ran: {0}")]
+    #[error("{heading}: {0}", heading = .0.heading())]
     Refused(Refusal),
     /// The method may or may not have run, wholly or in part. Retry only what may run twice.
     #[error("the call may have run: {0}")]
@@ -26,7 +26,7 @@ pub enum CallError<E = Never> {
     Cycle(Vec<String>),
 }
 
-/// Why nothing ran.
+/// Why nothing ran, or why nothing of what ran counts.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, thiserror::Error)]
 #[non_exhaustive]
 pub enum Refusal {
@@ -139,6 +139,13 @@ pub enum Refusal {
         /// Why.
         message: String,
     },
+    /// The turn of a reliable actor failed, by a panic for one, and was not committed: it has had no effect. A retry runs it again,
+    /// and ends the same way unless something has changed.
+    #[error("the turn failed, so that nothing of it was committed: {message}")]
+    NotCommitted {
+        /// What it failed by.
+        message: String,
+    },
     /// The turn of a reminder's tick was not begun: it has had its turn, or the reminder was cancelled or has moved on.
     #[error("the tick's time is over")]
     TickOver {
@@ -180,9 +187,11 @@ impl Refusal {
             | Refusal::Unreachable { .. }
             | Refusal::Fenced => Some(Duration::from_secs(1)),
             Refusal::Shed { retry_after_ms, .. } => Some(Duration::from_millis(*retry_after_ms)),
-            Refusal::Expired(_) | Refusal::Activation { .. } | Refusal::Placement { .. } | Refusal::Version(_) => {
-                Some(Duration::from_secs(1))
-            }
+            Refusal::Expired(_)
+            | Refusal::Activation { .. }
+            | Refusal::Placement { .. }
+            | Refusal::NotCommitted { .. }
+            | Refusal::Version(_) => Some(Duration::from_secs(1)),
             Refusal::UnknownKind { .. }
             | Refusal::UnknownMethod { .. }
             | Refusal::Invalid { .. }
@@ -193,6 +202,14 @@ impl Refusal {
             | Refusal::TickOver { .. }
             | Refusal::Leaving { .. }
             | Refusal::Unsendable { .. } => None,
+        }
+    }
+
+    /// What every refusal says first.
+    fn heading(&self) -> &'static str {
+        match self {
+            Refusal::NotCommitted { .. } => "nothing has changed",
+            _ => "refused, nothing ran",
         }
     }
 }

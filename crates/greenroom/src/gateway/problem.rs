@@ -98,6 +98,7 @@ impl Problem {
             Refusal::Denied { .. } => "denied",
             Refusal::Version(gap) if gap.method.is_some() => "unknown-method",
             Refusal::Version(_) => "incompatible-version",
+            Refusal::NotCommitted { .. } => "not-committed",
             Refusal::Unbound => "internal",
             _ => "unavailable",
         };
@@ -330,7 +331,7 @@ const fn class(name: &'static str, status: u16, title: &'static str, explanation
 const RAN: [&str; 5] = ["internal", "actor-error", "panicked", "unknown-outcome", "timed-out"];
 
 /// Every type of problem. The first stands for what has no name of its own.
-static CLASSES: [Class; 28] = [
+static CLASSES: [Class; 29] = [
     class("internal", 500, "Internal error", "The node is at fault. Please report it."),
     class("bad-request", 400, "Bad request", "The request is malformed; the detail says where."),
     class(
@@ -388,6 +389,12 @@ static CLASSES: [Class; 28] = [
          other site can pass for it in a browser. Nothing ran.",
     ),
     class("actor-error", 422, "The actor refused", "The method ran and returned its own error, in `error`."),
+    class(
+        "not-committed",
+        500,
+        "The turn failed, and nothing has changed",
+        "The turn of a reliable actor failed, and nothing of it was committed; the detail says what it failed by.",
+    ),
     class("panicked", 500, "The actor panicked", "The turn did not end; the actor starts clean with its next call."),
     class("unknown-outcome", 502, "The outcome is not known", "The call may have run. Repeat only what may run twice."),
     class("overloaded", 503, "Overloaded", "A bounded queue is full. Nothing ran; retry after a pause."),

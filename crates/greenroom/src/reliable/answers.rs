@@ -37,7 +37,8 @@ impl Answered {
         match answer {
             Answer::Done(Some(Body::Reply { status, payload })) => Self::Reply { status, payload },
             // Calls from outside always have an answer: this is one of a program that knows more.
-            Answer::Done(_) => Self::Failed("the answer that was recorded is none".to_owned()),
+            Answer::Done(_) => Self::unreadable("the answer that was recorded is none".to_owned()),
+            Answer::Unread(message) => Self::unreadable(message),
             Answer::Failed(message) => Self::Failed(message),
             Answer::Busy => Self::Busy,
             Answer::Full => {
@@ -58,7 +59,16 @@ impl Answered {
 impl Answered {
     /// No turn ran, for this reason.
     pub(super) fn refused(refusal: Refusal) -> Self {
-        let (status, payload) = encode_failure(&refusal.into());
+        Self::failing(&refusal.into())
+    }
+
+    /// The call may have been answered before, and that answer cannot be read.
+    fn unreadable(message: String) -> Self {
+        Self::failing(&Doubt::Unreadable { message }.into())
+    }
+
+    fn failing(failure: &Failure) -> Self {
+        let (status, payload) = encode_failure(failure);
         Self::Reply { status: status.to_byte(), payload: Payload(payload) }
     }
 }
@@ -115,7 +125,7 @@ impl Answered {
     fn failure(self) -> Completion {
         match self {
             Self::Reply { .. } | Self::Lost => failed(Doubt::Dropped),
-            Self::Failed(message) => failed(Doubt::Panicked { message }),
+            Self::Failed(message) => failed(Refusal::NotCommitted { message }),
             Self::Busy => {
                 let queue = "a partition of reliable actors".to_owned();
                 failed(Refusal::Overloaded { queue, bound: delivery::Config::default().queued_max as u64 })

@@ -84,6 +84,8 @@ fn hopeless(of: &ReminderId, method: &str) -> Delivered {
 
 fn judge(failure: &Failure) -> Delivered {
     match failure {
+        // A reliable actor's turn has run as often as it is tried.
+        Failure::Refused(Refusal::NotCommitted { .. }) => Delivered::Ran,
         Failure::Refused(Refusal::TickOver { ran: true }) | Failure::Unknown(Doubt::Panicked { .. }) => Delivered::Ran,
         Failure::Refused(Refusal::TickOver { ran: false }) => Delivered::Gone,
         Failure::Refused(Refusal::Invalid { .. } | Refusal::InvalidKey { .. }) => Delivered::Hopeless,

@@ -78,6 +78,9 @@ async fn a_message_that_fails_is_parked_shown_and_retried_or_dropped() {
     });
     let node = builder.start().await.unwrap();
     let door = node.http_address().unwrap();
+    let failed = raw(&door, &post("/cabinet/b/take", "", r#"{"text":"no"}"#)).await.problem(500, "not-committed");
+    assert_eq!(failed["may_have_run"], false, "its turn is not committed: {failed}");
+    assert!(failed["detail"].as_str().is_some_and(|detail| detail.contains("the cabinet is broken")), "{failed}");
     let clerk = ClerkRef::of(&node, "c");
     for text in ["one", "two"] {
         clerk.file(text).await.unwrap();
