@@ -54,6 +54,7 @@ mod outgoing;
 mod outlets;
 mod parking;
 mod partition;
+mod recalls;
 mod receiver;
 mod records;
 mod sender;

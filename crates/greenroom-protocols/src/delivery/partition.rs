@@ -6,6 +6,7 @@ use super::answers::{Answers, Known as KnownCall};
 use super::committing::Flight;
 use super::mailbox::{Effect, Item, Known, Mailbox, Ready};
 use super::parking::Lot;
+use super::recalls::Recalls;
 use super::timers::Timers;
 use super::{
     Action, Answer, Birth, Config, DeadLetter, Envelope, Event, Lane, Leaves, Life, Ownership, Presence, Receiver,
@@ -24,7 +25,7 @@ pub struct Partition<A, M> {
     pub(super) receiver: Receiver,
     pub(super) answers: Answers<M>,
     /// Calls whose answers are looked for in the journal, by their keys, and where they are looked for.
-    pub(super) recalls: BTreeMap<String, (Envelope<A, M>, Vec<u64>)>,
+    pub(super) recalls: Recalls<A, M>,
     pub(super) mailboxes: BTreeMap<A, Mailbox<A, M>>,
     pub(super) turns: BTreeMap<TurnId, Item<A, M>>,
     pub(super) ready: VecDeque<Ready<A, M>>,
@@ -81,7 +82,7 @@ impl<A: Clone + Ord, M: Clone> Partition<A, M> {
             sender: Sender::new(config, owner, life, (&recovered.lanes, outputs), now, out),
             receiver: Receiver::new(config, owner, life, &recovered.receipts),
             answers: Answers::new(config, recovered.answers, recovered.waiting, (now, wall)),
-            recalls: BTreeMap::new(),
+            recalls: Recalls::default(),
             tombstones: recovered.tombstones.into_iter().collect(),
             timers: Timers::new(now, wall, recovered.timers),
             lot: Lot::new(recovered.parked.into_iter().map(|(slot, _)| slot)),
@@ -256,7 +257,7 @@ impl<A: Clone + Ord, M: Clone> Partition<A, M> {
                 self.answers.begin(&call);
                 self.queued += 1;
                 out.push(Action::Recall { key: call.key.clone(), numbers: numbers.clone() });
-                self.recalls.insert(call.key, (envelope, numbers));
+                self.recalls.insert(call.key, envelope, numbers);
                 return;
             }
             KnownCall::New | KnownCall::Perhaps(_) => {
@@ -281,10 +282,7 @@ impl<A: Clone + Ord, M: Clone> Partition<A, M> {
         found: Result<Option<Recorded<M>>, String>,
         out: &mut Vec<Action<A, M>>,
     ) {
-        if self.recalls.get(key).is_none_or(|(_, awaited)| awaited != numbers) {
-            return;
-        }
-        let Some((envelope, _)) = self.recalls.remove(key) else { return };
+        let Some(envelope) = self.recalls.take(key, numbers) else { return };
         self.queued -= 1;
         let Some(call) = envelope.call.clone() else { return };
         let answer = match found {

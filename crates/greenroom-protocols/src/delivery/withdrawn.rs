@@ -32,7 +32,8 @@ impl<A: Clone + Ord, M: Clone> Partition<A, M> {
 
     /// Whether so much waits for an actor that no more is taken in for it from who can be told so.
     pub(super) fn is_crowded(&self, actor: &A) -> bool {
-        self.mailboxes.get(actor).is_some_and(|mailbox| mailbox.queue.len() >= self.config.queued_of_actor_max)
+        let queued = self.mailboxes.get(actor).map_or(0, |mailbox| mailbox.queue.len());
+        queued + self.recalls.of(actor) >= self.config.queued_of_actor_max
     }
 }
 
@@ -166,5 +167,23 @@ mod tests {
             assert!(matches!(&out[..], [Action::Answer { answer: Answer::Crowded, .. }]), "{out:?}");
         }
         assert_eq!(step(&mut machine, Event::Called(message(8, 20))), [Action::Load(8)]);
+    }
+
+    #[test]
+    fn calls_whose_answers_are_looked_for_take_their_actors_room_and_no_more() {
+        let loose = |key: u64| Loose { number: key, key: key.to_string(), at: Wall(0), bytes: 1 };
+        let answers = Kept { loose: (1..=4).map(loose).collect(), last: 4, ..Kept::none() };
+        let mut machine = begun_with(Recovered { answers, ..Recovered::empty(Life(1)) });
+        for key in 1..3 {
+            let out = step(&mut machine, Event::Called(message(7, key)));
+            assert!(matches!(&out[..], [Action::Recall { .. }]), "{out:?}");
+        }
+        let out = step(&mut machine, Event::Called(message(7, 3)));
+        assert!(matches!(&out[..], [Action::Answer { answer: Answer::Crowded, .. }]), "{out:?}");
+        let out = step(&mut machine, Event::Called(message(8, 4)));
+        assert!(matches!(&out[..], [Action::Recall { .. }]), "another actor has its own room: {out:?}");
+        step(&mut machine, withdrawn(7, 1));
+        let out = step(&mut machine, Event::Called(message(7, 3)));
+        assert!(matches!(&out[..], [Action::Recall { .. }]), "there is room again: {out:?}");
     }
 }
