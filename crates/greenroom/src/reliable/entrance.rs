@@ -11,7 +11,7 @@ use super::RELIABLE;
 use super::answers::Answering;
 use super::name::{Body, Letter, Named, Payload};
 use crate::actor::error::Refusal;
-use crate::actor::key::{ActorId, Kind, check};
+use crate::actor::key::{ActorId, KEY_LEN_MAX, Kind, check_within};
 use crate::actor::reference::Inner;
 use crate::actor::reply::{AnyReply, refused};
 use crate::node::shared::Shared;
@@ -102,7 +102,7 @@ impl Shard {
             return reply.into_iter().for_each(|reply| reply.finish(refused(refusal.clone())));
         }
         let key = chain.baggage.as_ref().and_then(|baggage| baggage.idempotency.as_deref());
-        if let Err(refusal) = key.map_or(Ok(()), check) {
+        if let Err(refusal) = key.map_or(Ok(()), check_idempotency_key) {
             return reply.into_iter().for_each(|reply| reply.finish(refused(refusal.clone())));
         }
         let call = reply.is_some().then(|| {
@@ -141,6 +141,14 @@ fn kept_under(to: &Named, by: Option<&Principal>, key: &str) -> String {
         Some(principal) => format!("{to}{}\n{key}", principal.id()),
         None => format!("{to}{key}"),
     }
+}
+
+/// Whether `key` may be an idempotency key: answers are kept under it, so it is bounded as keys of actors are.
+fn check_idempotency_key(key: &str) -> Result<(), Refusal> {
+    check_within(key, KEY_LEN_MAX).map_err(|why| {
+        let message = format!("the idempotency key is not one: {why}");
+        Refusal::Invalid { field: IDEMPOTENCY_KEY.to_owned(), message }
+    })
 }
 
 /// What is wrong where a key is refused: the name of the header that gives it at the HTTP door.

@@ -75,3 +75,15 @@ async fn a_key_for_a_kind_that_keeps_no_answers_is_refused_by_name_and_nothing_r
     assert_eq!(count(&door, "loose_counter", "", 5).await.body, "5");
     node.stop().await;
 }
+
+#[tokio::test]
+async fn a_key_that_is_too_long_as_it_is_kept_is_refused_with_the_rule() {
+    let (node, door) = node().await;
+    let headers = |slashes: usize| format!("idempotency-key: {}\r\n", "/".repeat(slashes));
+    let refused = count(&door, "kept_counter", &headers(134), 5).await.problem(400, "invalid-arguments");
+    assert_eq!((&refused["field"], &refused["may_have_run"]), (&"Idempotency-Key".into(), &false.into()));
+    let detail = refused["detail"].as_str().unwrap_or_default();
+    assert!(detail.contains("the idempotency key") && detail.contains("each `/` and `%` counts as three"), "{detail}");
+    assert_eq!(count(&door, "kept_counter", &headers(133), 5).await.body, "5");
+    node.stop().await;
+}
