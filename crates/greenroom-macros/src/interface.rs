@@ -132,6 +132,14 @@ impl Interface<'_> {
         let wire_names = methods.iter().map(Method::wire_name);
         let reads = methods.iter().map(|method| method.read);
         let updates = methods.iter().map(|method| method.update);
+        // What an error says is known where its type is.
+        let replies = methods.iter().map(|method| match method.fallible() {
+            true => {
+                let error = self.data(&method.end("Error"));
+                quote!(reply.saying(::greenroom::__private::Told::<#error>::SAYS))
+            }
+            false => quote!(reply),
+        });
         let travels = assertions::travels(methods);
         let kept = self.owner.filter(|_| *reliable).map(assertions::kept);
         quote! {
@@ -187,11 +195,12 @@ impl Interface<'_> {
                     #message,
                     ::std::boxed::Box<(::greenroom::__private::DecodeError, ::greenroom::__private::WireReply)>,
                 > {
-                    use ::greenroom::__private::{Method, Never, ReplyTo, codec};
+                    #[allow(unused_imports)]
+                    use ::greenroom::__private::{Method, Never, ReplyTo, Untold as _, codec};
                     let error = match method {
                         #(#indices => match codec::decode::<#arguments>(payload) {
                             ::core::result::Result::Ok(arguments) => {
-                                return ::core::result::Result::Ok(arguments.into_message(ReplyTo::wire(reply)));
+                                return ::core::result::Result::Ok(arguments.into_message(ReplyTo::wire(#replies)));
                             }
                             ::core::result::Result::Err(error) => error,
                         },)*

@@ -1,5 +1,6 @@
 //! Where a reply goes. Handlers written by `#[actor]` hold one a message; users never see it.
 
+mod told;
 mod wire;
 
 use std::marker::PhantomData;
@@ -17,6 +18,10 @@ use crate::shard::erased::Erased;
 use crate::shard::{Item, Shard, ShardId};
 use crate::state::Held;
 
+pub(crate) use self::told::ReplyForm;
+#[cfg(feature = "http")]
+pub(crate) use self::told::read_error;
+pub use self::told::{Told, Untold};
 pub use self::wire::WireReply;
 pub(crate) use self::wire::{Forward, encode_failure, unencodable};
 

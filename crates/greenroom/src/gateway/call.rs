@@ -23,7 +23,7 @@ use super::{Door, body, carried, status};
 use super::{events, service};
 use crate::actor::error::{Doubt, Failure, Refusal};
 use crate::actor::key::{ActorId, Kind};
-use crate::actor::reply::{self, TYPE_VERSION, WireReply};
+use crate::actor::reply::{self, ReplyForm, WireReply};
 use crate::actor::spent::Spent;
 use crate::duration;
 use crate::node::kinds::is_built_in;
@@ -64,7 +64,7 @@ pub(super) async fn call(
     let wants_events = events::wanted(request.headers());
     let pass = wants_events.then(|| Pass::new(door, &request, &target.kind, &target.key));
     let asked = request.uri().query().and_then(|query| query.strip_prefix("arguments=")).map(str::to_owned);
-    let head = [Codec::Json.tag(), TYPE_VERSION];
+    let head = ReplyForm::DOOR.head();
     let mut held = body::read(door, &head, request.into_body(), door.patience()).await?;
     if let Some(asked) = asked {
         let asked = decode(&asked).map_err(|why| Problem::bad_request(&why))?;
@@ -176,7 +176,7 @@ async fn perform(
         id: id.clone(),
         route: Arc::new(route),
         payload,
-        reply: WireReply::gateway(sender, waiting.number, Codec::Json),
+        reply: WireReply::gateway(sender, waiting.number, ReplyForm::DOOR),
         deadline: waiting.deadline,
         chain: Chain { link: Link::None, baggage },
         journey: Journey { origin: node.me(), from: node.me(), hops: 0, grant: None },
@@ -217,9 +217,9 @@ fn answer(completion: Completion) -> Result<Answer, Problem> {
             Ok(value) => return Ok(service::bytes(StatusCode::OK, "application/json", payload.slice_ref(value))),
             Err(failure) => failure,
         },
-        Completion::Wire { status: Status::ActorError, payload, .. } => match value(&payload) {
-            Ok(value) => return Err(Problem::actor_error(value)),
-            Err(failure) => failure,
+        Completion::Wire { status: Status::ActorError, payload, .. } => match reply::read_error(&payload) {
+            Some((error, says)) => return Err(Problem::actor_error(error, says)),
+            None => Doubt::Unreadable { message: "its error did not come as JSON".into() }.into(),
         },
         Completion::Wire { payload, .. } => reply::failure(&payload),
         Completion::Failed(failure) => *failure,

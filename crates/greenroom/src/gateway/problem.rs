@@ -128,10 +128,9 @@ impl Problem {
         Self::new(name, format!("{doubt}; the call may have run")).with("may_have_run", true)
     }
 
-    /// The method's own error, as JSON.
-    pub(super) fn actor_error(error: &[u8]) -> Self {
-        let error = serde_json::from_slice(error).unwrap_or(Value::Null);
-        Self::new("actor-error", in_words(&error)).with("error", error)
+    /// The method's own error: its value, and what it says if it says anything.
+    pub(super) fn actor_error(error: Value, says: Option<String>) -> Self {
+        Self::new("actor-error", says.unwrap_or_else(|| in_words(&error))).with("error", error)
     }
 
     pub(super) fn bad_request(why: &str) -> Self {
@@ -389,13 +388,13 @@ static CLASSES: [Class; 29] = [
          other site can pass for it in a browser. Nothing ran.",
     ),
     class("actor-error", 422, "The actor refused", "The method ran and returned its own error, in `error`."),
+    class("panicked", 500, "The actor panicked", "The turn did not end; the actor starts clean with its next call."),
     class(
         "not-committed",
         500,
         "The turn failed, and nothing has changed",
         "The turn of a reliable actor failed, and nothing of it was committed; the detail says what it failed by.",
     ),
-    class("panicked", 500, "The actor panicked", "The turn did not end; the actor starts clean with its next call."),
     class("unknown-outcome", 502, "The outcome is not known", "The call may have run. Repeat only what may run twice."),
     class("overloaded", 503, "Overloaded", "A bounded queue is full. Nothing ran; retry after a pause."),
     class("stopping", 503, "The node is stopping", "Nothing ran; retry, another node will answer."),

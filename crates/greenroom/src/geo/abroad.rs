@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use greenroom_protocols::gsi::{Call, CallId, ClusterId};
-use greenroom_wire::codec::{self, Codec};
 use greenroom_wire::{ChainView, ExtensionView};
 use greenroom_world::Timestamp;
 use tokio::sync::oneshot;
@@ -15,7 +14,7 @@ use super::letter::{Blob, Operation};
 use crate::actor::error::Refusal;
 use crate::actor::key::ActorId;
 use crate::actor::reference::Inner;
-use crate::actor::reply::{AnyReply, CallSite, WireReply, refused};
+use crate::actor::reply::{AnyReply, CallSite, ReplyForm, WireReply, refused};
 use crate::cluster::directory::{Asker, Entry};
 use crate::shard::baggage::{self, Baggage};
 use crate::shard::calls::Completion;
@@ -88,7 +87,7 @@ impl Shard {
             }
             None => CallSite { shard: self.id(), slot: self.relay(reply.take(), deadline, hash)? },
         };
-        Some(WireReply::here(site, Codec::MessagePack))
+        Some(WireReply::here(site, ReplyForm::PLAIN))
     }
 
     /// Hands a message to the machine of its actor.
@@ -158,8 +157,8 @@ impl Shard {
     ) {
         let node = &self.port().node;
         let Operation { method, payload, deadline, chain, extension, .. } = operation;
-        let codec = codec::parse(&payload.0).map_or(Codec::MessagePack, |payload| payload.codec);
-        let reply = reply.map_or_else(WireReply::nobody, |(sender, number)| WireReply::gateway(sender, number, codec));
+        let form = ReplyForm::asked_by(&payload.0);
+        let reply = reply.map_or_else(WireReply::nobody, |(sender, number)| WireReply::gateway(sender, number, form));
         let read = ExtensionView::parse(&extension.0).and_then(|extension| match extension.is_empty() {
             true => Ok(None),
             false => Baggage::read(extension).map(Some),

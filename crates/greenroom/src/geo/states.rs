@@ -18,7 +18,7 @@ use super::config::GeoConfig;
 use super::mesh::{Mail, Peer};
 use super::{Geo, adaptive};
 use crate::actor::key::{ActorId, Kind, check, stable_hash};
-use crate::actor::reply::WireReply;
+use crate::actor::reply::{ReplyForm, WireReply};
 use crate::cluster::directory::{Entry, Whereabouts};
 use crate::node::config::{Config, KindConfig};
 use crate::node::kinds::Kinds;
@@ -241,7 +241,7 @@ impl Geo {
         let (sender, receiver) = oneshot::channel();
         let port = &self.shards[stable_hash(key.id().kind.name(), &key.id().key) as usize % self.shards.len()];
         let wake =
-            move |shard: &Shard| shard.wake_for_cluster(key.id(), WireReply::gateway(sender, 0, Codec::MessagePack));
+            move |shard: &Shard| shard.wake_for_cluster(key.id(), WireReply::gateway(sender, 0, ReplyForm::PLAIN));
         if port.push(Item::Run(Box::new(wake))).is_err() {
             return;
         }

@@ -8,7 +8,6 @@ use greenroom_protocols::delivery::{Effects, Life, Outcome, Ownership, TurnId};
 use greenroom_protocols::directory::Epoch;
 use greenroom_reliable::ledger::{StoredField, TurnChanges};
 use greenroom_wire::ExtensionView;
-use greenroom_wire::codec::{self, Codec};
 use greenroom_world::Timestamp;
 use tokio::sync::oneshot;
 
@@ -18,7 +17,7 @@ use super::name::{Body, Letter, Machine, Named, Payload};
 use super::takings::{Ended, Fate, Takings};
 use crate::actor::error::{Failure, Refusal};
 use crate::actor::key::{ActorId, Kind};
-use crate::actor::reply::{WireReply, encode_failure};
+use crate::actor::reply::{ReplyForm, WireReply, encode_failure};
 use crate::node::port::Port;
 use crate::shard::activation::AnyActivation;
 use crate::shard::baggage::Baggage;
@@ -222,12 +221,12 @@ impl Cast {
         let (record, doubted) = again.unzip();
         let takings = Arc::new(Takings::new(letter.to.clone(), self.births.clone(), record));
         let baggage = Baggage { takings: Some(takings.clone()), ..unpacked(carried.as_ref()) };
-        let codec = codec::parse(&arguments.0).map_or(Codec::MessagePack, |payload| payload.codec);
+        let form = ReplyForm::asked_by(&arguments.0);
         let (sender, mut receiver) = oneshot::channel();
         let incoming = IncomingCall {
             method,
             payload: &arguments.0,
-            reply: WireReply::gateway(sender, self.port.node.next_outside(), codec),
+            reply: WireReply::gateway(sender, self.port.node.next_outside(), form),
             deadline: Timestamp::NEVER,
             chain: Chain { link: Link::None, baggage: Some(Arc::new(baggage)) },
         };

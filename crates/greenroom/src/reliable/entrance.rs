@@ -13,7 +13,7 @@ use super::name::{Body, Letter, Named, Payload};
 use crate::actor::error::Refusal;
 use crate::actor::key::{ActorId, KEY_LEN_MAX, Kind, check_within};
 use crate::actor::reference::Inner;
-use crate::actor::reply::{AnyReply, refused};
+use crate::actor::reply::{AnyReply, TYPE_VERSION, refused};
 use crate::node::shared::Shared;
 use crate::shard::Shard;
 use crate::shard::baggage::Baggage;
@@ -154,15 +154,25 @@ fn check_idempotency_key(key: &str) -> Result<(), Refusal> {
 /// What is wrong where a key is refused: the name of the header that gives it at the HTTP door.
 const IDEMPOTENCY_KEY: &str = "Idempotency-Key";
 
-/// A number that tells requests under one idempotency key apart (FNV-1a).
+/// A number that tells requests under one idempotency key apart (FNV-1a). How a door reads the reply is no part of them.
 fn fingerprint(method: &str, arguments: &[u8]) -> u64 {
+    let (head, value) = arguments.split_at_checked(2).unwrap_or((&[], arguments));
+    let head = head.first().map(|codec| [*codec, TYPE_VERSION]);
     let mix = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
-    method.as_bytes().iter().chain(&[0]).chain(arguments).fold(0xcbf2_9ce4_8422_2325, mix)
+    method.as_bytes().iter().chain(&[0]).chain(head.iter().flatten()).chain(value).fold(0xcbf2_9ce4_8422_2325, mix)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_request_is_the_same_however_its_caller_reads_the_reply() {
+        let asked = |head: [u8; 2]| fingerprint("pay", &[&head[..], br#"{"amount":7}"#].concat());
+        assert_eq!(asked([2, 1]), 0xe0d8be6d88ef3cab, "as it is in journals");
+        assert_eq!(asked([2, 2]), asked([2, 1]));
+        assert_ne!(asked([1, 1]), asked([2, 1]));
+    }
 
     #[test]
     fn each_actor_principal_and_key_has_an_answer_of_its_own_where_it_always_was() {

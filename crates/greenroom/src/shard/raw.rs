@@ -8,7 +8,6 @@ use greenroom_protocols::directory::Grant;
 use greenroom_protocols::node::NodeId;
 use greenroom_protocols::versions::Offer;
 use greenroom_wire::CallId;
-use greenroom_wire::codec::Codec;
 use greenroom_world::Timestamp;
 
 use super::activation::AnyActivation;
@@ -21,7 +20,7 @@ use super::turns::Chain;
 use super::{Item, Shard, ShardId, Slot};
 use crate::actor::error::{Doubt, Refusal};
 use crate::actor::key::{ActorId, Kind, stable_hash};
-use crate::actor::reply::{AnyReply, CallName, CallSite, Forward, RuntimeEnd, Watcher, WireReply};
+use crate::actor::reply::{AnyReply, CallName, CallSite, Forward, ReplyForm, RuntimeEnd, Watcher, WireReply};
 use crate::cluster::directory::{Asker, Location};
 use crate::pids::key::is_reserved;
 
@@ -277,7 +276,7 @@ impl Shard {
             (Err(refusal), Some(slot), _) => self.complete(slot, Completion::Failed(Box::new(refusal.into()))),
             (Err(refusal), None, Some(id)) => {
                 if let Some(origin) = origin {
-                    refuse_reply(WireReply::node(origin, id, Codec::MessagePack), refusal);
+                    refuse_reply(WireReply::node(origin, id, ReplyForm::PLAIN), refusal);
                 }
             }
             _ => {}

@@ -6,7 +6,6 @@ use std::time::{Duration, UNIX_EPOCH};
 use bytes::Bytes;
 use greenroom_protocols::reminders::{Delivered, Fold, Record};
 use greenroom_wire::Status;
-use greenroom_wire::codec::Codec;
 use tokio::sync::oneshot;
 
 use super::rows::{self, ReminderId};
@@ -15,7 +14,7 @@ use super::tick::{Tick, Ticked};
 use crate::actor::cx::Cx;
 use crate::actor::error::{Doubt, Failure, Refusal};
 use crate::actor::key::{ActorId, Kind};
-use crate::actor::reply::{self, WireReply};
+use crate::actor::reply::{self, ReplyForm, WireReply};
 use crate::node::shared::Shared;
 use crate::shard::baggage::Baggage;
 use crate::shard::calls::Completion;
@@ -46,7 +45,7 @@ pub(super) async fn deliver(node: &Arc<Shared>, of: &ReminderId, record: &Record
         id: id.clone(),
         route: Arc::new(node.kinds().route(&of.kind, &plan.0.method)),
         payload: Bytes::from(plan.0.arguments.clone()),
-        reply: WireReply::gateway(sender, node.next_outside(), Codec::MessagePack),
+        reply: WireReply::gateway(sender, node.next_outside(), ReplyForm::PLAIN),
         deadline: node.deadline(Some(patience)),
         chain: Chain { link: Link::None, baggage: Some(Arc::new(baggage)) },
         journey: Journey { origin: node.me(), from: node.me(), hops: 0, grant: None },
@@ -84,9 +83,9 @@ fn hopeless(of: &ReminderId, method: &str) -> Delivered {
 
 fn judge(failure: &Failure) -> Delivered {
     match failure {
+        Failure::Refused(Refusal::TickOver { ran: true }) | Failure::Unknown(Doubt::Panicked { .. }) => Delivered::Ran,
         // A reliable actor's turn has run as often as it is tried.
         Failure::Refused(Refusal::NotCommitted { .. }) => Delivered::Ran,
-        Failure::Refused(Refusal::TickOver { ran: true }) | Failure::Unknown(Doubt::Panicked { .. }) => Delivered::Ran,
         Failure::Refused(Refusal::TickOver { ran: false }) => Delivered::Gone,
         Failure::Refused(Refusal::Invalid { .. } | Refusal::InvalidKey { .. }) => Delivered::Hopeless,
         Failure::Refused(

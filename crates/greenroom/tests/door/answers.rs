@@ -75,6 +75,15 @@ async fn an_actors_own_error_is_422_with_the_error() {
 }
 
 #[tokio::test]
+async fn what_an_error_says_is_the_detail_beside_its_value() {
+    let (node, door) = open(node()).await;
+    let problem = call(&door, "/notes/a/strike", r#"{"lines":2}"#).await.problem(422, "actor-error");
+    assert_eq!(problem["detail"], "there are \"only\" 0 lines; strike fewer");
+    assert_eq!(problem["error"], json!({ "lines": 0 }));
+    node.stop().await;
+}
+
+#[tokio::test]
 async fn a_panic_is_500_and_the_next_call_finds_a_clean_actor() {
     let (node, door) = open(node()).await;
     call(&door, "/notes/a/add", r#"{"text":"hi","times":1}"#).await;
@@ -187,6 +196,9 @@ async fn the_door_of_one_node_answers_for_a_kind_that_another_hosts() {
     assert_eq!((answer.status, answer.body.as_str()), (200, "\"host\""));
     let answer = call(&door, "/notes/a/add", r#"{"text":"a long line","times":1}"#).await;
     assert_eq!(answer.problem(422, "actor-error")["error"], json!({ "TooLong": { "max": 10 } }));
+    let problem = call(&door, "/notes/a/strike", r#"{"lines":2}"#).await.problem(422, "actor-error");
+    assert_eq!(problem["detail"], "there are \"only\" 0 lines; strike fewer", "its type is known at the other node");
+    assert_eq!(problem["error"], json!({ "lines": 0 }));
     let problem = call(&door, "/notes/a/al", "").await.problem(404, "unknown-method");
     assert_eq!(problem["near"], json!(["all"]));
     let problem = call(&door, "/notes/a/add", r#"{"text":"hi","times":-1}"#).await.problem(400, "invalid-arguments");

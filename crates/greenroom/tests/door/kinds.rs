@@ -11,6 +11,18 @@ pub(crate) enum NoteError {
     TooLong { max: usize },
 }
 
+/// An error that says what it means.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct TooFew {
+    lines: usize,
+}
+
+impl std::fmt::Display for TooFew {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "there are \"only\" {} lines; strike fewer", self.lines)
+    }
+}
+
 /// Hosted by no node.
 #[derive(Default, Actor)]
 pub(crate) struct Nobody {}
@@ -37,6 +49,12 @@ impl Notes {
             self.lines.push(text.clone());
         }
         Ok(self.lines.len())
+    }
+
+    pub async fn strike(&mut self, lines: usize) -> Result<(), TooFew> {
+        let left = self.lines.len().checked_sub(lines).ok_or(TooFew { lines: self.lines.len() })?;
+        self.lines.truncate(left);
+        Ok(())
     }
 
     pub async fn all(&self) -> Vec<String> {

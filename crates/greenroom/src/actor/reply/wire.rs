@@ -6,6 +6,7 @@ use greenroom_wire::codec::{self, Codec};
 use greenroom_wire::{CallId, EncodeError, Status};
 use tokio::sync::oneshot;
 
+use super::told::{ReplyForm, Says};
 use super::{AnyReply, CallSite, TYPE_VERSION, complete, completion};
 use crate::actor::error::{CallError, Doubt, Failure};
 use crate::actor::interface::Portable;
@@ -16,7 +17,9 @@ use crate::shard::{Item, LaneId, Shard, ShardId};
 /// A reply that leaves this node, or the typed world: its bytes go where the call came from.
 pub struct WireReply {
     to: WireSite,
-    codec: Codec,
+    form: ReplyForm,
+    /// What the method's own error says, of one with a `Display`.
+    says: Option<Says>,
 }
 
 enum WireSite {
@@ -49,24 +52,36 @@ pub(crate) enum Forward {
 }
 
 impl WireReply {
-    pub(crate) fn lane(shard: ShardId, lane: LaneId, peer: NodeId, call: CallId, codec: Codec) -> Self {
-        Self { to: WireSite::Lane { shard, lane, peer, call }, codec }
+    pub(crate) fn lane(shard: ShardId, lane: LaneId, peer: NodeId, call: CallId, form: ReplyForm) -> Self {
+        Self::new(WireSite::Lane { shard, lane, peer, call }, form)
     }
 
-    pub(crate) fn node(node: NodeId, call: CallId, codec: Codec) -> Self {
-        Self { to: WireSite::Node { node, call }, codec }
+    pub(crate) fn node(node: NodeId, call: CallId, form: ReplyForm) -> Self {
+        Self::new(WireSite::Node { node, call }, form)
     }
 
-    pub(crate) fn gateway(sender: oneshot::Sender<Completion>, number: u32, codec: Codec) -> Self {
-        Self { to: WireSite::Gateway(sender, number), codec }
+    pub(crate) fn gateway(sender: oneshot::Sender<Completion>, number: u32, form: ReplyForm) -> Self {
+        Self::new(WireSite::Gateway(sender, number), form)
     }
 
-    pub(crate) fn here(site: CallSite, codec: Codec) -> Self {
-        Self { to: WireSite::Here(site), codec }
+    pub(crate) fn here(site: CallSite, form: ReplyForm) -> Self {
+        Self::new(WireSite::Here(site), form)
     }
 
     pub(crate) fn nobody() -> Self {
-        Self { to: WireSite::Nobody, codec: Codec::MessagePack }
+        Self::new(WireSite::Nobody, ReplyForm::PLAIN)
+    }
+
+    fn new(to: WireSite, form: ReplyForm) -> Self {
+        Self { to, form, says: None }
+    }
+
+    /// The same, for a method whose own error says so much.
+    #[must_use]
+    pub fn saying(self, says: Option<Says>) -> Self {
+        let mut reply = self;
+        reply.says = says;
+        reply
     }
 
     pub(crate) fn is_awaited(&self) -> bool {
@@ -95,35 +110,36 @@ impl WireReply {
             WireSite::Nobody => Forward::Nobody,
             WireSite::Lane { peer, call, .. } => Forward::Origin(peer, call),
             WireSite::Node { node, call } => Forward::Origin(node, call),
-            to => Forward::Relay(Box::new(WireReply { to, codec: self.codec })),
+            to => Forward::Relay(Box::new(WireReply::new(to, self.form))),
         }
     }
 
     pub(super) fn answer<T: Portable, E: Portable>(self, result: Result<T, CallError<E>>) {
         match result {
-            Ok(value) => self.encode(Status::Ok, |codec, out| codec::encode(codec, TYPE_VERSION, &value, out)),
+            Ok(value) => self.encode(Status::Ok, |form, out| codec::encode(form.codec, TYPE_VERSION, &value, out)),
             Err(CallError::Actor(error)) => {
-                self.encode(Status::ActorError, |codec, out| codec::encode(codec, TYPE_VERSION, &error, out))
+                let says = self.says;
+                self.encode(Status::ActorError, |form, out| form.encode_error(&error, says, out))
             }
             Err(other) => self.finish(completion::<T, E>(Err(other))),
         }
     }
 
-    fn encode(mut self, status: Status, write: impl FnOnce(Codec, &mut BytesMut) -> Result<(), EncodeError>) {
+    fn encode(mut self, status: Status, write: impl FnOnce(ReplyForm, &mut BytesMut) -> Result<(), EncodeError>) {
         let to = std::mem::replace(&mut self.to, WireSite::Nobody);
-        let codec = self.codec;
+        let form = self.form;
         match to {
             WireSite::Nobody => {}
             here @ (WireSite::Gateway(..) | WireSite::Here(_)) => {
                 let mut out = BytesMut::new();
-                here.finish(match write(codec, &mut out) {
+                here.finish(match write(form, &mut out) {
                     Ok(()) => Completion::Wire { status, payload: out.freeze(), from: None },
                     Err(error) => Completion::Failed(Box::new(unencodable(&error))),
                 });
             }
             to => Shard::with(|shard| {
                 if let Some(shard) = shard {
-                    send(shard, to, status, |out| write(codec, out));
+                    send(shard, to, status, |out| write(form, out));
                 }
             }),
         }

@@ -7,14 +7,13 @@ use bytes::{Buf, Bytes};
 use greenroom_protocols::credit::{Receiving, Transit};
 use greenroom_protocols::directory::{Epoch, Grant, Placed};
 use greenroom_protocols::node::NodeId;
-use greenroom_wire::codec::{self, Codec};
 use greenroom_wire::{CallView, FrameView, ReplyView, RouteTable, Status};
 use greenroom_world::Timestamp;
 
 use super::farewell::FAREWELL;
 use super::send::{CARRIES, HINTS};
 use super::{Flow, LaneId, OUT_HIGH_LEN};
-use crate::actor::reply::WireReply;
+use crate::actor::reply::{ReplyForm, WireReply};
 use crate::shard::baggage::Baggage;
 use crate::shard::calls::{CallSlot, Completion};
 use crate::shard::raw::{Journey, RawCall, RouteTarget};
@@ -166,14 +165,11 @@ impl Shard {
     ) -> Result<(), String> {
         let header = call.header;
         let origin = header.origin.map_or(peer, NodeId);
-        let codec = match codec::parse(call.payload) {
-            Ok(payload) => payload.codec,
-            Err(_) => Codec::MessagePack,
-        };
+        let form = ReplyForm::asked_by(call.payload);
         let reply = match (header.id, header.origin) {
             (None, _) => WireReply::nobody(),
-            (Some(call), None) => WireReply::lane(self.id(), id, peer, call, codec),
-            (Some(call), Some(_)) => WireReply::node(origin, call, codec),
+            (Some(call), None) => WireReply::lane(self.id(), id, peer, call, form),
+            (Some(call), Some(_)) => WireReply::node(origin, call, form),
         };
         if route.kind.is_none() {
             refuse_reply(reply, self.port().node.unknown_kind(&route.kind_name));
