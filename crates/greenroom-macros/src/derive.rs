@@ -92,17 +92,17 @@ fn stored(item: &DeriveInput) -> Option<TokenStream> {
         Some(quote!((#text, #versioned)))
     });
     let versions = data.fields.iter().filter_map(|field| {
-        let ty = &field.ty;
-        match wire_type::last_ident(ty)? {
-            name if name == "Stored" => Some(quote!(<#ty as ::greenroom::__private::StoredVersions>::VERSIONS)),
-            name if name == "Versioned" => Some(quote!(::greenroom::__private::StateVersions::FIRST)),
-            _ => None,
-        }
+        let (ty, name) = (&field.ty, wire_type::last_ident(&field.ty)?);
+        let said = quote!(<#ty as ::greenroom::__private::StoredVersions>);
+        (name == "Stored" || name == "Versioned").then(|| quote!((#said::VERSIONS, #said::UPDATES)))
     });
     (!fields.is_empty()).then(|| {
         quote! {
             const STORED: bool = true;
-            const FIELD_VERSIONS: &'static [::greenroom::__private::StateVersions] = &[#(#versions),*];
+            const FIELD_VERSIONS: &'static [(
+                ::greenroom::__private::StateVersions,
+                ::core::option::Option<::greenroom::__private::StateVersions>,
+            )] = &[#(#versions),*];
             const FIELDS: &'static [(&'static str, bool)] = &[#(#named),*];
 
             fn stored(&mut self) -> ::std::vec::Vec<(&'static str, &mut dyn ::greenroom::__private::AnyStored)> {

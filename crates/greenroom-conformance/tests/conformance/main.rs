@@ -21,6 +21,7 @@ mod keeping;
 mod lifecycle;
 mod locating;
 mod membership;
+mod meters;
 mod operations;
 mod overload;
 mod partitions;

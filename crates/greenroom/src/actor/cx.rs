@@ -209,7 +209,7 @@ impl Cx {
         let store = node.kinds().find(self.id.kind).map_or("", |kind| kind.options().store);
         match node.stores().find(store) {
             Some(found) => {
-                let in_force = node.view().view.states.of(self.id.kind.name(), name);
+                let in_force = node.in_force(self.id.kind, name);
                 Ok(Site::new(found.clone(), &self.id, name).under(in_force))
             }
             None => Err(format!("the node has no store called {store:?}; name its URL in the node's `stores`")),

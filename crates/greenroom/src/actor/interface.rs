@@ -43,9 +43,10 @@ pub trait Actor: Sized + Send + 'static {
     #[doc(hidden)]
     const FIELDS: &'static [(&'static str, bool)] = &[];
 
-    /// The versions of their types, in the same order; the first ones of a field that is not named here.
+    /// The versions of their types, and of their updates' types where they have updates, in the same order; the first ones of a
+    /// field that is not named here.
     #[doc(hidden)]
-    const FIELD_VERSIONS: &'static [StateVersions] = &[];
+    const FIELD_VERSIONS: &'static [(StateVersions, Option<StateVersions>)] = &[];
 
     /// Its [`Stored`](crate::Stored) fields, by name.
     #[doc(hidden)]
@@ -343,10 +344,9 @@ pub trait ReadOnly: Method {}
 )]
 pub trait Portable: Serialize + DeserializeOwned + Send + 'static {}
 
-impl<T: Serialize + DeserializeOwned + Send + 'static> Portable for T {}
 #[diagnostic::do_not_recommend]
+impl<T: Serialize + DeserializeOwned + Send + 'static> Portable for T {}
 
-/// A handler's return value, split into the reply and the handler's own error.
 /// Asserts that a type travels, where the type is written.
 #[doc(hidden)]
 pub const fn travels<T: Portable>() {}
@@ -363,6 +363,7 @@ impl<T> Asserted<0> for T {
     type Type = T;
 }
 
+/// A handler's return value, split into the reply and the handler's own error.
 pub trait Outcome {
     /// The reply.
     type Reply;

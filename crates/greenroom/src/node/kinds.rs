@@ -27,7 +27,7 @@ use crate::shard::activation::{Activation, AnyActivation};
 use crate::shard::inspect::PastTurn;
 use crate::shard::raw::RouteTarget;
 use crate::shard::{Shard, Slot};
-use crate::state::{Saving, WHOLE};
+use crate::state::{Saving, WHOLE, updates_of};
 use crate::topic::actor::TOPICS;
 use crate::topic::kinds::KindSubscriptions;
 
@@ -156,11 +156,13 @@ impl<A: Behaviour> AnyKind for KindEntry<A> {
     }
 
     fn state_versions(&self) -> BTreeMap<String, StateVersions> {
-        let said = A::FIELD_VERSIONS.iter().copied().chain(std::iter::repeat(StateVersions::FIRST));
-        let fields = A::FIELDS.iter().zip(said).filter(|((_, versioned), _)| !versioned);
-        let whole = A::OPTIONS.persistent.then_some((WHOLE, A::VERSIONS));
-        let all = whole.into_iter().chain(fields.map(|((name, _), versions)| (*name, versions)));
-        all.map(|(name, versions)| (name.to_owned(), versions)).collect()
+        let said = A::FIELD_VERSIONS.iter().copied().chain(std::iter::repeat((StateVersions::FIRST, None)));
+        let fields = A::FIELDS.iter().zip(said).flat_map(|((name, _), (versions, updates))| {
+            let updates = updates.map(|updates| (updates_of(name), updates));
+            [((*name).to_owned(), versions)].into_iter().chain(updates)
+        });
+        let whole = A::OPTIONS.persistent.then(|| (WHOLE.to_owned(), A::VERSIONS));
+        whole.into_iter().chain(fields).collect()
     }
 
     fn offer(&self) -> Offer {

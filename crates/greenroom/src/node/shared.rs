@@ -7,6 +7,7 @@ use std::time::Duration;
 use greenroom_protocols::directory::{Epoch, Grant};
 use greenroom_protocols::node::{Member, NodeId};
 use greenroom_protocols::reminders::Wall;
+use greenroom_protocols::state_versions;
 use greenroom_security::link::Links;
 use greenroom_store::Journal;
 use greenroom_world::{Timestamp, World};
@@ -19,7 +20,7 @@ use super::kinds::Kinds;
 use super::stores::Stores;
 use super::strangers::Strangers;
 use crate::actor::error::Refusal;
-use crate::actor::key::ActorId;
+use crate::actor::key::{ActorId, Kind};
 use crate::cluster::directory::{Asker, Directory, Location};
 use crate::cluster::placement::Placements;
 use crate::cluster::view::ClusterView;
@@ -275,6 +276,15 @@ impl Shared {
 
     pub(crate) fn view(&self) -> Arc<ClusterView> {
         self.view.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// The version in force of the state called `state` of `kind`. Other clusters do not say what they read, so in a multi-cluster
+    /// it stays the first: who can write an earlier version than its own does so.
+    pub(crate) fn in_force(&self, kind: Kind, state: &str) -> u8 {
+        match self.geo {
+            Some(_) => state_versions::FIRST,
+            None => self.view().view.states.of(kind.name(), state),
+        }
     }
 
     pub(crate) fn set_view(&self, view: Arc<ClusterView>) {

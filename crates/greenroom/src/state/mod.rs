@@ -11,7 +11,7 @@ mod stored;
 
 use std::time::Duration;
 
-use bytes::BytesMut;
+use bytes::{Bytes, BytesMut};
 use greenroom_protocols::state_versions::StateVersions;
 use greenroom_wire::codec::{self, Codec};
 use serde::Serialize;
@@ -20,8 +20,8 @@ use serde::de::DeserializeOwned;
 pub use self::error::StateError;
 pub(crate) use self::held::{Held, Holder};
 pub(crate) use self::slot::{Site, Slot};
-pub(crate) use self::stored::Loading;
 pub use self::stored::{AnyStored, Stored, StoredVersions};
+pub(crate) use self::stored::{Loading, updates_of};
 
 /// A value that can be kept in a store. `#[actor(persistent)]` implements it for the actor; for the `S` of a
 /// [`Stored<S>`] write `impl State for S {}`.
@@ -89,6 +89,10 @@ pub struct Older {
 pub struct Written(BytesMut);
 
 impl Older {
+    pub(crate) fn new(version: u8) -> Self {
+        Self { version }
+    }
+
     /// The [`State::VERSION`] to write.
     pub fn version(&self) -> u8 {
         self.version
@@ -102,6 +106,12 @@ impl Older {
         let mut payload = BytesMut::new();
         codec::encode(Codec::MessagePack, self.version, value, &mut payload).map_err(|error| error.to_string())?;
         Ok(Written(payload))
+    }
+}
+
+impl Written {
+    pub(crate) fn into_bytes(self) -> Bytes {
+        self.0.freeze()
     }
 }
 

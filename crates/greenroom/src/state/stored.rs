@@ -99,6 +99,13 @@ impl<S: State + Default> Stored<S> {
 pub trait StoredVersions {
     /// As other nodes are told of them.
     const VERSIONS: StateVersions;
+    /// Those of its updates' type, if it is changed by updates.
+    const UPDATES: Option<StateVersions> = None;
+}
+
+/// What the updates of the versioned state called `field` are called among a kind's states: no field can be called so.
+pub(crate) fn updates_of(field: &str) -> String {
+    format!("{field}.updates")
 }
 
 impl<S: State> StoredVersions for Stored<S> {

@@ -6,15 +6,16 @@ use std::ops::RangeBounds;
 use std::sync::Arc;
 
 use greenroom_protocols::bcas::{Change, Version};
+use greenroom_protocols::state_versions::StateVersions;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::enqueued::{limit, not_active};
 use super::instance::{Instance, Taken};
 use super::protocol::{Types, UpdateValue};
 use super::tally::Asked;
-use super::{Enqueued, Recorded, VersionedStateWithOutput, Versions};
+use super::{Enqueued, Recorded, VersionedStateWithOutput, Versions, values};
 use crate::actor::cx::Cx;
-use crate::state::{AnyStored, Loading, StateError};
+use crate::state::{AnyStored, Loading, StateError, StoredVersions};
 
 /// A versioned state of its own in a field of an actor, kept by the kind's [protocol](super::protocol), under the field's name. It
 /// is there when the actor activates; all its methods take `&self`, so that turns wait for the store side by side.
@@ -70,7 +71,8 @@ impl<S: VersionedStateWithOutput> Versioned<S> {
     pub fn enqueue(&self, update: S::Update) -> Enqueued<S> {
         let taken = self.instance.as_ref().map(|instance| {
             instance.note(Asked::Update);
-            let taken = instance.enqueue(Change::Update(UpdateValue::new::<S>(update)));
+            let written = instance.types().written().updates;
+            let taken = instance.enqueue(Change::Update(UpdateValue::new::<S>(update, written)));
             (instance.clone(), taken)
         });
         Enqueued::new(taken)
@@ -219,6 +221,11 @@ impl<S: VersionedStateWithOutput> AnyStored for Versioned<S> {
     fn settle<'a>(&'a mut self, _: &'a Cx) -> Loading<'a> {
         Box::pin(async move { self.instance()?.confirm(None).await })
     }
+}
+
+impl<S: VersionedStateWithOutput> StoredVersions for Versioned<S> {
+    const VERSIONS: StateVersions = values::state_versions::<S>();
+    const UPDATES: Option<StateVersions> = Some(values::update_versions::<S>());
 }
 
 impl<S: VersionedStateWithOutput> Drop for Versioned<S> {

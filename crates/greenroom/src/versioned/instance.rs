@@ -16,12 +16,13 @@ use super::protocol::{
     StateValue, Types, UpdateValue, Version, Waiter, Written,
 };
 use super::tally::{Asked, Tally};
+use super::values::Writing;
 use super::{Rejected, protocols};
 use crate::actor::cx::Cx;
 use crate::actor::key::ActorId;
 use crate::geo::Claim;
 use crate::node::shared::Shared;
-use crate::state::StateError;
+use crate::state::{StateError, updates_of};
 
 /// What an update came to.
 pub(super) type Outcome = Applied<OutputValue, Rejected>;
@@ -85,6 +86,8 @@ impl Instance {
     pub(super) fn new(cx: &Cx, field: &'static str, types: Types) -> Result<Arc<Self>, String> {
         let node = cx.port.node.clone();
         let actor = cx.id().clone();
+        let updates = node.in_force(actor.kind, &updates_of(field));
+        let types = types.under(Writing { state: node.in_force(actor.kind, field), updates });
         let site = cx.site(field)?;
         let options = node.kinds().find(actor.kind).map(|kind| kind.options());
         let store = options.as_ref().map_or("", |options| options.store);

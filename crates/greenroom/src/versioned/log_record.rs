@@ -126,7 +126,7 @@ pub(super) fn open_raw(value: &[u8]) -> Result<Raw<'_>, String> {
 pub(super) fn open_entry(types: Types, entry: &Entry) -> Result<Told, String> {
     let raw = open_raw(&entry.value)?;
     let change = match raw.update {
-        Some(update) => Change::Update((types.decode_update)(update)?),
+        Some(update) => Change::Update(types.decode_update(update)?),
         None => Change::Clear,
     };
     let (version, rejected) = (raw.version, raw.rejected.is_some());
@@ -136,7 +136,7 @@ pub(super) fn open_entry(types: Types, entry: &Entry) -> Result<Told, String> {
 
 pub(super) fn seal_snapshot(types: Types, state: &Logged<StateValue>, version: Version) -> Result<Bytes, String> {
     let saved = SavedSnapshot { incarnation: version.incarnation, number: version.number, entries: state.entries };
-    join(SNAPSHOT, &saved, &(types.encode_state)(&state.state)?)
+    join(SNAPSHOT, &saved, &types.encode_state(&state.state)?)
 }
 
 pub(super) fn open_snapshot(types: Types, value: &[u8]) -> Result<(Logged<StateValue>, Version), String> {

@@ -27,7 +27,7 @@ pub use self::enqueued::{Enqueued, UpdateError};
 pub use self::field::Versioned;
 pub use self::history::Recorded;
 pub use self::versions::Versions;
-use crate::state::Old;
+use crate::state::{Old, Older, Written};
 
 pub use greenroom_protocols::bcas::Version;
 
@@ -84,6 +84,30 @@ pub trait VersionedState: Default + Clone + Serialize + DeserializeOwned + Send 
     fn migrate_update(old: Old<'_>) -> Result<Self::Update, String> {
         old.read()
     }
+
+    /// The earliest version that [`write_older`](Self::write_older) writes, as for [`State::WRITES`](crate::State::WRITES). Where
+    /// other clusters have instances this is what is written, as long as it is said: nobody knows what they read.
+    const WRITES: u8 = Self::VERSION;
+
+    /// The same for updates, which instances in other clusters and readers of a log read.
+    const UPDATE_WRITES: u8 = Self::UPDATE_VERSION;
+
+    /// Writes this as an earlier version of the type was, from [`WRITES`](Self::WRITES) on.
+    ///
+    /// # Errors
+    /// What keeps it from being written; its updates then stay unconfirmed.
+    fn write_older(&self, older: Older) -> Result<Written, String> {
+        Err(format!("its type does not say how version {} is written: implement `write_older`", older.version()))
+    }
+
+    /// Writes `update` as an earlier version of its type was, from [`UPDATE_WRITES`](Self::UPDATE_WRITES) on.
+    ///
+    /// # Errors
+    /// What keeps it from being written.
+    fn write_older_update(update: &Self::Update, older: Older) -> Result<Written, String> {
+        let _ = update;
+        Err(format!("its type does not say how version {} is written: implement `write_older_update`", older.version()))
+    }
 }
 
 /// A [`VersionedState`] whose updates have an outcome, for who awaits what [`enqueue`](Versioned::enqueue) gives.
@@ -120,6 +144,30 @@ pub trait VersionedStateWithOutput: Default + Clone + Serialize + DeserializeOwn
     fn migrate_update(old: Old<'_>) -> Result<Self::Update, String> {
         old.read()
     }
+
+    /// The earliest version that [`write_older`](Self::write_older) writes, as for [`State::WRITES`](crate::State::WRITES). Where
+    /// other clusters have instances this is what is written, as long as it is said: nobody knows what they read.
+    const WRITES: u8 = Self::VERSION;
+
+    /// The same for updates, which instances in other clusters and readers of a log read.
+    const UPDATE_WRITES: u8 = Self::UPDATE_VERSION;
+
+    /// Writes this as an earlier version of the type was, from [`WRITES`](Self::WRITES) on.
+    ///
+    /// # Errors
+    /// What keeps it from being written; its updates then stay unconfirmed.
+    fn write_older(&self, older: Older) -> Result<Written, String> {
+        Err(format!("its type does not say how version {} is written: implement `write_older`", older.version()))
+    }
+
+    /// Writes `update` as an earlier version of its type was, from [`UPDATE_WRITES`](Self::UPDATE_WRITES) on.
+    ///
+    /// # Errors
+    /// What keeps it from being written.
+    fn write_older_update(update: &Self::Update, older: Older) -> Result<Written, String> {
+        let _ = update;
+        Err(format!("its type does not say how version {} is written: implement `write_older_update`", older.version()))
+    }
 }
 
 impl<S: VersionedState> VersionedStateWithOutput for S {
@@ -128,6 +176,8 @@ impl<S: VersionedState> VersionedStateWithOutput for S {
 
     const VERSION: u8 = <S as VersionedState>::VERSION;
     const UPDATE_VERSION: u8 = <S as VersionedState>::UPDATE_VERSION;
+    const WRITES: u8 = <S as VersionedState>::WRITES;
+    const UPDATE_WRITES: u8 = <S as VersionedState>::UPDATE_WRITES;
 
     fn apply(&mut self, update: &Self::Update) -> Result<(), Rejected> {
         VersionedState::apply(self, update);
@@ -140,6 +190,14 @@ impl<S: VersionedState> VersionedStateWithOutput for S {
 
     fn migrate_update(old: Old<'_>) -> Result<Self::Update, String> {
         <S as VersionedState>::migrate_update(old)
+    }
+
+    fn write_older(&self, older: Older) -> Result<Written, String> {
+        VersionedState::write_older(self, older)
+    }
+
+    fn write_older_update(update: &Self::Update, older: Older) -> Result<Written, String> {
+        <S as VersionedState>::write_older_update(update, older)
     }
 }
 

@@ -36,7 +36,7 @@ pub(super) fn seal(types: Types, record: &Record<StateValue>) -> Result<Bytes, S
     codec::encode(Codec::MessagePack, HEAD_VERSION, &head, &mut bytes).map_err(|error| error.to_string())?;
     let len = u32::try_from(bytes.len() - HEAD_AT).map_err(|_| "too many sessions".to_owned())?;
     bytes[1..HEAD_AT].copy_from_slice(&len.to_le_bytes());
-    bytes.put_slice(&(types.encode_state)(state)?);
+    bytes.put_slice(&types.encode_state(state)?);
     Ok(bytes.freeze())
 }
 
@@ -101,7 +101,7 @@ mod tests {
 
     fn record() -> Record<StateValue> {
         let mut state = StateValue::default();
-        state.apply(&UpdateValue::new::<Count>(9)).unwrap();
+        state.apply(&UpdateValue::new::<Count>(9, 1)).unwrap();
         let session = Session { cluster: ClusterId(1), epoch: 7 };
         Record {
             version: Version { incarnation: 2, number: 5 },

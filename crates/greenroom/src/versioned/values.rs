@@ -8,12 +8,13 @@ use std::sync::{Arc, OnceLock};
 
 use bytes::{Bytes, BytesMut};
 use greenroom_protocols::bcas;
+use greenroom_protocols::state_versions::StateVersions;
 use greenroom_wire::codec::{self, Codec, Payload};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::{Rejected, VersionedStateWithOutput};
-use crate::state::Old;
+use crate::state::{Old, Older, Written};
 
 /// A value of some state's type, shared until it changes; at first the default.
 ///
@@ -32,16 +33,26 @@ pub struct OutputValue(Shared);
 /// How the values of one state become bytes and come back: payloads with their codec and type version.
 #[derive(Clone, Copy)]
 pub struct Types {
-    /// A state's bytes.
-    pub encode_state: fn(&StateValue) -> Result<Bytes, String>,
+    /// The versions of the state's type and of its updates'.
+    state: StateVersions,
+    updates: StateVersions,
+    /// Those of them that are written.
+    written: Writing,
+    encode_state: fn(&StateValue, u8) -> Result<Bytes, String>,
     /// The state that these bytes are.
     pub decode_state: fn(&[u8]) -> Result<StateValue, String>,
-    /// The update that these bytes are.
-    pub decode_update: fn(&[u8]) -> Result<UpdateValue, String>,
+    decode_update: fn(&[u8], u8) -> Result<UpdateValue, String>,
     /// An output's bytes.
     pub encode_output: fn(&OutputValue) -> Result<Bytes, String>,
     /// The output that these bytes are.
     pub decode_output: fn(&[u8]) -> Result<OutputValue, String>,
+}
+
+/// The versions that a state and its updates are written in.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Writing {
+    pub(super) state: u8,
+    pub(super) updates: u8,
 }
 
 type Shared = Arc<dyn Any + Send + Sync>;
@@ -54,6 +65,8 @@ trait AnyUpdate: Send + Sync {
 
 struct Typed<S: VersionedStateWithOutput> {
     update: S::Update,
+    /// The version of its type that is written.
+    version: u8,
     /// Its bytes, once somebody has asked for them.
     encoded: OnceLock<Result<Bytes, String>>,
 }
@@ -71,7 +84,11 @@ impl<S: VersionedStateWithOutput> AnyUpdate for Typed<S> {
     }
 
     fn encode(&self) -> Result<Bytes, String> {
-        self.encoded.get_or_init(|| encode(S::UPDATE_VERSION, &self.update)).clone()
+        let write = || match self.version < S::UPDATE_VERSION {
+            true => S::write_older_update(&self.update, Older::new(self.version)).map(Written::into_bytes),
+            false => encode(S::UPDATE_VERSION, &self.update),
+        };
+        self.encoded.get_or_init(write).clone()
     }
 
     fn any(&self) -> &dyn Any {
@@ -87,9 +104,9 @@ impl StateValue {
 }
 
 impl UpdateValue {
-    /// An update of a state of type `S`.
-    pub(super) fn new<S: VersionedStateWithOutput>(update: S::Update) -> Self {
-        Self(Arc::new(Typed::<S> { update, encoded: OnceLock::new() }))
+    /// An update of a state of type `S`, which is written in `version` of its type.
+    pub(super) fn new<S: VersionedStateWithOutput>(update: S::Update, version: u8) -> Self {
+        Self(Arc::new(Typed::<S> { update, version, encoded: OnceLock::new() }))
     }
 
     /// Its bytes, which are made once.
@@ -117,12 +134,21 @@ impl Types {
     /// Those of a state of type `S`.
     pub(super) fn of<S: VersionedStateWithOutput>() -> Self {
         Self {
-            encode_state: |state| encode(S::VERSION, &*state.typed::<S>()),
+            state: state_versions::<S>(),
+            updates: update_versions::<S>(),
+            written: Writing { state: S::VERSION, updates: S::UPDATE_VERSION },
+            encode_state: |state, version| match version < S::VERSION {
+                true => state.typed::<S>().write_older(Older::new(version)).map(Written::into_bytes),
+                false => encode(S::VERSION, &*state.typed::<S>()),
+            },
             decode_state: |payload| {
                 let state = decode::<S>(payload, S::VERSION, S::migrate)?;
                 Ok(StateValue(Some(Arc::new(state))))
             },
-            decode_update: |payload| decode(payload, S::UPDATE_VERSION, S::migrate_update).map(UpdateValue::new::<S>),
+            decode_update: |payload, version| {
+                let update = decode(payload, S::UPDATE_VERSION, S::migrate_update)?;
+                Ok(UpdateValue::new::<S>(update, version))
+            },
             encode_output: |output| match output.0.downcast_ref::<S::Output>() {
                 Some(output) => encode(1, output),
                 None => Err("it is the output of another state".to_owned()),
@@ -133,6 +159,46 @@ impl Types {
             },
         }
     }
+}
+
+impl Types {
+    /// The same, while these versions are in force: [`StateVersions::written`] is what is written.
+    pub(super) fn under(self, in_force: Writing) -> Self {
+        let (state, updates) = (self.state.written(in_force.state), self.updates.written(in_force.updates));
+        Self { written: Writing { state, updates }, ..self }
+    }
+
+    /// The versions that are written.
+    pub(super) fn written(&self) -> Writing {
+        self.written
+    }
+
+    /// A state's bytes, in the version that all who may read it read.
+    ///
+    /// # Errors
+    /// Why it has none.
+    pub fn encode_state(&self, state: &StateValue) -> Result<Bytes, String> {
+        (self.encode_state)(state, self.written.state)
+    }
+
+    /// The update that these bytes are.
+    ///
+    /// # Errors
+    /// What does not fit.
+    pub fn decode_update(&self, bytes: &[u8]) -> Result<UpdateValue, String> {
+        (self.decode_update)(bytes, self.written.updates)
+    }
+}
+
+/// The versions of a state's type, as other nodes are told of them.
+pub(super) const fn state_versions<S: VersionedStateWithOutput>() -> StateVersions {
+    StateVersions { reads: S::VERSION, writes: if S::WRITES < S::VERSION { S::WRITES } else { S::VERSION } }
+}
+
+/// Those of its updates' type.
+pub(super) const fn update_versions<S: VersionedStateWithOutput>() -> StateVersions {
+    let (reads, writes) = (S::UPDATE_VERSION, S::UPDATE_WRITES);
+    StateVersions { reads, writes: if writes < reads { writes } else { reads } }
 }
 
 impl fmt::Debug for Types {

@@ -190,7 +190,7 @@ impl Mine {
             ..Default::default()
         };
         let outcome = record.change(change);
-        let bytes = (self.place.types.encode_state)(&record.state).unwrap();
+        let bytes = self.place.types.encode_state(&record.state).unwrap();
         out.push(Action::Access(Access::Write { expect: self.etag.clone(), record: bytes, appends: Vec::new() }));
         self.writes = Some((record.state, record.version, outcome));
     }

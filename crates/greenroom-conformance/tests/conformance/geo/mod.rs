@@ -9,4 +9,5 @@ mod single;
 mod state_faults;
 mod states;
 mod storm;
+mod upgrades;
 mod world;

@@ -165,6 +165,15 @@ impl Library {
     }
 
     pub(super) async fn boot(sim: &Sim, setup: Setup) -> Self {
+        Self::boot_with(sim, setup, |builder, _, _| builder).await
+    }
+
+    /// The same, with what `more` makes of each cluster's nodes.
+    pub(super) async fn boot_with(
+        sim: &Sim,
+        setup: Setup,
+        more: fn(greenroom::Builder, &str, Setup) -> greenroom::Builder,
+    ) -> Self {
         let store = SimStore::journal(sim, "pages", Arc::new(MemoryStore::new()));
         for (at, (_, one)) in CLUSTERS.iter().enumerate() {
             for (_, other) in &CLUSTERS[..at] {
@@ -179,7 +188,7 @@ impl Library {
                 let journal = pages.journal_seen_by(node);
                 let way = if *name == CLUSTERS[0].0 { Duration::ZERO } else { FAR };
                 let own = node.to_owned();
-                builder
+                more(builder, name, setup)
                     .configure(move |config| configure(config, name, &own, setup))
                     .register::<Diary>()
                     .register_with({

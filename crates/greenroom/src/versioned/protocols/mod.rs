@@ -64,7 +64,7 @@ fn seal_change(change: &Change<UpdateValue>) -> Result<Bytes, String> {
 }
 
 fn open_change(types: Types, bytes: &[u8]) -> Result<Change<UpdateValue>, String> {
-    if bytes.is_empty() { Ok(Change::Clear) } else { (types.decode_update)(bytes).map(Change::Update) }
+    if bytes.is_empty() { Ok(Change::Clear) } else { types.decode_update(bytes).map(Change::Update) }
 }
 
 /// The bytes of a head or a message.

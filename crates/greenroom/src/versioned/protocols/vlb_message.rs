@@ -138,7 +138,7 @@ impl Latest {
         Ok(Self {
             epoch: snapshot.version.epoch.0,
             number: snapshot.version.number,
-            state: (types.encode_state)(&snapshot.state.0)?.into(),
+            state: types.encode_state(&snapshot.state.0)?.into(),
             applied: applied.collect(),
             floors: floors.collect(),
             by: None,
