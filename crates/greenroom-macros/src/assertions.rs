@@ -43,13 +43,23 @@ pub(crate) fn kept(actor: &Type) -> TokenStream {
 /// A persistent actor is a state. Its implementation of `State` has a bound that names a lifetime, so that it is not looked at
 /// there but here.
 pub(crate) fn state(actor: &Type) -> TokenStream {
-    let state = quote_spanned!(at(actor.span())=> ::greenroom::__private::state_of::<#actor>());
+    of_actor(actor, &quote!(__STATE), &quote!(state_of))
+}
+
+/// An actor that migrates as a whole travels.
+pub(crate) fn carried(actor: &Type) -> TokenStream {
+    of_actor(actor, &quote!(__CARRIED), &quote!(travels))
+}
+
+/// The constant called `name` that asserts something of an actor.
+fn of_actor(actor: &Type, name: &TokenStream, asserts: &TokenStream) -> TokenStream {
+    let asserted = quote_spanned!(at(actor.span())=> ::greenroom::__private::#asserts::<#actor>());
     quote! {
         #[automatically_derived]
         impl #actor {
             #[doc(hidden)]
-            const __STATE: usize = {
-                #state;
+            const #name: usize = {
+                #asserted;
                 0
             };
         }

@@ -22,8 +22,9 @@ pub(crate) fn expand(
     [exclusive, read]: [TokenStream; 2],
 ) -> TokenStream {
     let state = hooks.state(actor, options).unwrap_or_else(syn::Error::into_compile_error);
-    let travel = travel::expand(hooks, options).unwrap_or_else(syn::Error::into_compile_error);
+    let travel = travel::expand(actor, hooks, options).unwrap_or_else(syn::Error::into_compile_error);
     let hooks = hooks.expand();
+    let carried = options.migrate.then(|| assertions::carried(actor));
     let states = &options.states;
     let whole = assertions::asserted(&quote!(Self), &quote!(#actor::__STATE));
     let versions = options.persistent.then(|| {
@@ -61,6 +62,7 @@ pub(crate) fn expand(
             #travel
         }
         #state
+        #carried
     }
 }
 

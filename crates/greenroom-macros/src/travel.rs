@@ -2,11 +2,11 @@
 
 use proc_macro2::TokenStream;
 use quote::{ToTokens, quote};
-use syn::{Error, FnArg, ImplItemFn, Result, ReturnType};
+use syn::{Error, FnArg, ImplItemFn, Result, ReturnType, Type};
 
 use crate::hooks::Hooks;
 use crate::options::Options;
-use crate::wire_type;
+use crate::{assertions, wire_type};
 
 /// One of the two hooks by which an actor carries what it holds to another node.
 pub(crate) struct Travel {
@@ -55,10 +55,13 @@ impl Travel {
 }
 
 /// How the actor goes to another node: by its hooks, with the whole of it if it is to `migrate`, or by the store.
-pub(crate) fn expand(hooks: &Hooks, options: &Options) -> Result<TokenStream> {
+pub(crate) fn expand(actor: &Type, hooks: &Hooks, options: &Options) -> Result<TokenStream> {
+    let carry = quote!(::greenroom::__private::carry);
     let (carry, take, carried) = match (&hooks.migrating, &hooks.migrated) {
         (None, None) if options.migrate => {
-            (quote!(&*self), quote!(*self = ::greenroom::__private::carried(carried)?), quote!(Self))
+            let whole = assertions::asserted(&quote!(Self), &quote!(#actor::__CARRIED));
+            let take = quote!(*self = ::greenroom::__private::carried::<#whole>(carried)?);
+            (quote!(#carry::<#whole>(&*self)), take, whole)
         }
         (None, None) if options.persistent => {
             return Ok(quote!(
@@ -69,7 +72,7 @@ pub(crate) fn expand(hooks: &Hooks, options: &Options) -> Result<TokenStream> {
         (Some(out), Some(taken)) if !options.migrate => {
             let (packed, taken, carried) = (&out.passed, &taken.passed, &taken.carried);
             (
-                quote!(&Self::migrating(self, #(#packed),*).await),
+                quote!(#carry(&Self::migrating(self, #(#packed),*).await)),
                 quote!(Self::migrated(self, #(#taken),*).await),
                 quote!(#carried),
             )
@@ -91,7 +94,7 @@ pub(crate) fn expand(hooks: &Hooks, options: &Options) -> Result<TokenStream> {
             cx: &::greenroom::__private::Cx,
         ) -> ::core::result::Result<::greenroom::__private::Bytes, ::std::string::String> {
             let _ = cx;
-            ::greenroom::__private::carry(#carry)
+            #carry
         }
 
         fn takes(carried: &[u8]) -> ::core::result::Result<(), ::std::string::String> {

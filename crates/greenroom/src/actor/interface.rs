@@ -339,7 +339,7 @@ pub trait ReadOnly: Method {}
 /// A value that may travel between nodes: plain serde data.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot travel between nodes",
-    label = "arguments, replies and errors of actor methods are plain serde data",
+    label = "what goes to other nodes is plain serde data",
     note = "derive `serde::Serialize` and `serde::Deserialize` for it, and keep borrows and thread-bound parts out of it"
 )]
 pub trait Portable: Serialize + DeserializeOwned + Send + 'static {}
