@@ -112,7 +112,10 @@ fn curl(line: &str) -> (u16, String) {
 #[test]
 fn the_demo_answers_its_curl_lines_and_leaves_nothing_behind() {
     let temporary = tempfile::tempdir().unwrap();
-    let mut demo = Running::start(&["demo", "--port", "0"], temporary.path());
+    let log = tempfile::NamedTempFile::new().unwrap();
+    let mut command = Command::new(PROGRAM);
+    command.env_remove("RUST_LOG").stderr(log.reopen().unwrap());
+    let mut demo = Running::start_as(command, &["demo", "--port", "0"], temporary.path());
     let lines = demo.until("Ctrl-C");
     let pids = processes(&lines);
     assert_eq!(pids.len(), 3, "{lines:#?}");
@@ -128,6 +131,8 @@ fn the_demo_answers_its_curl_lines_and_leaves_nothing_behind() {
     }
     demo.signal(libc::SIGINT);
     assert_eq!(demo.end(), Some(0));
+    let said = std::fs::read_to_string(log.path()).unwrap();
+    assert!(!said.contains("INFO"), "its nodes' lives are not the demo: {said}");
     assert!(all_end(&pids));
     assert_eq!(std::fs::read_dir(temporary.path()).unwrap().count(), 0, "the table's directory is gone");
 }

@@ -111,6 +111,10 @@ impl NodeProcess {
         let mut command = Command::new(&program);
         command.args(["node", "--name", name, "--listen", "127.0.0.1:0", "--http", &http, "--table", table]);
         command.args(["--kinds", &kinds::NAMES.join(","), "--shards", "1", "--until-stdin-ends"]);
+        // Their lives are not what the demo shows, unless it is asked for them.
+        if std::env::var_os("RUST_LOG").is_none() {
+            command.env("RUST_LOG", "warn");
+        }
         // Ctrl-C is for the demo, which then stops its nodes.
         command.process_group(0).stdin(Stdio::piped()).stdout(Stdio::null());
         let tie = || {

@@ -24,6 +24,10 @@ impl NodeProcess {
         command.args(["node", "--name", name, "--listen", "127.0.0.1:0", "--table", table]);
         command.args(["--http", &address.to_string(), "--shards", &shards.to_string()]);
         command.args(options);
+        // A run shows figures, and its nodes' lives to who asks for them.
+        if std::env::var_os("RUST_LOG").is_none() {
+            command.env("RUST_LOG", "warn");
+        }
         // What a node says on standard output is not part of the figures.
         command.stdin(Stdio::null()).stdout(Stdio::null());
         let child = spawn_tied(&mut command).map_err(|error| format!("cannot start {}: {error}", program.display()))?;
