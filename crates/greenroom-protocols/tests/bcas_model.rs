@@ -38,6 +38,8 @@ struct World {
     crashes_max: usize,
     lies_max: usize,
     notifies: bool,
+    /// Whether each worker is of a cluster of its own, whose earlier sessions are collected.
+    apart: bool,
     /// How often an instance refreshes, and the store goes back to an earlier record.
     refreshes_max: u64,
     restores_max: usize,
@@ -49,6 +51,7 @@ type Write = (u8, Option<Etag>, Record<Log>);
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 struct State {
     workers: BTreeMap<u8, Worker<Log>>,
+    sessions: BTreeMap<u8, Session>,
     store: Option<(Record<Log>, Etag)>,
     /// What each worker waits for: a read, or the write with this salt.
     accesses: BTreeMap<u8, Option<(Session, u64)>>,
@@ -57,6 +60,9 @@ struct State {
     answers: BTreeSet<(u8, (Session, u64), Option<Etag>)>,
     notes: BTreeSet<(u8, Record<Log>, Etag)>,
     batches: BTreeSet<Batch<u8>>,
+    /// Word to the first worker that these sessions have ended, and who has looked for such.
+    ended: BTreeSet<Session>,
+    looked: BTreeSet<Session>,
     enqueued: usize,
     /// The updates of each worker that its present activation enqueued, by sequence number.
     own: BTreeMap<u8, Vec<u8>>,
@@ -94,6 +100,7 @@ enum Step {
     GiveUp(u8),
     Note(u8, Record<Log>, Etag),
     Batch(Batch<u8>),
+    Ended(Session),
     Tick(u8),
     Crash(u8),
     Refresh(u8),
@@ -106,10 +113,22 @@ impl World {
             far: self.far[usize::from(id)],
             delegate_timeout: Duration::ZERO,
             retry_after: Duration::ZERO,
+            delegates: self.apart,
             checks: self.checks,
             ..Config::default()
         };
-        Worker::new(Session { cluster: ClusterId(1), epoch }, config)
+        Worker::new(self.session(id, epoch), config)
+    }
+
+    fn session(&self, id: u8, epoch: u64) -> Session {
+        Session { cluster: ClusterId(if self.apart { u16::from(id) + 1 } else { 1 }), epoch }
+    }
+
+    /// Who is far from the store in a cluster of its own begins without the record.
+    fn begin(&self, state: &mut State, id: u8) {
+        if !(self.apart && self.far[usize::from(id)]) {
+            self.handle(state, id, Event::Refresh(Waiter(0)));
+        }
     }
 
     fn handle(&self, state: &mut State, id: u8, event: Event<Log>) {
@@ -148,6 +167,26 @@ impl World {
         }
     }
 
+    /// Who is shown a record first collects earlier sessions of its cluster, and tells who is near the store.
+    fn collect(&self, state: &mut State) {
+        if !self.apart {
+            return;
+        }
+        let now: Vec<(u8, Session)> = (0..self.far.len() as u8).map(|id| (id, state.sessions[&id])).collect();
+        for (id, own) in now {
+            let worker = &state.workers[&id];
+            if worker.record().is_none() || !state.looked.insert(own) {
+                continue;
+            }
+            let earlier: Vec<Session> =
+                worker.sessions().filter(|other| other.cluster == own.cluster && *other != own).collect();
+            for session in earlier {
+                state.ended.insert(session);
+                self.handle(state, id, Event::Fenced(session));
+            }
+        }
+    }
+
     /// Looks at all versions that can be seen.
     fn look(&self, state: &mut State) {
         for (id, worker) in &state.workers {
@@ -172,12 +211,15 @@ impl Model for World {
         let ids = 0..self.far.len() as u8;
         let mut state = State {
             workers: ids.clone().map(|id| (id, self.worker(id, u64::from(id) + 1))).collect(),
+            sessions: ids.clone().map(|id| (id, self.session(id, u64::from(id) + 1))).collect(),
             store: None,
             accesses: BTreeMap::new(),
             writes: BTreeSet::new(),
             answers: BTreeSet::new(),
             notes: BTreeSet::new(),
             batches: BTreeSet::new(),
+            ended: BTreeSet::new(),
+            looked: BTreeSet::new(),
             enqueued: 0,
             own: ids.clone().map(|id| (id, Vec::new())).collect(),
             confirmed: BTreeSet::new(),
@@ -193,7 +235,7 @@ impl Model for World {
             broken: None,
         };
         for id in ids {
-            self.handle(&mut state, id, Event::Refresh(Waiter(0)));
+            self.begin(&mut state, id);
         }
         vec![state]
     }
@@ -220,6 +262,7 @@ impl Model for World {
         steps.extend(state.answers.iter().cloned().map(|(id, salt, etag)| Step::Answer(id, salt, etag)));
         steps.extend(state.notes.iter().cloned().map(|(to, record, etag)| Step::Note(to, record, etag)));
         steps.extend(state.batches.iter().cloned().map(Step::Batch));
+        steps.extend(state.ended.iter().copied().map(Step::Ended));
         for (id, worker) in &state.workers {
             if worker.deadline().is_some() {
                 steps.push(Step::Tick(*id));
@@ -295,14 +338,20 @@ impl Model for World {
                 state.batches.remove(&batch);
                 self.handle(&mut state, 0, Event::Delegated(batch));
             }
+            Step::Ended(session) => {
+                state.ended.remove(&session);
+                self.handle(&mut state, 0, Event::Fenced(session));
+            }
             Step::Tick(id) => self.handle(&mut state, id, Event::Tick),
             Step::Crash(id) => {
                 state.crashed += 1;
                 state.shown.remove(&id);
                 state.accesses.remove(&id);
                 state.own.insert(id, Vec::new());
-                state.workers.insert(id, self.worker(id, 10 + u64::from(id)));
-                self.handle(&mut state, id, Event::Refresh(Waiter(0)));
+                let epoch = 10 * state.crashed as u64 + u64::from(id);
+                state.workers.insert(id, self.worker(id, epoch));
+                state.sessions.insert(id, self.session(id, epoch));
+                self.begin(&mut state, id);
             }
             Step::Refresh(id) => {
                 state.refreshed += 1;
@@ -317,6 +366,7 @@ impl Model for World {
                 state.store = state.first.clone().filter(|_| first).map(|record| (record, tag));
             }
         }
+        self.collect(&mut state);
         self.look(&mut state);
         (state != *last).then_some(state)
     }
@@ -365,6 +415,7 @@ fn two() -> World {
         crashes_max: 0,
         lies_max: 2,
         notifies: true,
+        apart: false,
         refreshes_max: 0,
         restores_max: 0,
         checks: Checks::default(),
@@ -426,6 +477,30 @@ fn confirmed_once_with_three_sessions() {
 #[test]
 fn confirmed_once_while_batches_are_delegated() {
     exhaust("delegated", World { far: vec![false, true], updates: vec![1, 0, 1], lies_max: 1, ..two() });
+}
+
+/// Clusters of which activations come and go, and collect the sessions of those before them.
+fn forgetful() -> World {
+    World {
+        far: vec![false, true],
+        updates: vec![1, 1, 0],
+        crashes_max: 1,
+        lies_max: 0,
+        attempts_max: 4,
+        apart: true,
+        ..two()
+    }
+}
+
+#[test]
+fn confirmed_once_though_sessions_are_collected_while_their_batches_are_late() {
+    exhaust("collected", forgetful());
+    exhaust("collected, twice", World { updates: vec![1, 1, 1], crashes_max: 2, attempts_max: 3, ..forgetful() });
+}
+
+#[test]
+fn without_a_floor_a_late_batch_of_a_collected_session_is_applied_twice() {
+    breaks("floors", forgetful(), |checks| checks.floors = false);
 }
 
 #[test]

@@ -5,7 +5,8 @@
 //!
 //! - **Sessions.** The [`Record`] holds for each writer session the sequence number of its last applied update. Whatever record
 //!   an instance adopts, by read, by write or by notification, first trims its pending updates by that (B1-B4). A
-//!   session's entry is collected only after its activation is fenced.
+//!   session's entry is collected once its activation has ended: a later one of its cluster has seen it. What others write for it may be
+//!   late still, and is known by the version that its sender had seen: it counts only if none was collected since.
 //! - **Salt.** Each write names its session and attempt, so that no two records are equal. A refused write is
 //!   believed only after re-reading: the store's client may have refused its own success.
 //! - **Rejected updates** are no-ops that take their sequence number and version; who waits gets the error.
@@ -42,6 +43,8 @@ pub struct Batch<U> {
     pub session: Session,
     /// The sequence number of the first.
     pub first: u64,
+    /// The latest version that the sender had seen.
+    pub seen: Version,
     /// The updates, in order.
     pub changes: Vec<Change<U>>,
 }
@@ -175,6 +178,8 @@ pub struct Config {
     pub delegate_timeout: Duration,
     /// Most updates in one write; no bound by default.
     pub batch_len_max: usize,
+    /// Whether others write for instances that are far from the store, so that what is late may come without its session.
+    pub delegates: bool,
     /// Most that the updates in one write [weigh](Versioned::weight), but for one update alone; no bound by default.
     pub batch_weight_max: usize,
     /// The safety checks in force.
@@ -189,6 +194,7 @@ impl Default for Config {
             far: false,
             delegate_timeout: Duration::from_secs(1),
             batch_len_max: usize::MAX,
+            delegates: false,
             batch_weight_max: usize::MAX,
             checks: Checks::default(),
         }
@@ -209,10 +215,12 @@ pub struct Checks {
     pub fenced: bool,
     /// A delegated batch's updates are applied only in their sequence (B6).
     pub sequence: bool,
+    /// A batch of a session that is not known counts only if its sender has seen the last forgetting.
+    pub floors: bool,
 }
 
 impl Default for Checks {
     fn default() -> Self {
-        Self { trim: true, trim_notified: true, own_session: true, fenced: true, sequence: true }
+        Self { trim: true, trim_notified: true, own_session: true, fenced: true, sequence: true, floors: true }
     }
 }

@@ -94,6 +94,8 @@ pub struct Record<S> {
     pub sessions: BTreeMap<Session, u64>,
     /// Who wrote the record, and at which attempt: no two writes are equal.
     pub salt: (Session, u64),
+    /// For each cluster of which sessions were collected that others may write for, the version at the last time.
+    pub floors: BTreeMap<ClusterId, Version>,
 }
 
 impl<S: Versioned> Record<S> {
@@ -115,6 +117,13 @@ impl<S: Versioned> Record<S> {
         }
         self.sessions.insert(session, sequence);
         Some(self.change(change))
+    }
+
+    /// Whether updates of `session` that were sent when `seen` was the latest version there cannot have been in the state, and the session
+    /// collected since.
+    pub(super) fn counts(&self, session: Session, seen: Version, checks: Checks) -> bool {
+        let floor = self.floors.get(&session.cluster).filter(|_| checks.floors);
+        self.sessions.contains_key(&session) || floor.is_none_or(|floor| seen >= *floor)
     }
 
     /// Applies `change`, whosever it is.

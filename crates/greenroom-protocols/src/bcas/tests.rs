@@ -1,3 +1,5 @@
+use std::collections::BTreeMap;
+
 use super::*;
 use crate::gsi::ClusterId;
 use crate::time::Timestamp;
@@ -133,6 +135,7 @@ fn an_instance_far_from_the_store_that_loses_two_races_is_written_for_by_the_nea
         state: Sum(sum),
         sessions: [(session(2, 1), 1)].into(),
         salt: (session(1, 1), version),
+        floors: BTreeMap::new(),
     };
     handle(&mut far, Event::Read(Some((busy(2, 7), etag("2")))));
     let out = handle(&mut far, Event::Written(Written::Conflict));
@@ -141,7 +144,7 @@ fn an_instance_far_from_the_store_that_loses_two_races_is_written_for_by_the_nea
 
 #[test]
 fn a_copy_of_a_delegated_batch_is_written_once() {
-    let batch = Batch { session: session(2, 1), first: 1, changes: vec![Change::Update(5)] };
+    let batch = Batch { session: session(2, 1), first: 1, seen: Version::default(), changes: vec![Change::Update(5)] };
     let mut near = ready(1, 1);
     handle(&mut near, Event::Delegated(batch.clone()));
     handle(&mut near, Event::Written(Written::Applied(etag("1"))));
@@ -246,7 +249,7 @@ fn who_delegated_hears_what_its_updates_came_to() {
 fn a_batch_that_waits_for_too_long_is_left_to_its_sender() {
     let mut c = ready(1, 1);
     add(&mut c, 1);
-    let batch = Batch { session: session(2, 1), first: 1, changes: vec![Change::Update(5)] };
+    let batch = Batch { session: session(2, 1), first: 1, seen: Version::default(), changes: vec![Change::Update(5)] };
     handle(&mut c, Event::Delegated(batch));
     let late = Timestamp::default() + Config::default().delegate_timeout * 11;
     let mut out = Vec::new();
@@ -334,6 +337,7 @@ fn another_record_of_the_same_version_is_one_that_went_back_and_on() {
         state: Sum(70),
         sessions: [(session(1, 1), 1), (session(2, 1), 1)].into(),
         salt: (session(2, 1), 1),
+        floors: BTreeMap::new(),
     };
     handle(&mut a, Event::Refresh(Waiter(9)));
     handle(&mut a, Event::Read(Some((other, etag("other")))));
@@ -352,6 +356,7 @@ fn what_comes_next_is_written_though_the_store_went_back_and_on_beyond() {
         state: Sum(70),
         sessions: [(session(2, 1), 9)].into(),
         salt: (session(2, 1), 1),
+        floors: BTreeMap::new(),
     };
     let out = handle(&mut a, Event::Notified(beyond, etag("beyond")));
     assert!(matches!(&out[..], [Action::Trouble(Trouble::WentBack { .. })]), "two of its updates are lost: {out:?}");
@@ -435,6 +440,7 @@ fn what_its_own_write_would_have_given_is_not_told_if_another_has_written_it() {
         state: Sum(9),
         sessions: [(session(2, 1), 1)].into(),
         salt: (session(1, 1), 1),
+        floors: BTreeMap::new(),
     };
     let out = handle(&mut far, Event::Read(Some((other.clone(), etag("1")))));
     assert!(out.contains(&Action::Outcome(1, Applied::Confirmed)), "{out:?}");
@@ -449,7 +455,8 @@ fn what_its_own_write_would_have_given_is_not_told_if_another_has_written_it() {
 #[test]
 fn nothing_is_written_for_an_instance_that_is_fenced_or_whose_earlier_updates_are_missing() {
     let mut near = ready(1, 1);
-    let batch = |first| Batch { session: session(2, 1), first, changes: vec![Change::Update(5)] };
+    let batch =
+        |first| Batch { session: session(2, 1), first, seen: Version::default(), changes: vec![Change::Update(5)] };
     assert_eq!(handle(&mut near, Event::Delegated(batch(3))), []);
     handle(&mut near, Event::Fenced(session(2, 1)));
     assert_eq!(handle(&mut near, Event::Delegated(batch(1))), []);
@@ -465,4 +472,74 @@ fn a_session_that_is_fenced_is_known_until_the_next_write_lands() {
     assert!(b.sessions().any(|known| known == session(1, 1)));
     handle(&mut a, Event::Fenced(session(1, 1)));
     assert!(written(&add(&mut a, 1)).sessions.contains_key(&session(1, 1)), "nobody collects itself");
+}
+
+/// A worker that has read `record` and writes what a batch of this session brings.
+fn serves(record: Option<(Record<Sum>, Etag)>, batch: Batch<i64>) -> (Worker<Sum>, Vec<Action<Sum>>) {
+    let mut near: Worker<Sum> = Worker::new(session(1, 99), Config { delegates: true, ..Config::default() });
+    handle(&mut near, Event::Refresh(Waiter(0)));
+    handle(&mut near, Event::Read(record));
+    let out = handle(&mut near, Event::Delegated(batch));
+    (near, out)
+}
+
+#[test]
+fn sessions_of_short_lived_activations_are_collected_and_their_late_batches_refused() {
+    let mut record: Option<(Record<Sum>, Etag)> = None;
+    let batch = |epoch, seen| Batch { session: session(2, epoch), first: 1, seen, changes: vec![Change::Update(1)] };
+    let mut all = Vec::new();
+    for epoch in 1..=100 {
+        let seen = record.as_ref().map(|(record, _)| record.version).unwrap_or_default();
+        all.push(batch(epoch, seen));
+        // Each finds another activation near the store, and tells it whom it has seen there.
+        let (mut near, out) = serves(record.clone(), batch(epoch, seen));
+        let first = written(&out);
+        let tag = etag(&epoch.to_string());
+        handle(&mut near, Event::Written(Written::Applied(tag.clone())));
+        let seen: Vec<Session> = first.sessions.keys().copied().filter(|other| other.epoch != epoch).collect();
+        for ended in seen {
+            handle(&mut near, Event::Fenced(ended));
+        }
+        assert!(first.sessions.len() <= 3, "those of two others and of who is near: {:?}", first.sessions);
+        let last = written(&add(&mut near, 0));
+        record = Some((last, etag(&format!("{epoch}, collected"))));
+    }
+    let (record, tag) = record.unwrap();
+    assert_eq!((&record.state, record.floors.len()), (&Sum(100), 1));
+    for batch in all {
+        let (_, out) = serves(Some((record.clone(), tag.clone())), batch);
+        assert_eq!(out, [Action::Notify(record.clone(), tag.clone())], "it was written");
+    }
+    let (_, out) = serves(Some((record.clone(), tag.clone())), batch(101, Version::default()));
+    assert_eq!(out, [Action::Notify(record.clone(), tag.clone())], "it might be one of those that are collected");
+    let (_, out) = serves(Some((record.clone(), tag)), batch(101, record.version));
+    assert_eq!(written(&out).state, Sum(101), "it has seen that it is not");
+}
+
+#[test]
+fn who_may_have_been_collected_writes_by_itself_as_soon_as_it_hears_so() {
+    let config = Config { far: true, delegates: true, ..Config::default() };
+    let mut far: Worker<Sum> = Worker::new(session(2, 7), config);
+    let out = add(&mut far, 5);
+    assert!(matches!(&out[..], [Action::Delegate(_)]), "{out:?}");
+    let version = Version { incarnation: 0, number: 9 };
+    let (sessions, floors) = ([(session(2, 6), 1)].into(), [(ClusterId(2), version)].into());
+    let record = Record { version, state: Sum(9), sessions, salt: (session(1, 1), 9), floors };
+    let out = handle(&mut far, Event::Notified(record, etag("9")));
+    assert_eq!(written(&out).state, Sum(14), "it does not wait for the one that has refused its batch");
+}
+
+#[test]
+fn a_refresh_is_done_only_when_what_was_enqueued_before_it_is_confirmed() {
+    let mut a = worker(1, 1);
+    add(&mut a, 5);
+    handle(&mut a, Event::Refresh(Waiter(7)));
+    handle(&mut a, Event::ReadFailed);
+    let mut out = Vec::new();
+    a.handle(a.deadline().unwrap(), Event::Tick, &mut out);
+    assert_eq!(out, [Action::Read]);
+    let out = handle(&mut a, Event::Read(None));
+    assert!(!out.contains(&Action::Done(Waiter(7))), "{out:?}");
+    let out = handle(&mut a, Event::Written(Written::Applied(etag("1"))));
+    assert!(out.contains(&Action::Done(Waiter(7))), "{out:?}");
 }

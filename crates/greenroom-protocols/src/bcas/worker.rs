@@ -60,10 +60,8 @@ enum Access<S: Versioned> {
     Read(Vec<(Waiter, u64)>, Version, bool),
     /// Also the tag that must be there.
     Write(Option<Etag>, Record<S>, Vec<(Waiter, u64)>, Vec<Told<S>>),
-    Delegated {
-        last: u64,
-        until: Timestamp,
-    },
+    /// Also the version that was the latest here.
+    Delegated { last: u64, until: Timestamp, seen: Version },
 }
 
 impl<S: Versioned> Worker<S> {
@@ -184,9 +182,18 @@ impl<S: Versioned> Worker<S> {
         self.retry_at = None;
         if self.base.is_some() && self.config.checks.sequence {
             let confirmed = &self.confirmed;
+            let checks = self.config.checks;
             self.foreign.retain(|session, (batch, _)| {
                 (batch.first..=batch.last()).contains(&(confirmed.applied(*session) + 1))
             });
+            let forgotten =
+                self.foreign.extract_if(.., |session, (batch, _)| !confirmed.counts(*session, batch.seen, checks));
+            // Who sees that it may be forgotten writes by itself.
+            if forgotten.count() > 0
+                && let Some(Some(etag)) = &self.base
+            {
+                out.push(Action::Notify(confirmed.clone(), etag.clone()));
+            }
         }
         // Who sent it has long written it directly, or is gone; and its session may be collected.
         self.foreign.retain(|_, (_, until)| *until > now);
@@ -233,6 +240,9 @@ impl<S: Versioned> Worker<S> {
             told.push((batch.session, outcomes));
         }
         let fenced = |session: &Session| self.fenced.contains(session) || !checks.fenced;
+        let Record { sessions, floors, version, .. } = &mut record;
+        let collected = |session: &&Session| **session != self.session && fenced(session) && self.config.delegates;
+        floors.extend(sessions.keys().filter(collected).map(|session| (session.cluster, *version)));
         record.sessions.retain(|session, _| *session == self.session || !fenced(session));
         self.attempts += 1;
         record.salt = (self.session, self.attempts);
@@ -328,8 +338,12 @@ impl<S: Versioned> Worker<S> {
             let confirmed = &self.confirmed;
             self.foreign.retain(|session, (batch, _)| confirmed.applied(*session) < batch.last());
         }
-        if matches!(self.access, Some(Access::Delegated { last, .. }) if last <= self.settled) {
-            self.access = None;
+        let (own, checks) = (self.session, self.config.checks);
+        let is_over = |access: &mut Access<S>| match access {
+            Access::Delegated { last, seen, .. } => *last <= self.settled || !self.confirmed.counts(own, *seen, checks),
+            Access::Read(..) | Access::Write(..) => false,
+        };
+        if self.access.take_if(is_over).is_some() {
             self.conflicts = 0;
         }
     }
@@ -376,8 +390,9 @@ impl<S: Versioned> Worker<S> {
             pending.delegated = true;
         }
         let changes = self.pending.iter().map(|pending| pending.change.clone()).collect();
-        self.access = Some(Access::Delegated { last: self.last, until: now + self.config.delegate_timeout });
-        out.push(Action::Delegate(Batch { session: self.session, first, changes }));
+        let seen = self.confirmed.version;
+        self.access = Some(Access::Delegated { last: self.last, until: now + self.config.delegate_timeout, seen });
+        out.push(Action::Delegate(Batch { session: self.session, first, seen, changes }));
     }
 
     /// Takes on another instance's batch; one that is confirmed already is answered at once.

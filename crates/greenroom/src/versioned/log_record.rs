@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use bytes::{BufMut, Bytes, BytesMut};
-use greenroom_protocols::bcas::{Added, Change, Session, Version};
+use greenroom_protocols::bcas::{Added, Change, Record, Session, Version};
 use greenroom_protocols::gsi::ClusterId;
 use greenroom_protocols::update_log;
 use greenroom_protocols::update_log::Logged;
@@ -22,6 +22,14 @@ pub(super) struct Head {
     pub(super) entries: u64,
     pub(super) sessions: BTreeMap<Session, u64>,
     pub(super) salt: (Session, u64),
+}
+
+impl Head {
+    /// The record of this head and the state that its log leads to. Who writes a log writes for itself alone, and forgets whom it follows.
+    pub(super) fn record(self, state: Logged<StateValue>) -> Record<Logged<StateValue>> {
+        let Self { version, sessions, salt, .. } = self;
+        Record { version, state, sessions, salt, floors: BTreeMap::new() }
+    }
 }
 
 #[derive(Serialize, Deserialize)]

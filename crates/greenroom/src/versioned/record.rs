@@ -19,16 +19,20 @@ struct Head {
     sessions: Vec<(u16, u64, u64)>,
     /// Cluster, session and attempt of the write.
     salt: (u16, u64, u64),
+    /// Cluster, and incarnation and number of the version at which sessions of it were last collected.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    floors: Vec<(u16, u64, u64)>,
 }
 
 /// The record's bytes.
 pub(super) fn seal(types: Types, record: &Record<StateValue>) -> Result<Bytes, String> {
-    let Record { version, state, sessions, salt } = record;
+    let Record { version, state, sessions, salt, floors } = record;
     let head = Head {
         incarnation: version.incarnation,
         number: version.number,
         sessions: sessions.iter().map(|(session, last)| (session.cluster.0, session.epoch, *last)).collect(),
         salt: (salt.0.cluster.0, salt.0.epoch, salt.1),
+        floors: floors.iter().map(|(cluster, floor)| (cluster.0, floor.incarnation, floor.number)).collect(),
     };
     let mut bytes = BytesMut::new();
     bytes.put_u8(FORMAT);
@@ -61,6 +65,11 @@ pub(super) fn open(types: Types, bytes: &[u8]) -> Result<Record<StateValue>, Str
         state: (types.decode_state)(state)?,
         sessions: head.sessions.into_iter().map(|(cluster, epoch, last)| (session(cluster, epoch), last)).collect(),
         salt: (session(head.salt.0, head.salt.1), head.salt.2),
+        floors: head
+            .floors
+            .into_iter()
+            .map(|(cluster, incarnation, number)| (ClusterId(cluster), Version { incarnation, number }))
+            .collect(),
     })
 }
 
@@ -71,6 +80,8 @@ const HEAD_AT: usize = 1 + 4;
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use greenroom_protocols::bcas::Versioned;
 
     use super::super::VersionedState;
@@ -95,6 +106,11 @@ mod tests {
     const GOLDEN: &[u8] = b"\x02/\0\0\0\x01\x01\x84\xabincarnation\x02\xa6number\x05\xa8sessions\x91\x93\x01\x07\x04\
         \xa4salt\x93\x01\x07\x06\x01\x03\x81\xa5count\t";
 
+    const FORGETFUL: &[u8] =
+        b"\x02?\0\0\0\x01\x01\x85\xabincarnation\x02\xa6number\x05\xa8sessions\x92\x93\x01\x07\x04\
+        \x93\x03\t\x01\xa4salt\x93\x01\x07\x06\xa6floors\x91\x93\x03\x02\x04\
+        \x01\x03\x81\xa5count\t";
+
     fn types() -> Types {
         Types::of::<Count>()
     }
@@ -108,7 +124,17 @@ mod tests {
             state,
             sessions: [(session, 4)].into(),
             salt: (session, 6),
+            floors: BTreeMap::new(),
         }
+    }
+
+    /// One of which sessions were collected.
+    fn forgetful() -> Record<StateValue> {
+        let other = Session { cluster: ClusterId(3), epoch: 9 };
+        let mut record = record();
+        record.sessions.insert(other, 1);
+        record.floors.insert(ClusterId(3), Version { incarnation: 2, number: 4 });
+        record
     }
 
     #[test]
@@ -117,6 +143,13 @@ mod tests {
         let found = open(types(), GOLDEN).unwrap();
         assert_eq!((found.version, found.sessions, found.salt), (record().version, record().sessions, record().salt));
         assert_eq!(*found.state.typed::<Count>(), Count { count: 9 });
+    }
+
+    #[test]
+    fn a_record_of_several_sessions_tells_since_when_others_are_collected() {
+        let bytes = seal(types(), &forgetful()).unwrap();
+        assert_eq!(bytes.escape_ascii().to_string(), FORGETFUL.escape_ascii().to_string());
+        assert_eq!(open(types(), FORGETFUL).unwrap().floors, forgetful().floors);
     }
 
     #[test]

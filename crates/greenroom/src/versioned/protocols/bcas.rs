@@ -1,7 +1,6 @@
 //! BCAS around its machine: records and messages as bytes.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::time::Duration;
 
 use greenroom_protocols::bcas::{
     Action as Do, Batch, Config, Etag, Event as Happened, Record, Session, Waiter, Worker,
@@ -12,7 +11,7 @@ use super::super::protocol::{
     Access, Action, Answer, ConsistencyProtocol, Delivery, Event, Now, Place, StateValue, Timestamp, Version, Written,
 };
 use super::super::record;
-use super::bcas_message::{BATCH_LEN_MAX, Message};
+use super::bcas_message::{BATCH_LEN_MAX, Message, Seen};
 use super::sent::Sent;
 use super::{UPDATE_BYTES_MAX, open, open_change, seal, seal_change, told_of};
 
@@ -20,8 +19,7 @@ use super::{UPDATE_BYTES_MAX, open, open_change, seal, seal_change, told_of};
 pub(in super::super) struct Bcas {
     worker: Worker<StateValue>,
     place: Place,
-    /// The sessions of earlier activations are fenced from then on; before the first reading there is no such time.
-    fence_at: Option<Timestamp>,
+    /// Whether the sessions of earlier activations have been fenced.
     fenced: bool,
     /// Whether the store is read where the worker wanted to write what cannot be encoded.
     unwritable: bool,
@@ -35,11 +33,11 @@ pub(in super::super) struct Bcas {
 
 impl Bcas {
     pub(in super::super) fn new(place: Place) -> Self {
-        let config = Config { retry_after: place.retry_after, far: is_far(&place), ..Config::default() };
+        let delegates = place.around.near.is_some() && !place.around.others.is_empty();
+        let config = Config { retry_after: place.retry_after, far: is_far(&place), delegates, ..Config::default() };
         Self {
             worker: Worker::new(place.session, config),
             place,
-            fence_at: None,
             fenced: false,
             unwritable: false,
             asked: false,
@@ -98,12 +96,25 @@ impl Bcas {
                 Happened::Notified(record, Etag(etag))
             }
             Message::Newer => Happened::Refresh(NOBODY),
-            Message::Batch { epoch, first, changes } => {
+            Message::Batch { epoch, first, changes, seen } => {
                 if first == 0 || changes.len() > BATCH_LEN_MAX {
                     return Err("no batch".to_owned());
                 }
                 let changes = changes.iter().map(|change| open_change(types, change)).collect::<Result<_, _>>()?;
-                Happened::Delegated(Batch { session: Session { cluster: from, epoch }, first, changes })
+                let (session, seen) =
+                    (Session { cluster: from, epoch }, Version { incarnation: seen.0, number: seen.1 });
+                Happened::Delegated(Batch { session, first, seen, changes })
+            }
+            Message::Ended { epochs } => {
+                let ended: Vec<Session> = self
+                    .worker
+                    .sessions()
+                    .filter(|session| session.cluster == from && epochs.contains(&session.epoch))
+                    .collect();
+                for session in ended {
+                    self.act(now, Happened::Fenced(session), out);
+                }
+                return Ok(None);
             }
             Message::Ask => {
                 self.askers.insert(from);
@@ -184,9 +195,10 @@ impl Bcas {
     fn delegate(&self, batch: &Batch<super::UpdateValue>, out: &mut Vec<Action>) {
         let Some(to) = self.place.around.near else { return };
         let changes = batch.changes.iter().map(|change| seal_change(change).map(|bytes| bytes.to_vec().into()));
-        let (epoch, first) = (batch.session.epoch, batch.first);
-        let message =
-            changes.collect::<Result<_, _>>().and_then(|changes| seal(1, &Message::Batch { epoch, first, changes }));
+        let (epoch, first, seen) = (batch.session.epoch, batch.first, Seen(batch.seen.incarnation, batch.seen.number));
+        let message = changes
+            .collect::<Result<_, _>>()
+            .and_then(|changes| seal(1, &Message::Batch { epoch, first, changes, seen }));
         match message {
             Ok(message) => out.push(Action::Send { to, delivery: Delivery::Wakes, message }),
             // It is written directly after the time-out.
@@ -194,23 +206,21 @@ impl Bcas {
         }
     }
 
-    /// Earlier activations of this actor in this cluster can write no more: the store refuses what they have under way once
-    /// this one has written. Where others may write for them, a batch may still be on its way, but not for ever.
-    fn fence(&mut self, now: Now, read: bool, out: &mut Vec<Action>) {
-        if self.fenced || !read && self.fence_at.is_none() {
+    /// Earlier activations of this actor in this cluster have ended: the store refuses what they have under way once this one has written,
+    /// and who writes for them is told.
+    fn fence(&mut self, now: Now, out: &mut Vec<Action>) {
+        if self.worker.record().is_none() || std::mem::replace(&mut self.fenced, true) {
             return;
         }
-        let delegates = self.place.around.near.is_some() && !self.place.around.others.is_empty();
-        let wait = if delegates { BATCH_AGE_MAX } else { Duration::ZERO };
-        let at = *self.fence_at.get_or_insert(now.clock + wait);
         let own = self.place.session;
         let earlier: Vec<Session> =
             self.worker.sessions().filter(|other| other.cluster == own.cluster && *other != own).collect();
-        if at <= now.clock || earlier.is_empty() {
-            self.fenced = true;
-            for session in earlier {
-                self.act(now, Happened::Fenced(session), out);
-            }
+        let near = self.place.around.near.filter(|_| is_far(&self.place) && !earlier.is_empty());
+        let ended = Message::Ended { epochs: earlier.iter().map(|session| session.epoch).collect() };
+        let ended = near.zip(seal(1, &ended).ok());
+        out.extend(ended.map(|(to, message)| Action::Send { to, delivery: Delivery::IfActive, message }));
+        for session in earlier {
+            self.act(now, Happened::Fenced(session), out);
         }
     }
 }
@@ -223,9 +233,12 @@ impl ConsistencyProtocol for Bcas {
             out.extend(near.map(|(to, message)| Action::Send { to, delivery: Delivery::Wakes, message }));
         }
         if let Some(event) = self.translate(now, event, out) {
-            let read = matches!(event, Happened::Read(_));
+            // What an activation is shown first has sessions of earlier ones alone.
+            let shown = matches!(event, Happened::Read(_) | Happened::Notified(..));
             self.act(now, event, out);
-            self.fence(now, read, out);
+            if shown {
+                self.fence(now, out);
+            }
         } else if !self.askers.is_empty() {
             // It may be here already; a tick alone changes nothing.
             self.act(now, Happened::Tick, out);
@@ -246,8 +259,7 @@ impl ConsistencyProtocol for Bcas {
     }
 
     fn deadline(&self) -> Option<Timestamp> {
-        let fence_at = self.fence_at.filter(|_| !self.fenced);
-        [self.worker.deadline(), fence_at].into_iter().flatten().min()
+        self.worker.deadline()
     }
 
     fn loads(&self) -> bool {
@@ -269,5 +281,3 @@ fn is_far(place: &Place) -> bool {
 const NOBODY: Waiter = Waiter(0);
 /// A larger record is not sent: who hears of it reads it.
 const RECORD_LEN_MAX: usize = 8 << 20;
-/// A batch that is older has arrived, or never does.
-const BATCH_AGE_MAX: Duration = Duration::from_secs(600);

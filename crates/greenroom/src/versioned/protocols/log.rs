@@ -104,10 +104,10 @@ impl UpdateLog {
         let head = match log_record::open_head(bytes)? {
             log_record::Found::Head(head) => head,
             log_record::Found::Plain => {
-                let Record { version, state, sessions, salt } =
+                let Record { version, state, sessions, salt, floors } =
                     super::super::record::open(self.place.types, bytes).map_err(|why| format!("{why} (no log yet)"))?;
                 self.begins = true;
-                let record = Record { version, state: Logged { state, entries: 0 }, sessions, salt };
+                let record = Record { version, state: Logged { state, entries: 0 }, sessions, salt, floors };
                 return Ok(Some(Happened::Read(Some((record, etag)))));
             }
         };
@@ -116,8 +116,7 @@ impl UpdateLog {
             && record.salt == head.salt
         {
             // It is the one that is here.
-            let record =
-                Record { version: head.version, state: known.clone(), sessions: head.sessions, salt: head.salt };
+            let record = head.record(known.clone());
             return Ok(Some(Happened::Read(Some((record, etag)))));
         }
         let is_cold = version == Version::default();
@@ -195,7 +194,7 @@ impl UpdateLog {
         if state.entries == head.entries && !leads_to(version, head.version) {
             return Err("the log and its head do not have the same version".to_owned());
         }
-        let record = Record { version: head.version, state, sessions: head.sessions, salt: head.salt };
+        let record = head.record(state);
         Ok(Some(Happened::Read(Some((record, etag)))))
     }
 
