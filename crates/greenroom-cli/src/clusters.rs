@@ -88,11 +88,8 @@ fn list(show: &Show) -> Result<(), String> {
     }
     for cluster in clusters(&answer) {
         let doors: Vec<&str> = cluster["gateways"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
-        let standing = match (cluster["joining"] == true, cluster["draining"] == true) {
-            (true, _) => "joining",
-            (_, true) => "draining",
-            _ => "full",
-        };
+        let standings = ["joining", "lost", "draining"];
+        let standing = standings.into_iter().find(|standing| cluster[*standing] == true).unwrap_or("full");
         println!("{:16} {standing:9} {}", text(cluster, "name"), doors.join(" "));
     }
     Ok(())
@@ -114,11 +111,20 @@ fn status(show: &Show) -> Result<(), String> {
         };
         let empty = if cluster["empty"] == true { ", empty" } else { "" };
         let joining = if cluster["joining"] == true { ", joining" } else { "" };
+        if cluster["lost"] == true {
+            println!("{:16} lost: it is dropped when what it may own has run out", text(cluster, "name"));
+            continue;
+        }
         println!("{:16} list {}{joining}{empty}, {answers}", text(cluster, "name"), cluster["acknowledged"]);
         if let Some(ahead) = cluster["clock_ahead_s"].as_i64() {
             let word = if ahead > 0 { "ahead of" } else { "behind" };
             println!("{:16} its clock is {} s {word} this node's: set both by NTP", "", ahead.unsigned_abs());
         }
+    }
+    if answer["fenced"] == true {
+        println!(
+            "no other cluster answers for so long that this one may be taken for lost: pessimistic actors are refused here"
+        );
     }
     if let Some(trouble) = answer["list_trouble"].as_str() {
         println!("{trouble}");
@@ -134,6 +140,14 @@ fn status(show: &Show) -> Result<(), String> {
     );
     let counts = &answer["counts"];
     println!("duplicates: {} found, {} ended", counts["duplicates_found"], counts["duplicates_ended"]);
+    if counts["updates_lost"] != 0 {
+        let of: Vec<&str> = answer["lost_of"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+        println!(
+            "confirmed updates that duplicates could not hand over: {}, lately of {}",
+            counts["updates_lost"],
+            of.join(", ")
+        );
+    }
     Ok(())
 }
 

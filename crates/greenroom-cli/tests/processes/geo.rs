@@ -28,7 +28,7 @@ impl Site {
     /// A node of a cluster whose counters are activated nowhere while a cluster is silent.
     fn pessimistic(name: &'static str, gateways: &[(&str, String)], directory: &std::path::Path) -> Self {
         let own = gateways.iter().find(|(cluster, _)| *cluster == name).map(|(_, gateway)| gateway).expect("it is one");
-        let mut file = format!("cluster = \"{name}\"\n[geo]\ngateway = \"{own}\"\n");
+        let mut file = format!("cluster = \"{name}\"\n[geo]\ngateway = \"{own}\"\nlost_after = 10\n");
         for (cluster, gateway) in gateways {
             file += &format!("[geo.clusters.{cluster}]\ngateways = [\"{gateway}\"]\n");
         }
@@ -221,22 +221,24 @@ fn a_cluster_that_is_gone_or_never_came_does_not_freeze_the_list() {
     let refused = eu.clusters(&["remove", "--lost", "us"]);
     assert!(refused.contains("is not lost: it answers"), "{refused}");
     assert!(eu.clusters(&["remove", "--lost", "gone"]).contains("list 2"));
-    assert_eq!(eu.ask("frozen", "add", r#"{"amount": 1}"#), 1, "it is asked no more");
-    eu.says("us               list 2");
-
-    assert!(eu.clusters(&["add", "mistyped", &free_address()]).contains("list 3"));
-    eu.says("mistyped         list 0, joining");
+    eu.says("gone             lost");
+    assert!(eu.ask_once("frozen", "add", r#"{"amount": 1}"#).is_err(), "it may live, and own it");
     eu.says("us               list 3");
+    assert_eq!(eu.ask("frozen", "add", r#"{"amount": 1}"#), 1, "what it may have owned has run out");
+
+    assert!(eu.clusters(&["add", "mistyped", &free_address()]).contains("list 4"));
+    eu.says("mistyped         list 0, joining");
+    eu.says("us               list 4");
     assert_eq!(us.ask("other", "node", "{}"), "us", "nobody waits for it");
-    assert!(eu.clusters(&["remove", "mistyped"]).contains("list 4"));
-    us.says("list 4");
+    assert!(eu.clusters(&["remove", "mistyped"]).contains("list 5"));
+    us.says("list 5");
 
     eu.process.kill();
     us.says("does not answer");
     let made = us.clusters(&["remove", "--lost", "eu"]);
     assert!(made.contains("is in force"), "us stands in for the first cluster: {made}");
-    assert!(!us.clusters(&["list"]).contains("eu "));
     assert_eq!(us.ask("frozen", "node", "{}"), "us", "what was lost with eu goes on");
+    assert!(!us.clusters(&["list"]).contains("eu "));
 }
 
 #[test]

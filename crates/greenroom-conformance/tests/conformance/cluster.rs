@@ -52,6 +52,12 @@ impl Cluster {
         self.kit.start(name).await;
     }
 
+    /// Takes the node called `name` away, which nobody starts again but who [restarts](Self::restart) it.
+    pub(crate) fn stop(&self, name: &str) {
+        self.nodes.borrow_mut().remove(name);
+        self.sim.crash(name);
+    }
+
     /// Starts the node called `name` in the background.
     pub(crate) fn restart(&self, name: &str) {
         self.kit.start_soon(name);

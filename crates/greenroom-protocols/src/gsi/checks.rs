@@ -42,6 +42,8 @@ pub struct Checks {
     pub whole: bool,
     /// It runs nothing of a round of which it cannot tell when that began.
     pub floor: bool,
+    /// Who may be taken for lost gives up what must be single.
+    pub lost: bool,
 }
 
 impl Default for Checks {
@@ -66,6 +68,7 @@ impl Default for Checks {
             memory: true,
             whole: true,
             floor: true,
+            lost: true,
         }
     }
 }

@@ -21,6 +21,8 @@ pub enum Standing {
     Draining,
     /// Is to take part: until then it asks for nothing, owns nothing, and nobody asks it. That it may never come hinders nobody.
     Joining,
+    /// Is taken for gone: nobody asks it, and what it may own is nobody else's until that has run out.
+    Lost,
 }
 
 /// The clusters of the multi-cluster at one time.
@@ -41,9 +43,9 @@ pub enum Change {
     Admit(ClusterId),
     /// This cluster is to leave.
     Drain(ClusterId),
-    /// This cluster has left, or was never admitted.
+    /// This cluster has left, or was never admitted, or is lost and what it owned has run out.
     Drop(ClusterId),
-    /// This cluster is gone for good, with all that it owned: the operator vouches for that.
+    /// This cluster is gone for good, as the operator vouches. It is dropped once it cannot own anything, should it live after all.
     Lose(ClusterId),
 }
 
@@ -52,7 +54,8 @@ pub enum Change {
 pub struct Acknowledged {
     /// The number of that configuration.
     pub epoch: ConfigEpoch,
-    /// Whether none of its nodes has an instance or a round.
+    /// Whether none of its nodes has an instance or a round. Of a lost one others say so, once what it owned has [run
+    /// out](super::Event::Fenced).
     pub empty: bool,
 }
 
@@ -72,6 +75,9 @@ pub enum ChangeRefused {
     /// The operator's mistake: it owns nothing that could be drained.
     #[error("cluster {0} does not take part yet: remove it")]
     NotAdmitted(u16),
+    /// A repeated command: it is dropped by itself.
+    #[error("cluster {0} is being taken out as lost: that is done when what it may own has run out")]
+    Lost(u16),
     /// The steps were taken in the wrong order.
     #[error("cluster {0} is not draining: drain it first, with `greenroom clusters drain`")]
     NotDraining(u16),
@@ -103,7 +109,7 @@ impl Configuration {
         self.clusters.get(&cluster).copied()
     }
 
-    /// Who must pass so that another cluster owns an actor.
+    /// Who must pass so that another cluster owns an actor; one that is lost never does.
     pub fn members(&self) -> impl Iterator<Item = ClusterId> + '_ {
         let members = self.clusters.iter().filter(|(_, standing)| **standing != Standing::Joining);
         members.map(|(cluster, _)| *cluster)
@@ -146,7 +152,7 @@ impl Configuration {
         let counts = |cluster: &ClusterId| match change {
             Change::Lose(lost) if lost == *cluster => false,
             Change::Admit(admitted) if admitted == *cluster => true,
-            _ => self.standing(*cluster) != Some(Standing::Joining),
+            _ => !matches!(self.standing(*cluster), Some(Standing::Joining | Standing::Lost)),
         };
         let behind = self.clusters.keys().find(|cluster| counts(cluster) && said(cluster).epoch < self.epoch);
         if let Some(behind) = behind {
@@ -168,15 +174,20 @@ impl Configuration {
                 Some(Standing::Full) => {}
                 Some(Standing::Draining) => return Err(ChangeRefused::Draining(cluster.0)),
                 Some(Standing::Joining) => return Err(ChangeRefused::NotAdmitted(cluster.0)),
+                Some(Standing::Lost) => return Err(ChangeRefused::Lost(cluster.0)),
                 None => return Err(ChangeRefused::Absent(cluster.0)),
             },
-            Change::Lose(cluster) => match next.clusters.remove(&cluster) {
-                Some(_) => {}
+            Change::Lose(cluster) => match next.clusters.insert(cluster, Standing::Lost) {
+                Some(Standing::Full | Standing::Draining) => {}
+                // It owns nothing.
+                Some(Standing::Joining) => _ = next.clusters.remove(&cluster),
+                Some(Standing::Lost) => return Err(ChangeRefused::Lost(cluster.0)),
                 None => return Err(ChangeRefused::Absent(cluster.0)),
             },
             Change::Drop(cluster) => match next.clusters.remove(&cluster) {
                 Some(Standing::Joining) => {}
-                Some(Standing::Draining) if said(&cluster).empty => {}
+                Some(Standing::Draining | Standing::Lost) if said(&cluster).empty => {}
+                Some(Standing::Lost) => return Err(ChangeRefused::Lost(cluster.0)),
                 Some(Standing::Draining) => return Err(ChangeRefused::NotEmpty(cluster.0)),
                 Some(Standing::Full) => return Err(ChangeRefused::NotDraining(cluster.0)),
                 None => return Err(ChangeRefused::Absent(cluster.0)),

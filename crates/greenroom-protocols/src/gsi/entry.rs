@@ -22,6 +22,8 @@ pub struct Entry<O, R, U> {
     pub(super) recovering: bool,
     /// The configuration for which the actor's home holds the lease.
     pub(super) leased: Option<ConfigEpoch>,
+    /// Whether this cluster may be taken for lost.
+    fenced: bool,
     /// The instance here, in whatever state the entry is.
     pub(super) instance: Option<Round>,
     /// Whether the instance here was stopped to be handed over.
@@ -54,6 +56,7 @@ impl<O: Clone, R, U: Clone> Entry<O, R, U> {
             state: State::Invalid,
             recovering: false,
             leased: None,
+            fenced: false,
             instance: None,
             suspended: false,
             last: floor,
@@ -115,11 +118,16 @@ impl<O: Clone, R, U: Clone> Entry<O, R, U> {
         &self.configuration
     }
 
-    /// Whether nothing is here and nothing is under way: a leaving cluster whose entries all are empty may be dropped.
-    ///
-    /// An empty entry may be forgotten, but for the operations that it has run, after the longest deadline of a call.
+    /// Whether nothing is owned here and nothing that may own: a leaving cluster whose entries all are vacant may be dropped, as they stay
+    /// so. Calls that are away at owners elsewhere do not count: while callers go on, there are always some.
+    pub fn is_vacant(&self) -> bool {
+        !self.recovering && self.instance.is_none() && self.inquiry.is_none()
+    }
+
+    /// Whether nothing is here and nothing is under way: it may be forgotten, but for the operations that it has run, after the longest
+    /// deadline of a call.
     pub fn is_empty(&self) -> bool {
-        !self.recovering && self.instance.is_none() && self.inquiry.is_none() && self.calls.is_empty()
+        self.is_vacant() && self.calls.is_empty()
     }
 
     /// When `handle` next wants a [`Event::Tick`].
@@ -147,7 +155,16 @@ impl<O: Clone, R, U: Clone> Entry<O, R, U> {
             }
             Event::Released(instance) => self.released(now, instance, out),
             Event::Recovered(report) => self.recovered(now, report, out),
-            Event::Lease(epoch) => self.leased = self.leased.max(Some(epoch)),
+            Event::Lease(epoch) => self.leased = self.leased.max(Some(epoch)).filter(|_| !self.fenced),
+            Event::Fenced(fenced) => {
+                self.fenced = fenced && self.config.checks.lost;
+                if self.fenced {
+                    self.leased = None;
+                }
+                if self.is_barred() {
+                    out.extend(self.instance.map(Action::Release));
+                }
+            }
             Event::Lost(cluster) => {
                 self.silent.insert(cluster);
                 self.lost.insert(cluster);
@@ -206,6 +223,11 @@ impl<O: Clone, R, U: Clone> Entry<O, R, U> {
         self.configuration.standing(self.me) == Some(Standing::Joining)
     }
 
+    /// Whether an instance here might be a second one where there must not be two.
+    fn is_barred(&self) -> bool {
+        self.fenced && self.config.mode == Mode::Pessimistic
+    }
+
     /// Starts a round, with the instance if there is one (G2).
     pub(super) fn start_round(&mut self, now: Timestamp, out: &mut Vec<Action<O, R, U>>) {
         self.last.0 += 1;
@@ -235,7 +257,10 @@ impl<O: Clone, R, U: Clone> Entry<O, R, U> {
 
     /// Ends the round if no answer that may come changes what it means.
     pub(super) fn conclude_if_over(&mut self, now: Timestamp, out: &mut Vec<Action<O, R, U>>) {
-        if self.inquiry.as_ref().is_some_and(|inquiry| inquiry.is_complete(&self.lost) || inquiry.is_settled()) {
+        let is_lost = |cluster: ClusterId| {
+            self.lost.contains(&cluster) || self.configuration.standing(cluster) == Some(Standing::Lost)
+        };
+        if self.inquiry.as_ref().is_some_and(|inquiry| inquiry.is_complete(is_lost) || inquiry.is_settled()) {
             self.conclude(now, out);
         }
     }
@@ -253,7 +278,7 @@ impl<O: Clone, R, U: Clone> Entry<O, R, U> {
         self.memory.set_whole(conclusion == Conclusion::Won && inquiry.is_remembered() && !self.has_lease());
         self.dispose(inquiry, conclusion, out);
         match conclusion {
-            Conclusion::Won if self.is_away() => self.start_over(now, out),
+            Conclusion::Won if self.is_away() || self.is_barred() => self.start_over(now, out),
             Conclusion::Won => self.activate(now, round, false, out),
             Conclusion::Silence if self.config.mode == Mode::Optimistic => self.activate(now, round, true, out),
             Conclusion::Silence if silent => {
@@ -331,7 +356,7 @@ impl<O: Clone, R, U: Clone> Entry<O, R, U> {
             for call in self.calls.take_waiting() {
                 self.run(call, out);
             }
-            if self.is_out() || owned && self.is_away() {
+            if self.is_out() || self.is_barred() || owned && self.is_away() {
                 out.push(Action::Release(instance));
             }
         }
@@ -349,7 +374,7 @@ impl<O: Clone, R, U: Clone> Entry<O, R, U> {
             self.start_over(now, out);
         }
         if let State::Cached(owner) = self.state
-            && self.configuration.standing(owner.cluster).is_none()
+            && matches!(self.configuration.standing(owner.cluster), None | Some(Standing::Lost))
         {
             self.lose_owner(now, owner.cluster, out);
         }

@@ -1,6 +1,6 @@
 //! One round: who was asked, and what came back.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use super::{Call, ClusterId, Instance, Round, Verdict};
 use crate::time::Timestamp;
@@ -51,8 +51,8 @@ impl Asked {
 
 impl<O> Inquiry<O> {
     /// Whether everyone has answered, except who is lost.
-    pub(super) fn is_complete(&self, lost: &BTreeSet<ClusterId>) -> bool {
-        self.asked.iter().all(|(cluster, asked)| asked.verdict.is_some() || lost.contains(cluster))
+    pub(super) fn is_complete(&self, is_lost: impl Fn(ClusterId) -> bool) -> bool {
+        self.asked.iter().all(|(cluster, asked)| asked.verdict.is_some() || is_lost(*cluster))
     }
 
     /// Whether a cluster has said nothing at all, not even that it cannot tell yet.

@@ -11,6 +11,8 @@
 //! - **Configurations are numbered** (G3): a cluster passes only a question of exactly its own configuration. A leaving
 //!   cluster is first drained, then dropped ([`Configuration::change`]). A node must know its cluster's newest
 //!   configuration before it owns a range: the reports of the hosts carry the number.
+//! - **A cluster is lost** by an operator's word alone, in two steps: nobody owns what was its until the second, which comes when even
+//!   one that lives behind a cut has given up, by time, what must be single ([`Event::Fenced`]).
 //! - **A range in recovery answers Unknown** (G4), which counts as silence; and in [`Mode::Pessimistic`] so does a cluster with an
 //!   instance in doubt, but to those that have one themselves: a doubt that is none must not cost the only instance.
 //! - **Ownerships are numbered** (G8): by the round that won them. What is sent to an earlier ownership is
@@ -201,6 +203,9 @@ pub enum Event<O, R, U> {
     /// All clusters work by this configuration, and own nothing of the kind away from home: the home may activate without a
     /// question.
     Lease(ConfigEpoch),
+    /// Whether this cluster has heard no other one for so long that it may be taken for lost, and others may own what it owns soon. It gives
+    /// up what must be single, and owns nothing without a question, until it is heard again and the lease is given anew.
+    Fenced(bool),
     /// The transport knows this cluster to be unreachable: operations do not travel with questions to it, and no round waits for
     /// its answer.
     Lost(ClusterId),

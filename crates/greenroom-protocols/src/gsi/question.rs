@@ -18,7 +18,9 @@ impl<O: Clone, R, U: Clone> Entry<O, R, U> {
         let operations =
             || inquiry.carried.iter().map(|call| Carried { id: call.id, operation: call.operation.clone() });
         let leased = self.leased == Some(self.configuration.epoch);
-        for (cluster, asked) in inquiry.asked.iter().filter(|(_, asked)| asked.verdict.is_none()) {
+        let is_lost = |cluster| self.configuration.standing(cluster) == Some(Standing::Lost);
+        let unanswered = inquiry.asked.iter().filter(|(cluster, asked)| asked.verdict.is_none() && !is_lost(**cluster));
+        for (cluster, asked) in unanswered {
             let carries = asked.carries && (first || !self.config.checks.carried_once);
             let carried = if carries { operations().collect() } else { Vec::new() };
             let doubtful = self.instance.is_some();
@@ -41,7 +43,7 @@ impl<O: Clone, R, U: Clone> Entry<O, R, U> {
         }
         let checks = self.config.checks;
         let seen = self.memory.take(from, round);
-        let listed = self.configuration.standing(from).is_some_and(|standing| standing != Standing::Joining);
+        let listed = matches!(self.configuration.standing(from), Some(Standing::Full | Standing::Draining));
         let agreed = listed && epoch == self.configuration.epoch || !checks.configuration;
         if agreed {
             self.open_home(now, out);

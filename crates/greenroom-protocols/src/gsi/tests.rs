@@ -123,6 +123,21 @@ fn a_cluster_is_dropped_only_after_it_was_drained_everywhere() {
     assert_eq!(handle(&mut d, 40, call(2, false)), [Action::End(CallId(2), End::Refused(Refusal::Draining))]);
 }
 
+#[test]
+fn a_draining_cluster_is_vacant_though_its_callers_go_on() {
+    let mut d = entry(2, &[1, 2]);
+    handle(&mut d, 0, call(1, false));
+    let held = Verdict::Held(Instance { cluster: ClusterId(1), round: Round(7) });
+    receive(&mut d, 10, 1, answer(1, held));
+    let mut two = configuration(&[1, 2]);
+    two.epoch.0 += 1;
+    two.clusters.insert(ClusterId(2), Standing::Draining);
+    handle(&mut d, 20, Event::Configuration(two));
+    let out = handle(&mut d, 30, call(2, false));
+    assert!(matches!(&out[..], [Action::Send(ClusterId(1), _)]), "it is called where it is: {out:?}");
+    assert!(d.is_vacant() && !d.is_empty(), "it owns nothing, and a call of its own is away");
+}
+
 /// What these clusters have acknowledged, with instances.
 fn said(all: &[(u16, u64)]) -> BTreeMap<ClusterId, Acknowledged> {
     let said = |epoch| Acknowledged { epoch: ConfigEpoch(epoch), empty: false };
@@ -165,10 +180,73 @@ fn a_cluster_that_is_lost_is_taken_out_without_its_word() {
     let behind = Err(ChangeRefused::Unacknowledged { cluster: 2, epoch: 1 });
     assert_eq!(two.change(Change::Drain(ClusterId(3)), &others), behind);
     let left = two.change(Change::Lose(ClusterId(2)), &others).unwrap();
-    assert_eq!((left.epoch, left.standing(ClusterId(2))), (ConfigEpoch(2), None));
+    assert_eq!((left.epoch, left.standing(ClusterId(2))), (ConfigEpoch(2), Some(Standing::Lost)));
     let behind = Err(ChangeRefused::Unacknowledged { cluster: 3, epoch: 1 });
     assert_eq!(two.change(Change::Lose(ClusterId(2)), &said(&[(1, 1)])), behind, "nobody vouches for the others");
-    assert_eq!(left.change(Change::Lose(ClusterId(2)), &said(&[(1, 2), (3, 2)])), Err(ChangeRefused::Absent(2)));
+    let lost = Err(ChangeRefused::Lost(2));
+    for change in [Change::Lose(ClusterId(2)), Change::Drain(ClusterId(2)), Change::Drop(ClusterId(2))] {
+        assert_eq!(left.change(change, &said(&[(1, 2), (3, 2)])), lost, "it may live: its time has not run out");
+    }
+    let mut over = said(&[(1, 2), (3, 2)]);
+    over.insert(ClusterId(2), Acknowledged { epoch: ConfigEpoch(0), empty: true });
+    assert_eq!(left.change(Change::Drop(ClusterId(2)), &over).unwrap().standing(ClusterId(2)), None);
+}
+
+/// Clusters 1 and 2, of which 2 is lost.
+fn without_two() -> Configuration {
+    configuration(&[1, 2]).change(Change::Lose(ClusterId(2)), &said(&[(1, 1)])).unwrap()
+}
+
+#[test]
+fn nobody_owns_what_a_lost_cluster_may_have_until_that_is_dropped() {
+    let config = Config { mode: Mode::Pessimistic, ..Config::default() };
+    let mut d: Gsi = Entry::new(ClusterId(1), without_two(), config, Round(0), at(0));
+    let out = handle(&mut d, 0, call(1, true));
+    assert_eq!(
+        out,
+        [Action::End(CallId(1), End::Refused(Refusal::Unreachable))],
+        "it is not asked, and not waited for"
+    );
+    let mut all = said(&[(1, 2)]);
+    all.insert(ClusterId(2), Acknowledged { epoch: ConfigEpoch(0), empty: true });
+    let dropped = without_two().change(Change::Drop(ClusterId(2)), &all).unwrap();
+    handle(&mut d, 10, Event::Configuration(dropped));
+    let out = handle(&mut d, 1000, call(2, true));
+    assert!(out.contains(&Action::Activate { instance: Round(2), doubtful: false }), "{out:?}");
+}
+
+#[test]
+fn calls_that_are_away_at_a_lost_cluster_end_unknown() {
+    let mut d = entry(1, &[1, 2]);
+    handle(&mut d, 0, call(1, false));
+    receive(&mut d, 10, 2, answer(1, Verdict::Held(Instance { cluster: ClusterId(2), round: Round(7) })));
+    handle(&mut d, 20, call(2, false));
+    let out = handle(&mut d, 30, Event::Configuration(without_two()));
+    assert!(out.contains(&Action::End(CallId(2), End::Unknown)), "{out:?}");
+}
+
+#[test]
+fn who_may_be_taken_for_lost_gives_up_what_must_be_single_and_its_lease() {
+    let config = Config { mode: Mode::Pessimistic, home: Some(Home::At(ClusterId(2), 0)), ..Config::default() };
+    let mut d: Gsi = Entry::new(ClusterId(2), configuration(&[1, 2]), config, Round(0), at(0));
+    handle(&mut d, 0, Event::Lease(ConfigEpoch(1)));
+    let out = handle(&mut d, 0, call(1, true));
+    assert!(out.contains(&Action::Activate { instance: Round(1), doubtful: false }), "{out:?}");
+    assert_eq!(handle(&mut d, 10, Event::Fenced(true)), [Action::Release(Round(1))]);
+    handle(&mut d, 20, Event::Released(Round(1)));
+    handle(&mut d, 30, Event::Lease(ConfigEpoch(1)));
+    let out = handle(&mut d, 40, call(2, true));
+    assert!(matches!(&out[..], [Action::Send(ClusterId(1), _)]), "it asks as any other: {out:?}");
+    let out = receive(&mut d, 50, 1, answer(2, pass()));
+    assert!(
+        !out.iter().any(|action| matches!(action, Action::Activate { .. })),
+        "the answer may be an old one: {out:?}"
+    );
+
+    let config = Config { mode: Mode::Optimistic, ..config };
+    let mut d: Gsi = Entry::new(ClusterId(2), configuration(&[1]), config, Round(0), at(0));
+    handle(&mut d, 10, Event::Fenced(true));
+    assert_eq!(handle(&mut d, 20, Event::Fenced(false)), [], "what may be two goes on");
 }
 
 #[test]

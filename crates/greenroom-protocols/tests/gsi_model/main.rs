@@ -34,6 +34,7 @@ fn lossy() -> World {
         says: Says::Truth,
         switches: false,
         forgets_rounds: false,
+        hears_lost: true,
         checks: Checks::default(),
     }
 }
@@ -182,10 +183,33 @@ fn one_owner_while_a_cluster_never_comes_and_another_is_lost() {
     let world = World { mode: Mode::Pessimistic, clusters: 3, first: vec![1, 2], rounds_max: 1, ..leaving() };
     let never = vec![Change::Add(ClusterId(3)), Change::Drop(ClusterId(3))];
     exhaust("never comes", World { script: never, calls: vec![1, 3], ..world.clone() });
-    let lost = vec![Change::Lose(ClusterId(2))];
-    exhaust("lost", World { script: lost.clone(), first: vec![1, 2, 3], calls: vec![1, 3], ..world.clone() });
+    let lost = [Change::Lose(ClusterId(2)), Change::Drop(ClusterId(2))];
     let meanwhile = [&[Change::Add(ClusterId(3))], &lost[..], &[Change::Admit(ClusterId(3))]].concat();
     exhaust("lost while another joins", World { script: meanwhile, calls: vec![1, 3], lossy: false, ..world });
+}
+
+/// A cluster that lives, and may own the actor, is taken out as lost.
+fn lost() -> World {
+    World {
+        script: vec![Change::Lose(ClusterId(2)), Change::Drop(ClusterId(2))],
+        mode: Mode::Pessimistic,
+        calls: vec![2, 1],
+        rounds_max: 2,
+        ..two()
+    }
+}
+
+#[test]
+fn one_owner_though_a_cluster_lives_that_is_taken_out_as_lost() {
+    exhaust("lost", World { clusters: 3, first: vec![1, 2, 3], rounds_max: 1, ..lost() });
+    exhaust("lost of two", lost());
+    exhaust("lost, unheard", World { hears_lost: false, ..lost() });
+    exhaust("lost, at home", at_home(World { hears_lost: false, ..lost() }));
+}
+
+#[test]
+fn without_a_fence_who_is_taken_for_lost_and_another_own() {
+    breaks(OWNED, lost(), |checks| checks.lost = false);
 }
 
 #[test]

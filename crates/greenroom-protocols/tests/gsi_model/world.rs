@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use greenroom_protocols::gsi::{
     Acknowledged, Action, Body, Call, CallId, Change, Checks, ClusterId, Config, ConfigEpoch, Configuration, End,
-    Entry, Event, Home, Message, Mode, Report, Round, State as At,
+    Entry, Event, Home, Message, Mode, Report, Round, Standing, State as At,
 };
 use greenroom_protocols::time::Timestamp;
 use stateright::{Model, Property};
@@ -42,6 +42,8 @@ pub(super) struct World {
     pub(super) switches: bool,
     /// Whether a cluster that begins anew numbers its rounds as before.
     pub(super) forgets_rounds: bool,
+    /// Whether a cluster that is taken out as lost may hear of that.
+    pub(super) hears_lost: bool,
     pub(super) checks: Checks,
 }
 
@@ -69,6 +71,8 @@ pub(super) struct State {
     twice: usize,
     resent: usize,
     lost: usize,
+    /// Lost clusters that have given up what must be single, as their time has run out.
+    fenced: BTreeSet<ClusterId>,
     /// The newest configuration that was complete, with nothing owned away from home.
     settled: ConfigEpoch,
     /// What the hosts of a cluster whose range recovers will report.
@@ -99,6 +103,7 @@ pub(super) enum Step {
     Change,
     Learn(ClusterId),
     Lease(ClusterId),
+    Fence(ClusterId),
 }
 
 impl World {
@@ -172,12 +177,19 @@ impl World {
         if self.forgets_rounds { Round::floor(0, 100) } else { floor(state.crashed + state.recovered) }
     }
 
+    fn is_lost(&self, state: &State, id: ClusterId) -> bool {
+        state.configuration.standing(id) == Some(Standing::Lost)
+    }
+
     fn next_configuration(&self, state: &State) -> Option<Configuration> {
         let change = *self.script.get(state.changed)?;
         let acknowledged = state
             .entries
             .iter()
-            .map(|(id, entry)| (*id, Acknowledged { epoch: entry.configuration().epoch, empty: entry.is_empty() }))
+            .map(|(id, entry)| {
+                let empty = if self.is_lost(state, *id) { state.fenced.contains(id) } else { entry.is_vacant() };
+                (*id, Acknowledged { epoch: entry.configuration().epoch, empty })
+            })
             .collect();
         match state.configuration.change(change, &acknowledged) {
             Ok(next) => Some(next),
@@ -214,6 +226,7 @@ impl Model for World {
             twice: 0,
             resent: 0,
             lost: 0,
+            fenced: BTreeSet::new(),
             settled: ConfigEpoch(0),
             reports: BTreeMap::new(),
             ran: BTreeMap::new(),
@@ -243,7 +256,14 @@ impl Model for World {
             if entry.deadline().is_some() && (self.lossy || quiet) {
                 steps.push(Step::Tick(*id));
             }
-            if entry.configuration().epoch < state.configuration.epoch && rounds_left {
+            let all = || state.configuration.clusters.keys().filter(|other| !self.is_lost(state, **other));
+            let taken = || all().all(|other| state.entries[other].configuration().epoch == state.configuration.epoch);
+            if self.is_lost(state, *id) && !state.fenced.contains(id) && taken() {
+                // It has heard none of them since.
+                steps.push(Step::Fence(*id));
+            }
+            let hears = self.hears_lost || !self.is_lost(state, *id) && state.configuration.standing(*id).is_some();
+            if entry.configuration().epoch < state.configuration.epoch && rounds_left && hears {
                 steps.push(Step::Learn(*id));
             }
             if entry.home().is_some() && self.is_settled(state, entry.configuration().epoch) {
@@ -348,12 +368,19 @@ impl Model for World {
             }
             Step::Change => {
                 state.configuration = self.next_configuration(last)?;
-                if let Change::Lose(gone) = self.script[state.changed] {
-                    state.entries.remove(&gone);
-                    state.reports.remove(&gone);
-                    state.contents.remove(&gone);
-                }
                 state.changed += 1;
+            }
+            Step::Fence(id) => {
+                state.fenced.insert(id);
+                self.handle(&mut state, id, Event::Fenced(true));
+                // Its time is chosen so that what it gives up has ended.
+                if self.mode == Mode::Pessimistic
+                    && self.checks.lost
+                    && let Some(instance) = state.entries[&id].instance()
+                {
+                    state.contents.remove(&id);
+                    self.handle(&mut state, id, Event::Released(instance));
+                }
             }
             Step::Lease(id) => {
                 let epoch = state.entries[&id].configuration().epoch;

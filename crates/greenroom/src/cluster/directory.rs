@@ -5,6 +5,7 @@ mod adaptive;
 mod moves;
 
 use std::collections::{BTreeMap, VecDeque};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use greenroom_protocols::checks::Checks;
@@ -97,6 +98,8 @@ pub(crate) struct Directory {
     ranges: Vec<Mutex<RangeHere>>,
     /// The multi-cluster that this cluster is in.
     geo: Option<Arc<Geo>>,
+    /// The version of the view that all ranges have taken in.
+    viewed: AtomicU64,
 }
 
 struct RangeHere {
@@ -150,7 +153,7 @@ impl Directory {
                 owned_early: VecDeque::new(),
             })
         };
-        Self { me, ranges: (0..RANGES).map(range).collect(), geo }
+        Self { me, ranges: (0..RANGES).map(range).collect(), geo, viewed: AtomicU64::new(0) }
     }
 
     fn range(&self, hash: u64) -> MutexGuard<'_, RangeHere> {
@@ -348,12 +351,14 @@ impl Directory {
 
     /// Takes in a view: what must be sent.
     pub(crate) fn view(&self, now: Timestamp, view: &Arc<View>) -> Vec<(RangeId, Action<Entry>)> {
-        self.all(now, |range, out| {
+        let all = self.all(now, |range, out| {
             let before = range.machine.tenure();
             let RangeHere { machine, active, .. } = range;
             machine.handle(now, Event::View(view.clone()), || list(active), out);
             self.viewed_abroad(now, range, before, view);
-        })
+        });
+        self.viewed.store(view.version, Ordering::Release);
+        all
     }
 
     /// Ticks what is due: what must be sent.

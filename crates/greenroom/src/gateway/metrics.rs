@@ -125,6 +125,7 @@ pub(super) fn write(door: &Door) -> String {
             ("greenroom_geo_duplicates_found_total", "Duplicates that were found here.", counts.duplicates_found),
             ("greenroom_geo_duplicates_ended_total", "Duplicates that have ended here.", counts.duplicates_ended),
             ("greenroom_geo_duplicates_merged_total", "Duplicates elsewhere, taken over.", counts.duplicates_merged),
+            ("greenroom_geo_updates_lost_total", "Confirmed updates that ended with a duplicate.", counts.updates_lost),
             (
                 "greenroom_geo_switches_total",
                 "Switches of adaptive actors between one instance and one in each cluster, decided here.",

@@ -1,8 +1,9 @@
 //! Changes of the list of clusters, one step at a time (G3 of GSI).
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use greenroom_protocols::gsi::{Change, ChangeRefused};
+use greenroom_protocols::gsi::{Acknowledged, Change, ChangeRefused, ClusterId, ConfigEpoch};
 
 use super::clusters::id_of;
 use super::config::GeoCluster;
@@ -22,8 +23,8 @@ pub enum ClusterChange {
     Drain(String),
     /// A drained cluster leaves, or one that was added and never came.
     Remove(String),
-    /// A cluster is taken out that will never answer again. Who asks for it vouches that none of its nodes runs: what it owned is
-    /// activated elsewhere.
+    /// A cluster is taken out that will never answer again. Nodes drop it by themselves once what it owns, should it live, has run out
+    /// ([`GeoConfig::lost_after`](crate::GeoConfig::lost_after)); from then on that is activated elsewhere.
     RemoveLost(String),
 }
 
@@ -83,26 +84,41 @@ impl Geo {
         }
     }
 
-    /// Has the clusters take part that were added and work by the list by now.
-    pub(super) async fn admit(self: &Arc<Self>, node: &Shared) {
+    /// Has the clusters take part that were added and work by the list by now, and drops those that are lost and own nothing more.
+    pub(super) async fn finish_changes(self: &Arc<Self>, node: &Shared) {
         let list = self.clusters();
-        if list.joining.is_empty() || self.makes_changes(node).is_err() {
+        if list.joining.is_empty() && list.lost.is_empty() || self.makes_changes(node).is_err() {
             return;
         }
-        let (configuration, acknowledged) = (list.configuration(), self.acknowledged(node));
+        let (configuration, acknowledged) = (list.configuration(), self.known_of(node, &list));
         let admitted = configuration.admissible(&acknowledged).find_map(|cluster| list.name(cluster));
-        if let Some(name) = admitted
-            && let Err(why) = self.change(node, &ClusterChange::Admit(name.to_owned())).await
+        let dropped =
+            list.lost.iter().find(|name| configuration.change(Change::Drop(id_of(name)), &acknowledged).is_ok());
+        let admitted = admitted.map(|name| ClusterChange::Admit(name.to_owned()));
+        let next = admitted.or_else(|| dropped.map(|name| ClusterChange::Remove(name.clone())));
+        if let Some(change) = next
+            && let Err(why) = self.change(node, &change).await
         {
-            tracing::debug!(name, %why, "a cluster that was added does not take part yet");
+            tracing::debug!(?change, %why, "a change of the list of clusters is not finished yet");
         }
+    }
+
+    /// What clusters have acknowledged, and for those that are lost what is known without their word.
+    fn known_of(&self, node: &Shared, list: &Clusters) -> BTreeMap<ClusterId, Acknowledged> {
+        let mut all = self.acknowledged(node);
+        if !list.lost.is_empty() {
+            let empty = self.has_run_out(node, list);
+            let said = Acknowledged { epoch: ConfigEpoch(list.epoch), empty };
+            all.extend(list.lost.iter().map(|name| (id_of(name), said)));
+        }
+        all
     }
 
     /// Without a store only one node makes changes, so that they follow each other: one of the first cluster that answers. Whether
     /// that stands in for another one.
     fn makes_changes(&self, node: &Shared) -> Result<bool, ClustersUnchanged> {
         let (list, silent) = (self.clusters(), self.silent());
-        let mut members = list.clusters.keys().filter(|name| !list.joining.contains(*name)).peekable();
+        let mut members = list.clusters.keys().filter(|name| list.is_member(name)).peekable();
         let by_right = members.peek().is_some_and(|first| *first == self.name());
         let first = members.find(|name| *name == self.name() || !silent.contains(&id_of(name)));
         let first = first.map_or("", String::as_str);
@@ -132,7 +148,7 @@ impl Geo {
                 "cluster {name:?} is not lost: it answers; drain it and remove it then, or stop its nodes"
             )));
         }
-        let changed = list.configuration().change(change, &self.acknowledged(node));
+        let changed = list.configuration().change(change, &self.known_of(node, list));
         let changed = changed.map_err(|refused| ClustersUnchanged::Refused(explained(list, name, &refused)))?;
         let mut next = Clusters { epoch: changed.epoch.0, ..list.clone() };
         match wish {
@@ -151,9 +167,16 @@ impl Geo {
                     cluster.draining = true;
                 }
             }
+            ClusterChange::RemoveLost(name) if changed.standing(id_of(name)).is_some() => {
+                if let Some(cluster) = next.clusters.get_mut(name) {
+                    cluster.draining = true;
+                }
+                next.lost.insert(name.clone());
+            }
             ClusterChange::Remove(name) | ClusterChange::RemoveLost(name) => {
                 next.clusters.remove(name);
                 next.joining.remove(name);
+                next.lost.remove(name);
             }
         }
         next.check().map_err(ClustersUnchanged::Refused)?;
@@ -178,6 +201,10 @@ fn explained(list: &Clusters, name: &str, refused: &ChangeRefused) -> String {
             named(*cluster)
         ),
         ChangeRefused::Draining(id) => format!("cluster {:?} is draining already", named(*id)),
+        ChangeRefused::Lost(id) => format!(
+            "cluster {:?} is being taken out as lost: nodes drop it by themselves when what it may own has run out (`geo.lost_after`)",
+            named(*id)
+        ),
         ChangeRefused::NotAdmitted(id) => format!(
             "cluster {0:?} was added and does not take part yet; `greenroom clusters remove {0}` takes it out",
             named(*id)

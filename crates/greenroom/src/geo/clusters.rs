@@ -15,6 +15,10 @@ pub(crate) struct Clusters {
     /// Those that do not take part yet. Nodes of earlier versions read that they are draining, and so neither ask nor pass them.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub(crate) joining: BTreeSet<String>,
+    /// Those that are taken out as lost once what they own has run out. Nodes of earlier versions read that they are draining: what
+    /// they own is nobody else's.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub(crate) lost: BTreeSet<String>,
 }
 
 impl Clusters {
@@ -23,7 +27,7 @@ impl Clusters {
     /// # Errors
     /// What is wrong with it, and what helps.
     pub(crate) fn given(config: &GeoConfig, me: &str) -> Result<Self, String> {
-        let list = Self { epoch: config.epoch, clusters: config.clusters.clone(), joining: BTreeSet::new() };
+        let list = Self { epoch: config.epoch, clusters: config.clusters.clone(), ..Self::default() };
         list.check()?;
         if list.clusters.is_empty() && config.store.is_some() {
             // Whatever the store has is newer.
@@ -77,11 +81,17 @@ impl Clusters {
     pub(crate) fn configuration(&self) -> Configuration {
         let standing = |name: &String, cluster: &GeoCluster| match cluster.draining {
             _ if self.joining.contains(name) => Standing::Joining,
+            _ if self.lost.contains(name) => Standing::Lost,
             true => Standing::Draining,
             false => Standing::Full,
         };
         let clusters = self.clusters.iter().map(|(name, cluster)| (id_of(name), standing(name, cluster))).collect();
         Configuration { epoch: ConfigEpoch(self.epoch), clusters }
+    }
+
+    /// Whether a listed cluster takes part: it is not to join yet, and not lost.
+    pub(crate) fn is_member(&self, name: &str) -> bool {
+        !self.joining.contains(name) && !self.lost.contains(name)
     }
 
     /// The name of a listed cluster.
@@ -118,7 +128,7 @@ mod tests {
 
     fn list(clusters: &[(&str, &[&str])]) -> Clusters {
         let clusters = clusters.iter().map(|(name, at)| ((*name).to_owned(), GeoCluster::at(at.iter().copied())));
-        Clusters { epoch: 1, clusters: clusters.collect(), joining: BTreeSet::new() }
+        Clusters { epoch: 1, clusters: clusters.collect(), ..Clusters::default() }
     }
 
     #[test]

@@ -39,6 +39,11 @@ pub struct GeoConfig {
     /// Silence of a cluster after which an answer is not waited for any more, in seconds in files.
     #[serde(with = "seconds")]
     pub silent_after: Duration,
+    /// Time after which what a cluster owns is free that is taken out as lost: after half of it such a cluster, should it live and hear no
+    /// other one, has given up its pessimistic actors by itself. The same in all clusters; in seconds in files. 0 for no such time: who
+    /// takes a cluster out vouches that it does not live. Less than 10 s is taken for 10 s.
+    #[serde(with = "seconds")]
+    pub lost_after: Duration,
     /// Time between looks for another instance of an actor of which there may be two, in seconds in files.
     #[serde(with = "seconds")]
     pub look_again_every: Duration,
@@ -151,6 +156,7 @@ impl Default for GeoConfig {
             stores: BTreeMap::new(),
             adaptive: GeoAdaptive::default(),
             silent_after: machine.silent_after,
+            lost_after: LOST_AFTER,
             look_again_every: machine.rerun_every,
             checks: machine.checks,
         }
@@ -165,6 +171,11 @@ impl GeoCluster {
 }
 
 impl GeoConfig {
+    /// Time after which what a lost cluster owns is free; zero for none.
+    pub(super) fn lost_after(&self) -> Duration {
+        if self.lost_after.is_zero() { Duration::ZERO } else { self.lost_after.max(LOST_AFTER_MIN) }
+    }
+
     /// How many instances actors of `kind` have, whose attribute says `said`.
     pub(crate) fn instances(&self, kind: &str, said: Instances) -> Instances {
         let Some(GeoKind { instances, activation }) = self.kinds.get(kind) else { return said };
@@ -210,3 +221,8 @@ impl GeoConfig {
         }
     }
 }
+
+/// As long as most cuts last, and for operators to wait.
+const LOST_AFTER: Duration = Duration::from_secs(300);
+/// Half of it is longer than it takes to find out that a cluster is silent.
+const LOST_AFTER_MIN: Duration = Duration::from_secs(10);

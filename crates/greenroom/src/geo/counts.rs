@@ -1,6 +1,8 @@
 //! What a node counts of its part in a multi-cluster.
 
+use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 use serde::Serialize;
 
@@ -15,6 +17,9 @@ pub(crate) struct Counts {
     found: AtomicU64,
     ended: AtomicU64,
     merged: AtomicU64,
+    lost: AtomicU64,
+    /// The states that had them, the last ones at the end.
+    lost_of: Mutex<VecDeque<String>>,
     dropped: AtomicU64,
     switched: AtomicU64,
 }
@@ -39,6 +44,8 @@ pub struct GeoCounts {
     pub duplicates_ended: u64,
     /// Duplicates of other clusters that instances of this one have taken over.
     pub duplicates_merged: u64,
+    /// Updates of versioned states that duplicates had told confirmed, and that instances that stay had not confirmed when these ended.
+    pub updates_lost: u64,
     /// Messages to other clusters that were not sent, as a queue was full.
     pub dropped: u64,
     /// Switches of adaptive actors between one instance and one in each cluster, decided here.
@@ -75,6 +82,22 @@ impl Counts {
         self.merged.fetch_add(1, Ordering::Relaxed);
     }
 
+    /// A duplicate has ended with so many updates of this state that nobody else has.
+    pub(crate) fn updates_lost(&self, state: &str, updates: usize) {
+        self.lost.fetch_add(updates as u64, Ordering::Relaxed);
+        let mut all = self.lost_of.lock().unwrap_or_else(PoisonError::into_inner);
+        all.retain(|other| other != state);
+        if all.len() == LOST_OF_MAX {
+            all.pop_front();
+        }
+        all.push_back(state.to_owned());
+    }
+
+    /// The last states of which updates were lost.
+    pub(super) fn lost_of(&self) -> Vec<String> {
+        self.lost_of.lock().unwrap_or_else(PoisonError::into_inner).iter().cloned().collect()
+    }
+
     pub(super) fn dropped(&self) {
         self.dropped.fetch_add(1, Ordering::Relaxed);
     }
@@ -95,8 +118,12 @@ impl Counts {
             duplicates_found: read(&self.found),
             duplicates_ended: read(&self.ended),
             duplicates_merged: read(&self.merged),
+            updates_lost: read(&self.lost),
             dropped: read(&self.dropped),
             switches: read(&self.switched),
         }
     }
 }
+
+/// States of which updates were lost that are named: the log has them all.
+const LOST_OF_MAX: usize = 16;

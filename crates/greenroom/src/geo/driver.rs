@@ -55,10 +55,11 @@ async fn spread(geo: Arc<Geo>, node: Arc<Shared>) {
     let mut doubts_at = world.now();
     while !node.is_stopped() {
         let list = geo.clusters();
+        geo.look_at_term(&node);
         geo.settle(&node);
-        geo.admit(&node).await;
+        geo.finish_changes(&node).await;
         if let Some(mesh) = geo.mesh.get() {
-            mesh.keep(list.configuration().clusters.into_keys().filter(|id| *id != geo.me()));
+            mesh.keep(list.configuration().clusters.into_keys().filter(|id| *id != geo.me() && geo.answers_to(*id)));
         }
         node.order(Order::Clusters(Box::new(News::of(&geo, &node))));
         if doubts_at <= world.now() {

@@ -101,6 +101,13 @@ fn stranger(geo: &Geo, theirs: &Hello, shown: &Peer) -> Option<String> {
             geo.name()
         ));
     }
+    if list.lost.contains(name) {
+        return Some(format!(
+            "cluster {name:?} is taken out of the list of clusters (epoch {}) of cluster {:?} as lost; stop its nodes, and add it anew then",
+            list.epoch,
+            geo.name()
+        ));
+    }
     shown.not_node_of(name, &theirs.body.name)
 }
 
@@ -139,7 +146,7 @@ pub(crate) async fn read(
             }
         }
         if let Some(from) = from
-            && geo.clusters().name(from).is_none()
+            && !geo.answers_to(from)
         {
             return Err(io::Error::other("its cluster is not in the list any more"));
         }

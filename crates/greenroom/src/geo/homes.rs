@@ -55,7 +55,7 @@ impl Geo {
     /// The list for which this cluster may activate actors of `kind` that are at home in it without a question.
     pub(super) fn lease(&self, kind: Kind) -> Option<ConfigEpoch> {
         let leased = self.homes.leased.read().unwrap_or_else(PoisonError::into_inner);
-        leased.1.contains(kind.name()).then_some(ConfigEpoch(leased.0))
+        (leased.1.contains(kind.name()) && !self.is_fenced()).then_some(ConfigEpoch(leased.0))
     }
 
     /// The kinds that this cluster holds the lease of.
@@ -99,12 +99,13 @@ impl Geo {
         let homes = self.view.read().unwrap_or_else(PoisonError::into_inner).homes().clone();
         let list = self.clusters();
         let mut leased = BTreeSet::new();
-        if !homes.is_empty() && list.epoch > 0 {
+        if !homes.is_empty() && list.epoch > 0 && !self.is_fenced() {
             let said = self.homes_of_clusters(node);
             let agrees = |cluster: &String, kind: &String, home: &String| {
                 said.get(&id_of(cluster))
                     .is_some_and(|said| said.settled == list.epoch && said.homes.get(kind) == Some(home))
             };
+            // What a lost one may have at home is its own still.
             let members = list.clusters.keys().filter(|name| !list.joining.contains(*name));
             let all = |(kind, home): &(String, String)| members.clone().all(|name| agrees(name, kind, home));
             leased = homes.into_iter().filter(all).map(|(kind, _)| kind).collect();

@@ -28,6 +28,8 @@ struct Record {
     clusters: BTreeMap<String, Listed>,
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     joining: BTreeSet<String>,
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    lost: BTreeSet<String>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -62,7 +64,7 @@ impl Listing {
         })?;
         let cluster = |listed: Listed| GeoCluster { gateways: listed.gateways, draining: listed.draining };
         let clusters = record.clusters.into_iter().map(|(name, listed)| (name, cluster(listed))).collect();
-        let list = Clusters { epoch: record.epoch, clusters, joining: record.joining };
+        let list = Clusters { epoch: record.epoch, clusters, joining: record.joining, lost: record.lost };
         list.check().map_err(|why| format!("the list of clusters in store {:?} cannot be used: {why}", self.name))?;
         Ok(Some((list, version)))
     }
@@ -122,12 +124,16 @@ impl Geo {
     /// Takes in the list that is in the store, or puts this node's there if that is newer.
     pub(super) async fn look_at_listing(self: &Arc<Self>, node: &Shared) {
         let Some(listing) = &self.listing else { return };
+        let asked = self.world.now();
         let trouble = match listing.read().await {
             Ok(stored) => {
                 let own = self.clusters();
                 let version = stored.as_ref().map(|(_, version)| version);
                 match &stored {
                     Some((list, _)) if list.epoch >= own.epoch => {
+                        if list.clusters.contains_key(self.name()) && !list.lost.contains(self.name()) {
+                            self.confirmed(asked);
+                        }
                         self.adopt(node, list.clone());
                         None
                     }
@@ -152,7 +158,7 @@ fn encoded(list: &Clusters) -> Result<Bytes, String> {
     let listed = |cluster: &GeoCluster| Listed { gateways: cluster.gateways.clone(), draining: cluster.draining };
     let clusters = list.clusters.iter().map(|(name, cluster)| (name.clone(), listed(cluster))).collect();
     let mut out = BytesMut::new();
-    let record = Record { epoch: list.epoch, clusters, joining: list.joining.clone() };
+    let record = Record { epoch: list.epoch, clusters, joining: list.joining.clone(), lost: list.lost.clone() };
     codec::encode(Codec::Json, FORMAT_VERSION, &record, &mut out).map_err(|error| error.to_string())?;
     Ok(out.freeze())
 }
@@ -170,12 +176,15 @@ mod tests {
     fn stored_lists_keep_their_form() {
         let cluster = GeoCluster { gateways: vec!["eu.example:7300".into()], draining: true };
         let clusters = BTreeMap::from([("eu".to_owned(), cluster)]);
-        let list = Clusters { epoch: 7, clusters, joining: BTreeSet::new() };
+        let list = Clusters { epoch: 7, clusters, ..Clusters::default() };
         let golden =
             b"\x02\x01{\"epoch\":7,\"clusters\":{\"eu\":{\"gateways\":[\"eu.example:7300\"],\"draining\":true}}}";
         assert_eq!(encoded(&list).unwrap(), Bytes::from_static(golden));
         let list = Clusters { joining: BTreeSet::from(["eu".to_owned()]), ..list };
         let golden = b"\x02\x01{\"epoch\":7,\"clusters\":{\"eu\":{\"gateways\":[\"eu.example:7300\"],\"draining\":true}},\"joining\":[\"eu\"]}";
+        assert_eq!(encoded(&list).unwrap(), Bytes::from_static(golden));
+        let list = Clusters { joining: BTreeSet::new(), lost: BTreeSet::from(["eu".to_owned()]), ..list };
+        let golden = b"\x02\x01{\"epoch\":7,\"clusters\":{\"eu\":{\"gateways\":[\"eu.example:7300\"],\"draining\":true}},\"lost\":[\"eu\"]}";
         assert_eq!(encoded(&list).unwrap(), Bytes::from_static(golden));
         let newer = br#"{"epoch":8,"clusters":{"eu":{"gateways":[],"weight":3}},"by":"ada"}"#;
         let read: Record = codec::decode(&[b"\x02\x02", &newer[..]].concat()).expect("what is new is skipped");

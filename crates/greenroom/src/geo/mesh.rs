@@ -110,6 +110,13 @@ impl Mesh {
         }
     }
 
+    /// Closes the connection to a cluster that is listed no more: one that is listed again is dialled, and heard, anew.
+    pub(super) fn leave(&self, cluster: ClusterId) {
+        self.peers.lock().unwrap_or_else(PoisonError::into_inner).remove(&Peer::Cluster(cluster));
+        self.trips.lock().unwrap_or_else(PoisonError::into_inner).remove(&cluster);
+        self.troubles.lock().unwrap_or_else(PoisonError::into_inner).remove(&cluster);
+    }
+
     /// The last round trip to a cluster.
     pub(super) fn trip(&self, cluster: ClusterId) -> Option<Duration> {
         self.trips.lock().unwrap_or_else(PoisonError::into_inner).get(&cluster).copied()
@@ -124,7 +131,12 @@ impl Mesh {
         let (Some(geo), Some(node)) = (self.geo.upgrade(), self.node.upgrade()) else { return };
         let served = self.connected(&geo, &node, to, &mut queue, &room).await;
         let Err(error) = served else { return };
+        // Who was left is dialled anew, if at all: what this came to says nothing of that.
+        let left = queue.is_closed();
         queue.close();
+        if left {
+            return;
+        }
         match to {
             Peer::Cluster(cluster) => {
                 let list = geo.clusters();
@@ -146,6 +158,9 @@ impl Mesh {
         room: &tokio::sync::Semaphore,
     ) -> io::Result<()> {
         let (mut stream, mut decoder, mut input) = open_any(geo, node, to).await?;
+        if queue.is_closed() {
+            return Ok(());
+        }
         if let Peer::Cluster(cluster) = to {
             self.troubles.lock().unwrap_or_else(PoisonError::into_inner).remove(&cluster);
             geo.heard(node, cluster, true);
@@ -172,7 +187,11 @@ impl Mesh {
                     while let Some(frame) = decoder.decode(&mut input).map_err(io::Error::other)? {
                         match frame {
                             Frame::Pong(_) => {
-                                let trip = asked.take().map(|asked| world.now().since(asked));
+                                let asked = asked.take();
+                                if let (Some(asked), Peer::Cluster(_)) = (asked, to) {
+                                    geo.confirmed(asked);
+                                }
+                                let trip = asked.map(|asked| world.now().since(asked));
                                 if let (Some(trip), Peer::Cluster(cluster)) = (trip, to) {
                                     self.trips.lock().unwrap_or_else(PoisonError::into_inner).insert(cluster, trip);
                                 }

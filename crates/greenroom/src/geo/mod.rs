@@ -24,6 +24,7 @@ mod quiet;
 mod range;
 mod states;
 mod status;
+mod term;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
@@ -58,6 +59,7 @@ use self::post::LETTER_ROOM;
 pub(crate) use self::range::{Deed, Effect, GeoRange, Presence};
 pub(crate) use self::states::{States, check_kinds};
 pub use self::status::{ClusterStatus, MultiCluster, Standings};
+use self::term::Term;
 use crate::actor::key::Kind;
 use crate::cluster::view::ClusterView;
 use crate::cluster::{Order, Orders};
@@ -91,6 +93,7 @@ pub(crate) struct Geo {
     /// Clusters whose clocks are ahead of this node's by so many seconds, where that is a fault.
     clocks: Mutex<BTreeMap<ClusterId, i64>>,
     list_changed: Notify,
+    term: Term,
     next_call: AtomicU64,
     /// Calls that wait here for other clusters.
     waiting: AtomicI64,
@@ -133,6 +136,7 @@ impl Geo {
             modes: Modes::default(),
             clocks: Mutex::default(),
             list_changed: Notify::new(),
+            term: Term::new(world.now()),
             // What this cluster has forgotten goes on being answered: no number is one of then.
             next_call: AtomicU64::new(world.random()),
             world,

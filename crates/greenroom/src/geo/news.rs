@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use super::homes::AtHome;
 use super::{Clusters, Event, Geo};
+use crate::cluster::directory::Entry;
 use crate::node::shared::Shared;
 
 /// One node's word. What a later version adds is skipped.
@@ -29,12 +30,18 @@ pub(crate) struct News {
     cluster_home: AtHome,
     #[serde(default)]
     own_home: AtHome,
+    /// The view of the sender's cluster in which it found what it says of itself; 0 if it does not say.
+    #[serde(default)]
+    own_view: u64,
     /// What the sender has heard of other clusters: not every node is a gateway.
     #[serde(default)]
     heard: BTreeMap<ClusterId, Word>,
     /// The sender's clock, in seconds since 1970; 0 if it does not say.
     #[serde(default)]
     wall_s: u64,
+    /// After what time its cluster may be taken for lost, in ms; 0 for never, or if it does not say.
+    #[serde(default)]
+    lost_after_ms: u64,
 }
 
 /// How far a cluster or a node is.
@@ -42,6 +49,9 @@ pub(crate) struct News {
 pub(super) struct Word {
     pub(super) acknowledged: Acknowledged,
     pub(super) home: AtHome,
+    /// The view of its cluster in which that was found; 0 if it does not say.
+    #[serde(default)]
+    pub(super) view: u64,
 }
 
 /// How far others are.
@@ -82,8 +92,10 @@ impl News {
             own: own.acknowledged,
             cluster_home: cluster.home,
             own_home: own.home,
+            own_view: own.view,
             heard,
             wall_s: geo.world.wall().as_secs(),
+            lost_after_ms: u64::try_from(geo.config.lost_after().as_millis()).unwrap_or(u64::MAX),
         }
     }
 
@@ -106,13 +118,15 @@ impl Geo {
     fn own(&self, node: &Shared) -> Word {
         let list = self.clusters();
         let leaving = list.clusters.get(self.name()).is_none_or(|cluster| cluster.draining);
-        let mut empty = node.directory().is_none_or(|directory| directory.is_empty_abroad());
-        if leaving && !self.leave(node, |key| self.is_single(key.id().kind)) {
-            empty = false;
+        let single = |key: &Entry| self.is_single(key.id().kind);
+        if leaving {
+            self.leave(node, single);
         }
+        let (empty, view) = node.directory().map_or((true, 0), |directory| directory.is_vacant_abroad(single));
         Word {
             acknowledged: Acknowledged { epoch: ConfigEpoch(list.epoch), empty },
             home: self.at_home(node, list.epoch),
+            view,
         }
     }
 
@@ -125,8 +139,10 @@ impl Geo {
         others.fold(own, |all, id| {
             let one = said.nodes.get(&id).cloned().unwrap_or_default();
             let epoch = all.acknowledged.epoch.min(one.acknowledged.epoch);
-            let acknowledged = Acknowledged { epoch, empty: all.acknowledged.empty && one.acknowledged.empty };
-            Word { acknowledged, home: all.home.and(&one.home) }
+            // Of two views one node may have had a range in the one, and another node have it in the other.
+            let now = one.view == all.view || one.view == 0;
+            let empty = all.acknowledged.empty && one.acknowledged.empty && now;
+            Word { acknowledged: Acknowledged { epoch, empty }, home: all.home.and(&one.home), view: all.view }
         })
     }
 
@@ -136,6 +152,11 @@ impl Geo {
         let said = self.progress.0.lock().unwrap_or_else(PoisonError::into_inner);
         let others = said.clusters.iter().map(|(id, said)| (*id, said.acknowledged));
         others.chain([(self.me(), own.acknowledged)]).collect()
+    }
+
+    /// Forgets what other clusters have said.
+    pub(super) fn forget_clusters(&self) {
+        self.progress.0.lock().unwrap_or_else(PoisonError::into_inner).clusters.clear();
     }
 
     /// What all clusters say of actors that have homes.
@@ -148,10 +169,10 @@ impl Geo {
 
     /// Takes in what a node of another cluster tells.
     pub(super) fn told_by_cluster(self: &Arc<Self>, node: &Shared, from: ClusterId, news: News) {
-        let listed = self.clusters().name(from).is_some();
-        if listed {
+        self.told_term(news.lost_after_ms);
+        if self.answers_to(from) {
             self.compare_clocks(from, news.wall_s);
-            let word = Word { acknowledged: news.cluster, home: news.cluster_home };
+            let word = Word { acknowledged: news.cluster, home: news.cluster_home, view: 0 };
             self.progress.0.lock().unwrap_or_else(PoisonError::into_inner).clusters.insert(from, word);
         }
         self.adopt(node, news.list);
@@ -182,7 +203,7 @@ impl Geo {
         {
             let view = node.view();
             let mut said = self.progress.0.lock().unwrap_or_else(PoisonError::into_inner);
-            said.nodes.insert(from, Word { acknowledged: news.own, home: news.own_home });
+            said.nodes.insert(from, Word { acknowledged: news.own, home: news.own_home, view: news.own_view });
             said.nodes.retain(|id, _| view.member(*id).is_some());
             let list = self.clusters();
             for (cluster, word) in news.heard {
@@ -218,6 +239,10 @@ impl Geo {
         }
         tracing::info!(epoch = list.epoch, clusters = list.clusters.len(), "a new list of clusters is in force");
         *self.clusters.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(list);
+        if let Some(mesh) = self.mesh.get() {
+            let before = known.configuration().clusters.into_keys();
+            before.filter(|id| !self.answers_to(*id)).for_each(|id| mesh.leave(id));
+        }
         if let Some(directory) = node.directory() {
             directory.all_abroad(self, self.world.now(), || Event::Configuration(configuration.clone()));
         }

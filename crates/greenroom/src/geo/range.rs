@@ -131,6 +131,9 @@ impl GeoRange {
         for cluster in geo.silent() {
             machine.handle(now, Event::Lost(cluster), &mut out);
         }
+        if geo.is_fenced() {
+            machine.handle(now, Event::Fenced(true), &mut out);
+        }
         let mut held = Held::new(machine, now, self.stillness);
         for action in out {
             held.perform(geo, key, action, &mut Vec::new(), effects);
@@ -334,9 +337,9 @@ impl GeoRange {
         first.into_iter().chain(around).chain(self.adaptive.deadline()).min()
     }
 
-    /// Whether nothing is here and nothing is under way.
-    pub(crate) fn is_empty(&self) -> bool {
-        self.held.values().all(|held| held.machine.is_empty())
+    /// Whether this cluster owns nothing of the range, and is about to own nothing.
+    pub(crate) fn is_vacant(&self) -> bool {
+        self.doubtful.is_empty() && self.held.values().all(|held| held.machine.is_vacant())
     }
 
     /// Whether no actor is owned here and at home in another cluster.

@@ -52,6 +52,8 @@ pub struct ClusterStatus {
     pub draining: bool,
     /// Whether it was added and does not take part yet.
     pub joining: bool,
+    /// Whether it is taken out as lost, and may live: what it owns has not run out.
+    pub lost: bool,
     /// Whether it answers.
     pub answers: bool,
     /// Why it does not.
@@ -76,12 +78,16 @@ pub struct MultiCluster {
     pub clusters: Vec<ClusterStatus>,
     /// Why the list in its store is not looked at.
     pub list_trouble: Option<String>,
+    /// Whether this cluster may be taken for lost, as no other one answers: pessimistic actors are refused.
+    pub fenced: bool,
     /// Kinds whose actors this cluster activates without a question where they are at home in it.
     pub leases: Vec<String>,
     /// Actors of the ranges that this node owns.
     pub actors: Standings,
     /// What this node has counted.
     pub counts: GeoCounts,
+    /// The last states of which duplicates here had updates that are [lost](GeoCounts::updates_lost).
+    pub lost_of: Vec<String>,
 }
 
 impl Geo {
@@ -99,8 +105,9 @@ impl Geo {
                 name: name.clone(),
                 own,
                 gateways: cluster.gateways.clone(),
-                draining: cluster.draining && !list.joining.contains(name),
+                draining: cluster.draining && list.is_member(name),
                 joining: list.joining.contains(name),
+                lost: list.lost.contains(name),
                 trouble: self.mesh.get().and_then(|mesh| mesh.trouble(id)),
                 answers: own || trip(id).is_some() && !silent.contains(&id),
                 round_trip_ms: trip(id),
@@ -115,6 +122,16 @@ impl Geo {
         }
         let list_trouble = self.listing_trouble.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let (leases, counts) = (self.leases(), self.counts().now());
-        MultiCluster { epoch: list.epoch, clusters: clusters.collect(), list_trouble, leases, actors, counts }
+        let (fenced, lost_of) = (self.is_fenced(), self.counts().lost_of());
+        MultiCluster {
+            epoch: list.epoch,
+            clusters: clusters.collect(),
+            list_trouble,
+            fenced,
+            leases,
+            actors,
+            counts,
+            lost_of,
+        }
     }
 }

@@ -64,6 +64,8 @@ struct Inner {
     trouble: Option<String>,
     /// Whether another cluster may have an instance of the actor, of which there should be one only.
     doubtful: bool,
+    /// Whether it does not stay, and has what the one that stays is to confirm.
+    yields: bool,
     /// Whether the activation has ended: the store is left alone.
     ended: bool,
 }
@@ -130,6 +132,7 @@ impl Instance {
             early: None,
             trouble: None,
             doubtful: cx.is_doubtful(),
+            yields: false,
             ended: false,
         };
         let (store, key) = site.into_parts();
@@ -300,8 +303,22 @@ impl Instance {
         Some((&self.key, journal, self.node.config().store_timeout))
     }
 
-    /// Leaves the store and the others alone from here on.
+    /// Leaves the store and the others alone from here on. What nobody else has confirmed is counted.
     pub(super) fn end(self: &Arc<Self>) {
+        let lost = {
+            let inner = self.inner();
+            if inner.yields && !inner.ended { inner.protocol.pending() } else { 0 }
+        };
+        if lost > 0
+            && let Some(geo) = self.node.geo()
+        {
+            tracing::error!(
+                state = self.key,
+                updates = lost,
+                "a duplicate has ended, and the instance that stays has not confirmed its updates"
+            );
+            geo.counts().updates_lost(&self.key, lost);
+        }
         self.handle(Event::Ends);
         self.node.versioned().post().leave(self);
     }
@@ -311,8 +328,12 @@ impl Instance {
     /// # Errors
     /// [`StateError::Unconfirmed`]: it is lost when this one ends.
     pub(super) async fn yields(self: &Arc<Self>) -> Result<(), StateError> {
-        if self.inner().protocol.kept() == 0 {
-            return Ok(());
+        {
+            let mut inner = self.inner();
+            if inner.protocol.kept() == 0 {
+                return Ok(());
+            }
+            inner.yields = true;
         }
         let (world, config) = (self.node.world(), self.node.config());
         let until = world.now() + config.deactivating_timeout.mul_f64(YIELDS_FOR);
@@ -403,7 +424,8 @@ impl Instance {
             world.spawn(Stage::Store, Box::pin(self.clone().tick_at(deadline)));
         }
         drop(inner);
-        if let Some(elsewhere) = self.node.versioned().post().elsewhere() {
+        // Another activation may have begun once this node's lease has run out.
+        if let Some(elsewhere) = self.node.versioned().post().elsewhere().filter(|_| self.node.fence_open()) {
             for (to, letter) in letters {
                 elsewhere.send(to, letter);
             }

@@ -1,12 +1,15 @@
 //! What holds whatever the wide area does: and each check that keeps it so is needed.
 
+use std::cell::Cell;
 use std::ops::Range;
+use std::rc::Rc;
 use std::time::Duration;
 
+use greenroom::ClusterChange;
 use greenroom_protocols::gsi::Checks;
 use greenroom_sim::{Faults, expect_violation, seeds};
 
-use super::world::{CLUSTERS, RoomRef, SafeRef, World, run, run_under};
+use super::world::{CLUSTERS, FortRef, RoomRef, SafeRef, World, run, run_under};
 
 /// Late, lost and reordered letters, and a store that answers.
 fn wild() -> Faults {
@@ -169,4 +172,67 @@ fn a_host_hears_that_its_instance_is_the_only_one_though_the_word_is_lost() {
             }
         });
     });
+}
+
+/// The first cluster is cut off and lives, and the others take it out as lost.
+fn taken_for_lost(fenced: bool) -> impl Fn(u64) + Sync {
+    move |seed| {
+        run(seed, move |sim| async move {
+            let world = World::start(&sim, 3, move |config| {
+                if let Some(geo) = &mut config.geo {
+                    geo.lost_after = Duration::from_secs(if fenced { 40 } else { 0 });
+                }
+            })
+            .await;
+            world.leases(&["e1", "e2"], "fort").await;
+            let eu = world.node("e1");
+            let mut fort = 0;
+            while !FortRef::of(&eu, fort).whereabouts().await.is_ok_and(|at| at.starts_with('e')) {
+                // It is at home elsewhere.
+                fort += 1;
+            }
+            SafeRef::of(&eu, "safe").post("in eu").await.expect("nobody has it");
+            let over = Rc::new(Cell::new(false));
+            let (own, done) = (eu.clone(), over.clone());
+            sim.spawn(async move {
+                // Whoever calls does not let it be idle; at home there is no question.
+                while !done.get() {
+                    let _ = SafeRef::of(&own, "safe").post("still in eu").await;
+                    let _ = FortRef::of(&own, fort).post("still at home").await;
+                    tokio::time::sleep(Duration::from_millis(300)).await;
+                }
+            });
+            world.cut();
+            tokio::time::sleep(Duration::from_secs(5)).await;
+            assert!(SafeRef::of(&eu, "safe").post("cut off").await.is_ok(), "what runs goes on");
+            while !world.change(&ClusterChange::RemoveLost("eu".to_owned())).await {
+                tokio::time::sleep(Duration::from_millis(300)).await;
+            }
+            let us = world.node("u1");
+            for _ in 0..100 {
+                let safe = SafeRef::of(&us, "safe").post("in us").await;
+                if safe.is_ok() && FortRef::of(&us, fort).post("in us").await.is_ok() {
+                    break;
+                }
+                tokio::time::sleep(Duration::from_secs(1)).await;
+            }
+            SafeRef::of(&us, "safe").post("in us").await.expect("what it owned has run out");
+            assert!(SafeRef::of(&eu, "safe").post("in eu").await.is_err(), "it has given it up");
+            assert!(FortRef::of(&eu, fort).post("in eu").await.is_err(), "its leases, too");
+            over.set(true);
+        });
+    }
+}
+
+#[test]
+fn a_cluster_that_is_taken_for_lost_and_lives_has_given_up_what_others_take() {
+    let name = "a_cluster_that_is_taken_for_lost_and_lives_has_given_up_what_others_take";
+    seeds(name, 3, taken_for_lost(true));
+}
+
+#[test]
+fn without_its_time_a_cluster_that_is_taken_for_lost_has_what_others_have() {
+    let name = "without_its_time_a_cluster_that_is_taken_for_lost_has_what_others_have";
+    let found = expect_violation(name, 3, taken_for_lost(false));
+    assert!(found.what.contains("is active on"), "{}", found.what);
 }

@@ -387,6 +387,38 @@ fn what_two_instances_of_a_volatile_state_have_confirmed_is_kept_when_they_meet(
 }
 
 #[test]
+fn updates_that_a_duplicate_cannot_hand_over_are_counted_and_named() {
+    seeds("updates_that_a_duplicate_cannot_hand_over_are_counted_and_named", 3, |seed| {
+        run(seed, |sim| async move {
+            let library = Library::open(&sim, Setup { clusters: 2, single: true, ..Setup::of("vlb") }).await;
+            library.cut();
+            tokio::time::sleep(Duration::from_secs(4)).await;
+            let pages = ["e1", "u1"].map(|node| PageRef::of(&library.node(node), "twice"));
+            for (page, line) in pages.iter().zip([10, 20]) {
+                for line in line..line + 3 {
+                    page.write(line).await.expect("the duplicate confirms it");
+                }
+            }
+            let of_all = |count: fn(&greenroom::MultiCluster) -> u64| -> u64 {
+                library.names().filter_map(|name| library.node(name).multi_cluster().as_ref().map(count)).sum()
+            };
+            sim.heal();
+            while of_all(|status| status.counts.duplicates_found) == 0 {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+            // The instance that stays is out of reach before it has heard of them.
+            library.cut();
+            tokio::time::sleep(Duration::from_secs(60)).await;
+            assert_eq!(of_all(|status| status.counts.updates_lost), 3, "of the one that has ended");
+            assert_eq!(
+                of_all(|status| status.lost_of.iter().filter(|state| state.contains("twice")).count() as u64),
+                1
+            );
+        });
+    });
+}
+
+#[test]
 fn a_volatile_state_outlives_the_cluster_that_led_it() {
     seeds("a_volatile_state_outlives_the_cluster_that_led_it", 10, |seed| {
         run(seed, |sim| async move {

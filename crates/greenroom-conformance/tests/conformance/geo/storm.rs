@@ -1,7 +1,11 @@
-//! Three clusters of three nodes while clusters are cut off, nodes part, and nodes and whole clusters are lost. No call runs
-//! twice, what was refused has not run, pessimistic actors are never two, and in the end one instance remains.
+//! Three clusters of three nodes while clusters are cut off, nodes part, nodes and whole clusters are lost, stores are out, and the
+//! list of clusters changes. No call runs twice, what was refused has not run, pessimistic actors are never two, what is confirmed
+//! stays, and in the end one instance remains.
 
-use std::cell::RefCell;
+mod changes;
+mod tales;
+
+use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
 use std::rc::Rc;
 use std::time::Duration;
@@ -9,6 +13,8 @@ use std::time::Duration;
 use greenroom::{CallError, Node};
 use greenroom_sim::{Faults, Random, Sim, seeds};
 
+use self::changes::{Plan, change_list};
+use self::tales::Tales;
 use super::world::{FortRef, RoomRef, Rooms, SafeRef, World, run_under};
 use crate::cluster::Cluster;
 
@@ -20,7 +26,7 @@ const WIDE: [(&str, [&str; 3]); 3] =
 const KEYS: usize = 3;
 
 /// Kinds of faults; each seed has two.
-const FAULTS: usize = 4;
+const FAULTS: usize = 5;
 
 /// What callers were told.
 #[derive(Default)]
@@ -86,7 +92,7 @@ async fn all_answer(world: &World) -> Vec<Node> {
 }
 
 /// One fault, healed when it ends.
-async fn fault(sim: &Sim, world: &World, fault: usize, random: &mut Random) {
+async fn fault(sim: &Sim, world: &World, tales: &Tales, fault: usize, random: &mut Random) {
     let lasts = random.within(&(Duration::from_secs(2)..Duration::from_secs(7)));
     let (cluster, nodes) = &WIDE[random.index(WIDE.len())];
     let others: Vec<&str> =
@@ -106,6 +112,8 @@ async fn fault(sim: &Sim, world: &World, fault: usize, random: &mut Random) {
             sim.crash(node);
             world.cluster(cluster).restart(node);
         }
+        // The store of states, and of the list if that is in one, is out.
+        3 => tales.store.serve(false),
         // A cluster is lost.
         _ => {
             for node in nodes {
@@ -118,6 +126,7 @@ async fn fault(sim: &Sim, world: &World, fault: usize, random: &mut Random) {
         }
     }
     tokio::time::sleep(lasts).await;
+    tales.store.serve(true);
     sim.heal();
 }
 
@@ -131,7 +140,7 @@ async fn whereabouts(node: &Node, room: &str) -> String {
     panic!("{room} does not answer {} although all is well again", node.name());
 }
 
-fn storm(seed: u64) {
+fn storm(seed: u64, plan: Option<Plan>) {
     let faults = Faults {
         spike_chance: 0.05,
         spike: Duration::from_millis(50)..Duration::from_millis(900),
@@ -141,24 +150,41 @@ fn storm(seed: u64) {
     };
     run_under(seed, faults, move |sim| async move {
         let all = WIDE.iter().map(|(name, nodes)| (*name, &nodes[..])).collect();
-        let world = World::boot_of(&sim, all, |_| {}).await;
+        let tales = Tales::new(&sim);
+        let (listed, equip) = (plan.is_some_and(Plan::is_stored), tales.equip());
+        let world = World::boot_of(&sim, all, move |config| tales::configure(config, listed), equip).await;
+        let world = Rc::new(world);
         all_answer(&world).await;
         let told = Rc::new(RefCell::new(Told::default()));
         for (cluster, name) in nodes() {
             call_from(&sim, world.cluster(cluster), name, &told);
+            tales.call_from(world.cluster(cluster), name);
         }
         for (cluster, _) in &WIDE {
             world.cluster(cluster).supervise();
         }
+        let changed = Rc::new(Cell::new(plan.is_none()));
+        if let Some(plan) = plan {
+            let (sim, world, changed) = (sim.clone(), world.clone(), changed.clone());
+            sim.clone().spawn(async move {
+                change_list(&sim, &world, plan).await;
+                changed.set(true);
+            });
+        }
         let mut random = sim.random();
         for kind in [seed as usize % FAULTS, random.index(FAULTS)] {
             tokio::time::sleep(random.within(&(Duration::from_millis(500)..Duration::from_secs(2)))).await;
-            fault(&sim, &world, kind, &mut random).await;
+            fault(&sim, &world, &tales, kind, &mut random).await;
+        }
+        while !changed.get() {
+            tokio::time::sleep(Duration::from_millis(500)).await;
         }
         let all = all_answer(&world).await;
         told.borrow_mut().over = true;
+        tales.close();
         tokio::time::sleep(Duration::from_secs(30)).await;
         told.borrow().check(&world.rooms);
+        tales.check(&all).await;
         for key in 0..KEYS {
             let room = format!("room-{key}");
             let mut seen = BTreeSet::new();
@@ -173,5 +199,12 @@ fn storm(seed: u64) {
 
 #[test]
 fn no_call_runs_twice_and_one_instance_remains_of_three_clusters_of_three() {
-    seeds("no_call_runs_twice_and_one_instance_remains_of_three_clusters_of_three", 4, storm);
+    let name = "no_call_runs_twice_and_one_instance_remains_of_three_clusters_of_three";
+    seeds(name, 4, |seed| storm(seed, None));
+}
+
+#[test]
+fn no_call_runs_twice_and_one_instance_remains_while_the_list_changes() {
+    let name = "no_call_runs_twice_and_one_instance_remains_while_the_list_changes";
+    seeds(name, 4, |seed| storm(seed, Some(Plan::of(seed))));
 }

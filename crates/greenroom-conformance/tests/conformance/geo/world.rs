@@ -180,14 +180,16 @@ impl World {
 
     /// The first `count` clusters, as `change` configures them.
     pub(super) async fn boot(sim: &Sim, count: usize, change: impl Fn(&mut Config) + Clone + 'static) -> Self {
-        Self::boot_of(sim, CLUSTERS[..count].iter().map(|(name, nodes)| (*name, &nodes[..])).collect(), change).await
+        let all = CLUSTERS[..count].iter().map(|(name, nodes)| (*name, &nodes[..])).collect();
+        Self::boot_of(sim, all, change, |builder, _| builder).await
     }
 
-    /// These clusters of these nodes, as `change` configures them.
+    /// These clusters of these nodes, as `change` configures them and `equip` adds to them.
     pub(super) async fn boot_of(
         sim: &Sim,
         all: Vec<(&'static str, &'static [&'static str])>,
         change: impl Fn(&mut Config) + Clone + 'static,
+        equip: impl Fn(greenroom::Builder, &str) -> greenroom::Builder + Clone + 'static,
     ) -> Self {
         let rooms = Rooms { sim: sim.clone(), seen: Arc::default() };
         for (at, (_, one)) in all.iter().enumerate() {
@@ -199,10 +201,11 @@ impl World {
         let mut clusters = BTreeMap::new();
         for (name, nodes) in all {
             let listed = listed.clone();
-            let (rooms, change) = (rooms.clone(), change.clone());
+            let (rooms, change, equip) = (rooms.clone(), change.clone(), equip.clone());
             let build = move |builder: greenroom::Builder, node: &str| {
                 let [room, vault, safe, board, hearth, fort] =
                     std::array::from_fn(|_| (rooms.clone(), node.to_owned()));
+                let builder = equip(builder, node);
                 let node = node.to_owned();
                 let (listed, change) = (listed.clone(), change.clone());
                 builder

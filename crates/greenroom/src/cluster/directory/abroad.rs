@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use greenroom_protocols::adaptive::Mode;
 use greenroom_protocols::directory::{Action, Epoch, RangeId, Resolution};
@@ -87,9 +88,18 @@ impl Directory {
         (0..self.ranges.len()).filter_map(due).min()
     }
 
-    /// Whether no actor of this node's ranges has an instance or waits for one.
-    pub(crate) fn is_empty_abroad(&self) -> bool {
-        (0..self.ranges.len()).all(|range| self.at(range).geo.as_ref().is_none_or(|machines| machines.is_empty()))
+    /// Whether no actor of this node's ranges has an instance or waits for one, and no activation is here that `filter` wants; and the
+    /// version of the view in which that is so. What a range in recovery has is not known yet.
+    pub(crate) fn is_vacant_abroad(&self, filter: impl Fn(&Entry) -> bool) -> (bool, u64) {
+        let view = self.viewed.load(Ordering::Acquire);
+        let is_vacant = (0..self.ranges.len()).all(|range| {
+            let range = self.at(range);
+            let owns = range.machine.tenure().is_some();
+            let machines = range.geo.as_ref().is_none_or(|machines| machines.is_vacant());
+            let vacant = !owns || range.machine.deadline().is_none() && machines;
+            vacant && !range.active.keys().any(&filter)
+        });
+        (is_vacant, view)
     }
 
     /// Whether no actor of this node's ranges is owned here and at home in another cluster.
