@@ -34,6 +34,8 @@ struct Life {
     node: Option<Node>,
     /// Whether somebody is starting it.
     starts: bool,
+    /// Whether its start was asked for after it was killed while it started.
+    again: bool,
 }
 
 impl Cluster {
@@ -119,13 +121,19 @@ impl Cluster {
         }
         if std::mem::replace(&mut self.life(name).starts, true) {
             // Somebody else sees to it.
+            self.life(name).again |= !self.sim.is_alive(name);
             return self.until(|| !self.life(name).starts).await;
         }
         // What is left of a process whose node has stopped.
         self.sim.crash(name);
         self.life(name).node = None;
         let until = self.sim.now() + START_PATIENCE;
-        while let Some(Err(error)) = self.try_start(name).await {
+        loop {
+            let error = match self.try_start(name).await {
+                None if std::mem::take(&mut self.life(name).again) => continue,
+                None | Some(Ok(())) => break,
+                Some(Err(error)) => error,
+            };
             self.sim.note(format_args!("{name} could not start: {error}"));
             assert!(may_pass(&error), "node {name:?} cannot start: {error}");
             assert!(self.sim.now() < until, "node {name:?} has not started for {START_PATIENCE:?}: {error}");

@@ -95,13 +95,13 @@ impl Setup {
         greenroom_sim::seeds(&test_name(), seeds, |seed| self.run(seed, &scenario));
     }
 
-    /// Checks a check: under one of the first `within` seeds, `scenario` must fail. Gives the first that was found, with what
-    /// failed and its trace.
+    /// Checks a check: under one of the seeds `within` (the first so many, or a range), `scenario` must fail. Gives the first that
+    /// was found, with what failed and its trace.
     ///
     /// # Panics
     /// When no seed fails.
     #[track_caller]
-    pub fn expect_violation<F>(self, within: u64, scenario: impl Fn(Cluster) -> F + Sync) -> Violation
+    pub fn expect_violation<F>(self, within: impl Into<Seeds>, scenario: impl Fn(Cluster) -> F + Sync) -> Violation
     where
         F: Future + 'static,
         F::Output: Outcome + 'static,

@@ -54,8 +54,7 @@ impl Cluster {
 
     /// Takes the node called `name` away, which nobody starts again but who [restarts](Self::restart) it.
     pub(crate) fn stop(&self, name: &str) {
-        self.nodes.borrow_mut().remove(name);
-        self.sim.crash(name);
+        self.kit.kill(name);
     }
 
     /// Starts the node called `name` in the background.
