@@ -72,8 +72,8 @@ pub(super) const MUTANTS: &[Mutant] = &[
     mutant(
         "a draining cluster goes before it is empty",
         "configuration.rs",
-        "Some(Standing::Draining) if said(&cluster).empty => {}",
-        "Some(Standing::Draining) if said(&cluster).empty || mutated!() => {}",
+        "Some(Standing::Draining | Standing::Lost) if said(&cluster).empty => {}",
+        "Some(Standing::Draining | Standing::Lost) if said(&cluster).empty || mutated!() => {}",
     ),
     mutant(
         "an asker's earlier rounds are not fenced",
@@ -138,8 +138,8 @@ pub(super) const MUTANTS: &[Mutant] = &[
     mutant(
         "a round is won by a cluster that leaves",
         "entry.rs",
-        "Conclusion::Won if self.is_away() => self.start_over(now, out),",
-        "Conclusion::Won if self.is_away() && !mutated!() => self.start_over(now, out),",
+        "Conclusion::Won if self.is_away() || self.is_barred() => self.start_over(now, out),",
+        "Conclusion::Won if (self.is_away() || self.is_barred()) && !mutated!() => self.start_over(now, out),",
     ),
     mutant(
         "a lease of an earlier configuration counts",
