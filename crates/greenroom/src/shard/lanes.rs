@@ -27,6 +27,7 @@ mod farewell;
 mod flow;
 mod receive;
 mod send;
+mod shares;
 mod streams;
 mod table;
 

@@ -78,13 +78,47 @@ impl Flooder {
 
 /// A key whose actor is on the node called `wanted`, which node `a` knows.
 async fn key_on(cluster: &Cluster, wanted: &str) -> u64 {
+    key_from(0, cluster, wanted).await
+}
+
+/// The first such key from `first` on.
+async fn key_from(first: u64, cluster: &Cluster, wanted: &str) -> u64 {
     let node = cluster.node("a").expect("it lives");
-    for key in 0.. {
+    for key in first.. {
         if SinkRef::of(&node, key).node().await.unwrap() == wanted {
             return key;
         }
     }
     unreachable!("some key is there")
+}
+
+#[test]
+fn calls_to_one_actor_leave_room_on_a_stalled_connection_for_those_to_another() {
+    calm(
+        6,
+        |builder, _| builder.register::<Sink>().register::<Flooder>(),
+        |cluster| async move {
+            let [a, ..] = cluster.three();
+            let first = key_on(&cluster, "b").await;
+            let second = key_from(first + 1, &cluster, "b").await;
+            // What a connection holds for one actor, and more, then little for another.
+            let flood = FlooderRef::of(&a, "much").flood(first, 0, 256, 256 << 10, 3_000).into_future();
+            let (much, (), little) = tokio::join!(
+                flood,
+                async {
+                    tokio::time::sleep(Duration::from_millis(500)).await;
+                    cluster.sim.cut("a", "b");
+                },
+                async {
+                    tokio::time::sleep(Duration::from_millis(600)).await;
+                    FlooderRef::of(&a, "little").flood(second, 1_000, 8, 256 << 10, 1_000).await
+                },
+            );
+            let (much, little) = (much.unwrap(), little.unwrap());
+            assert!(much.full > 200, "{much:?}");
+            assert_eq!((little.full, little.late), (0, 8), "all of them waited for the connection: {little:?}");
+        },
+    );
 }
 
 #[test]

@@ -9,6 +9,7 @@ use greenroom_protocols::node::NodeId;
 use greenroom_wire::{CallId, Credit, Encoder, FrameView, frame_len, is_call};
 use greenroom_world::Timestamp;
 
+use super::shares::Shares;
 use super::{Lane, LaneId, Link};
 use crate::actor::error::{Failure, Refusal};
 use crate::actor::reply::encode_failure;
@@ -20,6 +21,7 @@ pub(crate) struct Flow {
     pub(super) sending: Sending,
     /// Whole frames, in order: calls that wait for credit, and what belongs to them.
     pub(super) held: BytesMut,
+    pub(super) shares: Shares,
     /// When a call was last put behind our clock.
     stamped: Timestamp,
     /// `None` for a peer that keeps no count, and while the lane's frames are being handled.
@@ -30,8 +32,14 @@ pub(crate) struct Flow {
 impl Flow {
     /// Of a connection that is being dialled: its hello says our clock at `now`.
     pub(in crate::shard) fn dialled(now: Timestamp) -> Self {
-        let sending = Sending::new(None);
-        Self { sending, held: BytesMut::new(), stamped: now, receiving: None, transit: Transit::default() }
+        Self {
+            sending: Sending::new(None),
+            held: BytesMut::new(),
+            shares: Shares::default(),
+            stamped: now,
+            receiving: None,
+            transit: Transit::default(),
+        }
     }
 
     /// Of a connection that a peer opened, which said `theirs` at `now`.
@@ -74,13 +82,14 @@ impl Lane {
 
     /// Lets go what was held, as far as there is credit.
     pub(super) fn let_go(&mut self) {
-        let Flow { sending, held, .. } = &mut self.flow;
+        let Flow { sending, held, shares, .. } = &mut self.flow;
         let mut len = 0;
         while len < held.len() && sending.may_send() {
             // Whole frames that we have written ourselves.
             let Some(frame) = frame_len(&held[len..]) else { break };
             if is_call(&held[len..]) {
                 sending.sent(frame);
+                shares.let_go();
             }
             len += frame as usize;
         }

@@ -8,8 +8,9 @@ use greenroom_wire::{CallId, EncodeError, Encoder, Extension, Status};
 use greenroom_world::Timestamp;
 
 use super::LaneId;
+use super::shares::OF_ACTOR_LEN_MAX;
 use crate::actor::error::{Doubt, Failure, Refusal};
-use crate::actor::key::ActorId;
+use crate::actor::key::{ActorId, stable_hash};
 use crate::actor::reply::{encode_failure, unencodable};
 use crate::shard::Shard;
 use crate::shard::baggage::{self, Baggage};
@@ -50,6 +51,11 @@ impl Shard {
         }
         let unsendable = |error: &dyn std::fmt::Display| Refusal::Unsendable { message: error.to_string() };
         let held = lane.holds();
+        let actor = if held { stable_hash(call.kind, call.key) } else { 0 };
+        if held && !lane.flow.shares.has_room(actor) {
+            let queue = format!("what may wait for one actor on the connection to node {}", lane.peer_name);
+            return Err(Refusal::Overloaded { queue, bound: OF_ACTOR_LEN_MAX as u64 });
+        }
         lane.stamp(&encoder, now, held);
         let out = if held { &mut lane.flow.held } else { &mut lane.out };
         let route = lane.routes_out.route(&encoder, out, call.kind, call.method).map_err(|error| unsendable(&error))?;
@@ -76,8 +82,10 @@ impl Shard {
         let chain = greenroom_wire::ChainView::parse(call.chain).unwrap_or_default();
         let before = out.len();
         encoder.call(out, &header, chain, write).map_err(|error| unsendable(&error))?;
-        if !held {
-            let len = out.len() - before;
+        let len = out.len() - before;
+        if held {
+            lane.flow.shares.hold(actor, len);
+        } else {
             lane.flow.sending.sent(len as u64);
             self.flush_soon(lanes, id);
         }
@@ -161,7 +169,7 @@ fn put_failure(encoder: &Encoder, out: &mut BytesMut, call: CallId, failure: &Fa
 }
 
 /// Bytes that may wait on one connection before callers are refused.
-const OUT_LEN_MAX: usize = 16 << 20;
+pub(super) const OUT_LEN_MAX: usize = 16 << 20;
 /// Bytes that may wait on one connection before further replies are cut to the word that they were too much.
 const REPLIES_LEN_MAX: usize = 32 << 20;
 /// The channel of control frames on shards' connections that say where one-way messages went: the actor's hash and the
