@@ -65,7 +65,8 @@ pub(crate) fn run(tests: &mut Command, wanted: impl Fn(&Program) -> bool) -> Res
     programs.sort_by_key(|program| LONG.iter().any(|name| program.name.ends_with(name)));
     let waiting = Mutex::new(programs);
     let ran = Mutex::new(Vec::new());
-    let side_by_side = thread::available_parallelism().map_or(1, usize::from);
+    // One more than there are cores: the longest one waits more than it computes.
+    let side_by_side = thread::available_parallelism().map_or(1, usize::from) + 1;
     thread::scope(|scope| {
         let runners: Vec<_> = (0..side_by_side)
             .map(|_| {
@@ -191,7 +192,7 @@ pub(crate) const NOTE: &str = "note-program";
 const FOLDER_VARIABLE: &str = "GREENROOM_TEST_PROGRAMS";
 
 /// Programs that take longest.
-const LONG: [&str; 2] = [" processes", " conformance"];
+const LONG: [&str; 4] = [" processes", " conformance", " compile_errors", " greenroom_store_kafka"];
 
 /// Programs that run a compiler.
 const COMPILING: [&str; 1] = [" compile_errors"];

@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    #[should_panic(expected = "no violation within 10 seeds")]
+    #[should_panic(expected = "no violation within the seeds 0..10")]
     fn a_check_that_never_fails_is_reported() {
         expect_violation("never", 10, |_| ());
     }
