@@ -63,11 +63,11 @@ fn without_the_lease_wait_an_actor_runs_twice() {
 #[test]
 fn without_the_view_check_an_actor_runs_twice() {
     let checks = Checks { view_check: false, ..Checks::default() };
-    expect_violation("without_the_view_check_an_actor_runs_twice", 2030..10_000, |seed| scenario(seed, checks));
+    expect_violation("without_the_view_check_an_actor_runs_twice", 2998..10_000, |seed| scenario(seed, checks));
 }
 
 #[test]
 fn without_the_epoch_check_an_actor_runs_twice() {
     let checks = Checks { epoch_check: false, ..Checks::default() };
-    expect_violation("without_the_epoch_check_an_actor_runs_twice", 635..2000, |seed| scenario(seed, checks));
+    expect_violation("without_the_epoch_check_an_actor_runs_twice", 1475..4000, |seed| scenario(seed, checks));
 }

@@ -110,12 +110,12 @@ fn calls_to_one_actor_leave_room_on_a_stalled_connection_for_those_to_another() 
                     cluster.sim.cut("a", "b");
                 },
                 async {
-                    tokio::time::sleep(Duration::from_millis(600)).await;
+                    tokio::time::sleep(Duration::from_millis(300)).await;
                     FlooderRef::of(&a, "little").flood(second, 1_000, 8, 256 << 10, 1_000).await
                 },
             );
             let (much, little) = (much.unwrap(), little.unwrap());
-            assert!(much.full > 200, "{much:?}");
+            assert!((200..250).contains(&much.full), "{much:?}");
             assert_eq!((little.full, little.late), (0, 8), "all of them waited for the connection: {little:?}");
         },
     );
@@ -131,7 +131,7 @@ fn a_stalled_connection_costs_bounded_memory_and_its_calls_end_and_others_go_on(
             ENDS.take();
             let [a, ..] = cluster.three();
             let (on_b, on_c) = (key_on(&cluster, "b").await, key_on(&cluster, "c").await);
-            // Four times what may wait on a connection.
+            // Five times what may wait for one actor on a connection.
             let stalled = FlooderRef::of(&a, "to b").flood(on_b, 0, 256, 256 << 10, 1_000).into_future();
             let fine = FlooderRef::of(&a, "to c").flood(on_c, 1_000, 20, 1_000, 500).into_future();
             let (stalled, fine, ()) = tokio::join!(stalled, fine, async {
@@ -140,7 +140,7 @@ fn a_stalled_connection_costs_bounded_memory_and_its_calls_end_and_others_go_on(
             });
             let (stalled, fine) = (stalled.unwrap(), fine.unwrap());
             assert_eq!(fine.answered, 20, "they have nothing to do with it: {fine:?}");
-            assert!((180..250).contains(&stalled.full), "of 64 MiB, 16 may wait: {stalled:?}");
+            assert!((200..250).contains(&stalled.full), "of 64 MiB, 12 may wait: {stalled:?}");
             assert_eq!(stalled.full + stalled.late, 256, "{stalled:?}");
             tokio::time::sleep(Duration::from_secs(1)).await;
             cluster.sim.heal();
@@ -164,9 +164,9 @@ fn more_calls_than_there_is_credit_for_all_arrive_in_time() {
             ENDS.take();
             let [a, ..] = cluster.three();
             let on_b = key_on(&cluster, "b").await;
-            // Three times the credit, and less than may wait.
-            let ends = FlooderRef::of(&a, "to b").flood(on_b, 0, 50, 256 << 10, 4_000).await.unwrap();
-            assert_eq!(ends.answered, 50, "{ends:?}");
+            // More than twice the credit, and less than may wait.
+            let ends = FlooderRef::of(&a, "to b").flood(on_b, 0, 40, 256 << 10, 4_000).await.unwrap();
+            assert_eq!(ends.answered, 40, "{ends:?}");
         },
     );
 }
@@ -181,7 +181,7 @@ fn what_had_no_credit_when_its_connection_broke_was_surely_not_sent() {
             ENDS.take();
             let [a, ..] = cluster.three();
             let on_b = key_on(&cluster, "b").await;
-            let flood = FlooderRef::of(&a, "to b").flood(on_b, 0, 60, 256 << 10, 4_000).into_future();
+            let flood = FlooderRef::of(&a, "to b").flood(on_b, 0, 44, 256 << 10, 4_000).into_future();
             let (ends, ()) = tokio::join!(flood, async {
                 tokio::time::sleep(Duration::from_millis(500)).await;
                 cluster.sim.cut("a", "b");
@@ -195,7 +195,7 @@ fn what_had_no_credit_when_its_connection_broke_was_surely_not_sent() {
             }
             let ends = ENDS.take().expect("it has ended");
             assert!(ends.broken > 0 && ends.broken <= 20, "4 MiB may have left: {ends:?}");
-            assert_eq!(ends.broken + ends.unreachable, 60, "{ends:?}");
+            assert_eq!(ends.broken + ends.unreachable, 44, "{ends:?}");
             assert_eq!(RAN.with_borrow(BTreeSet::len), 0);
         },
     );

@@ -36,8 +36,8 @@ impl Shares {
     }
 }
 
-/// Bytes of calls to one actor after which no more are held: a quarter of what a connection holds.
-pub(super) const OF_ACTOR_LEN_MAX: usize = OUT_LEN_MAX / 4;
+/// Bytes of calls to one actor after which no more are held: half of what a connection holds.
+pub(super) const OF_ACTOR_LEN_MAX: usize = OUT_LEN_MAX / 2;
 
 #[cfg(test)]
 mod tests {
