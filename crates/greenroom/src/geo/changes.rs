@@ -24,7 +24,7 @@ pub enum ClusterChange {
     /// A drained cluster leaves, or one that was added and never came.
     Remove(String),
     /// A cluster is taken out that will never answer again. Nodes drop it by themselves once what it owns, should it live, has run out
-    /// ([`GeoConfig::lost_after`](crate::GeoConfig::lost_after)); from then on that is activated elsewhere.
+    /// ([`GeoConfig::lost_after`](field@crate::GeoConfig::lost_after)); from then on that is activated elsewhere.
     RemoveLost(String),
 }
 
