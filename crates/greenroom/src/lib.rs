@@ -141,6 +141,7 @@ pub mod flags;
 #[cfg(feature = "http")]
 mod gateway;
 mod geo;
+mod here;
 mod intercept;
 mod node;
 mod pids;

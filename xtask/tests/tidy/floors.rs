@@ -30,6 +30,7 @@ const MODULES: &[(&str, &str)] = &[
     ("geo", "geo"),
     ("geo/adaptive/config", "face"),
     ("geo/config", "face"),
+    ("here", "core"),
     ("intercept", "core"),
     ("node", "node"),
     ("node/config", "face"),

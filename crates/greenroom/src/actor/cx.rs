@@ -13,7 +13,7 @@ use super::interface::{Actor, Why};
 use super::key::{ActorId, Key};
 use super::migration::Unmoved;
 use crate::context::{Context, ContextError, TraceContext};
-use crate::node::port::Port;
+use crate::here::port::Port;
 use crate::reliable::{Memory, takings};
 use crate::shard::Shard;
 use crate::state::{Holder, Site, Slot, State, StateError, WHOLE};

@@ -12,7 +12,7 @@ use super::call::Call;
 use super::cx::{Cx, Scope};
 use super::interface::{Interface, Method};
 use super::key::{ActorId, Key, Kind, stable_hash};
-use crate::node::port::Port;
+use crate::here::port::Port;
 use crate::pids::key::{is_reserved, reserved};
 use crate::shard::{ShardId, Slot};
 

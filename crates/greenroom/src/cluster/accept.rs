@@ -15,12 +15,12 @@ use tokio::sync::mpsc;
 
 use super::mesh::{self, Inbound};
 use crate::geo::read_letters;
-use crate::node::shared::Shared;
+use crate::here::Here;
 use crate::shard::Item;
 use crate::shard::lanes::{Flow, Greeted, OPEN_TIMEOUT, read_hello, within};
 
 /// Accepts connections until the node stops.
-pub(super) async fn accept(node: Arc<Shared>, mut listener: Box<dyn Listener>, inbound: mpsc::Sender<Inbound>) {
+pub(super) async fn accept(node: Arc<Here>, mut listener: Box<dyn Listener>, inbound: mpsc::Sender<Inbound>) {
     let greeting = Arc::new(AtomicUsize::new(0));
     loop {
         let (stream, from) = match listener.accept().await {
@@ -74,7 +74,7 @@ pub(super) async fn accept(node: Arc<Shared>, mut listener: Box<dyn Listener>, i
 /// What was read of a stranger that is let in.
 type Met = (Box<dyn Stream>, Hello, Decoder, BytesMut);
 
-async fn greet(node: &Shared, stream: Box<dyn Stream>) -> Result<Met, NotAccepted> {
+async fn greet(node: &Here, stream: Box<dyn Stream>) -> Result<Met, NotAccepted> {
     let (mut stream, peer) = match node.links().accepted(stream).await {
         Ok(secured) => secured,
         Err(refused) => return Err(dismiss(refused).await),
@@ -140,7 +140,7 @@ async fn hear_out(mut stream: Box<dyn Stream>) -> io::Result<()> {
 }
 
 /// Why who says this hello is not let in.
-fn stranger(node: &Shared, theirs: &Hello, shown: &Peer) -> Option<String> {
+fn stranger(node: &Here, theirs: &Hello, shown: &Peer) -> Option<String> {
     if let Some(reason) = shown.not_node(&theirs.body.name) {
         return Some(reason);
     }
@@ -158,7 +158,7 @@ fn stranger(node: &Shared, theirs: &Hello, shown: &Peer) -> Option<String> {
 }
 
 async fn hand_over(
-    node: &Arc<Shared>,
+    node: &Arc<Here>,
     stream: Box<dyn Stream>,
     hello: Hello,
     decoder: Decoder,

@@ -24,7 +24,7 @@ use crate::actor::error::Refusal;
 use crate::actor::key::ActorId;
 use crate::cluster::Order;
 use crate::geo::{Geo, GeoRange};
-use crate::node::shared::Shared;
+use crate::here::Here;
 use crate::shard::{ShardId, Slot};
 
 /// Where a message must go.
@@ -168,7 +168,7 @@ impl Directory {
     /// Where a message for `id` must go. `brought` is the directory's word that came with it.
     pub(crate) fn locate(
         &self,
-        node: &Shared,
+        node: &Here,
         id: &ActorId,
         hash: u64,
         asker: Asker,
@@ -269,7 +269,7 @@ impl Directory {
     }
 
     /// The node for a new activation; `None` if the caller may know one that is not known here yet.
-    fn choose(&self, node: &Shared, id: &ActorId, hash: u64, asker: Asker) -> Result<Option<NodeId>, Refusal> {
+    fn choose(&self, node: &Here, id: &ActorId, hash: u64, asker: Asker) -> Result<Option<NodeId>, Refusal> {
         let view = node.view();
         let chosen = match view.hosts(id.kind) {
             Some(hosts) => placement::choose(node, id, hash, hosts, asker.origin, asker.wanted),
@@ -451,7 +451,7 @@ impl Active {
 
 impl RangeHere {
     /// Enters an activation that a shard of this node is about to make.
-    fn begin(&mut self, node: &Shared, entry: Entry, epoch: Epoch, asker: Asker) -> Location {
+    fn begin(&mut self, node: &Here, entry: Entry, epoch: Epoch, asker: Asker) -> Location {
         let shard = if asker.outside { node.shard(asker.near) } else { node.choose_shard(asker.near) };
         let doubtful = node.geo().is_some() && self.begins_doubtful(node.geo(), &entry, epoch);
         self.active.insert(entry, Active { epoch, shard, slot: None, moving: false, doubtful });

@@ -24,9 +24,9 @@ use super::table::TableStore;
 use super::view::ClusterView;
 use crate::actor::interface::Why;
 use crate::geo::News;
+use crate::here::Here;
+use crate::here::halt::Halt;
 use crate::node::drain;
-use crate::node::halt::Halt;
-use crate::node::shared::Shared;
 use crate::shard::{Item, Shard, ShardId};
 
 /// What the rest of the node asks of its control plane.
@@ -74,7 +74,7 @@ pub(crate) type Orders = mpsc::Sender<Order>;
 
 /// The control plane of one node.
 pub(super) struct Driver {
-    node: Arc<Shared>,
+    node: Arc<Here>,
     store: TableStore,
     membership: Membership,
     /// Once the table has given us an id.
@@ -93,7 +93,7 @@ struct Joined {
 }
 
 impl Driver {
-    pub(super) fn new(node: Arc<Shared>, store: TableStore, config: membership::Config, member: Member) -> Self {
+    pub(super) fn new(node: Arc<Here>, store: TableStore, config: membership::Config, member: Member) -> Self {
         Self { node, store, membership: Membership::new(config, member), joined: None, released: BTreeMap::new() }
     }
 

@@ -21,11 +21,11 @@ use self::driver::Driver;
 pub(crate) use self::driver::{Order, Orders};
 pub(crate) use self::loads::Loads;
 use self::table::TableStore;
-use crate::node::shared::Shared;
+use crate::here::Here;
 
 /// Starts the node's part in its cluster, as `member`: it then joins, and answers at `listener`.
 pub(crate) fn start(
-    node: &Arc<Shared>,
+    node: &Arc<Here>,
     listener: Box<dyn Listener>,
     orders: mpsc::Receiver<Order>,
     table: TableStore,

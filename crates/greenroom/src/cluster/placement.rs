@@ -9,8 +9,8 @@ use greenroom_protocols::node::NodeId;
 use super::view::KindHosts;
 use crate::actor::error::Refusal;
 use crate::actor::key::ActorId;
-use crate::node::kinds::WORKERS;
-use crate::node::shared::Shared;
+use crate::here::Here;
+use crate::here::kinds::WORKERS;
 use crate::reliable::{self, HOME};
 
 /// A placement of one's own, registered by name with [`Builder::placement`](crate::Builder::placement).
@@ -39,7 +39,7 @@ pub(crate) type Placements = BTreeMap<String, Arc<dyn Placement>>;
 
 /// The node for a new activation of `actor`, first called from `caller`, for callers of version `wanted` of its interface.
 pub(crate) fn choose(
-    node: &Shared,
+    node: &Here,
     actor: &ActorId,
     hash: u64,
     hosts: &KindHosts,
@@ -88,7 +88,7 @@ pub(crate) fn choose(
 
 /// Those of `nodes` to which the way is not cut, if there are some to which it is: an activation there would be found by
 /// nobody whom this node directs to it.
-fn reached(node: &Shared, nodes: &[NodeId]) -> Option<Vec<NodeId>> {
+fn reached(node: &Here, nodes: &[NodeId]) -> Option<Vec<NodeId>> {
     let apart = node.loads().apart(node.world().now());
     if apart.is_empty() {
         return None;
@@ -98,12 +98,12 @@ fn reached(node: &Shared, nodes: &[NodeId]) -> Option<Vec<NodeId>> {
 }
 
 /// The less loaded of two nodes: two random choices come close to the best one (Mitzenmacher, 2001).
-fn lighter(node: &Shared, one: NodeId, other: NodeId) -> NodeId {
+fn lighter(node: &Here, one: NodeId, other: NodeId) -> NodeId {
     let load = |id| if id == node.me() { node.activations() } else { node.loads().of(id) };
     if load(one) <= load(other) { one } else { other }
 }
 
-fn custom(node: &Shared, actor: &ActorId, name: &str, nodes: &[NodeId], caller: NodeId) -> Result<NodeId, Refusal> {
+fn custom(node: &Here, actor: &ActorId, name: &str, nodes: &[NodeId], caller: NodeId) -> Result<NodeId, Refusal> {
     let Some(placement) = node.placements().get(name) else {
         let message =
             format!("placement {name:?} is not registered on node {:?}; register it on every node", node.name());

@@ -22,7 +22,7 @@ use super::connections::Seat;
 use super::pass::Pass;
 use super::problem::Problem;
 use crate::actor::error::{Doubt, Failure};
-use crate::node::port::Port;
+use crate::here::port::Port;
 use crate::stream::backlog::Held;
 use crate::stream::handle::{Handle, Written};
 use crate::stream::inlet::Inlet;

@@ -55,9 +55,9 @@ pub(crate) use self::hook::Hook;
 use self::host::Hosts;
 use self::problem::Problem;
 use crate::cluster::table::Health;
+use crate::here::Here;
 use crate::node::Config;
 use crate::node::error::Error;
-use crate::node::shared::Shared;
 
 /// A door that is not open yet: its port is taken, so that the membership table can name it.
 pub(crate) struct Bound {
@@ -83,7 +83,7 @@ impl Bound {
     }
 
     /// Opens it, until the node stops.
-    pub(crate) fn open(self, node: &Arc<Shared>, table: Arc<Health>) {
+    pub(crate) fn open(self, node: &Arc<Here>, table: Arc<Health>) {
         let door = Arc::new(Door::new(node.clone(), table, self.guard, self.hosts));
         node.world().spawn(Stage::Door, Box::pin(accept(door, self.listener)));
     }
@@ -91,7 +91,7 @@ impl Bound {
 
 /// What the requests of one node share.
 struct Door {
-    node: Arc<Shared>,
+    node: Arc<Here>,
     guard: Guard,
     hosts: Hosts,
     /// How the membership table's store is.
@@ -116,7 +116,7 @@ struct Door {
 }
 
 impl Door {
-    fn new(node: Arc<Shared>, table: Arc<Health>, guard: Guard, hosts: Hosts) -> Self {
+    fn new(node: Arc<Here>, table: Arc<Health>, guard: Guard, hosts: Hosts) -> Self {
         let config = node.config();
         let connections_max = config.http_connections_max.min(open_files_max() / 2).max(1);
         let bodies_len_max = config.http_body_len_max.clamp(BODIES_LEN_MAX, Semaphore::MAX_PERMITS);

@@ -9,8 +9,8 @@ use super::path::decode;
 use super::problem::Problem;
 use super::service;
 use crate::actor::key::check;
+use crate::here::port::Port;
 use crate::node::Node;
-use crate::node::port::Port;
 use crate::reliable::admin::{self, Wish};
 
 /// What an operator may ask of reliable actors.
@@ -97,7 +97,7 @@ async fn partitions(node: &Node) -> Value {
 
 async fn parked(node: &Node) -> Value {
     let (mut shown, mut silent) = (Vec::new(), Vec::new());
-    for partition in 0..node.shared().config().reliable.partitions {
+    for partition in 0..node.here().config().reliable.partitions {
         match admin::ask(node, partition, Wish::Parked).await {
             Ok(parked) => {
                 for mut message in json_of(&parked).as_array().cloned().unwrap_or_default() {
@@ -112,7 +112,7 @@ async fn parked(node: &Node) -> Value {
 }
 
 async fn granted(node: &Node, partition: u32, wish: Wish) -> Result<String, Problem> {
-    let partitions = node.shared().config().reliable.partitions;
+    let partitions = node.here().config().reliable.partitions;
     if partition >= partitions {
         let why = format!(
             "there is no partition {partition}: there are {partitions}, and `greenroom reliable parked` names each message's"

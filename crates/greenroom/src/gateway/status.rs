@@ -7,13 +7,13 @@ use serde_json::{Map, Value, json};
 
 use super::Door;
 use crate::cluster::table::Health;
+use crate::here::Here;
+use crate::here::kinds::is_built_in;
 use crate::node::SPAWNED_LISTED_MAX;
-use crate::node::kinds::is_built_in;
-use crate::node::shared::Shared;
 use crate::pids;
 
 /// Why the node is not to be sent requests, if so.
-pub(super) fn not_ready(node: &Shared) -> Option<&'static str> {
+pub(super) fn not_ready(node: &Here) -> Option<&'static str> {
     if node.is_stopped() {
         Some("the node has stopped")
     } else if !node.view().view.is_active(node.me()) {
@@ -160,7 +160,7 @@ pub(super) async fn pids(door: &Door) -> Value {
 }
 
 /// What this node does of the cluster's reminders.
-fn reminders(node: &Shared) -> Value {
+fn reminders(node: &Here) -> Value {
     let counts = &node.calendar().counts;
     json!({
         "ranges": counts.ranges.load(Ordering::Relaxed),
@@ -173,7 +173,7 @@ fn reminders(node: &Shared) -> Value {
 }
 
 /// What this node's partitions of reliable actors do.
-fn reliable(node: &Shared) -> Value {
+fn reliable(node: &Here) -> Value {
     let counts = node.reliable();
     json!({
         "partitions": counts.owned.load(Ordering::Relaxed),

@@ -9,7 +9,7 @@ use super::clusters::id_of;
 use super::config::GeoCluster;
 use super::listing::Unwritten;
 use super::{Clusters, Geo};
-use crate::node::shared::Shared;
+use crate::here::Here;
 
 /// What an operator wants of the list.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -52,7 +52,7 @@ pub enum ClustersUnchanged {
 
 impl Geo {
     /// Changes the list, if this node may and the last change is complete.
-    pub(crate) async fn change(self: &Arc<Self>, node: &Shared, wish: &ClusterChange) -> Result<(), ClustersUnchanged> {
+    pub(crate) async fn change(self: &Arc<Self>, node: &Here, wish: &ClusterChange) -> Result<(), ClustersUnchanged> {
         let Some(listing) = &self.listing else {
             let stands_in = self.makes_changes(node)?;
             let list = self.clusters();
@@ -85,7 +85,7 @@ impl Geo {
     }
 
     /// Has the clusters take part that were added and work by the list by now, and drops those that are lost and own nothing more.
-    pub(super) async fn finish_changes(self: &Arc<Self>, node: &Shared) {
+    pub(super) async fn finish_changes(self: &Arc<Self>, node: &Here) {
         let list = self.clusters();
         if list.joining.is_empty() && list.lost.is_empty() || self.makes_changes(node).is_err() {
             return;
@@ -104,7 +104,7 @@ impl Geo {
     }
 
     /// What clusters have acknowledged, and for those that are lost what is known without their word.
-    fn known_of(&self, node: &Shared, list: &Clusters) -> BTreeMap<ClusterId, Acknowledged> {
+    fn known_of(&self, node: &Here, list: &Clusters) -> BTreeMap<ClusterId, Acknowledged> {
         let mut all = self.acknowledged(node);
         if !list.lost.is_empty() {
             let empty = self.has_run_out(node, list);
@@ -116,7 +116,7 @@ impl Geo {
 
     /// Without a store only one node makes changes, so that they follow each other: one of the first cluster that answers. Whether
     /// that stands in for another one.
-    fn makes_changes(&self, node: &Shared) -> Result<bool, ClustersUnchanged> {
+    fn makes_changes(&self, node: &Here) -> Result<bool, ClustersUnchanged> {
         let (list, silent) = (self.clusters(), self.silent());
         let mut members = list.clusters.keys().filter(|name| list.is_member(name)).peekable();
         let by_right = members.peek().is_some_and(|first| *first == self.name());
@@ -132,7 +132,7 @@ impl Geo {
     }
 
     /// The list after a change.
-    fn changed(&self, node: &Shared, list: &Clusters, wish: &ClusterChange) -> Result<Clusters, ClustersUnchanged> {
+    fn changed(&self, node: &Here, list: &Clusters, wish: &ClusterChange) -> Result<Clusters, ClustersUnchanged> {
         let (name, change) = match wish {
             ClusterChange::Add(name, _) => (name, Change::Add(id_of(name))),
             ClusterChange::Admit(name) => (name, Change::Admit(id_of(name))),

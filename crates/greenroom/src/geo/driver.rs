@@ -10,10 +10,10 @@ use super::mesh::Mesh;
 use super::news::News;
 use super::{Geo, adaptive, gateway};
 use crate::cluster::Order;
-use crate::node::shared::Shared;
+use crate::here::Here;
 
 /// Starts the node's part, once it has joined its cluster.
-pub(crate) fn start(node: &Arc<Shared>, geo: &Arc<Geo>, gateway: Option<Box<dyn Listener>>) {
+pub(crate) fn start(node: &Arc<Here>, geo: &Arc<Geo>, gateway: Option<Box<dyn Listener>>) {
     let _ = geo.mesh.set(Mesh::new(geo, node));
     let world = node.world();
     if let Some(listener) = gateway {
@@ -28,7 +28,7 @@ pub(crate) fn start(node: &Arc<Shared>, geo: &Arc<Geo>, gateway: Option<Box<dyn 
 }
 
 /// Lets machines go on when they are due.
-async fn tick(geo: Arc<Geo>, node: Arc<Shared>) {
+async fn tick(geo: Arc<Geo>, node: Arc<Here>) {
     let world = node.world();
     while !node.is_stopped() {
         let Some(directory) = node.directory() else { return };
@@ -50,7 +50,7 @@ async fn tick(geo: Arc<Geo>, node: Arc<Shared>) {
 }
 
 /// Tells the others what this node works by, and keeps connections to the other clusters.
-async fn spread(geo: Arc<Geo>, node: Arc<Shared>) {
+async fn spread(geo: Arc<Geo>, node: Arc<Here>) {
     let world = node.world();
     let mut doubts_at = world.now();
     while !node.is_stopped() {
@@ -75,7 +75,7 @@ async fn spread(geo: Arc<Geo>, node: Arc<Shared>) {
 }
 
 /// Looks at the list in its store: clusters that hear nobody else learn of changes there.
-async fn look_at_listing(geo: Arc<Geo>, node: Arc<Shared>) {
+async fn look_at_listing(geo: Arc<Geo>, node: Arc<Here>) {
     let world = node.world();
     while !node.is_stopped() {
         geo.look_at_listing(&node).await;

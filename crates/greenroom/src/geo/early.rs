@@ -15,7 +15,7 @@ use tokio::sync::{oneshot, watch};
 
 use super::Geo;
 use crate::actor::key::ActorId;
-use crate::node::shared::Shared;
+use crate::here::Here;
 use crate::state::Site;
 use crate::versioned::protocols::reads_store;
 
@@ -77,7 +77,7 @@ impl Geo {
     }
 
     /// Begins to read the states of an actor that may soon be activated here.
-    pub(crate) fn read_early(self: &Arc<Self>, node: &Shared, id: &ActorId, token: u64) {
+    pub(crate) fn read_early(self: &Arc<Self>, node: &Here, id: &ActorId, token: u64) {
         let Some(kind) = node.kinds().find(id.kind) else { return };
         let options = kind.options();
         let Some(store) = node.stores().find(options.store) else { return };

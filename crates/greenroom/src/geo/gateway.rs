@@ -17,11 +17,11 @@ use super::clusters::id_of;
 use super::letter::Letter;
 use super::news::{CHANNEL, News};
 use super::states::StateLetter;
-use crate::node::shared::Shared;
+use crate::here::Here;
 use crate::shard::lanes::{OPEN_TIMEOUT, read_hello, within};
 
 /// Accepts connections of other clusters until the node stops.
-pub(super) async fn accept(geo: Arc<Geo>, node: Arc<Shared>, mut listener: Box<dyn Listener>) {
+pub(super) async fn accept(geo: Arc<Geo>, node: Arc<Here>, mut listener: Box<dyn Listener>) {
     let open = Arc::new(AtomicUsize::new(0));
     while !node.is_stopped() {
         let (stream, from) = match listener.accept().await {
@@ -56,7 +56,7 @@ pub(super) async fn accept(geo: Arc<Geo>, node: Arc<Shared>, mut listener: Box<d
 
 type Met = (ClusterId, Box<dyn Stream>, Decoder, BytesMut);
 
-async fn greet(geo: &Geo, node: &Shared, stream: Box<dyn Stream>) -> io::Result<Met> {
+async fn greet(geo: &Geo, node: &Here, stream: Box<dyn Stream>) -> io::Result<Met> {
     let (mut stream, shown) = geo.links(node).accepted(stream).await.map_err(|refused| refused.why)?;
     let (mut decoder, mut input) = (Decoder::default(), BytesMut::new());
     let theirs = read_hello(&mut stream, &mut decoder, &mut input).await?;
@@ -114,7 +114,7 @@ fn stranger(geo: &Geo, theirs: &Hello, shown: &Peer) -> Option<String> {
 /// Reads letters from a connection until it closes: of another cluster, or those that a node of this one hands over.
 pub(crate) async fn read(
     geo: &Arc<Geo>,
-    node: &Arc<Shared>,
+    node: &Arc<Here>,
     from: Option<ClusterId>,
     mut stream: Box<dyn Stream>,
     mut decoder: Decoder,

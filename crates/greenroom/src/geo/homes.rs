@@ -12,7 +12,7 @@ use crate::actor::interface::Why;
 use crate::actor::key::Kind;
 use crate::cluster::Order;
 use crate::cluster::directory::Entry;
-use crate::node::shared::Shared;
+use crate::here::Here;
 
 /// What is said of actors that have homes.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
@@ -65,7 +65,7 @@ impl Geo {
     }
 
     /// Whether this node owns nothing away from home by this list. What does is ended.
-    pub(super) fn at_home(&self, node: &Shared, epoch: u64) -> AtHome {
+    pub(super) fn at_home(&self, node: &Here, epoch: u64) -> AtHome {
         let homes = self.view.read().unwrap_or_else(PoisonError::into_inner).homes().clone();
         let all = AtHome { settled: epoch, homes };
         let mut found = self.homes.found.lock().unwrap_or_else(PoisonError::into_inner);
@@ -85,7 +85,7 @@ impl Geo {
     }
 
     /// Ends the activations here that this cluster owns and is to give up; whether there are none.
-    pub(super) fn leave(&self, node: &Shared, gives_up: impl Fn(&Entry) -> bool) -> bool {
+    pub(super) fn leave(&self, node: &Here, gives_up: impl Fn(&Entry) -> bool) -> bool {
         let owned = node.directory().map(|directory| directory.owned_here(gives_up)).unwrap_or_default();
         for (key, epoch) in &owned {
             self.order(Order::End { to: node.me(), key: key.clone(), epoch: *epoch, why: Why::Leaving });
@@ -95,7 +95,7 @@ impl Geo {
 
     /// Looks for which kinds the lease is this cluster's: all clusters must have said that they own nothing away from home, by
     /// this list and the same homes.
-    pub(super) fn settle(&self, node: &Shared) {
+    pub(super) fn settle(&self, node: &Here) {
         let homes = self.view.read().unwrap_or_else(PoisonError::into_inner).homes().clone();
         let list = self.clusters();
         let mut leased = BTreeSet::new();

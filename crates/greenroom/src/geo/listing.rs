@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::config::GeoCluster;
 use super::{Clusters, Geo};
-use crate::node::shared::Shared;
+use crate::here::Here;
 
 /// The store that the list is in.
 pub(crate) struct Listing {
@@ -122,7 +122,7 @@ impl Listing {
 
 impl Geo {
     /// Takes in the list that is in the store, or puts this node's there if that is newer.
-    pub(super) async fn look_at_listing(self: &Arc<Self>, node: &Shared) {
+    pub(super) async fn look_at_listing(self: &Arc<Self>, node: &Here) {
         let Some(listing) = &self.listing else { return };
         let asked = self.world.now();
         let trouble = match listing.read().await {

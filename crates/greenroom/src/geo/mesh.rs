@@ -16,7 +16,7 @@ use tokio::sync::mpsc;
 
 use super::Geo;
 use super::news::News;
-use crate::node::shared::Shared;
+use crate::here::Here;
 use crate::shard::lanes::{OPEN_TIMEOUT, read_hello, within};
 
 /// Whom letters are sent to.
@@ -31,7 +31,7 @@ pub(super) enum Peer {
 /// The connections. Each has a queue, and a task that opens it when there is something to send.
 pub(super) struct Mesh {
     geo: Weak<Geo>,
-    node: Weak<Shared>,
+    node: Weak<Here>,
     peers: Mutex<BTreeMap<Peer, Queue>>,
     /// Round trips to clusters, as last measured.
     trips: Mutex<BTreeMap<ClusterId, Duration>>,
@@ -63,7 +63,7 @@ struct Queue {
 }
 
 impl Mesh {
-    pub(super) fn new(geo: &Arc<Geo>, node: &Arc<Shared>) -> Arc<Self> {
+    pub(super) fn new(geo: &Arc<Geo>, node: &Arc<Here>) -> Arc<Self> {
         Arc::new(Self {
             geo: Arc::downgrade(geo),
             node: Arc::downgrade(node),
@@ -152,7 +152,7 @@ impl Mesh {
     async fn connected(
         &self,
         geo: &Arc<Geo>,
-        node: &Arc<Shared>,
+        node: &Arc<Here>,
         to: Peer,
         queue: &mut mpsc::Receiver<Mail>,
         room: &tokio::sync::Semaphore,
@@ -234,7 +234,7 @@ impl Mesh {
 type Opened = (Box<dyn Stream>, Decoder, BytesMut);
 
 /// Opens a connection to `to`: by the first of its doors that answers, beginning with any.
-async fn open_any(geo: &Geo, node: &Shared, to: Peer) -> io::Result<Opened> {
+async fn open_any(geo: &Geo, node: &Here, to: Peer) -> io::Result<Opened> {
     let doors: Vec<String> = match to {
         Peer::Cluster(cluster) => geo.clusters().gateways(cluster).to_vec(),
         Peer::Node(id) => node.member(id).map(|member| member.address).into_iter().collect(),
@@ -251,7 +251,7 @@ async fn open_any(geo: &Geo, node: &Shared, to: Peer) -> io::Result<Opened> {
     Err(failed)
 }
 
-async fn open(geo: &Geo, node: &Shared, to: Peer, door: &str) -> io::Result<Opened> {
+async fn open(geo: &Geo, node: &Here, to: Peer, door: &str) -> io::Result<Opened> {
     let world = node.world();
     let timeout = world.sleep_until(world.now() + OPEN_TIMEOUT);
     let hello = HelloBody::new(geo.name(), node.me().0, node.name(), Lane::Geo);

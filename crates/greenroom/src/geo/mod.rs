@@ -63,7 +63,7 @@ use self::term::Term;
 use crate::actor::key::Kind;
 use crate::cluster::view::ClusterView;
 use crate::cluster::{Order, Orders};
-use crate::node::shared::Shared;
+use crate::here::Here;
 use crate::shard::ShardPort;
 
 /// A node's part in its multi-cluster.
@@ -163,7 +163,7 @@ impl Geo {
     }
 
     /// How connections to other clusters are made.
-    fn links<'a>(&'a self, node: &'a Shared) -> &'a Links {
+    fn links<'a>(&'a self, node: &'a Here) -> &'a Links {
         self.links.as_ref().unwrap_or_else(|| node.links())
     }
 

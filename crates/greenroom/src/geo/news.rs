@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use super::homes::AtHome;
 use super::{Clusters, Event, Geo};
 use crate::cluster::directory::Entry;
-use crate::node::shared::Shared;
+use crate::here::Here;
 
 /// One node's word. What a later version adds is skipped.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -83,7 +83,7 @@ impl Said {
 
 impl News {
     /// What `node` has to tell.
-    pub(crate) fn of(geo: &Geo, node: &Shared) -> Self {
+    pub(crate) fn of(geo: &Geo, node: &Here) -> Self {
         let (cluster, own) = (geo.of_cluster(node), geo.own(node));
         let heard = geo.progress.0.lock().unwrap_or_else(PoisonError::into_inner).clusters.clone();
         Self {
@@ -115,7 +115,7 @@ impl News {
 
 impl Geo {
     /// How far this node is with the list that it works by.
-    fn own(&self, node: &Shared) -> Word {
+    fn own(&self, node: &Here) -> Word {
         let list = self.clusters();
         let leaving = list.clusters.get(self.name()).is_none_or(|cluster| cluster.draining);
         let single = |key: &Entry| self.is_single(key.id().kind);
@@ -131,7 +131,7 @@ impl Geo {
     }
 
     /// How far this node's cluster is: as far as the last of its nodes.
-    pub(super) fn of_cluster(&self, node: &Shared) -> Word {
+    pub(super) fn of_cluster(&self, node: &Here) -> Word {
         let view = node.view();
         let own = self.own(node);
         let said = self.progress.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -147,7 +147,7 @@ impl Geo {
     }
 
     /// How far all clusters are, by their numbers.
-    pub(crate) fn acknowledged(&self, node: &Shared) -> BTreeMap<ClusterId, Acknowledged> {
+    pub(crate) fn acknowledged(&self, node: &Here) -> BTreeMap<ClusterId, Acknowledged> {
         let own = self.of_cluster(node);
         let said = self.progress.0.lock().unwrap_or_else(PoisonError::into_inner);
         let others = said.clusters.iter().map(|(id, said)| (*id, said.acknowledged));
@@ -160,7 +160,7 @@ impl Geo {
     }
 
     /// What all clusters say of actors that have homes.
-    pub(super) fn homes_of_clusters(&self, node: &Shared) -> BTreeMap<ClusterId, AtHome> {
+    pub(super) fn homes_of_clusters(&self, node: &Here) -> BTreeMap<ClusterId, AtHome> {
         let own = self.of_cluster(node);
         let said = self.progress.0.lock().unwrap_or_else(PoisonError::into_inner);
         let others = said.clusters.iter().map(|(id, said)| (*id, said.home.clone()));
@@ -168,7 +168,7 @@ impl Geo {
     }
 
     /// Takes in what a node of another cluster tells.
-    pub(super) fn told_by_cluster(self: &Arc<Self>, node: &Shared, from: ClusterId, news: News) {
+    pub(super) fn told_by_cluster(self: &Arc<Self>, node: &Here, from: ClusterId, news: News) {
         self.told_term(news.lost_after_ms);
         if self.answers_to(from) {
             self.compare_clocks(from, news.wall_s);
@@ -199,7 +199,7 @@ impl Geo {
     }
 
     /// Takes in what a node of this cluster tells.
-    pub(crate) fn told_by_node(self: &Arc<Self>, node: &Shared, from: NodeId, news: News) {
+    pub(crate) fn told_by_node(self: &Arc<Self>, node: &Here, from: NodeId, news: News) {
         {
             let view = node.view();
             let mut said = self.progress.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -217,7 +217,7 @@ impl Geo {
     }
 
     /// Works by `list` from now on, if it is newer; whether it is.
-    pub(crate) fn adopt(self: &Arc<Self>, node: &Shared, list: Clusters) -> bool {
+    pub(crate) fn adopt(self: &Arc<Self>, node: &Here, list: Clusters) -> bool {
         let known = self.clusters();
         if list.epoch < known.epoch || *known == list {
             return false;

@@ -15,7 +15,7 @@ use super::range::refusal;
 use crate::actor::error::Doubt;
 use crate::actor::key::{ActorId, Kind, stable_hash};
 use crate::cluster::directory::{Entry, Passing};
-use crate::node::shared::Shared;
+use crate::here::Here;
 use crate::shard::calls::Completion;
 use crate::shard::raw::RawParcel;
 use crate::shard::{AnyParcel, Item, Shard};
@@ -118,7 +118,7 @@ impl Geo {
     }
 
     /// Takes in a letter: for the range's owner, which may be another node of this cluster.
-    pub(super) fn receive(self: &Arc<Self>, node: &Shared, mut letter: Letter) {
+    pub(super) fn receive(self: &Arc<Self>, node: &Here, mut letter: Letter) {
         let now = self.world.now();
         letter.by_own_clock(now);
         let hosted = |kind: &Kind| node.view().hosts(*kind).is_some();
@@ -155,7 +155,7 @@ impl Geo {
     }
 
     /// Notes that a cluster answers or does not: machines that wait for it hear of it.
-    pub(super) fn heard(self: &Arc<Self>, node: &Shared, cluster: ClusterId, answers: bool) {
+    pub(super) fn heard(self: &Arc<Self>, node: &Here, cluster: ClusterId, answers: bool) {
         if !self.note_silent(cluster, !answers) {
             return;
         }

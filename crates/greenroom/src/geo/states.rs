@@ -20,10 +20,10 @@ use super::{Geo, adaptive};
 use crate::actor::key::{ActorId, Kind, check, stable_hash};
 use crate::actor::reply::{ReplyForm, WireReply};
 use crate::cluster::directory::{Entry, Whereabouts};
+use crate::here::Here;
+use crate::here::kinds::Kinds;
+use crate::here::stores::Stores;
 use crate::node::config::{Config, KindConfig};
-use crate::node::kinds::Kinds;
-use crate::node::shared::Shared;
-use crate::node::stores::Stores;
 use crate::pids::key::is_reserved;
 use crate::shard::baggage::Baggage;
 use crate::shard::raw::{Journey, RawCall};
@@ -184,7 +184,7 @@ impl Geo {
     }
 
     /// Takes in a letter: for the instance here, or the node that has it.
-    pub(super) fn receive_state(self: &Arc<Self>, node: &Arc<Shared>, mut letter: StateLetter) {
+    pub(super) fn receive_state(self: &Arc<Self>, node: &Arc<Here>, mut letter: StateLetter) {
         if letter.field.is_empty() {
             return self.receive_word(node, letter);
         }
@@ -236,7 +236,7 @@ impl Geo {
     }
 
     /// Activates the actor, then brings it the letter.
-    fn wake(self: &Arc<Self>, node: &Arc<Shared>, key: Entry, mut letter: StateLetter) {
+    fn wake(self: &Arc<Self>, node: &Arc<Here>, key: Entry, mut letter: StateLetter) {
         letter.hops += 1;
         let (sender, receiver) = oneshot::channel();
         let port = &self.shards[stable_hash(key.id().kind.name(), &key.id().key) as usize % self.shards.len()];

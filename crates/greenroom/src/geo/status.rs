@@ -9,7 +9,7 @@ use serde::Serialize;
 use super::Geo;
 use super::clusters::id_of;
 use super::counts::GeoCounts;
-use crate::node::shared::Shared;
+use crate::here::Here;
 
 /// Actors of the ranges that a node owns, by where they stand between the clusters.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
@@ -92,7 +92,7 @@ pub struct MultiCluster {
 
 impl Geo {
     /// The multi-cluster, as this node sees it.
-    pub(crate) fn status(&self, node: &Shared) -> MultiCluster {
+    pub(crate) fn status(&self, node: &Here) -> MultiCluster {
         let list = self.clusters();
         let clocks = self.clocks.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let (silent, acknowledged) = (self.silent(), self.acknowledged(node));

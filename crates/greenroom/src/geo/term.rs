@@ -15,7 +15,7 @@ use greenroom_world::Timestamp;
 
 use super::clusters::{Clusters, id_of};
 use super::{Event, Geo};
-use crate::node::shared::Shared;
+use crate::here::Here;
 
 /// What a node knows of that.
 #[derive(Default)]
@@ -54,7 +54,7 @@ impl Geo {
     }
 
     /// Looks whether this cluster may be taken for lost, and gives up what must be single while it may.
-    pub(super) fn look_at_term(self: &Arc<Self>, node: &Shared) {
+    pub(super) fn look_at_term(self: &Arc<Self>, node: &Here) {
         let (list, now, half) = (self.clusters(), self.world.now(), self.config.lost_after() / 2);
         let alone = !list.clusters.keys().any(|name| name != self.name() && list.is_member(name));
         let silent = now.since(Timestamp::from_nanos(self.term.confirmed.load(Ordering::Acquire)));
@@ -81,7 +81,7 @@ impl Geo {
     }
 
     /// Whether what lost clusters own by this list has run out.
-    pub(super) fn has_run_out(&self, node: &Shared, list: &Clusters) -> bool {
+    pub(super) fn has_run_out(&self, node: &Here, list: &Clusters) -> bool {
         let said = self.acknowledged(node);
         let others = list.clusters.keys().filter(|name| list.is_member(name));
         let all =

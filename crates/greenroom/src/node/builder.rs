@@ -13,14 +13,10 @@ use tokio::sync::mpsc;
 
 use super::config::Config;
 use super::error::Error;
-use super::kinds::{AnyKind, KindEntry, Kinds, factory};
 use super::opening::{
     check_names, check_protocols, check_stores, membership_config, open_geo, open_store, open_stores,
 };
-use super::port::Port;
 use super::security;
-use super::shared::Shared;
-use super::stores::StateStore;
 use super::{Node, Result};
 use crate::actor::call::Call;
 use crate::actor::cx::Cx;
@@ -32,6 +28,10 @@ use crate::cluster::table::{Health, TableStore};
 #[cfg(feature = "http")]
 use crate::gateway;
 use crate::geo::{self, States, check_kinds};
+use crate::here::Here;
+use crate::here::kinds::{AnyKind, KindEntry, Kinds, factory};
+use crate::here::port::Port;
+use crate::here::stores::StateStore;
 use crate::intercept::{Given, Interceptor};
 use crate::pids::{AnySpawner, KeeperInterface, Spawnable, Spawner};
 use crate::reliable::{self, PARTITIONS, Partitions};
@@ -381,32 +381,31 @@ impl Builder {
             // Unless the program has links of its own.
             versioned.post().connect(Arc::new(States::new(geo.clone(), told, &config.kinds, &kinds)));
         }
-        let shared = Arc::new(Shared::new(
+        let here = Arc::new(Here::new(
             world, config, name, advertised, kinds, placements, shards, orders, stores, journals, versioned, links, geo,
         ));
-        let starting = Starting(Some(shared.clone()));
-        for (index, here) in shared.shards().iter().copied().enumerate() {
-            let port = shared.clone();
+        let starting = Starting(Some(here.clone()));
+        for (index, at) in here.shards().iter().copied().enumerate() {
+            let port = here.clone();
             let name = format!("greenroom-{index}");
-            let body = Box::new(move || shard::life(here, index as u16, Arc::new(Port { node: port })));
-            shared
-                .world()
+            let body = Box::new(move || shard::life(at, index as u16, Arc::new(Port { node: port })));
+            here.world()
                 .start_shard(name, body)
                 .map_err(|error| Error::System { what: "start a shard's thread", error })?;
         }
-        security::watch(&shared);
-        cluster::start(&shared, listener, order_queue, table, membership, member);
-        time::start(&shared);
-        reliable::start(&shared);
+        security::watch(&here);
+        cluster::start(&here, listener, order_queue, table, membership, member);
+        time::start(&here);
+        reliable::start(&here);
         #[cfg(feature = "http")]
         if let Some(door) = door {
-            door.open(&shared, health);
+            door.open(&here, health);
         }
-        shared.joined().await?;
-        if let Some(geo) = shared.geo() {
-            geo::start(&shared, geo, gateway);
+        here.joined().await?;
+        if let Some(geo) = here.geo() {
+            geo::start(&here, geo, gateway);
         }
-        let node = Node::new(shared);
+        let node = Node::new(here);
         starting.done();
         Ok(node)
     }
@@ -418,7 +417,7 @@ fn insert<A: Behaviour>(kinds: &mut Kinds, entry: KindEntry<A>) {
 }
 
 /// Stops a node whose start was given up.
-struct Starting(Option<Arc<Shared>>);
+struct Starting(Option<Arc<Here>>);
 
 impl Starting {
     fn done(mut self) {

@@ -15,8 +15,8 @@ use std::time::Duration;
 use greenroom_world::{Stage, Timestamp};
 use tokio::sync::oneshot;
 
-use super::shared::Shared;
 use crate::cluster::Order;
+use crate::here::Here;
 use crate::shard::{Item, Shard};
 
 /// How a drain went.
@@ -41,7 +41,7 @@ impl Drained {
 }
 
 /// Has the node drain, as another one or an operator asked for it.
-pub(crate) fn ask(node: &Arc<Shared>) {
+pub(crate) fn ask(node: &Arc<Here>) {
     if node.is_draining() {
         return;
     }
@@ -56,7 +56,7 @@ pub(crate) fn ask(node: &Arc<Shared>) {
 }
 
 /// Drains the node and has it leave, within `bound`. Who asks while it drains waits until it has left.
-pub(super) async fn drain(node: &Arc<Shared>, bound: Duration) -> Drained {
+pub(super) async fn drain(node: &Arc<Here>, bound: Duration) -> Drained {
     let mut drained = Drained { activations: node.activations(), ..Drained::default() };
     if !node.begin_drain() {
         node.halted().await;
@@ -94,14 +94,14 @@ pub(super) async fn drain(node: &Arc<Shared>, bound: Duration) -> Drained {
 }
 
 /// Whether every other node is known to know that this one is about to leave.
-fn is_announced(node: &Shared) -> bool {
+fn is_announced(node: &Here) -> bool {
     let view = node.view();
     let me = node.me();
     let others = || view.view.active().filter(|(other, _)| *other != me);
     !view.view.is_serving(me) && others().all(|(other, _)| node.loads().table_of(other) >= view.view.version)
 }
 
-async fn hand_over(node: &Arc<Shared>, until: Timestamp) {
+async fn hand_over(node: &Arc<Here>, until: Timestamp) {
     let world = node.world();
     while left(node) > 0 && world.now() < until && !node.is_stopped() {
         for port in node.shards() {
@@ -113,7 +113,7 @@ async fn hand_over(node: &Arc<Shared>, until: Timestamp) {
     }
 }
 
-async fn farewell(node: &Arc<Shared>, until: Timestamp) {
+async fn farewell(node: &Arc<Here>, until: Timestamp) {
     let until = until.min(node.world().now() + FAREWELL_TIMEOUT);
     let quiet = || on_shards(node, |shard| !shard.has_parked() && !shard.has_undecided());
     while node.world().now() < until && quiet().await.contains(&false) {
@@ -130,7 +130,7 @@ async fn farewell(node: &Arc<Shared>, until: Timestamp) {
 }
 
 /// Stops the shards, and takes the node out of the table.
-async fn leave(node: &Arc<Shared>, until: Timestamp) {
+async fn leave(node: &Arc<Here>, until: Timestamp) {
     let world = node.world();
     // Stateless workers have their hooks too.
     let until = until.max(world.now() + LAST_HOOKS);
@@ -149,7 +149,7 @@ async fn leave(node: &Arc<Shared>, until: Timestamp) {
 }
 
 /// Waits until `done`, at the latest at `until` or when the node has stopped.
-async fn wait(node: &Shared, until: Timestamp, done: impl Fn() -> bool) {
+async fn wait(node: &Here, until: Timestamp, done: impl Fn() -> bool) {
     let world = node.world();
     while world.now() < until && !node.is_stopped() && !done() {
         world.sleep_until((world.now() + POLL).min(until)).await;
@@ -157,7 +157,7 @@ async fn wait(node: &Shared, until: Timestamp, done: impl Fn() -> bool) {
 }
 
 /// What `ask` gives on each shard that has not ended.
-async fn on_shards<T: Send + 'static>(node: &Shared, ask: fn(&Shard) -> T) -> Vec<T> {
+async fn on_shards<T: Send + 'static>(node: &Here, ask: fn(&Shard) -> T) -> Vec<T> {
     let mut answers = Vec::new();
     for port in node.shards() {
         let (send, answer) = oneshot::channel();
@@ -177,13 +177,13 @@ async fn on_shards<T: Send + 'static>(node: &Shared, ask: fn(&Shard) -> T) -> Ve
 }
 
 /// Activations that have not ended, and spawned actors.
-fn left(node: &Shared) -> u64 {
+fn left(node: &Here) -> u64 {
     let spawned: u64 = node.gauges().iter().map(|gauges| gauges.spawned()).sum();
     node.directory().map_or(0, |directory| directory.active() as u64) + spawned
 }
 
 /// Calls that somebody waits for.
-fn calls(node: &Shared) -> u64 {
+fn calls(node: &Here) -> u64 {
     node.gauges().iter().map(|gauges| gauges.calls()).sum()
 }
 

@@ -8,9 +8,9 @@ use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 
 use super::Node;
-use super::shared::Shared;
 use crate::actor::key::{ActorId, Key, Kind};
 use crate::cluster::directory::{Entry, Whereabouts};
+use crate::here::Here;
 use crate::pids::key::Address;
 use crate::shard::{Item, Shard, Slot};
 
@@ -43,7 +43,7 @@ impl Node {
 
     fn look_at(&self, kind: Option<Kind>, key: Key) -> BoxFuture<'_, Inspected> {
         match kind.map(|kind| ActorId::new(kind, key)) {
-            Some(Ok(id)) => inspect(self.shared(), id).boxed(),
+            Some(Ok(id)) => inspect(self.here(), id).boxed(),
             // Nobody can be active under it.
             Some(Err(_)) => ready(Inspected::NotActive).boxed(),
             None => ready(Inspected::Unknown).boxed(),
@@ -52,7 +52,7 @@ impl Node {
 }
 
 /// The same, for who is inside of the node.
-pub(crate) async fn inspect(node: &Shared, id: ActorId) -> Inspected {
+pub(crate) async fn inspect(node: &Here, id: ActorId) -> Inspected {
     if let Some(address) = Address::parse(&id.key) {
         return match (address.node() == node.me(), node.home_of_spawned(&id.key), address.slot()) {
             (true, Some(home), Some(slot)) => ask(node, home.id, slot, 0, id).await,
@@ -71,14 +71,14 @@ pub(crate) async fn inspect(node: &Shared, id: ActorId) -> Inspected {
     }
 }
 
-fn named(node: &Shared, other: greenroom_protocols::node::NodeId) -> Inspected {
+fn named(node: &Here, other: greenroom_protocols::node::NodeId) -> Inspected {
     match node.view().member(other) {
         Some(member) => Inspected::There(member.name.clone()),
         None => Inspected::Unknown,
     }
 }
 
-async fn ask(node: &Shared, at: crate::shard::ShardId, slot: Slot, epoch: u64, id: ActorId) -> Inspected {
+async fn ask(node: &Here, at: crate::shard::ShardId, slot: Slot, epoch: u64, id: ActorId) -> Inspected {
     let world = node.world();
     let until = world.now() + PATIENCE;
     let (sender, answer) = mpsc::channel();

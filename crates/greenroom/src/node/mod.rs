@@ -2,20 +2,11 @@
 
 mod builder;
 pub(crate) mod config;
-mod dealer;
 pub(crate) mod drain;
 pub(crate) mod error;
-pub(crate) mod gate;
-pub(crate) mod halt;
-pub(crate) mod history;
 pub(crate) mod inspect;
-pub(crate) mod kinds;
 mod opening;
-pub(crate) mod port;
 mod security;
-pub(crate) mod shared;
-pub(crate) mod stores;
-pub(crate) mod strangers;
 pub(crate) mod waits;
 
 use std::sync::Arc;
@@ -30,11 +21,11 @@ pub use self::drain::Drained;
 pub use self::error::Error;
 pub use self::inspect::{Inspected, Inspection, PastTurn, RunningTurn, WaitingMessage};
 pub(crate) use self::opening::open_store;
-use self::port::Port;
-use self::shared::Shared;
 pub use self::waits::{LongTurn, Waits};
 use crate::actor::cx::Scope;
 use crate::geo::{ClusterChange, ClustersUnchanged, MultiCluster};
+use crate::here::Here;
+use crate::here::port::Port;
 use crate::pids::{self, DeadLetters, Spawned};
 use crate::versioned::elsewhere::Post;
 
@@ -53,8 +44,8 @@ impl Node {
         Builder::default()
     }
 
-    fn new(shared: Arc<Shared>) -> Self {
-        Self { port: Arc::new(Port { node: shared }) }
+    fn new(here: Arc<Here>) -> Self {
+        Self { port: Arc::new(Port { node: here }) }
     }
 
     /// The node that a port leads to.
@@ -62,49 +53,49 @@ impl Node {
         Self { port }
     }
 
-    pub(crate) fn shared(&self) -> &Arc<Shared> {
+    pub(crate) fn here(&self) -> &Arc<Here> {
         &self.port.node
     }
 
     /// The node's name.
     pub fn name(&self) -> &str {
-        self.shared().name()
+        self.here().name()
     }
 
     /// Where messages of versioned states from other clusters come in.
     #[doc(hidden)]
     pub fn post(&self) -> &Post {
-        self.shared().versioned().post()
+        self.here().versioned().post()
     }
 
     /// Where other nodes reach it.
     pub fn address(&self) -> &str {
-        self.shared().advertised()
+        self.here().advertised()
     }
 
     /// Where its HTTP door is, if it has one, with the port that the system chose.
     pub fn http_address(&self) -> Option<String> {
-        self.shared().config().http.clone()
+        self.here().config().http.clone()
     }
 
     /// `https` if its HTTP door has a certificate, else `http`.
     pub fn http_scheme(&self) -> &'static str {
-        self.shared().config().door_scheme()
+        self.here().config().door_scheme()
     }
 
     /// Activations on this node.
     pub fn activations(&self) -> u64 {
-        self.shared().activations()
+        self.here().activations()
     }
 
     /// Names of the nodes that are active in the cluster, as far as this one knows, in the order in which they joined.
     pub fn members(&self) -> Vec<String> {
-        self.shared().view().view.active().map(|(_, member)| member.name.clone()).collect()
+        self.here().view().view.active().map(|(_, member)| member.name.clone()).collect()
     }
 
     /// The multi-cluster that the node is in, as it sees it; `None` for a cluster that is alone.
     pub fn multi_cluster(&self) -> Option<MultiCluster> {
-        let node = self.shared();
+        let node = self.here();
         node.geo().map(|geo| geo.status(node))
     }
 
@@ -116,7 +107,7 @@ impl Node {
         &'a self,
         change: &'a ClusterChange,
     ) -> impl Future<Output = Result<MultiCluster, ClustersUnchanged>> + Send + 'a {
-        let node = self.shared();
+        let node = self.here();
         async move {
             let geo = node.geo().ok_or(ClustersUnchanged::Alone)?;
             geo.change(node, change).await?;
@@ -127,12 +118,12 @@ impl Node {
 
     /// Connections that were closed at their first bytes: strangers, other clusters, other versions.
     pub fn refused_connections(&self) -> u64 {
-        self.shared().strangers().refused()
+        self.here().strangers().refused()
     }
 
     /// Connections between shards that were closed for a frame that could not be read.
     pub fn bad_frames(&self) -> u64 {
-        self.shared().strangers().bad_frames()
+        self.here().strangers().bad_frames()
     }
 
     /// The spawned actors of this node: at most [`SPAWNED_LISTED_MAX`] of each of its shards.
@@ -140,30 +131,30 @@ impl Node {
     /// # Cancel safety
     /// Safe: nothing changes.
     pub fn spawned(&self) -> impl Future<Output = Vec<Spawned>> + Send {
-        pids::list(self.shared(), SPAWNED_LISTED_MAX).boxed()
+        pids::list(self.here(), SPAWNED_LISTED_MAX).boxed()
     }
 
     /// The one-way messages that come to nothing on this node from now on: those to spawned actors that have ended, and
     /// those that were refused with nobody to tell.
     pub fn dead_letters(&self) -> DeadLetters {
-        self.shared().dead_letters().open()
+        self.here().dead_letters().open()
     }
 
     /// What turns of reliable actors on this node would have committed otherwise after a failover, if they are [run
     /// again](crate::Reliability::rerun): the first 64 findings, each with its actor, its method, what differs, and what to do.
     /// Empty in a program whose volatile fields decide nothing that is kept, sent or answered.
     pub fn interference(&self) -> Vec<String> {
-        self.shared().reliable().differences()
+        self.here().reliable().differences()
     }
 
     /// Whether the node has stopped, by itself or because it was told to.
     pub fn is_stopped(&self) -> bool {
-        self.shared().is_stopped()
+        self.here().is_stopped()
     }
 
     /// Waits until the node has stopped by itself, and says why: its lease ran out, or the cluster declared it dead.
     pub fn halted(&self) -> impl Future<Output = Error> + Send {
-        let node = self.shared();
+        let node = self.here();
         node.halted().map(move |halt| halt.error(node)).boxed()
     }
 
@@ -179,7 +170,7 @@ impl Node {
         let mut terminate = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate())
             .map_err(|error| Error::System { what: "listen for SIGTERM", error })?;
         tokio::select! {
-            why = self.halted() => return if self.shared().is_draining() { Ok(()) } else { Err(why) },
+            why = self.halted() => return if self.here().is_draining() { Ok(()) } else { Err(why) },
             _ = tokio::signal::ctrl_c() => {}
             _ = terminate.recv() => {}
         }
@@ -189,8 +180,8 @@ impl Node {
 
     /// Stops in order, as [`drain`](Self::drain) does, within the configuration's `stop_timeout`.
     pub fn stop(&self) -> impl Future<Output = ()> + Send {
-        let bound = self.shared().config().stop_timeout;
-        drain::drain(self.shared(), bound).map(drop).boxed()
+        let bound = self.here().config().stop_timeout;
+        drain::drain(self.here(), bound).map(drop).boxed()
     }
 
     /// Hands over what the node has, and leaves the cluster, within the configuration's `drain_timeout`.
@@ -204,8 +195,8 @@ impl Node {
     /// Dropping the future leaves the node draining and in the cluster: call [`stop`](Self::stop) only before it is first
     /// polled, and otherwise wait for it.
     pub fn drain(&self) -> impl Future<Output = Drained> + Send {
-        let bound = self.shared().config().drain_timeout;
-        drain::drain(self.shared(), bound).boxed()
+        let bound = self.here().config().drain_timeout;
+        drain::drain(self.here(), bound).boxed()
     }
 }
 
@@ -215,7 +206,7 @@ impl Scope for Node {
     }
 }
 
-impl Shared {
+impl Here {
     /// Waits until this node is active in the cluster.
     pub(super) async fn joined(&self) -> Result<()> {
         let world = self.world().clone();

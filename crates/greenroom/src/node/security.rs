@@ -10,7 +10,7 @@ use greenroom_world::{Stage, Timestamp};
 use super::Result;
 use super::config::{Config, is_loopback};
 use super::error::Error;
-use super::shared::Shared;
+use crate::here::Here;
 
 /// How the node's connections to others are made.
 pub(super) fn links(config: &Config) -> Result<Links> {
@@ -58,7 +58,7 @@ fn expose(
 }
 
 /// Looks after the files of certificates, as long as the node runs.
-pub(super) fn watch(node: &Arc<Shared>) {
+pub(super) fn watch(node: &Arc<Here>) {
     if node.links().certificates().is_none() {
         return;
     }
@@ -67,7 +67,7 @@ pub(super) fn watch(node: &Arc<Shared>) {
     node.world().spawn(Stage::Door, Box::pin(async move { look_after(&watched).await }));
 }
 
-async fn look_after(node: &Shared) {
+async fn look_after(node: &Here) {
     let world = node.world();
     let mut told: Option<Timestamp> = None;
     while !node.is_stopped() {

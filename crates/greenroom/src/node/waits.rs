@@ -7,7 +7,7 @@ use futures_util::FutureExt;
 use serde::{Deserialize, Serialize};
 
 use super::Node;
-use super::shared::Shared;
+use crate::here::Here;
 use crate::shard::Item;
 pub use crate::shard::waits::LongTurn;
 
@@ -27,12 +27,12 @@ impl Node {
     /// The turns of this node that have run for `over`, and who waits for them. Threads that do not answer within a second
     /// are named: a turn computes there, or blocks.
     pub fn waits(&self, over: Duration) -> impl Future<Output = Waits> + Send {
-        waits(self.shared(), over).boxed()
+        waits(self.here(), over).boxed()
     }
 }
 
 /// The same, for who is inside of the node.
-pub(crate) async fn waits(node: &Shared, over: Duration) -> Waits {
+pub(crate) async fn waits(node: &Here, over: Duration) -> Waits {
     let world = node.world();
     let until = world.now() + PATIENCE;
     let (sender, answers) = mpsc::channel();

@@ -5,7 +5,7 @@ use tokio::sync::oneshot;
 
 use super::key::Address;
 use super::kin::Parent;
-use crate::node::shared::Shared;
+use crate::here::Here;
 use crate::shard::{Item, Shard, Slot};
 
 /// A spawned actor, as [`Node::spawned`](crate::Node::spawned) lists it.
@@ -65,7 +65,7 @@ impl Shard {
 }
 
 /// The spawned actors of `node`, at most `max` a shard, in the order in which their shards made room for them.
-pub(crate) async fn list(node: &Shared, max: usize) -> Vec<Spawned> {
+pub(crate) async fn list(node: &Here, max: usize) -> Vec<Spawned> {
     let mut all = Vec::new();
     for port in node.shards() {
         let (listed, listing) = oneshot::channel();

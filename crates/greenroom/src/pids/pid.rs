@@ -16,7 +16,7 @@ use crate::actor::error::{Never, Refusal};
 use crate::actor::interface::{Behaviour, Interface, Method, Why};
 use crate::actor::key::ActorId;
 use crate::actor::reference::Ref;
-use crate::node::port::Port;
+use crate::here::port::Port;
 
 /// The reference with the methods of an `A`.
 type RefOf<A> = <<A as Behaviour>::Interface as Interface>::Ref;

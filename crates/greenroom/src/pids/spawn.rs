@@ -20,9 +20,9 @@ use crate::actor::interface::{Behaviour, Interface, Portable, Why};
 use crate::actor::key::{ActorId, Key, Kind};
 use crate::actor::reference::Ref;
 use crate::actor::reply::{TYPE_VERSION, invalid};
+use crate::here::kinds::{AnyKind, Factory, KindEntry};
+use crate::here::port::Port;
 use crate::node::Node;
-use crate::node::kinds::{AnyKind, Factory, KindEntry};
-use crate::node::port::Port;
 use crate::reliable::takings;
 use crate::shard::{Item, Shard};
 

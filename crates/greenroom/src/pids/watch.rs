@@ -17,7 +17,7 @@ use crate::actor::error::Refusal;
 use crate::actor::interface::Why;
 use crate::actor::key::ActorId;
 use crate::actor::reference::Ref;
-use crate::node::port::Port;
+use crate::here::port::Port;
 use crate::shard::{Item, Shard, Slot};
 
 /// An actor has ended: what the hook `ended` and [`Pid::ended`](crate::Pid::ended) tell.

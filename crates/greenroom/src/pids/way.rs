@@ -13,15 +13,15 @@ use crate::actor::key::{ActorId, Kind};
 use crate::actor::reference::{Inner, Route};
 use crate::cluster::Order;
 use crate::cluster::directory::Location;
-use crate::node::kinds::{AnyKind, KindEntry, factory};
-use crate::node::shared::Shared;
+use crate::here::Here;
+use crate::here::kinds::{AnyKind, KindEntry, factory};
 use crate::shard::activation::AnyActivation;
 use crate::shard::mail::{AnyMail, Form};
 use crate::shard::raw::RawCall;
 use crate::shard::submit::refuse_reply;
 use crate::shard::{Shard, ShardPort};
 
-impl Shared {
+impl Here {
     /// Where the actor at `address` is, if it still can be there.
     pub(crate) fn locate_spawned(&self, id: &ActorId, address: &Address) -> Result<Location, Refusal> {
         if self.me() != address.node() {

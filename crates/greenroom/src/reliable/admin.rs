@@ -132,7 +132,7 @@ fn method(letter: &Letter) -> &str {
 
 /// How all partitions are, for operators: `None` for one that does not answer.
 pub(crate) async fn reports(node: &Node) -> Vec<(u32, Option<Report>)> {
-    let partitions = node.shared().config().reliable.partitions;
+    let partitions = node.here().config().reliable.partitions;
     let asked = (0..partitions).map(|partition| async move {
         let report = PartitionsRef::of(node, partition).look().by(PATIENCE).await;
         (partition, report.ok().flatten())
@@ -151,7 +151,7 @@ pub(crate) async fn ask(node: &Node, partition: u32, wish: Wish) -> Result<Strin
 
 /// The partition that an actor is in.
 pub(crate) fn partition(node: &Node, kind: &str, key: &str) -> u32 {
-    partition_of(kind, key, node.shared().config().reliable.partitions).0
+    partition_of(kind, key, node.here().config().reliable.partitions).0
 }
 
 /// Time for a partition to answer an operator.

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::name::{Body, Payload};
 use crate::actor::error::{CallError, Doubt, Failure, Never, Refusal};
 use crate::actor::reply::{self, AnyReply, CallName, CallSite, RuntimeEnd, Watcher, encode_failure};
-use crate::node::shared::Shared;
+use crate::here::Here;
 use crate::shard::calls::Completion;
 
 /// What has become of a call.
@@ -33,7 +33,7 @@ pub(crate) enum Answered {
 
 impl Answered {
     /// What a partition of `node` answers.
-    pub(super) fn of(answer: Answer<Body>, node: &Shared) -> Self {
+    pub(super) fn of(answer: Answer<Body>, node: &Here) -> Self {
         match answer {
             Answer::Done(Some(Body::Reply { status, payload })) => Self::Reply { status, payload },
             // Calls from outside always have an answer: this is one of a program that knows more.

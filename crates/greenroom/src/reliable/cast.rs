@@ -18,7 +18,7 @@ use super::takings::{Ended, Fate, Takings};
 use crate::actor::error::{Failure, Refusal};
 use crate::actor::key::{ActorId, Kind};
 use crate::actor::reply::{ReplyForm, WireReply, encode_failure};
-use crate::node::port::Port;
+use crate::here::port::Port;
 use crate::shard::activation::AnyActivation;
 use crate::shard::baggage::Baggage;
 use crate::shard::calls::Completion;

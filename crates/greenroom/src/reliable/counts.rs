@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use crate::node::shared::Shared;
+use crate::here::Here;
 
 /// A node's counts.
 #[derive(Default, Debug)]
@@ -49,12 +49,12 @@ type Gauges = [u64; 5];
 
 /// One ownership's part of the counts, for as long as it lasts.
 pub(super) struct Share {
-    node: Arc<Shared>,
+    node: Arc<Here>,
     told: Gauges,
 }
 
 impl Share {
-    pub(super) fn new(node: Arc<Shared>) -> Self {
+    pub(super) fn new(node: Arc<Here>) -> Self {
         node.reliable().owned.fetch_add(1, Ordering::Relaxed);
         Self { node, told: Gauges::default() }
     }

@@ -17,8 +17,8 @@ use super::name::{Body, Named};
 use super::owned::Owned;
 use super::partition::Input;
 use crate::actor::error::Refusal;
-use crate::node::port::Port;
-use crate::node::shared::Shared;
+use crate::here::Here;
+use crate::here::port::Port;
 
 /// One partition's driver, for as long as the partition's activation lives.
 pub(super) struct Driver {
@@ -135,7 +135,7 @@ impl Driver {
 
 /// What comes of taking a partition, once this node may.
 async fn taken(
-    node: Arc<Shared>,
+    node: Arc<Here>,
     journal: Arc<dyn Journal>,
     partition: PartitionId,
 ) -> Result<(Ledger, Recovered<Named, Body>), StoreError> {

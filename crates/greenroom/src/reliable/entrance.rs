@@ -14,14 +14,14 @@ use crate::actor::error::Refusal;
 use crate::actor::key::{ActorId, KEY_LEN_MAX, Kind, check_within};
 use crate::actor::reference::Inner;
 use crate::actor::reply::{AnyReply, TYPE_VERSION, refused};
-use crate::node::shared::Shared;
+use crate::here::Here;
 use crate::shard::Shard;
 use crate::shard::baggage::Baggage;
 use crate::shard::mail::{AnyMail, Described, Form, written};
 use crate::shard::raw::RawCall;
 use crate::shard::turns::Chain;
 
-impl Shared {
+impl Here {
     /// Whether actors of `kind` are reliable, whose interface is this.
     pub(crate) fn is_reliable(&self, kind: Kind, interface: &Described) -> bool {
         interface.reliable || self.kinds().is_reliable(kind)

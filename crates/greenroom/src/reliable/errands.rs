@@ -12,7 +12,7 @@ use tokio::sync::oneshot;
 use super::admin::{self, Wish};
 use super::name::{Body, Happening, Letter, Named};
 use crate::actor::key::{ActorId, Kind};
-use crate::node::shared::Shared;
+use crate::here::Here;
 use crate::shard::calls::Completion;
 
 /// What has come back.
@@ -47,7 +47,7 @@ pub(super) type Changes = (TurnId, TurnChanges<Named>);
 /// Where errands are done.
 #[derive(Clone)]
 pub(super) struct Desk {
-    pub(super) node: std::sync::Arc<Shared>,
+    pub(super) node: std::sync::Arc<Here>,
     pub(super) ledger: Ledger,
 }
 
@@ -237,14 +237,14 @@ impl Default for Pause {
 }
 
 impl Pause {
-    pub(super) async fn after(&mut self, node: &Shared, what: &str, error: &(impl Display + Sync)) {
+    pub(super) async fn after(&mut self, node: &Here, what: &str, error: &(impl Display + Sync)) {
         tracing::warn!(%error, again_in = ?self.0, "{what}");
         self.rest(node).await;
     }
 
     /// The same after an error of the journal. One that no retry changes is looked at again from time to time only, for
     /// when somebody has put right what is stored.
-    pub(super) async fn after_journal(&mut self, node: &Shared, what: &str, error: &StoreError) {
+    pub(super) async fn after_journal(&mut self, node: &Here, what: &str, error: &StoreError) {
         if !error.is_permanent() {
             return self.after(node, what, error).await;
         }
@@ -253,7 +253,7 @@ impl Pause {
         self.rest(node).await;
     }
 
-    async fn rest(&mut self, node: &Shared) {
+    async fn rest(&mut self, node: &Here) {
         let world = node.world();
         world.sleep_until(world.now() + self.0).await;
         self.0 = (self.0 * 2).min(PAUSE_MAX);

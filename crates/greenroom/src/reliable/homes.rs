@@ -5,7 +5,7 @@ use greenroom_protocols::node::NodeId;
 
 use crate::actor::key::{ActorId, Kind, stable_hash};
 use crate::cluster::view::{ClusterView, KindHosts};
-use crate::node::shared::Shared;
+use crate::here::Here;
 
 /// The node that each of `partitions` belongs on; empty if nobody hosts them.
 pub(super) fn homes(view: &ClusterView, kind: Kind, partitions: u32) -> Vec<NodeId> {
@@ -13,7 +13,7 @@ pub(super) fn homes(view: &ClusterView, kind: Kind, partitions: u32) -> Vec<Node
 }
 
 /// The node that the partition `actor` belongs on.
-pub(crate) fn home(node: &Shared, actor: &ActorId, hosts: &KindHosts) -> Option<NodeId> {
+pub(crate) fn home(node: &Here, actor: &ActorId, hosts: &KindHosts) -> Option<NodeId> {
     let partition: usize = actor.key.parse().ok()?;
     homes_among(&node.view(), hosts, node.config().reliable.partitions).get(partition).copied()
 }

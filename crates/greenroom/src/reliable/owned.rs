@@ -26,7 +26,7 @@ use super::outputs::{Leaving, Outputs};
 use super::partition::Input;
 use super::takings::{Later, letter_size};
 use crate::actor::error::Refusal;
-use crate::node::port::Port;
+use crate::here::port::Port;
 use crate::shard::Shard;
 use crate::shard::calls::Completion;
 

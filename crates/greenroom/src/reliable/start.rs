@@ -14,9 +14,9 @@ use super::outputs::Outlets;
 use super::partition::{PARTITIONS, PartitionsRef};
 use crate::actor::key::Kind;
 use crate::actor::reference::Ref;
-use crate::node::kinds::Kinds;
-use crate::node::port::Port;
-use crate::node::shared::Shared;
+use crate::here::Here;
+use crate::here::kinds::Kinds;
+use crate::here::port::Port;
 use crate::node::{Config, Error, Result, open_store};
 
 /// A node's journal, if it has one.
@@ -167,13 +167,13 @@ fn unreadable(reason: String) -> StoreError {
 }
 
 /// Sees to it that each partition has an owner, also if nobody calls its actors.
-pub(crate) fn start(node: &Arc<Shared>) {
+pub(crate) fn start(node: &Arc<Here>) {
     if node.journal().is_some() {
         node.world().spawn(Stage::Door, Box::pin(keep_awake(node.clone())));
     }
 }
 
-async fn keep_awake(node: Arc<Shared>) {
+async fn keep_awake(node: Arc<Here>) {
     let world = node.world().clone();
     let port = Arc::new(Port { node: node.clone() });
     let kind = Kind::intern(PARTITIONS);

@@ -25,7 +25,7 @@ use crate::actor::interface::{Behaviour, Interface, Message, Why};
 use crate::actor::key::ActorId;
 use crate::actor::reply::{RuntimeEnd, WireReply, refused};
 use crate::actor::spent::Spent;
-use crate::node::kinds::KindEntry;
+use crate::here::kinds::KindEntry;
 use crate::pids::Ended;
 use crate::shard::calls::Completion;
 use crate::state::{Held, Saving};

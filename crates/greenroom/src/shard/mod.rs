@@ -71,7 +71,7 @@ use crate::actor::error::Refusal;
 use crate::actor::interface::Why;
 use crate::actor::key::ActorId;
 use crate::actor::reply::{AnyReply, RuntimeEnd};
-use crate::node::port::Port;
+use crate::here::port::Port;
 use crate::pids::Kin;
 use crate::pids::key::is_reserved;
 use crate::reliable::Hall;

@@ -17,7 +17,7 @@ use super::{Item, Shard, ShardPort, registry};
 use crate::actor::error::Refusal;
 use crate::actor::interface::Why;
 use crate::actor::spent::Spent;
-use crate::node::port::Port;
+use crate::here::port::Port;
 
 /// The life of the shard that has `here`, as the `index`th of its node.
 pub(crate) fn life(here: ShardPort, index: u16, port: Arc<Port>) -> LocalFuture {

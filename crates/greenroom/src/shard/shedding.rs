@@ -10,7 +10,7 @@ use greenroom_world::Timestamp;
 use super::Shard;
 use crate::actor::error::Refusal;
 use crate::actor::spent::Seconds;
-use crate::node::shared::Shared;
+use crate::here::Here;
 
 /// What others see of it. Written by the shard alone, but for the count of those who asked.
 #[derive(Default, Debug)]
@@ -43,7 +43,7 @@ impl Shed {
 
     /// Whether a call is taken on.
     #[inline]
-    pub(crate) fn admit(&self, node: &Shared, class: impl FnOnce() -> Class) -> Result<(), Refusal> {
+    pub(crate) fn admit(&self, node: &Here, class: impl FnOnce() -> Class) -> Result<(), Refusal> {
         match self.level.load(Ordering::Relaxed) {
             0 => Ok(()),
             level => self.judge(node, level, class()),
@@ -51,7 +51,7 @@ impl Shed {
     }
 
     #[cold]
-    fn judge(&self, node: &Shared, level: u64, class: Class) -> Result<(), Refusal> {
+    fn judge(&self, node: &Here, level: u64, class: Class) -> Result<(), Refusal> {
         let level = Level { share: (level >> 32) as u32, wait: Duration::from_millis(level & u64::from(u32::MAX)) };
         if level.admits(class, self.asked.fetch_add(1, Ordering::Relaxed)) {
             return Ok(());

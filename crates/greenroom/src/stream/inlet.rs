@@ -12,7 +12,7 @@ use super::WINDOW;
 use super::handle::Handle;
 use super::pipe::Pipe;
 use crate::actor::error::Doubt;
-use crate::node::port::Port;
+use crate::here::port::Port;
 use crate::shard::calls::CallSlot;
 use crate::shard::{Item, Shard, ShardPort};
 

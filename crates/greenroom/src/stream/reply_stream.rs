@@ -17,7 +17,7 @@ use super::pipe::{Pipe, Taken};
 use super::pump::{PipeOutlet, Pump};
 use crate::actor::error::{CallError, Doubt, Failure, Refusal};
 use crate::actor::interface::Portable;
-use crate::node::port::Port;
+use crate::here::port::Port;
 use crate::shard::{Item, Shard};
 
 /// A stream of replies: what a method that returns `impl Stream<Item = T>` gives to its caller.

@@ -13,7 +13,7 @@ use greenroom_store::{Store, StoreError};
 use tokio::sync::Notify;
 
 use super::rows::Keys;
-use crate::node::shared::Shared;
+use crate::here::Here;
 
 /// A node's part in its cluster's reminders, as everybody on it sees it.
 pub(crate) struct Calendar {
@@ -69,7 +69,7 @@ impl Calendar {
     }
 
     /// Where reminders are kept: with the states of kinds that name no store.
-    pub(crate) fn store(&self, node: &Shared) -> Result<Arc<dyn Store>, String> {
+    pub(crate) fn store(&self, node: &Here) -> Result<Arc<dyn Store>, String> {
         node.stores()
             .find("")
             .cloned()
@@ -137,12 +137,7 @@ impl Calendar {
     }
 
     /// Lets every node know from now on that the cluster has reminders. Nobody reads hints before.
-    pub(super) async fn mark_used(
-        &self,
-        node: &Shared,
-        store: &dyn Store,
-        timeout: Duration,
-    ) -> Result<(), StoreError> {
+    pub(super) async fn mark_used(&self, node: &Here, store: &dyn Store, timeout: Duration) -> Result<(), StoreError> {
         if self.is_used() {
             return Ok(());
         }

@@ -10,11 +10,11 @@ use greenroom_world::Timestamp;
 use super::error::ReminderError;
 use super::rows::{self, ReminderId};
 use super::schedule::Planned;
-use crate::node::shared::Shared;
+use crate::here::Here;
 
 /// Brings about what is wanted of the reminder `id`, until `until`.
 pub(super) async fn change(
-    node: &Arc<Shared>,
+    node: &Arc<Here>,
     id: &ReminderId,
     want: Want<Planned>,
     until: Timestamp,
@@ -65,7 +65,7 @@ pub(super) async fn change(
 }
 
 async fn step(
-    node: &Arc<Shared>,
+    node: &Arc<Here>,
     store: &dyn Store,
     id: &ReminderId,
     step: &Step<Planned>,
@@ -109,7 +109,7 @@ async fn step(
 
 /// Creates a hint under a number that no other has.
 pub(super) async fn create_hint(
-    node: &Arc<Shared>,
+    node: &Arc<Here>,
     store: &dyn Store,
     wake: Wall,
     hint: &Hint<ReminderId>,

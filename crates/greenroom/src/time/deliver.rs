@@ -15,14 +15,14 @@ use crate::actor::cx::Cx;
 use crate::actor::error::{Doubt, Failure, Refusal};
 use crate::actor::key::{ActorId, Kind};
 use crate::actor::reply::{self, ReplyForm, WireReply};
-use crate::node::shared::Shared;
+use crate::here::Here;
 use crate::shard::baggage::Baggage;
 use crate::shard::calls::Completion;
 use crate::shard::raw::{Journey, RawParcel};
 use crate::shard::turns::{Chain, Link};
 
 /// Sends the tick and waits for its end.
-pub(super) async fn deliver(node: &Arc<Shared>, of: &ReminderId, record: &Record<Planned>, fold: Fold) -> Delivered {
+pub(super) async fn deliver(node: &Arc<Here>, of: &ReminderId, record: &Record<Planned>, fold: Fold) -> Delivered {
     let Ok(plan) = &record.plan else { return Delivered::Gone };
     let kind = Kind::known(&of.kind);
     let hosted = kind.filter(|kind| node.kinds().contains(&of.kind) || node.view().hosts(*kind).is_some());

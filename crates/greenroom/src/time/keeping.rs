@@ -17,18 +17,18 @@ use super::deliver;
 use super::rows::{self, ReminderId};
 use super::schedule::Planned;
 use crate::cluster::Order;
-use crate::node::shared::Shared;
+use crate::here::Here;
 
 type Act = Action<ReminderId, Planned>;
 type Happening = (RangeId, Event<ReminderId, Planned>);
 
 /// Starts to look after the reminders whose ranges this node will own.
-pub(crate) fn start(node: &Arc<Shared>) {
+pub(crate) fn start(node: &Arc<Here>) {
     let keeping = keep(node.clone());
     node.world().spawn(Stage::Door, Box::pin(keeping));
 }
 
-async fn keep(node: Arc<Shared>) {
+async fn keep(node: Arc<Here>) {
     let Ok(store) = node.calendar().store(&node) else { return };
     let (results, mut happenings) = mpsc::channel(RESULTS_LEN_MAX);
     let hands = Arc::new(Hands {
@@ -69,7 +69,7 @@ async fn keep(node: Arc<Shared>) {
 
 /// Waits until the cluster has reminders, and this node is in it: what is new waits as well. Looks at every change of the
 /// cluster, and now and then.
-async fn asleep(node: &Arc<Shared>, store: &dyn Store) {
+async fn asleep(node: &Arc<Here>, store: &dyn Store) {
     let world = node.world().clone();
     let mut pause = LOOK_AGAIN;
     while !node.is_stopped() {
@@ -90,7 +90,7 @@ async fn asleep(node: &Arc<Shared>, store: &dyn Store) {
 }
 
 /// The present, by both clocks of the node.
-pub(super) fn now(node: &Shared) -> Now {
+pub(super) fn now(node: &Here) -> Now {
     Now { clock: node.world().now(), wall: node.wall() }
 }
 
@@ -146,7 +146,7 @@ impl Keeping {
 
 /// What does the machine's errands.
 struct Hands {
-    node: Arc<Shared>,
+    node: Arc<Here>,
     store: Arc<dyn Store>,
     results: mpsc::Sender<Happening>,
     errands: Semaphore,

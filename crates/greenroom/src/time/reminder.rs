@@ -15,7 +15,7 @@ use super::timer::arguments;
 use crate::actor::call::Call;
 use crate::actor::error::Refusal;
 use crate::actor::interface::{Interface, Method};
-use crate::node::port::Port;
+use crate::here::port::Port;
 use crate::reliable::takings;
 use crate::shard::Shard;
 

@@ -12,9 +12,9 @@ use super::reminder::{ReminderInfo, check_name, patience};
 use super::rows::{self, ReminderId};
 use crate::actor::cx::{Cx, Scope};
 use crate::actor::key::ActorId;
+use crate::here::Here;
+use crate::here::port::Port;
 use crate::node::Node;
-use crate::node::port::Port;
-use crate::node::shared::Shared;
 use crate::reliable::takings;
 
 /// The reminders of one actor: [`Cx::reminders`] and [`Node::reminders_of`].
@@ -85,7 +85,7 @@ impl Reminders {
 
 /// Cancels a reminder of an actor whose kind need not be known here; whether there was one.
 #[cfg(feature = "http")]
-pub(crate) async fn cancel(node: &Arc<Shared>, kind: &str, key: &str, name: &str) -> Result<bool, ReminderError> {
+pub(crate) async fn cancel(node: &Arc<Here>, kind: &str, key: &str, name: &str) -> Result<bool, ReminderError> {
     let id = ReminderId { kind: kind.to_owned(), key: key.to_owned(), name: name.to_owned() };
     let want = Want::Cancel { until: node.wall() + GRACE };
     let until = node.world().now() + node.config().store_timeout;
@@ -94,7 +94,7 @@ pub(crate) async fn cancel(node: &Arc<Shared>, kind: &str, key: &str, name: &str
 
 /// At most `max` of the reminders whose records begin with `prefix`.
 pub(crate) async fn list(
-    node: &Arc<Shared>,
+    node: &Arc<Here>,
     prefix: &str,
     timeout: Duration,
     max: usize,

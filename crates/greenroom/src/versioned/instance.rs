@@ -21,7 +21,7 @@ use super::{Rejected, protocols};
 use crate::actor::cx::Cx;
 use crate::actor::key::ActorId;
 use crate::geo::Claim;
-use crate::node::shared::Shared;
+use crate::here::Here;
 use crate::state::{StateError, updates_of};
 
 /// What an update came to.
@@ -37,7 +37,7 @@ pub(super) struct Instance {
     store: Arc<dyn Store>,
     journal: Option<Arc<dyn Journal>>,
     types: Types,
-    node: Arc<Shared>,
+    node: Arc<Here>,
     /// What is asked of it, if that is counted.
     tally: Option<Tally>,
     inner: Mutex<Inner>,

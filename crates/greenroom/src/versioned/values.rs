@@ -20,7 +20,7 @@ use crate::state::{Old, Older, Written};
 ///
 /// Two are equal if they are the same one, as are two updates and two outputs.
 #[derive(Clone, Default)]
-pub struct StateValue(Option<Shared>);
+pub struct StateValue(Option<Here>);
 
 /// An update of some state.
 #[derive(Clone)]
@@ -28,7 +28,7 @@ pub struct UpdateValue(Arc<dyn AnyUpdate>);
 
 /// What an update gave.
 #[derive(Clone)]
-pub struct OutputValue(Shared);
+pub struct OutputValue(Here);
 
 /// How the values of one state become bytes and come back: payloads with their codec and type version.
 #[derive(Clone, Copy)]
@@ -55,7 +55,7 @@ pub(super) struct Writing {
     pub(super) updates: u8,
 }
 
-type Shared = Arc<dyn Any + Send + Sync>;
+type Here = Arc<dyn Any + Send + Sync>;
 
 trait AnyUpdate: Send + Sync {
     fn apply(&self, state: &mut StateValue) -> Result<OutputValue, Rejected>;

@@ -16,7 +16,7 @@ use crate::actor::interface::Why;
 use crate::actor::key::ActorId;
 use crate::cluster::Order;
 use crate::geo::{Effect, Event, Geo, GeoRange, Message, Operation, Presence, Standings};
-use crate::node::shared::Shared;
+use crate::here::Here;
 use crate::shard::raw::RawParcel;
 
 /// What becomes of a letter.
@@ -207,7 +207,7 @@ impl Directory {
 
     /// The node that would have the actor, if it were activated for this caller: it reads the actor's states while other
     /// clusters are asked. `None` for actors without any.
-    pub(crate) fn early_host(&self, node: &Shared, key: &Entry, asker: Asker) -> Option<NodeId> {
+    pub(crate) fn early_host(&self, node: &Here, key: &Entry, asker: Asker) -> Option<NodeId> {
         let kind = node.kinds().find(key.id().kind)?;
         if kind.states().is_empty() {
             return None;
@@ -345,7 +345,7 @@ impl RangeHere {
     }
 
     /// The node that has read the actor's states early, if it may have the activation for who speaks this version.
-    pub(super) fn early_host(&self, now: Timestamp, key: &Entry, node: &Shared, wanted: u16) -> Option<NodeId> {
+    pub(super) fn early_host(&self, now: Timestamp, key: &Entry, node: &Here, wanted: u16) -> Option<NodeId> {
         let host = self.geo.as_ref()?.early_host(now, key)?;
         node.view().hosts(key.id().kind)?.serving(wanted).contains(&host).then_some(host)
     }

@@ -7,7 +7,7 @@ use greenroom_world::Timestamp;
 use super::{Active, Directory, Entry};
 use crate::actor::key::ActorId;
 use crate::cluster::Order;
-use crate::node::shared::Shared;
+use crate::here::Here;
 use crate::shard::ShardId;
 
 /// How a move has ended on this node.
@@ -66,7 +66,7 @@ impl Directory {
     }
 
     /// Takes in the decision of a move whose state is on `shard` of this node.
-    pub(crate) fn end_move(&self, node: &Shared, wish: &Move<Entry>, decision: &Decision, shard: ShardId) -> MoveEnd {
+    pub(crate) fn end_move(&self, node: &Here, wish: &Move<Entry>, decision: &Decision, shard: ShardId) -> MoveEnd {
         let mut range = self.range(wish.key.hash);
         match decision {
             Decision::Granted(grant) => match range.machine.accept(grant) {

@@ -1,8 +1,8 @@
 //! Which kinds can be adaptive.
 
 use crate::geo::config::{GeoActivation, GeoConfig};
+use crate::here::kinds::Kinds;
 use crate::node::config::Config;
-use crate::node::kinds::Kinds;
 
 /// Refuses adaptive kinds that cannot be.
 ///

@@ -28,7 +28,7 @@ use super::range::Deed;
 use super::states::{StateLetter, claim};
 use crate::actor::key::{ActorId, Kind};
 use crate::cluster::directory::{Entry, Tenant, Whereabouts};
-use crate::node::shared::Shared;
+use crate::here::Here;
 
 impl Geo {
     /// Whether the number of instances of actors of `kind` changes with how they are used.
@@ -54,7 +54,7 @@ impl Geo {
         full.max_by_key(|id| (claim(kind, key, *id), *id)).unwrap_or(self.me)
     }
 
-    fn tell(self: &Arc<Self>, node: &Arc<Shared>, to: ClusterId, key: &Entry, word: &Word) {
+    fn tell(self: &Arc<Self>, node: &Arc<Here>, to: ClusterId, key: &Entry, word: &Word) {
         let Ok(bytes) = word.encode() else {
             return tracing::error!("a word of an adaptive actor cannot be written");
         };
@@ -66,7 +66,7 @@ impl Geo {
     }
 
     /// Takes in a word of a cluster, which may be this one.
-    pub(super) fn receive_word(self: &Arc<Self>, node: &Arc<Shared>, letter: StateLetter) {
+    pub(super) fn receive_word(self: &Arc<Self>, node: &Arc<Here>, letter: StateLetter) {
         let word = match Word::decode(&letter.message) {
             Ok(word) if is_bounded(&word) => word,
             _ => return tracing::debug!(kind = letter.kind, "a word of an adaptive actor could not be read"),
@@ -113,7 +113,7 @@ impl Geo {
     }
 
     /// Goes by a mode on this node.
-    fn learn(self: &Arc<Self>, node: &Arc<Shared>, key: &Entry, known: &Known) {
+    fn learn(self: &Arc<Self>, node: &Arc<Here>, key: &Entry, known: &Known) {
         let Some(directory) = node.directory() else { return };
         let (fresh, ready) = directory.adapt(self, self.world.now(), key, known);
         if fresh {
@@ -126,7 +126,7 @@ impl Geo {
         }
     }
 
-    fn decide(self: &Arc<Self>, node: &Arc<Shared>, key: &Entry, event: Event) {
+    fn decide(self: &Arc<Self>, node: &Arc<Here>, key: &Entry, event: Event) {
         let Some(directory) = node.directory() else { return };
         let options = node.kinds().find(key.id().kind).map(|kind| kind.options());
         let store = super::states::shown(options.map_or("", |options| options.store));
@@ -137,14 +137,14 @@ impl Geo {
     }
 
     /// Lets what is under way go on.
-    pub(super) fn tick_adaptive(self: &Arc<Self>, node: &Arc<Shared>) {
+    pub(super) fn tick_adaptive(self: &Arc<Self>, node: &Arc<Here>) {
         let Some(directory) = node.directory() else { return };
         for (key, deed) in directory.tick_adaptive(self, self.world.now()) {
             self.perform(node, &key, deed);
         }
     }
 
-    fn perform(self: &Arc<Self>, node: &Arc<Shared>, key: &Entry, deed: Deed) {
+    fn perform(self: &Arc<Self>, node: &Arc<Here>, key: &Entry, deed: Deed) {
         match deed {
             Deed::Decided(Action::Announce(to, known)) => self.tell(node, to, key, &Word::Mode(known)),
             Deed::Decided(Action::Switched(_)) => self.counts.switched(),
@@ -156,7 +156,7 @@ impl Geo {
     }
 
     /// Refreshes the instance of this cluster for another one, and tells it.
-    fn refresh(self: &Arc<Self>, node: &Arc<Shared>, key: &Entry, letter: StateLetter, request: u64) {
+    fn refresh(self: &Arc<Self>, node: &Arc<Here>, key: &Entry, letter: StateLetter, request: u64) {
         let (kind, name) = (key.id().kind.name(), key.id().key.as_str());
         if let Some(refreshing) = node.versioned().post().refresh_of(kind, name) {
             let geo = self.clone();
@@ -186,7 +186,7 @@ impl Geo {
 }
 
 /// Tells who decides what the instances of this node's adaptive actors have counted.
-pub(super) async fn report(geo: Arc<Geo>, node: Arc<Shared>) {
+pub(super) async fn report(geo: Arc<Geo>, node: Arc<Here>) {
     let adapts =
         |(name, options): (&str, crate::actor::interface::Options)| geo.config.is_adaptive(name, options.adaptive);
     if !node.kinds().options().any(adapts) {

@@ -1,4 +1,13 @@
-//! What all parts of a node share.
+//! What all parts of a node share: its world, its shards, what it hosts, and what it knows of its cluster.
+
+mod dealer;
+pub(crate) mod gate;
+pub(crate) mod halt;
+pub(crate) mod history;
+pub(crate) mod kinds;
+pub(crate) mod port;
+pub(crate) mod stores;
+pub(crate) mod strangers;
 
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
@@ -13,12 +22,11 @@ use greenroom_store::Journal;
 use greenroom_world::{Timestamp, World};
 use tokio::sync::watch;
 
-use super::config::Config;
-use super::dealer::Dealer;
-use super::halt::Halt;
-use super::kinds::Kinds;
-use super::stores::Stores;
-use super::strangers::Strangers;
+use self::dealer::Dealer;
+use self::halt::Halt;
+use self::kinds::Kinds;
+use self::stores::Stores;
+use self::strangers::Strangers;
 use crate::actor::error::Refusal;
 use crate::actor::key::{ActorId, Kind};
 use crate::cluster::directory::{Asker, Directory, Location};
@@ -26,6 +34,7 @@ use crate::cluster::placement::Placements;
 use crate::cluster::view::ClusterView;
 use crate::cluster::{Loads, Order, Orders};
 use crate::geo::Geo;
+use crate::node::config::Config;
 use crate::pids::dead_letters::Office;
 use crate::reliable::{Counts, Journals, Outlets};
 use crate::shard::{Gauges, Item, ShardId, ShardPort, Slot};
@@ -34,7 +43,7 @@ use crate::time::Calendar;
 use crate::versioned::registry::Registry;
 
 /// A node's inside.
-pub(crate) struct Shared {
+pub(crate) struct Here {
     world: Arc<dyn World>,
     config: Config,
     name: String,
@@ -78,9 +87,9 @@ pub(crate) struct Shared {
     backlog: Arc<Backlog>,
 }
 
-impl Shared {
+impl Here {
     #[expect(clippy::too_many_arguments, reason = "the parts of a node, put together in one place")]
-    pub(super) fn new(
+    pub(crate) fn new(
         world: Arc<dyn World>,
         config: Config,
         name: String,

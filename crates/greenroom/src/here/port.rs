@@ -7,7 +7,7 @@ use std::time::Duration;
 use greenroom_protocols::shedding::Class;
 use greenroom_world::Timestamp;
 
-use super::shared::Shared;
+use super::Here;
 use crate::actor::error::Refusal;
 use crate::actor::interface::Interface;
 use crate::actor::key::ActorId;
@@ -24,7 +24,7 @@ use crate::shard::{AnyParcel, Item, Shard, ShardPort};
 
 /// The way into a node. Each shard has its own, so that counting references to it is counting on one core.
 pub struct Port {
-    pub(crate) node: Arc<Shared>,
+    pub(crate) node: Arc<Here>,
 }
 
 impl Port {
@@ -62,7 +62,7 @@ impl Port {
     }
 }
 
-impl Shared {
+impl Here {
     /// Tells the shard that a call from outside went to that nobody waits for it any more.
     pub(crate) fn abandon_outside(&self, number: u32, deadline: Timestamp, id: &ActorId, hash: u64) {
         let way_in = self.way_in(id, hash);

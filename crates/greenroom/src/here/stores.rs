@@ -21,7 +21,7 @@ pub(crate) struct StateStore {
 }
 
 impl Stores {
-    pub(super) fn new(named: BTreeMap<String, StateStore>) -> Self {
+    pub(crate) fn new(named: BTreeMap<String, StateStore>) -> Self {
         Self(named)
     }
 
@@ -41,7 +41,7 @@ impl Stores {
     }
 
     /// The names there are.
-    pub(super) fn names(&self) -> impl Iterator<Item = &str> {
+    pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
         self.0.keys().map(String::as_str).filter(|name| !name.is_empty())
     }
 }

@@ -12,7 +12,6 @@ use greenroom_protocols::state_versions::StateVersions;
 use greenroom_protocols::versions::Offer;
 use greenroom_world::Timestamp;
 
-use super::config::{Config, KindConfig};
 use super::gate::Gate;
 use super::history::History;
 use crate::actor::cx::Cx;
@@ -21,6 +20,7 @@ use crate::actor::interface::{Behaviour, Interface, MethodInfo, Options, Travels
 use crate::actor::key::{ActorId, Kind};
 use crate::geo::{GeoConfig, GeoHome};
 use crate::intercept::{Given, Interceptor};
+use crate::node::config::{Config, KindConfig};
 use crate::pids::AnySpawner;
 use crate::reliable::RELIABLE;
 use crate::shard::activation::{Activation, AnyActivation};

@@ -1,7 +1,7 @@
 //! Why a node has stopped.
 
-use super::error::Error;
-use super::shared::Shared;
+use super::Here;
+use crate::node::error::Error;
 
 /// Why a node has stopped.
 #[derive(Clone, Debug)]
@@ -14,7 +14,7 @@ pub(crate) enum Halt {
 
 impl Halt {
     /// The same, as what the program is told that wanted `node`.
-    pub(super) fn error(self, node: &Shared) -> Error {
+    pub(crate) fn error(self, node: &Here) -> Error {
         match self {
             Self::Because(why) => Error::Halted { why },
             Self::NameTaken { address } => {
