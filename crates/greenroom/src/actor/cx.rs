@@ -17,7 +17,7 @@ use crate::here::port::Port;
 use crate::reliable::{Memory, takings};
 use crate::shard::Shard;
 use crate::state::{Holder, Site, Slot, State, StateError, WHOLE};
-use crate::time::Tick;
+use crate::time::tick::Tick;
 
 /// An actor's surroundings: who it is, where it runs, and the way to other actors.
 pub struct Cx {

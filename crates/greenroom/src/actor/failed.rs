@@ -5,7 +5,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use super::error::CallError;
-use crate::state::StateError;
+use crate::state::error::StateError;
 
 /// What went wrong, in words: an error for methods that call other actors, whose callers need not tell the causes apart.
 ///

@@ -16,7 +16,7 @@ use super::cx::Cx;
 use super::error::{CallError, Never};
 use super::reference::Ref;
 use super::reply::{AnyReply, ReplyTo, WireReply};
-use crate::pids::Ended;
+use crate::pids::ended::Ended;
 use crate::state::{AnyStored, Saving, StateError};
 
 /// A type whose values are actors. `#[derive(Default, Actor)]` implements it by the type's default.

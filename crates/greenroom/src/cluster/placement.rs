@@ -10,8 +10,8 @@ use super::view::KindHosts;
 use crate::actor::error::Refusal;
 use crate::actor::key::ActorId;
 use crate::here::Here;
-use crate::here::kinds::WORKERS;
-use crate::reliable::{self, HOME};
+use crate::here::built_in::{HOME, WORKERS};
+use crate::reliable;
 
 /// A placement of one's own, registered by name with [`Builder::placement`](crate::Builder::placement).
 ///

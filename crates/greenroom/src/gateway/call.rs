@@ -26,7 +26,7 @@ use crate::actor::key::{ActorId, Kind};
 use crate::actor::reply::{self, ReplyForm, WireReply};
 use crate::actor::spent::Spent;
 use crate::duration;
-use crate::here::kinds::is_built_in;
+use crate::here::built_in::is_built_in;
 use crate::pids::key::is_reserved;
 use crate::shard::baggage::{Baggage, Load};
 use crate::shard::calls::Completion;

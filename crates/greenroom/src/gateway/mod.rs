@@ -18,7 +18,6 @@ mod connections;
 mod events;
 mod fetch;
 mod guard;
-mod hook;
 mod host;
 mod inspect;
 mod metrics;
@@ -51,7 +50,6 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 
 use self::connections::{Connections, Seat};
 use self::guard::{Entered, Guard, Visitor};
-pub(crate) use self::hook::Hook;
 use self::host::Hosts;
 use self::problem::Problem;
 use crate::cluster::table::Health;

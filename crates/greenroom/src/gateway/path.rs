@@ -3,7 +3,7 @@
 use super::admin::Asked;
 use super::reliable::Reliable;
 use crate::geo::ClusterChange;
-use crate::here::kinds::is_built_in;
+use crate::here::built_in::is_built_in;
 
 /// A path's meaning.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use super::Door;
 use crate::cluster::table::Health;
 use crate::here::Here;
-use crate::here::kinds::is_built_in;
+use crate::here::built_in::is_built_in;
 use crate::node::SPAWNED_LISTED_MAX;
 use crate::pids;
 

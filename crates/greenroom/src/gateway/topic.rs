@@ -22,11 +22,12 @@ use super::problem::Problem;
 use super::{body, carried, service, socket, status};
 use crate::actor::error::{CallError, Doubt, Failure, Refusal};
 use crate::actor::key::check;
+use crate::here::built_in::TOPICS;
 use crate::here::port::Port;
 use crate::node::Node;
 use crate::shard::baggage::Load;
 use crate::stream::reply_stream::ReplyStream;
-use crate::topic::actor::{Parcel, TOPICS, Terms, TopicsRef};
+use crate::topic::actor::{Parcel, Terms, TopicsRef};
 use crate::topic::{EventId, Slow, too_slow};
 
 /// A topic, as a client asks for it.

@@ -8,7 +8,7 @@ use greenroom_protocols::gsi;
 use greenroom_protocols::node::Instances;
 use serde::{Deserialize, Serialize};
 
-use super::adaptive::GeoAdaptive;
+use super::adaptive::config::GeoAdaptive;
 use crate::node::config::seconds;
 
 /// The multi-cluster that a node is in. Its cluster's name there is [`Config::cluster`](crate::Config::cluster).

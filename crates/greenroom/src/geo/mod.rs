@@ -6,10 +6,10 @@
 //! cluster hands it to the node that owns the range there. Nodes of a cluster that is alone have none of this.
 
 mod abroad;
-mod adaptive;
+pub(crate) mod adaptive;
 mod changes;
 mod clusters;
-mod config;
+pub(crate) mod config;
 mod counts;
 mod driver;
 mod early;

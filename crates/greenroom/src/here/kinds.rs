@@ -12,23 +12,22 @@ use greenroom_protocols::state_versions::StateVersions;
 use greenroom_protocols::versions::Offer;
 use greenroom_world::Timestamp;
 
+use super::built_in::{RELIABLE, WORKERS, is_built_in};
 use super::gate::Gate;
 use super::history::History;
 use crate::actor::cx::Cx;
 use crate::actor::error::Refusal;
 use crate::actor::interface::{Behaviour, Interface, MethodInfo, Options, Travels};
 use crate::actor::key::{ActorId, Kind};
-use crate::geo::{GeoConfig, GeoHome};
+use crate::geo::config::{GeoConfig, GeoHome};
 use crate::intercept::{Given, Interceptor};
 use crate::node::config::{Config, KindConfig};
 use crate::pids::AnySpawner;
-use crate::reliable::RELIABLE;
 use crate::shard::activation::{Activation, AnyActivation};
 use crate::shard::inspect::PastTurn;
 use crate::shard::raw::RouteTarget;
 use crate::shard::{Shard, Slot};
 use crate::state::{Saving, WHOLE, updates_of};
-use crate::topic::actor::TOPICS;
 use crate::topic::kinds::KindSubscriptions;
 
 pub(crate) type Factory<A> = Box<dyn Fn(&Cx) -> Result<A, String> + Send + Sync>;
@@ -382,16 +381,6 @@ impl Kinds {
         near_names(&route.method, methods.iter().map(|method| method.name))
     }
 }
-
-/// Whether the kind is the library's own, which nobody outside of it calls.
-pub(crate) fn is_built_in(kind: &str) -> bool {
-    kind == TOPICS || kind.starts_with(BUILT_IN)
-}
-
-/// What the names of built-in kinds begin with, but for that of topics.
-const BUILT_IN: &str = "greenroom.";
-/// The placement that other nodes see for stateless workers: any node that hosts the kind.
-pub(crate) const WORKERS: &str = "workers";
 
 fn offer<I: Interface>() -> Offer {
     Offer { version: I::VERSION, compatible: I::COMPATIBLE }

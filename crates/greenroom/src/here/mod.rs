@@ -1,10 +1,13 @@
 //! What all parts of a node share: its world, its shards, what it hosts, and what it knows of its cluster.
 
+pub(crate) mod built_in;
 mod dealer;
 pub(crate) mod gate;
 pub(crate) mod halt;
 pub(crate) mod history;
 pub(crate) mod kinds;
+pub(crate) mod location;
+pub(crate) mod node;
 pub(crate) mod port;
 pub(crate) mod stores;
 pub(crate) mod strangers;
@@ -25,11 +28,12 @@ use tokio::sync::watch;
 use self::dealer::Dealer;
 use self::halt::Halt;
 use self::kinds::Kinds;
+use self::location::{Asker, Location};
 use self::stores::Stores;
 use self::strangers::Strangers;
 use crate::actor::error::Refusal;
 use crate::actor::key::{ActorId, Kind};
-use crate::cluster::directory::{Asker, Directory, Location};
+use crate::cluster::directory::Directory;
 use crate::cluster::placement::Placements;
 use crate::cluster::view::ClusterView;
 use crate::cluster::{Loads, Order, Orders};

@@ -3,8 +3,11 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use greenroom_store::url::StoreUrl;
 use greenroom_store::{Journal, Store};
 use greenroom_stores::Opened;
+use greenroom_world::{Stage, World};
+use tokio::sync::oneshot;
 
 /// Stores by name; the one without a name is for all kinds that name none.
 #[derive(Debug)]
@@ -62,4 +65,18 @@ impl From<Opened> for StateStore {
     fn from(opened: Opened) -> Self {
         Self { store: opened.store, journal: opened.journal, shared: opened.shared }
     }
+}
+
+/// Opens a store on the control thread, whose runtime lives as long as the node: the caller's may be busy, or end before.
+/// Fails with the reason.
+pub(crate) async fn open_store(world: &Arc<dyn World>, url: &str) -> Result<Opened, String> {
+    let parsed = url.parse::<StoreUrl>().map_err(|error| error.to_string())?;
+    let (open, opened) = oneshot::channel();
+    let opening = async move {
+        // Nobody waits if the start was given up.
+        let _ = open.send(greenroom_stores::open_url(&parsed).await);
+    };
+    world.spawn(Stage::Control, Box::pin(opening));
+    let opened = opened.await.map_err(|_| "the node's control thread has ended; start it again".to_owned())?;
+    opened.map_err(|error| error.to_string())
 }

@@ -13,9 +13,7 @@ use tokio::sync::mpsc;
 
 use super::config::Config;
 use super::error::Error;
-use super::opening::{
-    check_names, check_protocols, check_stores, membership_config, open_geo, open_store, open_stores,
-};
+use super::opening::{check_names, check_protocols, check_stores, membership_config, open_geo, open_stores};
 use super::security;
 use super::{Node, Result};
 use crate::actor::call::Call;
@@ -29,15 +27,16 @@ use crate::cluster::table::{Health, TableStore};
 use crate::gateway;
 use crate::geo::{self, States, check_kinds};
 use crate::here::Here;
+use crate::here::built_in::TOPICS;
 use crate::here::kinds::{AnyKind, KindEntry, Kinds, factory};
 use crate::here::port::Port;
-use crate::here::stores::StateStore;
+use crate::here::stores::{StateStore, open_store};
 use crate::intercept::{Given, Interceptor};
 use crate::pids::{AnySpawner, KeeperInterface, Spawnable, Spawner};
 use crate::reliable::{self, PARTITIONS, Partitions};
 use crate::shard::{self, ShardPort};
 use crate::time;
-use crate::topic::actor::{TOPICS, Topics};
+use crate::topic::actor::Topics;
 use crate::topic::kinds::{ByCall, KindSubscriptions};
 use crate::versioned::elsewhere::Elsewhere;
 use crate::versioned::protocol::{ConsistencyProtocol, Make, Place};

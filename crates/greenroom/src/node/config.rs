@@ -10,9 +10,8 @@ use greenroom_security::files::{DoorTls, NodeTls};
 use greenroom_security::rules::Rule;
 use serde::{Deserialize, Serialize};
 
-use crate::geo::{GeoConfig, GeoHome};
-use crate::reliable::Reliability;
-use crate::versioned::protocols::DEFAULT;
+use crate::geo::config::{GeoConfig, GeoHome};
+use crate::reliable::settings::Reliability;
 
 /// How a node runs. Every field has a default that suits a cluster on one network.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -239,7 +238,7 @@ impl Config {
     /// The name of the protocol of a kind that itself says `own`.
     pub(crate) fn protocol_of(&self, kind: &str, own: &str) -> String {
         let said = self.kinds.get(kind).and_then(|said| said.protocol.as_deref());
-        let own = if own.is_empty() { DEFAULT } else { own };
+        let own = if own.is_empty() { PROTOCOL_DEFAULT } else { own };
         said.unwrap_or(own).to_owned()
     }
 
@@ -272,3 +271,6 @@ pub(super) fn is_loopback(address: &str) -> bool {
 
 /// Shards of one node: their numbers travel in 16 bits, and more cores than this want more nodes.
 const SHARDS_MAX: usize = 256;
+
+/// The protocol of versioned states of kinds that say nothing.
+pub(crate) const PROTOCOL_DEFAULT: &str = "bcas";

@@ -5,6 +5,9 @@ use std::{fmt, io};
 
 use crate::actor::error::CallError;
 
+/// A result of this crate.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
 /// What went wrong with a node as a whole. A `main` that returns it prints its sentence.
 #[derive(thiserror::Error)]
 #[non_exhaustive]

@@ -9,7 +9,6 @@ mod opening;
 mod security;
 pub(crate) mod waits;
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::FutureExt;
@@ -18,43 +17,19 @@ use greenroom_world::Timestamp;
 pub use self::builder::Builder;
 pub use self::config::{Config, KindConfig};
 pub use self::drain::Drained;
-pub use self::error::Error;
+pub use self::error::{Error, Result};
 pub use self::inspect::{Inspected, Inspection, PastTurn, RunningTurn, WaitingMessage};
-pub(crate) use self::opening::open_store;
 pub use self::waits::{LongTurn, Waits};
-use crate::actor::cx::Scope;
 use crate::geo::{ClusterChange, ClustersUnchanged, MultiCluster};
 use crate::here::Here;
-use crate::here::port::Port;
+pub use crate::here::node::Node;
 use crate::pids::{self, DeadLetters, Spawned};
 use crate::versioned::elsewhere::Post;
-
-/// A result of this crate.
-pub type Result<T, E = Error> = std::result::Result<T, E>;
-
-/// A running node. Clones are handles on the same node; it stops when [`Node::stop`] is called or the process ends.
-#[derive(Clone, Debug)]
-pub struct Node {
-    port: Arc<Port>,
-}
 
 impl Node {
     /// A node to be put together.
     pub fn builder() -> Builder {
         Builder::default()
-    }
-
-    fn new(here: Arc<Here>) -> Self {
-        Self { port: Arc::new(Port { node: here }) }
-    }
-
-    /// The node that a port leads to.
-    pub(crate) fn at(port: Arc<Port>) -> Self {
-        Self { port }
-    }
-
-    pub(crate) fn here(&self) -> &Arc<Here> {
-        &self.port.node
     }
 
     /// The node's name.
@@ -197,12 +172,6 @@ impl Node {
     pub fn drain(&self) -> impl Future<Output = Drained> + Send {
         let bound = self.here().config().drain_timeout;
         drain::drain(self.here(), bound).boxed()
-    }
-}
-
-impl Scope for Node {
-    fn port(&self) -> &Arc<Port> {
-        &self.port
     }
 }
 

@@ -8,10 +8,8 @@ use greenroom_protocols::membership::{self, LeaseTimes};
 use greenroom_protocols::names::near_names;
 use greenroom_security::files::NodeTls;
 use greenroom_security::link::Links;
-use greenroom_store::url::{StoreUrl, redact};
-use greenroom_stores::Opened;
-use greenroom_world::{Listener, Stage, World};
-use tokio::sync::oneshot;
+use greenroom_store::url::redact;
+use greenroom_world::{Listener, World};
 
 use super::Result;
 use super::config::Config;
@@ -20,7 +18,7 @@ use crate::actor::key::{CLUSTER_LEN_MAX, KIND_LEN_MAX, check_within};
 use crate::cluster;
 use crate::geo::{Clusters, Geo, Listing};
 use crate::here::kinds::Kinds;
-use crate::here::stores::{StateStore, Stores};
+use crate::here::stores::{StateStore, Stores, open_store};
 use crate::shard::ShardPort;
 use crate::versioned::protocols::LOG;
 use crate::versioned::registry::Registry;
@@ -141,20 +139,6 @@ pub(super) fn check_protocols(kinds: &Kinds, config: &Config, stores: &Stores, k
         }
     }
     Ok(())
-}
-
-/// Opens a store on the control thread, whose runtime lives as long as the node: the caller's may be busy, or end before.
-/// Fails with the reason.
-pub(crate) async fn open_store(world: &Arc<dyn World>, url: &str) -> std::result::Result<Opened, String> {
-    let parsed = url.parse::<StoreUrl>().map_err(|error| error.to_string())?;
-    let (open, opened) = oneshot::channel();
-    let opening = async move {
-        // Nobody waits if the start was given up.
-        let _ = open.send(greenroom_stores::open_url(&parsed).await);
-    };
-    world.spawn(Stage::Control, Box::pin(opening));
-    let opened = opened.await.map_err(|_| "the node's control thread has ended; start it again".to_owned())?;
-    opened.map_err(|error| error.to_string())
 }
 
 /// A shorter lease would not outlast the ordinary hiccups of a machine.

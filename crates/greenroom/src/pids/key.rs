@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::actor::error::Refusal;
 use crate::actor::key::{ActorId, Key};
-use crate::shard::Slot;
+use crate::shard::slot::Slot;
 
 /// Where a spawned actor is, for its whole life: what its key says.
 ///

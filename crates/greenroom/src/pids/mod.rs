@@ -6,6 +6,7 @@
 //! of each shard's keeper, an actor itself (`keeper.rs`).
 
 pub(crate) mod dead_letters;
+pub(crate) mod ended;
 mod keeper;
 pub(crate) mod key;
 mod kill;
@@ -18,6 +19,7 @@ mod watch;
 mod way;
 
 pub use self::dead_letters::{DeadLetter, DeadLetters};
+pub use self::ended::Ended;
 pub(crate) use self::keeper::KeeperInterface;
 pub(crate) use self::kin::Kin;
 pub use self::listing::Spawned;
@@ -26,4 +28,3 @@ pub use self::pid::Pid;
 pub use self::spawn::Spawnable;
 pub(crate) use self::spawn::{AnySpawner, Spawner};
 pub(crate) use self::supervise::Fate;
-pub use self::watch::Ended;

@@ -7,9 +7,10 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+use super::ended::Ended;
 use super::keeper::KeeperRef;
 use super::key::Address;
-use super::watch::{self, Ended};
+use super::watch;
 use crate::actor::call::Call;
 use crate::actor::cx::Scope;
 use crate::actor::error::{Never, Refusal};

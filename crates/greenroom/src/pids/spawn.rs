@@ -21,8 +21,8 @@ use crate::actor::key::{ActorId, Key, Kind};
 use crate::actor::reference::Ref;
 use crate::actor::reply::{TYPE_VERSION, invalid};
 use crate::here::kinds::{AnyKind, Factory, KindEntry};
+use crate::here::node::Node;
 use crate::here::port::Port;
-use crate::node::Node;
 use crate::reliable::takings;
 use crate::shard::{Item, Shard};
 

@@ -11,6 +11,7 @@ use std::time::Duration;
 use greenroom_world::Timestamp;
 use tokio::sync::oneshot;
 
+use super::ended::Ended;
 use super::keeper::KeeperRef;
 use super::key::{Address, number};
 use crate::actor::error::Refusal;
@@ -19,16 +20,6 @@ use crate::actor::key::ActorId;
 use crate::actor::reference::Ref;
 use crate::here::port::Port;
 use crate::shard::{Item, Shard, Slot};
-
-/// An actor has ended: what the hook `ended` and [`Pid::ended`](crate::Pid::ended) tell.
-#[derive(Clone, PartialEq, Eq, Debug)]
-#[non_exhaustive]
-pub struct Ended {
-    /// Who.
-    pub id: ActorId,
-    /// Why, as far as is known.
-    pub why: Why,
-}
 
 /// The watches of one shard.
 #[derive(Default)]

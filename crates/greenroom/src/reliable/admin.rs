@@ -15,7 +15,7 @@ use super::machine::STATE;
 use super::name::{Body, Letter, Named, partition_of};
 use super::partition::PartitionsRef;
 use crate::actor::error::CallError;
-use crate::node::Node;
+use crate::here::node::Node;
 use crate::shard::inspect::PastTurn;
 
 /// How a partition is.

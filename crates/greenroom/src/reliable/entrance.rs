@@ -7,7 +7,6 @@ use greenroom_protocols::delivery::Call;
 use greenroom_security::principal::Principal;
 use greenroom_world::Timestamp;
 
-use super::RELIABLE;
 use super::answers::Answering;
 use super::name::{Body, Letter, Named, Payload};
 use crate::actor::error::Refusal;
@@ -15,6 +14,7 @@ use crate::actor::key::{ActorId, KEY_LEN_MAX, Kind, check_within};
 use crate::actor::reference::Inner;
 use crate::actor::reply::{AnyReply, TYPE_VERSION, refused};
 use crate::here::Here;
+use crate::here::built_in::RELIABLE;
 use crate::shard::Shard;
 use crate::shard::baggage::Baggage;
 use crate::shard::mail::{AnyMail, Described, Form, written};

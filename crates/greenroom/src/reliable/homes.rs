@@ -24,6 +24,3 @@ fn homes_among(view: &ClusterView, hosts: &KindHosts, partitions: u32) -> Vec<No
     let names: Vec<u64> = hosts.nodes.iter().map(named).collect();
     delivery::homes(&names, partitions).into_iter().map(|position| hosts.nodes[position]).collect()
 }
-
-/// The placement of partitions.
-pub(crate) const HOME: &str = "greenroom.home";

@@ -21,13 +21,15 @@ mod entrance;
 mod errands;
 mod hall;
 mod homes;
+#[cfg(feature = "http")]
+mod hook;
 mod kept;
 mod machine;
 mod name;
 mod outputs;
 mod owned;
 mod partition;
-mod settings;
+pub(crate) mod settings;
 mod start;
 mod takings;
 
@@ -36,7 +38,7 @@ pub use greenroom_reliable::fields::{Map, Queue, Register, Set};
 pub use self::committed::{Anything, Awaited};
 pub(crate) use self::counts::Counts;
 pub(crate) use self::hall::Hall;
-pub(crate) use self::homes::{HOME, home};
+pub(crate) use self::homes::home;
 pub(crate) use self::kept::Memory;
 pub use self::kept::{Kept, collect, kept, load};
 pub use self::machine::{defer, ignore, is_known, state, unhandled};
@@ -45,6 +47,3 @@ pub(crate) use self::partition::{PARTITIONS, Partitions};
 pub use self::settings::Reliability;
 pub(crate) use self::start::{Journals, open, start};
 pub(crate) use self::takings::{Takings, takings};
-
-/// The placement that other nodes see for reliable kinds: their partitions say where they are.
-pub(crate) const RELIABLE: &str = "reliable";

@@ -15,7 +15,7 @@ use super::errands::{Desk, Done, Errand, Pause};
 use super::name::{Body, Letter, Named};
 use crate::actor::cx::Cx;
 use crate::actor::error::Refusal;
-use crate::node::Error;
+use crate::node::error::Error;
 use crate::shard::Shard;
 
 impl Cx {
@@ -96,7 +96,7 @@ impl Outlets {
 #[cfg(feature = "http")]
 async fn open(url: &str) -> Result<Arc<dyn Outlet>, String> {
     if url.starts_with("http://") || url.starts_with("https://") {
-        return Ok(Arc::new(crate::gateway::Hook::new(url)?));
+        return Ok(Arc::new(super::hook::Hook::new(url)?));
     }
     greenroom_stores::open_outlet(url).await.map_err(|error| error.to_string())
 }

@@ -17,7 +17,9 @@ use crate::actor::reference::Ref;
 use crate::here::Here;
 use crate::here::kinds::Kinds;
 use crate::here::port::Port;
-use crate::node::{Config, Error, Result, open_store};
+use crate::here::stores::open_store;
+use crate::node::config::Config;
+use crate::node::error::{Error, Result};
 
 /// A node's journal, if it has one.
 #[derive(Default, Debug)]

@@ -20,12 +20,12 @@ use crate::actor::interface::{Interface, Method};
 use crate::actor::key::check;
 use crate::actor::reference::Inner;
 use crate::actor::reply::ReplyTo;
+use crate::here::built_in::is_built_in;
 use crate::pids::key::reserved;
 use crate::shard::Shard;
 use crate::shard::baggage::{Baggage, Load};
 use crate::shard::mail::Described;
 use crate::shard::submit::{Callee, Told};
-use crate::topic::actor::TOPICS;
 
 /// What one turn of a reliable actor keeps back until its commit.
 pub(crate) struct Takings {
@@ -260,7 +260,7 @@ impl Takings {
     /// [`Refusal::Invalid`], which says what to do instead.
     #[cold]
     pub(crate) fn check_call(&self, target: &Inner, Callee { kind, method }: Callee) -> Result<(), Refusal> {
-        if method.is_repeatable() && kind != TOPICS && !kind.starts_with("greenroom.") {
+        if method.is_repeatable() && !is_built_in(kind) {
             self.record(Record::call);
             return Ok(());
         }

@@ -26,7 +26,7 @@ use crate::actor::key::ActorId;
 use crate::actor::reply::{RuntimeEnd, WireReply, refused};
 use crate::actor::spent::Spent;
 use crate::here::kinds::KindEntry;
-use crate::pids::Ended;
+use crate::pids::ended::Ended;
 use crate::shard::calls::Completion;
 use crate::state::{Held, Saving};
 

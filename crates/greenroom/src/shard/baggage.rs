@@ -16,7 +16,7 @@ use greenroom_wire::{Extension, ExtensionError, ExtensionView, ExtensionWriter, 
 use crate::actor::error::Refusal;
 use crate::context::{Context, ContextError, TraceContext};
 use crate::reliable::Takings;
-use crate::time::{Tick, Ticked};
+use crate::time::tick::{Tick, Ticked};
 
 /// What a message carries. Each part is a field here and a tag on the wire; parts that mean nothing to this version
 /// pass through.

@@ -18,7 +18,7 @@ use crate::actor::error::Refusal;
 use crate::actor::interface::Why;
 use crate::actor::key::{ActorId, Kind};
 use crate::actor::reply::WireReply;
-use crate::pids::Ended;
+use crate::pids::ended::Ended;
 use crate::state::Held;
 use crate::stream::feed::Tie;
 

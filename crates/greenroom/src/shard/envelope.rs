@@ -6,7 +6,7 @@ use greenroom_world::Timestamp;
 use super::ticking::Mark;
 use super::turns::Chain;
 use crate::actor::reply::WireReply;
-use crate::pids::Ended;
+use crate::pids::ended::Ended;
 
 /// A message on its way to an activation.
 pub(crate) struct Envelope<M> {

@@ -14,7 +14,8 @@ use super::submit::refuse;
 use super::turns::Chain;
 use crate::actor::error::Refusal;
 use crate::actor::interface::{Behaviour, Message, Why};
-use crate::pids::{Ended, Fate};
+use crate::pids::Fate;
+use crate::pids::ended::Ended;
 use crate::state::Saving;
 
 /// Whether a spawned actor that ends for this is looked at by its supervision.

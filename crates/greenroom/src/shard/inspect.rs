@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::turns::Link;
 use super::{Shard, Slot};
-use crate::geo::Adaptive;
+use crate::geo::adaptive::report::Adaptive;
 
 /// One actor, as [`Node::inspect`](crate::Node::inspect) finds it.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]

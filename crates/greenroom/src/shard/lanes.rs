@@ -34,7 +34,6 @@ mod table;
 pub(crate) use self::dial::{Greeted, OPEN_TIMEOUT, read_hello, within};
 use self::farewell::Farewell;
 pub(crate) use self::flow::Flow;
-pub(super) use self::send::Outgoing;
 pub(crate) use self::table::LaneId;
 pub(super) use self::table::Lanes;
 use self::table::{Lane, Link};

@@ -169,3 +169,11 @@ impl<I: Interface> AnyMail for Mail<'_, I> {
         *self.0 = None;
     }
 }
+
+/// The version that the caller of a message speaks.
+pub(super) fn wanted(mail: &mut dyn AnyMail) -> u16 {
+    match (mail.form(), mail.chain()) {
+        (Form::Wire(_), Some(chain)) => chain.wanted(),
+        _ => mail.interface().version,
+    }
+}

@@ -28,6 +28,7 @@ pub(crate) mod mail;
 mod mailbox;
 mod moves;
 mod outbox;
+mod outgoing;
 mod places;
 pub(crate) mod raw;
 mod registry;
@@ -35,6 +36,7 @@ mod round;
 mod saving;
 mod shedding;
 mod slab;
+pub(crate) mod slot;
 mod streams;
 pub(crate) mod submit;
 mod ticking;
@@ -80,7 +82,7 @@ pub(crate) use self::gauges::Gauges;
 pub(crate) use self::lanes::LaneId;
 pub(crate) use self::registry::ShardId;
 pub(crate) use self::round::life;
-pub(crate) use self::slab::Slot;
+pub(crate) use self::slot::Slot;
 pub(crate) use self::submit::AnyParcel;
 
 /// What other threads hand to a shard.

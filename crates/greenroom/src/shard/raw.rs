@@ -14,14 +14,14 @@ use super::activation::AnyActivation;
 use super::calls::{Completion, Waiter};
 use super::drops::post;
 use super::envelope::IncomingCall;
-use super::lanes::Outgoing;
+use super::outgoing::Outgoing;
 use super::submit::{AnyParcel, refuse_reply, turn_away};
 use super::turns::Chain;
 use super::{Item, Shard, ShardId, Slot};
 use crate::actor::error::{Doubt, Refusal};
 use crate::actor::key::{ActorId, Kind, stable_hash};
 use crate::actor::reply::{AnyReply, CallName, CallSite, Forward, ReplyForm, RuntimeEnd, Watcher, WireReply};
-use crate::cluster::directory::{Asker, Location};
+use crate::here::location::{Asker, Location};
 use crate::pids::key::is_reserved;
 
 /// A message as it came from another node or a gateway.

@@ -16,11 +16,10 @@ use super::cancel::CallKey;
 use super::drops::turn_down;
 use super::envelope::{Body, Envelope, WireCall};
 use super::frames::{Begun, Caller};
-use super::lanes::Outgoing;
-use super::mail::{AnyMail, Form, Mail};
+use super::mail::{AnyMail, Form, Mail, wanted};
+use super::outgoing::Outgoing;
 use super::raw::{Journey, RouteTarget};
 use super::turns::{Access, Chain, Link};
-use super::versions::wanted;
 use super::{Item, Shard, ShardId, Slot};
 use crate::actor::error::{CallError, Doubt, Refusal};
 use crate::actor::interface::{Interface, Method, MethodInfo};
@@ -28,7 +27,7 @@ use crate::actor::key::{ActorId, check};
 use crate::actor::reference::{Inner, Route};
 use crate::actor::reply::{AnyReply, ReplyTo, WireReply, refused};
 use crate::actor::spent::Behind;
-use crate::cluster::directory::{Asker, Location};
+use crate::here::location::{Asker, Location};
 use crate::pids::key::is_reserved;
 
 /// A message on its way, its type apart: what shards hand to each other, and what waits for the directory.

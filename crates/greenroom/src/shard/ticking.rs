@@ -21,7 +21,8 @@ use crate::actor::interface::{Behaviour, Interface, Message};
 use crate::actor::reference::Inner;
 use crate::actor::reply::{WireReply, refused};
 use crate::state::Saving;
-use crate::time::{Tick, Ticked, is_still_due};
+use crate::time::is_still_due;
+use crate::time::tick::{Tick, Ticked};
 
 /// What makes a message a tick.
 pub(crate) enum Mark {

@@ -12,7 +12,7 @@ use super::{Shard, Slot};
 use crate::actor::error::Refusal;
 use crate::actor::key::ActorId;
 use crate::actor::reference::Inner;
-use crate::time::Ticked;
+use crate::time::tick::Ticked;
 
 /// What a timer is to do.
 pub(crate) struct NewTimer {

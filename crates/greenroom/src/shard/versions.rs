@@ -6,7 +6,6 @@ use greenroom_protocols::versions::{self, FIRST, Fit, Offer};
 
 use super::Shard;
 use super::activation::AnyActivation;
-use super::mail::{AnyMail, Form};
 use super::raw::RawCall;
 use super::turns::Chain;
 use crate::actor::error::Refusal;
@@ -21,14 +20,6 @@ impl Chain {
     #[inline]
     pub(crate) fn wanted(&self) -> u16 {
         self.baggage.as_deref().and_then(|baggage| baggage.version).unwrap_or(FIRST)
-    }
-}
-
-/// The version that the caller of a message speaks.
-pub(super) fn wanted(mail: &mut dyn AnyMail) -> u16 {
-    match (mail.form(), mail.chain()) {
-        (Form::Wire(_), Some(chain)) => chain.wanted(),
-        _ => mail.interface().version,
     }
 }
 

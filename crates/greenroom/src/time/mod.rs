@@ -13,7 +13,7 @@ mod reminder;
 mod reminders;
 mod rows;
 mod schedule;
-mod tick;
+pub(crate) mod tick;
 mod timer;
 
 pub(crate) use self::calendar::Calendar;
@@ -26,5 +26,4 @@ pub use self::reminders::Reminders;
 pub(crate) use self::reminders::{cancel, list};
 pub use self::schedule::Schedule;
 pub use self::tick::Tick;
-pub(crate) use self::tick::Ticked;
 pub use self::timer::Timer;

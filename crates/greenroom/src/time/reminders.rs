@@ -13,8 +13,8 @@ use super::rows::{self, ReminderId};
 use crate::actor::cx::{Cx, Scope};
 use crate::actor::key::ActorId;
 use crate::here::Here;
+use crate::here::node::Node;
 use crate::here::port::Port;
-use crate::node::Node;
 use crate::reliable::takings;
 
 /// The reminders of one actor: [`Cx::reminders`] and [`Node::reminders_of`].

@@ -182,5 +182,15 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// Time for subscribers to take what they have when the topic leaves.
 const FAREWELL: Duration = Duration::from_secs(2);
 const LOOK_AGAIN: Duration = Duration::from_millis(10);
-/// The kind's name: nobody else's.
-pub(crate) const TOPICS: &str = <TopicsInterface as crate::actor::interface::Interface>::KIND;
+
+#[cfg(test)]
+mod tests {
+    use super::TopicsInterface;
+    use crate::actor::interface::Interface;
+    use crate::here::built_in::TOPICS;
+
+    #[test]
+    fn the_kind_of_topics_has_the_name_that_the_floors_below_know() {
+        assert_eq!(TopicsInterface::KIND, TOPICS);
+    }
+}

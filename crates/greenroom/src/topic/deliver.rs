@@ -15,8 +15,8 @@ use crate::actor::call::Call;
 use crate::actor::error::CallError;
 use crate::actor::interface::Method;
 use crate::actor::key::Key;
+use crate::here::node::Node;
 use crate::here::port::Port;
-use crate::node::Node;
 
 /// What has become of one try.
 pub(crate) enum Try {

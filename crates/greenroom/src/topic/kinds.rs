@@ -12,7 +12,7 @@ use crate::actor::call::Call;
 use crate::actor::error::Refusal;
 use crate::actor::interface::Method;
 use crate::actor::key::{Key, check};
-use crate::node::Node;
+use crate::here::node::Node;
 
 /// Delivers a topic's events to the actor that has the topic's key.
 pub(crate) trait KindSubscription: Send + Sync {

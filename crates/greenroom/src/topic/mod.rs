@@ -35,7 +35,7 @@ use crate::actor::cx::{Cx, Scope};
 use crate::actor::error::{CallError, Doubt, Refusal};
 use crate::actor::interface::Method;
 use crate::actor::key::Key;
-use crate::node::Node;
+use crate::here::node::Node;
 use crate::shard::Shard;
 use crate::stream::reply_stream::ReplyStream;
 

@@ -11,12 +11,13 @@ use greenroom_protocols::gsi::{self, ClusterId};
 use greenroom_protocols::node::{NodeId, View};
 use greenroom_world::Timestamp;
 
-use super::{Asker, Directory, Entry, RangeHere};
+use super::{Directory, Entry, RangeHere};
 use crate::actor::interface::Why;
 use crate::actor::key::ActorId;
 use crate::cluster::Order;
 use crate::geo::{Effect, Event, Geo, GeoRange, Message, Operation, Presence, Standings};
 use crate::here::Here;
+use crate::here::location::Asker;
 use crate::shard::raw::RawParcel;
 
 /// What becomes of a letter.

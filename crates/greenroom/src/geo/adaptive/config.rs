@@ -46,7 +46,7 @@ impl Default for GeoAdaptive {
 
 impl GeoAdaptive {
     /// What the deciders are told.
-    pub(in crate::geo) fn machine(&self) -> adaptive::Config {
+    pub(crate) fn machine(&self) -> adaptive::Config {
         let thousandths = |trips: f64| Trips((trips * 1000.0) as u64);
         adaptive::Config {
             window: self.window,
@@ -59,7 +59,7 @@ impl GeoAdaptive {
     }
 
     /// What cannot be had of it, and what helps.
-    pub(in crate::geo) fn trouble(&self) -> Option<String> {
+    pub(crate) fn trouble(&self) -> Option<String> {
         let Self { window, dwell: _, ratio, gain, notice, report_every } = self;
         if !ratio.is_finite() || *ratio < 1.0 {
             return Some(format!(

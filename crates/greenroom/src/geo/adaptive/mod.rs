@@ -5,8 +5,9 @@
 //! actor's range, and `switching.rs` is how one cluster goes from one mode to the other.
 
 mod check;
-mod config;
+pub(crate) mod config;
 mod modes;
+pub(crate) mod report;
 pub(super) mod switching;
 mod told;
 mod word;
@@ -20,7 +21,7 @@ use greenroom_world::Stage;
 pub(super) use self::check::check_kinds;
 pub use self::config::GeoAdaptive;
 pub(crate) use self::modes::Modes;
-pub use self::told::Adaptive;
+pub use self::report::Adaptive;
 use self::word::Word;
 use super::Geo;
 use super::mesh::Peer;

@@ -13,7 +13,7 @@ use crate::actor::interface::{Behaviour, Interface, Message, Why};
 use crate::actor::key::ActorId;
 use crate::actor::reply::WireReply;
 use crate::actor::spent::Spent;
-use crate::pids::Ended;
+use crate::pids::ended::Ended;
 use crate::shard::calls::Completion;
 use crate::shard::envelope::{Body, Envelope, IncomingCall, WireCall};
 use crate::shard::frames::{Begun, Caller};

@@ -1,7 +1,7 @@
 //! What goes out on a shard's connections: calls, replies, and what nodes tell each other of actors that moved.
 
 use bytes::BytesMut;
-use greenroom_protocols::directory::{Grant, Placed};
+use greenroom_protocols::directory::Placed;
 use greenroom_protocols::node::NodeId;
 use greenroom_protocols::versions::FIRST;
 use greenroom_wire::{CallId, EncodeError, Encoder, Extension, Status};
@@ -13,24 +13,9 @@ use crate::actor::error::{Doubt, Failure, Refusal};
 use crate::actor::key::{ActorId, stable_hash};
 use crate::actor::reply::{encode_failure, unencodable};
 use crate::shard::Shard;
-use crate::shard::baggage::{self, Baggage};
+use crate::shard::baggage;
 use crate::shard::moves::Carried;
-
-/// A call as it goes out.
-pub(in crate::shard) struct Outgoing<'a> {
-    pub(in crate::shard) id: Option<CallId>,
-    pub(in crate::shard) origin: Option<NodeId>,
-    pub(in crate::shard) hops: u8,
-    pub(in crate::shard) kind: &'a str,
-    pub(in crate::shard) method: &'a str,
-    pub(in crate::shard) key: &'a str,
-    pub(in crate::shard) deadline: Timestamp,
-    pub(in crate::shard) grant: Option<Grant>,
-    pub(in crate::shard) chain: &'a [u8],
-    pub(in crate::shard) baggage: Option<&'a Baggage>,
-    /// The version of the kind's interface that the caller speaks.
-    pub(in crate::shard) version: u16,
-}
+use crate::shard::outgoing::Outgoing;
 
 impl Shard {
     /// Encodes a call onto this shard's connection to `to`, which is dialled if there is none.

@@ -16,10 +16,8 @@ use serde::de::DeserializeOwned;
 
 use super::elsewhere::Around;
 use super::protocol::{Action, Make, Types, UpdateValue};
+use crate::node::config::PROTOCOL_DEFAULT;
 use greenroom_protocols::bcas::{Change, Trouble};
-
-/// The name of the protocol of kinds that say nothing.
-pub(crate) const DEFAULT: &str = "bcas";
 
 /// The name of the protocol that wants a journal.
 pub(crate) const LOG: &str = "log";
@@ -29,12 +27,12 @@ pub(crate) fn all() -> BTreeMap<String, Make> {
     let bcas: Make = Box::new(|place| Box::new(bcas::Bcas::new(place)));
     let vlb: Make = Box::new(|place| Box::new(vlb::Vlb::new(place)));
     let log: Make = Box::new(|place| Box::new(log::UpdateLog::new(place)));
-    [(DEFAULT.to_owned(), bcas), ("vlb".to_owned(), vlb), (LOG.to_owned(), log)].into()
+    [(PROTOCOL_DEFAULT.to_owned(), bcas), ("vlb".to_owned(), vlb), (LOG.to_owned(), log)].into()
 }
 
 /// Whether instances of this protocol begin by reading the record in the store, as far as that is known.
 pub(crate) fn reads_store(protocol: &str) -> bool {
-    protocol == DEFAULT || protocol == LOG
+    protocol == PROTOCOL_DEFAULT || protocol == LOG
 }
 
 /// Why instances of this protocol in several clusters do not find each other in a store, if they do not.
