@@ -39,6 +39,7 @@ const MODULES: &[(&str, &str)] = &[
     ("node/error", "face"),
     ("pids", "cluster"),
     ("pids/ended", "face"),
+    ("pids/dead_letters", "core"),
     ("pids/key", "face"),
     ("reliable", "reliable"),
     ("reliable/settings", "face"),

@@ -6,6 +6,7 @@ pub(crate) mod directory;
 mod driver;
 mod loads;
 mod mesh;
+mod part;
 pub(crate) mod placement;
 pub(crate) mod table;
 pub(crate) mod view;
@@ -20,6 +21,7 @@ use tokio::sync::mpsc;
 use self::driver::Driver;
 pub(crate) use self::driver::{Order, Orders};
 pub(crate) use self::loads::Loads;
+pub(crate) use self::part::InCluster;
 use self::table::TableStore;
 use crate::here::Here;
 

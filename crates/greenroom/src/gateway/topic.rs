@@ -94,7 +94,7 @@ impl Asked {
             let message = format!("the event is not JSON: {error}");
             Refusal::Invalid { field: String::new(), message }
         })?;
-        self.door.node.kinds().topics().check(self.topic.key())?;
+        self.door.node.topics().check(self.topic.key())?;
         let _permit = self.working()?;
         let call = self.topic.publish(event.to_string()).carrying(&self.load);
         let published = call.await.map_err(|error| problem(&error))?;

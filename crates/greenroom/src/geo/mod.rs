@@ -64,6 +64,7 @@ use crate::actor::key::Kind;
 use crate::cluster::view::ClusterView;
 use crate::cluster::{Order, Orders};
 use crate::here::Here;
+use crate::here::parts::Part;
 use crate::shard::ShardPort;
 
 /// A node's part in its multi-cluster.
@@ -102,6 +103,20 @@ pub(crate) struct Geo {
     look: Notify,
     /// Kinds' numbers of instances, as the newest view has them.
     view: RwLock<Arc<ClusterView>>,
+}
+
+impl Part for Arc<Geo> {
+    fn viewed(&self, view: &Arc<ClusterView>) {
+        *self.view.write().unwrap_or_else(PoisonError::into_inner) = view.clone();
+    }
+}
+
+impl Here {
+    /// This node's part in a multi-cluster, if it is in one.
+    #[inline]
+    pub(crate) fn geo(&self) -> Option<&Arc<Geo>> {
+        self.find_part()
+    }
 }
 
 impl Geo {
@@ -189,11 +204,6 @@ impl Geo {
     fn note_silent(&self, cluster: ClusterId, silent: bool) -> bool {
         let mut known = self.silent.write().unwrap_or_else(PoisonError::into_inner);
         if silent { known.insert(cluster) } else { known.remove(&cluster) }
-    }
-
-    /// Takes in a view of this node's cluster.
-    pub(crate) fn set_view(&self, view: Arc<ClusterView>) {
-        *self.view.write().unwrap_or_else(PoisonError::into_inner) = view;
     }
 
     /// How many instances the actors of `kind` have.

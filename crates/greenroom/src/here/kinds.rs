@@ -22,13 +22,11 @@ use crate::actor::key::{ActorId, Kind};
 use crate::geo::config::{GeoConfig, GeoHome};
 use crate::intercept::{Given, Interceptor};
 use crate::node::config::{Config, KindConfig};
-use crate::pids::AnySpawner;
 use crate::shard::activation::{Activation, AnyActivation};
 use crate::shard::inspect::PastTurn;
 use crate::shard::raw::RouteTarget;
 use crate::shard::{Shard, Slot};
 use crate::state::{Saving, WHOLE, updates_of};
-use crate::topic::kinds::KindSubscriptions;
 
 pub(crate) type Factory<A> = Box<dyn Fn(&Cx) -> Result<A, String> + Send + Sync>;
 
@@ -185,9 +183,6 @@ pub(crate) struct Kinds {
     histories: BTreeMap<&'static str, Arc<History>>,
     /// The methods of kinds that are not hosted, but of which actors have been spawned, and which callers they serve.
     spawned: RwLock<BTreeMap<&'static str, (&'static [MethodInfo], Offer)>>,
-    /// How actors are made for other nodes.
-    spawners: BTreeMap<&'static str, Box<dyn AnySpawner>>,
-    topics: KindSubscriptions,
 }
 
 #[derive(Clone)]
@@ -199,16 +194,6 @@ struct Hosted {
 }
 
 impl Kinds {
-    /// Lets kinds subscribe to topics.
-    pub(crate) fn subscribe(&mut self, subscriptions: KindSubscriptions) {
-        self.topics = subscriptions;
-    }
-
-    /// The kinds that subscribe to topics.
-    pub(crate) fn topics(&self) -> &KindSubscriptions {
-        &self.topics
-    }
-
     pub(crate) fn insert(&mut self, name: &'static str, entry: Arc<dyn AnyKind>) {
         let at = Kind::intern(name).index();
         if self.by_kind.len() <= at {
@@ -338,15 +323,6 @@ impl Kinds {
             let mut spawned = self.spawned.write().unwrap_or_else(PoisonError::into_inner);
             spawned.insert(I::KIND, (I::METHODS, offer::<I>()));
         }
-    }
-
-    /// Lets other nodes spawn actors of this kind.
-    pub(crate) fn insert_spawner(&mut self, kind: &'static str, spawner: Box<dyn AnySpawner>) {
-        self.spawners.insert(kind, spawner);
-    }
-
-    pub(crate) fn spawner(&self, kind: &str) -> Option<&dyn AnySpawner> {
-        self.spawners.get(kind).map(|spawner| &**spawner)
     }
 
     /// The methods of a kind that is hosted or has been spawned here, and which callers they serve.

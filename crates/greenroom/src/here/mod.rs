@@ -8,6 +8,7 @@ pub(crate) mod history;
 pub(crate) mod kinds;
 pub(crate) mod location;
 pub(crate) mod node;
+pub(crate) mod parts;
 pub(crate) mod port;
 pub(crate) mod stores;
 pub(crate) mod strangers;
@@ -16,35 +17,27 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 use std::time::Duration;
 
-use greenroom_protocols::directory::{Epoch, Grant};
+use greenroom_protocols::directory::Epoch;
 use greenroom_protocols::node::{Member, NodeId};
 use greenroom_protocols::reminders::Wall;
 use greenroom_protocols::state_versions;
 use greenroom_security::link::Links;
-use greenroom_store::Journal;
 use greenroom_world::{Timestamp, World};
 use tokio::sync::watch;
 
 use self::dealer::Dealer;
 use self::halt::Halt;
 use self::kinds::Kinds;
-use self::location::{Asker, Location};
+use self::parts::{Part, Parts};
 use self::stores::Stores;
 use self::strangers::Strangers;
 use crate::actor::error::Refusal;
-use crate::actor::key::{ActorId, Kind};
-use crate::cluster::directory::Directory;
-use crate::cluster::placement::Placements;
+use crate::actor::key::Kind;
 use crate::cluster::view::ClusterView;
-use crate::cluster::{Loads, Order, Orders};
-use crate::geo::Geo;
 use crate::node::config::Config;
 use crate::pids::dead_letters::Office;
-use crate::reliable::{Counts, Journals, Outlets};
-use crate::shard::{Gauges, Item, ShardId, ShardPort, Slot};
+use crate::shard::{Gauges, Item, ShardId, ShardPort};
 use crate::stream::backlog::Backlog;
-use crate::time::Calendar;
-use crate::versioned::registry::Registry;
 
 /// A node's inside.
 pub(crate) struct Here {
@@ -53,26 +46,20 @@ pub(crate) struct Here {
     name: String,
     advertised: String,
     kinds: Kinds,
-    placements: Placements,
     shards: Vec<ShardPort>,
     gauges: Vec<Gauges>,
     /// Set once the table has given this node an id.
-    joined: OnceLock<(NodeId, Directory)>,
+    me: OnceLock<NodeId>,
+    /// What the floors above keep.
+    parts: Parts,
     /// A random number of this incarnation, for the keys of its spawned actors.
     birth: u32,
     dead_letters: Office,
     view: RwLock<Arc<ClusterView>>,
-    loads: Loads,
     /// Nanoseconds of the world's clock from which on no turn may start.
     fence: AtomicU64,
-    orders: Orders,
     stores: Stores,
-    journals: Journals,
-    versioned: Registry,
-    calendar: Calendar,
     links: Arc<Links>,
-    /// This node's part in a multi-cluster.
-    geo: Option<Arc<Geo>>,
     /// Why the node has stopped, once it has.
     halted: watch::Sender<Option<Halt>>,
     stopped: AtomicBool,
@@ -99,19 +86,14 @@ impl Here {
         name: String,
         advertised: String,
         kinds: Kinds,
-        placements: Placements,
         shards: Vec<ShardPort>,
-        orders: Orders,
         stores: Stores,
-        journals: Journals,
-        versioned: Registry,
         links: Links,
-        geo: Option<Arc<Geo>>,
+        parts: Parts,
     ) -> Self {
         let gauges = shards.iter().map(|_| Gauges::default()).collect();
         // 0 stands for any.
         let birth = (world.random() as u32).max(1);
-        let calendar = Calendar::new(&config.cluster);
         let backlog = Backlog::new(config.backlog_len_max);
         Self {
             birth,
@@ -121,20 +103,14 @@ impl Here {
             name,
             advertised,
             kinds,
-            placements,
             shards,
             gauges,
-            joined: OnceLock::new(),
+            me: OnceLock::new(),
+            parts,
             view: RwLock::default(),
-            loads: Loads::default(),
             fence: AtomicU64::new(NEVER_OPEN),
-            orders,
             stores,
-            journals,
-            versioned,
-            calendar,
             links: Arc::new(links),
-            geo,
             halted: watch::Sender::new(None),
             stopped: AtomicBool::new(false),
             draining: AtomicBool::new(false),
@@ -174,26 +150,6 @@ impl Here {
         &self.stores
     }
 
-    /// Where reliable actors are kept; `None` on nodes that host none.
-    pub(crate) fn journal(&self) -> Option<&Arc<dyn Journal>> {
-        self.journals.get()
-    }
-
-    /// Where outputs of reliable actors go.
-    pub(crate) fn outlets(&self) -> &Outlets {
-        self.journals.outlets()
-    }
-
-    /// What this node's partitions of reliable actors do.
-    pub(crate) fn reliable(&self) -> &Counts {
-        self.journals.counts()
-    }
-
-    /// What there is to know for versioned states.
-    pub(crate) fn versioned(&self) -> &Registry {
-        &self.versioned
-    }
-
     /// The name of the protocol of a kind that itself says `own`.
     pub(crate) fn protocol_of(&self, kind: &str, own: &str) -> String {
         self.config.protocol_of(kind, own)
@@ -204,23 +160,9 @@ impl Here {
         &self.links
     }
 
-    /// This node's part in a multi-cluster, if it is in one.
-    #[inline]
-    pub(crate) fn geo(&self) -> Option<&Arc<Geo>> {
-        self.geo.as_ref()
-    }
-
-    pub(crate) fn calendar(&self) -> &Calendar {
-        &self.calendar
-    }
-
     /// The wall clock.
     pub(crate) fn wall(&self) -> Wall {
         Wall(0) + self.world.wall()
-    }
-
-    pub(crate) fn placements(&self) -> &Placements {
-        &self.placements
     }
 
     pub(crate) fn shards(&self) -> &[ShardPort] {
@@ -231,35 +173,33 @@ impl Here {
         &self.gauges
     }
 
-    pub(crate) fn loads(&self) -> &Loads {
-        &self.loads
-    }
-
-    /// A node through which `to` is reached, if the direct way there is cut.
-    pub(crate) fn detour(&self, to: NodeId) -> Option<NodeId> {
-        let apart = self.loads.apart(self.world.now());
-        if !apart.contains(&to) {
-            return None;
-        }
-        let view = self.view();
-        let near = |node: &NodeId| *node != self.me() && !apart.contains(node);
-        let relays: Vec<NodeId> = view.view.active().map(|(node, _)| node).filter(near).collect();
-        let draw = self.world.random().checked_rem(relays.len() as u64)?;
-        relays.get(draw as usize).copied()
-    }
-
     pub(crate) fn spin(&self) -> Duration {
         self.world.spin()
     }
 
     /// This incarnation's id; 0, which no node has, before it joined.
     pub(crate) fn me(&self) -> NodeId {
-        self.joined.get().map_or(NodeId(0), |(me, _)| *me)
+        self.me.get().copied().unwrap_or(NodeId(0))
     }
 
-    /// `None` before the node joined.
-    pub(crate) fn directory(&self) -> Option<&Directory> {
-        self.joined.get().map(|(_, directory)| directory)
+    /// Takes in the id that the table has given to this incarnation.
+    pub(crate) fn be(&self, me: NodeId) {
+        self.me.get_or_init(|| me);
+    }
+
+    /// What a feature that each node has keeps here.
+    ///
+    /// # Panics
+    /// If the node was put together without it.
+    #[inline]
+    pub(crate) fn part<P: Part>(&self) -> &P {
+        self.find_part().unwrap_or_else(|| panic!("a node has no {}", std::any::type_name::<P>()))
+    }
+
+    /// What a feature keeps here, if the node has it.
+    #[inline]
+    pub(crate) fn find_part<P: Part>(&self) -> Option<&P> {
+        self.parts.find()
     }
 
     /// Tells this incarnation from all others, also where the table is not kept.
@@ -281,10 +221,6 @@ impl Here {
         &self.dead_letters
     }
 
-    pub(crate) fn set_me(&self, me: NodeId) {
-        self.joined.get_or_init(|| (me, Directory::new(me, self.config.checks, self.geo.clone())));
-    }
-
     // The cluster.
 
     pub(crate) fn view(&self) -> Arc<ClusterView> {
@@ -294,16 +230,14 @@ impl Here {
     /// The version in force of the state called `state` of `kind`. Other clusters do not say what they read, so in a multi-cluster
     /// it stays the first: who can write an earlier version than its own does so.
     pub(crate) fn in_force(&self, kind: Kind, state: &str) -> u8 {
-        match self.geo {
+        match self.config.geo {
             Some(_) => state_versions::FIRST,
             None => self.view().view.states.of(kind.name(), state),
         }
     }
 
     pub(crate) fn set_view(&self, view: Arc<ClusterView>) {
-        if let Some(geo) = &self.geo {
-            geo.set_view(view.clone());
-        }
+        self.parts.all().for_each(|part| part.viewed(&view));
         *self.view.write().unwrap_or_else(PoisonError::into_inner) = view;
     }
 
@@ -320,13 +254,6 @@ impl Here {
 
     pub(crate) fn member(&self, node: NodeId) -> Option<Member> {
         self.view().member(node).cloned()
-    }
-
-    /// Hands an order to the control plane. A full queue drops it: whatever matters is repeated.
-    pub(crate) fn order(&self, order: Order) {
-        if self.orders.try_send(order).is_err() && !self.is_stopped() {
-            tracing::warn!("the control plane cannot keep up");
-        }
     }
 
     // Turns.
@@ -360,33 +287,6 @@ impl Here {
     }
 
     // Activations.
-
-    pub(crate) fn locate(
-        &self,
-        id: &ActorId,
-        hash: u64,
-        asker: Asker,
-        grant: Option<Grant>,
-    ) -> Result<Location, Refusal> {
-        match self.joined.get() {
-            Some((_, directory)) => directory.locate(self, id, hash, asker, grant),
-            None => Err(Refusal::Recovering),
-        }
-    }
-
-    pub(crate) fn activated(&self, id: &ActorId, epoch: Epoch, slot: Slot) {
-        if let Some(directory) = self.directory() {
-            directory.activated(id, id.stable_hash(), epoch, slot);
-        }
-    }
-
-    /// Takes an ended activation out of the directory.
-    pub(crate) fn release(&self, id: &ActorId, epoch: Epoch) {
-        let released = self.directory().and_then(|directory| directory.release(self.world.now(), id, epoch));
-        if let Some((owner, released)) = released {
-            self.order(Order::Released(owner, released));
-        }
-    }
 
     /// The epoch of a stateless worker: it is compared with nobody's.
     pub(crate) fn next_worker_epoch(&self) -> Epoch {

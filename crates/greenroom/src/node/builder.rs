@@ -20,22 +20,23 @@ use crate::actor::call::Call;
 use crate::actor::cx::Cx;
 use crate::actor::interface::{Behaviour, Interface, Method};
 use crate::actor::key::{Key, Kind};
-use crate::cluster;
 use crate::cluster::placement::{Placement, Placements};
 use crate::cluster::table::{Health, TableStore};
+use crate::cluster::{self, InCluster};
 #[cfg(feature = "http")]
 use crate::gateway;
 use crate::geo::{self, States, check_kinds};
 use crate::here::Here;
 use crate::here::built_in::TOPICS;
 use crate::here::kinds::{AnyKind, KindEntry, Kinds, factory};
+use crate::here::parts::Parts;
 use crate::here::port::Port;
 use crate::here::stores::{StateStore, open_store};
 use crate::intercept::{Given, Interceptor};
-use crate::pids::{AnySpawner, KeeperInterface, Spawnable, Spawner};
+use crate::pids::{KeeperInterface, Spawnable, Spawners};
 use crate::reliable::{self, PARTITIONS, Partitions};
 use crate::shard::{self, ShardPort};
-use crate::time;
+use crate::time::{self, Calendar};
 use crate::topic::actor::Topics;
 use crate::topic::kinds::{ByCall, KindSubscriptions};
 use crate::versioned::elsewhere::Elsewhere;
@@ -52,7 +53,7 @@ pub struct Builder {
     kinds: BTreeMap<&'static str, Register>,
     /// Kinds that others may spawn, for those that are not registered otherwise.
     spawned_kinds: BTreeMap<&'static str, Register>,
-    spawners: BTreeMap<&'static str, Box<dyn AnySpawner>>,
+    spawners: Spawners,
     repeated: Option<&'static str>,
     placements: Placements,
     world: Option<Arc<dyn World>>,
@@ -119,7 +120,7 @@ impl Builder {
     /// every node's door.
     pub fn spawnable<A: Spawnable>(mut self) -> Self {
         let kind = <A::Interface as Interface>::KIND;
-        self.spawners.insert(kind, Box::<Spawner<A>>::default());
+        self.spawners.insert::<A>(kind);
         let register: Register = Box::new(|kinds, config| insert(kinds, KindEntry::<A>::new(factory::<A>(), config)));
         self.spawned_kinds.insert(kind, register);
         self
@@ -335,14 +336,10 @@ impl Builder {
                 register(&mut kinds, &config);
             }
         }
-        for (kind, spawner) in spawners {
-            kinds.insert_spawner(kind, spawner);
-        }
         kinds.intercept(interceptors, &config.history);
         Kind::intern(KeeperInterface::KIND);
         kinds.learn::<KeeperInterface>();
         insert(&mut kinds, KindEntry::<Topics>::new(factory::<Topics>(), &config));
-        kinds.subscribe(topics);
         check_names(&kinds, &config)?;
         check_stores(&kinds, &stores)?;
         let outlets = reliable::Outlets::open(outlets, &config.reliable.outlets).await?;
@@ -380,9 +377,13 @@ impl Builder {
             // Unless the program has links of its own.
             versioned.post().connect(Arc::new(States::new(geo.clone(), told, &config.kinds, &kinds)));
         }
-        let here = Arc::new(Here::new(
-            world, config, name, advertised, kinds, placements, shards, orders, stores, journals, versioned, links, geo,
-        ));
+        let parts = Parts::default().with(InCluster::new(placements, orders)).with(versioned).with(journals);
+        let parts = parts.with(Calendar::new(&config.cluster)).with(spawners).with(topics);
+        let parts = match geo {
+            Some(geo) => parts.with(geo),
+            None => parts,
+        };
+        let here = Arc::new(Here::new(world, config, name, advertised, kinds, shards, stores, links, parts));
         let starting = Starting(Some(here.clone()));
         for (index, at) in here.shards().iter().copied().enumerate() {
             let port = here.clone();

@@ -116,7 +116,7 @@ impl Keeper {
     ) -> Result<Address, Refusal> {
         here(|shard| {
             let node = shard.port().node.clone();
-            let Some(spawner) = node.kinds().spawner(&kind) else {
+            let Some(spawner) = node.spawner(&kind) else {
                 let message = format!(
                     "kind {kind:?} is not spawned by others on node {:?}; register it there with `spawnable`",
                     node.name()

@@ -26,5 +26,5 @@ pub use self::listing::Spawned;
 pub(crate) use self::listing::list;
 pub use self::pid::Pid;
 pub use self::spawn::Spawnable;
-pub(crate) use self::spawn::{AnySpawner, Spawner};
+pub(crate) use self::spawn::Spawners;
 pub(crate) use self::supervise::Fate;

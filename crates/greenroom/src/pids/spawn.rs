@@ -1,5 +1,6 @@
 //! Making actors.
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::BytesMut;
@@ -20,8 +21,10 @@ use crate::actor::interface::{Behaviour, Interface, Portable, Why};
 use crate::actor::key::{ActorId, Key, Kind};
 use crate::actor::reference::Ref;
 use crate::actor::reply::{TYPE_VERSION, invalid};
+use crate::here::Here;
 use crate::here::kinds::{AnyKind, Factory, KindEntry};
 use crate::here::node::Node;
+use crate::here::parts::Part;
 use crate::here::port::Port;
 use crate::reliable::takings;
 use crate::shard::{Item, Shard};
@@ -270,8 +273,27 @@ impl Shard {
     }
 }
 
+/// How actors of this node's kinds are made for other nodes, by kind.
+#[derive(Default)]
+pub(crate) struct Spawners(BTreeMap<&'static str, Box<dyn AnySpawner>>);
+
+impl Spawners {
+    /// Lets other nodes spawn actors of this kind.
+    pub(crate) fn insert<A: Spawnable>(&mut self, kind: &'static str) {
+        self.0.insert(kind, Box::<Spawner<A>>::default());
+    }
+}
+
+impl Part for Spawners {}
+
+impl Here {
+    pub(super) fn spawner(&self, kind: &str) -> Option<&dyn AnySpawner> {
+        self.part::<Spawners>().0.get(kind).map(|spawner| &**spawner)
+    }
+}
+
 /// How actors of one kind are made for others.
-pub(crate) struct Spawner<A: Spawnable>(std::marker::PhantomData<fn() -> A>);
+struct Spawner<A: Spawnable>(std::marker::PhantomData<fn() -> A>);
 
 impl<A: Spawnable> Default for Spawner<A> {
     fn default() -> Self {
@@ -280,7 +302,7 @@ impl<A: Spawnable> Default for Spawner<A> {
 }
 
 /// A spawner whose actors' type is not known.
-pub(crate) trait AnySpawner: Send + Sync {
+pub(super) trait AnySpawner: Send + Sync {
     /// Spawns an actor on `shard` from its arguments as they came.
     fn spawn(&self, shard: &Shard, arguments: Vec<u8>, parent: Option<Parent>) -> Result<Address, Refusal>;
 }

@@ -36,7 +36,6 @@ mod takings;
 pub use greenroom_reliable::fields::{Map, Queue, Register, Set};
 
 pub use self::committed::{Anything, Awaited};
-pub(crate) use self::counts::Counts;
 pub(crate) use self::hall::Hall;
 pub(crate) use self::homes::home;
 pub(crate) use self::kept::Memory;
@@ -45,5 +44,5 @@ pub use self::machine::{defer, ignore, is_known, state, unhandled};
 pub(crate) use self::outputs::Outlets;
 pub(crate) use self::partition::{PARTITIONS, Partitions};
 pub use self::settings::Reliability;
-pub(crate) use self::start::{Journals, open, start};
+pub(crate) use self::start::{open, start};
 pub(crate) use self::takings::{Takings, takings};

@@ -16,6 +16,7 @@ use crate::actor::key::Kind;
 use crate::actor::reference::Ref;
 use crate::here::Here;
 use crate::here::kinds::Kinds;
+use crate::here::parts::Part;
 use crate::here::port::Port;
 use crate::here::stores::open_store;
 use crate::node::config::Config;
@@ -131,6 +132,29 @@ pub(crate) async fn open(
         return Err(failed(reason));
     }
     Ok(Journals::of(journal))
+}
+
+impl Part for Journals {}
+
+impl Here {
+    fn journals(&self) -> &Journals {
+        self.part()
+    }
+
+    /// Where reliable actors are kept; `None` on nodes that host none.
+    pub(crate) fn journal(&self) -> Option<&Arc<dyn Journal>> {
+        self.journals().get()
+    }
+
+    /// Where outputs of reliable actors go.
+    pub(crate) fn outlets(&self) -> &Outlets {
+        self.journals().outlets()
+    }
+
+    /// What this node's partitions of reliable actors do.
+    pub(crate) fn reliable(&self) -> &Counts {
+        self.journals().counts()
+    }
 }
 
 /// What is written under `key`: `own`, if nothing was.

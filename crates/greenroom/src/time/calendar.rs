@@ -14,6 +14,7 @@ use tokio::sync::Notify;
 
 use super::rows::Keys;
 use crate::here::Here;
+use crate::here::parts::Part;
 
 /// A node's part in its cluster's reminders, as everybody on it sees it.
 pub(crate) struct Calendar {
@@ -149,5 +150,13 @@ impl Calendar {
                 Ok(())
             }
         }
+    }
+}
+
+impl Part for Calendar {}
+
+impl Here {
+    pub(crate) fn calendar(&self) -> &Calendar {
+        self.part()
     }
 }

@@ -78,7 +78,7 @@ impl Actor for Topics {
 impl Topics {
     async fn activated(&mut self, cx: &Cx) -> Result<(), String> {
         let key = cx.key().clone();
-        for subscription in cx.port.node.kinds().topics().of(&key) {
+        for subscription in cx.port.node.topics().of(&key) {
             let queue = Queue::new(Slow::Backpressure, QUEUE_LEN_DEFAULT);
             if let Some((seat, _)) = self.hub.subscribe(queue, None) {
                 let run = deliver::to_kind(cx.port.clone(), key.clone(), subscription, seat);
@@ -109,7 +109,7 @@ impl Topics {
                 event.len()
             ));
         }
-        cx.port.node.kinds().topics().check(cx.key()).map_err(|refusal| refusal.to_string())?;
+        cx.port.node.topics().check(cx.key()).map_err(|refusal| refusal.to_string())?;
         let _waits = Waits::begin(&self.waiting)?;
         let _turn = self.gate.lock().await;
         let world = cx.port.node.world();

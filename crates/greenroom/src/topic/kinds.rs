@@ -12,7 +12,9 @@ use crate::actor::call::Call;
 use crate::actor::error::Refusal;
 use crate::actor::interface::Method;
 use crate::actor::key::{Key, check};
+use crate::here::Here;
 use crate::here::node::Node;
+use crate::here::parts::Part;
 
 /// Delivers a topic's events to the actor that has the topic's key.
 pub(crate) trait KindSubscription: Send + Sync {
@@ -49,6 +51,15 @@ impl KindSubscriptions {
     pub(crate) fn of(&self, topic: &Key) -> Vec<Arc<dyn KindSubscription>> {
         let namespace = topic.split_once('/').map(|(namespace, _)| namespace);
         namespace.and_then(|namespace| self.0.get(namespace)).cloned().unwrap_or_default()
+    }
+}
+
+impl Part for KindSubscriptions {}
+
+impl Here {
+    /// The kinds that subscribe to topics.
+    pub(crate) fn topics(&self) -> &KindSubscriptions {
+        self.part()
     }
 }
 

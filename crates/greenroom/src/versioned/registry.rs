@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use super::elsewhere::Post;
 use super::protocol::{ConsistencyProtocol, Make, Place};
 use super::protocols;
+use crate::here::Here;
+use crate::here::parts::Part;
 
 /// The protocols of a node by name, and its post.
 pub(crate) struct Registry {
@@ -33,5 +35,14 @@ impl Registry {
     /// Where letters from and to other clusters go.
     pub(crate) fn post(&self) -> &Post {
         &self.post
+    }
+}
+
+impl Part for Registry {}
+
+impl Here {
+    /// What there is to know for versioned states.
+    pub(crate) fn versioned(&self) -> &Registry {
+        self.part()
     }
 }

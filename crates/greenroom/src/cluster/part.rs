@@ -1,0 +1,104 @@
+//! What a node keeps of its cluster, and what its other parts ask there.
+
+use std::sync::OnceLock;
+
+use greenroom_protocols::directory::{Epoch, Grant};
+use greenroom_protocols::node::NodeId;
+
+use super::directory::Directory;
+use super::placement::Placements;
+use super::{Loads, Order, Orders};
+use crate::actor::error::Refusal;
+use crate::actor::key::ActorId;
+use crate::here::Here;
+use crate::here::location::{Asker, Location};
+use crate::here::parts::Part;
+use crate::shard::Slot;
+
+/// A node's part in its cluster.
+pub(crate) struct InCluster {
+    placements: Placements,
+    loads: Loads,
+    orders: Orders,
+    /// Made once the table has given this node an id.
+    directory: OnceLock<Directory>,
+}
+
+impl InCluster {
+    pub(crate) fn new(placements: Placements, orders: Orders) -> Self {
+        Self { placements, loads: Loads::default(), orders, directory: OnceLock::new() }
+    }
+}
+
+impl Part for InCluster {}
+
+impl Here {
+    fn in_cluster(&self) -> &InCluster {
+        self.part()
+    }
+
+    pub(crate) fn placements(&self) -> &Placements {
+        &self.in_cluster().placements
+    }
+
+    pub(crate) fn loads(&self) -> &Loads {
+        &self.in_cluster().loads
+    }
+
+    /// A node through which `to` is reached, if the direct way there is cut.
+    pub(crate) fn detour(&self, to: NodeId) -> Option<NodeId> {
+        let apart = self.loads().apart(self.world().now());
+        if !apart.contains(&to) {
+            return None;
+        }
+        let view = self.view();
+        let near = |node: &NodeId| *node != self.me() && !apart.contains(node);
+        let relays: Vec<NodeId> = view.view.active().map(|(node, _)| node).filter(near).collect();
+        let draw = self.world().random().checked_rem(relays.len() as u64)?;
+        relays.get(draw as usize).copied()
+    }
+
+    /// `None` before the node joined.
+    pub(crate) fn directory(&self) -> Option<&Directory> {
+        self.in_cluster().directory.get()
+    }
+
+    pub(crate) fn set_me(&self, me: NodeId) {
+        self.in_cluster().directory.get_or_init(|| Directory::new(me, self.config().checks, self.geo().cloned()));
+        self.be(me);
+    }
+
+    /// Hands an order to the control plane. A full queue drops it: whatever matters is repeated.
+    pub(crate) fn order(&self, order: Order) {
+        if self.in_cluster().orders.try_send(order).is_err() && !self.is_stopped() {
+            tracing::warn!("the control plane cannot keep up");
+        }
+    }
+
+    pub(crate) fn locate(
+        &self,
+        id: &ActorId,
+        hash: u64,
+        asker: Asker,
+        grant: Option<Grant>,
+    ) -> Result<Location, Refusal> {
+        match self.directory() {
+            Some(directory) => directory.locate(self, id, hash, asker, grant),
+            None => Err(Refusal::Recovering),
+        }
+    }
+
+    pub(crate) fn activated(&self, id: &ActorId, epoch: Epoch, slot: Slot) {
+        if let Some(directory) = self.directory() {
+            directory.activated(id, id.stable_hash(), epoch, slot);
+        }
+    }
+
+    /// Takes an ended activation out of the directory.
+    pub(crate) fn release(&self, id: &ActorId, epoch: Epoch) {
+        let released = self.directory().and_then(|directory| directory.release(self.world().now(), id, epoch));
+        if let Some((owner, released)) = released {
+            self.order(Order::Released(owner, released));
+        }
+    }
+}

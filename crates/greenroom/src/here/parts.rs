@@ -1,0 +1,58 @@
+//! What the floors above keep at a node.
+
+use std::any::{Any, TypeId};
+use std::sync::Arc;
+
+use crate::cluster::view::ClusterView;
+
+/// What a feature keeps at a node.
+pub(crate) trait Part: Any + Send + Sync {
+    /// Takes in what the cluster is from now on.
+    fn viewed(&self, view: &Arc<ClusterView>) {
+        let _ = view;
+    }
+}
+
+/// The parts of a node, each found by its type.
+#[derive(Default)]
+pub(crate) struct Parts(Vec<(TypeId, Box<dyn Part>)>);
+
+impl Parts {
+    /// These, and `part`.
+    pub(crate) fn with<P: Part>(mut self, part: P) -> Self {
+        self.0.push((TypeId::of::<P>(), Box::new(part)));
+        self
+    }
+
+    /// The part of this type: there are few, so they are looked through.
+    #[inline]
+    pub(crate) fn find<P: Part>(&self) -> Option<&P> {
+        let (_, part) = self.0.iter().find(|(of, _)| *of == TypeId::of::<P>())?;
+        let part: &dyn Any = &**part;
+        part.downcast_ref()
+    }
+
+    pub(crate) fn all(&self) -> impl Iterator<Item = &dyn Part> {
+        self.0.iter().map(|(_, part)| &**part)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct One(u8);
+    struct Other;
+    struct Missing;
+    impl Part for One {}
+    impl Part for Other {}
+    impl Part for Missing {}
+
+    #[test]
+    fn each_part_is_found_by_its_type() {
+        let parts = Parts::default().with(Other).with(One(7));
+        assert_eq!(parts.find::<One>().map(|one| one.0), Some(7));
+        assert!(parts.find::<Other>().is_some() && parts.find::<Missing>().is_none());
+        assert_eq!(parts.all().count(), 2);
+    }
+}
