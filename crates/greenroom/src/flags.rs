@@ -23,7 +23,8 @@ use greenroom_protocols::names::near_names;
 use greenroom_security::files::{DoorTls, NodeTls};
 
 use crate::geo::GeoConfig;
-use crate::node::{Builder, Config, Error, Node, Result};
+use crate::node::builder::Builder;
+use crate::node::{Config, Error, Node, Result};
 
 /// How to run a node. A part of any clap command: `#[command(flatten)] node: NodeFlags`.
 #[derive(Args, Clone, Debug, Default)]

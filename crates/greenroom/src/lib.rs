@@ -180,8 +180,9 @@ pub use crate::geo::{
     GeoCounts, GeoHome, GeoInstances, GeoKind, MultiCluster, Standings,
 };
 pub use crate::intercept::{CallInfo, End, Interceptor, Outcome};
+pub use crate::node::builder::Builder;
 pub use crate::node::{
-    Builder, Config, Drained, Error, Inspected, Inspection, KindConfig, LongTurn, Node, PastTurn, Result, RunningTurn,
+    Config, Drained, Error, Inspected, Inspection, KindConfig, LongTurn, Node, PastTurn, Result, RunningTurn,
     SPAWNED_LISTED_MAX, WaitingMessage, Waits,
 };
 pub use crate::pids::dead_letters::DEAD_LETTERS_LEN_MAX;

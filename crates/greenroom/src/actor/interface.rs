@@ -9,13 +9,14 @@ use greenroom_protocols::state_versions::StateVersions;
 use greenroom_protocols::versions::FIRST;
 use greenroom_wire::EncodeError;
 use greenroom_wire::codec::DecodeError;
+use serde::Serialize;
 use serde::de::DeserializeOwned;
-use serde::{Deserialize, Serialize};
 
 use super::cx::Cx;
 use super::error::{CallError, Never};
 use super::reference::Ref;
 use super::reply::{AnyReply, ReplyTo, WireReply};
+pub use super::why::Why;
 use crate::pids::ended::Ended;
 use crate::state::{AnyStored, Saving, StateError};
 
@@ -143,48 +144,6 @@ pub trait Behaviour: Actor {
 
 /// The message type of an actor's interface.
 pub type Message<A> = <<A as Behaviour>::Interface as Interface>::Message;
-
-/// Why an activation ends.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-#[non_exhaustive]
-pub enum Why {
-    /// No message came for the kind's idle time.
-    Idle,
-    /// The node is stopping.
-    Stopping,
-    /// The actor asked for it: [`Cx::deactivate`].
-    Asked,
-    /// A turn panicked: the actor is made anew.
-    Panicked,
-    /// It goes to another node, with what it carries: [`Cx::migrate_to`].
-    Migrating,
-    /// Another activation of the actor has a higher epoch.
-    Superseded,
-    /// Another cluster owns the actor: this was a second instance, made while the clusters could not reach each other.
-    Duplicate,
-    /// Its cluster is leaving the multi-cluster: the next call activates it in another one.
-    Leaving,
-    /// A caller needs a newer version of the actor's interface, which another node hosts.
-    Upgraded,
-    /// A save of its state has failed or is in doubt: what is in the store counts.
-    Unsaved,
-    /// Somebody stopped the spawned actor: [`Pid::stop`](crate::Pid::stop).
-    Stopped,
-    /// Somebody killed the spawned actor: [`Pid::kill`](crate::Pid::kill). What its turn had begun was dropped.
-    Killed,
-    /// The spawned actor's parent has ended or was made anew.
-    Parent,
-    /// The spawned actor has failed, and its supervision does not restart it.
-    Failed,
-    /// A spawned child has failed and escalates.
-    Escalated,
-    /// A sibling has failed, and they are restarted together.
-    Together,
-    /// The node that the spawned actor was on has left the cluster.
-    NodeLost,
-    /// The spawned actor had ended before anybody asked; why is no longer known.
-    Unknown,
-}
 
 impl std::fmt::Display for Why {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {

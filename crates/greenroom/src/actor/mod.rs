@@ -14,3 +14,4 @@ pub(crate) mod reply;
 pub(crate) mod retry;
 pub(crate) mod spent;
 pub(crate) mod version_gap;
+pub(crate) mod why;

@@ -26,7 +26,6 @@ use crate::actor::interface::Why;
 use crate::geo::News;
 use crate::here::Here;
 use crate::here::halt::Halt;
-use crate::node::drain;
 use crate::shard::{Item, Shard, ShardId};
 
 /// What the rest of the node asks of its control plane.
@@ -379,7 +378,7 @@ impl Driver {
             Message::Declined { wish } => self.declined(wish),
             Message::Settled { key, placed } => self.settled(from, &key, placed),
             Message::Migrate { key, to, hops } => self.migrate(key, to, hops),
-            Message::Drain => drain::ask(&self.node),
+            Message::Drain => self.node.ask_to_drain(),
             Message::Deactivate { entry, epoch } => self.deactivate(&entry, epoch),
             Message::Pass { to, errand } => self.send(to, &Message::Passed { from, errand }),
             Message::Passed { from: sender, errand } => self.errand(from, sender, errand),

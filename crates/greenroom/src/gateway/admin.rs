@@ -17,7 +17,6 @@ use crate::actor::migration::Unmoved;
 use crate::cluster::Order;
 use crate::cluster::directory::Entry;
 use crate::geo::ClusterChange;
-use crate::node::drain;
 
 /// What an operator may ask.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -89,7 +88,7 @@ fn drain(door: &Door, name: &str) -> Result<Answer, Problem> {
     let node = &door.node;
     let found = node.view().view.by_name(name);
     match found {
-        Some(found) if found == node.me() => drain::ask(node),
+        Some(found) if found == node.me() => node.ask_to_drain(),
         Some(found) => node.order(Order::DrainOther(found)),
         None => return Err(Problem::no_such_node(name, &node.view().view)),
     }

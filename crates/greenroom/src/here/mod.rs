@@ -330,6 +330,11 @@ impl Here {
 
     // The end.
 
+    /// Has the node drain, as another one or an operator asked for it.
+    pub(crate) fn ask_to_drain(self: &Arc<Self>) {
+        self.parts.all().for_each(|part| part.drain(self));
+    }
+
     /// Notes that the node drains; whether it did not before.
     pub(crate) fn begin_drain(&self) -> bool {
         !self.draining.swap(true, Ordering::AcqRel)

@@ -3,6 +3,7 @@
 use std::any::{Any, TypeId};
 use std::sync::Arc;
 
+use super::Here;
 use crate::cluster::view::ClusterView;
 
 /// What a feature keeps at a node.
@@ -10,6 +11,11 @@ pub(crate) trait Part: Any + Send + Sync {
     /// Takes in what the cluster is from now on.
     fn viewed(&self, view: &Arc<ClusterView>) {
         let _ = view;
+    }
+
+    /// Hears that an operator, or another node on behalf of one, wants the node to drain.
+    fn drain(&self, here: &Arc<Here>) {
+        let _ = here;
     }
 }
 

@@ -12,6 +12,7 @@ use greenroom_world::real::RealWorld;
 use tokio::sync::mpsc;
 
 use super::config::Config;
+use super::drain::Drains;
 use super::error::Error;
 use super::opening::{check_names, check_protocols, check_stores, membership_config, open_geo, open_stores};
 use super::security;
@@ -65,6 +66,13 @@ pub struct Builder {
     topics: KindSubscriptions,
     protocols: BTreeMap<String, Make>,
     elsewhere: Option<Arc<dyn Elsewhere>>,
+}
+
+impl Node {
+    /// A node to be put together.
+    pub fn builder() -> Builder {
+        Builder::default()
+    }
 }
 
 impl Builder {
@@ -378,7 +386,7 @@ impl Builder {
             versioned.post().connect(Arc::new(States::new(geo.clone(), told, &config.kinds, &kinds)));
         }
         let parts = Parts::default().with(InCluster::new(placements, orders)).with(versioned).with(journals);
-        let parts = parts.with(Calendar::new(&config.cluster)).with(spawners).with(topics);
+        let parts = parts.with(Calendar::new(&config.cluster)).with(spawners).with(topics).with(Drains);
         let parts = match geo {
             Some(geo) => parts.with(geo),
             None => parts,

@@ -17,6 +17,7 @@ use tokio::sync::oneshot;
 
 use crate::cluster::Order;
 use crate::here::Here;
+use crate::here::parts::Part;
 use crate::shard::{Item, Shard};
 
 /// How a drain went.
@@ -40,19 +41,23 @@ impl Drained {
     }
 }
 
-/// Has the node drain, as another one or an operator asked for it.
-pub(crate) fn ask(node: &Arc<Here>) {
-    if node.is_draining() {
-        return;
+/// Drains the node when it is asked to.
+pub(super) struct Drains;
+
+impl Part for Drains {
+    fn drain(&self, here: &Arc<Here>) {
+        if here.is_draining() {
+            return;
+        }
+        let this = here.clone();
+        let bound = here.config().drain_timeout;
+        here.world().spawn(
+            Stage::Control,
+            Box::pin(async move {
+                drain(&this, bound).await;
+            }),
+        );
     }
-    let this = node.clone();
-    let bound = node.config().drain_timeout;
-    node.world().spawn(
-        Stage::Control,
-        Box::pin(async move {
-            drain(&this, bound).await;
-        }),
-    );
 }
 
 /// Drains the node and has it leave, within `bound`. Who asks while it drains waits until it has left.

@@ -1,6 +1,6 @@
 //! A node: one process's part of a cluster.
 
-mod builder;
+pub(crate) mod builder;
 pub(crate) mod config;
 pub(crate) mod drain;
 pub(crate) mod error;
@@ -14,7 +14,6 @@ use std::time::Duration;
 use futures_util::FutureExt;
 use greenroom_world::Timestamp;
 
-pub use self::builder::Builder;
 pub use self::config::{Config, KindConfig};
 pub use self::drain::Drained;
 pub use self::error::{Error, Result};
@@ -27,11 +26,6 @@ use crate::pids::{self, DeadLetters, Spawned};
 use crate::versioned::elsewhere::Post;
 
 impl Node {
-    /// A node to be put together.
-    pub fn builder() -> Builder {
-        Builder::default()
-    }
-
     /// The node's name.
     pub fn name(&self) -> &str {
         self.here().name()

@@ -1,7 +1,7 @@
 //! The end of an actor, as others are told of it.
 
-use crate::actor::interface::Why;
 use crate::actor::key::ActorId;
+use crate::actor::why::Why;
 
 /// An actor has ended: what the hook `ended` and [`Pid::ended`](crate::Pid::ended) tell.
 #[derive(Clone, PartialEq, Eq, Debug)]
