@@ -94,7 +94,7 @@ const LONG: [&str; 8] = [
     "greenroom-protocols gsi_model",
     "greenroom-store-postgres postgres",
     "greenroom-store-redis redis",
-    "greenroom-macros compile_errors",
+    "greenroom-mistakes compile_errors",
 ];
 
 /// Seeds of each simulated scenario.

@@ -71,6 +71,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("greenroom-chaos", &["greenroom-engines", "greenroom-relay", "greenroom-sim"]),
     ("greenroom-conformance", &[]),
     ("greenroom-guide", &[]),
+    ("greenroom-mistakes", &[]),
     ("xtask", &[]),
     ("peers", &["greenroom"]),
 ];
