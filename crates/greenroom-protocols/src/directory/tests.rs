@@ -263,6 +263,16 @@ fn a_lost_report_is_asked_for_again() {
 }
 
 #[test]
+fn a_host_reports_to_an_owner_of_a_view_once_it_has_seen_that() {
+    let range = range_where(&[1, 2], 1, &[1, 2, 3], 1);
+    let mut cluster = Cluster::new(range, 2, &[1, 2]);
+    let asked = || Event::Asked { from: NodeId(1), view: 2 };
+    assert_eq!(cluster.event(0, 2, asked()), [], "what it accepts by the view before would not be in the report");
+    drop(cluster.event(0, 2, Event::View(view(2, &[1, 2, 3], &[]))));
+    assert!(matches!(&cluster.event(0, 2, asked())[..], [Action::Report { report: Report { view: 2, .. }, .. }]));
+}
+
+#[test]
 fn a_host_that_stays_silent_is_asked_through_each_other_node_in_turn() {
     let range = range_where(&[1, 2, 4], 1, &[1, 2, 3, 4], 3);
     let mut cluster = Cluster::new(range, 4, &[1, 2, 4]);

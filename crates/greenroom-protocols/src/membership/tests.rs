@@ -30,6 +30,8 @@ struct Process {
     pending: Vec<Action>,
     paused: bool,
     store_down: bool,
+    /// Whether the store takes no leases of it.
+    unrenewed: bool,
     stopped: Option<StopReason>,
     view: Option<Arc<View>>,
     fences: Vec<Timestamp>,
@@ -70,6 +72,7 @@ impl World {
             pending: Vec::new(),
             paused: false,
             store_down: false,
+            unrenewed: false,
             stopped: None,
             view: None,
             fences: Vec::new(),
@@ -117,6 +120,9 @@ impl World {
         if self.nodes[i].store_down
             && let Action::ReadTable { op } | Action::WriteTable { op, .. } | Action::RenewLease { op, .. } = action
         {
+            return Some(Event::StoreFailed { op: *op });
+        }
+        if let (true, Action::RenewLease { op, .. }) = (self.nodes[i].unrenewed, action) {
             return Some(Event::StoreFailed { op: *op });
         }
         self.writes += 1;

@@ -154,3 +154,57 @@ fn a_lease_is_judged_by_its_holders_length_and_not_by_the_readers() {
     world.run(10_000);
     assert_eq!(world.violation(), None);
 }
+
+#[test]
+fn a_joiner_that_has_not_renewed_its_lease_does_not_become_active() {
+    let mut world = World::settled(1, &Config::default());
+    world.start("b", &Config::default());
+    world.nodes[1].unrenewed = true;
+    world.run(3_000);
+    assert_eq!(world.status(1), Some(Status::Joining), "the others could not tell when it has ended");
+    world.nodes[1].unrenewed = false;
+    world.run(3_000);
+    assert_eq!(world.status(1), Some(Status::Active));
+}
+
+#[test]
+fn an_older_table_than_the_known_one_is_no_news() {
+    let mut world = World::settled(1, &Config::default());
+    let older = world.table.clone();
+    world.start("b", &Config::default());
+    world.run(3_000);
+    let known = world.nodes[0].view.as_ref().expect("it has seen the table").version;
+    assert!(older.as_ref().is_some_and(|(table, _)| table.version < known));
+    let op = loop {
+        world.now += 50;
+        world.event(0, Event::Tick);
+        let reading = world.nodes[0].pending.iter().find_map(|action| match action {
+            Action::ReadTable { op } => Some(*op),
+            _ => None,
+        });
+        match reading {
+            Some(op) => break op,
+            None => world.settle(0),
+        }
+    };
+    world.nodes[0].pending.clear();
+    // A replica of the store that lags behind.
+    let leases = world.leases.clone();
+    world.event(0, Event::TableRead { op, table: older, leases });
+    assert!(world.nodes[0].pending.is_empty(), "nothing is written over what it says");
+    assert_eq!(world.nodes[0].view.as_ref().map(|view| view.version), Some(known));
+    world.run(3_000);
+    assert_eq!([0, 1].map(|i| world.status(i)), [Some(Status::Active); 2], "and it goes on");
+}
+
+#[test]
+fn a_joiner_leaves_who_has_reached_it_to_the_members_to_judge() {
+    let mut world = World::settled(2, &Config::default());
+    world.start("c", &Config::default());
+    world.cut.insert((1, 2));
+    world.run(3_000);
+    world.nodes[0].store_down = true;
+    world.run(8_000);
+    assert_eq!(world.nodes[0].stopped, Some(StopReason::LeaseRanOut));
+    assert_eq!([0, 2].map(|i| world.status(i)), [Some(Status::Active), Some(Status::Joining)]);
+}
