@@ -68,15 +68,18 @@ impl<C: Connect> Link<C> {
     }
 
     async fn connect(&self) -> Result<Arc<C::Session>> {
+        let asked = Instant::now();
         let mut failure = self.connecting.lock().await;
         if let Some(session) = self.open_session() {
             return Ok(session);
         }
-        // Those who have waited for an attempt that has failed just now are told of its failure, and do not try again.
-        if let Some((at, error)) = failure.as_ref()
-            && at.elapsed() < PAUSE_AFTER_FAILURE
-        {
-            return Err(error.clone());
+        if let Some((at, error)) = failure.as_ref() {
+            // Those who have waited for an attempt are told of its failure. It says nothing to who has come since: the engine may be
+            // back.
+            if asked <= *at {
+                return Err(error.clone());
+            }
+            tokio::time::sleep(PAUSE_AFTER_FAILURE.saturating_sub(at.elapsed())).await;
         }
         match self.target.connect().await {
             Ok(session) => {
@@ -95,3 +98,60 @@ impl<C: Connect> Link<C> {
 
 /// Between attempts to connect.
 const PAUSE_AFTER_FAILURE: Duration = Duration::from_millis(50);
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+
+    use super::*;
+
+    #[derive(Default)]
+    struct Engine {
+        up: AtomicBool,
+        attempts: AtomicU32,
+    }
+
+    impl Connect for Engine {
+        type Session = ();
+
+        async fn connect(&self) -> Result<()> {
+            self.attempts.fetch_add(1, Ordering::Relaxed);
+            tokio::task::yield_now().await;
+            match self.up.load(Ordering::Relaxed) {
+                true => Ok(()),
+                false => Err(StoreError::Unavailable { store: "engine".into(), reason: "it is down".into() }),
+            }
+        }
+
+        fn is_open((): &()) -> bool {
+            true
+        }
+
+        fn name(&self) -> &str {
+            "engine"
+        }
+    }
+
+    #[tokio::test]
+    async fn who_comes_after_a_failed_attempt_is_not_told_of_it() {
+        let engine = Arc::new(Engine::default());
+        let link = Link::new(Handle::current(), engine.clone(), None);
+        assert!(link.session().await.is_err());
+        engine.up.store(true, Ordering::Relaxed);
+        assert!(link.session().await.is_ok(), "the engine is back");
+    }
+
+    #[tokio::test]
+    async fn those_who_wait_for_an_attempt_are_told_of_its_failure_and_do_not_repeat_it() {
+        let engine = Arc::new(Engine::default());
+        let link = Link::new(Handle::current(), engine.clone(), None);
+        let ask = || {
+            let link = link.clone();
+            tokio::spawn(async move { link.session().await.is_err() })
+        };
+        for asking in [ask(), ask(), ask()] {
+            assert!(asking.await.expect("it does not panic"));
+        }
+        assert_eq!(engine.attempts.load(Ordering::Relaxed), 1);
+    }
+}
