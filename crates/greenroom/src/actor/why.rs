@@ -10,11 +10,11 @@ pub enum Why {
     Idle,
     /// The node is stopping.
     Stopping,
-    /// The actor asked for it: [`Cx::deactivate`].
+    /// The actor asked for it: [`Cx::deactivate`](crate::Cx::deactivate).
     Asked,
     /// A turn panicked: the actor is made anew.
     Panicked,
-    /// It goes to another node, with what it carries: [`Cx::migrate_to`].
+    /// It goes to another node, with what it carries: [`Cx::migrate_to`](crate::Cx::migrate_to).
     Migrating,
     /// Another activation of the actor has a higher epoch.
     Superseded,
