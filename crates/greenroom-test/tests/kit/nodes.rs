@@ -34,6 +34,20 @@ fn reliable_actors_outlive_all_nodes() {
 }
 
 #[test]
+fn a_start_that_is_asked_for_after_a_kill_in_the_middle_of_another_is_made() {
+    cluster(2).seeds(10, |cluster| async move {
+        cluster.kill("b");
+        cluster.start_soon("b");
+        // Its name is another's until the old lease has run out.
+        tokio::time::sleep(Duration::from_millis(50)).await;
+        assert!(!cluster.is_up("b"));
+        cluster.kill("b");
+        cluster.start("b").await;
+        assert!(cluster.is_up("b"));
+    });
+}
+
+#[test]
 fn a_drained_node_is_down_and_starts_again() {
     cluster(3).seeds(10, |cluster| async move {
         assert!(cluster.drain("c").await.is_whole());

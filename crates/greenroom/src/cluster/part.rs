@@ -63,9 +63,11 @@ impl Here {
         self.in_cluster().directory.get()
     }
 
+    /// Takes in the id that the table has given to this incarnation, which has a directory from then on.
     pub(crate) fn set_me(&self, me: NodeId) {
-        self.in_cluster().directory.get_or_init(|| Directory::new(me, self.config().checks, self.geo().cloned()));
+        // In this order: who finds a directory finds the id, too.
         self.be(me);
+        self.in_cluster().directory.get_or_init(|| Directory::new(me, self.config().checks, self.geo().cloned()));
     }
 
     /// Hands an order to the control plane. A full queue drops it: whatever matters is repeated.

@@ -207,12 +207,12 @@ impl Here {
         self.birth
     }
 
-    /// Who has come to the listeners and was not let in.
     /// What waits for slow consumers of streams and topics.
     pub(crate) fn backlog(&self) -> &Arc<Backlog> {
         &self.backlog
     }
 
+    /// Who has come to the listeners and was not let in.
     pub(crate) fn strangers(&self) -> &Strangers {
         &self.strangers
     }

@@ -97,7 +97,7 @@ pub trait VersionedState: Default + Clone + Serialize + DeserializeOwned + Send 
     /// # Errors
     /// What keeps it from being written; its updates then stay unconfirmed.
     fn write_older(&self, older: Older) -> Result<Written, String> {
-        Err(format!("its type does not say how version {} is written: implement `write_older`", older.version()))
+        Err(unwritten(older, "write_older"))
     }
 
     /// Writes `update` as an earlier version of its type was, from [`UPDATE_WRITES`](Self::UPDATE_WRITES) on.
@@ -106,7 +106,7 @@ pub trait VersionedState: Default + Clone + Serialize + DeserializeOwned + Send 
     /// What keeps it from being written.
     fn write_older_update(update: &Self::Update, older: Older) -> Result<Written, String> {
         let _ = update;
-        Err(format!("its type does not say how version {} is written: implement `write_older_update`", older.version()))
+        Err(unwritten(older, "write_older_update"))
     }
 }
 
@@ -157,7 +157,7 @@ pub trait VersionedStateWithOutput: Default + Clone + Serialize + DeserializeOwn
     /// # Errors
     /// What keeps it from being written; its updates then stay unconfirmed.
     fn write_older(&self, older: Older) -> Result<Written, String> {
-        Err(format!("its type does not say how version {} is written: implement `write_older`", older.version()))
+        Err(unwritten(older, "write_older"))
     }
 
     /// Writes `update` as an earlier version of its type was, from [`UPDATE_WRITES`](Self::UPDATE_WRITES) on.
@@ -166,8 +166,13 @@ pub trait VersionedStateWithOutput: Default + Clone + Serialize + DeserializeOwn
     /// What keeps it from being written.
     fn write_older_update(update: &Self::Update, older: Older) -> Result<Written, String> {
         let _ = update;
-        Err(format!("its type does not say how version {} is written: implement `write_older_update`", older.version()))
+        Err(unwritten(older, "write_older_update"))
     }
+}
+
+/// Why nothing is written as `older`, where the type does not say how.
+fn unwritten(older: Older, method: &str) -> String {
+    format!("its type does not say how version {} is written: implement `{method}`", older.version())
 }
 
 impl<S: VersionedState> VersionedStateWithOutput for S {
