@@ -10,6 +10,7 @@ mod http;
 mod kafka;
 mod kube;
 mod minio;
+mod ports;
 mod postgres;
 mod process;
 mod redis;
@@ -20,8 +21,9 @@ pub use etcd::{Etcd, EtcdOptions};
 pub use kafka::Kafka;
 pub use kube::KubeApiserver;
 pub use minio::Minio;
+pub use ports::{free_address, free_port};
 pub use postgres::{Postgres, PostgresOptions};
-pub use process::{Process, free_port, program, wait_until};
+pub use process::{Process, program, wait_until};
 pub use redis::{Redis, RedisOptions};
 pub use tls::Certificate;
 

@@ -1,6 +1,5 @@
 //! A child process that never outlives its test.
 
-use std::net::TcpListener;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
@@ -103,16 +102,6 @@ fn spawn(command: Command) -> std::io::Result<Child> {
     let gone = || std::io::Error::other("the thread that starts servers has ended");
     starter.send((command, answer)).map_err(|_| gone())?;
     started.recv().map_err(|_| gone())?
-}
-
-/// A port of 127.0.0.1 that was free a moment ago.
-///
-/// # Panics
-///
-/// If the machine has none.
-pub fn free_port() -> u16 {
-    let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a free loopback port");
-    listener.local_addr().expect("a bound address").port()
 }
 
 /// The program called `name`, from the `PATH` or one of `folders`.

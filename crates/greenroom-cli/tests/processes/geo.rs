@@ -1,10 +1,10 @@
 //! Two clusters of real processes, of one node each, configured by files.
 
-use std::net::TcpListener;
+use std::fs::File;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use greenroom_engines::Process;
+use greenroom_engines::{Process, free_address};
 use serde_json::Value;
 
 use crate::alone;
@@ -13,6 +13,8 @@ struct Site {
     name: &'static str,
     door: String,
     process: Process,
+    /// What the node says of itself.
+    log: std::path::PathBuf,
 }
 
 impl Site {
@@ -54,8 +56,10 @@ impl Site {
         let door = free_address();
         let mut command = Command::new(env!("CARGO_BIN_EXE_greenroom"));
         command.args(["node", "--name", name, "--http", &door, "--shards", "1", "--kinds", "counter", "--config"]);
-        command.arg(path).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-        Self { name, door, process: Process::start("a node", command).expect("the program starts") }
+        let log = directory.join(format!("{name}.log"));
+        let written = File::options().create(true).append(true).open(&log).expect("the folder takes a file");
+        command.arg(path).stdin(Stdio::null()).stdout(Stdio::null()).stderr(written);
+        Self { name, door, process: Process::start("a node", command).expect("the program starts"), log }
     }
 
     /// What a method of a counter answers, asked once.
@@ -109,7 +113,8 @@ impl Site {
             if shown(&said) {
                 return;
             }
-            assert!(Instant::now() < until, "{} does not show {what:?}: {said}", self.name);
+            let log = || std::fs::read_to_string(&self.log).unwrap_or_default();
+            assert!(Instant::now() < until, "{} does not show {what:?}: {said}\nIts log:\n{}", self.name, log());
             std::thread::sleep(Duration::from_millis(100));
         }
     }
@@ -261,11 +266,6 @@ fn the_cluster_that_leaves_is_drained_at_its_own_node_where_the_list_is_in_a_sto
     assert!(us.clusters(&["remove", "us"]).contains("list 3"));
     eu.says("list 3");
     assert_eq!(eu.ask("mover", "node", "{}"), "eu");
-}
-
-fn free_address() -> String {
-    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
-    listener.local_addr().expect("it is bound").to_string()
 }
 
 /// Time for what comes by itself.

@@ -1,12 +1,11 @@
 //! Node processes of one cluster.
 
 use std::fs::OpenOptions;
-use std::net::TcpListener;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use greenroom_engines::Process;
+use greenroom_engines::{Process, free_address};
 use tempfile::TempDir;
 
 /// Nodes that are started again with their names and doors. They are killed when this is dropped.
@@ -62,10 +61,7 @@ impl Nodes {
     }
 
     fn start_with(count: usize, table: String, directory: TempDir, kinds: &'static str, more: &str) -> Self {
-        let listeners: Vec<_> = (0..count).map(|_| TcpListener::bind("127.0.0.1:0").expect("a free port")).collect();
-        let doors: Vec<_> =
-            listeners.iter().map(|bound| bound.local_addr().expect("it is bound").to_string()).collect();
-        drop(listeners);
+        let doors: Vec<_> = (0..count).map(|_| free_address()).collect();
         let config = format!("[history]\nchat_room = 8\n{more}");
         std::fs::write(directory.path().join(CONFIG), config).expect("the folder takes a file");
         let mut nodes = Self { nodes: Vec::new(), table, kinds, directory };

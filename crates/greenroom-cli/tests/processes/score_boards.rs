@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use greenroom_engines::Process;
+use greenroom_engines::{Process, free_address};
 use greenroom_relay::{Gates, Relay};
 use serde_json::{Value, json};
 
@@ -239,11 +239,6 @@ fn confirmed_points_in_a_store_survive_a_killed_node() {
 #[test]
 fn confirmed_points_in_memory_survive_the_leader() {
     what_is_confirmed_survives_a_kill(IN_MEMORY, "eu");
-}
-
-fn free_address() -> String {
-    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
-    listener.local_addr().expect("it is bound").to_string()
 }
 
 const IN_STORE: &str = "[geo.stores]\ndefault = \"eu\"\n";
