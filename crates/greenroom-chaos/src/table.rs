@@ -88,14 +88,7 @@ impl Table {
     pub(crate) fn signal(&self, signal: i32) {
         match &self.engine {
             Running::Sqlite(_) => {}
-            Running::Postgres(postgres) => {
-                let file = fs::read_to_string(postgres.directory().join("data/postmaster.pid")).unwrap_or_default();
-                for process in file.lines().next().into_iter().filter_map(|line| line.parse().ok()).flat_map(children) {
-                    // SAFETY: it takes two numbers; at worst the process is gone.
-                    unsafe { libc::kill(process, signal) };
-                }
-                postgres.signal(signal);
-            }
+            Running::Postgres(postgres) => postgres.signal(signal),
             Running::Etcd(etcd) => etcd.signal(signal),
         }
     }
@@ -110,18 +103,6 @@ impl Table {
         self.disk.free();
         self.restart()
     }
-}
-
-/// The processes whose parent is `parent`.
-fn children(parent: i32) -> Vec<i32> {
-    let all = fs::read_dir("/proc").into_iter().flatten().flatten();
-    let numbers = all.filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
-    let parent_of = |process: &i32| {
-        let stat = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
-        // After the name, which is in parentheses, come the state and the parent.
-        stat.rsplit_once(") ")?.1.split(' ').nth(1)?.parse::<i32>().ok()
-    };
-    numbers.filter(|process| parent_of(process) == Some(parent)).collect()
 }
 
 /// A small file system, if the system permits one; else a folder.

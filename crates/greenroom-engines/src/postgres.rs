@@ -90,11 +90,25 @@ impl Postgres {
         chown(path, Some(user.id), Some(user.group)).map_err(failed)
     }
 
-    /// Sends `signal` to the server's first process; nothing if it is stopped.
+    /// Sends `signal` to all of the server's processes, and to those of a killed one that are still there.
     pub fn signal(&self, signal: i32) {
+        // The first one forks the others: a signal that stops it comes before theirs.
         if let Some(process) = &self.process {
             process.signal(signal);
         }
+        for process in self.processes() {
+            // SAFETY: it takes two numbers; at worst the process is gone.
+            unsafe { libc::kill(process, signal) };
+        }
+    }
+
+    /// The processes that work in the server's data.
+    fn processes(&self) -> Vec<i32> {
+        let Ok(data) = self.data().canonicalize() else { return Vec::new() };
+        let all = fs::read_dir("/proc").into_iter().flatten().flatten();
+        let works_here = |folder: &Path| fs::read_link(folder.join("cwd")).is_ok_and(|place| place == data);
+        let here = all.filter(|entry| works_here(&entry.path()));
+        here.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
     }
 
     /// Stops it as `pg_ctl stop -m fast` does: what runs is rolled back, clients are cut off.
@@ -112,12 +126,13 @@ impl Postgres {
         self.process = None;
     }
 
-    /// Starts it again, on the same port and data, after stopping it fast if it runs.
+    /// Starts it again, on the same port and data, after stopping it fast if it runs. What a signal had stopped goes on.
     ///
     /// # Errors
     ///
     /// As [`start`](Self::start).
     pub fn restart(&mut self) -> Result<(), Error> {
+        self.signal(libc::SIGCONT);
         self.stop_fast();
         let begun = Instant::now();
         loop {
@@ -223,8 +238,10 @@ impl Postgres {
 }
 
 impl Drop for Postgres {
-    /// Its processes are to be gone before its data is; those of a killed server may still write for a moment.
+    /// Its processes are to be gone before its data is; those of a killed server may still write for a moment, and
+    /// end only when they run.
     fn drop(&mut self) {
+        self.signal(libc::SIGCONT);
         self.stop_immediate();
         let folder = self.directory.path();
         wait_until(PATIENCE_AFTER_KILL, || fs::remove_dir_all(folder).is_ok() || !folder.exists());
@@ -305,5 +322,16 @@ mod tests {
         let directory = postgres.directory().to_owned();
         drop(postgres);
         assert!(!directory.exists());
+    }
+
+    #[test]
+    fn a_postgres_that_was_killed_while_it_was_frozen_starts_again() {
+        let Some(mut postgres) = unless_missing(Postgres::start()) else { return };
+        postgres.signal(libc::SIGSTOP);
+        postgres.kill();
+        assert!(!postgres.processes().is_empty(), "the others cannot notice");
+        postgres.restart().expect("it recovers");
+        postgres.signal(libc::SIGSTOP);
+        postgres.restart().expect("it is thawed to be stopped");
     }
 }
