@@ -32,17 +32,20 @@ fn whole(all: bool) -> Result<(), String> {
     };
     engines::say_skipped(&missing);
     lints()?;
-    // Without a target selection cargo builds unit and integration tests and examples, and runs doc tests.
+    // Examples are not linked, each for itself, a second time: the lints compile them, and a test runs them.
     let mut tests = cargo();
-    tests.args(["test", "--no-fail-fast"]).args(EVERYTHING);
+    tests.args(["test", "--no-fail-fast", "--lib", "--bins", "--tests"]).args(EVERYTHING);
     if all {
         tests.env("GREENROOM_ENGINES_REQUIRED", "1");
     }
     run_programs(&mut tests, |_| true)?;
+    step("doc tests", cargo().args(["test", "--doc"]).args(EVERYTHING))?;
     pace::run(&["--functions"])?;
     if all {
         // What a program says of a provider that it was built without.
         step("tests without engines", cargo().args(["test", "--locked", "-p", "greenroom-stores"]))?;
+        let light = ["clippy", "--locked", "-p", "greenroom", "--lib", "--no-default-features", "--", "-D", "warnings"];
+        step("lints of the library without its features", cargo().args(light))?;
         chaos::smoke()?;
     }
     step("docs", cargo().args(["doc", "--no-deps"]).args(EVERYTHING).env("RUSTDOCFLAGS", "-D warnings"))?;

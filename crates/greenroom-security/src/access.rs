@@ -5,27 +5,14 @@ use std::path::PathBuf;
 use std::sync::{Arc, PoisonError, RwLock};
 
 use greenroom_store::url::Secret;
-use serde::{Deserialize, Serialize};
 
+use crate::auth::{Auth, Issuer};
 use crate::error::Error;
-use crate::jwt::{Issuer, Judge, Keys, Refused};
+use crate::jwt::{Judge, Keys, Refused};
 use crate::principal::Principal;
 use crate::rules::{Rule, Rules};
 use crate::tokens::{self, Tokens};
 use crate::watched::{Look, Source, Watched};
-
-/// The credentials that the HTTP door takes, as they stand in the configuration.
-#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Auth {
-    /// File of static bearer tokens.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub tokens: Option<PathBuf>,
-    /// Issuers whose JWTs are taken.
-    pub jwt: Vec<Issuer>,
-    /// The roles of clients with certificates, by their names.
-    pub certificates: BTreeMap<String, Vec<String>>,
-}
 
 /// Who may do what at a door.
 #[derive(Default)]
@@ -55,13 +42,6 @@ pub struct Denied {
     pub why: &'static str,
     /// The issuer whose keys may be worth fetching again: it may have a new one.
     pub fetch: Option<usize>,
-}
-
-impl Auth {
-    /// Whether it names any credential.
-    pub fn is_configured(&self) -> bool {
-        self.tokens.is_some() || !self.jwt.is_empty() || !self.certificates.is_empty()
-    }
 }
 
 impl Access {

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+#[cfg(feature = "tls")]
 use crate::watched::Source;
 
 /// The files of mutual TLS between nodes, all PEM.
@@ -42,6 +43,7 @@ impl NodeTls {
         DoorTls { cert: self.cert.clone(), key: self.key.clone(), clients: Some(self.ca.clone()) }
     }
 
+    #[cfg(feature = "tls")]
     pub(crate) fn sources(&self) -> Vec<Source> {
         vec![
             Source { what: "the cluster's authority (tls.ca)", path: self.ca.clone() },
@@ -51,6 +53,7 @@ impl NodeTls {
     }
 }
 
+#[cfg(feature = "tls")]
 impl DoorTls {
     pub(crate) fn sources(&self) -> Vec<Source> {
         let mut sources = vec![

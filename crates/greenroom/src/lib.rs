@@ -92,8 +92,8 @@
 //! | what turns did and the messages that they sent, both or neither; each message processed once | `#[actor(reliable)]`, with [`Register`], [`Map`], [`Queue`], [`Set`] |
 //! | a value that instances in several clusters update, without waiting or in order | [`VersionedState`], [`Versioned`] |
 //!
-//! Stores are named by URLs when a node is built: memory, SQLite, and with features of `greenroom-stores` PostgreSQL, Redis, etcd,
-//! S3, Kafka and Kubernetes.
+//! Stores are named by URLs when a node is built: memory, SQLite, and with [features](#features) PostgreSQL, Redis, etcd, S3, Kafka
+//! and Kubernetes.
 //!
 //! # Time, streams, topics
 //!
@@ -125,6 +125,20 @@
 //!
 //! The crate `greenroom-test` runs a cluster of your actors in one test, under virtual time, with nodes that die at the moment that
 //! you choose; a seed decides everything else, and replays it.
+//!
+//! # Features
+//!
+//! | | |
+//! |---|---|
+//! | `http` | the HTTP door, and outputs to hooks; on by default, with `tls` |
+//! | `flags` | a node's flags and configuration file; on by default |
+//! | `sqlite` | tables, states and journals in SQLite; on by default |
+//! | `tls` | TLS between nodes; on by default |
+//! | `cron` | [reminders](Reminders) by cron patterns; on by default |
+//! | `postgres`, `redis`, `etcd`, `kafka`, `s3`, `kube` | the other stores, each alone; `stores` is all of them |
+//!
+//! `default-features = false` makes a node within one process, or of a plain cluster, that builds in half the time. What is not
+//! built and asked for in the configuration is an error at the start, which names the feature.
 
 #![cfg_attr(not(feature = "http"), allow(dead_code, reason = "numbers and names that only the HTTP door shows"))]
 
@@ -169,9 +183,8 @@ pub use crate::actor::spent::{Behind, Spent};
 pub use crate::actor::version_gap::VersionGap;
 pub use crate::cluster::placement::{Candidate, Placement};
 pub use crate::context::{Context, ContextError, TraceContext, TraceError};
-pub use greenroom_security::access::Auth;
+pub use greenroom_security::auth::{Auth, Issuer};
 pub use greenroom_security::files::{DoorTls, NodeTls};
-pub use greenroom_security::jwt::Issuer;
 pub use greenroom_security::principal::Principal;
 pub use greenroom_security::rules::Rule;
 

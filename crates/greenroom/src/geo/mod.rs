@@ -32,8 +32,10 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
 
 use greenroom_protocols::gsi::ClusterId;
 use greenroom_protocols::node::Instances;
+#[cfg(feature = "tls")]
 use greenroom_security::certificates::NodeCertificates;
 use greenroom_security::link::Links;
+#[cfg(feature = "tls")]
 use greenroom_security::watched::Watched;
 use greenroom_world::{Timestamp, World};
 use tokio::sync::Notify;
@@ -173,6 +175,7 @@ impl Geo {
     }
 
     /// The certificates for connections to other clusters, if they are not those for nodes.
+    #[cfg(feature = "tls")]
     pub(crate) fn certificates(&self) -> Option<&Watched<NodeCertificates>> {
         self.links.as_ref().and_then(Links::certificates)
     }

@@ -11,6 +11,8 @@ use greenroom_world::World;
 use greenroom_world::real::RealWorld;
 use tokio::sync::mpsc;
 
+#[cfg(feature = "tls")]
+use super::certificates;
 use super::config::Config;
 use super::drain::Drains;
 use super::error::Error;
@@ -401,7 +403,8 @@ impl Builder {
                 .start_shard(name, body)
                 .map_err(|error| Error::System { what: "start a shard's thread", error })?;
         }
-        security::watch(&here);
+        #[cfg(feature = "tls")]
+        certificates::watch(&here);
         cluster::start(&here, listener, order_queue, table, membership, member);
         time::start(&here);
         reliable::start(&here);

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use greenroom_protocols::checks::Checks;
 use greenroom_protocols::membership::LeaseTimes;
-use greenroom_security::access::Auth;
+use greenroom_security::auth::Auth;
 use greenroom_security::files::{DoorTls, NodeTls};
 use greenroom_security::rules::Rule;
 use serde::{Deserialize, Serialize};

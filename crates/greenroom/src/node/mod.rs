@@ -1,6 +1,8 @@
 //! A node: one process's part of a cluster.
 
 pub(crate) mod builder;
+#[cfg(feature = "tls")]
+mod certificates;
 pub(crate) mod config;
 pub(crate) mod drain;
 pub(crate) mod error;

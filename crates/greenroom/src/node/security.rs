@@ -1,16 +1,10 @@
 //! Who may connect to the node: its certificates, and where it may listen without any.
 
-use std::sync::Arc;
-use std::time::Duration;
-
 use greenroom_security::link::Links;
-use greenroom_security::watched::{Look, Watched};
-use greenroom_world::{Stage, Timestamp};
 
 use super::Result;
 use super::config::{Config, is_loopback};
 use super::error::Error;
-use crate::here::Here;
 
 /// How the node's connections to others are made.
 pub(super) fn links(config: &Config) -> Result<Links> {
@@ -57,55 +51,5 @@ fn expose(
     Ok(())
 }
 
-/// Looks after the files of certificates, as long as the node runs.
-pub(super) fn watch(node: &Arc<Here>) {
-    if node.links().certificates().is_none() {
-        return;
-    }
-    let watched = node.clone();
-    // Not on the control stage: a file system that hangs must not hold up the node's lease.
-    node.world().spawn(Stage::Door, Box::pin(async move { look_after(&watched).await }));
-}
-
-async fn look_after(node: &Here) {
-    let world = node.world();
-    let mut told: Option<Timestamp> = None;
-    while !node.is_stopped() {
-        if let Some(certificates) = node.links().certificates() {
-            look("the node's certificates", certificates);
-            if let Some(certificates) = node.geo().and_then(|geo| geo.certificates()) {
-                look("the certificates for other clusters", certificates);
-            }
-            let left = Duration::from_secs(certificates.current().seconds_left());
-            let now = world.now();
-            if left < EXPIRY_WARNING && told.is_none_or(|told| now.since(told) >= EXPIRY_PAUSE) {
-                told = Some(now);
-                tracing::warn!(
-                    hours_left = left.as_secs() / 3600,
-                    "the node's certificate expires soon; renew its files"
-                );
-            }
-        }
-        let every = node.config().reload_every.max(RELOAD_MIN);
-        world.sleep_until(world.now() + every).await;
-    }
-}
-
-/// Takes up new files, and says so.
-fn look<T>(what: &str, watched: &Watched<T>) {
-    match watched.look() {
-        Look::Unchanged => {}
-        Look::Renewed => tracing::info!("{what} have been read again: new connections use them"),
-        Look::Kept(error) => {
-            tracing::error!(%error, "{what} have changed and cannot be used; the old ones stay in force")
-        }
-    }
-}
-
 const BOTH_REMEDIES: &str = "give it a certificate (`tls` or `http_tls`, --tls-dir; `greenroom certs` makes some to try \
                              with) and credentials (`auth`, --tokens; `greenroom token` makes some)";
-/// Shortest time between two looks at files.
-const RELOAD_MIN: Duration = Duration::from_millis(10);
-/// Time left of a certificate from which on the log warns of it, and how often.
-const EXPIRY_WARNING: Duration = Duration::from_secs(7 * 24 * 3600);
-const EXPIRY_PAUSE: Duration = Duration::from_secs(12 * 3600);

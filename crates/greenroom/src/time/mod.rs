@@ -6,6 +6,8 @@
 
 mod calendar;
 mod change;
+#[cfg(feature = "cron")]
+mod cron;
 mod deliver;
 mod error;
 mod keeping;

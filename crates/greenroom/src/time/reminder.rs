@@ -8,9 +8,11 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use greenroom_protocols::reminders::{Wall, Want};
 
 use super::change;
+#[cfg(feature = "cron")]
+use super::cron;
 use super::error::ReminderError;
 use super::rows::{ReminderId, WALL_MAX};
-use super::schedule::{Planned, Schedule, Task, check_cron};
+use super::schedule::{Planned, Schedule, Task};
 use super::timer::arguments;
 use crate::actor::call::Call;
 use crate::actor::error::Refusal;
@@ -35,6 +37,7 @@ enum When {
     After(Duration),
     Every(Duration),
     At(SystemTime),
+    #[cfg(feature = "cron")]
     Cron(String),
 }
 
@@ -56,6 +59,7 @@ impl<M: Method> Call<M> {
 
     /// A [`Reminder`]: the call is made at the times that `pattern` names, in UTC: `0 9 * * 1-5` is nine o'clock on working
     /// days. It has five fields, minute, hour, day of the month, month and day of the week.
+    #[cfg(feature = "cron")]
     pub fn cron(self, pattern: impl Into<String>) -> Reminder<M> {
         Reminder::new(self, When::Cron(pattern.into()))
     }
@@ -95,7 +99,7 @@ impl<M: Method> Reminder<M> {
             let due = match self.when {
                 When::After(delay) => now + delay,
                 When::At(time) => Wall(0) + time.duration_since(UNIX_EPOCH).unwrap_or_default(),
-                When::Every(_) | When::Cron(_) => {
+                _ => {
                     let message = "a reliable actor's timer fires once: use `.after(delay).send()`, and let the turn that it \
                                    begins send the next one";
                     return Err(Refusal::Invalid { field: String::new(), message: message.to_owned() });
@@ -183,8 +187,9 @@ fn plan(when: When, now: Wall) -> Result<(Wall, Schedule), String> {
             let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
             (Wall(0) + since, Schedule::Once)
         }
+        #[cfg(feature = "cron")]
         When::Cron(pattern) => {
-            check_cron(&pattern)?;
+            cron::check(&pattern)?;
             let schedule = Schedule::Cron(pattern);
             let due = schedule.next(now).ok_or("no time fits its cron pattern any more")?;
             (due, schedule)
