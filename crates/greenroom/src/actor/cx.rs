@@ -16,7 +16,7 @@ use crate::context::{Context, ContextError, TraceContext};
 use crate::here::port::Port;
 use crate::reliable::{Memory, takings};
 use crate::shard::Shard;
-use crate::state::{Holder, Site, Slot, State, StateError, WHOLE};
+use crate::state::{Holder, Lost, Site, Slot, State, StateError, WHOLE};
 use crate::time::tick::Tick;
 
 /// An actor's surroundings: who it is, where it runs, and the way to other actors.
@@ -159,9 +159,8 @@ impl Cx {
     #[doc(hidden)]
     pub async fn save_changed<A: Actor + State>(&self, actor: &mut A) -> Result<(), StateError> {
         let (site, slot) = self.whole().map_err(|why| StateError::not_saved(self.id.kind.name(), why))?;
-        if slot.is_changed(&site, actor) {
-            self.write(actor).await?;
-        }
+        let saved = slot.save_changed(self, &site, actor).await;
+        self.saved(actor, saved).await?;
         for (_, field) in actor.stored() {
             field.save_changed(self).await?;
         }
@@ -170,10 +169,13 @@ impl Cx {
 
     async fn write<A: Actor + State>(&self, actor: &mut A) -> Result<(), StateError> {
         let (site, slot) = self.whole().map_err(|why| StateError::not_saved(self.id.kind.name(), why))?;
-        let lost = match slot.save(self, &site, actor).await {
-            Ok(()) => return Ok(()),
-            Err(lost) => lost,
-        };
+        let saved = slot.save(self, &site, actor).await;
+        self.saved(actor, saved).await
+    }
+
+    /// Lets the actor go on with what is in the store, where its own state was not saved for that.
+    async fn saved<A: Actor + State>(&self, actor: &mut A, saved: Result<(), Lost<A>>) -> Result<(), StateError> {
+        let Err(lost) = saved else { return Ok(()) };
         if let Some(found) = lost.found {
             self.take(actor, found).await?;
         }

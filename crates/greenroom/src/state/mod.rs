@@ -19,7 +19,7 @@ use serde::de::DeserializeOwned;
 
 pub use self::error::StateError;
 pub(crate) use self::held::{Held, Holder};
-pub(crate) use self::slot::{Site, Slot};
+pub(crate) use self::slot::{Lost, Site, Slot};
 pub use self::stored::{AnyStored, Stored, StoredVersions};
 pub(crate) use self::stored::{Loading, updates_of};
 

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 use greenroom_protocols::state_versions::FIRST;
 use greenroom_store::{Applied, Store, StoreError, Version, Versioned};
 use greenroom_world::Timestamp;
@@ -67,7 +67,7 @@ impl Slot {
     pub(crate) async fn load<S: State>(&self, cx: &Cx, site: &Site) -> Result<Option<S>, StateError> {
         let patience = Patience::begin(cx);
         let found = site.store.read(&site.key, patience.left()).await.map_err(|error| site.read_error(&error))?;
-        self.take_in(site, found)
+        self.take_in(&site.key, found)
     }
 
     /// Reads the state for a new activation, which may be spared the way by who has read it early.
@@ -76,15 +76,15 @@ impl Slot {
         let Some(early) = early else { return self.load(cx, site).await };
         let patience = Patience::begin(cx);
         let found = early.or(site.store.read(&site.key, patience.left())).await;
-        self.take_in(site, found.map_err(|error| site.read_error(&error))?)
+        self.take_in(&site.key, found.map_err(|error| site.read_error(&error))?)
     }
 
-    fn take_in<S: State>(&self, site: &Site, found: Option<Versioned>) -> Result<Option<S>, StateError> {
+    fn take_in<S: State>(&self, state: &str, found: Option<Versioned>) -> Result<Option<S>, StateError> {
         let value = match &found {
             None => None,
             Some(found) => {
-                let (_, payload) = record::open(&found.value).map_err(|why| StateError::not_loaded(&site.key, why))?;
-                Some((record::decode(&site.key, payload)?, digest(payload)))
+                let (_, payload) = record::open(&found.value).map_err(|why| StateError::not_loaded(state, why))?;
+                Some((record::decode(state, payload)?, digest(payload)))
             }
         };
         let mut seen = self.seen();
@@ -94,20 +94,30 @@ impl Slot {
         Ok(value)
     }
 
-    /// Whether `value` is not what was last loaded or saved at `site`.
-    pub(crate) fn is_changed<S: State>(&self, site: &Site, value: &S) -> bool {
-        record::encode(value, site.in_force).map_or(true, |payload| self.seen().digest != Some(digest(&payload)))
-    }
-
     /// Writes `value`, if the state is still as this activation last saw it.
-    ///
-    /// A write whose outcome is not known is looked for, and written again under the same condition, until it is known
-    /// or the time is up: under one version only one of the writes can be applied, and they all write the same.
     ///
     /// On a conflict the state that is there comes back, for the actor to go on with.
     pub(crate) async fn save<S: State>(&self, cx: &Cx, site: &Site, value: &S) -> Result<(), Lost<S>> {
-        let payload = record::encode(value, site.in_force)
-            .map_err(|why| StateError::not_saved(&site.key, format!("it cannot be encoded: {why}")))?;
+        let payload = encode(site, value)?;
+        let digest = digest(&payload);
+        self.write(cx, site, &payload, digest).await.map_err(|missed| self.lost(site, missed))
+    }
+
+    /// The same, unless `value` is what was last loaded or saved.
+    pub(crate) async fn save_changed<S: State>(&self, cx: &Cx, site: &Site, value: &S) -> Result<(), Lost<S>> {
+        let payload = encode(site, value)?;
+        let digest = digest(&payload);
+        if self.seen().digest == Some(digest) {
+            return Ok(());
+        }
+        self.write(cx, site, &payload, digest).await.map_err(|missed| self.lost(site, missed))
+    }
+
+    /// Writes an encoded value, whatever its type.
+    ///
+    /// A write whose outcome is not known is looked for, and written again under the same condition, until it is known
+    /// or the time is up: under one version only one of the writes can be applied, and they all write the same.
+    async fn write(&self, cx: &Cx, site: &Site, payload: &[u8], digest: u64) -> Result<(), Missed> {
         let patience = Patience::begin(cx);
         let (mut expected, first) = {
             let mut seen = self.seen();
@@ -123,9 +133,9 @@ impl Slot {
                 return Err(given_up(site, doubt.as_ref(), FENCED).into());
             }
             let author = self.next_author(cx);
-            let error = match write(site, &expected, record::seal(author, &payload), patience.left()).await {
+            let error = match write(site, &expected, record::seal(author, payload), patience.left()).await {
                 Ok(version) => {
-                    self.saved(version, digest(&payload));
+                    self.saved(version, digest);
                     return Ok(());
                 }
                 Err(error) if error.is_conflict() || error.applied() == Applied::Maybe => error,
@@ -140,7 +150,7 @@ impl Slot {
                 let wrote = found.as_ref().and_then(|found| record::open(&found.value).ok()).map(|(author, _)| author);
                 match (wrote.filter(|wrote| wrote.writer == author.writer), &now) {
                     (Some(ours), Some(version)) if ours.sequence >= first => {
-                        self.saved(version.clone(), digest(&payload));
+                        self.saved(version.clone(), digest);
                         return Ok(());
                     }
                     (Some(_), _) => {
@@ -150,7 +160,7 @@ impl Slot {
                     }
                     // Whoever wrote this may have found there what this save wrote.
                     (None, _) if doubt.is_some() => return Err(given_up(site, doubt.as_ref(), error).into()),
-                    (None, _) => return Err(self.lost(cx, site, found, wrote)),
+                    (None, _) => return Err(Missed::of(cx, site, found, wrote)),
                 }
             }
             if patience.left().is_zero() {
@@ -192,14 +202,11 @@ impl Slot {
         seen.digest = Some(digest);
     }
 
-    fn lost<S: State>(&self, cx: &Cx, site: &Site, found: Option<Versioned>, wrote: Option<Author>) -> Lost<S> {
-        let state = site.key.clone();
-        if wrote.is_some_and(|wrote| wrote.epoch > cx.epoch()) {
-            return StateError::Superseded { state }.into();
-        }
-        match self.take_in(site, found) {
-            Ok(value) => Lost { error: StateError::Conflict { state }, found: Some(value) },
-            Err(error) => StateError::not_saved(&site.key, error).into(),
+    fn lost<S: State>(&self, site: &Site, Missed { error, found }: Missed) -> Lost<S> {
+        match found.map(|found| self.take_in(&site.key, found)) {
+            None => Lost { error, found: None },
+            Some(Ok(value)) => Lost { error, found: Some(value) },
+            Some(Err(unread)) => StateError::not_saved(&site.key, unread).into(),
         }
     }
 
@@ -233,10 +240,38 @@ pub(crate) struct Lost<S> {
     pub(crate) found: Option<Option<S>>,
 }
 
+/// The same, before what is there instead has a type.
+struct Missed {
+    error: StateError,
+    found: Option<Option<Versioned>>,
+}
+
+impl Missed {
+    /// Of a save that `found` what another author `wrote`.
+    fn of(cx: &Cx, site: &Site, found: Option<Versioned>, wrote: Option<Author>) -> Self {
+        let state = site.key.clone();
+        if wrote.is_some_and(|wrote| wrote.epoch > cx.epoch()) {
+            return StateError::Superseded { state }.into();
+        }
+        Self { error: StateError::Conflict { state }, found: Some(found) }
+    }
+}
+
 impl<S> From<StateError> for Lost<S> {
     fn from(error: StateError) -> Self {
         Self { error, found: None }
     }
+}
+
+impl From<StateError> for Missed {
+    fn from(error: StateError) -> Self {
+        Self { error, found: None }
+    }
+}
+
+fn encode<S: State>(site: &Site, value: &S) -> Result<BytesMut, StateError> {
+    let payload = record::encode(value, site.in_force);
+    payload.map_err(|why| StateError::not_saved(&site.key, format!("it cannot be encoded: {why}")))
 }
 
 /// The error of a write that is not tried again: what is in doubt stays so, whatever came after it.

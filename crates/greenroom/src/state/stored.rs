@@ -8,7 +8,7 @@ use std::pin::Pin;
 use greenroom_protocols::state_versions::StateVersions;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::{Site, Slot, State, StateError};
+use super::{Lost, Site, Slot, State, StateError};
 use crate::actor::cx::Cx;
 
 /// A state of its own in a field of an actor, kept in the store under the field's name. It is loaded when the actor
@@ -60,6 +60,11 @@ impl<S: State + Default> Stored<S> {
     async fn write(&mut self, cx: &Cx) -> Result<(), StateError> {
         let site = self.site(cx)?;
         let saved = self.slot.save(cx, &site, &self.value).await;
+        self.saved(saved)
+    }
+
+    /// Goes on with what is in the store, where the value was not saved for that.
+    fn saved(&mut self, saved: Result<(), Lost<S>>) -> Result<(), StateError> {
         saved.map_err(|lost| {
             if let Some(found) = lost.found {
                 self.value = found.unwrap_or_default();
@@ -157,7 +162,8 @@ impl<S: State + Default> AnyStored for Stored<S> {
     fn save_changed<'a>(&'a mut self, cx: &'a Cx) -> Loading<'a> {
         Box::pin(async move {
             let site = self.site(cx)?;
-            if self.slot.is_changed(&site, &self.value) { self.write(cx).await } else { Ok(()) }
+            let saved = self.slot.save_changed(cx, &site, &self.value).await;
+            self.saved(saved)
         })
     }
 }

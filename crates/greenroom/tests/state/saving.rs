@@ -1,6 +1,6 @@
 //! States that are saved without being told.
 
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use greenroom::prelude::*;
@@ -110,4 +110,41 @@ async fn a_state_saved_now_and_then_is_written_seldom_and_at_the_latest_when_the
     first.stop().await;
     let second = node(store, |builder| builder.register::<Meter>()).await;
     assert_eq!(MeterRef::of(&second, "m").tick().await, Ok(102));
+}
+
+/// A number that counts how often it is written down.
+#[derive(Default, Deserialize)]
+struct Counted(u64);
+
+static WRITTEN_DOWN: AtomicU64 = AtomicU64::new(0);
+
+impl Serialize for Counted {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        WRITTEN_DOWN.fetch_add(1, Ordering::Relaxed);
+        serializer.serialize_u64(self.0)
+    }
+}
+
+#[derive(Default, Serialize, Deserialize, Actor)]
+struct Ledger {
+    sum: Counted,
+}
+
+#[actor(persistent, save = "turn")]
+impl Ledger {
+    pub async fn book(&mut self, amount: u64) -> u64 {
+        self.sum.0 += amount;
+        self.sum.0
+    }
+}
+
+#[tokio::test]
+async fn a_turn_encodes_what_it_saves_once() {
+    let store = Faulty::new();
+    let node = node(store.clone(), |builder| builder.register::<Ledger>()).await;
+    let ledger = LedgerRef::of(&node, "ada");
+    assert_eq!(ledger.book(5).await, Ok(5));
+    assert_eq!(ledger.book(0).await, Ok(5));
+    let counts = (WRITTEN_DOWN.load(Ordering::Relaxed), store.writes.load(Ordering::Relaxed));
+    assert_eq!(counts, (2, 1), "once a turn, and what has not changed is not written");
 }
