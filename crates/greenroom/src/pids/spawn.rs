@@ -26,7 +26,7 @@ use crate::here::kinds::{AnyKind, Factory, KindEntry};
 use crate::here::node::Node;
 use crate::here::parts::Part;
 use crate::here::port::Port;
-use crate::reliable::takings;
+use crate::shard::holdback::holdback;
 use crate::shard::{Item, Shard};
 
 /// An actor that other nodes can spawn on this one, from arguments: register it with
@@ -70,7 +70,7 @@ impl Cx {
     }
 
     fn spawn_child<A: Behaviour>(&self, supervise: Supervise, factory: Factory<A>) -> Pid<A> {
-        assert!(takings().is_none(), "{RELIABLE}");
+        assert!(holdback().is_none(), "{RELIABLE}");
         Shard::with(|shard| {
             let shard = shard.expect("`cx.spawn` belongs into the turns of the actor whose `cx` it is");
             let parent = shard.current_slot().expect("`cx.spawn` belongs into the turns of the actor whose `cx` it is");
@@ -89,7 +89,7 @@ impl Cx {
     /// # Cancel safety
     /// As for any call: dropping the future leaves the outcome unknown.
     pub async fn spawn_on<A: Spawnable>(&self, node: &str, arguments: A::Args) -> Result<Pid<A>, CallError> {
-        if takings().is_some() {
+        if holdback().is_some() {
             let refusal = Refusal::Invalid { field: String::new(), message: RELIABLE.to_owned() };
             return Err(CallError::Refused(refusal));
         }

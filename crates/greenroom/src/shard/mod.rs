@@ -18,6 +18,7 @@ pub(crate) mod erased;
 mod failing;
 pub(crate) mod frames;
 mod gauges;
+pub(crate) mod holdback;
 mod idle;
 pub(crate) mod inbox;
 pub(crate) mod inspect;

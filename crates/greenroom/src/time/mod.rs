@@ -21,6 +21,7 @@ pub(crate) use self::deliver::is_still_due;
 pub use self::error::ReminderError;
 pub(crate) use self::keeping::start;
 pub use self::reminder::{Registering, Reminder, ReminderInfo};
+pub(crate) use self::reminder::{When, check_name};
 pub use self::reminders::Reminders;
 #[cfg(feature = "http")]
 pub(crate) use self::reminders::{cancel, list};
