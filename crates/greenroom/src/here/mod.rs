@@ -202,6 +202,11 @@ impl Here {
         self.parts.find()
     }
 
+    /// What all features keep here.
+    pub(crate) fn parts(&self) -> impl Iterator<Item = &dyn Part> {
+        self.parts.all()
+    }
+
     /// Tells this incarnation from all others, also where the table is not kept.
     pub(crate) fn birth(&self) -> u32 {
         self.birth

@@ -5,12 +5,18 @@ use std::sync::Arc;
 
 use super::Here;
 use crate::cluster::view::ClusterView;
+use crate::shard::parts::ShardPart;
 
 /// What a feature keeps at a node.
 pub(crate) trait Part: Any + Send + Sync {
     /// Takes in what the cluster is from now on.
     fn viewed(&self, view: &Arc<ClusterView>) {
         let _ = view;
+    }
+
+    /// What it keeps on each shard, made with that.
+    fn on_shard(&self) -> Option<Box<dyn ShardPart>> {
+        None
     }
 
     /// Hears that an operator, or another node on behalf of one, wants the node to drain.

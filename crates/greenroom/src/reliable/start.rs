@@ -9,6 +9,7 @@ use greenroom_world::{Stage, World};
 use serde::{Deserialize, Serialize};
 
 use super::counts::Counts;
+use super::hall::Hall;
 use super::homes::homes;
 use super::outputs::Outlets;
 use super::partition::{PARTITIONS, PartitionsRef};
@@ -21,6 +22,7 @@ use crate::here::port::Port;
 use crate::here::stores::open_store;
 use crate::node::config::Config;
 use crate::node::error::{Error, Result};
+use crate::shard::parts::ShardPart;
 
 /// A node's journal, if it has one.
 #[derive(Default, Debug)]
@@ -134,7 +136,11 @@ pub(crate) async fn open(
     Ok(Journals::of(journal))
 }
 
-impl Part for Journals {}
+impl Part for Journals {
+    fn on_shard(&self) -> Option<Box<dyn ShardPart>> {
+        Some(Box::<Hall>::default())
+    }
+}
 
 impl Here {
     fn journals(&self) -> &Journals {
