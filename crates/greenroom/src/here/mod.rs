@@ -32,12 +32,13 @@ use self::parts::{Part, Parts};
 use self::stores::Stores;
 use self::strangers::Strangers;
 use crate::actor::error::Refusal;
-use crate::actor::key::Kind;
+use crate::actor::key::{ActorId, Kind};
 use crate::cluster::view::ClusterView;
 use crate::node::config::Config;
 use crate::pids::dead_letters::Office;
 use crate::shard::{Gauges, Item, ShardId, ShardPort};
 use crate::stream::backlog::Backlog;
+use crate::time::tick::Ticked;
 
 /// A node's inside.
 pub(crate) struct Here {
@@ -205,6 +206,17 @@ impl Here {
     /// What all features keep here.
     pub(crate) fn parts(&self) -> impl Iterator<Item = &dyn Part> {
         self.parts.all()
+    }
+
+    /// Whether the tick of a reminder of `id` is still what the reminder wants.
+    ///
+    /// # Errors
+    /// Why that cannot be known.
+    pub(crate) async fn is_due(self: &Arc<Self>, id: &ActorId, ticked: &Ticked) -> Result<bool, String> {
+        match self.parts().find_map(|part| part.is_due(self, id, ticked)) {
+            Some(due) => due.await,
+            None => Ok(false),
+        }
     }
 
     /// Tells this incarnation from all others, also where the table is not kept.

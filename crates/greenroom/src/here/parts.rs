@@ -3,9 +3,14 @@
 use std::any::{Any, TypeId};
 use std::sync::Arc;
 
+use greenroom_protocols::node::NodeId;
+use greenroom_world::BoxFuture;
+
 use super::Here;
-use crate::cluster::view::ClusterView;
+use crate::actor::key::ActorId;
+use crate::cluster::view::{ClusterView, KindHosts};
 use crate::shard::parts::ShardPart;
+use crate::time::tick::Ticked;
 
 /// What a feature keeps at a node.
 pub(crate) trait Part: Any + Send + Sync {
@@ -16,6 +21,18 @@ pub(crate) trait Part: Any + Send + Sync {
 
     /// What it keeps on each shard, made with that.
     fn on_shard(&self) -> Option<Box<dyn ShardPart>> {
+        None
+    }
+
+    /// The node that `actor` belongs on, if it is one of the feature's and has such a node.
+    fn home(&self, here: &Here, actor: &ActorId, hosts: &KindHosts) -> Option<NodeId> {
+        let _ = (here, actor, hosts);
+        None
+    }
+
+    /// As [`Here::is_due`], of who keeps reminders.
+    fn is_due(&self, here: &Arc<Here>, id: &ActorId, ticked: &Ticked) -> Option<BoxFuture<Result<bool, String>>> {
+        let _ = (here, id, ticked);
         None
     }
 

@@ -37,7 +37,6 @@ mod timers;
 pub use greenroom_reliable::fields::{Map, Queue, Register, Set};
 
 pub use self::committed::{Anything, Awaited};
-pub(crate) use self::homes::home;
 pub use self::kept::{Kept, collect, kept, load};
 pub use self::machine::{defer, ignore, is_known, state, unhandled};
 pub(crate) use self::outputs::Outlets;

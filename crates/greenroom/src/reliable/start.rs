@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use greenroom_protocols::node::NodeId;
 use greenroom_store::url::redact;
 use greenroom_store::{Journal, Store, StoreError};
 use greenroom_world::{Stage, World};
@@ -10,11 +11,12 @@ use serde::{Deserialize, Serialize};
 
 use super::counts::Counts;
 use super::hall::Hall;
-use super::homes::homes;
+use super::homes::{home, homes};
 use super::outputs::Outlets;
 use super::partition::{PARTITIONS, PartitionsRef};
-use crate::actor::key::Kind;
+use crate::actor::key::{ActorId, Kind};
 use crate::actor::reference::Ref;
+use crate::cluster::view::KindHosts;
 use crate::here::Here;
 use crate::here::kinds::Kinds;
 use crate::here::parts::Part;
@@ -139,6 +141,10 @@ pub(crate) async fn open(
 impl Part for Journals {
     fn on_shard(&self) -> Option<Box<dyn ShardPart>> {
         Some(Box::<Hall>::default())
+    }
+
+    fn home(&self, here: &Here, actor: &ActorId, hosts: &KindHosts) -> Option<NodeId> {
+        (actor.kind.name() == PARTITIONS).then(|| home(here, actor, hosts)).flatten()
     }
 }
 

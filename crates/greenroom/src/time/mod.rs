@@ -17,7 +17,6 @@ pub(crate) mod tick;
 mod timer;
 
 pub(crate) use self::calendar::Calendar;
-pub(crate) use self::deliver::is_still_due;
 pub use self::error::ReminderError;
 pub(crate) use self::keeping::start;
 pub use self::reminder::{Registering, Reminder, ReminderInfo};
