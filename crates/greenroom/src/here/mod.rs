@@ -37,6 +37,7 @@ use crate::cluster::view::ClusterView;
 use crate::node::config::Config;
 use crate::pids::dead_letters::Office;
 use crate::shard::{Gauges, Item, ShardId, ShardPort};
+use crate::state::early::Claim;
 use crate::stream::backlog::Backlog;
 use crate::time::tick::Ticked;
 
@@ -217,6 +218,11 @@ impl Here {
             Some(due) => due.await,
             None => Ok(false),
         }
+    }
+
+    /// The record of this key, if it is being read for the actor and nobody has claimed it: for its activation's first look.
+    pub(crate) fn claim(&self, id: &ActorId, epoch: Epoch, key: &str) -> Option<Claim> {
+        self.parts().find_map(|part| part.claim(id, epoch, key))
     }
 
     /// Tells this incarnation from all others, also where the table is not kept.
