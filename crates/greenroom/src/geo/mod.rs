@@ -25,6 +25,7 @@ mod range;
 mod states;
 mod status;
 mod term;
+pub(crate) mod word;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -54,7 +55,6 @@ use self::homes::Homes;
 pub(crate) use self::letter::{Event, Message, Operation};
 pub(crate) use self::listing::Listing;
 use self::mesh::Mesh;
-pub(crate) use self::news::News;
 use self::news::Progress;
 use self::post::LETTER_ROOM;
 pub(crate) use self::range::{Deed, Effect, GeoRange, Presence};
