@@ -21,8 +21,8 @@ use crate::actor::reference::Inner;
 use crate::here::built_in::is_built_in;
 use crate::pids::key::reserved;
 use crate::shard::Shard;
-use crate::shard::baggage::{Baggage, Load};
-use crate::shard::holdback::{AnyMethod, Holdback, Unsent, holdback};
+use crate::shard::baggage::Baggage;
+use crate::shard::holdback::{Holdback, Unsent, holdback};
 use crate::shard::submit::{Callee, Told};
 
 /// What one turn of a reliable actor keeps back until its commit.
@@ -116,22 +116,21 @@ impl Takings {
     }
 
     fn keep_back(&self, shard: &Shard, message: Unsent) -> Result<(), Refusal> {
-        let Unsent { target, method, own } = message;
+        let target = &message.target;
         check(&target.id.key)?;
         if target.forged {
             return Err(reserved(&target.id.key));
         }
         let node = &shard.port().node;
-        let delivery = own.as_ref().map_or(Delivery::ExactlyOnce, |own| own.delivery);
-        let load = shard.load(own)?;
-        if !node.is_reliable(target.id.kind, method.interface()) {
-            self.record(|record| record.tell(format!("{}.{}", target.id, method.name())));
+        if !node.is_reliable(target.id.kind, message.interface) {
+            let load = shard.load(message.own)?;
+            self.record(|record| record.tell(format!("{}.{}", target.id, message.method)));
             let own = load.map(|load| Box::new(Baggage::clone(&load)));
-            let later = Unsent { target, method, own };
+            let later = Unsent { own, ..message };
             self.taken().later.push(Box::new(move |shard| later.send(shard)));
             return Ok(());
         }
-        let outgoing = self.outgoing(shard, &target, method, delivery, load)?;
+        let outgoing = self.outgoing(shard, message)?;
         self.taken().sends.push(outgoing);
         Ok(())
     }
@@ -147,17 +146,15 @@ impl Takings {
         due: Wall,
         name: Option<String>,
     ) -> Result<(), Refusal> {
-        let Unsent { target, method, own } = message;
-        if !shard.port().node.is_reliable(target.id.kind, method.interface()) {
+        let target = &message.target;
+        if !shard.port().node.is_reliable(target.id.kind, message.interface) {
             let message = format!(
                 "{} is not reliable, so no timer of {} can be for it; let {} get the timer's message, and send from there",
                 target.id, self.by, self.by
             );
             return Err(Refusal::Invalid { field: String::new(), message });
         }
-        let delivery = own.as_ref().map_or(Delivery::ExactlyOnce, |own| own.delivery);
-        let load = shard.load(own)?;
-        let outgoing = self.outgoing(shard, &target, method, delivery, load)?;
+        let outgoing = self.outgoing(shard, message)?;
         let mut taken = self.taken();
         if let Some(name) = &name {
             taken.timers.retain(|timer| timer.name.as_ref() != Some(name));
@@ -173,21 +170,16 @@ impl Takings {
         taken.cancels.push(name.to_owned());
     }
 
-    fn outgoing(
-        &self,
-        shard: &Shard,
-        target: &Inner,
-        method: Box<dyn AnyMethod>,
-        delivery: Delivery,
-        load: Load,
-    ) -> Result<Outgoing<Named, Body>, Refusal> {
+    fn outgoing(&self, shard: &Shard, message: Unsent) -> Result<Outgoing<Named, Body>, Refusal> {
+        let Unsent { target, own, method, call, .. } = message;
+        let delivery = own.as_ref().map_or(Delivery::ExactlyOnce, |own| own.delivery);
+        let load = shard.load(own)?;
         let partitions = shard.port().node.config().reliable.partitions;
         let to = Named::of(&target.id);
         to.check(partitions)?;
-        let method_name = method.name();
-        let arguments = Payload(method.arguments()?);
+        let arguments = Payload(call.arguments()?);
         let carried = load.as_ref().map_or(Ok(None), |load| load.carried())?.map(Payload);
-        let body = Body::Call { method: method_name.into(), arguments, carried };
+        let body = Body::Call { method: method.into(), arguments, carried };
         self.taken().bytes += size(&body) + to.key.len();
         let to_partition = Destination::Partition(to.partition(partitions));
         let birth = to.birth();
@@ -292,7 +284,7 @@ impl Takings {
 impl Holdback for Takings {
     // It must not be answered as if it had sent all.
     fn send(&self, shard: &Shard, message: Unsent, told: Told) -> Result<(), Refusal> {
-        let (kind, method) = (message.method.interface().kind, message.method.name());
+        let (kind, method) = (message.interface.kind, message.method);
         let sent = self.keep_back(shard, message);
         if let (Err(refusal), Told::Nobody) = (&sent, told) {
             self.fail(format!("{} cannot send {method} to {kind}: {refusal}", self.by));

@@ -42,7 +42,7 @@ impl Cx {
 
 fn send(message: Unsent, when: When, name: Option<String>) {
     let Some(takings) = takings() else {
-        let method = message.method.name();
+        let method = message.method;
         return tracing::warn!(method, "a reminder is sent by a turn of a reliable actor, or awaited; it is not made");
     };
     if let Err(refusal) = keep_back(&takings, message, when, name) {
@@ -57,7 +57,7 @@ fn keep_back(takings: &Arc<Takings>, message: Unsent, when: When, name: Option<S
         let due = match when {
             When::After(delay) => now + delay,
             When::At(time) => Wall(0) + time.duration_since(UNIX_EPOCH).unwrap_or_default(),
-            When::Every(_) | When::Cron(_) => {
+            _ => {
                 let message = "a reliable actor's timer fires once: use `.after(delay).send()`, and let the turn that it \
                                begins send the next one";
                 return Err(Refusal::Invalid { field: String::new(), message: message.to_owned() });

@@ -12,7 +12,7 @@ use super::baggage::Baggage;
 use super::mail::{self, Described};
 use super::submit::{Callee, Told};
 use crate::actor::error::Refusal;
-use crate::actor::interface::{Interface, Method};
+use crate::actor::interface::Method;
 use crate::actor::reference::Inner;
 
 /// What one turn keeps back.
@@ -38,30 +38,29 @@ pub(crate) fn holdback() -> Option<Arc<dyn Holdback>> {
 /// A one-way message that has not left, its types apart.
 pub(crate) struct Unsent {
     pub(crate) target: Arc<Inner>,
-    pub(crate) method: Box<dyn AnyMethod>,
     pub(crate) own: Option<Box<Baggage>>,
+    pub(crate) interface: &'static Described,
+    /// The method's name.
+    pub(crate) method: &'static str,
+    /// The method with its arguments.
+    pub(crate) call: Box<dyn AnyMethod>,
 }
 
 impl Unsent {
     #[cold]
     pub(crate) fn new<M: Method>(target: Arc<Inner>, method: M, own: Option<Box<Baggage>>) -> Self {
-        Self { target, method: Box::new(method), own }
+        let interface = Described::of::<M::Interface>();
+        Self { target, own, interface, method: interface.name(M::INDEX), call: Box::new(method) }
     }
 
     /// Sends it after all. What is refused is a dead letter, as of any other sender.
     pub(crate) fn send(self, shard: &Shard) {
-        self.method.send(shard, self.target, self.own);
+        self.call.send(shard, self.target, self.own);
     }
 }
 
 /// A method with its arguments, its types apart.
 pub(crate) trait AnyMethod: Send {
-    /// What it is a method of.
-    fn interface(&self) -> &'static Described;
-
-    /// How it is called.
-    fn name(&self) -> &'static str;
-
     /// The arguments, as they travel.
     ///
     /// # Errors
@@ -73,14 +72,6 @@ pub(crate) trait AnyMethod: Send {
 }
 
 impl<M: Method> AnyMethod for M {
-    fn interface(&self) -> &'static Described {
-        Described::of::<M::Interface>()
-    }
-
-    fn name(&self) -> &'static str {
-        M::Interface::METHODS[usize::from(M::INDEX)].name
-    }
-
     fn arguments(self: Box<Self>) -> Result<Bytes, Refusal> {
         mail::arguments(*self)
     }
