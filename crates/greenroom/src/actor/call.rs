@@ -20,6 +20,7 @@ use crate::shard::baggage::Baggage;
 #[cfg(feature = "http")]
 use crate::shard::baggage::Load;
 use crate::shard::calls::{CallSlot, Completion};
+use crate::shard::holdback::Unsent;
 use crate::shard::submit::{Started, Told};
 use crate::shard::{Shard, ShardId};
 use crate::stream::reply_stream::Reading;
@@ -47,9 +48,9 @@ impl<M: Method> Call<M> {
         (self.target, self.method)
     }
 
-    /// The same, and what it was given to carry.
-    pub(crate) fn into_all(self) -> (Arc<Inner>, M, Option<Box<Baggage>>) {
-        (self.target, self.method, self.baggage)
+    /// The message that it sends one-way.
+    pub(crate) fn into_unsent(self) -> Unsent {
+        Unsent::new(self.target, self.method, self.baggage)
     }
 
     /// Gives the call at most `limit`; inside of a turn never more than is left of that turn's own time. Without it, the

@@ -1,8 +1,9 @@
 //! What a handler sees of its surroundings.
 
+use std::any::Any;
 use std::fmt;
-use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use greenroom_protocols::directory::Epoch;
@@ -14,7 +15,6 @@ use super::key::{ActorId, Key};
 use super::migration::Unmoved;
 use crate::context::{Context, ContextError, TraceContext};
 use crate::here::port::Port;
-use crate::reliable::{Memory, takings};
 use crate::shard::Shard;
 use crate::state::{Holder, Lost, Site, Slot, State, StateError, WHOLE};
 use crate::time::tick::Tick;
@@ -35,8 +35,8 @@ pub(crate) struct CxState {
     pub(crate) holder: Holder,
     /// When what has changed is to be saved; 0 if nothing has. In nanoseconds of the node's clock.
     pub(crate) due: AtomicU64,
-    /// What is known of a reliable actor's fields in the journal.
-    pub(crate) memory: Memory,
+    /// What is known of the fields, for who loads them otherwise than from a store.
+    pub(crate) memory: OnceLock<Box<dyn Any + Send + Sync>>,
 }
 
 impl Cx {
@@ -254,16 +254,6 @@ impl Cx {
                 shard.keep_current(time.min(KEEP_ALIVE_MAX));
             }
         });
-    }
-
-    /// Lets a reliable actor end with this turn: its state and what waits for it go with the turn's commit. The next message
-    /// to its key finds a fresh actor; if another actor has created it, messages to its key are dead letters from then on.
-    ///
-    /// Outside of turns of reliable actors it does nothing.
-    pub fn halt(&self) {
-        if let Some(takings) = takings() {
-            takings.halt();
-        }
     }
 
     /// Ends the activation once the turns that it has begun are over. The next message activates the actor anew.

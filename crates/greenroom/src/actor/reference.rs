@@ -61,18 +61,6 @@ impl<I: Interface> Ref<I> {
         &self.inner
     }
 
-    /// An actor of a reliable kind that comes into being with the current turn's commit, under a key that was never used.
-    ///
-    /// # Panics
-    /// Outside of turns of reliable actors: there, any key will do, as its actor always exists.
-    #[doc(hidden)]
-    pub fn create(cx: &Cx) -> Self {
-        let takings = crate::reliable::takings();
-        let takings = takings.expect("`create` belongs into turns of reliable actors; elsewhere use `of` and a key");
-        let key = takings.create(I::KIND, cx.port.node.config().reliable.partitions);
-        Self::new(key.into(), Some(cx.port.clone()), false)
-    }
-
     /// The actor whose `cx` it is.
     pub fn me(cx: &Cx) -> Self {
         Self::of(cx, cx.key().clone())

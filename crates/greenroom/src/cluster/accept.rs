@@ -14,8 +14,8 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::sync::mpsc;
 
 use super::mesh::{self, Inbound};
-use crate::geo::read_letters;
 use crate::here::Here;
+use crate::here::parts::Met;
 use crate::shard::Item;
 use crate::shard::lanes::{Flow, Greeted, OPEN_TIMEOUT, read_hello, within};
 
@@ -49,9 +49,9 @@ pub(super) async fn accept(node: Arc<Here>, mut listener: Box<dyn Listener>, inb
                 let timeout = world.sleep_until(world.now() + OPEN_TIMEOUT);
                 let greeted = within(timeout, async { Ok(greet(&task_node, stream).await) }).await;
                 let refused = match greeted {
-                    Ok(Ok((stream, hello, decoder, input))) => {
+                    Ok(Ok((hello, met))) => {
                         greeting.fetch_sub(1, Ordering::AcqRel);
-                        return hand_over(&task_node, stream, hello, decoder, input, inbound).await;
+                        return hand_over(&task_node, hello, met, inbound).await;
                     }
                     Ok(Err(refused)) => refused,
                     Err(_) => {
@@ -71,10 +71,7 @@ pub(super) async fn accept(node: Arc<Here>, mut listener: Box<dyn Listener>, inb
     }
 }
 
-/// What was read of a stranger that is let in.
-type Met = (Box<dyn Stream>, Hello, Decoder, BytesMut);
-
-async fn greet(node: &Here, stream: Box<dyn Stream>) -> Result<Met, NotAccepted> {
+async fn greet(node: &Here, stream: Box<dyn Stream>) -> Result<(Hello, Met), NotAccepted> {
     let (mut stream, peer) = match node.links().accepted(stream).await {
         Ok(secured) => secured,
         Err(refused) => return Err(dismiss(refused).await),
@@ -102,7 +99,7 @@ async fn greet(node: &Here, stream: Box<dyn Stream>) -> Result<Met, NotAccepted>
         answered = say(&mut stream, &out).await;
     }
     match (answered, refusal) {
-        (Ok(()), None) => Ok((stream, theirs, decoder, input)),
+        (Ok(()), None) => Ok((theirs, Met { stream, decoder, input })),
         (_, Some(reason)) => Err(NotAccepted { why: io::Error::other(reason), plain: false, stream: Some(stream) }),
         (Err(why), None) => Err(NotAccepted { why, plain: false, stream: None }),
     }
@@ -157,14 +154,8 @@ fn stranger(node: &Here, theirs: &Hello, shown: &Peer) -> Option<String> {
     }
 }
 
-async fn hand_over(
-    node: &Arc<Here>,
-    stream: Box<dyn Stream>,
-    hello: Hello,
-    decoder: Decoder,
-    input: BytesMut,
-    inbound: mpsc::Sender<Inbound>,
-) {
+async fn hand_over(node: &Arc<Here>, hello: Hello, met: Met, inbound: mpsc::Sender<Inbound>) {
+    let Met { stream, decoder, input } = met;
     let peer = NodeId(hello.body.node);
     match hello.body.lane {
         Lane::User { shard, .. } => {
@@ -180,14 +171,20 @@ async fn hand_over(
                 tracing::debug!(%peer, %error, "a control connection closed");
             }
         }
-        Lane::Geo => {
-            if let Some(geo) = node.geo()
-                && let Err(error) = read_letters(geo, node, None, stream, decoder, input).await
-            {
-                tracing::debug!(%peer, %error, "a connection for letters closed");
+        lane => {
+            let mut met = Met { stream, decoder, input };
+            for part in node.parts() {
+                match part.read(node, lane, met) {
+                    Err(back) => met = back,
+                    Ok(reading) => {
+                        if let Err(error) = reading.await {
+                            tracing::debug!(%peer, %error, ?lane, "a connection closed");
+                        }
+                        return;
+                    }
+                }
             }
         }
-        _ => {}
     }
 }
 

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::directory::Entry;
 use crate::actor::interface::Why;
-use crate::geo::News;
+use crate::geo::word::News;
 
 /// One message between two nodes' control planes. Unknown variants of later versions are dropped.
 #[derive(Clone, Debug, Serialize, Deserialize)]

@@ -2,6 +2,7 @@
 
 mod abroad;
 mod adaptive;
+mod border;
 mod moves;
 
 use std::collections::{BTreeMap, VecDeque};
@@ -18,12 +19,13 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 pub(crate) use self::abroad::Passing;
 pub(crate) use self::adaptive::Tenant;
+use self::border::Beyond;
+pub(crate) use self::border::Border;
 pub(crate) use self::moves::MoveEnd;
 use super::placement;
 use crate::actor::error::Refusal;
 use crate::actor::key::ActorId;
 use crate::cluster::Order;
-use crate::geo::{Geo, GeoRange};
 use crate::here::Here;
 use crate::here::location::{Asker, Location};
 use crate::shard::{ShardId, Slot};
@@ -67,21 +69,22 @@ impl Entry {
 pub(crate) struct Directory {
     me: NodeId,
     ranges: Vec<Mutex<RangeHere>>,
-    /// The multi-cluster that this cluster is in.
-    geo: Option<Arc<Geo>>,
+    /// Who knows of other clusters, if there are any.
+    border: Option<Arc<dyn Border>>,
     /// The version of the view that all ranges have taken in.
     viewed: AtomicU64,
 }
 
-struct RangeHere {
+/// A range, as this node has it.
+pub(crate) struct RangeHere {
     machine: Range<Entry>,
     active: BTreeMap<Entry, Active>,
     /// The last activations that ended here: who is sent the actor's messages hears of it by them, at the latest.
     gone: VecDeque<(Entry, Epoch)>,
     /// Actors whose states have come from other nodes, and the shards that have these, until it is decided whose they are.
     carried: BTreeMap<Entry, ShardId>,
-    /// The machines of this range's actors between clusters, if there are any.
-    geo: Option<Box<GeoRange>>,
+    /// What the border keeps of this range's actors.
+    beyond: Beyond,
     /// Activations that are the only ones over all clusters, and have not begun here yet.
     owned_early: VecDeque<(Entry, Epoch)>,
 }
@@ -112,7 +115,7 @@ struct Active {
 }
 
 impl Directory {
-    pub(crate) fn new(me: NodeId, checks: Checks, geo: Option<Arc<Geo>>) -> Self {
+    pub(crate) fn new(me: NodeId, checks: Checks, border: Option<Arc<dyn Border>>) -> Self {
         let range = |range| {
             let machine = Range::with_checks(me, RangeId(range), checks);
             Mutex::new(RangeHere {
@@ -120,11 +123,11 @@ impl Directory {
                 active: BTreeMap::new(),
                 gone: VecDeque::new(),
                 carried: BTreeMap::new(),
-                geo: None,
+                beyond: Beyond::default(),
                 owned_early: VecDeque::new(),
             })
         };
-        Self { me, ranges: (0..RANGES).map(range).collect(), geo, viewed: AtomicU64::new(0) }
+        Self { me, ranges: (0..RANGES).map(range).collect(), border, viewed: AtomicU64::new(0) }
     }
 
     fn range(&self, hash: u64) -> MutexGuard<'_, RangeHere> {
@@ -147,8 +150,8 @@ impl Directory {
     ) -> Result<Location, Refusal> {
         let entry = Entry { hash, id: id.clone() };
         let now = node.world().now();
-        let geo = self.geo.as_deref();
-        let abroad = geo.is_some_and(|geo| geo.is_single(id.kind));
+        let border = self.border().filter(|border| border.is_single(id.kind));
+        let must_ask = |range: &RangeHere| border.is_some_and(|border| !border.may_begin(range, &entry));
         let begins_here = || !node.is_handing_over() && node.kinds().serves(id.kind, asker.wanted);
         let mut range = self.range(hash);
         if let Some(active) = range.active.get(&entry) {
@@ -171,7 +174,9 @@ impl Directory {
                         node.order(Order::Released(grant.by, released));
                         return Ok(Location::There { node: grant.by, grant: Some(grant) });
                     }
-                    Acceptance::Accepted => return Ok(range.begin(node, entry, grant.placed.epoch, asker)),
+                    Acceptance::Accepted => {
+                        return Ok(range.begin(self.border(), node, entry, grant.placed.epoch, asker));
+                    }
                     // It came by here, as its way there is cut.
                     Acceptance::NotMe if asker.from == grant.by && node.view().view.is_active(grant.placed.node) => {
                         return Ok(Location::There { node: grant.placed.node, grant: Some(grant) });
@@ -194,20 +199,21 @@ impl Directory {
                 Resolution::At(grant) if grant.placed.node == self.me => match range.machine.accept(&grant) {
                     Acceptance::Accepted if node.is_handing_over() => return Err(Refusal::Stopping),
                     Acceptance::Accepted if begins_here() => {
-                        return Ok(range.begin(node, entry, grant.placed.epoch, asker));
+                        return Ok(range.begin(self.border(), node, entry, grant.placed.epoch, asker));
                     }
                     // Ours once, and released since, or nothing that the caller can speak to: its entry is to go.
                     _ => {
                         let released = range.machine.release(entry.clone(), grant.placed.epoch);
                         range.machine.handle(now, Event::Released(released), Vec::new, &mut Vec::new());
-                        self.gone_abroad(now, &mut range, &entry);
+                        self.note_gone(now, &mut range, &entry);
                         resolution = range.machine.resolve(now, &entry);
                     }
                 },
                 Resolution::At(grant) => return Ok(Location::There { node: grant.placed.node, grant: Some(grant) }),
-                Resolution::Absent if abroad && !range.may_begin_here(geo, &entry) => return Ok(Location::Abroad),
+                Resolution::Absent if must_ask(&range) => return Ok(Location::Abroad),
                 Resolution::Absent => {
-                    let early = range.early_host(now, &entry, node, asker.wanted);
+                    let early =
+                        self.border().and_then(|border| border.early_host(&range, now, &entry, node, asker.wanted));
                     drop(range);
                     let chosen = match early {
                         Some(host) => Some(host),
@@ -218,12 +224,12 @@ impl Directory {
                     if let Some(active) = range.active.get(&entry) {
                         return Ok(active.location());
                     }
-                    if abroad && !range.may_begin_here(geo, &entry) {
+                    if must_ask(&range) {
                         return Ok(Location::Abroad);
                     }
                     resolution = range.machine.grant(now, entry.clone(), chosen);
                     if let Resolution::At(grant) = &resolution {
-                        self.tell_owned(now, &mut range, &entry, chosen, grant.placed.epoch);
+                        self.note_granted(now, &mut range, &entry, (chosen, grant.placed.epoch));
                     }
                     if chosen != self.me {
                         node.loads().placed(chosen);
@@ -287,7 +293,7 @@ impl Directory {
         match range.machine.owner() {
             Some(owner) if owner == self.me => {
                 range.machine.handle(now, Event::Released(released), Vec::new, &mut Vec::new());
-                self.gone_abroad(now, &mut range, &entry);
+                self.note_gone(now, &mut range, &entry);
                 None
             }
             owner => owner.map(|owner| (owner, released)),
@@ -326,7 +332,9 @@ impl Directory {
             let before = range.machine.tenure();
             let RangeHere { machine, active, .. } = range;
             machine.handle(now, Event::View(view.clone()), || list(active), out);
-            self.viewed_abroad(now, range, before, view);
+            if let Some(border) = self.border() {
+                border.viewed(self, now, range, before, view);
+            }
         });
         self.viewed.store(view.version, Ordering::Release);
         all
@@ -338,7 +346,9 @@ impl Directory {
             let RangeHere { machine, active, .. } = range;
             if machine.deadline().is_some_and(|due| due <= now) {
                 machine.handle(now, Event::Tick, || list(active), out);
-                range.recovered_abroad(now);
+                if let Some(border) = self.border() {
+                    border.recovered(now, range);
+                }
             }
         })
     }
@@ -360,10 +370,12 @@ impl Directory {
         let RangeHere { machine, active, .. } = &mut *here;
         let mut out = Vec::new();
         machine.handle(now, event, || list(active), &mut out);
-        self.complete_abroad(now, &mut here, &out);
-        here.recovered_abroad(now);
+        if let Some(border) = self.border() {
+            border.acted(now, &mut here, &out);
+            border.recovered(now, &mut here);
+        }
         if let Some(key) = released {
-            self.gone_abroad(now, &mut here, &key);
+            self.note_gone(now, &mut here, &key);
         }
         out.into_iter().map(|action| (range, action)).collect()
     }
@@ -391,7 +403,7 @@ impl Directory {
         let placed = directory::Placed { node: from, epoch: grant.placed.epoch };
         let released = Released { key: entry.clone(), placed };
         range.machine.handle(now, Event::Released(released), Vec::new, &mut Vec::new());
-        self.gone_abroad(now, range, entry);
+        self.note_gone(now, range, entry);
     }
 
     fn all(
@@ -404,7 +416,9 @@ impl Directory {
         for (index, range) in self.ranges.iter().enumerate() {
             let mut range = range.lock().unwrap_or_else(PoisonError::into_inner);
             each(&mut range, &mut out);
-            self.complete_abroad(now, &mut range, &out);
+            if let Some(border) = self.border() {
+                border.acted(now, &mut range, &out);
+            }
             all.extend(out.drain(..).map(|action| (RangeId(index as u16), action)));
         }
         all
@@ -422,9 +436,16 @@ impl Active {
 
 impl RangeHere {
     /// Enters an activation that a shard of this node is about to make.
-    fn begin(&mut self, node: &Here, entry: Entry, epoch: Epoch, asker: Asker) -> Location {
+    fn begin(
+        &mut self,
+        border: Option<&dyn Border>,
+        node: &Here,
+        entry: Entry,
+        epoch: Epoch,
+        asker: Asker,
+    ) -> Location {
         let shard = if asker.outside { node.shard(asker.near) } else { node.choose_shard(asker.near) };
-        let doubtful = node.geo().is_some() && self.begins_doubtful(node.geo(), &entry, epoch);
+        let doubtful = border.is_some_and(|border| border.begins_doubtful(self, &entry, epoch));
         self.active.insert(entry, Active { epoch, shard, slot: None, moving: false, doubtful });
         Location::Here { shard, slot: None, epoch }
     }

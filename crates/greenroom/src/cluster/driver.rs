@@ -23,7 +23,7 @@ use super::mesh::{Inbound, Mesh};
 use super::table::TableStore;
 use super::view::ClusterView;
 use crate::actor::interface::Why;
-use crate::geo::News;
+use crate::geo::word::News;
 use crate::here::Here;
 use crate::here::halt::Halt;
 use crate::shard::{Item, Shard, ShardId};

@@ -1,11 +1,11 @@
 //! What a node keeps of its cluster, and what its other parts ask there.
 
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use greenroom_protocols::directory::{Epoch, Grant};
 use greenroom_protocols::node::NodeId;
 
-use super::directory::Directory;
+use super::directory::{Border, Directory};
 use super::placement::Placements;
 use super::{Loads, Order, Orders};
 use crate::actor::error::Refusal;
@@ -20,13 +20,14 @@ pub(crate) struct InCluster {
     placements: Placements,
     loads: Loads,
     orders: Orders,
+    border: Option<Arc<dyn Border>>,
     /// Made once the table has given this node an id.
     directory: OnceLock<Directory>,
 }
 
 impl InCluster {
-    pub(crate) fn new(placements: Placements, orders: Orders) -> Self {
-        Self { placements, loads: Loads::default(), orders, directory: OnceLock::new() }
+    pub(crate) fn new(placements: Placements, orders: Orders, border: Option<Arc<dyn Border>>) -> Self {
+        Self { placements, loads: Loads::default(), orders, border, directory: OnceLock::new() }
     }
 }
 
@@ -67,7 +68,8 @@ impl Here {
     pub(crate) fn set_me(&self, me: NodeId) {
         // In this order: who finds a directory finds the id, too.
         self.be(me);
-        self.in_cluster().directory.get_or_init(|| Directory::new(me, self.config().checks, self.geo().cloned()));
+        let InCluster { border, directory, .. } = self.in_cluster();
+        directory.get_or_init(|| Directory::new(me, self.config().checks, border.clone()));
     }
 
     /// Hands an order to the control plane. A full queue drops it: whatever matters is repeated.

@@ -11,7 +11,6 @@ use crate::actor::error::Refusal;
 use crate::actor::key::ActorId;
 use crate::here::Here;
 use crate::here::built_in::{HOME, WORKERS};
-use crate::reliable;
 
 /// A placement of one's own, registered by name with [`Builder::placement`](crate::Builder::placement).
 ///
@@ -81,7 +80,10 @@ pub(crate) fn choose(
         // The range's owner is where the hash says, and every caller asks it anyway.
         "hash" if nodes.contains(&node.me()) => Ok(node.me()),
         "hash" => Ok(nodes[(hash % nodes.len() as u64) as usize]),
-        HOME => Ok(reliable::home(node, actor, hosts).filter(|home| nodes.contains(home)).unwrap_or(nodes[0])),
+        HOME => {
+            let home = node.parts().find_map(|part| part.home(node, actor, hosts));
+            Ok(home.filter(|home| nodes.contains(home)).unwrap_or(nodes[0]))
+        }
         _ => custom(node, actor, name, nodes, caller),
     }
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use greenroom_world::{Listener, Stage, Timestamp};
 
 use super::mesh::Mesh;
-use super::news::News;
+use super::word::News;
 use super::{Geo, adaptive, gateway};
 use crate::cluster::Order;
 use crate::here::Here;

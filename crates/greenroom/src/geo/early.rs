@@ -4,12 +4,10 @@
 //! of it names the activation that may.
 
 use std::collections::BTreeMap;
-use std::future::{Future, pending};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use greenroom_protocols::directory::Epoch;
-use greenroom_store::{StoreError, Versioned};
 use greenroom_world::Stage;
 use tokio::sync::{oneshot, watch};
 
@@ -17,9 +15,8 @@ use super::Geo;
 use crate::actor::key::ActorId;
 use crate::here::Here;
 use crate::state::Site;
+use crate::state::early::{Claim, Found};
 use crate::versioned::protocols::reads_store;
-
-type Found = Result<Option<Versioned>, StoreError>;
 
 /// What a node reads early, by actor.
 #[derive(Default)]
@@ -35,13 +32,6 @@ struct Early {
     reads: BTreeMap<String, oneshot::Receiver<Found>>,
 }
 
-/// One record on its way.
-pub(crate) struct Claim {
-    epoch: Epoch,
-    usable: watch::Receiver<Option<Epoch>>,
-    read: oneshot::Receiver<Found>,
-}
-
 impl EarlyReads {
     fn all(&self) -> MutexGuard<'_, BTreeMap<ActorId, Early>> {
         self.all.lock().unwrap_or_else(PoisonError::into_inner)
@@ -55,7 +45,7 @@ impl EarlyReads {
     }
 
     /// The record of this key, if it is being read for the actor and nobody has claimed it: for its activation's first look.
-    pub(crate) fn claim(&self, id: &ActorId, epoch: Epoch, key: &str) -> Option<Claim> {
+    pub(super) fn claim(&self, id: &ActorId, epoch: Epoch, key: &str) -> Option<Claim> {
         let mut all = self.all();
         let early = all.get_mut(id)?;
         let read = early.reads.remove(key)?;
@@ -114,35 +104,6 @@ impl Geo {
             geo.early.forget(&id, token);
         };
         self.world.spawn(Stage::Store, Box::pin(forget));
-    }
-}
-
-impl Claim {
-    /// What was read early, if this activation may use it; else what `own` finds.
-    pub(crate) async fn or(self, own: impl Future<Output = Found>) -> Found {
-        let Self { epoch, mut usable, read } = self;
-        let told = *usable.borrow() == Some(epoch);
-        if told {
-            return match read.await {
-                Ok(Ok(found)) => Ok(found),
-                _ => own.await,
-            };
-        }
-        // The word may be slower than the call that begins the activation.
-        let early = async {
-            if usable.wait_for(|usable| *usable == Some(epoch)).await.is_err() {
-                pending::<()>().await;
-            }
-            match read.await {
-                Ok(Ok(found)) => found,
-                _ => pending().await,
-            }
-        };
-        tokio::select! {
-            biased;
-            found = early => Ok(found),
-            found = own => found,
-        }
     }
 }
 

@@ -15,8 +15,9 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use super::Geo;
 use super::clusters::id_of;
 use super::letter::Letter;
-use super::news::{CHANNEL, News};
+use super::news::CHANNEL;
 use super::states::StateLetter;
+use super::word::News;
 use crate::here::Here;
 use crate::shard::lanes::{OPEN_TIMEOUT, read_hello, within};
 

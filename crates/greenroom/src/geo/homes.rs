@@ -1,28 +1,18 @@
 //! Where actors are at home, and the kinds that this cluster holds the lease of: their actors it activates without a question.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError, RwLock};
 
 use greenroom_protocols::gsi::{ConfigEpoch, Home};
-use serde::{Deserialize, Serialize};
 
 use super::Geo;
 use super::clusters::id_of;
+use super::word::AtHome;
 use crate::actor::interface::Why;
 use crate::actor::key::Kind;
 use crate::cluster::Order;
 use crate::cluster::directory::Entry;
 use crate::here::Here;
-
-/// What is said of actors that have homes.
-#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
-#[serde(default)]
-pub(super) struct AtHome {
-    /// The list for which nothing is owned away from home; 0 for none.
-    pub(super) settled: u64,
-    /// Kinds, and where their actors are at home.
-    homes: BTreeMap<String, String>,
-}
 
 /// What a node knows of homes.
 #[derive(Default)]
@@ -31,14 +21,6 @@ pub(super) struct Homes {
     found: Mutex<AtHome>,
     /// A list, and the kinds that this cluster holds the lease of while that is in force.
     leased: RwLock<(u64, BTreeSet<String>)>,
-}
-
-impl AtHome {
-    /// What is true of both.
-    pub(super) fn and(self, other: &Self) -> Self {
-        let agreed = self.homes == other.homes && self.settled == other.settled;
-        Self { settled: if agreed { self.settled } else { 0 }, homes: self.homes }
-    }
 }
 
 impl Geo {

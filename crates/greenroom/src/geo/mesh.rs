@@ -15,7 +15,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::sync::mpsc;
 
 use super::Geo;
-use super::news::News;
+use super::word::News;
 use crate::here::Here;
 use crate::shard::lanes::{OPEN_TIMEOUT, read_hello, within};
 

@@ -25,11 +25,14 @@ mod range;
 mod states;
 mod status;
 mod term;
+pub(crate) mod word;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::io;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
 
+use greenroom_protocols::directory::Epoch;
 use greenroom_protocols::gsi::ClusterId;
 use greenroom_protocols::node::Instances;
 #[cfg(feature = "tls")]
@@ -37,7 +40,8 @@ use greenroom_security::certificates::NodeCertificates;
 use greenroom_security::link::Links;
 #[cfg(feature = "tls")]
 use greenroom_security::watched::Watched;
-use greenroom_world::{Timestamp, World};
+use greenroom_wire::Lane;
+use greenroom_world::{BoxFuture, Timestamp, World};
 use tokio::sync::Notify;
 
 use self::adaptive::Modes;
@@ -48,26 +52,24 @@ pub use self::config::{GeoActivation, GeoCluster, GeoConfig, GeoHome, GeoInstanc
 use self::counts::Counts;
 pub use self::counts::GeoCounts;
 pub(crate) use self::driver::start;
-pub(crate) use self::early::Claim;
 use self::early::EarlyReads;
-pub(crate) use self::gateway::read as read_letters;
 use self::homes::Homes;
 pub(crate) use self::letter::{Event, Message, Operation};
 pub(crate) use self::listing::Listing;
 use self::mesh::Mesh;
-pub(crate) use self::news::News;
 use self::news::Progress;
 use self::post::LETTER_ROOM;
 pub(crate) use self::range::{Deed, Effect, GeoRange, Presence};
 pub(crate) use self::states::{States, check_kinds};
 pub use self::status::{ClusterStatus, MultiCluster, Standings};
 use self::term::Term;
-use crate::actor::key::Kind;
+use crate::actor::key::{ActorId, Kind};
 use crate::cluster::view::ClusterView;
 use crate::cluster::{Order, Orders};
 use crate::here::Here;
-use crate::here::parts::Part;
+use crate::here::parts::{Met, Part};
 use crate::shard::ShardPort;
+use crate::state::early::Claim;
 
 /// A node's part in its multi-cluster.
 pub(crate) struct Geo {
@@ -110,6 +112,18 @@ pub(crate) struct Geo {
 impl Part for Arc<Geo> {
     fn viewed(&self, view: &Arc<ClusterView>) {
         *self.view.write().unwrap_or_else(PoisonError::into_inner) = view.clone();
+    }
+
+    fn read(&self, here: &Arc<Here>, lane: Lane, met: Met) -> Result<BoxFuture<io::Result<()>>, Met> {
+        if lane != Lane::Geo {
+            return Err(met);
+        }
+        let (geo, here) = (self.clone(), here.clone());
+        Ok(Box::pin(async move { gateway::read(&geo, &here, None, met.stream, met.decoder, met.input).await }))
+    }
+
+    fn claim(&self, id: &ActorId, epoch: Epoch, key: &str) -> Option<Claim> {
+        self.early.claim(id, epoch, key)
     }
 }
 

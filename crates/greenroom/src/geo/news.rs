@@ -8,51 +8,11 @@ use greenroom_protocols::gsi::{Acknowledged, ClusterId, ConfigEpoch};
 use greenroom_protocols::node::NodeId;
 use greenroom_wire::Encoder;
 use greenroom_wire::codec::{self, Codec};
-use serde::{Deserialize, Serialize};
 
-use super::homes::AtHome;
+use super::word::{AtHome, News, Word};
 use super::{Clusters, Event, Geo};
 use crate::cluster::directory::Entry;
 use crate::here::Here;
-
-/// One node's word. What a later version adds is skipped.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) struct News {
-    list: Clusters,
-    /// How far the sender's cluster is, as far as the sender knows.
-    #[serde(default)]
-    cluster: Acknowledged,
-    /// How far the sender is.
-    #[serde(default)]
-    own: Acknowledged,
-    /// The same of actors that have homes.
-    #[serde(default)]
-    cluster_home: AtHome,
-    #[serde(default)]
-    own_home: AtHome,
-    /// The view of the sender's cluster in which it found what it says of itself; 0 if it does not say.
-    #[serde(default)]
-    own_view: u64,
-    /// What the sender has heard of other clusters: not every node is a gateway.
-    #[serde(default)]
-    heard: BTreeMap<ClusterId, Word>,
-    /// The sender's clock, in seconds since 1970; 0 if it does not say.
-    #[serde(default)]
-    wall_s: u64,
-    /// After what time its cluster may be taken for lost, in ms; 0 for never, or if it does not say.
-    #[serde(default)]
-    lost_after_ms: u64,
-}
-
-/// How far a cluster or a node is.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub(super) struct Word {
-    pub(super) acknowledged: Acknowledged,
-    pub(super) home: AtHome,
-    /// The view of its cluster in which that was found; 0 if it does not say.
-    #[serde(default)]
-    pub(super) view: u64,
-}
 
 /// How far others are.
 #[derive(Default)]

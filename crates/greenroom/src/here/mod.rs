@@ -32,12 +32,14 @@ use self::parts::{Part, Parts};
 use self::stores::Stores;
 use self::strangers::Strangers;
 use crate::actor::error::Refusal;
-use crate::actor::key::Kind;
+use crate::actor::key::{ActorId, Kind};
 use crate::cluster::view::ClusterView;
 use crate::node::config::Config;
 use crate::pids::dead_letters::Office;
 use crate::shard::{Gauges, Item, ShardId, ShardPort};
+use crate::state::early::Claim;
 use crate::stream::backlog::Backlog;
+use crate::time::tick::Ticked;
 
 /// A node's inside.
 pub(crate) struct Here {
@@ -200,6 +202,27 @@ impl Here {
     #[inline]
     pub(crate) fn find_part<P: Part>(&self) -> Option<&P> {
         self.parts.find()
+    }
+
+    /// What all features keep here.
+    pub(crate) fn parts(&self) -> impl Iterator<Item = &dyn Part> {
+        self.parts.all()
+    }
+
+    /// Whether the tick of a reminder of `id` is still what the reminder wants.
+    ///
+    /// # Errors
+    /// Why that cannot be known.
+    pub(crate) async fn is_due(self: &Arc<Self>, id: &ActorId, ticked: &Ticked) -> Result<bool, String> {
+        match self.parts().find_map(|part| part.is_due(self, id, ticked)) {
+            Some(due) => due.await,
+            None => Ok(false),
+        }
+    }
+
+    /// The record of this key, if it is being read for the actor and nobody has claimed it: for its activation's first look.
+    pub(crate) fn claim(&self, id: &ActorId, epoch: Epoch, key: &str) -> Option<Claim> {
+        self.parts().find_map(|part| part.claim(id, epoch, key))
     }
 
     /// Tells this incarnation from all others, also where the table is not kept.

@@ -1,10 +1,21 @@
 //! What the floors above keep at a node.
 
 use std::any::{Any, TypeId};
+use std::io;
 use std::sync::Arc;
 
+use bytes::BytesMut;
+use greenroom_protocols::directory::Epoch;
+use greenroom_protocols::node::NodeId;
+use greenroom_wire::{Decoder, Lane};
+use greenroom_world::{BoxFuture, Stream};
+
 use super::Here;
-use crate::cluster::view::ClusterView;
+use crate::actor::key::ActorId;
+use crate::cluster::view::{ClusterView, KindHosts};
+use crate::shard::parts::ShardPart;
+use crate::state::early::Claim;
+use crate::time::tick::Ticked;
 
 /// What a feature keeps at a node.
 pub(crate) trait Part: Any + Send + Sync {
@@ -13,10 +24,46 @@ pub(crate) trait Part: Any + Send + Sync {
         let _ = view;
     }
 
+    /// What it keeps on each shard, made with that.
+    fn on_shard(&self) -> Option<Box<dyn ShardPart>> {
+        None
+    }
+
+    /// The node that `actor` belongs on, if it is one of the feature's and has such a node.
+    fn home(&self, here: &Here, actor: &ActorId, hosts: &KindHosts) -> Option<NodeId> {
+        let _ = (here, actor, hosts);
+        None
+    }
+
+    /// As [`Here::is_due`], of who keeps reminders.
+    fn is_due(&self, here: &Arc<Here>, id: &ActorId, ticked: &Ticked) -> Option<BoxFuture<Result<bool, String>>> {
+        let _ = (here, id, ticked);
+        None
+    }
+
+    /// As [`Here::claim`], of who reads records early.
+    fn claim(&self, id: &ActorId, epoch: Epoch, key: &str) -> Option<Claim> {
+        let _ = (id, epoch, key);
+        None
+    }
+
+    /// Reads what another node says on a connection of this lane; it comes back if the lane is none of the part's.
+    fn read(&self, here: &Arc<Here>, lane: Lane, met: Met) -> Result<BoxFuture<io::Result<()>>, Met> {
+        let _ = (here, lane);
+        Err(met)
+    }
+
     /// Hears that an operator, or another node on behalf of one, wants the node to drain.
     fn drain(&self, here: &Arc<Here>) {
         let _ = here;
     }
+}
+
+/// A connection that another node has opened, its hello read; what was read behind that comes along.
+pub(crate) struct Met {
+    pub(crate) stream: Box<dyn Stream>,
+    pub(crate) decoder: Decoder,
+    pub(crate) input: BytesMut,
 }
 
 /// The parts of a node, each found by its type.

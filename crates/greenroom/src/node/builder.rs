@@ -23,6 +23,7 @@ use crate::actor::call::Call;
 use crate::actor::cx::Cx;
 use crate::actor::interface::{Behaviour, Interface, Method};
 use crate::actor::key::{Key, Kind};
+use crate::cluster::directory::Border;
 use crate::cluster::placement::{Placement, Placements};
 use crate::cluster::table::{Health, TableStore};
 use crate::cluster::{self, InCluster};
@@ -387,7 +388,8 @@ impl Builder {
             // Unless the program has links of its own.
             versioned.post().connect(Arc::new(States::new(geo.clone(), told, &config.kinds, &kinds)));
         }
-        let parts = Parts::default().with(InCluster::new(placements, orders)).with(versioned).with(journals);
+        let border = geo.clone().map(|geo| Arc::new(geo) as Arc<dyn Border>);
+        let parts = Parts::default().with(InCluster::new(placements, orders, border)).with(versioned).with(journals);
         let parts = parts.with(Calendar::new(&config.cluster)).with(spawners).with(topics).with(Drains);
         let parts = match geo {
             Some(geo) => parts.with(geo),

@@ -12,7 +12,7 @@ use crate::shard::Slot;
 
 /// The spawned actors of one shard, by the numbers of their activations.
 #[derive(Default)]
-pub(crate) struct Kin {
+pub(super) struct Kin {
     spawned: BTreeMap<u64, Kid>,
     /// The children that activations of this shard have on it.
     children: BTreeMap<u64, BTreeSet<u64>>,
@@ -39,7 +39,7 @@ pub(super) struct Kid {
 
 /// Who spawned an actor.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Parent {
+pub(super) enum Parent {
     /// An activation of the same shard.
     Here(u64),
     /// An activation elsewhere.
@@ -48,22 +48,17 @@ pub(crate) enum Parent {
 
 impl Kin {
     /// Whether there is nothing that anybody's end could matter to.
-    pub(crate) fn is_empty(&self) -> bool {
+    pub(super) fn is_empty(&self) -> bool {
         self.spawned.is_empty() && self.watches.is_empty() && self.distant.is_empty()
     }
 
-    /// Whether one of the shard's activations is its keeper.
-    pub(crate) fn has_keeper(&self) -> bool {
-        self.keeper.is_some()
-    }
-
     /// Whether that is where the shard's keeper is.
-    pub(crate) fn is_keeper(&self, slot: Slot) -> bool {
+    pub(super) fn is_keeper(&self, slot: Slot) -> bool {
         self.keeper == Some(slot)
     }
 
     /// Spawned actors on this shard.
-    pub(crate) fn len(&self) -> usize {
+    pub(super) fn len(&self) -> usize {
         self.spawned.len()
     }
 

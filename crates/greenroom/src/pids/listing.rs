@@ -30,7 +30,7 @@ pub struct Spawned {
 
 impl Shard {
     fn list_spawned(&self, max: usize) -> Vec<Spawned> {
-        let kin = self.kin.borrow();
+        let kin = self.kin().borrow();
         let listed = kin.kids().filter_map(|(number, kid)| {
             let activation = self.numbered(number)?;
             let parent = kid.parent.map(|parent| match parent {
@@ -57,7 +57,7 @@ impl Shard {
 impl Shard {
     /// The actors that the activation in `slot` has spawned, at most `max`: those elsewhere by their keys alone.
     pub(crate) fn children_of(&self, slot: Slot, max: usize) -> Vec<String> {
-        let kin = self.kin.borrow();
+        let kin = self.kin().borrow();
         let (here, elsewhere) = kin.children(slot);
         let here = here.filter_map(|number| Some(self.numbered(number)?.id().to_string()));
         here.chain(elsewhere.map(|address| address.key().to_string())).take(max).collect()

@@ -1,5 +1,6 @@
 //! Making actors.
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -12,7 +13,7 @@ use tokio::sync::oneshot;
 
 use super::keeper::{self, KeeperRef};
 use super::key::{Address, KEEPER, number};
-use super::kin::Parent;
+use super::kin::{Kin, Parent};
 use super::pid::Pid;
 use super::watch::Deliver;
 use crate::actor::cx::Cx;
@@ -26,7 +27,8 @@ use crate::here::kinds::{AnyKind, Factory, KindEntry};
 use crate::here::node::Node;
 use crate::here::parts::Part;
 use crate::here::port::Port;
-use crate::reliable::takings;
+use crate::shard::holdback::holdback;
+use crate::shard::parts::ShardPart;
 use crate::shard::{Item, Shard};
 
 /// An actor that other nodes can spawn on this one, from arguments: register it with
@@ -70,7 +72,7 @@ impl Cx {
     }
 
     fn spawn_child<A: Behaviour>(&self, supervise: Supervise, factory: Factory<A>) -> Pid<A> {
-        assert!(takings().is_none(), "{RELIABLE}");
+        assert!(holdback().is_none(), "{RELIABLE}");
         Shard::with(|shard| {
             let shard = shard.expect("`cx.spawn` belongs into the turns of the actor whose `cx` it is");
             let parent = shard.current_slot().expect("`cx.spawn` belongs into the turns of the actor whose `cx` it is");
@@ -89,7 +91,7 @@ impl Cx {
     /// # Cancel safety
     /// As for any call: dropping the future leaves the outcome unknown.
     pub async fn spawn_on<A: Spawnable>(&self, node: &str, arguments: A::Args) -> Result<Pid<A>, CallError> {
-        if takings().is_some() {
+        if holdback().is_some() {
             let refusal = Refusal::Invalid { field: String::new(), message: RELIABLE.to_owned() };
             return Err(CallError::Refused(refusal));
         }
@@ -132,7 +134,7 @@ impl Cx {
     pub fn unwatch<A: Behaviour>(&self, pid: &Pid<A>) {
         Shard::with(|shard| {
             if let Some((shard, watcher)) = shard.and_then(|shard| Some((shard, shard.current_slot()?))) {
-                shard.kin.borrow_mut().watches.remove(&pid.address(), number(watcher));
+                shard.kin().borrow_mut().watches.remove(&pid.address(), number(watcher));
             }
         });
     }
@@ -253,7 +255,7 @@ impl Shard {
             entry.activation(self, id, Epoch(1), slot)
         });
         let slot = activation.slot();
-        self.kin.borrow_mut().enter(slot, parent, supervise, self.now());
+        self.kin().borrow_mut().enter(slot, parent, supervise, self.now());
         self.gauge_spawned();
         // What goes wrong is a failure, which its supervision answers.
         let _ = activation.clone().start(self);
@@ -268,7 +270,7 @@ impl Shard {
         if parent.keeper() != self.keeper_address() || self.numbered(parent.number).is_none() {
             return self.keeper(child).stop(child.number, Why::Parent).send();
         }
-        self.kin.borrow_mut().adopt(parent.number, child);
+        self.kin().borrow_mut().adopt(parent.number, child);
         self.watch_actor(child, id, Deliver::Child(parent.number));
     }
 }
@@ -284,7 +286,11 @@ impl Spawners {
     }
 }
 
-impl Part for Spawners {}
+impl Part for Spawners {
+    fn on_shard(&self) -> Option<Box<dyn ShardPart>> {
+        Some(Box::<RefCell<Kin>>::default())
+    }
+}
 
 impl Here {
     pub(super) fn spawner(&self, kind: &str) -> Option<&dyn AnySpawner> {

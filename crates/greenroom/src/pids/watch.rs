@@ -144,21 +144,21 @@ impl Shard {
     pub(super) fn watch_actor(&self, address: Address, id: ActorId, to: Deliver) {
         let here = self.keeper_address();
         if let Deliver::Hook(watcher) = to
-            && self.kin.borrow().watches.has(&address, watcher)
+            && self.kin().borrow().watches.has(&address, watcher)
         {
             return;
         }
-        self.kin.borrow_mut().watches.insert(address, Watch { id, to });
+        self.kin().borrow_mut().watches.insert(address, Watch { id, to });
         if address.keeper() == here {
             if !address.slot().is_some_and(|slot| self.lives(slot)) {
-                let why = self.kin.borrow().why(address.number);
+                let why = self.kin().borrow().why(address.number);
                 self.tell_ended(&address, why);
             }
         } else if self.port().node.is_lost(address.node()) {
             self.tell_ended(&address, Why::NodeLost);
         } else {
             let due = self.now() + CHECK_INTERVAL;
-            self.kin.borrow_mut().watches.due.get_or_insert(due);
+            self.kin().borrow_mut().watches.due.get_or_insert(due);
             self.keeper(here).ask(address, vec![address.number]).send();
         }
     }
@@ -170,7 +170,7 @@ impl Shard {
 
     /// Tells all who watch `address` here that it has ended.
     pub(super) fn tell_ended(&self, address: &Address, why: Why) {
-        let watches = self.kin.borrow_mut().watches.take(address);
+        let watches = self.kin().borrow_mut().watches.take(address);
         for Watch { id, to } in watches {
             match to {
                 Deliver::Hook(watcher) => {
@@ -183,7 +183,7 @@ impl Shard {
                     let _ = waiting.send(why);
                 }
                 Deliver::StopChild(child) => self.end_numbered(child, Why::Parent),
-                Deliver::Child(parent) => self.kin.borrow_mut().child_gone(parent, address),
+                Deliver::Child(parent) => self.kin().borrow_mut().child_gone(parent, address),
             }
         }
     }
@@ -193,9 +193,9 @@ impl Shard {
         let mut ended = Vec::new();
         for number in numbers {
             if self.numbered(number).is_some() {
-                self.kin.borrow_mut().watches.askers.entry(number).or_default().insert(from);
+                self.kin().borrow_mut().watches.askers.entry(number).or_default().insert(from);
             } else {
-                ended.push((number, self.kin.borrow().why(number)));
+                ended.push((number, self.kin().borrow().why(number)));
             }
         }
         ended
@@ -205,7 +205,7 @@ impl Shard {
     pub(super) fn tell_askers(&self, slot: Slot, why: Why) {
         let address = self.address(slot);
         self.tell_ended(&address, why);
-        let askers = self.kin.borrow_mut().watches.askers.remove(&address.number);
+        let askers = self.kin().borrow_mut().watches.askers.remove(&address.number);
         for asker in askers.into_iter().flatten() {
             self.keeper(asker).ended(address, why).send();
         }
@@ -213,14 +213,14 @@ impl Shard {
 
     /// Asks whether those live that are watched elsewhere, when it is time; says when it next is.
     pub(super) fn check_watched(&self, now: Timestamp) -> Option<Timestamp> {
-        let due = self.kin.borrow().watches.due?;
+        let due = self.kin().borrow().watches.due?;
         if due > now {
             return Some(due);
         }
         let here = self.keeper_address();
-        let asked = self.kin.borrow_mut().watches.unheard_of(&here);
+        let asked = self.kin().borrow_mut().watches.unheard_of(&here);
         let next = (!asked.is_empty()).then(|| now + CHECK_INTERVAL);
-        self.kin.borrow_mut().watches.due = next;
+        self.kin().borrow_mut().watches.due = next;
         for (keeper, numbers) in asked {
             for some in numbers.chunks(ASKED_AT_ONCE) {
                 self.keeper(here).ask(keeper, some.to_vec()).send();
@@ -233,7 +233,7 @@ impl Shard {
     pub(crate) fn tell_of_lost_nodes(&self) {
         let node = self.port().node.clone();
         let lost: Vec<Address> = {
-            let mut kin = self.kin.borrow_mut();
+            let mut kin = self.kin().borrow_mut();
             for askers in kin.watches.askers.values_mut() {
                 askers.retain(|asker| !node.is_lost(asker.node()));
             }

@@ -114,14 +114,14 @@ impl Shard {
 
     /// This shard's keeper, made when it is first asked something.
     fn keeper_here(&self) -> Rc<dyn AnyActivation> {
-        let known = self.kin.borrow().keeper.and_then(|slot| self.activation(slot));
+        let known = self.kin().borrow().keeper.and_then(|slot| self.activation(slot));
         if let Some(keeper) = known {
             return keeper;
         }
         let entry = Arc::new(KindEntry::<Keeper>::spawned(factory::<Keeper>(), self.port().node.config()));
         let id = ActorId::unchecked(Kind::intern(KeeperInterface::KIND), self.keeper_address().key());
         let keeper = self.enter_spawned(|slot| entry.activation(self, id, Epoch(1), slot));
-        self.kin.borrow_mut().keeper = Some(keeper.slot());
+        self.kin().borrow_mut().keeper = Some(keeper.slot());
         self.gauge_activations();
         // It makes itself and has no hook: nothing can go wrong.
         let _ = keeper.clone().start(self);

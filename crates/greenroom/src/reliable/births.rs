@@ -1,4 +1,5 @@
-//! The keys of actors that others create: each names its incarnation, so none is given twice (R5).
+//! How actors come into being and halt, and the keys of those that others create: each names its incarnation, so none is
+//! given twice (R5).
 //!
 //! `@PARTITION.LIFE.EPOCH.SERIAL`, each a hexadecimal number without leading zeros. A message for such a key is for that
 //! incarnation alone. A promise to journals and references.
@@ -7,6 +8,39 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use greenroom_protocols::delivery::{Birth, Epoch, Life, Ownership, PartitionId};
+
+use super::takings::takings;
+use crate::actor::cx::Cx;
+use crate::actor::interface::Interface;
+use crate::actor::reference::Ref;
+
+impl<I: Interface> Ref<I> {
+    /// An actor of a reliable kind that comes into being with the current turn's commit, under a key that was never used.
+    ///
+    /// # Panics
+    /// Outside of turns of reliable actors: there, any key will do, as its actor always exists.
+    #[doc(hidden)]
+    pub fn create(cx: &Cx) -> Self {
+        Self::made(create(I::KIND, cx).into(), Some(cx.port.clone()))
+    }
+}
+
+fn create(kind: &str, cx: &Cx) -> String {
+    let takings = takings().expect("`create` belongs into turns of reliable actors; elsewhere use `of` and a key");
+    takings.create(kind, cx.port.node.config().reliable.partitions)
+}
+
+impl Cx {
+    /// Lets a reliable actor end with this turn: its state and what waits for it go with the turn's commit. The next message
+    /// to its key finds a fresh actor; if another actor has created it, messages to its key are dead letters from then on.
+    ///
+    /// Outside of turns of reliable actors it does nothing.
+    pub fn halt(&self) {
+        if let Some(takings) = takings() {
+            takings.halt();
+        }
+    }
+}
 
 /// What an ownership gives to the actors that its turns create.
 #[derive(Clone, Debug)]

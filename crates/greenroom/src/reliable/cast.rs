@@ -220,7 +220,7 @@ impl Cast {
         let Body::Call { arguments, carried, .. } = &letter.body else { return Begun::Waits };
         let (record, doubted) = again.unzip();
         let takings = Arc::new(Takings::new(letter.to.clone(), self.births.clone(), record));
-        let baggage = Baggage { takings: Some(takings.clone()), ..unpacked(carried.as_ref()) };
+        let baggage = Baggage { holdback: Some(takings.clone()), ..unpacked(carried.as_ref()) };
         let form = ReplyForm::asked_by(&arguments.0);
         let (sender, mut receiver) = oneshot::channel();
         let incoming = IncomingCall {

@@ -10,10 +10,11 @@ use super::partition::PartitionsRef;
 use crate::actor::key::ActorId;
 use crate::actor::reference::Ref;
 use crate::shard::Shard;
+use crate::shard::parts::ShardPart;
 
 /// A shard's part.
 #[derive(Default)]
-pub(crate) struct Hall {
+pub(super) struct Hall {
     partitions: RefCell<BTreeMap<PartitionId, PartitionsRef>>,
     stored: RefCell<BTreeMap<ActorId, Vec<StoredField>>>,
 }
@@ -29,7 +30,14 @@ impl Hall {
     }
 }
 
+impl ShardPart for Hall {}
+
 impl Shard {
+    /// What this shard keeps for reliable actors.
+    pub(super) fn hall(&self) -> &Hall {
+        self.part()
+    }
+
     /// The way to a partition, which learns where that is.
     pub(super) fn partition(&self, partition: PartitionId) -> PartitionsRef {
         let mut known = self.hall().partitions.borrow_mut();

@@ -13,7 +13,7 @@ pub(super) fn homes(view: &ClusterView, kind: Kind, partitions: u32) -> Vec<Node
 }
 
 /// The node that the partition `actor` belongs on.
-pub(crate) fn home(node: &Here, actor: &ActorId, hosts: &KindHosts) -> Option<NodeId> {
+pub(super) fn home(node: &Here, actor: &ActorId, hosts: &KindHosts) -> Option<NodeId> {
     let partition: usize = actor.key.parse().ok()?;
     homes_among(&node.view(), hosts, node.config().reliable.partitions).get(partition).copied()
 }

@@ -32,7 +32,7 @@ pub const fn kept<A: Kept>() {}
 
 /// What is known of an activation's fields in the journal.
 #[derive(Default)]
-pub(crate) struct Memory(Mutex<Known>);
+pub(super) struct Memory(Mutex<Known>);
 
 #[derive(Default)]
 struct Known {
@@ -46,6 +46,15 @@ struct Known {
 }
 
 impl Memory {
+    /// That of the actor whose `cx` it is, once its fields are loaded.
+    pub(super) fn of(cx: &Cx) -> Option<&Self> {
+        cx.state.as_ref()?.memory.get()?.downcast_ref()
+    }
+
+    fn begin(cx: &Cx) -> Option<&Self> {
+        cx.state.as_ref()?.memory.get_or_init(|| Box::<Self>::default()).downcast_ref()
+    }
+
     pub(super) fn states(&self) -> &'static [&'static str] {
         self.known().states
     }
@@ -66,8 +75,8 @@ impl Memory {
 #[doc(hidden)]
 pub fn load<A: Kept>(cx: &Cx, actor: &mut A, states: &'static [&'static str]) -> Result<(), StateError> {
     let stored = Shard::with(|shard| shard.and_then(|shard| shard.hall().take_stored(cx.id()))).unwrap_or_default();
-    let Some(state) = &cx.state else { return Ok(()) };
-    let mut known = state.memory.known();
+    let Some(memory) = Memory::begin(cx) else { return Ok(()) };
+    let mut known = memory.known();
     known.states = states;
     known
         .take_in(actor, &stored)
@@ -80,11 +89,11 @@ pub fn load<A: Kept>(cx: &Cx, actor: &mut A, states: &'static [&'static str]) ->
 /// [`StateError::NotSaved`]: a value has no encoding; the turn has failed.
 #[doc(hidden)]
 pub fn collect<A: Kept>(cx: &Cx, actor: &mut A) -> Result<(), StateError> {
-    let (Some(takings), Some(state)) = (takings(), &cx.state) else { return Ok(()) };
+    let (Some(takings), Some(memory)) = (takings(), Memory::of(cx)) else { return Ok(()) };
     if takings.fate().is_some() {
         return Ok(());
     }
-    let mut known = state.memory.known();
+    let mut known = memory.known();
     // What a turn removes before it halts is in the journal still.
     let mut entries = if takings.halts() { known.entries.clone() } else { BTreeSet::new() };
     let changed = known.changes(actor).and_then(|mut changed| {

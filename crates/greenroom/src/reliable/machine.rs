@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use super::kept::Memory;
 use super::takings::{Fate, takings};
 use crate::actor::cx::Cx;
 use crate::actor::error::{CallError, Refusal};
@@ -37,26 +38,15 @@ impl Cx {
             .then(|| takings().and_then(|takings| takings.jumps_to()).unwrap_or_else(|| state(self)))
     }
 
-    /// Cancels this reliable actor's timer called `name`, with the turn's commit: `.after(delay).named(name).send()` made it.
-    /// Its message is not sent any more, unless that has happened already: what has left is not called back, so let the
-    /// state say what is still wanted. There need not be such a timer.
-    ///
-    /// Outside of turns of reliable actors it does nothing.
-    pub fn cancel_timer(&self, name: &str) {
-        if let Some(takings) = takings() {
-            takings.cancel(name);
-        }
-    }
-
     fn states(&self) -> &'static [&'static str] {
-        self.state.as_ref().map_or(&[], |state| state.memory.states())
+        Memory::of(self).map_or(&[], Memory::states)
     }
 }
 
 /// The state in which the current turn has begun.
 #[doc(hidden)]
 pub fn state(cx: &Cx) -> Arc<str> {
-    cx.state.as_ref().and_then(|state| state.memory.state()).unwrap_or_default()
+    Memory::of(cx).and_then(Memory::state).unwrap_or_default()
 }
 
 /// Whether this program knows the state.

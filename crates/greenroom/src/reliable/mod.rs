@@ -32,17 +32,14 @@ mod partition;
 pub(crate) mod settings;
 mod start;
 mod takings;
+mod timers;
 
 pub use greenroom_reliable::fields::{Map, Queue, Register, Set};
 
 pub use self::committed::{Anything, Awaited};
-pub(crate) use self::hall::Hall;
-pub(crate) use self::homes::home;
-pub(crate) use self::kept::Memory;
 pub use self::kept::{Kept, collect, kept, load};
 pub use self::machine::{defer, ignore, is_known, state, unhandled};
 pub(crate) use self::outputs::Outlets;
 pub(crate) use self::partition::{PARTITIONS, Partitions};
 pub use self::settings::Reliability;
 pub(crate) use self::start::{open, start};
-pub(crate) use self::takings::{Takings, takings};

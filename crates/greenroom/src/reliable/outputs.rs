@@ -13,10 +13,10 @@ use serde::Serialize;
 
 use super::errands::{Desk, Done, Errand, Pause};
 use super::name::{Body, Letter, Named};
+use super::takings::takings;
 use crate::actor::cx::Cx;
 use crate::actor::error::Refusal;
 use crate::node::error::Error;
-use crate::shard::Shard;
 
 impl Cx {
     /// Sends `value` as JSON to the outlet called `outlet`, after the turn's commit: at least once, with a key that tells
@@ -27,8 +27,7 @@ impl Cx {
     /// outlet, or if `value` has no JSON.
     pub fn output<T: Serialize + ?Sized>(&self, outlet: &str, value: &T) -> Result<(), Refusal> {
         let refused = |message: String| Refusal::Invalid { field: String::new(), message };
-        let baggage = Shard::with(|shard| shard.and_then(Shard::baggage));
-        let Some(takings) = baggage.as_ref().and_then(|baggage| baggage.takings.as_ref()) else {
+        let Some(takings) = takings() else {
             return Err(refused(format!("{} is no turn of a reliable actor; only these have outputs", self.id())));
         };
         let outlets = self.port.node.outlets();

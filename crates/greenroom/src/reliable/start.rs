@@ -3,17 +3,20 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use greenroom_protocols::node::NodeId;
 use greenroom_store::url::redact;
 use greenroom_store::{Journal, Store, StoreError};
 use greenroom_world::{Stage, World};
 use serde::{Deserialize, Serialize};
 
 use super::counts::Counts;
-use super::homes::homes;
+use super::hall::Hall;
+use super::homes::{home, homes};
 use super::outputs::Outlets;
 use super::partition::{PARTITIONS, PartitionsRef};
-use crate::actor::key::Kind;
+use crate::actor::key::{ActorId, Kind};
 use crate::actor::reference::Ref;
+use crate::cluster::view::KindHosts;
 use crate::here::Here;
 use crate::here::kinds::Kinds;
 use crate::here::parts::Part;
@@ -21,6 +24,7 @@ use crate::here::port::Port;
 use crate::here::stores::open_store;
 use crate::node::config::Config;
 use crate::node::error::{Error, Result};
+use crate::shard::parts::ShardPart;
 
 /// A node's journal, if it has one.
 #[derive(Default, Debug)]
@@ -134,7 +138,15 @@ pub(crate) async fn open(
     Ok(Journals::of(journal))
 }
 
-impl Part for Journals {}
+impl Part for Journals {
+    fn on_shard(&self) -> Option<Box<dyn ShardPart>> {
+        Some(Box::<Hall>::default())
+    }
+
+    fn home(&self, here: &Here, actor: &ActorId, hosts: &KindHosts) -> Option<NodeId> {
+        (actor.kind.name() == PARTITIONS).then(|| home(here, actor, hosts)).flatten()
+    }
+}
 
 impl Here {
     fn journals(&self) -> &Journals {

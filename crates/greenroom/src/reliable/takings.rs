@@ -1,9 +1,10 @@
 //! What a turn has done that must not be seen before it is committed.
 
+use std::any::Any;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use greenroom_protocols::delivery::{self, Delivery, Destination, Effects, Outgoing, Timer, TurnId};
 use greenroom_protocols::reminders::Wall;
 use greenroom_reliable::ledger::{FieldChanges, TurnChanges};
@@ -14,29 +15,27 @@ use super::again::Record;
 use super::births::{self, Births};
 use super::name::{Body, Letter, Named, Payload};
 use super::outputs::OUTLET;
-use crate::actor::call::Call;
 use crate::actor::error::Refusal;
-use crate::actor::interface::{Interface, Method};
 use crate::actor::key::check;
 use crate::actor::reference::Inner;
-use crate::actor::reply::ReplyTo;
 use crate::here::built_in::is_built_in;
 use crate::pids::key::reserved;
 use crate::shard::Shard;
-use crate::shard::baggage::{Baggage, Load};
-use crate::shard::mail::Described;
+use crate::shard::baggage::Baggage;
+use crate::shard::holdback::{Holdback, Unsent, holdback};
 use crate::shard::submit::{Callee, Told};
 
 /// What one turn of a reliable actor keeps back until its commit.
-pub(crate) struct Takings {
+pub(super) struct Takings {
     by: Named,
     births: Births,
     taken: Mutex<Taken>,
 }
 
 /// Those of the turn that runs here, if it is one of a reliable actor.
-pub(crate) fn takings() -> Option<Arc<Takings>> {
-    Shard::with(|shard| shard.and_then(Shard::baggage)).and_then(|baggage| baggage.takings.clone())
+pub(super) fn takings() -> Option<Arc<Takings>> {
+    let holdback: Arc<dyn Any + Send + Sync> = holdback()?;
+    holdback.downcast().ok()
 }
 
 /// What becomes of a turn beside its effects.
@@ -108,7 +107,7 @@ impl Takings {
     }
 
     /// The time for this turn, if it is `now`.
-    pub(crate) fn time(&self, now: Wall) -> Wall {
+    pub(super) fn time(&self, now: Wall) -> Wall {
         self.record(|record| record.time(now)).unwrap_or(now)
     }
 
@@ -116,56 +115,22 @@ impl Takings {
         self.taken.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Keeps a message back. The turn fails if that cannot be and nobody would be told: it must not be answered as if it
-    /// had sent all.
-    ///
-    /// # Errors
-    /// [`Refusal`]: it can never be sent.
-    #[cold]
-    pub(crate) fn send<M: Method>(
-        &self,
-        shard: &Shard,
-        target: &Arc<Inner>,
-        method: M,
-        own: Option<Box<Baggage>>,
-        told: Told,
-    ) -> Result<(), Refusal> {
-        let sent = self.keep_back(shard, target, method, own);
-        if let (Err(refusal), Told::Nobody) = (&sent, told) {
-            let method = M::Interface::METHODS[usize::from(M::INDEX)].name;
-            self.fail(format!("{} cannot send {method} to {}: {refusal}", self.by, M::Interface::KIND));
-        }
-        sent
-    }
-
-    fn keep_back<M: Method>(
-        &self,
-        shard: &Shard,
-        target: &Arc<Inner>,
-        method: M,
-        own: Option<Box<Baggage>>,
-    ) -> Result<(), Refusal> {
+    fn keep_back(&self, shard: &Shard, message: Unsent) -> Result<(), Refusal> {
+        let target = &message.target;
         check(&target.id.key)?;
         if target.forged {
             return Err(reserved(&target.id.key));
         }
         let node = &shard.port().node;
-        let delivery = own.as_ref().map_or(Delivery::ExactlyOnce, |own| own.delivery);
-        let load = shard.load(own)?;
-        if !node.is_reliable(target.id.kind, Described::of::<M::Interface>()) {
-            let target = target.clone();
-            self.record(|record| {
-                record.tell(format!("{}.{}", target.id, M::Interface::METHODS[usize::from(M::INDEX)].name));
-            });
+        if !node.is_reliable(target.id.kind, message.interface) {
+            let load = shard.load(message.own)?;
+            self.record(|record| record.tell(format!("{}.{}", target.id, message.method)));
             let own = load.map(|load| Box::new(Baggage::clone(&load)));
-            let later: Later = Box::new(move |shard| {
-                // What is refused is a dead letter, as of any other sender.
-                let _ = shard.send(target, method, own, Told::Nobody);
-            });
-            self.taken().later.push(later);
+            let later = Unsent { own, ..message };
+            self.taken().later.push(Box::new(move |shard| later.send(shard)));
             return Ok(());
         }
-        let outgoing = self.outgoing(shard, target, method, delivery, load)?;
+        let outgoing = self.outgoing(shard, message)?;
         self.taken().sends.push(outgoing);
         Ok(())
     }
@@ -174,24 +139,22 @@ impl Takings {
     ///
     /// # Errors
     /// [`Refusal`]: it can never be sent.
-    pub(crate) fn send_at<M: Method>(
+    pub(super) fn send_at(
         &self,
         shard: &Shard,
-        call: Call<M>,
+        message: Unsent,
         due: Wall,
         name: Option<String>,
     ) -> Result<(), Refusal> {
-        let (target, method, own) = call.into_all();
-        if !shard.port().node.is_reliable(target.id.kind, Described::of::<M::Interface>()) {
+        let target = &message.target;
+        if !shard.port().node.is_reliable(target.id.kind, message.interface) {
             let message = format!(
                 "{} is not reliable, so no timer of {} can be for it; let {} get the timer's message, and send from there",
                 target.id, self.by, self.by
             );
             return Err(Refusal::Invalid { field: String::new(), message });
         }
-        let delivery = own.as_ref().map_or(Delivery::ExactlyOnce, |own| own.delivery);
-        let load = shard.load(own)?;
-        let outgoing = self.outgoing(shard, &target, method, delivery, load)?;
+        let outgoing = self.outgoing(shard, message)?;
         let mut taken = self.taken();
         if let Some(name) = &name {
             taken.timers.retain(|timer| timer.name.as_ref() != Some(name));
@@ -207,21 +170,16 @@ impl Takings {
         taken.cancels.push(name.to_owned());
     }
 
-    fn outgoing<M: Method>(
-        &self,
-        shard: &Shard,
-        target: &Inner,
-        method: M,
-        delivery: Delivery,
-        load: Load,
-    ) -> Result<Outgoing<Named, Body>, Refusal> {
+    fn outgoing(&self, shard: &Shard, message: Unsent) -> Result<Outgoing<Named, Body>, Refusal> {
+        let Unsent { target, own, method, call, .. } = message;
+        let delivery = own.as_ref().map_or(Delivery::ExactlyOnce, |own| own.delivery);
+        let load = shard.load(own)?;
         let partitions = shard.port().node.config().reliable.partitions;
         let to = Named::of(&target.id);
         to.check(partitions)?;
-        let method_name = M::Interface::METHODS[usize::from(M::INDEX)].name;
-        let arguments = Payload(encoded::<M::Interface>(&method.into_message(ReplyTo::nobody()))?);
+        let arguments = Payload(call.arguments()?);
         let carried = load.as_ref().map_or(Ok(None), |load| load.carried())?.map(Payload);
-        let body = Body::Call { method: method_name.into(), arguments, carried };
+        let body = Body::Call { method: method.into(), arguments, carried };
         self.taken().bytes += size(&body) + to.key.len();
         let to_partition = Destination::Partition(to.partition(partitions));
         let birth = to.birth();
@@ -230,7 +188,7 @@ impl Takings {
     }
 
     /// Lets an actor of `kind` come into being with this turn's commit: its key.
-    pub(crate) fn create(&self, kind: &str, partitions: u32) -> String {
+    pub(super) fn create(&self, kind: &str, partitions: u32) -> String {
         let birth = self.record(|record| record.birth(|| self.births.next())).unwrap_or_else(|| self.births.next());
         let key = births::key(birth);
         let to = Named { kind: kind.into(), key: key.as_str().into() };
@@ -254,26 +212,8 @@ impl Takings {
         taken.sends.push(Outgoing { to, delivery, envelope });
     }
 
-    /// Refuses a call that the turn awaits, if it would act before the commit.
-    ///
-    /// # Errors
-    /// [`Refusal::Invalid`], which says what to do instead.
-    #[cold]
-    pub(crate) fn check_call(&self, target: &Inner, Callee { kind, method }: Callee) -> Result<(), Refusal> {
-        if method.is_repeatable() && !is_built_in(kind) {
-            self.record(Record::call);
-            return Ok(());
-        }
-        let message = format!(
-            "the reliable actor {} awaits {kind}.{} of {}, which would act before the turn is committed; write `.send()`, \
-             and let the other actor answer with a message of its own",
-            self.by, method.name, target.id
-        );
-        Err(Refusal::Invalid { field: String::new(), message })
-    }
-
     /// Lets the actor halt with this turn.
-    pub(crate) fn halt(&self) {
+    pub(super) fn halt(&self) {
         self.taken().halts = true;
     }
 
@@ -299,7 +239,7 @@ impl Takings {
     }
 
     /// Lets the turn fail, as something in it cannot be.
-    pub(crate) fn fail(&self, why: String) {
+    pub(super) fn fail(&self, why: String) {
         self.end_as(Fate::Failed(why));
     }
 
@@ -341,6 +281,31 @@ impl Takings {
     }
 }
 
+impl Holdback for Takings {
+    // It must not be answered as if it had sent all.
+    fn send(&self, shard: &Shard, message: Unsent, told: Told) -> Result<(), Refusal> {
+        let (kind, method) = (message.interface.kind, message.method);
+        let sent = self.keep_back(shard, message);
+        if let (Err(refusal), Told::Nobody) = (&sent, told) {
+            self.fail(format!("{} cannot send {method} to {kind}: {refusal}", self.by));
+        }
+        sent
+    }
+
+    fn check_call(&self, target: &Inner, Callee { kind, method }: Callee) -> Result<(), Refusal> {
+        if method.is_repeatable() && !is_built_in(kind) {
+            self.record(Record::call);
+            return Ok(());
+        }
+        let message = format!(
+            "the reliable actor {} awaits {kind}.{} of {}, which would act before the turn is committed; write `.send()`, \
+             and let the other actor answer with a message of its own",
+            self.by, method.name, target.id
+        );
+        Err(Refusal::Invalid { field: String::new(), message })
+    }
+}
+
 /// What a turn has come to.
 pub(super) struct Ended {
     pub(super) effects: Effects<Named, Body>,
@@ -349,13 +314,6 @@ pub(super) struct Ended {
     /// For a second run: what it gets, unless nobody knows all of that, and whom the first one has told.
     pub(super) record: Option<Box<Record>>,
     pub(super) told: Vec<String>,
-}
-
-/// The arguments of a message, as a payload.
-pub(super) fn encoded<I: Interface>(message: &I::Message) -> Result<Bytes, Refusal> {
-    let mut out = BytesMut::new();
-    I::encode(message, &mut out).map_err(|error| Refusal::Unsendable { message: error.to_string() })?;
-    Ok(out.freeze())
 }
 
 /// How many bytes a message has, about.

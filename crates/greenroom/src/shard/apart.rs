@@ -10,15 +10,9 @@ use crate::actor::error::Refusal;
 use crate::actor::interface::{Method, Why};
 use crate::actor::key::ActorId;
 use crate::actor::reply::{AnyReply, ReplyTo};
-use crate::reliable::Hall;
 use greenroom_world::Timestamp;
 
 impl Shard {
-    /// What this shard keeps for reliable actors.
-    pub(crate) fn hall(&self) -> &Hall {
-        &self.hall
-    }
-
     /// Makes an activation of `id` that only its maker finds.
     pub(crate) fn activate_apart(&self, id: ActorId, epoch: Epoch) -> Result<Slot, Refusal> {
         let Some(kind) = self.port.node.kinds().find(id.kind) else {
@@ -34,7 +28,7 @@ impl Shard {
         if let Some(activation) = self.activation(slot) {
             self.cut_turns(&activation);
             self.take_out(slot);
-            self.leave_kin(slot, Why::Superseded);
+            self.note_ended(slot, Why::Superseded);
         }
     }
 

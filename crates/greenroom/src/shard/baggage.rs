@@ -13,9 +13,9 @@ use greenroom_wire::carried::{self, PrincipalView, TickView, TraceView};
 use greenroom_wire::extension::tag;
 use greenroom_wire::{Extension, ExtensionError, ExtensionView, ExtensionWriter, FrameError};
 
+use super::holdback::Holdback;
 use crate::actor::error::Refusal;
 use crate::context::{Context, ContextError, TraceContext};
-use crate::reliable::Takings;
 use crate::time::tick::{Tick, Ticked};
 
 /// What a message carries. Each part is a field here and a tag on the wire; parts that mean nothing to this version
@@ -37,7 +37,7 @@ pub(crate) struct Baggage {
     /// Belongs to the turn that it begins, of an adaptive actor: the cluster that the call came in at, if that is another one.
     pub(crate) caller: Option<ClusterId>,
     /// Belongs to the turn that it begins: what that keeps back until it is committed.
-    pub(crate) takings: Option<Arc<Takings>>,
+    pub(crate) holdback: Option<Arc<dyn Holdback>>,
     /// The idempotency key of a call of a reliable actor.
     pub(crate) idempotency: Option<Box<str>>,
     /// How a message of one reliable actor to another one travels.
@@ -191,8 +191,8 @@ impl Baggage {
 
     /// What the calls of a turn carry on that came with this.
     fn onward(self: &Arc<Self>) -> Load {
-        let Self { context, trace, principal, tick, version, host, takings, idempotency, caller, .. } = &**self;
-        let ends_here = tick.is_some() || takings.is_some() || idempotency.is_some() || caller.is_some();
+        let Self { context, trace, principal, tick, version, host, holdback, idempotency, caller, .. } = &**self;
+        let ends_here = tick.is_some() || holdback.is_some() || idempotency.is_some() || caller.is_some();
         let Self { foreign, delivery, unfit: _, .. } = &**self;
         let ends_here = ends_here || *delivery != Delivery::default();
         if foreign.is_empty() && !ends_here && version.is_none() && host.is_none() {

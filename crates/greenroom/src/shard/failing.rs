@@ -10,11 +10,11 @@ use super::activation::{Activation, Phase, ticks};
 use super::envelope::{Body, Envelope};
 use super::frames::Caller;
 use super::late::HOOK;
+use super::parts::Fate;
 use super::submit::refuse;
 use super::turns::Chain;
 use crate::actor::error::Refusal;
 use crate::actor::interface::{Behaviour, Message, Why};
-use crate::pids::Fate;
 use crate::pids::ended::Ended;
 use crate::state::Saving;
 
@@ -35,11 +35,11 @@ impl<A: Behaviour> Activation<A> {
             self.asked_to_end.set(Some(asked));
             return self.finish_end(shard);
         }
-        if let Fate::End { escalate } = shard.decide(self.slot, &self.cx.id, why) {
+        if let Fate::End { then } = shard.decide(self.slot, &self.cx.id, why) {
             self.asked_to_end.set(Some(Why::Failed));
             self.finish_end(shard);
-            if let Some(parent) = escalate {
-                shard.escalate(parent);
+            if let Some(then) = then {
+                then(shard);
             }
         }
     }

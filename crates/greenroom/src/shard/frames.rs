@@ -15,6 +15,7 @@ use super::activation::{self, AnyActivation};
 use super::baggage::{Baggage, Load};
 use super::calls::{CallSlot, Completion, Waiter};
 use super::cancel::CallKey;
+use super::holdback::Holdback;
 use super::turns::{Answer, Chain, Frame, Job, Link, Turn, TurnId};
 use super::{Shard, Slot, panic_message, registry};
 use crate::actor::error::{CallError, Doubt, Failure, Refusal};
@@ -23,7 +24,6 @@ use crate::actor::key::ActorId;
 use crate::actor::migration::Unmoved;
 use crate::actor::reply::{self, RuntimeEnd};
 use crate::context::TraceContext;
-use crate::reliable::Takings;
 use crate::state::Held;
 
 /// Who began a turn.
@@ -299,10 +299,10 @@ impl Shard {
         }
     }
 
-    /// What the current turn keeps back until it is committed, if it is one of a reliable actor.
+    /// What the current turn keeps back until it is committed, if it is one that does.
     #[inline]
-    pub(super) fn takings(&self) -> Option<&Arc<Takings>> {
-        self.current().and_then(Frame::baggage)?.takings.as_ref()
+    pub(super) fn holdback(&self) -> Option<&Arc<dyn Holdback>> {
+        self.current().and_then(Frame::baggage)?.holdback.as_ref()
     }
 
     /// What the current turn's message carries.

@@ -13,11 +13,11 @@ impl Shard {
     pub(crate) fn give_up(&self, first: u32) {
         let (some, next) = self.activations.borrow().some(first, HAND_OVERS_A_ROUND);
         for activation in some {
-            // Stateless workers and keepers serve to the last.
+            // Stateless workers and who serves a feature stay to the last.
             let kinds = self.port.node.kinds();
             let serves = kinds.workers(activation.id().kind) > 0;
             // Reliable actors end with their partitions.
-            if serves || kinds.is_reliable(activation.id().kind) || self.kin.borrow().is_keeper(activation.slot()) {
+            if serves || kinds.is_reliable(activation.id().kind) || self.is_servant(activation.slot()) {
                 continue;
             }
             let moves = self.destination(activation.id().kind).is_some_and(|to| self.migrate(&activation, to).is_ok());

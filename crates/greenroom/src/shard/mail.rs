@@ -15,9 +15,9 @@ use super::submit::{AnyParcel, Parcel};
 use super::turns::Chain;
 use super::{Shard, Slot};
 use crate::actor::error::Refusal;
-use crate::actor::interface::{Interface, MethodInfo};
+use crate::actor::interface::{Interface, Method, MethodInfo};
 use crate::actor::reference::Inner;
-use crate::actor::reply::AnyReply;
+use crate::actor::reply::{AnyReply, ReplyTo};
 
 /// A message that may be taken out of its bearer's hands.
 pub(crate) trait AnyMail {
@@ -80,6 +80,17 @@ impl Described {
 pub(crate) fn written(mail: &dyn AnyMail) -> Result<Bytes, Refusal> {
     let mut out = BytesMut::new();
     mail.encode(&mut out).map_err(|error| Refusal::Unsendable { message: error.to_string() })?;
+    Ok(out.freeze())
+}
+
+/// The arguments of a call, as they travel.
+///
+/// # Errors
+/// [`Refusal::Unsendable`]: they have no encoding.
+pub(crate) fn arguments<M: Method>(method: M) -> Result<Bytes, Refusal> {
+    let message = method.into_message(ReplyTo::nobody());
+    let mut out = BytesMut::new();
+    M::Interface::encode(&message, &mut out).map_err(|error| Refusal::Unsendable { message: error.to_string() })?;
     Ok(out.freeze())
 }
 

@@ -18,6 +18,7 @@ pub(crate) mod erased;
 mod failing;
 pub(crate) mod frames;
 mod gauges;
+pub(crate) mod holdback;
 mod idle;
 pub(crate) mod inbox;
 pub(crate) mod inspect;
@@ -29,6 +30,7 @@ mod mailbox;
 mod moves;
 mod outbox;
 mod outgoing;
+pub(crate) mod parts;
 mod places;
 pub(crate) mod raw;
 mod registry;
@@ -66,6 +68,7 @@ use self::idle::{FineWheel, IdleWheel};
 use self::inbox::{Inbox, Life};
 use self::lanes::Lanes;
 use self::outbox::Outbox;
+use self::parts::ShardPart;
 use self::slab::Slab;
 use self::timers::Timers;
 use self::turns::{Frame, TurnId, Turns};
@@ -74,9 +77,7 @@ use crate::actor::interface::Why;
 use crate::actor::key::ActorId;
 use crate::actor::reply::{AnyReply, RuntimeEnd};
 use crate::here::port::Port;
-use crate::pids::Kin;
 use crate::pids::key::is_reserved;
-use crate::reliable::Hall;
 
 pub(crate) use self::gauges::Gauges;
 pub(crate) use self::lanes::LaneId;
@@ -198,9 +199,8 @@ pub(crate) struct Shard {
     parked_retry: Cell<Timestamp>,
     stopping: Cell<Option<Timestamp>>,
     turns_begun: Cell<u64>,
-    /// Its spawned actors, and who watches whom.
-    pub(crate) kin: RefCell<Kin>,
-    hall: Hall,
+    /// What the floors above keep here.
+    parts: Vec<Box<dyn ShardPart>>,
 }
 
 thread_local! {
@@ -211,6 +211,7 @@ impl Shard {
     pub(crate) fn new(here: ShardPort, index: u16, port: Arc<Port>) -> Rc<Self> {
         let shards = port.node.shards().len();
         let now = port.node.world().now();
+        let parts = port.node.parts().filter_map(|part| part.on_shard()).collect();
         let intercepts = !port.node.kinds().interceptors().is_empty();
         Rc::new(Self {
             here,
@@ -253,8 +254,7 @@ impl Shard {
             parked_retry: Cell::new(now),
             stopping: Cell::new(None),
             turns_begun: Cell::new(0),
-            kin: RefCell::default(),
-            hall: Hall::default(),
+            parts,
         })
     }
 
@@ -431,7 +431,7 @@ impl Shard {
         }
     }
 
-    /// Removes an activation that has ended, and tells the directory and its kin.
+    /// Removes an activation that has ended, and tells the directory and the parts.
     fn forget(&self, slot: Slot, id: &ActorId, epoch: Epoch, workers: u16, why: Why) {
         self.take_out(slot);
         if workers > 0 {
@@ -439,7 +439,7 @@ impl Shard {
         } else if !is_reserved(&id.key) && !self.port.node.kinds().is_reliable(id.kind) {
             self.port.node.release(id, epoch);
         }
-        self.leave_kin(slot, why);
+        self.note_ended(slot, why);
     }
 
     /// Takes an activation out, with what is tied to it on this shard.
@@ -452,7 +452,7 @@ impl Shard {
 
     /// Activations that users have made.
     fn activations_len(&self) -> usize {
-        self.activations.borrow().len().saturating_sub(usize::from(self.kin.borrow().has_keeper()))
+        self.activations.borrow().len().saturating_sub(self.servants().count())
     }
 
     pub(crate) fn gauge_activations(&self) {

@@ -119,7 +119,7 @@ impl Shard {
         let sent = self.lane_carry(to, id, from, &state);
         let ask_at = if sent { self.now() + TAKE_BACK_AFTER } else { self.now() };
         self.moves.borrow_mut().undecided.insert(id.clone(), Undecided { from, state, held: Vec::new(), ask_at });
-        self.leave_kin(slot, Why::Migrating);
+        self.note_ended(slot, Why::Migrating);
     }
 
     /// A state has come: asks the owner for its actor, or tells who sent it that it is not taken.

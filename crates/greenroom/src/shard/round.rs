@@ -236,14 +236,14 @@ impl Shard {
         let lanes = self.look_after_lanes(now);
         let moves = self.look_after_moves(now);
         self.flush_lanes();
-        let kin = self.look_after_kin(now);
+        let parts = self.look_after_parts(now);
         let parked = self.retry_parked(now);
         let streams = self.sweep_streams(now);
         let stop = self.stopping_until();
         let sweep = self.calls.borrow().next_sweep();
         let (idle, saves) = (self.idle.borrow().next(), self.saves.borrow().next());
         let timers = self.timers.borrow().next();
-        [late, long, lanes, moves, parked, streams, kin, stop, sweep, idle, saves, timers].into_iter().flatten().min()
+        [late, long, lanes, moves, parked, streams, parts, stop, sweep, idle, saves, timers].into_iter().flatten().min()
     }
 
     /// Keeps a message until the directory can say where its actor is.
@@ -318,8 +318,8 @@ impl Shard {
         self.stopping.set(Some(until));
         let all: Vec<_> = self.activations.borrow().iter().cloned().collect();
         for activation in all {
-            // The keeper tells the others of these ends.
-            if !self.kin.borrow().is_keeper(activation.slot()) {
+            // Who serves tells others of these ends.
+            if !self.is_servant(activation.slot()) {
                 activation.end(self, Why::Stopping);
             }
         }

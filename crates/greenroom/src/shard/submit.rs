@@ -16,6 +16,7 @@ use super::cancel::CallKey;
 use super::drops::turn_down;
 use super::envelope::{Body, Envelope, WireCall};
 use super::frames::{Begun, Caller};
+use super::holdback::Unsent;
 use super::mail::{AnyMail, Form, Mail, wanted};
 use super::outgoing::Outgoing;
 use super::raw::{Journey, RouteTarget};
@@ -122,8 +123,8 @@ impl Shard {
         limit: Option<Duration>,
         own: Option<Box<Baggage>>,
     ) -> Result<Chosen, Refusal> {
-        if let Some(takings) = self.takings() {
-            takings.check_call(target, callee)?;
+        if let Some(holdback) = self.holdback() {
+            holdback.check_call(target, callee)?;
         }
         let mut baggage = self.load(own)?;
         if self.intercepts {
@@ -148,8 +149,8 @@ impl Shard {
         own: Option<Box<Baggage>>,
         told: Told,
     ) -> Result<(), Refusal> {
-        if let Some(takings) = self.takings() {
-            return takings.clone().send(self, &target, method, own, told);
+        if let Some(holdback) = self.holdback() {
+            return holdback.clone().send(self, Unsent::new(target, method, own), told);
         }
         let callee = Callee::of::<M>();
         let mut baggage = self.load(own)?;

@@ -21,7 +21,6 @@ use crate::actor::interface::{Behaviour, Interface, Message};
 use crate::actor::reference::Inner;
 use crate::actor::reply::{WireReply, refused};
 use crate::state::Saving;
-use crate::time::is_still_due;
 use crate::time::tick::{Tick, Ticked};
 
 /// What makes a message a tick.
@@ -151,7 +150,7 @@ impl<A: Behaviour> Activation<A> {
             return Err(Refusal::TickOver { ran });
         }
         if node.config().checks.tick_check {
-            match is_still_due(&self.cx, ticked).await {
+            match node.is_due(&self.cx.id, ticked).await {
                 Ok(true) if !node.fence_open() => return Err(Refusal::Fenced),
                 Ok(true) => {}
                 Ok(false) => return Err(Refusal::TickOver { ran }),

@@ -3,6 +3,7 @@
 //! A state is one record of a store. Each save expects the version that the activation last saw, so of two activations
 //! that think they are the only one, the one that loses hears of it; the record names the activation that wrote it.
 
+pub(crate) mod early;
 pub(crate) mod error;
 mod held;
 mod record;

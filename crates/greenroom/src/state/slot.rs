@@ -72,7 +72,7 @@ impl Slot {
 
     /// Reads the state for a new activation, which may be spared the way by who has read it early.
     pub(crate) async fn load_first<S: State>(&self, cx: &Cx, site: &Site) -> Result<Option<S>, StateError> {
-        let early = cx.port.node.geo().and_then(|geo| geo.early().claim(&cx.id, cx.epoch, &site.key));
+        let early = cx.port.node.claim(&cx.id, cx.epoch, &site.key);
         let Some(early) = early else { return self.load(cx, site).await };
         let patience = Patience::begin(cx);
         let found = early.or(site.store.read(&site.key, patience.left())).await;

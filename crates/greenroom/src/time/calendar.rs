@@ -10,9 +10,13 @@ use greenroom_protocols::directory::RangeId;
 use greenroom_protocols::node::{NodeId, View};
 use greenroom_protocols::reminders::Wall;
 use greenroom_store::{Store, StoreError};
+use greenroom_world::BoxFuture;
 use tokio::sync::Notify;
 
+use super::deliver::is_still_due;
 use super::rows::Keys;
+use super::tick::Ticked;
+use crate::actor::key::ActorId;
 use crate::here::Here;
 use crate::here::parts::Part;
 
@@ -153,7 +157,12 @@ impl Calendar {
     }
 }
 
-impl Part for Calendar {}
+impl Part for Calendar {
+    fn is_due(&self, here: &Arc<Here>, id: &ActorId, ticked: &Ticked) -> Option<BoxFuture<Result<bool, String>>> {
+        let (here, id, ticked) = (here.clone(), id.clone(), ticked.clone());
+        Some(Box::pin(async move { is_still_due(&here, &id, &ticked).await }))
+    }
+}
 
 impl Here {
     pub(crate) fn calendar(&self) -> &Calendar {

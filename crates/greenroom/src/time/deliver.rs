@@ -11,7 +11,6 @@ use tokio::sync::oneshot;
 use super::rows::{self, ReminderId};
 use super::schedule::Planned;
 use super::tick::{Tick, Ticked};
-use crate::actor::cx::Cx;
 use crate::actor::error::{Doubt, Failure, Refusal};
 use crate::actor::key::{ActorId, Kind};
 use crate::actor::reply::{self, ReplyForm, WireReply};
@@ -100,11 +99,10 @@ fn judge(failure: &Failure) -> Delivered {
 ///
 /// # Errors
 /// What the store said.
-pub(crate) async fn is_still_due(cx: &Cx, ticked: &Ticked) -> Result<bool, String> {
-    let node = &cx.port.node;
+pub(super) async fn is_still_due(node: &Here, id: &ActorId, ticked: &Ticked) -> Result<bool, String> {
     let Some(name) = &ticked.tick.reminder else { return Ok(true) };
     let store = node.calendar().store(node)?;
-    let key = node.calendar().keys().record(&ReminderId::new(&cx.id, name));
+    let key = node.calendar().keys().record(&ReminderId::new(id, name));
     let row = store.read(&key, node.config().store_timeout).await.map_err(|error| error.to_string())?;
     let Some(row) = row else { return Ok(false) };
     let (_, found) = rows::read_record(&row)?;

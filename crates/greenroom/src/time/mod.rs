@@ -19,10 +19,10 @@ pub(crate) mod tick;
 mod timer;
 
 pub(crate) use self::calendar::Calendar;
-pub(crate) use self::deliver::is_still_due;
 pub use self::error::ReminderError;
 pub(crate) use self::keeping::start;
 pub use self::reminder::{Registering, Reminder, ReminderInfo};
+pub(crate) use self::reminder::{When, check_name};
 pub use self::reminders::Reminders;
 #[cfg(feature = "http")]
 pub(crate) use self::reminders::{cancel, list};

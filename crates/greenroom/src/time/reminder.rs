@@ -13,13 +13,12 @@ use super::cron;
 use super::error::ReminderError;
 use super::rows::{ReminderId, WALL_MAX};
 use super::schedule::{Planned, Schedule, Task};
-use super::timer::arguments;
 use crate::actor::call::Call;
-use crate::actor::error::Refusal;
 use crate::actor::interface::{Interface, Method};
 use crate::here::port::Port;
-use crate::reliable::takings;
 use crate::shard::Shard;
+use crate::shard::holdback::holdback;
+use crate::shard::mail::arguments;
 
 /// A reminder that has not been registered yet: `.await` it.
 ///
@@ -28,12 +27,13 @@ use crate::shard::Shard;
 /// [`Cx::tick`](crate::Cx::tick). It replaces the actor's reminder of the same name.
 #[must_use = "a reminder is registered when it is awaited"]
 pub struct Reminder<M: Method> {
-    call: Call<M>,
-    when: When,
-    name: Option<String>,
+    pub(crate) call: Call<M>,
+    pub(crate) when: When,
+    pub(crate) name: Option<String>,
 }
 
-enum When {
+/// When a reminder is due.
+pub(crate) enum When {
     After(Duration),
     Every(Duration),
     At(SystemTime),
@@ -77,50 +77,12 @@ impl<M: Method> Reminder<M> {
         self
     }
 
-    /// Lets a reliable actor send the call when it is due. The timer is part of the turn's commit, and so is its end of the
-    /// message: it is sent once, whatever crashes. No timer is shorter than the commit that begins it. With a
-    /// [name](Self::named) it takes the place of the actor's timer of that name, and can be
-    /// [cancelled](crate::Cx::cancel_timer).
-    ///
-    /// The call must be one of a reliable actor, and the reminder one of [`after`](Call::after) or [`at`](Call::at): for
-    /// what comes again, let the turn that it begins send the next one. With anything else, the turn fails. Outside of
-    /// turns of reliable actors nothing happens but a warning in the log: `.await` the reminder there.
-    pub fn send(self) {
-        let Some(takings) = takings() else {
-            let method = M::Interface::METHODS[usize::from(M::INDEX)].name;
-            return tracing::warn!(
-                method,
-                "a reminder is sent by a turn of a reliable actor, or awaited; it is not made"
-            );
-        };
-        let sent = Shard::with(|shard| {
-            let shard = shard.ok_or(Refusal::Unbound)?;
-            let now = takings.time(shard.port().node.wall());
-            let due = match self.when {
-                When::After(delay) => now + delay,
-                When::At(time) => Wall(0) + time.duration_since(UNIX_EPOCH).unwrap_or_default(),
-                _ => {
-                    let message = "a reliable actor's timer fires once: use `.after(delay).send()`, and let the turn that it \
-                                   begins send the next one";
-                    return Err(Refusal::Invalid { field: String::new(), message: message.to_owned() });
-                }
-            };
-            if let Some(name) = &self.name {
-                check_name(name).map_err(|message| Refusal::Invalid { field: String::new(), message })?;
-            }
-            takings.send_at(shard, self.call, due, self.name)
-        });
-        if let Err(refusal) = sent {
-            takings.fail(refusal.to_string());
-        }
-    }
-
     fn prepare(self) -> Result<(Arc<Port>, ReminderId, Want<Planned>), ReminderError> {
         let method = M::Interface::METHODS[usize::from(M::INDEX)].name;
         let name = self.name.unwrap_or_else(|| method.to_owned());
         let invalid = |reason: String| ReminderError::Invalid { name: name.clone(), reason };
         check_name(&name).map_err(invalid)?;
-        if takings().is_some() {
+        if holdback().is_some() {
             let why =
                 "it would be registered before the turn of the reliable actor is committed; write `.after(..).send()`";
             return Err(invalid(why.to_owned()));
@@ -202,7 +164,7 @@ fn plan(when: When, now: Wall) -> Result<(Wall, Schedule), String> {
 }
 
 /// Checks a reminder's name.
-pub(super) fn check_name(name: &str) -> Result<(), String> {
+pub(crate) fn check_name(name: &str) -> Result<(), String> {
     if name.is_empty() || name.len() > NAME_LEN_MAX || name.chars().any(|c| c == '/' || c.is_control()) {
         return Err(format!("a name has 1 to {NAME_LEN_MAX} bytes, without slashes and control characters"));
     }

@@ -15,7 +15,7 @@ use crate::actor::key::ActorId;
 use crate::here::Here;
 use crate::here::node::Node;
 use crate::here::port::Port;
-use crate::reliable::takings;
+use crate::shard::holdback::holdback;
 
 /// The reminders of one actor: [`Cx::reminders`] and [`Node::reminders_of`].
 #[derive(Clone, Debug)]
@@ -72,7 +72,7 @@ impl Reminders {
     async fn remove(&self, name: &str) -> Result<bool, ReminderError> {
         let invalid = |reason| ReminderError::Invalid { name: name.to_owned(), reason };
         check_name(name).map_err(invalid)?;
-        if takings().is_some() {
+        if holdback().is_some() {
             let why = "it would be cancelled before the turn of the reliable actor is committed; send a message to an actor of \
                        another kind, which cancels it";
             return Err(invalid(why.to_owned()));

@@ -3,13 +3,11 @@
 use std::fmt;
 use std::time::Duration;
 
-use bytes::{Bytes, BytesMut};
-
 use crate::actor::call::Call;
 use crate::actor::cx::Cx;
 use crate::actor::error::Refusal;
 use crate::actor::interface::{Interface, Method};
-use crate::actor::reply::ReplyTo;
+use crate::shard::mail::arguments;
 use crate::shard::timers::NewTimer;
 use crate::shard::{Item, Shard, ShardPort};
 
@@ -106,16 +104,6 @@ impl Cx {
             let number = shard.add_timer(&self.id, delay, call).ok_or_else(outside)??;
             Ok(Timer { home: shard.here(), number })
         })
-    }
-}
-
-/// The arguments of a call, as they travel.
-pub(crate) fn arguments<M: Method>(method: M) -> Result<Bytes, Refusal> {
-    let message = method.into_message(ReplyTo::nobody());
-    let mut bytes = BytesMut::new();
-    match M::Interface::encode(&message, &mut bytes) {
-        Ok(()) => Ok(bytes.freeze()),
-        Err(error) => Err(Refusal::Unsendable { message: error.to_string() }),
     }
 }
 

@@ -20,8 +20,8 @@ use super::values::Writing;
 use super::{Rejected, protocols};
 use crate::actor::cx::Cx;
 use crate::actor::key::ActorId;
-use crate::geo::Claim;
 use crate::here::Here;
+use crate::state::early::Claim;
 use crate::state::{StateError, updates_of};
 
 /// What an update came to.
@@ -136,7 +136,7 @@ impl Instance {
             ended: false,
         };
         let (store, key) = site.into_parts();
-        inner.early = node.geo().and_then(|geo| geo.early().claim(&actor, cx.epoch, &key));
+        inner.early = node.claim(&actor, cx.epoch, &key);
         let (epoch, doubtful) = (cx.epoch, inner.doubtful);
         let instance =
             Arc::new(Self { actor, epoch, field, key, store, journal, types, node, tally, inner: Mutex::new(inner) });

@@ -1,6 +1,7 @@
 //! The directory's part in a multi-cluster: the machines that ask other clusters are beside the ranges that they are for,
 //! so that what they allow and what is granted is one step.
 
+use std::any::Any;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -11,9 +12,9 @@ use greenroom_protocols::gsi::{self, ClusterId};
 use greenroom_protocols::node::{NodeId, View};
 use greenroom_world::Timestamp;
 
-use super::{Directory, Entry, RangeHere};
+use super::{Border, Directory, Entry, RangeHere};
 use crate::actor::interface::Why;
-use crate::actor::key::ActorId;
+use crate::actor::key::{ActorId, Kind};
 use crate::cluster::Order;
 use crate::geo::{Effect, Event, Geo, GeoRange, Message, Operation, Presence, Standings};
 use crate::here::Here;
@@ -28,6 +29,59 @@ pub(crate) enum Passing {
     On(NodeId, Message),
 }
 
+impl Border for Arc<Geo> {
+    fn is_single(&self, kind: Kind) -> bool {
+        Geo::is_single(self, kind)
+    }
+
+    fn may_begin(&self, range: &RangeHere, key: &Entry) -> bool {
+        range.may_begin_here(self, key)
+    }
+
+    fn early_host(&self, range: &RangeHere, now: Timestamp, key: &Entry, node: &Here, wanted: u16) -> Option<NodeId> {
+        let host = range.beyond.get::<GeoRange>()?.early_host(now, key)?;
+        node.view().hosts(key.id().kind)?.serving(wanted).contains(&host).then_some(host)
+    }
+
+    fn begins_doubtful(&self, range: &mut RangeHere, key: &Entry, epoch: Epoch) -> bool {
+        let told = range.owned_early.iter().position(|(early, at)| early == key && *at == epoch);
+        if let Some(told) = told {
+            range.owned_early.remove(told);
+        }
+        Geo::is_single(self, key.id().kind) && told.is_none() && !range.owns(key)
+    }
+
+    fn granted(
+        &self,
+        directory: &Directory,
+        now: Timestamp,
+        range: &mut RangeHere,
+        key: &Entry,
+        host: (NodeId, Epoch),
+    ) {
+        directory.tell_owned(self, now, range, key, host);
+    }
+
+    fn gone(&self, directory: &Directory, now: Timestamp, range: &mut RangeHere, key: &Entry) {
+        directory.gone_abroad(self, now, range, key);
+    }
+
+    fn viewed(&self, directory: &Directory, now: Timestamp, range: &mut RangeHere, before: Option<u64>, view: &View) {
+        directory.viewed_abroad(self, now, range, before, view);
+    }
+
+    fn recovered(&self, now: Timestamp, range: &mut RangeHere) {
+        range.recovered_abroad(now);
+    }
+
+    fn acted(&self, now: Timestamp, range: &mut RangeHere, actions: &[Action<Entry>]) {
+        // It knows all that its cluster has of it.
+        if actions.contains(&Action::Ready) {
+            range.machines().complete(now);
+        }
+    }
+}
+
 impl Directory {
     /// Takes in a call whose actor other clusters must be asked for.
     pub(crate) fn call_abroad(
@@ -40,13 +94,13 @@ impl Directory {
         let mut range = self.range(key.hash);
         let tenure = range.machine.tenure();
         let absent = range.presence(now, key) == Presence::Absent;
-        let (Some(tenure), true, false) = (tenure, absent, range.may_begin_here(Some(geo), key)) else {
+        let (Some(tenure), true, false) = (tenure, absent, range.may_begin_here(geo, key)) else {
             // The range has another owner by now, or the actor is here: it looks again.
             drop(range);
             return geo.deliver(parcel);
         };
         let mut effects = Vec::new();
-        range.geo.get_or_insert_default().call(geo, now, tenure, key, (call, parcel, host), &mut effects);
+        range.machines().call(geo, now, tenure, key, (call, parcel, host), &mut effects);
         self.take_effect(geo, now, &mut range, key, effects);
     }
 
@@ -67,7 +121,7 @@ impl Directory {
         };
         let presence = range.presence(now, key);
         let mut effects = Vec::new();
-        let machines = range.geo.get_or_insert_default();
+        let machines = range.machines();
         machines.received(geo, now, (tenure, presence), key, (from, message, quiet), &mut effects);
         self.take_effect(geo, now, &mut range, key, effects);
         Passing::Done
@@ -85,7 +139,7 @@ impl Directory {
 
     /// When [`Directory::tick_abroad`] is next wanted.
     pub(crate) fn deadline_abroad(&self) -> Option<Timestamp> {
-        let due = |range: usize| self.at(range).geo.as_ref().and_then(|machines| machines.deadline());
+        let due = |range: usize| self.at(range).beyond.get().and_then(GeoRange::deadline);
         (0..self.ranges.len()).filter_map(due).min()
     }
 
@@ -96,7 +150,7 @@ impl Directory {
         let is_vacant = (0..self.ranges.len()).all(|range| {
             let range = self.at(range);
             let owns = range.machine.tenure().is_some();
-            let machines = range.geo.as_ref().is_none_or(|machines| machines.is_vacant());
+            let machines = range.beyond.get().is_none_or(GeoRange::is_vacant);
             let vacant = !owns || range.machine.deadline().is_none() && machines;
             vacant && !range.active.keys().any(&filter)
         });
@@ -105,7 +159,7 @@ impl Directory {
 
     /// Whether no actor of this node's ranges is owned here and at home in another cluster.
     pub(crate) fn owns_none_away(&self) -> bool {
-        (0..self.ranges.len()).all(|range| self.at(range).geo.as_ref().is_none_or(|machines| machines.owns_none_away()))
+        (0..self.ranges.len()).all(|range| self.at(range).beyond.get().is_none_or(GeoRange::owns_none_away))
     }
 
     /// The activations here that `filter` wants, except those that may not be the only ones.
@@ -122,7 +176,7 @@ impl Directory {
     /// Counts the actors of this node's ranges by where they stand.
     pub(crate) fn count_abroad(&self, counts: &mut Standings) {
         for range in 0..self.ranges.len() {
-            if let Some(machines) = &self.at(range).geo {
+            if let Some(machines) = self.at(range).beyond.get::<GeoRange>() {
                 machines.count(counts);
             }
         }
@@ -132,13 +186,13 @@ impl Directory {
     pub(crate) fn is_doubtful(&self, id: &ActorId, epoch: Epoch) -> bool {
         let key = Entry::new(id.clone());
         let range = self.range(key.hash);
-        let several = || self.geo.as_ref().is_some_and(|geo| geo.mode(&key) == Mode::PerCluster);
+        let several = || self.geo().is_some_and(|geo| geo.mode(&key) == Mode::PerCluster);
         range.active.get(&key).is_some_and(|active| active.epoch == epoch && active.doubtful && !several())
     }
 
     /// The activations here of these ranges that may not be the only ones over all clusters.
     pub(crate) fn doubtful(&self, ranges: impl Iterator<Item = RangeId>) -> Vec<Entry> {
-        if self.geo.is_none() {
+        if self.geo().is_none() {
             return Vec::new();
         }
         let mut all = Vec::new();
@@ -163,15 +217,15 @@ impl Directory {
 
     /// Takes in which of the reported activations of hosts may not be the only ones.
     pub(crate) fn reported_doubtful(&self, now: Timestamp, keys: Vec<Entry>) {
-        let Some(geo) = &self.geo else { return };
+        let Some(geo) = self.geo() else { return };
         for key in keys {
             let mut range = self.range(key.hash);
-            if range.geo.as_ref().is_some_and(|machines| machines.owns(&key)) {
+            if range.owns(&key) {
                 // The word has not come to the host.
                 self.take_effect(geo, now, &mut range, &key, vec![Effect::Owned]);
                 continue;
             }
-            range.geo.get_or_insert_default().reported([key]);
+            range.machines().reported([key]);
             for (key, effects) in range.look_for_doubtful(geo, now) {
                 self.take_effect(geo, now, &mut range, &key, effects);
             }
@@ -196,8 +250,15 @@ impl Directory {
 
     /// Tells a host to which an actor was granted that it is the only one, if it is, and whether it may use what it has read
     /// early.
-    pub(super) fn tell_owned(&self, now: Timestamp, range: &mut RangeHere, key: &Entry, node: NodeId, epoch: Epoch) {
-        let (Some(geo), Some(machines)) = (&self.geo, &mut range.geo) else { return };
+    fn tell_owned(
+        &self,
+        geo: &Geo,
+        now: Timestamp,
+        range: &mut RangeHere,
+        key: &Entry,
+        (node, epoch): (NodeId, Epoch),
+    ) {
+        let Some(machines) = range.beyond.get_mut::<GeoRange>() else { return };
         let early = machines.take_early(now, key, node);
         if node != self.me && machines.owns(key) {
             geo.order(Order::Owned { to: node, key: key.clone(), epoch, early });
@@ -216,46 +277,41 @@ impl Directory {
         self.choose(node, key.id(), key.hash, asker).ok()?
     }
 
-    /// Takes in that a range knows all that its cluster has of it, if it is among what has happened.
-    pub(super) fn complete_abroad(&self, now: Timestamp, range: &mut RangeHere, actions: &[Action<Entry>]) {
-        if self.geo.is_some() && actions.contains(&Action::Ready) {
-            range.geo.get_or_insert_default().complete(now);
-        }
-    }
-
-    /// Takes in that an activation has ended, as the owner of its range.
-    pub(super) fn gone_abroad(&self, now: Timestamp, range: &mut RangeHere, key: &Entry) {
-        let Some(geo) = self.geo.as_ref().filter(|_| range.geo.is_some()) else { return };
-        if range.presence(now, key) == Presence::Absent {
+    fn gone_abroad(&self, geo: &Arc<Geo>, now: Timestamp, range: &mut RangeHere, key: &Entry) {
+        if range.beyond.get::<GeoRange>().is_some() && range.presence(now, key) == Presence::Absent {
             let mut effects = Vec::new();
-            if let Some(machines) = &mut range.geo {
+            if let Some(machines) = range.beyond.get_mut::<GeoRange>() {
                 machines.gone(geo, now, key, &mut effects);
             }
             self.take_effect(geo, now, range, key, effects);
         }
     }
 
-    /// Takes in that a view has changed who owns the range, or may have.
-    pub(super) fn viewed_abroad(&self, now: Timestamp, range: &mut RangeHere, before: Option<u64>, view: &View) {
-        let Some(geo) = &self.geo else { return };
+    fn viewed_abroad(&self, geo: &Arc<Geo>, now: Timestamp, range: &mut RangeHere, before: Option<u64>, view: &View) {
         let tenure = range.machine.tenure();
         if tenure != before {
-            if let Some(machines) = &mut range.geo {
+            if let Some(machines) = range.beyond.get_mut::<GeoRange>() {
                 machines.forget(geo);
             }
             if tenure.is_some() {
                 let own: Vec<Entry> =
                     range.active.iter().filter(|(_, active)| active.doubtful).map(|(key, _)| key.clone()).collect();
-                range.geo.get_or_insert_default().reported(own);
+                range.machines().reported(own);
             }
         }
-        if let Some(machines) = &mut range.geo {
+        if let Some(machines) = range.beyond.get_mut::<GeoRange>() {
             machines.viewed(now, view);
         }
         range.recovered_abroad(now);
         for (key, effects) in range.look_for_doubtful(geo, now) {
             self.take_effect(geo, now, range, &key, effects);
         }
+    }
+
+    /// The multi-cluster that this cluster is in.
+    fn geo(&self) -> Option<&Arc<Geo>> {
+        let border: &dyn Any = self.border()?;
+        border.downcast_ref()
     }
 
     pub(super) fn at(&self, range: usize) -> std::sync::MutexGuard<'_, RangeHere> {
@@ -270,8 +326,8 @@ impl Directory {
     ) {
         for index in 0..self.ranges.len() {
             let mut range = self.at(index);
-            let RangeHere { machine, geo: machines, .. } = &mut *range;
-            let Some(machines) = machines else { continue };
+            let RangeHere { machine, beyond, .. } = &mut *range;
+            let Some(machines) = beyond.get_mut() else { continue };
             let all = each(machines, &|key: &Entry| presence(&machine.resolve(now, key)));
             for (key, effects) in all {
                 self.take_effect(geo, now, &mut range, &key, effects);
@@ -306,7 +362,7 @@ impl Directory {
                 }
                 (Resolution::Absent, Effect::End { .. }) => {
                     let mut more = Vec::new();
-                    if let Some(machines) = &mut range.geo {
+                    if let Some(machines) = range.beyond.get_mut::<GeoRange>() {
                         machines.gone(geo, now, key, &mut more);
                     }
                     effects.extend(more);
@@ -314,18 +370,28 @@ impl Directory {
                 _ => {}
             }
         }
-        geo.look_at(range.geo.as_ref().and_then(|machines| machines.deadline()));
+        geo.look_at(range.beyond.get().and_then(GeoRange::deadline));
     }
 }
 
 impl RangeHere {
+    /// The machines of this range's actors, made if there are none.
+    pub(super) fn machines(&mut self) -> &mut GeoRange {
+        self.beyond.get_or_default()
+    }
+
+    /// Whether this cluster owns the actor: its instance is the only one.
+    fn owns(&self, key: &Entry) -> bool {
+        self.beyond.get::<GeoRange>().is_some_and(|machines| machines.owns(key))
+    }
+
     pub(super) fn presence(&self, now: Timestamp, key: &Entry) -> Presence {
         presence(&self.machine.resolve(now, key))
     }
 
     /// Lets the machines know if the range is no longer in recovery.
-    pub(super) fn recovered_abroad(&mut self, now: Timestamp) {
-        if let Some(machines) = &mut self.geo
+    fn recovered_abroad(&mut self, now: Timestamp) {
+        if let Some(machines) = self.beyond.get_mut::<GeoRange>()
             && self.machine.tenure().is_some()
             && self.machine.deadline().is_none()
         {
@@ -334,36 +400,23 @@ impl RangeHere {
     }
 
     /// Whether an instance of a single actor may be activated in this cluster, or an adaptive actor has one in each now.
-    pub(super) fn may_begin_here(&self, geo: Option<&Geo>, key: &Entry) -> bool {
-        let machines = self.geo.as_deref();
+    fn may_begin_here(&self, geo: &Geo, key: &Entry) -> bool {
+        let machines = self.beyond.get::<GeoRange>();
         let one_of_several = || {
-            geo.filter(|geo| geo.is_adaptive(key.id().kind)).is_some_and(|geo| match machines {
-                Some(machines) => !machines.is_single(geo, key),
-                None => geo.mode(key) == Mode::PerCluster,
-            })
+            geo.is_adaptive(key.id().kind)
+                && match machines {
+                    Some(machines) => !machines.is_single(geo, key),
+                    None => geo.mode(key) == Mode::PerCluster,
+                }
         };
         machines.is_some_and(|machines| machines.may_begin(key)) || one_of_several()
     }
 
-    /// The node that has read the actor's states early, if it may have the activation for who speaks this version.
-    pub(super) fn early_host(&self, now: Timestamp, key: &Entry, node: &Here, wanted: u16) -> Option<NodeId> {
-        let host = self.geo.as_ref()?.early_host(now, key)?;
-        node.view().hosts(key.id().kind)?.serving(wanted).contains(&host).then_some(host)
-    }
-
-    /// Whether an activation that begins here may not be the only one over all clusters.
-    pub(super) fn begins_doubtful(&mut self, geo: Option<&Arc<Geo>>, key: &Entry, epoch: Epoch) -> bool {
-        let single = geo.is_some_and(|geo| geo.is_single(key.id().kind));
-        let told = self.owned_early.iter().position(|(early, at)| early == key && *at == epoch);
-        if let Some(told) = told {
-            self.owned_early.remove(told);
-        }
-        single && told.is_none() && !self.geo.as_ref().is_some_and(|machines| machines.owns(key))
-    }
-
     fn look_for_doubtful(&mut self, geo: &Arc<Geo>, now: Timestamp) -> Vec<(Entry, Vec<Effect>)> {
-        let Self { machine, geo: machines, .. } = self;
-        let (Some(machines), Some(tenure)) = (machines, machine.tenure()) else { return Vec::new() };
+        let Self { machine, beyond, .. } = self;
+        let (Some(machines), Some(tenure)) = (beyond.get_mut::<GeoRange>(), machine.tenure()) else {
+            return Vec::new();
+        };
         let all = machines.look_for_doubtful(geo, now, tenure, |key| presence(&machine.resolve(now, key)));
         geo.look_at(machines.deadline());
         all

@@ -9,7 +9,7 @@ use greenroom_world::Timestamp;
 
 use super::abroad::presence;
 use super::{Directory, Entry, RangeHere};
-use crate::geo::{Deed, Geo};
+use crate::geo::{Deed, Geo, GeoRange};
 
 /// Who owns an actor's range.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -44,7 +44,7 @@ impl Directory {
         let fresh = geo.modes().learn(now, key, known);
         let Some(tenure) = range.machine.tenure() else { return (fresh, None) };
         let (presence, mut effects) = (range.presence(now, key), Vec::new());
-        let machines = range.geo.get_or_insert_default();
+        let machines = range.machines();
         let ready = machines.adapt(geo, now, (tenure, presence), key, (known, fresh), &mut effects);
         self.take_effect(geo, now, &mut range, key, effects);
         (fresh, ready)
@@ -52,7 +52,7 @@ impl Directory {
 
     /// Takes in that the instance of an actor in the cluster `from` is refreshed.
     pub(crate) fn refreshed(&self, geo: &Geo, now: Timestamp, key: &Entry, from: ClusterId, request: u64) {
-        if let Some(machines) = &mut self.range(key.hash).geo {
+        if let Some(machines) = self.range(key.hash).beyond.get_mut::<GeoRange>() {
             machines.refreshed(now, key, from, request);
             geo.look_at(machines.deadline());
         }
@@ -67,7 +67,7 @@ impl Directory {
         event: adaptive::Event,
     ) -> Vec<Deed> {
         let mut range = self.range(key.hash);
-        let machines = range.geo.get_or_insert_default();
+        let machines = range.machines();
         let deeds = machines.decide(geo, now, (key, near), event);
         geo.look_at(machines.deadline());
         deeds
@@ -78,8 +78,8 @@ impl Directory {
         let mut deeds = Vec::new();
         for index in 0..self.ranges.len() {
             let mut range = self.at(index);
-            let RangeHere { machine, geo: machines, .. } = &mut *range;
-            let Some(machines) = machines else { continue };
+            let RangeHere { machine, beyond, .. } = &mut *range;
+            let Some(machines) = beyond.get_mut::<GeoRange>() else { continue };
             let mut effects = Vec::new();
             let at = |key: &Entry| presence(&machine.resolve(now, key));
             deeds.extend(machines.tick_adaptive(geo, now, at, &mut effects));

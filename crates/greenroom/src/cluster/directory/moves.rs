@@ -53,7 +53,7 @@ impl Directory {
         let mut range = self.range(wish.key.hash);
         let decision = range.machine.decide(now, wish);
         if let Decision::Granted(grant) = &decision {
-            self.tell_owned(now, &mut range, &wish.key, grant.placed.node, grant.placed.epoch);
+            self.note_granted(now, &mut range, &wish.key, (grant.placed.node, grant.placed.epoch));
         }
         decision
     }
@@ -72,10 +72,12 @@ impl Directory {
             Decision::Granted(grant) => match range.machine.accept(grant) {
                 Acceptance::Accepted => {
                     range.carried.remove(&wish.key);
-                    let doubtful = range.begins_doubtful(self.geo.as_ref(), &wish.key, grant.placed.epoch);
-                    let active = Active { epoch: grant.placed.epoch, shard, slot: None, moving: false, doubtful };
+                    let epoch = grant.placed.epoch;
+                    let border = self.border();
+                    let doubtful = border.is_some_and(|border| border.begins_doubtful(&mut range, &wish.key, epoch));
+                    let active = Active { epoch, shard, slot: None, moving: false, doubtful };
                     range.active.insert(wish.key.clone(), active);
-                    return MoveEnd::Here(grant.placed.epoch);
+                    return MoveEnd::Here(epoch);
                 }
                 Acceptance::Behind { view } => {
                     node.order(Order::Refresh(view));

@@ -7,7 +7,7 @@ use super::super::control::Message;
 use super::ranges::ENTRIES_A_MESSAGE;
 use super::{Driver, Entry};
 use crate::actor::interface::Why;
-use crate::geo::News;
+use crate::geo::word::News;
 
 impl Driver {
     pub(super) fn tell_clusters(&self, news: &News) {

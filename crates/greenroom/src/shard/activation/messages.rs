@@ -165,7 +165,7 @@ impl<A: Behaviour> AnyActivation for Activation<A> {
             if self.kind.is_spawned() {
                 return self.fail(shard, Why::Panicked);
             }
-            shard.part_from_kin(self.slot);
+            shard.note_lost(self.slot);
             // A failure has been told to all who wait.
             let _ = self.begin_start(shard);
         } else if panic.is_some() && self.asked_to_end.get().is_none() {
@@ -226,7 +226,7 @@ impl<A: Behaviour> AnyActivation for Activation<A> {
         if self.phase.get() != Phase::Ready
             || !self.idle()
             || self.waiting() > 0
-            || shard.has_children(self.slot)
+            || shard.is_needed(self.slot)
             || shard.is_tied(self.slot)
         {
             return Some(now + self.kind.idle());

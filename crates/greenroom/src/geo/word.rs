@@ -1,0 +1,65 @@
+//! What nodes say of their multi-cluster, as it is written: plain data, which the control plane carries as well.
+
+use std::collections::BTreeMap;
+
+use greenroom_protocols::gsi::{Acknowledged, ClusterId};
+use serde::{Deserialize, Serialize};
+
+use super::clusters::Clusters;
+
+/// One node's word. What a later version adds is skipped.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct News {
+    pub(super) list: Clusters,
+    /// How far the sender's cluster is, as far as the sender knows.
+    #[serde(default)]
+    pub(super) cluster: Acknowledged,
+    /// How far the sender is.
+    #[serde(default)]
+    pub(super) own: Acknowledged,
+    /// The same of actors that have homes.
+    #[serde(default)]
+    pub(super) cluster_home: AtHome,
+    #[serde(default)]
+    pub(super) own_home: AtHome,
+    /// The view of the sender's cluster in which it found what it says of itself; 0 if it does not say.
+    #[serde(default)]
+    pub(super) own_view: u64,
+    /// What the sender has heard of other clusters: not every node is a gateway.
+    #[serde(default)]
+    pub(super) heard: BTreeMap<ClusterId, Word>,
+    /// The sender's clock, in seconds since 1970; 0 if it does not say.
+    #[serde(default)]
+    pub(super) wall_s: u64,
+    /// After what time its cluster may be taken for lost, in ms; 0 for never, or if it does not say.
+    #[serde(default)]
+    pub(super) lost_after_ms: u64,
+}
+
+/// How far a cluster or a node is.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Word {
+    pub(super) acknowledged: Acknowledged,
+    pub(super) home: AtHome,
+    /// The view of its cluster in which that was found; 0 if it does not say.
+    #[serde(default)]
+    pub(super) view: u64,
+}
+
+/// What is said of actors that have homes.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub(crate) struct AtHome {
+    /// The list for which nothing is owned away from home; 0 for none.
+    pub(super) settled: u64,
+    /// Kinds, and where their actors are at home.
+    pub(super) homes: BTreeMap<String, String>,
+}
+
+impl AtHome {
+    /// What is true of both.
+    pub(super) fn and(self, other: &Self) -> Self {
+        let agreed = self.homes == other.homes && self.settled == other.settled;
+        Self { settled: if agreed { self.settled } else { 0 }, homes: self.homes }
+    }
+}

@@ -1,0 +1,102 @@
+//! What the floors above keep on a shard, and what they have a say in there.
+
+use std::any::Any;
+
+use greenroom_world::Timestamp;
+
+use super::{Shard, Slot};
+use crate::actor::interface::Why;
+use crate::actor::key::ActorId;
+
+/// What a feature keeps on one shard, beside its turns. Its methods do nothing by default.
+pub(crate) trait ShardPart: Any {
+    /// Does what is due at `now`; when something is due next.
+    fn look(&self, shard: &Shard, now: Timestamp) -> Option<Timestamp> {
+        let _ = (shard, now);
+        None
+    }
+
+    /// The activation that serves the feature itself, if there is one: it is nobody's actor, and ends with the shard.
+    fn servant(&self) -> Option<Slot> {
+        None
+    }
+
+    /// Whether the activation must not end for being idle.
+    fn needs(&self, slot: Slot) -> bool {
+        let _ = slot;
+        false
+    }
+
+    /// What becomes of an activation that has failed; `None` for those that are none of the feature's.
+    fn failed(&self, shard: &Shard, slot: Slot, id: &ActorId, why: Why) -> Option<Fate> {
+        let _ = (shard, slot, id, why);
+        None
+    }
+
+    /// Hears that the actor of an activation is gone, and about to be made anew.
+    fn lost(&self, shard: &Shard, slot: Slot) {
+        let _ = (shard, slot);
+    }
+
+    /// Hears that an activation has ended.
+    fn ended(&self, shard: &Shard, slot: Slot, why: Why) {
+        let _ = (shard, slot, why);
+    }
+}
+
+/// What becomes of an activation that has failed.
+pub(crate) enum Fate {
+    /// It is made anew when its time has come.
+    Restart,
+    /// It ends, and then this is done.
+    End { then: Option<Box<dyn FnOnce(&Shard)>> },
+}
+
+impl Shard {
+    /// What a feature keeps on this shard: there are few, so they are looked through.
+    ///
+    /// # Panics
+    /// If its part of the node keeps nothing on shards.
+    pub(crate) fn part<P: ShardPart>(&self) -> &P {
+        let found = self.parts.iter().find_map(|part| {
+            let part: &dyn Any = &**part;
+            part.downcast_ref()
+        });
+        found.unwrap_or_else(|| panic!("a shard has no {}", std::any::type_name::<P>()))
+    }
+
+    /// Lets the parts do what is due at `now`; when something is due next.
+    pub(super) fn look_after_parts(&self, now: Timestamp) -> Option<Timestamp> {
+        self.parts.iter().filter_map(|part| part.look(self, now)).min()
+    }
+
+    /// Whether the activation serves a feature, and is nobody's actor.
+    pub(super) fn is_servant(&self, slot: Slot) -> bool {
+        self.servants().any(|servant| servant == slot)
+    }
+
+    pub(super) fn servants(&self) -> impl Iterator<Item = Slot> {
+        self.parts.iter().filter_map(|part| part.servant())
+    }
+
+    /// Whether a feature needs the activation, which must not end for being idle.
+    pub(super) fn is_needed(&self, slot: Slot) -> bool {
+        self.parts.iter().any(|part| part.needs(slot))
+    }
+
+    /// What becomes of an activation that has failed.
+    pub(super) fn decide(&self, slot: Slot, id: &ActorId, why: Why) -> Fate {
+        let fate = self.parts.iter().find_map(|part| part.failed(self, slot, id, why));
+        fate.unwrap_or(Fate::End { then: None })
+    }
+
+    /// Tells the parts that the actor of an activation is gone, and about to be made anew.
+    pub(super) fn note_lost(&self, slot: Slot) {
+        self.parts.iter().for_each(|part| part.lost(self, slot));
+    }
+
+    /// Tells the parts that an activation has ended.
+    pub(super) fn note_ended(&self, slot: Slot, why: Why) {
+        self.parts.iter().for_each(|part| part.ended(self, slot, why));
+    }
+}
