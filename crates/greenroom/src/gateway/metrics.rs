@@ -2,11 +2,11 @@
 
 use std::fmt::{Display, Write as _};
 use std::sync::atomic::Ordering;
-use std::time::Duration;
 
 use greenroom_protocols::node::{Member, NodeId};
 
 use super::{Door, status};
+use crate::here::figures::Figures;
 
 /// Everything that is measured.
 pub(super) fn write(door: &Door) -> String {
@@ -71,70 +71,11 @@ pub(super) fn write(door: &Door) -> String {
     let inboxes = node.shards().iter().map(|port| port.waiting());
     page.shards("greenroom_inbox_length", "gauge", "What other threads have handed over and is not taken up.", inboxes);
 
-    let reliable = node.reliable();
-    for (name, kind, help, count) in [
-        (
-            "greenroom_reliable_partitions",
-            "gauge",
-            "Partitions of reliable actors that this node owns.",
-            &reliable.owned,
-        ),
-        ("greenroom_reliable_actors", "gauge", "Reliable actors in memory.", &reliable.actors),
-        ("greenroom_reliable_waiting", "gauge", "Messages whose turns are not committed.", &reliable.waiting),
-        ("greenroom_reliable_outgoing", "gauge", "Committed messages that are not acknowledged.", &reliable.outgoing),
-        (
-            "greenroom_reliable_answers",
-            "gauge",
-            "Answers to calls with idempotency keys that are kept.",
-            &reliable.answers,
-        ),
-        ("greenroom_reliable_answers_bytes", "gauge", "Bytes of those answers, about.", &reliable.answers_bytes),
-        (
-            "greenroom_reliable_answers_refused_total",
-            "counter",
-            "Calls with new idempotency keys that were refused, as no more answers may be kept.",
-            &reliable.answers_refused,
-        ),
-        ("greenroom_reliable_commits_total", "counter", "Commits of reliable actors.", &reliable.commits),
-        ("greenroom_reliable_turns_total", "counter", "Turns in those commits.", &reliable.turns),
-    ] {
-        page.one(name, kind, help, count.load(Ordering::Relaxed));
-    }
-    let took = Duration::from_micros(reliable.commit_micros.load(Ordering::Relaxed)).as_secs_f64();
-    page.one("greenroom_reliable_commit_seconds_total", "counter", "Time that those commits took.", took);
-    let reminders = &node.calendar().counts;
-    for (name, kind, help, count) in [
-        ("greenroom_reminder_ranges", "gauge", "Ranges of reminders that this node keeps.", &reminders.ranges),
-        ("greenroom_reminders_loaded", "gauge", "Reminders in memory: those that are due soon.", &reminders.loaded),
-        ("greenroom_reminder_ticks_total", "counter", "Ticks whose turns have run.", &reminders.ticks),
-        ("greenroom_reminder_retries_total", "counter", "Ticks that had to be sent again.", &reminders.retries),
-        ("greenroom_reminder_refused_total", "counter", "Ticks refused for good.", &reminders.hopeless),
-        ("greenroom_reminder_missed_total", "counter", "Due times folded into later ticks.", &reminders.missed),
-    ] {
-        page.one(name, kind, help, count.load(Ordering::Relaxed));
-    }
-
-    if let Some(geo) = node.geo() {
-        let counts = geo.counts().now();
-        for (name, help, count) in [
-            ("greenroom_geo_questions_total", "Questions sent to other clusters.", counts.questions),
-            ("greenroom_geo_forwarded_total", "Calls sent to instances of other clusters.", counts.forwarded),
-            ("greenroom_geo_answered_total", "Calls of other clusters that ran here.", counts.answered),
-            ("greenroom_geo_activated_total", "Instances activated here.", counts.activated),
-            ("greenroom_geo_doubtful_total", "Those that were perhaps not the only ones.", counts.doubtful),
-            ("greenroom_geo_duplicates_found_total", "Duplicates that were found here.", counts.duplicates_found),
-            ("greenroom_geo_duplicates_ended_total", "Duplicates that have ended here.", counts.duplicates_ended),
-            ("greenroom_geo_duplicates_merged_total", "Duplicates elsewhere, taken over.", counts.duplicates_merged),
-            ("greenroom_geo_updates_lost_total", "Confirmed updates that ended with a duplicate.", counts.updates_lost),
-            (
-                "greenroom_geo_switches_total",
-                "Switches of adaptive actors between one instance and one in each cluster, decided here.",
-                counts.switches,
-            ),
-            ("greenroom_geo_dropped_total", "Messages to other clusters that found no room.", counts.dropped),
-        ] {
-            page.one(name, "counter", help, count);
-        }
+    let mut figures = Figures::default();
+    node.parts().for_each(|part| part.report(&mut figures));
+    for figure in figures.all() {
+        let kind = if figure.only_rises() { "counter" } else { "gauge" };
+        page.one(figure.name, kind, figure.help, figure.value);
     }
 
     page.one(

@@ -6,6 +6,8 @@ use std::sync::{Mutex, PoisonError};
 
 use serde::Serialize;
 
+use crate::here::figures::Figures;
+
 /// Counters since the node started.
 #[derive(Default)]
 pub(crate) struct Counts {
@@ -50,6 +52,30 @@ pub struct GeoCounts {
     pub dropped: u64,
     /// Switches of adaptive actors between one instance and one in each cluster, decided here.
     pub switches: u64,
+}
+
+impl GeoCounts {
+    pub(super) fn report(&self, figures: &mut Figures) {
+        for (name, help, count) in [
+            ("greenroom_geo_questions_total", "Questions sent to other clusters.", self.questions),
+            ("greenroom_geo_forwarded_total", "Calls sent to instances of other clusters.", self.forwarded),
+            ("greenroom_geo_answered_total", "Calls of other clusters that ran here.", self.answered),
+            ("greenroom_geo_activated_total", "Instances activated here.", self.activated),
+            ("greenroom_geo_doubtful_total", "Those that were perhaps not the only ones.", self.doubtful),
+            ("greenroom_geo_duplicates_found_total", "Duplicates that were found here.", self.duplicates_found),
+            ("greenroom_geo_duplicates_ended_total", "Duplicates that have ended here.", self.duplicates_ended),
+            ("greenroom_geo_duplicates_merged_total", "Duplicates elsewhere, taken over.", self.duplicates_merged),
+            ("greenroom_geo_updates_lost_total", "Confirmed updates that ended with a duplicate.", self.updates_lost),
+            (
+                "greenroom_geo_switches_total",
+                "Switches of adaptive actors between one instance and one in each cluster, decided here.",
+                self.switches,
+            ),
+            ("greenroom_geo_dropped_total", "Messages to other clusters that found no room.", self.dropped),
+        ] {
+            figures.count(name, help, count);
+        }
+    }
 }
 
 impl Counts {

@@ -67,6 +67,7 @@ use crate::actor::key::{ActorId, Kind};
 use crate::cluster::view::ClusterView;
 use crate::cluster::{Order, Orders};
 use crate::here::Here;
+use crate::here::figures::Figures;
 use crate::here::parts::{Met, Part};
 use crate::shard::ShardPort;
 use crate::state::early::Claim;
@@ -110,6 +111,10 @@ pub(crate) struct Geo {
 }
 
 impl Part for Arc<Geo> {
+    fn report(&self, figures: &mut Figures) {
+        self.counts().now().report(figures);
+    }
+
     fn viewed(&self, view: &Arc<ClusterView>) {
         *self.view.write().unwrap_or_else(PoisonError::into_inner) = view.clone();
     }

@@ -11,6 +11,7 @@ use greenroom_wire::{Decoder, Lane};
 use greenroom_world::{BoxFuture, Stream};
 
 use super::Here;
+use super::figures::Figures;
 use crate::actor::key::ActorId;
 use crate::cluster::view::{ClusterView, KindHosts};
 use crate::shard::parts::ShardPart;
@@ -19,6 +20,16 @@ use crate::time::tick::Ticked;
 
 /// What a feature keeps at a node.
 pub(crate) trait Part: Any + Send + Sync {
+    /// Begins what it does by itself: the node's shards and its control plane run, and it may not have joined yet.
+    fn start(&self, here: &Arc<Here>) {
+        let _ = here;
+    }
+
+    /// Says what it has measured.
+    fn report(&self, figures: &mut Figures) {
+        let _ = figures;
+    }
+
     /// Takes in what the cluster is from now on.
     fn viewed(&self, view: &Arc<ClusterView>) {
         let _ = view;

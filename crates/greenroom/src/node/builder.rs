@@ -40,7 +40,7 @@ use crate::intercept::{Given, Interceptor};
 use crate::pids::{KeeperInterface, Spawnable, Spawners};
 use crate::reliable::{self, PARTITIONS, Partitions};
 use crate::shard::{self, ShardPort};
-use crate::time::{self, Calendar};
+use crate::time::Calendar;
 use crate::topic::actor::Topics;
 use crate::topic::kinds::{ByCall, KindSubscriptions};
 use crate::versioned::elsewhere::Elsewhere;
@@ -408,8 +408,7 @@ impl Builder {
         #[cfg(feature = "tls")]
         certificates::watch(&here);
         cluster::start(&here, listener, order_queue, table, membership, member);
-        time::start(&here);
-        reliable::start(&here);
+        here.parts().for_each(|part| part.start(&here));
         #[cfg(feature = "http")]
         if let Some(door) = door {
             door.open(&here, health);

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use crate::here::Here;
+use crate::here::figures::Figures;
 
 /// A node's counts.
 #[derive(Default, Debug)]
@@ -31,6 +32,28 @@ pub(crate) struct Counts {
 }
 
 impl Counts {
+    pub(super) fn report(&self, figures: &mut Figures) {
+        for (name, help, count) in [
+            ("greenroom_reliable_partitions", "Partitions of reliable actors that this node owns.", &self.owned),
+            ("greenroom_reliable_actors", "Reliable actors in memory.", &self.actors),
+            ("greenroom_reliable_waiting", "Messages whose turns are not committed.", &self.waiting),
+            ("greenroom_reliable_outgoing", "Committed messages that are not acknowledged.", &self.outgoing),
+            ("greenroom_reliable_answers", "Answers to calls with idempotency keys that are kept.", &self.answers),
+            ("greenroom_reliable_answers_bytes", "Bytes of those answers, about.", &self.answers_bytes),
+            (
+                "greenroom_reliable_answers_refused_total",
+                "Calls with new idempotency keys that were refused, as no more answers may be kept.",
+                &self.answers_refused,
+            ),
+            ("greenroom_reliable_commits_total", "Commits of reliable actors.", &self.commits),
+            ("greenroom_reliable_turns_total", "Turns in those commits.", &self.turns),
+        ] {
+            figures.count(name, help, count.load(Ordering::Relaxed));
+        }
+        let took = Duration::from_micros(self.commit_micros.load(Ordering::Relaxed)).as_secs_f64();
+        figures.put("greenroom_reliable_commit_seconds_total", "Time that those commits took.", took);
+    }
+
     pub(super) fn differ(&self, found: &str) {
         let mut differences = self.differences.lock().unwrap_or_else(PoisonError::into_inner);
         if differences.len() < DIFFERENCES_MAX {

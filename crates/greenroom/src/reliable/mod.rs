@@ -42,4 +42,4 @@ pub use self::machine::{defer, ignore, is_known, state, unhandled};
 pub(crate) use self::outputs::Outlets;
 pub(crate) use self::partition::{PARTITIONS, Partitions};
 pub use self::settings::Reliability;
-pub(crate) use self::start::{open, start};
+pub(crate) use self::start::open;

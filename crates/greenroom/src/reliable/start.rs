@@ -18,6 +18,7 @@ use crate::actor::key::{ActorId, Kind};
 use crate::actor::reference::Ref;
 use crate::cluster::view::KindHosts;
 use crate::here::Here;
+use crate::here::figures::Figures;
 use crate::here::kinds::Kinds;
 use crate::here::parts::Part;
 use crate::here::port::Port;
@@ -139,6 +140,16 @@ pub(crate) async fn open(
 }
 
 impl Part for Journals {
+    fn start(&self, here: &Arc<Here>) {
+        if self.get().is_some() {
+            here.world().spawn(Stage::Door, Box::pin(keep_awake(here.clone())));
+        }
+    }
+
+    fn report(&self, figures: &mut Figures) {
+        self.counts().report(figures);
+    }
+
     fn on_shard(&self) -> Option<Box<dyn ShardPart>> {
         Some(Box::<Hall>::default())
     }
@@ -205,12 +216,6 @@ fn unreadable(reason: String) -> StoreError {
 }
 
 /// Sees to it that each partition has an owner, also if nobody calls its actors.
-pub(crate) fn start(node: &Arc<Here>) {
-    if node.journal().is_some() {
-        node.world().spawn(Stage::Door, Box::pin(keep_awake(node.clone())));
-    }
-}
-
 async fn keep_awake(node: Arc<Here>) {
     let world = node.world().clone();
     let port = Arc::new(Port { node: node.clone() });

@@ -18,6 +18,7 @@ use super::rows::Keys;
 use super::tick::Ticked;
 use crate::actor::key::ActorId;
 use crate::here::Here;
+use crate::here::figures::Figures;
 use crate::here::parts::Part;
 
 /// A node's part in its cluster's reminders, as everybody on it sees it.
@@ -158,6 +159,24 @@ impl Calendar {
 }
 
 impl Part for Calendar {
+    fn start(&self, here: &Arc<Here>) {
+        super::keeping::start(here);
+    }
+
+    fn report(&self, figures: &mut Figures) {
+        let counts = &self.counts;
+        for (name, help, count) in [
+            ("greenroom_reminder_ranges", "Ranges of reminders that this node keeps.", &counts.ranges),
+            ("greenroom_reminders_loaded", "Reminders in memory: those that are due soon.", &counts.loaded),
+            ("greenroom_reminder_ticks_total", "Ticks whose turns have run.", &counts.ticks),
+            ("greenroom_reminder_retries_total", "Ticks that had to be sent again.", &counts.retries),
+            ("greenroom_reminder_refused_total", "Ticks refused for good.", &counts.hopeless),
+            ("greenroom_reminder_missed_total", "Due times folded into later ticks.", &counts.missed),
+        ] {
+            figures.count(name, help, count.load(Ordering::Relaxed));
+        }
+    }
+
     fn is_due(&self, here: &Arc<Here>, id: &ActorId, ticked: &Ticked) -> Option<BoxFuture<Result<bool, String>>> {
         let (here, id, ticked) = (here.clone(), id.clone(), ticked.clone());
         Some(Box::pin(async move { is_still_due(&here, &id, &ticked).await }))

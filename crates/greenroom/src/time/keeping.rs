@@ -23,7 +23,7 @@ type Act = Action<ReminderId, Planned>;
 type Happening = (RangeId, Event<ReminderId, Planned>);
 
 /// Starts to look after the reminders whose ranges this node will own.
-pub(crate) fn start(node: &Arc<Here>) {
+pub(super) fn start(node: &Arc<Here>) {
     let keeping = keep(node.clone());
     node.world().spawn(Stage::Door, Box::pin(keeping));
 }

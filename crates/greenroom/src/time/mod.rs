@@ -20,7 +20,6 @@ mod timer;
 
 pub(crate) use self::calendar::Calendar;
 pub use self::error::ReminderError;
-pub(crate) use self::keeping::start;
 pub use self::reminder::{Registering, Reminder, ReminderInfo};
 pub(crate) use self::reminder::{When, check_name};
 pub use self::reminders::Reminders;
