@@ -29,6 +29,7 @@ mod mailbox;
 mod moves;
 mod outbox;
 mod outgoing;
+mod parked;
 mod places;
 pub(crate) mod raw;
 mod registry;
