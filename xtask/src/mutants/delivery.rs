@@ -142,4 +142,28 @@ pub(super) const MUTANTS: &[Mutant] = &[
         "(self.taken, self.limit) = (0, 0);",
         "if !mutated!() { (self.taken, self.limit) = (0, 0); }",
     ),
+    mutant(
+        "one who calls fills all the room for answers",
+        "answers.rs",
+        "(held >= left).then_some",
+        "(held >= left && !mutated!()).then_some",
+    ),
+    mutant(
+        "who has called holds what is long gone",
+        "answers.rs",
+        "self.holders.let_go(*holder, *bytes);",
+        "if !mutated!() { self.holders.let_go(*holder, *bytes); }",
+    ),
+    mutant(
+        "a new owner does not know whose the answers are that are in bundles",
+        "answers.rs",
+        "bundle.holders.iter().copied()",
+        "bundle.holders.iter().copied().filter(|_| !mutated!())",
+    ),
+    mutant(
+        "a bundle does not say whose its answers are",
+        "answers.rs",
+        "let holders = self.open_holders.all().collect();",
+        "let holders = self.open_holders.all().filter(|_| !mutated!()).collect();",
+    ),
 ];

@@ -10,7 +10,7 @@ mod gsi;
 mod membership;
 mod vlb;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -83,7 +83,7 @@ pub(crate) fn run(options: &[&str]) -> Result<(), String> {
     let copy = Copy::make()?;
     let chosen: Vec<(usize, &Room, &Mutant)> =
         numbered().filter(|(_, room, _)| options.is_empty() || options.contains(&room.name)).collect();
-    copy.build()?;
+    copy.build(&chosen)?;
     let unlike: Vec<String> = copy.run_all(&chosen).into_iter().flatten().collect();
     let survivors = chosen.iter().filter(|(_, _, mutant)| mutant.survives.is_some()).count();
     match unlike[..] {
@@ -158,9 +158,12 @@ impl Copy {
         files.iter().try_for_each(|(path, text)| write(path, text))
     }
 
-    /// Builds all tests, which pass while no mutant is alive: that is for the tests of a change to say.
-    fn build(&self) -> Result<(), String> {
-        let status = self.tests(0, &["--no-run"]).status();
+    /// Builds the tests of the chosen ones' rooms, which pass while no mutant is alive: that is for the tests of a change to say.
+    fn build(&self, chosen: &[(usize, &Room, &Mutant)]) -> Result<(), String> {
+        let programs: BTreeSet<&str> = chosen.iter().flat_map(|(_, room, _)| room.programs.iter().copied()).collect();
+        let named = programs.into_iter().flat_map(|program| ["--test", program]);
+        let selected: Vec<&str> = ["--no-run", "--lib"].into_iter().chain(named).collect();
+        let status = self.cargo_test(cargo(), 0, &selected).status();
         match status.map_err(|error| format!("cargo could not start: {error}"))? {
             status if status.success() => Ok(()),
             status => Err(format!("the mutants were not built ({status})")),
@@ -225,9 +228,14 @@ impl Copy {
     fn tests(&self, number: usize, selected: &[&str]) -> Command {
         let mut timed = Command::new("timeout");
         timed.arg(ENDLESS).arg(cargo().get_program());
-        timed.args(["test", "--quiet", "-p", "greenroom-protocols"]).args(selected).current_dir(&self.folder);
-        timed.env("CARGO_TARGET_DIR", self.folder.join("target")).env(VARIABLE, number.to_string());
-        timed
+        self.cargo_test(timed, number, selected)
+    }
+
+    /// `cargo` told to take these tests of the copy, while the mutant `number` is alive.
+    fn cargo_test(&self, mut cargo: Command, number: usize, selected: &[&str]) -> Command {
+        cargo.args(["test", "--quiet", "-p", "greenroom-protocols"]).args(selected).current_dir(&self.folder);
+        cargo.env("CARGO_TARGET_DIR", self.folder.join("target")).env(VARIABLE, number.to_string());
+        cargo
     }
 }
 

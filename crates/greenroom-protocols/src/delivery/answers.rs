@@ -8,7 +8,8 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
 
-use super::{Bundle, Call, Config, Kept, Recorded};
+use super::holders::{Holders, holder};
+use super::{Answer, Bundle, Call, Config, Kept, Recorded};
 use crate::mix::mix;
 use crate::reminders::Wall;
 use crate::time::Timestamp;
@@ -30,6 +31,10 @@ pub(super) struct Answers<M> {
     /// When the first answer of it was recorded.
     open_since: Wall,
     bytes: u64,
+    /// Whose they are. Those of bundles that do not say so are nobody's.
+    holders: Holders,
+    /// The same of the answers that will be in the next bundle.
+    open_holders: Holders,
     /// Calls that wait or run, and the hashes of their requests.
     running: BTreeMap<String, u64>,
     /// What an earlier program has recorded, and until when it counts.
@@ -48,8 +53,8 @@ pub(super) enum Known<M> {
     Answered(Option<M>),
     /// One of the answers with these numbers may be its.
     Perhaps(Vec<u64>),
-    /// It cannot be kept.
-    Full,
+    /// Its answer could not be kept: it must not run.
+    Refused(Answer<M>),
 }
 
 /// An answer whose commit is under way.
@@ -64,9 +69,20 @@ impl<M: Clone> Answers<M> {
         let Kept { bundles, bundle_last, loose, last, earlier, earlier_since } = kept;
         let tied = bundles.iter().flat_map(|(_, bundle)| (bundle.first..).zip(bundle.marks.iter().copied()));
         let untied = loose.iter().map(|loose| (loose.number, mark(&loose.key)));
+        let (mut holders, mut open_holders) = (Holders::default(), Holders::default());
+        for loose in &loose {
+            open_holders.hold(holder(&loose.key), loose.bytes);
+        }
+        for (holder, bytes) in
+            bundles.iter().flat_map(|(_, bundle)| bundle.holders.iter().copied()).chain(open_holders.all())
+        {
+            holders.hold(holder, bytes);
+        }
         let mut answers = Self {
             config,
             began,
+            holders,
+            open_holders,
             index: tied.chain(untied).map(|(number, mark)| entry(mark, number)).collect(),
             bytes: bundles.iter().map(|(_, bundle)| bundle.bytes).chain(loose.iter().map(|loose| loose.bytes)).sum(),
             open: Bundle {
@@ -74,6 +90,7 @@ impl<M: Clone> Answers<M> {
                 marks: loose.iter().map(|loose| mark(&loose.key)).collect(),
                 at: loose.last().map(|loose| loose.at).unwrap_or_default(),
                 bytes: loose.iter().map(|loose| loose.bytes).sum(),
+                holders: Vec::new(),
             },
             open_since: loose.first().map(|loose| loose.at).unwrap_or_default(),
             bundles: bundles.into(),
@@ -102,15 +119,22 @@ impl<M: Clone> Answers<M> {
         }
         let alike = self.alike(mark(&call.key));
         match alike.is_empty() {
-            true if self.is_full(call) => Known::Full,
-            true => Known::New,
+            true => self.refusal(call).map_or(Known::New, Known::Refused),
             false => Known::Perhaps(alike),
         }
     }
 
-    /// Whether no more can be kept, so that this call must not run: no answer is forgotten before its time.
-    pub(super) fn is_full(&self, call: &Call) -> bool {
-        call.recorded && (self.bytes >= self.config.answers_bytes_max || self.alike(mark(&call.key)).len() >= ALIKE_MAX)
+    /// Why this call, whose key is new, must not run: its answer could not be kept, as no other is forgotten before its time.
+    pub(super) fn refusal(&self, call: &Call) -> Option<Answer<M>> {
+        if !call.recorded {
+            return None;
+        }
+        let left = self.config.answers_bytes_max.saturating_sub(self.bytes);
+        if left == 0 || self.alike(mark(&call.key)).len() >= ALIKE_MAX {
+            return Some(Answer::Full);
+        }
+        let held = self.holders.of(holder(&call.key));
+        (held >= left).then_some(Answer::OverShare { held, left })
     }
 
     pub(super) fn begin(&mut self, call: &Call) {
@@ -139,7 +163,10 @@ impl<M: Clone> Answers<M> {
         let due = self.open.marks.len() >= self.config.bundle_len_max
             || self.open.bytes >= self.config.answers_bytes_max / BUNDLES_MIN
             || (!self.open.marks.is_empty() && self.open_until() <= self.wall(now));
-        (due && self.again_at <= now).then(|| (self.bundle_last + 1, self.open.clone()))
+        (due && self.again_at <= now).then(|| {
+            let holders = self.open_holders.all().collect();
+            (self.bundle_last + 1, Bundle { holders, ..self.open.clone() })
+        })
     }
 
     /// At most `most` answers of an earlier program that the next commit may remove.
@@ -156,7 +183,9 @@ impl<M: Clone> Answers<M> {
     /// Takes in what is committed.
     pub(super) fn committed(&mut self, bundle: Option<(u64, Bundle)>, drafts: Vec<Draft<M>>, outdated: &[String]) {
         if let Some((number, bundle)) = bundle {
-            self.open = Bundle { first: bundle.last() + 1, marks: Vec::new(), at: bundle.at, bytes: 0 };
+            let first = bundle.last() + 1;
+            self.open = Bundle { first, marks: Vec::new(), at: bundle.at, bytes: 0, holders: Vec::new() };
+            self.open_holders = Holders::default();
             self.bundle_last = number;
             self.bundles.push_back((number, bundle));
         }
@@ -168,6 +197,9 @@ impl<M: Clone> Answers<M> {
             self.open.marks.push(mark);
             self.index.insert(entry(mark, self.open.last()));
             (self.open.at, self.open.bytes, self.bytes) = (at, self.open.bytes + bytes, self.bytes + bytes);
+            let whose = holder(&key);
+            self.holders.hold(whose, bytes);
+            self.open_holders.hold(whose, bytes);
         }
         for key in outdated {
             self.earlier.remove(key);
@@ -188,6 +220,9 @@ impl<M: Clone> Answers<M> {
             self.index.remove(&entry(*mark, answer));
         }
         self.bytes -= bundle.bytes;
+        for (holder, bytes) in &bundle.holders {
+            self.holders.let_go(*holder, *bytes);
+        }
         Some((bundle.last(), number))
     }
 
@@ -232,10 +267,14 @@ impl<M: Clone> Answers<M> {
 
 /// The hash of a key by which its answer is found again. It is written into bundles.
 fn mark(key: &str) -> u32 {
-    let hash = key.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+    (hash(key) >> 32) as u32
+}
+
+/// A hash that every owner computes alike.
+pub(super) fn hash(text: &str) -> u64 {
+    mix(text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3) // FNV-1a
-    });
-    (mix(hash) >> 32) as u32
+    }))
 }
 
 /// An entry of the index. Fewer than 2^32 answers are kept, so half of a number tells it.
@@ -302,10 +341,10 @@ mod tests {
         commit(&mut answers, now, &[&second]);
         assert_eq!(answers.look(now, &call(&first)), Known::Perhaps(vec![1, 2]));
         for _ in 2..ALIKE_MAX {
-            assert!(!answers.is_full(&call(&first)));
+            assert_eq!(answers.refusal(&call(&first)), None);
             commit(&mut answers, now, &[&second]);
         }
-        assert!(answers.is_full(&call(&first)), "no new call with this mark runs");
+        assert_eq!(answers.refusal(&call(&first)), Some(Answer::Full), "no new call with this mark runs");
     }
 
     #[test]

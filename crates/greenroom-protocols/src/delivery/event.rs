@@ -260,6 +260,14 @@ pub enum Answer<M> {
     Crowded,
     /// No turn ran: no more answers can be kept, and none is forgotten before its time.
     Full,
+    /// No turn ran: of the room for answers its caller holds as much as is left for all others, and no answer is forgotten
+    /// before its time.
+    OverShare {
+        /// Bytes of the answers to calls of this caller, about.
+        held: u64,
+        /// Bytes for which there is room.
+        left: u64,
+    },
     /// No turn ran: the key belongs to another request.
     OtherRequest,
     /// No turn ran: there is no such actor.

@@ -21,7 +21,8 @@
 //!   [`Birth`] that it is meant for, and no other incarnation gets it. If that is not there, the creator's partition
 //!   says how far its lane goes: until we have passed that, the creation may still come, and the message is held.
 //! - **Calls from outside** with an idempotency key run once; repeats get the recorded answer, for a time. When there is
-//!   no room to keep more answers, new keys are refused: no answer goes before its time. A call waits as long as its caller
+//!   no room to keep more answers, new keys are refused: no answer goes before its time. Nobody who calls holds more of that room
+//!   than is left for all others. A call waits as long as its caller
 //!   does, and only so many wait for one actor.
 //! - **Timers** are records of the sender's partition. The commit that sends what is due removes its timer; so does that of
 //!   a turn that cancels it by its name.
@@ -46,6 +47,7 @@ mod answers;
 mod checks;
 mod committing;
 mod event;
+mod holders;
 mod homes;
 mod ids;
 mod mailbox;
@@ -67,6 +69,7 @@ use std::time::Duration;
 
 pub use checks::Checks;
 pub use event::{Action, Answer, DeadLetter, Destination, Effects, Event, Outcome, Outgoing, Ownership, Stop};
+pub use holders::kept_under;
 pub use homes::homes;
 pub use ids::{Birth, CommitId, Delivery, Epoch, Lane, Life, PartitionId, Slot, TurnId};
 pub use message::{Batch, Call, Envelope, Reply, Wire};
@@ -115,7 +118,8 @@ pub struct Config {
     pub retransmit_max: Duration,
     /// Time for which recorded answers are kept, at least; 24 h.
     pub answers_keep: Duration,
-    /// Bytes of recorded answers after which calls with new idempotency keys are refused; 512 MiB.
+    /// Bytes of recorded answers after which calls with new idempotency keys are refused; 512 MiB. Those of one who holds more
+    /// than is left are refused before: one alone has half.
     pub answers_bytes_max: u64,
     /// Most answers in one bundle; 1024.
     pub bundle_len_max: usize,

@@ -267,7 +267,7 @@ impl<A: Clone + Ord, M: Clone> Partition<A, M> {
             KnownCall::Running => return,
             KnownCall::OtherRequest => Answer::OtherRequest,
             KnownCall::Answered(answer) => Answer::Done(answer),
-            KnownCall::Full => Answer::Full,
+            KnownCall::Refused(answer) => answer,
         };
         out.push(Action::Answer { call, answer });
     }
@@ -288,9 +288,11 @@ impl<A: Clone + Ord, M: Clone> Partition<A, M> {
         let answer = match found {
             Ok(Some(recorded)) if recorded.request == call.request => Answer::Done(recorded.answer),
             Ok(Some(_)) => Answer::OtherRequest,
-            Ok(None) if self.answers.is_full(&call) => Answer::Full,
-            Ok(None) if self.is_crowded(&envelope.to) => Answer::Crowded,
-            Ok(None) => return self.accept(now, Source::Uncounted, envelope, out),
+            Ok(None) => match self.answers.refusal(&call) {
+                Some(refusal) => refusal,
+                None if self.is_crowded(&envelope.to) => Answer::Crowded,
+                None => return self.accept(now, Source::Uncounted, envelope, out),
+            },
             Err(why) => Answer::Unread(why),
         };
         self.answers.end(key);

@@ -162,6 +162,10 @@ pub struct Bundle {
     pub at: Wall,
     /// How many bytes they are, about.
     pub bytes: u64,
+    /// Whose they are: the hashes of those who called, in order, and the bytes of each. A program that does not count them
+    /// leaves it empty: its answers are nobody's.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub holders: Vec<(u64, u64)>,
 }
 
 impl Bundle {

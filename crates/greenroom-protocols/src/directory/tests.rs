@@ -345,6 +345,63 @@ fn a_range_that_stays_keeps_its_entries_and_those_on_the_dead_wait() {
 }
 
 #[test]
+fn a_grant_is_above_what_a_report_told_though_more_were_granted_in_one_view_than_it_has_epochs() {
+    let range = range_where(&[1, 2], 1, &[1, 2, 3], 3);
+    let mut cluster = Cluster::new(range, 3, &[1, 2]);
+    // An owner of the first view has granted until its epochs reached into those of the second.
+    let told = Epoch((2 << 32) + 5);
+    let host = cluster.nodes.get_mut(&2).unwrap();
+    assert_eq!(
+        host.0.accept(&Grant { placed: Placed { node: NodeId(2), epoch: told }, by: NodeId(1), view: 1 }),
+        Acceptance::Accepted
+    );
+    host.1.insert(KEY, told);
+    let after = view(2, &[1, 2, 3], &[]);
+    for id in [3, 1, 2] {
+        cluster.view(id, &after);
+    }
+    let Resolution::At(known) = cluster.resolve(0, 3) else { panic!("it is on node 2") };
+    assert_eq!(known.placed.epoch, told);
+    let released = cluster.release(2);
+    cluster.event(0, 3, Event::Released(released));
+    let next = cluster.grant(0, 3, 2);
+    assert!(next.placed.epoch > told, "{next:?}");
+    assert_eq!(cluster.call(2, &next), Acceptance::Accepted, "the host takes nothing at or below what it has released");
+}
+
+#[test]
+fn who_was_joining_and_is_gone_may_have_owned_the_range_between_two_views() {
+    let range = range_where(&[1, 2], 1, &[1, 2, 3], 3);
+    // As node 1 sees it: node 3 joins, and two versions later it is dead, or drains.
+    let mut joining = View { next_node: 4, ..View::clone(&view(1, &[1, 2], &[])) };
+    joining.members.insert(NodeId(3), Member { status: Status::Joining, ..Member::default() });
+    let gone = View { next_node: 4, ..View::clone(&view(3, &[1, 2], &[(3, 4_000)])) };
+    let mut draining = View { next_node: 4, ..View::clone(&view(3, &[1, 2, 3], &[])) };
+    draining.members.get_mut(&NodeId(3)).unwrap().draining = true;
+    for later in [gone, draining] {
+        let mut cluster = Cluster::new(range, 3, &[]);
+        cluster.view(1, &Arc::new(joining.clone()));
+        cluster.view(2, &Arc::new(joining.clone()));
+        cluster.view(1, &Arc::new(joining.clone()));
+        let report = Report { from: NodeId(2), range, view: 1, activations: vec![] };
+        cluster.event(0, 1, Event::Report(report));
+        assert_eq!(cluster.resolve(0, 1), Resolution::Absent, "all have reported");
+        // In the version between, node 3 was active: it owned the range, and placed the actor on node 2.
+        let mut between = View::clone(&joining);
+        (between.version, between.members.get_mut(&NodeId(3)).unwrap().status) = (2, Status::Active);
+        cluster.view(2, &Arc::new(between));
+        let placed = Placed { node: NodeId(2), epoch: Epoch(2 << 32) };
+        assert_eq!(cluster.call(2, &Grant { placed, by: NodeId(3), view: 2 }), Acceptance::Accepted);
+        let later = Arc::new(later);
+        cluster.view(1, &later);
+        assert_eq!(cluster.resolve(0, 1), Resolution::Wait { until: None }, "node 2 is asked again");
+        cluster.view(2, &later);
+        let Resolution::At(known) = cluster.resolve(0, 1) else { panic!("it is on node 2") };
+        assert_eq!(known.placed, placed);
+    }
+}
+
+#[test]
 fn a_node_that_is_not_active_is_granted_nothing() {
     let mut cluster = Cluster::new(range_where(&[1, 2], 1, &[1, 2], 1), 2, &[1, 2]);
     let range = &mut cluster.nodes.get_mut(&1).unwrap().0;

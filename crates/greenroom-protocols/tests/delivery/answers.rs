@@ -75,14 +75,23 @@ fn an_answer_goes_when_its_time_is_over_and_not_before() {
 #[test]
 fn when_the_size_is_reached_new_keys_are_refused_and_old_ones_are_answered() {
     let mut world = small(|config| config.answers_bytes_max = 1000);
-    let bodies: Vec<Payload> =
-        (1..=20).take_while(|body| answered(&mut world, *body) == [Answer::Done(None)]).collect();
+    // Each by another, so that only the room of all is what they meet.
+    let call = |world: &mut World, body: Payload| {
+        world.answers.clear();
+        world.call_under(&kept_under(("10", "a"), Some(&body.to_string()), "a"), 0, 10, body, forward);
+        world.settle(forward);
+        world.answers.iter().map(|(_, answer)| answer.clone()).collect::<Vec<_>>()
+    };
+    let bodies: Vec<Payload> = (1..=20).take_while(|body| call(&mut world, *body) == [Answer::Done(None)]).collect();
     let full = bodies.len();
     assert!((4..12).contains(&full), "{full} answers of about 130 bytes");
-    assert_eq!(answered(&mut world, 21), [Answer::Full]);
-    call_all(&mut world, bodies.iter().copied());
-    world.take_over(0, true, forward);
-    call_all(&mut world, bodies);
+    assert_eq!(call(&mut world, 21), [Answer::Full]);
+    for again in 0..2 {
+        for body in &bodies {
+            assert_eq!(call(&mut world, *body), [Answer::Done(None)], "owner {again}");
+        }
+        world.take_over(0, true, forward);
+    }
     assert_eq!(world.fields(0, 10).len(), full, "each once");
     let plain = Call { key: "a name for this call alone".to_owned(), request: 0, recorded: false };
     let envelope = Envelope { from: None, to: 10, birth: None, creates: false, call: Some(plain), body: 22 };
@@ -92,6 +101,67 @@ fn when_the_size_is_reached_new_keys_are_refused_and_old_ones_are_answered() {
     world.now = 2 * DAY;
     tick(&mut world);
     call_all(&mut world, [21]);
+}
+
+#[test]
+fn one_who_calls_fills_half_of_the_room_and_the_next_half_of_the_rest() {
+    const ROOM: u64 = 10_000;
+    let mut world = small(|config| config.answers_bytes_max = ROOM);
+    let call = |world: &mut World, by: Option<&str>, number: Payload| {
+        world.answers.clear();
+        world.call_under(&kept_under(("10", "a"), by, &number.to_string()), 0, 10, number, forward);
+        world.settle(forward);
+        world.answers.iter().next().map(|(_, answer)| answer.clone())
+    };
+    let bytes = |world: &World| world.owners[world.owner(0)].machine.kept().1;
+    let mut first_refused = Vec::new();
+    let mut left = ROOM;
+    for by in [Some("ada"), None, Some("bob")] {
+        let before = bytes(&world);
+        let refused = (1..=Payload::MAX).find(|number| call(&mut world, by, *number) != Some(Answer::Done(None)));
+        let refused = refused.expect("nobody fills all of it");
+        let held = bytes(&world) - before;
+        left -= held;
+        let answer = call(&mut world, by, refused);
+        assert_eq!(answer, Some(Answer::OverShare { held, left }), "{by:?}");
+        assert!(held.abs_diff(left) < 300, "{by:?} holds {held}, and {left} are left");
+        first_refused.push((by, refused));
+    }
+    // So it is with the next owner, and what was recorded is still known.
+    world.take_over(0, true, forward);
+    for (by, refused) in &first_refused {
+        assert!(matches!(call(&mut world, *by, *refused), Some(Answer::OverShare { .. })), "{by:?}");
+        assert_eq!(call(&mut world, *by, 1), Some(Answer::Done(None)), "{by:?}");
+    }
+    assert_eq!(call(&mut world, Some("eve"), 1), Some(Answer::Done(None)), "a newcomer has room");
+    let run = first_refused.iter().map(|(_, refused)| usize::from(*refused) - 1).sum::<usize>() + 1;
+    assert_eq!(world.fields(0, 10).len(), run, "each once, and none of the refused");
+    world.now = 2 * DAY;
+    tick(&mut world);
+    for number in 1..first_refused[0].1 {
+        let answer = call(&mut world, first_refused[0].0, number);
+        assert_eq!(answer, Some(Answer::Done(None)), "what it held is gone, and it has its half again");
+    }
+}
+
+#[test]
+fn answers_of_bundles_that_do_not_say_whose_they_are_take_room_and_are_nobodys() {
+    let mut world = small(|config| config.answers_bytes_max = 10_000);
+    call_all(&mut world, 1..=20);
+    for bundle in world.disks[0].answers.bundles.values_mut() {
+        assert_eq!(bundle.holders.len(), 1, "all by one");
+        bundle.holders.clear();
+    }
+    let before = world.owners[world.owner(0)].machine.kept().1;
+    world.take_over(0, true, forward);
+    assert_eq!(world.owners[world.owner(0)].machine.kept().1, before);
+    let more = (21..).take_while(|body| answered(&mut world, *body) == [Answer::Done(None)]).count() as u64;
+    let each = before / 20;
+    assert!((more * each).abs_diff((10_000 - before) / 2) <= 2 * each, "half of what was left: {more} of {each}");
+    world.now = 2 * DAY;
+    tick(&mut world);
+    assert_eq!(world.owners[world.owner(0)].machine.kept(), (0, 0));
+    call_all(&mut world, [1]);
 }
 
 /// 10 defers 3, and fails at 4.

@@ -61,7 +61,7 @@ impl Answers {
             number: *number,
             key: recorded.key.clone(),
             at: recorded.at,
-            bytes: 1,
+            bytes: recorded.key.len() as u64 + 128,
         });
         Kept {
             bundles: self.bundles.iter().map(|(number, bundle)| (*number, bundle.clone())).collect(),
@@ -416,7 +416,12 @@ impl World {
 
     /// A call from outside with an idempotency key.
     pub fn call(&mut self, partition: u32, to: Actor, body: Payload, program: Program) {
-        let call = Call { key: format!("{body}"), request: u64::from(body), recorded: true };
+        self.call_under(&format!("{body}"), partition, to, body, program);
+    }
+
+    /// The same, under this key.
+    pub fn call_under(&mut self, key: &str, partition: u32, to: Actor, body: Payload, program: Program) {
+        let call = Call { key: key.to_owned(), request: u64::from(body), recorded: true };
         let envelope = Envelope { from: None, to, birth: None, creates: false, call: Some(call), body };
         self.handle(self.owner(partition), Event::Called(envelope), program);
     }

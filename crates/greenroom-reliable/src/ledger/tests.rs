@@ -79,9 +79,13 @@ fn everything() -> Vec<Write<Actor, u8>> {
         Write::Arm(timer()),
         Write::Record { number: 1, recorded: recorded("k/1", 7) },
         Write::Record { number: 2, recorded: recorded("k/2", 8) },
-        Write::Tie { number: 1, bundle: Bundle { first: 1, marks: vec![0x0102_0304], at: Wall(9), bytes: 100 } },
+        Write::Tie { number: 1, bundle: bundle(1, vec![]) },
         Write::Forget("k/0".to_owned()),
     ]
+}
+
+fn bundle(first: u64, holders: Vec<(u64, u64)>) -> Bundle {
+    Bundle { first, marks: vec![0x0102_0304], at: Wall(9), bytes: 100, holders }
 }
 
 fn recorded(key: &str, answer: u8) -> Recorded<u8> {
@@ -226,6 +230,13 @@ async fn everything_lies_where_it_always_lay() {
         &[&named("first")[..], &[1], &named("marks"), &marks, &named("at"), &[9], &named("bytes"), &[100]].concat(),
     ];
     assert_eq!(&bundles[0].value[..], entry.concat());
+    let said = Write::Tie { number: 2, bundle: bundle(2, vec![(0x0506_0708, 100)]) };
+    assert_eq!(ledger.commit(&commit(&ledger, vec![said], vec![]), &[]).await, Outcome::Committed);
+    let bundles = journal.entries("reliable/test/00007/bundles", 2, 10, BY).await.unwrap();
+    let mut entry = entry.concat();
+    (entry[2], entry[9]) = (0x85, 2);
+    entry.extend([&named("holders")[..], &[0x91, 0x92, 0xce, 5, 6, 7, 8, 100]].concat());
+    assert_eq!(&bundles[0].value[..], entry, "whose answers they are comes behind what is always there");
     let fence = page.items.iter().find(|item| item.key.ends_with("/fence")).map(|item| &item.versioned.value);
     assert_eq!(fence.map(|fence| fence[..2].to_vec()), Some(vec![1, 2]), "no program that looks for answers elsewhere");
 }

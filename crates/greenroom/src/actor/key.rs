@@ -102,7 +102,10 @@ impl<'de> Deserialize<'de> for Key {
 
 /// A kind's name, interned: comparing two is comparing two small numbers.
 ///
-/// The numbers mean nothing outside this process and are never stored or sent.
+/// The numbers mean nothing outside this process and are never stored or sent. Inside it they stand for their names wherever an
+/// actor is named: in references that programs hold, in queues, in the directory's entries, for as long as each of these likes, and
+/// nobody counts them, as a kind is copied. So a number is never given to another name, not even when no node offers its kind
+/// any more: an old reference would then call an actor of another kind, and be answered.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Kind(u16);
 
@@ -121,7 +124,8 @@ impl Kind {
     }
 
     /// The kind that others call `name`: another node in the membership table, or a message of one. `None` when the process has
-    /// met [`KINDS_OFFERED_MAX`] kinds, as names are kept for ever; who asks refuses the name as one of nobody's kind.
+    /// met [`KINDS_OFFERED_MAX`] kinds, as names are kept as long as it lives, at some 100 bytes each; who asks refuses the name as one of
+    /// nobody's kind. Whom it has met it goes on to call, and a process that is started again begins with what is offered then.
     pub fn offered(name: &str) -> Option<Kind> {
         if let Some(known) = Kind::known(name) {
             return Some(known);

@@ -45,6 +45,15 @@ impl Answered {
                 let bytes_max = node.config().reliable.answers_bytes_max;
                 Self::Full { node: node.name().to_owned(), bytes_max }
             }
+            Answer::OverShare { held, left } => {
+                let bytes_max = node.config().reliable.answers_bytes_max;
+                let why = format!(
+                    "the answers to this principal's calls with idempotency keys (or to those without one) are {held} bytes of the \
+                     {bytes_max} that a partition of reliable actors keeps, {left} are left for all others, and none of them is \
+                     forgotten before its time; raise `answers_bytes_max` or lower `answers_keep` under `[reliable]`"
+                );
+                Self::refused(Refusal::Shed { node: node.name().to_owned(), why, retry_after_ms: FULL_RETRY_MS })
+            }
             Answer::OtherRequest => Self::OtherRequest,
             Answer::NoActor => Self::NoActor,
             Answer::Crowded => {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use greenroom_protocols::delivery::Call;
+use greenroom_protocols::delivery::{Call, kept_under};
 use greenroom_security::principal::Principal;
 use greenroom_world::Timestamp;
 
@@ -108,10 +108,7 @@ impl Shard {
         let call = reply.is_some().then(|| {
             let request = fingerprint(&method, &arguments);
             match key {
-                Some(key) => {
-                    let by = chain.baggage.as_ref().and_then(|baggage| baggage.principal.as_ref());
-                    Call { key: kept_under(&to, by, key), request, recorded: true }
-                }
+                Some(key) => Call { key: kept_for(&to, chain.principal(), key), request, recorded: true },
                 None => {
                     let key = format!("{:x}-{:x}-{:x}", node.me().0, node.birth(), node.world().random());
                     Call { key, request, recorded: false }
@@ -132,15 +129,9 @@ impl Shard {
     }
 }
 
-/// Under what the answer to a call is kept: each actor has keys of its own, and in them each principal on whose behalf it is
-/// called, so that nobody is told another one's answers. No two are alike: neither an actor's key nor a call's holds a control
-/// character, so an actor ends at the first `#`, or, if it has one itself, at the second NUL, and a principal at the last line's end.
-fn kept_under(to: &Named, by: Option<&Principal>, key: &str) -> String {
-    let to = if to.key.contains('#') { format!("\0{to}\0") } else { format!("{to}#") };
-    match by {
-        Some(principal) => format!("{to}{}\n{key}", principal.id()),
-        None => format!("{to}{key}"),
-    }
+/// Under what the answer to a call of `to` on behalf of `by` is kept.
+fn kept_for(to: &Named, by: Option<&Principal>, key: &str) -> String {
+    kept_under((&to.kind, &to.key), by.map(Principal::id).as_deref(), key)
 }
 
 /// Whether `key` may be an idempotency key: answers are kept under it, so it is bounded as keys of actors are.
@@ -182,7 +173,7 @@ mod tests {
                 Some((name, issuer)) => Principal::new(name, [""]).issued_by(issuer),
                 None => Principal::new(name, [""]),
             });
-            kept_under(&to, by.as_ref(), key)
+            kept_for(&to, by.as_ref(), key)
         };
         assert_eq!(under("ada", None, "17"), "wallet/ada#17", "a promise to journals");
         assert_eq!(under("ada", Some("bob"), "17"), "wallet/ada#bob\n17", "a promise to journals");

@@ -7,7 +7,7 @@ use std::time::Duration;
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
 use greenroom_protocols::delivery::{
-    Batch, CommitId, Config, DeadLetter, Outcome as TurnOutcome, Parked, Recovered, Stop, TurnId,
+    Answer, Batch, CommitId, Config, DeadLetter, Outcome as TurnOutcome, Parked, Recovered, Stop, TurnId,
 };
 use greenroom_reliable::ledger::{Ledger, Outcome};
 use greenroom_store::{Applied, Journal};
@@ -277,10 +277,10 @@ impl Owned {
             }
             Act::Prune { answers, bundles } => self.errands.push(self.desk.clone().prune(answers, bundles)),
             Act::Answer { call, answer } => {
-                let answered = Answered::of(answer, &self.port.node);
-                if let Answered::Full { .. } = answered {
+                if let Answer::Full | Answer::OverShare { .. } = answer {
                     self.share.turned_down();
                 }
+                let answered = Answered::of(answer, &self.port.node);
                 self.callers.answer(&call, &answered);
             }
             Act::DeadLetter { envelope, why } => {

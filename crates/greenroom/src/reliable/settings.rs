@@ -26,8 +26,9 @@ pub struct Reliability {
     #[serde(with = "seconds")]
     pub answers_keep: Duration,
     /// Bytes of such answers that each partition keeps, about; 512 MiB. When they are reached, calls with new keys are refused
-    /// until older answers have had their time: none is forgotten before. Each answer takes some 20 bytes of its owner's
-    /// memory.
+    /// until older answers have had their time: none is forgotten before. So are those of a principal, before that, whose
+    /// answers are more than what is left for all others: one alone has half of it, and all calls without a principal are one's.
+    /// Each answer takes some 20 bytes of its owner's memory, and 60 where each is another principal's.
     pub answers_bytes_max: u64,
     /// Whether each turn is run a second time before its commit, and fails if it comes to something else with its volatile
     /// fields reset; off. For tests: see [`Node::interference`](crate::Node::interference).

@@ -30,6 +30,7 @@ mod mailbox;
 mod moves;
 mod outbox;
 mod outgoing;
+mod parked;
 pub(crate) mod parts;
 mod places;
 pub(crate) mod raw;

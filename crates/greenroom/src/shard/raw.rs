@@ -7,6 +7,7 @@ use bytes::Bytes;
 use greenroom_protocols::directory::Grant;
 use greenroom_protocols::node::NodeId;
 use greenroom_protocols::versions::Offer;
+use greenroom_security::principal::Principal;
 use greenroom_wire::CallId;
 use greenroom_world::Timestamp;
 
@@ -303,6 +304,10 @@ impl AnyParcel for RawParcel {
 
     fn hash(&self) -> u64 {
         self.id.stable_hash()
+    }
+
+    fn principal(&self) -> Option<&Principal> {
+        self.chain.principal()
     }
 }
 

@@ -1,7 +1,6 @@
 //! A shard's life: rounds of taking in, running and sending out, and sleep when there is nothing to do.
 
 use std::cell::{Cell, RefCell};
-use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -11,6 +10,7 @@ use greenroom_world::{BoxFuture, LocalFuture, Timestamp};
 
 use super::batch::Batch;
 use super::late::last_moment;
+use super::parked::Counts;
 use super::shedding::Gauge;
 use super::submit::AnyParcel;
 use super::{Item, Shard, ShardPort, registry};
@@ -45,8 +45,8 @@ pub(super) struct Parked {
     waiting: Cell<Vec<(Timestamp, Box<dyn AnyParcel>)>>,
     /// Since when the message has waited that is being tried again.
     retried: Cell<Option<Timestamp>>,
-    /// How many wait for each actor, by its hash: what comes for one of these waits behind.
-    hashes: RefCell<BTreeMap<u64, usize>>,
+    /// Whose they are: what comes for an actor for which some wait, waits behind.
+    counts: RefCell<Counts>,
 }
 
 impl Future for Life {
@@ -249,12 +249,10 @@ impl Shard {
     /// Keeps a message until the directory can say where its actor is.
     pub(super) fn park(&self, parcel: Box<dyn AnyParcel>) {
         let mut parked = self.parked.waiting.take();
-        let of_actor = self.parked.hashes.borrow().get(&parcel.hash()).copied().unwrap_or_default();
-        if parked.len() >= PARKED_MAX || of_actor >= PARKED_OF_ACTOR_MAX {
+        if !self.parked.counts.borrow_mut().add(parcel.hash(), parcel.principal()) {
             self.parked.waiting.set(parked);
             return parcel.refuse(Refusal::Recovering);
         }
-        self.parked.hashes.borrow_mut().insert(parcel.hash(), of_actor + 1);
         parked.push((self.parked.retried.get().unwrap_or(self.now()), parcel));
         self.parked.waiting.set(parked);
     }
@@ -269,11 +267,12 @@ impl Shard {
 
     /// Whether messages for the actor of this hash wait for the directory.
     pub(super) fn is_parked(&self, hash: u64) -> bool {
-        self.parked.hashes.borrow().contains_key(&hash)
+        self.parked.counts.borrow().has(hash)
     }
 
     /// Refuses the messages that wait for the directory.
     pub(super) fn refuse_parked(&self, refusal: &Refusal) {
+        *self.parked.counts.borrow_mut() = Counts::default();
         for (_, parcel) in self.parked.waiting.take() {
             parcel.refuse(refusal.clone());
         }
@@ -291,7 +290,7 @@ impl Shard {
             return Some(due);
         }
         self.parked_retry.set(now + PARKED_RETRY);
-        self.parked.hashes.borrow_mut().clear();
+        *self.parked.counts.borrow_mut() = Counts::default();
         for (since, parcel) in parked {
             let waited = now.since(since);
             // One that would be late at the next try is refused now: its caller still hears of it.
@@ -355,9 +354,5 @@ const STEPS_A_ROUND: usize = 256;
 const TURNS_A_ROUND: u64 = 1024;
 /// Activations that one look at the clock may find idle.
 const IDLE_CHECKS_A_ROUND: usize = 1024;
-/// Messages of one shard that may wait for the directory.
-const PARKED_MAX: usize = 16_384;
-/// Of these, how many for one actor: others find room beside it.
-const PARKED_OF_ACTOR_MAX: usize = PARKED_MAX / 8;
 /// Time between two tries of what waits for the directory.
 const PARKED_RETRY: Duration = Duration::from_millis(50);

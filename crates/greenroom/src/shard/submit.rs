@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use greenroom_protocols::directory::Grant;
 use greenroom_protocols::node::NodeId;
+use greenroom_security::principal::Principal;
 use greenroom_wire::CallId;
 use greenroom_world::Timestamp;
 
@@ -44,6 +45,9 @@ pub(crate) trait AnyParcel: Send {
 
     /// The hash of the actor that it is for.
     fn hash(&self) -> u64;
+
+    /// On whose behalf it comes.
+    fn principal(&self) -> Option<&Principal>;
 }
 
 /// A message of a known interface.
@@ -520,6 +524,10 @@ impl<I: Interface> AnyParcel for Parcel<I> {
 
     fn hash(&self) -> u64 {
         self.target.hash
+    }
+
+    fn principal(&self) -> Option<&Principal> {
+        self.envelope.chain.principal()
     }
 }
 

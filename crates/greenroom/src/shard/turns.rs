@@ -7,6 +7,7 @@ use std::cell::Cell;
 use std::rc::Rc;
 use std::sync::Arc;
 
+use greenroom_security::principal::Principal;
 use greenroom_world::{LocalFuture, Timestamp};
 
 use super::activation::AnyActivation;
@@ -38,6 +39,11 @@ pub(crate) struct Chain {
 impl Chain {
     /// What comes with a message for which nobody waits, and that carries nothing.
     pub(crate) const NONE: Self = Self { link: Link::None, baggage: None };
+
+    /// On whose behalf the message comes.
+    pub(crate) fn principal(&self) -> Option<&Principal> {
+        self.baggage.as_ref()?.principal.as_ref()
+    }
 }
 
 /// Who waits for a turn, and for what else: what a call must not call back into.

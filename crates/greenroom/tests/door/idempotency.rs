@@ -1,6 +1,7 @@
 //! Idempotency keys at the door.
 
 use greenroom::prelude::*;
+use greenroom::{Auth, Rule};
 
 use crate::client::{Answer, get, post, raw};
 
@@ -85,5 +86,48 @@ async fn a_key_that_is_too_long_as_it_is_kept_is_refused_with_the_rule() {
     let detail = refused["detail"].as_str().unwrap_or_default();
     assert!(detail.contains("the idempotency key") && detail.contains("each `/` and `%` counts as three"), "{detail}");
     assert_eq!(count(&door, "kept_counter", &headers(133), 5).await.body, "5");
+    node.stop().await;
+}
+
+#[tokio::test]
+async fn who_fills_the_room_for_answers_is_refused_and_others_pay_on() {
+    let folder = tempfile::tempdir().expect("a folder can be made");
+    let tokens = folder.path().join("tokens.toml");
+    let token =
+        |name: &str| format!("[[token]]\nname = {name:?}\nroles = [\"user\"]\ntoken = \"{name}-0123456789abcdef\"\n");
+    std::fs::write(&tokens, token("ada") + &token("bob")).expect("it can be written");
+    let (roles, methods) = (vec!["user".into(), "anonymous".into()], vec!["*".into()]);
+    let rule = Rule { roles, kind: "kept_counter".into(), methods, keys: "*".into(), issuer: None };
+    let builder = Node::builder().http("127.0.0.1:0").journal("memory:").register::<Kept>().configure(|config| {
+        (config.auth, config.allow) = (Auth { tokens: Some(tokens), ..Auth::default() }, vec![rule]);
+        (config.reliable.partitions, config.reliable.answers_bytes_max) = (1, 8192);
+    });
+    let node = builder.start().await.expect("it starts");
+    let door = node.http_address().expect("it has a door");
+    let pay = async |by: &str, key: u64| {
+        let who =
+            if by.is_empty() { String::new() } else { format!("authorization: Bearer {by}-0123456789abcdef\r\n") };
+        count(&door, "kept_counter", &format!("{who}idempotency-key: {key}\r\n"), 1).await
+    };
+    let mut paid = 0;
+    for (by, least) in [("ada", 15), ("", 7), ("bob", 3)] {
+        let before = paid;
+        let refused = loop {
+            let answer = pay(by, paid).await;
+            if answer.status != 200 {
+                break answer;
+            }
+            paid += 1;
+            assert_eq!(answer.body, paid.to_string(), "each runs once, and what is refused never");
+        };
+        let kept = paid - before;
+        assert!((least..3 * least).contains(&kept), "{by:?} has {kept} answers kept");
+        let problem = refused.problem(503, "overloaded");
+        assert_eq!(problem["may_have_run"], false);
+        let detail = problem["detail"].as_str().unwrap_or_default();
+        let named = ["this principal's", "`answers_bytes_max`", "`answers_keep`", "`[reliable]`"];
+        assert!(named.iter().all(|named| detail.contains(named)), "{detail}");
+        assert_eq!(pay(by, before).await.body, (before + 1).to_string(), "an old key is answered");
+    }
     node.stop().await;
 }
