@@ -11,7 +11,7 @@ use super::kin::{Kin, Parent};
 use crate::actor::interface::Why;
 use crate::actor::key::ActorId;
 use crate::shard::activation::AnyActivation;
-use crate::shard::parts::{Fate, ShardPart};
+use crate::shard::parts::{Fate, ShardPart, Then};
 use crate::shard::{Shard, Slot};
 
 impl ShardPart for RefCell<Kin> {
@@ -132,7 +132,7 @@ impl Shard {
                 for sibling in siblings {
                     self.end_numbered(sibling, Why::Failed);
                 }
-                Fate::End { then: escalate.map(|parent| Box::new(move |shard: &Shard| shard.escalate(parent)) as _) }
+                Fate::End { then: escalate.map(|parent| Box::new(move |shard: &Shard| shard.escalate(parent)) as Then) }
             }
         }
     }

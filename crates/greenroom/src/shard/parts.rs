@@ -49,8 +49,11 @@ pub(crate) enum Fate {
     /// It is made anew when its time has come.
     Restart,
     /// It ends, and then this is done.
-    End { then: Option<Box<dyn FnOnce(&Shard)>> },
+    End { then: Option<Then> },
 }
+
+/// Something to be done on the shard afterwards.
+pub(crate) type Then = Box<dyn FnOnce(&Shard)>;
 
 impl Shard {
     /// What a feature keeps on this shard: there are few, so they are looked through.
