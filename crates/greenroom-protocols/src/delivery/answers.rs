@@ -114,7 +114,8 @@ impl<M: Clone> Answers<M> {
     }
 
     pub(super) fn begin(&mut self, call: &Call) {
-        self.running.insert(call.key.clone(), call.request);
+        let before = self.running.insert(call.key.clone(), call.request);
+        assert_eq!(before, None, "a call begins that runs already");
     }
 
     pub(super) fn end(&mut self, key: &str) {
@@ -156,6 +157,8 @@ impl<M: Clone> Answers<M> {
     /// Takes in what is committed.
     pub(super) fn committed(&mut self, bundle: Option<(u64, Bundle)>, drafts: Vec<Draft<M>>, outdated: &[String]) {
         if let Some((number, bundle)) = bundle {
+            assert_eq!(number, self.bundle_last + 1, "a bundle does not follow the last one");
+            assert_eq!(bundle.last(), self.open.last(), "a bundle leaves answers out, or has some that are not there");
             self.open = Bundle { first: bundle.last() + 1, marks: Vec::new(), at: bundle.at, bytes: 0 };
             self.bundle_last = number;
             self.bundles.push_back((number, bundle));
