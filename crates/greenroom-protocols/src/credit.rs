@@ -67,6 +67,7 @@ impl Sending {
     /// Notes that so many bytes have left.
     #[inline]
     pub fn sent(&mut self, bytes: u64) {
+        assert!(self.may_send(), "a call leaves without credit");
         self.sent += bytes;
     }
 
@@ -111,6 +112,7 @@ impl Receiving {
     /// The total to tell the peer, if it is time.
     #[inline]
     pub fn due(&mut self) -> Option<u64> {
+        assert!(self.told <= self.done && self.done <= self.received, "more is counted back than came");
         if self.done - self.told < self.window.div_ceil(4) {
             return None;
         }

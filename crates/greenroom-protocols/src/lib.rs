@@ -3,6 +3,10 @@
 //! Nothing here knows an async runtime, a clock, a socket, a thread or a source of randomness; nothing iterates a hash
 //! map. The async code around these machines only moves bytes and time.
 //!
+//! What a machine relies on, of itself and of the code that drives it, it asserts: one that finds it broken panics, and its node
+//! stops. What comes from elsewhere (other nodes, clusters, stores, operators) is never asserted: it may be late, wrong or
+//! hostile, and no machine panics of it.
+//!
 //! | module | what it keeps true |
 //! |---|---|
 //! | [`membership`] | one table says which nodes live; a node without a lease starts no turn |

@@ -123,6 +123,14 @@ impl Decider {
             }
             Event::Tick => self.tick(now, out),
         }
+        if let Some(preparing) = &self.preparing {
+            let home = Some(preparing.home);
+            assert_eq!(self.known.mode, Mode::Single { home }, "a home is prepared that is not to be one");
+        }
+        debug_assert!(
+            self.counted.keys().all(|cluster| self.setting.clusters.contains(cluster)),
+            "what is counted is of a cluster that is not there"
+        );
     }
 
     /// Forgets half of what was counted with each window that has passed.
@@ -164,8 +172,9 @@ impl Decider {
         };
         let (Some(mode), Some(Costs { single, per_cluster })) = (mode, costs) else { return };
         let why = Some(Why { counted: self.counted.clone(), single, per_cluster, at: wall });
-        self.known =
-            Known { epoch: Epoch { number: self.known.epoch.number.saturating_add(1), by: self.me }, mode, why };
+        let epoch = Epoch { number: self.known.epoch.number.saturating_add(1), by: self.me };
+        assert!(self.known.epoch < epoch || epoch.number == u64::MAX, "a later mode has an earlier epoch");
+        self.known = Known { epoch, mode, why };
         self.settle(now);
         out.push(Action::Switched(mode));
         match mode {

@@ -172,6 +172,19 @@ impl<S: Versioned> Worker<S> {
             out.push(Action::Done(waiter));
         }
         self.step(now, out);
+        self.check_invariants();
+    }
+
+    /// What holds between two events, whatever the store and other instances say.
+    fn check_invariants(&self) {
+        let first = self.pending.front().map_or(self.last + 1, |pending| pending.sequence);
+        assert_eq!(first + self.pending.len() as u64, self.last + 1, "an update that waits has been lost");
+        let waiter = self.confirming.front();
+        assert!(waiter.is_none_or(|(_, at)| self.settled < *at), "what is confirmed is waited for");
+        debug_assert!(self.confirming.iter().is_sorted_by_key(|(_, at)| *at), "who waits for less waits longer");
+        let waits = !self.pending.is_empty() || !self.refreshing.is_empty() || self.reread || self.anew;
+        let goes_on = self.access.is_some() || self.retry_at.is_some();
+        assert!(!waits || goes_on, "something waits, and the store will not be asked");
     }
 
     /// Starts the next access to the store, if there is work and none is under way.
@@ -244,6 +257,8 @@ impl<S: Versioned> Worker<S> {
         let collected = |session: &&Session| **session != self.session && fenced(session) && self.config.delegates;
         floors.extend(sessions.keys().filter(collected).map(|session| (session.cluster, *version)));
         record.sessions.retain(|session, _| *session == self.session || !fenced(session));
+        assert!(added.len() <= self.config.batch_len_max.max(1), "a write takes more than its bound");
+        debug_assert!(added.is_empty() || self.confirmed.version < record.version, "a write goes back in the sequence");
         self.attempts += 1;
         record.salt = (self.session, self.attempts);
         let expect = self.base.clone().flatten();
@@ -329,6 +344,7 @@ impl<S: Versioned> Worker<S> {
         if self.keep_place(&mut record) {
             out.push(Action::Trouble(Trouble::WentBack { before, found }));
         }
+        debug_assert!(before <= record.version, "the confirmed version goes back");
         self.confirmed = record;
         self.base = Some(etag);
         self.anew = false;

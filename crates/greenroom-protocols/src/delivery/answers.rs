@@ -138,7 +138,8 @@ impl<M: Clone> Answers<M> {
     }
 
     pub(super) fn begin(&mut self, call: &Call) {
-        self.running.insert(call.key.clone(), call.request);
+        let before = self.running.insert(call.key.clone(), call.request);
+        assert_eq!(before, None, "a call begins that runs already");
     }
 
     pub(super) fn end(&mut self, key: &str) {
@@ -183,6 +184,8 @@ impl<M: Clone> Answers<M> {
     /// Takes in what is committed.
     pub(super) fn committed(&mut self, bundle: Option<(u64, Bundle)>, drafts: Vec<Draft<M>>, outdated: &[String]) {
         if let Some((number, bundle)) = bundle {
+            assert_eq!(number, self.bundle_last + 1, "a bundle does not follow the last one");
+            assert_eq!(bundle.last(), self.open.last(), "a bundle leaves answers out, or has some that are not there");
             let first = bundle.last() + 1;
             self.open = Bundle { first, marks: Vec::new(), at: bundle.at, bytes: 0, holders: Vec::new() };
             self.open_holders = Holders::default();

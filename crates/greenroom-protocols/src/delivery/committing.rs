@@ -78,6 +78,8 @@ impl<A: Clone + Ord, M: Clone> Partition<A, M> {
         if !self.config.checks.commit_closes && self.sender.backlog().any(|(_, backlog, _)| backlog > 0) {
             return;
         }
+        #[cfg(debug_assertions)]
+        self.check_invariants();
         // Of what was refused, turns may have been undone since.
         self.suspects = self.suspects.min(self.ready.len());
         let most = if self.suspects > 0 { self.split.min(self.suspects) } else { self.config.turns_max };
@@ -123,6 +125,36 @@ impl<A: Clone + Ord, M: Clone> Partition<A, M> {
         self.flight = Some(Flight { id, batch, drafts: draft });
     }
 
+    /// What holds when no commit is under way; looked at before each commit, as it looks at every message.
+    #[cfg(debug_assertions)]
+    fn check_invariants(&self) {
+        let counts = |source: &Source| usize::from(!matches!(source, Source::Queue(_)));
+        let mut queued = self.recalls.len();
+        queued += self.turns.values().map(|item| counts(&item.source)).sum::<usize>();
+        queued += self.mailboxes.values().map(|mailbox| mailbox.queue.len()).sum::<usize>();
+        let mut uncommitted: BTreeMap<&A, usize> = BTreeMap::new();
+        for ready in &self.ready {
+            if let Some(actor) = ready.actor() {
+                queued += counts(&ready.item.source);
+                *uncommitted.entry(actor).or_default() += 1;
+            }
+        }
+        assert_eq!(queued, self.queued, "the messages in memory are not as many as were counted");
+        for (actor, mailbox) in &self.mailboxes {
+            let ended = uncommitted.remove(actor).unwrap_or_default();
+            assert_eq!(mailbox.uncommitted, ended, "turns have ended that will not be committed, or not as many");
+            let runs = mailbox.running.and_then(|turn| self.turns.get(&turn));
+            assert_eq!(
+                mailbox.running.is_some(),
+                runs.is_some_and(|item| item.envelope.to == *actor),
+                "a turn is lost"
+            );
+            let reads = mailbox.records == super::mailbox::Known::Reading;
+            assert!(mailbox.running.is_none() || !reads, "a turn runs before its actor's records are read");
+        }
+        assert!(uncommitted.is_empty(), "a turn has ended of an actor that is forgotten");
+    }
+
     /// Takes in that a commit is applied: now its messages leave, its receipts are acknowledged, its calls answered.
     pub(super) fn committed(&mut self, now: Timestamp, id: CommitId, out: &mut Vec<Action<A, M>>) {
         let Some(Flight { batch, drafts: draft, .. }) = self.flight.take_if(|flight| flight.id == id) else { return };
@@ -145,9 +177,11 @@ impl<A: Clone + Ord, M: Clone> Partition<A, M> {
                 continue;
             };
             if !matches!(ready.item.source, Source::Queue(_)) {
-                self.queued -= 1;
+                self.unqueue();
             }
-            self.wake(&actor).uncommitted -= 1;
+            let mailbox = self.wake(&actor);
+            assert!(mailbox.uncommitted > 0, "a turn is committed that has not ended");
+            mailbox.uncommitted -= 1;
             actors.insert(actor);
             self.tell(ready, out);
         }

@@ -68,12 +68,27 @@ impl<A: Clone + Ord, M: Clone> LaneState<A, M> {
 
     /// Adds an entry that is in the log now.
     pub(super) fn append(&mut self, config: &Config, number: u64, envelope: Envelope<A, M>) {
-        debug_assert_eq!(number, self.committed + 1, "numbers have no gaps");
+        assert_eq!(number, self.committed + 1, "numbers have no gaps");
         if self.unread == number && self.entries.len() < config.lane_memory_max {
             self.enter(number, envelope);
             self.unread = number + 1;
         }
         self.committed = number;
+        self.check_invariants();
+    }
+
+    /// What holds between two events. A lane that was read from a damaged journal may be false from the beginning.
+    fn check_invariants(&self) {
+        debug_assert!(self.trimmed <= self.acked, "what is not acknowledged is trimmed");
+        debug_assert!(self.acked <= self.committed, "what is not committed is acknowledged");
+        debug_assert!(self.acked < self.next && self.next <= self.committed + 1, "a number is sent that was not given");
+        debug_assert!(self.acked < self.unread && self.unread <= self.committed + 1, "entries in memory have a gap");
+        let (first, last) = (self.entries.first_key_value(), self.entries.last_key_value());
+        debug_assert!(first.is_none_or(|(first, _)| self.acked < *first), "what is acknowledged is kept");
+        debug_assert!(last.is_none_or(|(last, _)| *last < self.unread), "an entry is read twice");
+        let (first, last) = (self.above.first(), self.above.last());
+        debug_assert!(first.is_none_or(|first| self.acked + 1 < *first), "what is acknowledged is so no farther");
+        debug_assert!(last.is_none_or(|last| *last <= self.committed), "what is not committed is acknowledged");
     }
 
     /// What to read next from the log, if there is room for it.
@@ -139,7 +154,7 @@ impl<A: Clone + Ord, M: Clone> LaneState<A, M> {
     pub(super) fn done(&mut self, number: u64, unwanted: bool) {
         let sender = self.entries.remove(&number).map(|envelope| sender_of(&envelope));
         if let (Some(handing), Some(sender)) = (&mut self.handing, sender) {
-            handing.done(&sender, unwanted);
+            handing.done(&sender, number, unwanted);
         }
         self.acknowledge(0, &[(number, number)]);
     }
@@ -160,6 +175,7 @@ impl<A: Clone + Ord, M: Clone> LaneState<A, M> {
         if !messages.is_empty() || self.acked < self.committed {
             self.await_reply(config, now);
         }
+        self.check_invariants();
         messages
     }
 
@@ -185,6 +201,7 @@ impl<A: Clone + Ord, M: Clone> LaneState<A, M> {
             self.next = reply.expected.max(self.acked + 1);
             self.round += 1;
         }
+        self.check_invariants();
         self.patience = Duration::ZERO;
         self.silent_at = None;
         if self.acked < self.committed {
@@ -209,6 +226,7 @@ impl<A: Clone + Ord, M: Clone> LaneState<A, M> {
         if self.acked == self.committed {
             self.silent_at = None;
         }
+        self.check_invariants();
     }
 
     /// Whether the receiver has been silent too long: then the lane is rewound to what it is not known to have taken.

@@ -29,6 +29,7 @@ impl<A: Clone + Ord> Handing<A> {
     /// Takes an output in; they come in their order.
     pub(super) fn enter(&mut self, actor: A, number: u64) {
         let waiting = self.actors.entry(actor).or_default();
+        assert!(waiting.numbers.back().is_none_or(|last| *last < number), "outputs come out of their order");
         if waiting.numbers.is_empty() {
             self.free.insert(number);
         }
@@ -60,13 +61,16 @@ impl<A: Clone + Ord> Handing<A> {
 
     /// Lets an output be handed over that was taken back.
     pub(super) fn again(&mut self, number: u64) {
+        assert!(!self.handed.contains(&number), "an output is handed over twice at once");
         self.free.insert(number);
     }
 
-    /// Is done with the first output of `actor`.
-    pub(super) fn done(&mut self, actor: &A, unwanted: bool) {
+    /// Is done with the first output of `actor`, which was taken back.
+    pub(super) fn done(&mut self, actor: &A, number: u64, unwanted: bool) {
+        assert!(!self.handed.contains(&number), "an output is done with that is still handed over");
         let Some(waiting) = self.actors.get_mut(actor) else { return };
-        waiting.numbers.pop_front();
+        let first = waiting.numbers.pop_front();
+        assert_eq!(first, Some(number), "an output has overtaken an earlier one of its actor");
         waiting.unwanted = unwanted;
         match waiting.numbers.front() {
             Some(next) => _ = self.free.insert(*next),

@@ -55,9 +55,9 @@ impl<A, M> Lot<A, M> {
         }
     }
 
-    /// Gives back what was taken and could not be done: it lies where it lay.
-    pub(super) fn give_back(&mut self, slot: Slot) {
-        self.slots.insert(slot, Standing::Lies);
+    /// Gives back what was taken and could not be done: it lies where it lay. Whether it was taken.
+    fn give_back(&mut self, slot: Slot) -> bool {
+        self.slots.insert(slot, Standing::Lies) == Some(Standing::Taken)
     }
 }
 
@@ -93,6 +93,12 @@ impl<A: Clone + Ord, M: Clone> Partition<A, M> {
                 self.ready.push_back(Ready { turn: None, item, effect: Effect::Sent });
             }
         }
+    }
+
+    /// A message that an operator wanted stays parked.
+    pub(super) fn give_back(&mut self, slot: Slot) {
+        let was_taken = self.lot.give_back(slot);
+        assert!(was_taken || !self.config.checks.parked_once, "a parked message is given back that nobody had taken");
     }
 
     pub(super) fn discard(&mut self, parked: Parked<A, M>) {
@@ -158,7 +164,7 @@ impl<A: Clone + Ord, M: Clone> Partition<A, M> {
             }
             (Source::Timer { due, slot }, _) => self.timers.hold(now + self.config.hold, due, slot, item),
             // It lies there already: only its error is an earlier one.
-            (Source::Parked(slot), _) => self.lot.give_back(slot),
+            (Source::Parked(slot), _) => self.give_back(slot),
             // The outlet's own pauses come before it is refused once more.
             (Source::Output { lane, number }, _) => self.sender.again(now, lane, number, out),
             (Source::Counted { .. } | Source::Loose { .. } | Source::Uncounted | Source::Queue(_), _) => {

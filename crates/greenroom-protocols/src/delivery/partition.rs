@@ -222,7 +222,9 @@ impl<A: Clone + Ord, M: Clone> Partition<A, M> {
         match wire {
             Wire::Batch(batch) => {
                 let mut taken = Vec::new();
-                self.receiver.batch(batch, self.room(), &mut taken, out);
+                let room = self.room();
+                self.receiver.batch(batch, room, &mut taken, out);
+                assert!(taken.len() <= room, "more messages are taken than there is room for");
                 for (source, envelope) in taken {
                     self.accept(now, source, envelope, out);
                 }
@@ -283,7 +285,7 @@ impl<A: Clone + Ord, M: Clone> Partition<A, M> {
         out: &mut Vec<Action<A, M>>,
     ) {
         let Some(envelope) = self.recalls.take(key, numbers) else { return };
-        self.queued -= 1;
+        self.unqueue();
         let Some(call) = envelope.call.clone() else { return };
         let answer = match found {
             Ok(Some(recorded)) if recorded.request == call.request => Answer::Done(recorded.answer),
@@ -318,6 +320,12 @@ impl<A: Clone + Ord, M: Clone> Partition<A, M> {
 
     pub(super) fn room(&self) -> usize {
         self.config.queued_max.saturating_sub(self.queued)
+    }
+
+    /// A message is no longer in memory, or is committed.
+    pub(super) fn unqueue(&mut self) {
+        assert!(self.queued > 0, "a message goes that was not counted");
+        self.queued -= 1;
     }
 
     pub(super) fn slot(&mut self) -> Slot {
@@ -363,7 +371,8 @@ impl<A: Clone + Ord, M: Clone> Partition<A, M> {
                 Verdict::Run | Verdict::Hold(_) => {
                     self.turn_serial += 1;
                     let turn = TurnId(self.turn_serial);
-                    self.wake(actor).running = Some(turn);
+                    let before = self.wake(actor).running.replace(turn);
+                    assert_eq!(before, None, "an actor runs two turns at once");
                     out.push(Action::Run { turn, envelope: item.envelope.clone() });
                     self.turns.insert(turn, item);
                     return;

@@ -25,6 +25,12 @@ impl<A: Clone + Ord, M> Recalls<A, M> {
         self.waiting.insert(key, (envelope, numbers));
     }
 
+    /// How many there are.
+    #[cfg(debug_assertions)]
+    pub(super) fn len(&self) -> usize {
+        self.waiting.len()
+    }
+
     /// The call of this key, if it is one that waits for these answers.
     pub(super) fn take(&mut self, key: &str, numbers: &[u64]) -> Option<Envelope<A, M>> {
         self.waiting.get(key).filter(|(_, awaited)| awaited == numbers)?;

@@ -161,6 +161,7 @@ impl Receiver {
             channel.receipts.raise(channel.expected - 1);
             tell = true;
         }
+        debug_assert!(channel.receipts.low < channel.expected, "what is committed is expected");
         if tell {
             self.reply(from, left, refused, out);
         }
@@ -188,6 +189,11 @@ impl Receiver {
             // The record may have grown since the commit was formed: it is added to, not replaced.
             if let Some(receipts) = self.with(*from, *life, numbers) {
                 let channel = self.channels.get_mut(from).expect("a record was just given for it");
+                debug_assert!(
+                    numbers.last().is_none_or(|last| *last < channel.expected),
+                    "what was not taken is committed"
+                );
+                debug_assert!(channel.receipts.low <= receipts.low, "what is committed falls back");
                 channel.receipts = receipts;
                 channel.expected = channel.expected.max(channel.receipts.low + 1);
                 self.reply(*from, room, false, out);

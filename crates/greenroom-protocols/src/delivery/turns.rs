@@ -9,7 +9,8 @@ impl<A: Clone + Ord, M: Clone> Partition<A, M> {
     pub(super) fn ended(&mut self, now: Timestamp, turn: TurnId, outcome: Outcome<A, M>, out: &mut Vec<Action<A, M>>) {
         let Some(item) = self.turns.remove(&turn) else { return };
         let actor = item.envelope.to.clone();
-        self.wake(&actor).running = None;
+        let running = self.wake(&actor).running.take();
+        assert_eq!(running, Some(turn), "a turn has ended that its actor does not run");
         match outcome {
             Outcome::Done(effects) => self.done(turn, item, effects),
             Outcome::Deferred => self.deferred(item),
@@ -58,7 +59,8 @@ impl<A: Clone + Ord, M: Clone> Partition<A, M> {
         let mailbox = self.wake(&item.envelope.to);
         mailbox.uncommitted += 1;
         let waiting = Item { source: Source::Queue(slot), envelope: item.envelope.clone(), leaves: None, attempts: 0 };
-        mailbox.deferred.insert(slot, waiting);
+        let before = mailbox.deferred.insert(slot, waiting);
+        debug_assert!(before.is_none(), "two messages lie in one slot of an actor's queue");
         self.ready.push_back(Ready { turn: None, item, effect: Effect::Deferred(slot) });
     }
 
@@ -94,6 +96,7 @@ impl<A: Clone + Ord, M: Clone> Partition<A, M> {
             })
             .collect();
         let mailbox = self.wake(&actor);
+        assert!(undone.len() < mailbox.uncommitted, "a turn is undone that has not ended");
         mailbox.uncommitted -= undone.len() + 1;
         if let Some(running) = mailbox.running.take() {
             undone.extend(self.turns.remove(&running));
@@ -107,8 +110,8 @@ impl<A: Clone + Ord, M: Clone> Partition<A, M> {
             Effect::Parked(..) | Effect::Failed(_) | Effect::Dropped(_) | Effect::Sent | Effect::Discarded => {
                 mailbox.resetting = true;
                 if let Source::Parked(slot) = ready.item.source {
-                    self.queued -= 1;
-                    self.lot.give_back(slot);
+                    self.unqueue();
+                    self.give_back(slot);
                 } else {
                     // Not even that can be written: the journal refuses the message as such.
                     mailbox.put_back(Item { attempts: 0, ..ready.item });

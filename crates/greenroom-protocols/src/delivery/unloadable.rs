@@ -14,7 +14,7 @@ impl<A: Clone + Ord, M: Clone> Partition<A, M> {
         mailbox.records = Known::No;
         for item in std::mem::take(&mut mailbox.queue) {
             if let (Some(call), Source::Uncounted) = (&item.envelope.call, item.source) {
-                self.queued -= 1;
+                self.unqueue();
                 self.answers.end(&call.key);
                 out.push(Action::Answer { call: call.clone(), answer: Answer::Unloadable(error.to_owned()) });
                 continue;

@@ -8,7 +8,7 @@ impl<A: Clone + Ord, M: Clone> Partition<A, M> {
     /// actor's records if nothing else waits for these.
     pub(super) fn withdrawn(&mut self, actor: &A, call: &str) {
         if self.recalls.remove(call).is_some() {
-            self.queued -= 1;
+            self.unqueue();
             return self.answers.end(call);
         }
         let Some(mailbox) = self.mailboxes.get_mut(actor) else { return };
@@ -18,7 +18,7 @@ impl<A: Clone + Ord, M: Clone> Partition<A, M> {
         let Some(at) = at else { return };
         mailbox.queue.remove(at);
         let wanted = mailbox.owed || mailbox.records != Known::Reading;
-        self.queued -= 1;
+        self.unqueue();
         self.answers.end(call);
         if !wanted {
             self.forget(actor);

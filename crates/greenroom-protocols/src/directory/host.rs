@@ -14,7 +14,7 @@ pub struct Host {
     range: RangeId,
     checks: Checks,
     view: Option<Arc<View>>,
-    tenure: Tenure,
+    pub(super) tenure: Tenure,
     /// The highest epoch released here.
     floor: Epoch,
 }

@@ -125,6 +125,26 @@ impl<K: Ord + Clone> Owner<K> {
             self.report(now, report, out);
         }
         self.progress(now, out);
+        #[cfg(debug_assertions)]
+        self.check_invariants();
+    }
+
+    /// What holds between two events; looked at with each view, as it looks at every entry.
+    #[cfg(debug_assertions)]
+    fn check_invariants(&self) {
+        assert!(self.entries.values().all(|placed| placed.epoch <= self.last), "an entry's epoch may be granted again");
+        assert!(self.moved.keys().all(|key| self.entries.contains_key(key)), "what was moved is nowhere");
+        assert!(
+            self.early.values().all(|report| report.view > self.version()),
+            "a report waits for a view that is here"
+        );
+        let recovery = self.recovery.as_ref();
+        assert!(recovery.is_none_or(|recovery| !recovery.unreported.is_empty()), "a recovery waits for nobody");
+    }
+
+    /// Whether nothing is kept of a range that is another node's.
+    pub(super) fn is_idle(&self) -> bool {
+        self.entries.is_empty() && self.moved.is_empty() && self.recovery.is_none()
     }
 
     /// Takes in a host's report.

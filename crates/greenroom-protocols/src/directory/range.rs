@@ -55,6 +55,17 @@ impl<K: Ord + Clone> Range<K> {
             Event::Released(released) => self.owner.released(&released),
             Event::Tick => self.owner.tick(now, out),
         }
+        self.check_invariants();
+    }
+
+    /// What holds between two events.
+    fn check_invariants(&self) {
+        assert_eq!(self.host.tenure, self.owner.tenure, "the two sides of a range know different owners");
+        assert!(self.owner.tenure.since <= self.host.version(), "a tenure begins with a view that is not here");
+        assert!(
+            self.owner.tenure.owner == Some(self.me) || self.owner.is_idle(),
+            "entries are kept of another's range"
+        );
     }
 
     /// When `handle` next wants a `Tick`; `None` unless this node owns the range and it is recovering.

@@ -26,6 +26,7 @@ pub(super) struct Tenure {
 impl Tenure {
     /// Takes in `new` after `old`; whether a new tenure begins, of whomever.
     pub(super) fn advance(&mut self, range: RangeId, old: Option<&View>, new: &View, checks: Checks) -> bool {
+        assert!(old.is_none_or(|old| old.version <= new.version), "a tenure goes back to an earlier view");
         let owner = owner(range, new);
         let continues = owner == self.owner
             && owner.is_some_and(|owner| {

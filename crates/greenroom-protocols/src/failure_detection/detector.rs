@@ -55,6 +55,18 @@ impl FailureDetector {
         for node in due {
             self.act(now, node, out);
         }
+        self.check_invariants(now);
+    }
+
+    /// What holds between two events.
+    fn check_invariants(&self, now: Timestamp) {
+        assert!(self.watched.len() <= self.config.rings as usize, "more nodes are watched than there are rings");
+        assert!(!self.watched.contains_key(&self.me), "a node watches itself");
+        for watch in self.watched.values() {
+            assert!(now <= watch.due, "a watched node is forgotten");
+            assert!(watch.silent_since <= self.next_seq, "a node is silent since a probe that was never sent");
+            assert!(watch.missed == 0 || watch.missed < self.config.misses, "a silent node is not suspected");
+        }
     }
 
     /// When `handle` next wants a `Tick`; `None` while nobody is watched.

@@ -101,6 +101,7 @@ impl<O: Clone, R, U: Clone> Entry<O, R, U> {
     }
 
     pub(super) fn run(&self, call: Call<O>, out: &mut Vec<Action<O, R, U>>) {
+        assert!(self.running().is_some(), "a call is run by no instance");
         let call = Carried { id: call.id, operation: call.operation };
         out.push(Action::Run { origin: self.me, call });
     }
@@ -111,7 +112,8 @@ impl<O: Clone, R, U: Clone> Entry<O, R, U> {
             return;
         }
         let carried = Carried { id: call.id, operation: call.operation.clone() };
-        self.calls.away.insert(call.id, (call, Some(to)));
+        let before = self.calls.away.insert(call.id, (call, Some(to)));
+        assert!(before.is_none(), "a call is away already");
         self.send(to.cluster, Body::Forward { to, call: carried }, out);
     }
 

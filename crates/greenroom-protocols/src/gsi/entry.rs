@@ -121,7 +121,7 @@ impl<O: Clone, R, U: Clone> Entry<O, R, U> {
     /// Whether nothing is owned here and nothing that may own: a leaving cluster whose entries all are vacant may be dropped, as they stay
     /// so. Calls that are away at owners elsewhere do not count: while callers go on, there are always some.
     pub fn is_vacant(&self) -> bool {
-        !self.recovering && self.instance.is_none() && self.inquiry.is_none()
+        !self.recovering && self.is_blank()
     }
 
     /// Whether nothing is here and nothing is under way: it may be forgotten, but for the operations that it has run, after the longest
@@ -177,6 +177,43 @@ impl<O: Clone, R, U: Clone> Entry<O, R, U> {
             }
             Event::Tick => self.tick(now, out),
         }
+        self.check_invariants();
+    }
+
+    /// What holds between two events.
+    pub(super) fn check_invariants(&self) {
+        // A round that is not in this state leaves the one before.
+        let is_round = matches!(self.state, State::Requested | State::Loser);
+        let settled = !self.config.checks.rerun_is_a_round || is_round == self.inquiry.is_some();
+        assert!(settled, "the state does not say whether a round is under way");
+        match self.state {
+            State::Invalid => assert_eq!(self.instance, None, "an instance is left where there is none"),
+            State::Owned(round) | State::Doubtful(round) => {
+                assert_eq!(self.instance, Some(round), "the entry is for another instance than the one here");
+            }
+            State::Cached(_) if self.inquiry.is_none() => {
+                let handed = self.instance.is_some() == self.handing.is_some();
+                assert!(handed, "an instance is here, and is not handed over to its owner");
+            }
+            State::Cached(_) | State::Requested | State::Loser => {}
+        }
+        if let Some(inquiry) = &self.inquiry {
+            assert_eq!(inquiry.round, self.last, "the round under way is not the last one");
+        }
+        if let Some(handing) = &self.handing {
+            assert_eq!(self.state, State::Cached(handing.to), "an instance is handed over to who does not own it");
+        }
+        let stands_still = self.handing.is_some() || self.inquiry.is_some();
+        assert!(!self.suspended || stands_still && self.instance.is_some(), "an instance stands still for nothing");
+        assert!(self.merges.is_empty() || self.instance.is_some(), "what was handed over is nowhere");
+        assert!(!self.instance.is_some_and(|instance| instance.follows(self.last)), "an instance has a number to come");
+        assert!(!self.recovering || self.is_blank(), "a range that recovers has begun something");
+        assert!(!self.fenced || self.leased.is_none(), "who may be taken for lost holds a lease");
+    }
+
+    /// Whether there is no instance and no round.
+    fn is_blank(&self) -> bool {
+        self.instance.is_none() && self.inquiry.is_none()
     }
 
     fn receive(&mut self, now: Timestamp, from: ClusterId, message: Message<O, R, U>, out: &mut Vec<Action<O, R, U>>) {
@@ -291,6 +328,9 @@ impl<O: Clone, R, U: Clone> Entry<O, R, U> {
     }
 
     fn activate(&mut self, now: Timestamp, round: Round, doubtful: bool, out: &mut Vec<Action<O, R, U>>) {
+        let allowed =
+            if doubtful { self.config.mode == Mode::Optimistic } else { !self.is_away() && !self.is_barred() };
+        assert!(allowed, "an instance is made where there must be none");
         let instance = self.instance.unwrap_or(round);
         let resumes = std::mem::take(&mut self.suspended);
         match (self.instance, doubtful) {

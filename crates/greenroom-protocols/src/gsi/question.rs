@@ -9,6 +9,7 @@ impl<O: Clone, R, U: Clone> Entry<O, R, U> {
     #[doc(hidden)]
     pub fn ask_again(&mut self, now: Timestamp, out: &mut Vec<Action<O, R, U>>) {
         self.ask(now, false, out);
+        self.check_invariants();
     }
 
     /// Asks whoever has not answered; only the first question of a round carries operations.

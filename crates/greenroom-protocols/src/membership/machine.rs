@@ -149,6 +149,20 @@ impl Membership {
             Event::Leave => self.leave(now, out),
         }
         self.drive(now, out);
+        self.check_invariants(now);
+    }
+
+    /// What holds between two events, whatever the store and other nodes say.
+    fn check_invariants(&self, now: Timestamp) {
+        if self.stopped {
+            return;
+        }
+        let open = self.fence.is_none_or(|fence| now < fence);
+        assert!(open || self.leaving.is_some(), "a node goes on after its fence has passed");
+        assert_ne!(self.status(), Some(Status::Dead), "a node goes on that has read itself dead");
+        assert!(self.access.is_some() || now < self.next_poll, "nobody will look at the table again");
+        let (known, told) = (self.table.as_ref().map(|(table, _)| table.version), self.published.as_ref());
+        assert_eq!(known, told.map(|view| view.version), "what is published is not the table that is known");
     }
 
     /// When `handle` next wants a `Tick`; `None` once stopped.
@@ -214,6 +228,8 @@ impl Membership {
         }
         let Some(access) = self.access.take_if(|a| a.op == op && a.write.is_some()) else { return };
         let Some((table, id)) = access.write else { return };
+        let known = self.table.as_ref().map_or(0, |(table, _)| table.version);
+        assert_eq!(table.version, known.wrapping_add(1), "the table was written over another one than the known one");
         let gone = self.table.iter().flat_map(|(old, _)| old.rows.keys()).filter(|id| !table.rows.contains_key(id));
         out.extend(gone.map(|node| Action::DeleteLease { node: *node }));
         self.me = id.or(self.me);
@@ -254,6 +270,7 @@ impl Membership {
 
     /// Grants the fence of a renewal that began at `began`, unless it is over already.
     fn grant(&mut self, now: Timestamp, began: Timestamp, out: &mut Vec<Action>) {
+        assert!(began <= now, "a renewal vouches for what came before it");
         if let Some(lease) = self.config.lease {
             let until = began + lease.length;
             if until > now {
@@ -304,6 +321,8 @@ impl Membership {
             (Some(me), _) => planner.tend(table, me, self.draining).map(|next| (next, None)),
         };
         if let Some((next, id)) = write {
+            assert_eq!(next.version, table.version.wrapping_add(1), "a write takes the table's version on by one");
+            debug_assert!(next.keeps_the_dead_of(table), "a dead row comes back to life");
             let op = self.op();
             self.access =
                 Some(Access { op, started: now, covers: self.lease.renewed, write: Some((next.clone(), id)) });

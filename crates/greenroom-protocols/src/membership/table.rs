@@ -108,6 +108,12 @@ impl Table {
         }
     }
 
+    /// Whether whoever is dead in `old` is so here too, or has no row any more.
+    pub(super) fn keeps_the_dead_of(&self, old: &Table) -> bool {
+        let mut dead = old.rows.iter().filter(|(_, row)| row.member.status == Status::Dead);
+        dead.all(|(id, _)| matches!(self.status(*id), Some(Status::Dead) | None))
+    }
+
     pub(super) fn kill(&mut self, node: NodeId, end: End) {
         if let Some(row) = self.rows.get_mut(&node) {
             row.member.status = Status::Dead;

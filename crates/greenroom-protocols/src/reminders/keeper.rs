@@ -69,6 +69,11 @@ impl<K: Clone + Eq + Debug, P: Plan> Keeper<K, P> {
                 true => &[Event::Retry],
             };
             events.iter().for_each(|event| self.handle(now, range, event.clone(), out));
+            assert_eq!(
+                self.is_owned(range),
+                owner == Some(self.me),
+                "a range is kept that is another's, or is not kept"
+            );
             self.owners[usize::from(range.0)] = owner;
         }
         for untold in self.untold.values_mut() {
@@ -89,6 +94,7 @@ impl<K: Clone + Eq + Debug, P: Plan> Keeper<K, P> {
         if self.is_owned(range) {
             return self.handle(now, range, Event::Noted { wake }, out);
         }
+        assert!(range.0 < RANGES, "a hint was made in no range");
         self.last += 1;
         let known = self.untold.get(&range).map_or(Wall::NEVER, |untold| untold.wake);
         let untold = Untold { wake: wake.min(known), word: self.last, again: now.clock };

@@ -250,6 +250,8 @@ impl<K: Clone + Eq + Debug, P: Plan> Range<K, P> {
             Event::Own | Event::Scanned { .. } | Event::Tick => {}
         }
         self.go_on(now, out);
+        assert!(self.works.len() <= LOADED_MAX, "more hints are in memory than there is room for");
+        assert!(self.is_owned() || self.works.is_empty(), "hints are kept of another's range");
     }
 
     /// When [`Range::handle`] next wants a [`Event::Tick`]; `None` while the range is not ours.
@@ -441,6 +443,12 @@ impl<K: Clone, P: Plan> Work<K, P> {
 
     /// The tick's turn has run: on to the next one.
     fn move_on(&mut self, id: WorkId, now: Now, mut found: Found<P>, out: &mut Vec<Action<K, P>>) {
+        let ran = self.ran.as_ref().map(|ran| (ran.registration, ran.due));
+        assert_eq!(
+            ran,
+            Some((found.record.registration, found.record.due)),
+            "a record moves on before its tick has run"
+        );
         match self.ran.as_ref().and_then(|ran| ran.next) {
             Some(next) => self.make_hint(id, found, next, next, out),
             None => {

@@ -44,6 +44,7 @@ impl Producer {
 
     /// The number of the item of `size` bytes that is sent now.
     pub fn send(&mut self, size: usize) -> u64 {
+        assert!(self.may_send(), "an item is sent that the consumer has no room for");
         self.sizes.push_back(size);
         self.bytes += size;
         self.sent += 1;
@@ -67,6 +68,8 @@ impl Producer {
             self.consumed += 1;
             self.bytes -= self.sizes.pop_front().unwrap_or(0);
         }
+        assert_eq!(self.sizes.len() as u64, self.sent - self.consumed, "an item is under way that was not counted");
+        assert!(!self.sizes.is_empty() || self.bytes == 0, "bytes are under way of no item");
         Ok(())
     }
 }
@@ -120,6 +123,7 @@ impl Consumer {
     /// The producer is now told that `total` items have been taken.
     pub fn told(&mut self, total: u64) {
         self.told = self.told.max(total.min(self.arrived));
+        assert!(self.arrived - self.told <= self.window, "more has come than there was room for");
     }
 }
 

@@ -67,6 +67,7 @@ impl Supervisor {
             self.streak = 0;
         }
         let after = self.pause(roll);
+        assert!(after <= self.policy.back_off.max, "a pause is longer than the longest");
         self.streak = self.streak.saturating_add(1);
         // A pause is no calm: it counts from when the actor runs again.
         self.last = Some(now + after);
@@ -83,6 +84,7 @@ impl Supervisor {
             return true;
         }
         self.recent.push_back(now);
+        assert!(self.recent.len() <= limit.restarts as usize, "an actor is restarted once too often");
         false
     }
 

@@ -130,6 +130,7 @@ impl<S: Versioned> Replay<S> {
         } else if let Applied::Rejected(error) = self.record.change(&entry.change) {
             return Err(Broken::Rejected { position, reason: format!("{error:?}") });
         }
+        assert_eq!(self.record.state.entries, position, "an entry was not counted");
         if !leads_to(self.record.version, entry.version) {
             return Err(Broken::Version { position });
         }

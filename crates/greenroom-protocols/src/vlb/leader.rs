@@ -102,6 +102,8 @@ impl<S: Versioned> Leader<S> {
         if complete {
             self.begin();
         }
+        let collecting = self.collecting.as_ref();
+        assert!(collecting.is_none_or(|collecting| !collecting.waiting.is_empty()), "nobody is waited for");
     }
 
     /// Accepts from now on, above every version of an earlier leader, whatever that one's number was.
@@ -153,7 +155,9 @@ impl<S: Versioned> Leader<S> {
             return;
         }
         let before = self.latest.version;
+        assert_eq!(before.epoch, self.epoch, "another leader's version is gone on from");
         let outcomes = self.latest.submit(self.epoch, submission, &self.config);
+        assert_eq!(outcomes.is_empty(), self.latest.version == before, "a version is not what was applied");
         self.heard(from);
         out.push((from, Note::Answer(request, self.latest.clone(), outcomes)));
         if self.latest.version != before {

@@ -155,6 +155,19 @@ impl<S: Versioned> Participant<S> {
         if self.under_way.is_none() && works {
             self.submit(now, out);
         }
+        self.check_invariants();
+    }
+
+    /// What holds between two events, whatever leaders say.
+    fn check_invariants(&self) {
+        assert!(self.confirmed.version.epoch <= self.epoch, "a version is of a leader that was not met");
+        assert!(self.settled_under <= self.epoch, "an update is settled under a leader that was not met");
+        assert!(self.kept().is_none_or(|kept| kept as u64 <= self.settled), "more is kept than was settled");
+        let waiter = self.confirming.front();
+        assert!(waiter.is_none_or(|(_, at)| self.settled < *at), "what is confirmed is waited for");
+        debug_assert!(self.confirming.iter().is_sorted_by_key(|(_, at)| *at), "who waits for less waits longer");
+        let waits = !self.pending.is_empty() || !self.refreshing.is_empty();
+        assert!(!waits || self.under_way.is_some(), "something waits, and nothing is submitted");
     }
 
     /// The number of the last enqueued update.

@@ -7,7 +7,7 @@ mod moves;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use greenroom_protocols::checks::Checks;
 use greenroom_protocols::directory::{
@@ -131,7 +131,7 @@ impl Directory {
     }
 
     fn range(&self, hash: u64) -> MutexGuard<'_, RangeHere> {
-        self.ranges[usize::from(range_of(hash).0)].lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.ranges[usize::from(range_of(hash).0)])
     }
 
     /// The shard of this node that has the actor.
@@ -355,14 +355,13 @@ impl Directory {
 
     /// When [`Directory::tick`] next has something to do.
     pub(crate) fn deadline(&self) -> Option<Timestamp> {
-        let lock = |range: &Mutex<RangeHere>| range.lock().unwrap_or_else(PoisonError::into_inner).machine.deadline();
-        self.ranges.iter().filter_map(lock).min()
+        self.ranges.iter().filter_map(|range| lock(range).machine.deadline()).min()
     }
 
     /// Takes in what another node said of one range: what must be sent.
     pub(crate) fn handle(&self, now: Timestamp, range: RangeId, event: Event<Entry>) -> Vec<(RangeId, Action<Entry>)> {
         let Some(here) = self.ranges.get(usize::from(range.0)) else { return Vec::new() };
-        let mut here = here.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut here = lock(here);
         let released = match &event {
             Event::Released(released) => Some(released.key.clone()),
             _ => None,
@@ -389,13 +388,12 @@ impl Directory {
 
     /// Actors that are active here, or are being activated.
     pub(crate) fn active(&self) -> usize {
-        self.ranges.iter().map(|range| range.lock().unwrap_or_else(PoisonError::into_inner).active.len()).sum()
+        self.ranges.iter().map(|range| lock(range).active.len()).sum()
     }
 
     /// Actors that this node's ranges of the directory have an entry for.
     pub(crate) fn entries(&self) -> usize {
-        let count = |range: &Mutex<RangeHere>| range.lock().unwrap_or_else(PoisonError::into_inner).machine.entries();
-        self.ranges.iter().map(count).sum()
+        self.ranges.iter().map(|range| lock(range).machine.entries()).sum()
     }
 
     /// A host hands our own grant back: it has released the activation, or refused it.
@@ -414,7 +412,7 @@ impl Directory {
         let mut all = Vec::new();
         let mut out = Vec::new();
         for (index, range) in self.ranges.iter().enumerate() {
-            let mut range = range.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut range = lock(range);
             each(&mut range, &mut out);
             if let Some(border) = self.border() {
                 border.acted(now, &mut range, &out);
@@ -458,6 +456,12 @@ impl RangeHere {
         let placed = directory::Placed { node: me, epoch: *epoch };
         Some(Grant { placed, by: owner, view: self.machine.version() })
     }
+}
+
+/// A range in which nothing was found broken. One where a machine has panicked is used no more; the control plane, which
+/// looks at all of them, then panics as well, and the node stops.
+fn lock(range: &Mutex<RangeHere>) -> MutexGuard<'_, RangeHere> {
+    range.lock().expect("a range of the directory is not as its machine left it")
 }
 
 fn list(active: &BTreeMap<Entry, Active>) -> Vec<(Entry, Epoch)> {

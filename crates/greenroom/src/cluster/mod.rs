@@ -36,7 +36,8 @@ pub(crate) fn start(
 ) {
     let (inbound, inbound_queue) = mpsc::channel(INBOUND_LEN_MAX);
     let driver = Driver::new(node.clone(), table, config, member);
-    node.world().spawn(Stage::Control, Box::pin(driver.run(orders, inbound_queue)));
+    node.world()
+        .spawn(Stage::Control, Box::pin(node.clone().vital("the control plane", driver.run(orders, inbound_queue))));
     node.world().spawn(Stage::Control, Box::pin(accept::accept(node.clone(), listener, inbound)));
 }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use greenroom_world::{Listener, Stage, Timestamp};
+use greenroom_world::{BoxFuture, Listener, Stage, Timestamp};
 
 use super::mesh::Mesh;
 use super::word::News;
@@ -19,11 +19,14 @@ pub(crate) fn start(node: &Arc<Here>, geo: &Arc<Geo>, gateway: Option<Box<dyn Li
     if let Some(listener) = gateway {
         world.spawn(Stage::Control, Box::pin(gateway::accept(geo.clone(), node.clone(), listener)));
     }
-    world.spawn(Stage::Control, Box::pin(tick(geo.clone(), node.clone())));
-    world.spawn(Stage::Control, Box::pin(spread(geo.clone(), node.clone())));
-    world.spawn(Stage::Control, Box::pin(adaptive::report(geo.clone(), node.clone())));
+    let spawn = |part: BoxFuture<()>| {
+        world.spawn(Stage::Control, Box::pin(node.clone().vital("its part in the multi-cluster", part)));
+    };
+    spawn(Box::pin(tick(geo.clone(), node.clone())));
+    spawn(Box::pin(spread(geo.clone(), node.clone())));
+    spawn(Box::pin(adaptive::report(geo.clone(), node.clone())));
     if geo.listing.is_some() {
-        world.spawn(Stage::Control, Box::pin(look_at_listing(geo.clone(), node.clone())));
+        spawn(Box::pin(look_at_listing(geo.clone(), node.clone())));
     }
 }
 

@@ -7,8 +7,8 @@ use futures_util::FutureExt;
 use greenroom_protocols::node::Member;
 use greenroom_store::url::redact;
 use greenroom_store::{Journal, Outlet, Store};
-use greenroom_world::World;
 use greenroom_world::real::RealWorld;
+use greenroom_world::{LocalFuture, World};
 use tokio::sync::mpsc;
 
 #[cfg(feature = "tls")]
@@ -400,7 +400,10 @@ impl Builder {
         for (index, at) in here.shards().iter().copied().enumerate() {
             let port = here.clone();
             let name = format!("greenroom-{index}");
-            let body = Box::new(move || shard::life(at, index as u16, Arc::new(Port { node: port })));
+            let body = Box::new(move || {
+                let life = shard::life(at, index as u16, Arc::new(Port { node: port.clone() }));
+                Box::pin(port.vital("a shard", life)) as LocalFuture
+            });
             here.world()
                 .start_shard(name, body)
                 .map_err(|error| Error::System { what: "start a shard's thread", error })?;

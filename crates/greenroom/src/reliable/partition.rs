@@ -60,9 +60,10 @@ impl Partitions {
         let (inputs, queue) = mpsc::channel(INPUTS_MAX);
         self.inputs = Some(inputs);
         let driver = Driver::new(cx.port.clone(), self.partition, journal, queue);
+        let driving = cx.port.node.clone().vital("a partition of reliable actors", driver.run());
         Shard::with(|shard| {
             if let Some(shard) = shard {
-                shard.begin_beside(Some(cx.id()), Box::pin(driver.run()));
+                shard.begin_beside(Some(cx.id()), Box::pin(driving));
             }
         });
         Ok(())

@@ -24,7 +24,7 @@ type Happening = (RangeId, Event<ReminderId, Planned>);
 
 /// Starts to look after the reminders whose ranges this node will own.
 pub(super) fn start(node: &Arc<Here>) {
-    let keeping = keep(node.clone());
+    let keeping = node.clone().vital("the keeper of its reminders", keep(node.clone()));
     node.world().spawn(Stage::Door, Box::pin(keeping));
 }
 

@@ -12,7 +12,7 @@ use greenroom_protocols::gsi::{self, ClusterId};
 use greenroom_protocols::node::{NodeId, View};
 use greenroom_world::Timestamp;
 
-use super::{Border, Directory, Entry, RangeHere};
+use super::{Border, Directory, Entry, RangeHere, lock};
 use crate::actor::interface::Why;
 use crate::actor::key::{ActorId, Kind};
 use crate::cluster::Order;
@@ -315,7 +315,7 @@ impl Directory {
     }
 
     pub(super) fn at(&self, range: usize) -> std::sync::MutexGuard<'_, RangeHere> {
-        self.ranges[range].lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+        lock(&self.ranges[range])
     }
 
     fn each_abroad(
