@@ -90,6 +90,22 @@ impl Faults {
             ..Self::none()
         }
     }
+
+    /// Takes out what happens by chance to frames, connections and stores.
+    pub(crate) fn calm(&mut self) {
+        for chance in [
+            &mut self.spike_chance,
+            &mut self.user_loss,
+            &mut self.control_loss,
+            &mut self.control_duplication,
+            &mut self.reordering,
+            &mut self.store.not_applied,
+            &mut self.store.unknown,
+        ] {
+            *chance = 0.0;
+        }
+        self.connection_life = None;
+    }
 }
 
 impl Default for Faults {

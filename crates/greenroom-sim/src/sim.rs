@@ -133,6 +133,12 @@ impl Sim {
         self.shared.with(Core::heal);
     }
 
+    /// Lets no frame be lost, held up, doubled or overtaken from now on, and no store fail: what is left is what the scenario
+    /// orders.
+    pub fn calm(&self) {
+        self.shared.with(|core, _| core.faults.calm());
+    }
+
     /// True if nothing passes from one machine to another.
     pub fn is_cut(&self, from: &str, to: &str) -> bool {
         self.shared.with(|core, _| {

@@ -67,6 +67,20 @@ fn a_cut_holds_bytes_back_and_healing_delivers_them() {
 }
 
 #[test]
+fn a_network_that_is_calm_again_loses_nothing() {
+    let faults = Faults { user_loss: 1.0, ..calm() };
+    Sim::builder().faults(faults).classify(classify).run(|sim| async move {
+        start_echo(&sim, "b");
+        let a = sim.node("a");
+        let mut stream = a.connect("b:7000").await.unwrap();
+        let lost = ask(&a, &mut *stream, USER, 1, secs(2)).await.unwrap_err();
+        assert_eq!(lost.kind(), ErrorKind::TimedOut);
+        sim.calm();
+        assert_eq!(ask(&a, &mut *stream, USER, 2, secs(2)).await.unwrap(), 2);
+    });
+}
+
+#[test]
 fn a_long_cut_resets_connections_and_lets_nobody_connect() {
     seeds("long cut", 50, |seed| {
         Sim::builder().seed(seed).faults(calm()).run(|sim| async move {

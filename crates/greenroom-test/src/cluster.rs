@@ -267,10 +267,14 @@ impl Cluster {
     }
 }
 
-/// Whether a node that could not start so may do so later: the table, the journal or the network was bad.
+/// Whether a node that could not start so may do so later: the table, the journal or the network was bad, or its cluster is
+/// not in the list of clusters yet.
 fn may_pass(error: &Error) -> bool {
     use Error::*;
-    matches!(error, Table { .. } | Store { .. } | Journal { .. } | NotJoined { .. } | NameTaken { .. } | Halted { .. })
+    matches!(
+        error,
+        Table { .. } | Store { .. } | Journal { .. } | NotJoined { .. } | NameTaken { .. } | Halted { .. } | Geo { .. }
+    )
 }
 
 /// Time for a node to start, whatever is wrong with its stores and the network meanwhile.
