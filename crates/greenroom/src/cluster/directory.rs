@@ -386,6 +386,12 @@ impl Directory {
         Some((active.shard, active.slot?))
     }
 
+    /// Whether the activation of `key` with this epoch is being made here, or its state has come and may become it.
+    pub(crate) fn is_beginning(&self, key: &Entry, epoch: Epoch) -> bool {
+        let range = self.range(key.hash);
+        range.active.get(key).is_some_and(|active| active.epoch == epoch) || range.carried.contains_key(key)
+    }
+
     /// Actors that are active here, or are being activated.
     pub(crate) fn active(&self) -> usize {
         self.ranges.iter().map(|range| lock(range).active.len()).sum()

@@ -1,11 +1,12 @@
 //! What holds whatever the wide area does: and each check that keeps it so is needed.
 
 use std::cell::Cell;
+use std::collections::BTreeSet;
 use std::ops::Range;
 use std::rc::Rc;
 use std::time::Duration;
 
-use greenroom::ClusterChange;
+use greenroom::{ClusterChange, Node};
 use greenroom_protocols::gsi::Checks;
 use greenroom_sim::{Faults, expect_violation, seeds};
 
@@ -126,6 +127,36 @@ fn the_loss_of_a_cluster_frees_what_it_owned() {
             let began = sim.now();
             let at = RoomRef::of(&us, "orphan").whereabouts().await.expect("it goes on");
             assert!(at.starts_with('u') && sim.now() - began < Duration::from_secs(2), "{at}");
+        });
+    });
+}
+
+#[test]
+fn one_instance_remains_though_the_messages_that_would_have_begun_others_are_lost() {
+    seeds("one_instance_remains_though_messages_are_lost", 10, |seed| {
+        let lossy = Faults { user_loss: 0.4, ..Faults::none() };
+        run_under(seed, lossy, |sim| async move {
+            let world = World::start(&sim, 2, |_| {}).await;
+            let nodes: Vec<Node> =
+                CLUSTERS[..2].iter().flat_map(|(_, nodes)| nodes).map(|name| world.node(name)).collect();
+            world.cut();
+            for node in &nodes {
+                for key in 0..16 {
+                    // Who asks where nobody answers has an instance of his own, in the end.
+                    let _ = RoomRef::of(node, key).post("cut off").by(Duration::from_secs(3)).await;
+                }
+            }
+            sim.heal();
+            sim.calm();
+            tokio::time::sleep(Duration::from_secs(60)).await;
+            for key in 0..16 {
+                let mut seen = BTreeSet::new();
+                for node in &nodes {
+                    seen.insert(RoomRef::of(node, key).whereabouts().await.expect("all is well again"));
+                }
+                let live = world.rooms.live(&key.to_string());
+                assert!(seen.len() == 1 && live.len() == 1, "one remains of room {key}: {seen:?}, {live:?}");
+            }
         });
     });
 }

@@ -60,8 +60,13 @@ impl Driver {
 
     /// Ends an activation; who owns its range hears of its end as of any other.
     pub(super) fn end_here(&self, key: &Entry, epoch: Epoch, why: Why) {
-        if let Some((shard, slot)) = self.node.directory().and_then(|directory| directory.find(key, epoch)) {
-            self.on_shard(Some(shard), move |shard| shard.end_activation(slot, why));
+        let Some(directory) = self.node.directory() else { return };
+        match directory.find(key, epoch) {
+            Some((shard, slot)) => self.on_shard(Some(shard), move |shard| shard.end_activation(slot, why)),
+            // The word to end it comes again.
+            None if directory.is_beginning(key, epoch) => {}
+            // The message that brought its grant is lost, or on its way still: it never begins.
+            None => self.node.release(key.id(), epoch),
         }
     }
 
