@@ -123,6 +123,10 @@ pub(crate) async fn read(
 ) -> io::Result<()> {
     let world = node.world();
     loop {
+        if node.is_stopped() {
+            // Who speaks with it is to find another door.
+            return Err(io::Error::other("the node has stopped"));
+        }
         let mut out = BytesMut::new();
         while let Some(frame) = decoder.decode(&mut input).map_err(io::Error::other)? {
             match frame {

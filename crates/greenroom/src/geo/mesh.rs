@@ -202,6 +202,9 @@ impl Mesh {
                     }
                 }
                 () = world.sleep_until(look_at) => {
+                    if node.is_stopped() {
+                        return Err(io::Error::other("the node has stopped"));
+                    }
                     let now = world.now();
                     look_at = now + PING_EVERY;
                     match asked {
