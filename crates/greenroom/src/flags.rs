@@ -24,6 +24,7 @@ use greenroom_security::files::{DoorTls, NodeTls};
 
 use crate::geo::GeoConfig;
 use crate::node::builder::Builder;
+use crate::node::signals::Signals;
 use crate::node::{Config, Error, Node, Result};
 
 /// How to run a node. A part of any clap command: `#[command(flatten)] node: NodeFlags`.
@@ -131,8 +132,9 @@ impl NodeFlags {
         let starting = self.start(builder);
         async move {
             let node = starting.await?;
+            let signals = Signals::listen()?;
             announce(&node);
-            node.run_until_ctrl_c().await
+            node.run_until(signals).await
         }
         .boxed()
     }

@@ -9,6 +9,7 @@ pub(crate) mod error;
 pub(crate) mod inspect;
 mod opening;
 mod security;
+pub(crate) mod signals;
 pub(crate) mod waits;
 
 use std::time::Duration;
@@ -20,6 +21,7 @@ pub use self::config::{Config, KindConfig};
 pub use self::drain::Drained;
 pub use self::error::{Error, Result};
 pub use self::inspect::{Inspected, Inspection, PastTurn, RunningTurn, WaitingMessage};
+use self::signals::Signals;
 pub use self::waits::{LongTurn, Waits};
 use crate::geo::{ClusterChange, ClustersUnchanged, MultiCluster};
 use crate::here::Here;
@@ -134,16 +136,13 @@ impl Node {
     /// # Errors
     /// [`Error::Halted`] when the node stops by itself.
     pub fn run_until_ctrl_c(self) -> impl Future<Output = Result<()>> + Send {
-        self.run().boxed()
+        async move { self.run_until(Signals::listen()?).await }.boxed()
     }
 
-    async fn run(self) -> Result<()> {
-        let mut terminate = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate())
-            .map_err(|error| Error::System { what: "listen for SIGTERM", error })?;
+    pub(crate) async fn run_until(self, mut signals: Signals) -> Result<()> {
         tokio::select! {
             why = self.halted() => return if self.here().is_draining() { Ok(()) } else { Err(why) },
-            _ = tokio::signal::ctrl_c() => {}
-            _ = terminate.recv() => {}
+            () = signals.told() => {}
         }
         self.drain().await;
         Ok(())
