@@ -10,6 +10,7 @@ mod part;
 pub(crate) mod placement;
 pub(crate) mod table;
 pub(crate) mod view;
+mod way;
 
 use std::sync::Arc;
 

@@ -14,6 +14,7 @@ use crate::here::Here;
 use crate::here::location::{Asker, Location};
 use crate::here::parts::Part;
 use crate::shard::Slot;
+use crate::shard::underway::Way;
 
 /// A node's part in its cluster.
 pub(crate) struct InCluster {
@@ -31,7 +32,11 @@ impl InCluster {
     }
 }
 
-impl Part for InCluster {}
+impl Part for InCluster {
+    fn way(&self) -> Option<&dyn Way> {
+        Some(self)
+    }
+}
 
 impl Here {
     fn in_cluster(&self) -> &InCluster {

@@ -9,95 +9,29 @@ use greenroom_wire::{ChainView, ExtensionView};
 use greenroom_world::Timestamp;
 use tokio::sync::oneshot;
 
-use super::LETTER_ROOM;
 use super::letter::{Blob, Operation};
+use super::{Geo, LETTER_ROOM};
 use crate::actor::error::Refusal;
 use crate::actor::key::ActorId;
-use crate::actor::reference::Inner;
-use crate::actor::reply::{AnyReply, CallSite, ReplyForm, WireReply, refused};
+use crate::actor::reply::{ReplyForm, WireReply};
 use crate::cluster::directory::Entry;
 use crate::here::location::Asker;
 use crate::shard::baggage::{self, Baggage};
 use crate::shard::calls::Completion;
 use crate::shard::late::last_moment;
-use crate::shard::mail::{AnyMail, Form, written};
 use crate::shard::raw::{Journey, RawCall, RawParcel};
 use crate::shard::submit::refuse_reply;
 use crate::shard::turns::{Chain, Link};
 use crate::shard::{AnyParcel, Shard};
 
 impl Shard {
-    /// Takes a message on its way whose actor no node of this cluster may activate before the others are asked.
-    #[cold]
-    pub(crate) fn submit_abroad(&self, target: &Arc<Inner>, mail: &mut dyn AnyMail) -> Result<(), Refusal> {
-        let (interface, deadline) = (mail.interface(), mail.deadline());
-        let chain = mail.chain().map(std::mem::take).unwrap_or_default();
-        let (method, payload, reply, version) = match mail.form() {
-            Form::Typed(method) => {
-                let payload = written(mail);
-                let Some(reply) = mail.reply() else { return Ok(()) };
-                let payload = match payload {
-                    Ok(payload) => payload,
-                    Err(refusal) => {
-                        reply.take().finish(refused(refusal));
-                        return Ok(());
-                    }
-                };
-                let wire = self.wire_reply(reply, deadline, target.hash);
-                mail.clear();
-                let Some(wire) = wire else { return Ok(()) };
-                (method, payload, wire, interface.version)
-            }
-            Form::Wire(method) => {
-                let Some(call) = mail.take_wire() else { return Ok(()) };
-                (method, call.payload, call.reply, chain.wanted())
-            }
-            Form::Tick => {
-                mail.take_wire().into_iter().for_each(|call| refuse_reply(call.reply, Refusal::Moved));
-                return Ok(());
-            }
-            // It was for an activation that has ended.
-            Form::Ended | Form::Taken => {
-                mail.clear();
-                return Ok(());
-            }
-        };
-        let node = &self.port().node;
-        let mut load = chain.baggage.clone();
-        if version != chain.wanted() {
-            let laden = load.as_deref().cloned().unwrap_or_default();
-            load = Some(Arc::new(Baggage { version: Some(version), ..laden }));
-        }
-        let link = self.path(&chain.link).map_or(Link::None, Link::Path);
-        let route = Arc::new(node.kinds().route(interface.kind, interface.name(method)));
-        let journey = Journey { origin: node.me(), from: node.me(), hops: 0, grant: None };
-        let chain = Chain { link, baggage: load };
-        self.go_abroad(RawParcel { id: target.id.clone(), route, payload, reply, deadline, chain, journey });
-        Ok(())
-    }
-
-    /// The reply of a typed message, for who has only its bytes; `None` if there is no room for who waits, who is told.
-    fn wire_reply(&self, reply: &mut dyn AnyReply, deadline: Timestamp, hash: u64) -> Option<WireReply> {
-        if !reply.awaited() && reply.call().is_none() {
-            return Some(WireReply::nobody());
-        }
-        let site = match reply.call() {
-            Some(site) => {
-                reply.disarm();
-                site
-            }
-            None => CallSite { shard: self.id(), slot: self.relay(reply.take(), deadline, hash)? },
-        };
-        Some(WireReply::here(site, ReplyForm::PLAIN))
-    }
-
     /// Hands a message to the machine of its actor.
     #[cold]
-    pub(crate) fn go_abroad(&self, mut parcel: RawParcel) {
+    pub(crate) fn go_abroad(&self, geo: &Arc<Geo>, mut parcel: RawParcel) {
         // A grant that came back with it has been taken back: it must not be again, when the parcel is delivered anew.
         parcel.journey.grant = None;
         let node = &self.port().node;
-        let (Some(geo), Some(directory)) = (node.geo(), node.directory()) else {
+        let Some(directory) = node.directory() else {
             return Box::new(parcel).refuse(Refusal::Recovering);
         };
         if parcel.payload.len() > LETTER_ROOM {
@@ -175,7 +109,7 @@ impl Shard {
         };
         let link = if chain.0.is_empty() { Link::None } else { Link::Path(chain.0.as_ref().into()) };
         let route = Arc::new(node.kinds().route(id.kind.name(), &method));
-        let journey = Journey { origin: node.me(), from: node.me(), hops: 0, grant: None };
+        let journey = Journey::begins_at(node);
         self.submit_raw(RawCall {
             key: &id.key,
             route: &route,

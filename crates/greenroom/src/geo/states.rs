@@ -266,7 +266,7 @@ impl Shard {
         let route = Arc::new(node.kinds().route(id.kind.name(), ""));
         let version = route.offer.map(|offer| offer.version);
         let baggage = version.map(|_| Arc::new(Baggage { version, ..Baggage::default() }));
-        let journey = Journey { origin: node.me(), from: node.me(), hops: 0, grant: None };
+        let journey = Journey::begins_at(node);
         self.submit_raw(RawCall {
             key: &id.key,
             route: &route,

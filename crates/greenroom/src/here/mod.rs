@@ -37,6 +37,7 @@ use crate::actor::key::{ActorId, Kind};
 use crate::cluster::view::ClusterView;
 use crate::node::config::Config;
 use crate::pids::dead_letters::Office;
+use crate::shard::underway::Way;
 use crate::shard::{Gauges, Item, ShardId, ShardPort};
 use crate::state::early::Claim;
 use crate::stream::backlog::Backlog;
@@ -206,6 +207,11 @@ impl Here {
     }
 
     /// What all features keep here.
+    /// How messages find their actors.
+    pub(crate) fn ways(&self) -> impl Iterator<Item = &dyn Way> {
+        self.parts.ways()
+    }
+
     pub(crate) fn parts(&self) -> impl Iterator<Item = &dyn Part> {
         self.parts.all()
     }

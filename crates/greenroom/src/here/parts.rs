@@ -1,6 +1,7 @@
 //! What the floors above keep at a node.
 
 use std::any::{Any, TypeId};
+use std::collections::VecDeque;
 use std::io;
 use std::sync::Arc;
 
@@ -15,6 +16,7 @@ use super::figures::Figures;
 use crate::actor::key::ActorId;
 use crate::cluster::view::{ClusterView, KindHosts};
 use crate::shard::parts::ShardPart;
+use crate::shard::underway::Way;
 use crate::state::early::Claim;
 use crate::time::tick::Ticked;
 
@@ -37,6 +39,11 @@ pub(crate) trait Part: Any + Send + Sync {
 
     /// What it keeps on each shard, made with that.
     fn on_shard(&self) -> Option<Box<dyn ShardPart>> {
+        None
+    }
+
+    /// How its actors are found, if the directory knows nothing of them.
+    fn way(&self) -> Option<&dyn Way> {
         None
     }
 
@@ -79,25 +86,37 @@ pub(crate) struct Met {
 
 /// The parts of a node, each found by its type.
 #[derive(Default)]
-pub(crate) struct Parts(Vec<(TypeId, Box<dyn Part>)>);
+pub(crate) struct Parts {
+    all: Vec<(TypeId, Box<dyn Part>)>,
+    /// Which of them have a way for messages, the last first.
+    ways: VecDeque<usize>,
+}
 
 impl Parts {
     /// These, and `part`.
     pub(crate) fn with<P: Part>(mut self, part: P) -> Self {
-        self.0.push((TypeId::of::<P>(), Box::new(part)));
+        if part.way().is_some() {
+            self.ways.push_front(self.all.len());
+        }
+        self.all.push((TypeId::of::<P>(), Box::new(part)));
         self
     }
 
     /// The part of this type: there are few, so they are looked through.
     #[inline]
     pub(crate) fn find<P: Part>(&self) -> Option<&P> {
-        let (_, part) = self.0.iter().find(|(of, _)| *of == TypeId::of::<P>())?;
+        let (_, part) = self.all.iter().find(|(of, _)| *of == TypeId::of::<P>())?;
         let part: &dyn Any = &**part;
         part.downcast_ref()
     }
 
+    /// The ways of messages. A part that was handed over later is asked first, as it stands on those before.
+    pub(crate) fn ways(&self) -> impl Iterator<Item = &dyn Way> {
+        self.ways.iter().filter_map(|at| self.all.get(*at)?.1.way())
+    }
+
     pub(crate) fn all(&self) -> impl Iterator<Item = &dyn Part> {
-        self.0.iter().map(|(_, part)| &**part)
+        self.all.iter().map(|(_, part)| &**part)
     }
 }
 

@@ -13,7 +13,7 @@ use crate::actor::interface::Interface;
 use crate::actor::key::ActorId;
 use crate::actor::reference::Inner;
 use crate::intercept::CallInfo;
-use crate::pids::key::is_reserved;
+use crate::pids::key::{Address, is_reserved};
 use crate::shard::baggage::{Baggage, Load};
 use crate::shard::cancel::CallKey;
 use crate::shard::envelope::{Body, Envelope};
@@ -70,6 +70,12 @@ impl Here {
         let run = move |shard: &Shard| shard.abandon_outside(key, deadline, &id, hash);
         // A shard that is gone runs nothing.
         let _ = way_in.push(Item::Run(Box::new(run)));
+    }
+
+    /// The shard of this node that the key of a spawned actor names.
+    pub(crate) fn home_of_spawned(&self, key: &str) -> Option<ShardPort> {
+        let address = Address::parse(key)?;
+        self.shards().get(usize::from(address.shard)).copied().filter(|_| address.node() == self.me())
     }
 
     /// The shard that has the actor, or else the one that is to look for it.

@@ -29,6 +29,7 @@ use crate::here::parts::Part;
 use crate::here::port::Port;
 use crate::shard::holdback::holdback;
 use crate::shard::parts::ShardPart;
+use crate::shard::underway::Way;
 use crate::shard::{Item, Shard};
 
 /// An actor that other nodes can spawn on this one, from arguments: register it with
@@ -289,6 +290,10 @@ impl Spawners {
 impl Part for Spawners {
     fn on_shard(&self) -> Option<Box<dyn ShardPart>> {
         Some(Box::<RefCell<Kin>>::default())
+    }
+
+    fn way(&self) -> Option<&dyn Way> {
+        Some(self)
     }
 }
 

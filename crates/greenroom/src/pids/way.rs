@@ -6,20 +6,18 @@ use std::sync::Arc;
 use greenroom_protocols::directory::Epoch;
 
 use super::keeper::{Keeper, KeeperInterface};
-use super::key::{Address, KEEPER, dead, reserved};
+use super::key::{Address, KEEPER, dead, is_reserved, reserved};
+use super::spawn::Spawners;
 use crate::actor::error::Refusal;
 use crate::actor::interface::Interface;
 use crate::actor::key::{ActorId, Kind};
-use crate::actor::reference::{Inner, Route};
 use crate::cluster::Order;
 use crate::here::Here;
 use crate::here::kinds::{AnyKind, KindEntry, factory};
 use crate::here::location::Location;
+use crate::shard::Shard;
 use crate::shard::activation::AnyActivation;
-use crate::shard::mail::{AnyMail, Form};
-use crate::shard::raw::RawCall;
-use crate::shard::submit::refuse_reply;
-use crate::shard::{Shard, ShardPort};
+use crate::shard::underway::{Underway, Way};
 
 impl Here {
     /// Where the actor at `address` is, if it still can be there.
@@ -45,64 +43,42 @@ impl Here {
             _ => Err(dead(id)),
         }
     }
+}
 
-    /// The shard of this node that the key of a spawned actor names.
-    pub(crate) fn home_of_spawned(&self, key: &str) -> Option<ShardPort> {
-        let address = Address::parse(key)?;
-        self.shards().get(usize::from(address.shard)).copied().filter(|_| address.node() == self.me())
+impl Way for Spawners {
+    fn takes(&self, _: &Here, message: &dyn Underway) -> bool {
+        is_reserved(&message.id().key)
+    }
+
+    fn send(&self, shard: &Shard, message: &mut dyn Underway) -> Result<(), Refusal> {
+        let (node, id) = (&shard.port().node, message.id().clone());
+        let Some(address) = Address::parse(&id.key).filter(|_| !message.is_forged()) else {
+            return Err(reserved(&id.key));
+        };
+        // Keepers answer nodes. Who comes by a door is none.
+        if address.number == KEEPER && message.interface().is_none() && message.journey(node).from == node.me() {
+            return Err(node.unknown_kind(id.kind.name()));
+        }
+        match node.locate_spawned(&id, &address)? {
+            Location::Here { shard: at, .. } if at == shard.id() => {
+                let activation = shard.spawned_at(&id, &address)?;
+                message.found(shard, at, activation.slot());
+                message.offer(shard, activation).map_err(|refusal| match refusal {
+                    Refusal::Moved => dead(&id),
+                    other => other,
+                })
+            }
+            Location::Here { shard: at, .. } => {
+                shard.pass_on(message, at);
+                Ok(())
+            }
+            Location::There { node: to, grant } => message.send_to(shard, to, grant),
+            Location::Wait | Location::Abroad | Location::Moving { .. } => Err(Refusal::Recovering),
+        }
     }
 }
 
 impl Shard {
-    /// Takes a message for a spawned actor on its way.
-    pub(crate) fn submit_spawned(&self, target: &Arc<Inner>, mail: &mut dyn AnyMail) -> Result<(), Refusal> {
-        let id = &target.id;
-        let Some(address) = Address::parse(&id.key).filter(|_| !target.forged) else { return Err(reserved(&id.key)) };
-        match self.port().node.locate_spawned(id, &address)? {
-            Location::Here { shard, .. } if shard == self.id() => {
-                let activation = self.spawned_at(id, &address)?;
-                target.set_route(Route::Here(shard, activation.slot()));
-                activation.offer(self, mail.envelope())?;
-                if mail.form() == Form::Taken { Ok(()) } else { Err(dead(id)) }
-            }
-            Location::Here { shard, .. } => {
-                self.post_parcel(shard, target, mail);
-                Ok(())
-            }
-            Location::There { node, grant } => self.send_away(node, grant, target, mail),
-            Location::Wait | Location::Abroad | Location::Moving { .. } => Err(Refusal::Recovering),
-        }
-    }
-
-    /// Takes a message that came as bytes, for a spawned actor, on its way.
-    pub(crate) fn submit_spawned_raw(&self, call: RawCall<'_>, id: ActorId) {
-        let Some(address) = Address::parse(&id.key) else { return refuse_reply(call.reply, reserved(&id.key)) };
-        let node = self.port().node.clone();
-        // Keepers answer nodes. Who comes by a door is none.
-        if address.number == KEEPER && call.journey.from == node.me() {
-            return refuse_reply(call.reply, node.unknown_kind(id.kind.name()));
-        }
-        match node.locate_spawned(&id, &address) {
-            Ok(Location::Here { shard, .. }) if shard == self.id() => match self.spawned_at(&id, &address) {
-                Ok(activation) => {
-                    let hash = id.stable_hash();
-                    self.remember(hash, activation.slot());
-                    self.offer_raw(activation, call, id.kind, hash);
-                }
-                Err(refusal) => self.turn_down(&id, call, refusal),
-            },
-            Ok(Location::Here { shard, .. }) => self.pass_on(call, id, shard),
-            Ok(Location::There { node: to, grant }) => {
-                let RawCall { key, route, payload, reply, deadline, chain, journey } = call;
-                self.forward(to, grant, key, route, payload, reply, deadline, &chain, journey);
-            }
-            Ok(Location::Wait | Location::Abroad | Location::Moving { .. }) => {
-                self.turn_down(&id, call, Refusal::Recovering)
-            }
-            Err(refusal) => self.turn_down(&id, call, refusal),
-        }
-    }
-
     /// The activation of this shard that is at `address`.
     fn spawned_at(&self, id: &ActorId, address: &Address) -> Result<Rc<dyn AnyActivation>, Refusal> {
         match address.slot() {

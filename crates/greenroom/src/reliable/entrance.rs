@@ -1,25 +1,20 @@
 //! The way in: who calls a reliable actor calls its partition.
 
-use std::sync::Arc;
-
-use bytes::Bytes;
 use greenroom_protocols::delivery::{Call, kept_under};
 use greenroom_security::principal::Principal;
-use greenroom_world::Timestamp;
 
 use super::answers::Answering;
 use super::name::{Body, Letter, Named, Payload};
+use super::start::Journals;
 use crate::actor::error::Refusal;
-use crate::actor::key::{ActorId, KEY_LEN_MAX, Kind, check_within};
-use crate::actor::reference::Inner;
-use crate::actor::reply::{AnyReply, TYPE_VERSION, refused};
+use crate::actor::key::{KEY_LEN_MAX, Kind, check_within};
+use crate::actor::reply::{TYPE_VERSION, refused};
 use crate::here::Here;
 use crate::here::built_in::RELIABLE;
 use crate::shard::Shard;
 use crate::shard::baggage::Baggage;
-use crate::shard::mail::{AnyMail, Described, Form, written};
-use crate::shard::raw::RawCall;
-use crate::shard::turns::Chain;
+use crate::shard::mail::Described;
+use crate::shard::underway::{Opened, Underway, Way};
 
 impl Here {
     /// Whether actors of `kind` are reliable, whose interface is this.
@@ -52,50 +47,25 @@ impl Here {
     }
 }
 
-/// A message on its way to a partition.
-struct Entering {
-    to: Named,
-    method: Arc<str>,
-    arguments: Bytes,
-    /// Whoever waits for the reply.
-    reply: Option<Box<dyn AnyReply>>,
-    deadline: Timestamp,
-    chain: Chain,
+impl Way for Journals {
+    fn takes(&self, node: &Here, message: &dyn Underway) -> bool {
+        let kind = message.id().kind;
+        message.interface().map_or_else(|| node.is_reliable_kind(kind), |interface| node.is_reliable(kind, interface))
+    }
+
+    fn send(&self, shard: &Shard, message: &mut dyn Underway) -> Result<(), Refusal> {
+        let to = Named::of(message.id());
+        if let Some(opened) = message.opened()? {
+            shard.enter_partition(to, opened);
+        }
+        Ok(())
+    }
 }
 
 impl Shard {
-    /// Takes a message for a reliable actor on its way.
-    pub(crate) fn submit_reliable(&self, target: &Arc<Inner>, mail: &mut dyn AnyMail) -> Result<(), Refusal> {
-        let (interface, deadline) = (mail.interface(), mail.deadline());
-        let (method, written) = match mail.form() {
-            Form::Typed(method) => (method, Some(written(mail)?)),
-            Form::Wire(method) => (method, None),
-            // Such are for activations that somebody holds in his hand.
-            Form::Ended | Form::Tick | Form::Taken => {
-                mail.clear();
-                return Ok(());
-            }
-        };
-        let chain = mail.chain().map(std::mem::take).unwrap_or_default();
-        let reply = mail.reply().filter(|reply| reply.awaited()).map(|reply| reply.take());
-        let arguments = written.or_else(|| mail.take_wire().map(|call| call.payload)).unwrap_or_default();
-        mail.clear();
-        let (to, method) = (Named::of(&target.id), interface.name(method).into());
-        self.enter_partition(Entering { to, method, arguments, reply, deadline, chain });
-        Ok(())
-    }
-
-    /// The same, for a message that came as bytes.
-    pub(crate) fn submit_reliable_raw(&self, call: RawCall<'_>, id: &ActorId) {
-        let RawCall { route, payload, reply, deadline, chain, .. } = call;
-        let reply = reply.is_awaited().then(|| Box::new(reply) as Box<dyn AnyReply>);
-        let arguments = Bytes::copy_from_slice(payload);
-        let method = route.method.as_str().into();
-        self.enter_partition(Entering { to: Named::of(id), method, arguments, reply, deadline, chain });
-    }
-
-    fn enter_partition(&self, entering: Entering) {
-        let Entering { to, method, arguments, reply, deadline, chain } = entering;
+    /// Takes a message to the actor's partition.
+    fn enter_partition(&self, to: Named, message: Opened) {
+        let Opened { method, arguments, reply, deadline, chain } = message;
         let node = &self.port().node;
         let partitions = node.config().reliable.partitions;
         if let Err(refusal) = to.check(partitions) {

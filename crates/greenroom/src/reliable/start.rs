@@ -26,6 +26,7 @@ use crate::here::stores::open_store;
 use crate::node::config::Config;
 use crate::node::error::{Error, Result};
 use crate::shard::parts::ShardPart;
+use crate::shard::underway::Way;
 
 /// A node's journal, if it has one.
 #[derive(Default, Debug)]
@@ -152,6 +153,10 @@ impl Part for Journals {
 
     fn on_shard(&self) -> Option<Box<dyn ShardPart>> {
         Some(Box::<Hall>::default())
+    }
+
+    fn way(&self) -> Option<&dyn Way> {
+        Some(self)
     }
 
     fn home(&self, here: &Here, actor: &ActorId, hosts: &KindHosts) -> Option<NodeId> {

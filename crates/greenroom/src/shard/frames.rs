@@ -258,7 +258,7 @@ impl Shard {
     }
 
     /// Whether a turn is being polled.
-    pub(super) fn in_turn(&self) -> bool {
+    pub(crate) fn in_turn(&self) -> bool {
         !self.frame.get().is_null()
     }
 

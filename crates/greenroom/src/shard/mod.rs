@@ -45,6 +45,7 @@ pub(crate) mod submit;
 mod ticking;
 pub(crate) mod timers;
 pub(crate) mod turns;
+pub(crate) mod underway;
 mod versions;
 pub(crate) mod waits;
 mod watched;
@@ -388,7 +389,7 @@ impl Shard {
     // Activations.
 
     /// Enters a fresh activation of `id`.
-    fn activate(&self, id: ActorId, epoch: Epoch) -> Result<Rc<dyn AnyActivation>, Refusal> {
+    pub(crate) fn activate(&self, id: ActorId, epoch: Epoch) -> Result<Rc<dyn AnyActivation>, Refusal> {
         let Some(kind) = self.port.node.kinds().find(id.kind) else {
             return Err(self.port.node.unknown_kind(id.kind.name()));
         };

@@ -164,7 +164,7 @@ impl Shard {
     }
 
     /// Keeps a message for an actor that is on the move.
-    pub(super) fn hold_for_move(&self, id: &ActorId, parcel: Box<dyn AnyParcel>) {
+    pub(crate) fn hold_for_move(&self, id: &ActorId, parcel: Box<dyn AnyParcel>) {
         let mut moves = self.moves.borrow_mut();
         match moves.undecided.get_mut(id) {
             Some(undecided) if undecided.held.len() < HELD_MAX => undecided.held.push(parcel),

@@ -18,11 +18,11 @@ use super::envelope::IncomingCall;
 use super::outgoing::Outgoing;
 use super::submit::{AnyParcel, refuse_reply, turn_away};
 use super::turns::Chain;
-use super::{Item, Shard, ShardId, Slot};
+use super::{Shard, Slot};
 use crate::actor::error::{Doubt, Refusal};
 use crate::actor::key::{ActorId, Kind, stable_hash};
 use crate::actor::reply::{AnyReply, CallName, CallSite, Forward, ReplyForm, RuntimeEnd, Watcher, WireReply};
-use crate::here::location::{Asker, Location};
+use crate::here::Here;
 use crate::pids::key::is_reserved;
 
 /// A message as it came from another node or a gateway.
@@ -73,6 +73,22 @@ pub(crate) struct RawCall<'a> {
     pub(crate) journey: Journey,
 }
 
+impl Journey {
+    /// Of a message that somebody on this node sends.
+    pub(crate) fn begins_at(node: &Here) -> Self {
+        Self { origin: node.me(), from: node.me(), hops: 0, grant: None }
+    }
+}
+
+impl RawCall<'_> {
+    /// The same, for later.
+    pub(super) fn into_parcel(self, id: ActorId) -> RawParcel {
+        let Self { route, payload, reply, deadline, chain, journey, .. } = self;
+        let payload = Bytes::copy_from_slice(payload);
+        RawParcel { id, route: route.clone(), payload, reply, deadline, chain, journey }
+    }
+}
+
 impl Shard {
     /// Takes a message that came as bytes on its way.
     pub(crate) fn submit_raw(&self, call: RawCall<'_>) {
@@ -89,7 +105,7 @@ impl Shard {
                 return self.offer_raw(activation, call, kind, hash);
             }
         }
-        self.locate_and_submit_raw(call, kind, hash);
+        self.locate_raw(call, kind, hash);
     }
 
     /// Remembers where messages that come as bytes found the actor.
@@ -119,102 +135,25 @@ impl Shard {
             // It has just ended: to its next activation.
             Err((None, reply)) => {
                 let call = RawCall { key, route, payload, reply, deadline, chain, journey };
-                self.locate_and_submit_raw(call, kind, hash);
+                self.locate_raw(call, kind, hash);
             }
         }
     }
 
-    pub(super) fn locate_and_submit_raw(&self, call: RawCall<'_>, kind: Kind, hash: u64) {
-        let node = &self.port.node;
+    pub(super) fn locate_raw(&self, call: RawCall<'_>, kind: Kind, hash: u64) {
         if !self.fence_open() {
             return refuse_reply(call.reply, Refusal::Fenced);
         }
-        let id = match ActorId::new(kind, call.key) {
-            Ok(id) => id,
-            Err(refusal) => return refuse_reply(call.reply, refusal),
-        };
-        if is_reserved(call.key) {
-            return self.submit_spawned_raw(call, id);
-        }
-        if node.is_reliable_kind(kind) {
-            return self.submit_reliable_raw(call, &id);
-        }
-        if node.kinds().workers(kind) > 0 {
-            if !node.kinds().serves(kind, call.chain.wanted()) {
-                return self.misfit_worker(call, &id);
-            }
-            return match self.worker(&id) {
-                Ok(worker) => self.offer_raw(worker, call, kind, hash),
-                Err(refusal) => self.turn_down(&id, call, refusal),
-            };
-        }
-        let Journey { origin, from, .. } = call.journey;
-        let (outside, wanted) = (from == node.me(), call.chain.wanted());
-        let asker = Asker { origin, from, near: self.index(), outside, wanted };
-        let location = match self.is_parked(hash) {
-            true => {
-                if let (Some(grant), Some(directory)) = (&call.journey.grant, node.directory()) {
-                    directory.handed_back(self.now(), &id, hash, from, grant);
-                }
-                Ok(Location::Wait)
-            }
-            false => node.locate(&id, hash, asker, call.journey.grant).map(|location| self.reachable(location)),
-        };
-        match location {
-            Err(refusal) => self.turn_down(&id, call, refusal),
-            Ok(Location::Here { shard, slot, epoch }) if shard == self.id() => {
-                let activation = match slot {
-                    Some(slot) => self.activation(slot).ok_or(Refusal::Moved),
-                    None => self.activate(id.clone(), epoch),
-                };
-                match activation {
-                    Ok(activation) => {
-                        self.recent.borrow_mut().insert(hash, activation.slot());
-                        self.offer_raw(activation, call, kind, hash);
-                    }
-                    Err(refusal) => self.turn_down(&id, call, refusal),
-                }
-            }
-            Ok(Location::Here { shard, .. }) => {
-                self.pass_on(call, id, shard);
-            }
-            Ok(Location::There { node: to, grant }) => {
-                let RawCall { key, route, payload, reply, deadline, chain, journey } = call;
-                let ours = journey.from == node.me();
-                if journey.hops == 0 && !ours && !reply.is_awaited() {
-                    self.lane_hint(journey.from, hash, to);
-                }
-                let to = if ours && grant.is_none() { self.shortcut(hash, to, reply.is_awaited()) } else { to };
-                self.forward(to, grant, key, route, payload, reply, deadline, &chain, journey);
-            }
-            Ok(Location::Moving { shard }) => {
-                let parcel = Box::new(self.raw_parcel(call, id.clone()));
-                match shard == self.id() {
-                    true => self.hold_for_move(&id, parcel),
-                    false => self.post(shard, Item::Parcel(parcel)),
-                }
-            }
-            Ok(Location::Abroad) => self.go_abroad(self.raw_parcel(call, id)),
-            Ok(Location::Wait) => self.wait_raw(call, id),
+        match ActorId::new(kind, call.key) {
+            Ok(id) => self.route_raw(call, id, hash),
+            Err(refusal) => refuse_reply(call.reply, refusal),
         }
     }
 
-    /// Keeps a message until the directory can say where its actor is, or will be.
-    pub(super) fn wait_raw(&self, call: RawCall<'_>, id: ActorId) {
-        let parcel = self.raw_parcel(call, id);
-        self.park(Box::new(parcel));
-    }
-
-    /// Hands a message to another shard of this node.
-    pub(crate) fn pass_on(&self, call: RawCall<'_>, id: ActorId, to: ShardId) {
-        let parcel = self.raw_parcel(call, id);
-        self.post(to, Item::Parcel(Box::new(parcel)));
-    }
-
-    fn raw_parcel(&self, call: RawCall<'_>, id: ActorId) -> RawParcel {
-        let RawCall { route, payload, reply, deadline, chain, journey, .. } = call;
-        let payload = Bytes::copy_from_slice(payload);
-        RawParcel { id, route: route.clone(), payload, reply, deadline, chain, journey }
+    /// Sends a message on to another node.
+    pub(super) fn forward_call(&self, to: NodeId, grant: Option<Grant>, call: RawCall<'_>) {
+        let RawCall { key, route, payload, reply, deadline, chain, journey } = call;
+        self.forward(to, grant, key, route, payload, reply, deadline, &chain, journey);
     }
 
     /// Sends a message that came as bytes on to another node, which answers to where it came from.

@@ -247,7 +247,7 @@ impl Shard {
     }
 
     /// Keeps a message until the directory can say where its actor is.
-    pub(super) fn park(&self, parcel: Box<dyn AnyParcel>) {
+    pub(crate) fn park(&self, parcel: Box<dyn AnyParcel>) {
         let mut parked = self.parked.waiting.take();
         if !self.parked.counts.borrow_mut().add(parcel.hash(), parcel.principal()) {
             self.parked.waiting.set(parked);
@@ -266,7 +266,7 @@ impl Shard {
     }
 
     /// Whether messages for the actor of this hash wait for the directory.
-    pub(super) fn is_parked(&self, hash: u64) -> bool {
+    pub(crate) fn is_parked(&self, hash: u64) -> bool {
         self.parked.counts.borrow().has(hash)
     }
 

@@ -18,19 +18,18 @@ use super::drops::turn_down;
 use super::envelope::{Body, Envelope, WireCall};
 use super::frames::{Begun, Caller};
 use super::holdback::Unsent;
-use super::mail::{AnyMail, Form, Mail, wanted};
+use super::mail::{AnyMail, Form, Mail};
 use super::outgoing::Outgoing;
 use super::raw::{Journey, RouteTarget};
 use super::turns::{Access, Chain, Link};
-use super::{Item, Shard, ShardId, Slot};
+use super::{Shard, Slot};
 use crate::actor::error::{CallError, Doubt, Refusal};
 use crate::actor::interface::{Interface, Method, MethodInfo};
-use crate::actor::key::{ActorId, check};
+use crate::actor::key::ActorId;
 use crate::actor::reference::{Inner, Route};
 use crate::actor::reply::{AnyReply, ReplyTo, WireReply, refused};
 use crate::actor::spent::Behind;
-use crate::here::location::{Asker, Location};
-use crate::pids::key::is_reserved;
+use crate::here::location::Location;
 
 /// A message on its way, its type apart: what shards hand to each other, and what waits for the directory.
 pub(crate) trait AnyParcel: Send {
@@ -259,66 +258,7 @@ impl Shard {
             }
             _ => target.set_route(Route::Unresolved),
         }
-        self.locate_and_submit(target, mail)
-    }
-
-    fn locate_and_submit(&self, target: &Arc<Inner>, mail: &mut dyn AnyMail) -> Result<(), Refusal> {
-        let node = &self.port.node;
-        check(&target.id.key)?;
-        if is_reserved(&target.id.key) {
-            return self.submit_spawned(target, mail);
-        }
-        if node.is_reliable(target.id.kind, mail.interface()) {
-            return self.submit_reliable(target, mail);
-        }
-        if node.kinds().workers(target.id.kind) > 0 {
-            let worker = self.worker(&target.id)?;
-            return worker.offer(self, mail.envelope());
-        }
-        let wanted = wanted(mail);
-        let asker = Asker { origin: node.me(), from: node.me(), near: self.index(), outside: !self.in_turn(), wanted };
-        let location = match self.is_parked(target.hash) {
-            true => Location::Wait,
-            false => self.reachable(node.locate(&target.id, target.hash, asker, None)?),
-        };
-        match location {
-            Location::Here { shard, slot: Some(slot), .. } => {
-                target.set_route(Route::Here(shard, slot));
-                if shard == self.id() {
-                    if let Some(activation) = self.activation(slot) {
-                        activation.offer(self, mail.envelope())?;
-                    }
-                    return if mail.form() == Form::Taken { Ok(()) } else { Err(Refusal::Moved) };
-                }
-                self.post_parcel(shard, target, mail);
-            }
-            Location::Here { shard, slot: None, epoch } if shard == self.id() => {
-                let activation = self.activate(target.id.clone(), epoch)?;
-                target.set_route(Route::Here(shard, activation.slot()));
-                activation.offer(self, mail.envelope())?;
-                return if mail.form() == Form::Taken { Ok(()) } else { Err(Refusal::Moved) };
-            }
-            Location::Here { shard, slot: None, .. } => self.post_parcel(shard, target, mail),
-            Location::There { node: owner, grant: None } => {
-                let awaited = mail.reply().is_some_and(|reply| reply.call().is_some() || reply.awaited());
-                let to = self.shortcut(target.hash, owner, awaited);
-                return self.send_away(to, None, target, mail);
-            }
-            Location::There { node, grant } => return self.send_away(node, grant, target, mail),
-            Location::Moving { shard } if shard == self.id() => {
-                if let Some(parcel) = self.sealed(target, mail) {
-                    self.hold_for_move(&target.id, parcel);
-                }
-            }
-            Location::Moving { shard } => self.post_parcel(shard, target, mail),
-            Location::Abroad => return self.submit_abroad(target, mail),
-            Location::Wait => {
-                if let Some(parcel) = self.sealed(target, mail) {
-                    self.park(parcel);
-                }
-            }
-        }
-        Ok(())
+        self.route(target, mail)
     }
 
     /// A slot that passes its end on to `reply`; `None` if there is no room, and who waits has been told.
@@ -334,7 +274,7 @@ impl Shard {
 
     /// Where a message that `owner` would send on had better go. Who last answered may be about to leave, and would take
     /// with it what nobody waits for.
-    pub(super) fn shortcut(&self, hash: u64, owner: NodeId, awaited: bool) -> NodeId {
+    pub(crate) fn shortcut(&self, hash: u64, owner: NodeId, awaited: bool) -> NodeId {
         let answered = self.answered.borrow().find(hash).filter(|_| awaited);
         let hint = answered.or_else(|| self.hints.borrow().find(hash));
         // It may have been here, and has ended since.
@@ -343,7 +283,7 @@ impl Shard {
 
     /// What a location comes to: a node that has taken leave will soon not be named any more, and one that only others
     /// reach is reached through one of them.
-    pub(super) fn reachable(&self, location: Location) -> Location {
+    pub(crate) fn reachable(&self, location: Location) -> Location {
         match location {
             Location::There { node, .. } if self.has_departed(node) => Location::Wait,
             Location::There { node, grant } => {
@@ -353,14 +293,8 @@ impl Shard {
         }
     }
 
-    /// Hands a message to another shard, which looks for its actor.
-    pub(crate) fn post_parcel(&self, to: ShardId, target: &Arc<Inner>, mail: &mut dyn AnyMail) {
-        if let Some(parcel) = self.sealed(target, mail) {
-            self.post(to, Item::Parcel(parcel));
-        }
-    }
-
-    fn sealed(&self, target: &Arc<Inner>, mail: &mut dyn AnyMail) -> Option<Box<dyn AnyParcel>> {
+    /// Takes a message out, into a box of its own.
+    pub(super) fn sealed(&self, target: &Arc<Inner>, mail: &mut dyn AnyMail) -> Option<Box<dyn AnyParcel>> {
         self.make_portable(mail);
         mail.seal(target)
     }

@@ -8,9 +8,10 @@ use super::Shard;
 use super::activation::AnyActivation;
 use super::raw::RawCall;
 use super::turns::Chain;
+use super::underway::Underway;
 use crate::actor::error::Refusal;
 use crate::actor::interface::Why;
-use crate::actor::key::{ActorId, Kind};
+use crate::actor::key::Kind;
 use crate::actor::version_gap::VersionGap;
 use crate::cluster::Order;
 use crate::pids::key::is_reserved;
@@ -44,13 +45,13 @@ impl Shard {
             Fit::Serves | Fit::HandOver => {
                 activation.clone().end(self, Why::Upgraded);
                 match self.activation(activation.slot()) {
-                    Some(_) => self.wait_raw(call, id),
-                    None => self.locate_and_submit_raw(call, kind, hash),
+                    Some(_) => self.park(Box::new(call.into_parcel(id))),
+                    None => self.locate_raw(call, kind, hash),
                 }
             }
             Fit::Refuses if view.is_behind(call.journey.origin) => {
                 node.order(Order::Refresh(view.view.version + 1));
-                self.wait_raw(call, id);
+                self.park(Box::new(call.into_parcel(id)));
             }
             Fit::Refuses => {
                 let gap = match wanted > here.version && !is_reserved(call.key) {
@@ -62,18 +63,16 @@ impl Shard {
         }
     }
 
-    /// Takes a call for stateless workers on its way whose caller those of this node do not serve.
+    /// Takes a message for stateless workers on its way whose caller those of this node do not serve.
     #[cold]
-    pub(super) fn misfit_worker(&self, call: RawCall<'_>, id: &ActorId) {
-        let (node, wanted) = (&self.port.node, call.chain.wanted());
+    pub(crate) fn send_to_other_workers(&self, message: &mut dyn Underway) -> Result<(), Refusal> {
+        let (node, wanted, kind) = (&self.port.node, message.wanted(), message.id().kind);
         let view = node.view();
-        let others = view.hosts(id.kind).map(|hosts| hosts.serving(wanted)).unwrap_or_default();
+        let others = view.hosts(kind).map(|hosts| hosts.serving(wanted)).unwrap_or_default();
         if others.is_empty() {
-            return self.turn_down(id, call, view.gap(id.kind.name(), wanted).into());
+            return Err(view.gap(kind.name(), wanted).into());
         }
-        let to = others[(node.world().random() % others.len() as u64) as usize];
-        let RawCall { key, route, payload, reply, deadline, chain, journey } = call;
-        self.forward(to, None, key, route, payload, reply, deadline, &chain, journey);
+        message.send_to(self, others[(node.world().random() % others.len() as u64) as usize], None)
     }
 
     /// That the kind has no such method: who calls from another node has an interface that has it.

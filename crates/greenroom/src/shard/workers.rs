@@ -25,7 +25,7 @@ impl Workers {
 
 impl Shard {
     /// A worker of this shard for `id`: an idle one, a new one, or the one with the shortest queue.
-    pub(super) fn worker(&self, id: &ActorId) -> Result<Rc<dyn AnyActivation>, Refusal> {
+    pub(crate) fn worker(&self, id: &ActorId) -> Result<Rc<dyn AnyActivation>, Refusal> {
         let node = &self.port.node;
         let max = usize::from(node.kinds().workers(id.kind)).div_ceil(node.shards().len());
         let slots = self.workers.borrow().0.get(id).cloned().unwrap_or_default();

@@ -19,6 +19,7 @@ use crate::cluster::Order;
 use crate::geo::{Effect, Event, Geo, GeoRange, Message, Operation, Presence, Standings};
 use crate::here::Here;
 use crate::here::location::Asker;
+use crate::shard::Shard;
 use crate::shard::raw::RawParcel;
 
 /// What becomes of a letter.
@@ -36,6 +37,10 @@ impl Border for Arc<Geo> {
 
     fn may_begin(&self, range: &RangeHere, key: &Entry) -> bool {
         range.may_begin_here(self, key)
+    }
+
+    fn call(&self, shard: &Shard, parcel: RawParcel) {
+        shard.go_abroad(self, parcel);
     }
 
     fn early_host(&self, range: &RangeHere, now: Timestamp, key: &Entry, node: &Here, wanted: u16) -> Option<NodeId> {

@@ -10,6 +10,8 @@ use greenroom_world::Timestamp;
 use super::{Directory, Entry, RangeHere};
 use crate::actor::key::Kind;
 use crate::here::Here;
+use crate::shard::Shard;
+use crate::shard::raw::RawParcel;
 
 /// Who knows of other clusters. All but the first is asked and told behind the lock of the actor's range, so that what is
 /// allowed there and what is granted is one step.
@@ -22,6 +24,9 @@ pub(crate) trait Border: Any + Send + Sync {
 
     /// The node that has read the actor's states early, if it may have the activation for who speaks this version.
     fn early_host(&self, range: &RangeHere, now: Timestamp, key: &Entry, node: &Here, wanted: u16) -> Option<NodeId>;
+
+    /// Takes a message on its way for whose actor other clusters must be asked first.
+    fn call(&self, shard: &Shard, parcel: RawParcel);
 
     /// Whether an activation that begins here may not be the only one over all clusters.
     fn begins_doubtful(&self, range: &mut RangeHere, key: &Entry, epoch: Epoch) -> bool;
@@ -43,7 +48,7 @@ pub(crate) trait Border: Any + Send + Sync {
 }
 
 impl Directory {
-    pub(super) fn border(&self) -> Option<&dyn Border> {
+    pub(in crate::cluster) fn border(&self) -> Option<&dyn Border> {
         self.border.as_deref()
     }
 

@@ -112,7 +112,7 @@ impl Shard {
     }
 
     /// Tells `to` that one-way messages for the actor of this hash had better go to `host`.
-    pub(in crate::shard) fn lane_hint(&self, to: NodeId, hash: u64, host: NodeId) {
+    pub(crate) fn lane_hint(&self, to: NodeId, hash: u64, host: NodeId) {
         let Ok(id) = self.dialled(to) else { return };
         let mut lanes = self.lanes.borrow_mut();
         let encoder = lanes.encoder;
