@@ -140,6 +140,7 @@ impl Tales {
                 return lines;
             }
             assert!(self.sim.now() < until, "{} does not tell the saga although all is well", node.name());
+            tokio::time::sleep(Duration::from_millis(100)).await;
         }
     }
 }
