@@ -62,7 +62,7 @@ const MODULES: &[(&str, &str)] = &[
 ];
 
 /// The library's sources; its root shows everything and stands on no floor.
-const SOURCES: &str = "crates/greenroom/src/";
+pub(crate) const SOURCES: &str = "crates/greenroom/src/";
 
 /// Each arrow from a file to a module that is neither on its floor nor below, and the files that have no floor.
 fn upward_arrows(tree: &Tree) -> Vec<String> {
@@ -75,7 +75,7 @@ fn upward_arrows(tree: &Tree) -> Vec<String> {
     let mut broken = BTreeSet::new();
     for (path, text) in sources.iter().filter(|(path, _)| *path != "lib") {
         let module = path.trim_end_matches("/mod");
-        let Some((level, floor)) = floor(module) else {
+        let Some((height, floor)) = level(module) else {
             broken.insert(format!("{SOURCES}{path}.rs stands on no floor; give its folder one in {}", file!()));
             continue;
         };
@@ -84,7 +84,7 @@ fn upward_arrows(tree: &Tree) -> Vec<String> {
                 Some(path) => path.clone(),
                 None => used,
             };
-            if self::floor(&used).is_none_or(|(other, there)| other < level || there == floor) {
+            if level(&used).is_none_or(|(other, there)| other < height || there == floor) {
                 continue;
             }
             let file = longest(&used, |path| modules.contains(path)).unwrap_or(&used);
@@ -97,7 +97,7 @@ fn upward_arrows(tree: &Tree) -> Vec<String> {
 }
 
 /// How high a module stands, and on which floor.
-fn floor(module: &str) -> Option<(usize, &'static str)> {
+pub(crate) fn level(module: &str) -> Option<(usize, &'static str)> {
     let known = longest(module, |path| MODULES.iter().any(|(module, _)| *module == path))?;
     let (_, floor) = MODULES.iter().find(|(module, _)| *module == known)?;
     let level =
@@ -117,7 +117,7 @@ fn shown(text: &str) -> BTreeMap<String, String> {
     names.filter_map(|path| Some((path.rsplit_once('/')?.1.to_owned(), path))).collect()
 }
 
-fn without_tests(text: &str) -> &str {
+pub(crate) fn without_tests(text: &str) -> &str {
     text.split("#[cfg(test)]\nmod tests").next().unwrap_or(text)
 }
 

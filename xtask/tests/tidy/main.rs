@@ -3,6 +3,7 @@
 //! Each rule is a function from the [`tree`] of tracked files to the sentences that say what is wrong. It comes with
 //! two tests: the repository keeps it, and a small bad tree is caught.
 
+mod calls;
 mod docs;
 mod files;
 mod floors;
