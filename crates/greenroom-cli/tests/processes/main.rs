@@ -5,6 +5,7 @@ mod bank;
 mod counters;
 #[cfg(feature = "postgres")]
 mod deposed;
+mod edges;
 mod full_disk;
 mod geo;
 mod killed;

@@ -17,7 +17,7 @@ pub(super) struct Clusters {
     pub(super) eu: Site,
     pub(super) us: Site,
     gates: Arc<Gates<&'static str>>,
-    _directory: tempfile::TempDir,
+    directory: tempfile::TempDir,
 }
 
 pub(super) struct Site {
@@ -51,7 +51,7 @@ impl Clusters {
             Site::start(name, &file, directory.path())
         };
         let (eu, us) = (start(0), start(1));
-        let clusters = Self { eu, us, gates, _directory: directory };
+        let clusters = Self { eu, us, gates, directory };
         clusters.hear_each_other();
         clusters
     }
@@ -239,6 +239,39 @@ fn confirmed_points_in_a_store_survive_a_killed_node() {
 #[test]
 fn confirmed_points_in_memory_survive_the_leader() {
     what_is_confirmed_survives_a_kill(IN_MEMORY, "eu");
+}
+
+/// What `greenroom state` does in the store of both clusters.
+fn state(clusters: &Clusters, verb: &str, more: &[&str]) -> Vec<u8> {
+    let store = format!("sqlite:{}", clusters.directory.path().join("shared.db").display());
+    let mut program = Command::new(env!("CARGO_BIN_EXE_greenroom"));
+    let done = program.args(["state", verb, "--store", &store]).args(more).output().expect("it runs");
+    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+    done.stdout
+}
+
+#[test]
+fn boards_go_on_from_what_an_operator_has_put_back_into_the_store() {
+    let _alone = alone();
+    let clusters = Clusters::start(IN_STORE);
+    let sites = [&clusters.eu, &clusters.us];
+    for site in sites {
+        site.try_to("won_for_sure", &won("ada")).expect("all is well");
+    }
+    clusters.both_show(&json!({"ada": 2}));
+    let backup = clusters.directory.path().join("backup.jsonl");
+    let backup = backup.to_str().expect("a path of plain letters");
+    state(&clusters, "export", &["--output", backup]);
+    for site in sites {
+        site.try_to("won_for_sure", &won("ada")).expect("all is well");
+    }
+    clusters.both_show(&json!({"ada": 4}));
+
+    state(&clusters, "import", &["--replace", backup]);
+    for site in sites {
+        site.try_to("won", &won("bo")).expect("it needs nobody else");
+    }
+    clusters.both_show(&json!({"ada": 2, "bo": 2}));
 }
 
 const IN_STORE: &str = "[geo.stores]\ndefault = \"eu\"\n";
