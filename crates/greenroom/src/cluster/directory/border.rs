@@ -13,7 +13,7 @@ use crate::here::Here;
 use crate::shard::Shard;
 use crate::shard::raw::RawParcel;
 
-/// Who knows of other clusters. All but the first is asked and told behind the lock of the actor's range, so that what is
+/// Who knows of other clusters. Of what is granted it is asked and told behind the lock of the actor's range, so that what is
 /// allowed there and what is granted is one step.
 pub(crate) trait Border: Any + Send + Sync {
     /// Whether an actor of `kind` may be active once over all clusters only.
