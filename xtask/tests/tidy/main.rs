@@ -4,6 +4,7 @@
 //! two tests: the repository keeps it, and a small bad tree is caught.
 
 mod calls;
+mod claims;
 mod docs;
 mod files;
 mod floors;

@@ -54,7 +54,7 @@ impl Tree {
 }
 
 /// Asked when the test runs, because checkouts that share a target folder share this program too.
-fn root() -> PathBuf {
+pub(crate) fn root() -> PathBuf {
     let manifest = std::env::var_os("CARGO_MANIFEST_DIR").expect("cargo runs this test");
     Path::new(&manifest).parent().expect("xtask lies in the repository's root").to_owned()
 }

@@ -8,7 +8,6 @@ mod calls;
 mod cancellation;
 mod chains;
 mod chaos;
-mod claims;
 mod cluster;
 mod context;
 mod debugging;
