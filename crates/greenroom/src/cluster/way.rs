@@ -7,6 +7,7 @@ use crate::actor::key::ActorId;
 use crate::here::Here;
 use crate::here::location::{Asker, Location};
 use crate::shard::raw::Journey;
+use crate::shard::seed::Seed;
 use crate::shard::underway::{Underway, Way};
 use crate::shard::{AnyParcel, Shard};
 
@@ -26,7 +27,7 @@ impl Way for InCluster {
             Location::Here { shard: at, slot, epoch } if at == shard.id() => {
                 let activation = match slot {
                     Some(slot) => shard.activation(slot).ok_or(Refusal::Moved)?,
-                    None => shard.activate(id, epoch)?,
+                    None => shard.activate(id, epoch, Seed::Fresh)?,
                 };
                 message.found(shard, at, activation.slot());
                 message.offer(shard, activation)?;

@@ -29,6 +29,7 @@ use crate::here::parts::Part;
 use crate::here::port::Port;
 use crate::shard::holdback::holdback;
 use crate::shard::parts::ShardPart;
+use crate::shard::seed::Seed;
 use crate::shard::underway::Way;
 use crate::shard::{Item, Shard};
 
@@ -259,7 +260,7 @@ impl Shard {
         self.kin().borrow_mut().enter(slot, parent, supervise, self.now());
         self.gauge_spawned();
         // What goes wrong is a failure, which its supervision answers.
-        let _ = activation.clone().start(self);
+        let _ = activation.clone().start(self, Seed::Fresh);
         if self.is_stopping() {
             activation.end(self, Why::Stopping);
         }

@@ -13,6 +13,7 @@ use tokio::sync::oneshot;
 
 use super::again::{Doubted, Fields, Record};
 use super::births::Births;
+use super::kept::Memory;
 use super::name::{Body, Letter, Machine, Named, Payload};
 use super::takings::{Ended, Fate, Takings};
 use crate::actor::error::{Failure, Refusal};
@@ -184,9 +185,7 @@ impl Cast {
             (Some(live), _) => live,
             (None, Some(stored)) => {
                 entry.before = rerun.then(|| Box::new(Fields::of(&stored)));
-                shard.hall().put_stored(id.clone(), stored);
-                let made = shard.activate_apart(id.clone(), self.epoch);
-                shard.hall().take_stored(&id);
+                let made = shard.activate_apart(id.clone(), self.epoch, Memory::seed(stored));
                 match made.and_then(|slot| Ok((slot, shard.activation(slot).ok_or(Refusal::Moved)?))) {
                     Ok((slot, activation)) => {
                         entry.slot = Some(slot);

@@ -1,13 +1,11 @@
-//! What a shard keeps for reliable actors: references to partitions, and the state of activations that are being made.
+//! What a shard keeps for reliable actors: references to partitions.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 
 use greenroom_protocols::delivery::PartitionId;
-use greenroom_reliable::ledger::StoredField;
 
 use super::partition::PartitionsRef;
-use crate::actor::key::ActorId;
 use crate::actor::reference::Ref;
 use crate::shard::Shard;
 use crate::shard::parts::ShardPart;
@@ -16,18 +14,6 @@ use crate::shard::parts::ShardPart;
 #[derive(Default)]
 pub(super) struct Hall {
     partitions: RefCell<BTreeMap<PartitionId, PartitionsRef>>,
-    stored: RefCell<BTreeMap<ActorId, Vec<StoredField>>>,
-}
-
-impl Hall {
-    /// What the journal holds of an actor whose activation is being made.
-    pub(super) fn take_stored(&self, id: &ActorId) -> Option<Vec<StoredField>> {
-        self.stored.borrow_mut().remove(id)
-    }
-
-    pub(super) fn put_stored(&self, id: ActorId, stored: Vec<StoredField>) {
-        self.stored.borrow_mut().insert(id, stored);
-    }
 }
 
 impl ShardPart for Hall {}

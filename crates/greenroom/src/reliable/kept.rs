@@ -10,7 +10,7 @@ use greenroom_reliable::ledger::{FieldChanges, StoredField};
 use super::machine::STATE;
 use super::takings::takings;
 use crate::actor::cx::Cx;
-use crate::shard::Shard;
+use crate::shard::seed::Seed;
 use crate::state::StateError;
 
 /// An actor whose fields can be kept in a journal: `#[derive(Actor)]` implements it where all fields but those marked
@@ -36,6 +36,8 @@ pub(super) struct Memory(Mutex<Known>);
 
 #[derive(Default)]
 struct Known {
+    /// What the journal holds, until it is loaded.
+    unread: Vec<StoredField>,
     /// What was last written of the fields that are written whole.
     whole: BTreeMap<&'static str, Bytes>,
     /// Fields and entries that there are.
@@ -49,6 +51,11 @@ impl Memory {
     /// That of the actor whose `cx` it is, once its fields are loaded.
     pub(super) fn of(cx: &Cx) -> Option<&Self> {
         cx.state.as_ref()?.memory.get()?.downcast_ref()
+    }
+
+    /// What an activation begins with of which the journal holds `stored`.
+    pub(super) fn seed(stored: Vec<StoredField>) -> Seed {
+        Seed::Kept(Box::new(Self(Mutex::new(Known { unread: stored, ..Known::default() }))))
     }
 
     fn begin(cx: &Cx) -> Option<&Self> {
@@ -74,9 +81,9 @@ impl Memory {
 /// [`StateError::NotLoaded`].
 #[doc(hidden)]
 pub fn load<A: Kept>(cx: &Cx, actor: &mut A, states: &'static [&'static str]) -> Result<(), StateError> {
-    let stored = Shard::with(|shard| shard.and_then(|shard| shard.hall().take_stored(cx.id()))).unwrap_or_default();
     let Some(memory) = Memory::begin(cx) else { return Ok(()) };
     let mut known = memory.known();
+    let stored = std::mem::take(&mut known.unread);
     known.states = states;
     known
         .take_in(actor, &stored)

@@ -16,6 +16,7 @@ use super::envelope::{Body, Envelope, IncomingCall, WireCall};
 use super::frames::{Begun, Caller};
 use super::inspect::Waiting;
 use super::mailbox::Mailbox;
+use super::seed::Seed;
 use super::ticking::Mark;
 use super::turns::{Access, Chain, Job, Link};
 use super::{Shard, Slot, watched};
@@ -35,8 +36,8 @@ pub(crate) trait AnyActivation {
     fn id(&self) -> &ActorId;
     fn slot(&self) -> Slot;
 
-    /// Makes the actor and begins the `activated` hook.
-    fn start(self: Rc<Self>, shard: &Shard) -> Result<(), Refusal>;
+    /// Makes the actor of `seed` and begins the `activated` hook.
+    fn start(self: Rc<Self>, shard: &Shard, seed: Seed) -> Result<(), Refusal>;
 
     /// Takes an `Option<Envelope<Message>>` of its own message type out of `parcel`, unless it has ended: then the
     /// envelope stays.

@@ -3,6 +3,7 @@
 use greenroom_protocols::directory::Epoch;
 
 use super::envelope::{Body, Envelope};
+use super::seed::Seed;
 use super::turns::Chain;
 use super::{Shard, Slot};
 use crate::actor::call::Call;
@@ -13,13 +14,13 @@ use crate::actor::reply::{AnyReply, ReplyTo};
 use greenroom_world::Timestamp;
 
 impl Shard {
-    /// Makes an activation of `id` that only its maker finds.
-    pub(crate) fn activate_apart(&self, id: ActorId, epoch: Epoch) -> Result<Slot, Refusal> {
+    /// Makes an activation of `id`, of `seed`, that only its maker finds.
+    pub(crate) fn activate_apart(&self, id: ActorId, epoch: Epoch, seed: Seed) -> Result<Slot, Refusal> {
         let Some(kind) = self.port.node.kinds().find(id.kind) else {
             return Err(self.port.node.unknown_kind(id.kind.name()));
         };
         let activation = self.enter_spawned(|slot| kind.clone().activation(self, id, epoch, slot));
-        activation.clone().start(self)?;
+        activation.clone().start(self, seed)?;
         Ok(activation.slot())
     }
 

@@ -12,6 +12,7 @@ use super::cancel::CallKey;
 use super::envelope::IncomingCall;
 use super::frames::{Begun, Caller};
 use super::inspect::Waiting;
+use super::seed::Seed;
 use super::turns::{Access, Chain, Job, Link};
 use super::{Shard, Slot};
 use crate::actor::error::Refusal;
@@ -92,7 +93,7 @@ impl AnyActivation for Beside {
         Slot { index: u32::MAX, generation: 0 }
     }
 
-    fn start(self: Rc<Self>, _: &Shard) -> Result<(), Refusal> {
+    fn start(self: Rc<Self>, _: &Shard, _: Seed) -> Result<(), Refusal> {
         Ok(())
     }
 

@@ -11,6 +11,7 @@ use super::envelope::{Body, Envelope};
 use super::frames::Caller;
 use super::late::HOOK;
 use super::parts::Fate;
+use super::seed::Seed;
 use super::submit::refuse;
 use super::turns::Chain;
 use crate::actor::error::Refusal;
@@ -69,7 +70,7 @@ impl<A: Behaviour> Activation<A> {
             return;
         }
         // What goes wrong is another failure.
-        let _ = self.begin_start(shard);
+        let _ = self.begin_start(shard, Seed::Fresh);
         if self.phase.get() == Phase::Ready && self.waiting_len() > 0 {
             self.schedule(shard);
         }

@@ -37,6 +37,7 @@ pub(crate) mod raw;
 mod registry;
 mod round;
 mod saving;
+pub(crate) mod seed;
 mod shedding;
 mod slab;
 pub(crate) mod slot;
@@ -71,6 +72,7 @@ use self::inbox::{Inbox, Life};
 use self::lanes::Lanes;
 use self::outbox::Outbox;
 use self::parts::ShardPart;
+use self::seed::Seed;
 use self::slab::Slab;
 use self::timers::Timers;
 use self::turns::{Frame, TurnId, Turns};
@@ -388,8 +390,8 @@ impl Shard {
 
     // Activations.
 
-    /// Enters a fresh activation of `id`.
-    pub(crate) fn activate(&self, id: ActorId, epoch: Epoch) -> Result<Rc<dyn AnyActivation>, Refusal> {
+    /// Enters an activation of `id`, of `seed`.
+    pub(crate) fn activate(&self, id: ActorId, epoch: Epoch, seed: Seed) -> Result<Rc<dyn AnyActivation>, Refusal> {
         let Some(kind) = self.port.node.kinds().find(id.kind) else {
             return Err(self.port.node.unknown_kind(id.kind.name()));
         };
@@ -400,7 +402,7 @@ impl Shard {
         }
         self.gauge_activations();
         let Some(activation) = self.activation(slot) else { return Err(Refusal::Moved) };
-        activation.clone().start(self)?;
+        activation.clone().start(self, seed)?;
         Ok(activation)
     }
 

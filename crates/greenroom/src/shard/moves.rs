@@ -18,6 +18,7 @@ use greenroom_world::Timestamp;
 
 pub(super) use self::carried::Carried;
 use super::activation::AnyActivation;
+use super::seed::Seed;
 use super::submit::AnyParcel;
 use super::{Shard, Slot};
 use crate::actor::error::Refusal;
@@ -37,8 +38,6 @@ pub(super) struct Moves {
     packed: BTreeMap<ActorId, (NodeId, Bytes)>,
     /// What the owners have not decided yet: states that came, and those that left.
     undecided: BTreeMap<ActorId, Undecided>,
-    /// States of activations that are being made.
-    arriving: BTreeMap<ActorId, Bytes>,
 }
 
 struct Undecided {
@@ -101,11 +100,6 @@ impl Shard {
         // It ends, whatever was wished for it.
         moves.wanted.remove(id);
         moves.packed.remove(id)
-    }
-
-    /// What came along with the activation of `id` that is being made.
-    pub(super) fn take_arriving(&self, id: &ActorId) -> Option<Bytes> {
-        self.moves.borrow_mut().arriving.remove(id)
     }
 
     /// Sends the state of an activation that has ended on its way.
@@ -216,12 +210,9 @@ impl Shard {
     /// Activates an actor that is this node's now with its state.
     fn arrive(&self, wish: &Move<Entry>, epoch: Epoch, state: Bytes) {
         let (node, id) = (&self.port.node, wish.key.id());
-        self.moves.borrow_mut().arriving.insert(id.clone(), state);
         self.refill_budget();
         // A hook that fails tells who waits; the next message activates the actor anew.
-        let made = self.activate(id.clone(), epoch);
-        self.moves.borrow_mut().arriving.remove(id);
-        if let Err(refusal) = made {
+        if let Err(refusal) = self.activate(id.clone(), epoch, Seed::Carried(state)) {
             tracing::error!(actor = %id, %refusal, "an actor that moved here could not be activated");
         }
         if wish.from.node != node.me() {

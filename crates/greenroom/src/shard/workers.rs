@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use super::activation::AnyActivation;
+use super::seed::Seed;
 use super::{Shard, Slot};
 use crate::actor::error::Refusal;
 use crate::actor::key::ActorId;
@@ -34,7 +35,7 @@ impl Shard {
             return Ok(idle.clone());
         }
         if workers.len() < max {
-            let worker = self.activate(id.clone(), node.next_worker_epoch())?;
+            let worker = self.activate(id.clone(), node.next_worker_epoch(), Seed::Fresh)?;
             self.workers.borrow_mut().0.entry(id.clone()).or_default().push(worker.slot());
             return Ok(worker);
         }

@@ -13,6 +13,7 @@ pub(super) use self::alike::Fields;
 pub(super) use self::record::{Record, read, write};
 use super::cast::{Cast, End, cut};
 use super::errands::subject;
+use super::kept::Memory;
 use super::machine::STATE;
 use super::name::{Body, Letter, Named};
 use super::takings::{Ended, takings};
@@ -87,10 +88,7 @@ impl Cast {
         let id = ActorId::unchecked(kind, &*to.key);
         let begun = Shard::with(|shard| {
             let shard = shard?;
-            shard.hall().put_stored(id.clone(), stored);
-            let made = shard.activate_apart(id.clone(), self.epoch);
-            shard.hall().take_stored(&id);
-            let slot = made.ok()?;
+            let slot = shard.activate_apart(id, self.epoch, Memory::seed(stored)).ok()?;
             let activation = shard.activation(slot)?;
             let (letter, method) = (doubted.letter.clone(), doubted.method);
             doubted.first = Some((first, slot));

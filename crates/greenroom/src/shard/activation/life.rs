@@ -16,12 +16,13 @@ use crate::shard::envelope::{Body, Envelope};
 use crate::shard::failing::is_failure;
 use crate::shard::frames::Caller;
 use crate::shard::late::HOOK;
+use crate::shard::seed::Seed;
 use crate::shard::{Shard, panic_message};
 use crate::state::StateError;
 
 impl<A: Behaviour> Activation<A> {
     #[expect(clippy::await_holding_refcell_ref, reason = "turns are admitted by the same rules as borrows")]
-    pub(in crate::shard) fn begin_start(self: &Rc<Self>, shard: &Shard) -> Result<(), Refusal> {
+    pub(in crate::shard) fn begin_start(self: &Rc<Self>, shard: &Shard, seed: Seed) -> Result<(), Refusal> {
         self.phase.set(Phase::Starting);
         let created = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| self.kind.create(&self.cx)));
         let actor = match created.unwrap_or_else(|panic| Err(panic_message(&*panic))) {
@@ -33,7 +34,7 @@ impl<A: Behaviour> Activation<A> {
             }
         };
         *self.actor.borrow_mut() = Some(actor);
-        let carried = if Self::LEAVES { shard.take_arriving(&self.cx.id) } else { None };
+        let carried = self.take_in(seed);
         if !A::ACTIVATED && !Self::LOADS && carried.is_none() {
             self.phase.set(Phase::Ready);
             return Ok(());
@@ -65,6 +66,21 @@ impl<A: Behaviour> Activation<A> {
             // The hook has failed without waiting for anything.
             Phase::Gone => Err(shard.failed_start.take().unwrap_or(Refusal::Moved)),
             _ => Ok(()),
+        }
+    }
+
+    /// Makes `seed` known to who loads; what came along with it.
+    fn take_in(&self, seed: Seed) -> Option<Bytes> {
+        match seed {
+            Seed::Fresh => None,
+            Seed::Carried(state) => Some(state).filter(|_| Self::LEAVES),
+            Seed::Kept(memory) => {
+                if let Some(state) = &self.cx.state {
+                    // It begins with it: there is nothing yet.
+                    let _ = state.memory.set(memory);
+                }
+                None
+            }
         }
     }
 

@@ -20,6 +20,7 @@ use crate::shard::frames::{Begun, Caller};
 use crate::shard::inspect::Waiting;
 use crate::shard::late::{self, HOOK};
 use crate::shard::mailbox::Since;
+use crate::shard::seed::Seed;
 use crate::shard::ticking::Mark;
 use crate::shard::turns::{Access, Job, Link};
 use crate::shard::{Shard, Slot};
@@ -34,8 +35,8 @@ impl<A: Behaviour> AnyActivation for Activation<A> {
         self.slot
     }
 
-    fn start(self: Rc<Self>, shard: &Shard) -> Result<(), Refusal> {
-        self.begin_start(shard)
+    fn start(self: Rc<Self>, shard: &Shard, seed: Seed) -> Result<(), Refusal> {
+        self.begin_start(shard, seed)
     }
 
     fn offer(self: Rc<Self>, shard: &Shard, parcel: &mut dyn Any) -> Result<(), Refusal> {
@@ -167,7 +168,7 @@ impl<A: Behaviour> AnyActivation for Activation<A> {
             }
             shard.note_lost(self.slot);
             // A failure has been told to all who wait.
-            let _ = self.begin_start(shard);
+            let _ = self.begin_start(shard, Seed::Fresh);
         } else if panic.is_some() && self.asked_to_end.get().is_none() {
             // Other reads still look at the actor: it is replaced when they are done.
             self.asked_to_end.set(Some(Why::Panicked));
