@@ -1,2 +1,3 @@
-//! What Greenroom promises, claim by claim, in the simulated world: the tests are in `tests/conformance`, their list in its
-//! README. A crate of its own, as the tests compile four times as fast when nothing optimises them.
+//! What Greenroom promises, claim by claim: in the simulated world (`tests/conformance`, with the list of all claims in its README),
+//! on one real node (`actors`, `state`, `reliable`, `security`), and at the HTTP door (`door`). A crate of its own, as the tests
+//! compile seven times as fast when nothing optimises them.

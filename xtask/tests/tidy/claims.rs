@@ -9,10 +9,10 @@ use crate::{assert_caught, assert_clean};
 /// Where claims are tested, and what the tests run on.
 const PLACES: &[(&str, &str)] = &[
     ("greenroom-conformance/tests/conformance", "In the simulated world, under many seeds"),
-    ("greenroom/tests/actors", "On one real node"),
-    ("greenroom/tests/state", "On one real node, with stores that fail"),
-    ("greenroom/tests/reliable", "On one real node, with a journal"),
-    ("greenroom/tests/door", "At the HTTP door"),
+    ("greenroom-conformance/tests/actors", "On one real node"),
+    ("greenroom-conformance/tests/state", "On one real node, with stores that fail"),
+    ("greenroom-conformance/tests/reliable", "On one real node, with a journal"),
+    ("greenroom-conformance/tests/door", "At the HTTP door"),
     ("greenroom-cli/tests/processes", "On real processes"),
     ("greenroom-upgrade/tests", "On real processes of two programs"),
 ];
@@ -86,7 +86,7 @@ fn the_list_of_claims_is_that_of_the_tests() {
 
 #[test]
 fn a_claim_that_is_not_in_the_list_is_caught() {
-    let place = "crates/greenroom/tests/door/keys.rs";
+    let place = "crates/greenroom-conformance/tests/door/keys.rs";
     let test = "//! Keys at the door.\n\n#[test]\nfn a_key_is_bounded() {}\n";
     let expected = list(&Tree::of(&[(place, test)]));
     assert!(expected.contains("### keys.rs: Keys at the door\n\n- a key is bounded\n"), "{expected}");
