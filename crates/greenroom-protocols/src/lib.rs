@@ -24,6 +24,7 @@
 //! | [`versions`] | a call runs only where the actor's kind has a version that serves the caller's |
 //! | [`adaptive`] | an actor has as many instances as what is asked of it makes cheapest, and does not flap |
 //! | [`heavy_edges`] | which actors send each other most is known in bounded memory, and right in the mean |
+//! | [`flows`] | an actor wishes to be where its last messages went, and ever less often when moving does not pay |
 //! | [`supervision`] | a failing actor is restarted at most so often, ever more slowly |
 
 pub mod adaptive;
@@ -33,6 +34,7 @@ pub mod credit;
 pub mod delivery;
 pub mod directory;
 pub mod failure_detection;
+pub mod flows;
 pub mod gsi;
 pub mod heavy_edges;
 

@@ -31,6 +31,11 @@ impl Decay {
     }
 }
 
+/// How much comes in a second to a sum that decays, if it stays as it is.
+pub(crate) fn a_second(sum: f64) -> f64 {
+    sum * std::f64::consts::LN_2 / HALF_LIFE.as_secs_f64()
+}
+
 fn half_lives(time: Duration) -> f64 {
     time.as_secs_f64() / HALF_LIFE.as_secs_f64()
 }
