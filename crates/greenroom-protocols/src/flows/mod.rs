@@ -223,11 +223,15 @@ impl Flows {
             if sum.is_nan() { 0.0 } else { sum as f32 }
         };
         let (rate, cpu) = (sum(known.rate).max(factor as f32), sum(known.cpu));
+        let learnt = self.kinds.memory(known.kind, known.cost);
         let Some(row) = self.row_or_coldest(actor, known.kind, rate, draw) else { return };
         // A move between nodes that had no time to pay is judged before one between shards.
         let pending = known.unjudged.filter(|(old, _)| from.level() == Some(Level::Shards) && *old != Place::NEAR);
         let (from, profit) = pending.unwrap_or((from, 0.0));
         *row = Row { rate: row.rate, cpu, from, profit, ..known.as_row(actor) };
+        if known.memory <= 0.0 {
+            row.memory = learnt;
+        }
     }
 
     /// A partner of an actor has moved: `share` of the actor's messages, as far as they went to `from`, count as gone to `to`.

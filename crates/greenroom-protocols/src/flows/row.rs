@@ -128,7 +128,7 @@ pub struct Known {
     pub kind: KindId,
     /// What a move of it costs.
     pub cost: Cost,
-    /// N: the messages that it remembers.
+    /// N: the messages that it remembers; 0 if that is to be what its kind has learnt.
     pub memory: f32,
     /// Messages a second, with a half-life of 30 s.
     pub rate: f64,
@@ -145,7 +145,7 @@ pub struct Known {
 }
 
 impl Known {
-    /// Of an actor of which nothing is known.
+    /// Of an actor of which nothing is known, that has been sent nothing.
     pub fn nothing(kind: KindId, cost: Cost) -> Self {
         let parts = [(Place::NEAR, 0.0); PARTS];
         Self { kind, cost, memory: 0.0, rate: 0.0, cpu: 0.0, near: 0.0, beside: 0.0, parts, unjudged: None }

@@ -159,7 +159,7 @@ pub fn wanted(load: &Load, all_pools: f64, config: &Config) -> (usize, Limit) {
     let share = load.rate / all_pools.max(load.rate);
     // More than these would wait for each other's cores, whatever the queue says.
     let for_cores = (config.cores / load.busy_part()).ceil().max(1.0);
-    let mut threads = load.offered() as usize + 1;
+    let mut threads = load.offered().min(threads_max as f64) as usize + 1;
     loop {
         if threads as f64 >= for_cores {
             return ((for_cores as usize).min(threads_max), Limit::Cores);

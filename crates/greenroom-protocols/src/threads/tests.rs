@@ -240,7 +240,7 @@ proptest! {
     /// Whatever was measured.
     #[test]
     fn a_pool_can_do_its_work_if_the_cores_can_and_is_bounded(
-        rate in 0.0..1e7_f64, cpu in 0..10_000_000_u64, waits in 0..100_000_000_u64, variation in 0.0..100.0_f64, cores in 1..64_u32,
+        rate in prop_oneof![0.0..1e7_f64, 1e7..1e300_f64], cpu in 0..10_000_000_u64, waits in 0..100_000_000_u64, variation in 0.0..100.0_f64, cores in 1..64_u32,
     ) {
         let (cpu, wall) = (Duration::from_nanos(cpu), Duration::from_nanos(cpu + waits));
         let load = Load::of(&[Class { rate, cpu, wall, ready: Some(Duration::ZERO), blocks: true, variation }]);
