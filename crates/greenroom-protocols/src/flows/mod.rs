@@ -148,10 +148,10 @@ impl Flows {
         let rules = self.rules;
         let Some(row) = self.row_or_coldest(actor, kind, scaled, draw) else { return };
         let by = match rules.by_messages {
-            true => -(f64::from(weight) * (-1.0 / f64::from(row.memory)).ln_1p()).exp_m1(),
-            false => f64::from(scaled / row.rate),
+            true => -(weight * (-1.0 / row.memory).ln_1p()).exp_m1(),
+            false => scaled / row.rate,
         };
-        row.shift(place, by as f32, mix(draw));
+        row.shift(place, by, mix(draw));
         row.samples = row.samples.saturating_add(1);
         row.wait = row.wait.saturating_sub(1);
         if let Some(level) = row.from.level() {

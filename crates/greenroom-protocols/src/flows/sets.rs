@@ -57,20 +57,21 @@ impl Member {
 pub fn sets(mut members: Vec<Member>, edges: &[Edge]) -> Vec<Set> {
     members.sort_unstable_by_key(|member| member.actor);
     members.dedup_by_key(|member| member.actor);
-    let place = |actor: u64| members.binary_search_by_key(&actor, |member| member.actor).ok();
-    let mut between: Vec<Between> = edges
+    let actors: Vec<u64> = members.iter().map(|member| member.actor).collect();
+    let place = |actor: u64| actors.binary_search(&actor).ok();
+    let between: Vec<Between> = edges
         .iter()
         .filter_map(|edge| {
             let (actor, partner) = (place(edge.actor)?, place(edge.partner)?);
             (actor != partner).then(|| Between { actor, partner, rate: a_second(edge.weight) })
         })
         .collect();
-    between.sort_unstable_by(|a, b| b.rate.total_cmp(&a.rate).then((a.actor, a.partner).cmp(&(b.actor, b.partner))));
+    let mut leading: Vec<&Between> =
+        between.iter().filter(|between| between.rate >= LEADS * members[between.actor].rate).collect();
+    leading.sort_unstable_by(|a, b| b.rate.total_cmp(&a.rate).then((a.actor, a.partner).cmp(&(b.actor, b.partner))));
     let mut trees = Trees::new(members.len());
-    for Between { actor, partner, rate } in &between {
-        if *rate >= LEADS * members[*actor].rate {
-            trees.join(*actor, *partner);
-        }
+    for Between { actor, partner, .. } in leading {
+        trees.join(*actor, *partner);
     }
     let mut found: Vec<Option<Set>> = vec![None; members.len()];
     let mut ripe = vec![true; members.len()];

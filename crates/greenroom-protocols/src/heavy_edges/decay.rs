@@ -17,6 +17,7 @@ impl Decay {
     }
 
     /// How much a weight of `now` is worth at the origin.
+    #[inline]
     pub(crate) fn factor(&self, now: Timestamp) -> f64 {
         half_lives(now.since(self.origin)).exp2()
     }
