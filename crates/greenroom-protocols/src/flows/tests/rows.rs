@@ -56,6 +56,33 @@ fn hot_actors_keep_their_rows_among_noise_and_the_sum_of_rates_is_kept() {
 }
 
 #[test]
+fn whoever_sends_one_message_seldom_gets_a_row_where_there_is_no_room() {
+    let (mut flows, mut dice) = (Flows::new(0, at(0)), Dice(4));
+    for _ in 0..10 {
+        (0..20_000).for_each(|actor| flows.sample(&message(actor, B), at(0), dice.word()));
+    }
+    (0..1_000).for_each(|new| flows.sample(&message(1_000_000 + new, B), at(0), dice.word()));
+    let kept = (0..1_000).filter(|new| flows.standing(1_000_000 + new, at(0)).is_some()).count();
+    assert!((10..200).contains(&kept), "{kept} of 1000");
+}
+
+#[test]
+fn who_arrives_unknown_begins_with_what_its_kind_has_learnt() {
+    let mut flows = Flows::new(0, at(0));
+    let nothing = Known::nothing(PLAYER, Cost::default());
+    for actor in 0..200 {
+        flows.arrived(actor, &Known { memory: 64.0, ..nothing }, B, at(0), 0);
+        sample(&mut flows, 64, actor, C);
+        assert!(wishes(&mut flows, actor, at(0)).is_empty(), "it is judged");
+    }
+    let learnt = flows.memory(PLAYER);
+    assert!(learnt > 30.0, "{learnt}");
+    flows.arrived(1_000, &nothing, B, at(0), 0);
+    sample(&mut flows, 1, 1_001, B);
+    assert_eq!([1_000, 1_001].map(|actor| known(&flows, actor).memory), [learnt; 2]);
+}
+
+#[test]
 fn the_table_is_looked_at_in_steps_and_each_wish_is_found_once_a_time() {
     let mut flows = Flows::new(0, at(0));
     (0..100).for_each(|actor| sample(&mut flows, 2, actor, B));
