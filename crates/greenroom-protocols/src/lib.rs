@@ -23,6 +23,9 @@
 //! | [`reply_stream`] | no more of a stream is under way than its consumer has room for, and none of it is lost unseen |
 //! | [`versions`] | a call runs only where the actor's kind has a version that serves the caller's |
 //! | [`adaptive`] | an actor has as many instances as what is asked of it makes cheapest, and does not flap |
+//! | [`heavy_edges`] | which actors send each other most is known in bounded memory, and right in the mean |
+//! | [`flows`] | an actor wishes to be where its last messages went, and ever less often when moving does not pay |
+//! | [`threads`] | a pool has as many threads as make its callers wait less, and no more |
 //! | [`supervision`] | a failing actor is restarted at most so often, ever more slowly |
 
 pub mod adaptive;
@@ -32,7 +35,9 @@ pub mod credit;
 pub mod delivery;
 pub mod directory;
 pub mod failure_detection;
+pub mod flows;
 pub mod gsi;
+pub mod heavy_edges;
 
 pub mod membership;
 mod mix;
@@ -43,6 +48,7 @@ pub mod reply_stream;
 pub mod shedding;
 pub mod state_versions;
 pub mod supervision;
+pub mod threads;
 pub mod time;
 pub mod update_log;
 pub mod versions;

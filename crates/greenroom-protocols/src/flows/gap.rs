@@ -1,0 +1,99 @@
+//! Which messages are sampled.
+
+use std::time::Duration;
+
+/// Counts messages down to the next sample: one load, one store and one branch for each.
+///
+/// A gap is drawn evenly from [1, 2s - 1], so that its mean is the stride s and no rhythm of the messages meets a rhythm of the
+/// samples. Each second the stride is set anew by what came, so that about [`SAMPLES_MAX`] samples are taken and not more.
+#[derive(Clone, Debug)]
+pub struct Gap {
+    left: u32,
+    stride: u32,
+    /// The stride under which the gap that is counted down was drawn.
+    weight: u32,
+    /// Samples in this second, and the messages that they stand for.
+    taken: u32,
+    seen: u64,
+    /// Samples at which the stride is doubled within the second.
+    doubles_at: u32,
+    drawn: bool,
+}
+
+impl Default for Gap {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Gap {
+    /// The next message is sampled, and all until there are too many.
+    pub fn new() -> Self {
+        Self { left: 1, stride: 1, weight: 1, taken: 0, seen: 0, doubles_at: DOUBLES_AT, drawn: true }
+    }
+
+    /// One that always takes its stride for a gap.
+    #[doc(hidden)]
+    pub fn not_drawn() -> Self {
+        Self { drawn: false, ..Self::new() }
+    }
+
+    /// Counts a message. If this is true, it is sampled: [`Gap::sampled`] must be called, else no other one will ever be.
+    #[inline]
+    pub fn message(&mut self) -> bool {
+        self.left = self.left.wrapping_sub(1);
+        self.left == 0
+    }
+
+    /// How many messages the sample stands for. `draw` is a random word of its own.
+    ///
+    /// # Panics
+    /// If the message was not one to be sampled.
+    pub fn sampled(&mut self, draw: u64) -> u32 {
+        assert_eq!(self.left, 0, "a message is sampled whose turn it is not");
+        let weight = self.weight;
+        self.taken += 1;
+        self.seen += u64::from(weight);
+        if self.taken >= self.doubles_at {
+            // More come than in the second before.
+            self.stride = self.stride.saturating_mul(2).min(STRIDE_MAX);
+            self.doubles_at += DOUBLES_EVERY;
+        }
+        self.begin(draw);
+        weight
+    }
+
+    /// Sets the stride by what came in the time that has passed: to be called about once a second. A gap is cut short that is
+    /// longer than any new one. `draw` is a random word of its own.
+    pub fn second(&mut self, passed: Duration, draw: u64) {
+        let may_be = f64::from(SAMPLES_MAX) * passed.as_secs_f64();
+        let stride = (self.seen as f64 * SLACK / may_be.max(1.0)).ceil();
+        self.stride = (stride as u32).clamp(1, STRIDE_MAX);
+        (self.taken, self.seen, self.doubles_at) = (0, 0, DOUBLES_AT);
+        if self.left >= 2 * self.stride {
+            self.begin(draw);
+        }
+    }
+
+    fn begin(&mut self, draw: u64) {
+        self.weight = self.stride;
+        let choices = u64::from(2 * self.stride - 1);
+        self.left = if self.drawn { 1 + (draw % choices) as u32 } else { self.stride };
+    }
+
+    /// The mean gap.
+    pub fn stride(&self) -> u32 {
+        self.stride
+    }
+}
+
+/// Samples a second, at most.
+pub const SAMPLES_MAX: u32 = 32 * 1024;
+/// Samples at which more is known to come than in the second before.
+const DOUBLES_AT: u32 = SAMPLES_MAX / 4 * 3;
+/// Samples after which the stride is doubled again: sixteen times, for 33 million messages more, before there are too many.
+const DOUBLES_EVERY: u32 = (SAMPLES_MAX - DOUBLES_AT) / 16;
+/// A sample stands for so many messages at most: more would come than any shard can send.
+const STRIDE_MAX: u32 = 1 << 20;
+/// The stride is set for so much more than came, as the next second may bring more.
+const SLACK: f64 = 1.5;
