@@ -23,6 +23,7 @@
 //! | [`reply_stream`] | no more of a stream is under way than its consumer has room for, and none of it is lost unseen |
 //! | [`versions`] | a call runs only where the actor's kind has a version that serves the caller's |
 //! | [`adaptive`] | an actor has as many instances as what is asked of it makes cheapest, and does not flap |
+//! | [`exchange`] | pairs of nodes agree which actors move between them; no actor is promised to two, and every lock ends |
 //! | [`supervision`] | a failing actor is restarted at most so often, ever more slowly |
 
 pub mod adaptive;
@@ -31,6 +32,7 @@ pub mod checks;
 pub mod credit;
 pub mod delivery;
 pub mod directory;
+pub mod exchange;
 pub mod failure_detection;
 pub mod gsi;
 
