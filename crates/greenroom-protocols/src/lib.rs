@@ -26,6 +26,7 @@
 //! | [`heavy_edges`] | which actors send each other most is known in bounded memory, and right in the mean |
 //! | [`flows`] | an actor wishes to be where its last messages went, and ever less often when moving does not pay |
 //! | [`threads`] | a pool has as many threads as make its callers wait less, and no more |
+//! | [`exchange`] | pairs of nodes agree which actors move between them; no actor is promised to two, and every lock ends |
 //! | [`supervision`] | a failing actor is restarted at most so often, ever more slowly |
 
 pub mod adaptive;
@@ -34,11 +35,11 @@ pub mod checks;
 pub mod credit;
 pub mod delivery;
 pub mod directory;
+pub mod exchange;
 pub mod failure_detection;
 pub mod flows;
 pub mod gsi;
 pub mod heavy_edges;
-
 pub mod membership;
 mod mix;
 pub mod names;

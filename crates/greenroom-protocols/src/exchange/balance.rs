@@ -1,0 +1,166 @@
+//! How far an exchange may load one node and empty the other.
+//!
+//! Load is the share of its cores that a node uses, and then its activations. An actor weighs in both, and both must be in
+//! balance.
+
+use super::Tolerance;
+use super::survey::Load;
+
+/// Which of two nodes an actor goes to, as the one that chooses sees it.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub(super) enum Way {
+    /// From the proposer to the chooser.
+    Take,
+    /// From the chooser to the proposer.
+    Give,
+}
+
+/// What some actors add to a node's load.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub(super) struct Weight {
+    pub(super) cpu: i64,
+    pub(super) activations: i64,
+}
+
+/// What a load is measured by.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(super) enum Measure {
+    /// Millionths of the cores.
+    Share,
+    /// Activations.
+    Count,
+}
+
+/// Two nodes on the scales, while actors go from one to the other.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Scales {
+    /// The chooser's load, and the proposer's.
+    loads: [Load; 2],
+    first: [Load; 2],
+    mean_share: i64,
+    mean_count: i64,
+    tolerance: Tolerance,
+    /// Balance acts only beyond twice its tolerance.
+    hysteresis: bool,
+    /// Whether anything is refused for balance.
+    holds: bool,
+}
+
+impl Scales {
+    /// The chooser's load and the proposer's, and what was heard of the nodes beside them.
+    pub(super) fn new(
+        [chooser, proposer]: [Load; 2],
+        others: impl Iterator<Item = Load>,
+        tolerance: Tolerance,
+        checks: super::Checks,
+    ) -> Self {
+        let all = || [chooser, proposer].into_iter();
+        let (mut busy, mut cores, mut activations, mut nodes) = (0_u64, 0_u64, 0_u64, 0_u64);
+        for load in all().chain(others) {
+            busy = busy.saturating_add(load.busy);
+            cores += u64::from(load.cores.max(1));
+            activations = activations.saturating_add(load.activations);
+            nodes += 1;
+        }
+        let loads = [chooser, proposer];
+        let (mean_share, mean_count) = (signed(busy / cores), signed(activations.div_ceil(nodes)));
+        let (hysteresis, holds) = (checks.hysteresis, checks.balance);
+        Self { loads, first: loads, mean_share, mean_count, tolerance, hysteresis, holds }
+    }
+
+    /// Whether actors of this weight may go that way for locality: up to the mean and δ, and to a difference of δ, or to what was.
+    pub(super) fn fits(&self, way: Way, weight: Weight) -> bool {
+        !self.holds
+            || [Measure::Share, Measure::Count].into_iter().all(|measure| {
+                let (taker, giver) = self.after(way, weight, measure);
+                let [had, gave] = ends(way, self.first).map(|load| of(load, measure));
+                let (mean, delta) = (self.mean(measure), self.delta(measure));
+                let adds = match measure {
+                    Measure::Share => weight.cpu > 0,
+                    Measure::Count => true,
+                };
+                !adds || (taker <= had.max(mean + delta) && taker - giver <= (had - gave).max(delta))
+            })
+    }
+
+    /// Puts actors of this weight on the other side.
+    pub(super) fn shift(&mut self, way: Way, weight: Weight) {
+        let [chooser, proposer] = self.loads;
+        let sign = if way == Way::Take { 1 } else { -1 };
+        let Weight { cpu, activations } = weight;
+        self.loads =
+            [chooser.shifted(sign * cpu, sign * activations), proposer.shifted(-sign * cpu, -sign * activations)];
+    }
+
+    /// Which way balance itself moves actors, and by which measure; nothing if the two are near enough.
+    pub(super) fn acts(&self) -> Option<(Way, Measure)> {
+        [Way::Take, Way::Give].into_iter().find_map(|way| {
+            let measure = [Measure::Share, Measure::Count].into_iter().find(|measure| {
+                let [taker, giver] = ends(way, self.loads).map(|load| of(load, *measure));
+                let times = if self.hysteresis { 2 } else { 1 };
+                let full = match measure {
+                    Measure::Share => giver > signed(self.tolerance.full_share),
+                    Measure::Count => giver >= self.mean_count + 2 * self.delta(Measure::Count),
+                };
+                (full || !self.hysteresis)
+                    && giver - taker > times * self.delta(*measure)
+                    && self.surplus(way, *measure) > 0
+            })?;
+            Some((way, measure))
+        })
+    }
+
+    /// How much is still to go that way until the two differ by δ, or one of them is at the mean.
+    pub(super) fn surplus(&self, way: Way, measure: Measure) -> i64 {
+        let [taker, giver] = ends(way, self.loads).map(|load| of(load, measure));
+        let mean = self.mean(measure);
+        (giver - taker - self.delta(measure)).min(giver - mean).min(mean - taker)
+    }
+
+    /// What so much of it is of the measure, at the node that gives.
+    pub(super) fn amount(&self, way: Way, measure: Measure, weight: Weight) -> i64 {
+        let [_, giver] = ends(way, self.loads);
+        match measure {
+            Measure::Share => weight.cpu / i64::from(giver.cores.max(1)),
+            Measure::Count => weight.activations,
+        }
+    }
+
+    fn after(&self, way: Way, weight: Weight, measure: Measure) -> (i64, i64) {
+        let [taker, giver] = ends(way, self.loads);
+        let Weight { cpu, activations } = weight;
+        (of(taker.shifted(cpu, activations), measure), of(giver.shifted(-cpu, -activations), measure))
+    }
+
+    fn mean(&self, measure: Measure) -> i64 {
+        match measure {
+            Measure::Share => self.mean_share,
+            Measure::Count => self.mean_count,
+        }
+    }
+
+    fn delta(&self, measure: Measure) -> i64 {
+        let Tolerance { share, count_percent, count_min, .. } = self.tolerance;
+        match measure {
+            Measure::Share => signed(share),
+            Measure::Count => signed(count_min).max(self.mean_count.saturating_mul(signed(count_percent)) / 100),
+        }
+    }
+}
+
+/// Who takes and who gives.
+fn ends(way: Way, [chooser, proposer]: [Load; 2]) -> [Load; 2] {
+    if way == Way::Take { [chooser, proposer] } else { [proposer, chooser] }
+}
+
+fn of(load: Load, measure: Measure) -> i64 {
+    match measure {
+        Measure::Share => signed(load.share()),
+        Measure::Count => signed(load.activations),
+    }
+}
+
+/// So much that sums of some of them are numbers still.
+fn signed(amount: u64) -> i64 {
+    i64::try_from(amount).unwrap_or(i64::MAX).min(i64::MAX / 1024)
+}

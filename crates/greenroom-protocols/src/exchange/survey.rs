@@ -1,0 +1,114 @@
+//! What a node tells its machine of itself: the actors that may move, its load, and what it has heard of the others.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::{Deserialize, Serialize};
+
+use crate::directory::Epoch;
+use crate::node::NodeId;
+use crate::time::Timestamp;
+
+/// Who is on this node now. The machine asks when it offers and when it is offered something, and at no other time.
+pub trait Roster {
+    /// The actors that may move, the sets that they form, and the loads.
+    fn survey(&self) -> Survey;
+
+    /// Whether an actor of this hash is active here, one that may not move included.
+    fn hosts(&self, hash: u64) -> bool;
+}
+
+/// What is here, and how loaded all nodes are.
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
+pub struct Survey {
+    /// This node's load.
+    pub load: Measured,
+    /// What was heard of the other active nodes.
+    pub others: BTreeMap<NodeId, Measured>,
+    /// The actors here that may move. What may not is no entry: it counts in its partners' flows.
+    pub actors: Vec<Actor>,
+    /// Actors, by their hashes, that talk mostly among themselves: an actor is in one of them at most. Those that are not all
+    /// in `actors` go nowhere as a whole.
+    pub sets: Vec<Vec<u64>>,
+    /// Kinds, as [`Actor::kind`] has them, and nodes to which their actors do not go: those that do not host them, host them in
+    /// an older version, or have not their role.
+    pub barred: BTreeSet<(u32, NodeId)>,
+}
+
+/// How much a node has to do.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize)]
+pub struct Load {
+    /// Time that its shards were busy, without spinning: µs of CPU a second.
+    pub busy: u64,
+    /// Cores that it has; at least one is counted.
+    pub cores: u32,
+    /// Activations that it hosts.
+    pub activations: u64,
+}
+
+/// A load, and when its measurement began by this node's clock: what moved later is not in it.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub struct Measured {
+    /// The load.
+    pub load: Load,
+    /// When its measurement began.
+    pub since: Timestamp,
+}
+
+/// An actor that may move. Flows are messages a minute.
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
+pub struct Actor {
+    /// Names the actor; the same on all nodes.
+    pub hash: u64,
+    /// Of its activation here.
+    pub epoch: Epoch,
+    /// Its kind, by a number of this node's own.
+    pub kind: u32,
+    /// All its messages.
+    pub flow: u32,
+    /// Those with actors of this node, on all shards.
+    pub here: u32,
+    /// Those with actors of other nodes, each node once.
+    pub toward: Vec<(NodeId, u32)>,
+    /// Whether so much was seen of it that a wish of its own counts. If not, it moves with its set, or for balance.
+    pub ready: bool,
+    /// What a move costs, in messages.
+    pub cost: u32,
+    /// What its turns take: µs of CPU a second.
+    pub cpu: u32,
+    /// What a move carries, in bytes.
+    pub bytes: u32,
+    /// The heaviest known edges; the first [`EDGES_MAX`](super::EDGES_MAX) of them count.
+    pub edges: Vec<Edge>,
+}
+
+/// How much an actor talks to another one.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Edge {
+    /// The other one's hash.
+    pub partner: u64,
+    /// Where it was last heard of.
+    pub at: NodeId,
+    /// Messages a minute.
+    pub flow: u32,
+}
+
+impl Load {
+    /// The part of its cores that is busy, in millionths.
+    pub(super) fn share(&self) -> u64 {
+        self.busy / u64::from(self.cores.max(1))
+    }
+
+    /// The load with so much more, or less, on it.
+    pub(super) fn shifted(self, cpu: i64, activations: i64) -> Self {
+        let busy = self.busy.saturating_add_signed(cpu);
+        Self { busy, activations: self.activations.saturating_add_signed(activations), ..self }
+    }
+}
+
+impl Actor {
+    /// What its move to `node` takes off the flow between nodes, as far as the two are concerned.
+    pub(super) fn score(&self, node: NodeId) -> i64 {
+        let there = self.toward.iter().find(|(at, _)| *at == node).map_or(0, |(_, flow)| *flow);
+        i64::from(there) - i64::from(self.here)
+    }
+}

@@ -1,0 +1,7 @@
+//! The rules of the exchange, one by one, and what they are for together.
+
+mod bounds;
+mod choice;
+mod presence;
+mod traces;
+mod world;
