@@ -16,6 +16,9 @@ pub(crate) struct StatusCommand {
     /// Keep looking, until Ctrl-C
     #[arg(long)]
     watch: bool,
+    /// Show what the nodes' features have measured, too
+    #[arg(long)]
+    figures: bool,
 }
 
 /// Prints the cluster's nodes, kinds, activations and rates.
@@ -31,6 +34,9 @@ pub(crate) fn run(command: &StatusCommand) -> Result<(), String> {
             print!("\x1b[H\x1b[J");
         }
         print!("{}", table(&before, &now));
+        if command.figures {
+            print!("\n{}", figures(&now));
+        }
         if !command.watch {
             return Ok(());
         }
@@ -111,6 +117,17 @@ fn table(before: &Sample, now: &Sample) -> String {
     let cluster = text(&now.asked["cluster"]["name"]);
     let versions = versions(members(&now.asked));
     format!("cluster {cluster}\nkinds   {kinds}\n{versions}{}\n{}", table_store(now), columns(&rows))
+}
+
+/// What the features of each node have measured, by the names of their metrics.
+fn figures(now: &Sample) -> String {
+    let mut rows = vec![["NODE", "FIGURE", "VALUE"].map(str::to_owned)];
+    for status in now.nodes.iter().flatten() {
+        for (name, value) in status["figures"].as_object().into_iter().flatten() {
+            rows.push([text(&status["node"]["name"]), name.clone(), value.as_f64().unwrap_or_default().to_string()]);
+        }
+    }
+    columns(&rows)
 }
 
 /// Who hosts which version of the kinds that have more than the first.

@@ -27,7 +27,7 @@ use std::time::Duration;
 
 use greenroom::{Interceptor, Node};
 use opentelemetry::KeyValue;
-use opentelemetry::metrics::MeterProvider;
+use opentelemetry::metrics::{AsyncInstrument, MeterProvider};
 use opentelemetry_otlp::{MetricExporter, Protocol, SpanExporter, WithExportConfig, WithHttpConfig};
 use opentelemetry_sdk::Resource;
 use opentelemetry_sdk::metrics::{PeriodicReader, SdkMeterProvider};
@@ -127,13 +127,27 @@ impl Telemetry {
         turns::Interceptor(self.turns.clone())
     }
 
-    /// Reports how many activations `node` has, for as long as this lives.
+    /// Reports how many activations `node` has, and its [figures](Node::figures), for as long as this lives.
     pub fn measure(&self, node: &Node) {
-        let (node, name) = (node.clone(), KeyValue::new("greenroom.node", node.name().to_owned()));
+        let name = KeyValue::new("greenroom.node", node.name().to_owned());
         let meter = self.meters.meter(SCOPE);
         let gauge = meter.u64_observable_gauge("greenroom.activations").with_description("Activations on a node");
-        let gauge = gauge.with_callback(move |gauge| gauge.observe(node.activations(), std::slice::from_ref(&name)));
-        gauge.build();
+        let (of, by) = (node.clone(), name.clone());
+        gauge.with_callback(move |gauge| gauge.observe(of.activations(), std::slice::from_ref(&by))).build();
+        for figure in node.figures() {
+            let (of, by, shown) = (node.clone(), name.clone(), figure.name());
+            let observe = move |observer: &dyn AsyncInstrument<f64>| {
+                let now = of.figures().into_iter().find(|now| now.name() == shown);
+                now.iter().for_each(|now| observer.observe(now.value(), std::slice::from_ref(&by)));
+            };
+            if figure.only_rises() {
+                let counter = meter.f64_observable_counter(shown).with_description(figure.help());
+                counter.with_callback(observe).build();
+            } else {
+                let gauge = meter.f64_observable_gauge(shown).with_description(figure.help());
+                gauge.with_callback(observe).build();
+            }
+        }
     }
 
     /// Reports what has not been reported, and ends the exporters' threads.

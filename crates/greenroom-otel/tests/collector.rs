@@ -134,7 +134,9 @@ async fn a_collector_sees_one_trace_over_two_nodes() {
             .map(|(_, body)| ExportMetricsServiceRequest::decode(&body[..]).expect("it is OTLP"))
             .any(|request| {
                 let said = format!("{request:?}");
-                said.contains("greenroom.turn.duration") && said.contains("greenroom.activations")
+                ["greenroom.turn.duration", "greenroom.activations", "greenroom_reliable_turns_total"]
+                    .iter()
+                    .all(|metric| said.contains(metric))
             });
         assert!(measured, "metrics are reported");
         spans

@@ -192,6 +192,7 @@ pub use crate::geo::{
     Adaptive, ClusterChange, ClusterStatus, ClustersUnchanged, GeoActivation, GeoAdaptive, GeoCluster, GeoConfig,
     GeoCounts, GeoHome, GeoInstances, GeoKind, MultiCluster, Standings,
 };
+pub use crate::here::figures::Figure;
 pub use crate::intercept::{CallInfo, End, Interceptor, Outcome};
 pub use crate::node::builder::Builder;
 pub use crate::node::{

@@ -59,6 +59,11 @@ async fn a_call_under_a_key_runs_once_and_the_metrics_say_what_is_kept() {
     assert_eq!(metric("greenroom_reliable_answers"), Some(2), "{metrics}");
     assert!(metric("greenroom_reliable_answers_bytes").is_some_and(|bytes| (100..1000).contains(&bytes)), "{metrics}");
     assert_eq!(metric("greenroom_reliable_answers_refused_total"), Some(0), "{metrics}");
+    let status = get(&door, "/-/status").await.json();
+    assert_eq!(status["figures"]["greenroom_reliable_answers"], 2.0, "{status}");
+    let figures = node.figures();
+    let known = figures.iter().find(|figure| figure.name() == "greenroom_reliable_answers").expect("it is measured");
+    assert_eq!((known.value(), known.only_rises()), (2.0, false));
     let shown = get(&door, "/-/reliable").await.json();
     let partitions = shown["partitions"].as_array().expect("a list");
     assert_eq!(partitions.iter().filter_map(|partition| partition["answers"].as_u64()).sum::<u64>(), 2, "{shown}");

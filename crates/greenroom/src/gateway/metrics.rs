@@ -6,7 +6,6 @@ use std::sync::atomic::Ordering;
 use greenroom_protocols::node::{Member, NodeId};
 
 use super::{Door, status};
-use crate::here::figures::Figures;
 
 /// Everything that is measured.
 pub(super) fn write(door: &Door) -> String {
@@ -71,11 +70,9 @@ pub(super) fn write(door: &Door) -> String {
     let inboxes = node.shards().iter().map(|port| port.waiting());
     page.shards("greenroom_inbox_length", "gauge", "What other threads have handed over and is not taken up.", inboxes);
 
-    let mut figures = Figures::default();
-    node.parts().for_each(|part| part.report(&mut figures));
-    for figure in figures.all() {
+    for figure in node.figures() {
         let kind = if figure.only_rises() { "counter" } else { "gauge" };
-        page.one(figure.name, kind, figure.help, figure.value);
+        page.one(figure.name(), kind, figure.help(), figure.value());
     }
 
     page.one(

@@ -123,6 +123,7 @@ pub(super) fn status(door: &Door) -> Value {
         "turns": turns,
         "shards": shards,
         "reminders": reminders(node),
+        "figures": figures(node),
         "reliable": node.journal().map(|_| reliable(node)),
         "bad_frames": node.strangers().bad_frames(),
         "connections_refused": node.strangers().refused(),
@@ -135,6 +136,11 @@ pub(super) fn status(door: &Door) -> Value {
         "backlog_bytes": node.backlog().bytes(),
         "resident_bytes": resident_bytes(),
     })
+}
+
+/// What the node's features have measured, by the names of their metrics.
+fn figures(node: &Here) -> Map<String, Value> {
+    node.figures().iter().map(|figure| (figure.name().to_owned(), figure.value().into())).collect()
 }
 
 /// Where a member stands, in one word.

@@ -4,11 +4,10 @@
 #[derive(Default)]
 pub(crate) struct Figures(Vec<Figure>);
 
-/// One of them.
-pub(crate) struct Figure {
-    /// Its name among the metrics: with `_total` at its end if it only rises, and the unit before that, if it has one.
+/// Something that a feature of a node has measured; [`Node::figures`](crate::Node::figures) has all of them.
+#[derive(Clone, Debug)]
+pub struct Figure {
     pub(crate) name: &'static str,
-    /// What it is, for people.
     pub(crate) help: &'static str,
     pub(crate) value: f64,
 }
@@ -24,14 +23,29 @@ impl Figures {
         self.put(name, help, count as f64);
     }
 
-    pub(crate) fn all(&self) -> impl Iterator<Item = &Figure> {
-        self.0.iter()
+    pub(crate) fn into_all(self) -> Vec<Figure> {
+        self.0
     }
 }
 
 impl Figure {
+    /// Its name among the metrics: with `_total` at its end if it only rises, and the unit before that, if it has one.
+    pub fn name(&self) -> &'static str {
+        self.name
+    }
+
+    /// What it is, for people.
+    pub fn help(&self) -> &'static str {
+        self.help
+    }
+
+    /// How much it is now.
+    pub fn value(&self) -> f64 {
+        self.value
+    }
+
     /// Whether it only rises, as long as the node lives.
-    pub(crate) fn only_rises(&self) -> bool {
+    pub fn only_rises(&self) -> bool {
         self.name.ends_with("_total")
     }
 }

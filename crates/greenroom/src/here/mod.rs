@@ -27,6 +27,7 @@ use greenroom_world::{Timestamp, World};
 use tokio::sync::watch;
 
 use self::dealer::Dealer;
+use self::figures::{Figure, Figures};
 use self::halt::Halt;
 use self::kinds::Kinds;
 use self::parts::{Part, Parts};
@@ -206,14 +207,21 @@ impl Here {
         self.parts.find()
     }
 
-    /// What all features keep here.
     /// How messages find their actors.
     pub(crate) fn ways(&self) -> impl Iterator<Item = &dyn Way> {
         self.parts.ways()
     }
 
+    /// What all features keep here.
     pub(crate) fn parts(&self) -> impl Iterator<Item = &dyn Part> {
         self.parts.all()
+    }
+
+    /// What they have measured.
+    pub(crate) fn figures(&self) -> Vec<Figure> {
+        let mut figures = Figures::default();
+        self.parts().for_each(|part| part.report(&mut figures));
+        figures.into_all()
     }
 
     /// Whether the tick of a reminder of `id` is still what the reminder wants.

@@ -25,6 +25,7 @@ use self::signals::Signals;
 pub use self::waits::{LongTurn, Waits};
 use crate::geo::{ClusterChange, ClustersUnchanged, MultiCluster};
 use crate::here::Here;
+use crate::here::figures::Figure;
 pub use crate::here::node::Node;
 use crate::pids::{self, DeadLetters, Spawned};
 use crate::versioned::elsewhere::Post;
@@ -59,6 +60,11 @@ impl Node {
     /// Activations on this node.
     pub fn activations(&self) -> u64 {
         self.here().activations()
+    }
+
+    /// What the node's features have measured: `/metrics` of the HTTP door shows the same under the same names.
+    pub fn figures(&self) -> Vec<Figure> {
+        self.here().figures()
     }
 
     /// Names of the nodes that are active in the cluster, as far as this one knows, in the order in which they joined.
