@@ -157,6 +157,7 @@ mod gateway;
 mod geo;
 mod here;
 mod intercept;
+mod locality;
 mod node;
 mod pids;
 mod reliable;
@@ -194,6 +195,8 @@ pub use crate::geo::{
 };
 pub use crate::here::figures::Figure;
 pub use crate::intercept::{CallInfo, End, Interceptor, Outcome};
+pub use crate::locality::settings::{Optimiser, OptimiserMode};
+pub use crate::locality::{ActorAdvice, Advice, Edge, KindAdvice, ShardAdvice, Wish};
 pub use crate::node::builder::Builder;
 pub use crate::node::{
     Config, Drained, Error, Inspected, Inspection, KindConfig, LongTurn, Node, PastTurn, Result, RunningTurn,

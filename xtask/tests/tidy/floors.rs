@@ -6,8 +6,15 @@ use crate::tree::Tree;
 use crate::{assert_caught, assert_clean};
 
 /// The floors from the ground up; of those that stand side by side none may name another.
-const FLOORS: &[&[&str]] =
-    &[&["face"], &["core"], &["cluster"], &["topic", "versioned", "reliable"], &["geo"], &["node"], &["door"]];
+const FLOORS: &[&[&str]] = &[
+    &["face"],
+    &["core"],
+    &["cluster"],
+    &["topic", "versioned", "reliable", "locality"],
+    &["geo"],
+    &["node"],
+    &["door"],
+];
 
 /// On which floor a module stands: the longest path counts.
 const MODULES: &[(&str, &str)] = &[
@@ -37,6 +44,8 @@ const MODULES: &[(&str, &str)] = &[
     ("here", "core"),
     ("here/built_in", "face"),
     ("intercept", "core"),
+    ("locality", "locality"),
+    ("locality/settings", "face"),
     ("node", "node"),
     ("node/builder", "door"),
     ("node/config", "face"),

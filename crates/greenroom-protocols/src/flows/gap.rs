@@ -45,6 +45,16 @@ impl Gap {
         self.left == 0
     }
 
+    /// Messages to the next sample, that one counted.
+    pub fn left(&self) -> u32 {
+        self.left
+    }
+
+    /// For who counts down by itself, from [`Gap::left`]: all but the next one to be sampled have come, and so has that.
+    pub fn due(&mut self) {
+        self.left = 0;
+    }
+
     /// How many messages the sample stands for. `draw` is a random word of its own.
     ///
     /// # Panics

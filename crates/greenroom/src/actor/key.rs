@@ -152,6 +152,17 @@ impl Kind {
         names().read().unwrap_or_else(|poisoned| poisoned.into_inner()).find(name)
     }
 
+    /// A number that no other kind of this process has, from 0 up.
+    pub(crate) fn number(self) -> u16 {
+        self.0
+    }
+
+    /// The kind of this number, if there is one.
+    pub(crate) fn numbered(number: u16) -> Option<Kind> {
+        let names = names().read().unwrap_or_else(|poisoned| poisoned.into_inner());
+        (usize::from(number) < names.all.len()).then_some(Kind(number))
+    }
+
     pub(crate) fn index(self) -> usize {
         usize::from(self.0)
     }

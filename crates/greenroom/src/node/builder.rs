@@ -37,6 +37,7 @@ use crate::here::parts::Parts;
 use crate::here::port::Port;
 use crate::here::stores::{StateStore, open_store};
 use crate::intercept::{Given, Interceptor};
+use crate::locality::Locality;
 use crate::pids::{KeeperInterface, Spawnable, Spawners};
 use crate::reliable::{self, PARTITIONS, Partitions};
 use crate::shard::{self, ShardPort};
@@ -391,6 +392,7 @@ impl Builder {
         let border = geo.clone().map(|geo| Arc::new(geo) as Arc<dyn Border>);
         let parts = Parts::default().with(InCluster::new(placements, orders, border)).with(versioned).with(journals);
         let parts = parts.with(Calendar::new(&config.cluster)).with(spawners).with(topics).with(Drains);
+        let parts = parts.with(Locality::new(config.optimiser.mode));
         let parts = match geo {
             Some(geo) => parts.with(geo),
             None => parts,

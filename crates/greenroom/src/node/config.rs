@@ -11,6 +11,7 @@ use greenroom_security::rules::Rule;
 use serde::{Deserialize, Serialize};
 
 use crate::geo::config::{GeoConfig, GeoHome};
+use crate::locality::settings::Optimiser;
 use crate::reliable::settings::Reliability;
 
 /// How a node runs. Every field has a default that suits a cluster on one network.
@@ -49,6 +50,8 @@ pub struct Config {
     pub stores: BTreeMap<String, String>,
     /// Where reliable actors are kept.
     pub reliable: Reliability,
+    /// Whether the node finds out which actors talk with each other.
+    pub optimiser: Optimiser,
     /// What this node says of kinds, by their names; it covers what they say themselves.
     pub kinds: BTreeMap<String, KindConfig>,
     /// Time that saving or loading a state may take, in seconds in files.
@@ -160,6 +163,7 @@ impl Default for Config {
             store: String::new(),
             stores: BTreeMap::new(),
             reliable: Reliability::default(),
+            optimiser: Optimiser::default(),
             kinds: BTreeMap::new(),
             store_timeout: Duration::from_secs(5),
             roles: Vec::new(),

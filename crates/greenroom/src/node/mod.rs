@@ -23,10 +23,12 @@ pub use self::error::{Error, Result};
 pub use self::inspect::{Inspected, Inspection, PastTurn, RunningTurn, WaitingMessage};
 use self::signals::Signals;
 pub use self::waits::{LongTurn, Waits};
+use crate::actor::key::{ActorId, Key, Kind};
 use crate::geo::{ClusterChange, ClustersUnchanged, MultiCluster};
 use crate::here::Here;
 use crate::here::figures::Figure;
 pub use crate::here::node::Node;
+use crate::locality::{self, ActorAdvice, Advice};
 use crate::pids::{self, DeadLetters, Spawned};
 use crate::versioned::elsewhere::Post;
 
@@ -65,6 +67,18 @@ impl Node {
     /// What the node's features have measured: `/metrics` of the HTTP door shows the same under the same names.
     pub fn figures(&self) -> Vec<Figure> {
         self.here().figures()
+    }
+
+    /// What the optimiser of this node knows of who talks with whom: wishes and edges at most `top` a shard.
+    pub fn advice(&self, top: usize) -> impl Future<Output = Advice> + Send {
+        let node = self.here().clone();
+        async move { locality::advice(&node, top).await }
+    }
+
+    /// What it knows of one actor: `None` if that is on another node, or is not among those that are sent most.
+    pub fn explain(&self, kind: &str, key: impl Into<Key>) -> impl Future<Output = Option<ActorAdvice>> + Send {
+        let (node, id) = (self.here().clone(), Kind::known(kind).map(|kind| ActorId::unchecked(kind, key.into())));
+        async move { locality::explain(&node, id?).await }
     }
 
     /// Names of the nodes that are active in the cluster, as far as this one knows, in the order in which they joined.

@@ -10,6 +10,7 @@ use std::ptr::{self, NonNull};
 use std::sync::Arc;
 
 use super::envelope::Envelope;
+use super::sampling::Place;
 use super::{Shard, ShardId, Slot};
 use crate::actor::error::Refusal;
 use crate::actor::interface::Interface;
@@ -125,6 +126,7 @@ impl Batch {
     pub(super) fn deliver(&mut self, shard: &Shard) {
         while let Some((head, at)) = self.pop() {
             shard.refill_budget();
+            shard.count_in(&self.targets[head.target as usize].id, Place::Shard(self.from));
             // SAFETY: the table is that of the message at this place, which `pop` has given away.
             unsafe { (head.table.deliver)(at, shard, &self.targets[head.target as usize], head.slot) };
         }

@@ -36,6 +36,7 @@ mod places;
 pub(crate) mod raw;
 mod registry;
 mod round;
+pub(crate) mod sampling;
 mod saving;
 pub(crate) mod seed;
 mod shedding;
@@ -72,6 +73,7 @@ use self::inbox::{Inbox, Life};
 use self::lanes::Lanes;
 use self::outbox::Outbox;
 use self::parts::ShardPart;
+use self::sampling::Sampling;
 use self::seed::Seed;
 use self::slab::Slab;
 use self::timers::Timers;
@@ -203,6 +205,7 @@ pub(crate) struct Shard {
     parked_retry: Cell<Timestamp>,
     stopping: Cell<Option<Timestamp>>,
     turns_begun: Cell<u64>,
+    sampling: Sampling,
     /// What the floors above keep here.
     parts: Vec<Box<dyn ShardPart>>,
 }
@@ -258,6 +261,7 @@ impl Shard {
             parked_retry: Cell::new(now),
             stopping: Cell::new(None),
             turns_begun: Cell::new(0),
+            sampling: Sampling::default(),
             parts,
         })
     }

@@ -81,7 +81,7 @@ impl Shard {
     }
 
     /// The place of another shard among those of this node.
-    pub(super) fn sibling(&self, id: ShardId) -> Option<usize> {
+    pub(crate) fn sibling(&self, id: ShardId) -> Option<usize> {
         let shards = self.port.node.shards();
         // Numbers are mostly given out in a row.
         let guess = usize::from(id.raw().wrapping_sub(shards.first()?.id.raw()));

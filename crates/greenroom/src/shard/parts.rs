@@ -4,6 +4,7 @@ use std::any::Any;
 
 use greenroom_world::Timestamp;
 
+use super::sampling::Sample;
 use super::{Shard, Slot};
 use crate::actor::interface::Why;
 use crate::actor::key::ActorId;
@@ -36,6 +37,13 @@ pub(crate) trait ShardPart: Any {
     /// Hears that the actor of an activation is gone, and about to be made anew.
     fn lost(&self, shard: &Shard, slot: Slot) {
         let _ = (shard, slot);
+    }
+
+    /// Takes in a message that is sampled, one of those that stay on the shard or of the others; nothing if it is of no use. How many messages
+    /// come before the next one; `None` from who samples none.
+    fn sampled(&self, shard: &Shard, near: bool, sample: Option<&Sample<'_>>) -> Option<u32> {
+        let _ = (shard, near, sample);
+        None
     }
 
     /// Hears that an activation has ended.

@@ -16,6 +16,7 @@ use super::calls::{Completion, Waiter};
 use super::drops::post;
 use super::envelope::IncomingCall;
 use super::outgoing::Outgoing;
+use super::sampling::Place;
 use super::submit::{AnyParcel, refuse_reply, turn_away};
 use super::turns::Chain;
 use super::{Shard, Slot};
@@ -123,6 +124,9 @@ impl Shard {
             let refusal = self.no_such_method(&call, offer);
             return refuse_reply(call.reply, refusal);
         };
+        if call.journey.origin != self.port.node.me() {
+            self.count_in(activation.id(), Place::Node(call.journey.origin));
+        }
         let RawCall { key, route, payload, reply, deadline, chain, journey } = call;
         let incoming = IncomingCall { method, payload, reply, deadline, chain: chain.clone() };
         match activation.offer_wire(self, incoming) {

@@ -21,6 +21,7 @@ use super::holdback::Unsent;
 use super::mail::{AnyMail, Form, Mail};
 use super::outgoing::Outgoing;
 use super::raw::{Journey, RouteTarget};
+use super::sampling::Place;
 use super::turns::{Access, Chain, Link};
 use super::{Shard, Slot};
 use crate::actor::error::{CallError, Doubt, Refusal};
@@ -138,6 +139,7 @@ impl Shard {
             && deadline > self.now()
             && self.calls.borrow().has_room()
         {
+            self.count_near(&target.id);
             return Ok(Chosen::Neighbour { neighbour, deadline, baggage });
         }
         let call = self.open_call(deadline)?;
@@ -163,6 +165,7 @@ impl Shard {
         let chain = Chain { link: Link::None, baggage };
         let message = method.into_message(ReplyTo::nobody());
         if let Some(neighbour) = self.free_neighbour(&target, callee.access()) {
+            self.count_near(&target.id);
             let caller = Caller::Apart { chain, call: CallKey::NONE };
             let begun = neighbour.begin_here(self, callee.access(), &mut Some(message), Timestamp::NEVER, caller);
             return begun.map(drop).ok_or_else(|| other_interface(&target));
@@ -173,6 +176,7 @@ impl Shard {
             && let Some(index) = self.sibling(shard)
             && !self.is_fenced()
         {
+            self.count_out(&target.id, Place::Shard(shard));
             // The reference goes along, so that nobody counts it on the way.
             self.post_message::<M::Interface>(index, slot, target, envelope);
             return Ok(());
@@ -243,17 +247,20 @@ impl Shard {
                 if let Some(activation) = self.activation_of(target, slot) {
                     activation.offer(self, mail.envelope())?;
                     if mail.form() == Form::Taken {
+                        self.count_near(&target.id);
                         return Ok(());
                     }
                 }
                 target.set_route(Route::Unresolved);
             }
             Route::Here(shard, slot) if let Some(index) = self.sibling(shard) => {
+                self.count_out(&target.id, Place::Shard(shard));
                 self.make_portable(mail);
                 mail.post(self, index, slot, target);
                 return Ok(());
             }
             Route::There(node) if self.has_lane(node) || self.may_dial(node) => {
+                self.count_out(&target.id, Place::Node(node));
                 return self.send_away(node, None, target, mail);
             }
             _ => target.set_route(Route::Unresolved),

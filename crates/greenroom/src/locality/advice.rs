@@ -1,0 +1,264 @@
+//! What the optimiser says to people.
+
+use std::collections::BTreeMap;
+
+use greenroom_protocols::flows::{self, GAIN_MIN, Level, Standing};
+use serde::Serialize;
+use tokio::sync::oneshot;
+
+use super::Common;
+use super::on_shard::{OnShard, Tables};
+use super::settings::OptimiserMode;
+use crate::actor::key::{ActorId, Kind};
+use crate::here::Here;
+use crate::shard::{Item, Shard};
+
+/// What the optimiser of a node knows, as [`Node::advice`](crate::Node::advice) tells it.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+#[non_exhaustive]
+pub struct Advice {
+    /// The node's name.
+    pub node: String,
+    /// What its optimiser does.
+    pub mode: OptimiserMode,
+    /// What each of its shards knows.
+    pub shards: Vec<ShardAdvice>,
+}
+
+/// What a shard knows.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+#[non_exhaustive]
+pub struct ShardAdvice {
+    /// Which shard.
+    pub shard: u16,
+    /// Of the messages that stay on it, one in so many is sampled.
+    pub near_stride: u32,
+    /// The same for those that come from elsewhere or go there.
+    pub far_stride: u32,
+    /// Its hot actors, by kind, the kind with most messages first.
+    pub kinds: Vec<KindAdvice>,
+    /// Its actors that would do better elsewhere, those that gain most first; at most as many as were asked for.
+    pub wishes: Vec<Wish>,
+    /// How many would.
+    pub wishes_len: usize,
+    /// Its heaviest edges, the heaviest first; at most as many as were asked for.
+    pub edges: Vec<Edge>,
+}
+
+/// The hot actors of one kind on one shard.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+#[non_exhaustive]
+pub struct KindAdvice {
+    /// The kind.
+    pub kind: String,
+    /// How many are known.
+    pub actors: usize,
+    /// Their messages a second, those that come and those that go.
+    pub rate: f64,
+    /// The part of them whose other end is on another shard of the node.
+    pub beside: f64,
+    /// The part of them whose other end is on another node.
+    pub away: f64,
+}
+
+/// An actor that would do better elsewhere.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+#[non_exhaustive]
+pub struct Wish {
+    /// The actor; `#` and its hash if its name is not known.
+    pub actor: String,
+    /// Where: the name of a node, or a shard of this one.
+    pub to: String,
+    /// How much of its last messages would be nearer, less what would be farther.
+    pub gain: f32,
+    /// Its messages a second.
+    pub rate: f64,
+    /// What the move costs, in messages.
+    pub cost: f32,
+}
+
+/// Two actors that talk with each other.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+#[non_exhaustive]
+pub struct Edge {
+    /// The one, on this shard; `#` and its hash if its name is not known.
+    pub actor: String,
+    /// The other.
+    pub partner: String,
+    /// Messages, with a half-life of 30 s.
+    pub weight: f64,
+}
+
+/// What is known of one actor.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+#[non_exhaustive]
+pub struct ActorAdvice {
+    /// The actor.
+    pub actor: String,
+    /// The node that knows it.
+    pub node: String,
+    /// The shard of it.
+    pub shard: u16,
+    /// Its messages a second.
+    pub rate: f64,
+    /// How many of its last messages count.
+    pub memory: f32,
+    /// The part of them whose other end is on its shard.
+    pub near: f32,
+    /// The part of them whose other end is on other shards of its node.
+    pub beside: f32,
+    /// The parts of single places, the largest first: nodes by their names, shards of this node.
+    pub places: Vec<(String, f32)>,
+    /// Whom it talks with most, and how many messages with a half-life of 30 s.
+    pub partners: Vec<(String, f64)>,
+    /// What follows from it, in words.
+    pub why: String,
+}
+
+impl Tables {
+    fn name_of(&self, hash: u64) -> String {
+        self.name(hash).map_or_else(|| format!("#{hash:016x}"), ActorId::to_string)
+    }
+
+    fn advice(&self, node: &Here, common: &Common, shard: &Shard, top: usize) -> ShardAdvice {
+        let now = shard.now();
+        let mut kinds: BTreeMap<u16, KindAdvice> = BTreeMap::new();
+        for Standing { known, .. } in self.flows.standings(now) {
+            let kind = kinds.entry(known.kind.0).or_insert_with(|| KindAdvice {
+                kind: Kind::numbered(known.kind.0).map_or_else(String::new, |kind| kind.name().to_owned()),
+                actors: 0,
+                rate: 0.0,
+                beside: 0.0,
+                away: 0.0,
+            });
+            kind.actors += 1;
+            kind.rate += known.rate;
+            kind.beside += known.rate * f64::from(known.beside);
+            kind.away += known.rate * f64::from((1.0 - known.near - known.beside).max(0.0));
+        }
+        let mut kinds: Vec<KindAdvice> = kinds.into_values().collect();
+        for KindAdvice { rate, beside, away, .. } in &mut kinds {
+            *beside /= rate.max(f64::MIN_POSITIVE);
+            *away /= rate.max(f64::MIN_POSITIVE);
+        }
+        kinds.sort_by(|a, b| b.rate.total_cmp(&a.rate));
+        let mut wishes: Vec<&flows::Wish> = self.wishes.iter().collect();
+        wishes.sort_by(|a, b| b.gain_a_second().total_cmp(&a.gain_a_second()).then(a.actor.cmp(&b.actor)));
+        let wish = |wish: &&flows::Wish| {
+            let flows::Wish { actor, to, gain, rate, cost, .. } = **wish;
+            Wish { actor: self.name_of(actor), to: place_name(node, common, to), gain, rate, cost: cost.0 }
+        };
+        let edge = |edge: greenroom_protocols::heavy_edges::Edge| Edge {
+            actor: self.name_of(edge.actor),
+            partner: self.name_of(edge.partner),
+            weight: edge.weight,
+        };
+        ShardAdvice {
+            shard: shard.index(),
+            near_stride: self.near_stride(),
+            far_stride: self.far_stride(),
+            kinds,
+            wishes_len: wishes.len(),
+            wishes: wishes.iter().take(top).map(wish).collect(),
+            edges: self.edges.heaviest(top, now).into_iter().map(edge).collect(),
+        }
+    }
+
+    fn explain(&self, node: &Here, common: &Common, shard: &Shard, id: &ActorId) -> Option<ActorAdvice> {
+        let (now, hash) = (shard.now(), id.stable_hash());
+        let Standing { known, wait, .. } = self.flows.standing(hash, now)?;
+        let mut places: Vec<(flows::Place, f32)> =
+            known.parts.into_iter().filter(|(place, _)| *place != flows::Place::NEAR).collect();
+        places.sort_by(|a, b| b.1.total_cmp(&a.1));
+        let named = |place| place_name(node, common, place);
+        let here = |place: flows::Place| match place.level() {
+            Some(Level::Nodes) => known.near + known.beside,
+            _ => known.near,
+        };
+        let better: Vec<_> = places.iter().filter(|(place, part)| part - here(*place) >= GAIN_MIN).collect();
+        let why = match better.first() {
+            None => "it stays: no other place has a third more of its last messages than where it is".to_owned(),
+            Some((place, _)) if wait > 0 => {
+                format!(
+                    "it would go to {}, but its last move did not pay: {wait} samples must come first",
+                    named(*place)
+                )
+            }
+            Some((place, part)) => format!(
+                "it would do better at {}: {:.0} % of its last messages went there, {:.0} % stayed",
+                named(*place),
+                part * 100.0,
+                here(*place) * 100.0
+            ),
+        };
+        Some(ActorAdvice {
+            actor: id.to_string(),
+            node: node.name().to_owned(),
+            shard: shard.index(),
+            rate: known.rate,
+            memory: known.memory,
+            near: known.near,
+            beside: known.beside,
+            places: places.iter().map(|(place, part)| (named(*place), *part)).collect(),
+            partners: self
+                .edges
+                .partners(hash, now)
+                .into_iter()
+                .take(PARTNERS_MAX)
+                .map(|edge| (self.name_of(edge.partner), edge.weight))
+                .collect(),
+            why,
+        })
+    }
+}
+
+fn place_name(node: &Here, common: &Common, place: flows::Place) -> String {
+    match place.level() {
+        None => "this shard".to_owned(),
+        Some(Level::Shards) => format!("shard {}", place.number()),
+        Some(Level::Nodes) => match common.places.node(place) {
+            Some(id) => node.member(id).map_or_else(|| id.to_string(), |member| member.name),
+            None => "a node that has left".to_owned(),
+        },
+    }
+}
+
+/// What the optimiser of `node` knows: wishes and edges at most `top` a shard. `None` if it is off.
+pub(crate) async fn advice(node: &Here, top: usize) -> Advice {
+    let shards = ask(node, move |node, common, tables, shard| Some(tables.advice(node, common, shard, top))).await;
+    Advice { node: node.name().to_owned(), mode: node.config().optimiser.mode, shards }
+}
+
+/// What it knows of one actor; `None` if that is not hot here.
+pub(crate) async fn explain(node: &Here, id: ActorId) -> Option<ActorAdvice> {
+    let found = ask(node, move |node, common, tables, shard| tables.explain(node, common, shard, &id)).await;
+    found.into_iter().next()
+}
+
+async fn ask<T: Send + 'static>(
+    node: &Here,
+    read: impl Fn(&Here, &Common, &Tables, &Shard) -> Option<T> + Clone + Send + 'static,
+) -> Vec<T> {
+    let mut all = Vec::new();
+    if node.config().optimiser.mode == OptimiserMode::Off {
+        return all;
+    }
+    for port in node.shards() {
+        let ((told, telling), read) = (oneshot::channel(), read.clone());
+        let run = move |shard: &Shard| {
+            let known: &OnShard = shard.part();
+            let found = known.with(|common, tables| read(&shard.port().node, common, tables, shard));
+            // Who does not wait any more need not know.
+            let _ = told.send(found.flatten());
+        };
+        if port.push(Item::Run(Box::new(run))).is_ok()
+            && let Ok(found) = telling.await
+        {
+            all.extend(found);
+        }
+    }
+    all
+}
+
+/// Partners of one actor that are shown.
+const PARTNERS_MAX: usize = 16;

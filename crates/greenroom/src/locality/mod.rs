@@ -1,0 +1,88 @@
+//! The optimiser: which actors talk with each other, and who would do better elsewhere (after ActOp, EuroSys '16).
+//!
+//! Each shard samples its messages (`shard/sampling.rs`) and keeps, for the actors that are sent most, where their last messages went,
+//! and the heaviest edges between them (`on_shard.rs`, around the machines `flows` and `heavy_edges` of `greenroom_protocols`). All of it is advice:
+//! what is counted twice, late or not at all makes nothing wrong.
+
+mod advice;
+mod on_shard;
+mod places;
+pub(crate) mod settings;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+pub use self::advice::{ActorAdvice, Advice, Edge, KindAdvice, ShardAdvice, Wish};
+pub(crate) use self::advice::{advice, explain};
+use self::on_shard::OnShard;
+use self::places::Places;
+use self::settings::OptimiserMode;
+use crate::cluster::view::ClusterView;
+use crate::here::figures::Figures;
+use crate::here::parts::Part;
+use crate::shard::parts::ShardPart;
+use crate::shard::sampling::Place;
+
+/// A node's part.
+pub(crate) struct Locality(Arc<Common>);
+
+/// What the shards of a node share.
+pub(super) struct Common {
+    mode: OptimiserMode,
+    places: Places,
+    counts: Counts,
+}
+
+/// What has been sampled, weighted by the messages that a sample stands for, since the node started.
+#[derive(Default)]
+struct Counts {
+    near: AtomicU64,
+    beside: AtomicU64,
+    away: AtomicU64,
+    /// Samples that were taken.
+    taken: AtomicU64,
+}
+
+impl Counts {
+    fn note(&self, place: Place, messages: u64) {
+        let count = match place {
+            Place::Near => &self.near,
+            Place::Shard(_) => &self.beside,
+            Place::Node(_) => &self.away,
+        };
+        count.fetch_add(messages, Ordering::Relaxed);
+        self.taken.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+impl Locality {
+    pub(crate) fn new(mode: OptimiserMode) -> Self {
+        Self(Arc::new(Common { mode, places: Places::default(), counts: Counts::default() }))
+    }
+}
+
+impl Part for Locality {
+    fn on_shard(&self) -> Option<Box<dyn ShardPart>> {
+        (self.0.mode != OptimiserMode::Off).then(|| Box::new(OnShard::new(self.0.clone())) as Box<dyn ShardPart>)
+    }
+
+    fn viewed(&self, view: &Arc<ClusterView>) {
+        // Shards learn of it when they next look; a place that is gone has no number any more.
+        self.0.places.lost(|node| view.view.is_active(node));
+    }
+
+    fn report(&self, figures: &mut Figures) {
+        if self.0.mode == OptimiserMode::Off {
+            return;
+        }
+        let Counts { near, beside, away, taken } = &self.0.counts;
+        for (name, help, count) in [
+            ("greenroom_messages_near_total", "Messages between actors of one shard, by samples.", near),
+            ("greenroom_messages_beside_total", "Messages between shards of this node, by samples.", beside),
+            ("greenroom_messages_away_total", "Messages from and to other nodes, by samples.", away),
+            ("greenroom_optimiser_samples_total", "Messages that were sampled.", taken),
+        ] {
+            figures.count(name, help, count.load(Ordering::Relaxed));
+        }
+    }
+}
