@@ -11,6 +11,7 @@ mod kinds;
 mod log;
 mod migrate;
 mod node;
+mod optimiser;
 mod pids;
 mod plaza;
 mod relay;
@@ -61,6 +62,8 @@ enum Command {
     Waits(waits::WaitsCommand),
     /// List a node's spawned actors
     Pids(pids::PidsCommand),
+    /// Show which actors talk with each other, and who would do better elsewhere
+    Optimiser(optimiser::OptimiserCommand),
     /// Publish to a topic, or watch one
     Topic(topic::TopicCommand),
     /// Look after reliable actors: their partitions, and messages that are parked
@@ -93,6 +96,7 @@ fn main() -> ExitCode {
         Command::Status(command) => status::run(&command),
         Command::Clusters(command) => clusters::run(&command),
         Command::Waits(command) => waits::run(&command),
+        Command::Optimiser(command) => optimiser::run(&command),
         Command::Pids(command) => pids::run(&command),
         Command::Certs(command) => certs::run(&command),
         Command::Drain(command) => drain::run(&command),

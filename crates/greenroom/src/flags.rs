@@ -23,6 +23,7 @@ use greenroom_protocols::names::near_names;
 use greenroom_security::files::{DoorTls, NodeTls};
 
 use crate::geo::GeoConfig;
+use crate::locality::settings::OptimiserMode;
 use crate::node::builder::Builder;
 use crate::node::signals::Signals;
 use crate::node::{Config, Error, Node, Result};
@@ -63,6 +64,9 @@ pub struct NodeFlags {
     /// or `memory:`, which survives nothing
     #[arg(long, value_name = "URL", env = "GREENROOM_JOURNAL")]
     pub journal: Option<String>,
+    /// Whether the node finds out which actors talk with each other, and says who would do better elsewhere [default: off]
+    #[arg(long, value_name = "off|advise", env = "GREENROOM_OPTIMISER")]
+    pub optimiser: Option<OptimiserMode>,
     /// What this node is for; may be repeated
     #[arg(long = "role", value_name = "ROLE", env = "GREENROOM_ROLE", value_delimiter = ',')]
     pub roles: Vec<String>,
@@ -163,6 +167,7 @@ impl NodeFlags {
         set(&mut config.table, &self.table);
         set(&mut config.lease, &self.lease);
         set(&mut config.reliable.journal, &self.journal);
+        set(&mut config.optimiser.mode, &self.optimiser);
         set(&mut config.shards, &self.shards);
         set(&mut config.call_timeout, &self.call_timeout);
         set(&mut config.idle, &self.idle);

@@ -18,6 +18,7 @@ mod guarded;
 mod interceptors;
 mod keeping;
 mod lifecycle;
+mod locality;
 mod locating;
 mod membership;
 mod meters;

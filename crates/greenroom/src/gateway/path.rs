@@ -22,6 +22,10 @@ pub(super) enum Path {
     Waits,
     /// `/-/pids`
     Pids,
+    /// `/-/optimiser`
+    Optimiser,
+    /// `/-/optimiser/explain/{kind}/{key}`
+    Explain { kind: String, key: String },
     /// `/-/inspect/{kind}/{key}`
     Inspect { kind: String, key: String },
     /// `/-/problems/{name}`
@@ -52,6 +56,8 @@ impl Path {
             ["-", "drain", node] => Path::Admin(Asked::Drain { node: decode(node)? }),
             ["-", "waits"] => Path::Waits,
             ["-", "pids"] => Path::Pids,
+            ["-", "optimiser"] => Path::Optimiser,
+            ["-", "optimiser", "explain", kind, key] => Path::Explain { kind: decode(kind)?, key: decode(key)? },
             ["-", "clusters"] => Path::Admin(Asked::Clusters),
             ["-", "clusters", "add", name, gateways] => {
                 let gateways = decode(gateways)?.split(',').map(str::to_owned).collect();
@@ -161,6 +167,9 @@ mod tests {
         assert_eq!(Path::read("/"), Ok(Path::Root));
         assert_eq!(Path::read("/-/status"), Ok(Path::Status));
         assert_eq!(Path::read("/-/pids"), Ok(Path::Pids));
+        assert_eq!(Path::read("/-/optimiser"), Ok(Path::Optimiser));
+        let (kind, key) = ("room".into(), "a b".into());
+        assert_eq!(Path::read("/-/optimiser/explain/room/a%20b"), Ok(Path::Explain { kind, key }));
         let (kind, key) = ("file".to_owned(), "a/b".to_owned());
         assert_eq!(Path::read("/-/inspect/file/a%2Fb"), Ok(Path::Inspect { kind, key }));
     }

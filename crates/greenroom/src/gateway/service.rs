@@ -14,6 +14,7 @@ use super::inspect;
 use super::path::Path;
 use super::problem::{self, Problem};
 use super::{Door, admin, call, events, metrics, status, topic};
+use crate::locality;
 
 /// Answers one request.
 pub(super) async fn answer(door: &Arc<Door>, seat: &Arc<Seat>, request: Request<Incoming>) -> Answer {
@@ -85,6 +86,12 @@ async fn route(door: &Arc<Door>, seat: &Arc<Seat>, mut request: Request<Incoming
             json(StatusCode::OK, &serde_json::to_value(waits).unwrap_or_default())
         }
         Path::Pids => json(StatusCode::OK, &status::pids(door).await),
+        Path::Optimiser => {
+            let top = top(request.uri().query())?;
+            let advice = locality::advice(&door.node, top).await;
+            json(StatusCode::OK, &serde_json::to_value(advice).unwrap_or_default())
+        }
+        Path::Explain { kind, key } => json(StatusCode::OK, &inspect::explain(door, &kind, &key).await?),
         Path::Inspect { kind, key } => json(StatusCode::OK, &inspect::inspect(door, &kind, &key).await?),
         Path::Problem(name) => match problem::explain(&name) {
             Some(explanation) => text(StatusCode::OK, "text/plain; charset=utf-8", format!("{explanation}\n")),
@@ -99,6 +106,13 @@ fn over(query: Option<&str>) -> Result<Duration, Problem> {
     let Some(query) = query else { return Ok(OVER_DEFAULT) };
     let read = query.strip_prefix("over=").and_then(crate::duration::parse);
     read.ok_or_else(|| Problem::bad_request("write how long a turn must have run as `?over=500ms`, `?over=2s` or so"))
+}
+
+/// What a request for `/-/optimiser` says of how many wishes and edges it wants of each shard: `?top=50`.
+fn top(query: Option<&str>) -> Result<usize, Problem> {
+    let Some(query) = query else { return Ok(TOP_DEFAULT) };
+    let read = query.strip_prefix("top=").and_then(|top| top.parse().ok()).filter(|top| *top <= TOP_MAX);
+    read.ok_or_else(|| Problem::bad_request(&format!("write how many are wanted as `?top=50`, at most {TOP_MAX}")))
 }
 
 /// Web pages of other sites must not call actors through their visitors' browsers, which say where a page is from.
@@ -143,5 +157,8 @@ pub(super) fn allow(answer: &mut Answer, methods: &'static str) {
 
 /// How long a turn must have run to be told of.
 const OVER_DEFAULT: Duration = Duration::from_secs(1);
+/// Wishes and edges that are shown of each shard.
+const TOP_DEFAULT: usize = 50;
+const TOP_MAX: usize = 1000;
 /// Time for the answer to a slow client to leave.
 const GRACE: Duration = Duration::from_secs(2);

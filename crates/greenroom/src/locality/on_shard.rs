@@ -11,6 +11,8 @@ use greenroom_world::Timestamp;
 
 use super::Common;
 use crate::actor::key::ActorId;
+use crate::here::Here;
+use crate::pids::key::is_reserved;
 use crate::shard::Shard;
 use crate::shard::parts::ShardPart;
 use crate::shard::sampling::{self, Sample};
@@ -169,17 +171,30 @@ impl ShardPart for OnShard {
     fn sampled(&self, shard: &Shard, near: bool, sample: Option<&Sample<'_>>) -> Option<u32> {
         let mut tables = self.tables.borrow_mut();
         let tables = tables.as_mut()?;
-        let counted = sample.and_then(|sample| Some((sample, self.place(shard, sample.place)?)));
+        let node = &shard.port().node;
+        let counted = sample.and_then(|sample| {
+            let from = sample.from.filter(|from| may_move(node, from));
+            // What goes elsewhere is of its sender alone.
+            let of_somebody = sample.place == sampling::Place::Near || sample.from.is_some() == from.is_some();
+            let place = self.place(shard, sample.place).filter(|_| of_somebody && may_move(node, sample.to))?;
+            Some((place, Sample { from, ..*sample }))
+        });
         tables.gap(near).due();
         match counted {
-            Some((sample, place)) => {
-                let weight = tables.count(near, sample, place, shard);
+            Some((place, sample)) => {
+                let weight = tables.count(near, &sample, place, shard);
                 self.common.counts.note(sample.place, u64::from(weight));
             }
-            None => _ = tables.gap(near).sampled(shard.port().node.world().random()),
+            None => _ = tables.gap(near).sampled(node.world().random()),
         }
         Some(tables.gap(near).left())
     }
+}
+
+/// Whether an actor can be elsewhere: spawned ones and stateless workers are where they are, reliable ones where their partition is.
+fn may_move(node: &Here, id: &ActorId) -> bool {
+    let kinds = node.kinds();
+    !is_reserved(&id.key) && kinds.workers(id.kind) == 0 && !kinds.is_reliable(id.kind)
 }
 
 /// How often strides are set and wishes looked for.

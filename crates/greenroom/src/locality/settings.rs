@@ -1,5 +1,7 @@
 //! What a node is told of its optimiser.
 
+use std::str::FromStr;
+
 use serde::{Deserialize, Serialize};
 
 /// How the optimiser works: the table `[optimiser]` of a node's configuration file.
@@ -21,4 +23,16 @@ pub enum OptimiserMode {
     Off,
     /// It finds out who talks with whom, and says which actors would do better elsewhere.
     Advise,
+}
+
+impl FromStr for OptimiserMode {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "off" => Ok(Self::Off),
+            "advise" => Ok(Self::Advise),
+            _ => Err("write `off` or `advise`".to_owned()),
+        }
+    }
 }

@@ -1,0 +1,227 @@
+//! `greenroom optimiser`: which actors talk with each other, and who would do better elsewhere.
+
+use std::time::Duration;
+
+use clap::{Args, Subcommand};
+use serde_json::Value;
+
+use crate::door::{Door, NodeAddress};
+use crate::migrate::split;
+use crate::status::{columns, is_gone, members, text};
+
+/// What to show.
+#[derive(Args)]
+pub(crate) struct OptimiserCommand {
+    #[command(subcommand)]
+    show: Show,
+}
+
+#[derive(Subcommand)]
+enum Show {
+    /// What each node knows of its hot actors, by kind, and how many would do better elsewhere
+    Status(Of),
+    /// The actors that would do better elsewhere, those that gain most first
+    Wishes(Of),
+    /// The pairs of actors that talk most
+    Graph(Of),
+    /// Whom an actor talks with, and what follows from it
+    Explain(Explain),
+}
+
+#[derive(Args)]
+struct Of {
+    /// Lines at most
+    #[arg(long, default_value_t = 50)]
+    top: usize,
+    /// Print what the nodes say as JSON
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    node: NodeAddress,
+}
+
+#[derive(Args)]
+struct Explain {
+    /// The actor: its kind and its key, as in chat_room/lobby
+    #[arg(value_name = "KIND/KEY")]
+    actor: String,
+    #[command(flatten)]
+    node: NodeAddress,
+}
+
+/// Asks all nodes, and prints what they say.
+pub(crate) fn run(command: &OptimiserCommand) -> Result<(), String> {
+    match &command.show {
+        Show::Status(of) => show(of, kinds),
+        Show::Wishes(of) => show(of, wishes),
+        Show::Graph(of) => show(of, edges),
+        Show::Explain(explain) => self::explain(explain),
+    }
+}
+
+fn show(of: &Of, table: fn(&[Value], usize) -> String) -> Result<(), String> {
+    let door = of.node.door(TIMEOUT)?;
+    let asked = of.top.min(TOP_MAX);
+    let path = format!("/-/optimiser?top={asked}");
+    let (said, silent) = ask(&door, |door| door.get_json(&path))?;
+    if of.json {
+        println!("{}", serde_json::to_string_pretty(&said).unwrap_or_default());
+        return Ok(());
+    }
+    let off: Vec<String> =
+        said.iter().filter(|advice| advice["mode"] == "off").map(|advice| text(&advice["node"])).collect();
+    if !off.is_empty() {
+        println!("the optimiser is off on {}; `--optimiser advise` turns it on\n", off.join(", "));
+    }
+    silent.iter().for_each(|why| println!("not asked: {why}"));
+    print!("{}", table(&said, of.top));
+    Ok(())
+}
+
+fn explain(command: &Explain) -> Result<(), String> {
+    let (kind, key) = split(&command.actor)?;
+    let door = command.node.door(TIMEOUT)?;
+    let (said, silent) = ask(&door, |door| door.get_json_at(&["-", "optimiser", "explain", kind, key]))?;
+    silent.iter().for_each(|why| println!("not asked: {why}"));
+    let Some(found) = said.iter().find(|found| !found.is_null()) else {
+        return Err(format!(
+            "no node knows whom {} talks with: it is not among the actors that are sent most, or the optimiser is off where it is",
+            command.actor
+        ));
+    };
+    print!("{}", story(found));
+    Ok(())
+}
+
+/// What is known of one actor, in words.
+fn story(found: &Value) -> String {
+    let percent = |part: &Value| part.as_f64().unwrap_or_default() * 100.0;
+    let mut story = format!(
+        "{} on {}, shard {}: {:.1} messages a second, of which the last {:.0} count\n",
+        text(&found["actor"]),
+        text(&found["node"]),
+        found["shard"],
+        found["rate"].as_f64().unwrap_or_default(),
+        found["memory"].as_f64().unwrap_or_default(),
+    );
+    let mut rows = vec![
+        ["this shard".to_owned(), format!("{:.0} %", percent(&found["near"]))],
+        ["the node's other shards".to_owned(), format!("{:.0} %", percent(&found["beside"]))],
+    ];
+    for place in found["places"].as_array().into_iter().flatten() {
+        rows.push([text(&place[0]), format!("{:.0} %", percent(&place[1]))]);
+    }
+    story.push_str(&columns(&rows));
+    for partner in found["partners"].as_array().into_iter().flatten() {
+        story.push_str(&format!("talks with {} ({:.0})\n", text(&partner[0]), partner[1].as_f64().unwrap_or_default()));
+    }
+    story.push_str(&format!("{}\n", text(&found["why"])));
+    story
+}
+
+/// What the nodes answer that have a door; and who was not asked, and why.
+fn ask(door: &Door, ask: impl Fn(&Door) -> Result<Value, String>) -> Result<(Vec<Value>, Vec<String>), String> {
+    let status = door.get_json("/-/status")?;
+    let (mut said, mut silent) = (vec![ask(door)?], Vec::new());
+    for member in members(&status).iter().filter(|member| !is_gone(member)) {
+        if member["id"] == status["node"]["id"] {
+            continue;
+        }
+        match member["http"].as_str().map(|http| door.at(http).and_then(|other| ask(&other))) {
+            Some(Ok(answer)) => said.push(answer),
+            Some(Err(error)) => silent.push(format!("{}: {error}", text(&member["name"]))),
+            None => silent.push(format!("{}: it has no HTTP door", text(&member["name"]))),
+        }
+    }
+    Ok((said, silent))
+}
+
+/// What each shard of each node says, with the node's name.
+fn shards(said: &[Value]) -> impl Iterator<Item = (String, &Value)> {
+    said.iter().flat_map(|advice| {
+        let shards = advice["shards"].as_array().into_iter().flatten();
+        shards.map(|shard| (text(&advice["node"]), shard))
+    })
+}
+
+fn kinds(said: &[Value], _: usize) -> String {
+    let mut rows =
+        vec![["NODE", "SHARD", "KIND", "ACTORS", "MESSAGES/S", "OTHER SHARDS", "OTHER NODES"].map(str::to_owned)];
+    let percent = |part: &Value| format!("{:.1} %", part.as_f64().unwrap_or_default() * 100.0);
+    let mut wishes = 0;
+    for (node, shard) in shards(said) {
+        wishes += shard["wishes_len"].as_u64().unwrap_or_default();
+        for kind in shard["kinds"].as_array().into_iter().flatten() {
+            rows.push([
+                node.clone(),
+                shard["shard"].to_string(),
+                text(&kind["kind"]),
+                kind["actors"].to_string(),
+                format!("{:.0}", kind["rate"].as_f64().unwrap_or_default()),
+                percent(&kind["beside"]),
+                percent(&kind["away"]),
+            ]);
+        }
+    }
+    format!("{}\n{wishes} actors would do better elsewhere\n", columns(&rows))
+}
+
+fn wishes(said: &[Value], top: usize) -> String {
+    let mut all: Vec<(String, &Value)> = shards(said)
+        .flat_map(|(node, shard)| {
+            let wishes = shard["wishes"].as_array().into_iter().flatten();
+            wishes.map(move |wish| (node.clone(), wish))
+        })
+        .collect();
+    let gain = |wish: &Value| wish["gain"].as_f64().unwrap_or_default() * wish["rate"].as_f64().unwrap_or_default();
+    all.sort_by(|a, b| gain(b.1).total_cmp(&gain(a.1)));
+    let mut rows = vec![["ACTOR", "NODE", "WOULD GO TO", "NEARER MESSAGES/S", "COST"].map(str::to_owned)];
+    rows.extend(all.into_iter().take(top).map(|(node, wish)| {
+        let cost = format!("{:.0} messages", wish["cost"].as_f64().unwrap_or_default());
+        [text(&wish["actor"]), node, text(&wish["to"]), format!("{:.1}", gain(wish)), cost]
+    }));
+    columns(&rows)
+}
+
+fn edges(said: &[Value], top: usize) -> String {
+    let mut all: Vec<(String, &Value)> = shards(said)
+        .flat_map(|(node, shard)| {
+            let edges = shard["edges"].as_array().into_iter().flatten();
+            edges.map(move |edge| (node.clone(), edge))
+        })
+        .collect();
+    let weight = |edge: &Value| edge["weight"].as_f64().unwrap_or_default();
+    all.sort_by(|a, b| weight(b.1).total_cmp(&weight(a.1)));
+    let mut rows = vec![["ACTOR", "NODE", "TALKS WITH", "MESSAGES"].map(str::to_owned)];
+    rows.extend(
+        all.into_iter()
+            .take(top)
+            .map(|(node, edge)| [text(&edge["actor"]), node, text(&edge["partner"]), format!("{:.0}", weight(edge))]),
+    );
+    columns(&rows)
+}
+
+const TIMEOUT: Duration = Duration::from_secs(5);
+/// Lines that a node is asked for at most, of each shard.
+const TOP_MAX: usize = 1000;
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn wishes_and_edges_of_all_nodes_are_in_one_order() {
+        let wish =
+            |actor: &str, rate: f64| json!({ "actor": actor, "to": "b", "gain": 0.5, "rate": rate, "cost": 16.0 });
+        let edge = |actor: &str, weight: f64| json!({ "actor": actor, "partner": "game/1", "weight": weight });
+        let said = [
+            json!({ "node": "a", "shards": [{ "wishes": [wish("p/1", 2.0)], "edges": [edge("p/1", 9.0)] }] }),
+            json!({ "node": "b", "shards": [{ "wishes": [wish("p/2", 8.0)], "edges": [edge("p/2", 7.0)] }] }),
+        ];
+        let lines = |text: String| text.lines().skip(1).map(|line| line[..3].to_owned()).collect::<Vec<_>>();
+        assert_eq!(lines(wishes(&said, 5)), ["p/2", "p/1"]);
+        assert_eq!(lines(edges(&said, 1)), ["p/1"]);
+    }
+}

@@ -1,0 +1,116 @@
+//! The optimiser knows who talks with whom, and who would do better elsewhere.
+
+use std::time::Duration;
+
+use greenroom::prelude::*;
+use greenroom::{ActorAdvice, Builder, OptimiserMode};
+
+use crate::scenario::calm;
+
+/// Moves in a game.
+#[derive(Default, Actor)]
+struct Player {}
+
+#[actor(placement = "role:players")]
+impl Player {
+    pub async fn play(&mut self, cx: &Cx, game: String) -> u64 {
+        GameRef::of(cx, game.as_str()).play().await.unwrap_or_default()
+    }
+
+    pub async fn chat(&mut self, cx: &Cx, other: String) {
+        PlayerRef::of(cx, other.as_str()).hear().send();
+    }
+
+    pub async fn hear(&mut self) {}
+}
+
+/// Counts moves.
+#[derive(Default, Actor)]
+struct Game {
+    moves: u64,
+}
+
+#[actor(placement = "role:games")]
+impl Game {
+    pub async fn play(&mut self) -> u64 {
+        self.moves += 1;
+        self.moves
+    }
+}
+
+fn unasked(builder: Builder, name: &str) -> Builder {
+    let role = if name == "a" { "players" } else { "games" };
+    let builder = builder.register::<Player>().register::<Game>();
+    builder.configure(|config| config.roles = vec![role.to_owned()])
+}
+
+fn advised(builder: Builder, name: &str) -> Builder {
+    unasked(builder, name).configure(|config| config.optimiser.mode = OptimiserMode::Advise)
+}
+
+/// Time in which each shard has looked at all rows.
+const LOOKED: Duration = Duration::from_secs(3);
+
+/// The parts of an actor's messages that stay on its node, and that go to each place.
+fn parts(advice: &ActorAdvice) -> (f32, Vec<(&str, f32)>) {
+    (advice.near + advice.beside, advice.places.iter().map(|(place, part)| (place.as_str(), *part)).collect())
+}
+
+#[test]
+fn who_talks_with_an_actor_of_another_node_would_do_better_there() {
+    calm(20, advised, async |cluster| {
+        let [a, ..] = cluster.three();
+        let ada = PlayerRef::of(&a, "ada");
+        tokio::time::sleep(LOOKED).await;
+        for _ in 0..64 {
+            ada.play("chess").await.expect("it answers");
+        }
+        tokio::time::sleep(LOOKED).await;
+        let advice = a.explain("player", "ada").await.expect("it is among the hot ones");
+        let (here, places) = parts(&advice);
+        let (there, part) = places[0];
+        assert!(there == "b" || there == "c", "the games are there: {advice:?}");
+        assert!(part > 0.9 && here < 0.1, "all its messages went there: {advice:?}");
+        assert!(advice.why.contains(&format!("would do better at {there}")), "{advice:?}");
+        assert_eq!(advice.partners[0].0, "game/chess");
+
+        let known = a.advice(10).await;
+        let wishes: Vec<_> = known.shards.iter().flat_map(|shard| &shard.wishes).collect();
+        assert!(wishes.iter().any(|wish| wish.actor == "player/ada" && wish.to == there), "{known:?}");
+        let edges = || known.shards.iter().flat_map(|shard| &shard.edges);
+        assert!(edges().any(|edge| (&*edge.actor, &*edge.partner) == ("player/ada", "game/chess")), "{known:?}");
+    });
+}
+
+#[test]
+fn who_talks_with_actors_of_its_own_node_stays() {
+    calm(20, advised, async |cluster| {
+        let [a, ..] = cluster.three();
+        let ada = PlayerRef::of(&a, "ada");
+        tokio::time::sleep(LOOKED).await;
+        for _ in 0..64 {
+            ada.chat("bob").await.expect("it answers");
+        }
+        tokio::time::sleep(LOOKED).await;
+        for name in ["ada", "bob"] {
+            let advice = a.explain("player", name).await.expect("it is among the hot ones");
+            let (here, places) = parts(&advice);
+            assert!(here > 0.9, "all its messages stayed: {advice:?}");
+            assert!(!places.iter().any(|(place, _)| ["b", "c"].contains(place)), "{advice:?}");
+        }
+    });
+}
+
+#[test]
+fn nothing_is_known_where_nobody_asked_for_advice() {
+    calm(5, unasked, async |cluster| {
+        let [a, ..] = cluster.three();
+        let ada = PlayerRef::of(&a, "ada");
+        for _ in 0..64 {
+            ada.play("chess").await.expect("it answers");
+        }
+        tokio::time::sleep(LOOKED).await;
+        assert_eq!(a.explain("player", "ada").await, None);
+        assert!(a.advice(10).await.shards.is_empty());
+    });
+}
