@@ -57,7 +57,9 @@ fn figure(committed: &str, name: &str) -> Option<usize> {
 /// Where the library `name` is that tests were built with.
 fn built(name: &str) -> Result<PathBuf, String> {
     let mut build = cargo();
-    build.args(["test", "--no-run", "--quiet", "--message-format", "json"]).args(EVERYTHING).stderr(Stdio::inherit());
+    // Of all targets that the tests were built of, else the examples are, too.
+    build.args(["test", "--no-run", "--quiet", "--message-format", "json", "--lib", "--bins", "--tests"]);
+    build.args(EVERYTHING).stderr(Stdio::inherit());
     let told = build.current_dir(root()).output().map_err(|error| format!("cargo could not start: {error}"))?;
     let told = String::from_utf8_lossy(&told.stdout).into_owned();
     let wanted = format!("/lib{}-", name.replace('-', "_"));
