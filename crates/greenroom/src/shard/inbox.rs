@@ -65,7 +65,7 @@ impl Inbox {
         };
         drop(returned);
         for item in items {
-            if let Item::Parcel(parcel) = item {
+            if let Item::Parcel(parcel) | Item::Passed { parcel, .. } = item {
                 parcel.refuse(Refusal::Stopping);
             }
         }

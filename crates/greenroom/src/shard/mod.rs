@@ -96,6 +96,8 @@ pub(crate) use self::submit::AnyParcel;
 pub(crate) enum Item {
     /// A message for an activation of this shard, or that this shard is to route.
     Parcel(Box<dyn AnyParcel>),
+    /// A message that another shard of this node has looked at, whose actor is said to be here.
+    Passed { from: ShardId, parcel: Box<dyn AnyParcel> },
     /// Messages for activations of this shard.
     Batch(Batch),
     /// The end of a call of this shard.
@@ -112,7 +114,7 @@ impl Item {
     /// What it counts for against the bound of an inbox, which may refuse messages but no replies and hand-overs.
     fn weight(&self) -> usize {
         match self {
-            Item::Parcel(_) => 1,
+            Item::Parcel(_) | Item::Passed { .. } => 1,
             Item::Batch(batch) => batch.len(),
             Item::Completion { .. } | Item::LaneReply { .. } | Item::Connection { .. } | Item::Run(_) => 0,
         }

@@ -115,7 +115,7 @@ impl Shard {
         // What is refused may be posted back at once: no outbox is borrowed here.
         for item in refused {
             match item {
-                Item::Parcel(parcel) => parcel.refuse(refusal.clone()),
+                Item::Parcel(parcel) | Item::Passed { parcel, .. } => parcel.refuse(refusal.clone()),
                 Item::Batch(mut batch) => {
                     batch.refuse(&refusal);
                     self.keep_spare(batch);

@@ -245,6 +245,10 @@ impl AnyParcel for RawParcel {
         self.deadline
     }
 
+    fn id(&self) -> &ActorId {
+        &self.id
+    }
+
     fn hash(&self) -> u64 {
         self.id.stable_hash()
     }

@@ -11,6 +11,7 @@ use greenroom_world::{BoxFuture, LocalFuture, Timestamp};
 use super::batch::Batch;
 use super::late::last_moment;
 use super::parked::Counts;
+use super::sampling::Place;
 use super::shedding::Gauge;
 use super::submit::AnyParcel;
 use super::{Item, Shard, ShardPort, registry};
@@ -159,6 +160,10 @@ impl Shard {
     fn take_in(&self, item: Item) {
         match item {
             Item::Parcel(parcel) => parcel.deliver(self),
+            Item::Passed { from, parcel } => {
+                self.count_in(parcel.id(), Place::Shard(from));
+                parcel.deliver(self);
+            }
             Item::Batch(mut batch) => {
                 batch.deliver(self);
                 self.give_back(batch);

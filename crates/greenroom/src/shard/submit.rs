@@ -43,7 +43,10 @@ pub(crate) trait AnyParcel: Send {
     /// When it is of no use any more.
     fn deadline(&self) -> Timestamp;
 
-    /// The hash of the actor that it is for.
+    /// The actor that it is for.
+    fn id(&self) -> &ActorId;
+
+    /// The hash of that.
     fn hash(&self) -> u64;
 
     /// On whose behalf it comes.
@@ -260,7 +263,6 @@ impl Shard {
                 return Ok(());
             }
             Route::There(node) if self.has_lane(node) || self.may_dial(node) => {
-                self.count_out(&target.id, Place::Node(node));
                 return self.send_away(node, None, target, mail);
             }
             _ => target.set_route(Route::Unresolved),
@@ -363,6 +365,7 @@ impl Shard {
     ) -> Result<(), Refusal> {
         let interface = mail.interface();
         let Some(reply) = mail.reply() else { return Ok(()) };
+        self.count_out(&target.id, Place::Node(to));
         let slot = match reply.call() {
             Some(site) if site.shard == self.id() => Some(site.slot),
             _ if reply.awaited() => match self.relay(reply.take(), deadline, target.hash) {
@@ -461,6 +464,10 @@ impl<I: Interface> AnyParcel for Parcel<I> {
 
     fn deadline(&self) -> Timestamp {
         self.envelope.deadline
+    }
+
+    fn id(&self) -> &ActorId {
+        &self.target.id
     }
 
     fn hash(&self) -> u64 {

@@ -12,6 +12,7 @@ use super::activation::AnyActivation;
 use super::baggage::Baggage;
 use super::mail::{AnyMail, Described, Form, wanted, written};
 use super::raw::{Journey, RawCall, RawParcel};
+use super::sampling::Place;
 use super::submit::{AnyParcel, refuse_reply};
 use super::turns::{Chain, Link};
 use super::{Item, Shard, ShardId, Slot};
@@ -108,8 +109,14 @@ impl Shard {
 
     /// Hands a message to another shard of this node.
     pub(crate) fn pass_on(&self, message: &mut dyn Underway, to: ShardId) {
+        // What came as bytes is counted where its actor is, by the node that it is from.
+        let begins_here = message.interface().is_some();
+        if begins_here {
+            self.count_out(message.id(), Place::Shard(to));
+        }
         if let Some(parcel) = message.sealed(self) {
-            self.post(to, Item::Parcel(parcel));
+            let from = self.id();
+            self.post(to, if begins_here { Item::Passed { from, parcel } } else { Item::Parcel(parcel) });
         }
     }
 
@@ -171,7 +178,11 @@ impl Underway for Typed<'_> {
 
     fn offer(&mut self, shard: &Shard, activation: Rc<dyn AnyActivation>) -> Result<(), Refusal> {
         activation.offer(shard, self.mail.envelope())?;
-        if self.mail.form() == Form::Taken { Ok(()) } else { Err(Refusal::Moved) }
+        if self.mail.form() != Form::Taken {
+            return Err(Refusal::Moved);
+        }
+        shard.count_near(&self.target.id);
+        Ok(())
     }
 
     fn send_to(&mut self, shard: &Shard, to: NodeId, grant: Option<Grant>) -> Result<(), Refusal> {
