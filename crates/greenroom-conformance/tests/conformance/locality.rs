@@ -96,9 +96,8 @@ fn who_talks_with_actors_of_its_own_node_stays() {
         tokio::time::sleep(LOOKED).await;
         for name in ["ada", "bob"] {
             let advice = a.explain("player", name).await.expect("it is among the hot ones");
-            let (here, places) = parts(&advice);
-            assert!(here > 0.9, "all its messages stayed: {advice:?}");
-            assert!(!places.iter().any(|(place, _)| ["b", "c"].contains(place)), "{advice:?}");
+            let (here, _) = parts(&advice);
+            assert!(here > 0.9 && advice.why.starts_with("it stays"), "all its messages stayed: {advice:?}");
         }
     });
 }
