@@ -103,6 +103,29 @@ fn who_talks_with_actors_of_its_own_node_stays() {
 }
 
 #[test]
+fn nobody_wishes_to_be_on_a_node_that_is_gone() {
+    calm(10, advised, async |cluster| {
+        let [a, ..] = cluster.three();
+        let ada = PlayerRef::of(&a, "ada");
+        tokio::time::sleep(LOOKED).await;
+        for _ in 0..16 {
+            ada.play("chess").await.expect("it answers");
+        }
+        let before = a.explain("player", "ada").await.expect("it is among the hot ones");
+        let there = before.places[0].0.clone();
+        cluster.stop(&there);
+        while a.members().contains(&there) {
+            tokio::time::sleep(LOOKED).await;
+        }
+        tokio::time::sleep(LOOKED).await;
+        let after = a.explain("player", "ada").await.expect("it is among the hot ones still");
+        assert!(after.places.is_empty() && after.why.starts_with("it stays"), "{after:?}");
+        let known = a.advice(10).await;
+        assert!(known.shards.iter().all(|shard| shard.wishes.is_empty()), "{known:?}");
+    });
+}
+
+#[test]
 fn nothing_is_known_where_nobody_asked_for_advice() {
     calm(5, unasked, async |cluster| {
         let [a, ..] = cluster.three();

@@ -67,8 +67,8 @@ impl Part for Locality {
     }
 
     fn viewed(&self, view: &Arc<ClusterView>) {
-        // Shards learn of it when they next look; a place that is gone has no number any more.
-        self.0.places.lost(|node| view.view.is_active(node));
+        // Shards hear of it when they next look.
+        self.0.places.retain(|node| view.view.is_active(node));
     }
 
     fn report(&self, figures: &mut Figures) {

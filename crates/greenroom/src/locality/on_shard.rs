@@ -37,6 +37,8 @@ pub(super) struct Tables {
     /// Those that the look that goes on has found so far.
     found: Vec<Wish>,
     since: Timestamp,
+    /// How many places that are no more it has forgotten.
+    forgotten: usize,
 }
 
 /// The actors that were last met, for people: by their hashes, one of them at each place.
@@ -67,6 +69,7 @@ impl Tables {
             wishes: Vec::new(),
             found: Vec::new(),
             since: now,
+            forgotten: 0,
         }
     }
 
@@ -157,7 +160,14 @@ impl ShardPart for OnShard {
                         shard.sample_after(near, gap.left());
                     }
                 }
-                let Tables { flows, found, wishes, .. } = tables;
+                let Tables { flows, found, wishes, forgotten, .. } = tables;
+                for place in self.common.places.gone(*forgotten) {
+                    flows.lost(place);
+                    let stays = |wish: &Wish| wish.to != place;
+                    wishes.retain(stays);
+                    found.retain(stays);
+                    *forgotten += 1;
+                }
                 if flows.look_on(ROWS_A_LOOK, now, found) {
                     std::mem::swap(found, wishes);
                     found.clear();

@@ -15,6 +15,8 @@ struct Numbers {
     of: BTreeMap<NodeId, u16>,
     nodes: BTreeMap<u16, NodeId>,
     next: u16,
+    /// The places of nodes that are gone, in the order in which they went.
+    gone: Vec<Place>,
 }
 
 impl Places {
@@ -44,8 +46,8 @@ impl Places {
         self.numbers().nodes.get(&place.number()).copied()
     }
 
-    /// The places of nodes that `keep` does not name, which are no more.
-    pub(super) fn lost(&self, keep: impl Fn(NodeId) -> bool) -> Vec<Place> {
+    /// The nodes that `keep` does not name are no more.
+    pub(super) fn retain(&self, keep: impl Fn(NodeId) -> bool) {
         let mut numbers = self.numbers();
         let gone: Vec<(NodeId, u16)> =
             numbers.of.iter().filter(|(node, _)| !keep(**node)).map(|(node, number)| (*node, *number)).collect();
@@ -53,6 +55,11 @@ impl Places {
             numbers.of.remove(node);
             numbers.nodes.remove(number);
         }
-        gone.into_iter().map(|(_, number)| Place::away(number)).collect()
+        numbers.gone.extend(gone.into_iter().map(|(_, number)| Place::away(number)));
+    }
+
+    /// The places that are no more, but for the first `known` of them.
+    pub(super) fn gone(&self, known: usize) -> Vec<Place> {
+        self.numbers().gone.get(known..).unwrap_or_default().to_vec()
     }
 }
