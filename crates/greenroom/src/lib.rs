@@ -195,8 +195,6 @@ pub use crate::geo::{
 };
 pub use crate::here::figures::Figure;
 pub use crate::intercept::{CallInfo, End, Interceptor, Outcome};
-pub use crate::locality::settings::{Optimiser, OptimiserMode};
-pub use crate::locality::{ActorAdvice, Advice, Edge, KindAdvice, ShardAdvice, Wish};
 pub use crate::node::builder::Builder;
 pub use crate::node::{
     Config, Drained, Error, Inspected, Inspection, KindConfig, LongTurn, Node, PastTurn, Result, RunningTurn,
@@ -212,6 +210,12 @@ pub use crate::time::{Registering, Reminder, ReminderError, ReminderInfo, Remind
 pub use crate::topic::{Delivery, EventId, PublishError, Published, Slow, Subscription, Topic, Watch};
 pub use crate::versioned::{Versioned, VersionedState, VersionedStateWithOutput};
 pub use futures_util::Stream;
+
+/// The optimiser: what it is told, and what it says of who talks with whom; [`Node::advice`] and [`Node::explain`] ask it.
+pub mod optimiser {
+    pub use crate::locality::settings::{Optimiser, OptimiserMode};
+    pub use crate::locality::{ActorAdvice, Advice, Edge, KindAdvice, ShardAdvice, Wish};
+}
 
 /// What most programs need.
 pub mod prelude {

@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
+use greenroom::Builder;
+use greenroom::optimiser::{ActorAdvice, OptimiserMode};
 use greenroom::prelude::*;
-use greenroom::{ActorAdvice, Builder, OptimiserMode};
 
 use crate::scenario::calm;
 

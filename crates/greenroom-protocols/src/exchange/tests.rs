@@ -2,6 +2,7 @@
 
 mod bounds;
 mod choice;
+mod loads;
 mod presence;
 mod traces;
 mod world;

@@ -7,9 +7,9 @@ pub(crate) struct Figures(Vec<Figure>);
 /// Something that a feature of a node has measured; [`Node::figures`](crate::Node::figures) has all of them.
 #[derive(Clone, Debug)]
 pub struct Figure {
-    pub(crate) name: &'static str,
-    pub(crate) help: &'static str,
-    pub(crate) value: f64,
+    name: &'static str,
+    help: &'static str,
+    value: f64,
 }
 
 impl Figures {
