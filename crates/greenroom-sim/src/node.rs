@@ -5,7 +5,7 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use greenroom_world::{BoxFuture, Listener, ShardBody, Stage, Stream, Timestamp, World};
+use greenroom_world::{BoxFuture, Listener, Stage, Stream, ThreadBody, Timestamp, World};
 
 use crate::clock::Clock;
 use crate::executor;
@@ -84,9 +84,13 @@ impl World for SimNode {
         self.spawn_local(name, task);
     }
 
-    fn start_shard(&self, name: String, body: ShardBody) -> io::Result<()> {
+    fn start_shard(&self, name: String, body: ThreadBody) -> io::Result<()> {
         self.spawn_local(&name, async move { body().await });
         Ok(())
+    }
+
+    fn start_blocking(&self, name: String, body: ThreadBody) -> io::Result<()> {
+        self.start_shard(name, body)
     }
 
     fn listen(&self, address: &str) -> BoxFuture<io::Result<Box<dyn Listener>>> {

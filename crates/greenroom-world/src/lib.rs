@@ -23,8 +23,8 @@ pub type LocalFuture = Pin<Box<dyn Future<Output = ()>>>;
 /// What [`Listener::accept`] gives: a connection, and the address that it comes from.
 pub type Accepting<'a> = Pin<Box<dyn Future<Output = io::Result<(Box<dyn Stream>, String)>> + Send + 'a>>;
 
-/// What runs on a shard's thread: called there once, it gives the future that is the shard's whole life.
-pub type ShardBody = Box<dyn FnOnce() -> LocalFuture + Send>;
+/// What runs on a thread: called there once, it gives the future that is the thread's whole life.
+pub type ThreadBody = Box<dyn FnOnce() -> LocalFuture + Send>;
 
 /// Everything a node may ask of its surroundings.
 pub trait World: Send + Sync + 'static {
@@ -48,7 +48,14 @@ pub trait World: Send + Sync + 'static {
     ///
     /// # Errors
     /// The system's error when no thread can be started.
-    fn start_shard(&self, name: String, body: ShardBody) -> io::Result<()>;
+    fn start_shard(&self, name: String, body: ThreadBody) -> io::Result<()>;
+
+    /// Starts a thread for what blocks: one of its own in the real world, in no async runtime's context, so that what runs there may
+    /// use a runtime of its own; a task in a simulation, where nothing blocks.
+    ///
+    /// # Errors
+    /// The system's error when no thread can be started.
+    fn start_blocking(&self, name: String, body: ThreadBody) -> io::Result<()>;
 
     /// Accepts connections at `address` (`host:port`; port 0 lets the system choose).
     fn listen(&self, address: &str) -> BoxFuture<io::Result<Box<dyn Listener>>>;
@@ -58,6 +65,12 @@ pub trait World: Send + Sync + 'static {
 
     /// CPU time that the calling thread has used; `None` where nothing takes any, as in a simulation.
     fn thread_time(&self) -> Option<Duration> {
+        None
+    }
+
+    /// For how long the calling thread was ready to run, and had no core; `None` where the system does not say, or nothing ever
+    /// waits for a core, as in a simulation.
+    fn thread_ready(&self) -> Option<Duration> {
         None
     }
 

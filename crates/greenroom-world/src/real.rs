@@ -1,12 +1,14 @@
 //! The real world: tokio, TCP, the system's clock.
 
 use std::cell::Cell;
+use std::fs::File;
 use std::io;
+use std::os::unix::fs::FileExt;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::task::{Context, Poll};
-use std::thread;
+use std::task::{Context, Poll, Wake, Waker};
+use std::thread::{self, Thread};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
@@ -14,7 +16,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::runtime::{Builder, Handle};
 use tokio::sync::watch;
 
-use crate::{Accepting, BoxFuture, Listener, ShardBody, Stage, Stream, Timestamp, World};
+use crate::{Accepting, BoxFuture, Listener, LocalFuture, Stage, Stream, ThreadBody, Timestamp, World};
 
 /// Threads, sockets and the clock of this machine. Dropping it stops the stages and what runs on them.
 pub struct RealWorld {
@@ -89,12 +91,17 @@ impl World for RealWorld {
         handle.spawn(task);
     }
 
-    fn start_shard(&self, name: String, body: ShardBody) -> io::Result<()> {
+    fn start_shard(&self, name: String, body: ThreadBody) -> io::Result<()> {
         let runtime = Builder::new_current_thread().enable_all().event_interval(EVENT_INTERVAL).build()?;
         thread::Builder::new().name(name).stack_size(SHARD_STACK_BYTES).spawn(move || {
             runtime.block_on(async move { body().await });
             runtime.shutdown_background();
         })?;
+        Ok(())
+    }
+
+    fn start_blocking(&self, name: String, body: ThreadBody) -> io::Result<()> {
+        thread::Builder::new().name(name).spawn(move || block_on(body()))?;
         Ok(())
     }
 
@@ -125,12 +132,39 @@ impl World for RealWorld {
         answered.then(|| Duration::new(time.tv_sec as u64, time.tv_nsec as u32))
     }
 
+    fn thread_ready(&self) -> Option<Duration> {
+        thread_local! {
+            // What was opened by a thread goes on to tell of that one.
+            static SCHEDULED: Option<File> = File::open("/proc/thread-self/schedstat").ok();
+        }
+        let mut text = [0; 64];
+        let read = SCHEDULED.with(|file| file.as_ref()?.read_at(&mut text, 0).ok())?;
+        // Time on a core, time in wait of one, and how often it had one.
+        let waited = str::from_utf8(&text[..read]).ok()?.split_whitespace().nth(1)?;
+        waited.parse().ok().map(Duration::from_nanos)
+    }
+
     fn spin(&self) -> Duration {
         self.spin
     }
 
     fn give_way(&self) {
         thread::yield_now();
+    }
+}
+
+/// Runs `future` on this thread, which parks while that waits.
+fn block_on(mut future: LocalFuture) {
+    struct Unpark(Thread);
+    impl Wake for Unpark {
+        fn wake(self: Arc<Self>) {
+            self.0.unpark();
+        }
+    }
+    let waker = Waker::from(Arc::new(Unpark(thread::current())));
+    let mut context = Context::from_waker(&waker);
+    while future.as_mut().poll(&mut context).is_pending() {
+        thread::park();
     }
 }
 
@@ -217,3 +251,42 @@ const EVENT_INTERVAL: u32 = 1;
 const SHARD_STACK_BYTES: usize = 8 << 20;
 /// Longest wait on tokio's clock before the boot clock is read again.
 const SLEEP_SLICE: Duration = Duration::from_secs(1);
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+
+    use super::*;
+
+    #[test]
+    fn a_thread_for_what_blocks_is_in_no_runtimes_context_and_parks_while_it_waits() {
+        let world = RealWorld::start().unwrap();
+        let (told, hears) = mpsc::channel();
+        let (go, gone) = tokio::sync::oneshot::channel();
+        let body: ThreadBody = Box::new(move || {
+            Box::pin(async move {
+                told.send(Handle::try_current().is_err()).unwrap();
+                gone.await.unwrap();
+                told.send(true).unwrap();
+            })
+        });
+        world.start_blocking("blocks".to_owned(), body).unwrap();
+        assert_eq!(hears.recv(), Ok(true), "it is in no runtime's context");
+        go.send(()).unwrap();
+        assert_eq!(hears.recv(), Ok(true));
+        assert!(hears.recv().is_err(), "the thread ends with its future");
+    }
+
+    #[test]
+    fn a_thread_knows_what_it_has_used_and_waited_for() {
+        let world = RealWorld::start().unwrap();
+        let before = (world.thread_time(), world.thread_ready());
+        while world.thread_time() == before.0 {
+            thread::yield_now();
+        }
+        assert!(world.thread_time() > before.0);
+        if std::path::Path::new("/proc/thread-self/schedstat").exists() {
+            assert!(before.1.is_some() && world.thread_ready() >= before.1);
+        }
+    }
+}

@@ -146,6 +146,7 @@
 extern crate self as greenroom;
 
 mod actor;
+mod blocking;
 mod cluster;
 mod context;
 #[cfg(any(feature = "flags", feature = "http"))]
@@ -182,6 +183,8 @@ pub use crate::actor::migration::Unmoved;
 pub use crate::actor::reference::Ref;
 pub use crate::actor::spent::{Behind, Spent};
 pub use crate::actor::version_gap::VersionGap;
+pub use crate::blocking::settings::{POOL_THREADS_MAX, PoolSize, Threads};
+pub use crate::blocking::{Blocking, NotBegun};
 pub use crate::cluster::placement::{Candidate, Placement};
 pub use crate::context::{Context, ContextError, TraceContext, TraceError};
 pub use greenroom_security::auth::{Auth, Issuer};
@@ -222,9 +225,9 @@ pub mod prelude {
     pub use greenroom_macros::actor;
 
     pub use crate::{
-        Actor, CallError, Cx, Doubt, Ended, Key, Map, Never, Node, Pid, Queue, Refusal, Register, ReminderError,
-        ReplyStream, Scope, Set, State, StateError, Stored, Stream, Supervise, Tick, Timer, Versioned, VersionedState,
-        VersionedStateWithOutput, Why,
+        Actor, CallError, Cx, Doubt, Ended, Key, Map, Never, Node, NotBegun, Pid, Queue, Refusal, Register,
+        ReminderError, ReplyStream, Scope, Set, State, StateError, Stored, Stream, Supervise, Tick, Timer, Versioned,
+        VersionedState, VersionedStateWithOutput, Why,
     };
 }
 

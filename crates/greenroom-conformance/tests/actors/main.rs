@@ -1,5 +1,6 @@
 //! What actors promise, on one real node.
 
+mod blocking;
 mod chains;
 mod errors;
 mod lifecycle;

@@ -4,6 +4,7 @@
 //! An area is a file or a folder. Its tests run their scenarios by [`scenario::calm`], [`scenario::rough`] or
 //! `greenroom_sim::seeds`, over a [`cluster::Cluster`].
 
+mod blocking;
 mod calls;
 mod cancellation;
 mod chains;

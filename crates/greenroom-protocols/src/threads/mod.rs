@@ -29,6 +29,9 @@ pub struct Config {
     pub cores: f64,
     /// What another thread must cut the mean wait by; 100 µs as in the paper.
     pub eta: Duration,
+    /// Threads that it begins with, and at least; 1 by default. More than one keeps work that blocks for long from holding up all
+    /// the rest before that is measured.
+    pub threads_min: usize,
     /// Threads at most; 256 by default.
     pub threads_max: usize,
     /// Windows that must agree before anything changes; 3 by default.
@@ -38,7 +41,7 @@ pub struct Config {
 impl Default for Config {
     /// For one core.
     fn default() -> Self {
-        Self { cores: 1.0, eta: Duration::from_micros(100), threads_max: 256, windows: 3 }
+        Self { cores: 1.0, eta: Duration::from_micros(100), threads_min: 1, threads_max: 256, windows: 3 }
     }
 }
 
@@ -96,15 +99,16 @@ pub enum Limit {
 }
 
 impl Pool {
-    /// A pool of one thread, of which nothing is known.
+    /// A pool of which nothing is known, with as few threads as it may have.
     ///
     /// # Panics
     /// If it may have no thread, or no core.
     pub fn new(config: Config) -> Self {
-        assert!(config.threads_max >= 1, "a pool without threads makes no progress");
+        let threads = config.threads_min;
+        assert!((1..=config.threads_max).contains(&threads), "a pool without threads makes no progress: {config:?}");
         assert!(config.cores > 0.0 && config.cores.is_finite(), "a node has {} cores", config.cores);
         let (load, waits) = (Load::default(), [None, Some(Duration::ZERO), Some(Duration::ZERO)]);
-        let why = Why { threads: 1, wanted: 1, agreed: 0, load, waits, limit: Limit::Idle };
+        let why = Why { threads, wanted: threads, agreed: 0, load, waits, limit: Limit::Idle };
         Self { config, agreed: Agreed::Content, why }
     }
 
@@ -123,6 +127,7 @@ impl Pool {
     pub fn window(&mut self, classes: &[Class], all_pools: f64) -> Option<usize> {
         let load = Load::of(classes);
         let (wanted, limit) = wanted(&load, all_pools, &self.config);
+        let wanted = wanted.max(self.config.threads_min);
         let before = self.why.threads;
         let agreed = match self.agreed {
             Agreed::More { windows, threads } if wanted > before => {
@@ -138,7 +143,10 @@ impl Pool {
             Agreed::Fewer { windows } if windows >= self.config.windows => (before - 1, Agreed::Content),
             still => (before, still),
         };
-        assert!((1..=self.config.threads_max).contains(&threads), "a pool is to have {threads} threads");
+        assert!(
+            (self.config.threads_min..=self.config.threads_max).contains(&threads),
+            "a pool is to have {threads} threads"
+        );
         let windows = match agreed {
             Agreed::Content => 0,
             Agreed::More { windows, .. } | Agreed::Fewer { windows } => windows,
@@ -150,7 +158,7 @@ impl Pool {
     }
 }
 
-/// How many threads a pool with this load should have, of all that comes to the node's pools, and why no more.
+/// How many threads this load asks for, of all that comes to the node's pools, and why no more.
 pub fn wanted(load: &Load, all_pools: f64, config: &Config) -> (usize, Limit) {
     if load.rate <= 0.0 {
         return (1, Limit::Idle);

@@ -173,6 +173,17 @@ fn a_change_needs_three_windows_that_agree_and_threads_go_one_at_a_time() {
 }
 
 #[test]
+fn a_pool_begins_with_its_least_threads_and_keeps_them() {
+    let mut pool = Pool::new(Config { threads_min: 3, ..on(2.0) });
+    assert_eq!(pool.threads(), 3);
+    (0..9).for_each(|_| assert_eq!(pool.window(&[], 0.0), None, "nothing comes, and it keeps three"));
+    let busy = [blocking(800.0, 2.0, 0.0)];
+    assert_eq!([0; 3].map(|_| pool.window(&busy, 0.0)), [None, None, Some(4)]);
+    let fewer: Vec<_> = (0..9).filter_map(|_| pool.window(&[], 0.0)).collect();
+    assert_eq!(fewer, [3], "no fewer than three");
+}
+
+#[test]
 fn a_pool_that_computes_has_no_more_threads_than_cores() {
     let load = Load::of(&[computing(7_000.0, 1_000)]);
     assert_eq!(wanted(&load, load.rate, &on(8.0)), (8, Limit::Cores));

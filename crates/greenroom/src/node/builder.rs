@@ -23,6 +23,7 @@ use crate::actor::call::Call;
 use crate::actor::cx::Cx;
 use crate::actor::interface::{Behaviour, Interface, Method};
 use crate::actor::key::{Key, Kind};
+use crate::blocking::BlockingPool;
 use crate::cluster::directory::Border;
 use crate::cluster::placement::{Placement, Placements};
 use crate::cluster::table::{Health, TableStore};
@@ -392,7 +393,7 @@ impl Builder {
         let border = geo.clone().map(|geo| Arc::new(geo) as Arc<dyn Border>);
         let parts = Parts::default().with(InCluster::new(placements, orders, border)).with(versioned).with(journals);
         let parts = parts.with(Calendar::new(&config.cluster)).with(spawners).with(topics).with(Drains);
-        let parts = parts.with(Locality::new(config.optimiser.mode));
+        let parts = parts.with(Locality::new(config.optimiser.mode)).with(BlockingPool::new(&config.threads));
         let parts = match geo {
             Some(geo) => parts.with(geo),
             None => parts,

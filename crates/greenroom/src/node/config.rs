@@ -10,6 +10,7 @@ use greenroom_security::files::{DoorTls, NodeTls};
 use greenroom_security::rules::Rule;
 use serde::{Deserialize, Serialize};
 
+use crate::blocking::settings::Threads;
 use crate::geo::config::{GeoConfig, GeoHome};
 use crate::locality::settings::Optimiser;
 use crate::reliable::settings::Reliability;
@@ -52,6 +53,8 @@ pub struct Config {
     pub reliable: Reliability,
     /// Whether the node finds out which actors talk with each other.
     pub optimiser: Optimiser,
+    /// The threads beside the shards.
+    pub threads: Threads,
     /// What this node says of kinds, by their names; it covers what they say themselves.
     pub kinds: BTreeMap<String, KindConfig>,
     /// Time that saving or loading a state may take, in seconds in files.
@@ -164,6 +167,7 @@ impl Default for Config {
             stores: BTreeMap::new(),
             reliable: Reliability::default(),
             optimiser: Optimiser::default(),
+            threads: Threads::default(),
             kinds: BTreeMap::new(),
             store_timeout: Duration::from_secs(5),
             roles: Vec::new(),
