@@ -1,13 +1,12 @@
 //! A cluster of one program is upgraded to another, node by node, while clients call.
 
 use std::collections::BTreeMap;
-use std::net::TcpListener;
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use greenroom_engines::{Process, wait_until};
+use greenroom_engines::{Process, free_address, wait_until};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -23,9 +22,7 @@ struct Nodes {
 
 impl Nodes {
     fn start(count: usize, program: &str) -> Self {
-        let bound: Vec<_> = (0..count).map(|_| TcpListener::bind("127.0.0.1:0").expect("a free port")).collect();
-        let doors = bound.iter().map(|port| port.local_addr().expect("it is bound").to_string()).collect();
-        drop(bound);
+        let doors = (0..count).map(|_| free_address()).collect();
         let directory = TempDir::with_prefix("greenroom-upgrade-").expect("a temporary directory");
         let mut nodes = Self { doors, processes: Vec::new(), directory };
         nodes.processes = (0..count).map(|place| nodes.spawn(place, program)).collect();

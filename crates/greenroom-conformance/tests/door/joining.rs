@@ -39,9 +39,7 @@ impl Store for Silent {
 
 #[tokio::test]
 async fn a_call_to_a_node_that_is_still_joining_is_refused_at_once() {
-    let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    let door = free.local_addr().unwrap().to_string();
-    drop(free);
+    let door = greenroom_engines::free_address();
     let starting = tokio::spawn(node().http(door.clone()).store(Arc::new(Silent)).start());
     while tokio::net::TcpStream::connect(&door).await.is_err() {
         tokio::time::sleep(Duration::from_millis(5)).await;

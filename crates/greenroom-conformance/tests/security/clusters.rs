@@ -1,18 +1,14 @@
 //! Which clusters form one actor system, over real sockets.
 
-use std::net::TcpListener;
-
 use greenroom::{GeoCluster, GeoConfig};
+use greenroom_engines::free_address;
 use greenroom_security::identity::Identity;
 
 use super::*;
 
 /// Two clusters' gateways.
 fn gateways() -> [(&'static str, String); 2] {
-    ["eu", "us"].map(|cluster| {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        (cluster, listener.local_addr().unwrap().to_string())
-    })
+    ["eu", "us"].map(|cluster| (cluster, free_address()))
 }
 
 /// A node of the site's cluster, in a multi-cluster with these gateways, that trusts the authorities in `trusted`.
