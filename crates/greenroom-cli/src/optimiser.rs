@@ -5,6 +5,7 @@ use std::time::Duration;
 use clap::{Args, Subcommand};
 use serde_json::Value;
 
+use crate::call::described;
 use crate::door::{Door, NodeAddress};
 use crate::migrate::split;
 use crate::status::{columns, is_gone, members, text};
@@ -24,8 +25,14 @@ enum Show {
     Wishes(Of),
     /// The pairs of actors that talk most
     Graph(Of),
+    /// The actors that the optimisers have moved, the last one last
+    Moves(Of),
     /// Whom an actor talks with, and what follows from it
     Explain(Explain),
+    /// Let no node move actors any more, until it is told to go on or starts anew
+    Pause(NodeAddress),
+    /// Let all nodes go on
+    Resume(NodeAddress),
 }
 
 #[derive(Args)]
@@ -55,7 +62,10 @@ pub(crate) fn run(command: &OptimiserCommand) -> Result<(), String> {
         Show::Status(of) => show(of, kinds),
         Show::Wishes(of) => show(of, wishes),
         Show::Graph(of) => show(of, edges),
+        Show::Moves(of) => moves(of),
         Show::Explain(explain) => self::explain(explain),
+        Show::Pause(node) => pause(node, "pause"),
+        Show::Resume(node) => pause(node, "resume"),
     }
 }
 
@@ -71,7 +81,7 @@ fn show(of: &Of, table: fn(&[Value], usize) -> String) -> Result<(), String> {
     let off: Vec<String> =
         said.iter().filter(|advice| advice["mode"] == "off").map(|advice| text(&advice["node"])).collect();
     if !off.is_empty() {
-        println!("the optimiser is off on {}; `--optimiser advise` turns it on\n", off.join(", "));
+        println!("the optimiser is off on {}; `--optimiser on` or `--optimiser advise` turns it on\n", off.join(", "));
     }
     silent.iter().for_each(|why| println!("not asked: {why}"));
     print!("{}", table(&said, of.top));
@@ -91,6 +101,51 @@ fn explain(command: &Explain) -> Result<(), String> {
     };
     print!("{}", story(found));
     Ok(())
+}
+
+fn moves(of: &Of) -> Result<(), String> {
+    let door = of.node.door(TIMEOUT)?;
+    let (said, silent) = ask(&door, |door| door.get_json("/-/optimiser/moves"))?;
+    if of.json {
+        println!("{}", serde_json::to_string_pretty(&said).unwrap_or_default());
+        return Ok(());
+    }
+    silent.iter().for_each(|why| println!("not asked: {why}"));
+    let number = |moved: &Value, name: &str| moved[name].as_f64().unwrap_or_default();
+    let mut rows = vec![["SECOND", "ACTOR", "FROM", "TO", "NEARER MESSAGES/S", "WHY"].map(str::to_owned)];
+    for node in &said {
+        let moved = node.as_array().map(Vec::as_slice).unwrap_or_default();
+        rows.extend(moved.iter().skip(moved.len().saturating_sub(of.top)).map(|moved| {
+            let (second, gain) = (number(moved, "at_s"), number(moved, "gain") / 60.0);
+            let [actor, from, to, why] = ["actor", "from", "to", "why"].map(|name| text(&moved[name]));
+            [format!("{second:.0}"), actor, from, to, format!("{gain:.1}"), why]
+        }));
+    }
+    print!("{}", columns(&rows));
+    Ok(())
+}
+
+fn pause(node: &NodeAddress, what: &str) -> Result<(), String> {
+    let door = node.door(TIMEOUT)?;
+    let (said, silent) = ask(&door, |door| {
+        let answer = door.post(&["-", "optimiser", what], "{}")?;
+        match answer.status {
+            200 => serde_json::from_str(&answer.body).map_err(|error| error.to_string()),
+            status => Err(described(status, &answer.body)),
+        }
+    })?;
+    for answer in &said {
+        let state = if answer["paused"] == true {
+            "moves no actors until it is told to go on, or starts anew"
+        } else {
+            "goes on"
+        };
+        println!("{} {state}", text(&answer["node"]));
+    }
+    match silent.is_empty() {
+        true => Ok(()),
+        false => Err(format!("not told: {}", silent.join("; "))),
+    }
 }
 
 /// What is known of one actor, in words.

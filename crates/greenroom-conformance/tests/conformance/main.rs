@@ -13,6 +13,7 @@ mod cluster;
 mod context;
 mod debugging;
 mod determinism;
+mod exchanges;
 mod fencing;
 mod geo;
 mod guarded;

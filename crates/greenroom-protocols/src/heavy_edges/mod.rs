@@ -34,6 +34,13 @@ pub struct Edge {
     pub weight: f64,
 }
 
+impl Edge {
+    /// Messages a second, if they come evenly.
+    pub fn a_second(&self) -> f64 {
+        decay::a_second(self.weight)
+    }
+}
+
 /// The heavy edges of one shard's actors.
 #[derive(Clone, Debug)]
 pub struct HeavyEdges {

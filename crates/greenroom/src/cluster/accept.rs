@@ -167,7 +167,7 @@ async fn hand_over(node: &Arc<Here>, hello: Hello, met: Met, inbound: mpsc::Send
             let _ = port.push(Item::Connection { stream, hello: Box::new(greeted) });
         }
         Lane::Control => {
-            if let Err(error) = mesh::read(peer, stream, decoder, input, inbound).await {
+            if let Err(error) = mesh::read(node, peer, stream, decoder, input, inbound).await {
                 tracing::debug!(%peer, %error, "a control connection closed");
             }
         }

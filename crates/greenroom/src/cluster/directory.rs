@@ -3,6 +3,7 @@
 mod abroad;
 mod adaptive;
 mod border;
+mod by_hash;
 mod moves;
 
 use std::collections::{BTreeMap, VecDeque};

@@ -8,6 +8,7 @@ mod ranges;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use bytes::Bytes;
 use greenroom_protocols::directory::{self, Epoch, Move, Placed, RangeId, Released};
 use greenroom_protocols::failure_detection::{self, FailureDetector};
 use greenroom_protocols::membership::{self, Membership, StopReason};
@@ -64,6 +65,8 @@ pub(crate) enum Order {
     ReadEarly { to: NodeId, key: Entry, token: u64 },
     /// Have an activation end, for the good of the multi-cluster.
     End { to: NodeId, key: Entry, epoch: Epoch, why: Why },
+    /// Have the same part of another node hear this.
+    Tell { to: NodeId, channel: u8, payload: Bytes },
     /// Leave the cluster.
     Leave,
 }
@@ -169,6 +172,7 @@ impl Driver {
             Order::Owned { to, key, epoch, early } => self.tell_owned(to, key, epoch, early),
             Order::ReadEarly { to, key, token } => self.have_read_early(to, key, token),
             Order::End { to, key, epoch, why } => self.end(to, key, epoch, why),
+            Order::Tell { to, channel, payload } => self.tell_part(to, channel, payload),
             Order::Leave => self.membership_event(membership::Event::Leave),
         }
     }
@@ -325,6 +329,12 @@ impl Driver {
         };
         if let Some(member) = view.member(next) {
             joined.mesh.send(next, &member.address, message);
+        }
+    }
+
+    fn tell_part(&self, to: NodeId, channel: u8, payload: Bytes) {
+        if let (Some(joined), Some(member)) = (&self.joined, self.node.member(to)) {
+            joined.mesh.send_on(to, &member.address, channel, payload);
         }
     }
 

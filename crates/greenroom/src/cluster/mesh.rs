@@ -13,10 +13,14 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::sync::mpsc;
 
 use super::control::{CHANNEL, Message};
+use crate::here::Here;
 use crate::shard::lanes::{OPEN_TIMEOUT, read_hello, within};
 
 /// What comes from other nodes.
 pub(super) type Inbound = (NodeId, Message);
+
+/// A message, and the channel that it goes on.
+type Said = (u8, Bytes);
 
 /// Sends messages to other nodes: each has a queue, and a task that dials it when there is something to send.
 pub(super) struct Mesh {
@@ -25,7 +29,7 @@ pub(super) struct Mesh {
     cluster: String,
     name: String,
     me: NodeId,
-    peers: Mutex<BTreeMap<NodeId, mpsc::Sender<Bytes>>>,
+    peers: Mutex<BTreeMap<NodeId, mpsc::Sender<Said>>>,
 }
 
 impl Mesh {
@@ -41,17 +45,22 @@ impl Mesh {
 
     /// Sends `message` to `to` at `address`. What does not fit or does not arrive is lost: the protocols repeat.
     pub(super) fn send(self: &Arc<Self>, to: NodeId, address: &str, message: &Message) {
-        let mut payload = Some(message.encode());
+        self.send_on(to, address, CHANNEL, message.encode());
+    }
+
+    /// The same, of what a part of the node says on its channel.
+    pub(super) fn send_on(self: &Arc<Self>, to: NodeId, address: &str, channel: u8, payload: Bytes) {
+        let mut said = Some((channel, payload));
         let mut peers = self.peers.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(queue) = peers.get(&to) {
-            match queue.try_send(payload.take().unwrap_or_default()) {
+            match queue.try_send(said.take().unwrap_or_default()) {
                 Ok(()) | Err(mpsc::error::TrySendError::Full(_)) => return,
-                Err(mpsc::error::TrySendError::Closed(unsent)) => payload = Some(unsent),
+                Err(mpsc::error::TrySendError::Closed(unsent)) => said = Some(unsent),
             }
         }
         let (sender, receiver) = mpsc::channel(QUEUE_LEN_MAX);
         // The queue is empty: there is room.
-        let _ = sender.try_send(payload.unwrap_or_default());
+        let _ = sender.try_send(said.unwrap_or_default());
         peers.insert(to, sender);
         drop(peers);
         let this = self.clone();
@@ -82,14 +91,14 @@ impl Mesh {
         }))
     }
 
-    async fn serve(self: Arc<Self>, to: NodeId, address: String, mut queue: mpsc::Receiver<Bytes>) {
+    async fn serve(self: Arc<Self>, to: NodeId, address: String, mut queue: mpsc::Receiver<Said>) {
         match self.open(to, address.clone()).await {
             Ok(mut stream) => {
                 let mut batch = BytesMut::new();
-                while let Some(payload) = queue.recv().await {
-                    put(&mut batch, &payload);
-                    while let Ok(payload) = queue.try_recv() {
-                        put(&mut batch, &payload);
+                while let Some(said) = queue.recv().await {
+                    put(&mut batch, &said);
+                    while let Ok(said) = queue.try_recv() {
+                        put(&mut batch, &said);
                     }
                     let timeout = self.world.sleep_until(self.world.now() + OPEN_TIMEOUT);
                     let written = within(timeout, async {
@@ -111,8 +120,8 @@ impl Mesh {
     }
 }
 
-fn put(batch: &mut BytesMut, payload: &Bytes) {
-    let written = Encoder::default().control(batch, CHANNEL, |batch| {
+fn put(batch: &mut BytesMut, (channel, payload): &Said) {
+    let written = Encoder::default().control(batch, *channel, |batch| {
         batch.extend_from_slice(payload);
         Ok::<(), EncodeError>(())
     });
@@ -123,6 +132,7 @@ fn put(batch: &mut BytesMut, payload: &Bytes) {
 
 /// Reads control messages from a connection that another node opened, until it closes.
 pub(super) async fn read(
+    node: &Arc<Here>,
     from: NodeId,
     mut stream: Box<dyn Stream>,
     mut decoder: Decoder,
@@ -131,9 +141,12 @@ pub(super) async fn read(
 ) -> io::Result<()> {
     loop {
         while let Some(frame) = decoder.decode(&mut input).map_err(io::Error::other)? {
-            if let Frame::Control(control) = frame
-                && control.channel == CHANNEL
-            {
+            let Frame::Control(control) = frame else { continue };
+            if control.channel != CHANNEL {
+                // What nobody here listens to is a later version's.
+                let part = node.parts().find(|part| part.channel() == Some(control.channel));
+                part.into_iter().for_each(|part| part.told(node, from, &control.payload));
+            } else {
                 match Message::decode(&control.payload) {
                     // A full queue holds up this connection alone.
                     Ok(message) => {

@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, OnceLock};
 
+use bytes::Bytes;
 use greenroom_protocols::directory::{Epoch, Grant};
 use greenroom_protocols::node::NodeId;
 
@@ -75,6 +76,11 @@ impl Here {
         self.be(me);
         let InCluster { border, directory, .. } = self.in_cluster();
         directory.get_or_init(|| Directory::new(me, self.config().checks, border.clone()));
+    }
+
+    /// Has the same feature of another node hear this, on its channel. It may be lost.
+    pub(crate) fn tell(&self, to: NodeId, channel: u8, payload: Bytes) {
+        self.order(Order::Tell { to, channel, payload });
     }
 
     /// Hands an order to the control plane. A full queue drops it: whatever matters is repeated.

@@ -17,6 +17,7 @@ use crate::actor::migration::Unmoved;
 use crate::cluster::Order;
 use crate::cluster::directory::Entry;
 use crate::geo::ClusterChange;
+use crate::locality;
 
 /// What an operator may ask.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -26,6 +27,8 @@ pub(super) enum Asked {
         /// Its name.
         node: String,
     },
+    /// Let this node's optimiser take part in no exchange of actors, or go on: `POST /-/optimiser/pause`, `POST /-/optimiser/resume`.
+    PauseOptimiser(bool),
     /// Show reminders: `GET /-/reminders`, or of one actor `GET /-/reminders/{kind}/{key}`.
     Reminders {
         /// The actor's kind and key.
@@ -65,6 +68,11 @@ pub(super) async fn answer(door: &Door, asked: &Asked, method: &Method) -> Resul
     match asked {
         Asked::Drain { node } if *method == Method::POST => drain(door, node),
         Asked::Drain { .. } => Err(Problem::wrong_method("POST")),
+        Asked::PauseOptimiser(paused) if *method == Method::POST => {
+            locality::pause(&door.node, *paused);
+            Ok(service::json(StatusCode::OK, &json!({ "node": door.node.name(), "paused": paused })))
+        }
+        Asked::PauseOptimiser(_) => Err(Problem::wrong_method("POST")),
         Asked::Reminders { of } if *method == Method::GET => reminders::list(door, of.as_ref()).await,
         Asked::Reminders { .. } => Err(Problem::wrong_method("GET")),
         Asked::CancelReminder { kind, key, name } if *method == Method::DELETE => {

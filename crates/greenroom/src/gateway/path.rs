@@ -24,6 +24,8 @@ pub(super) enum Path {
     Pids,
     /// `/-/optimiser`
     Optimiser,
+    /// `/-/optimiser/moves`
+    Moves,
     /// `/-/optimiser/explain/{kind}/{key}`
     Explain { kind: String, key: String },
     /// `/-/inspect/{kind}/{key}`
@@ -57,6 +59,9 @@ impl Path {
             ["-", "waits"] => Path::Waits,
             ["-", "pids"] => Path::Pids,
             ["-", "optimiser"] => Path::Optimiser,
+            ["-", "optimiser", "moves"] => Path::Moves,
+            ["-", "optimiser", "pause"] => Path::Admin(Asked::PauseOptimiser(true)),
+            ["-", "optimiser", "resume"] => Path::Admin(Asked::PauseOptimiser(false)),
             ["-", "optimiser", "explain", kind, key] => Path::Explain { kind: decode(kind)?, key: decode(key)? },
             ["-", "clusters"] => Path::Admin(Asked::Clusters),
             ["-", "clusters", "add", name, gateways] => {
@@ -168,6 +173,8 @@ mod tests {
         assert_eq!(Path::read("/-/status"), Ok(Path::Status));
         assert_eq!(Path::read("/-/pids"), Ok(Path::Pids));
         assert_eq!(Path::read("/-/optimiser"), Ok(Path::Optimiser));
+        assert_eq!(Path::read("/-/optimiser/moves"), Ok(Path::Moves));
+        assert_eq!(Path::read("/-/optimiser/pause"), Ok(Path::Admin(Asked::PauseOptimiser(true))));
         let (kind, key) = ("room".into(), "a b".into());
         assert_eq!(Path::read("/-/optimiser/explain/room/a%20b"), Ok(Path::Explain { kind, key }));
         let (kind, key) = ("file".to_owned(), "a/b".to_owned());

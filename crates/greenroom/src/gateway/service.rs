@@ -91,6 +91,7 @@ async fn route(door: &Arc<Door>, seat: &Arc<Seat>, mut request: Request<Incoming
             let advice = locality::advice(&door.node, top).await;
             json(StatusCode::OK, &serde_json::to_value(advice).unwrap_or_default())
         }
+        Path::Moves => json(StatusCode::OK, &serde_json::to_value(locality::moved(&door.node)).unwrap_or_default()),
         Path::Explain { kind, key } => json(StatusCode::OK, &inspect::explain(door, &kind, &key).await?),
         Path::Inspect { kind, key } => json(StatusCode::OK, &inspect::inspect(door, &kind, &key).await?),
         Path::Problem(name) => match problem::explain(&name) {

@@ -71,6 +71,18 @@ pub(crate) trait Part: Any + Send + Sync {
         Err(met)
     }
 
+    /// The channel of control messages on which the same feature of other nodes speaks to it, if it does. The first belongs to the
+    /// cluster itself.
+    fn channel(&self) -> Option<u8> {
+        None
+    }
+
+    /// Hears what the same feature of another node has said by [`Here::tell`]. It may come late, twice, or never, and from another
+    /// version.
+    fn told(&self, here: &Arc<Here>, from: NodeId, payload: &[u8]) {
+        let _ = (here, from, payload);
+    }
+
     /// Hears that an operator, or another node on behalf of one, wants the node to drain.
     fn drain(&self, here: &Arc<Here>) {
         let _ = here;

@@ -7,8 +7,9 @@ use serde::Serialize;
 use tokio::sync::oneshot;
 
 use super::Common;
-use super::on_shard::{OnShard, Tables};
+use super::on_shard::OnShard;
 use super::settings::OptimiserMode;
+use super::tables::Tables;
 use crate::actor::key::{ActorId, Kind};
 use crate::here::Here;
 use crate::shard::{Item, Shard};
@@ -235,7 +236,8 @@ pub(crate) async fn explain(node: &Here, id: ActorId) -> Option<ActorAdvice> {
     found.into_iter().next()
 }
 
-async fn ask<T: Send + 'static>(
+/// What each shard says that has tables.
+pub(super) async fn ask<T: Send + 'static>(
     node: &Here,
     read: impl Fn(&Here, &Common, &Tables, &Shard) -> Option<T> + Clone + Send + 'static,
 ) -> Vec<T> {

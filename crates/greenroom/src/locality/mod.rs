@@ -5,19 +5,33 @@
 //! what is counted twice, late or not at all makes nothing wrong.
 
 mod advice;
+mod driver;
+mod exchanges;
 mod on_shard;
+mod orders;
 mod places;
 pub(crate) mod settings;
+mod survey;
+mod tables;
+mod word;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use bytes::Bytes;
+use greenroom_protocols::node::NodeId;
+use greenroom_world::Stage;
+
+use self::advice::ask;
 pub use self::advice::{ActorAdvice, Advice, Edge, KindAdvice, ShardAdvice, Wish};
 pub(crate) use self::advice::{advice, explain};
+pub use self::exchanges::MovedActor;
+use self::exchanges::{Exchanges, Happening};
 use self::on_shard::OnShard;
 use self::places::Places;
 use self::settings::OptimiserMode;
 use crate::cluster::view::ClusterView;
+use crate::here::Here;
 use crate::here::figures::Figures;
 use crate::here::parts::Part;
 use crate::shard::parts::ShardPart;
@@ -31,6 +45,7 @@ pub(super) struct Common {
     mode: OptimiserMode,
     places: Places,
     counts: Counts,
+    exchanges: Exchanges,
 }
 
 /// What has been sampled, weighted by the messages that a sample stands for, since the node started.
@@ -57,11 +72,46 @@ impl Counts {
 
 impl Locality {
     pub(crate) fn new(mode: OptimiserMode) -> Self {
-        Self(Arc::new(Common { mode, places: Places::default(), counts: Counts::default() }))
+        Self(Arc::new(Common {
+            mode,
+            places: Places::default(),
+            counts: Counts::default(),
+            exchanges: Exchanges::new(),
+        }))
     }
 }
 
+/// The actors that the optimiser of `node` has last sent to others.
+pub(crate) fn moved(node: &Here) -> Vec<MovedActor> {
+    node.part::<Locality>().0.exchanges.moved()
+}
+
+/// Lets the optimiser of `node` take part in no exchange, or go on.
+pub(crate) fn pause(node: &Here, paused: bool) {
+    node.part::<Locality>().0.exchanges.pause(paused);
+}
+
 impl Part for Locality {
+    fn start(&self, here: &Arc<Here>) {
+        if self.0.mode == OptimiserMode::On
+            && let Some(happenings) = self.0.exchanges.take_happenings()
+        {
+            let driving = driver::drive(here.clone(), self.0.clone(), happenings);
+            let driving = here.clone().vital("its optimiser", driving);
+            here.world().spawn(Stage::Door, Box::pin(driving));
+        }
+    }
+
+    fn channel(&self) -> Option<u8> {
+        Some(word::CHANNEL)
+    }
+
+    fn told(&self, _: &Arc<Here>, from: NodeId, payload: &[u8]) {
+        if self.0.mode == OptimiserMode::On {
+            self.0.exchanges.happens(Happening::Told { from, payload: Bytes::copy_from_slice(payload) });
+        }
+    }
+
     fn on_shard(&self) -> Option<Box<dyn ShardPart>> {
         (self.0.mode != OptimiserMode::Off).then(|| Box::new(OnShard::new(self.0.clone())) as Box<dyn ShardPart>)
     }
@@ -69,6 +119,7 @@ impl Part for Locality {
     fn viewed(&self, view: &Arc<ClusterView>) {
         // Shards hear of it when they next look.
         self.0.places.retain(|node| view.view.is_active(node));
+        self.0.exchanges.happens(Happening::Changed);
     }
 
     fn report(&self, figures: &mut Figures) {
@@ -81,6 +132,18 @@ impl Part for Locality {
             ("greenroom_messages_beside_total", "Messages between shards of this node, by samples.", beside),
             ("greenroom_messages_away_total", "Messages from and to other nodes, by samples.", away),
             ("greenroom_optimiser_samples_total", "Messages that were sampled.", taken),
+        ] {
+            figures.count(name, help, count.load(Ordering::Relaxed));
+        }
+        let exchanges::Counts { moved, arrived, back, stayed, done, fruitless, failed } = &self.0.exchanges.counts;
+        for (name, help, count) in [
+            ("greenroom_optimiser_moves_total", "Actors that the optimiser has moved to other nodes.", moved),
+            ("greenroom_optimiser_arrivals_total", "Actors that it has brought here.", arrived),
+            ("greenroom_optimiser_moves_taken_back_total", "Actors that set out and came back.", back),
+            ("greenroom_optimiser_moves_withdrawn_total", "Actors that were to go and stayed.", stayed),
+            ("greenroom_optimiser_exchanges_done_total", "Exchanges in which all went as agreed.", done),
+            ("greenroom_optimiser_exchanges_fruitless_total", "Exchanges in which nothing was agreed.", fruitless),
+            ("greenroom_optimiser_exchanges_failed_total", "Exchanges whose other side fell silent or left.", failed),
         ] {
             figures.count(name, help, count.load(Ordering::Relaxed));
         }

@@ -4,12 +4,14 @@ use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 use std::time::Duration;
 
-use greenroom_protocols::flows::gap::Gap;
-use greenroom_protocols::flows::{self, Flows, KindId, Place, Wish};
-use greenroom_protocols::heavy_edges::HeavyEdges;
+use greenroom_protocols::flows::Place;
+use greenroom_protocols::node::NodeId;
 use greenroom_world::Timestamp;
 
-use super::Common;
+use super::exchanges::Happening;
+use super::tables::Tables;
+use super::word::Letter;
+use super::{Common, orders};
 use crate::actor::key::ActorId;
 use crate::here::Here;
 use crate::pids::key::is_reserved;
@@ -25,100 +27,6 @@ pub(super) struct OnShard {
     look_at: Cell<Timestamp>,
 }
 
-/// What it counts into.
-pub(super) struct Tables {
-    near: Gap,
-    far: Gap,
-    pub(super) flows: Flows,
-    pub(super) edges: HeavyEdges,
-    names: Names,
-    /// The wishes that were found when it last looked, of so many rows as it looks at in a second.
-    pub(super) wishes: Vec<Wish>,
-    /// Those that the look that goes on has found so far.
-    found: Vec<Wish>,
-    since: Timestamp,
-    /// How many places that are no more it has forgotten.
-    forgotten: usize,
-}
-
-/// The actors that were last met, for people: by their hashes, one of them at each place.
-struct Names(Box<[Option<(u64, ActorId)>]>);
-
-impl Names {
-    fn note(&mut self, hash: u64, id: &ActorId) {
-        let place = &mut self.0[hash as usize % NAMES_LEN];
-        if place.as_ref().is_none_or(|(known, _)| *known != hash) {
-            *place = Some((hash, id.clone()));
-        }
-    }
-
-    fn find(&self, hash: u64) -> Option<&ActorId> {
-        let (known, id) = self.0[hash as usize % NAMES_LEN].as_ref()?;
-        (*known == hash).then_some(id)
-    }
-}
-
-impl Tables {
-    fn new(now: Timestamp) -> Self {
-        Self {
-            near: Gap::new(),
-            far: Gap::new(),
-            flows: Flows::new(flows::ROWS_MIN, now),
-            edges: HeavyEdges::new(flows::ROWS_MIN, now),
-            names: Names(vec![None; NAMES_LEN].into()),
-            wishes: Vec::new(),
-            found: Vec::new(),
-            since: now,
-            forgotten: 0,
-        }
-    }
-
-    /// The name of an actor, if it is known.
-    pub(super) fn name(&self, hash: u64) -> Option<&ActorId> {
-        self.names.find(hash)
-    }
-
-    pub(super) fn near_stride(&self) -> u32 {
-        self.near.stride()
-    }
-
-    pub(super) fn far_stride(&self) -> u32 {
-        self.far.stride()
-    }
-
-    fn gap(&mut self, near: bool) -> &mut Gap {
-        if near { &mut self.near } else { &mut self.far }
-    }
-
-    fn count(&mut self, near: bool, sample: &Sample<'_>, place: Place, shard: &Shard) -> u32 {
-        let (world, now) = (shard.port().node.world(), shard.now());
-        let weight = self.gap(near).sampled(world.random());
-        let to = sample.to.stable_hash();
-        self.names.note(to, sample.to);
-        let mut end = |actor: u64, id: &ActorId| {
-            let kind = KindId(id.kind.number());
-            let one = flows::Sample { actor, kind, place, weight: weight as f32 };
-            self.flows.sample(&one, now, world.random());
-        };
-        let from = sample.from.map(|from| (from.stable_hash(), from));
-        if let Some((hash, from)) = from {
-            end(hash, from);
-        }
-        // The other end is of this shard if the message has not left it, or has come to it.
-        if place == Place::NEAR || from.is_none() {
-            end(to, sample.to);
-        }
-        if let Some((hash, from)) = from {
-            self.names.note(hash, from);
-            self.edges.add(hash, to, f64::from(weight), now, world.random());
-            if place == Place::NEAR {
-                self.edges.add(to, hash, f64::from(weight), now, world.random());
-            }
-        }
-        weight
-    }
-}
-
 impl OnShard {
     pub(super) fn new(common: Arc<Common>) -> Self {
         Self { common, tables: RefCell::default(), look_at: Cell::default() }
@@ -127,6 +35,11 @@ impl OnShard {
     /// What is known, if anything has been looked at.
     pub(super) fn with<T>(&self, read: impl FnOnce(&Common, &Tables) -> T) -> Option<T> {
         self.tables.borrow().as_ref().map(|tables| read(&self.common, tables))
+    }
+
+    /// The same, to change it.
+    pub(super) fn with_mut<T>(&self, change: impl FnOnce(&Common, &mut Tables) -> T) -> Option<T> {
+        self.tables.borrow_mut().as_mut().map(|tables| change(&self.common, tables))
     }
 
     fn place(&self, shard: &Shard, place: sampling::Place) -> Option<Place> {
@@ -143,36 +56,13 @@ impl ShardPart for OnShard {
         if now < self.look_at.get() {
             return Some(self.look_at.get());
         }
-        let random = || shard.port().node.world().random();
         let mut tables = self.tables.borrow_mut();
         match &mut *tables {
             None => {
                 *tables = Some(Tables::new(now));
                 shard.begin_sampling();
             }
-            Some(tables) => {
-                let passed = now.since(tables.since);
-                tables.since = now;
-                for (near, gap) in [(true, &mut tables.near), (false, &mut tables.far)] {
-                    let before = gap.left();
-                    gap.second(passed, random());
-                    if gap.left() < before {
-                        shard.sample_after(near, gap.left());
-                    }
-                }
-                let Tables { flows, found, wishes, forgotten, .. } = tables;
-                for place in self.common.places.gone(*forgotten) {
-                    flows.lost(place);
-                    let stays = |wish: &Wish| wish.to != place;
-                    wishes.retain(stays);
-                    found.retain(stays);
-                    *forgotten += 1;
-                }
-                if flows.look_on(ROWS_A_LOOK, now, found) {
-                    std::mem::swap(found, wishes);
-                    found.clear();
-                }
-            }
+            Some(tables) => tables.look(shard, &self.common, now),
         }
         self.look_at.set(now + LOOK_EVERY);
         Some(self.look_at.get())
@@ -199,6 +89,20 @@ impl ShardPart for OnShard {
         }
         Some(tables.gap(near).left())
     }
+
+    fn admits(&self, shard: &Shard, id: &ActorId, from: NodeId, letter: &[u8]) -> bool {
+        // Who is sent by nobody's exchange comes by an order of somebody.
+        let Ok(letter) = Letter::decode(letter) else { return true };
+        self.common.exchanges.admits(&shard.port().node, from, id.stable_hash(), &letter)
+    }
+
+    fn arrived(&self, shard: &Shard, id: &ActorId, from: NodeId, letter: &[u8]) {
+        let (Ok(letter), Some(place)) = (Letter::decode(letter), self.common.places.of(from)) else { return };
+        self.with_mut(|common, tables| tables.came(id, place, &letter, shard, common));
+        orders::came(shard, id, place, &letter);
+        let (x, hash) = (letter.x, id.stable_hash());
+        self.common.exchanges.happens(Happening::Arrived { x, hash });
+    }
 }
 
 /// Whether an actor can be elsewhere: spawned ones and stateless workers are where they are, reliable ones where their partition is.
@@ -209,7 +113,3 @@ fn may_move(node: &Here, id: &ActorId) -> bool {
 
 /// How often strides are set and wishes looked for.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
-/// Rows that are looked at each time.
-const ROWS_A_LOOK: usize = 8 * 1024;
-/// Actors whose names are kept for people.
-const NAMES_LEN: usize = 4096;

@@ -5,12 +5,20 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 
 /// How the optimiser works: the table `[optimiser]` of a node's configuration file.
-#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 #[non_exhaustive]
 pub struct Optimiser {
     /// What it does.
     pub mode: OptimiserMode,
+    /// Actors that the node gives to others in a second, in the long run; 500 by default, at least one.
+    pub moves_per_s: u32,
+}
+
+impl Default for Optimiser {
+    fn default() -> Self {
+        Self { mode: OptimiserMode::default(), moves_per_s: 500 }
+    }
 }
 
 /// What the optimiser does.
@@ -23,6 +31,8 @@ pub enum OptimiserMode {
     Off,
     /// It finds out who talks with whom, and says which actors would do better elsewhere.
     Advise,
+    /// It moves them there, too.
+    On,
 }
 
 impl FromStr for OptimiserMode {
@@ -32,7 +42,8 @@ impl FromStr for OptimiserMode {
         match text {
             "off" => Ok(Self::Off),
             "advise" => Ok(Self::Advise),
-            _ => Err("write `off` or `advise`".to_owned()),
+            "on" => Ok(Self::On),
+            _ => Err("write `off`, `advise` or `on`".to_owned()),
         }
     }
 }

@@ -149,6 +149,9 @@ pub struct KindConfig {
     pub leader: Option<String>,
     /// Where its actors are at home in a multi-cluster: `lease`, `lease:CLUSTER`, or `none`.
     pub home: Option<GeoHome>,
+    /// Whether the optimiser moves its actors. If nobody says it, those that travel and are placed freely: `balanced`, `random`,
+    /// `local` or by a role.
+    pub optimise: Option<bool>,
 }
 
 impl Default for Config {

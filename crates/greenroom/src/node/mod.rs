@@ -28,7 +28,7 @@ use crate::geo::{ClusterChange, ClustersUnchanged, MultiCluster};
 use crate::here::Here;
 use crate::here::figures::Figure;
 pub use crate::here::node::Node;
-use crate::locality::{self, ActorAdvice, Advice};
+use crate::locality::{self, ActorAdvice, Advice, MovedActor};
 use crate::pids::{self, DeadLetters, Spawned};
 use crate::versioned::elsewhere::Post;
 
@@ -79,6 +79,17 @@ impl Node {
     pub fn explain(&self, kind: &str, key: impl Into<Key>) -> impl Future<Output = Option<ActorAdvice>> + Send {
         let (node, id) = (self.here().clone(), Kind::known(kind).map(|kind| ActorId::unchecked(kind, key.into())));
         async move { locality::explain(&node, id?).await }
+    }
+
+    /// The actors that this node's optimiser has last sent to other nodes, at most 1,024, the last one last.
+    pub fn moved_actors(&self) -> Vec<MovedActor> {
+        locality::moved(self.here())
+    }
+
+    /// Lets this node's optimiser take part in no exchange of actors, or go on. It is forgotten when the node stops; what an exchange that
+    /// goes on has agreed is still done.
+    pub fn pause_optimiser(&self, paused: bool) {
+        locality::pause(self.here(), paused);
     }
 
     /// Names of the nodes that are active in the cluster, as far as this one knows, in the order in which they joined.

@@ -115,6 +115,9 @@ pub(crate) trait AnyActivation {
     /// Keeps it from being idle before `until`.
     fn keep(&self, until: Timestamp);
 
+    /// Until when it is kept; long ago, if it is not.
+    fn kept_until(&self) -> Timestamp;
+
     /// Refuses what waits.
     fn refuse_waiting(&self, refusal: &Refusal);
 

@@ -136,6 +136,10 @@ impl AnyActivation for Beside {
         String::new()
     }
 
+    fn kept_until(&self) -> Timestamp {
+        Timestamp::default()
+    }
+
     fn restart(self: Rc<Self>, _: &Shard) {}
 
     fn notify(self: Rc<Self>, _: &Shard, _: Ended) {}

@@ -27,7 +27,7 @@ pub(crate) mod late;
 mod leaving;
 pub(crate) mod mail;
 mod mailbox;
-mod moves;
+pub(crate) mod moves;
 mod outbox;
 mod outgoing;
 mod parked;

@@ -6,6 +6,7 @@
 
 mod carried;
 mod departure;
+mod trip;
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -17,6 +18,7 @@ use greenroom_protocols::node::NodeId;
 use greenroom_world::Timestamp;
 
 pub(super) use self::carried::Carried;
+pub(crate) use self::trip::{Told, Trip, TripEnd};
 use super::activation::AnyActivation;
 use super::seed::Seed;
 use super::submit::AnyParcel;
@@ -33,9 +35,11 @@ use crate::pids::key::is_reserved;
 #[derive(Default)]
 pub(super) struct Moves {
     /// Where activations are to go at their next turn boundary.
-    wanted: BTreeMap<ActorId, NodeId>,
+    wanted: BTreeMap<ActorId, Trip>,
     /// What ended activations carry that have not set out yet.
-    packed: BTreeMap<ActorId, (NodeId, Bytes)>,
+    packed: BTreeMap<ActorId, (Trip, Bytes)>,
+    /// What was said, behind their hashes, of actors whose states are still to come: by who sends them.
+    letters: BTreeMap<(NodeId, u64, Epoch), Bytes>,
     /// What the owners have not decided yet: states that came, and those that left.
     undecided: BTreeMap<ActorId, Undecided>,
 }
@@ -43,6 +47,10 @@ pub(super) struct Moves {
 struct Undecided {
     from: Placed,
     state: Bytes,
+    /// What who sent it says of it; nothing of those that left.
+    letter: Bytes,
+    /// Who hears what becomes of it; nobody of those that came.
+    told: Told,
     held: Vec<Box<dyn AnyParcel>>,
     ask_at: Timestamp,
 }
@@ -50,7 +58,11 @@ struct Undecided {
 impl Shard {
     /// Lets an activation go to the node `to` at its next turn boundary.
     pub(crate) fn migrate(&self, activation: &Rc<dyn AnyActivation>, to: NodeId) -> Result<(), Unmoved> {
-        let (node, id) = (&self.port.node, activation.id());
+        self.send_off(activation, Trip::to(to))
+    }
+
+    fn send_off(&self, activation: &Rc<dyn AnyActivation>, trip: Trip) -> Result<(), Unmoved> {
+        let (node, id, to) = (&self.port.node, activation.id(), trip.to);
         if is_reserved(&id.key) {
             return Err(Unmoved::Spawned { actor: id.to_string() });
         }
@@ -67,7 +79,9 @@ impl Shard {
             return Err(Unmoved::NotHosted { node: name, kind: kind() });
         }
         if to != node.me() {
-            self.moves.borrow_mut().wanted.insert(id.clone(), to);
+            // Who wished for something else is told that it did not come to that, when nothing is borrowed.
+            let before = self.moves.borrow_mut().wanted.insert(id.clone(), trip);
+            drop(before);
             activation.clone().end(self, Why::Migrating);
         }
         Ok(())
@@ -80,6 +94,25 @@ impl Shard {
         {
             tracing::warn!(actor = %activation.id(), %unmoved, "an activation stays where it is");
         }
+    }
+
+    /// The same for what nobody has asked for: if nothing holds it here.
+    pub(crate) fn migrate_freely(&self, slot: Slot, trip: Trip) {
+        if let Some(activation) = self.activation(slot)
+            && !self.is_held_here(&activation)
+            && let Err(unmoved) = self.send_off(&activation, trip)
+        {
+            tracing::debug!(actor = %activation.id(), %unmoved, "an activation stays where it is");
+        }
+    }
+
+    /// Whether an activation has something on its node that does not travel: a stream, children, timers, or a time for which it is kept.
+    fn is_held_here(&self, activation: &Rc<dyn AnyActivation>) -> bool {
+        let slot = activation.slot();
+        activation.kept_until() > self.now()
+            || self.is_tied(slot)
+            || self.is_needed(slot)
+            || self.timers.borrow().of(slot) > 0
     }
 
     /// A node that an activation of `kind` goes to from here, if it carries what it holds.
@@ -95,24 +128,26 @@ impl Shard {
     }
 
     /// What the ended activation of `id` carries, and where to, if it is on the move.
-    pub(super) fn take_packed(&self, id: &ActorId) -> Option<(NodeId, Bytes)> {
-        let mut moves = self.moves.borrow_mut();
+    pub(super) fn take_packed(&self, id: &ActorId) -> Option<(Trip, Bytes)> {
         // It ends, whatever was wished for it.
-        moves.wanted.remove(id);
-        moves.packed.remove(id)
+        let wanted = self.moves.borrow_mut().wanted.remove(id);
+        drop(wanted);
+        self.moves.borrow_mut().packed.remove(id)
     }
 
     /// Sends the state of an activation that has ended on its way.
-    fn depart(&self, slot: Slot, id: &ActorId, epoch: Epoch, to: NodeId, state: Bytes) {
+    fn depart(&self, slot: Slot, id: &ActorId, epoch: Epoch, trip: Trip, state: Bytes) {
         let node = &self.port.node;
         self.take_out(slot);
         if let Some(directory) = node.directory() {
             directory.depart(id, epoch);
         }
         let from = Placed { node: node.me(), epoch };
-        let sent = self.lane_carry(to, id, from, &state);
+        let Trip { to, letter, told, .. } = trip;
+        let sent = self.lane_carry(to, id, from, &state, &letter);
         let ask_at = if sent { self.now() + TAKE_BACK_AFTER } else { self.now() };
-        self.moves.borrow_mut().undecided.insert(id.clone(), Undecided { from, state, held: Vec::new(), ask_at });
+        let undecided = Undecided { from, state, letter: Bytes::new(), told, held: Vec::new(), ask_at };
+        self.moves.borrow_mut().undecided.insert(id.clone(), undecided);
         self.note_ended(slot, Why::Migrating);
     }
 
@@ -125,7 +160,8 @@ impl Shard {
         let Ok(id) = ActorId::new(kind, carried.key) else { return };
         let from = Placed { node: peer, epoch: carried.epoch };
         let wish = Move { key: Entry::new(id.clone()), from, to: self.port.node.me() };
-        match self.keep_carried(&id, from, carried.state) {
+        let letter = self.moves.borrow_mut().letters.remove(&(peer, wish.key.hash(), from.epoch)).unwrap_or_default();
+        match self.keep_carried(&id, from, carried.state, letter) {
             Ok(()) => self.port.node.order(Order::Claim(wish)),
             Err(why) => {
                 tracing::warn!(actor = %id, %peer, why, "an actor that was to move here is not taken");
@@ -134,7 +170,18 @@ impl Shard {
         }
     }
 
-    fn keep_carried(&self, id: &ActorId, from: Placed, state: &[u8]) -> Result<(), String> {
+    /// Keeps what `peer` says of an actor whose state comes next: who is not interested loses nothing.
+    pub(super) fn take_letter(&self, peer: NodeId, payload: &[u8]) {
+        let Some((hash, rest)) = payload.split_first_chunk::<8>() else { return };
+        let Some((epoch, letter)) = rest.split_first_chunk::<8>() else { return };
+        let (hash, epoch) = (u64::from_le_bytes(*hash), Epoch(u64::from_le_bytes(*epoch)));
+        let mut moves = self.moves.borrow_mut();
+        if letter.len() <= LETTER_LEN_MAX && moves.letters.len() < LETTERS_MAX {
+            moves.letters.insert((peer, hash, epoch), Bytes::copy_from_slice(letter));
+        }
+    }
+
+    fn keep_carried(&self, id: &ActorId, from: Placed, state: &[u8], letter: Bytes) -> Result<(), String> {
         let node = &self.port.node;
         let Some(kind) = node.kinds().find(id.kind).filter(|kind| kind.travels() != Travels::Not) else {
             return Err(format!("kind {:?} is not hosted here", id.kind.name()));
@@ -142,6 +189,9 @@ impl Shard {
         kind.takes(state)?;
         if node.is_handing_over() || !self.fence_open() {
             return Err("this node is about to leave".to_owned());
+        }
+        if !self.admits(id, from.node, &letter) {
+            return Err("there is no room for it any more".to_owned());
         }
         let mut moves = self.moves.borrow_mut();
         if moves.undecided.len() >= UNDECIDED_MAX {
@@ -153,7 +203,8 @@ impl Shard {
         }
         let held = moves.undecided.remove(id).map(|known| known.held).unwrap_or_default();
         let ask_at = self.now() + ASK_AGAIN_AFTER;
-        moves.undecided.insert(id.clone(), Undecided { from, state: Bytes::copy_from_slice(state), held, ask_at });
+        let (state, told) = (Bytes::copy_from_slice(state), Told::default());
+        moves.undecided.insert(id.clone(), Undecided { from, state, letter, told, held, ask_at });
         Ok(())
     }
 
@@ -196,12 +247,18 @@ impl Shard {
             return;
         }
         let Some(undecided) = self.moves.borrow_mut().undecided.remove(id) else { return };
+        let Undecided { state, letter, told, held, .. } = undecided;
         if let MoveEnd::Here(epoch) = end {
-            self.arrive(wish, epoch, undecided.state);
-        } else if let Some(host) = host {
-            self.hints.borrow_mut().insert(id.stable_hash(), host);
+            told.ended(TripEnd::Back);
+            self.arrive(wish, epoch, state);
+            self.note_arrived(id, wish.from.node, &letter);
+        } else {
+            told.ended(TripEnd::Moved);
+            if let Some(host) = host {
+                self.hints.borrow_mut().insert(id.stable_hash(), host);
+            }
         }
-        for parcel in undecided.held {
+        for parcel in held {
             self.refill_budget();
             parcel.deliver(self);
         }
@@ -258,6 +315,10 @@ impl Shard {
 const STATE_LEN_MAX: usize = 4 << 20;
 /// States that may be undecided at once on one shard: those that come beyond are turned away.
 const UNDECIDED_MAX: usize = 16_384;
+/// What may be said of an actor that moves, in bytes.
+pub(super) const LETTER_LEN_MAX: usize = 4096;
+/// Letters whose actors are still to come, on one shard: each comes right behind its letter, so that there are few.
+const LETTERS_MAX: usize = 1024;
 /// Messages that may wait for one actor on the move.
 const HELD_MAX: usize = 4096;
 /// Time after which who sent a state takes its actor back.

@@ -2,6 +2,7 @@
 
 use std::any::Any;
 
+use greenroom_protocols::node::NodeId;
 use greenroom_world::Timestamp;
 
 use super::sampling::Sample;
@@ -44,6 +45,17 @@ pub(crate) trait ShardPart: Any {
     fn sampled(&self, shard: &Shard, near: bool, sample: Option<&Sample<'_>>) -> Option<u32> {
         let _ = (shard, near, sample);
         None
+    }
+
+    /// Whether an actor is to be taken that moves here, of which who sends it says this; nothing, if it goes by somebody's order.
+    fn admits(&self, shard: &Shard, id: &ActorId, from: NodeId, letter: &[u8]) -> bool {
+        let _ = (shard, id, from, letter);
+        true
+    }
+
+    /// Hears that an actor has come by a move, and is activated.
+    fn arrived(&self, shard: &Shard, id: &ActorId, from: NodeId, letter: &[u8]) {
+        let _ = (shard, id, from, letter);
     }
 
     /// Hears that an activation has ended.
@@ -104,6 +116,16 @@ impl Shard {
     /// Tells the parts that the actor of an activation is gone, and about to be made anew.
     pub(super) fn note_lost(&self, slot: Slot) {
         self.parts.iter().for_each(|part| part.lost(self, slot));
+    }
+
+    /// Whether the parts let an actor come that moves here.
+    pub(super) fn admits(&self, id: &ActorId, from: NodeId, letter: &[u8]) -> bool {
+        self.parts.iter().all(|part| part.admits(self, id, from, letter))
+    }
+
+    /// Tells the parts that an actor has come by a move.
+    pub(super) fn note_arrived(&self, id: &ActorId, from: NodeId, letter: &[u8]) {
+        self.parts.iter().for_each(|part| part.arrived(self, id, from, letter));
     }
 
     /// Tells the parts that an activation has ended.

@@ -210,9 +210,9 @@ impl<A: Behaviour> Activation<A> {
     /// Leaves, and sends what still waits to the actor's next activation.
     pub(in crate::shard) fn finish_end(self: &Rc<Self>, shard: &Shard) {
         if Self::LEAVES
-            && let Some((to, state)) = shard.take_packed(&self.cx.id)
+            && let Some((trip, state)) = shard.take_packed(&self.cx.id)
         {
-            return self.set_out(shard, to, state);
+            return self.set_out(shard, trip, state);
         }
         let waiting = self.take_waiting();
         self.gone(shard);

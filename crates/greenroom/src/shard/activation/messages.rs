@@ -306,6 +306,10 @@ impl<A: Behaviour> AnyActivation for Activation<A> {
         self.kept_until.set(ticks(until));
     }
 
+    fn kept_until(&self) -> Timestamp {
+        moment(self.kept_until.get())
+    }
+
     fn refuse_waiting(&self, refusal: &Refusal) {
         self.left_mailbox(self.waiting());
         for envelope in self.mailbox.take() {

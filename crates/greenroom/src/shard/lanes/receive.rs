@@ -11,7 +11,7 @@ use greenroom_wire::{CallView, FrameView, ReplyView, RouteTable, Status};
 use greenroom_world::Timestamp;
 
 use super::farewell::FAREWELL;
-use super::send::{CARRIES, HINTS};
+use super::send::{CARRIES, HINTS, LETTERS};
 use super::{Flow, LaneId, OUT_HIGH_LEN};
 use crate::actor::reply::{ReplyForm, WireReply};
 use crate::shard::baggage::Baggage;
@@ -126,6 +126,7 @@ impl Shard {
             FrameView::Cancel(cancel) => self.take_cancel(peer, cancel),
             FrameView::Control { channel: HINTS, payload } => self.take_hint(payload),
             FrameView::Control { channel: CARRIES, payload } => self.take_carry(peer, payload),
+            FrameView::Control { channel: LETTERS, payload } => self.take_letter(peer, payload),
             FrameView::Control { channel: FAREWELL, payload } => self.take_farewell(id, peer, payload),
             FrameView::Define { route, kind, method } => {
                 let target = self.port().node.kinds().route(kind, method);

@@ -126,12 +126,28 @@ impl Shard {
         lanes.mark_unflushed(id.index);
     }
 
-    /// Sends the state of an activation to `to`; false if there is no way or no room.
-    pub(in crate::shard) fn lane_carry(&self, to: NodeId, id: &ActorId, from: Placed, state: &[u8]) -> bool {
+    /// Sends the state of an activation to `to`, and before it what is said of it there; false if there is no way or no room.
+    pub(in crate::shard) fn lane_carry(
+        &self,
+        to: NodeId,
+        id: &ActorId,
+        from: Placed,
+        state: &[u8],
+        letter: &[u8],
+    ) -> bool {
         let Ok(lane_id) = self.dialled(to) else { return false };
         let mut lanes = self.lanes.borrow_mut();
         let encoder = lanes.encoder;
         let Some(lane) = lanes.lane(lane_id).filter(|lane| lane.out.len() <= OUT_LEN_MAX) else { return false };
+        if !letter.is_empty() {
+            // Letters are far below any frame limit.
+            let _ = encoder.control(&mut lane.out, LETTERS, |out| {
+                out.extend_from_slice(&id.stable_hash().to_le_bytes());
+                out.extend_from_slice(&from.epoch.0.to_le_bytes());
+                out.extend_from_slice(letter);
+                Ok::<(), EncodeError>(())
+            });
+        }
         let written = encoder.control(&mut lane.out, CARRIES, |out| {
             Carried::write(id, from, state, out);
             Ok::<(), EncodeError>(())
@@ -162,3 +178,6 @@ const REPLIES_LEN_MAX: usize = 32 << 20;
 pub(super) const HINTS: u8 = 2;
 /// The channel of control frames on shards' connections that carry the states of actors that move.
 pub(super) const CARRIES: u8 = 4;
+/// The channel of control frames on shards' connections that say something of an actor whose state comes next: its hash and epoch, 8
+/// bytes each, little-endian, and what the parts of its shard say.
+pub(super) const LETTERS: u8 = 5;

@@ -3,10 +3,9 @@
 use std::rc::Rc;
 
 use bytes::Bytes;
-use greenroom_protocols::node::NodeId;
 use greenroom_world::Timestamp;
 
-use super::STATE_LEN_MAX;
+use super::{STATE_LEN_MAX, Trip};
 use crate::actor::interface::{Behaviour, Travels, Why};
 use crate::shard::Shard;
 use crate::shard::activation::{Activation, Phase};
@@ -21,8 +20,9 @@ impl<A: Behaviour> Activation<A> {
     /// Begins to leave with its state, as no turn runs.
     #[expect(clippy::await_holding_refcell_ref, reason = "turns are admitted by the same rules as borrows")]
     pub(in crate::shard) fn begin_move(self: &Rc<Self>, shard: &Shard) {
-        let to = shard.moves.borrow_mut().wanted.remove(&self.cx.id);
-        let Some(to) = to.filter(|_| Self::LEAVES && shard.fence_open()) else { return };
+        let trip = shard.moves.borrow_mut().wanted.remove(&self.cx.id);
+        let leaves = |trip: &Trip| Self::LEAVES && shard.fence_open() && shard.now() < trip.until;
+        let Some(trip) = trip.filter(leaves) else { return };
         self.begin_last(shard);
         let this = self.clone();
         let hook = Box::pin(async move {
@@ -30,7 +30,7 @@ impl<A: Behaviour> Activation<A> {
                 match this.pack(actor).await {
                     Ok(Some(state)) => Shard::with(|shard| {
                         if let Some(shard) = shard {
-                            shard.moves.borrow_mut().packed.insert(this.cx.id.clone(), (to, state));
+                            shard.moves.borrow_mut().packed.insert(this.cx.id.clone(), (trip, state));
                         }
                     }),
                     // It is to end for another reason.
@@ -69,10 +69,10 @@ impl<A: Behaviour> Activation<A> {
     }
 
     /// Sets out; what waits follows, once it is known where to.
-    pub(in crate::shard) fn set_out(self: &Rc<Self>, shard: &Shard, to: NodeId, state: Bytes) {
+    pub(in crate::shard) fn set_out(self: &Rc<Self>, shard: &Shard, trip: Trip, state: Bytes) {
         self.phase.set(Phase::Gone);
         let waiting = self.take_waiting();
-        shard.depart(self.slot, &self.cx.id, self.cx.epoch, to, state);
+        shard.depart(self.slot, &self.cx.id, self.cx.epoch, trip, state);
         for envelope in waiting {
             match envelope.body {
                 // They go with their activation.

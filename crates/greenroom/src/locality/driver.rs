@@ -1,0 +1,278 @@
+//! The thin loop around a node's exchanges: messages, ends of moves and ticks in, orders out.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use greenroom_protocols::exchange::{
+    Action, Config, Event, Exchange, ExchangeId, Load, Measured, Message, OrderEnd, Tolerance,
+};
+use greenroom_protocols::node::NodeId;
+use greenroom_world::Timestamp;
+use tokio::sync::mpsc;
+
+use super::exchanges::{Happening, Machine, MovedActor};
+use super::survey::{self, Taken};
+use super::word::{CHANNEL, Word};
+use super::{Common, ask, orders};
+use crate::here::Here;
+
+/// Who drives a node's exchanges.
+pub(super) struct Driver {
+    here: Arc<Here>,
+    common: Arc<Common>,
+    /// What other nodes have said of themselves.
+    others: BTreeMap<NodeId, Other>,
+    load: Measured,
+    /// What all shards had to do so far, in ns.
+    busy: u64,
+    /// When it began, with its node.
+    begun: Timestamp,
+    standing_at: Timestamp,
+    /// The version of the view, and the nodes, that the machine was last told of.
+    partners: Option<(u64, BTreeSet<NodeId>)>,
+    /// The actors that are ordered to leave, for people.
+    ordered: BTreeMap<(ExchangeId, u64), MovedActor>,
+}
+
+/// What a node has said of itself.
+#[derive(Clone, Copy)]
+struct Other {
+    takes_part: bool,
+    load: Load,
+    heard: Timestamp,
+}
+
+/// Drives the exchanges until the node stops.
+pub(super) async fn drive(here: Arc<Here>, common: Arc<Common>, mut happenings: mpsc::Receiver<Happening>) {
+    let world = here.world().clone();
+    let mut driver = Driver {
+        here,
+        common,
+        others: BTreeMap::new(),
+        load: Measured { load: Load::default(), since: world.now() },
+        busy: 0,
+        begun: world.now(),
+        standing_at: world.now() + STANDING_EVERY,
+        partners: None,
+        ordered: BTreeMap::new(),
+    };
+    while !driver.here.is_stopped() {
+        let due = world.sleep_until(driver.due());
+        tokio::select! {
+            biased;
+            happening = happenings.recv() => match happening {
+                Some(happening) => driver.take(happening).await,
+                None => return,
+            },
+            () = due => driver.tick().await,
+        }
+    }
+}
+
+impl Driver {
+    fn due(&self) -> Timestamp {
+        let exchange = self.common.exchanges.machine().exchange.as_ref().and_then(Exchange::deadline);
+        exchange.map_or(self.standing_at, |due| due.min(self.standing_at))
+    }
+
+    fn now(&self) -> Timestamp {
+        self.here.world().now()
+    }
+
+    async fn take(&mut self, happening: Happening) {
+        match happening {
+            Happening::Changed => self.meet(),
+            Happening::Told { from, payload } => match Word::decode(&payload) {
+                Ok(Word::Standing { takes_part, load }) => {
+                    self.others.insert(from, Other { takes_part, load, heard: self.now() });
+                    self.meet();
+                }
+                Ok(Word::Exchange(message)) => {
+                    if matches!(message, Message::Offer(_) | Message::Accept(_)) {
+                        self.look().await;
+                    }
+                    self.event(Event::Received { from, message });
+                }
+                Err(error) => tracing::debug!(%from, %error, "what an optimiser said cannot be read"),
+            },
+            Happening::Settled { x, hash, end } => {
+                self.settled(x, hash, end);
+                self.event(Event::Settled { x, hash, end });
+            }
+            Happening::Arrived { x, hash } => {
+                self.common.exchanges.counts.arrived.fetch_add(1, Ordering::Relaxed);
+                self.event(Event::Arrived { x, hash });
+            }
+        }
+    }
+
+    async fn tick(&mut self) {
+        if self.standing_at <= self.now() {
+            self.tell_standing();
+            self.meet();
+        }
+        let due = |exchange: &Exchange| exchange.deadline().is_some_and(|due| due <= self.now());
+        let (is_due, is_idle) = {
+            let machine = self.common.exchanges.machine();
+            let exchange = machine.exchange.as_ref();
+            (exchange.is_some_and(due), exchange.is_some_and(Exchange::is_idle))
+        };
+        if is_due {
+            if is_idle {
+                self.look().await;
+            }
+            self.event(Event::Tick { random: self.here.world().random() });
+        }
+    }
+
+    /// Measures what there is to do here, and tells the others of it.
+    fn tell_standing(&mut self) {
+        let (now, since) = (self.now(), self.load.since);
+        let busy: u64 = self.here.gauges().iter().map(|gauges| gauges.busy_nanos()).sum();
+        let passed = now.since(since).as_micros().max(1) as u64;
+        let micros = (busy.saturating_sub(self.busy) / 1000).saturating_mul(1_000_000) / passed;
+        let cores = self.here.shards().len() as u32;
+        let load = Load { busy: micros, cores, activations: self.here.activations() };
+        (self.load, self.busy, self.standing_at) = (Measured { load, since: now }, busy, now + STANDING_EVERY);
+        let word = Word::Standing { takes_part: self.takes_part(), load }.encode();
+        let me = self.here.me();
+        for (node, _) in self.here.view().view.active().filter(|(node, _)| *node != me) {
+            self.here.tell(node, CHANNEL, word.clone());
+        }
+    }
+
+    fn takes_part(&self) -> bool {
+        !self.common.exchanges.is_paused() && !self.here.is_handing_over() && !self.here.is_draining()
+    }
+
+    /// Tells the machine with whom it may exchange actors, if that has changed. Makes it as soon as the node has an id.
+    fn meet(&mut self) {
+        let now = self.now();
+        let Some(_) = self.here.directory() else { return };
+        let (me, view) = (self.here.me(), self.here.view());
+        self.others.retain(|node, _| view.view.is_active(*node));
+        let apart = self.here.loads().apart(now);
+        let may = |node: NodeId| {
+            let draining = view.member(node).is_none_or(|member| member.draining);
+            let other = self.others.get(&node).filter(|other| other.takes_part && now.since(other.heard) < SILENT);
+            node != me && other.is_some() && !draining && !apart.contains(&node)
+        };
+        let active = view.view.active().map(|(node, _)| node).filter(|node| self.takes_part() && may(*node));
+        let partners = (view.view.version, active.collect::<BTreeSet<NodeId>>());
+        if self.partners.as_ref() == Some(&partners) {
+            return;
+        }
+        {
+            let mut machine = self.common.exchanges.machine();
+            machine.exchange.get_or_insert_with(|| Exchange::new(me, self.config(), now));
+        }
+        let (view, may) = partners.clone();
+        self.partners = Some(partners);
+        self.event(Event::Partners { view, may });
+    }
+
+    fn config(&self) -> Config {
+        let moves_per_s = self.here.config().optimiser.moves_per_s;
+        Config { actors_per_s: u64::from(moves_per_s.max(1)), tolerance: Tolerance::default(), ..Config::default() }
+    }
+
+    /// Takes a survey of the node for the machine.
+    async fn look(&mut self) {
+        let now = self.now();
+        let others: BTreeMap<NodeId, Measured> = self
+            .others
+            .iter()
+            .map(|(node, other)| (*node, Measured { load: other.load, since: other.heard }))
+            .collect();
+        let all = self.is_fuller(others.values());
+        let shards = ask(&self.here, move |here, common, tables, shard| Some(tables.survey(here, common, shard, all)));
+        let survey = survey::joined(shards.await, self.load, others);
+        self.common.exchanges.machine().survey = survey;
+        tracing::trace!(took = ?self.now().since(now), "the optimiser has looked at this node's actors");
+    }
+
+    /// Whether some other node has so much less to do that balance may want any actor of this one.
+    fn is_fuller<'a>(&self, others: impl Iterator<Item = &'a Measured>) -> bool {
+        let Load { busy, cores, activations } = self.load.load;
+        let share = |busy: u64, cores: u32| busy / u64::from(cores.max(1));
+        let lighter = |other: &Load| {
+            let count = activations > other.activations + other.activations / 4 + u64::from(FEW);
+            count || share(busy, cores) > share(other.busy, other.cores) + FULLER
+        };
+        others.into_iter().any(|other| lighter(&other.load))
+    }
+
+    fn event(&mut self, event: Event) {
+        let (now, mut out) = (self.now(), Vec::new());
+        {
+            let Machine { exchange, survey } = &mut *self.common.exchanges.machine();
+            let Some(exchange) = exchange else { return };
+            exchange.handle(now, event, &Taken { here: &self.here, survey }, &mut out);
+        }
+        for action in out {
+            self.perform(action);
+        }
+    }
+
+    fn perform(&mut self, action: Action) {
+        match action {
+            Action::Send { to, message } => self.here.tell(to, CHANNEL, Word::Exchange(message).encode()),
+            Action::Move { hash, epoch, to, until, x } => {
+                match orders::order(&self.here, &self.common, (hash, epoch), (to, until, x)) {
+                    Some(id) => {
+                        let moved = self.moved_actor(id.to_string(), hash, to);
+                        self.ordered.insert((x, hash), moved);
+                    }
+                    None => {
+                        let end = OrderEnd::Withdrawn;
+                        self.common.exchanges.happens(Happening::Settled { x, hash, end });
+                    }
+                }
+            }
+            Action::Clear { hash, toward, .. } => orders::clear(&self.here, &self.common, hash, toward),
+            Action::Ended { x, with, moved, arrived, how } => {
+                tracing::debug!(?x, %with, moved, arrived, ?how, "an exchange of actors is over");
+                self.common.exchanges.counts.ended(how);
+            }
+        }
+    }
+
+    fn moved_actor(&self, actor: String, hash: u64, to: NodeId) -> MovedActor {
+        let name = |node: NodeId| self.here.member(node).map_or_else(|| node.to_string(), |member| member.name);
+        let machine = self.common.exchanges.machine();
+        let known = machine.survey.actors.iter().find(|known| known.hash == hash);
+        let toward =
+            known.and_then(|known| known.toward.iter().find(|(node, _)| *node == to)).map_or(0, |(_, flow)| *flow);
+        let gain = i64::from(toward) - i64::from(known.map_or(0, |known| known.here));
+        let why = if gain > 0 { "it talks with actors there" } else { "its node has more to do" };
+        let from = self.here.name().to_owned();
+        MovedActor { actor, from, to: name(to), at_s: 0.0, gain, cost: known.map_or(0, |known| known.cost), why }
+    }
+
+    /// An order has ended: those that the actor talks with know at once where it is.
+    fn settled(&mut self, x: ExchangeId, hash: u64, end: OrderEnd) {
+        let counts = &self.common.exchanges.counts;
+        let count = match end {
+            OrderEnd::Moved => &counts.moved,
+            OrderEnd::Back => &counts.back,
+            OrderEnd::Withdrawn => &counts.stayed,
+        };
+        count.fetch_add(1, Ordering::Relaxed);
+        let Some(mut moved) = self.ordered.remove(&(x, hash)) else { return };
+        if end == OrderEnd::Moved {
+            moved.at_s = self.now().since(self.begun).as_secs_f64();
+            self.common.exchanges.note(moved);
+        }
+    }
+}
+
+/// How often a node says how loaded it is.
+const STANDING_EVERY: Duration = Duration::from_secs(2);
+/// Who has said nothing for so long takes part in nothing.
+const SILENT: Duration = Duration::from_secs(10);
+/// Activations more than a quarter of another node's.
+const FEW: u32 = 32;
+/// The part of its cores, in millionths, by which a node is fuller.
+const FULLER: u64 = 50_000;

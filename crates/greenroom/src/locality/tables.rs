@@ -1,0 +1,238 @@
+//! What a shard counts its samples into: rows, edges, and what people want to know of them.
+
+use std::time::Duration;
+
+use greenroom_protocols::exchange::ExchangeId;
+use greenroom_protocols::flows::gap::Gap;
+use greenroom_protocols::flows::{self, Flows, KindId, Place, Standing, Wish};
+use greenroom_protocols::heavy_edges::{Edge, HeavyEdges};
+use greenroom_world::Timestamp;
+
+use super::Common;
+use super::word::Letter;
+use crate::actor::key::ActorId;
+use crate::shard::Shard;
+use crate::shard::sampling::Sample;
+
+/// What it counts into.
+pub(super) struct Tables {
+    near: Gap,
+    far: Gap,
+    pub(super) flows: Flows,
+    pub(super) edges: HeavyEdges,
+    names: Names,
+    whereabouts: Whereabouts,
+    /// The wishes that were found when it last looked, of so many rows as it looks at in a second.
+    pub(super) wishes: Vec<Wish>,
+    /// Those that the look that goes on has found so far.
+    found: Vec<Wish>,
+    since: Timestamp,
+    /// How many places that are no more it has forgotten.
+    forgotten: usize,
+    /// The shard's busy time so far, in ns.
+    busy: u64,
+    /// What a message of a hot actor takes, turns and all: µs of CPU.
+    micros_a_message: f64,
+}
+
+/// The actors that were last met, for people: by their hashes, one of them at each place.
+struct Names(Box<[Option<(u64, ActorId)>]>);
+
+impl Names {
+    fn note(&mut self, hash: u64, id: &ActorId) {
+        let place = &mut self.0[hash as usize % NAMES_LEN];
+        if place.as_ref().is_none_or(|(known, _)| *known != hash) {
+            *place = Some((hash, id.clone()));
+        }
+    }
+
+    fn find(&self, hash: u64) -> Option<&ActorId> {
+        let (known, id) = self.0[hash as usize % NAMES_LEN].as_ref()?;
+        (*known == hash).then_some(id)
+    }
+}
+
+/// Where the actors that were last sent to were found, by their hashes, one of them at each place.
+struct Whereabouts(Box<[(u64, Place)]>);
+
+impl Whereabouts {
+    fn note(&mut self, hash: u64, place: Place) {
+        self.0[hash as usize % WHEREABOUTS_LEN] = (hash, place);
+    }
+
+    fn find(&self, hash: u64) -> Option<Place> {
+        let (known, place) = self.0[hash as usize % WHEREABOUTS_LEN];
+        (known == hash).then_some(place)
+    }
+}
+
+impl Tables {
+    pub(super) fn new(now: Timestamp) -> Self {
+        Self {
+            near: Gap::new(),
+            far: Gap::new(),
+            flows: Flows::new(flows::ROWS_MIN, now),
+            edges: HeavyEdges::new(flows::ROWS_MIN, now),
+            names: Names(vec![None; NAMES_LEN].into()),
+            whereabouts: Whereabouts(vec![(0, Place::NEAR); WHEREABOUTS_LEN].into()),
+            wishes: Vec::new(),
+            found: Vec::new(),
+            since: now,
+            forgotten: 0,
+            busy: 0,
+            micros_a_message: 0.0,
+        }
+    }
+
+    /// Where an actor was last found.
+    pub(super) fn where_is(&self, actor: u64) -> Option<Place> {
+        self.whereabouts.find(actor)
+    }
+
+    /// What an actor with so many messages a second takes: µs of CPU a second.
+    pub(super) fn cpu_of(&self, rate: f64) -> u32 {
+        (rate * self.micros_a_message) as u32
+    }
+
+    /// What is due each second: sets the strides, and looks for wishes.
+    pub(super) fn look(&mut self, shard: &Shard, common: &Common, now: Timestamp) {
+        let random = || shard.port().node.world().random();
+        let passed = now.since(self.since);
+        self.since = now;
+        for (near, gap) in [(true, &mut self.near), (false, &mut self.far)] {
+            let before = gap.left();
+            gap.second(passed, random());
+            if gap.left() < before {
+                shard.sample_after(near, gap.left());
+            }
+        }
+        let Self { flows, found, wishes, forgotten, .. } = self;
+        for place in common.places.gone(*forgotten) {
+            flows.lost(place);
+            let stays = |wish: &Wish| wish.to != place;
+            wishes.retain(stays);
+            found.retain(stays);
+            *forgotten += 1;
+        }
+        if flows.look_on(ROWS_A_LOOK, now, found) {
+            std::mem::swap(found, wishes);
+            found.clear();
+        }
+        self.measure(shard.gauges().busy_nanos(), passed, now);
+    }
+
+    /// Shares what the shard had to do among the messages of its hot actors.
+    fn measure(&mut self, busy: u64, passed: Duration, now: Timestamp) {
+        let nanos = busy.saturating_sub(std::mem::replace(&mut self.busy, busy)) as f64;
+        let rates: f64 = self.flows.standings(now).map(|standing| standing.known.rate).sum();
+        self.micros_a_message = nanos / 1e3 / passed.as_secs_f64().max(1e-3) / rates.max(1.0);
+    }
+
+    /// What an actor of this shard is told to take along.
+    pub(super) fn letter(&self, x: ExchangeId, actor: u64, common: &Common, now: Timestamp) -> Option<Letter> {
+        let known = self.flows.standing(actor, now)?.known;
+        let letter = Letter::new(x, &known, self.cpu_of(known.rate), |place| common.places.node(place));
+        let edges = self.edges.partners(actor, now).into_iter();
+        Some(letter.with_edges(edges.map(|edge| (edge.partner, edge.weight))))
+    }
+
+    /// An actor has left for the node at `to`: whom it talks with most.
+    pub(super) fn left(&mut self, actor: u64, to: Place, now: Timestamp) -> Vec<(u64, f64)> {
+        let partners = self.edges.partners(actor, now);
+        self.flows.moved(actor, now);
+        self.edges.forget(actor);
+        self.whereabouts.note(actor, to);
+        partners.into_iter().map(|edge| (edge.partner, edge.weight)).collect()
+    }
+
+    /// An actor has come from the node at `from`.
+    pub(super) fn came(&mut self, id: &ActorId, from: Place, letter: &Letter, shard: &Shard, common: &Common) {
+        let (node, now, hash) = (&shard.port().node, shard.now(), id.stable_hash());
+        let place_of = |other| if other == node.me() { Some(Place::NEAR) } else { common.places.of(other) };
+        let known = letter.known(KindId(id.kind.number()), from, place_of);
+        self.flows.arrived(hash, &known, from, now, node.world().random());
+        self.names.note(hash, id);
+        self.whereabouts.note(hash, Place::NEAR);
+        for (partner, weight) in letter.edges.iter().filter(|(_, weight)| *weight > 0.0 && weight.is_finite()) {
+            self.edges.add(hash, *partner, *weight, now, node.world().random());
+        }
+    }
+
+    /// `actor`, with which some of this shard's actors talk, has gone from one place to another: what they sent there goes here now.
+    pub(super) fn partner_moved(
+        &mut self,
+        actor: u64,
+        partners: &[(u64, f64)],
+        from: Place,
+        to: Place,
+        now: Timestamp,
+    ) {
+        for (partner, weight) in partners {
+            let Some(Standing { known, .. }) = self.flows.standing(*partner, now) else { continue };
+            let sent = self.edges.weight(*partner, actor, now).max(*weight);
+            let share = Edge { weight: sent, ..Edge::default() }.a_second() / known.rate.max(f64::MIN_POSITIVE);
+            self.flows.carry_over(*partner, share.clamp(0.0, 1.0) as f32, from, to);
+        }
+        if self.whereabouts.find(actor).is_some() {
+            self.whereabouts.note(actor, to);
+        }
+    }
+
+    /// What is known of an actor's messages with the node at `toward` is wrong.
+    pub(super) fn clear(&mut self, actor: u64, toward: Place) {
+        self.flows.clear(actor, toward);
+    }
+
+    /// The name of an actor, if it is known.
+    pub(super) fn name(&self, hash: u64) -> Option<&ActorId> {
+        self.names.find(hash)
+    }
+
+    pub(super) fn near_stride(&self) -> u32 {
+        self.near.stride()
+    }
+
+    pub(super) fn far_stride(&self) -> u32 {
+        self.far.stride()
+    }
+
+    pub(super) fn gap(&mut self, near: bool) -> &mut Gap {
+        if near { &mut self.near } else { &mut self.far }
+    }
+
+    pub(super) fn count(&mut self, near: bool, sample: &Sample<'_>, place: Place, shard: &Shard) -> u32 {
+        let (world, now) = (shard.port().node.world(), shard.now());
+        let weight = self.gap(near).sampled(world.random());
+        let to = sample.to.stable_hash();
+        self.names.note(to, sample.to);
+        let mut end = |actor: u64, id: &ActorId| {
+            let kind = KindId(id.kind.number());
+            let one = flows::Sample { actor, kind, place, weight: weight as f32 };
+            self.flows.sample(&one, now, world.random());
+        };
+        let from = sample.from.map(|from| (from.stable_hash(), from));
+        if let Some((hash, from)) = from {
+            end(hash, from);
+        }
+        // The other end is of this shard if the message has not left it, or has come to it.
+        if place == Place::NEAR || from.is_none() {
+            end(to, sample.to);
+        }
+        if let Some((hash, from)) = from {
+            self.names.note(hash, from);
+            self.whereabouts.note(to, place);
+            self.edges.add(hash, to, f64::from(weight), now, world.random());
+            if place == Place::NEAR {
+                self.edges.add(to, hash, f64::from(weight), now, world.random());
+            }
+        }
+        weight
+    }
+}
+
+/// Rows that are looked at each time.
+const ROWS_A_LOOK: usize = 8 * 1024;
+/// Actors whose names are kept for people.
+const NAMES_LEN: usize = 4096;
+/// Actors of which it is kept where they were last found.
+const WHEREABOUTS_LEN: usize = 8192;
