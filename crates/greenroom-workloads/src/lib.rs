@@ -6,6 +6,7 @@
 
 pub mod cli;
 mod cluster;
+mod dice;
 mod driver;
 mod far_store;
 mod floor;
@@ -13,6 +14,7 @@ mod geo;
 pub mod kinds;
 mod output;
 mod plot;
+mod presence;
 mod reliable;
 pub mod report;
 mod store;

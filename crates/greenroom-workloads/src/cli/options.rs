@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::GeoOptions;
+use super::{GeoOptions, PresenceOptions};
 use crate::floor::Peer;
 use crate::kinds::Style;
 
@@ -28,7 +28,7 @@ pub struct Bench {
     /// accesses of each cell; 50.
     #[arg(long)]
     pub rounds: Option<u64>,
-    /// Node processes; 2 in ping-pong, 3 in sort and big, 1 in the others. In the geo workloads, those of each cluster.
+    /// Node processes; 2 in ping-pong, 3 in sort and big, 4 in presence, 1 in the others. In the geo workloads, those of each cluster.
     #[arg(long)]
     pub nodes: Option<u32>,
     /// Numbers to sort (sort).
@@ -73,9 +73,15 @@ pub struct Bench {
     /// What actors survive (reliable-latency, reliable-throughput, geo-throughput, order).
     #[arg(long, default_value = "journal")]
     pub durability: Durability,
+    /// Requests a second, whether they are answered or not (presence, heartbeat).
+    #[arg(long)]
+    pub rate: Option<f64>,
     #[command(flatten)]
     #[doc(hidden)]
     pub geo: GeoOptions,
+    #[command(flatten)]
+    #[doc(hidden)]
+    pub presence: PresenceOptions,
     /// Serves as the other end of `floor`.
     #[arg(long, hide = true)]
     pub peer: Option<Peer>,
@@ -114,6 +120,8 @@ pub enum Workload {
     ReliableCreate,
     /// Pools of resources, each a reliable actor.
     PoolServer,
+    /// Players and games that come and go, with the optimiser and without it: ActOp's Fig. 10.
+    Presence,
 }
 
 impl Workload {
@@ -135,6 +143,7 @@ impl Workload {
             Workload::ReliableCalls => "reliable-calls",
             Workload::ReliableCreate => "reliable-create",
             Workload::PoolServer => "pool-server",
+            Workload::Presence => "presence",
         }
     }
 
@@ -158,6 +167,7 @@ impl Workload {
         match self {
             Workload::PingPong => 2,
             Workload::Sort | Workload::Big => 3,
+            Workload::Presence => 4,
             _ => 1,
         }
     }

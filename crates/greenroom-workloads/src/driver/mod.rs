@@ -19,7 +19,7 @@ use crate::kinds::tally::TallyRef;
 use crate::reliable;
 use crate::report::{Latency, Report};
 use crate::store;
-use crate::{floor, geo};
+use crate::{floor, geo, presence};
 
 /// What came of a run.
 #[derive(Debug, Default)]
@@ -28,6 +28,8 @@ pub(crate) struct Outcome {
     pub(crate) results: Map<String, Value>,
     /// Round trips in nanoseconds, as pairs of value and count, for plots.
     pub(crate) latency_ns: Vec<(u64, u64)>,
+    /// The same of what it is compared with, by name.
+    pub(crate) beside_ns: Vec<(String, Vec<(u64, u64)>)>,
     /// Time that the workload ran.
     pub(crate) elapsed: Duration,
     /// What went wrong first.
@@ -93,10 +95,11 @@ pub(crate) fn run(plan: &Plan) -> Result<Outcome, String> {
         .map_err(|error| format!("no runtime: {error}"))?;
     runtime.block_on(async {
         tokio::select! {
-            outcome = drive(plan), if plan.workload != Workload::Store && !plan.is_reliable() && !plan.is_geo() => outcome,
+            outcome = drive(plan), if plan.is_of_tallies() => outcome,
             outcome = geo::run(plan), if plan.is_geo() => outcome,
             outcome = reliable::run(plan), if plan.is_reliable() => outcome,
             outcome = store::run(plan), if plan.workload == Workload::Store => outcome,
+            outcome = presence::run(plan), if plan.workload == Workload::Presence => outcome,
             _ = tokio::signal::ctrl_c() => Err("interrupted".into()),
         }
     })
