@@ -20,6 +20,11 @@ impl Dice {
         self.next().checked_rem(bound).unwrap_or(0)
     }
 
+    /// Seconds to the next of `rate` events a second that do not know of each other (Poisson).
+    pub(crate) fn gap(&mut self, rate: f64) -> f64 {
+        -(1.0 - self.part()).ln() / rate
+    }
+
     /// A number from 0 to 1.
     pub(crate) fn part(&mut self) -> f64 {
         (self.next() >> 11) as f64 / (1u64 << 53) as f64

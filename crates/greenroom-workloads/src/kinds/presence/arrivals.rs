@@ -42,9 +42,8 @@ struct Gaps {
 impl Gaps {
     /// Nanoseconds to the next one.
     fn next(&mut self) -> u64 {
-        let gap = -(1.0 - self.dice.part()).ln() / self.rate;
         // A rate of nothing has no next request.
-        Duration::try_from_secs_f64(gap).map_or(u64::MAX / 4, |gap| gap.as_nanos() as u64)
+        Duration::try_from_secs_f64(self.dice.gap(self.rate)).map_or(u64::MAX / 4, |gap| gap.as_nanos() as u64)
     }
 }
 
