@@ -120,7 +120,7 @@ impl Sim {
         });
     }
 
-    /// Cuts the link from one machine to another, this way only, until [`Sim::heal`].
+    /// Cuts the link from one machine to another, this way only, until [`Sim::heal`]; that of a machine to itself, too.
     pub fn cut(&self, from: &str, to: &str) {
         self.shared.with(|core, now| {
             let (from, to) = (core.machine(from), core.machine(to));
@@ -235,7 +235,7 @@ impl Core {
     }
 
     fn cut(&mut self, now: Duration, from: usize, to: usize) {
-        if from == to || !self.cuts.insert((from, to)) {
+        if !self.cuts.insert((from, to)) {
             return;
         }
         self.record(now, Happening::Cut { from, to });
