@@ -24,9 +24,9 @@ impl NodeProcess {
         command.args(["node", "--name", name, "--listen", "127.0.0.1:0", "--table", table]);
         command.args(["--http", &address.to_string(), "--shards", &shards.to_string()]);
         command.args(options);
-        // A run shows figures, and its nodes' lives to who asks for them.
+        // A run shows figures, and its nodes' lives to who asks for them. That turns take as long as the run is meant so.
         if std::env::var_os("RUST_LOG").is_none() {
-            command.env("RUST_LOG", "warn");
+            command.env("RUST_LOG", "warn,greenroom::shard::waits=error");
         }
         // What a node says on standard output is not part of the figures.
         command.stdin(Stdio::null()).stdout(Stdio::null());
