@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use crate::heartbeat;
 use crate::output::{cell, members};
 
 /// The page for one run: its latencies, if it has any, and all its figures.
@@ -9,10 +10,11 @@ pub(crate) fn page(document: &Value, latency_ns: &[(u64, u64)]) -> String {
     let title = format!("greenroom bench {}", document["workload"].as_str().unwrap_or_default());
     let params: Vec<String> =
         members(&document["params"]).map(|(name, value)| format!("{name} {}", cell(value))).collect();
+    let heat_map = document["results"]["heat_map"].as_array().map_or_else(String::new, |cells| heartbeat::svg(cells));
     let plots = if latency_ns.is_empty() { String::new() } else { quantiles(latency_ns) + &distribution(latency_ns) };
     format!(
         "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>{title}</title>\n<style>{STYLE}</style>\
-         </head>\n<body><h1>{title}</h1>\n<p>{}, {} cores</p>\n{plots}{}</body></html>\n",
+         </head>\n<body><h1>{title}</h1>\n<p>{}, {} cores</p>\n{heat_map}{plots}{}</body></html>\n",
         escape(&params.join(", ")),
         cell(&document["host"]["cores"]),
         figures(&document["results"]),
@@ -73,13 +75,15 @@ fn figures(results: &Value) -> String {
         };
         match value {
             Value::Object(_) => members(value).for_each(|(part, value)| row(&format!("{name} {part}"), value)),
+            Value::Array(_) if name == "heat_map" => {}
             value => row(name, value),
         }
     }
     format!("<h2>Figures</h2>\n<table>{rows}</table>\n")
 }
 
-fn figure(title: &str, svg: &str) -> String {
+/// A plot under its title.
+pub(crate) fn figure(title: &str, svg: &str) -> String {
     let (width, height) = (LEFT + WIDTH + 30.0, TOP + HEIGHT + 30.0);
     format!("<h2>{title}</h2>\n<svg viewBox=\"0 0 {width} {height}\" role=\"img\">{svg}</svg>\n")
 }
@@ -133,10 +137,10 @@ fn escape(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }
 
-const LEFT: f64 = 70.0;
-const TOP: f64 = 10.0;
-const WIDTH: f64 = 700.0;
-const HEIGHT: f64 = 260.0;
+pub(crate) const LEFT: f64 = 70.0;
+pub(crate) const TOP: f64 = 10.0;
+pub(crate) const WIDTH: f64 = 700.0;
+pub(crate) const HEIGHT: f64 = 260.0;
 const SLICES: usize = 70;
 const STYLE: &str = "body{font:15px system-ui,sans-serif;max-width:50rem;margin:2rem auto;padding:0 1rem;color:#222}\
     svg{width:100%}svg text{font-size:12px;fill:#555}line{stroke:#ddd}polyline{fill:none;stroke:#2a7;stroke-width:2}\

@@ -1,11 +1,13 @@
 //! `greenroom bench`: its options, and the run.
 
 mod geo;
+mod heartbeat;
 mod options;
 
 use std::process::ExitCode;
 
 pub use self::geo::{Api, At, GeoOptions, Instances, Ops};
+pub use self::heartbeat::{BeatThreads, Block, HeartbeatOptions};
 pub use self::options::{Bench, Durability, Mode, Workload, duration};
 use crate::driver::{self, Plan};
 use crate::{floor, output, plot};

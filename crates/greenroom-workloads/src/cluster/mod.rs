@@ -11,7 +11,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use tempfile::TempDir;
 
-pub(crate) use self::process::{NodeProcess, spawn_tied};
+pub(crate) use self::process::{NodeProcess, cpu_seconds, spawn_tied};
 use crate::cli::{Mode, Workload};
 use crate::driver::Plan;
 use crate::kinds;
@@ -107,7 +107,7 @@ impl Cluster {
     /// Time that the nodes' processes have spent on processors.
     pub(crate) fn cpu_seconds(&self) -> f64 {
         match self {
-            Cluster::Local(_) => process::cpu_seconds("self"),
+            Cluster::Local(_) => cpu_seconds("self"),
             Cluster::Processes { nodes, .. } => nodes.iter().map(NodeProcess::cpu_seconds).sum(),
         }
     }

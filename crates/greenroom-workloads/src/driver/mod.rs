@@ -19,7 +19,7 @@ use crate::kinds::tally::TallyRef;
 use crate::reliable;
 use crate::report::{Latency, Report};
 use crate::store;
-use crate::{floor, geo};
+use crate::{floor, geo, heartbeat};
 
 /// What came of a run.
 #[derive(Debug, Default)]
@@ -93,13 +93,19 @@ pub(crate) fn run(plan: &Plan) -> Result<Outcome, String> {
         .map_err(|error| format!("no runtime: {error}"))?;
     runtime.block_on(async {
         tokio::select! {
-            outcome = drive(plan), if plan.workload != Workload::Store && !plan.is_reliable() && !plan.is_geo() => outcome,
+            outcome = drive(plan), if is_driven(plan) => outcome,
             outcome = geo::run(plan), if plan.is_geo() => outcome,
             outcome = reliable::run(plan), if plan.is_reliable() => outcome,
+            outcome = heartbeat::run(plan), if plan.workload == Workload::Heartbeat => outcome,
             outcome = store::run(plan), if plan.workload == Workload::Store => outcome,
             _ = tokio::signal::ctrl_c() => Err("interrupted".into()),
         }
     })
+}
+
+/// Whether its actors report to a tally, which is waited for.
+fn is_driven(plan: &Plan) -> bool {
+    !matches!(plan.workload, Workload::Store | Workload::Heartbeat) && !plan.is_reliable() && !plan.is_geo()
 }
 
 async fn drive(plan: &Plan) -> Result<Outcome, String> {

@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use serde_json::{Map, Value};
 
-use crate::cli::{Bench, Durability, GeoOptions, Mode, Workload};
+use crate::cli::{Bench, Durability, GeoOptions, HeartbeatOptions, Mode, Workload};
+use crate::heartbeat;
 use crate::kinds::{Extent, Style};
 use crate::store;
 
@@ -33,7 +34,9 @@ pub(crate) struct Plan {
     pub(crate) store: Option<String>,
     pub(crate) journal: Option<String>,
     pub(crate) durability: Durability,
+    pub(crate) rate: Option<f64>,
     pub(crate) geo: GeoOptions,
+    pub(crate) heartbeat: HeartbeatOptions,
 }
 
 impl Plan {
@@ -69,7 +72,9 @@ impl Plan {
             store: bench.store.clone(),
             journal: bench.journal.clone(),
             durability: bench.durability,
+            rate: bench.rate,
             geo: bench.geo.clone(),
+            heartbeat: bench.heartbeat.clone(),
         };
         plan.check()?;
         Ok(plan)
@@ -101,9 +106,14 @@ impl Plan {
             ("--shards", self.shards),
             ("--sample", self.sample),
         ];
-        match counts.iter().find(|(_, count)| *count == 0) {
-            Some((option, _)) => Err(format!("{option} 0 leaves nothing to run; give it 1 or more")),
-            None => Ok(()),
+        if let Some((option, _)) = counts.iter().find(|(_, count)| *count == 0) {
+            return Err(format!("{option} 0 leaves nothing to run; give it 1 or more"));
+        }
+        match self.rate {
+            Some(rate) if !(rate > 0.0 && rate.is_finite()) => {
+                Err(format!("--rate {rate} is no rate; give it more than 0"))
+            }
+            _ => Ok(()),
         }
     }
 
@@ -185,6 +195,10 @@ impl Plan {
                 set("think_ms", (self.geo.think.as_secs_f64() * 1e3).into());
                 set("kill", self.geo.kill.into());
             }
+            return params;
+        }
+        if self.workload == Workload::Heartbeat {
+            heartbeat::params(self, set);
             return params;
         }
         set("mode", self.mode.name().into());
