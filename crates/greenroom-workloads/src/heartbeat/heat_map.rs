@@ -5,13 +5,12 @@ use std::collections::BTreeSet;
 use greenroom::PoolSize;
 use serde_json::Value;
 
-use super::measure::{Measured, Setting};
+use super::measure::{Measured, Setting, latency};
 use super::{AS_GOOD, AUTO, middle};
 use crate::cli::BeatThreads;
 use crate::goals::Goals;
 use crate::output::cell;
 use crate::plot;
-use crate::report::Latency;
 
 /// The cells as tables: light beats, and those that block.
 pub(crate) fn table(cells: &[Value]) -> String {
@@ -52,7 +51,7 @@ fn grid(cells: &[Value], members: [&str; 2]) -> String {
     }
     for (row, shards) in rows.iter().enumerate() {
         let y = plot::TOP + (row + 1) as f64 * height;
-        svg += &text(plot::LEFT / 2.0, y + height / 2.0, &format!("{} shards", cell(shards)));
+        svg += &text(plot::LEFT / 2.0, y + height / 2.0, &format!("shards {}", cell(shards)));
         for (column, threads) in columns.iter().enumerate() {
             let Some(one) = at(cells, shards, threads) else { continue };
             let (x, depth) = (plot::LEFT + column as f64 * width, 0.1 + 0.8 * (p99(one) - least) / (most - least));
@@ -67,10 +66,12 @@ fn grid(cells: &[Value], members: [&str; 2]) -> String {
     svg
 }
 
-/// p50 and p99 in milliseconds.
+/// p50 and p99 in milliseconds; a dash where no such beat was served.
 fn shown(one: &Value, members: [&str; 2]) -> String {
-    let [p50, p99] = members.map(|member| one[member].as_f64().unwrap_or(0.0) / 1e3);
-    format!("{p50:.2} / {p99:.2}")
+    match members.map(|member| one[member].as_f64()) {
+        [Some(p50), Some(p99)] => format!("{:.2} / {:.2}", p50 / 1e3, p99 / 1e3),
+        _ => "-".to_owned(),
+    }
 }
 
 fn at<'a>(cells: &'a [Value], shards: &Value, threads: &Value) -> Option<&'a Value> {
@@ -99,11 +100,11 @@ pub(super) fn goals(goals: &mut Goals, runs: &[Measured]) {
         let Some(best) = tried.iter().min_by(|a, b| price_us(a).total_cmp(&price_us(b))) else { continue };
         if auto.blocking.messages > 0 {
             let apart = auto.pool.last.threads_max.abs_diff(best.pool.last.threads_max);
-            let what = format!("{shards} shards: threads from the best of the sweep, {}", best.setting.threads);
+            let what = format!("shards {shards}: threads from the best of the sweep, {}", best.setting.threads);
             goals.at_most(&what, apart as f64, NEAR_BEST);
         } else {
             let most = tried.iter().map(|run| run.served_per_s()).fold(0.0, f64::max);
-            let what = format!("{shards} shards: served to the best of the sweep");
+            let what = format!("shards {shards}: served to the best of the sweep");
             goals.at_least(&what, auto.served_per_s() / most.max(1e-9), 1.0 - AS_GOOD);
         }
     }
@@ -112,10 +113,7 @@ pub(super) fn goals(goals: &mut Goals, runs: &[Measured]) {
 /// The mean time of a beat that blocks, and 100 µs for each thread: what the pool itself makes least, and the paper (§5.3).
 fn price_us(run: &Measured) -> f64 {
     let threads = run.pool.last.threads_max as f64;
-    match run.blocking.messages {
-        0 => f64::INFINITY,
-        _ => Latency::of(&run.blocking.latency_ns).mean + 100.0 * threads,
-    }
+    latency(&run.blocking).map_or(f64::INFINITY, |blocking| blocking.mean + 100.0 * threads)
 }
 
 /// How many threads a pool that sizes itself may have more or fewer than the best one.

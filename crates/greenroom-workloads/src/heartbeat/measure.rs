@@ -75,16 +75,16 @@ impl Measured {
 
     /// It as a row of a table.
     pub(super) fn row(&self) -> Value {
-        let (light, blocking) = (Latency::of(&self.light.latency_ns), Latency::of(&self.blocking.latency_ns));
+        let (light, blocking) = (latency(&self.light), latency(&self.blocking));
         json!({
             "shards": self.setting.shards,
             "threads": self.setting.threads.to_string(),
             "served_per_s": output_rate(self.served_per_s()),
-            "p50_us": light.p50,
-            "p99_us": light.p99,
-            "blocking_mean_us": blocking.mean,
-            "blocking_p50_us": blocking.p50,
-            "blocking_p99_us": blocking.p99,
+            "p50_us": light.map(|light| light.p50),
+            "p99_us": light.map(|light| light.p99),
+            "blocking_mean_us": blocking.map(|blocking| blocking.mean),
+            "blocking_p50_us": blocking.map(|blocking| blocking.p50),
+            "blocking_p99_us": blocking.map(|blocking| blocking.p99),
             "pool_threads": self.pool.last.threads,
             "pool_begun": self.pool.last.begun,
             "refused": self.offered.refused,
@@ -93,6 +93,11 @@ impl Measured {
             "cpu_us": output_rate(self.cpu_us()),
         })
     }
+}
+
+/// The times of beats that were served, if any were.
+pub(super) fn latency(beats: &Report) -> Option<Latency> {
+    (beats.messages > 0).then(|| Latency::of(&beats.latency_ns))
 }
 
 /// Measures `setting` on a fresh node.
