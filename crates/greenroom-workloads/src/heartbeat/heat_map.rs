@@ -18,13 +18,13 @@ pub(crate) fn table(cells: &[Value]) -> String {
     for (title, members) in TABLES {
         text.push_str(&format!("\n  {title}\n  {:>8}", "shards"));
         let columns = distinct(cells, "threads");
-        columns.iter().for_each(|threads| text.push_str(&format!("{:>18}", cell(threads))));
+        columns.iter().for_each(|threads| text.push_str(&format!("{:>16}", cell(threads))));
         text.push('\n');
         for shards in distinct(cells, "shards") {
             text.push_str(&format!("  {:>8}", cell(shards)));
             for threads in &columns {
                 let shown = at(cells, shards, threads).map_or_else(String::new, |one| shown(one, members));
-                text.push_str(&format!("{shown:>18}"));
+                text.push_str(&format!("{shown:>16}"));
             }
             text.push('\n');
         }
@@ -69,9 +69,19 @@ fn grid(cells: &[Value], members: [&str; 2]) -> String {
 /// p50 and p99 in milliseconds; a dash where no such beat was served.
 fn shown(one: &Value, members: [&str; 2]) -> String {
     match members.map(|member| one[member].as_f64()) {
-        [Some(p50), Some(p99)] => format!("{:.2} / {:.2}", p50 / 1e3, p99 / 1e3),
+        [Some(p50), Some(p99)] => format!("{} / {}", ms(p50), ms(p99)),
         _ => "-".to_owned(),
     }
+}
+
+/// Microseconds as milliseconds, with three digits.
+fn ms(us: f64) -> String {
+    let decimals = match us {
+        ..10_000.0 => 2,
+        10_000.0..100_000.0 => 1,
+        _ => 0,
+    };
+    format!("{:.decimals$}", us / 1e3)
 }
 
 fn at<'a>(cells: &'a [Value], shards: &Value, threads: &Value) -> Option<&'a Value> {
@@ -142,8 +152,8 @@ mod tests {
         let table = table(&cells());
         let lines: Vec<Vec<&str>> = table.lines().map(|line| line.split_whitespace().collect()).collect();
         assert_eq!(lines[2], ["shards", "fused", "4"]);
-        assert_eq!(lines[3], ["1", "0.10", "/", "25.00", "0.10", "/", "0.20"]);
-        assert_eq!(lines[4], ["2", "0.10", "/", "12.00", "0.10", "/", "0.15"]);
+        assert_eq!(lines[3], ["1", "0.10", "/", "25.0", "0.10", "/", "0.20"]);
+        assert_eq!(lines[4], ["2", "0.10", "/", "12.0", "0.10", "/", "0.15"]);
         assert!(table.contains("2.00 / 2.50"), "{table}");
     }
 
@@ -151,6 +161,6 @@ mod tests {
     fn a_plotted_heat_map_has_a_field_for_each_cell() {
         let svg = svg(&cells());
         assert_eq!(svg.matches("<rect").count(), 2 * 4);
-        assert!(svg.contains("0.10 / 25.00") && !svg.contains("NaN") && !svg.contains("inf"), "{svg}");
+        assert!(svg.contains("0.10 / 25.0") && !svg.contains("NaN") && !svg.contains("inf"), "{svg}");
     }
 }
