@@ -6,6 +6,7 @@
 
 pub mod cli;
 mod cluster;
+mod dice;
 mod driver;
 mod far_store;
 mod floor;
@@ -15,6 +16,7 @@ mod heartbeat;
 pub mod kinds;
 mod output;
 mod plot;
+mod presence;
 mod reliable;
 pub mod report;
 mod store;

@@ -1,51 +1,76 @@
 //! A page of plots that needs nothing from elsewhere: inline SVG.
 
+mod lines;
+
 use serde_json::Value;
 
+use crate::driver::Outcome;
 use crate::heartbeat;
 use crate::output::{cell, members};
 
-/// The page for one run: its latencies, if it has any, and all its figures.
-pub(crate) fn page(document: &Value, latency_ns: &[(u64, u64)]) -> String {
+/// The page for one run: its latencies, if it has any, beside those that they are compared with, what is told over time, and all
+/// its figures.
+pub(crate) fn page(document: &Value, outcome: &Outcome) -> String {
+    let latency_ns = &outcome.latency_ns;
     let title = format!("greenroom bench {}", document["workload"].as_str().unwrap_or_default());
     let params: Vec<String> =
         members(&document["params"]).map(|(name, value)| format!("{name} {}", cell(value))).collect();
     let heat_map = document["results"]["heat_map"].as_array().map_or_else(String::new, |cells| heartbeat::svg(cells));
-    let plots = if latency_ns.is_empty() { String::new() } else { quantiles(latency_ns) + &distribution(latency_ns) };
+    let mut plots = heat_map + &lines::over_time(&document["results"]);
+    if !latency_ns.is_empty() {
+        let beside: Vec<(&str, &[Bucket])> =
+            outcome.beside_ns.iter().map(|(name, latency)| (name.as_str(), latency.as_slice())).collect();
+        plots += &(quantiles(latency_ns, &beside) + &distribution(latency_ns));
+    }
     format!(
         "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>{title}</title>\n<style>{STYLE}</style>\
-         </head>\n<body><h1>{title}</h1>\n<p>{}, {} cores</p>\n{heat_map}{plots}{}</body></html>\n",
+         </head>\n<body><h1>{title}</h1>\n<p>{}, {} cores</p>\n{plots}{}</body></html>\n",
         escape(&params.join(", ")),
         cell(&document["host"]["cores"]),
         figures(&document["results"]),
     )
 }
 
-/// Latency against the share of round trips that took at most so long.
-fn quantiles(latency_ns: &[(u64, u64)]) -> String {
+/// A time in nanoseconds, and how many round trips took it.
+type Bucket = (u64, u64);
+
+/// Latency against the share of round trips that took at most so long, beside others by their names.
+fn quantiles(latency_ns: &[Bucket], beside: &[(&str, &[Bucket])]) -> String {
+    let all: Vec<Bucket> = beside.iter().fold(latency_ns.to_vec(), |all, (_, other)| [&all, *other].concat());
+    let scale = Scale::over(&all);
     let total: u64 = latency_ns.iter().map(|(_, count)| count).sum();
-    let scale = Scale::over(latency_ns);
     // Each 9 of the quantile is as wide as the one before.
     let nines = (total.max(10) as f64).log10().ceil();
-    let mut seen = 0;
-    let mut points = Vec::new();
-    for (value, count) in latency_ns {
-        let beyond = (1.0 - seen as f64 / total as f64).max(10f64.powf(-nines));
-        points.push(format!("{:.1},{:.1}", LEFT + -beyond.log10() / nines * WIDTH, scale.y(*value)));
-        seen += count;
-    }
     let mut svg = scale.grid();
     for nine in 0..=nines as u32 {
         let share = 100.0 * (1.0 - 0.1f64.powi(nine as i32));
         let x = LEFT + f64::from(nine) / nines * WIDTH;
         svg += &format!("<text x=\"{x:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{share} %</text>", TOP + HEIGHT + 18.0);
     }
-    svg += &format!("<polyline points=\"{}\"/>", points.join(" "));
-    figure("Round trips by quantile", &svg)
+    svg += &quantile_line(latency_ns, &scale, nines, 0);
+    for (place, (_, other)) in beside.iter().enumerate() {
+        svg += &quantile_line(other, &scale, nines, place + 1);
+    }
+    let names: Vec<&str> = beside.iter().map(|(name, _)| *name).collect();
+    let title = if names.is_empty() { String::new() } else { format!(", beside {}", names.join(", ")) };
+    figure(&format!("Round trips by quantile{title}"), &svg)
+}
+
+/// One line of quantiles: the `place`th of the figure.
+fn quantile_line(latency_ns: &[Bucket], scale: &Scale, nines: f64, place: usize) -> String {
+    let total: u64 = latency_ns.iter().map(|(_, count)| count).sum();
+    let mut seen = 0;
+    let mut points = Vec::new();
+    for (value, count) in latency_ns {
+        let beyond = (1.0 - seen as f64 / total.max(1) as f64).max(10f64.powf(-nines));
+        points.push(format!("{:.1},{:.1}", LEFT + -beyond.log10() / nines * WIDTH, scale.y(*value)));
+        seen += count;
+    }
+    format!("<polyline class=\"line{place}\" points=\"{}\"/>", points.join(" "))
 }
 
 /// How many round trips took how long, in slices of equal ratio.
-fn distribution(latency_ns: &[(u64, u64)]) -> String {
+fn distribution(latency_ns: &[Bucket]) -> String {
     let scale = Scale::over(latency_ns);
     let mut slices = [0u64; SLICES];
     for (value, count) in latency_ns {
@@ -70,6 +95,9 @@ fn distribution(latency_ns: &[(u64, u64)]) -> String {
 fn figures(results: &Value) -> String {
     let mut rows = String::new();
     for (name, value) in members(results) {
+        if name.ends_with("_over_time") {
+            continue;
+        }
         let mut row = |name: &str, value: &Value| {
             rows.push_str(&format!("<tr><th>{}</th><td>{}</td></tr>\n", escape(name), escape(&cell(value))));
         };
@@ -95,7 +123,7 @@ struct Scale {
 }
 
 impl Scale {
-    fn over(latency_ns: &[(u64, u64)]) -> Self {
+    fn over(latency_ns: &[Bucket]) -> Self {
         let least = latency_ns.iter().map(|(value, _)| *value).min().unwrap_or(1).max(1) as f64;
         let most = latency_ns.iter().map(|(value, _)| *value).max().unwrap_or(1).max(1) as f64;
         Self { low: least.log10().floor(), high: most.log10().ceil().max(least.log10().floor() + 1.0) }
@@ -144,6 +172,7 @@ pub(crate) const HEIGHT: f64 = 260.0;
 const SLICES: usize = 70;
 const STYLE: &str = "body{font:15px system-ui,sans-serif;max-width:50rem;margin:2rem auto;padding:0 1rem;color:#222}\
     svg{width:100%}svg text{font-size:12px;fill:#555}line{stroke:#ddd}polyline{fill:none;stroke:#2a7;stroke-width:2}\
+    .line1{stroke:#c60}.line2{stroke:#36c}.key0{fill:#2a7}.key1{fill:#c60}.key2{fill:#36c}\
     rect{fill:#2a7}th{text-align:left;font-weight:normal;padding-right:2rem}td{text-align:right}";
 
 #[cfg(test)]
@@ -154,9 +183,16 @@ mod tests {
 
     #[test]
     fn a_page_holds_its_plots_and_asks_nobody_for_anything() {
-        let document = json!({"workload": "big", "params": {}, "results": {"errors": 0}, "host": {"cores": 2}});
-        let page = page(&document, &[(900, 3), (1_000, 1), (2_000_000, 1)]);
-        assert_eq!(page.matches("<svg").count(), 2);
+        let document = json!({"workload": "big", "params": {}, "results": {"errors": 0, "moves_over_time": [
+            {"second": 0, "off": 0, "on": 3}, {"second": 1, "on": 4}]}, "host": {"cores": 2}});
+        let latency_ns = vec![(900, 3), (1_000, 1), (2_000_000, 1)];
+        let outcome = Outcome {
+            beside_ns: vec![("off".to_owned(), latency_ns.clone()), ("nothing".to_owned(), Vec::new())],
+            latency_ns,
+            ..Outcome::default()
+        };
+        let page = page(&document, &outcome);
+        assert_eq!(page.matches("<svg").count(), 3);
         for outside in ["http:", "https:", "<script", "NaN", "inf"] {
             assert!(!page.contains(outside), "{outside}");
         }

@@ -109,9 +109,31 @@ fn a_store_is_measured_beside_its_floor_and_left_as_it_was() {
 }
 
 #[test]
+fn presence_counts_each_request_once_and_all_that_it_takes() {
+    for pace in ["--rate 400", "--in-flight 3"] {
+        let results = run(&format!("presence --mode local --players 100 --time-scale 600 --duration 3s {pace}"));
+        assert_eq!(results["duplicated"], 0, "{results}");
+        // Of a request, and of what it takes: a call of the game, and one of each of its eight players, with their answers.
+        let [requests, messages] = ["requests", "messages"].map(|figure| results[figure].as_u64().expect("a count"));
+        assert!(messages > 0 && messages % 18 == 0 && messages <= requests * 18, "{pace}: {results}");
+        assert_eq!(results["remote_fraction"], 0.0, "there is one node");
+        assert!(results["new_games"].as_u64() > Some(0), "games of two to three seconds end: {results}");
+        assert_eq!(results["rows"].as_array().map(Vec::len), Some(2), "without the optimiser, and with it");
+        for series in ["remote_fraction_over_time", "moves_over_time", "cpu_cores_over_time"] {
+            assert_eq!(results[series].as_array().map(Vec::len), Some(3), "{series}");
+        }
+        assert_latency(&results);
+    }
+}
+
+#[test]
 fn options_that_leave_nothing_to_run_are_refused_by_name() {
     let bench = Program::parse_from(["bench", "ping-pong", "--pairs", "0"]).bench;
     assert!(cli::document(&bench).is_err_and(|error| error.contains("--pairs 0")));
+    for (option, value) in [("--mode", "distributed"), ("--rate", "0"), ("--in-flight", "0"), ("--duration", "1s")] {
+        let bench = Program::parse_from(["bench", "presence", option, value]).bench;
+        assert!(cli::document(&bench).is_err_and(|error| error.contains(option)), "{option} {value}");
+    }
 }
 
 #[test]
@@ -199,9 +221,9 @@ fn a_heat_map_has_a_cell_for_each_number_of_shards_with_each_of_threads() {
 #[test]
 fn what_heartbeat_cannot_do_is_refused_by_name() {
     for (options, named) in [
-        ("--rate 0", "--rate 0"),
-        ("--rate=-1", "--rate -1"),
-        ("--rate inf", "--rate inf"),
+        ("--rate 0", "--rate"),
+        ("--rate=-1", "--rate"),
+        ("--rate inf", "--rate"),
         ("--nodes 2", "--nodes"),
         ("--actors 0", "--actors 0"),
         ("--rate 0.001 --duration 1ms --settle 1ms", "--duration"),

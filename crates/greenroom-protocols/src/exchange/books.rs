@@ -64,21 +64,34 @@ impl Books {
 
     /// This node's load.
     pub(super) fn own(&self, measured: Measured) -> Load {
-        let late = self.moved.values().filter(|moved| moved.last > measured.since);
-        late.fold(measured.load, |load, moved| load.shifted(moved.cpu, moved.activations))
+        self.moved.values().fold(measured.load, |load, moved| {
+            let (cpu, activations) = moved.after(measured);
+            load.shifted(cpu, activations)
+        })
     }
 
     /// Another node's.
     pub(super) fn of(&self, node: NodeId, survey: &Survey) -> Load {
         let measured = survey.others.get(&node).copied().unwrap_or_default();
         let heard = self.heard.get(&node).filter(|heard| heard.at >= measured.since);
-        let is_late = |moved: &&Moved| match heard {
-            Some(heard) => moved.entry > heard.entry,
-            None => moved.last > measured.since,
+        let late = |moved: &Moved| match heard {
+            Some(heard) if moved.entry > heard.entry => (moved.cpu, moved.activations),
+            Some(_) => (0, 0),
+            None => moved.after(measured),
         };
-        let late = self.moved.values().filter(|moved| moved.with == node).filter(is_late);
         let load = heard.map_or(measured.load, |heard| heard.load);
-        late.fold(load, |load, moved| load.shifted(-moved.cpu, -moved.activations))
+        self.moved.values().filter(|moved| moved.with == node).fold(load, |load, moved| {
+            let (cpu, activations) = late(moved);
+            load.shifted(-cpu, -activations)
+        })
+    }
+}
+
+impl Moved {
+    /// What of it is not in what was measured.
+    fn after(&self, measured: Measured) -> (i64, i64) {
+        let late = |at: Timestamp, amount: i64| if self.last > at { amount } else { 0 };
+        (late(measured.since, self.cpu), late(measured.counted, self.activations))
     }
 }
 

@@ -45,13 +45,15 @@ pub struct Load {
     pub activations: u64,
 }
 
-/// A load, and when its measurement began by this node's clock: what moved later is not in it.
+/// A load, and when it was measured by this node's clock: what moved later is not in it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub struct Measured {
     /// The load.
     pub load: Load,
-    /// When its measurement began.
+    /// When the measurement of what is busy began.
     pub since: Timestamp,
+    /// When the activations were counted.
+    pub counted: Timestamp,
 }
 
 /// An actor that may move. Flows are messages a minute.

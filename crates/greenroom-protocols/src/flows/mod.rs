@@ -64,6 +64,8 @@ pub struct Flows {
     judged: Judged,
     /// The set that [`Flows::look_on`] looks at next.
     next: usize,
+    /// Messages that one sample stands for at most.
+    grain: f32,
     rules: Rules,
 }
 
@@ -90,11 +92,13 @@ pub struct Rules {
     pub judged: bool,
     /// An actor has a wish for each place that is better, not for the best one alone (O20).
     pub every_place: bool,
+    /// No sample alone is what an actor remembers, however many messages it stands for (O25).
+    pub by_grain: bool,
 }
 
 impl Default for Rules {
     fn default() -> Self {
-        Self { by_messages: true, judged: true, every_place: true }
+        Self { by_messages: true, judged: true, every_place: true, by_grain: true }
     }
 }
 
@@ -111,7 +115,7 @@ impl Flows {
         let sets = capacity.clamp(ROWS_MIN, ROWS_MAX).next_power_of_two() / WAYS;
         let sets = vec![[Row::default(); WAYS]; sets].into_boxed_slice();
         let (kinds, judged) = Default::default();
-        Self { sets, decay: Decay::new(now), kinds, judged, next: 0, rules }
+        Self { sets, decay: Decay::new(now), kinds, judged, next: 0, grain: 1.0, rules }
     }
 
     /// How many rows there is room for.
@@ -134,6 +138,11 @@ impl Flows {
         self.judged
     }
 
+    /// Samples stand for so many messages at most from now on: all of this shard, near and far, which are sampled unlike each other.
+    pub fn set_grain(&mut self, grain: u32) {
+        self.grain = grain.max(1) as f32;
+    }
+
     /// Counts a sample. An actor without a row gets one; if its set is full, it takes the coldest one's by the share of its
     /// weight, and else the coldest has that weight too, so that sums of rates stay right in the mean. `draw` is a random word
     /// of its own.
@@ -146,9 +155,11 @@ impl Flows {
         let factor = self.factor(now);
         let scaled = (f64::from(weight) * factor) as f32;
         let rules = self.rules;
+        self.grain = self.grain.max(weight);
+        let least = if rules.by_grain { MEMORY_MIN * self.grain } else { 0.0 };
         let Some(row) = self.row_or_coldest(actor, kind, scaled, draw) else { return };
         let by = match rules.by_messages {
-            true => -(weight * (-1.0 / row.memory).ln_1p()).exp_m1(),
+            true => -(weight * (-1.0 / row.memory.max(least)).ln_1p()).exp_m1(),
             false => scaled / row.rate,
         };
         row.shift(place, by, mix(draw));

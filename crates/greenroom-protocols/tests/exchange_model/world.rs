@@ -350,7 +350,8 @@ struct Here<'a> {
 impl Here<'_> {
     fn load(&self, node: NodeId) -> Measured {
         let load = Load { busy: 0, cores: 1, activations: World::count(self.state, node) };
-        Measured { load, since: Timestamp::from_nanos(self.state.now) }
+        let now = Timestamp::from_nanos(self.state.now);
+        Measured { load, since: now, counted: now }
     }
 
     fn actor(&self, hash: u64, epoch: Epoch) -> Actor {

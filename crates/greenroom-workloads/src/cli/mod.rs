@@ -3,12 +3,14 @@
 mod geo;
 mod heartbeat;
 mod options;
+mod presence;
 
 use std::process::ExitCode;
 
 pub use self::geo::{Api, At, GeoOptions, Instances, Ops};
 pub use self::heartbeat::{BeatThreads, Block, HeartbeatOptions};
 pub use self::options::{Bench, Durability, Mode, Workload, duration};
+pub use self::presence::{Locality, PresenceOptions};
 use crate::driver::{self, Plan};
 use crate::{floor, output, plot};
 
@@ -45,7 +47,7 @@ fn measure(bench: &Bench) -> Result<(), String> {
         None => print!("{}", output::table(&document)),
     }
     if let Some(file) = &bench.plot {
-        let page = plot::page(&document, &outcome.latency_ns);
+        let page = plot::page(&document, &outcome);
         std::fs::write(file, page).map_err(|error| format!("cannot write {}: {error}", file.display()))?;
     }
     outcome.verdict()

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::{GeoOptions, HeartbeatOptions};
+use super::{GeoOptions, HeartbeatOptions, PresenceOptions};
 use crate::floor::Peer;
 use crate::kinds::Style;
 
@@ -28,7 +28,7 @@ pub struct Bench {
     /// accesses of each cell; 50.
     #[arg(long)]
     pub rounds: Option<u64>,
-    /// Node processes; 2 in ping-pong, 3 in sort and big, 1 in the others. In the geo workloads, those of each cluster.
+    /// Node processes; 2 in ping-pong, 3 in sort and big, 4 in presence, 1 in the others. In the geo workloads, those of each cluster.
     #[arg(long)]
     pub nodes: Option<u32>,
     /// Numbers to sort (sort).
@@ -82,6 +82,9 @@ pub struct Bench {
     #[command(flatten)]
     #[doc(hidden)]
     pub heartbeat: HeartbeatOptions,
+    #[command(flatten)]
+    #[doc(hidden)]
+    pub presence: PresenceOptions,
     /// Serves as the other end of `floor`.
     #[arg(long, hide = true)]
     pub peer: Option<Peer>,
@@ -122,6 +125,8 @@ pub enum Workload {
     PoolServer,
     /// Beats that come whether they are answered or not, some of which block their thread: ActOp's Figs. 5 and 11(a).
     Heartbeat,
+    /// Players and games that come and go, with the optimiser and without it: ActOp's Fig. 10.
+    Presence,
 }
 
 impl Workload {
@@ -144,6 +149,7 @@ impl Workload {
             Workload::ReliableCreate => "reliable-create",
             Workload::PoolServer => "pool-server",
             Workload::Heartbeat => "heartbeat",
+            Workload::Presence => "presence",
         }
     }
 
@@ -167,6 +173,7 @@ impl Workload {
         match self {
             Workload::PingPong => 2,
             Workload::Sort | Workload::Big => 3,
+            Workload::Presence => 4,
             _ => 1,
         }
     }

@@ -40,6 +40,11 @@ impl Door {
         serde_json::from_slice(&self.ask("GET", path, "").await.ok()?).ok()
     }
 
+    /// What `path` shows, as text.
+    pub(super) async fn text(&self, path: &str) -> Option<String> {
+        String::from_utf8(self.ask("GET", path, "").await.ok()?).ok()
+    }
+
     async fn ask(&self, verb: &str, path: &str, body: &str) -> io::Result<Vec<u8>> {
         let mut stream = TcpStream::connect(self.0).await?;
         let head = format!(
@@ -53,6 +58,15 @@ impl Door {
         stream.read_to_end(&mut answer).await?;
         read(&answer)
     }
+}
+
+/// The sum of a metric's samples on a page of metrics.
+pub(super) fn metric(page: &str, name: &str) -> f64 {
+    let value = |line: &str| {
+        let rest = line.strip_prefix(name).filter(|rest| rest.starts_with(['{', ' ']))?;
+        rest.rsplit(' ').next()?.parse::<f64>().ok()
+    };
+    page.lines().filter_map(value).sum()
 }
 
 /// The body of a whole answer, or what it says went wrong.
@@ -81,6 +95,12 @@ fn read(answer: &[u8]) -> io::Result<Vec<u8>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_metric_is_the_sum_of_its_samples() {
+        let page = "# TYPE a counter\na{shard=\"0\"} 3\na{shard=\"1\"} 4\na_b 100\nb 2\n";
+        assert_eq!((metric(page, "a"), metric(page, "b"), metric(page, "c")), (7.0, 2.0, 0.0));
+    }
 
     #[test]
     fn an_answer_is_its_body_unless_it_says_otherwise() {

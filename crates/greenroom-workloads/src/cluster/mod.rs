@@ -6,6 +6,7 @@ mod process;
 use std::io;
 use std::time::{Duration, Instant};
 
+use futures_util::future::join_all;
 use greenroom::{CallError, Node};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -41,7 +42,11 @@ impl Cluster {
     /// Starts the nodes, and returns when each of them knows all of them.
     pub(crate) async fn start(plan: &Plan) -> Result<Self, String> {
         if plan.mode == Mode::Local {
-            let builder = kinds::register(Node::builder()).configure(|config| config.shards = plan.shards as usize);
+            let optimiser = plan.optimiser.map(str::parse).transpose()?;
+            let builder = kinds::register(Node::builder()).configure(|config| {
+                config.shards = plan.shards as usize;
+                config.optimiser.mode = optimiser.unwrap_or_default();
+            });
             return builder.start().await.map(Cluster::Local).map_err(|error| error.to_string());
         }
         let dir = TempDir::with_prefix_in("greenroom-bench-", &plan.dir)
@@ -50,9 +55,14 @@ impl Cluster {
         let mut nodes = Vec::new();
         for place in 0..plan.nodes {
             let kinds = roles(plan, place).join(",");
-            let limits = ["--kinds", kinds.as_str()];
-            let options = if kinds.is_empty() { &[][..] } else { &limits[..] };
-            nodes.push(NodeProcess::start(&format!("bench-{}", place + 1), &table, plan.shards, options)?);
+            let mut options = Vec::new();
+            if !kinds.is_empty() {
+                options.extend(["--kinds", &kinds]);
+            }
+            if let Some(mode) = plan.optimiser {
+                options.extend(["--optimiser", mode]);
+            }
+            nodes.push(NodeProcess::start(&format!("bench-{}", place + 1), &table, plan.shards, &options)?);
         }
         let end = Instant::now() + START_TIMEOUT;
         for node in &mut nodes {
@@ -96,6 +106,34 @@ impl Cluster {
         }
     }
 
+    /// As [`ask`](Self::ask), through the door of the node at `place` and no other one.
+    pub(crate) async fn ask_at<T, E>(
+        &self,
+        place: u32,
+        target: Target<'_>,
+        arguments: Value,
+        here: impl AsyncFnOnce(&Node) -> Result<T, CallError<E>>,
+    ) -> Result<T, String>
+    where
+        T: DeserializeOwned,
+        E: std::fmt::Display,
+    {
+        match self {
+            Cluster::Local(node) => here(node).await.map_err(|error| describe(target, &error)),
+            Cluster::Processes { nodes, .. } => {
+                let node = nodes.get(place as usize).ok_or_else(|| format!("there is no node at place {place}"))?;
+                node.door().call(target, &arguments).await.map_err(|error| describe(target, &error))
+            }
+        }
+    }
+
+    /// A metric's sum over the node processes; those that do not answer add nothing.
+    pub(crate) async fn sum_of(&self, metric: &str) -> u64 {
+        let Cluster::Processes { nodes, .. } = self else { return 0 };
+        let pages = join_all(nodes.iter().map(|node| async { node.door().text("/metrics").await })).await;
+        pages.iter().flatten().map(|page| http::metric(page, metric)).sum::<f64>() as u64
+    }
+
     /// Resident memory of the nodes' processes.
     pub(crate) fn resident_bytes(&self) -> u64 {
         match self {
@@ -109,6 +147,14 @@ impl Cluster {
         match self {
             Cluster::Local(_) => cpu_seconds("self"),
             Cluster::Processes { nodes, .. } => nodes.iter().map(NodeProcess::cpu_seconds).sum(),
+        }
+    }
+
+    /// Time that each node's process has spent on processors.
+    pub(crate) fn cpu_of_each(&self) -> Vec<f64> {
+        match self {
+            Cluster::Local(_) => vec![cpu_seconds("self")],
+            Cluster::Processes { nodes, .. } => nodes.iter().map(NodeProcess::cpu_seconds).collect(),
         }
     }
 

@@ -19,7 +19,7 @@ use crate::kinds::tally::TallyRef;
 use crate::reliable;
 use crate::report::{Latency, Report};
 use crate::store;
-use crate::{floor, geo, heartbeat};
+use crate::{floor, geo, heartbeat, presence};
 
 /// What came of a run.
 #[derive(Debug, Default)]
@@ -28,6 +28,8 @@ pub(crate) struct Outcome {
     pub(crate) results: Map<String, Value>,
     /// Round trips in nanoseconds, as pairs of value and count, for plots.
     pub(crate) latency_ns: Vec<(u64, u64)>,
+    /// The same of what it is compared with, by name.
+    pub(crate) beside_ns: Vec<(String, Vec<(u64, u64)>)>,
     /// Time that the workload ran.
     pub(crate) elapsed: Duration,
     /// What went wrong first.
@@ -93,19 +95,15 @@ pub(crate) fn run(plan: &Plan) -> Result<Outcome, String> {
         .map_err(|error| format!("no runtime: {error}"))?;
     runtime.block_on(async {
         tokio::select! {
-            outcome = drive(plan), if is_driven(plan) => outcome,
+            outcome = drive(plan), if plan.is_of_tallies() => outcome,
             outcome = geo::run(plan), if plan.is_geo() => outcome,
             outcome = reliable::run(plan), if plan.is_reliable() => outcome,
             outcome = heartbeat::run(plan), if plan.workload == Workload::Heartbeat => outcome,
             outcome = store::run(plan), if plan.workload == Workload::Store => outcome,
+            outcome = presence::run(plan), if plan.workload == Workload::Presence => outcome,
             _ = tokio::signal::ctrl_c() => Err("interrupted".into()),
         }
     })
-}
-
-/// Whether its actors report to a tally, which is waited for.
-fn is_driven(plan: &Plan) -> bool {
-    !matches!(plan.workload, Workload::Store | Workload::Heartbeat) && !plan.is_reliable() && !plan.is_geo()
 }
 
 async fn drive(plan: &Plan) -> Result<Outcome, String> {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::{Map, Value};
 
-use crate::cli::{Bench, Durability, GeoOptions, HeartbeatOptions, Mode, Workload};
+use crate::cli::{Bench, Durability, GeoOptions, HeartbeatOptions, Mode, PresenceOptions, Workload};
 use crate::heartbeat;
 use crate::kinds::{Extent, Style};
 use crate::store;
@@ -36,7 +36,10 @@ pub(crate) struct Plan {
     pub(crate) durability: Durability,
     pub(crate) rate: Option<f64>,
     pub(crate) geo: GeoOptions,
+    pub(crate) presence: PresenceOptions,
     pub(crate) heartbeat: HeartbeatOptions,
+    /// What the nodes' optimisers do; what they do by themselves unless given.
+    pub(crate) optimiser: Option<&'static str>,
 }
 
 impl Plan {
@@ -74,7 +77,9 @@ impl Plan {
             durability: bench.durability,
             rate: bench.rate,
             geo: bench.geo.clone(),
+            presence: bench.presence.clone(),
             heartbeat: bench.heartbeat.clone(),
+            optimiser: None,
         };
         plan.check()?;
         Ok(plan)
@@ -97,6 +102,18 @@ impl Plan {
         self.workload.is_geo()
     }
 
+    /// Requests a second.
+    pub(crate) fn rate(&self) -> f64 {
+        self.rate.unwrap_or(RATE)
+    }
+
+    /// Whether its actors report to a tally.
+    pub(crate) fn is_of_tallies(&self) -> bool {
+        !matches!(self.workload, Workload::Store | Workload::Presence | Workload::Heartbeat)
+            && !self.is_reliable()
+            && !self.is_geo()
+    }
+
     fn check(&self) -> Result<(), String> {
         let counts = [
             ("--nodes", self.nodes),
@@ -105,16 +122,28 @@ impl Plan {
             ("--senders", self.senders),
             ("--shards", self.shards),
             ("--sample", self.sample),
+            ("--in-flight", self.presence.in_flight.unwrap_or(1)),
         ];
-        if let Some((option, _)) = counts.iter().find(|(_, count)| *count == 0) {
-            return Err(format!("{option} 0 leaves nothing to run; give it 1 or more"));
+        if self.rate.is_some_and(|rate| !(rate.is_finite() && rate > 0.0)) {
+            return Err("--rate is to be a number above 0".to_owned());
         }
-        match self.rate {
-            Some(rate) if !(rate > 0.0 && rate.is_finite()) => {
-                Err(format!("--rate {rate} is no rate; give it more than 0"))
-            }
-            _ => Ok(()),
+        if self.workload == Workload::Presence {
+            self.check_presence()?;
         }
+        match counts.iter().find(|(_, count)| *count == 0) {
+            Some((option, _)) => Err(format!("{option} 0 leaves nothing to run; give it 1 or more")),
+            None => Ok(()),
+        }
+    }
+
+    fn check_presence(&self) -> Result<(), String> {
+        if self.mode == Mode::Distributed {
+            return Err("players and games move from node to node: leave --mode distributed out".to_owned());
+        }
+        if self.duration.is_some_and(|duration| duration < PRESENCE_MIN) {
+            return Err(format!("presence is told by the second: give it a --duration of {PRESENCE_MIN:?} or more"));
+        }
+        Ok(())
     }
 
     /// How long each talk lasts; a run by time is given its end when it starts.
@@ -201,6 +230,17 @@ impl Plan {
             heartbeat::params(self, set);
             return params;
         }
+        if self.workload == Workload::Presence {
+            set("players", self.presence.players.into());
+            set("nodes", self.nodes.into());
+            set("shards", self.shards.into());
+            set("time_scale", self.presence.time_scale.into());
+            match self.presence.in_flight {
+                Some(requests) => set("in_flight", requests.into()),
+                None => set("rate", self.rate().into()),
+            }
+            return params;
+        }
         set("mode", self.mode.name().into());
         set("nodes", self.nodes.into());
         set("shards", self.shards.into());
@@ -250,5 +290,9 @@ pub(crate) fn cores() -> u32 {
     std::thread::available_parallelism().map_or(1, |cores| cores.get() as u32)
 }
 
+/// Half of a run of presence is steady, and has a second.
+const PRESENCE_MIN: Duration = Duration::from_secs(2);
+/// Requests a second, unless told otherwise.
+const RATE: f64 = 2000.0;
 /// Pairs below which a run is about latency rather than rate.
 const SPARSE_PAIRS: u32 = 8;

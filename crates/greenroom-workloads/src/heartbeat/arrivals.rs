@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::mpsc::{self, Receiver};
 
-use crate::kinds::geo::robot::Dice;
+use crate::dice::Dice;
 
 /// A beat that is due.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -39,7 +39,7 @@ impl Iterator for Arrivals {
     type Item = Arrival;
 
     fn next(&mut self) -> Option<Arrival> {
-        self.at_s -= (1.0 - self.dice.part()).ln() / self.rate;
+        self.at_s += self.dice.gap(self.rate);
         Some(Arrival {
             at: Duration::try_from_secs_f64(self.at_s).ok()?,
             monitor: self.dice.below(self.monitors) as usize,

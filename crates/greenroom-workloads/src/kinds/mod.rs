@@ -6,6 +6,7 @@ pub mod heartbeat;
 pub mod idle;
 pub mod order;
 pub mod ping_pong;
+pub mod presence;
 pub mod register;
 pub mod sort;
 pub mod tally;
@@ -16,7 +17,7 @@ use serde::{Deserialize, Serialize};
 
 /// Registers the kinds of all workloads.
 pub fn register(builder: Builder) -> Builder {
-    order::register(geo::register(builder))
+    presence::register(order::register(geo::register(builder)))
         .register::<tally::Tally>()
         .register::<ping_pong::Ping>()
         .register::<ping_pong::Pong>()

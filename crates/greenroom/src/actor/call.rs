@@ -210,9 +210,14 @@ impl Way {
                 Completion::Failed(Box::new(Doubt::Unreadable { message }.into()))
             }
         };
-        // Who answered has the actor: the next call goes there at once.
-        if let Completion::Wire { from: Some(from), .. } = completion {
-            made.target.set_route(Route::There(from));
+        match completion {
+            // Who answered has the actor: the next call goes there at once.
+            Completion::Wire { from: Some(from), .. } => made.target.set_route(Route::There(from)),
+            // The actor has come to this node, and the call has found it by a way around.
+            Completion::Wire { from: None, .. } if let Route::There(_) = made.target.route() => {
+                made.target.set_route(Route::Unresolved);
+            }
+            _ => {}
         }
         Poll::Ready(completion)
     }

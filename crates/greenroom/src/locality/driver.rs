@@ -1,6 +1,6 @@
 //! The thin loop around a node's exchanges: messages, ends of moves and ticks in, orders out.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -25,8 +25,8 @@ pub(super) struct Driver {
     /// What other nodes have said of themselves.
     others: BTreeMap<NodeId, Other>,
     load: Measured,
-    /// What all shards had to do so far, in ns.
-    busy: u64,
+    /// What all shards had had to do at some times, in ns: the last ones, the oldest first.
+    busy: VecDeque<(Timestamp, u64)>,
     /// When it began, with its node.
     begun: Timestamp,
     standing_at: Timestamp,
@@ -44,6 +44,13 @@ struct Other {
     heard: Timestamp,
 }
 
+impl Other {
+    /// Its load, measured as this node measures its own.
+    fn measured(&self) -> Measured {
+        Measured { load: self.load, since: self.heard - STANDING_EVERY * SPANS as u32, counted: self.heard }
+    }
+}
+
 /// Drives the exchanges until the node stops.
 pub(super) async fn drive(here: Arc<Here>, common: Arc<Common>, mut happenings: mpsc::Receiver<Happening>) {
     let world = here.world().clone();
@@ -51,8 +58,8 @@ pub(super) async fn drive(here: Arc<Here>, common: Arc<Common>, mut happenings: 
         here,
         common,
         others: BTreeMap::new(),
-        load: Measured { load: Load::default(), since: world.now() },
-        busy: 0,
+        load: Measured { load: Load::default(), since: world.now(), counted: world.now() },
+        busy: VecDeque::from([(world.now(), 0)]),
         begun: world.now(),
         standing_at: world.now() + STANDING_EVERY,
         partners: None,
@@ -129,13 +136,18 @@ impl Driver {
 
     /// Measures what there is to do here, and tells the others of it.
     fn tell_standing(&mut self) {
-        let (now, since) = (self.now(), self.load.since);
+        let now = self.now();
         let busy: u64 = self.here.gauges().iter().map(|gauges| gauges.busy_nanos()).sum();
+        self.busy.push_back((now, busy));
+        if self.busy.len() > SPANS + 1 {
+            self.busy.pop_front();
+        }
+        let (since, before) = self.busy.front().copied().unwrap_or((now, busy));
         let passed = now.since(since).as_micros().max(1) as u64;
-        let micros = (busy.saturating_sub(self.busy) / 1000).saturating_mul(1_000_000) / passed;
+        let micros = (busy.saturating_sub(before) / 1000).saturating_mul(1_000_000) / passed;
         let cores = self.here.shards().len() as u32;
         let load = Load { busy: micros, cores, activations: self.here.activations() };
-        (self.load, self.busy, self.standing_at) = (Measured { load, since: now }, busy, now + STANDING_EVERY);
+        (self.load, self.standing_at) = (Measured { load, since, counted: now }, now + STANDING_EVERY);
         let word = Word::Standing { takes_part: self.takes_part(), load }.encode();
         let me = self.here.me();
         for (node, _) in self.here.view().view.active().filter(|(node, _)| *node != me) {
@@ -181,11 +193,8 @@ impl Driver {
     /// Takes a survey of the node for the machine.
     async fn look(&mut self) {
         let now = self.now();
-        let others: BTreeMap<NodeId, Measured> = self
-            .others
-            .iter()
-            .map(|(node, other)| (*node, Measured { load: other.load, since: other.heard }))
-            .collect();
+        let others: BTreeMap<NodeId, Measured> =
+            self.others.iter().map(|(node, other)| (*node, other.measured())).collect();
         let all = self.is_fuller(others.values());
         let shards = ask(&self.here, move |here, common, tables, shard| Some(tables.survey(here, common, shard, all)));
         let survey = survey::joined(shards.await, self.load, others);
@@ -270,6 +279,8 @@ impl Driver {
 
 /// How often a node says how loaded it is.
 const STANDING_EVERY: Duration = Duration::from_secs(2);
+/// Over so many times of that it measures what it has to do: nodes that share processors are busy now more and now less.
+const SPANS: usize = 5;
 /// Who has said nothing for so long takes part in nothing.
 const SILENT: Duration = Duration::from_secs(10);
 /// Activations more than a quarter of another node's.

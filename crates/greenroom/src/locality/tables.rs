@@ -106,6 +106,7 @@ impl Tables {
                 shard.sample_after(near, gap.left());
             }
         }
+        self.flows.set_grain(self.near.stride().max(self.far.stride()));
         let Self { flows, found, wishes, forgotten, .. } = self;
         for place in common.places.gone(*forgotten) {
             flows.lost(place);

@@ -181,6 +181,11 @@ impl<I: Interface> AnyMail for Mail<'_, I> {
     }
 }
 
+/// Whether anybody waits for an answer to a message.
+pub(super) fn is_awaited(mail: &mut dyn AnyMail) -> bool {
+    mail.reply().is_some_and(|reply| reply.call().is_some() || reply.awaited())
+}
+
 /// The version that the caller of a message speaks.
 pub(super) fn wanted(mail: &mut dyn AnyMail) -> u16 {
     match (mail.form(), mail.chain()) {

@@ -42,6 +42,7 @@ pub(crate) mod seed;
 mod shedding;
 mod slab;
 pub(crate) mod slot;
+mod spins;
 mod streams;
 pub(crate) mod submit;
 mod ticking;

@@ -13,6 +13,7 @@ use super::late::last_moment;
 use super::parked::Counts;
 use super::sampling::Place;
 use super::shedding::Gauge;
+use super::spins::Spins;
 use super::submit::AnyParcel;
 use super::{Item, Shard, ShardPort, registry};
 use crate::actor::error::Refusal;
@@ -25,7 +26,7 @@ pub(crate) fn life(here: ShardPort, index: u16, port: Arc<Port>) -> LocalFuture 
     let shard = Shard::new(here, index, port);
     let (items, wakes, returned) = Default::default();
     let gauge = Gauge::new(shard.port.node.config().shed_after, shard.now());
-    let life = Life { shard, gauge, timer: None, items, wakes, returned, idle_since: None };
+    let life = Life { shard, gauge, timer: None, items, wakes, returned, idle_since: None, spins: Spins::default() };
     Box::pin(life)
 }
 
@@ -38,6 +39,7 @@ struct Life {
     returned: Vec<Batch>,
     /// When the shard ran out of work, while it still looks for more.
     idle_since: Option<Timestamp>,
+    spins: Spins,
 }
 
 /// Messages that wait for the directory to recover, and since when.
@@ -71,6 +73,7 @@ impl Life {
             }
             if worked {
                 self.idle_since = None;
+                self.spins.end(true);
                 continue;
             }
             shard.gauges().add_busy(shard.now().since(began).as_nanos() as u64);
@@ -127,14 +130,18 @@ impl Life {
             context.waker().wake_by_ref();
             return Poll::Pending;
         }
-        let spin = shard.port.node.spin();
-        let idle_since = *self.idle_since.get_or_insert(now);
-        if !spin.is_zero() && now.since(idle_since) < spin {
+        if self.idle_since.is_none() {
+            self.idle_since = Some(now);
+            let _ = self.spins.begin();
+        }
+        let idle = self.idle_since.map_or(Duration::ZERO, |since| now.since(since));
+        if self.spins.is_spinning() && idle < shard.port.node.spin() {
             // Where cores are few, the reply that we spin for may need this one.
             shard.port.node.world().give_way();
             context.waker().wake_by_ref();
             return Poll::Pending;
         }
+        self.spins.end(false);
         if let Some((_, timer)) = &mut self.timer
             && timer.as_mut().poll(context).is_ready()
         {

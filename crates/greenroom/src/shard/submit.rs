@@ -18,7 +18,7 @@ use super::drops::turn_down;
 use super::envelope::{Body, Envelope, WireCall};
 use super::frames::{Begun, Caller};
 use super::holdback::Unsent;
-use super::mail::{AnyMail, Form, Mail};
+use super::mail::{AnyMail, Form, Mail, is_awaited};
 use super::outgoing::Outgoing;
 use super::raw::{Journey, RouteTarget};
 use super::sampling::Place;
@@ -262,7 +262,9 @@ impl Shard {
                 mail.post(self, index, slot, target);
                 return Ok(());
             }
-            Route::There(node) if self.has_lane(node) || self.may_dial(node) => {
+            Route::There(node)
+                if self.is_still_at(node, target.hash, mail) && (self.has_lane(node) || self.may_dial(node)) =>
+            {
                 return self.send_away(node, None, target, mail);
             }
             _ => target.set_route(Route::Unresolved),
@@ -279,6 +281,12 @@ impl Shard {
     /// Whether a connection to `node` may be had: it lives, as far as is known here, and has not taken leave.
     pub(super) fn may_dial(&self, node: NodeId) -> bool {
         self.port.node.is_member(node) && !self.has_departed(node)
+    }
+
+    /// Whether nobody has said that an actor, once found at `node`, is elsewhere. Answers say so by themselves.
+    fn is_still_at(&self, node: NodeId, hash: u64, mail: &mut dyn AnyMail) -> bool {
+        let hint = self.hints.borrow().find(hash);
+        hint.is_none_or(|hint| hint == node) || is_awaited(mail)
     }
 
     /// Where a message that `owner` would send on had better go. Who last answered may be about to leave, and would take

@@ -10,7 +10,7 @@ use greenroom_world::Timestamp;
 
 use super::activation::AnyActivation;
 use super::baggage::Baggage;
-use super::mail::{AnyMail, Described, Form, wanted, written};
+use super::mail::{AnyMail, Described, Form, is_awaited, wanted, written};
 use super::raw::{Journey, RawCall, RawParcel};
 use super::sampling::Place;
 use super::submit::{AnyParcel, refuse_reply};
@@ -165,7 +165,7 @@ impl Underway for Typed<'_> {
     }
 
     fn is_awaited(&mut self) -> bool {
-        self.mail.reply().is_some_and(|reply| reply.call().is_some() || reply.awaited())
+        is_awaited(self.mail)
     }
 
     fn journey(&self, node: &Here) -> Journey {

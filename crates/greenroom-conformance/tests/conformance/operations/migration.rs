@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use greenroom::prelude::*;
-use greenroom::{Builder, Unmoved};
+use greenroom::{Builder, Node, Unmoved};
 use greenroom_sim::Faults;
 use serde::{Deserialize, Serialize};
 
@@ -194,8 +194,33 @@ impl Rooted {
     }
 }
 
+/// Keeps a reference, and stays where it is.
+#[derive(Default, Actor)]
+struct Reader {
+    diary: Option<DiaryRef>,
+}
+
+#[actor(placement = "local")]
+impl Reader {
+    pub async fn open(&mut self, cx: &Cx, key: u64) {
+        self.diary = Some(DiaryRef::of(cx, key));
+    }
+
+    pub async fn read(&mut self) -> Result<String, String> {
+        let diary = self.diary.as_ref().ok_or("it has no diary")?;
+        let answer = diary.read().by(Duration::from_millis(300)).await;
+        answer.map(|(at, _)| at).map_err(|error| error.to_string())
+    }
+
+    pub async fn write(&mut self, line: u64) {
+        if let Some(diary) = &self.diary {
+            diary.write(line).send();
+        }
+    }
+}
+
 fn equip(builder: Builder, name: &str) -> Builder {
-    let builder = builder.register::<Diary>().register::<Held>().register::<Rooted>();
+    let builder = builder.register::<Diary>().register::<Reader>().register::<Held>().register::<Rooted>();
     let builder = builder.register::<Secretive>().register::<Ledger>();
     if name == "c" { builder.register::<LaterForm>() } else { builder.register::<Form>() }
 }
@@ -239,6 +264,52 @@ fn an_actor_that_moves_keeps_its_state_and_the_order_of_its_messages() {
             assert_eq!(arrives(&diary, to).await, (0..=51).collect::<Vec<_>>());
             assert_eq!(diary.arrivals().await, Ok(2), "once here and once there");
         }
+    });
+}
+
+/// A diary that was elsewhere and has come to `a`, and a reader there who has read it in between.
+async fn brought_home(a: &Node) -> (ReaderRef, DiaryRef) {
+    for key in 0.. {
+        let diary = DiaryRef::of(a, key);
+        let (at, _) = diary.read().await.expect("nothing is wrong");
+        if at != "a" {
+            let reader = ReaderRef::of(a, key);
+            reader.open(key).await.expect("nothing is wrong");
+            assert_eq!(reader.read().await, Ok(at));
+            assert_eq!(diary.go("a".to_owned()).await, Ok(()));
+            arrives(&diary, "a").await;
+            return (reader, diary);
+        }
+    }
+    unreachable!("all diaries of the world are at a");
+}
+
+#[test]
+fn who_calls_an_actor_that_has_come_to_its_node_needs_no_other_node_any_more() {
+    calm(20, equip, async |cluster| {
+        let [a, ..] = cluster.three();
+        let (reader, _) = brought_home(&a).await;
+        assert_eq!(reader.read().await, Ok("a".to_owned()), "by a way around, perhaps");
+        for other in ["a", "b", "c"] {
+            cluster.sim.cut("a", other);
+        }
+        assert_eq!(reader.read().await, Ok("a".to_owned()));
+    });
+}
+
+#[test]
+fn what_is_sent_to_an_actor_that_has_come_to_its_node_needs_no_other_node_any_more() {
+    calm(20, equip, async |cluster| {
+        let [a, ..] = cluster.three();
+        let (reader, diary) = brought_home(&a).await;
+        reader.write(1).await.expect("nothing is wrong");
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        for other in ["a", "b", "c"] {
+            cluster.sim.cut("a", other);
+        }
+        reader.write(2).await.expect("nothing is wrong");
+        let lines = diary.read().await.map(|(_, lines)| lines);
+        assert_eq!(lines, Ok(vec![1, 2]));
     });
 }
 

@@ -112,7 +112,8 @@ fn o22_a_giver_judges_by_its_books_and_not_by_what_was_measured_before_it_gave()
         let stale: Vec<(NodeId, Measured)> = (1..=2)
             .map(|node| {
                 let load = world.stage.load(NodeId(node));
-                (NodeId(node), Measured { load, since: world.now - Duration::from_secs(1) })
+                let at = world.now - Duration::from_secs(1);
+                (NodeId(node), Measured { load, since: at, counted: at })
             })
             .collect();
         world.stage.measured.extend(stale);
@@ -121,4 +122,17 @@ fn o22_a_giver_judges_by_its_books_and_not_by_what_was_measured_before_it_gave()
     };
     assert!((40..=45).contains(&least(Config::default())));
     assert!(least(without(|checks| checks.books = false)) < 20);
+}
+
+#[test]
+fn o22_what_moved_while_the_cores_were_measured_and_before_the_activations_were_counted_counts_for_the_cores_alone() {
+    let at = |seconds: u64| Timestamp::from_nanos(seconds * 1_000_000_000);
+    let mut books = books::Books::default();
+    let (partner, x) = (NodeId(2), ExchangeId { by: NodeId(1), number: 1 });
+    books.note(at(10), x, partner, 500, 3);
+    let load = Load { busy: 1_000, cores: 1, activations: 10 };
+    let measured = Measured { load, since: at(5), counted: at(11) };
+    assert_eq!(books.own(measured), Load { busy: 1_500, ..load });
+    let survey = Survey { others: [(partner, measured)].into(), ..Survey::default() };
+    assert_eq!(books.of(partner, &survey), Load { busy: 500, ..load });
 }

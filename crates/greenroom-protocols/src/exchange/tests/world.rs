@@ -306,7 +306,7 @@ pub(super) struct Here<'a> {
 impl Here<'_> {
     fn measured(&self, node: NodeId) -> Measured {
         let known = self.stage.measured.get(&node).copied();
-        known.unwrap_or(Measured { load: self.stage.load(node), since: self.now })
+        known.unwrap_or(Measured { load: self.stage.load(node), since: self.now, counted: self.now })
     }
 
     fn seen(&self, hash: u64) -> Actor {

@@ -1,4 +1,4 @@
-//! Where nothing can be gained: few moves, and ever fewer (O18).
+//! Where nothing can be gained: few moves, and ever fewer (O18, O25).
 
 use super::*;
 
@@ -112,4 +112,34 @@ fn a_kind_whose_moves_do_not_pay_learns_patience_and_one_whose_moves_pay_stays_q
     assert_eq!(players.flows[0].memory(PLAYER), MEMORY_MIN);
     let Judged { good, bad, .. } = players.flows[0].judged();
     assert!(good > 50 * bad, "{good} moves were good and {bad} were not");
+}
+
+/// An actor with eight of nine messages here, of which one in `near` is sampled, and of the others one in `far`; how often it wishes to be elsewhere
+/// after one of 10,000 messages.
+fn wishes_of_who_is_at_home(near: u32, far: u32, rules: Rules) -> usize {
+    let mut flows = Flows::with_rules(64, at(0), rules);
+    flows.set_grain(near.max(far));
+    let mut dice = Dice(7);
+    let mut seen = 0;
+    for message in 0..10_000 {
+        let (place, stride) = if dice.below(9) > 0 { (Place::NEAR, near) } else { (B, far) };
+        if dice.below(u64::from(stride)) > 0 {
+            continue;
+        }
+        let sample = Sample { actor: 1, kind: PLAYER, place, weight: stride as f32 };
+        let now = at(message);
+        flows.sample(&sample, now, dice.word());
+        seen += wishes(&mut flows, 1, now).len();
+    }
+    seen
+}
+
+#[test]
+fn coarse_samples_make_nobody_wish_away_from_home_and_without_a_grain_one_alone_does_o25() {
+    assert!(wishes_of_who_is_at_home(1, 1, Rules::default()) < 5);
+    for (near, far) in [(12, 5), (5, 12), (64, 64)] {
+        let coarse = wishes_of_who_is_at_home(near, far, Rules::default());
+        let alone = wishes_of_who_is_at_home(near, far, Rules { by_grain: false, ..Rules::default() });
+        assert!(coarse * 4 < alone, "1 in {near} and in {far}: {coarse} wishes, {alone} without the rule");
+    }
 }

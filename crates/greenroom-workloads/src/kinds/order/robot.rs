@@ -10,7 +10,8 @@ use serde::{Deserialize, Serialize};
 
 use super::Asking;
 use super::cart::{CartRef, Step};
-use crate::kinds::geo::robot::{Dice, IN_TIME};
+use crate::dice::Dice;
+use crate::kinds::geo::robot::IN_TIME;
 
 /// Robots of one cluster.
 #[derive(Default, Actor)]

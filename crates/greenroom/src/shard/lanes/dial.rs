@@ -44,6 +44,10 @@ impl Shard {
     /// Starts a connection to `to`.
     pub(super) fn dial(&self, to: NodeId) -> Result<LaneId, Refusal> {
         let node = &self.port().node;
+        if to == node.me() {
+            let reason = "it is this one, whose actors are called without a connection".to_owned();
+            return Err(Refusal::Unreachable { node: to.to_string(), reason });
+        }
         let Some(member) = node.member(to) else {
             let reason = "it is not in the cluster".to_owned();
             return Err(Refusal::Unreachable { node: to.to_string(), reason });

@@ -14,12 +14,12 @@ use super::farewell::FAREWELL;
 use super::send::{CARRIES, HINTS, LETTERS};
 use super::{Flow, LaneId, OUT_HIGH_LEN};
 use crate::actor::reply::{ReplyForm, WireReply};
+use crate::shard::Shard;
 use crate::shard::baggage::Baggage;
-use crate::shard::calls::{CallSlot, Completion};
+use crate::shard::calls::Completion;
 use crate::shard::raw::{Journey, RawCall, RouteTarget};
 use crate::shard::submit::refuse_reply;
 use crate::shard::turns::{Chain, Link};
-use crate::shard::{Item, Shard};
 
 /// A connection's accounts while its frames are handled.
 struct Inflow {
@@ -210,15 +210,10 @@ impl Shard {
     }
 
     fn reply(&self, peer: NodeId, reply: ReplyView<'_>) {
-        let call = CallSlot { index: reply.id.index, generation: reply.id.generation };
         let payload = Bytes::copy_from_slice(reply.payload);
         // Only who had the actor can answer with its value.
         let from = matches!(reply.status, Status::Ok | Status::ActorError).then_some(peer);
         let completion = Completion::Wire { status: reply.status, payload, from };
-        if reply.id.shard == self.index() {
-            self.complete(call, completion);
-        } else if let Some(port) = self.port().node.shards().get(usize::from(reply.id.shard)) {
-            self.post(port.id, Item::Completion { call, completion });
-        }
+        self.reply_to(reply.id, completion);
     }
 }

@@ -12,10 +12,11 @@ use super::shares::OF_ACTOR_LEN_MAX;
 use crate::actor::error::{Doubt, Failure, Refusal};
 use crate::actor::key::{ActorId, stable_hash};
 use crate::actor::reply::{encode_failure, unencodable};
-use crate::shard::Shard;
 use crate::shard::baggage;
+use crate::shard::calls::{CallSlot, Completion};
 use crate::shard::moves::Carried;
 use crate::shard::outgoing::Outgoing;
+use crate::shard::{Item, Shard};
 
 impl Shard {
     /// Encodes a call onto this shard's connection to `to`, which is dialled if there is none.
@@ -105,9 +106,32 @@ impl Shard {
         status: Status,
         write: impl FnOnce(&mut BytesMut) -> Result<(), EncodeError>,
     ) {
+        if to == self.port().node.me() {
+            return self.reply_home(call, status, write);
+        }
         // Without a way to the node, the caller's deadline tells it.
         if let Some(id) = self.dialled(to).ok().or_else(|| self.lanes.borrow().departed.get(&to).copied()) {
             self.lane_reply(id, call, status, write);
+        }
+    }
+
+    /// Ends a call of this node that came back to it.
+    fn reply_home(&self, call: CallId, status: Status, write: impl FnOnce(&mut BytesMut) -> Result<(), EncodeError>) {
+        let mut out = BytesMut::new();
+        let (status, payload) = match write(&mut out) {
+            Ok(()) => (status, out.freeze()),
+            Err(error) => encode_failure(&unencodable(&error)),
+        };
+        self.reply_to(call, Completion::Wire { status, payload, from: None });
+    }
+
+    /// Ends a call that this node knows by its name on the wire, whichever shard made it.
+    pub(super) fn reply_to(&self, id: CallId, completion: Completion) {
+        let call = CallSlot { index: id.index, generation: id.generation };
+        if id.shard == self.index() {
+            self.complete(call, completion);
+        } else if let Some(port) = self.port().node.shards().get(usize::from(id.shard)) {
+            self.post(port.id, Item::Completion { call, completion });
         }
     }
 

@@ -1,0 +1,36 @@
+//! The options of presence.
+
+/// Who plays, how fast time goes, and with or without the optimiser.
+#[derive(Clone, Debug, clap::Args)]
+#[command(next_help_heading = "Presence")]
+pub struct PresenceOptions {
+    /// Players, in games of eight.
+    #[arg(long, default_value_t = 10_000, value_parser = clap::value_parser!(u32).range(8..=1_000_000))]
+    pub players: u32,
+    /// Whether nodes move actors to those that they talk with; `both` runs without and with it, on new nodes each, and
+    /// compares.
+    #[arg(long, default_value = "both")]
+    pub locality: Locality,
+    /// Games live for 20 to 30 minutes of a time that goes so many times as fast as the world's.
+    #[arg(long, default_value_t = 10.0, value_parser = time_scale)]
+    pub time_scale: f64,
+    /// Requests at once, a node, each after the answer of another one, instead of a rate: what a cluster can do.
+    #[arg(long, value_name = "REQUESTS")]
+    pub in_flight: Option<u32>,
+}
+
+/// Whether nodes move actors to those that they talk with.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
+pub enum Locality {
+    /// They do not.
+    Off,
+    /// They do.
+    On,
+    /// One after the other.
+    Both,
+}
+
+fn time_scale(text: &str) -> Result<f64, String> {
+    let scale: f64 = text.parse().map_err(|_| format!("{text:?} is no number; write 1 or 10"))?;
+    if (0.001..=10_000.0).contains(&scale) { Ok(scale) } else { Err("write a number from 0.001 to 10000".to_owned()) }
+}

@@ -1,0 +1,202 @@
+//! Clients: one on each node, so that what they ask comes from everywhere.
+
+use std::future::IntoFuture;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use futures_util::StreamExt;
+use futures_util::stream::FuturesUnordered;
+use greenroom::prelude::*;
+use hdrhistogram::Histogram;
+use serde::{Deserialize, Serialize};
+use tokio::sync::Notify;
+
+use super::player::PlayerRef;
+use super::{Ways, arrivals, player_key};
+use crate::dice::Dice;
+use crate::report::{self, unix_ns};
+
+/// Lets players act. All its turns are `&self`: the driver waits while it runs.
+#[derive(Default, Actor)]
+pub struct Client {
+    seen: Mutex<Seen>,
+    over: Notify,
+}
+
+/// What a client does.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub struct ClientOrder {
+    /// Players.
+    pub players: u32,
+    /// Requests.
+    pub pace: Pace,
+    /// What players are drawn from.
+    pub seed: u64,
+    /// When it begins, in nanoseconds since 1970.
+    pub from_ns: u64,
+    /// From when on the times of answers count.
+    pub steady_ns: u64,
+    /// When it ends.
+    pub until_ns: u64,
+}
+
+/// How many requests come.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+pub enum Pace {
+    /// So many a second, whether they are answered or not.
+    Open(f64),
+    /// So many at once, each after the answer of another one.
+    Closed(usize),
+}
+
+/// What a client has seen.
+#[derive(Clone, Default, Debug, Serialize, Deserialize)]
+pub struct Seen {
+    /// Whether it has ended.
+    pub is_over: bool,
+    /// Requests that were made.
+    pub asked: u64,
+    /// Those that were not, as too many waited for their answers.
+    pub refused: u64,
+    /// Those that failed.
+    pub errors: u64,
+    /// The first failure.
+    pub complaint: Option<String>,
+    /// Each second's answers: those of players in games, and how far the messages went that this took.
+    pub seconds: Vec<(u64, Ways)>,
+    /// Times of answers from `steady_ns` on, as pairs of nanoseconds and count.
+    pub latency_ns: Vec<(u64, u64)>,
+}
+
+#[actor(kind = "presence_client", placement = "local", idle = "1h")]
+impl Client {
+    /// Begins and returns at once.
+    pub async fn start(&self, cx: &Cx, order: ClientOrder) {
+        ClientRef::of(cx, cx.key()).run(order).send();
+    }
+
+    /// Makes requests until the end.
+    pub async fn run(&self, cx: &Cx, order: ClientOrder) {
+        let mut run = Run {
+            order,
+            dice: Dice::new(order.seed),
+            players: (0..order.players).map(|player| PlayerRef::of(cx, player_key(player))).collect(),
+            seen: Seen::default(),
+            latency: report::histogram(),
+        };
+        match order.pace {
+            Pace::Open(rate) => run.open(rate).await,
+            Pace::Closed(at_once) => run.closed(at_once).await,
+        }
+        *self.seen.lock().unwrap_or_else(PoisonError::into_inner) = run.end();
+        self.over.notify_waiters();
+    }
+
+    /// What it has seen, once it has ended or after `patience_ms` milliseconds.
+    pub async fn wait(&self, patience_ms: u64) -> Seen {
+        let over = self.over.notified();
+        if !self.seen().is_over {
+            let _ = tokio::time::timeout(Duration::from_millis(patience_ms), over).await;
+        }
+        self.seen()
+    }
+}
+
+impl Client {
+    fn seen(&self) -> Seen {
+        self.seen.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+/// A client that makes requests.
+struct Run {
+    order: ClientOrder,
+    dice: Dice,
+    players: Vec<PlayerRef>,
+    seen: Seen,
+    latency: Histogram<u64>,
+}
+
+/// When a request was due, and what came of it.
+type Answer = (u64, Result<Ways, String>);
+
+impl Run {
+    async fn open(&mut self, rate: f64) {
+        let mut arrivals = arrivals::start(rate, self.order.seed, self.order.from_ns, self.order.until_ns);
+        let mut flying = FuturesUnordered::new();
+        loop {
+            tokio::select! {
+                due = arrivals.recv() => {
+                    let Some(due) = due else { break };
+                    for at in due {
+                        if flying.len() < FLYING_LEN_MAX {
+                            flying.push(self.request(at));
+                        } else {
+                            self.seen.refused += 1;
+                        }
+                    }
+                }
+                Some(answer) = flying.next() => self.count(answer),
+            }
+        }
+        while let Some(answer) = flying.next().await {
+            self.count(answer);
+        }
+    }
+
+    async fn closed(&mut self, at_once: usize) {
+        let now = unix_ns();
+        tokio::time::sleep(Duration::from_nanos(self.order.from_ns.saturating_sub(now))).await;
+        let mut flying = FuturesUnordered::new();
+        for _ in 0..at_once {
+            flying.push(self.request(unix_ns()));
+        }
+        while let Some(answer) = flying.next().await {
+            self.count(answer);
+            let now = unix_ns();
+            if now < self.order.until_ns {
+                flying.push(self.request(now));
+            }
+        }
+    }
+
+    fn request(&mut self, due: u64) -> impl Future<Output = Answer> + use<> {
+        self.seen.asked += 1;
+        let drawn = self.dice.below(self.players.len() as u64) as usize;
+        let acted = self.players[drawn].act().into_future();
+        async move { (due, acted.await.map_err(|error| error.to_string())) }
+    }
+
+    fn count(&mut self, (due, result): Answer) {
+        let now = unix_ns();
+        let ways = match result {
+            Ok(ways) => ways,
+            Err(complaint) => {
+                self.seen.errors += 1;
+                self.seen.complaint.get_or_insert(complaint);
+                return;
+            }
+        };
+        // Players who wait for a game answer at once.
+        if ways.messages() == 0 {
+            return;
+        }
+        let second = (now.saturating_sub(self.order.from_ns) / 1_000_000_000) as usize;
+        if self.seen.seconds.len() <= second {
+            self.seen.seconds.resize(second + 1, Default::default());
+        }
+        let (answers, all) = &mut self.seen.seconds[second];
+        *answers += 1;
+        *all += ways;
+        if due >= self.order.steady_ns {
+            report::add(&mut self.latency, now.saturating_sub(due), 1);
+        }
+    }
+
+    fn end(self) -> Seen {
+        Seen { is_over: true, latency_ns: report::buckets(&self.latency), ..self.seen }
+    }
+}
+
+/// Requests of one client that wait for their answers.
+const FLYING_LEN_MAX: usize = 4096;

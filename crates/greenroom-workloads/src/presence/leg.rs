@@ -1,0 +1,264 @@
+//! One run of the games, on nodes of its own.
+
+use std::time::{Duration, Instant};
+
+use hdrhistogram::Histogram;
+use serde_json::{Map, Value, json};
+
+use super::rounded;
+use super::series::{Sample, Second};
+use crate::cluster::{Cluster, Target};
+use crate::driver::{Plan, output_rate};
+use crate::kinds::presence::client::{ClientOrder, ClientRef, Pace, Seen};
+use crate::kinds::presence::lobby::{Kept, LobbyOrder, LobbyRef};
+use crate::report::{self, Latency, unix_ns};
+
+/// What came of one run of the games.
+pub(super) struct Leg {
+    optimised: bool,
+    seen: Seen,
+    kept: Kept,
+    /// Requests that players say they have had.
+    had: u64,
+    seconds: Vec<Second>,
+    /// The second from which on figures count.
+    steady: usize,
+    duration: Duration,
+}
+
+impl Leg {
+    /// Starts nodes, seats the players, and lets clients make them act for the time of the plan.
+    pub(super) async fn run(plan: &Plan, optimised: bool) -> Result<Self, String> {
+        let plan = &Plan { optimiser: Some(if optimised { "on" } else { "off" }), ..plan.clone() };
+        let mut cluster = Cluster::start(plan).await?;
+        let order =
+            LobbyOrder { players: plan.presence.players, seed: plan.seed, time_scale: plan.presence.time_scale };
+        open(&cluster, order).await?;
+        let duration = plan.duration.unwrap_or(DURATION);
+        // Clients begin together, when all of them have heard of it.
+        let from_ns = unix_ns() + nanoseconds(BEFORE);
+        let until_ns = from_ns + nanoseconds(duration);
+        let steady_ns = from_ns + nanoseconds(duration / 2);
+        let pace = match plan.presence.in_flight {
+            Some(at_once) => Pace::Closed(at_once as usize),
+            None => Pace::Open(plan.rate() / f64::from(plan.nodes)),
+        };
+        for place in 0..plan.nodes {
+            let seed = plan.seed ^ (u64::from(place) + 1) << 32;
+            let order = ClientOrder { players: plan.presence.players, pace, seed, from_ns, steady_ns, until_ns };
+            start(&cluster, place, order).await?;
+        }
+        games(&cluster, until_ns).await?;
+        let samples = samples(&mut cluster, from_ns, duration).await?;
+        let mut clients = Vec::new();
+        for place in 0..plan.nodes {
+            clients.push(seen(&cluster, place, plan.timeout).await?);
+        }
+        let kept = kept(&cluster).await?;
+        let had = had(&cluster, plan.presence.players).await?;
+        cluster.stop().await;
+        let seen = sum(clients);
+        let seconds = Second::all(&seen.seconds, &samples);
+        Ok(Self { optimised, kept, had, seconds, seen, steady: (duration.as_secs() / 2) as usize, duration })
+    }
+
+    pub(super) fn name(&self) -> &'static str {
+        if self.optimised { "on" } else { "off" }
+    }
+
+    pub(super) fn elapsed(&self) -> Duration {
+        self.duration
+    }
+
+    pub(super) fn errors(&self) -> u64 {
+        self.seen.errors + self.kept.errors
+    }
+
+    pub(super) fn complaint(&self) -> Option<String> {
+        self.seen.complaint.clone().or_else(|| self.kept.complaint.clone())
+    }
+
+    /// Requests that were answered and that no player has had.
+    pub(super) fn lost(&self) -> u64 {
+        (self.seen.asked - self.seen.errors).saturating_sub(self.had)
+    }
+
+    /// Requests that players have had, more than were made.
+    fn doubled(&self) -> u64 {
+        self.had.saturating_sub(self.seen.asked)
+    }
+
+    pub(super) fn latency_ns(&self) -> &[(u64, u64)] {
+        &self.seen.latency_ns
+    }
+
+    pub(super) fn latency(&self) -> Latency {
+        Latency::of(&self.seen.latency_ns)
+    }
+
+    pub(super) fn seconds(&self) -> &[Second] {
+        &self.seconds
+    }
+
+    /// The seconds whose figures count: the second half.
+    fn steady(&self) -> &[Second] {
+        self.seconds.get(self.steady..).unwrap_or_default()
+    }
+
+    pub(super) fn requests_per_s(&self) -> f64 {
+        let answers: u64 = self.steady().iter().map(|second| second.answers).sum();
+        answers as f64 / self.steady().len().max(1) as f64
+    }
+
+    /// The part of the messages among players and games that go from node to node.
+    pub(super) fn remote(&self) -> f64 {
+        Second::sum(self.steady()).remote()
+    }
+
+    /// Microseconds of the processors, a request that is answered.
+    pub(super) fn cpu_us(&self) -> f64 {
+        let all = Second::sum(self.steady());
+        all.cpu.iter().sum::<f64>() * 1e6 / all.answers.max(1) as f64
+    }
+
+    pub(super) fn moves(&self) -> u64 {
+        self.seconds.iter().map(|second| second.moves).sum()
+    }
+
+    /// All figures.
+    pub(super) fn figures(&self) -> Map<String, Value> {
+        let mut figures = Map::new();
+        let mut set = |name: &str, value: Value| figures.insert(name.to_owned(), value);
+        let all = Second::sum(&self.seconds);
+        let steady = Second::sum(self.steady());
+        set("requests", self.seen.asked.into());
+        set("requests_per_s", output_rate(self.requests_per_s()).into());
+        set("messages", all.ways.messages().into());
+        set("latency_us", json!(self.latency()));
+        set("remote_fraction", rounded(steady.remote()).into());
+        set("beside_fraction", rounded(steady.ways.beside as f64 / steady.ways.messages().max(1) as f64).into());
+        for second in [15, 20, 60, 120] {
+            if let Some(window) = self.seconds.get(second - 2..=second).filter(|_| second > 2) {
+                set(&format!("remote_after_{second}s"), rounded(Second::sum(window).remote()).into());
+            }
+        }
+        set("moves", self.moves().into());
+        let minutes = self.steady().len().max(1) as f64 / 60.0;
+        let moves_per_minute = steady.moves as f64 / minutes;
+        set("moves_per_minute", output_rate(moves_per_minute).into());
+        let games_per_minute = self.kept.opened as f64 / (self.duration.as_secs_f64() / 60.0);
+        set("moves_a_new_game", output_rate(moves_per_minute / games_per_minute.max(1e-9)).into());
+        set("new_games", self.kept.opened.into());
+        set("cpu_us_a_request", output_rate(self.cpu_us()).into());
+        let mean = steady.cpu.iter().sum::<f64>() / steady.cpu.len().max(1) as f64;
+        let most = steady.cpu.iter().copied().fold(0.0, f64::max);
+        set("cpu_max_by_mean", rounded(most / mean.max(1e-9)).into());
+        let cpu: f64 = all.cpu.iter().sum();
+        set("cpu_seconds", rounded(cpu).into());
+        set("refused", self.seen.refused.into());
+        set("duplicated", self.doubled().into());
+        figures
+    }
+}
+
+async fn open(cluster: &Cluster, order: LobbyOrder) -> Result<u64, String> {
+    let target = Target { kind: LOBBY, key: LOBBY, method: "open" };
+    let here = async |node: &greenroom::Node| LobbyRef::of(node, LOBBY).open(order).await;
+    cluster.ask(target, json!({ "order": order }), here).await
+}
+
+async fn games(cluster: &Cluster, until_ns: u64) -> Result<(), String> {
+    let target = Target { kind: LOBBY, key: LOBBY, method: "start" };
+    let here = async |node: &greenroom::Node| LobbyRef::of(node, LOBBY).start(until_ns).await;
+    cluster.ask(target, json!({ "until_ns": until_ns }), here).await
+}
+
+async fn kept(cluster: &Cluster) -> Result<Kept, String> {
+    let target = Target { kind: LOBBY, key: LOBBY, method: "kept" };
+    cluster.ask(target, json!({}), async |node: &greenroom::Node| LobbyRef::of(node, LOBBY).kept().await).await
+}
+
+async fn had(cluster: &Cluster, players: u32) -> Result<u64, String> {
+    let target = Target { kind: LOBBY, key: LOBBY, method: "requests" };
+    let here = async |node: &greenroom::Node| LobbyRef::of(node, LOBBY).requests(players).await;
+    cluster.ask(target, json!({ "players": players }), here).await
+}
+
+async fn start(cluster: &Cluster, place: u32, order: ClientOrder) -> Result<(), String> {
+    let key = client(place);
+    let target = Target { kind: "presence_client", key: &key, method: "start" };
+    let here = async |node: &greenroom::Node| ClientRef::of(node, key.as_str()).start(order).await;
+    cluster.ask_at(place, target, json!({ "order": order }), here).await
+}
+
+/// What the client at `place` has seen, when it has ended.
+async fn seen(cluster: &Cluster, place: u32, timeout: Duration) -> Result<Seen, String> {
+    let key = client(place);
+    let patience_ms = 2000;
+    let target = Target { kind: "presence_client", key: &key, method: "wait" };
+    let end = Instant::now() + timeout;
+    while Instant::now() < end {
+        let here = async |node: &greenroom::Node| ClientRef::of(node, key.as_str()).wait(patience_ms).await;
+        let seen: Seen = cluster.ask_at(place, target, json!({ "patience_ms": patience_ms }), here).await?;
+        if seen.is_over {
+            return Ok(seen);
+        }
+    }
+    Err(format!("{key} still waits for answers {timeout:?} after its last request"))
+}
+
+/// What the nodes have spent and moved, at the beginning and at the end of each second.
+async fn samples(cluster: &mut Cluster, from_ns: u64, duration: Duration) -> Result<Vec<Sample>, String> {
+    let mut samples = Vec::new();
+    for second in 0..=duration.as_secs() {
+        let at = from_ns + second * 1_000_000_000;
+        tokio::time::sleep(Duration::from_nanos(at.saturating_sub(unix_ns()))).await;
+        if let Some(name) = cluster.ended() {
+            return Err(format!("node {name} has ended"));
+        }
+        samples.push(Sample {
+            cpu: cluster.cpu_of_each(),
+            moves: cluster.sum_of("greenroom_optimiser_moves_total").await,
+        });
+    }
+    tokio::time::sleep(Duration::from_nanos((from_ns + nanoseconds(duration)).saturating_sub(unix_ns()))).await;
+    Ok(samples)
+}
+
+/// What all clients have seen.
+fn sum(clients: Vec<Seen>) -> Seen {
+    let mut sum = Seen { is_over: true, ..Seen::default() };
+    let mut latency: Histogram<u64> = report::histogram();
+    for client in clients {
+        sum.asked += client.asked;
+        sum.refused += client.refused;
+        sum.errors += client.errors;
+        sum.complaint = sum.complaint.take().or(client.complaint);
+        if sum.seconds.len() < client.seconds.len() {
+            sum.seconds.resize(client.seconds.len(), Default::default());
+        }
+        for (all, (answers, ways)) in sum.seconds.iter_mut().zip(client.seconds) {
+            all.0 += answers;
+            all.1 += ways;
+        }
+        for (value, count) in client.latency_ns {
+            report::add(&mut latency, value, count);
+        }
+    }
+    Seen { latency_ns: report::buckets(&latency), ..sum }
+}
+
+fn client(place: u32) -> String {
+    format!("client-{place}")
+}
+
+fn nanoseconds(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX / 4)
+}
+
+/// The kind of the lobby, and its key.
+const LOBBY: &str = "presence_lobby";
+/// Time for all clients to hear when they begin.
+const BEFORE: Duration = Duration::from_millis(500);
+/// How long a run takes.
+const DURATION: Duration = Duration::from_secs(120);
