@@ -83,7 +83,7 @@ enum Command {
     /// Relay connections as a far network does, and cut them on command: to try out several clusters on one machine
     Relay(relay::RelayCommand),
     /// Run one of the papers' workloads
-    Bench(greenroom_workloads::cli::Bench),
+    Bench(Box<greenroom_workloads::cli::Bench>),
 }
 
 fn main() -> ExitCode {
@@ -108,7 +108,7 @@ fn main() -> ExitCode {
         Command::Inspect(command) => inspect::run(&command),
         Command::Migrate(command) => migrate::run(&command),
         Command::State(command) => return state::run(&command),
-        Command::Bench(command) => return greenroom_workloads::cli::run(command),
+        Command::Bench(command) => return greenroom_workloads::cli::run(*command),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

@@ -11,6 +11,8 @@ mod driver;
 mod far_store;
 mod floor;
 mod geo;
+mod goals;
+mod heartbeat;
 pub mod kinds;
 mod output;
 mod plot;

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::driver::{Outcome, Plan, cores};
-use crate::geo;
+use crate::{geo, heartbeat};
 
 /// The JSON document of 04-workloads.
 pub(crate) fn document(plan: &Plan, outcome: &Outcome) -> Value {
@@ -26,6 +26,7 @@ pub(crate) fn table(document: &Value) -> String {
     for (name, value) in members(&document["results"]) {
         match value {
             Value::Array(cells) if name == "cells" => table.push_str(&geo::table(cells)),
+            Value::Array(cells) if name == "heat_map" => table.push_str(&heartbeat::table(cells)),
             // For plots and programs: a line a second is for nobody.
             Value::Array(_) if name.ends_with("_over_time") => {}
             Value::Array(all) => table.push_str(&rows(name, all)),

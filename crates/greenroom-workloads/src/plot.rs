@@ -5,6 +5,7 @@ mod lines;
 use serde_json::Value;
 
 use crate::driver::Outcome;
+use crate::heartbeat;
 use crate::output::{cell, members};
 
 /// The page for one run: its latencies, if it has any, beside those that they are compared with, what is told over time, and all
@@ -14,7 +15,8 @@ pub(crate) fn page(document: &Value, outcome: &Outcome) -> String {
     let title = format!("greenroom bench {}", document["workload"].as_str().unwrap_or_default());
     let params: Vec<String> =
         members(&document["params"]).map(|(name, value)| format!("{name} {}", cell(value))).collect();
-    let mut plots = lines::over_time(&document["results"]);
+    let heat_map = document["results"]["heat_map"].as_array().map_or_else(String::new, |cells| heartbeat::svg(cells));
+    let mut plots = heat_map + &lines::over_time(&document["results"]);
     if !latency_ns.is_empty() {
         let beside: Vec<(&str, &[Bucket])> =
             outcome.beside_ns.iter().map(|(name, latency)| (name.as_str(), latency.as_slice())).collect();
@@ -101,13 +103,15 @@ fn figures(results: &Value) -> String {
         };
         match value {
             Value::Object(_) => members(value).for_each(|(part, value)| row(&format!("{name} {part}"), value)),
+            Value::Array(_) if name == "heat_map" => {}
             value => row(name, value),
         }
     }
     format!("<h2>Figures</h2>\n<table>{rows}</table>\n")
 }
 
-fn figure(title: &str, svg: &str) -> String {
+/// A plot under its title.
+pub(crate) fn figure(title: &str, svg: &str) -> String {
     let (width, height) = (LEFT + WIDTH + 30.0, TOP + HEIGHT + 30.0);
     format!("<h2>{title}</h2>\n<svg viewBox=\"0 0 {width} {height}\" role=\"img\">{svg}</svg>\n")
 }
@@ -161,10 +165,10 @@ fn escape(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }
 
-const LEFT: f64 = 70.0;
-const TOP: f64 = 10.0;
-const WIDTH: f64 = 700.0;
-const HEIGHT: f64 = 260.0;
+pub(crate) const LEFT: f64 = 70.0;
+pub(crate) const TOP: f64 = 10.0;
+pub(crate) const WIDTH: f64 = 700.0;
+pub(crate) const HEIGHT: f64 = 260.0;
 const SLICES: usize = 70;
 const STYLE: &str = "body{font:15px system-ui,sans-serif;max-width:50rem;margin:2rem auto;padding:0 1rem;color:#222}\
     svg{width:100%}svg text{font-size:12px;fill:#555}line{stroke:#ddd}polyline{fill:none;stroke:#2a7;stroke-width:2}\

@@ -154,3 +154,87 @@ fn pools_of_every_shape_get_their_resources() {
     assert!(rows.iter().all(|row| row["seconds"].as_f64() > Some(0.0)));
     assert_eq!(results["duplicated"], 0);
 }
+
+#[test]
+fn every_beat_is_served_or_counted_as_what_it_came_to() {
+    let options = "heartbeat --rate 500 --duration 400ms --settle 100ms --actors 20 --threads 2";
+    for (block, blocking) in [("0.5:1ms", None), ("1:1ms", Some(1)), ("0", Some(0))] {
+        let results = run(&format!("{options} --block {block}"));
+        let count = |name: &str| results[name].as_u64().unwrap_or_else(|| panic!("no {name}: {results}"));
+        assert_eq!(count("offered"), count("served") + count("refused"), "{results}");
+        assert!(count("served") > 0 && count("served_blocking") <= count("served"), "{results}");
+        if let Some(all) = blocking {
+            assert_eq!(count("served_blocking"), all * count("served"), "--block {block}");
+        } else {
+            assert_latency(&results);
+        }
+        let runs = results["runs"].as_array().expect("there are runs");
+        assert_eq!(runs.iter().map(|run| &run["threads"]).collect::<Vec<_>>(), ["fused", "2"]);
+        assert_eq!(runs[0]["pool_begun"], 0, "turns that block their shard need no pool: {results}");
+        assert!(runs[1]["pool_begun"].as_u64() >= Some(count("served_blocking")), "{results}");
+    }
+}
+
+#[test]
+fn a_seed_decides_which_beats_come_and_which_of_them_block() {
+    let counts = |seed: u32| {
+        let options = "heartbeat --rate 1000 --duration 300ms --settle 1ms --actors 5 --block 0.5:10us --threads fused";
+        let results = run(&format!("{options} --seed {seed}"));
+        [results["offered"].clone(), results["served_blocking"].clone()]
+    };
+    assert_eq!(counts(1), counts(1));
+    assert_ne!(counts(1), counts(2));
+}
+
+#[test]
+fn beats_that_find_too_many_before_them_are_refused_and_counted() {
+    let options = "heartbeat --threads fused --shards 1 --block 0 --work 200us --rate 200000 --duration 300ms";
+    let arguments = std::iter::once("bench").chain(options.split_whitespace()).chain(["--settle", "1ms"]);
+    let document = cli::document(&Program::parse_from(arguments).bench).expect("the run comes to its end");
+    let count = |name: &str| document["results"][name].as_u64().expect(name);
+    assert!(count("refused") > 0, "{document}");
+    assert_eq!(count("offered"), count("served") + count("refused") + count("errors"), "{document}");
+}
+
+#[test]
+fn a_heat_map_has_a_cell_for_each_number_of_shards_with_each_of_threads() {
+    let results = run("heartbeat --heat-map --shards 2 --sweep-shards 1,2 --sweep-threads 1,3 --rate 300 \
+                       --duration 200ms --settle 1ms --actors 10 --block 0.5:1ms");
+    let cells = results["heat_map"].as_array().expect("there is a heat map");
+    let at = |cell: &Value| {
+        (cell["shards"].as_u64().expect("shards"), cell["threads"].as_str().expect("threads").to_owned())
+    };
+    let all: Vec<_> = cells.iter().map(at).collect();
+    let wanted = |shards| ["fused", "1", "3", "auto"].map(|threads| (shards, threads.to_owned()));
+    assert_eq!(all, [wanted(1), wanted(2)].concat());
+    for cell in cells {
+        assert!(cell["served_per_s"].as_f64() > Some(0.0) && cell["p99_us"].as_f64() > Some(0.0), "{cell}");
+        assert_eq!(cell["pool_begun"] == 0, cell["threads"] == "fused", "{cell}");
+    }
+    assert_eq!(
+        results["goals"].as_array().map(Vec::len),
+        Some(3),
+        "one beside fused, and one for each line: {results}"
+    );
+}
+
+#[test]
+fn what_heartbeat_cannot_do_is_refused_by_name() {
+    for (options, named) in [
+        ("--rate 0", "--rate"),
+        ("--rate=-1", "--rate"),
+        ("--rate inf", "--rate"),
+        ("--nodes 2", "--nodes"),
+        ("--actors 0", "--actors 0"),
+        ("--rate 0.001 --duration 1ms --settle 1ms", "--duration"),
+    ] {
+        let arguments = ["bench", "heartbeat"].into_iter().chain(options.split_whitespace());
+        let said = cli::document(&Program::parse_from(arguments).bench).expect_err(options);
+        assert!(said.contains(named), "{options}: {said}");
+    }
+    for options in ["--block 2:1ms", "--block 0.1", "--threads staged", "--work 5", "--sweep-threads 0", "--repeat 0"] {
+        let arguments = ["bench", "heartbeat"].into_iter().chain(options.split_whitespace());
+        let said = Program::try_parse_from(arguments).map(|_| ()).expect_err(options).to_string();
+        assert!(said.contains(options.split_whitespace().next().expect("it has a name")), "{options}: {said}");
+    }
+}

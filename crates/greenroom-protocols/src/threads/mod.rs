@@ -34,7 +34,8 @@ pub struct Config {
     pub threads_min: usize,
     /// Threads at most; 256 by default.
     pub threads_max: usize,
-    /// Windows that must agree before anything changes; 3 by default.
+    /// Windows that must agree before anything changes; 3 by default. Where the threads that there are cannot do the work, one adds
+    /// others.
     pub windows: u32,
 }
 
@@ -139,6 +140,8 @@ impl Pool {
             _ => Agreed::Content,
         };
         let (threads, agreed) = match agreed {
+            // What waits would grow with each further window, and its wait with it.
+            Agreed::More { .. } if load.wait(before).is_none() => (wanted, Agreed::Content),
             Agreed::More { windows, threads } if windows >= self.config.windows => (threads, Agreed::Content),
             Agreed::Fewer { windows } if windows >= self.config.windows => (before - 1, Agreed::Content),
             still => (before, still),

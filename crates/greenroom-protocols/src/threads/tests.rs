@@ -154,8 +154,8 @@ fn theorem_2_holds_where_there_are_cores_enough_and_theta_bounds_it_where_not() 
 
 #[test]
 fn a_change_needs_three_windows_that_agree_and_threads_go_one_at_a_time() {
-    let mut pool = Pool::new(on(2.0));
-    let (busy, busier, idle) = ([blocking(800.0, 2.0, 0.0)], [blocking(2_000.0, 2.0, 0.0)], []);
+    let mut pool = Pool::new(Config { threads_min: 3, ..on(2.0) });
+    let (busy, busier, idle) = ([blocking(800.0, 2.0, 0.0)], [blocking(1_400.0, 2.0, 0.0)], []);
     let told = |pool: &mut Pool, classes: &[Class]| pool.window(classes, 0.0);
     assert_eq!([told(&mut pool, &busier), told(&mut pool, &busy)], [None, None]);
     assert_eq!(told(&mut pool, &busier), Some(4), "all three wanted four at least");
@@ -164,12 +164,25 @@ fn a_change_needs_three_windows_that_agree_and_threads_go_one_at_a_time() {
     for _ in 0..10 {
         assert_eq!([told(&mut pool, &busier), told(&mut pool, &busy)], [None, None], "they do not agree");
     }
+    pool.config.threads_min = 1;
     let mut seen = Vec::new();
     for _ in 0..12 {
         seen.push(told(&mut pool, &idle));
     }
     let (none, fewer) = (None, [3, 2, 1].map(Some));
     assert_eq!(seen, [none, none, fewer[0], none, none, fewer[1], none, none, fewer[2], none, none, none]);
+}
+
+#[test]
+fn threads_that_cannot_do_the_work_get_others_at_once() {
+    let mut pool = Pool::new(Config { threads_min: 4, ..on(2.0) });
+    let most_that_four_do = [blocking(1_999.0, 2.0, 0.0)];
+    assert_eq!([0; 2].map(|_| pool.window(&most_that_four_do, 0.0)), [None, None], "they wait, but not for ever");
+    let more = [blocking(800.0, 8.0, 0.0)];
+    assert_eq!(pool.window(&more, 0.0), Some(want(&more)), "four do 500 a second");
+    assert_eq!(pool.window(&[blocking(1e6, 8.0, 0.0)], 0.0), Some(200), "those keep both cores busy");
+    let mut computes = Pool::new(Config { threads_min: 2, ..on(2.0) });
+    assert_eq!(computes.window(&[computing(90_000.0, 1_000)], 0.0), None, "others would have no core");
 }
 
 #[test]
@@ -231,10 +244,10 @@ fn a_pool_says_why() {
         "4 threads: 800.0 calls a second of 2.0ms keep 1.60 busy; a call waits 37.8µs, with one thread fewer 195.6µs, with \
          one more 7.6µs; another one would cut the wait by too little"
     );
-    pool.window(&[blocking(8_000.0, 2.0, 0.0)], 0.0);
+    pool.window(&[blocking(1_600.0, 2.0, 0.0)], 0.0);
     let why = pool.why().to_string();
     assert!(
-        why.contains("a call waits for ever") && why.contains("; 1 window in a row wants more, the last one "),
+        why.contains("one thread fewer for ever") && why.contains("; 1 window in a row wants more, the last one "),
         "{why}"
     );
 }

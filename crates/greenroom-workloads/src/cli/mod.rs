@@ -1,12 +1,14 @@
 //! `greenroom bench`: its options, and the run.
 
 mod geo;
+mod heartbeat;
 mod options;
 mod presence;
 
 use std::process::ExitCode;
 
 pub use self::geo::{Api, At, GeoOptions, Instances, Ops};
+pub use self::heartbeat::{BeatThreads, Block, HeartbeatOptions};
 pub use self::options::{Bench, Durability, Mode, Workload, duration};
 pub use self::presence::{Locality, PresenceOptions};
 use crate::driver::{self, Plan};

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::{GeoOptions, PresenceOptions};
+use super::{GeoOptions, HeartbeatOptions, PresenceOptions};
 use crate::floor::Peer;
 use crate::kinds::Style;
 
@@ -34,7 +34,7 @@ pub struct Bench {
     /// Numbers to sort (sort).
     #[arg(long, default_value_t = 8000)]
     pub size: u32,
-    /// Actors; 24 in big, 1000000 in idle, 1000 in tell and reliable-calls. In pool-server, resources; 10000.
+    /// Actors; 24 in big, 1000000 in idle, 1000 in tell and reliable-calls, 10000 in heartbeat. In pool-server, resources; 10000.
     #[arg(long)]
     pub actors: Option<u32>,
     /// Senders (tell).
@@ -81,6 +81,9 @@ pub struct Bench {
     pub geo: GeoOptions,
     #[command(flatten)]
     #[doc(hidden)]
+    pub heartbeat: HeartbeatOptions,
+    #[command(flatten)]
+    #[doc(hidden)]
     pub presence: PresenceOptions,
     /// Serves as the other end of `floor`.
     #[arg(long, hide = true)]
@@ -120,6 +123,8 @@ pub enum Workload {
     ReliableCreate,
     /// Pools of resources, each a reliable actor.
     PoolServer,
+    /// Beats that come whether they are answered or not, some of which block their thread: ActOp's Figs. 5 and 11(a).
+    Heartbeat,
     /// Players and games that come and go, with the optimiser and without it: ActOp's Fig. 10.
     Presence,
 }
@@ -143,6 +148,7 @@ impl Workload {
             Workload::ReliableCalls => "reliable-calls",
             Workload::ReliableCreate => "reliable-create",
             Workload::PoolServer => "pool-server",
+            Workload::Heartbeat => "heartbeat",
             Workload::Presence => "presence",
         }
     }
@@ -176,7 +182,7 @@ impl Workload {
         match self {
             Workload::Idle => 1_000_000,
             Workload::Tell | Workload::ReliableCalls => 1000,
-            Workload::PoolServer => 10_000,
+            Workload::PoolServer | Workload::Heartbeat => 10_000,
             _ => 24,
         }
     }
@@ -219,10 +225,11 @@ impl Mode {
 /// # Errors
 /// What to write instead.
 pub fn duration(text: &str) -> Result<Duration, String> {
-    let bad = || format!("{text:?} is no duration; write 500ms, 10s, 2m or 1h");
+    let bad = || format!("{text:?} is no duration; write 20us, 500ms, 10s, 2m or 1h");
     let unit_at = text.find(|letter: char| letter.is_ascii_alphabetic()).ok_or_else(bad)?;
     let (number, unit) = text.split_at(unit_at);
     let seconds_a_unit = match unit {
+        "us" => 1e-6,
         "ms" => 1e-3,
         "s" => 1.0,
         "m" => 60.0,
@@ -239,6 +246,7 @@ mod tests {
 
     #[test]
     fn durations_have_a_unit_and_are_above_zero() {
+        assert_eq!(duration("20us"), Ok(Duration::from_micros(20)));
         assert_eq!(duration("500ms"), Ok(Duration::from_millis(500)));
         assert_eq!(duration("1.5m"), Ok(Duration::from_secs(90)));
         for bad in ["", "10", "s", "-1s", "0s", "1week", "1e30h"] {

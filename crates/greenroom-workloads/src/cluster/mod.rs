@@ -12,7 +12,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use tempfile::TempDir;
 
-pub(crate) use self::process::{NodeProcess, spawn_tied};
+pub(crate) use self::process::{NodeProcess, cpu_seconds, spawn_tied};
 use crate::cli::{Mode, Workload};
 use crate::driver::Plan;
 use crate::kinds;
@@ -145,7 +145,7 @@ impl Cluster {
     /// Time that the nodes' processes have spent on processors.
     pub(crate) fn cpu_seconds(&self) -> f64 {
         match self {
-            Cluster::Local(_) => process::cpu_seconds("self"),
+            Cluster::Local(_) => cpu_seconds("self"),
             Cluster::Processes { nodes, .. } => nodes.iter().map(NodeProcess::cpu_seconds).sum(),
         }
     }
@@ -153,7 +153,7 @@ impl Cluster {
     /// Time that each node's process has spent on processors.
     pub(crate) fn cpu_of_each(&self) -> Vec<f64> {
         match self {
-            Cluster::Local(_) => vec![process::cpu_seconds("self")],
+            Cluster::Local(_) => vec![cpu_seconds("self")],
             Cluster::Processes { nodes, .. } => nodes.iter().map(NodeProcess::cpu_seconds).collect(),
         }
     }

@@ -101,7 +101,7 @@ pub(super) fn resident_bytes(process: &str) -> u64 {
 }
 
 /// Time that a process has spent on processors, by its number or `self`; 0 when it has ended.
-pub(super) fn cpu_seconds(process: &str) -> f64 {
+pub(crate) fn cpu_seconds(process: &str) -> f64 {
     let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
     // The name, second and in parentheses, may hold anything; user and system time are the 12th and 13th after it.
     let after_name = stat.rsplit_once(')').map_or("", |(_, rest)| rest);

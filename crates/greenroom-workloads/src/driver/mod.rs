@@ -19,7 +19,7 @@ use crate::kinds::tally::TallyRef;
 use crate::reliable;
 use crate::report::{Latency, Report};
 use crate::store;
-use crate::{floor, geo, presence};
+use crate::{floor, geo, heartbeat, presence};
 
 /// What came of a run.
 #[derive(Debug, Default)]
@@ -98,6 +98,7 @@ pub(crate) fn run(plan: &Plan) -> Result<Outcome, String> {
             outcome = drive(plan), if plan.is_of_tallies() => outcome,
             outcome = geo::run(plan), if plan.is_geo() => outcome,
             outcome = reliable::run(plan), if plan.is_reliable() => outcome,
+            outcome = heartbeat::run(plan), if plan.workload == Workload::Heartbeat => outcome,
             outcome = store::run(plan), if plan.workload == Workload::Store => outcome,
             outcome = presence::run(plan), if plan.workload == Workload::Presence => outcome,
             _ = tokio::signal::ctrl_c() => Err("interrupted".into()),

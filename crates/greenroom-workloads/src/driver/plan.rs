@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use serde_json::{Map, Value};
 
-use crate::cli::{Bench, Durability, GeoOptions, Mode, PresenceOptions, Workload};
+use crate::cli::{Bench, Durability, GeoOptions, HeartbeatOptions, Mode, PresenceOptions, Workload};
+use crate::heartbeat;
 use crate::kinds::{Extent, Style};
 use crate::store;
 
@@ -33,9 +34,10 @@ pub(crate) struct Plan {
     pub(crate) store: Option<String>,
     pub(crate) journal: Option<String>,
     pub(crate) durability: Durability,
-    pub(crate) geo: GeoOptions,
     pub(crate) rate: Option<f64>,
+    pub(crate) geo: GeoOptions,
     pub(crate) presence: PresenceOptions,
+    pub(crate) heartbeat: HeartbeatOptions,
     /// What the nodes' optimisers do; what they do by themselves unless given.
     pub(crate) optimiser: Option<&'static str>,
 }
@@ -73,9 +75,10 @@ impl Plan {
             store: bench.store.clone(),
             journal: bench.journal.clone(),
             durability: bench.durability,
-            geo: bench.geo.clone(),
             rate: bench.rate,
+            geo: bench.geo.clone(),
             presence: bench.presence.clone(),
+            heartbeat: bench.heartbeat.clone(),
             optimiser: None,
         };
         plan.check()?;
@@ -106,7 +109,9 @@ impl Plan {
 
     /// Whether its actors report to a tally.
     pub(crate) fn is_of_tallies(&self) -> bool {
-        !matches!(self.workload, Workload::Store | Workload::Presence) && !self.is_reliable() && !self.is_geo()
+        !matches!(self.workload, Workload::Store | Workload::Presence | Workload::Heartbeat)
+            && !self.is_reliable()
+            && !self.is_geo()
     }
 
     fn check(&self) -> Result<(), String> {
@@ -219,6 +224,10 @@ impl Plan {
                 set("think_ms", (self.geo.think.as_secs_f64() * 1e3).into());
                 set("kill", self.geo.kill.into());
             }
+            return params;
+        }
+        if self.workload == Workload::Heartbeat {
+            heartbeat::params(self, set);
             return params;
         }
         if self.workload == Workload::Presence {

@@ -2,6 +2,7 @@
 
 pub mod big;
 pub mod geo;
+pub mod heartbeat;
 pub mod idle;
 pub mod order;
 pub mod ping_pong;
@@ -30,6 +31,7 @@ pub fn register(builder: Builder) -> Builder {
         .register::<tell::Listener>()
         .register::<idle::Rouser>()
         .register::<idle::Sleeper>()
+        .register::<heartbeat::Monitor>()
         .register::<register::Register>()
         .register::<register::KeptRegister>()
 }

@@ -9,11 +9,11 @@ use greenroom::Node;
 use greenroom_stores::Opened;
 use serde_json::json;
 
-use super::goals::Goals;
 use super::kinds::MakerRef;
 use super::text;
 use crate::driver::{Outcome, Plan, output_rate};
 use crate::floor;
+use crate::goals::Goals;
 use crate::report::{self, Latency};
 
 /// What callers have created.

@@ -4,7 +4,6 @@
 mod calls;
 mod create;
 mod floor;
-mod goals;
 mod kinds;
 mod pools;
 

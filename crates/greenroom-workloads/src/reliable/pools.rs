@@ -11,9 +11,9 @@ use serde_json::{Value, json};
 
 pub(super) use self::actors::{Pool, Provider, Resource};
 use self::actors::{PoolError, PoolRef, ProviderRef};
-use super::goals::Goals;
 use super::{LOOK_AGAIN, text};
 use crate::driver::{Outcome, Plan, output_rate};
+use crate::goals::Goals;
 use crate::store;
 
 #[path = "../../../greenroom/examples/pool_server/actors.rs"]

@@ -4,16 +4,16 @@ use serde_json::{Value, json};
 
 /// Goals and what was seen.
 #[derive(Default)]
-pub(super) struct Goals(Vec<Value>);
+pub(crate) struct Goals(Vec<Value>);
 
 impl Goals {
     /// What was seen should be at most so much.
-    pub(super) fn at_most(&mut self, what: &str, seen: f64, goal: f64) {
+    pub(crate) fn at_most(&mut self, what: &str, seen: f64, goal: f64) {
         self.add(what, seen, format!("<= {goal}"), seen <= goal);
     }
 
     /// What was seen should be at least so much.
-    pub(super) fn at_least(&mut self, what: &str, seen: f64, goal: f64) {
+    pub(crate) fn at_least(&mut self, what: &str, seen: f64, goal: f64) {
         self.add(what, seen, format!(">= {goal}"), seen >= goal);
     }
 
@@ -23,7 +23,7 @@ impl Goals {
     }
 
     /// One row each.
-    pub(super) fn rows(self) -> Value {
+    pub(crate) fn rows(self) -> Value {
         self.0.into()
     }
 }
