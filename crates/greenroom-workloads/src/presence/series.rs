@@ -59,15 +59,18 @@ impl Second {
     }
 }
 
+/// A figure of a second.
+type Figure = fn(&Second) -> f64;
+
 /// What is shown over time: a list of points each, which hold the second and a value of each leg.
 pub(super) fn over_time(legs: &[Leg]) -> Vec<(String, Value)> {
-    let shown: [(&str, fn(&Second) -> f64); 3] = [
+    let shown: [(&str, Figure); 3] = [
         ("remote_fraction_over_time", |second| rounded(second.remote())),
         ("moves_over_time", |second| second.moves as f64),
         ("cpu_cores_over_time", |second| rounded(second.cpu.iter().sum())),
     ];
     let seconds = legs.iter().map(|leg| leg.seconds().len()).max().unwrap_or(0);
-    let point = |at: usize, of: fn(&Second) -> f64| {
+    let point = |at: usize, of: Figure| {
         let mut point = Map::from_iter([("second".to_owned(), Value::from(at))]);
         for leg in legs {
             if let Some(second) = leg.seconds().get(at) {
