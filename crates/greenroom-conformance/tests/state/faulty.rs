@@ -27,6 +27,8 @@ pub(crate) struct Faulty {
     pub(crate) inner: MemoryStore,
     pub(crate) reads: AtomicU64,
     pub(crate) writes: AtomicU64,
+    /// Writes wait while somebody has it for himself.
+    pub(crate) gate: tokio::sync::RwLock<()>,
     faults: Mutex<Vec<Fault>>,
     down: Mutex<bool>,
 }
@@ -56,6 +58,7 @@ impl Faulty {
 
     async fn write<T>(&self, key: &str, write: impl Future<Output = Result<T>>) -> Result<T> {
         self.writes.fetch_add(1, Ordering::Relaxed);
+        drop(self.gate.read().await);
         let fault = self.faults.lock().unwrap().pop();
         self.check(key)?;
         let unknown = StoreError::Unknown { key: key.into(), reason: "the answer was lost".into() };

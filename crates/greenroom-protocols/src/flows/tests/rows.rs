@@ -282,6 +282,7 @@ proptest! {
             let away: f32 = one.parts.iter().filter(|(at, _)| at.level() == Some(Level::Nodes)).map(|(_, part)| part).sum();
             prop_assert!((0.0..1.001).contains(&(one.near + one.beside + away)));
         }
+        flows.set_grain(1);
         let mut truth = 0.0;
         for _ in 0..8 * memory as u64 + 100 {
             let to_b = dice.below(5) < 2;
