@@ -203,9 +203,12 @@ fn kinds(said: &[Value], _: usize) -> String {
     let mut rows =
         vec![["NODE", "SHARD", "KIND", "ACTORS", "MESSAGES/S", "OTHER SHARDS", "OTHER NODES"].map(str::to_owned)];
     let percent = |part: &Value| format!("{:.1} %", part.as_f64().unwrap_or_default() * 100.0);
-    let mut wishes = 0;
+    let (mut wishes, mut paid, mut unpaid, mut saved) = (0, 0, 0, 0.0);
     for (node, shard) in shards(said) {
+        let judged = |what: &str| shard["judged"][what].as_u64().unwrap_or_default();
         wishes += shard["wishes_len"].as_u64().unwrap_or_default();
+        (paid, unpaid) = (paid + judged("paid"), unpaid + judged("unpaid"));
+        saved += shard["judged"]["saved"].as_f64().unwrap_or_default();
         for kind in shard["kinds"].as_array().into_iter().flatten() {
             rows.push([
                 node.clone(),
@@ -218,7 +221,13 @@ fn kinds(said: &[Value], _: usize) -> String {
             ]);
         }
     }
-    format!("{}\n{wishes} actors would do better elsewhere\n", columns(&rows))
+    let mut said = format!("{}\n{wishes} actors would do better elsewhere\n", columns(&rows));
+    if paid + unpaid > 0 {
+        said.push_str(&format!(
+            "{paid} moves have paid, {unpaid} have not, of those whose actors would do better elsewhere again; {saved:.0} messages were saved\n"
+        ));
+    }
+    said
 }
 
 fn wishes(said: &[Value], top: usize) -> String {
@@ -278,5 +287,13 @@ mod tests {
         let lines = |text: String| text.lines().skip(1).map(|line| line[..3].to_owned()).collect::<Vec<_>>();
         assert_eq!(lines(wishes(&said, 5)), ["p/2", "p/1"]);
         assert_eq!(lines(edges(&said, 1)), ["p/1"]);
+    }
+
+    #[test]
+    fn moves_of_all_nodes_are_judged_together() {
+        let judged = |paid: u64, unpaid: u64, saved: f64| json!({ "node": "a", "shards": [{ "judged": { "paid": paid, "unpaid": unpaid, "saved": saved } }] });
+        let said = kinds(&[judged(7, 1, 100.0), judged(2, 0, -30.0)], 5);
+        assert!(said.contains("9 moves have paid, 1 have not") && said.contains("70 messages"), "{said}");
+        assert!(!kinds(&[judged(0, 0, 0.0)], 5).contains("paid"));
     }
 }

@@ -127,6 +127,14 @@ fn presence_counts_each_request_once_and_all_that_it_takes() {
 }
 
 #[test]
+fn players_who_talk_with_anybody_have_no_games() {
+    let results = run("presence --mode local --players 50 --graph random --locality on --duration 2s --rate 400");
+    assert_eq!((&results["new_games"], &results["duplicated"]), (&0.into(), &0.into()), "{results}");
+    let [requests, messages] = ["requests", "messages"].map(|figure| results[figure].as_u64().expect("a count"));
+    assert!(messages > 0 && messages % 16 == 0 && messages <= requests * 16, "{results}");
+}
+
+#[test]
 fn options_that_leave_nothing_to_run_are_refused_by_name() {
     let bench = Program::parse_from(["bench", "ping-pong", "--pairs", "0"]).bench;
     assert!(cli::document(&bench).is_err_and(|error| error.contains("--pairs 0")));

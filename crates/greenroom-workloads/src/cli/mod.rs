@@ -10,7 +10,7 @@ use std::process::ExitCode;
 pub use self::geo::{Api, At, GeoOptions, Instances, Ops};
 pub use self::heartbeat::{BeatThreads, Block, HeartbeatOptions};
 pub use self::options::{Bench, Durability, Mode, Workload, duration};
-pub use self::presence::{Locality, PresenceOptions};
+pub use self::presence::{Graph, Locality, PresenceOptions};
 use crate::driver::{self, Plan};
 use crate::{floor, output, plot};
 

@@ -3,6 +3,8 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use greenroom::optimiser::OptimiserMode;
+
 use super::{GeoOptions, HeartbeatOptions, PresenceOptions};
 use crate::floor::Peer;
 use crate::kinds::Style;
@@ -73,6 +75,9 @@ pub struct Bench {
     /// What actors survive (reliable-latency, reliable-throughput, geo-throughput, order).
     #[arg(long, default_value = "journal")]
     pub durability: Durability,
+    /// What the nodes' optimisers do, in workloads of actors that report to a tally (ping-pong, sort, big, tell, idle).
+    #[arg(long, value_name = "off|advise|on", value_parser = optimiser)]
+    pub optimiser: Option<OptimiserMode>,
     /// Requests a second, whether they are answered or not (presence, heartbeat).
     #[arg(long)]
     pub rate: Option<f64>,
@@ -218,6 +223,10 @@ impl Mode {
             Mode::Distributed => "distributed",
         }
     }
+}
+
+fn optimiser(text: &str) -> Result<OptimiserMode, String> {
+    text.parse()
 }
 
 /// A time with its unit, as options are given it.

@@ -1,5 +1,7 @@
 //! The options of presence.
 
+use serde::{Deserialize, Serialize};
+
 /// Who plays, how fast time goes, and with or without the optimiser.
 #[derive(Clone, Debug, clap::Args)]
 #[command(next_help_heading = "Presence")]
@@ -7,6 +9,9 @@ pub struct PresenceOptions {
     /// Players, in games of eight.
     #[arg(long, default_value_t = 10_000, value_parser = clap::value_parser!(u32).range(8..=1_000_000))]
     pub players: u32,
+    /// Who talks with whom.
+    #[arg(long, default_value = "games")]
+    pub graph: Graph,
     /// Whether nodes move actors to those that they talk with; `both` runs without and with it, on new nodes each, and
     /// compares.
     #[arg(long, default_value = "both")]
@@ -17,6 +22,16 @@ pub struct PresenceOptions {
     /// Requests at once, a node, each after the answer of another one, instead of a rate: what a cluster can do.
     #[arg(long, value_name = "REQUESTS")]
     pub in_flight: Option<u32>,
+}
+
+/// Who talks with whom.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, clap::ValueEnum)]
+#[serde(rename_all = "snake_case")]
+pub enum Graph {
+    /// A player with his game, and the game with its eight players.
+    Games,
+    /// A player with eight others who are drawn each time: nothing can be gained.
+    Random,
 }
 
 /// Whether nodes move actors to those that they talk with.

@@ -14,7 +14,7 @@ use tempfile::TempDir;
 
 pub(crate) use self::process::{NodeProcess, cpu_seconds, spawn_tied};
 use crate::cli::{Mode, Workload};
-use crate::driver::Plan;
+use crate::driver::{Plan, mode_name};
 use crate::kinds;
 
 /// Who is called, and what.
@@ -42,10 +42,9 @@ impl Cluster {
     /// Starts the nodes, and returns when each of them knows all of them.
     pub(crate) async fn start(plan: &Plan) -> Result<Self, String> {
         if plan.mode == Mode::Local {
-            let optimiser = plan.optimiser.map(str::parse).transpose()?;
             let builder = kinds::register(Node::builder()).configure(|config| {
                 config.shards = plan.shards as usize;
-                config.optimiser.mode = optimiser.unwrap_or_default();
+                config.optimiser.mode = plan.optimiser.unwrap_or_default();
             });
             return builder.start().await.map(Cluster::Local).map_err(|error| error.to_string());
         }
@@ -60,7 +59,7 @@ impl Cluster {
                 options.extend(["--kinds", &kinds]);
             }
             if let Some(mode) = plan.optimiser {
-                options.extend(["--optimiser", mode]);
+                options.extend(["--optimiser", mode_name(mode)]);
             }
             nodes.push(NodeProcess::start(&format!("bench-{}", place + 1), &table, plan.shards, &options)?);
         }

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::{Map, Value, json};
 
-pub(crate) use self::plan::{Plan, cores};
+pub(crate) use self::plan::{Plan, cores, mode_name};
 use crate::cli::Workload;
 use crate::cluster::{Cluster, Target};
 use crate::kinds::tally::TallyRef;

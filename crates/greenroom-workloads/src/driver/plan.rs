@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use greenroom::optimiser::OptimiserMode;
 use serde_json::{Map, Value};
 
 use crate::cli::{Bench, Durability, GeoOptions, HeartbeatOptions, Mode, PresenceOptions, Workload};
@@ -39,7 +40,7 @@ pub(crate) struct Plan {
     pub(crate) presence: PresenceOptions,
     pub(crate) heartbeat: HeartbeatOptions,
     /// What the nodes' optimisers do; what they do by themselves unless given.
-    pub(crate) optimiser: Option<&'static str>,
+    pub(crate) optimiser: Option<OptimiserMode>,
 }
 
 impl Plan {
@@ -79,7 +80,7 @@ impl Plan {
             geo: bench.geo.clone(),
             presence: bench.presence.clone(),
             heartbeat: bench.heartbeat.clone(),
-            optimiser: None,
+            optimiser: bench.optimiser,
         };
         plan.check()?;
         Ok(plan)
@@ -232,6 +233,7 @@ impl Plan {
         }
         if self.workload == Workload::Presence {
             set("players", self.presence.players.into());
+            set("graph", name(self.presence.graph).into());
             set("nodes", self.nodes.into());
             set("shards", self.shards.into());
             set("time_scale", self.presence.time_scale.into());
@@ -242,6 +244,9 @@ impl Plan {
             return params;
         }
         set("mode", self.mode.name().into());
+        if let Some(mode) = self.optimiser {
+            set("optimiser", mode_name(mode).into());
+        }
         set("nodes", self.nodes.into());
         set("shards", self.shards.into());
         let style = match self.style {
@@ -272,6 +277,15 @@ impl Plan {
             set("sample", self.sample.into());
         }
         params
+    }
+}
+
+/// What an optimiser does, as the command line writes it.
+pub(crate) fn mode_name(mode: OptimiserMode) -> &'static str {
+    match mode {
+        OptimiserMode::Off => "off",
+        OptimiserMode::Advise => "advise",
+        _ => "on",
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use greenroom::optimiser::OptimiserMode;
 use hdrhistogram::Histogram;
 use serde_json::{Map, Value, json};
 
@@ -20,6 +21,8 @@ pub(super) struct Leg {
     kept: Kept,
     /// Requests that players say they have had.
     had: u64,
+    /// Moves that have paid, and those that have not.
+    judged: [u64; 2],
     seconds: Vec<Second>,
     /// The second from which on figures count.
     steady: usize,
@@ -29,10 +32,15 @@ pub(super) struct Leg {
 impl Leg {
     /// Starts nodes, seats the players, and lets clients make them act for the time of the plan.
     pub(super) async fn run(plan: &Plan, optimised: bool) -> Result<Self, String> {
-        let plan = &Plan { optimiser: Some(if optimised { "on" } else { "off" }), ..plan.clone() };
+        let mode = if optimised { OptimiserMode::On } else { OptimiserMode::Off };
+        let plan = &Plan { optimiser: Some(mode), ..plan.clone() };
         let mut cluster = Cluster::start(plan).await?;
-        let order =
-            LobbyOrder { players: plan.presence.players, seed: plan.seed, time_scale: plan.presence.time_scale };
+        let order = LobbyOrder {
+            players: plan.presence.players,
+            seed: plan.seed,
+            time_scale: plan.presence.time_scale,
+            graph: plan.presence.graph,
+        };
         open(&cluster, order).await?;
         let duration = plan.duration.unwrap_or(DURATION);
         // Clients begin together, when all of them have heard of it.
@@ -45,11 +53,21 @@ impl Leg {
         };
         for place in 0..plan.nodes {
             let seed = plan.seed ^ (u64::from(place) + 1) << 32;
-            let order = ClientOrder { players: plan.presence.players, pace, seed, from_ns, steady_ns, until_ns };
+            let order = ClientOrder {
+                players: plan.presence.players,
+                graph: plan.presence.graph,
+                pace,
+                seed,
+                from_ns,
+                steady_ns,
+                until_ns,
+            };
             start(&cluster, place, order).await?;
         }
         games(&cluster, until_ns).await?;
         let samples = samples(&mut cluster, from_ns, duration).await?;
+        let paid = cluster.sum_of("greenroom_optimiser_moves_paid_total").await;
+        let unpaid = cluster.sum_of("greenroom_optimiser_moves_unpaid_total").await;
         let mut clients = Vec::new();
         for place in 0..plan.nodes {
             clients.push(seen(&cluster, place, plan.timeout).await?);
@@ -59,7 +77,8 @@ impl Leg {
         cluster.stop().await;
         let seen = sum(clients);
         let seconds = Second::all(&seen.seconds, &samples);
-        Ok(Self { optimised, kept, had, seconds, seen, steady: (duration.as_secs() / 2) as usize, duration })
+        let judged = [paid, unpaid];
+        Ok(Self { optimised, kept, had, judged, seconds, seen, steady: (duration.as_secs() / 2) as usize, duration })
     }
 
     pub(super) fn name(&self) -> &'static str {
@@ -148,6 +167,10 @@ impl Leg {
         set("moves_per_minute", output_rate(moves_per_minute).into());
         let games_per_minute = self.kept.opened as f64 / (self.duration.as_secs_f64() / 60.0);
         set("moves_a_new_game", output_rate(moves_per_minute / games_per_minute.max(1e-9)).into());
+        let messages = steady.ways.messages().max(1) as f64;
+        set("moves_per_1000_messages", rounded(steady.moves as f64 * 1e3 / messages).into());
+        set("moves_paid", self.judged[0].into());
+        set("moves_unpaid", self.judged[1].into());
         set("new_games", self.kept.opened.into());
         set("cpu_us_a_request", output_rate(self.cpu_us()).into());
         let mean = steady.cpu.iter().sum::<f64>() / steady.cpu.len().max(1) as f64;

@@ -42,8 +42,28 @@ pub struct ShardAdvice {
     pub wishes: Vec<Wish>,
     /// How many would.
     pub wishes_len: usize,
+    /// Whether it was worth it to move actors here, as far as that is known.
+    pub judged: Judged,
     /// Its heaviest edges, the heaviest first; at most as many as were asked for.
     pub edges: Vec<Edge>,
+}
+
+/// Whether moves were worth it. A move is judged when its actor would do better elsewhere again.
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize)]
+#[non_exhaustive]
+pub struct Judged {
+    /// Moves that have saved at least as many messages as they cost.
+    pub paid: u64,
+    /// Moves that have not.
+    pub unpaid: u64,
+    /// Messages between nodes that all of them have saved; less than nothing if they have put more of them farther.
+    pub saved: f64,
+}
+
+impl From<flows::Judged> for Judged {
+    fn from(flows::Judged { good, bad, profit }: flows::Judged) -> Self {
+        Self { paid: good, unpaid: bad, saved: profit }
+    }
 }
 
 /// The hot actors of one kind on one shard.
@@ -160,6 +180,7 @@ impl Tables {
             far_stride: self.far_stride(),
             kinds,
             wishes_len: wishes.len(),
+            judged: self.flows.judged().into(),
             wishes: wishes.iter().take(top).map(wish).collect(),
             edges: self.edges.heaviest(top, now).into_iter().map(edge).collect(),
         }

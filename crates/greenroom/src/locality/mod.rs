@@ -23,7 +23,7 @@ use greenroom_protocols::node::NodeId;
 use greenroom_world::Stage;
 
 use self::advice::ask;
-pub use self::advice::{ActorAdvice, Advice, Edge, KindAdvice, ShardAdvice, Wish};
+pub use self::advice::{ActorAdvice, Advice, Edge, Judged, KindAdvice, ShardAdvice, Wish};
 pub(crate) use self::advice::{advice, explain};
 pub use self::exchanges::MovedActor;
 use self::exchanges::{Exchanges, Happening};
@@ -56,9 +56,18 @@ struct Counts {
     away: AtomicU64,
     /// Samples that were taken.
     taken: AtomicU64,
+    /// Moves that were worth it, and those that were not.
+    paid: AtomicU64,
+    unpaid: AtomicU64,
 }
 
 impl Counts {
+    /// Moves have been judged.
+    fn judged(&self, paid: u64, unpaid: u64) {
+        self.paid.fetch_add(paid, Ordering::Relaxed);
+        self.unpaid.fetch_add(unpaid, Ordering::Relaxed);
+    }
+
     fn note(&self, place: Place, messages: u64) {
         let count = match place {
             Place::Near => &self.near,
@@ -126,12 +135,14 @@ impl Part for Locality {
         if self.0.mode == OptimiserMode::Off {
             return;
         }
-        let Counts { near, beside, away, taken } = &self.0.counts;
+        let Counts { near, beside, away, taken, paid, unpaid } = &self.0.counts;
         for (name, help, count) in [
             ("greenroom_messages_near_total", "Messages between actors of one shard, by samples.", near),
             ("greenroom_messages_beside_total", "Messages between shards of this node, by samples.", beside),
             ("greenroom_messages_away_total", "Messages from and to other nodes, by samples.", away),
             ("greenroom_optimiser_samples_total", "Messages that were sampled.", taken),
+            ("greenroom_optimiser_moves_paid_total", "Moves that have saved as many messages as they cost.", paid),
+            ("greenroom_optimiser_moves_unpaid_total", "Moves that have not.", unpaid),
         ] {
             figures.count(name, help, count.load(Ordering::Relaxed));
         }

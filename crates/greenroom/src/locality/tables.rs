@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use greenroom_protocols::exchange::ExchangeId;
 use greenroom_protocols::flows::gap::Gap;
-use greenroom_protocols::flows::{self, Flows, KindId, Place, Standing, Wish};
+use greenroom_protocols::flows::{self, Flows, Judged, KindId, Place, Standing, Wish};
 use greenroom_protocols::heavy_edges::{Edge, HeavyEdges};
 use greenroom_world::Timestamp;
 
@@ -33,6 +33,8 @@ pub(super) struct Tables {
     busy: u64,
     /// What a message of a hot actor takes, turns and all: µs of CPU.
     micros_a_message: f64,
+    /// How moves were judged when it last looked.
+    judged: Judged,
 }
 
 /// The actors that were last met, for people: by their hashes, one of them at each place.
@@ -81,6 +83,7 @@ impl Tables {
             forgotten: 0,
             busy: 0,
             micros_a_message: 0.0,
+            judged: Judged::default(),
         }
     }
 
@@ -119,6 +122,9 @@ impl Tables {
             std::mem::swap(found, wishes);
             found.clear();
         }
+        let judged = self.flows.judged();
+        let before = std::mem::replace(&mut self.judged, judged);
+        common.counts.judged(judged.good - before.good, judged.bad - before.bad);
         self.measure(shard.gauges().busy_nanos(), passed, now);
     }
 

@@ -5,6 +5,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use futures_util::StreamExt;
+use futures_util::future::Either;
 use futures_util::stream::FuturesUnordered;
 use greenroom::prelude::*;
 use hdrhistogram::Histogram;
@@ -12,7 +13,8 @@ use serde::{Deserialize, Serialize};
 use tokio::sync::Notify;
 
 use super::player::PlayerRef;
-use super::{Ways, arrivals, player_key};
+use super::{GAME_LEN, Ways, arrivals, player_key};
+use crate::cli::Graph;
 use crate::dice::Dice;
 use crate::report::{self, unix_ns};
 
@@ -28,6 +30,8 @@ pub struct Client {
 pub struct ClientOrder {
     /// Players.
     pub players: u32,
+    /// With whom they talk.
+    pub graph: Graph,
     /// Requests.
     pub pace: Pace,
     /// What players are drawn from.
@@ -163,7 +167,15 @@ impl Run {
     fn request(&mut self, due: u64) -> impl Future<Output = Answer> + use<> {
         self.seen.asked += 1;
         let drawn = self.dice.below(self.players.len() as u64) as usize;
-        let acted = self.players[drawn].act().into_future();
+        let player = &self.players[drawn];
+        let acted = match self.order.graph {
+            Graph::Games => Either::Left(player.act().into_future()),
+            Graph::Random => {
+                let all = self.players.len() as u64;
+                let others = (0..GAME_LEN).map(|_| (drawn as u64 + 1 + self.dice.below(all - 1)) % all);
+                Either::Right(player.mingle(others.map(|other| other as u32).collect()).into_future())
+            }
+        };
         async move { (due, acted.await.map_err(|error| error.to_string())) }
     }
 

@@ -13,6 +13,7 @@ use super::game::GameRef;
 use super::player::PlayerRef;
 use super::player_key;
 use super::season::{Change, Season, Table};
+use crate::cli::Graph;
 use crate::report::unix_ns;
 
 /// Seats the players of a run.
@@ -42,6 +43,8 @@ pub struct LobbyOrder {
     pub seed: u64,
     /// Times as fast as the world's.
     pub time_scale: f64,
+    /// Who talks with whom: where it is not by games, there are none.
+    pub graph: Graph,
 }
 
 #[actor(kind = "presence_lobby", idle = "1h")]
@@ -57,6 +60,9 @@ impl Lobby {
             done.map_err(|error| error.to_string())?;
         }
         drop(greeted);
+        if order.graph != Graph::Games {
+            return Ok(0);
+        }
         let first = season.begin();
         let games = first.len() as u64;
         let kept = apply(cx, first).await;

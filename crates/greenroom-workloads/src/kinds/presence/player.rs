@@ -1,13 +1,15 @@
 //! Players.
 
+use std::future::IntoFuture;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
+use futures_util::future::join_all;
 use greenroom::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::game::GameRef;
-use super::{Spot, Way, Ways};
+use super::{Spot, Way, Ways, player_key};
 
 /// Is in one game at a time, and hears from it what its players do, himself among them.
 ///
@@ -36,7 +38,19 @@ impl Player {
         }
     }
 
-    /// Hears from his game. How far it is.
+    /// Talks with others than his game. How far the messages went that this took.
+    pub async fn mingle(&self, cx: &Cx, others: Vec<u32>) -> Result<Ways, String> {
+        self.requests.fetch_add(1, Ordering::Relaxed);
+        let here = Spot::of(cx);
+        let others = others.into_iter().map(|other| PlayerRef::of(cx, player_key(other)).hear(here).into_future());
+        let mut ways = Ways::default();
+        for way in join_all(others).await {
+            ways.count(way.map_err(|error| error.to_string())?);
+        }
+        Ok(ways)
+    }
+
+    /// Hears from his game, or from another player. How far it is.
     pub async fn hear(&self, cx: &Cx, from: Spot) -> Way {
         self.heard.fetch_add(1, Ordering::Relaxed);
         from.way(Spot::of(cx))
