@@ -98,10 +98,10 @@ impl Gap {
 }
 
 /// Samples a second, at most.
-pub const SAMPLES_MAX: u32 = 32 * 1024;
+pub const SAMPLES_MAX: u32 = 8 * 1024;
 /// Samples at which more is known to come than in the second before.
 const DOUBLES_AT: u32 = SAMPLES_MAX / 4 * 3;
-/// Samples after which the stride is doubled again: sixteen times, for 33 million messages more, before there are too many.
+/// Samples after which the stride is doubled again: sixteen times, for 8 million messages more, before there are too many.
 const DOUBLES_EVERY: u32 = (SAMPLES_MAX - DOUBLES_AT) / 16;
 /// A sample stands for so many messages at most: more would come than any shard can send.
 const STRIDE_MAX: u32 = 1 << 20;

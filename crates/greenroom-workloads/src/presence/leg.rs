@@ -166,7 +166,9 @@ impl Leg {
         let moves_per_minute = steady.moves as f64 / minutes;
         set("moves_per_minute", output_rate(moves_per_minute).into());
         let games_per_minute = self.kept.opened as f64 / (self.duration.as_secs_f64() / 60.0);
-        set("moves_a_new_game", output_rate(moves_per_minute / games_per_minute.max(1e-9)).into());
+        if self.kept.opened > 0 {
+            set("moves_a_new_game", output_rate(moves_per_minute / games_per_minute).into());
+        }
         let messages = steady.ways.messages().max(1) as f64;
         set("moves_per_1000_messages", rounded(steady.moves as f64 * 1e3 / messages).into());
         set("moves_paid", self.judged[0].into());
