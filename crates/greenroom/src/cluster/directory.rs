@@ -4,6 +4,7 @@ mod abroad;
 mod adaptive;
 mod border;
 mod by_hash;
+mod memory;
 mod moves;
 
 use std::collections::{BTreeMap, VecDeque};
@@ -22,6 +23,7 @@ pub(crate) use self::abroad::Passing;
 pub(crate) use self::adaptive::Tenant;
 use self::border::Beyond;
 pub(crate) use self::border::Border;
+use self::memory::Memory;
 pub(crate) use self::moves::MoveEnd;
 use super::placement;
 use crate::actor::error::Refusal;
@@ -84,6 +86,8 @@ pub(crate) struct RangeHere {
     gone: VecDeque<(Entry, Epoch)>,
     /// Actors whose states have come from other nodes, and the shards that have these, until it is decided whose they are.
     carried: BTreeMap<Entry, ShardId>,
+    /// Where this range's actors went that moved last, if this node decided it.
+    memory: Memory,
     /// What the border keeps of this range's actors.
     beyond: Beyond,
     /// Activations that are the only ones over all clusters, and have not begun here yet.
@@ -123,6 +127,7 @@ impl Directory {
                 machine,
                 active: BTreeMap::new(),
                 gone: VecDeque::new(),
+                memory: Memory::default(),
                 carried: BTreeMap::new(),
                 beyond: Beyond::default(),
                 owned_early: VecDeque::new(),
@@ -215,10 +220,11 @@ impl Directory {
                 Resolution::Absent => {
                     let early =
                         self.border().and_then(|border| border.early_host(&range, now, &entry, node, asker.wanted));
+                    let went_to = range.memory.went_to(hash, now);
                     drop(range);
                     let chosen = match early {
                         Some(host) => Some(host),
-                        None => self.choose(node, id, hash, asker)?,
+                        None => self.choose(node, (id, hash), asker, went_to)?,
                     };
                     let Some(chosen) = chosen else { return Ok(Location::Wait) };
                     range = self.range(hash);
@@ -246,11 +252,18 @@ impl Directory {
         Err(Refusal::Recovering)
     }
 
-    /// The node for a new activation; `None` if the caller may know one that is not known here yet.
-    fn choose(&self, node: &Here, id: &ActorId, hash: u64, asker: Asker) -> Result<Option<NodeId>, Refusal> {
+    /// The node for a new activation of an actor that moved to `went_to` not long ago; `None` if the caller may know a node that is not
+    /// known here yet.
+    fn choose(
+        &self,
+        node: &Here,
+        (id, hash): (&ActorId, u64),
+        asker: Asker,
+        went_to: Option<NodeId>,
+    ) -> Result<Option<NodeId>, Refusal> {
         let view = node.view();
         let chosen = match view.hosts(id.kind) {
-            Some(hosts) => placement::choose(node, id, hash, hosts, asker.origin, asker.wanted),
+            Some(hosts) => placement::choose(node, (id, hash), hosts, (asker.origin, asker.wanted), went_to),
             None => Err(node.unknown_kind(id.kind.name())),
         };
         match chosen {

@@ -36,14 +36,14 @@ pub struct Candidate {
 
 pub(crate) type Placements = BTreeMap<String, Arc<dyn Placement>>;
 
-/// The node for a new activation of `actor`, first called from `caller`, for callers of version `wanted` of its interface.
+/// The node for a new activation of `actor`, first called from `caller`, for callers of version `wanted` of its interface. Where the kind
+/// does not care it is the one that the actor `went_to` not long ago.
 pub(crate) fn choose(
     node: &Here,
-    actor: &ActorId,
-    hash: u64,
+    (actor, hash): (&ActorId, u64),
     hosts: &KindHosts,
-    caller: NodeId,
-    wanted: u16,
+    (caller, wanted): (NodeId, u16),
+    went_to: Option<NodeId>,
 ) -> Result<NodeId, Refusal> {
     let role = hosts.placement.strip_prefix("role:");
     let nodes = match role {
@@ -63,6 +63,10 @@ pub(crate) fn choose(
     let nodes = near.as_deref().unwrap_or(&nodes);
     let random = |nodes: &[NodeId]| nodes[(node.world().random() % nodes.len() as u64) as usize];
     let name = hosts.placement.as_str();
+    let is_anywhere = role.is_some() || matches!(name, "balanced" | "" | "random");
+    if let Some(went_to) = went_to.filter(|went_to| is_anywhere && nodes.contains(went_to)) {
+        return Ok(went_to);
+    }
     match name {
         _ if hosts.nodes.is_empty() => {
             if let Some(gap) = node.view().unread(actor.kind.name()) {

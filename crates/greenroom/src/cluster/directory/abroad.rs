@@ -279,7 +279,7 @@ impl Directory {
         if kind.states().is_empty() {
             return None;
         }
-        self.choose(node, key.id(), key.hash, asker).ok()?
+        self.choose(node, (key.id(), key.hash), asker, None).ok()?
     }
 
     fn gone_abroad(&self, geo: &Arc<Geo>, now: Timestamp, range: &mut RangeHere, key: &Entry) {

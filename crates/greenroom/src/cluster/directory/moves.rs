@@ -53,6 +53,7 @@ impl Directory {
         let mut range = self.range(wish.key.hash);
         let decision = range.machine.decide(now, wish);
         if let Decision::Granted(grant) = &decision {
+            range.memory.note(wish.key.hash, grant.placed.node, now);
             self.note_granted(now, &mut range, &wish.key, (grant.placed.node, grant.placed.epoch));
         }
         decision
