@@ -3,7 +3,7 @@
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use clap::Args;
-use greenroom::{Adaptive, Inspection, PastTurn};
+use greenroom::{Adaptive, Brought, Inspection, PastTurn};
 use serde_json::{Value, json};
 
 use crate::door::{Door, NodeAddress};
@@ -94,6 +94,9 @@ fn report(found: &Inspection) -> String {
     ));
     if let Some(instances) = &found.instances {
         lines.extend(adaptive(instances));
+    }
+    if let Some(Brought { from, ago_seconds, why, .. }) = &found.brought {
+        lines.push(format!("CAME      from {from} {} ago: {why}", seconds(*ago_seconds)));
     }
     for turn in &found.turns {
         let beside = if turn.read { " (a read)" } else { "" };
@@ -197,6 +200,7 @@ mod tests {
             "messages": [{ "method": "pages", "waited_seconds": 0.25, "caller": "user/ada", "left_seconds": null }],
             "history": [{ "method": "pages", "ago_seconds": 2.0, "queued_seconds": 0.0, "took_seconds": 0.0002,
                 "outcome": "ok", "caller": null }],
+            "brought": { "from": "b", "ago_seconds": 3.0, "why": "75 % of its last messages went here, 0 % stayed there" },
             "instances": { "instances": "single", "home": "eu", "epoch": 2, "why": "us: 7 reads", "at_unix_seconds": 1,
                 "back": "one in each cluster, when", "decider": "us" },
         }))
@@ -210,6 +214,7 @@ mod tests {
             "0.20 ms",
             "INSTANCES single, in eu since epoch 2, decided in us ",
             "WHY       us: 7 reads",
+            "CAME      from b 3.0 s ago: 75 % of its last messages went here",
         ] {
             assert!(said.contains(part), "{part}: {said}");
         }

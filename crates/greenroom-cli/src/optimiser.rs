@@ -1,5 +1,7 @@
 //! `greenroom optimiser`: which actors talk with each other, and who would do better elsewhere.
 
+use std::collections::BTreeMap;
+use std::io::Write;
 use std::time::Duration;
 
 use clap::{Args, Subcommand};
@@ -25,8 +27,8 @@ enum Show {
     Wishes(Of),
     /// The pairs of actors that talk most
     Graph(Of),
-    /// The actors that the optimisers have moved, the last one last
-    Moves(Of),
+    /// The actors that the optimisers have moved, each node's last one last
+    Moves(Moves),
     /// Whom an actor talks with, and what follows from it
     Explain(Explain),
     /// Let no node move actors any more, until it is told to go on or starts anew
@@ -48,6 +50,15 @@ struct Of {
 }
 
 #[derive(Args)]
+struct Moves {
+    /// Go on, and print each move as it happens, until it is interrupted
+    #[arg(long, conflicts_with = "json")]
+    follow: bool,
+    #[command(flatten)]
+    of: Of,
+}
+
+#[derive(Args)]
 struct Explain {
     /// The actor: its kind and its key, as in chat_room/lobby
     #[arg(value_name = "KIND/KEY")]
@@ -62,7 +73,8 @@ pub(crate) fn run(command: &OptimiserCommand) -> Result<(), String> {
         Show::Status(of) => show(of, kinds),
         Show::Wishes(of) => show(of, wishes),
         Show::Graph(of) => show(of, edges),
-        Show::Moves(of) => moves(of),
+        Show::Moves(show) if show.follow => follow(&show.of),
+        Show::Moves(show) => moves(&show.of),
         Show::Explain(explain) => self::explain(explain),
         Show::Pause(node) => pause(node, "pause"),
         Show::Resume(node) => pause(node, "resume"),
@@ -111,18 +123,67 @@ fn moves(of: &Of) -> Result<(), String> {
         return Ok(());
     }
     silent.iter().for_each(|why| println!("not asked: {why}"));
-    let number = |moved: &Value, name: &str| moved[name].as_f64().unwrap_or_default();
-    let mut rows = vec![["SECOND", "ACTOR", "FROM", "TO", "NEARER MESSAGES/S", "WHY"].map(str::to_owned)];
+    let mut rows = vec![HEADINGS.map(str::to_owned)];
     for node in &said {
         let moved = node.as_array().map(Vec::as_slice).unwrap_or_default();
-        rows.extend(moved.iter().skip(moved.len().saturating_sub(of.top)).map(|moved| {
-            let (second, gain) = (number(moved, "at_s"), number(moved, "gain") / 60.0);
-            let [actor, from, to, why] = ["actor", "from", "to", "why"].map(|name| text(&moved[name]));
-            [format!("{second:.0}"), actor, from, to, format!("{gain:.1}"), why]
-        }));
+        rows.extend(moved.iter().skip(moved.len().saturating_sub(of.top)).map(row));
     }
     print!("{}", columns(&rows));
     Ok(())
+}
+
+/// Prints the last moves, and then those to come.
+fn follow(of: &Of) -> Result<(), String> {
+    let door = of.node.door(TIMEOUT)?;
+    let (mut known, mut widths) = (Known::default(), HEADINGS.map(str::len));
+    let mut out = std::io::stdout();
+    let mut rows = vec![HEADINGS.map(str::to_owned)];
+    let mut limit = of.top;
+    loop {
+        // A node that does not answer now may do so a second later.
+        let said = ask(&door, |door| door.get_json("/-/optimiser/moves")).map(|(said, _)| said).unwrap_or_default();
+        rows.extend(said.iter().flat_map(|moved| known.news(moved, limit)).map(row));
+        for row in rows.drain(..) {
+            let fields = row.iter().zip(&mut widths).map(|(field, width)| {
+                *width = (*width).max(field.chars().count());
+                format!("{field:width$}")
+            });
+            let line = fields.collect::<Vec<_>>().join("  ");
+            if writeln!(out, "{}", line.trim_end()).is_err() {
+                return Ok(());
+            }
+        }
+        if out.flush().is_err() {
+            return Ok(());
+        }
+        limit = usize::MAX;
+        std::thread::sleep(FOLLOW_EVERY);
+    }
+}
+
+/// The number of the last move of each node that was printed.
+#[derive(Default)]
+struct Known(BTreeMap<String, u64>);
+
+impl Known {
+    /// The moves of one node that were not printed yet, at most the last `limit`.
+    fn news<'a>(&mut self, moved: &'a Value, limit: usize) -> &'a [Value] {
+        let moved = moved.as_array().map(Vec::as_slice).unwrap_or_default();
+        let number = |moved: &Value| moved["number"].as_u64().unwrap_or_default();
+        let Some(last) = moved.last() else { return &[] };
+        let known = self.0.entry(text(&last["from"])).or_default();
+        let before = std::mem::replace(known, number(last));
+        // A node that has started anew counts anew.
+        let printed = if before > number(last) { 0 } else { before };
+        let news = moved.partition_point(|moved| number(moved) <= printed);
+        &moved[news.max(moved.len().saturating_sub(limit))..]
+    }
+}
+
+fn row(moved: &Value) -> [String; 6] {
+    let number = |name: &str| moved[name].as_f64().unwrap_or_default();
+    let [actor, from, to, why] = ["actor", "from", "to", "why"].map(|name| text(&moved[name]));
+    [format!("{:.0}", number("at_s")), actor, from, to, format!("{:.1}", number("gain") / 60.0), why]
 }
 
 fn pause(node: &NodeAddress, what: &str) -> Result<(), String> {
@@ -169,6 +230,11 @@ fn story(found: &Value) -> String {
     story.push_str(&columns(&rows));
     for partner in found["partners"].as_array().into_iter().flatten() {
         story.push_str(&format!("talks with {} ({:.0})\n", text(&partner[0]), partner[1].as_f64().unwrap_or_default()));
+    }
+    if found["brought"].is_object() {
+        let brought = &found["brought"];
+        let ago = brought["ago_seconds"].as_f64().unwrap_or_default();
+        story.push_str(&format!("came from {} {ago:.0} s ago: {}\n", text(&brought["from"]), text(&brought["why"])));
     }
     story.push_str(&format!("{}\n", text(&found["why"])));
     story
@@ -266,6 +332,8 @@ fn edges(said: &[Value], top: usize) -> String {
 }
 
 const TIMEOUT: Duration = Duration::from_secs(5);
+const FOLLOW_EVERY: Duration = Duration::from_secs(1);
+const HEADINGS: [&str; 6] = ["SECOND", "ACTOR", "FROM", "TO", "NEARER MESSAGES/S", "WHY"];
 /// Lines that a node is asked for at most, of each shard.
 const TOP_MAX: usize = 1000;
 
@@ -290,8 +358,29 @@ mod tests {
     }
 
     #[test]
+    fn who_follows_moves_sees_each_of_them_once() {
+        let moves = |from: &str, numbers: std::ops::Range<u64>| -> Value {
+            numbers.map(|number| json!({ "number": number, "from": from })).collect()
+        };
+        let mut known = Known::default();
+        let mut news = |moved: &Value, limit| {
+            let news = known.news(moved, limit);
+            news.iter().map(|moved| moved["number"].as_u64().unwrap_or_default()).collect::<Vec<_>>()
+        };
+        assert_eq!(news(&moves("a", 1..6), 2), [4, 5], "the last ones at first");
+        assert_eq!(news(&moves("a", 2..8), 9), [6, 7]);
+        assert_eq!(news(&moves("b", 1..3), 9), [1, 2], "each node has numbers of its own");
+        assert_eq!(news(&moves("a", 2..8), 9), [0; 0]);
+        assert_eq!(news(&moves("a", 1..2), 9), [1], "a node that has started anew");
+        assert_eq!(news(&json!([]), 9), [0; 0]);
+    }
+
+    #[test]
     fn moves_of_all_nodes_are_judged_together() {
-        let judged = |paid: u64, unpaid: u64, saved: f64| json!({ "node": "a", "shards": [{ "judged": { "paid": paid, "unpaid": unpaid, "saved": saved } }] });
+        let judged = |paid: u64, unpaid: u64, saved: f64| {
+            let judged = json!({ "paid": paid, "unpaid": unpaid, "saved": saved });
+            json!({ "node": "a", "shards": [{ "judged": judged }] })
+        };
         let said = kinds(&[judged(7, 1, 100.0), judged(2, 0, -30.0)], 5);
         assert!(said.contains("9 moves have paid, 1 have not") && said.contains("70 messages"), "{said}");
         assert!(!kinds(&[judged(0, 0, 0.0)], 5).contains("paid"));

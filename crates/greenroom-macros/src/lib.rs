@@ -71,6 +71,9 @@ mod wire_type;
 /// - `leader`: the cluster whose instances lead, if the protocol has leaders. One that the key chooses.
 /// - `migrate`: all fields go along, by serde, when an activation goes to another node. The hooks `migrating` and `migrated` carry
 ///   what is not serde. Nothing goes along, and actors that are not `persistent` stay.
+/// - `pinned`, `optimise`: the optimiser moves none of its actors, or moves them although they are placed by something of their own. Those
+///   that travel are moved if they are placed `"balanced"`, `"local"`, `"random"` or by a role, and have no home. A node's
+///   configuration has the last word.
 /// - `interface`: the version of the methods, from 1, which is the default.
 /// - `compatible`: the oldest version of the interface whose callers are served. 1.
 /// - `reliable`, `start`: see below.

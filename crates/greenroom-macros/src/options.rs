@@ -27,6 +27,8 @@ pub(crate) struct Options {
     pub(crate) states: Vec<String>,
     /// Its activations carry the whole of it to other nodes.
     pub(crate) migrate: bool,
+    /// Whether the optimiser moves its actors, if that does not follow from their placement.
+    optimise: Option<bool>,
     save: Option<Save>,
     store: Option<LitStr>,
     /// How many instances there are over several clusters.
@@ -58,9 +60,7 @@ impl Options {
         let mut options = Self::default();
         for meta in &metas {
             match meta {
-                Meta::Path(path) if path.is_ident("migrate") => options.set_migrate(path.span())?,
-                Meta::Path(path) if path.is_ident("reliable") => options.set_reliable(path.span())?,
-                Meta::Path(path) if path.is_ident("persistent") => options.set_persistent(path.span())?,
+                Meta::Path(path) => options.set_word(path)?,
                 Meta::NameValue(pair) => options.set(pair)?,
                 other => return Err(misplaced(other)),
             }
@@ -115,27 +115,26 @@ impl Options {
         [self.interface.unwrap_or(1), self.compatible.unwrap_or(1)]
     }
 
-    fn set_persistent(&mut self, span: Span) -> Result<()> {
-        if std::mem::replace(&mut self.persistent, true) {
-            return Err(Error::new(span, "`persistent` is written twice"));
+    /// Takes an option that stands alone.
+    fn set_word(&mut self, path: &Path) -> Result<()> {
+        let Some(&name) = WORDS.iter().find(|word| path.is_ident(word)) else {
+            return Err(misplaced(&Meta::Path(path.clone())));
+        };
+        if self.written.iter().any(|(earlier, _)| *earlier == name) {
+            return Err(Error::new_spanned(path, format!("`{name}` is written twice")));
         }
-        self.written.push(("persistent", span));
-        Ok(())
-    }
-
-    fn set_reliable(&mut self, span: Span) -> Result<()> {
-        if std::mem::replace(&mut self.reliable, true) {
-            return Err(Error::new(span, "`reliable` is written twice"));
+        self.written.push((name, path.span()));
+        match name {
+            "persistent" => self.persistent = true,
+            "reliable" => self.reliable = true,
+            "migrate" => self.migrate = true,
+            _ if self.optimise.is_some() => {
+                let message =
+                    "`pinned` actors stay where they are, and those with `optimise` do not: write one of the two";
+                return Err(Error::new_spanned(path, message));
+            }
+            _ => self.optimise = Some(name == "optimise"),
         }
-        self.written.push(("reliable", span));
-        Ok(())
-    }
-
-    fn set_migrate(&mut self, span: Span) -> Result<()> {
-        if std::mem::replace(&mut self.migrate, true) {
-            return Err(Error::new(span, "`migrate` is written twice"));
-        }
-        self.written.push(("migrate", span));
         Ok(())
     }
 
@@ -266,6 +265,7 @@ impl ToTokens for Options {
             _ => quote!(Optimistic),
         };
         let adaptive = self.instances == Some(Instances::Adaptive);
+        let optimise = optional(self.optimise);
         let [protocol, leader] =
             [&self.protocol, &self.leader].map(|said| said.as_ref().map_or_else(String::new, LitStr::value));
         let home = self.home.as_ref().map_or_else(String::new, LitStr::value);
@@ -285,6 +285,7 @@ impl ToTokens for Options {
                 home: #home,
                 protocol: #protocol,
                 leader: #leader,
+                optimise: #optimise,
             }
         });
     }
@@ -395,7 +396,7 @@ fn duration_ms(written: &LitStr) -> Result<u64> {
 }
 
 /// Options that stand alone.
-const WORDS: &[&str] = &["persistent", "reliable", "migrate"];
+const WORDS: &[&str] = &["persistent", "reliable", "migrate", "pinned", "optimise"];
 
 const KNOWN: &[&str] = &[
     "kind",
@@ -408,6 +409,8 @@ const KNOWN: &[&str] = &[
     "reliable",
     "start",
     "migrate",
+    "pinned",
+    "optimise",
     "save",
     "store",
     "protocol",
@@ -449,9 +452,13 @@ mod tests {
         assert_eq!(error(quote!(workers(8))), "`workers` wants a value: write `workers = ..`");
         assert_eq!(error(quote!(idle)), "`idle` wants a value: write `idle = ..`");
         assert_eq!(error(quote!(persistent(true))), "write `persistent` alone");
+        assert_eq!(error(quote!(pinned = true)), "write `pinned` alone");
+        assert_eq!(error(quote!(migrate, migrate)), "`migrate` is written twice");
+        assert!(error(quote!(pinned, optimise)).ends_with("write one of the two"));
+        assert!(error(quote!(reliable, start = "A", pinned)).starts_with("`pinned` does not go with `reliable`"));
         assert!(error(quote!(colour = "red")).contains(
-            "the options are kind, placement, idle, workers, mailbox, in_flight, persistent, reliable, start, migrate, save, \
-             store, protocol, leader, version, writes, interface, compatible, instances, activation, home"
+            "the options are kind, placement, idle, workers, mailbox, in_flight, persistent, reliable, start, migrate, pinned, \
+             optimise, save, store, protocol, leader, version, writes, interface, compatible, instances, activation, home"
         ));
     }
 

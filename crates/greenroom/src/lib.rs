@@ -200,7 +200,7 @@ pub use crate::here::figures::Figure;
 pub use crate::intercept::{CallInfo, End, Interceptor, Outcome};
 pub use crate::node::builder::Builder;
 pub use crate::node::{
-    Config, Drained, Error, Inspected, Inspection, KindConfig, LongTurn, Node, PastTurn, Result, RunningTurn,
+    Brought, Config, Drained, Error, Inspected, Inspection, KindConfig, LongTurn, Node, PastTurn, Result, RunningTurn,
     SPAWNED_LISTED_MAX, WaitingMessage, Waits,
 };
 pub use crate::pids::dead_letters::DEAD_LETTERS_LEN_MAX;

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use greenroom::optimiser::OptimiserMode;
 use greenroom::prelude::*;
-use greenroom::{Builder, Node};
+use greenroom::{Brought, Builder, Inspected, Inspection, Node};
 use greenroom_sim::Faults;
 use serde::{Deserialize, Serialize};
 
@@ -18,7 +18,7 @@ struct Pal {
     heard: u64,
 }
 
-#[actor(migrate, placement = "random")]
+#[actor(migrate, placement = "random", idle = "30s")]
 impl Pal {
     pub async fn tell(&mut self, cx: &Cx, other: String) -> u64 {
         PalRef::of(cx, other.as_str()).hear().await.unwrap_or_default()
@@ -29,12 +29,39 @@ impl Pal {
         self.heard
     }
 
+    pub async fn stay(&self, cx: &Cx, seconds: u64) {
+        cx.pin(Duration::from_secs(seconds));
+    }
+
     pub async fn node(&self, cx: &Cx) -> String {
         cx.node_name().to_owned()
     }
 }
 
-/// The same, of a kind that is to stay where it is.
+/// Is told things, and moves nevertheless: its keys say where it begins alone.
+#[derive(Default, Serialize, Deserialize, Actor)]
+struct Ear {}
+
+#[actor(migrate, placement = "hash", optimise)]
+impl Ear {
+    pub async fn hear(&mut self, cx: &Cx) -> String {
+        cx.node_name().to_owned()
+    }
+}
+
+/// Tells one [`Ear`] things, and stays where it is.
+#[derive(Default, Serialize, Deserialize, Actor)]
+struct Rock {}
+
+#[actor(migrate, placement = "random", pinned)]
+impl Rock {
+    pub async fn tell(&mut self, cx: &Cx, other: String) -> [String; 2] {
+        let other = EarRef::of(cx, other.as_str()).hear().await.unwrap_or_default();
+        [cx.node_name().to_owned(), other]
+    }
+}
+
+/// The same as [`Pal`], of a kind that is to stay where it is.
 #[derive(Default, Serialize, Deserialize, Actor)]
 struct Post {}
 
@@ -53,7 +80,8 @@ impl Post {
 
 fn optimised(builder: Builder, name: &str) -> Builder {
     let _ = name;
-    builder.register::<Pal>().register::<Post>().configure(|config| {
+    let builder = builder.register::<Pal>().register::<Post>().register::<Ear>().register::<Rock>();
+    builder.configure(|config| {
         config.optimiser.mode = OptimiserMode::On;
         config.kinds.entry("post".to_owned()).or_default().optimise = Some(false);
     })
@@ -167,5 +195,97 @@ fn nobody_moves_while_the_optimisers_pause_and_all_come_together_when_they_go_on
             talk(&a, 200, &mut heard).await;
         }
         assert_eq!(together(&a).await, PAIRS, "{apart} were before");
+    });
+}
+
+#[test]
+fn a_pinned_kind_stays_and_others_come_to_it_however_they_are_placed() {
+    calm(5, optimised, async |cluster| {
+        let [a, ..] = cluster.three();
+        let mut seen = vec![BTreeSet::new(); PAIRS];
+        let mut apart = PAIRS;
+        for _ in 0..900 {
+            apart = 0;
+            for (pair, seen) in seen.iter_mut().enumerate() {
+                let [rock, ear] = RockRef::of(&a, names(pair).0).tell(names(pair).1).await.expect("it answers");
+                apart += usize::from(rock != ear);
+                seen.insert(rock);
+            }
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+        assert!(seen.iter().all(|nodes| nodes.len() == 1), "pinned ones have moved: {seen:?}");
+        assert_eq!(apart, 0, "some have not come to those that are pinned");
+    });
+}
+
+/// The node that has the actor, and what it says of it.
+async fn inspected(cluster: &Cluster, key: &str) -> (Node, Inspection) {
+    for node in cluster.three() {
+        if let Inspected::Here(found) = node.inspect("pal", key).await {
+            return (node, *found);
+        }
+    }
+    panic!("no node has {key}")
+}
+
+#[test]
+fn an_actor_that_asks_to_stay_stays_so_long_and_says_why_it_moved_then() {
+    calm(5, optimised, async |cluster| {
+        let [a, ..] = cluster.three();
+        let mut heard = [0; PAIRS];
+        talk(&a, 1, &mut heard).await;
+        let mut began = Vec::new();
+        for pair in 0..PAIRS {
+            for name in [names(pair).0, names(pair).1] {
+                PalRef::of(&a, name.as_str()).stay(120).await.expect("it answers");
+                began.push((PalRef::of(&a, name.as_str()).node().await.expect("it answers"), name));
+            }
+        }
+        talk(&a, 600, &mut heard).await;
+        assert_eq!(moves(&cluster), 0, "who asked to stay has moved");
+        let apart: Vec<usize> = (0..PAIRS).filter(|pair| began[2 * pair].0 != began[2 * pair + 1].0).collect();
+        for pair in &apart {
+            let (node, found) = inspected(&cluster, &names(*pair).0).await;
+            let advice = node.explain("pal", names(*pair).0).await.expect("it is hot");
+            assert!(advice.why.ends_with("it has asked to stay on this node"), "{}", advice.why);
+            assert!(found.brought.is_none() && advice.brought.is_none(), "{found:?}");
+        }
+        for _ in 0..6 {
+            talk(&a, 200, &mut heard).await;
+        }
+        assert_eq!(together(&a).await, PAIRS, "{apart:?} were apart");
+        for pair in apart {
+            let mut brought = Vec::new();
+            for (_, name) in &began[2 * pair..2 * pair + 2] {
+                brought.extend(inspected(&cluster, name).await.1.brought);
+            }
+            assert!(!brought.is_empty(), "pair {pair} is together, and neither has come");
+            for Brought { from, why, .. } in &brought {
+                assert!(cluster.three().iter().any(|node| node.name() == from), "{from}");
+                assert!(why.contains("% of its last messages went here"), "{why}");
+            }
+        }
+    });
+}
+
+#[test]
+fn an_actor_that_was_idle_goes_on_where_it_had_moved() {
+    calm(5, optimised, async |cluster| {
+        let [a, ..] = cluster.three();
+        for _ in 0..6 {
+            talk(&a, 200, &mut [0; PAIRS]).await;
+        }
+        let moved: BTreeSet<_> = cluster.three().iter().flat_map(Node::moved_actors).map(|moved| moved.actor).collect();
+        assert!(!moved.is_empty(), "nobody has moved");
+        let pal = |actor: &str| PalRef::of(&a, actor.strip_prefix("pal/").expect("pals move alone"));
+        let mut went = Vec::new();
+        for actor in &moved {
+            went.push((actor, pal(actor).node().await.expect("it answers")));
+        }
+        tokio::time::sleep(Duration::from_secs(60)).await;
+        assert!(cluster.three().iter().all(|node| node.activations() == 0), "they are idle");
+        for (actor, to) in went {
+            assert_eq!(pal(actor).node().await.expect("it answers"), to, "{actor}");
+        }
     });
 }

@@ -4,6 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
+use super::balance::{Scales, Way, Weight};
+use super::{Checks, Tolerance};
 use crate::directory::Epoch;
 use crate::node::NodeId;
 use crate::time::Timestamp;
@@ -92,6 +94,16 @@ pub struct Edge {
     pub at: NodeId,
     /// Messages a minute.
     pub flow: u32,
+}
+
+impl Survey {
+    /// Whether `node` may be loaded further for locality's sake, as far as this node has heard.
+    pub fn has_room(&self, node: NodeId, tolerance: Tolerance) -> bool {
+        let Some(other) = self.others.get(&node) else { return true };
+        let rest = self.others.iter().filter(|(beside, _)| **beside != node).map(|(_, other)| other.load);
+        let scales = Scales::new([other.load, self.load.load], rest, tolerance, Checks::default());
+        scales.fits(Way::Take, Weight { cpu: 1, activations: 1 })
+    }
 }
 
 impl Load {

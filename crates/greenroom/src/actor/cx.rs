@@ -256,6 +256,17 @@ impl Cx {
         });
     }
 
+    /// Asks the optimiser to leave the actor on its node for `time`, at most [`KEEP_ALIVE_MAX`](crate::KEEP_ALIVE_MAX); the last
+    /// word counts, and zero takes it back. Nothing else is changed: it ends when it is idle, goes where somebody sends it, and is
+    /// as free as others on the next node. `#[actor(pinned)]` says it of a whole kind.
+    pub fn pin(&self, time: Duration) {
+        Shard::with(|shard| {
+            if let Some(shard) = shard {
+                shard.pin_current(time.min(KEEP_ALIVE_MAX));
+            }
+        });
+    }
+
     /// Ends the activation once the turns that it has begun are over. The next message activates the actor anew.
     pub fn deactivate(&self) {
         Shard::with(|shard| {

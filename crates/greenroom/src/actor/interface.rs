@@ -214,6 +214,8 @@ pub struct Options {
     pub protocol: &'static str,
     /// The cluster whose instances lead, if its protocol has leaders; empty for one that is found by the key.
     pub leader: &'static str,
+    /// Whether the optimiser moves its actors; `None` if that follows from how they travel and are placed.
+    pub optimise: Option<bool>,
 }
 
 /// What can be called: a kind's name and its methods. Written by `#[actor]`.

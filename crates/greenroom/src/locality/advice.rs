@@ -2,16 +2,20 @@
 
 use std::collections::BTreeMap;
 
+use greenroom_protocols::exchange::Tolerance;
 use greenroom_protocols::flows::{self, GAIN_MIN, Level, Standing};
 use serde::Serialize;
 use tokio::sync::oneshot;
 
 use super::Common;
+use super::anchors::destinations;
 use super::on_shard::OnShard;
 use super::settings::OptimiserMode;
 use super::tables::Tables;
 use crate::actor::key::{ActorId, Kind};
 use crate::here::Here;
+use crate::shard::inspect::Brought;
+use crate::shard::parts::Arrival;
 use crate::shard::{Item, Shard};
 
 /// What the optimiser of a node knows, as [`Node::advice`](crate::Node::advice) tells it.
@@ -132,6 +136,8 @@ pub struct ActorAdvice {
     pub places: Vec<(String, f32)>,
     /// Whom it talks with most, and how many messages with a half-life of 30 s.
     pub partners: Vec<(String, f64)>,
+    /// Whence it was brought here, if it was, and why.
+    pub brought: Option<Brought>,
     /// What follows from it, in words.
     pub why: String,
 }
@@ -206,13 +212,25 @@ impl Tables {
                     named(*place)
                 )
             }
-            Some((place, part)) => format!(
-                "it would do better at {}: {:.0} % of its last messages went there, {:.0} % stayed",
-                named(*place),
-                part * 100.0,
-                here(*place) * 100.0
-            ),
+            Some((place, part)) => {
+                let better = format!(
+                    "it would do better at {}: {:.0} % of its last messages went there, {:.0} % stayed",
+                    named(*place),
+                    part * 100.0,
+                    here(*place) * 100.0
+                );
+                match self.stays(node, common, shard, id).or_else(|| full(node, common, *place)) {
+                    Some(reason) => format!("{better}; but {reason}"),
+                    None => better,
+                }
+            }
         };
+        let ago = |arrival: &Arrival| now.since(arrival.at).as_secs_f64();
+        let brought = shard.brought(id).map(|arrival| Brought {
+            ago_seconds: ago(&arrival),
+            from: arrival.from,
+            why: arrival.why,
+        });
         Some(ActorAdvice {
             actor: id.to_string(),
             node: node.name().to_owned(),
@@ -229,8 +247,28 @@ impl Tables {
                 .take(PARTNERS_MAX)
                 .map(|edge| (self.name_of(edge.partner), edge.weight))
                 .collect(),
+            brought,
             why,
         })
+    }
+
+    /// What keeps an actor on this node, wherever it would do better.
+    fn stays(&self, node: &Here, common: &Common, shard: &Shard, id: &ActorId) -> Option<String> {
+        let hash = id.stable_hash();
+        if let Err(anchor) = destinations(node, id.kind) {
+            return Some(format!("it stays: {anchor}"));
+        }
+        if self.pins.holds(hash, shard.now()) {
+            return Some("it stays: it has asked to stay on this node".to_owned());
+        }
+        let slot = node.directory().and_then(|directory| directory.hosted(hash)).and_then(|hosted| hosted.slot);
+        if let Some(holds) = slot.and_then(|slot| shard.held_here(slot)) {
+            return Some(format!("it stays: {holds}"));
+        }
+        if common.mode == OptimiserMode::Advise {
+            return Some("the optimiser of this node moves nobody: its mode is `advise`".to_owned());
+        }
+        common.exchanges.is_paused().then(|| "the optimiser of this node is paused".to_owned())
     }
 }
 
@@ -243,6 +281,13 @@ fn place_name(node: &Here, common: &Common, place: flows::Place) -> String {
             None => "a node that has left".to_owned(),
         },
     }
+}
+
+/// Whether the node at `place` has no room for more.
+fn full(node: &Here, common: &Common, place: flows::Place) -> Option<String> {
+    let to = common.places.node(place)?;
+    let has_room = common.exchanges.machine().survey.has_room(to, Tolerance::default());
+    (!has_room).then(|| format!("{} is full: it has as much to do as balance allows", place_name(node, common, place)))
 }
 
 /// What the optimiser of `node` knows: wishes and edges at most `top` a shard. `None` if it is off.

@@ -257,7 +257,16 @@ impl Driver {
         let gain = i64::from(toward) - i64::from(known.map_or(0, |known| known.here));
         let why = if gain > 0 { "it talks with actors there" } else { "its node has more to do" };
         let from = self.here.name().to_owned();
-        MovedActor { actor, from, to: name(to), at_s: 0.0, gain, cost: known.map_or(0, |known| known.cost), why }
+        MovedActor {
+            number: 0,
+            actor,
+            from,
+            to: name(to),
+            at_s: 0.0,
+            gain,
+            cost: known.map_or(0, |known| known.cost),
+            why,
+        }
     }
 
     /// An order has ended: those that the actor talks with know at once where it is.

@@ -49,6 +49,8 @@ pub(super) enum Happening {
 #[derive(Clone, PartialEq, Debug, Serialize)]
 #[non_exhaustive]
 pub struct MovedActor {
+    /// The moves of its node are numbered from 1, since it started.
+    pub number: u64,
     /// The actor.
     pub actor: String,
     /// The name of the node that it left.
@@ -138,10 +140,11 @@ impl Exchanges {
 
     pub(super) fn note(&self, moved: MovedActor) {
         let mut log = self.log.lock().unwrap_or_else(PoisonError::into_inner);
+        let number = log.back().map_or(1, |last| last.number + 1);
         if log.len() >= LOG_MAX {
             log.pop_front();
         }
-        log.push_back(moved);
+        log.push_back(MovedActor { number, ..moved });
     }
 
     /// The actors that this node has last sent to others, the last one last.

@@ -5,6 +5,8 @@
 //! what is counted twice, late or not at all makes nothing wrong.
 
 mod advice;
+mod anchors;
+mod arrivals;
 mod driver;
 mod exchanges;
 mod on_shard;

@@ -1,6 +1,6 @@
 //! What a shard knows of whom its actors talk with.
 
-use std::cell::{Cell, RefCell};
+use std::cell::{Cell, RefCell, RefMut};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -8,6 +8,7 @@ use greenroom_protocols::flows::Place;
 use greenroom_protocols::node::NodeId;
 use greenroom_world::Timestamp;
 
+use super::arrivals::{self, Arrivals};
 use super::exchanges::Happening;
 use super::tables::Tables;
 use super::word::Letter;
@@ -16,7 +17,7 @@ use crate::actor::key::ActorId;
 use crate::here::Here;
 use crate::pids::key::is_reserved;
 use crate::shard::Shard;
-use crate::shard::parts::ShardPart;
+use crate::shard::parts::{Arrival, ShardPart};
 use crate::shard::sampling::{self, Sample};
 
 /// A shard's part.
@@ -25,11 +26,12 @@ pub(super) struct OnShard {
     /// Made when it first looks: most of the memory is there.
     tables: RefCell<Option<Tables>>,
     look_at: Cell<Timestamp>,
+    arrivals: RefCell<Arrivals>,
 }
 
 impl OnShard {
     pub(super) fn new(common: Arc<Common>) -> Self {
-        Self { common, tables: RefCell::default(), look_at: Cell::default() }
+        Self { common, tables: RefCell::default(), look_at: Cell::default(), arrivals: RefCell::default() }
     }
 
     /// What is known, if anything has been looked at.
@@ -40,6 +42,24 @@ impl OnShard {
     /// The same, to change it.
     pub(super) fn with_mut<T>(&self, change: impl FnOnce(&Common, &mut Tables) -> T) -> Option<T> {
         self.tables.borrow_mut().as_mut().map(|tables| change(&self.common, tables))
+    }
+
+    /// What is known; from now on there is something.
+    fn tables(&self, shard: &Shard) -> RefMut<'_, Tables> {
+        RefMut::map(self.tables.borrow_mut(), |tables| {
+            tables.get_or_insert_with(|| {
+                shard.begin_sampling();
+                Tables::new(shard.now())
+            })
+        })
+    }
+
+    /// Remembers whence an actor has come, and why.
+    fn note_arrival(&self, shard: &Shard, id: &ActorId, from: NodeId, letter: Option<&Letter>) {
+        let node = &shard.port().node;
+        let why = arrivals::why(letter, node.me());
+        let from = node.member(from).map_or_else(|| from.to_string(), |member| member.name);
+        self.arrivals.borrow_mut().note(id.stable_hash(), Arrival { from, at: shard.now(), why });
     }
 
     fn place(&self, shard: &Shard, place: sampling::Place) -> Option<Place> {
@@ -56,13 +76,10 @@ impl ShardPart for OnShard {
         if now < self.look_at.get() {
             return Some(self.look_at.get());
         }
-        let mut tables = self.tables.borrow_mut();
-        match &mut *tables {
-            None => {
-                *tables = Some(Tables::new(now));
-                shard.begin_sampling();
-            }
-            Some(tables) => tables.look(shard, &self.common, now),
+        let is_new = self.tables.borrow().is_none();
+        let mut tables = self.tables(shard);
+        if !is_new {
+            tables.look(shard, &self.common, now);
         }
         self.look_at.set(now + LOOK_EVERY);
         Some(self.look_at.get())
@@ -97,11 +114,21 @@ impl ShardPart for OnShard {
     }
 
     fn arrived(&self, shard: &Shard, id: &ActorId, from: NodeId, letter: &[u8]) {
-        let (Ok(letter), Some(place)) = (Letter::decode(letter), self.common.places.of(from)) else { return };
+        let letter = Letter::decode(letter).ok();
+        self.note_arrival(shard, id, from, letter.as_ref());
+        let (Some(letter), Some(place)) = (letter, self.common.places.of(from)) else { return };
         self.with_mut(|common, tables| tables.came(id, place, &letter, shard, common));
         orders::came(shard, id, place, &letter);
         let (x, hash) = (letter.x, id.stable_hash());
         self.common.exchanges.happens(Happening::Arrived { x, hash });
+    }
+
+    fn pinned(&self, shard: &Shard, id: &ActorId, until: Timestamp) {
+        self.tables(shard).pins.pin(id.stable_hash(), until, shard.now());
+    }
+
+    fn brought(&self, id: &ActorId) -> Option<Arrival> {
+        self.arrivals.borrow().last(id.stable_hash()).cloned()
     }
 }
 

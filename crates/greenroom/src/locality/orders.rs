@@ -43,8 +43,11 @@ pub(super) fn order(
     });
     // What is not run any more is dropped, and its teller says that the actor stays.
     let run = move |shard: &Shard| {
-        let letter =
-            shard.part::<OnShard>().with(|common, tables| tables.letter(x, hash, common, shard.now())).flatten();
+        let known: &OnShard = shard.part();
+        if known.with(|_, tables| tables.pins.holds(hash, shard.now())).unwrap_or_default() {
+            return;
+        }
+        let letter = known.with(|common, tables| tables.letter(x, hash, common, shard.now())).flatten();
         let letter = letter.map(|letter| letter.encode()).unwrap_or_default();
         shard.migrate_freely(slot, Trip { to, until, letter, told });
     };

@@ -7,8 +7,8 @@ use greenroom_protocols::flows::{Level, Place, Standing};
 use greenroom_protocols::node::NodeId;
 
 use super::Common;
+use super::anchors::destinations;
 use super::tables::Tables;
-use crate::actor::interface::Travels;
 use crate::actor::key::Kind;
 use crate::here::Here;
 use crate::shard::Shard;
@@ -44,11 +44,12 @@ impl Tables {
         let mut kinds: BTreeMap<u16, Option<BTreeSet<NodeId>>> = BTreeMap::new();
         let Some(directory) = here.directory() else { return of };
         let others: Vec<NodeId> = here.view().view.active().map(|(node, _)| node).collect();
-        for standing in self.flows.standings(now).filter(|standing| all || ready.contains(&standing.actor)) {
+        let free = |actor: u64| (all || ready.contains(&actor)) && !self.pins.holds(actor, now);
+        for standing in self.flows.standings(now).filter(|standing| free(standing.actor)) {
             let Standing { actor, known, .. } = standing;
             let number = known.kind.0;
             let may = kinds.entry(number).or_insert_with(|| {
-                let may = destinations(here, Kind::numbered(number)?)?;
+                let may = destinations(here, Kind::numbered(number)?).ok()?;
                 let barred = others.iter().filter(|node| !may.contains(node));
                 of.barred.extend(barred.map(|node| (u32::from(number), *node)));
                 Some(may)
@@ -89,27 +90,6 @@ impl Tables {
 /// Whether a place is another node.
 pub(super) fn is_far(place: Place) -> bool {
     place.level() == Some(Level::Nodes)
-}
-
-/// The nodes on which actors of `kind` may be, this one among them; `None` if they stay where they are.
-pub(super) fn destinations(here: &Here, kind: Kind) -> Option<BTreeSet<NodeId>> {
-    let kinds = here.kinds();
-    let entry = kinds.find(kind)?;
-    let options = entry.options();
-    let goes = entry.travels() != Travels::Not && options.workers == 0 && !options.reliable && !entry.is_versioned();
-    let view = here.view();
-    let hosts = view.hosts(kind).filter(|_| goes)?;
-    let role = hosts.placement.strip_prefix("role:");
-    let wanted = here.config().kinds.get(kind.name()).and_then(|kind| kind.optimise);
-    let placed_freely = matches!(&*hosts.placement, "" | "balanced" | "random" | "local") || role.is_some();
-    if !wanted.unwrap_or(placed_freely && hosts.home.is_empty()) {
-        return None;
-    }
-    let has_role = |node| {
-        let member = view.member(node);
-        role.is_none_or(|role| member.is_some_and(|member| member.roles.iter().any(|known| known == role)))
-    };
-    Some(hosts.serving_among(entry.offer().version, has_role).into_iter().collect())
 }
 
 /// What all shards of a node say together.

@@ -9,6 +9,7 @@ use greenroom_protocols::heavy_edges::{Edge, HeavyEdges};
 use greenroom_world::Timestamp;
 
 use super::Common;
+use super::anchors::Pins;
 use super::word::Letter;
 use crate::actor::key::ActorId;
 use crate::shard::Shard;
@@ -22,6 +23,7 @@ pub(super) struct Tables {
     pub(super) edges: HeavyEdges,
     names: Names,
     whereabouts: Whereabouts,
+    pub(super) pins: Pins,
     /// The wishes that were found when it last looked, of so many rows as it looks at in a second.
     pub(super) wishes: Vec<Wish>,
     /// Those that the look that goes on has found so far.
@@ -77,6 +79,7 @@ impl Tables {
             edges: HeavyEdges::new(flows::ROWS_MIN, now),
             names: Names(vec![None; NAMES_LEN].into()),
             whereabouts: Whereabouts(vec![(0, Place::NEAR); WHEREABOUTS_LEN].into()),
+            pins: Pins::default(),
             wishes: Vec::new(),
             found: Vec::new(),
             since: now,
@@ -109,6 +112,7 @@ impl Tables {
                 shard.sample_after(near, gap.left());
             }
         }
+        self.pins.look(now);
         self.flows.set_grain(self.near.stride().max(self.far.stride()));
         let Self { flows, found, wishes, forgotten, .. } = self;
         for place in common.places.gone(*forgotten) {

@@ -73,6 +73,12 @@ impl Letter {
         left.from_node(old, |place| place_of(self.parts.get(usize::from(place.number()))?.0))
     }
 
+    /// Which parts of its last messages went to the node `to`, and stayed on the one that it leaves.
+    pub(super) fn parts_of(&self, to: NodeId) -> (f32, f32) {
+        let part = self.parts.iter().find(|(node, _)| *node == to).map_or(0.0, |(_, part)| *part);
+        (part, self.stays)
+    }
+
     pub(super) fn encode(&self) -> Bytes {
         encoded(self)
     }

@@ -14,7 +14,7 @@ use crate::here::Here;
 use crate::pids::key::Address;
 use crate::shard::{Item, Shard, Slot};
 
-pub use crate::shard::inspect::{Inspection, PastTurn, RunningTurn, WaitingMessage};
+pub use crate::shard::inspect::{Brought, Inspection, PastTurn, RunningTurn, WaitingMessage};
 
 /// What a node knows of an actor.
 #[derive(Clone, PartialEq, Debug)]

@@ -20,7 +20,7 @@ use greenroom_world::Timestamp;
 pub use self::config::{Config, KindConfig};
 pub use self::drain::Drained;
 pub use self::error::{Error, Result};
-pub use self::inspect::{Inspected, Inspection, PastTurn, RunningTurn, WaitingMessage};
+pub use self::inspect::{Brought, Inspected, Inspection, PastTurn, RunningTurn, WaitingMessage};
 use self::signals::Signals;
 pub use self::waits::{LongTurn, Waits};
 use crate::actor::key::{ActorId, Key, Kind};

@@ -355,6 +355,13 @@ impl Shard {
         }
     }
 
+    /// Lets the actor of the current turn stay on this node for `time`.
+    pub(crate) fn pin_current(&self, time: Duration) {
+        if let Some(frame) = self.current() {
+            self.note_pinned(frame.activation.id(), self.now() + time);
+        }
+    }
+
     /// Keeps the reply of the current turn until its state is saved.
     pub(crate) fn hold(&self, reply: Box<dyn Held>) {
         match self.current() {

@@ -34,6 +34,9 @@ pub struct Inspection {
     /// How many instances it has over all clusters, and why, if its kind is adaptive.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub instances: Option<Adaptive>,
+    /// Whence it was brought to this node, if it has moved since it was activated and the optimiser's part of the node knows it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub brought: Option<Brought>,
     /// Timers that it has set.
     pub timers: u64,
     /// Actors that it has spawned, and that still are; at most 64.
@@ -42,6 +45,18 @@ pub struct Inspection {
     pub history_len_max: u64,
     /// Its last turns that have ended, the last one last.
     pub history: Vec<PastTurn>,
+}
+
+/// How an actor came to its node.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Brought {
+    /// The name of the node that it left.
+    pub from: String,
+    /// Time since it came.
+    pub ago_seconds: f64,
+    /// Why, in words.
+    pub why: String,
 }
 
 /// A turn that has begun and waits for something.
@@ -146,6 +161,11 @@ impl Shard {
             waiting: activation.waiting() as u64,
             messages,
             instances: node.geo().and_then(|geo| geo.adaptive(activation.id())),
+            brought: self.brought(activation.id()).filter(|arrival| arrival.at >= made).map(|arrival| Brought {
+                from: arrival.from,
+                ago_seconds: now.since(arrival.at).as_secs_f64(),
+                why: arrival.why,
+            }),
             timers: self.timers.borrow().of(slot) as u64,
             children: self.children_of(slot, LISTED_MAX),
             history_len_max: history_len_max as u64,

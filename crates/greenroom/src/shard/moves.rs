@@ -99,20 +99,27 @@ impl Shard {
     /// The same for what nobody has asked for: if nothing holds it here.
     pub(crate) fn migrate_freely(&self, slot: Slot, trip: Trip) {
         if let Some(activation) = self.activation(slot)
-            && !self.is_held_here(&activation)
+            && self.held_here(slot).is_none()
             && let Err(unmoved) = self.send_off(&activation, trip)
         {
             tracing::debug!(actor = %activation.id(), %unmoved, "an activation stays where it is");
         }
     }
 
-    /// Whether an activation has something on its node that does not travel: a stream, children, timers, or a time for which it is kept.
-    fn is_held_here(&self, activation: &Rc<dyn AnyActivation>) -> bool {
-        let slot = activation.slot();
-        activation.kept_until() > self.now()
-            || self.is_tied(slot)
-            || self.is_needed(slot)
-            || self.timers.borrow().of(slot) > 0
+    /// What an activation has on its node that does not travel, if there is anything.
+    pub(crate) fn held_here(&self, slot: Slot) -> Option<&'static str> {
+        let kept_until = self.activation(slot)?.kept_until();
+        if kept_until > self.now() {
+            Some("it has asked to be kept alive")
+        } else if self.is_tied(slot) {
+            Some("a stream is tied to it")
+        } else if self.is_needed(slot) {
+            Some("it has children here")
+        } else if self.timers.borrow().of(slot) > 0 {
+            Some("it has set timers")
+        } else {
+            None
+        }
     }
 
     /// A node that an activation of `kind` goes to from here, if it carries what it holds.

@@ -58,10 +58,32 @@ pub(crate) trait ShardPart: Any {
         let _ = (shard, id, from, letter);
     }
 
+    /// Hears that an actor asks to stay on its node until then, whoever would rather have it elsewhere.
+    fn pinned(&self, shard: &Shard, id: &ActorId, until: Timestamp) {
+        let _ = (shard, id, until);
+    }
+
+    /// Whence an actor was brought here, and why, if that is known.
+    fn brought(&self, id: &ActorId) -> Option<Arrival> {
+        let _ = id;
+        None
+    }
+
     /// Hears that an activation has ended.
     fn ended(&self, shard: &Shard, slot: Slot, why: Why) {
         let _ = (shard, slot, why);
     }
+}
+
+/// An actor that was brought to this shard.
+#[derive(Clone)]
+pub(crate) struct Arrival {
+    /// The name of the node that it left.
+    pub(crate) from: String,
+    /// When it came.
+    pub(crate) at: Timestamp,
+    /// Why it was brought, in words.
+    pub(crate) why: String,
 }
 
 /// What becomes of an activation that has failed.
@@ -126,6 +148,16 @@ impl Shard {
     /// Tells the parts that an actor has come by a move.
     pub(super) fn note_arrived(&self, id: &ActorId, from: NodeId, letter: &[u8]) {
         self.parts.iter().for_each(|part| part.arrived(self, id, from, letter));
+    }
+
+    /// Tells the parts that an actor asks to stay on its node.
+    pub(super) fn note_pinned(&self, id: &ActorId, until: Timestamp) {
+        self.parts.iter().for_each(|part| part.pinned(self, id, until));
+    }
+
+    /// Whence an actor was brought here, if a part knows it.
+    pub(crate) fn brought(&self, id: &ActorId) -> Option<Arrival> {
+        self.parts.iter().find_map(|part| part.brought(id))
     }
 
     /// Tells the parts that an activation has ended.

@@ -1,0 +1,40 @@
+//! The actors that were brought to a shard, for people.
+
+use std::collections::VecDeque;
+
+use greenroom_protocols::node::NodeId;
+
+use super::word::Letter;
+use crate::shard::parts::Arrival;
+
+/// The last of them, by their hashes, the last one last.
+#[derive(Default)]
+pub(super) struct Arrivals(VecDeque<(u64, Arrival)>);
+
+impl Arrivals {
+    pub(super) fn note(&mut self, actor: u64, arrival: Arrival) {
+        if self.0.len() >= ARRIVALS_MAX {
+            self.0.pop_front();
+        }
+        self.0.push_back((actor, arrival));
+    }
+
+    pub(super) fn last(&self, actor: u64) -> Option<&Arrival> {
+        self.0.iter().rev().find(|(known, _)| *known == actor).map(|(_, arrival)| arrival)
+    }
+}
+
+/// Why the node that an actor comes from has sent it to `me`, by the letter that came before it.
+pub(super) fn why(letter: Option<&Letter>, me: NodeId) -> String {
+    let Some(letter) = letter else {
+        return "somebody asked for it, or its node drained".to_owned();
+    };
+    let (went, stayed) = letter.parts_of(me);
+    match went > stayed {
+        true => format!("{:.0} % of its last messages went here, {:.0} % stayed there", went * 100.0, stayed * 100.0),
+        false => "its node had more to do".to_owned(),
+    }
+}
+
+/// Arrivals that a shard remembers.
+const ARRIVALS_MAX: usize = 1024;
