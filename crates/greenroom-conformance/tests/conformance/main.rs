@@ -36,6 +36,7 @@ mod reliable;
 mod scenario;
 mod security;
 mod state_versions;
+mod storms;
 mod streams;
 mod time;
 mod topics;

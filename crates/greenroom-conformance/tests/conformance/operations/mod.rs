@@ -5,4 +5,4 @@ mod inspecting;
 mod ledger;
 mod migration;
 mod stuck;
-mod wanderers;
+pub(crate) mod wanderers;

@@ -17,16 +17,22 @@ use greenroom_sim::{Exclusive, Fault, Faults, Nemesis, Sim, expect_violation, se
 
 use crate::cluster::{Cluster, sim};
 
-/// What a register carries: its line, the node that it last wished to leave, how many values it took, and the last one.
+/// What a register carries: its line, the node that it is leaving, how many values it took, and the last one.
 type Carried = (u64, String, u64, u64);
 /// Line, count and value.
-type Answer = (u64, u64, u64);
+pub(crate) type Answer = (u64, u64, u64);
 
-struct Wanderer {
+pub(crate) struct Wanderer {
     carried: Carried,
     /// Whether it begins anew where it is taken back.
     forgets: bool,
     watch: Exclusive,
+}
+
+impl Wanderer {
+    pub(crate) fn new(forgets: bool, watch: Exclusive) -> Self {
+        Self { carried: Carried::default(), forgets, watch }
+    }
 }
 
 impl Actor for Wanderer {}
@@ -42,7 +48,8 @@ impl Wanderer {
         self.carried.1.clear();
     }
 
-    async fn migrating(&mut self) -> Carried {
+    async fn migrating(&mut self, cx: &Cx) -> Carried {
+        self.carried.1 = cx.node_name().to_owned();
         self.carried.clone()
     }
 
@@ -64,14 +71,13 @@ impl Wanderer {
         (line, count, value)
     }
 
-    pub async fn go(&mut self, cx: &Cx, node: String) -> bool {
-        self.carried.1 = cx.node_name().to_owned();
+    pub async fn go(&self, cx: &Cx, node: String) -> bool {
         cx.migrate_to(&node).is_ok()
     }
 }
 
 /// What everybody asked of each register and was told, and how often one was sent away.
-struct Histories {
+pub(crate) struct Histories {
     sim: Sim,
     all: RefCell<BTreeMap<u64, Vec<Operation>>>,
     value: Cell<u64>,
@@ -80,7 +86,7 @@ struct Histories {
 }
 
 impl Histories {
-    fn new(sim: &Sim) -> Rc<Self> {
+    pub(crate) fn new(sim: &Sim) -> Rc<Self> {
         let (all, value, sent, closed) = Default::default();
         Rc::new(Self { sim: sim.clone(), all, value, sent, closed })
     }
@@ -89,7 +95,7 @@ impl Histories {
     fn call_from(self: &Rc<Self>, cluster: &Cluster, name: &'static str, names: &'static [&'static str]) {
         let (this, cluster, mut random) = (self.clone(), cluster.clone(), self.sim.random());
         self.sim.spawn(async move {
-            while !this.closed.get() {
+            while !this.is_closed() {
                 tokio::time::sleep(random.within(&(Duration::from_millis(5)..Duration::from_millis(100)))).await;
                 let key = random.index(REGISTERS) as u64;
                 let Some(node) = cluster.node(name) else { continue };
@@ -106,8 +112,7 @@ impl Histories {
                         this.end(key, place, told(wanderer.read().by(PATIENCE).await));
                     }
                     _ => {
-                        this.value.set(this.value.get() + 1);
-                        let value = this.value.get();
+                        let value = this.next_value();
                         let place = this.begin(key, name, Asked::Swap(value));
                         this.end(key, place, told(wanderer.swap(value).by(PATIENCE).await));
                     }
@@ -116,8 +121,22 @@ impl Histories {
         });
     }
 
+    /// A value that nobody else writes.
+    pub(crate) fn next_value(&self) -> u64 {
+        self.value.set(self.value.get() + 1);
+        self.value.get()
+    }
+
+    pub(crate) fn close(&self) {
+        self.closed.set(true);
+    }
+
+    pub(crate) fn is_closed(&self) -> bool {
+        self.closed.get()
+    }
+
     /// Enters an operation, in doubt until its caller is told: one that is gone with its node hears no more.
-    fn begin(&self, key: u64, caller: &str, asked: Asked) -> usize {
+    pub(crate) fn begin(&self, key: u64, caller: &str, asked: Asked) -> usize {
         let begun = self.sim.now();
         let mut all = self.all.borrow_mut();
         let history = all.entry(key).or_default();
@@ -125,14 +144,14 @@ impl Histories {
         history.len() - 1
     }
 
-    fn end(&self, key: u64, place: usize, told: Told) {
+    pub(crate) fn end(&self, key: u64, place: usize, told: Told) {
         let mut all = self.all.borrow_mut();
         let operation = &mut all.get_mut(&key).expect("it was begun")[place];
         (operation.ended, operation.told) = (self.sim.now(), told);
     }
 
     /// Checks every history; how many calls were answered.
-    fn check(&self, keeps: Keeps) -> usize {
+    pub(crate) fn check(&self, keeps: Keeps) -> usize {
         let mut answered = 0;
         for (key, history) in self.all.borrow().iter() {
             check(history, keeps).unwrap_or_else(|offence| {
@@ -145,7 +164,7 @@ impl Histories {
     }
 }
 
-fn told<E: Debug>(answer: Result<Answer, CallError<E>>) -> Told {
+pub(crate) fn told<E: Debug>(answer: Result<Answer, CallError<E>>) -> Told {
     match answer {
         Ok((epoch, count, value)) => Told::Answer(Stamped { epoch, count, value }),
         Err(CallError::Unknown(_)) => Told::Doubt,
@@ -165,7 +184,7 @@ fn scenario(
         let cluster = Cluster::new(&sim, move |builder, _| {
             let watch = watch.clone();
             builder
-                .register_with(move |_| Wanderer { carried: Carried::default(), forgets, watch: watch.clone() })
+                .register_with(move |_| Wanderer::new(forgets, watch.clone()))
                 .configure(|config| config.checks = checks)
         });
         cluster.start_all(names).await;
@@ -175,7 +194,7 @@ fn scenario(
         }
         armed(Nemesis::new(&sim, names), &cluster).run(Duration::from_secs(40)).await;
         tokio::time::sleep(Duration::from_secs(15)).await;
-        histories.closed.set(true);
+        histories.close();
         tokio::time::sleep(Duration::from_secs(5)).await;
         if keeps == Keeps::Everything {
             assert!(
