@@ -115,6 +115,15 @@ impl Presence {
     }
 }
 
+/// What became of an amount that another counter was to add.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) enum AddError {
+    /// Nobody knows whether it was added.
+    Unknown { message: String },
+    /// It was not.
+    Refused { message: String },
+}
+
 /// A number that outlives its activations and their nodes.
 #[derive(Default, Serialize, Deserialize, Actor)]
 pub(crate) struct Counter {
@@ -128,6 +137,16 @@ impl Counter {
         self.total = self.total.saturating_add(amount);
         cx.save(self).await?;
         Ok(self.total)
+    }
+
+    /// Adds to the counter `other` and gives its total, once that is saved. Counters that do this often come to live on one node.
+    pub async fn add_to(&self, cx: &Cx, other: String, amount: u64) -> Result<u64, AddError> {
+        CounterRef::of(cx, other.as_str()).add(amount).await.map_err(|error| match error {
+            CallError::Unknown(_) | CallError::Actor(StateError::Unknown { .. }) => {
+                AddError::Unknown { message: error.to_string() }
+            }
+            _ => AddError::Refused { message: error.to_string() },
+        })
     }
 
     /// The total.

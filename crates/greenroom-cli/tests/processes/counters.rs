@@ -36,7 +36,7 @@ impl Client {
     }
 
     /// Calls a method of a counter at `door`.
-    pub(crate) fn call(&self, door: &str, key: usize, method: &str, arguments: &str) -> Told {
+    pub(crate) fn call(&self, door: &str, key: impl fmt::Display, method: &str, arguments: &str) -> Told {
         let request = self.agent.post(format!("http://{door}/counter/{key}/{method}"));
         let request = request.header("greenroom-timeout", format!("{}ms", self.time_limit.as_millis()));
         let answer = request.header("content-type", "application/json").send(arguments);
@@ -122,9 +122,19 @@ impl Counters {
     /// # Panics
     /// When it is told a total that was told before, or one that is not above all that were told before it began.
     pub(crate) fn add(&self, client: &Client, door: &str, key: usize) -> Told {
+        self.note(key, || client.call(door, key, "add", r#"{"amount":1}"#))
+    }
+
+    /// The same, by way of the counter called `by`, which is none of those that are counted here.
+    pub(crate) fn add_by(&self, client: &Client, door: &str, key: usize, by: &str) -> Told {
+        let arguments = format!(r#"{{"other":"{key}","amount":1}}"#);
+        self.note(key, || client.call(door, by, "add_to", &arguments))
+    }
+
+    fn note(&self, key: usize, add: impl FnOnce() -> Told) -> Told {
         let before = self.book(key).totals.last().copied();
         let begun = Instant::now();
-        let told = client.call(door, key, "add", r#"{"amount":1}"#);
+        let told = add();
         self.longest_millis.fetch_max(begun.elapsed().as_millis() as u64, Ordering::Relaxed);
         match &told {
             Told::Answer(total) => {

@@ -19,6 +19,7 @@ mod reliable;
 mod reminders;
 mod rolling;
 mod score_boards;
+mod storm;
 mod two_clusters;
 
 use std::sync::{Mutex, PoisonError};
