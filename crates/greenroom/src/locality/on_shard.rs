@@ -10,6 +10,7 @@ use greenroom_world::Timestamp;
 
 use super::arrivals::{self, Arrivals};
 use super::exchanges::Happening;
+use super::settings::OptimiserMode;
 use super::tables::Tables;
 use super::word::Letter;
 use super::{Common, orders};
@@ -76,12 +77,15 @@ impl ShardPart for OnShard {
         if now < self.look_at.get() {
             return Some(self.look_at.get());
         }
-        let is_new = self.tables.borrow().is_none();
-        let mut tables = self.tables(shard);
-        if !is_new {
-            tables.look(shard, &self.common, now);
-        }
         self.look_at.set(now + LOOK_EVERY);
+        let is_new = self.tables.borrow().is_none();
+        // Where actors have nowhere to go nothing is sampled, unless people want to know.
+        if !is_new || self.common.mode == OptimiserMode::Advise || has_elsewhere(&shard.port().node) {
+            let mut tables = self.tables(shard);
+            if !is_new {
+                tables.look(shard, &self.common, now);
+            }
+        }
         Some(self.look_at.get())
     }
 
@@ -136,6 +140,11 @@ impl ShardPart for OnShard {
 fn may_move(node: &Here, id: &ActorId) -> bool {
     let kinds = node.kinds();
     !is_reserved(&id.key) && kinds.workers(id.kind) == 0 && !kinds.is_reliable(id.kind)
+}
+
+/// Whether an actor of this shard could be on another one, or on another node.
+fn has_elsewhere(node: &Here) -> bool {
+    node.shards().len() > 1 || node.view().view.active().count() > 1
 }
 
 /// How often strides are set and wishes looked for.
