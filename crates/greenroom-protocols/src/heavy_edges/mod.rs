@@ -143,6 +143,12 @@ impl HeavyEdges {
         found
     }
 
+    /// All edges that are kept, in no order. Reads the whole table.
+    pub fn all(&self, now: Timestamp) -> impl Iterator<Item = Edge> {
+        let factor = self.decay.factor(now);
+        self.kept().map(move |edge| Edge { weight: edge.weight / factor, ..*edge })
+    }
+
     /// Forgets the edges of `actor`, which is not here any more. Others' edges to it stay: they are right wherever it is, and
     /// fade if it is nowhere.
     pub fn forget(&mut self, actor: u64) {

@@ -92,6 +92,11 @@ impl Tables {
         self.whereabouts.find(actor)
     }
 
+    /// What a message of a hot actor takes: µs of CPU.
+    pub(super) fn micros_a_message(&self) -> f64 {
+        self.micros_a_message
+    }
+
     /// What an actor with so many messages a second takes: µs of CPU a second.
     pub(super) fn cpu_of(&self, rate: f64) -> u32 {
         (rate * self.micros_a_message) as u32
