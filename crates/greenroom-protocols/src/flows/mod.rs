@@ -123,6 +123,21 @@ impl Flows {
         self.sets.len() * WAYS
     }
 
+    /// Makes room for twice as many rows, if that is not more than [`ROWS_MAX`]. Goes through the whole table.
+    pub fn grow(&mut self) {
+        let len = self.sets.len() * 2;
+        if len * WAYS > ROWS_MAX {
+            return;
+        }
+        let old = std::mem::replace(&mut self.sets, vec![[Row::default(); WAYS]; len].into_boxed_slice());
+        for row in old.iter().flatten().filter(|row| row.rate > 0.0) {
+            let set = self.set_of(row.actor);
+            // A set's rows go to two, each of which has room for all of them.
+            let free = self.sets[set].iter_mut().find(|row| row.rate <= 0.0);
+            *free.expect("a set has ways for all rows of another one") = *row;
+        }
+    }
+
     /// What a move of an actor of this kind costs that says nothing else of itself. Rows that there are keep theirs.
     pub fn set_cost(&mut self, kind: KindId, cost: Cost) {
         self.kinds.set_cost(kind, cost);
