@@ -4,6 +4,7 @@
 //! them and waits for the tally. The driver uses the node's own API where everything is in one process, and the HTTP door
 //! where nodes are processes; the messages that are measured go from actor to actor in both.
 
+mod arrivals;
 pub mod cli;
 mod cluster;
 mod dice;

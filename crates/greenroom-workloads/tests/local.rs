@@ -135,6 +135,31 @@ fn players_who_talk_with_anybody_have_no_games() {
 }
 
 #[test]
+fn players_of_a_simulated_world_come_to_their_games() {
+    let options = "--players 160 --nodes 3 --rate 200 --duration 50s";
+    let results = run(&format!("presence-sim {options} --locality both"));
+    assert_eq!((&results["duplicated"], &results["lost"]), (&0.into(), &0.into()), "{results}");
+    let remote = |leg: usize| results["rows"][leg]["remote"].as_f64().expect("a part");
+    // Two thirds where nobody moves.
+    assert!(remote(0) > 0.5 && remote(1) < 0.1, "{results}");
+    assert!(results["moves"].as_u64() > Some(0) && results["cpu_seconds"].is_null(), "{results}");
+    assert!(results["activations_max_by_mean"].as_f64() < Some(1.5), "{results}");
+}
+
+#[test]
+fn who_has_nothing_to_gain_is_moved_ever_less() {
+    for graph in ["torn", "adversary"] {
+        let options = "--players 60 --nodes 2 --rate 300 --duration 80s --locality on";
+        let results = run(&format!("presence-sim --graph {graph} {options}"));
+        let [requests, messages] = ["requests", "messages"].map(|figure| results[figure].as_u64().expect("a count"));
+        assert!(messages > 0 && messages % 16 == 0 && messages <= requests * 16, "{results}");
+        assert_eq!((&results["new_games"], &results["duplicated"]), (&0.into(), &0.into()), "{results}");
+        let last = results["moves_per_1000_messages_by_quarter"]["quarter_4"].as_f64().expect("it has four");
+        assert!(last < 3.0, "{graph}: {results}");
+    }
+}
+
+#[test]
 fn options_that_leave_nothing_to_run_are_refused_by_name() {
     let bench = Program::parse_from(["bench", "ping-pong", "--pairs", "0"]).bench;
     assert!(cli::document(&bench).is_err_and(|error| error.contains("--pairs 0")));

@@ -52,7 +52,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ),
     ("greenroom-test", &["greenroom", "greenroom-sim", "greenroom-store", "greenroom-wire"]),
     ("greenroom-otel", &["greenroom"]),
-    ("greenroom-workloads", &["greenroom", "greenroom-relay", "greenroom-store", "greenroom-stores"]),
+    ("greenroom-workloads", &["greenroom", "greenroom-relay", "greenroom-sim", "greenroom-store", "greenroom-stores"]),
     (
         "greenroom-cli",
         &[

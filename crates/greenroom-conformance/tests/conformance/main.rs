@@ -14,6 +14,7 @@ mod context;
 mod debugging;
 mod determinism;
 mod exchanges;
+mod families;
 mod fencing;
 mod geo;
 mod guarded;

@@ -192,8 +192,13 @@ impl<'a> Board<'a> {
         }
     }
 
-    /// Evens the two nodes out: whole sets, then single actors, those first that lose least for their load.
+    /// Evens the two nodes out: whole sets, then single actors, those first that lose least for their load. Nobody goes alone whose
+    /// set is light enough to go, even if there is no room for all of it at the end.
     fn balance(&mut self, way: Way, measure: Measure, scales: &mut Scales) {
+        let most = scales.surplus(way, measure);
+        let is_light = |set: &&Vec<usize>| scales.amount(way, measure, self.weight(set)) <= most;
+        let sets = self.sets.iter().filter(|_| self.checks.whole_sets).filter(is_light);
+        let together: BTreeSet<usize> = sets.flatten().copied().collect();
         while scales.surplus(way, measure) > 0 {
             let amount = |seats: &[usize]| scales.amount(way, measure, self.weight(seats));
             let goes = |seats: &[usize]| {
@@ -203,7 +208,8 @@ impl<'a> Board<'a> {
             let sets = self.sets.iter().filter(|_| self.checks.whole_sets).filter(|set| goes(set));
             let set = sets.max_by_key(|set| (worth(self.gain(set), amount(set)), Reverse(set[0]))).cloned();
             let single = || {
-                let singles = (0..self.candidates.len()).filter(|seat| goes(&[*seat]));
+                let alone = (0..self.candidates.len()).filter(|seat| !together.contains(seat));
+                let singles = alone.filter(|seat| goes(&[*seat]));
                 singles.max_by_key(|seat| (worth(self.scores[*seat], amount(&[*seat])), Reverse(*seat)))
             };
             let Some(seats) = set.or_else(|| single().map(|seat| vec![seat])) else { return };

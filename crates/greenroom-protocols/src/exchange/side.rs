@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::Checks;
 use super::balance::{Measure, Weight};
 use super::message::{Among, CANDIDATES_MAX, Candidate, EDGES_MAX, SETS_MAX, Side, Tie};
-use super::survey::{Actor, Load, Survey};
+use super::survey::{Actor, Load, Set, Survey};
 use crate::node::NodeId;
 
 /// Whether an actor with so many messages wishes for a place that saves so many of them: a third at least.
@@ -56,7 +56,7 @@ impl<'a> Index<'a> {
             }
         }
         for set in &self.survey.sets {
-            let members = set.iter().filter_map(|hash| self.actor(*hash));
+            let members = set.members.iter().filter_map(|hash| self.actor(*hash));
             let nodes: BTreeSet<NodeId> = members.flat_map(|actor| &actor.toward).map(|(node, _)| *node).collect();
             for node in nodes {
                 if let Some(gain) = self.set_gain(set, node) {
@@ -76,8 +76,8 @@ impl<'a> Index<'a> {
             places.insert(actor.hash, place as u16);
             side.candidates.push(candidate(actor, node));
         }
-        for set in &self.survey.sets {
-            let members: Option<Vec<u16>> = set.iter().map(|hash| places.get(hash).copied()).collect();
+        for set in self.survey.sets.iter().filter(|set| set.ready || surplus.is_some()) {
+            let members: Option<Vec<u16>> = set.members.iter().map(|hash| places.get(hash).copied()).collect();
             side.sets.extend(members.filter(|members| !members.is_empty() && side.sets.len() < SETS_MAX));
         }
         let mut pairs = BTreeMap::new();
@@ -98,14 +98,14 @@ impl<'a> Index<'a> {
     /// The actors that may go to `node`, those with the strongest wishes first.
     fn chosen(&self, node: NodeId, surplus: Option<Surplus>) -> Vec<&'a Actor> {
         let mut chosen = Chosen::default();
-        let mut sets: Vec<(i64, &Vec<u64>)> = Vec::new();
+        let mut sets: Vec<(i64, &Set)> = Vec::new();
         for set in &self.survey.sets {
             if let Some(gain) = self.set_gain(set, node) {
                 let cost = self.members(set, node).into_iter().flatten().map(|actor| i64::from(actor.cost)).sum();
                 sets.push((worth(gain, cost), set));
             }
         }
-        sets.sort_by_key(|(worth, set)| (Reverse(*worth), set.first().copied()));
+        sets.sort_by_key(|(worth, set)| (Reverse(*worth), set.members.first().copied()));
         let wishing = self.survey.actors.iter().filter(|actor| self.wishes(actor, node));
         let mut singles: Vec<&Actor> = wishing.collect();
         singles.sort_by_key(|actor| (Reverse(worth(actor.score(node), i64::from(actor.cost))), actor.hash));
@@ -122,31 +122,33 @@ impl<'a> Index<'a> {
     }
 
     /// Adds what balance may let go: whole sets, then single actors, those first that lose least for their load. Twice as much
-    /// as is to go, as not all will fit.
+    /// as is to go, as not all will fit. Nobody goes alone whose set is light enough to go.
     fn add_surplus(&self, node: NodeId, surplus: Surplus, chosen: &mut Chosen<'a>) {
         let amount = |weight: Weight| match surplus.measure {
             Measure::Share => weight.cpu,
             Measure::Count => weight.activations,
         };
         let mut left = surplus.amount.saturating_mul(2);
-        let mut sets: Vec<(i64, &Vec<u64>)> = Vec::new();
+        let (mut sets, mut together) = (Vec::new(), BTreeSet::new());
         for set in self.survey.sets.iter().filter(|_| self.checks.whole_sets) {
             let Some(members) = self.members(set, node) else { continue };
-            let weight = weight_of(members.iter().map(|actor| actor.cpu));
-            sets.push((worth(self.gain(&members, node), amount(weight)), set));
+            let weighs = amount(weight_of(members.iter().map(|actor| actor.cpu)));
+            if (1..=surplus.amount).contains(&weighs) {
+                together.extend(set.members.iter().copied());
+                sets.push((worth(self.gain(&members, node), weighs), weighs, members));
+            }
         }
-        sets.sort_by_key(|(worth, set)| (Reverse(*worth), set.first().copied()));
-        for (_, set) in sets {
-            let members = self.members(set, node).unwrap_or_default();
-            let weight = weight_of(members.iter().map(|actor| actor.cpu));
-            if left > 0 && amount(weight) > 0 {
-                left -= amount(weight);
+        sets.sort_by_key(|(worth, _, members)| (Reverse(*worth), members.first().map(|actor| actor.hash)));
+        for (_, weighs, members) in sets.into_iter().take(SETS_MAX) {
+            if left > 0 {
+                left -= weighs;
                 chosen.add_set(Some(members));
             }
         }
         let single = |actor: &Actor| weight_of([actor.cpu].into_iter());
-        let weighs = |actor: &&Actor| amount(single(actor)) > 0 && self.may_go(actor, node);
-        let mut singles: Vec<&Actor> = self.survey.actors.iter().filter(weighs).collect();
+        let goes =
+            |actor: &&Actor| amount(single(actor)) > 0 && !together.contains(&actor.hash) && self.may_go(actor, node);
+        let mut singles: Vec<&Actor> = self.survey.actors.iter().filter(goes).collect();
         singles.sort_by_key(|actor| (Reverse(worth(actor.score(node), amount(single(actor)))), actor.hash));
         for actor in singles {
             if left > 0 {
@@ -164,8 +166,8 @@ impl<'a> Index<'a> {
     }
 
     /// What a set gains by going to `node`, if it wishes to.
-    fn set_gain(&self, set: &[u64], node: NodeId) -> Option<i64> {
-        let members = self.members(set, node)?;
+    fn set_gain(&self, set: &Set, node: NodeId) -> Option<i64> {
+        let members = self.members(set, node).filter(|_| set.ready)?;
         let gain = self.gain(&members, node);
         let sum = |part: fn(&Actor) -> u32| members.iter().map(|actor| i64::from(part(actor))).sum();
         set_wishes(gain, sum(|actor| actor.flow), sum(|actor| actor.cost)).then_some(gain)
@@ -187,8 +189,8 @@ impl<'a> Index<'a> {
     }
 
     /// The actors of a set, if all may go to `node`.
-    fn members(&self, set: &[u64], node: NodeId) -> Option<Vec<&'a Actor>> {
-        set.iter().map(|hash| self.actor(*hash).filter(|actor| self.may_go(actor, node))).collect()
+    fn members(&self, set: &Set, node: NodeId) -> Option<Vec<&'a Actor>> {
+        set.members.iter().map(|hash| self.actor(*hash).filter(|actor| self.may_go(actor, node))).collect()
     }
 
     fn actor(&self, hash: u64) -> Option<&'a Actor> {

@@ -28,9 +28,9 @@ pub struct Survey {
     pub others: BTreeMap<NodeId, Measured>,
     /// The actors here that may move. What may not is no entry: it counts in its partners' flows.
     pub actors: Vec<Actor>,
-    /// Actors, by their hashes, that talk mostly among themselves: an actor is in one of them at most. Those that are not all
-    /// in `actors` go nowhere as a whole.
-    pub sets: Vec<Vec<u64>>,
+    /// Actors that talk mostly among themselves: an actor is in one set at most. Those that are not all in `actors` go nowhere as
+    /// a whole.
+    pub sets: Vec<Set>,
     /// Kinds, as [`Actor::kind`] has them, and nodes to which their actors do not go: those that do not host them, host them in
     /// an older version, or have not their role.
     pub barred: BTreeSet<(u32, NodeId)>,
@@ -83,6 +83,15 @@ pub struct Actor {
     pub bytes: u32,
     /// The heaviest known edges; the first [`EDGES_MAX`](super::EDGES_MAX) of them count.
     pub edges: Vec<Edge>,
+}
+
+/// Actors that go together, for a wish of all of them or for balance.
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
+pub struct Set {
+    /// Their hashes.
+    pub members: Vec<u64>,
+    /// Whether so much was seen of all of them that a wish of theirs counts. If not, they move for balance alone.
+    pub ready: bool,
 }
 
 /// How much an actor talks to another one.

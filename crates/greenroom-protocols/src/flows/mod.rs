@@ -123,6 +123,21 @@ impl Flows {
         self.sets.len() * WAYS
     }
 
+    /// Makes room for twice as many rows, if that is not more than [`ROWS_MAX`]. Goes through the whole table.
+    pub fn grow(&mut self) {
+        let len = self.sets.len() * 2;
+        if len * WAYS > ROWS_MAX {
+            return;
+        }
+        let old = std::mem::replace(&mut self.sets, vec![[Row::default(); WAYS]; len].into_boxed_slice());
+        for row in old.iter().flatten().filter(|row| row.rate > 0.0) {
+            let set = self.set_of(row.actor);
+            // A set's rows go to two, each of which has room for all of them.
+            let free = self.sets[set].iter_mut().find(|row| row.rate <= 0.0);
+            *free.expect("a set has ways for all rows of another one") = *row;
+        }
+    }
+
     /// What a move of an actor of this kind costs that says nothing else of itself. Rows that there are keep theirs.
     pub fn set_cost(&mut self, kind: KindId, cost: Cost) {
         self.kinds.set_cost(kind, cost);
@@ -275,18 +290,22 @@ impl Flows {
     /// How an actor stands, if it has a row.
     pub fn standing(&self, actor: u64, now: Timestamp) -> Option<Standing> {
         let row = self.sets[self.set_of(actor)].iter().find(|row| row.rate > 0.0 && row.actor == actor)?;
-        Some(self.standing_of(row, now))
+        Some(standing(row, 1.0 / self.decay.factor(now)))
     }
 
     /// How all actors with rows stand.
     pub fn standings(&self, now: Timestamp) -> impl Iterator<Item = Standing> {
+        let factor = 1.0 / self.decay.factor(now);
         let rows = self.sets.iter().flatten().filter(|row| row.rate > 0.0);
-        rows.map(move |row| self.standing_of(row, now))
+        rows.map(move |row| standing(row, factor))
     }
 
-    fn standing_of(&self, row: &Row, now: Timestamp) -> Standing {
-        let Row { actor, samples, wait, .. } = *row;
-        Standing { actor, known: known(row, 1.0 / self.decay.factor(now)), samples, wait }
+    /// Whether some actor has so large a part of its messages with one other node or cluster that a set with it might wish to be
+    /// there. Goes through the whole table.
+    pub fn is_torn(&self) -> bool {
+        let rows = self.sets.iter().flatten().filter(|row| row.rate > 0.0);
+        let mut far = rows.flat_map(Row::away).filter(|(place, _)| place.level() == Some(Level::Nodes));
+        far.any(|(_, part)| f64::from(part) > sets::GAIN_OF_FLOW)
     }
 
     /// The row of an actor, which has this much more rate; a new one if there is room, or room is made.
@@ -328,6 +347,11 @@ impl Flows {
         }
         self.decay.factor(now)
     }
+}
+
+fn standing(row: &Row, factor: f64) -> Standing {
+    let Row { actor, samples, wait, .. } = *row;
+    Standing { actor, known: known(row, factor), samples, wait }
 }
 
 fn known(row: &Row, factor: f64) -> Known {

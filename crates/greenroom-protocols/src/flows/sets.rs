@@ -38,6 +38,7 @@ pub struct Set {
     /// What the moves of all cost.
     pub cost: Cost,
     /// Where they wish to be, and the messages a second that would be nearer, less those that would be farther; the best first.
+    /// Nowhere, as long as too little was seen of one of them.
     pub wishes: Vec<(Place, f64)>,
 }
 
@@ -52,8 +53,9 @@ impl Member {
     }
 }
 
-/// The sets among `members` that wish to be elsewhere, by their first members' hashes. `edges` are those of the members that
-/// are known now, weights decayed; others are passed over. The order of both does not matter.
+/// The sets among `members`, those that wish to be elsewhere and those that do well where they are, by their first members'
+/// hashes. `edges` are those of the members that are known now, weights decayed; others are passed over. The order of both does
+/// not matter.
 pub fn sets(mut members: Vec<Member>, edges: &[Edge]) -> Vec<Set> {
     members.sort_unstable_by_key(|member| member.actor);
     members.dedup_by_key(|member| member.actor);
@@ -103,17 +105,16 @@ pub fn sets(mut members: Vec<Member>, edges: &[Edge]) -> Vec<Set> {
         }
     }
     let mut sets = Vec::new();
-    for (root, set) in found.into_iter().enumerate().filter(|(root, _)| ripe[*root]) {
+    for (root, set) in found.into_iter().enumerate() {
         let Some(mut set) = set else { continue };
         debug_assert!(set.members.len() <= MEMBERS_MAX, "a set is larger than it may be");
         let farther = (local[root] - set.inside).max(0.0);
         set.wishes.iter_mut().for_each(|(_, gain)| *gain -= farther);
         let Set { flow, cost, .. } = set;
-        set.wishes.retain(|(_, gain)| *gain > GAIN_OF_FLOW * flow && *gain * PAYS_IN_S >= 2.0 * f64::from(cost.0));
+        let pays = |gain: f64| gain > GAIN_OF_FLOW * flow && gain * PAYS_IN_S >= 2.0 * f64::from(cost.0);
+        set.wishes.retain(|(_, gain)| ripe[root] && pays(*gain));
         set.wishes.sort_unstable_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
-        if !set.wishes.is_empty() {
-            sets.push(set);
-        }
+        sets.push(set);
     }
     sets.sort_unstable_by(|a, b| a.members.cmp(&b.members));
     sets
@@ -167,6 +168,6 @@ pub const SAMPLES_MIN: u16 = 16;
 /// The part of an actor's messages that its leader has at least.
 const LEADS: f64 = 0.5;
 /// The part of a set's messages that it gains at least.
-const GAIN_OF_FLOW: f64 = 0.2;
+pub(super) const GAIN_OF_FLOW: f64 = 0.2;
 /// Seconds in which a set's moves pay twice for themselves.
 const PAYS_IN_S: f64 = 60.0;

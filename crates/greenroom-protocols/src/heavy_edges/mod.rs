@@ -84,6 +84,21 @@ impl HeavyEdges {
         self.sets.len() * WAYS
     }
 
+    /// Makes room for twice as many, if that is not more than [`CAPACITY_MAX`]. Goes through the whole table.
+    pub fn grow(&mut self) {
+        let len = self.sets.len() * 2;
+        if len * WAYS > CAPACITY_MAX {
+            return;
+        }
+        let old = std::mem::replace(&mut self.sets, vec![[Edge::default(); WAYS]; len].into_boxed_slice());
+        for edge in old.iter().flatten().filter(|edge| edge.weight > 0.0) {
+            let set = self.set_of(edge.actor, edge.partner);
+            // A set's edges go to two, each of which has room for all of them.
+            let free = self.sets[set].iter_mut().find(|edge| edge.weight <= 0.0);
+            *free.expect("a set has ways for all edges of another one") = *edge;
+        }
+    }
+
     /// How many edges are kept.
     pub fn len(&self) -> usize {
         self.kept().count()
@@ -141,6 +156,12 @@ impl HeavyEdges {
         heaviest_first(&mut found);
         found.truncate(n);
         found
+    }
+
+    /// All edges that are kept, in no order. Reads the whole table.
+    pub fn all(&self, now: Timestamp) -> impl Iterator<Item = Edge> {
+        let factor = self.decay.factor(now);
+        self.kept().map(move |edge| Edge { weight: edge.weight / factor, ..*edge })
     }
 
     /// Forgets the edges of `actor`, which is not here any more. Others' edges to it stay: they are right wherever it is, and

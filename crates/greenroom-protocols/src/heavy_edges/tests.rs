@@ -124,6 +124,24 @@ fn a_weight_halves_in_thirty_seconds_however_long_nobody_looks() {
 }
 
 #[test]
+fn a_table_that_grows_keeps_its_edges_until_it_is_as_large_as_may_be() {
+    let mut edges = crowded(5, Rules::default());
+    let all = |edges: &HeavyEdges| {
+        let mut all: Vec<Edge> = edges.all(start()).collect();
+        all.sort_by_key(|edge| (edge.actor, edge.partner));
+        all
+    };
+    let before = all(&edges);
+    let sizes = std::iter::successors(Some(2 * edges.capacity()), |size| Some((2 * size).min(CAPACITY_MAX)));
+    for capacity in sizes.take(4) {
+        edges.grow();
+        assert_eq!(edges.capacity(), capacity);
+        assert_eq!(all(&edges), before);
+    }
+    assert!(before.iter().all(|edge| edges.weight(edge.actor, edge.partner, start()) > 0.0));
+}
+
+#[test]
 fn a_table_is_as_large_as_was_asked_within_its_bounds() {
     let capacity = |asked| HeavyEdges::new(asked, start()).capacity();
     assert_eq!([0, 8_192, 8_193, 30_000, 1 << 30].map(capacity), [8_192, 8_192, 16_384, 32_768, 65_536]);

@@ -30,7 +30,7 @@ pub struct Bench {
     /// accesses of each cell; 50.
     #[arg(long)]
     pub rounds: Option<u64>,
-    /// Node processes; 2 in ping-pong, 3 in sort and big, 4 in presence, 1 in the others. In the geo workloads, those of each cluster.
+    /// Node processes; 2 in ping-pong, 3 in sort and big, 4 in presence, 10 in presence-sim, 1 in the others. In the geo workloads, those of each cluster.
     #[arg(long)]
     pub nodes: Option<u32>,
     /// Numbers to sort (sort).
@@ -78,7 +78,7 @@ pub struct Bench {
     /// What the nodes' optimisers do, in workloads of actors that report to a tally (ping-pong, sort, big, tell, idle).
     #[arg(long, value_name = "off|advise|on", value_parser = optimiser)]
     pub optimiser: Option<OptimiserMode>,
-    /// Requests a second, whether they are answered or not (presence, heartbeat).
+    /// Requests a second, whether they are answered or not (presence, presence-sim, heartbeat).
     #[arg(long)]
     pub rate: Option<f64>,
     #[command(flatten)]
@@ -132,6 +132,8 @@ pub enum Workload {
     Heartbeat,
     /// Players and games that come and go, with the optimiser and without it: ActOp's Fig. 10.
     Presence,
+    /// The same in a simulated world, whose time passes as fast as this machine can work: more nodes than it has cores.
+    PresenceSim,
 }
 
 impl Workload {
@@ -155,12 +157,18 @@ impl Workload {
             Workload::PoolServer => "pool-server",
             Workload::Heartbeat => "heartbeat",
             Workload::Presence => "presence",
+            Workload::PresenceSim => "presence-sim",
         }
     }
 
     /// Whether it runs in two clusters.
     pub(crate) fn is_geo(self) -> bool {
         matches!(self, Workload::GeoLatency | Workload::GeoThroughput | Workload::Order)
+    }
+
+    /// Whether players play.
+    pub(crate) fn is_presence(self) -> bool {
+        matches!(self, Workload::Presence | Workload::PresenceSim)
     }
 
     pub(crate) fn rounds_default(self) -> u64 {
@@ -179,6 +187,7 @@ impl Workload {
             Workload::PingPong => 2,
             Workload::Sort | Workload::Big => 3,
             Workload::Presence => 4,
+            Workload::PresenceSim => 10,
             _ => 1,
         }
     }

@@ -16,9 +16,9 @@ pub struct PresenceOptions {
     /// compares.
     #[arg(long, default_value = "both")]
     pub locality: Locality,
-    /// Games live for 20 to 30 minutes of a time that goes so many times as fast as the world's.
-    #[arg(long, default_value_t = 10.0, value_parser = time_scale)]
-    pub time_scale: f64,
+    /// Games live for 20 to 30 minutes of a time that goes so many times as fast as the world's; 10, and 1 in presence-sim.
+    #[arg(long, value_parser = time_scale)]
+    pub time_scale: Option<f64>,
     /// Requests at once, a node, each after the answer of another one, instead of a rate: what a cluster can do.
     #[arg(long, value_name = "REQUESTS")]
     pub in_flight: Option<u32>,
@@ -32,6 +32,11 @@ pub enum Graph {
     Games,
     /// A player with eight others who are drawn each time: nothing can be gained.
     Random,
+    /// A player with two homes on two nodes, that stay there, as much with the one as with the other: nothing can be gained.
+    Torn,
+    /// A player with a home on another node, until he is on that node, and from then on with a home on the next one: who moves
+    /// him has moved him in vain.
+    Adversary,
 }
 
 /// Whether nodes move actors to those that they talk with.

@@ -4,10 +4,11 @@ mod http;
 mod process;
 
 use std::io;
+use std::ops::Range;
 use std::time::{Duration, Instant};
 
 use futures_util::future::join_all;
-use greenroom::{CallError, Node};
+use greenroom::{CallError, Figure, Node};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use tempfile::TempDir;
@@ -29,6 +30,8 @@ pub(crate) struct Target<'a> {
 pub(crate) enum Cluster {
     /// One node in this process.
     Local(Node),
+    /// Nodes in this process, in a simulated world.
+    Simulated(Vec<Node>),
     /// Node processes, and the directory of their table.
     Processes {
         /// The nodes; the driver comes through the door of the first that is left.
@@ -78,7 +81,24 @@ impl Cluster {
         Ok(Cluster::Processes { nodes, _dir: dir })
     }
 
-    /// Calls a method: by `here` where the node is in this process, and through the HTTP door with `arguments` where not.
+    /// The node at `place`, if it is in this process.
+    fn here(&self, place: u32) -> Option<&Node> {
+        match self {
+            Cluster::Local(node) => Some(node),
+            Cluster::Simulated(nodes) => nodes.get(place as usize),
+            Cluster::Processes { .. } => None,
+        }
+    }
+
+    fn processes(&self) -> &[NodeProcess] {
+        match self {
+            Cluster::Processes { nodes, .. } => nodes,
+            Cluster::Local(_) | Cluster::Simulated(_) => &[],
+        }
+    }
+
+    /// Calls a method: by `here` where the node is in this process, and through the HTTP door with `arguments` where not, the
+    /// first one behind which somebody listens.
     pub(crate) async fn ask<T, E>(
         &self,
         target: Target<'_>,
@@ -89,20 +109,7 @@ impl Cluster {
         T: DeserializeOwned,
         E: std::fmt::Display,
     {
-        match self {
-            Cluster::Local(node) => here(node).await.map_err(|error| describe(target, &error)),
-            Cluster::Processes { nodes, .. } => {
-                let mut answer = Err(io::Error::from(io::ErrorKind::NotConnected));
-                for node in nodes {
-                    answer = node.door().call(target, &arguments).await;
-                    // Nobody listens there: the node has ended, and nothing ran.
-                    if !answer.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::ConnectionRefused) {
-                        break;
-                    }
-                }
-                answer.map_err(|error| describe(target, &error))
-            }
-        }
+        self.ask_among(0..u32::MAX, target, arguments, here).await
     }
 
     /// As [`ask`](Self::ask), through the door of the node at `place` and no other one.
@@ -117,26 +124,64 @@ impl Cluster {
         T: DeserializeOwned,
         E: std::fmt::Display,
     {
-        match self {
-            Cluster::Local(node) => here(node).await.map_err(|error| describe(target, &error)),
-            Cluster::Processes { nodes, .. } => {
-                let node = nodes.get(place as usize).ok_or_else(|| format!("there is no node at place {place}"))?;
-                node.door().call(target, &arguments).await.map_err(|error| describe(target, &error))
-            }
-        }
+        self.ask_among(place..place + 1, target, arguments, here).await
     }
 
-    /// A metric's sum over the node processes; those that do not answer add nothing.
+    async fn ask_among<T, E>(
+        &self,
+        places: Range<u32>,
+        target: Target<'_>,
+        arguments: Value,
+        here: impl AsyncFnOnce(&Node) -> Result<T, CallError<E>>,
+    ) -> Result<T, String>
+    where
+        T: DeserializeOwned,
+        E: std::fmt::Display,
+    {
+        if let Some(node) = self.here(places.start) {
+            return here(node).await.map_err(|error| describe(target, &error));
+        }
+        let mut answer = Err(io::Error::from(io::ErrorKind::NotConnected));
+        for node in self.processes().iter().skip(places.start as usize).take(places.len()) {
+            answer = node.door().call(target, &arguments).await;
+            // Nobody listens there: the node has ended, and nothing ran.
+            if !answer.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::ConnectionRefused) {
+                break;
+            }
+        }
+        answer.map_err(|error| describe(target, &error))
+    }
+
+    /// A metric's sum over the nodes; those that do not answer add nothing.
     pub(crate) async fn sum_of(&self, metric: &str) -> u64 {
-        let Cluster::Processes { nodes, .. } = self else { return 0 };
-        let pages = join_all(nodes.iter().map(|node| async { node.door().text("/metrics").await })).await;
-        pages.iter().flatten().map(|page| http::metric(page, metric)).sum::<f64>() as u64
+        let of = |node: &Node| {
+            let figures = node.figures();
+            figures.iter().find(|figure| figure.name() == metric).map_or(0.0, Figure::value)
+        };
+        let sum = match self {
+            Cluster::Local(node) => of(node),
+            Cluster::Simulated(nodes) => nodes.iter().map(of).sum(),
+            Cluster::Processes { nodes, .. } => {
+                let pages = join_all(nodes.iter().map(|node| async { node.door().text("/metrics").await })).await;
+                pages.iter().flatten().map(|page| http::metric(page, metric)).sum::<f64>()
+            }
+        };
+        sum as u64
+    }
+
+    /// The activations of each node in this process.
+    pub(crate) fn activations_of_each(&self) -> Vec<u64> {
+        match self {
+            Cluster::Local(node) => vec![node.activations()],
+            Cluster::Simulated(nodes) => nodes.iter().map(Node::activations).collect(),
+            Cluster::Processes { .. } => Vec::new(),
+        }
     }
 
     /// Resident memory of the nodes' processes.
     pub(crate) fn resident_bytes(&self) -> u64 {
         match self {
-            Cluster::Local(_) => process::resident_bytes("self"),
+            Cluster::Local(_) | Cluster::Simulated(_) => process::resident_bytes("self"),
             Cluster::Processes { nodes, .. } => nodes.iter().map(NodeProcess::resident_bytes).sum(),
         }
     }
@@ -144,15 +189,16 @@ impl Cluster {
     /// Time that the nodes' processes have spent on processors.
     pub(crate) fn cpu_seconds(&self) -> f64 {
         match self {
-            Cluster::Local(_) => cpu_seconds("self"),
+            Cluster::Local(_) | Cluster::Simulated(_) => cpu_seconds("self"),
             Cluster::Processes { nodes, .. } => nodes.iter().map(NodeProcess::cpu_seconds).sum(),
         }
     }
 
-    /// Time that each node's process has spent on processors.
+    /// Time that each node's process has spent on processors; nothing of nodes that share one.
     pub(crate) fn cpu_of_each(&self) -> Vec<f64> {
         match self {
             Cluster::Local(_) => vec![cpu_seconds("self")],
+            Cluster::Simulated(_) => Vec::new(),
             Cluster::Processes { nodes, .. } => nodes.iter().map(NodeProcess::cpu_seconds).collect(),
         }
     }
@@ -161,6 +207,9 @@ impl Cluster {
     pub(crate) fn ended(&mut self) -> Option<String> {
         match self {
             Cluster::Local(_) => None,
+            Cluster::Simulated(nodes) => {
+                nodes.iter().find_map(|node| node.is_stopped().then(|| node.name().to_owned()))
+            }
             Cluster::Processes { nodes, .. } => {
                 nodes.iter_mut().find_map(|node| node.ended().is_some().then(|| node.name().to_owned()))
             }
@@ -171,6 +220,8 @@ impl Cluster {
     pub(crate) async fn stop(self) {
         match self {
             Cluster::Local(node) => node.stop().await,
+            // Its world ends with it.
+            Cluster::Simulated(nodes) => drop(nodes),
             // Nothing is to be kept, and a node of a million actors takes its time to stop in order.
             Cluster::Processes { nodes, .. } => drop(nodes),
         }

@@ -100,7 +100,7 @@ pub(crate) fn run(plan: &Plan) -> Result<Outcome, String> {
             outcome = reliable::run(plan), if plan.is_reliable() => outcome,
             outcome = heartbeat::run(plan), if plan.workload == Workload::Heartbeat => outcome,
             outcome = store::run(plan), if plan.workload == Workload::Store => outcome,
-            outcome = presence::run(plan), if plan.workload == Workload::Presence => outcome,
+            outcome = presence::run(plan), if plan.workload.is_presence() => outcome,
             _ = tokio::signal::ctrl_c() => Err("interrupted".into()),
         }
     })

@@ -108,9 +108,16 @@ impl Plan {
         self.rate.unwrap_or(RATE)
     }
 
+    /// How many times as fast as the world's the time of games goes.
+    pub(crate) fn time_scale(&self) -> f64 {
+        let default = if self.workload == Workload::PresenceSim { 1.0 } else { 10.0 };
+        self.presence.time_scale.unwrap_or(default)
+    }
+
     /// Whether its actors report to a tally.
     pub(crate) fn is_of_tallies(&self) -> bool {
-        !matches!(self.workload, Workload::Store | Workload::Presence | Workload::Heartbeat)
+        !matches!(self.workload, Workload::Store | Workload::Heartbeat)
+            && !self.workload.is_presence()
             && !self.is_reliable()
             && !self.is_geo()
     }
@@ -128,7 +135,7 @@ impl Plan {
         if self.rate.is_some_and(|rate| !(rate.is_finite() && rate > 0.0)) {
             return Err("--rate is to be a number above 0".to_owned());
         }
-        if self.workload == Workload::Presence {
+        if self.workload.is_presence() {
             self.check_presence()?;
         }
         match counts.iter().find(|(_, count)| *count == 0) {
@@ -138,6 +145,9 @@ impl Plan {
     }
 
     fn check_presence(&self) -> Result<(), String> {
+        if self.mode != Mode::Virtual && self.workload == Workload::PresenceSim {
+            return Err("presence-sim has several nodes of a simulated world: leave --mode out".to_owned());
+        }
         if self.mode == Mode::Distributed {
             return Err("players and games move from node to node: leave --mode distributed out".to_owned());
         }
@@ -231,12 +241,14 @@ impl Plan {
             heartbeat::params(self, set);
             return params;
         }
-        if self.workload == Workload::Presence {
+        if self.workload.is_presence() {
             set("players", self.presence.players.into());
             set("graph", name(self.presence.graph).into());
             set("nodes", self.nodes.into());
-            set("shards", self.shards.into());
-            set("time_scale", self.presence.time_scale.into());
+            if self.workload == Workload::Presence {
+                set("shards", self.shards.into());
+            }
+            set("time_scale", self.time_scale().into());
             match self.presence.in_flight {
                 Some(requests) => set("in_flight", requests.into()),
                 None => set("rate", self.rate().into()),

@@ -9,9 +9,10 @@ use greenroom::{CallError, Node, NotBegun};
 use serde_json::{Value, json};
 use tokio::sync::mpsc::Receiver;
 
-use super::arrivals::{self, Arrival, Arrivals, Offered};
+use super::arrivals::{Arrival, Arrivals};
 use super::pool::PoolState;
 use super::{rate, settle_time, span};
+use crate::arrivals::{self, Offered};
 use crate::cli::BeatThreads;
 use crate::cluster::cpu_seconds;
 use crate::driver::{Plan, output_rate};
@@ -125,7 +126,8 @@ async fn load(plan: &Plan, setting: Setting, node: &Node) -> Result<Measured, St
     let settle = settle_time(plan, setting);
     let began = Instant::now();
     let arrivals = Arrivals::new(plan.seed, rate(plan), plan.actors, plan.heartbeat.block.part);
-    let started = arrivals::start(arrivals, began, settle, settle + span(plan));
+    let counted = settle..settle + span(plan);
+    let started = arrivals::start(arrivals, |arrival| arrival.at, began, counted);
     let (arrivals, offered) = started.map_err(|error| format!("no thread for what comes: {error}"))?;
     let mut client = Client { plan, setting, node, monitors, began, settle, counts: None, pool: Vec::new() };
     let (light, blocking) = client.send(arrivals).await;

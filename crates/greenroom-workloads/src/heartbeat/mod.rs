@@ -127,7 +127,7 @@ fn figures(runs: &[Measured], asked: Setting) -> Outcome {
     let mut outcome = Outcome::default();
     let all = || runs.iter().filter(|run| run.setting == asked);
     let sum = |of: fn(&Measured) -> u64| all().map(of).sum::<u64>();
-    outcome.set("offered", sum(|run| run.offered.beats));
+    outcome.set("offered", sum(|run| run.offered.arrivals));
     outcome.set("served", sum(Measured::served));
     outcome.set("served_blocking", sum(|run| run.blocking.messages));
     outcome.set("refused", sum(|run| run.offered.refused));
@@ -135,7 +135,7 @@ fn figures(runs: &[Measured], asked: Setting) -> Outcome {
     outcome.set("lost", sum(Measured::lost));
     outcome.complaint = all().find_map(|run| run.light.complaint.clone().or(run.blocking.complaint.clone()));
     let Some(run) = middle(runs, asked) else { return outcome };
-    outcome.set("offered_per_s", output_rate(run.offered.beats as f64 / run.elapsed.as_secs_f64().max(1e-9)));
+    outcome.set("offered_per_s", output_rate(run.offered.arrivals as f64 / run.elapsed.as_secs_f64().max(1e-9)));
     outcome.set("served_per_s", output_rate(run.served_per_s()));
     for (name, beats) in [("latency_us", &run.light), ("blocking_latency_us", &run.blocking)] {
         if let Some(latency) = latency(beats) {

@@ -1,18 +1,21 @@
 //! One run of the games, on nodes of its own.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use greenroom::optimiser::OptimiserMode;
 use hdrhistogram::Histogram;
 use serde_json::{Map, Value, json};
+use tokio::time::Instant;
 
-use super::rounded;
 use super::series::{Sample, Second};
+use super::{rounded, simulated};
+use crate::cli::Workload;
 use crate::cluster::{Cluster, Target};
 use crate::driver::{Plan, output_rate};
 use crate::kinds::presence::client::{ClientOrder, ClientRef, Pace, Seen};
+use crate::kinds::presence::clock::Clock;
 use crate::kinds::presence::lobby::{Kept, LobbyOrder, LobbyRef};
-use crate::report::{self, Latency, unix_ns};
+use crate::report::{self, Latency};
 
 /// What came of one run of the games.
 pub(super) struct Leg {
@@ -27,24 +30,43 @@ pub(super) struct Leg {
     /// The second from which on figures count.
     steady: usize,
     duration: Duration,
+    /// The machine's time that a simulation of it has taken.
+    simulated_in: Option<Duration>,
 }
 
 impl Leg {
-    /// Starts nodes, seats the players, and lets clients make them act for the time of the plan.
+    /// Starts nodes, and lets the players play on them.
     pub(super) async fn run(plan: &Plan, optimised: bool) -> Result<Self, String> {
         let mode = if optimised { OptimiserMode::On } else { OptimiserMode::Off };
-        let plan = &Plan { optimiser: Some(mode), ..plan.clone() };
-        let mut cluster = Cluster::start(plan).await?;
+        let plan = Plan { optimiser: Some(mode), ..plan.clone() };
+        if plan.workload == Workload::PresenceSim {
+            return simulated::leg(plan).await;
+        }
+        Self::play(Cluster::start(&plan).await?, &plan, Clock::default()).await
+    }
+
+    /// The same, with the machine's time that its simulation has taken.
+    pub(super) fn simulated_in(self, took: Duration) -> Self {
+        Self { simulated_in: Some(took), ..self }
+    }
+
+    /// Seats the players, and lets clients make them act for the time of the plan.
+    pub(super) async fn play(mut cluster: Cluster, plan: &Plan, clock: Clock) -> Result<Self, String> {
+        let optimised = plan.optimiser == Some(OptimiserMode::On);
         let order = LobbyOrder {
             players: plan.presence.players,
             seed: plan.seed,
-            time_scale: plan.presence.time_scale,
+            time_scale: plan.time_scale(),
             graph: plan.presence.graph,
         };
         open(&cluster, order).await?;
         let duration = plan.duration.unwrap_or(DURATION);
         // Clients begin together, when all of them have heard of it.
-        let from_ns = unix_ns() + nanoseconds(BEFORE);
+        let homes = plan.nodes * HOMES_A_NODE;
+        for place in 0..plan.nodes {
+            host(&cluster, place, (0..homes).filter(|home| home % plan.nodes == place).collect()).await?;
+        }
+        let from_ns = clock.now_ns() + nanoseconds(BEFORE);
         let until_ns = from_ns + nanoseconds(duration);
         let steady_ns = from_ns + nanoseconds(duration / 2);
         let pace = match plan.presence.in_flight {
@@ -56,6 +78,7 @@ impl Leg {
             let order = ClientOrder {
                 players: plan.presence.players,
                 graph: plan.presence.graph,
+                homes,
                 pace,
                 seed,
                 from_ns,
@@ -65,7 +88,7 @@ impl Leg {
             start(&cluster, place, order).await?;
         }
         games(&cluster, until_ns).await?;
-        let samples = samples(&mut cluster, from_ns, duration).await?;
+        let samples = samples(&mut cluster, clock, from_ns, duration).await?;
         let paid = cluster.sum_of("greenroom_optimiser_moves_paid_total").await;
         let unpaid = cluster.sum_of("greenroom_optimiser_moves_unpaid_total").await;
         let mut clients = Vec::new();
@@ -78,7 +101,8 @@ impl Leg {
         let seen = sum(clients);
         let seconds = Second::all(&seen.seconds, &samples);
         let judged = [paid, unpaid];
-        Ok(Self { optimised, kept, had, judged, seconds, seen, steady: (duration.as_secs() / 2) as usize, duration })
+        let steady = (duration.as_secs() / 2) as usize;
+        Ok(Self { optimised, kept, had, judged, seconds, seen, steady, duration, simulated_in: None })
     }
 
     pub(super) fn name(&self) -> &'static str {
@@ -140,6 +164,11 @@ impl Leg {
         all.cpu.iter().sum::<f64>() * 1e6 / all.answers.max(1) as f64
     }
 
+    /// Whether it is known what its nodes have spent.
+    pub(super) fn has_cpu(&self) -> bool {
+        self.seconds.iter().any(|second| !second.cpu.is_empty())
+    }
+
     pub(super) fn moves(&self) -> u64 {
         self.seconds.iter().map(|second| second.moves).sum()
     }
@@ -156,7 +185,7 @@ impl Leg {
         set("latency_us", json!(self.latency()));
         set("remote_fraction", rounded(steady.remote()).into());
         set("beside_fraction", rounded(steady.ways.beside as f64 / steady.ways.messages().max(1) as f64).into());
-        for second in [15, 20, 60, 120] {
+        for second in [15, 20, 60, 120, 180, 300, 360, 600] {
             if let Some(window) = self.seconds.get(second - 2..=second).filter(|_| second > 2) {
                 set(&format!("remote_after_{second}s"), rounded(Second::sum(window).remote()).into());
             }
@@ -169,17 +198,28 @@ impl Leg {
         if self.kept.opened > 0 {
             set("moves_a_new_game", output_rate(moves_per_minute / games_per_minute).into());
         }
-        let messages = steady.ways.messages().max(1) as f64;
-        set("moves_per_1000_messages", rounded(steady.moves as f64 * 1e3 / messages).into());
+        set("moves_per_1000_messages", rounded(steady.moves_per_1000_messages()).into());
+        let quarter = self.seconds.len().div_ceil(4).max(1);
+        let quarters = (1..).zip(self.seconds.chunks(quarter)).map(|(number, seconds)| {
+            let moves = Second::sum(seconds).moves_per_1000_messages();
+            (format!("quarter_{number}"), Value::from(rounded(moves)))
+        });
+        set("moves_per_1000_messages_by_quarter", Value::Object(quarters.collect()));
         set("moves_paid", self.judged[0].into());
         set("moves_unpaid", self.judged[1].into());
         set("new_games", self.kept.opened.into());
-        set("cpu_us_a_request", output_rate(self.cpu_us()).into());
-        let mean = steady.cpu.iter().sum::<f64>() / steady.cpu.len().max(1) as f64;
-        let most = steady.cpu.iter().copied().fold(0.0, f64::max);
-        set("cpu_max_by_mean", rounded(most / mean.max(1e-9)).into());
-        let cpu: f64 = all.cpu.iter().sum();
-        set("cpu_seconds", rounded(cpu).into());
+        if !steady.cpu.is_empty() {
+            set("cpu_us_a_request", output_rate(self.cpu_us()).into());
+            set("cpu_max_by_mean", rounded(max_by_mean(&steady.cpu)).into());
+            set("cpu_seconds", rounded(all.cpu.iter().sum()).into());
+        }
+        if !steady.activations.is_empty() {
+            let activations: Vec<f64> = steady.activations.iter().map(|count| *count as f64).collect();
+            set("activations_max_by_mean", rounded(max_by_mean(&activations)).into());
+        }
+        if let Some(took) = self.simulated_in {
+            set("simulated_in_s", output_rate(took.as_secs_f64()).into());
+        }
         set("refused", self.seen.refused.into());
         set("duplicated", self.doubled().into());
         figures
@@ -209,6 +249,14 @@ async fn had(cluster: &Cluster, players: u32) -> Result<u64, String> {
     cluster.ask(target, json!({ "players": players }), here).await
 }
 
+async fn host(cluster: &Cluster, place: u32, homes: Vec<u32>) -> Result<(), String> {
+    let key = client(place);
+    let target = Target { kind: "presence_client", key: &key, method: "host" };
+    let arguments = json!({ "homes": homes });
+    let here = async |node: &greenroom::Node| ClientRef::of(node, key.as_str()).host(homes).await;
+    cluster.ask_at(place, target, arguments, here).await
+}
+
 async fn start(cluster: &Cluster, place: u32, order: ClientOrder) -> Result<(), String> {
     let key = client(place);
     let target = Target { kind: "presence_client", key: &key, method: "start" };
@@ -233,20 +281,21 @@ async fn seen(cluster: &Cluster, place: u32, timeout: Duration) -> Result<Seen, 
 }
 
 /// What the nodes have spent and moved, at the beginning and at the end of each second.
-async fn samples(cluster: &mut Cluster, from_ns: u64, duration: Duration) -> Result<Vec<Sample>, String> {
+async fn samples(cluster: &mut Cluster, clock: Clock, from_ns: u64, duration: Duration) -> Result<Vec<Sample>, String> {
     let mut samples = Vec::new();
     for second in 0..=duration.as_secs() {
         let at = from_ns + second * 1_000_000_000;
-        tokio::time::sleep(Duration::from_nanos(at.saturating_sub(unix_ns()))).await;
+        tokio::time::sleep(Duration::from_nanos(at.saturating_sub(clock.now_ns()))).await;
         if let Some(name) = cluster.ended() {
             return Err(format!("node {name} has ended"));
         }
         samples.push(Sample {
             cpu: cluster.cpu_of_each(),
+            activations: cluster.activations_of_each(),
             moves: cluster.sum_of("greenroom_optimiser_moves_total").await,
         });
     }
-    tokio::time::sleep(Duration::from_nanos((from_ns + nanoseconds(duration)).saturating_sub(unix_ns()))).await;
+    tokio::time::sleep(Duration::from_nanos((from_ns + nanoseconds(duration)).saturating_sub(clock.now_ns()))).await;
     Ok(samples)
 }
 
@@ -277,12 +326,20 @@ fn client(place: u32) -> String {
     format!("client-{place}")
 }
 
+/// How much more than the mean the most is.
+fn max_by_mean(amounts: &[f64]) -> f64 {
+    let mean = amounts.iter().sum::<f64>() / amounts.len().max(1) as f64;
+    amounts.iter().copied().fold(0.0, f64::max) / mean.max(1e-9)
+}
+
 fn nanoseconds(time: Duration) -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(u64::MAX / 4)
 }
 
 /// The kind of the lobby, and its key.
 const LOBBY: &str = "presence_lobby";
+/// Homes on each node, for the graphs that have some.
+const HOMES_A_NODE: u32 = 16;
 /// Time for all clients to hear when they begin.
 const BEFORE: Duration = Duration::from_millis(500);
 /// How long a run takes.

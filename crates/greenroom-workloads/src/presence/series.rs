@@ -10,6 +10,8 @@ use crate::kinds::presence::Ways;
 pub(super) struct Sample {
     /// Seconds of the processors, of each node.
     pub(super) cpu: Vec<f64>,
+    /// Of each node, where that is known.
+    pub(super) activations: Vec<u64>,
     /// Actors that were moved.
     pub(super) moves: u64,
 }
@@ -21,6 +23,8 @@ pub(super) struct Second {
     pub(super) ways: Ways,
     /// Seconds of the processors, of each node.
     pub(super) cpu: Vec<f64>,
+    /// Of each node at its end, where that is known.
+    pub(super) activations: Vec<u64>,
     pub(super) moves: u64,
 }
 
@@ -32,6 +36,7 @@ impl Second {
             let [before, after] = pair else { return Self::default() };
             Self {
                 cpu: after.cpu.iter().zip(&before.cpu).map(|(after, before)| after - before).collect(),
+                activations: after.activations.clone(),
                 moves: after.moves.saturating_sub(before.moves),
                 ..Self::default()
             }
@@ -47,6 +52,7 @@ impl Second {
             sum.answers += second.answers;
             sum.ways += second.ways;
             sum.moves += second.moves;
+            sum.activations.clone_from(&second.activations);
             sum.cpu.resize(second.cpu.len(), 0.0);
             sum.cpu.iter_mut().zip(&second.cpu).for_each(|(all, one)| *all += one);
         }
@@ -56,6 +62,10 @@ impl Second {
     /// The part of the messages that go from node to node.
     pub(super) fn remote(&self) -> f64 {
         self.ways.away as f64 / self.ways.messages().max(1) as f64
+    }
+
+    pub(super) fn moves_per_1000_messages(&self) -> f64 {
+        self.moves as f64 * 1e3 / self.ways.messages().max(1) as f64
     }
 }
 
@@ -79,7 +89,9 @@ pub(super) fn over_time(legs: &[Leg]) -> Vec<(String, Value)> {
         }
         Value::Object(point)
     };
-    shown.into_iter().map(|(name, of)| (name.to_owned(), (0..seconds).map(|at| point(at, of)).collect())).collect()
+    let has_cpu = legs.iter().any(Leg::has_cpu);
+    let shown = shown.into_iter().filter(|(name, _)| has_cpu || !name.starts_with("cpu_"));
+    shown.map(|(name, of)| (name.to_owned(), (0..seconds).map(|at| point(at, of)).collect())).collect()
 }
 
 #[cfg(test)]
@@ -88,13 +100,18 @@ mod tests {
 
     #[test]
     fn a_second_is_what_was_spent_between_its_samples_and_what_was_answered_in_it() {
-        let samples = [(1.0, 5), (1.5, 9), (1.75, 9)].map(|(cpu, moves)| Sample { cpu: vec![cpu, 0.0], moves });
+        let samples = [(1.0, 5), (1.5, 9), (1.75, 9)].map(|(cpu, moves)| Sample {
+            cpu: vec![cpu, 0.0],
+            activations: vec![moves],
+            moves,
+        });
         let ways = |away| Ways { near: 6, beside: 0, away };
         let seconds = Second::all(&[(3, ways(2)), (4, ways(0)), (1, ways(1))], &samples);
         assert_eq!(seconds.len(), 2, "the third is not over");
         let first = &seconds[0];
         assert_eq!((first.answers, first.moves, first.remote(), first.cpu[0]), (3, 4, 0.25, 0.5));
         let all = Second::sum(&seconds);
-        assert_eq!((all.answers, all.moves, all.cpu), (7, 4, vec![0.75, 0.0]));
+        assert_eq!((all.answers, all.moves, &all.cpu, &all.activations), (7, 4, &vec![0.75, 0.0], &vec![9]));
+        assert_eq!(all.moves_per_1000_messages(), 4.0 * 1e3 / 14.0);
     }
 }

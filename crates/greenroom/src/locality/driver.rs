@@ -13,7 +13,7 @@ use greenroom_world::Timestamp;
 use tokio::sync::mpsc;
 
 use super::exchanges::{Happening, Machine, MovedActor};
-use super::survey::{self, Taken};
+use super::survey::{Surveyor, Taken};
 use super::word::{CHANNEL, Word};
 use super::{Common, ask, orders};
 use crate::here::Here;
@@ -195,9 +195,15 @@ impl Driver {
         let now = self.now();
         let others: BTreeMap<NodeId, Measured> =
             self.others.iter().map(|(node, other)| (*node, other.measured())).collect();
-        let all = self.is_fuller(others.values());
-        let shards = ask(&self.here, move |here, common, tables, shard| Some(tables.survey(here, common, shard, all)));
-        let survey = survey::joined(shards.await, self.load, others);
+        let for_balance = self.is_fuller(others.values());
+        let torn = ask(&self.here, |_, _, tables, _| tables.flows.is_torn().then_some(()));
+        let shards = if for_balance || !torn.await.is_empty() {
+            ask(&self.here, |_, _, tables, shard| Some(tables.copied(shard))).await
+        } else {
+            Vec::new()
+        };
+        let surveyor = Surveyor { here: &self.here, common: &self.common, for_balance };
+        let survey = surveyor.survey(&shards, self.load, others);
         self.common.exchanges.machine().survey = survey;
         tracing::trace!(took = ?self.now().since(now), "the optimiser has looked at this node's actors");
     }

@@ -1,9 +1,12 @@
 //! What a node tells its exchange of itself: who is hot here, where each may go, and how loaded all nodes are.
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 use greenroom_protocols::exchange::{self, EDGES_MAX, Measured, Roster, Survey};
-use greenroom_protocols::flows::{Level, Place, Standing};
+use greenroom_protocols::flows::sets::{self, Member};
+use greenroom_protocols::flows::{KindId, Level, Place, Standing};
+use greenroom_protocols::heavy_edges;
 use greenroom_protocols::node::NodeId;
 
 use super::Common;
@@ -11,7 +14,7 @@ use super::anchors::destinations;
 use super::tables::Tables;
 use crate::actor::key::Kind;
 use crate::here::Here;
-use crate::shard::Shard;
+use crate::shard::{Shard, ShardId};
 
 /// A survey that was taken, and the directory.
 pub(super) struct Taken<'a> {
@@ -29,75 +32,137 @@ impl Roster for Taken<'_> {
     }
 }
 
-/// The hot actors of one shard, and what it has to do.
+/// What a shard has counted of its hot actors.
 pub(super) struct OfShard {
-    pub(super) actors: Vec<exchange::Actor>,
-    pub(super) barred: BTreeSet<(u32, NodeId)>,
+    shard: ShardId,
+    /// They, and whether their wishes count.
+    rows: Vec<(Standing, bool)>,
+    /// Whom they talk with, and where those were last found.
+    edges: Vec<(heavy_edges::Edge, Option<Place>)>,
+    micros_a_message: f64,
 }
 
 impl Tables {
-    /// The actors that may move, those that wish to alone unless `all` are asked for.
-    pub(super) fn survey(&self, here: &Here, common: &Common, shard: &Shard, all: bool) -> OfShard {
+    /// A copy for the survey: a shard does no more for it.
+    pub(super) fn copied(&self, shard: &Shard) -> OfShard {
         let now = shard.now();
         let ready: BTreeSet<u64> = self.wishes.iter().filter(|wish| is_far(wish.to)).map(|wish| wish.actor).collect();
-        let mut of = OfShard { actors: Vec::new(), barred: BTreeSet::new() };
-        let mut kinds: BTreeMap<u16, Option<BTreeSet<NodeId>>> = BTreeMap::new();
-        let Some(directory) = here.directory() else { return of };
-        let others: Vec<NodeId> = here.view().view.active().map(|(node, _)| node).collect();
-        let free = |actor: u64| (all || ready.contains(&actor)) && !self.pins.holds(actor, now);
-        for standing in self.flows.standings(now).filter(|standing| free(standing.actor)) {
-            let Standing { actor, known, .. } = standing;
-            let number = known.kind.0;
-            let may = kinds.entry(number).or_insert_with(|| {
-                let may = destinations(here, Kind::numbered(number)?).ok()?;
-                let barred = others.iter().filter(|node| !may.contains(node));
-                of.barred.extend(barred.map(|node| (u32::from(number), *node)));
-                Some(may)
-            });
-            let hosted = directory.hosted(actor).filter(|hosted| hosted.shard == shard.id() && hosted.slot.is_some());
-            let Some(hosted) = hosted.filter(|_| may.is_some()) else { continue };
-            let per_minute = |part: f64| (part * 60.0) as u32;
-            let toward = known.parts.into_iter().filter(|(place, _)| is_far(*place)).filter_map(|(place, part)| {
-                Some((common.places.node(place)?, per_minute(known.rate * f64::from(part))))
-            });
-            let is_ready = ready.contains(&actor);
-            let partners = if is_ready { self.edges.partners(actor, now) } else { Vec::new() };
-            let edges = partners.into_iter().filter_map(|edge| {
-                let at = match self.where_is(edge.partner)? {
-                    place if is_far(place) => common.places.node(place)?,
-                    _ => here.me(),
-                };
-                Some(exchange::Edge { partner: edge.partner, at, flow: per_minute(edge.a_second()) })
-            });
-            of.actors.push(exchange::Actor {
-                hash: actor,
-                epoch: hosted.epoch,
-                kind: u32::from(number),
-                flow: per_minute(known.rate),
-                here: per_minute(known.rate * f64::from(known.near + known.beside)),
-                toward: toward.collect(),
-                ready: is_ready,
-                cost: known.cost.0 as u32,
-                cpu: self.cpu_of(known.rate),
-                bytes: 0,
-                edges: edges.take(EDGES_MAX).collect(),
-            });
+        let free = self.flows.standings(now).filter(|standing| !self.pins.holds(standing.actor, now));
+        let rows = free.map(|standing| (standing, ready.contains(&standing.actor)));
+        let edges = self.edges.all(now).map(|edge| (edge, self.where_is(edge.partner)));
+        OfShard {
+            shard: shard.id(),
+            rows: rows.collect(),
+            edges: edges.collect(),
+            micros_a_message: self.micros_a_message(),
         }
-        of
     }
+}
+
+/// What a survey is made of, beside what the shards have counted.
+pub(super) struct Surveyor<'a> {
+    pub(super) here: &'a Here,
+    pub(super) common: &'a Common,
+    /// Whether balance may want any of the actors.
+    pub(super) for_balance: bool,
+}
+
+impl Surveyor<'_> {
+    /// The actors that wish to move, alone or as sets; all that may move, and all sets, if balance may want them.
+    pub(super) fn survey(&self, shards: &[OfShard], load: Measured, others: BTreeMap<NodeId, Measured>) -> Survey {
+        let mut survey = Survey { load, others, ..Survey::default() };
+        let kinds = self.kinds(shards, &mut survey.barred);
+        let may_move = |standing: &Standing| kinds.contains(&standing.known.kind);
+        let rows = || shards.iter().flat_map(|of| &of.rows).filter(|(standing, _)| may_move(standing));
+        let members = rows().map(|(standing, _)| Member::of(standing, Level::Nodes)).collect();
+        let edges: Vec<heavy_edges::Edge> = shards.iter().flat_map(|of| &of.edges).map(|(edge, _)| *edge).collect();
+        let sets = sets::sets(members, &edges).into_iter().map(|set| {
+            let ready = !set.wishes.is_empty();
+            exchange::Set { members: set.members, ready }
+        });
+        survey.sets = sets.filter(|set| set.ready || self.for_balance).collect();
+        let together: BTreeSet<u64> = survey.sets.iter().flat_map(|set| &set.members).copied().collect();
+        for of in shards {
+            let edges = self.edges_by_actor(of);
+            let goes = |(standing, ready): &&(Standing, bool)| {
+                (*ready || self.for_balance || together.contains(&standing.actor)) && may_move(standing)
+            };
+            survey.actors.extend(of.rows.iter().filter(goes).filter_map(|row| self.actor(of, row, &edges)));
+        }
+        // Who has ended has a row still.
+        let here: BTreeSet<u64> = survey.actors.iter().map(|actor| actor.hash).collect();
+        survey.sets.iter_mut().for_each(|set| set.members.retain(|member| here.contains(member)));
+        survey.sets.retain(|set| set.members.len() > 1);
+        survey
+    }
+
+    /// The kinds whose actors may move, and where they may not be.
+    fn kinds(&self, shards: &[OfShard], barred: &mut BTreeSet<(u32, NodeId)>) -> BTreeSet<KindId> {
+        let view = self.here.view();
+        let all: BTreeSet<KindId> =
+            shards.iter().flat_map(|of| &of.rows).map(|(standing, _)| standing.known.kind).collect();
+        let moving = all.into_iter().filter(|kind| {
+            let may = Kind::numbered(kind.0).and_then(|known| destinations(self.here, known).ok());
+            let Some(may) = may else { return false };
+            let other = view.view.active().map(|(node, _)| node).filter(|node| !may.contains(node));
+            barred.extend(other.map(|node| (u32::from(kind.0), node)));
+            true
+        });
+        moving.collect()
+    }
+
+    /// The edges of a shard's actors, by actor and the heaviest first.
+    fn edges_by_actor(&self, of: &OfShard) -> Vec<(u64, exchange::Edge)> {
+        let edges = of.edges.iter().filter_map(|(edge, place)| {
+            let at = match (*place)? {
+                place if is_far(place) => self.common.places.node(place)?,
+                _ => self.here.me(),
+            };
+            Some((edge.actor, exchange::Edge { partner: edge.partner, at, flow: a_minute(edge.a_second()) }))
+        });
+        let mut edges: Vec<(u64, exchange::Edge)> = edges.collect();
+        edges.sort_unstable_by_key(|(actor, edge)| (*actor, Reverse(edge.flow), edge.partner));
+        edges
+    }
+
+    fn actor(
+        &self,
+        of: &OfShard,
+        (standing, ready): &(Standing, bool),
+        edges: &[(u64, exchange::Edge)],
+    ) -> Option<exchange::Actor> {
+        let Standing { actor, known, .. } = standing;
+        let hosted = self.here.directory()?.hosted(*actor)?;
+        if hosted.shard != of.shard || hosted.slot.is_none() {
+            return None;
+        }
+        let toward = known.parts.into_iter().filter(|(place, _)| is_far(*place)).filter_map(|(place, part)| {
+            Some((self.common.places.node(place)?, a_minute(known.rate * f64::from(part))))
+        });
+        let first = edges.partition_point(|(of, _)| of < actor);
+        let own = edges[first..].iter().take_while(|(of, _)| of == actor);
+        Some(exchange::Actor {
+            hash: *actor,
+            epoch: hosted.epoch,
+            kind: u32::from(known.kind.0),
+            flow: a_minute(known.rate),
+            here: a_minute(known.rate * f64::from(known.near + known.beside)),
+            toward: toward.collect(),
+            ready: *ready,
+            cost: known.cost.0 as u32,
+            cpu: (known.rate * of.micros_a_message) as u32,
+            bytes: 0,
+            edges: own.map(|(_, edge)| *edge).take(EDGES_MAX).collect(),
+        })
+    }
+}
+
+/// Messages a minute, of those a second.
+fn a_minute(a_second: f64) -> u32 {
+    (a_second * 60.0) as u32
 }
 
 /// Whether a place is another node.
 pub(super) fn is_far(place: Place) -> bool {
     place.level() == Some(Level::Nodes)
-}
-
-/// What all shards of a node say together.
-pub(super) fn joined(shards: Vec<OfShard>, load: Measured, others: BTreeMap<NodeId, Measured>) -> Survey {
-    let mut survey = Survey { load, others, ..Survey::default() };
-    for OfShard { actors, barred } in shards {
-        survey.actors.extend(actors);
-        survey.barred.extend(barred);
-    }
-    survey
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use greenroom_protocols::exchange::ExchangeId;
 use greenroom_protocols::flows::gap::Gap;
 use greenroom_protocols::flows::{self, Flows, Judged, KindId, Place, Standing, Wish};
-use greenroom_protocols::heavy_edges::{Edge, HeavyEdges};
+use greenroom_protocols::heavy_edges::{self, Edge, HeavyEdges};
 use greenroom_world::Timestamp;
 
 use super::Common;
@@ -56,17 +56,28 @@ impl Names {
     }
 }
 
-/// Where the actors that were last sent to were found, by their hashes, one of them at each place.
+/// Where the actors that were last sent to were found, by their hashes, one of them at each place; as many as there are rows.
 struct Whereabouts(Box<[(u64, Place)]>);
 
 impl Whereabouts {
+    fn new(len: usize) -> Self {
+        Self(vec![(0, Place::NEAR); len].into())
+    }
+
     fn note(&mut self, hash: u64, place: Place) {
-        self.0[hash as usize % WHEREABOUTS_LEN] = (hash, place);
+        let len = self.0.len();
+        self.0[hash as usize % len] = (hash, place);
     }
 
     fn find(&self, hash: u64) -> Option<Place> {
-        let (known, place) = self.0[hash as usize % WHEREABOUTS_LEN];
+        let (known, place) = self.0[hash as usize % self.0.len()];
         (known == hash).then_some(place)
+    }
+
+    fn grow(&mut self, len: usize) {
+        let old = std::mem::replace(self, Self::new(len));
+        let known = old.0.into_iter().filter(|(hash, _)| *hash != 0);
+        known.for_each(|(hash, place)| self.note(hash, place));
     }
 }
 
@@ -78,7 +89,7 @@ impl Tables {
             flows: Flows::new(flows::ROWS_MIN, now),
             edges: HeavyEdges::new(flows::ROWS_MIN, now),
             names: Names(vec![None; NAMES_LEN].into()),
-            whereabouts: Whereabouts(vec![(0, Place::NEAR); WHEREABOUTS_LEN].into()),
+            whereabouts: Whereabouts::new(flows::ROWS_MIN),
             pins: Pins::default(),
             wishes: Vec::new(),
             found: Vec::new(),
@@ -95,13 +106,19 @@ impl Tables {
         self.whereabouts.find(actor)
     }
 
+    /// What a message of a hot actor takes: µs of CPU.
+    pub(super) fn micros_a_message(&self) -> f64 {
+        self.micros_a_message
+    }
+
     /// What an actor with so many messages a second takes: µs of CPU a second.
     pub(super) fn cpu_of(&self, rate: f64) -> u32 {
         (rate * self.micros_a_message) as u32
     }
 
-    /// What is due each second: sets the strides, and looks for wishes.
+    /// What is due each second: makes room, sets the strides, and looks for wishes.
     pub(super) fn look(&mut self, shard: &Shard, common: &Common, now: Timestamp) {
+        self.make_room(shard.gauges().activations() as usize);
         let random = || shard.port().node.world().random();
         let passed = now.since(self.since);
         self.since = now;
@@ -130,6 +147,17 @@ impl Tables {
         let before = std::mem::replace(&mut self.judged, judged);
         common.counts.judged(judged.good - before.good, judged.bad - before.bad);
         self.measure(shard.gauges().busy_nanos(), passed, now);
+    }
+
+    /// A row for each activation, and an edge for each end of one message in two of them, as far as tables may grow.
+    fn make_room(&mut self, activations: usize) {
+        if self.flows.capacity() < activations.min(flows::ROWS_MAX) {
+            self.flows.grow();
+            self.whereabouts.grow(self.flows.capacity());
+        }
+        if self.edges.capacity() < (2 * activations).min(heavy_edges::CAPACITY_MAX) {
+            self.edges.grow();
+        }
     }
 
     /// Shares what the shard had to do among the messages of its hot actors.
@@ -245,5 +273,3 @@ impl Tables {
 const ROWS_A_LOOK: usize = 8 * 1024;
 /// Actors whose names are kept for people.
 const NAMES_LEN: usize = 4096;
-/// Actors of which it is kept where they were last found.
-const WHEREABOUTS_LEN: usize = 8192;

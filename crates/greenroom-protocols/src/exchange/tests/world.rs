@@ -339,7 +339,13 @@ impl Roster for Here<'_> {
             load: self.measured(self.node),
             others: self.stage.hosted.keys().map(|node| (*node, self.measured(*node))).collect(),
             actors: movable.map(|hash| self.seen(*hash)).collect(),
-            sets: self.stage.sets.iter().filter(whole).cloned().collect(),
+            sets: self
+                .stage
+                .sets
+                .iter()
+                .filter(whole)
+                .map(|members| Set { members: members.clone(), ready: true })
+                .collect(),
             barred: self.stage.barred.iter().map(|node| (0, *node)).collect(),
         }
     }

@@ -209,6 +209,27 @@ fn nobody_wishes_to_be_at_a_place_that_is_lost_and_who_has_ended_wishes_nothing(
 }
 
 #[test]
+fn a_table_that_grows_keeps_what_it_knows_until_it_is_as_large_as_may_be() {
+    let mut flows = Flows::new(0, at(0));
+    let mut dice = Dice(3);
+    for actor in 0..20_000 {
+        flows.sample(&message(actor, B), at(0), dice.word());
+    }
+    let standings = |flows: &Flows| {
+        let mut all: Vec<Standing> = flows.standings(at(1)).collect();
+        all.sort_by_key(|standing| standing.actor);
+        all
+    };
+    let before = standings(&flows);
+    for capacity in [2 * ROWS_MIN, 4 * ROWS_MIN, ROWS_MAX, ROWS_MAX] {
+        flows.grow();
+        assert_eq!(flows.capacity(), capacity);
+        assert_eq!(standings(&flows), before);
+    }
+    assert!(before.iter().all(|standing| flows.standing(standing.actor, at(1)).is_some()));
+}
+
+#[test]
 fn rates_and_cpu_are_those_of_the_last_half_minutes_however_long_nobody_looked() {
     let mut flows = Flows::new(0, at(0));
     for number in 0..2_000_u64 {

@@ -41,7 +41,11 @@ fn a_family_with_a_partner_elsewhere_goes_there_as_a_whole() {
 
 #[test]
 fn a_set_that_gains_too_little_stays() {
-    let count = |(members, edges): (Vec<Member>, Vec<Edge>)| sets(members, &edges).len();
+    let count = |(members, edges): (Vec<Member>, Vec<Edge>)| {
+        let found = sets(members, &edges);
+        assert_eq!(found.len(), 1, "one set, whatever it wishes");
+        found[0].wishes.len()
+    };
     assert_eq!(count(family(10, 6, 0.55)), 1);
     assert_eq!(count(family(10, 6, 0.48)), 0, "below a fifth of its messages");
     let (mut members, edges) = family(10, 6, 0.55);

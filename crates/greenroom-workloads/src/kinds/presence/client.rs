@@ -1,7 +1,8 @@
 //! Clients: one on each node, so that what they ask comes from everywhere.
 
-use std::future::IntoFuture;
+use std::iter::Peekable;
 use std::sync::{Mutex, PoisonError};
+use std::thread::JoinHandle;
 use std::time::Duration;
 
 use futures_util::StreamExt;
@@ -11,16 +12,22 @@ use greenroom::prelude::*;
 use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
 use tokio::sync::Notify;
+use tokio::sync::mpsc::Receiver;
+use tokio::time::Instant;
 
+use super::clock::Clock;
+use super::home::HomeRef;
 use super::player::PlayerRef;
-use super::{GAME_LEN, Ways, arrivals, player_key};
+use super::{GAME_LEN, Ways, home_key, player_key};
+use crate::arrivals::{self, Offered, Times};
 use crate::cli::Graph;
 use crate::dice::Dice;
-use crate::report::{self, unix_ns};
+use crate::report;
 
 /// Lets players act. All its turns are `&self`: the driver waits while it runs.
 #[derive(Default, Actor)]
 pub struct Client {
+    clock: Clock,
     seen: Mutex<Seen>,
     over: Notify,
 }
@@ -32,6 +39,8 @@ pub struct ClientOrder {
     pub players: u32,
     /// With whom they talk.
     pub graph: Graph,
+    /// Homes: each is on another node than the next one.
+    pub homes: u32,
     /// Requests.
     pub pace: Pace,
     /// What players are drawn from.
@@ -74,6 +83,14 @@ pub struct Seen {
 
 #[actor(kind = "presence_client", placement = "local", idle = "1h")]
 impl Client {
+    /// Opens homes on this node.
+    pub async fn host(&self, cx: &Cx, homes: Vec<u32>) -> Result<(), String> {
+        for home in homes {
+            HomeRef::of(cx, home_key(home)).open().await.map_err(|error| error.to_string())?;
+        }
+        Ok(())
+    }
+
     /// Begins and returns at once.
     pub async fn start(&self, cx: &Cx, order: ClientOrder) {
         ClientRef::of(cx, cx.key()).run(order).send();
@@ -83,6 +100,7 @@ impl Client {
     pub async fn run(&self, cx: &Cx, order: ClientOrder) {
         let mut run = Run {
             order,
+            clock: self.clock,
             dice: Dice::new(order.seed),
             players: (0..order.players).map(|player| PlayerRef::of(cx, player_key(player))).collect(),
             seen: Seen::default(),
@@ -107,6 +125,11 @@ impl Client {
 }
 
 impl Client {
+    /// One that goes by this clock.
+    pub(super) fn by(clock: Clock) -> Self {
+        Self { clock, ..Self::default() }
+    }
+
     fn seen(&self) -> Seen {
         self.seen.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -115,6 +138,7 @@ impl Client {
 /// A client that makes requests.
 struct Run {
     order: ClientOrder,
+    clock: Clock,
     dice: Dice,
     players: Vec<PlayerRef>,
     seen: Seen,
@@ -126,38 +150,45 @@ type Answer = (u64, Result<Ways, String>);
 
 impl Run {
     async fn open(&mut self, rate: f64) {
-        let mut arrivals = arrivals::start(rate, self.order.seed, self.order.from_ns, self.order.until_ns);
+        let mut requests = match Requests::start(self.clock, &self.order, rate) {
+            Ok(requests) => requests,
+            Err(error) => {
+                self.seen.errors += 1;
+                self.seen.complaint = Some(format!("no thread for requests: {error}"));
+                return;
+            }
+        };
         let mut flying = FuturesUnordered::new();
         loop {
             tokio::select! {
-                due = arrivals.recv() => {
+                biased;
+                Some(answer) = flying.next() => self.count(answer),
+                due = requests.next() => {
                     let Some(due) = due else { break };
-                    for at in due {
-                        if flying.len() < FLYING_LEN_MAX {
-                            flying.push(self.request(at));
-                        } else {
-                            self.seen.refused += 1;
-                        }
+                    if flying.len() < FLYING_LEN_MAX {
+                        flying.push(self.request(self.order.from_ns + due.as_nanos() as u64));
+                    } else {
+                        self.seen.refused += 1;
                     }
                 }
-                Some(answer) = flying.next() => self.count(answer),
             }
         }
         while let Some(answer) = flying.next().await {
             self.count(answer);
         }
+        self.seen.refused += requests.refused();
     }
 
     async fn closed(&mut self, at_once: usize) {
-        let now = unix_ns();
+        let now = self.clock.now_ns();
         tokio::time::sleep(Duration::from_nanos(self.order.from_ns.saturating_sub(now))).await;
         let mut flying = FuturesUnordered::new();
         for _ in 0..at_once {
-            flying.push(self.request(unix_ns()));
+            flying.push(self.request(self.clock.now_ns()));
         }
         while let Some(answer) = flying.next().await {
             self.count(answer);
-            let now = unix_ns();
+            let now = self.clock.now_ns();
             if now < self.order.until_ns {
                 flying.push(self.request(now));
             }
@@ -166,21 +197,27 @@ impl Run {
 
     fn request(&mut self, due: u64) -> impl Future<Output = Answer> + use<> {
         self.seen.asked += 1;
-        let drawn = self.dice.below(self.players.len() as u64) as usize;
-        let player = &self.players[drawn];
+        let drawn = self.dice.below(self.players.len() as u64) as u32;
+        let (player, homes) = (&self.players[drawn as usize], self.order.homes);
         let acted = match self.order.graph {
-            Graph::Games => Either::Left(player.act().into_future()),
+            Graph::Games => Either::Left(Either::Left(player.act().into_future())),
             Graph::Random => {
                 let all = self.players.len() as u64;
-                let others = (0..GAME_LEN).map(|_| (drawn as u64 + 1 + self.dice.below(all - 1)) % all);
-                Either::Right(player.mingle(others.map(|other| other as u32).collect()).into_future())
+                let others = (0..GAME_LEN).map(|_| (u64::from(drawn) + 1 + self.dice.below(all - 1)) % all);
+                let others = others.map(|other| other as u32).collect();
+                Either::Left(Either::Right(player.mingle(others).into_future()))
             }
+            Graph::Torn => {
+                let either = (0..GAME_LEN).map(|_| (drawn + self.dice.below(2) as u32) % homes.max(1));
+                Either::Right(Either::Left(player.visit(either.collect()).into_future()))
+            }
+            Graph::Adversary => Either::Right(Either::Right(player.stray(drawn, homes).into_future())),
         };
         async move { (due, acted.await.map_err(|error| error.to_string())) }
     }
 
     fn count(&mut self, (due, result): Answer) {
-        let now = unix_ns();
+        let now = self.clock.now_ns();
         let ways = match result {
             Ok(ways) => ways,
             Err(complaint) => {
@@ -207,6 +244,48 @@ impl Run {
 
     fn end(self) -> Seen {
         Seen { is_over: true, latency_ns: report::buckets(&self.latency), ..self.seen }
+    }
+}
+
+/// When requests are due, from the beginning of the run on.
+enum Requests {
+    /// By the machine's time, of which a thread of its own has more than a runtime.
+    Timed(Receiver<Duration>, JoinHandle<Offered>),
+    /// By the simulated world's, from when the run begins; and when the next one is due.
+    Simulated(Peekable<Times>, Instant, Duration),
+}
+
+impl Requests {
+    fn start(clock: Clock, order: &ClientOrder, rate: f64) -> std::io::Result<Self> {
+        let times = Times::new(order.seed, rate);
+        let span = Duration::from_nanos(order.until_ns.saturating_sub(order.from_ns));
+        let begins_in = Duration::from_nanos(order.from_ns.saturating_sub(clock.now_ns()));
+        if clock.is_simulated() {
+            return Ok(Self::Simulated(times.peekable(), Instant::now() + begins_in, span));
+        }
+        let began = std::time::Instant::now() + begins_in;
+        let (arrivals, offered) = arrivals::start(times, |at| *at, began, Duration::ZERO..span)?;
+        Ok(Self::Timed(arrivals, offered))
+    }
+
+    /// When the next one is due, once it is; `None` if there are no more. Whoever does not wait for it misses none.
+    async fn next(&mut self) -> Option<Duration> {
+        match self {
+            Self::Timed(arrivals, _) => arrivals.recv().await,
+            Self::Simulated(times, began, span) => {
+                let due = times.peek().copied().filter(|due| due < span)?;
+                tokio::time::sleep_until(*began + due).await;
+                times.next()
+            }
+        }
+    }
+
+    /// How many came while too many others waited to be taken.
+    fn refused(self) -> u64 {
+        match self {
+            Self::Timed(_, offered) => offered.join().map_or(0, |offered| offered.refused),
+            Self::Simulated(..) => 0,
+        }
     }
 }
 

@@ -1,7 +1,5 @@
 //! Games.
 
-use std::future::IntoFuture;
-
 use futures_util::future::join_all;
 use greenroom::prelude::*;
 use serde::{Deserialize, Serialize};

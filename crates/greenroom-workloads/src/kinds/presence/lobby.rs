@@ -1,26 +1,34 @@
 //! The lobby: opens games, and closes them.
 
-use std::future::IntoFuture;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use futures_util::StreamExt;
 use futures_util::future::join_all;
 use futures_util::stream;
 use greenroom::prelude::*;
 use serde::{Deserialize, Serialize};
+use tokio::time::Instant;
 
+use super::clock::Clock;
 use super::game::GameRef;
 use super::player::PlayerRef;
 use super::player_key;
 use super::season::{Change, Season, Table};
 use crate::cli::Graph;
-use crate::report::unix_ns;
 
 /// Seats the players of a run.
 #[derive(Default, Actor)]
 pub struct Lobby {
+    clock: Clock,
     season: Option<Season>,
     kept: Kept,
+}
+
+impl Lobby {
+    /// One that goes by this clock.
+    pub(super) fn by(clock: Clock) -> Self {
+        Self { clock, ..Self::default() }
+    }
 }
 
 /// What a lobby has seen.
@@ -79,7 +87,7 @@ impl Lobby {
     pub async fn run(&mut self, cx: &Cx, until_ns: u64) {
         let Some(season) = &mut self.season else { return };
         let begun = Instant::now();
-        let left = Duration::from_nanos(until_ns.saturating_sub(unix_ns()));
+        let left = Duration::from_nanos(until_ns.saturating_sub(self.clock.now_ns()));
         while let Some(next) = season.next_at().filter(|next| *next < left) {
             tokio::time::sleep(next.saturating_sub(begun.elapsed())).await;
             let seen = apply(cx, season.until(begun.elapsed())).await;

@@ -3,9 +3,10 @@
 //!
 //! The actors find out themselves how far their messages go, so that it is seen alike with an optimiser and without one.
 
-mod arrivals;
 pub mod client;
+pub mod clock;
 pub mod game;
+pub mod home;
 pub mod lobby;
 pub mod player;
 mod season;
@@ -17,12 +18,20 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use greenroom::{Builder, Cx};
 use serde::{Deserialize, Serialize};
 
+use self::clock::Clock;
+
 /// Registers the kinds of presence.
 pub fn register(builder: Builder) -> Builder {
+    register_by(builder, Clock::default())
+}
+
+/// The same, where clients and lobbies go by this clock.
+pub(crate) fn register_by(builder: Builder, clock: Clock) -> Builder {
     builder
-        .register::<client::Client>()
+        .register_with(move |_| client::Client::by(clock))
         .register::<game::Game>()
-        .register::<lobby::Lobby>()
+        .register::<home::Home>()
+        .register_with(move |_| lobby::Lobby::by(clock))
         .register::<player::Player>()
 }
 
@@ -103,6 +112,11 @@ impl AddAssign for Ways {
 /// The key of a player.
 pub(crate) fn player_key(player: u32) -> String {
     format!("player-{player}")
+}
+
+/// The key of a home.
+pub(crate) fn home_key(home: u32) -> String {
+    format!("home-{home}")
 }
 
 thread_local! {

@@ -1,0 +1,64 @@
+//! Games in a simulated world: the whole library on as many nodes as are asked for, in one thread, under virtual time.
+
+use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use greenroom::{Config, Error, Node};
+use greenroom_sim::{Faults, Sim, SimStore};
+use greenroom_store::memory::MemoryStore;
+use tokio::sync::oneshot;
+
+use super::leg::Leg;
+use crate::cluster::Cluster;
+use crate::driver::Plan;
+use crate::kinds::presence::{self, clock::Clock};
+
+/// Runs the games of `plan` in a world of their own, on a thread of its own.
+pub(super) async fn leg(plan: Plan) -> Result<Leg, String> {
+    let (told, telling) = oneshot::channel();
+    let simulate = move || {
+        let begun = Instant::now();
+        let world = Sim::builder().seed(plan.seed).faults(Faults::none()).deadline(DEADLINE).polls_max(u64::MAX);
+        let leg = world.run(|sim| async move {
+            let clock = Clock::simulated();
+            Leg::play(cluster(&sim, &plan, clock).await?, &plan, clock).await
+        });
+        // Who does not wait any more need not know.
+        let _ = told.send(leg.map(|leg| leg.simulated_in(begun.elapsed())));
+    };
+    let thread = thread::Builder::new().name("bench-simulation".to_owned()).spawn(simulate);
+    thread.map_err(|error| format!("no thread for the simulation: {error}"))?;
+    telling.await.map_err(|_| "the simulation has ended before its time".to_owned())?
+}
+
+/// The nodes, when each of them knows all of them.
+async fn cluster(sim: &Sim, plan: &Plan, clock: Clock) -> Result<Cluster, String> {
+    let table = SimStore::new(sim, "table", Arc::new(MemoryStore::new()));
+    let mut nodes = Vec::new();
+    for place in 0..plan.nodes {
+        let name = format!("node-{}", place + 1);
+        let node = node(sim, &table, plan, &name, clock).await;
+        nodes.push(node.map_err(|error| format!("{name} cannot start: {error}"))?);
+    }
+    while nodes.iter().any(|node| node.members().len() < nodes.len()) {
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    Ok(Cluster::Simulated(nodes))
+}
+
+async fn node(sim: &Sim, table: &SimStore, plan: &Plan, name: &str, clock: Clock) -> Result<Node, Error> {
+    let mut config = Config::default();
+    config.name = name.to_owned();
+    config.listen = format!("{name}:0");
+    config.insecure_listen = true;
+    config.shards = 1;
+    config.optimiser.mode = plan.optimiser.unwrap_or_default();
+    // All players are seated by one call.
+    config.call_timeout = DEADLINE;
+    let builder = Node::builder().config(config).world(sim.node(name)).store(table.seen_by(name));
+    presence::register_by(builder, clock).start().await
+}
+
+/// No run takes as long.
+const DEADLINE: Duration = Duration::from_secs(24 * 3600);
