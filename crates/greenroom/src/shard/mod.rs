@@ -36,6 +36,7 @@ mod places;
 pub(crate) mod raw;
 mod registry;
 mod round;
+mod routes;
 pub(crate) mod sampling;
 mod saving;
 pub(crate) mod seed;

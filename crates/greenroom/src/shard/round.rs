@@ -132,7 +132,7 @@ impl Life {
         }
         if self.idle_since.is_none() {
             self.idle_since = Some(now);
-            let _ = self.spins.begin();
+            self.spins.begin();
         }
         let idle = self.idle_since.map_or(Duration::ZERO, |since| now.since(since));
         if self.spins.is_spinning() && idle < shard.port.node.spin() {
