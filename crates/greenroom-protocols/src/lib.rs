@@ -44,6 +44,7 @@ pub mod membership;
 mod mix;
 pub mod names;
 pub mod node;
+pub mod passage;
 pub mod reminders;
 pub mod reply_stream;
 pub mod shedding;

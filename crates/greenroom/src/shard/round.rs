@@ -159,6 +159,7 @@ impl Life {
 impl Drop for Life {
     fn drop(&mut self) {
         self.shard.refuse_parked(&Refusal::Stopping);
+        self.shard.refuse_entering(&Refusal::Stopping);
         registry::release(self.shard.here.id);
     }
 }
@@ -171,6 +172,9 @@ impl Shard {
                 self.count_in(parcel.id(), Place::Shard(from));
                 parcel.deliver(self);
             }
+            Item::Enter(enter) => self.enter_over(*enter),
+            Item::Handed(parcel) => self.take_handed(parcel),
+            Item::Ahead { passage, parcel } => self.take_ahead(passage, parcel),
             Item::Batch(mut batch) => {
                 batch.deliver(self);
                 self.give_back(batch);

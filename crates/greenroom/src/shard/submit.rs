@@ -177,6 +177,7 @@ impl Shard {
             && shard != self.id()
             && let Some(index) = self.sibling(shard)
             && !self.is_fenced()
+            && !self.is_cut(shard, slot)
         {
             self.count_out(&target.id, Place::Shard(shard));
             // The reference goes along, so that nobody counts it on the way.
@@ -255,9 +256,14 @@ impl Shard {
                 }
                 target.set_route(Route::Unresolved);
             }
-            Route::Here(shard, slot) if let Some(index) = self.sibling(shard) => {
+            Route::Here(shard, slot)
+                if let Some(index) = self.sibling(shard)
+                    && !self.is_cut(shard, slot) =>
+            {
                 self.count_out(&target.id, Place::Shard(shard));
-                self.make_portable(mail);
+                if let Some(chain) = mail.chain() {
+                    self.make_portable(chain);
+                }
                 mail.post(self, index, slot, target);
                 return Ok(());
             }
@@ -279,15 +285,15 @@ impl Shard {
 
     /// Takes a message out, into a box of its own.
     pub(super) fn sealed(&self, target: &Arc<Inner>, mail: &mut dyn AnyMail) -> Option<Box<dyn AnyParcel>> {
-        self.make_portable(mail);
+        if let Some(chain) = mail.chain() {
+            self.make_portable(chain);
+        }
         mail.seal(target)
     }
 
     /// Gives a message a chain that means the same elsewhere.
-    fn make_portable(&self, mail: &mut dyn AnyMail) {
-        if let Some(chain) = mail.chain()
-            && let Link::Turn(_) = chain.link
-        {
+    pub(super) fn make_portable(&self, chain: &mut Chain) {
+        if let Link::Turn(_) = chain.link {
             chain.link = self.path(&chain.link).map_or(Link::None, Link::Path);
         }
     }
