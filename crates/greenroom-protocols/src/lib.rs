@@ -38,6 +38,7 @@ pub mod directory;
 pub mod exchange;
 pub mod failure_detection;
 pub mod flows;
+pub mod gathering;
 pub mod gsi;
 pub mod heavy_edges;
 pub mod membership;

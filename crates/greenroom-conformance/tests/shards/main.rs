@@ -3,3 +3,4 @@
 mod ledger;
 mod passages;
 mod threads;
+mod together;
