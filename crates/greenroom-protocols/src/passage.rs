@@ -20,12 +20,12 @@ use std::collections::{BTreeSet, VecDeque};
 
 use crate::mix::mix;
 
-/// The slots that a shard uses no more, of actors that have gone from other shards: the last ones.
+/// The slots that a shard uses no more, of actors that have gone from other shards: the last ones, in sets of [`WAYS`].
 ///
 /// Who has used a reference so long ago that its slot is not among them finds its actor all the same: the old shard hands the
 /// message on.
 #[derive(Clone, Debug)]
-pub struct Cuts<R>(Vec<Option<R>>);
+pub struct Cuts<R>(Vec<[Option<R>; WAYS]>);
 
 impl<R> Default for Cuts<R> {
     fn default() -> Self {
@@ -37,20 +37,27 @@ impl<R: Copy + Eq> Cuts<R> {
     /// Uses `route` no more, which is the only one with this number. Whether it was used until now: then the word is to be said.
     pub fn cut(&mut self, number: u64, route: R) -> bool {
         if self.0.is_empty() {
-            self.0.resize(CUTS_LEN, None);
+            self.0.resize(SETS, [None; WAYS]);
         }
-        self.0[place(number)].replace(route) != Some(route)
+        let set = &mut self.0[set_of(number)];
+        if set.contains(&Some(route)) {
+            return false;
+        }
+        // The oldest is the last.
+        set.rotate_right(1);
+        set[0] = Some(route);
+        true
     }
 
     /// Whether `route` is known to lead nowhere.
     #[inline]
     pub fn is_cut(&self, number: u64, route: R) -> bool {
-        !self.0.is_empty() && self.0[place(number)] == Some(route)
+        !self.0.is_empty() && self.0[set_of(number)].contains(&Some(route))
     }
 }
 
-fn place(number: u64) -> usize {
-    mix(number) as usize % CUTS_LEN
+fn set_of(number: u64) -> usize {
+    mix(number) as usize % SETS
 }
 
 /// The entrance of one actor to its new shard: what comes for it ahead of the others' words waits here.
@@ -107,7 +114,22 @@ impl<S: Ord, M> Entrance<S, M> {
     }
 }
 
-/// Slots that a shard remembers not to use.
-const CUTS_LEN: usize = 4096;
+/// Slots of a set: some twenty thousand later ones must be cut before one is forgotten.
+const WAYS: usize = 8;
+const SETS: usize = 8192;
 /// Messages that one entrance holds at most.
 pub const HELD_MAX: usize = 4096;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_slot_stays_cut_while_thousands_of_others_are() {
+        let mut cuts = Cuts::default();
+        assert!(!cuts.is_cut(0, 0));
+        assert!(cuts.cut(0, 0) && !cuts.cut(0, 0), "the word is said once");
+        (1..10_000_u64).for_each(|route| assert!(cuts.cut(route, route)));
+        assert!((0..10_000).all(|route| cuts.is_cut(route, route)));
+    }
+}

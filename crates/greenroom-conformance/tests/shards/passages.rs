@@ -74,10 +74,15 @@ fn an_actor_that_goes_while_its_node_stops_has_its_last_hook() {
         for fly in 0..FLIES {
             MayflyRef::of(&node, fly.to_string()).hello().await.expect("it answers");
         }
-        for fly in 0..FLIES {
-            node.pass("mayfly", &fly.to_string(), (fly % 3) as u16);
-        }
-        node.stop().await;
+        let moves = async {
+            for round in 0..200_u64 {
+                for fly in 0..FLIES {
+                    node.pass("mayfly", &fly.to_string(), ((fly + round) % 3) as u16);
+                }
+                tokio::time::sleep(Duration::from_micros(20)).await;
+            }
+        };
+        tokio::join!(node.stop(), moves);
         let (begun, ended) = (lives.begun.load(Ordering::Relaxed), lives.ended.load(Ordering::Relaxed));
         assert_eq!((begun, ended), (FLIES, FLIES));
     });

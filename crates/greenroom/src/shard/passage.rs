@@ -114,7 +114,8 @@ impl Shard {
             return;
         }
         let (id, by) = (id.clone(), self.id());
-        let through = move |shard: &Shard| shard.post(to, Item::Run(Box::new(move |shard| shard.through(&id, by))));
+        let through =
+            move |shard: &Shard| shard.post(to, Item::Run(Box::new(move |shard| shard.through(&id, passage, by))));
         self.post(from, Item::Run(Box::new(through)));
     }
 
@@ -205,11 +206,12 @@ impl Shard {
     }
 
     /// All that the shard `by` has sent to the old slot of an actor has come.
-    fn through(&self, id: &ActorId, by: ShardId) {
+    fn through(&self, id: &ActorId, passage: Passage, by: ShardId) {
         let others = self.port.node.shards().len() - 1;
         let opens = {
             let mut passages = self.passages.borrow_mut();
-            let Some(coming) = passages.entrances.get_mut(id) else { return };
+            let found = passages.entrances.get_mut(id);
+            let Some(coming) = found.filter(|coming| coming.at.is_some_and(|at| at.passage == passage)) else { return };
             coming.entrance.through(by);
             coming.entrance.is_open(others)
         };
