@@ -1,9 +1,9 @@
 //! The embedded store and journal: one SQLite file on a local disk, shared by any number of processes of one machine.
 //!
 //! Writes and commits go through one thread that puts into one transaction whatever waits (one device sync for all of
-//! it, [`SqliteStore::stats`] counts them); reads go through another, on a connection of their own, and never wait behind writes. The file is in WAL mode, which puts two more
-//! beside it while it is open (`-wal`, `-shm`); an empty third (`-turn`) gives processes that write at the same time
-//! their turn. A process that is killed leaves nothing locked.
+//! it, [`SqliteStore::stats`] counts them); reads go through another, on a connection of their own, and never wait
+//! behind writes. The file is in WAL mode, which puts two more beside it while it is open (`-wal`, `-shm`); an empty third
+//! (`-turn`) gives processes that write at the same time their turn. A process that is killed leaves nothing locked.
 //!
 //! # Limits
 //!

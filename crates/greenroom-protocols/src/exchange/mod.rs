@@ -45,6 +45,7 @@ pub use self::message::{
     Accept, Among, CANDIDATES_MAX, Candidate, EDGES_MAX, ExchangeId, Given, Malformed, Message, Offer, SETS_MAX, Side,
     Tie,
 };
+pub(crate) use self::side::{wishes, worth};
 pub use self::survey::{Actor, Edge, Load, Measured, Roster, Set, Survey};
 use crate::directory::Epoch;
 use crate::node::NodeId;

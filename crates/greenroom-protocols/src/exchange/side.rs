@@ -10,7 +10,7 @@ use super::survey::{Actor, Load, Set, Survey};
 use crate::node::NodeId;
 
 /// Whether an actor with so many messages wishes for a place that saves so many of them: a third at least.
-pub(super) fn wishes(score: i64, flow: u32) -> bool {
+pub(crate) fn wishes(score: i64, flow: u32) -> bool {
     score > 0 && score.saturating_mul(3) >= i64::from(flow)
 }
 
@@ -20,7 +20,7 @@ pub(super) fn set_wishes(gain: i64, flow: i64, cost: i64) -> bool {
 }
 
 /// What a move gains for what it costs: the order of choice.
-pub(super) fn worth(gain: i64, cost: i64) -> i64 {
+pub(crate) fn worth(gain: i64, cost: i64) -> i64 {
     gain.saturating_mul(1024) / cost.max(1)
 }
 

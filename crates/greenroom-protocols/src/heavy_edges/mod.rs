@@ -7,7 +7,8 @@
 //! **Where an edge is.** An actor has a neighbourhood of 16 sets side by side, from the one that its hash names; which of these
 //! an edge is in is by the partner's hash. So the edges of one actor are found by reading 3 KiB in a row, not the whole table;
 //! a hub keeps its 128 heaviest partners where sets by the actor alone would keep eight; and a hub with thousands of partners
-//! crowds out others only in its own 16 sets (0.2 % of 64 k entries), where sets by the pair would let it do so everywhere. What a hub does not keep its partners keep: to each of them the hub is one edge.
+//! crowds out others only in its own 16 sets (0.2 % of 64 k entries), where sets by the pair would let it do so everywhere.
+//! What a hub does not keep its partners keep: to each of them the hub is one edge.
 //!
 //! An edge is of its actor, who is local; both ends keep one of a message between two local actors. No decision may need an edge
 //! that is missing.

@@ -78,6 +78,10 @@ pub struct Bench {
     /// What the nodes' optimisers do, in workloads of actors that report to a tally (ping-pong, sort, big, tell, idle).
     #[arg(long, value_name = "off|advise|on", value_parser = optimiser)]
     pub optimiser: Option<OptimiserMode>,
+    /// Begins with the two of each pair on different shards of one node, and measures without the optimiser and with it
+    /// (ping-pong).
+    #[arg(long)]
+    pub apart: bool,
     /// Requests a second, whether they are answered or not (presence, presence-sim, heartbeat).
     #[arg(long)]
     pub rate: Option<f64>,

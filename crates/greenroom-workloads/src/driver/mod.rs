@@ -1,5 +1,6 @@
 //! The driver: starts the nodes and the actors of a run, waits for the tally, and makes figures of it.
 
+mod apart;
 mod big;
 mod idle;
 mod ping_pong;
@@ -111,6 +112,7 @@ async fn drive(plan: &Plan) -> Result<Outcome, String> {
     run.bar.set_message(plan.workload.name());
     let cpu_seconds = run.cluster.cpu_seconds();
     let mut outcome = match plan.workload {
+        Workload::PingPong if plan.apart => apart::run(&mut run).await,
         Workload::PingPong => ping_pong::run(&mut run).await,
         Workload::Sort => sort::run(&mut run).await,
         Workload::Big => big::run(&mut run).await,

@@ -41,6 +41,14 @@ pub(crate) struct Plan {
     pub(crate) heartbeat: HeartbeatOptions,
     /// What the nodes' optimisers do; what they do by themselves unless given.
     pub(crate) optimiser: Option<OptimiserMode>,
+    /// Whether pairs begin on different shards.
+    pub(crate) apart: bool,
+}
+
+/// The end of a run of that length that starts now.
+pub(super) fn until_ns(length: Option<Duration>) -> Option<u64> {
+    let length = length.map(|length| u64::try_from(length.as_nanos()).unwrap_or(u64::MAX));
+    length.map(|length| crate::report::unix_ns().saturating_add(length))
 }
 
 impl Plan {
@@ -81,6 +89,7 @@ impl Plan {
             presence: bench.presence.clone(),
             heartbeat: bench.heartbeat.clone(),
             optimiser: bench.optimiser,
+            apart: bench.apart,
         };
         plan.check()?;
         Ok(plan)
@@ -132,6 +141,9 @@ impl Plan {
             ("--sample", self.sample),
             ("--in-flight", self.presence.in_flight.unwrap_or(1)),
         ];
+        if self.apart && !(self.workload == Workload::PingPong && self.mode == Mode::Local && self.shards > 1) {
+            return Err("--apart is for ping-pong with --mode local and several --shards".to_owned());
+        }
         if self.rate.is_some_and(|rate| !(rate.is_finite() && rate > 0.0)) {
             return Err("--rate is to be a number above 0".to_owned());
         }
@@ -164,8 +176,7 @@ impl Plan {
 
     /// The end of a run by time that starts now.
     pub(crate) fn until_ns(&self) -> Option<u64> {
-        let length = self.duration.map(|duration| u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX));
-        length.map(|length| crate::report::unix_ns().saturating_add(length))
+        until_ns(self.duration)
     }
 
     /// What it was run with, as the JSON document says it.

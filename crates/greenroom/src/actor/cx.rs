@@ -25,7 +25,7 @@ pub struct Cx {
     pub(crate) id: ActorId,
     pub(crate) epoch: Epoch,
     /// For kinds that are persistent as a whole, or whose replies wait for saves.
-    pub(crate) state: Option<Box<CxState>>,
+    pub(crate) state: Option<Arc<CxState>>,
 }
 
 /// What the runtime keeps of an activation's state.

@@ -15,7 +15,8 @@ pub enum CallError<E = Never> {
     /// The method's own error: the turn ran to its end and said so.
     #[error("{0}")]
     Actor(E),
-    /// Nothing has changed: nothing ran, or, of a reliable actor, what ran was not committed. Most refusals are safe to retry: see [`Refusal::retry_after`].
+    /// Nothing has changed: nothing ran, or, of a reliable actor, what ran was not committed. Most refusals are safe to
+    /// retry: see [`Refusal::retry_after`].
     #[error("{heading}: {0}", heading = .0.heading())]
     Refused(Refusal),
     /// The method may or may not have run, wholly or in part. Retry only what may run twice.

@@ -6,6 +6,7 @@ mod border;
 mod by_hash;
 mod memory;
 mod moves;
+mod passages;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -30,7 +31,7 @@ use crate::actor::error::Refusal;
 use crate::actor::key::ActorId;
 use crate::cluster::Order;
 use crate::here::Here;
-use crate::here::location::{Asker, Location};
+use crate::here::location::{Asker, Location, Passage};
 use crate::shard::{ShardId, Slot};
 
 /// An actor in the directory: compared by its hash first.
@@ -88,6 +89,8 @@ pub(crate) struct RangeHere {
     carried: BTreeMap<Entry, ShardId>,
     /// Where this range's actors went that moved last, if this node decided it.
     memory: Memory,
+    /// Actors that go from one shard of this node to another, which has them under the epoch of their activation.
+    passing: BTreeMap<Entry, Passage>,
     /// What the border keeps of this range's actors.
     beyond: Beyond,
     /// Activations that are the only ones over all clusters, and have not begun here yet.
@@ -129,6 +132,7 @@ impl Directory {
                 gone: VecDeque::new(),
                 memory: Memory::default(),
                 carried: BTreeMap::new(),
+                passing: BTreeMap::new(),
                 beyond: Beyond::default(),
                 owned_early: VecDeque::new(),
             })
@@ -161,7 +165,7 @@ impl Directory {
         let begins_here = || !node.is_handing_over() && node.kinds().serves(id.kind, asker.wanted);
         let mut range = self.range(hash);
         if let Some(active) = range.active.get(&entry) {
-            return Ok(active.location());
+            return Ok(range.location(&entry, active));
         }
         if let Some(shard) = range.carried.get(&entry).copied() {
             if let Some(grant) = brought.filter(|grant| grant.by == self.me) {
@@ -229,7 +233,7 @@ impl Directory {
                     let Some(chosen) = chosen else { return Ok(Location::Wait) };
                     range = self.range(hash);
                     if let Some(active) = range.active.get(&entry) {
-                        return Ok(active.location());
+                        return Ok(range.location(&entry, active));
                     }
                     if must_ask(&range) {
                         return Ok(Location::Abroad);
@@ -298,6 +302,7 @@ impl Directory {
         let mut range = self.range(hash);
         if range.active.get(&entry).is_some_and(|active| active.epoch == epoch) {
             range.active.remove(&entry);
+            range.passing.remove(&entry);
         }
         if range.gone.len() == GONE_MAX {
             range.gone.pop_front();
@@ -318,7 +323,7 @@ impl Directory {
     pub(crate) fn slot_of(&self, key: &Entry) -> Option<(ShardId, Slot)> {
         let range = self.range(key.hash);
         let active = range.active.get(key)?;
-        Some((active.shard, active.slot?))
+        range.slot_of(key, active)
     }
 
     /// Where `key` is, as far as this node knows; nothing is activated.
@@ -397,7 +402,7 @@ impl Directory {
     pub(crate) fn find(&self, key: &Entry, epoch: Epoch) -> Option<(ShardId, Slot)> {
         let range = self.range(key.hash);
         let active = range.active.get(key).filter(|active| active.epoch == epoch)?;
-        Some((active.shard, active.slot?))
+        range.slot_of(key, active)
     }
 
     /// Whether the activation of `key` with this epoch is being made here, or its state has come and may become it.
@@ -443,16 +448,16 @@ impl Directory {
     }
 }
 
-impl Active {
-    fn location(&self) -> Location {
-        match self.moving {
-            true => Location::Moving { shard: self.shard },
-            false => Location::Here { shard: self.shard, slot: self.slot, epoch: self.epoch },
+impl RangeHere {
+    fn location(&self, entry: &Entry, active: &Active) -> Location {
+        let Active { epoch, shard, slot, moving, .. } = *active;
+        match self.passing.get(entry).filter(|_| slot.is_none()) {
+            _ if moving => Location::Moving { shard },
+            Some(passage) => Location::Passing { to: shard, passage: *passage },
+            None => Location::Here { shard, slot, epoch },
         }
     }
-}
 
-impl RangeHere {
     /// Enters an activation that a shard of this node is about to make.
     fn begin(
         &mut self,

@@ -24,7 +24,7 @@ pub(crate) struct InCluster {
     orders: Orders,
     border: Option<Arc<dyn Border>>,
     /// Made once the table has given this node an id.
-    directory: OnceLock<Directory>,
+    pub(super) directory: OnceLock<Directory>,
 }
 
 impl InCluster {

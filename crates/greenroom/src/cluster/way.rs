@@ -1,15 +1,17 @@
 //! The way of a message to an actor that the directory knows, or whose activations are stateless workers.
 
+use greenroom_protocols::directory::Epoch;
+
 use super::directory::Directory;
 use super::part::InCluster;
 use crate::actor::error::Refusal;
 use crate::actor::key::ActorId;
 use crate::here::Here;
-use crate::here::location::{Asker, Location};
+use crate::here::location::{Asker, Location, Passage};
 use crate::shard::raw::Journey;
 use crate::shard::seed::Seed;
 use crate::shard::underway::{Underway, Way};
-use crate::shard::{AnyParcel, Shard};
+use crate::shard::{AnyParcel, Shard, ShardId, Slot};
 
 impl Way for InCluster {
     /// The directory knows all actors that no other part does.
@@ -53,6 +55,7 @@ impl Way for InCluster {
                 }
             }
             Location::Moving { shard: at } => shard.pass_on(message, at),
+            Location::Passing { to, passage } => shard.follow_over(message, to, passage)?,
             Location::Abroad => {
                 let border = node.directory().and_then(Directory::border);
                 match (message.written(shard)?, border) {
@@ -68,6 +71,20 @@ impl Way for InCluster {
             }
         }
         Ok(())
+    }
+
+    fn pass(&self, id: &ActorId, epoch: Epoch, passage: Passage, to: ShardId) -> bool {
+        self.directory.get().is_some_and(|directory| directory.pass(id, epoch, passage, to))
+    }
+
+    fn passed(&self, id: &ActorId, epoch: Epoch, passage: Passage, at: (ShardId, Slot)) {
+        if let Some(directory) = self.directory.get() {
+            directory.passed(id, epoch, passage, at);
+        }
+    }
+
+    fn place(&self, id: &ActorId) -> Option<(ShardId, Option<Slot>)> {
+        self.directory.get()?.place(id)
     }
 }
 

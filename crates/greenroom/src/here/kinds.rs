@@ -118,7 +118,7 @@ pub(crate) trait AnyKind: Send + Sync {
 impl<A: Behaviour> AnyKind for KindEntry<A> {
     fn activation(self: Arc<Self>, shard: &Shard, id: ActorId, epoch: Epoch, slot: Slot) -> Rc<dyn AnyActivation> {
         let Options { persistent, saving, .. } = A::OPTIONS;
-        let state = (persistent || saving != Saving::Explicit).then(Box::default);
+        let state = (persistent || saving != Saving::Explicit).then(Arc::default);
         let cx = Cx { port: shard.port().clone(), id, epoch, state };
         Activation::<A>::new(cx, self, slot, shard.now())
     }

@@ -13,10 +13,21 @@ pub(crate) enum Location {
     There { node: NodeId, grant: Option<Grant> },
     /// It is on the move, and its messages wait at that shard of this node.
     Moving { shard: ShardId },
+    /// It goes from one shard of this node to another.
+    Passing { to: ShardId, passage: Passage },
     /// Nobody can say yet.
     Wait,
     /// Other clusters must be asked first.
     Abroad,
+}
+
+/// Whence an actor goes to another shard of its node: its last messages to that place come by there.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Passage {
+    /// The shard that it leaves.
+    pub(crate) from: ShardId,
+    /// Its slot there.
+    pub(crate) slot: Slot,
 }
 
 /// Who asks.

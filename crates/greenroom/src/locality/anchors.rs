@@ -103,6 +103,11 @@ impl Pins {
         self.0.get(&actor).is_some_and(|until| *until > now)
     }
 
+    /// Until when an actor stays that goes to another shard of its node, where that is to be known.
+    pub(super) fn take(&mut self, actor: u64) -> Option<Timestamp> {
+        self.0.remove(&actor)
+    }
+
     /// Forgets those whose time is over.
     pub(super) fn look(&mut self, now: Timestamp) {
         self.0.retain(|_, until| *until > now);

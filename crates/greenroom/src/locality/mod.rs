@@ -7,6 +7,7 @@
 mod advice;
 mod anchors;
 mod arrivals;
+mod between_shards;
 mod driver;
 mod exchanges;
 mod on_shard;
@@ -48,6 +49,7 @@ pub(super) struct Common {
     places: Places,
     counts: Counts,
     exchanges: Exchanges,
+    between_shards: between_shards::Counts,
 }
 
 /// What has been sampled, weighted by the messages that a sample stands for, since the node started.
@@ -88,6 +90,7 @@ impl Locality {
             places: Places::default(),
             counts: Counts::default(),
             exchanges: Exchanges::new(),
+            between_shards: between_shards::Counts::default(),
         }))
     }
 }
@@ -110,6 +113,11 @@ impl Part for Locality {
             let driving = driver::drive(here.clone(), self.0.clone(), happenings);
             let driving = here.clone().vital("its optimiser", driving);
             here.world().spawn(Stage::Door, Box::pin(driving));
+            if here.config().optimiser.shards && here.shards().len() > 1 {
+                let gathering = between_shards::drive(here.clone(), self.0.clone());
+                let gathering = here.clone().vital("its optimiser", gathering);
+                here.world().spawn(Stage::Door, Box::pin(gathering));
+            }
         }
     }
 
@@ -145,6 +153,11 @@ impl Part for Locality {
             ("greenroom_optimiser_samples_total", "Messages that were sampled.", taken),
             ("greenroom_optimiser_moves_paid_total", "Moves that have saved as many messages as they cost.", paid),
             ("greenroom_optimiser_moves_unpaid_total", "Moves that have not.", unpaid),
+            (
+                "greenroom_optimiser_moves_between_shards_total",
+                "Actors that it has moved to other shards of this node.",
+                &self.0.between_shards.moved,
+            ),
         ] {
             figures.count(name, help, count.load(Ordering::Relaxed));
         }

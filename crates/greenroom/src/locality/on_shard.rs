@@ -1,5 +1,6 @@
 //! What a shard knows of whom its actors talk with.
 
+use std::any::Any;
 use std::cell::{Cell, RefCell, RefMut};
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,9 +18,9 @@ use super::{Common, orders};
 use crate::actor::key::ActorId;
 use crate::here::Here;
 use crate::pids::key::is_reserved;
-use crate::shard::Shard;
 use crate::shard::parts::{Arrival, ShardPart};
 use crate::shard::sampling::{self, Sample};
+use crate::shard::{Shard, ShardId};
 
 /// A shard's part.
 pub(super) struct OnShard {
@@ -109,6 +110,14 @@ impl ShardPart for OnShard {
             None => _ = tables.gap(near).sampled(node.world().random()),
         }
         Some(tables.gap(near).left())
+    }
+
+    fn passes(&self, shard: &Shard, id: &ActorId, to: ShardId) -> Option<Box<dyn Any + Send>> {
+        self.lets_go(shard, id, to)
+    }
+
+    fn entered(&self, shard: &Shard, id: &ActorId, from: ShardId, brought: &dyn Any) {
+        self.lets_in(shard, id, from, brought);
     }
 
     fn admits(&self, shard: &Shard, id: &ActorId, from: NodeId, letter: &[u8]) -> bool {

@@ -76,12 +76,19 @@ fn tell_partners(
     from: impl Fn(Place) -> Place,
     to: impl Fn(Place) -> Place,
 ) {
+    tell_partners_on(shard, hash, partners, |index| {
+        let here = if index == shard.index() { Place::NEAR } else { Place::shard(shard.index()) };
+        (from(here), to(here))
+    });
+}
+
+/// The same, by whence and where it went of each shard's view.
+pub(super) fn tell_partners_on(shard: &Shard, hash: u64, partners: &[(u64, f64)], way: impl Fn(u16) -> (Place, Place)) {
     if partners.is_empty() {
         return;
     }
     for (index, port) in shard.port().node.shards().iter().enumerate() {
-        let here = if index == usize::from(shard.index()) { Place::NEAR } else { Place::shard(shard.index()) };
-        let (from, to, partners) = (from(here), to(here), partners.to_vec());
+        let ((from, to), partners) = (way(index as u16), partners.to_vec());
         let run = move |shard: &Shard| {
             let known: &OnShard = shard.part();
             known.with_mut(|_, tables| tables.partner_moved(hash, &partners, from, to, shard.now()));

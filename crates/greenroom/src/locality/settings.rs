@@ -13,11 +13,13 @@ pub struct Optimiser {
     pub mode: OptimiserMode,
     /// Actors that the node gives to others in a second, in the long run; 500 by default, at least one.
     pub moves_per_s: u32,
+    /// Whether it moves actors between the shards of the node, too, where its mode is [`On`](OptimiserMode::On); true by default.
+    pub shards: bool,
 }
 
 impl Default for Optimiser {
     fn default() -> Self {
-        Self { mode: OptimiserMode::default(), moves_per_s: 500 }
+        Self { mode: OptimiserMode::default(), moves_per_s: 500, shards: true }
     }
 }
 

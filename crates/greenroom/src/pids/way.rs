@@ -74,7 +74,9 @@ impl Way for Spawners {
                 Ok(())
             }
             Location::There { node: to, grant } => message.send_to(shard, to, grant),
-            Location::Wait | Location::Abroad | Location::Moving { .. } => Err(Refusal::Recovering),
+            Location::Wait | Location::Abroad | Location::Moving { .. } | Location::Passing { .. } => {
+                Err(Refusal::Recovering)
+            }
         }
     }
 }

@@ -144,19 +144,19 @@ pub(crate) struct Activation<A: Behaviour> {
     pub(super) kind: Arc<KindEntry<A>>,
     pub(super) slot: Slot,
     pub(super) actor: RefCell<Option<A>>,
-    mailbox: Mailbox<Envelope<Message<A>>>,
+    pub(super) mailbox: Mailbox<Envelope<Message<A>>>,
     /// When it was made, in hundredths of a second of the shard's clock.
-    made: u32,
+    pub(super) made: u32,
     /// In the same unit.
     pub(super) last_used: Cell<u32>,
     /// Not idle before this, in the same unit.
-    kept_until: Cell<u32>,
+    pub(super) kept_until: Cell<u32>,
     pub(super) reads: Cell<u32>,
     pub(super) phase: Cell<Phase>,
     pub(super) exclusive: Cell<bool>,
-    scheduled: Cell<bool>,
+    pub(super) scheduled: Cell<bool>,
     /// Whether a look at what waits is due within a second.
-    watched: Cell<bool>,
+    pub(super) watched: Cell<bool>,
     pub(super) asked_to_end: Cell<Option<Why>>,
 }
 

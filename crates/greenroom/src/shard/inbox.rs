@@ -65,8 +65,15 @@ impl Inbox {
         };
         drop(returned);
         for item in items {
-            if let Item::Parcel(parcel) | Item::Passed { parcel, .. } = item {
-                parcel.refuse(Refusal::Stopping);
+            match item {
+                Item::Parcel(parcel)
+                | Item::Passed { parcel, .. }
+                | Item::Ahead { parcel, .. }
+                | Item::Handed(parcel) => {
+                    parcel.refuse(Refusal::Stopping);
+                }
+                Item::Enter(enter) => enter.refuse(Refusal::Stopping),
+                _ => {}
             }
         }
     }

@@ -12,22 +12,25 @@ impl Shard {
     /// where its actor is next.
     pub(crate) fn give_up(&self, first: u32) {
         let (some, next) = self.activations.borrow().some(first, HAND_OVERS_A_ROUND);
-        for activation in some {
-            // Stateless workers and who serves a feature stay to the last.
-            let kinds = self.port.node.kinds();
-            let serves = kinds.workers(activation.id().kind) > 0;
-            // Reliable actors end with their partitions.
-            if serves || kinds.is_reliable(activation.id().kind) || self.is_servant(activation.slot()) {
-                continue;
-            }
-            let moves = self.destination(activation.id().kind).is_some_and(|to| self.migrate(&activation, to).is_ok());
-            if !moves {
-                activation.end(self, Why::Stopping);
-            }
-        }
+        some.iter().for_each(|activation| self.give_up_one(activation));
         if let Some(next) = next {
             // The rest, when the others of this shard have had their go. A shard that has ended has none.
             let _ = self.here.push(Item::Run(Box::new(move |shard| shard.give_up(next))));
+        }
+    }
+
+    /// Lets an activation end at its next turn boundary.
+    pub(super) fn give_up_one(&self, activation: &Rc<dyn AnyActivation>) {
+        // Stateless workers and who serves a feature stay to the last.
+        let kinds = self.port.node.kinds();
+        let serves = kinds.workers(activation.id().kind) > 0;
+        // Reliable actors end with their partitions.
+        if serves || kinds.is_reliable(activation.id().kind) || self.is_servant(activation.slot()) {
+            return;
+        }
+        let moves = self.destination(activation.id().kind).is_some_and(|to| self.migrate(activation, to).is_ok());
+        if !moves {
+            activation.clone().end(self, Why::Stopping);
         }
     }
 
@@ -47,6 +50,7 @@ impl Shard {
     pub(crate) fn refuse_waiting(&self) -> Vec<String> {
         self.refuse_parked(&Refusal::Stopping);
         self.refuse_moving(&Refusal::Stopping);
+        self.refuse_entering(&Refusal::Stopping);
         let all: Vec<_> = self.activations.borrow().iter().cloned().collect();
         let mut names = Vec::new();
         for activation in all {

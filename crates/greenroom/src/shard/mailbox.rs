@@ -98,6 +98,18 @@ impl<T> Mailbox<T> {
         });
     }
 
+    /// Lets `change` have everything, in order.
+    pub(super) fn each_mut(&self, mut change: impl FnMut(&mut T)) {
+        self.with(|waiting| {
+            waiting.iter_mut().flat_map(|queue| queue.iter_mut()).for_each(|(_, message)| change(message));
+        });
+    }
+
+    /// Everything with its times, in a mailbox of its own.
+    pub(super) fn moved(&self) -> Self {
+        Self(Cell::new(self.0.take()))
+    }
+
     /// The least of what `look` says of those that wait.
     pub(super) fn least<R: Ord>(&self, look: impl Fn(Since, &T) -> R) -> Option<R> {
         self.with(|waiting| waiting.as_ref()?.iter().map(|(since, message)| look(*since, message)).min())

@@ -22,6 +22,7 @@ pub(crate) mod holdback;
 mod idle;
 pub(crate) mod inbox;
 pub(crate) mod inspect;
+mod item;
 pub(crate) mod lanes;
 pub(crate) mod late;
 mod leaving;
@@ -32,10 +33,12 @@ mod outbox;
 mod outgoing;
 mod parked;
 pub(crate) mod parts;
+pub(crate) mod passage;
 mod places;
 pub(crate) mod raw;
 mod registry;
 mod round;
+mod routes;
 pub(crate) mod sampling;
 mod saving;
 pub(crate) mod seed;
@@ -61,10 +64,8 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use bytes::Bytes;
 use greenroom_protocols::directory::Epoch;
-use greenroom_wire::{CallId, Status};
-use greenroom_world::{Stream, Timestamp};
+use greenroom_world::Timestamp;
 
 use self::activation::AnyActivation;
 use self::batch::Batch;
@@ -87,40 +88,12 @@ use crate::here::port::Port;
 use crate::pids::key::is_reserved;
 
 pub(crate) use self::gauges::Gauges;
-pub(crate) use self::lanes::LaneId;
+pub(crate) use self::item::Item;
+pub(crate) use self::lanes::{Greeted, LaneId};
 pub(crate) use self::registry::ShardId;
 pub(crate) use self::round::life;
 pub(crate) use self::slot::Slot;
 pub(crate) use self::submit::AnyParcel;
-
-/// What other threads hand to a shard.
-pub(crate) enum Item {
-    /// A message for an activation of this shard, or that this shard is to route.
-    Parcel(Box<dyn AnyParcel>),
-    /// A message that another shard of this node has looked at, whose actor is said to be here.
-    Passed { from: ShardId, parcel: Box<dyn AnyParcel> },
-    /// Messages for activations of this shard.
-    Batch(Batch),
-    /// The end of a call of this shard.
-    Completion { call: CallSlot, completion: Completion },
-    /// A reply to a call that came on a connection of this shard.
-    LaneReply { lane: LaneId, call: CallId, status: Status, payload: Bytes },
-    /// A connection that another node opened, its hello read; what was read behind it comes along.
-    Connection { stream: Box<dyn Stream>, hello: Box<lanes::Greeted> },
-    /// Something else to be done on the shard's thread.
-    Run(Box<dyn FnOnce(&Shard) + Send>),
-}
-
-impl Item {
-    /// What it counts for against the bound of an inbox, which may refuse messages but no replies and hand-overs.
-    fn weight(&self) -> usize {
-        match self {
-            Item::Parcel(_) | Item::Passed { .. } => 1,
-            Item::Batch(batch) => batch.len(),
-            Item::Completion { .. } | Item::LaneReply { .. } | Item::Connection { .. } | Item::Run(_) => 0,
-        }
-    }
-}
 
 /// How others reach a shard.
 #[derive(Clone, Copy, Debug)]
@@ -187,6 +160,9 @@ pub(crate) struct Shard {
     hints: RefCell<places::Hints>,
     answered: RefCell<places::Hints>,
     moves: RefCell<moves::Moves>,
+    passages: RefCell<passage::Passages>,
+    /// The hash of the actor whose message is taken in that another shard has handed on.
+    handed: Cell<Option<u64>>,
     /// What is to be handed to the node's other shards at the end of the round.
     outboxes: RefCell<Vec<Outbox>>,
     spare_batches: RefCell<Vec<Batch>>,
@@ -250,6 +226,8 @@ impl Shard {
             hints: RefCell::default(),
             answered: RefCell::default(),
             moves: RefCell::default(),
+            passages: RefCell::default(),
+            handed: Cell::new(None),
             outboxes: RefCell::new((0..shards).map(|_| Outbox::default()).collect()),
             spare_batches: RefCell::default(),
             failed_start: Cell::default(),
@@ -437,8 +415,9 @@ impl Shard {
 
     /// Ends an activation when it can.
     pub(crate) fn end_activation(&self, slot: Slot, why: Why) {
-        if let Some(activation) = self.activation(slot) {
-            activation.end(self, why);
+        match self.activation(slot) {
+            Some(activation) => activation.end(self, why),
+            None => self.follow_slot(slot, move |shard, slot| shard.end_activation(slot, why)),
         }
     }
 
@@ -456,6 +435,7 @@ impl Shard {
     /// Takes an activation out, with what is tied to it on this shard.
     fn take_out(&self, slot: Slot) {
         self.activations.borrow_mut().remove(slot);
+        self.end_entrance(slot);
         self.end_ties(slot);
         self.timers.borrow_mut().forget(slot);
         self.gauge_activations();

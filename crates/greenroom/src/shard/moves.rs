@@ -89,9 +89,10 @@ impl Shard {
 
     /// As [`Shard::migrate`], for the activation in `slot`.
     pub(crate) fn migrate_slot(&self, slot: Slot, to: NodeId) {
-        if let Some(activation) = self.activation(slot)
-            && let Err(unmoved) = self.migrate(&activation, to)
-        {
+        let Some(activation) = self.activation(slot) else {
+            return self.follow_slot(slot, move |shard, slot| shard.migrate_slot(slot, to));
+        };
+        if let Err(unmoved) = self.migrate(&activation, to) {
             tracing::warn!(actor = %activation.id(), %unmoved, "an activation stays where it is");
         }
     }

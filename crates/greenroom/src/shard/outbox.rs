@@ -115,7 +115,14 @@ impl Shard {
         // What is refused may be posted back at once: no outbox is borrowed here.
         for item in refused {
             match item {
-                Item::Parcel(parcel) | Item::Passed { parcel, .. } => parcel.refuse(refusal.clone()),
+                Item::Parcel(parcel)
+                | Item::Passed { parcel, .. }
+                | Item::Ahead { parcel, .. }
+                | Item::Handed(parcel) => {
+                    parcel.refuse(refusal.clone());
+                }
+                // That shard has ended: it has its last hook here.
+                Item::Enter(enter) => self.enter_over(*enter),
                 Item::Batch(mut batch) => {
                     batch.refuse(&refusal);
                     self.keep_spare(batch);

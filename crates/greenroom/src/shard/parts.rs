@@ -6,7 +6,7 @@ use greenroom_protocols::node::NodeId;
 use greenroom_world::Timestamp;
 
 use super::sampling::Sample;
-use super::{Shard, Slot};
+use super::{Shard, ShardId, Slot};
 use crate::actor::interface::Why;
 use crate::actor::key::ActorId;
 
@@ -67,6 +67,17 @@ pub(crate) trait ShardPart: Any {
     fn brought(&self, id: &ActorId) -> Option<Arrival> {
         let _ = id;
         None
+    }
+
+    /// What it knows of an activation that goes to the shard `to` of its node, to go along: it is none of this shard any more.
+    fn passes(&self, shard: &Shard, id: &ActorId, to: ShardId) -> Option<Box<dyn Any + Send>> {
+        let _ = (shard, id, to);
+        None
+    }
+
+    /// Hears that an activation has come from the shard `from`, and what some part there knew of it.
+    fn entered(&self, shard: &Shard, id: &ActorId, from: ShardId, brought: &dyn Any) {
+        let _ = (shard, id, from, brought);
     }
 
     /// Hears that an activation has ended.

@@ -132,7 +132,7 @@ impl Life {
         }
         if self.idle_since.is_none() {
             self.idle_since = Some(now);
-            let _ = self.spins.begin();
+            self.spins.begin();
         }
         let idle = self.idle_since.map_or(Duration::ZERO, |since| now.since(since));
         if self.spins.is_spinning() && idle < shard.port.node.spin() {
@@ -159,6 +159,7 @@ impl Life {
 impl Drop for Life {
     fn drop(&mut self) {
         self.shard.refuse_parked(&Refusal::Stopping);
+        self.shard.refuse_entering(&Refusal::Stopping);
         registry::release(self.shard.here.id);
     }
 }
@@ -171,6 +172,9 @@ impl Shard {
                 self.count_in(parcel.id(), Place::Shard(from));
                 parcel.deliver(self);
             }
+            Item::Enter(enter) => self.enter_over(*enter),
+            Item::Handed(parcel) => self.take_handed(parcel),
+            Item::Ahead { passage, parcel } => self.take_ahead(passage, parcel),
             Item::Batch(mut batch) => {
                 batch.deliver(self);
                 self.give_back(batch);

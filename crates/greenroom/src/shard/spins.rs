@@ -1,7 +1,7 @@
 //! Whether a shard that has nothing to do looks on for a while before it sleeps.
 //!
-//! Falling asleep and being woken costs a few microseconds, and so does looking on for as long. It pays where work often comes within that time: so it is
-//! remembered which of the last times it did.
+//! Falling asleep and being woken costs a few microseconds, and so does looking on for as long. It pays where work often
+//! comes within that time: so it is remembered which of the last times it did.
 
 /// Which of the last spins have found work.
 #[derive(Debug)]
@@ -22,10 +22,9 @@ impl Default for Spins {
 }
 
 impl Spins {
-    /// There is nothing to do any more: whether it is worth to look on.
-    pub(super) fn begin(&mut self) -> bool {
+    /// There is nothing to do any more: looks on, if that is worth it.
+    pub(super) fn begin(&mut self) {
         self.spinning = self.found.count_ones() >= WORTH || self.tries();
-        self.spinning
     }
 
     /// There is work, or it is time to sleep.
@@ -60,9 +59,10 @@ mod tests {
     fn spun(spins: &mut Spins, times: u32, found: bool) -> u32 {
         (0..times)
             .map(|_| {
-                let spun = spins.begin();
+                spins.begin();
+                let spun = u32::from(spins.is_spinning());
                 spins.end(found);
-                u32::from(spun)
+                spun
             })
             .sum()
     }

@@ -18,7 +18,7 @@ use super::drops::turn_down;
 use super::envelope::{Body, Envelope, WireCall};
 use super::frames::{Begun, Caller};
 use super::holdback::Unsent;
-use super::mail::{AnyMail, Form, Mail, is_awaited};
+use super::mail::{AnyMail, Form, Mail};
 use super::outgoing::Outgoing;
 use super::raw::{Journey, RouteTarget};
 use super::sampling::Place;
@@ -30,7 +30,6 @@ use crate::actor::key::ActorId;
 use crate::actor::reference::{Inner, Route};
 use crate::actor::reply::{AnyReply, ReplyTo, WireReply, refused};
 use crate::actor::spent::Behind;
-use crate::here::location::Location;
 
 /// A message on its way, its type apart: what shards hand to each other, and what waits for the directory.
 pub(crate) trait AnyParcel: Send {
@@ -178,6 +177,7 @@ impl Shard {
             && shard != self.id()
             && let Some(index) = self.sibling(shard)
             && !self.is_fenced()
+            && !self.is_cut(shard, slot)
         {
             self.count_out(&target.id, Place::Shard(shard));
             // The reference goes along, so that nobody counts it on the way.
@@ -256,9 +256,14 @@ impl Shard {
                 }
                 target.set_route(Route::Unresolved);
             }
-            Route::Here(shard, slot) if let Some(index) = self.sibling(shard) => {
+            Route::Here(shard, slot)
+                if let Some(index) = self.sibling(shard)
+                    && !self.is_cut(shard, slot) =>
+            {
                 self.count_out(&target.id, Place::Shard(shard));
-                self.make_portable(mail);
+                if let Some(chain) = mail.chain() {
+                    self.make_portable(chain);
+                }
                 mail.post(self, index, slot, target);
                 return Ok(());
             }
@@ -278,49 +283,17 @@ impl Shard {
         opened.map_err(turn_away).ok()
     }
 
-    /// Whether a connection to `node` may be had: it lives, as far as is known here, and has not taken leave.
-    pub(super) fn may_dial(&self, node: NodeId) -> bool {
-        self.port.node.is_member(node) && !self.has_departed(node)
-    }
-
-    /// Whether nobody has said that an actor, once found at `node`, is elsewhere. Answers say so by themselves.
-    fn is_still_at(&self, node: NodeId, hash: u64, mail: &mut dyn AnyMail) -> bool {
-        let hint = self.hints.borrow().find(hash);
-        hint.is_none_or(|hint| hint == node) || is_awaited(mail)
-    }
-
-    /// Where a message that `owner` would send on had better go. Who last answered may be about to leave, and would take
-    /// with it what nobody waits for.
-    pub(crate) fn shortcut(&self, hash: u64, owner: NodeId, awaited: bool) -> NodeId {
-        let answered = self.answered.borrow().find(hash).filter(|_| awaited);
-        let hint = answered.or_else(|| self.hints.borrow().find(hash));
-        // It may have been here, and has ended since.
-        hint.filter(|hint| *hint != self.port.node.me() && self.may_dial(*hint)).unwrap_or(owner)
-    }
-
-    /// What a location comes to: a node that has taken leave will soon not be named any more, and one that only others
-    /// reach is reached through one of them.
-    pub(crate) fn reachable(&self, location: Location) -> Location {
-        match location {
-            Location::There { node, .. } if self.has_departed(node) => Location::Wait,
-            Location::There { node, grant } => {
-                Location::There { node: self.port.node.detour(node).unwrap_or(node), grant }
-            }
-            location => location,
-        }
-    }
-
     /// Takes a message out, into a box of its own.
     pub(super) fn sealed(&self, target: &Arc<Inner>, mail: &mut dyn AnyMail) -> Option<Box<dyn AnyParcel>> {
-        self.make_portable(mail);
+        if let Some(chain) = mail.chain() {
+            self.make_portable(chain);
+        }
         mail.seal(target)
     }
 
     /// Gives a message a chain that means the same elsewhere.
-    fn make_portable(&self, mail: &mut dyn AnyMail) {
-        if let Some(chain) = mail.chain()
-            && let Link::Turn(_) = chain.link
-        {
+    pub(super) fn make_portable(&self, chain: &mut Chain) {
+        if let Link::Turn(_) = chain.link {
             chain.link = self.path(&chain.link).map_or(Link::None, Link::Path);
         }
     }

@@ -4,7 +4,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use greenroom_protocols::directory::Grant;
+use greenroom_protocols::directory::{Epoch, Grant};
 use greenroom_protocols::node::NodeId;
 use greenroom_world::Timestamp;
 
@@ -21,6 +21,7 @@ use crate::actor::key::{ActorId, check};
 use crate::actor::reference::{Inner, Route};
 use crate::actor::reply::{AnyReply, CallSite, ReplyForm, WireReply};
 use crate::here::Here;
+use crate::here::location::Passage;
 
 /// How messages find the actors of some kinds, or of some keys. The parts of a node have them.
 pub(crate) trait Way {
@@ -29,6 +30,24 @@ pub(crate) trait Way {
 
     /// Takes it on its way; on an error it may still be there.
     fn send(&self, shard: &Shard, message: &mut dyn Underway) -> Result<(), Refusal>;
+
+    /// Lets an activation go from one shard of its node to another: from now on messages find it passing. False if it is none
+    /// that goes this way, or not there any more.
+    fn pass(&self, id: &ActorId, epoch: Epoch, passage: Passage, to: ShardId) -> bool {
+        let _ = (id, epoch, passage, to);
+        false
+    }
+
+    /// Hears that nothing comes by way of its old shard any more.
+    fn passed(&self, id: &ActorId, epoch: Epoch, passage: Passage, at: (ShardId, Slot)) {
+        let _ = (id, epoch, passage, at);
+    }
+
+    /// The shard of this node that has an actor or gets it, and its slot there, unless it is passing.
+    fn place(&self, id: &ActorId) -> Option<(ShardId, Option<Slot>)> {
+        let _ = id;
+        None
+    }
 }
 
 /// A message whose actor is to be found. It is here until somebody has taken it.

@@ -24,9 +24,11 @@ impl Directory {
     /// Notes that an activation has ended and its state is on its way: it stays reported until that is decided.
     pub(crate) fn depart(&self, id: &ActorId, epoch: Epoch) {
         let entry = Entry::new(id.clone());
-        if let Some(active) = self.range(entry.hash).active.get_mut(&entry).filter(|active| active.epoch == epoch) {
+        let mut range = self.range(entry.hash);
+        if let Some(active) = range.active.get_mut(&entry).filter(|active| active.epoch == epoch) {
             active.slot = None;
             active.moving = true;
+            range.passing.remove(&entry);
         }
     }
 

@@ -134,6 +134,13 @@ impl<A: Behaviour> Activation<A> {
         }
         if why == Why::Migrating {
             self.begin_move(shard);
+            // Who goes to no other node may go to another shard.
+            let this: Rc<dyn AnyActivation> = self.clone();
+            if self.phase.get() == Phase::Ready
+                && let Some(to) = shard.take_passage(&this)
+            {
+                self.pass(shard, to);
+            }
             return self.go_on(shard);
         }
         // Whoever it matters to is told why.

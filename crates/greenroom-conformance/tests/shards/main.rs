@@ -1,0 +1,6 @@
+//! Actors that go from one shard of their node to another: in the simulated world, and on real threads.
+
+mod ledger;
+mod passages;
+mod threads;
+mod together;
