@@ -136,7 +136,7 @@ fn players_who_talk_with_anybody_have_no_games() {
 
 #[test]
 fn players_of_a_simulated_world_come_to_their_games() {
-    let options = "--players 160 --nodes 3 --rate 200 --duration 50s";
+    let options = "--players 80 --nodes 3 --rate 100 --duration 40s";
     let results = run(&format!("presence-sim {options} --locality both"));
     assert_eq!((&results["duplicated"], &results["lost"]), (&0.into(), &0.into()), "{results}");
     let remote = |leg: usize| results["rows"][leg]["remote"].as_f64().expect("a part");
@@ -147,9 +147,9 @@ fn players_of_a_simulated_world_come_to_their_games() {
 }
 
 #[test]
-fn who_has_nothing_to_gain_is_moved_ever_less() {
+fn who_has_nothing_to_gain_is_seldom_moved() {
     for graph in ["torn", "adversary"] {
-        let options = "--players 60 --nodes 2 --rate 300 --duration 80s --locality on";
+        let options = "--players 30 --nodes 2 --rate 150 --duration 60s --locality on";
         let results = run(&format!("presence-sim --graph {graph} {options}"));
         let [requests, messages] = ["requests", "messages"].map(|figure| results[figure].as_u64().expect("a count"));
         assert!(messages > 0 && messages % 16 == 0 && messages <= requests * 16, "{results}");
