@@ -68,6 +68,9 @@ enum Item {
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
 struct Actor(BTreeMap<u8, u8>);
 
+/// The actor that comes, and, once it is here, its slot and whence it has come.
+type Coming = (Entrance<u8, Message>, Option<(u8, Route)>);
+
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
 struct Shard {
     inbox: VecDeque<Item>,
@@ -75,8 +78,7 @@ struct Shard {
     active: BTreeMap<u8, Actor>,
     cuts: BTreeSet<Route>,
     left: BTreeSet<u8>,
-    /// The actor that comes, its slot and whence it comes.
-    entrance: Option<(Entrance<u8, Message>, Option<(u8, Route)>)>,
+    entrance: Option<Coming>,
     said: u8,
     /// Where its reference last found the actor.
     known: Option<Route>,
