@@ -42,7 +42,7 @@ impl Teller {
         for _ in 0..numbers {
             self.said += 1;
             let known = self.known.get_or_insert_with(|| LedgerRef::of(cx, ledger.as_str())).clone();
-            let by = if self.said % 3 == 0 { LedgerRef::of(cx, ledger.as_str()) } else { known };
+            let by = if self.said.is_multiple_of(3) { LedgerRef::of(cx, ledger.as_str()) } else { known };
             by.note(teller, self.said).send();
         }
         let heard = LedgerRef::of(cx, ledger.as_str()).told(teller).await.map_err(|error| error.to_string())?;
