@@ -208,7 +208,7 @@ impl Here {
         let world = self.world().clone();
         let patience = JOIN_TIMEOUT.max(self.config().lease * JOIN_LEASES);
         let until: Timestamp = world.now() + patience;
-        while !(self.fence_open() && self.view().view.is_active(self.me())) {
+        while !(self.fence_open() && self.takes_part()) {
             if self.is_stopped() {
                 return Err(self.halted().await.error(self));
             }
@@ -222,6 +222,13 @@ impl Here {
             world.sleep_until(world.now() + JOIN_POLL).await;
         }
         Ok(())
+    }
+
+    /// Whether the node is active in its view, and its directory goes by that.
+    fn takes_part(&self) -> bool {
+        let view = self.view();
+        let goes_by = |version| self.directory().is_some_and(|directory| directory.viewed() >= version);
+        view.view.is_active(self.me()) && goes_by(view.view.version)
     }
 
     /// What may keep this node from joining.

@@ -148,10 +148,15 @@ impl Directory {
         (0..self.ranges.len()).filter_map(due).min()
     }
 
+    /// The version of the view that all ranges go by.
+    pub(crate) fn viewed(&self) -> u64 {
+        self.viewed.load(Ordering::Acquire)
+    }
+
     /// Whether no actor of this node's ranges has an instance or waits for one, and no activation is here that `filter` wants; and the
     /// version of the view in which that is so. What a range in recovery has is not known yet.
     pub(crate) fn is_vacant_abroad(&self, filter: impl Fn(&Entry) -> bool) -> (bool, u64) {
-        let view = self.viewed.load(Ordering::Acquire);
+        let view = self.viewed();
         let is_vacant = (0..self.ranges.len()).all(|range| {
             let range = self.at(range);
             let owns = range.machine.tenure().is_some();
