@@ -25,9 +25,18 @@ struct NodeProcess {
 impl Nodes {
     /// Starts so many on a table in a file, and waits until they are one cluster.
     pub(crate) fn on_sqlite(count: usize) -> Self {
+        Self::on_sqlite_with(count, "")
+    }
+
+    /// The same, of nodes that move actors.
+    pub(crate) fn optimised(count: usize) -> Self {
+        Self::on_sqlite_with(count, "[optimiser]\nmode = \"on\"\n")
+    }
+
+    fn on_sqlite_with(count: usize, more: &str) -> Self {
         let directory = directory();
         let table = format!("sqlite:{}", directory.path().join("table.db").display());
-        Self::start(count, table, directory)
+        Self::start_with(count, table, directory, KINDS, more)
     }
 
     /// The same, with a journal of reliable actors in another file.

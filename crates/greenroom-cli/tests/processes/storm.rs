@@ -61,7 +61,7 @@ fn lasting() -> Duration {
 #[test]
 fn no_acknowledged_save_is_lost_when_nodes_are_killed_and_restarted_while_actors_move() {
     let _machine = crate::alone();
-    let mut nodes = Nodes::on_sqlite(3);
+    let mut nodes = Nodes::optimised(3);
     let counters = Counters::new(COUNTERS);
     let (doors, lasting) = (nodes.doors(), lasting());
     let (mut round, mut moved) = (0, 0);
