@@ -38,7 +38,7 @@ fn every_workload_runs_on_node_processes() {
 #[test]
 fn players_come_to_their_games_and_no_request_is_lost_on_the_way() {
     // A machine that is busy with other things needs more time for the first exchange.
-    for seconds in [16, 32, 64] {
+    for seconds in [16, 32, 64, 128, 256] {
         let asked = format!("presence --nodes 2 --players 160 --rate 400 --duration {seconds}s --locality on");
         let results = results(&asked);
         assert_eq!((&results["duplicated"], &results["lost"]), (&0.into(), &0.into()), "{results}");
@@ -47,7 +47,7 @@ fn players_come_to_their_games_and_no_request_is_lost_on_the_way() {
             return;
         }
     }
-    panic!("nobody has moved in more than a minute");
+    panic!("nobody has moved in eight minutes");
 }
 
 #[test]

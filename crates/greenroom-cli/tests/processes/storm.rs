@@ -98,6 +98,6 @@ const FANS: usize = 16;
 /// So long a counter is used by one other.
 const SEASON: Duration = Duration::from_secs(8);
 /// A change of the cluster keeps exchanges away for ten seconds.
-const MOVES_WITHIN: Duration = Duration::from_secs(90);
+const MOVES_WITHIN: Duration = Duration::from_secs(600);
 const HANG: Duration = Duration::from_secs(60);
 const PAUSE_AFTER_FAILURE: Duration = Duration::from_millis(50);

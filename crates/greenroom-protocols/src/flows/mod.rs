@@ -300,8 +300,8 @@ impl Flows {
         rows.map(move |row| standing(row, factor))
     }
 
-    /// Whether some actor has so large a part of its messages with one other node or cluster that a set with it might wish to be
-    /// there. Goes through the whole table.
+    /// Whether some actor has so large a part of its messages with one other node or cluster that it, or a set with it, might wish
+    /// to be there. Goes through the whole table.
     pub fn is_torn(&self) -> bool {
         let rows = self.sets.iter().flatten().filter(|row| row.rate > 0.0);
         let mut far = rows.flat_map(Row::away).filter(|(place, _)| place.level() == Some(Level::Nodes));

@@ -9,14 +9,14 @@ use tokio::sync::oneshot;
 
 use super::Common;
 use super::anchors::destinations;
+use super::between_shards::may_go;
 use super::on_shard::OnShard;
 use super::settings::OptimiserMode;
 use super::tables::Tables;
 use crate::actor::key::{ActorId, Kind};
 use crate::here::Here;
 use crate::shard::inspect::Brought;
-use crate::shard::parts::Arrival;
-use crate::shard::{Item, Shard};
+use crate::shard::{Item, Shard, Slot};
 
 /// What the optimiser of a node knows, as [`Node::advice`](crate::Node::advice) tells it.
 #[derive(Clone, PartialEq, Debug, Serialize)]
@@ -219,18 +219,12 @@ impl Tables {
                     part * 100.0,
                     here(*place) * 100.0
                 );
-                match self.stays(node, common, shard, id).or_else(|| full(node, common, *place)) {
+                match self.stays(node, common, shard, (id, *place)).or_else(|| full(node, common, *place)) {
                     Some(reason) => format!("{better}; but {reason}"),
                     None => better,
                 }
             }
         };
-        let ago = |arrival: &Arrival| now.since(arrival.at).as_secs_f64();
-        let brought = shard.brought(id).map(|arrival| Brought {
-            ago_seconds: ago(&arrival),
-            from: arrival.from,
-            why: arrival.why,
-        });
         Some(ActorAdvice {
             actor: id.to_string(),
             node: node.name().to_owned(),
@@ -247,29 +241,44 @@ impl Tables {
                 .take(PARTNERS_MAX)
                 .map(|edge| (self.name_of(edge.partner), edge.weight))
                 .collect(),
-            brought,
+            brought: slot_of(node, hash).and_then(|slot| shard.brought_to(slot)),
             why,
         })
     }
 
-    /// What keeps an actor on this node, wherever it would do better.
-    fn stays(&self, node: &Here, common: &Common, shard: &Shard, id: &ActorId) -> Option<String> {
+    /// What keeps an actor from going to a place where it would do better.
+    fn stays(
+        &self,
+        node: &Here,
+        common: &Common,
+        shard: &Shard,
+        (id, place): (&ActorId, flows::Place),
+    ) -> Option<String> {
         let hash = id.stable_hash();
-        if let Err(anchor) = destinations(node, id.kind) {
-            return Some(format!("it stays: {anchor}"));
-        }
-        if self.pins.holds(hash, shard.now()) {
-            return Some("it stays: it has asked to stay on this node".to_owned());
-        }
-        let slot = node.directory().and_then(|directory| directory.hosted(hash)).and_then(|hosted| hosted.slot);
-        if let Some(holds) = slot.and_then(|slot| shard.held_here(slot)) {
-            return Some(format!("it stays: {holds}"));
+        let slot = slot_of(node, hash);
+        let reason = match place.level() {
+            Some(Level::Nodes) => destinations(node, id.kind)
+                .err()
+                .map(|anchor| anchor.to_string())
+                .or_else(|| self.pins.holds(hash, shard.now()).then(|| "it has asked to stay on this node".to_owned()))
+                .or_else(|| slot.and_then(|slot| shard.held_here(slot)).map(str::to_owned)),
+            _ if !node.config().optimiser.shards => Some("actors of this node stay on their shards".to_owned()),
+            _ if !may_go(node, id.kind) => Some("its kind is pinned, or this node's configuration says so".to_owned()),
+            _ => slot.and_then(|slot| shard.tied_here(slot)).map(str::to_owned),
+        };
+        if let Some(reason) = reason {
+            return Some(format!("it stays: {reason}"));
         }
         if common.mode == OptimiserMode::Advise {
             return Some("the optimiser of this node moves nobody: its mode is `advise`".to_owned());
         }
         common.exchanges.is_paused().then(|| "the optimiser of this node is paused".to_owned())
     }
+}
+
+/// Where an actor of this node is.
+fn slot_of(node: &Here, hash: u64) -> Option<Slot> {
+    node.directory()?.hosted(hash)?.slot
 }
 
 fn place_name(node: &Here, common: &Common, place: flows::Place) -> String {

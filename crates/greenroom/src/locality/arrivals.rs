@@ -1,6 +1,7 @@
-//! The actors that were brought to a shard, for people.
+//! The actors that were brought to a node, for people.
 
 use std::collections::VecDeque;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use greenroom_protocols::node::NodeId;
 
@@ -9,18 +10,23 @@ use crate::shard::parts::Arrival;
 
 /// The last of them, by their hashes, the last one last.
 #[derive(Default)]
-pub(super) struct Arrivals(VecDeque<(u64, Arrival)>);
+pub(super) struct Arrivals(Mutex<VecDeque<(u64, Arrival)>>);
 
 impl Arrivals {
-    pub(super) fn note(&mut self, actor: u64, arrival: Arrival) {
-        if self.0.len() >= ARRIVALS_MAX {
-            self.0.pop_front();
+    pub(super) fn note(&self, actor: u64, arrival: Arrival) {
+        let mut all = self.all();
+        if all.len() >= ARRIVALS_MAX {
+            all.pop_front();
         }
-        self.0.push_back((actor, arrival));
+        all.push_back((actor, arrival));
     }
 
-    pub(super) fn last(&self, actor: u64) -> Option<&Arrival> {
-        self.0.iter().rev().find(|(known, _)| *known == actor).map(|(_, arrival)| arrival)
+    pub(super) fn last(&self, actor: u64) -> Option<Arrival> {
+        self.all().iter().rev().find(|(known, _)| *known == actor).map(|(_, arrival)| arrival.clone())
+    }
+
+    fn all(&self) -> MutexGuard<'_, VecDeque<(u64, Arrival)>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -36,5 +42,5 @@ pub(super) fn why(letter: Option<&Letter>, me: NodeId) -> String {
     }
 }
 
-/// Arrivals that a shard remembers.
+/// Arrivals that a node remembers.
 const ARRIVALS_MAX: usize = 1024;

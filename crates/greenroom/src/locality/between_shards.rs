@@ -84,7 +84,7 @@ fn carry_out(here: &Here, order: &Order, until: Timestamp) {
 }
 
 /// Whether actors of `kind` may go to other shards: all that are not told to stay.
-fn may_go(here: &Here, kind: Kind) -> bool {
+pub(super) fn may_go(here: &Here, kind: Kind) -> bool {
     let configured = here.config().kinds.get(kind.name()).and_then(|kind| kind.optimise);
     let written = here.kinds().find(kind).map(|entry| entry.options().optimise);
     written.is_some_and(|written| configured.or(written) != Some(false))

@@ -28,6 +28,7 @@ use greenroom_world::Stage;
 use self::advice::ask;
 pub use self::advice::{ActorAdvice, Advice, Edge, Judged, KindAdvice, ShardAdvice, Wish};
 pub(crate) use self::advice::{advice, explain};
+use self::arrivals::Arrivals;
 pub use self::exchanges::MovedActor;
 use self::exchanges::{Exchanges, Happening};
 use self::on_shard::OnShard;
@@ -49,6 +50,7 @@ pub(super) struct Common {
     places: Places,
     counts: Counts,
     exchanges: Exchanges,
+    arrivals: Arrivals,
     between_shards: between_shards::Counts,
 }
 
@@ -90,6 +92,7 @@ impl Locality {
             places: Places::default(),
             counts: Counts::default(),
             exchanges: Exchanges::new(),
+            arrivals: Arrivals::default(),
             between_shards: between_shards::Counts::default(),
         }))
     }

@@ -9,7 +9,7 @@ use greenroom_protocols::flows::Place;
 use greenroom_protocols::node::NodeId;
 use greenroom_world::Timestamp;
 
-use super::arrivals::{self, Arrivals};
+use super::arrivals;
 use super::exchanges::Happening;
 use super::settings::OptimiserMode;
 use super::tables::Tables;
@@ -28,12 +28,11 @@ pub(super) struct OnShard {
     /// Made when it first looks: most of the memory is there.
     tables: RefCell<Option<Tables>>,
     look_at: Cell<Timestamp>,
-    arrivals: RefCell<Arrivals>,
 }
 
 impl OnShard {
     pub(super) fn new(common: Arc<Common>) -> Self {
-        Self { common, tables: RefCell::default(), look_at: Cell::default(), arrivals: RefCell::default() }
+        Self { common, tables: RefCell::default(), look_at: Cell::default() }
     }
 
     /// What is known, if anything has been looked at.
@@ -61,7 +60,7 @@ impl OnShard {
         let node = &shard.port().node;
         let why = arrivals::why(letter, node.me());
         let from = node.member(from).map_or_else(|| from.to_string(), |member| member.name);
-        self.arrivals.borrow_mut().note(id.stable_hash(), Arrival { from, at: shard.now(), why });
+        self.common.arrivals.note(id.stable_hash(), Arrival { from, at: shard.now(), why });
     }
 
     fn place(&self, shard: &Shard, place: sampling::Place) -> Option<Place> {
@@ -141,7 +140,7 @@ impl ShardPart for OnShard {
     }
 
     fn brought(&self, id: &ActorId) -> Option<Arrival> {
-        self.arrivals.borrow().last(id.stable_hash()).cloned()
+        self.common.arrivals.last(id.stable_hash())
     }
 }
 

@@ -3,6 +3,7 @@
 use greenroom_world::Timestamp;
 use serde::{Deserialize, Serialize};
 
+use super::parts::Arrival;
 use super::turns::Link;
 use super::{Shard, Slot};
 use crate::geo::adaptive::report::Adaptive;
@@ -116,6 +117,14 @@ pub(crate) struct Waiting<'a> {
 }
 
 impl Shard {
+    /// Whence the activation in `slot` was brought to this node, if it was.
+    pub(crate) fn brought_to(&self, slot: Slot) -> Option<Brought> {
+        let activation = self.activation(slot)?;
+        let (made, _) = activation.moments();
+        let Arrival { from, at, why } = self.brought(activation.id()).filter(|arrival| arrival.at >= made)?;
+        Some(Brought { from, ago_seconds: self.clock().since(at).as_secs_f64(), why })
+    }
+
     /// What is known of the activation in `slot`.
     pub(crate) fn inspect(&self, slot: Slot, epoch: u64) -> Option<Inspection> {
         let activation = self.activation(slot)?;
@@ -161,11 +170,7 @@ impl Shard {
             waiting: activation.waiting() as u64,
             messages,
             instances: node.geo().and_then(|geo| geo.adaptive(activation.id())),
-            brought: self.brought(activation.id()).filter(|arrival| arrival.at >= made).map(|arrival| Brought {
-                from: arrival.from,
-                ago_seconds: now.since(arrival.at).as_secs_f64(),
-                why: arrival.why,
-            }),
+            brought: self.brought_to(slot),
             timers: self.timers.borrow().of(slot) as u64,
             children: self.children_of(slot, LISTED_MAX),
             history_len_max: history_len_max as u64,

@@ -110,9 +110,12 @@ impl Shard {
     /// What an activation has on its node that does not travel, if there is anything.
     pub(crate) fn held_here(&self, slot: Slot) -> Option<&'static str> {
         let kept_until = self.activation(slot)?.kept_until();
-        if kept_until > self.now() {
-            Some("it has asked to be kept alive")
-        } else if self.is_tied(slot) {
+        (kept_until > self.now()).then_some("it has asked to be kept alive").or_else(|| self.tied_here(slot))
+    }
+
+    /// What an activation has on its shard that does not go to another one, if there is anything.
+    pub(crate) fn tied_here(&self, slot: Slot) -> Option<&'static str> {
+        if self.is_tied(slot) {
             Some("a stream is tied to it")
         } else if self.is_needed(slot) {
             Some("it has children here")

@@ -167,7 +167,7 @@ impl Shard {
     }
 
     /// Whence an actor was brought here, if a part knows it.
-    pub(crate) fn brought(&self, id: &ActorId) -> Option<Arrival> {
+    pub(super) fn brought(&self, id: &ActorId) -> Option<Arrival> {
         self.parts.iter().find_map(|part| part.brought(id))
     }
 

@@ -83,9 +83,8 @@ impl Shard {
             || is_reserved(&id.key)
             || activation.hears()
             || self.is_servant(slot);
-        let is_tied = || self.is_tied(slot) || self.is_needed(slot) || self.timers.borrow().of(slot) > 0;
         let leaves = || self.is_stopping() || node.is_handing_over() || !self.fence_open();
-        !(is_bound || is_tied() || leaves() || self.is_parked(id.stable_hash()))
+        !(is_bound || self.tied_here(slot).is_some() || leaves() || self.is_parked(id.stable_hash()))
     }
 
     /// Sends an activation on its way, as the directory has said that it goes.
