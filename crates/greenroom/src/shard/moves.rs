@@ -113,19 +113,6 @@ impl Shard {
         (kept_until > self.now()).then_some("it has asked to be kept alive").or_else(|| self.tied_here(slot))
     }
 
-    /// What an activation has on its shard that does not go to another one, if there is anything.
-    pub(crate) fn tied_here(&self, slot: Slot) -> Option<&'static str> {
-        if self.is_tied(slot) {
-            Some("a stream is tied to it")
-        } else if self.is_needed(slot) {
-            Some("it has children here")
-        } else if self.timers.borrow().of(slot) > 0 {
-            Some("it has set timers")
-        } else {
-            None
-        }
-    }
-
     /// A node that an activation of `kind` goes to from here, if it carries what it holds.
     pub(super) fn destination(&self, kind: Kind) -> Option<NodeId> {
         let node = &self.port.node;

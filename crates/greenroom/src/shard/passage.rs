@@ -87,6 +87,19 @@ impl Shard {
         !(is_bound || self.tied_here(slot).is_some() || leaves() || self.is_parked(id.stable_hash()))
     }
 
+    /// What an activation has on its shard that does not go to another one, if there is anything.
+    pub(crate) fn tied_here(&self, slot: Slot) -> Option<&'static str> {
+        if self.is_tied(slot) {
+            Some("a stream is tied to it")
+        } else if self.is_needed(slot) {
+            Some("it has children here")
+        } else if self.timers.borrow().of(slot) > 0 {
+            Some("it has set timers")
+        } else {
+            None
+        }
+    }
+
     /// Sends an activation on its way, as the directory has said that it goes.
     fn send_over(&self, to: ShardId, enter: Enter) {
         let (id, passage) = (enter.id.clone(), enter.passage);
