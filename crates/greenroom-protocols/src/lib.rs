@@ -57,3 +57,4 @@ pub mod update_log;
 pub mod versions;
 pub mod vlb;
 pub mod wait_for;
+mod ways;

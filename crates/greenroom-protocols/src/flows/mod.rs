@@ -37,6 +37,7 @@ use crate::heavy_edges::decay::{Decay, a_second};
 use crate::heavy_edges::part;
 use crate::mix::mix;
 use crate::time::Timestamp;
+use crate::ways::{WAYS, Ways};
 
 /// A kind of actor, by a small number that its node gives it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
@@ -58,7 +59,7 @@ pub struct Sample {
 /// Where the messages of one shard's hot actors go.
 #[derive(Clone, Debug)]
 pub struct Flows {
-    sets: Box<[[Row; WAYS]]>,
+    rows: Ways<Row>,
     decay: Decay,
     kinds: Kinds,
     judged: Judged,
@@ -112,29 +113,20 @@ impl Flows {
     /// The same, under other rules.
     #[doc(hidden)]
     pub fn with_rules(capacity: usize, now: Timestamp, rules: Rules) -> Self {
-        let sets = capacity.clamp(ROWS_MIN, ROWS_MAX).next_power_of_two() / WAYS;
-        let sets = vec![[Row::default(); WAYS]; sets].into_boxed_slice();
+        let rows = Ways::new(capacity.clamp(ROWS_MIN, ROWS_MAX).next_power_of_two());
         let (kinds, judged) = Default::default();
-        Self { sets, decay: Decay::new(now), kinds, judged, next: 0, grain: 1.0, rules }
+        Self { rows, decay: Decay::new(now), kinds, judged, next: 0, grain: 1.0, rules }
     }
 
     /// How many rows there is room for.
     pub fn capacity(&self) -> usize {
-        self.sets.len() * WAYS
+        self.rows.capacity()
     }
 
-    /// Makes room for twice as many rows, if that is not more than [`ROWS_MAX`]. Goes through the whole table.
+    /// Makes room for twice as many rows, if that is not more than [`ROWS_MAX`]. Goes through all rows.
     pub fn grow(&mut self) {
-        let len = self.sets.len() * 2;
-        if len * WAYS > ROWS_MAX {
-            return;
-        }
-        let old = std::mem::replace(&mut self.sets, vec![[Row::default(); WAYS]; len].into_boxed_slice());
-        for row in old.iter().flatten().filter(|row| row.rate > 0.0) {
-            let set = self.set_of(row.actor);
-            // A set's rows go to two, each of which has room for all of them.
-            let free = self.sets[set].iter_mut().find(|row| row.rate <= 0.0);
-            *free.expect("a set has ways for all rows of another one") = *row;
+        if self.capacity() < ROWS_MAX {
+            self.rows = self.rows.grown(|row, sets| set_of(row.actor, sets));
         }
     }
 
@@ -206,8 +198,8 @@ impl Flows {
     pub fn wishes(&mut self, actor: u64, now: Timestamp, out: &mut Vec<Wish>) {
         let factor = 1.0 / self.factor(now);
         let set = self.set_of(actor);
-        let Self { sets, kinds, judged, rules, .. } = self;
-        if let Some(row) = sets[set].iter_mut().find(|row| row.rate > 0.0 && row.actor == actor) {
+        let Self { rows, kinds, judged, rules, .. } = self;
+        if let Some(row) = rows.set_mut(set).iter_mut().find(|row| row.is(actor)) {
             wishes::consider(row, factor, kinds, judged, *rules, out);
         }
     }
@@ -216,12 +208,10 @@ impl Flows {
     /// again when its end was reached; whether it was.
     pub fn look_on(&mut self, rows: usize, now: Timestamp, out: &mut Vec<Wish>) -> bool {
         let factor = 1.0 / self.factor(now);
-        let Self { sets, kinds, judged, rules, next, .. } = self;
-        let end = (*next + rows.div_ceil(WAYS)).min(sets.len());
-        for row in sets[*next..end].iter_mut().flatten().filter(|row| row.rate > 0.0) {
-            wishes::consider(row, factor, kinds, judged, *rules, out);
-        }
-        let is_all = end == sets.len();
+        let Self { rows: table, kinds, judged, rules, next, .. } = self;
+        let end = (*next + rows.div_ceil(WAYS)).min(table.sets());
+        table.visit(*next..end, |row| wishes::consider(row, factor, kinds, judged, *rules, out));
+        let is_all = end == table.sets();
         *next = if is_all { 0 } else { end };
         is_all
     }
@@ -275,9 +265,9 @@ impl Flows {
         }
     }
 
-    /// A place is no more: nobody wishes to be there. Goes through the whole table.
+    /// A place is no more: nobody wishes to be there. Goes through all rows.
     pub fn lost(&mut self, place: Place) {
-        self.sets.iter_mut().flatten().for_each(|row| row.clear(place));
+        self.rows.visit(0..self.rows.sets(), |row| row.clear(place));
     }
 
     /// An actor has ended.
@@ -289,30 +279,28 @@ impl Flows {
 
     /// How an actor stands, if it has a row.
     pub fn standing(&self, actor: u64, now: Timestamp) -> Option<Standing> {
-        let row = self.sets[self.set_of(actor)].iter().find(|row| row.rate > 0.0 && row.actor == actor)?;
+        let row = self.rows.set(self.set_of(actor)).iter().find(|row| row.is(actor))?;
         Some(standing(row, 1.0 / self.decay.factor(now)))
     }
 
     /// How all actors with rows stand.
     pub fn standings(&self, now: Timestamp) -> impl Iterator<Item = Standing> {
         let factor = 1.0 / self.decay.factor(now);
-        let rows = self.sets.iter().flatten().filter(|row| row.rate > 0.0);
-        rows.map(move |row| standing(row, factor))
+        self.rows.entries().map(move |row| standing(row, factor))
     }
 
     /// Whether some actor has so large a part of its messages with one other node or cluster that it, or a set with it, might wish
-    /// to be there. Goes through the whole table.
+    /// to be there. Goes through all rows.
     pub fn is_torn(&self) -> bool {
-        let rows = self.sets.iter().flatten().filter(|row| row.rate > 0.0);
-        let mut far = rows.flat_map(Row::away).filter(|(place, _)| place.level() == Some(Level::Nodes));
+        let mut far = self.rows.entries().flat_map(Row::away).filter(|(place, _)| place.level() == Some(Level::Nodes));
         far.any(|(_, part)| f64::from(part) > sets::GAIN_OF_FLOW)
     }
 
     /// The row of an actor, which has this much more rate; a new one if there is room, or room is made.
     fn row_or_coldest(&mut self, actor: u64, kind: KindId, rate: f32, draw: u64) -> Option<&mut Row> {
         let set = self.set_of(actor);
-        let rows = &mut self.sets[set];
-        if let Some(known) = rows.iter().position(|row| row.rate > 0.0 && row.actor == actor) {
+        let rows = self.rows.set_to_fill(set);
+        if let Some(known) = rows.iter().position(|row| row.is(actor)) {
             rows[known].rate += rate;
             return Some(&mut rows[known]);
         }
@@ -327,26 +315,30 @@ impl Flows {
 
     fn row_mut(&mut self, actor: u64) -> Option<&mut Row> {
         let set = self.set_of(actor);
-        self.sets[set].iter_mut().find(|row| row.rate > 0.0 && row.actor == actor)
+        self.rows.set_mut(set).iter_mut().find(|row| row.is(actor))
     }
 
     fn set_of(&self, actor: u64) -> usize {
-        mix(actor) as usize & (self.sets.len() - 1)
+        set_of(actor, self.rows.sets())
     }
 
     /// How much a weight of `now` is worth at the origin, which is brought up to date about once in half an hour.
     fn factor(&mut self, now: Timestamp) -> f64 {
         if let Some(factor) = self.decay.renew(now) {
-            for row in self.sets.iter_mut().flatten().filter(|row| row.rate > 0.0) {
+            self.rows.visit(0..self.rows.sets(), |row| {
                 row.rate *= factor as f32;
                 row.cpu *= factor as f32;
                 if row.rate < FADED {
                     *row = Row::default();
                 }
-            }
+            });
         }
         self.decay.factor(now)
     }
+}
+
+fn set_of(actor: u64, sets: usize) -> usize {
+    mix(actor) as usize & (sets - 1)
 }
 
 fn standing(row: &Row, factor: f64) -> Standing {
@@ -373,8 +365,6 @@ fn known(row: &Row, factor: f64) -> Known {
 pub const ROWS_MIN: usize = 8 * 1024;
 /// Rows at most that a table has room for.
 pub const ROWS_MAX: usize = 64 * 1024;
-/// Rows of a set.
-const WAYS: usize = 8;
 /// Messages below which an actor is not hot at all, when the table is gone through.
 const FADED: f32 = 1e-6;
 /// More comes to no actor in a second, whatever another node says.

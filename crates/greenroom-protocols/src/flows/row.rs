@@ -3,6 +3,7 @@
 use super::patience::{Kinds, bounded};
 use super::{Cost, KindId, Level, Place};
 use crate::heavy_edges::part;
+use crate::ways::Entry;
 
 /// A row of the table; free while its rate is zero. Rate and CPU are those at the origin of the table's decay.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
@@ -28,7 +29,18 @@ pub(super) struct Row {
     pub(super) kind: KindId,
 }
 
+impl Entry for Row {
+    fn is_free(&self) -> bool {
+        self.rate <= 0.0
+    }
+}
+
 impl Row {
+    /// Whether it is this actor's.
+    pub(super) fn is(&self, actor: u64) -> bool {
+        self.actor == actor && !self.is_free()
+    }
+
     pub(super) fn new(actor: u64, kind: KindId, kinds: &Kinds) -> Self {
         let cost = kinds.cost(kind);
         Self { actor, kind, cost: cost.0, memory: kinds.memory(kind, cost), ..Self::default() }

@@ -23,6 +23,7 @@ use self::decay::Decay;
 pub use self::decay::HALF_LIFE;
 use crate::mix::mix;
 use crate::time::Timestamp;
+use crate::ways::{Entry, Ways};
 
 /// What one actor and a partner of it sent each other.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
@@ -46,9 +47,15 @@ impl Edge {
 #[derive(Clone, Debug)]
 pub struct HeavyEdges {
     /// Weights are those at the origin of `decay`; an entry without weight is free.
-    sets: Box<[[Edge; WAYS]]>,
+    entries: Ways<Edge>,
     decay: Decay,
     rules: Rules,
+}
+
+impl Entry for Edge {
+    fn is_free(&self) -> bool {
+        self.weight <= 0.0
+    }
 }
 
 /// Which rules are in force; all of them, unless a test says otherwise.
@@ -76,27 +83,18 @@ impl HeavyEdges {
     #[doc(hidden)]
     pub fn with_rules(capacity: usize, now: Timestamp, rules: Rules) -> Self {
         let capacity = capacity.clamp(CAPACITY_MIN, CAPACITY_MAX).next_power_of_two();
-        let sets = vec![[Edge::default(); WAYS]; capacity / WAYS].into_boxed_slice();
-        Self { sets, decay: Decay::new(now), rules }
+        Self { entries: Ways::new(capacity), decay: Decay::new(now), rules }
     }
 
     /// How many edges there is room for.
     pub fn capacity(&self) -> usize {
-        self.sets.len() * WAYS
+        self.entries.capacity()
     }
 
     /// Makes room for twice as many, if that is not more than [`CAPACITY_MAX`]. Goes through the whole table.
     pub fn grow(&mut self) {
-        let len = self.sets.len() * 2;
-        if len * WAYS > CAPACITY_MAX {
-            return;
-        }
-        let old = std::mem::replace(&mut self.sets, vec![[Edge::default(); WAYS]; len].into_boxed_slice());
-        for edge in old.iter().flatten().filter(|edge| edge.weight > 0.0) {
-            let set = self.set_of(edge.actor, edge.partner);
-            // A set's edges go to two, each of which has room for all of them.
-            let free = self.sets[set].iter_mut().find(|edge| edge.weight <= 0.0);
-            *free.expect("a set has ways for all edges of another one") = *edge;
+        if self.capacity() < CAPACITY_MAX {
+            self.entries = self.entries.grown(|edge, sets| set_of(edge.actor, edge.partner, sets));
         }
     }
 
@@ -119,7 +117,7 @@ impl HeavyEdges {
         self.renew(now);
         let weight = weight * self.decay.factor(now);
         let set = self.set_of(actor, partner);
-        let entries = &mut self.sets[set];
+        let entries = self.entries.set_to_fill(set);
         let is_it = |edge: &Edge| edge.weight > 0.0 && edge.actor == actor && edge.partner == partner;
         if let Some(known) = entries.iter_mut().find(|edge| is_it(edge)) {
             known.weight += weight;
@@ -134,7 +132,7 @@ impl HeavyEdges {
 
     /// What is known that the two sent each other, as an edge of `actor`; zero if that is not kept.
     pub fn weight(&self, actor: u64, partner: u64, now: Timestamp) -> f64 {
-        let entries = &self.sets[self.set_of(actor, partner)];
+        let entries = self.entries.set(self.set_of(actor, partner));
         let known = entries.iter().find(|edge| edge.actor == actor && edge.partner == partner);
         known.map_or(0.0, |edge| edge.weight / self.decay.factor(now))
     }
@@ -143,7 +141,7 @@ impl HeavyEdges {
     pub fn partners(&self, actor: u64, now: Timestamp) -> Vec<Edge> {
         let mut found: Vec<Edge> = self
             .neighbourhood(actor)
-            .flat_map(|set| &self.sets[set])
+            .flat_map(|set| self.entries.set(set))
             .filter(|edge| edge.weight > 0.0 && edge.actor == actor)
             .map(|edge| self.at(edge, now))
             .collect();
@@ -169,7 +167,7 @@ impl HeavyEdges {
     /// fade if it is nowhere.
     pub fn forget(&mut self, actor: u64) {
         for set in self.neighbourhood(actor) {
-            for edge in self.sets[set].iter_mut().filter(|edge| edge.actor == actor) {
+            for edge in self.entries.set_mut(set).iter_mut().filter(|edge| edge.actor == actor) {
                 *edge = Edge::default();
             }
         }
@@ -186,7 +184,7 @@ impl HeavyEdges {
     }
 
     fn kept(&self) -> impl Iterator<Item = &Edge> {
-        self.sets.iter().flatten().filter(|edge| edge.weight > 0.0)
+        self.entries.entries()
     }
 
     /// An entry, with its weight as of now.
@@ -195,24 +193,28 @@ impl HeavyEdges {
     }
 
     fn set_of(&self, actor: u64, partner: u64) -> usize {
-        nth_set(actor, mix(partner) as usize % NEIGHBOURHOOD, self.sets.len())
+        set_of(actor, partner, self.entries.sets())
     }
 
     fn neighbourhood(&self, actor: u64) -> impl Iterator<Item = usize> + use<> {
-        let sets = self.sets.len();
+        let sets = self.entries.sets();
         (0..NEIGHBOURHOOD).map(move |step| nth_set(actor, step, sets))
     }
 
     /// Reads and writes the whole table about once in half an hour; what has faded is free then.
     fn renew(&mut self, now: Timestamp) {
         let Some(factor) = self.decay.renew(now) else { return };
-        for edge in self.sets.iter_mut().flatten() {
+        self.entries.visit(0..self.entries.sets(), |edge| {
             edge.weight *= factor;
             if edge.weight < FADED {
                 *edge = Edge::default();
             }
-        }
+        });
     }
+}
+
+fn set_of(actor: u64, partner: u64, sets: usize) -> usize {
+    nth_set(actor, mix(partner) as usize % NEIGHBOURHOOD, sets)
 }
 
 fn nth_set(actor: u64, step: usize, sets: usize) -> usize {
@@ -232,8 +234,6 @@ pub(crate) fn part(draw: u64) -> f64 {
 pub const CAPACITY_MIN: usize = 8 * 1024;
 /// Edges at most that a table has room for.
 pub const CAPACITY_MAX: usize = 64 * 1024;
-/// Entries of a set.
-const WAYS: usize = 8;
 /// Sets side by side that the edges of one actor are in.
 const NEIGHBOURHOOD: usize = 16;
 /// Messages below which an edge is none, when the table is gone through.
