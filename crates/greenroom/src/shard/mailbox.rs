@@ -66,8 +66,11 @@ impl<T> Mailbox<T> {
     }
 
     /// Takes everything.
-    pub(super) fn take(&self) -> impl Iterator<Item = T> {
-        self.0.take().into_iter().flat_map(|waiting| waiting.into_iter().map(|(_, message)| message))
+    pub(super) fn take(&self) -> VecDeque<(Since, T)> {
+        match self.0.take() {
+            Some(waiting) => *waiting,
+            None => VecDeque::new(),
+        }
     }
 
     /// Takes what `is_late` names, each with its place in the queue.
@@ -92,27 +95,30 @@ impl<T> Mailbox<T> {
     }
 
     /// Shows everything to `look`, in order.
-    pub(super) fn each(&self, mut look: impl FnMut(Since, &T)) {
-        self.with(|waiting| {
-            waiting.iter().flat_map(|queue| queue.iter()).for_each(|(since, message)| look(*since, message))
-        });
+    pub(super) fn each(&self, look: &mut dyn FnMut(Since, &T)) {
+        let waiting = self.0.take();
+        if let Some(queue) = &waiting {
+            for (since, message) in &**queue {
+                look(*since, message);
+            }
+        }
+        self.0.set(waiting);
     }
 
     /// Lets `change` have everything, in order.
-    pub(super) fn each_mut(&self, mut change: impl FnMut(&mut T)) {
-        self.with(|waiting| {
-            waiting.iter_mut().flat_map(|queue| queue.iter_mut()).for_each(|(_, message)| change(message));
-        });
+    pub(super) fn each_mut(&self, change: &mut dyn FnMut(&mut T)) {
+        let mut waiting = self.0.take();
+        if let Some(queue) = &mut waiting {
+            for (_, message) in &mut **queue {
+                change(message);
+            }
+        }
+        self.0.set(waiting);
     }
 
     /// Everything with its times, in a mailbox of its own.
     pub(super) fn moved(&self) -> Self {
         Self(Cell::new(self.0.take()))
-    }
-
-    /// The least of what `look` says of those that wait.
-    pub(super) fn least<R: Ord>(&self, look: impl Fn(Since, &T) -> R) -> Option<R> {
-        self.with(|waiting| waiting.as_ref()?.iter().map(|(since, message)| look(*since, message)).min())
     }
 }
 
@@ -137,8 +143,8 @@ mod tests {
         let late: Vec<_> =
             mailbox.take_late(|_, number| number % 3 == 1).into_iter().map(|(at, _, n)| (at, n)).collect();
         assert_eq!(late, [(1, 1), (4, 4)]);
-        assert_eq!(mailbox.least(|_, number| *number), Some(0));
-        assert_eq!(mailbox.take().collect::<Vec<_>>(), [0, 2, 3, 5]);
+        let kept: Vec<_> = mailbox.take().into_iter().map(|(_, number)| number).collect();
+        assert_eq!(kept, [0, 2, 3, 5]);
         mailbox.push(since, 7);
         assert_eq!(mailbox.take_late(|_, _| true).len(), 1);
         assert!(mailbox.is_empty());

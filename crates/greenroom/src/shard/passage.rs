@@ -8,11 +8,13 @@ mod enter;
 use std::any::Any;
 use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
+use std::time::Duration;
 
 use greenroom_protocols::directory::Epoch;
 use greenroom_protocols::passage::{Cuts, Entrance, HELD_MAX};
 use greenroom_world::Timestamp;
 
+use self::enter::AnyPassenger;
 pub(crate) use self::enter::Enter;
 use super::activation::AnyActivation;
 use super::submit::AnyParcel;
@@ -100,15 +102,30 @@ impl Shard {
         }
     }
 
+    /// Asks the directory whether an activation may go; if so, it has.
+    fn lets_over(&self, id: &ActorId, epoch: Epoch, slot: Slot, to: ShardId) -> bool {
+        let passage = Passage { from: self.id(), slot };
+        self.port.node.ways().any(|way| way.pass(id, epoch, passage, to))
+    }
+
     /// Sends an activation on its way, as the directory has said that it goes.
-    fn send_over(&self, to: ShardId, enter: Enter) {
-        let (id, passage) = (enter.id.clone(), enter.passage);
+    fn send_over(
+        &self,
+        (id, epoch, slot): (&ActorId, Epoch, Slot),
+        idle: Duration,
+        to: ShardId,
+        actor: Box<dyn AnyPassenger>,
+    ) {
+        let passage = Passage { from: self.id(), slot };
+        let brought = self.note_passing(id, to);
+        self.take_out(slot);
+        let enter = Enter { id: id.clone(), epoch, idle, passage, actor, brought };
         {
             let mut passages = self.passages.borrow_mut();
             if passages.left.len() >= LEFT_MAX {
                 passages.left.pop_front();
             }
-            passages.left.push_back((passage.slot, id.clone()));
+            passages.left.push_back((slot, id.clone()));
         }
         // What it has sent stays ahead of what it sends there.
         self.hand_over();

@@ -1,5 +1,6 @@
 //! How an activation begins and ends.
 
+use std::collections::VecDeque;
 use std::pin::pin;
 use std::rc::Rc;
 
@@ -16,6 +17,7 @@ use crate::shard::envelope::{Body, Envelope};
 use crate::shard::failing::is_failure;
 use crate::shard::frames::Caller;
 use crate::shard::late::HOOK;
+use crate::shard::mailbox::Since;
 use crate::shard::seed::Seed;
 use crate::shard::{Shard, panic_message};
 use crate::state::StateError;
@@ -118,7 +120,7 @@ impl<A: Behaviour> Activation<A> {
         let waiting = self.mailbox.take();
         shard.failed_start.set(Some(refusal.clone()));
         self.gone(shard);
-        for envelope in waiting {
+        for (_, envelope) in waiting {
             self.refuse(envelope, refusal.clone());
         }
     }
@@ -223,7 +225,7 @@ impl<A: Behaviour> Activation<A> {
         }
         let waiting = self.take_waiting();
         self.gone(shard);
-        for envelope in waiting {
+        for (_, envelope) in waiting {
             match envelope.body {
                 // Timers go with their activation.
                 Body::Tick(_) => {}
@@ -235,9 +237,9 @@ impl<A: Behaviour> Activation<A> {
     }
 
     /// Takes what waits.
-    pub(in crate::shard) fn take_waiting(&self) -> Vec<Envelope<Message<A>>> {
+    pub(in crate::shard) fn take_waiting(&self) -> VecDeque<(Since, Envelope<Message<A>>)> {
         self.left_mailbox(self.waiting());
-        self.mailbox.take().collect()
+        self.mailbox.take()
     }
 
     pub(super) fn gone(self: &Rc<Self>, shard: &Shard) {

@@ -253,18 +253,21 @@ impl<A: Behaviour> AnyActivation for Activation<A> {
                 self.refuse(envelope, shard.expired(spent));
             }
         }
-        let next = self.mailbox.least(|since, envelope| late::last_moment(since.elapsed(now), now, envelope.deadline));
-        if let Some(next) = next.filter(|next| *next != Timestamp::NEVER) {
+        let mut next = Timestamp::NEVER;
+        self.mailbox.each(&mut |since, envelope| {
+            next = next.min(late::last_moment(since.elapsed(now), now, envelope.deadline));
+        });
+        if next != Timestamp::NEVER {
             self.watch(shard, next);
         }
     }
 
     fn each_waiter(&self, look: &mut dyn FnMut(&Link)) {
-        self.mailbox.each(|_, envelope| look(&envelope.chain.link));
+        self.mailbox.each(&mut |_, envelope| look(&envelope.chain.link));
     }
 
     fn each_message(&self, now: Timestamp, look: &mut dyn FnMut(Waiting<'_>)) {
-        self.mailbox.each(|since, envelope| {
+        self.mailbox.each(&mut |since, envelope| {
             let method = match &envelope.body {
                 Body::Typed(message) => self.method_name(A::Interface::method(message)),
                 Body::Wire(call) => self.method_name(call.method),
@@ -312,7 +315,7 @@ impl<A: Behaviour> AnyActivation for Activation<A> {
 
     fn refuse_waiting(&self, refusal: &Refusal) {
         self.left_mailbox(self.waiting());
-        for envelope in self.mailbox.take() {
+        for (_, envelope) in self.mailbox.take() {
             self.refuse(envelope, refusal.clone());
         }
     }

@@ -73,7 +73,7 @@ impl<A: Behaviour> Activation<A> {
         self.phase.set(Phase::Gone);
         let waiting = self.take_waiting();
         shard.depart(self.slot, &self.cx.id, self.cx.epoch, trip, state);
-        for envelope in waiting {
+        for (_, envelope) in waiting {
             match envelope.body {
                 // They go with their activation.
                 Body::Tick(_) | Body::Ended(_) => {}

@@ -60,20 +60,18 @@ impl Enter {
 impl<A: Behaviour> Activation<A> {
     /// Goes to another shard of the node, as no turn runs; stays if something holds it.
     pub(in crate::shard) fn pass(self: &Rc<Self>, shard: &Shard, to: ShardId) {
-        let (node, id, epoch) = (&shard.port.node, &self.cx.id, self.cx.epoch);
         // Timers and news belong to this shard, and what is to be saved has its time here.
-        let mut stays = self.saves_late() || self.is_unsettled() || !self.idle();
-        self.mailbox.each(|_, envelope| stays |= matches!(envelope.body, Body::Tick(_) | Body::Ended(_)));
-        let passage = Passage { from: shard.id(), slot: self.slot };
-        let passes = || node.ways().any(|way| way.pass(id, epoch, passage, to));
-        if stays || self.kind.is_spawned() || !passes() {
+        let mut stays = self.kind.is_spawned() || self.saves_late() || self.is_unsettled() || !self.idle();
+        self.mailbox.each(&mut |_, envelope| stays |= matches!(envelope.body, Body::Tick(_) | Body::Ended(_)));
+        let Cx { port, id, epoch, state } = &self.cx;
+        if stays || !shard.lets_over(id, *epoch, self.slot, to) {
             return;
         }
         let actor = self.actor.borrow_mut().take().expect("an activation that is ready has an actor");
         self.phase.set(Phase::Gone);
-        self.mailbox.each_mut(|envelope| shard.make_portable(&mut envelope.chain));
+        self.mailbox.each_mut(&mut |envelope| shard.make_portable(&mut envelope.chain));
         let passenger = Passenger {
-            cx: Cx { port: self.cx.port.clone(), id: id.clone(), epoch, state: self.cx.state.clone() },
+            cx: Cx { port: port.clone(), id: id.clone(), epoch: *epoch, state: state.clone() },
             kind: self.kind.clone(),
             actor,
             mailbox: self.mailbox.moved(),
@@ -81,10 +79,7 @@ impl<A: Behaviour> Activation<A> {
             last_used: self.last_used.get(),
             kept_until: self.kept_until.get(),
         };
-        let (idle, brought) = (self.kind.idle(), shard.note_passing(id, to));
-        shard.take_out(self.slot);
-        let enter = Enter { id: id.clone(), epoch, idle, passage, actor: Box::new(passenger), brought };
-        shard.send_over(to, enter);
+        shard.send_over((id, *epoch, self.slot), self.kind.idle(), to, Box::new(passenger));
     }
 }
 
@@ -114,7 +109,7 @@ impl<A: Behaviour> AnyPassenger for Passenger<A> {
         if let Some(gate) = kind.gate() {
             gate.leave(mailbox.len());
         }
-        for envelope in mailbox.take() {
+        for (_, envelope) in mailbox.take() {
             refuse::<A::Interface>(&cx.id, envelope, refusal.clone());
         }
     }
