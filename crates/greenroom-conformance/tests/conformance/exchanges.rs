@@ -135,19 +135,19 @@ fn actors_that_talk_with_each_other_come_to_live_on_one_node() {
     calm(10, optimised, async |cluster| {
         let [a, ..] = cluster.three();
         let mut heard = [0; PAIRS];
-        let mut minutes = 0;
+        // Nobody goes who is where it wants to be: pairs may go on as a whole to the node that calls them, once.
+        let mut rounds = 0;
         loop {
+            let before = moves(&cluster);
             talk(&a, 200, &mut heard).await;
-            minutes += 1;
-            if together(&a).await == PAIRS {
+            rounds += 1;
+            if together(&a).await == PAIRS && moves(&cluster) == before {
                 break;
             }
-            assert!(minutes < 15, "some pairs are still apart: {} of {PAIRS} are together", together(&a).await);
+            assert!(rounds < 15, "{} of {PAIRS} are together, and some move", together(&a).await);
         }
-        // Nobody goes who is where it wants to be.
-        let before = moves(&cluster);
-        talk(&a, 200, &mut heard).await;
-        assert_eq!((together(&a).await, moves(&cluster)), (PAIRS, before));
+        let most = moves(&cluster);
+        assert!(most <= 4 * PAIRS, "{most} moves of {PAIRS} pairs");
         for moved in cluster.three().iter().flat_map(Node::moved_actors) {
             assert!(moved.actor.starts_with("pal/") && moved.from != moved.to, "{moved:?}");
         }
@@ -262,7 +262,9 @@ fn an_actor_that_asks_to_stay_stays_so_long_and_says_why_it_moved_then() {
             assert!(!brought.is_empty(), "pair {pair} is together, and neither has come");
             for Brought { from, why, .. } in &brought {
                 assert!(cluster.three().iter().any(|node| node.name() == from), "{from}");
-                assert!(why.contains("% of its last messages went here"), "{why}");
+                let known =
+                    ["% of its last messages went here", "it came with all 2 that talk mostly among themselves"];
+                assert!(known.iter().any(|known| why.contains(known)), "{why}");
             }
         }
     });

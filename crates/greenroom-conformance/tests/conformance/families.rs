@@ -1,4 +1,4 @@
-//! Actors that talk mostly among themselves move together, to nodes that have less to do.
+//! Actors that talk mostly among themselves move together, to the partners that they share and to nodes that have less to do.
 
 use std::time::Duration;
 
@@ -8,18 +8,22 @@ use greenroom::prelude::*;
 use greenroom::{Builder, Node};
 use serde::{Deserialize, Serialize};
 
-use crate::scenario::calm_over;
+use crate::scenario::{calm, calm_over};
 
-/// One of a family: talks with its mother.
+/// One of a family: talks with its mother, and now and then with a desk.
 #[derive(Default, Serialize, Deserialize, Actor)]
 struct Kin {}
 
 #[actor(migrate, placement = "local")]
 impl Kin {
-    /// Talks with its mother.
-    pub async fn day(&self, cx: &Cx, mother: String) {
-        for _ in 0..3 {
-            let _ = KinRef::of(cx, mother.as_str()).hear().await;
+    /// Talks with its mother, three times for every two with the desk.
+    pub async fn day(&self, cx: &Cx, mother: String, desk: Option<String>) {
+        for hour in 0..5 {
+            let _ = match &desk {
+                Some(desk) if hour % 2 == 1 => DeskRef::of(cx, desk.as_str()).ask().await,
+                None if hour % 2 == 1 => continue,
+                _ => KinRef::of(cx, mother.as_str()).hear().await,
+            };
         }
     }
 
@@ -30,8 +34,17 @@ impl Kin {
     }
 }
 
+/// Stays where it is.
+#[derive(Default, Actor)]
+struct Desk {}
+
+#[actor(placement = "local")]
+impl Desk {
+    pub async fn ask(&self) {}
+}
+
 fn optimised(builder: Builder, _: &str) -> Builder {
-    builder.register::<Kin>().configure(|config| config.optimiser.mode = OptimiserMode::On)
+    builder.register::<Kin>().register::<Desk>().configure(|config| config.optimiser.mode = OptimiserMode::On)
 }
 
 /// The mother, and her children.
@@ -39,14 +52,20 @@ fn family(number: usize, len: usize) -> Vec<String> {
     (0..len).map(|member| format!("kin{number}-{member}")).collect()
 }
 
+fn desk(number: usize) -> String {
+    format!("desk{number}")
+}
+
 /// Lets all children of so many families talk for so many days, five a second.
-async fn live(node: &Node, families: usize, len: usize, days: u32) {
+async fn live(node: &Node, families: usize, len: usize, days: u32, has_desks: bool) {
     for _ in 0..days {
         let all = (0..families).flat_map(|number| {
             let members = family(number, len);
             let mother = members[0].clone();
             let children = members.into_iter().skip(1);
-            children.map(move |child| KinRef::of(node, child.as_str()).day(mother.clone()).into_future())
+            children.map(move |child| {
+                KinRef::of(node, child.as_str()).day(mother.clone(), has_desks.then(|| desk(number))).into_future()
+            })
         });
         join_all(all).await;
         tokio::time::sleep(Duration::from_millis(200)).await;
@@ -58,6 +77,27 @@ async fn places(node: &Node, number: usize, len: usize) -> Vec<String> {
     let members = family(number, len);
     let asked = members.iter().map(|member| KinRef::of(node, member.as_str()).node().into_future());
     join_all(asked).await.into_iter().map(|place| place.expect("it answers")).collect()
+}
+
+#[test]
+fn a_family_goes_as_a_whole_to_the_partner_that_none_of_them_would_go_to_alone() {
+    const FAMILIES: usize = 3;
+    const LEN: usize = 6;
+    calm(5, optimised, async |cluster| {
+        let [a, b, _] = cluster.three();
+        for number in 0..FAMILIES {
+            DeskRef::of(&b, desk(number)).ask().await.expect("it answers");
+            assert!(places(&a, number, LEN).await.iter().all(|place| place == "a"));
+        }
+        for minute in 0.. {
+            live(&a, FAMILIES, LEN, 100, true).await;
+            let all = join_all((0..FAMILIES).map(|number| places(&a, number, LEN))).await;
+            if all.iter().flatten().all(|place| place == "b") {
+                break;
+            }
+            assert!(minute < 10, "they are still apart from their desks: {all:?}");
+        }
+    });
 }
 
 /// How many children are not where their mothers are.
@@ -72,11 +112,11 @@ fn a_node_that_joins_fills_with_whole_families() {
     const LEN: usize = 9;
     calm_over(&["a"], 3, optimised, async |cluster| {
         let a = cluster.node("a").expect("it was started");
-        live(&a, FAMILIES, LEN, 25).await;
+        live(&a, FAMILIES, LEN, 25, false).await;
         cluster.start("b").await;
         let (mut most, mut brought) = (0, 0);
         for _ in 0..60 {
-            live(&a, FAMILIES, LEN, 5).await;
+            live(&a, FAMILIES, LEN, 5, false).await;
             most = most.max(torn(&a, FAMILIES, LEN).await);
             let places = join_all((0..FAMILIES).map(|number| places(&a, number, LEN))).await;
             brought = places.iter().flatten().filter(|place| *place == "b").count();

@@ -36,9 +36,12 @@ pub(super) fn why(letter: Option<&Letter>, me: NodeId) -> String {
         return "somebody asked for it, or its node drained".to_owned();
     };
     let (went, stayed) = letter.parts_of(me);
-    match went > stayed {
-        true => format!("{:.0} % of its last messages went here, {:.0} % stayed there", went * 100.0, stayed * 100.0),
-        false => "its node had more to do".to_owned(),
+    match letter.set {
+        Some(set) => format!("it came with all {set} that talk mostly among themselves: together they do better here"),
+        None if went > stayed => {
+            format!("{:.0} % of its last messages went here, {:.0} % stayed there", went * 100.0, stayed * 100.0)
+        }
+        None => "its node had more to do".to_owned(),
     }
 }
 

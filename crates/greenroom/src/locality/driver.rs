@@ -235,9 +235,10 @@ impl Driver {
         match action {
             Action::Send { to, message } => self.here.tell(to, CHANNEL, Word::Exchange(message).encode()),
             Action::Move { hash, epoch, to, until, x } => {
-                match orders::order(&self.here, &self.common, (hash, epoch), (to, until, x)) {
+                let (moved, set) = self.moved_actor(hash, to);
+                match orders::order(&self.here, &self.common, (hash, epoch), (to, until, x), set) {
                     Some(id) => {
-                        let moved = self.moved_actor(id.to_string(), hash, to);
+                        let moved = MovedActor { actor: id.to_string(), ..moved };
                         self.ordered.insert((x, hash), moved);
                     }
                     None => {
@@ -254,25 +255,25 @@ impl Driver {
         }
     }
 
-    fn moved_actor(&self, actor: String, hash: u64, to: NodeId) -> MovedActor {
+    /// What people are told of an actor that goes, but who it is; and how many its set has, if it goes for that one's sake.
+    fn moved_actor(&self, hash: u64, to: NodeId) -> (MovedActor, Option<u16>) {
         let name = |node: NodeId| self.here.member(node).map_or_else(|| node.to_string(), |member| member.name);
         let machine = self.common.exchanges.machine();
         let known = machine.survey.actors.iter().find(|known| known.hash == hash);
         let toward =
             known.and_then(|known| known.toward.iter().find(|(node, _)| *node == to)).map_or(0, |(_, flow)| *flow);
         let gain = i64::from(toward) - i64::from(known.map_or(0, |known| known.here));
-        let why = if gain > 0 { "it talks with actors there" } else { "its node has more to do" };
+        let mut sets = machine.survey.sets.iter().filter(|set| gain <= 0 && set.ready);
+        let set = sets.find(|set| set.members.contains(&hash)).map(|set| set.members.len() as u16);
+        let why = match set {
+            None if gain > 0 => "it talks with actors there",
+            None => "its node has more to do",
+            Some(_) => "it and those that it talks with do better there together",
+        };
         let from = self.here.name().to_owned();
-        MovedActor {
-            number: 0,
-            actor,
-            from,
-            to: name(to),
-            at_s: 0.0,
-            gain,
-            cost: known.map_or(0, |known| known.cost),
-            why,
-        }
+        let cost = known.map_or(0, |known| known.cost);
+        let moved = MovedActor { number: 0, actor: String::new(), from, to: name(to), at_s: 0.0, gain, cost, why };
+        (moved, set)
     }
 
     /// An order has ended: those that the actor talks with know at once where it is.

@@ -17,12 +17,13 @@ use crate::here::Here;
 use crate::shard::moves::{Told, Trip, TripEnd};
 use crate::shard::{Item, Shard};
 
-/// Lets an activation go to another node; which actor it is of, if it is here.
+/// Lets an activation go to another node, with its set of so many actors or alone; which actor it is of, if it is here.
 pub(super) fn order(
     here: &Here,
     common: &Arc<Common>,
     (hash, epoch): (u64, Epoch),
     (to, until, x): (NodeId, Timestamp, ExchangeId),
+    set: Option<u16>,
 ) -> Option<ActorId> {
     let hosted = here.directory()?.hosted(hash).filter(|hosted| hosted.epoch == epoch)?;
     let (slot, port) = (hosted.slot?, here.shards().iter().find(|port| port.id == hosted.shard)?);
@@ -48,7 +49,7 @@ pub(super) fn order(
             return;
         }
         let letter = known.with(|common, tables| tables.letter(x, hash, common, shard.now())).flatten();
-        let letter = letter.map(|letter| letter.encode()).unwrap_or_default();
+        let letter = letter.map(|letter| letter.with_set(set).encode()).unwrap_or_default();
         shard.migrate_freely(slot, Trip { to, until, letter, told });
     };
     let _ = port.push(Item::Run(Box::new(run)));

@@ -68,22 +68,25 @@ pub(super) struct Surveyor<'a> {
 }
 
 impl Surveyor<'_> {
-    /// The actors that wish to move; all that may move, and the sets that they form, if balance may want them.
+    /// The actors that wish to move, alone or as sets; all that may move, and all sets, if balance may want them.
     pub(super) fn survey(&self, shards: &[OfShard], load: Measured, others: BTreeMap<NodeId, Measured>) -> Survey {
         let mut survey = Survey { load, others, ..Survey::default() };
         let kinds = self.kinds(shards, &mut survey.barred);
         let may_move = |standing: &Standing| kinds.contains(&standing.known.kind);
-        if self.for_balance {
-            let rows = shards.iter().flat_map(|of| &of.rows).filter(|(standing, _)| may_move(standing));
-            let members = rows.map(|(standing, _)| Member::of(standing, Level::Nodes)).collect();
-            let edges: Vec<heavy_edges::Edge> = shards.iter().flat_map(|of| &of.edges).map(|(edge, _)| *edge).collect();
-            // Their wishes count for nothing yet: pairs that have just come together would go on as a whole.
-            let sets = sets::sets(members, &edges).into_iter();
-            survey.sets = sets.map(|set| exchange::Set { members: set.members, ready: false }).collect();
-        }
+        let rows = || shards.iter().flat_map(|of| &of.rows).filter(|(standing, _)| may_move(standing));
+        let members = rows().map(|(standing, _)| Member::of(standing, Level::Nodes)).collect();
+        let edges: Vec<heavy_edges::Edge> = shards.iter().flat_map(|of| &of.edges).map(|(edge, _)| *edge).collect();
+        let sets = sets::sets(members, &edges).into_iter().map(|set| {
+            let ready = !set.wishes.is_empty();
+            exchange::Set { members: set.members, ready }
+        });
+        survey.sets = sets.filter(|set| set.ready || self.for_balance).collect();
+        let together: BTreeSet<u64> = survey.sets.iter().flat_map(|set| &set.members).copied().collect();
         for of in shards {
             let edges = self.edges_by_actor(of);
-            let goes = |(standing, ready): &&(Standing, bool)| (*ready || self.for_balance) && may_move(standing);
+            let goes = |(standing, ready): &&(Standing, bool)| {
+                (*ready || self.for_balance || together.contains(&standing.actor)) && may_move(standing)
+            };
             survey.actors.extend(of.rows.iter().filter(goes).filter_map(|row| self.actor(of, row, &edges)));
         }
         // Who has ended has a row still.

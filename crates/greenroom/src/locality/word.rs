@@ -45,19 +45,27 @@ pub(super) struct Letter {
     parts: Vec<(NodeId, f32)>,
     /// Whom it talks with most, by their hashes, and how many messages with the usual half-life.
     pub(super) edges: Vec<(u64, f64)>,
+    /// How many actors its set has, if it goes for the sake of that one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) set: Option<u16>,
 }
 
 impl Letter {
     pub(super) fn new(x: ExchangeId, known: &Known, cpu: u32, node_of: impl Fn(Place) -> Option<NodeId>) -> Self {
         let parts = known.parts.into_iter().filter_map(|(place, part)| Some((node_of(place)?, part))).collect();
         let Known { memory, cost: Cost(cost), rate, near, beside, .. } = *known;
-        Self { x, memory, cost, rate, cpu, stays: near + beside, parts, edges: Vec::new() }
+        Self { x, memory, cost, rate, cpu, stays: near + beside, parts, edges: Vec::new(), set: None }
     }
 
     /// The same, to be told whom it talks with most.
     pub(super) fn with_edges(mut self, edges: impl Iterator<Item = (u64, f64)>) -> Self {
         self.edges = edges.take(EDGES_MAX).collect();
         self
+    }
+
+    /// The same, of an actor that goes with its set.
+    pub(super) fn with_set(self, set: Option<u16>) -> Self {
+        Self { set, ..self }
     }
 
     /// What it says in the words of the node that the actor comes to from the place `old`: `place_of` gives [`Place::NEAR`] for that
@@ -114,7 +122,7 @@ mod tests {
     fn letter() -> Letter {
         let x = ExchangeId { by: ADA, number: 3 };
         let (parts, edges) = (vec![(BOB, 0.5), (NodeId(8), 0.25)], vec![(11, 2.0)]);
-        Letter { x, memory: 8.0, cost: 16.0, rate: 4.0, cpu: 100, stays: 0.25, parts, edges }
+        Letter { x, memory: 8.0, cost: 16.0, rate: 4.0, cpu: 100, stays: 0.25, parts, edges, set: None }
     }
 
     #[test]
@@ -143,6 +151,9 @@ mod tests {
         let spelled = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
         assert_eq!(spelled(&standing.encode()), STANDING);
         assert_eq!(spelled(&letter().encode()), LETTER);
+        let with_set = letter().with_set(Some(6));
+        assert_eq!(spelled(&with_set.encode()), LETTER.replacen("010188", "010189", 1) + "a373657406");
+        assert_eq!(Letter::decode(&with_set.encode()), Ok(with_set));
     }
 
     const STANDING: &str = concat!(
