@@ -64,7 +64,7 @@ pub struct NodeFlags {
     /// or `memory:`, which survives nothing
     #[arg(long, value_name = "URL", env = "GREENROOM_JOURNAL")]
     pub journal: Option<String>,
-    /// Whether the node finds out which actors talk with each other, says who would do better elsewhere, and moves them there [default: off]
+    /// Whether the node finds out which actors talk with each other, says who would do better elsewhere, and moves them there [default: on]
     #[arg(long, value_name = "off|advise|on", env = "GREENROOM_OPTIMISER")]
     pub optimiser: Option<OptimiserMode>,
     /// What this node is for; may be repeated

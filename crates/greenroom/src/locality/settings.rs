@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 #[serde(default, deny_unknown_fields)]
 #[non_exhaustive]
 pub struct Optimiser {
-    /// What it does: nothing by default.
+    /// What it does: it is on by default.
     pub mode: OptimiserMode,
     /// Actors that the node gives to others in a second, in the long run; 500 by default, at least one.
     pub moves_per_s: u32,
@@ -29,11 +29,11 @@ impl Default for Optimiser {
 #[non_exhaustive]
 pub enum OptimiserMode {
     /// Nothing: no message is sampled.
-    #[default]
     Off,
     /// It finds out who talks with whom, and says which actors would do better elsewhere.
     Advise,
     /// It moves them there, too.
+    #[default]
     On,
 }
 
