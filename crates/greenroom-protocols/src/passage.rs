@@ -20,7 +20,7 @@ use std::collections::{BTreeSet, VecDeque};
 
 use crate::mix::mix;
 
-/// The slots that a shard uses no more, of actors that have gone from other shards: the last ones, in sets of [`WAYS`].
+/// The slots that a shard uses no more, of actors that have gone from other shards: the last ones, in sets of eight.
 ///
 /// Who has used a reference so long ago that its slot is not among them finds its actor all the same: the old shard hands the
 /// message on.
