@@ -291,3 +291,30 @@ fn an_actor_that_was_idle_goes_on_where_it_had_moved() {
         }
     });
 }
+
+#[test]
+fn actors_that_talk_with_each_other_leave_together() {
+    calm(10, optimised, async |cluster| {
+        let nodes = cluster.three();
+        let [a, b, _] = &nodes;
+        let mut rounds = 0;
+        loop {
+            let before = moves(&cluster);
+            for _ in 0..200 {
+                for (pair, caller) in (0..PAIRS).zip(nodes.iter().cycle()) {
+                    let (ada, bob) = names(pair);
+                    PalRef::of(caller, ada.as_str()).tell(bob).await.expect("it answers");
+                }
+                tokio::time::sleep(Duration::from_millis(100)).await;
+            }
+            rounds += 1;
+            if together(a).await == PAIRS && moves(&cluster) == before {
+                break;
+            }
+            assert!(rounds < 15, "{} of {PAIRS} are together, and some move", together(a).await);
+        }
+        let leaving = b.activations();
+        assert!(b.drain().await.is_whole());
+        assert_eq!(together(a).await, PAIRS, "{leaving} left");
+    });
+}

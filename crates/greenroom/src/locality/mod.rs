@@ -10,6 +10,7 @@ mod arrivals;
 mod between_shards;
 mod driver;
 mod exchanges;
+mod leavers;
 mod on_shard;
 mod orders;
 mod places;
@@ -31,6 +32,7 @@ pub(crate) use self::advice::{advice, explain};
 use self::arrivals::Arrivals;
 pub use self::exchanges::MovedActor;
 use self::exchanges::{Exchanges, Happening};
+use self::leavers::Leavers;
 use self::on_shard::OnShard;
 use self::places::Places;
 use self::settings::OptimiserMode;
@@ -51,6 +53,7 @@ pub(super) struct Common {
     counts: Counts,
     exchanges: Exchanges,
     arrivals: Arrivals,
+    leavers: Leavers,
     between_shards: between_shards::Counts,
 }
 
@@ -93,6 +96,7 @@ impl Locality {
             counts: Counts::default(),
             exchanges: Exchanges::new(),
             arrivals: Arrivals::default(),
+            leavers: Leavers::default(),
             between_shards: between_shards::Counts::default(),
         }))
     }

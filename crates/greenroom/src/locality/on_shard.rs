@@ -14,7 +14,7 @@ use super::exchanges::Happening;
 use super::settings::OptimiserMode;
 use super::tables::Tables;
 use super::word::Letter;
-use super::{Common, orders};
+use super::{Common, leavers, orders};
 use crate::actor::key::ActorId;
 use crate::here::Here;
 use crate::pids::key::is_reserved;
@@ -137,6 +137,10 @@ impl ShardPart for OnShard {
 
     fn pinned(&self, shard: &Shard, id: &ActorId, until: Timestamp) {
         self.tables(shard).pins.pin(id.stable_hash(), until, shard.now());
+    }
+
+    fn whither(&self, shard: &Shard, id: &ActorId, among: &[NodeId]) -> Option<NodeId> {
+        self.with(|common, tables| leavers::whither(shard, common, tables, id, among)).flatten()
     }
 
     fn brought(&self, id: &ActorId) -> Option<Arrival> {

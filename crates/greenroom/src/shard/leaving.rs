@@ -28,7 +28,7 @@ impl Shard {
         if serves || kinds.is_reliable(activation.id().kind) || self.is_servant(activation.slot()) {
             return;
         }
-        let moves = self.destination(activation.id().kind).is_some_and(|to| self.migrate(activation, to).is_ok());
+        let moves = self.destination(activation.id()).is_some_and(|to| self.migrate(activation, to).is_ok());
         if !moves {
             activation.clone().end(self, Why::Stopping);
         }

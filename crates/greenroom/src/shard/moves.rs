@@ -113,16 +113,19 @@ impl Shard {
         (kept_until > self.now()).then_some("it has asked to be kept alive").or_else(|| self.tied_here(slot))
     }
 
-    /// A node that an activation of `kind` goes to from here, if it carries what it holds.
-    pub(super) fn destination(&self, kind: Kind) -> Option<NodeId> {
+    /// The node that an activation goes to as this one leaves, if it carries what it holds.
+    pub(super) fn destination(&self, id: &ActorId) -> Option<NodeId> {
         let node = &self.port.node;
-        if node.kinds().travels(kind) != Travels::Carrying {
+        if node.kinds().travels(id.kind) != Travels::Carrying {
             return None;
         }
         let view = node.view();
-        let others: Vec<NodeId> = view.hosts(kind)?.nodes.iter().copied().filter(|other| *other != node.me()).collect();
-        let chosen = (node.world().random() % others.len().max(1) as u64) as usize;
-        others.get(chosen).copied().filter(|other| !self.has_departed(*other))
+        let may = |other: &NodeId| *other != node.me() && !self.has_departed(*other);
+        let others: Vec<NodeId> = view.hosts(id.kind)?.nodes.iter().copied().filter(may).collect();
+        self.whither(id, &others).or_else(|| {
+            let chosen = (node.world().random() % others.len().max(1) as u64) as usize;
+            others.get(chosen).copied()
+        })
     }
 
     /// What the ended activation of `id` carries, and where to, if it is on the move.

@@ -63,6 +63,12 @@ pub(crate) trait ShardPart: Any {
         let _ = (shard, id, until);
     }
 
+    /// Which node of `among` an actor had best go to, as this one leaves.
+    fn whither(&self, shard: &Shard, id: &ActorId, among: &[NodeId]) -> Option<NodeId> {
+        let _ = (shard, id, among);
+        None
+    }
+
     /// Whence an actor was brought here, and why, if that is known.
     fn brought(&self, id: &ActorId) -> Option<Arrival> {
         let _ = id;
@@ -164,6 +170,11 @@ impl Shard {
     /// Tells the parts that an actor asks to stay on its node.
     pub(super) fn note_pinned(&self, id: &ActorId, until: Timestamp) {
         self.parts.iter().for_each(|part| part.pinned(self, id, until));
+    }
+
+    /// Which node of `among` a part would have an actor go to, as this one leaves.
+    pub(super) fn whither(&self, id: &ActorId, among: &[NodeId]) -> Option<NodeId> {
+        self.parts.iter().find_map(|part| part.whither(self, id, among))
     }
 
     /// Whence an actor was brought here, if a part knows it.
