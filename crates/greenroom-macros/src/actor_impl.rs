@@ -23,6 +23,7 @@ pub(crate) fn expand(options: TokenStream, mut item: ItemImpl) -> TokenStream {
             if let Some(states) = &states {
                 errors.keep(before_commit::guard(function, states));
             }
+            errors.keep(check_blocking(function));
             method::strip(&mut function.attrs, &mut function.sig);
             if is_method(function) {
                 stream_type::outlive(&mut function.sig, false);
@@ -147,8 +148,20 @@ fn overlooked(function: &ImplItemFn) -> Option<Error> {
     Some(Error::new_spanned(name, message))
 }
 
+/// Refuses `#[blocking]` on what no message calls.
+fn check_blocking(function: &ImplItemFn) -> Result<()> {
+    match function.attrs.iter().find(|attribute| method::is_blocking(attribute)) {
+        Some(blocking) if !is_method(function) => {
+            let message =
+                "only what a message calls gets a thread: write `pub fn` with `&mut self`, or remove `#[blocking]`";
+            Err(Error::new_spanned(blocking, message))
+        }
+        _ => Ok(()),
+    }
+}
+
 fn method_of(function: &ImplItemFn, actor: &Type) -> Result<Method> {
-    if !Method::may_be(&function.sig) {
+    if !Method::may_be(&function.attrs, &function.sig) {
         let name = &function.sig.ident;
         let message = format!(
             "public methods of an actor are called by messages: write `pub async fn {name}`, or remove `pub` to keep it inside"

@@ -64,7 +64,7 @@ fn method_of(item: &TraitItem) -> Result<Method> {
             &function.default,
             "an interface says what can be called, not what happens: remove the body",
         )),
-        TraitItem::Fn(function) if !Method::may_be(&function.sig) => {
+        TraitItem::Fn(function) if !Method::may_be(&function.attrs, &function.sig) => {
             let message =
                 format!("methods of an actor are called by messages: write `async fn {}`", function.sig.ident);
             Err(Error::new_spanned(function.sig.fn_token, message))

@@ -123,6 +123,9 @@ pub(crate) fn dispatch(interface: &Interface<'_>, read: bool, this: &TokenStream
         // An argument's name is its field's, so without arguments the binding is not used.
         let arguments = if method.arguments.is_empty() { quote!(_) } else { quote!(arguments) };
         let answer = |name: &Ident, cx: bool| {
+            if method.blocking {
+                return on_a_thread(method, callee, this);
+            }
             let outcome = outcome(method, callee, name, this, cx);
             quote! {
                 ::greenroom::__private::ReplyTo::answer(reply, ::greenroom::__private::Outcome::into_result(#outcome))
@@ -136,6 +139,17 @@ pub(crate) fn dispatch(interface: &Interface<'_>, read: bool, this: &TokenStream
         quote!(#message::#variant(#arguments, reply) => { #handled; })
     });
     quote!(match message { #(#arms)* })
+}
+
+/// The expression that lets a method that blocks run on a thread of its own, and answers.
+fn on_a_thread(method: &Method, callee: &TokenStream, this: &TokenStream) -> TokenStream {
+    let outcome = outcome(method, callee, &method.name, &quote!(this), false);
+    let running = quote_spanned! {at(method.name.span())=>
+        ::greenroom::__private::on_a_thread(cx, #this, move |this| {
+            ::greenroom::__private::Outcome::into_result(#outcome)
+        })
+    };
+    quote!(::greenroom::__private::ReplyTo::answer(reply, #running.await))
 }
 
 /// What the method called `name` comes to.

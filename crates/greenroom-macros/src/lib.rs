@@ -78,6 +78,11 @@ mod wire_type;
 /// - `compatible`: the oldest version of the interface whose callers are served. 1.
 /// - `reliable`, `start`: see below.
 ///
+/// # Methods that block
+/// `#[blocking]` above a `pub fn` with `&mut self`, which is not `async`: the actor goes to a thread of the node's pool for what blocks, and comes
+/// back when the method has ended. A turn as any other: exclusive, refused if it cannot begin before its deadline. The actor's type is
+/// `Default`, as a fresh one stands in for it meanwhile. What `cx` is needed for awaits `cx.blocking` in an `async fn`.
+///
 /// # Reliable actors
 /// `#[actor(reliable)]`: each turn's changes and messages are one write to the node's journal. Within the block, awaiting
 /// what would act before that write does not compile. With `start = "Init"` the actor is a state machine: `#[on(word, state =

@@ -18,6 +18,8 @@ pub(crate) struct Method {
     pub(crate) read: bool,
     /// `#[update]`.
     pub(crate) update: bool,
+    /// `#[blocking]`: it runs on a thread that it may block.
+    pub(crate) blocking: bool,
     /// Of a message of a state machine: who handles it in which states. None for a method that is called in all of them.
     pub(crate) handlers: Vec<Handler>,
     /// Where its receiver is written.
@@ -42,14 +44,14 @@ pub(crate) struct Argument {
 }
 
 impl Method {
-    /// Whether a function may be a method: an `async fn`, or one that returns a stream.
-    pub(crate) fn may_be(signature: &Signature) -> bool {
+    /// Whether a function may be a method: an `async fn`, one that returns a stream, or one that says that it blocks.
+    pub(crate) fn may_be(attributes: &[Attribute], signature: &Signature) -> bool {
         let streams = |output: &Type| !matches!(stream_type::reply(output), Ok(None));
         let output = match &signature.output {
             ReturnType::Default => None,
             ReturnType::Type(_, output) => Some(&**output),
         };
-        signature.asyncness.is_some() || output.is_some_and(streams)
+        signature.asyncness.is_some() || output.is_some_and(streams) || attributes.iter().any(is_blocking)
     }
 
     /// Reads an `async fn`, or one that returns a stream, with a receiver. `this` is what `Self` stands for, where it stands for anything.
@@ -96,7 +98,28 @@ impl Method {
         let docs = attributes.iter().filter(|attribute| attribute.path().is_ident("doc")).cloned().collect();
         let (name, is_async) = (signature.ident.clone(), signature.asyncness.is_some());
         let (update, handlers) = (update.is_some(), Vec::new());
-        Ok(Self { name, docs, read, update, handlers, receiver, cx, arguments, output, streams, is_async })
+        let blocking = attributes.iter().find(|attribute| is_blocking(attribute));
+        if let Some(blocking) = blocking {
+            let mistake = match () {
+                () if this.is_none() => {
+                    "a trait does not say on which thread its methods run: let the implementation await `cx.blocking`"
+                }
+                () if is_async => "a method that blocks its thread awaits nothing: remove `async`, or `#[blocking]`",
+                () if read => "the actor goes to another thread while a method blocks: take `&mut self`",
+                () if cx => {
+                    "a method that blocks its thread has no context there: remove `cx`, or write an `async fn` that awaits `cx.blocking`"
+                }
+                () if streams => {
+                    "a method that blocks its thread returns a value; a stream is read on the actor's thread"
+                }
+                () => "",
+            };
+            if !mistake.is_empty() {
+                return Err(Error::new_spanned(blocking, mistake));
+            }
+        }
+        let blocking = blocking.is_some();
+        Ok(Self { name, docs, read, update, blocking, handlers, receiver, cx, arguments, output, streams, is_async })
     }
 
     /// The name on the wire.
@@ -152,7 +175,7 @@ impl Argument {
 
 /// Removes from a method what only the macro understands.
 pub(crate) fn strip(attributes: &mut Vec<Attribute>, signature: &mut Signature) {
-    attributes.retain(|attribute| !is_update(attribute) && !machine::is_on(attribute));
+    attributes.retain(|attribute| !is_update(attribute) && !is_blocking(attribute) && !machine::is_on(attribute));
     for input in &mut signature.inputs {
         if let FnArg::Typed(typed) = input {
             typed.attrs.retain(|attribute| !attribute.path().is_ident("serde"));
@@ -195,6 +218,11 @@ pub(crate) fn check_reliable(methods: &[Method]) -> Result<()> {
 /// `#[update]`: the method changes versioned state, although it takes `&self`.
 fn is_update(attribute: &Attribute) -> bool {
     attribute.path().is_ident("update")
+}
+
+/// `#[blocking]`: the method blocks its thread, so that it gets one of its own.
+pub(crate) fn is_blocking(attribute: &Attribute) -> bool {
+    attribute.path().is_ident("blocking")
 }
 
 /// Refuses a name that the reference has itself.

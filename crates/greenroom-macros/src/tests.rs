@@ -138,3 +138,60 @@ fn what_a_turn_of_a_reliable_actor_awaits_is_looked_at_by_type() -> Result<()> {
     assert!(reliable.contains("before_commit ()") && !plain.contains("before_commit"));
     Ok(())
 }
+
+#[test]
+fn a_method_that_blocks_has_the_actor_to_itself_and_no_context() -> Result<()> {
+    let written = |block| -> Result<String> {
+        Ok(actor_impl::expand(quote!(), syn::parse2(quote!(impl Album { #[blocking] #block }))?).to_string())
+    };
+    let good = written(quote!(
+        pub fn scale(&mut self, by: u32) -> Result<u64, E> {}
+    ))?;
+    assert!(
+        good.contains("on_a_thread") && !good.contains("# [blocking]") && !good.contains("compile_error"),
+        "{good}"
+    );
+    for (bad, said) in [
+        (
+            quote!(
+                pub async fn scale(&mut self) {}
+            ),
+            "remove `async`",
+        ),
+        (
+            quote!(
+                pub fn scale(&self) {}
+            ),
+            "take `&mut self`",
+        ),
+        (
+            quote!(
+                pub fn scale(&mut self, cx: &Cx) {}
+            ),
+            "has no context",
+        ),
+        (
+            quote!(
+                fn scale(&mut self) {}
+            ),
+            "only what a message calls",
+        ),
+        (
+            quote!(
+                pub fn scale() {}
+            ),
+            "only what a message calls",
+        ),
+    ] {
+        let written = written(bad)?;
+        assert!(written.contains(said), "{said}: {written}");
+    }
+    let api = syn::parse2(quote!(
+        pub trait AlbumApi {
+            #[blocking]
+            fn scale(&mut self);
+        }
+    ))?;
+    assert!(actor_trait::expand(quote!(), api).to_string().contains("a trait does not say"));
+    Ok(())
+}

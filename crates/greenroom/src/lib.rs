@@ -253,6 +253,7 @@ pub mod __private {
     pub use crate::actor::migration::{carried, carry};
     pub use crate::actor::reference::Ref;
     pub use crate::actor::reply::{AnyReply, ReplyTo, TYPE_VERSION, Told, Untold, WireReply};
+    pub use crate::blocking::on_a_thread;
     pub use crate::pids::Ended;
     pub use crate::reliable::{
         Anything, Awaited, Kept, collect, defer, ignore, is_known, kept, load, state, unhandled,

@@ -1,6 +1,7 @@
 //! What actors promise, on one real node.
 
 mod blocking;
+mod blocking_methods;
 mod chains;
 mod errors;
 mod lifecycle;

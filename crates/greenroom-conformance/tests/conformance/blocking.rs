@@ -6,6 +6,7 @@ use futures_util::future::join_all;
 use greenroom::prelude::*;
 use greenroom::{Builder, PoolSize};
 use greenroom_sim::Faults;
+use serde::{Deserialize, Serialize};
 use tokio::time::sleep;
 
 use crate::cluster::{Cluster, sim};
@@ -31,8 +32,33 @@ impl Sum {
     }
 }
 
+/// Adds up on other threads, itself.
+#[derive(Default, Serialize, Deserialize, Actor)]
+struct Tally {
+    total: u64,
+}
+
+#[actor(placement = "random", migrate)]
+impl Tally {
+    #[blocking]
+    pub fn add(&mut self, value: u64) -> u64 {
+        self.total += value;
+        self.total
+    }
+
+    #[blocking]
+    pub fn fail(&mut self) -> u64 {
+        self.total = 1_000;
+        panic!("the disk is gone")
+    }
+
+    pub async fn total(&self) -> u64 {
+        self.total
+    }
+}
+
 fn sums(builder: Builder, _: &str) -> Builder {
-    builder.register::<Sum>()
+    builder.register::<Sum>().register::<Tally>()
 }
 
 fn figure(node: &Node, name: &str) -> f64 {
@@ -119,5 +145,34 @@ fn a_pool_of_one_thread_runs_what_many_turns_ask_of_it() {
         for (key, added) in join_all(calls).await.into_iter().enumerate() {
             assert_eq!(added, Ok(key as u64));
         }
+    });
+}
+
+#[test]
+fn a_method_that_blocks_takes_its_actor_along_and_brings_it_back() {
+    calm(20, sums, async |cluster| {
+        for round in 1..=20_u64 {
+            for (key, node) in cluster.three().iter().enumerate() {
+                let tally = TallyRef::of(node, key as u64);
+                let total = round * (round + 1) / 2;
+                assert_eq!((tally.add(round).await, tally.total().await), (Ok(total), Ok(total)));
+            }
+            if round == 10 {
+                cluster.three()[1].drain().await;
+                cluster.start("b").await;
+            }
+        }
+    });
+}
+
+#[test]
+fn an_activation_whose_blocking_method_panics_begins_anew() {
+    calm(10, sums, async |cluster| {
+        let [a, ..] = cluster.three();
+        let tally = TallyRef::of(&a, "one");
+        tally.add(1).await.expect("it answers");
+        let failed = tally.fail().await.expect_err("it panics");
+        assert_eq!(failed, CallError::Unknown(Doubt::Panicked { message: "the disk is gone".to_owned() }));
+        assert_eq!((tally.total().await, tally.add(5).await), (Ok(0), Ok(5)));
     });
 }

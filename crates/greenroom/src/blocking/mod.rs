@@ -6,6 +6,7 @@
 
 mod awaited;
 mod error;
+mod method;
 mod pool;
 pub(crate) mod settings;
 mod sizing;
@@ -20,6 +21,7 @@ use greenroom_world::Stage;
 
 pub use self::awaited::Blocking;
 pub use self::error::NotBegun;
+pub use self::method::on_a_thread;
 use self::pool::Pool;
 use self::settings::Threads;
 use self::sizing::WINDOW;
