@@ -182,7 +182,11 @@ impl Known {
 
 fn row(moved: &Value) -> [String; 6] {
     let number = |name: &str| moved[name].as_f64().unwrap_or_default();
-    let [actor, from, to, why] = ["actor", "from", "to", "why"].map(|name| text(&moved[name]));
+    let [actor, why] = ["actor", "why"].map(|name| text(&moved[name]));
+    let [from, to] = [("from", 0), ("to", 1)].map(|(name, end)| match &moved["shards"][end] {
+        Value::Null => text(&moved[name]),
+        shard => format!("{}, shard {shard}", text(&moved[name])),
+    });
     [format!("{:.0}", number("at_s")), actor, from, to, format!("{:.1}", number("gain") / 60.0), why]
 }
 
@@ -373,6 +377,12 @@ mod tests {
         assert_eq!(news(&moves("a", 2..8), 9), [0; 0]);
         assert_eq!(news(&moves("a", 1..2), 9), [1], "a node that has started anew");
         assert_eq!(news(&json!([]), 9), [0; 0]);
+    }
+
+    #[test]
+    fn a_move_between_shards_says_which_ones() {
+        let moved = |shards: Value| row(&json!({ "from": "a", "to": "b", "shards": shards }))[2..4].join(" to ");
+        assert_eq!((moved(json!([0, 1])), moved(Value::Null)), ("a, shard 0 to b, shard 1".into(), "a to b".into()));
     }
 
     #[test]

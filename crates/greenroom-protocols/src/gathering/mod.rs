@@ -311,6 +311,6 @@ pub const ORDERS_MAX: usize = 2048;
 /// Time over which a driver measures how busy shards are.
 pub const MEASURED: Duration = Duration::from_secs(5);
 /// What a move costs, in messages.
-const COST: i64 = 3;
+pub const COST: i64 = 3;
 /// How many of the best wishes are looked at for one that the balance lets go.
 const LOOK_AT_MAX: usize = 64;

@@ -12,6 +12,7 @@ use super::anchors::destinations;
 use super::between_shards::may_go;
 use super::on_shard::OnShard;
 use super::settings::OptimiserMode;
+use super::survey::is_too_large;
 use super::tables::Tables;
 use crate::actor::key::{ActorId, Kind};
 use crate::here::Here;
@@ -246,6 +247,10 @@ impl Tables {
         })
     }
 
+    fn is_too_large(&self, actor: u64, shard: &Shard) -> bool {
+        self.flows.standing(actor, shard.now()).is_some_and(|standing| is_too_large(standing.known.cost))
+    }
+
     /// What keeps an actor from going to a place where it would do better.
     fn stays(
         &self,
@@ -260,6 +265,7 @@ impl Tables {
             Some(Level::Nodes) => destinations(node, id.kind)
                 .err()
                 .map(|anchor| anchor.to_string())
+                .or_else(|| self.is_too_large(hash, shard).then(|| "it carries more than 4 MiB".to_owned()))
                 .or_else(|| self.pins.holds(hash, shard.now()).then(|| "it has asked to stay on this node".to_owned()))
                 .or_else(|| slot.and_then(|slot| shard.held_here(slot)).map(str::to_owned)),
             _ if !node.config().optimiser.shards => Some("actors of this node stay on their shards".to_owned()),

@@ -10,6 +10,7 @@ use greenroom_protocols::flows::{Known, Level, Place, Standing};
 use greenroom_protocols::gathering::{self, Gathering, MEASURED, Order, Survey, is_uneven};
 use greenroom_world::Timestamp;
 
+use super::moved::MovedActor;
 use super::on_shard::OnShard;
 use super::orders::tell_partners_on;
 use super::tables::Tables;
@@ -137,14 +138,15 @@ pub(super) fn entered(
     id: &ActorId,
     from: ShardId,
     brought: &dyn Any,
-) -> Option<()> {
+) -> Option<MovedActor> {
     let Brought { known, edges, pinned_until } = brought.downcast_ref()?;
     let (hash, now, world) = (id.stable_hash(), shard.now(), shard.port().node.world());
-    let old = Place::shard(shard.sibling(from)? as u16);
-    if old == Place::shard(shard.index()) {
+    let (old, new) = (Place::shard(shard.sibling(from)? as u16), Place::shard(shard.index()));
+    if old == new {
         return None;
     }
-    let known = known.from_shard(old, Place::shard(shard.index()));
+    let moved = moved(shard, id, known, (old, new));
+    let known = known.from_shard(old, new);
     tables.flows.arrived(hash, &known, old, now, world.random());
     if let Some(until) = pinned_until {
         tables.pins.pin(hash, *until, now);
@@ -155,12 +157,28 @@ pub(super) fn entered(
     let (came_from, here) = (old.number(), shard.index());
     let place = |of: u16, seen_by: u16| if of == seen_by { Place::NEAR } else { Place::shard(of) };
     tell_partners_on(shard, hash, edges, |index| (place(came_from, index), place(here, index)));
-    Some(())
+    Some(moved)
 }
 
-impl Counts {
-    pub(super) fn moved(&self) {
-        self.moved.fetch_add(1, Ordering::Relaxed);
+/// What people are told of an actor that has come from the shard `old` to this one, of which that one knew this.
+fn moved(shard: &Shard, id: &ActorId, known: &Known, (old, new): (Place, Place)) -> MovedActor {
+    let part = known.parts.iter().find(|(place, _)| *place == new).map_or(0.0, |(_, part)| *part);
+    let gain = (known.rate * 60.0 * f64::from(part - known.near)) as i64;
+    let why = match gain > 0 {
+        true => "it talks with actors there",
+        false => "its shard has more to do",
+    };
+    let node = shard.port().node.name().to_owned();
+    MovedActor {
+        number: 0,
+        actor: id.to_string(),
+        from: node.clone(),
+        to: node,
+        shards: Some([old.number(), new.number()]),
+        at_s: 0.0,
+        gain,
+        cost: gathering::COST as u32,
+        why,
     }
 }
 
@@ -171,8 +189,9 @@ impl OnShard {
 
     pub(super) fn lets_in(&self, shard: &Shard, id: &ActorId, from: ShardId, brought: &dyn Any) {
         self.with_mut(|common, tables| {
-            if entered(shard, tables, id, from, brought).is_some() {
-                common.between_shards.moved();
+            if let Some(moved) = entered(shard, tables, id, from, brought) {
+                common.between_shards.moved.fetch_add(1, Ordering::Relaxed);
+                common.moved.note(moved, shard.now());
             }
         });
     }

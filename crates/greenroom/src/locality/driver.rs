@@ -12,7 +12,8 @@ use greenroom_protocols::node::NodeId;
 use greenroom_world::Timestamp;
 use tokio::sync::mpsc;
 
-use super::exchanges::{Happening, Machine, MovedActor};
+use super::exchanges::{Happening, Machine};
+use super::moved::MovedActor;
 use super::survey::{Surveyor, Taken};
 use super::word::{CHANNEL, Word};
 use super::{Common, ask, orders};
@@ -27,8 +28,6 @@ pub(super) struct Driver {
     load: Measured,
     /// What all shards had had to do at some times, in ns: the last ones, the oldest first.
     busy: VecDeque<(Timestamp, u64)>,
-    /// When it began, with its node.
-    begun: Timestamp,
     standing_at: Timestamp,
     /// The version of the view, and the nodes, that the machine was last told of.
     partners: Option<(u64, BTreeSet<NodeId>)>,
@@ -60,7 +59,6 @@ pub(super) async fn drive(here: Arc<Here>, common: Arc<Common>, mut happenings: 
         others: BTreeMap::new(),
         load: Measured { load: Load::default(), since: world.now(), counted: world.now() },
         busy: VecDeque::from([(world.now(), 0)]),
-        begun: world.now(),
         standing_at: world.now() + STANDING_EVERY,
         partners: None,
         ordered: BTreeMap::new(),
@@ -272,7 +270,17 @@ impl Driver {
         };
         let from = self.here.name().to_owned();
         let cost = known.map_or(0, |known| known.cost);
-        let moved = MovedActor { number: 0, actor: String::new(), from, to: name(to), at_s: 0.0, gain, cost, why };
+        let moved = MovedActor {
+            number: 0,
+            actor: String::new(),
+            from,
+            to: name(to),
+            shards: None,
+            at_s: 0.0,
+            gain,
+            cost,
+            why,
+        };
         (moved, set)
     }
 
@@ -285,10 +293,9 @@ impl Driver {
             OrderEnd::Withdrawn => &counts.stayed,
         };
         count.fetch_add(1, Ordering::Relaxed);
-        let Some(mut moved) = self.ordered.remove(&(x, hash)) else { return };
+        let Some(moved) = self.ordered.remove(&(x, hash)) else { return };
         if end == OrderEnd::Moved {
-            moved.at_s = self.now().since(self.begun).as_secs_f64();
-            self.common.exchanges.note(moved);
+            self.common.moved.note(moved, self.now());
         }
     }
 }

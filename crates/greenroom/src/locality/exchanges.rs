@@ -1,13 +1,11 @@
 //! A node's exchanges, as its shards, its control plane and people reach them.
 
-use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
 use greenroom_protocols::exchange::{Exchange, ExchangeId, OrderEnd, Outcome, Survey};
 use greenroom_protocols::node::NodeId;
-use serde::Serialize;
 use tokio::sync::mpsc;
 
 use super::survey::Taken;
@@ -21,7 +19,6 @@ pub(super) struct Exchanges {
     /// Until who drives them takes it.
     happenings: Mutex<Option<mpsc::Receiver<Happening>>>,
     paused: AtomicBool,
-    log: Mutex<VecDeque<MovedActor>>,
     pub(super) counts: Counts,
 }
 
@@ -43,28 +40,6 @@ pub(super) enum Happening {
     Settled { x: ExchangeId, hash: u64, end: OrderEnd },
     /// An actor has come.
     Arrived { x: ExchangeId, hash: u64 },
-}
-
-/// An actor that an optimiser has moved.
-#[derive(Clone, PartialEq, Debug, Serialize)]
-#[non_exhaustive]
-pub struct MovedActor {
-    /// The moves of its node are numbered from 1, since it started.
-    pub number: u64,
-    /// The actor.
-    pub actor: String,
-    /// The name of the node that it left.
-    pub from: String,
-    /// The name of the node that it went to.
-    pub to: String,
-    /// Seconds since its node started.
-    pub at_s: f64,
-    /// Messages a minute that this was to bring nearer, less those that it put farther.
-    pub gain: i64,
-    /// What the move costs, in messages.
-    pub cost: u32,
-    /// Why it went.
-    pub why: &'static str,
 }
 
 /// What became of exchanges, and of what they moved.
@@ -98,7 +73,6 @@ impl Exchanges {
             happened,
             happenings: Mutex::new(Some(happenings)),
             paused: AtomicBool::new(false),
-            log: Mutex::default(),
             counts: Counts::default(),
         }
     }
@@ -137,23 +111,7 @@ impl Exchanges {
         self.paused.store(paused, Ordering::Relaxed);
         self.happens(Happening::Changed);
     }
-
-    pub(super) fn note(&self, moved: MovedActor) {
-        let mut log = self.log.lock().unwrap_or_else(PoisonError::into_inner);
-        let number = log.back().map_or(1, |last| last.number + 1);
-        if log.len() >= LOG_MAX {
-            log.pop_front();
-        }
-        log.push_back(MovedActor { number, ..moved });
-    }
-
-    /// The actors that this node has last sent to others, the last one last.
-    pub(super) fn moved(&self) -> Vec<MovedActor> {
-        self.log.lock().unwrap_or_else(PoisonError::into_inner).iter().cloned().collect()
-    }
 }
 
 /// Happenings that wait; from other nodes half as many.
 const HAPPENINGS_MAX: usize = 1024;
-/// Moves that a node remembers.
-const LOG_MAX: usize = 1024;

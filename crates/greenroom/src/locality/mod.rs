@@ -11,6 +11,7 @@ mod between_shards;
 mod driver;
 mod exchanges;
 mod leavers;
+mod moved;
 mod on_shard;
 mod orders;
 mod places;
@@ -30,9 +31,10 @@ use self::advice::ask;
 pub use self::advice::{ActorAdvice, Advice, Edge, Judged, KindAdvice, ShardAdvice, Wish};
 pub(crate) use self::advice::{advice, explain};
 use self::arrivals::Arrivals;
-pub use self::exchanges::MovedActor;
 use self::exchanges::{Exchanges, Happening};
 use self::leavers::Leavers;
+use self::moved::Log;
+pub use self::moved::MovedActor;
 use self::on_shard::OnShard;
 use self::places::Places;
 use self::settings::OptimiserMode;
@@ -53,6 +55,7 @@ pub(super) struct Common {
     counts: Counts,
     exchanges: Exchanges,
     arrivals: Arrivals,
+    moved: Log,
     leavers: Leavers,
     between_shards: between_shards::Counts,
 }
@@ -96,15 +99,16 @@ impl Locality {
             counts: Counts::default(),
             exchanges: Exchanges::new(),
             arrivals: Arrivals::default(),
+            moved: Log::default(),
             leavers: Leavers::default(),
             between_shards: between_shards::Counts::default(),
         }))
     }
 }
 
-/// The actors that the optimiser of `node` has last sent to others.
+/// The actors that the optimiser of `node` has last moved.
 pub(crate) fn moved(node: &Here) -> Vec<MovedActor> {
-    node.part::<Locality>().0.exchanges.moved()
+    node.part::<Locality>().0.moved.last()
 }
 
 /// Lets the optimiser of `node` take part in no exchange, or go on.
@@ -114,6 +118,7 @@ pub(crate) fn pause(node: &Here, paused: bool) {
 
 impl Part for Locality {
     fn start(&self, here: &Arc<Here>) {
+        self.0.moved.begin(here.world().now());
         if self.0.mode == OptimiserMode::On
             && let Some(happenings) = self.0.exchanges.take_happenings()
         {

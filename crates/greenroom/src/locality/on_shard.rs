@@ -135,6 +135,10 @@ impl ShardPart for OnShard {
         self.common.exchanges.happens(Happening::Arrived { x, hash });
     }
 
+    fn carried(&self, _: &Shard, id: &ActorId, bytes: usize) {
+        self.with_mut(|_, tables| tables.carried(id, bytes));
+    }
+
     fn pinned(&self, shard: &Shard, id: &ActorId, until: Timestamp) {
         self.tables(shard).pins.pin(id.stable_hash(), until, shard.now());
     }

@@ -2,10 +2,11 @@
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 use greenroom_protocols::exchange::{self, EDGES_MAX, Measured, Roster, Survey};
 use greenroom_protocols::flows::sets::{self, Member};
-use greenroom_protocols::flows::{KindId, Level, Place, Standing};
+use greenroom_protocols::flows::{Cost, KindId, Level, Place, Standing};
 use greenroom_protocols::heavy_edges;
 use greenroom_protocols::node::NodeId;
 
@@ -40,6 +41,8 @@ pub(super) struct OfShard {
     /// Whom they talk with, and where those were last found.
     edges: Vec<(heavy_edges::Edge, Option<Place>)>,
     micros_a_message: f64,
+    /// What the actors of each kind carry.
+    loads: BTreeMap<KindId, f64>,
 }
 
 impl Tables {
@@ -55,6 +58,7 @@ impl Tables {
             rows: rows.collect(),
             edges: edges.collect(),
             micros_a_message: self.micros_a_message(),
+            loads: self.loads.clone(),
         }
     }
 }
@@ -133,7 +137,7 @@ impl Surveyor<'_> {
     ) -> Option<exchange::Actor> {
         let Standing { actor, known, .. } = standing;
         let hosted = self.here.directory()?.hosted(*actor)?;
-        if hosted.shard != of.shard || hosted.slot.is_none() {
+        if hosted.shard != of.shard || hosted.slot.is_none() || is_too_large(known.cost) {
             return None;
         }
         let toward = known.parts.into_iter().filter(|(place, _)| is_far(*place)).filter_map(|(place, part)| {
@@ -151,10 +155,15 @@ impl Surveyor<'_> {
             ready: *ready,
             cost: known.cost.0 as u32,
             cpu: (known.rate * of.micros_a_message) as u32,
-            bytes: 0,
+            bytes: of.loads.get(&known.kind).map_or(0, |bytes| *bytes as u32),
             edges: own.map(|(_, edge)| *edge).take(EDGES_MAX).collect(),
         })
     }
+}
+
+/// Whether an actor carries too much to be moved because of its messages, by what its moves cost.
+pub(super) fn is_too_large(cost: Cost) -> bool {
+    cost > Cost::of(CARRIED_MAX, Duration::ZERO)
 }
 
 /// Messages a minute, of those a second.
@@ -166,3 +175,6 @@ fn a_minute(a_second: f64) -> u32 {
 pub(super) fn is_far(place: Place) -> bool {
     place.level() == Some(Level::Nodes)
 }
+
+/// Bytes that an actor carries at most which the optimiser moves.
+const CARRIED_MAX: u64 = 4 << 20;

@@ -1,10 +1,11 @@
 //! What a shard counts its samples into: rows, edges, and what people want to know of them.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use greenroom_protocols::exchange::ExchangeId;
 use greenroom_protocols::flows::gap::Gap;
-use greenroom_protocols::flows::{self, Flows, Judged, KindId, Place, Standing, Wish};
+use greenroom_protocols::flows::{self, Cost, Flows, Judged, KindId, Place, Standing, Wish};
 use greenroom_protocols::heavy_edges::{self, Edge, HeavyEdges};
 use greenroom_world::Timestamp;
 
@@ -24,6 +25,8 @@ pub(super) struct Tables {
     names: Names,
     whereabouts: Whereabouts,
     pub(super) pins: Pins,
+    /// How much the actors of each kind carry from node to node, in the mean of the last ones.
+    pub(super) loads: BTreeMap<KindId, f64>,
     /// The wishes that were found when it last looked, of so many rows as it looks at in a second.
     pub(super) wishes: Vec<Wish>,
     /// Those that the look that goes on has found so far.
@@ -91,6 +94,7 @@ impl Tables {
             names: Names(vec![None; NAMES_LEN].into()),
             whereabouts: Whereabouts::new(flows::ROWS_MIN),
             pins: Pins::default(),
+            loads: BTreeMap::new(),
             wishes: Vec::new(),
             found: Vec::new(),
             since: now,
@@ -173,6 +177,15 @@ impl Tables {
         let letter = Letter::new(x, &known, self.cpu_of(known.rate), |place| common.places.node(place));
         let edges = self.edges.partners(actor, now).into_iter();
         Some(letter.with_edges(edges.map(|edge| (edge.partner, edge.weight))))
+    }
+
+    /// An actor carries so much from node to node: what its moves cost from now on, and in the mean those of its kind.
+    pub(super) fn carried(&mut self, id: &ActorId, bytes: usize) {
+        let (kind, bytes) = (KindId(id.kind.number()), bytes as u64);
+        let mean = self.loads.entry(kind).or_insert(bytes as f64);
+        *mean += (bytes as f64 - *mean) * LEARNT;
+        self.flows.set_cost(kind, Cost::of(*mean as u64, Duration::ZERO));
+        self.flows.costs(id.stable_hash(), Cost::of(bytes, Duration::ZERO));
     }
 
     /// An actor has left for the node at `to`: whom it talks with most.
@@ -271,5 +284,36 @@ impl Tables {
 
 /// Rows that are looked at each time.
 const ROWS_A_LOOK: usize = 8 * 1024;
+/// How far a kind's mean goes toward what one of its actors carries.
+const LEARNT: f64 = 0.125;
 /// Actors whose names are kept for people.
 const NAMES_LEN: usize = 4096;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::actor::key::Kind;
+    use crate::locality::survey::is_too_large;
+
+    #[test]
+    fn what_an_actor_carries_is_in_the_price_of_its_moves_and_too_much_keeps_it() {
+        let now = Timestamp::default();
+        let mut tables = Tables::new(now);
+        let kind = Kind::intern("tables_test_kind");
+        let id = |key: &str| ActorId::unchecked(kind, key);
+        let cost = |tables: &mut Tables, id: &ActorId| {
+            let one =
+                flows::Sample { actor: id.stable_hash(), kind: KindId(kind.number()), place: Place::NEAR, weight: 1.0 };
+            tables.flows.sample(&one, now, 7);
+            tables.flows.standing(id.stable_hash(), now).expect("it was sampled").known.cost
+        };
+        let (small, large) = (id("small"), id("large"));
+        assert_eq!(cost(&mut tables, &small), Cost::default());
+        tables.carried(&small, 8 << 10);
+        assert_eq!(cost(&mut tables, &small), Cost(18.0));
+        assert_eq!(cost(&mut tables, &large), Cost(18.0), "as far as is known of its kind");
+        tables.carried(&large, 5 << 20);
+        assert!(is_too_large(cost(&mut tables, &large)) && !is_too_large(cost(&mut tables, &small)));
+        assert_eq!(tables.loads[&KindId(kind.number())], 7.0 / 8.0 * 8192.0 + f64::from(5 << 20) / 8.0);
+    }
+}

@@ -82,7 +82,7 @@ impl Node {
         async move { locality::explain(&node, id?).await }
     }
 
-    /// The actors that this node's optimiser has last sent to other nodes, at most 1,024, the last one last.
+    /// The actors that this node's optimiser has last moved, to other nodes or to other shards of this one, at most 1,024, the last one last.
     pub fn moved_actors(&self) -> Vec<MovedActor> {
         locality::moved(self.here())
     }

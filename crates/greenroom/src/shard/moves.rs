@@ -143,6 +143,7 @@ impl Shard {
         if let Some(directory) = node.directory() {
             directory.depart(id, epoch);
         }
+        self.note_carried(id, state.len());
         let from = Placed { node: node.me(), epoch };
         let Trip { to, letter, told, .. } = trip;
         let sent = self.lane_carry(to, id, from, &state, &letter);
@@ -251,8 +252,10 @@ impl Shard {
         let Undecided { state, letter, told, held, .. } = undecided;
         if let MoveEnd::Here(epoch) = end {
             told.ended(TripEnd::Back);
+            let bytes = state.len();
             self.arrive(wish, epoch, state);
             self.note_arrived(id, wish.from.node, &letter);
+            self.note_carried(id, bytes);
         } else {
             told.ended(TripEnd::Moved);
             if let Some(host) = host {

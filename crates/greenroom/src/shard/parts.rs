@@ -58,6 +58,11 @@ pub(crate) trait ShardPart: Any {
         let _ = (shard, id, from, letter);
     }
 
+    /// Hears that an actor, which goes to another node or has come from one, carries so many bytes.
+    fn carried(&self, shard: &Shard, id: &ActorId, bytes: usize) {
+        let _ = (shard, id, bytes);
+    }
+
     /// Hears that an actor asks to stay on its node until then, whoever would rather have it elsewhere.
     fn pinned(&self, shard: &Shard, id: &ActorId, until: Timestamp) {
         let _ = (shard, id, until);
@@ -165,6 +170,11 @@ impl Shard {
     /// Tells the parts that an actor has come by a move.
     pub(super) fn note_arrived(&self, id: &ActorId, from: NodeId, letter: &[u8]) {
         self.parts.iter().for_each(|part| part.arrived(self, id, from, letter));
+    }
+
+    /// Tells the parts how much an actor carries from node to node.
+    pub(super) fn note_carried(&self, id: &ActorId, bytes: usize) {
+        self.parts.iter().for_each(|part| part.carried(self, id, bytes));
     }
 
     /// Tells the parts that an actor asks to stay on its node.

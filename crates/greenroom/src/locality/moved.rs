@@ -1,0 +1,68 @@
+//! The actors that a node's optimiser has moved, for people.
+
+use std::collections::VecDeque;
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+
+use greenroom_world::Timestamp;
+use serde::Serialize;
+
+/// An actor that an optimiser has moved.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+#[non_exhaustive]
+pub struct MovedActor {
+    /// The moves of its node are numbered from 1, since it started.
+    pub number: u64,
+    /// The actor.
+    pub actor: String,
+    /// The name of the node that it left.
+    pub from: String,
+    /// The name of the node that it went to.
+    pub to: String,
+    /// From which shard to which, if it stayed on its node.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub shards: Option<[u16; 2]>,
+    /// Seconds since its node's optimiser started.
+    pub at_s: f64,
+    /// Messages a minute that this was to bring nearer, less those that it put farther.
+    pub gain: i64,
+    /// What the move costs, in messages.
+    pub cost: u32,
+    /// Why it went.
+    pub why: &'static str,
+}
+
+/// The last of them, the last one last.
+#[derive(Default)]
+pub(super) struct Log {
+    /// When the optimiser started.
+    begun: OnceLock<Timestamp>,
+    all: Mutex<VecDeque<MovedActor>>,
+}
+
+impl Log {
+    pub(super) fn begin(&self, now: Timestamp) {
+        let _ = self.begun.set(now);
+    }
+
+    fn all(&self) -> MutexGuard<'_, VecDeque<MovedActor>> {
+        self.all.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// An actor has been moved: its number and time are not known before.
+    pub(super) fn note(&self, moved: MovedActor, now: Timestamp) {
+        let at_s = now.since(*self.begun.get_or_init(|| now)).as_secs_f64();
+        let mut all = self.all();
+        let number = all.back().map_or(1, |last| last.number + 1);
+        if all.len() >= LOG_MAX {
+            all.pop_front();
+        }
+        all.push_back(MovedActor { number, at_s, ..moved });
+    }
+
+    pub(super) fn last(&self) -> Vec<MovedActor> {
+        self.all().iter().cloned().collect()
+    }
+}
+
+/// Moves that a node remembers.
+const LOG_MAX: usize = 1024;
