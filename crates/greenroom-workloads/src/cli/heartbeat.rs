@@ -24,9 +24,6 @@ pub struct HeartbeatOptions {
     /// Time under load before anything counts; 1s, and 17s where a pool sizes itself.
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub settle: Option<Duration>,
-    /// How often each of what is compared is measured, in turn.
-    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=100))]
-    pub repeat: u32,
     /// Measures numbers of shards by numbers of the pool's threads, and `fused` and `auto` beside them, each on a fresh node.
     #[arg(long)]
     pub heat_map: bool,

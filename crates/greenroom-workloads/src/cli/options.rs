@@ -85,6 +85,9 @@ pub struct Bench {
     /// Requests a second, whether they are answered or not (presence, presence-sim, heartbeat).
     #[arg(long)]
     pub rate: Option<f64>,
+    /// How often each of what is compared is measured, in turn (presence, presence-sim, heartbeat).
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=100))]
+    pub repeat: u32,
     #[command(flatten)]
     #[doc(hidden)]
     pub geo: GeoOptions,

@@ -36,6 +36,8 @@ pub(crate) struct Plan {
     pub(crate) journal: Option<String>,
     pub(crate) durability: Durability,
     pub(crate) rate: Option<f64>,
+    /// How often each of what is compared is measured.
+    pub(crate) repeat: u32,
     pub(crate) geo: GeoOptions,
     pub(crate) presence: PresenceOptions,
     pub(crate) heartbeat: HeartbeatOptions,
@@ -85,6 +87,7 @@ impl Plan {
             journal: bench.journal.clone(),
             durability: bench.durability,
             rate: bench.rate,
+            repeat: bench.repeat,
             geo: bench.geo.clone(),
             presence: bench.presence.clone(),
             heartbeat: bench.heartbeat.clone(),

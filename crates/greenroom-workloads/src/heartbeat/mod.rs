@@ -32,12 +32,12 @@ pub(crate) async fn run(plan: &Plan) -> Result<Outcome, String> {
     let asked = Setting { shards: plan.shards, threads: plan.heartbeat.threads };
     let begun = Instant::now();
     let all = settings(plan, asked);
-    let bar = ProgressBar::new(all.len() as u64 * u64::from(plan.heartbeat.repeat));
+    let bar = ProgressBar::new(all.len() as u64 * u64::from(plan.repeat));
     if let Ok(style) = ProgressStyle::with_template("heartbeat {wide_bar} {pos}/{len} measurements, {elapsed}") {
         bar.set_style(style);
     }
     let mut runs = Vec::new();
-    for _ in 0..plan.heartbeat.repeat {
+    for _ in 0..plan.repeat {
         for setting in &all {
             runs.push(measure(plan, *setting).await?);
             bar.inc(1);
@@ -67,7 +67,7 @@ pub(crate) fn params(plan: &Plan, mut set: impl FnMut(&str, Value)) {
     set("blocking_ms", (options.block.time.as_secs_f64() * 1e3).into());
     set("work_us", (options.work.as_secs_f64() * 1e6).into());
     set("duration_s", span(plan).as_secs_f64().into());
-    set("repeat", options.repeat.into());
+    set("repeat", plan.repeat.into());
 }
 
 /// Beats a second.

@@ -105,6 +105,10 @@ impl Leg {
         Ok(Self { optimised, kept, had, judged, seconds, seen, steady, duration, simulated_in: None })
     }
 
+    pub(super) fn is_optimised(&self) -> bool {
+        self.optimised
+    }
+
     pub(super) fn name(&self) -> &'static str {
         if self.optimised { "on" } else { "off" }
     }
