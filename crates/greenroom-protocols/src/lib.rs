@@ -24,6 +24,7 @@
 //! | [`versions`] | a call runs only where the actor's kind has a version that serves the caller's |
 //! | [`adaptive`] | an actor has as many instances as what is asked of it makes cheapest, and does not flap |
 //! | [`heavy_edges`] | which actors send each other most is known in bounded memory, and right in the mean |
+//! | [`callers`] | an actor that is called mostly from one other cluster wishes to be there |
 //! | [`flows`] | an actor wishes to be where its last messages went, and ever less often when moving does not pay |
 //! | [`threads`] | a pool has as many threads as make its callers wait less, and no more |
 //! | [`exchange`] | pairs of nodes agree which actors move between them; no actor is promised to two, and every lock ends |
@@ -31,6 +32,7 @@
 
 pub mod adaptive;
 pub mod bcas;
+pub mod callers;
 pub mod checks;
 pub mod credit;
 pub mod delivery;

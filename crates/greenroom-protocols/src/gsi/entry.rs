@@ -28,6 +28,8 @@ pub struct Entry<O, R, U> {
     pub(super) instance: Option<Round>,
     /// Whether the instance here was stopped to be handed over.
     pub(super) suspended: bool,
+    /// Whether the instance here is to end for another cluster's sake.
+    yields: bool,
     /// The last number given to a round or a hand-over.
     pub(super) last: Round,
     pub(super) inquiry: Option<Inquiry<O>>,
@@ -59,6 +61,7 @@ impl<O: Clone, R, U: Clone> Entry<O, R, U> {
             fenced: false,
             instance: None,
             suspended: false,
+            yields: false,
             last: floor,
             inquiry: None,
             again_at: None,
@@ -163,6 +166,12 @@ impl<O: Clone, R, U: Clone> Entry<O, R, U> {
                 }
                 if self.is_barred() {
                     out.extend(self.instance.map(Action::Release));
+                }
+            }
+            Event::Yield => {
+                if let State::Owned(instance) = self.state {
+                    self.yields = true;
+                    out.push(Action::Release(instance));
                 }
             }
             Event::Lost(cluster) => {
@@ -331,6 +340,7 @@ impl<O: Clone, R, U: Clone> Entry<O, R, U> {
         let allowed =
             if doubtful { self.config.mode == Mode::Optimistic } else { !self.is_away() && !self.is_barred() };
         assert!(allowed, "an instance is made where there must be none");
+        self.yields &= self.instance.is_some();
         let instance = self.instance.unwrap_or(round);
         let resumes = std::mem::take(&mut self.suspended);
         match (self.instance, doubtful) {
@@ -375,7 +385,7 @@ impl<O: Clone, R, U: Clone> Entry<O, R, U> {
         self.handing = None;
         self.merges.clear();
         self.inquiry = None;
-        self.again_at = None;
+        self.again_at = std::mem::take(&mut self.yields).then(|| now + self.config.yield_for);
         if !matches!(self.state, State::Cached(_)) {
             self.state = State::Invalid;
         }

@@ -206,6 +206,9 @@ pub enum Event<O, R, U> {
     /// Whether this cluster has heard no other one for so long that it may be taken for lost, and others may own what it owns soon. It gives
     /// up what must be single, and owns nothing without a question, until it is heard again and the lease is given anew.
     Fenced(bool),
+    /// Another cluster calls the owned instance here far more than this one: it is to end. What then waits here leaves that cluster some
+    /// time to ask first; whoever asks first owns the actor.
+    Yield,
     /// The transport knows this cluster to be unreachable: operations do not travel with questions to it, and no round waits for
     /// its answer.
     Lost(ClusterId),
@@ -262,7 +265,8 @@ pub enum Action<O, R, U> {
         /// What the instance has not seen.
         unseen: U,
     },
-    /// End the instance in good order and say [`Event::Released`]: this cluster leaves, or the actor is at home elsewhere.
+    /// End the instance in good order and say [`Event::Released`]: this cluster leaves, or the actor is at home elsewhere, or had better
+    /// live there.
     Release(Round),
     /// End the instance: it must not run another turn.
     Deactivate(Round),
@@ -285,6 +289,8 @@ pub struct Config {
     pub back_off: Duration,
     /// Time between rounds of a doubtful instance; 10 s by default.
     pub rerun_every: Duration,
+    /// Time for which calls wait after an instance has ended for another cluster's sake; 500 ms by default.
+    pub yield_for: Duration,
     /// Where the actor is at home, if its kind has homes.
     pub home: Option<Home>,
     /// Calls that may wait here; 4096 by default, as at an activation.
@@ -303,6 +309,7 @@ impl Default for Config {
             silent_after: Duration::from_secs(1),
             back_off: Duration::from_millis(50),
             rerun_every: Duration::from_secs(10),
+            yield_for: Duration::from_millis(500),
             home: None,
             calls_max: 4096,
             checks: Checks::default(),

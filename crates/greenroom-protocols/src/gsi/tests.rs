@@ -4,6 +4,7 @@ use super::*;
 
 mod guards;
 mod traces;
+mod yields;
 
 type Gsi = Entry<&'static str, u8, u8>;
 type Out = Vec<Action<&'static str, u8, u8>>;

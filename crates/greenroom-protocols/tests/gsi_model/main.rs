@@ -24,6 +24,7 @@ fn lossy() -> World {
         calls: vec![1, 2],
         rounds_max: 2,
         releases_max: 0,
+        yields_max: 0,
         crashes_max: 0,
         recoveries_max: 0,
         twice_max: 0,
@@ -96,6 +97,14 @@ fn one_owner_while_messages_are_lost() {
 fn one_instance_while_nothing_is_lost() {
     exhaust("three, timely", World { lossy: false, calls: vec![1, 2, 3], ..lossy() });
     exhaust("two, timely", World { lossy: false, releases_max: 2, calls: vec![1, 2, 1], ..two() });
+}
+
+#[test]
+fn one_owner_while_instances_give_way_to_other_clusters() {
+    exhaust("three, lossy, yields", World { yields_max: 1, rounds_max: 1, ..lossy() });
+    exhaust("two, lossy, yields", World { yields_max: 2, calls: vec![1, 2, 1], rounds_max: 2, ..two() });
+    exhaust("two, timely, yields", World { lossy: false, yields_max: 2, calls: vec![1, 2, 1], ..two() });
+    exhaust("yields, recovery", World { yields_max: 1, recoveries_max: 1, rounds_max: 2, ..two() });
 }
 
 #[test]

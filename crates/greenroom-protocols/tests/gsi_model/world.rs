@@ -25,6 +25,8 @@ pub(super) struct World {
     pub(super) calls: Vec<u16>,
     pub(super) rounds_max: u64,
     pub(super) releases_max: usize,
+    /// Owned instances that give way to another cluster.
+    pub(super) yields_max: usize,
     pub(super) crashes_max: usize,
     pub(super) recoveries_max: usize,
     pub(super) twice_max: usize,
@@ -66,6 +68,9 @@ pub(super) struct State {
     changed: usize,
     called: usize,
     released: usize,
+    yielded: usize,
+    /// Clusters whose instances are about to end for it.
+    yielding: BTreeSet<ClusterId>,
     crashed: usize,
     recovered: usize,
     twice: usize,
@@ -97,6 +102,7 @@ pub(super) enum Step {
     Resend(ClusterId),
     Lose(ClusterId, ClusterId),
     Release(ClusterId),
+    Yield(ClusterId),
     Crash(ClusterId),
     Recover(ClusterId),
     Recovered(ClusterId),
@@ -114,6 +120,7 @@ impl World {
             silent_after: Duration::ZERO,
             back_off: Duration::ZERO,
             rerun_every: Duration::ZERO,
+            yield_for: Duration::ZERO,
             home: self.home,
             checks: self.checks,
             ..Config::default()
@@ -221,6 +228,8 @@ impl Model for World {
             changed: 0,
             called: 0,
             released: 0,
+            yielded: 0,
+            yielding: BTreeSet::new(),
             crashed: 0,
             recovered: 0,
             twice: 0,
@@ -270,6 +279,12 @@ impl Model for World {
                 steps.push(Step::Lease(*id));
             }
             if entry.running().is_some() && (state.released < self.releases_max || state.changed > 0) {
+                steps.push(Step::Release(*id));
+            }
+            if state.yielded < self.yields_max && matches!(entry.state(), At::Owned(_)) {
+                steps.push(Step::Yield(*id));
+            }
+            if state.yielding.contains(id) {
                 steps.push(Step::Release(*id));
             }
             if state.crashed < self.crashes_max {
@@ -331,14 +346,20 @@ impl Model for World {
                 state.lost += 1;
                 self.handle(&mut state, id, Event::Lost(other));
             }
+            Step::Yield(id) => {
+                state.yielded += 1;
+                state.yielding.insert(id);
+                self.handle(&mut state, id, Event::Yield);
+            }
             Step::Release(id) => {
-                state.released += 1;
+                state.released += usize::from(!state.yielding.remove(&id));
                 let instance = state.entries[&id].instance()?;
                 state.contents.remove(&id);
                 self.handle(&mut state, id, Event::Released(instance));
             }
             Step::Crash(id) => {
                 state.crashed += 1;
+                state.yielding.remove(&id);
                 let since = era(&state);
                 state.reports.remove(&id);
                 state.contents.remove(&id);

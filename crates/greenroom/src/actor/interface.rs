@@ -155,7 +155,7 @@ impl std::fmt::Display for Why {
             Why::Migrating => "it went to another node",
             Why::Superseded => "a later activation is elsewhere",
             Why::Duplicate => "another cluster owns it",
-            Why::Leaving => "its cluster is leaving the multi-cluster",
+            Why::Leaving => "its cluster is leaving the multi-cluster, or another one calls it most",
             Why::Upgraded => "a caller needs a newer version of it",
             Why::Unsaved => "a save of its state failed",
             Why::Stopped => "it was stopped",

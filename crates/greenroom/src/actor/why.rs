@@ -20,7 +20,7 @@ pub enum Why {
     Superseded,
     /// Another cluster owns the actor: this was a second instance, made while the clusters could not reach each other.
     Duplicate,
-    /// Its cluster is leaving the multi-cluster: the next call activates it in another one.
+    /// Its cluster is leaving the multi-cluster, or another one makes most of its calls: the next call activates it there.
     Leaving,
     /// A caller needs a newer version of the actor's interface, which another node hosts.
     Upgraded,

@@ -24,6 +24,7 @@ pub(crate) struct Counts {
     lost_of: Mutex<VecDeque<String>>,
     dropped: AtomicU64,
     switched: AtomicU64,
+    yielded: AtomicU64,
 }
 
 /// The counters at one time.
@@ -52,6 +53,8 @@ pub struct GeoCounts {
     pub dropped: u64,
     /// Switches of adaptive actors between one instance and one in each cluster, decided here.
     pub switches: u64,
+    /// Actors that were given up here for the cluster that calls them most.
+    pub yielded: u64,
 }
 
 impl GeoCounts {
@@ -70,6 +73,11 @@ impl GeoCounts {
                 "greenroom_geo_switches_total",
                 "Switches of adaptive actors between one instance and one in each cluster, decided here.",
                 self.switches,
+            ),
+            (
+                "greenroom_geo_yielded_total",
+                "Actors that were given up here for the cluster that calls them most.",
+                self.yielded,
             ),
             ("greenroom_geo_dropped_total", "Messages to other clusters that found no room.", self.dropped),
         ] {
@@ -132,6 +140,10 @@ impl Counts {
         self.switched.fetch_add(1, Ordering::Relaxed);
     }
 
+    pub(super) fn yielded(&self) {
+        self.yielded.fetch_add(1, Ordering::Relaxed);
+    }
+
     /// All of them now.
     pub(crate) fn now(&self) -> GeoCounts {
         let read = |count: &AtomicU64| count.load(Ordering::Relaxed);
@@ -147,6 +159,7 @@ impl Counts {
             updates_lost: read(&self.lost),
             dropped: read(&self.dropped),
             switches: read(&self.switched),
+            yielded: read(&self.yielded),
         }
     }
 }

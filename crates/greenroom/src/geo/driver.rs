@@ -7,6 +7,7 @@ use std::time::Duration;
 use greenroom_world::{BoxFuture, Listener, Stage, Timestamp};
 
 use super::mesh::Mesh;
+use super::wandering::wander;
 use super::word::News;
 use super::{Geo, adaptive, gateway};
 use crate::cluster::Order;
@@ -25,6 +26,7 @@ pub(crate) fn start(node: &Arc<Here>, geo: &Arc<Geo>, gateway: Option<Box<dyn Li
     spawn(Box::pin(tick(geo.clone(), node.clone())));
     spawn(Box::pin(spread(geo.clone(), node.clone())));
     spawn(Box::pin(adaptive::report(geo.clone(), node.clone())));
+    spawn(Box::pin(wander(geo.clone(), node.clone())));
     if geo.listing.is_some() {
         spawn(Box::pin(look_at_listing(geo.clone(), node.clone())));
     }

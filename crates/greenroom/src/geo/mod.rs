@@ -25,6 +25,7 @@ mod range;
 mod states;
 mod status;
 mod term;
+mod wandering;
 pub(crate) mod word;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -34,7 +35,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
 
 use greenroom_protocols::directory::Epoch;
 use greenroom_protocols::gsi::ClusterId;
-use greenroom_protocols::node::Instances;
+use greenroom_protocols::node::{Instances, NodeId};
 #[cfg(feature = "tls")]
 use greenroom_security::certificates::NodeCertificates;
 use greenroom_security::link::Links;
@@ -129,6 +130,14 @@ impl Part for Arc<Geo> {
 
     fn claim(&self, id: &ActorId, epoch: Epoch, key: &str) -> Option<Claim> {
         self.early.claim(id, epoch, key)
+    }
+
+    fn channel(&self) -> Option<u8> {
+        Some(wandering::CHANNEL)
+    }
+
+    fn told(&self, here: &Arc<Here>, from: NodeId, payload: &[u8]) {
+        self.told_to_yield(here, from, payload);
     }
 }
 

@@ -95,7 +95,8 @@ impl Geo {
         let port = &self.shards[stable_hash(key.id().kind.name(), &key.id().key) as usize % self.shards.len()];
         let number = id.0 as u32;
         // Its uses are counted by the cluster of the caller.
-        let caller = self.is_adaptive(key.id().kind).then_some(origin);
+        let kind = key.id().kind;
+        let caller = (self.is_adaptive(kind) || self.may_wander(kind)).then_some(origin);
         let run = move |shard: &Shard| {
             shard.run_for_cluster(run_key.id(), operation, caller, awaited.then_some((sender, number)));
         };

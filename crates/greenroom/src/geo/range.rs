@@ -217,6 +217,14 @@ impl GeoRange {
         }
     }
 
+    /// Lets the owned instance of an actor end, for the cluster that calls it most.
+    pub(crate) fn yields(&mut self, geo: &Arc<Geo>, now: Timestamp, key: &Entry, out: &mut Vec<Effect>) {
+        if self.held.get(key).is_some_and(|held| held.ending.is_none()) {
+            geo.counts().yielded();
+            self.handle(geo, now, key, Event::Yield, out);
+        }
+    }
+
     /// Remembers actors whose instances may not be the only ones.
     pub(crate) fn reported(&mut self, doubtful: impl IntoIterator<Item = Entry>) {
         self.doubtful.extend(doubtful);

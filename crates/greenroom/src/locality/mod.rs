@@ -4,6 +4,7 @@
 //! and the heaviest edges between them (`on_shard.rs`, around the machines `flows` and `heavy_edges` of `greenroom_protocols`). All of it is advice:
 //! what is counted twice, late or not at all makes nothing wrong.
 
+mod abroad;
 mod advice;
 mod anchors;
 mod arrivals;
@@ -27,6 +28,7 @@ use bytes::Bytes;
 use greenroom_protocols::node::NodeId;
 use greenroom_world::Stage;
 
+pub(crate) use self::abroad::{called_from_abroad, gave_way};
 use self::advice::ask;
 pub use self::advice::{ActorAdvice, Advice, Edge, Judged, KindAdvice, ShardAdvice, Wish};
 pub(crate) use self::advice::{advice, explain};
@@ -66,6 +68,7 @@ struct Counts {
     near: AtomicU64,
     beside: AtomicU64,
     away: AtomicU64,
+    abroad: AtomicU64,
     /// Samples that were taken.
     taken: AtomicU64,
     /// Moves that were worth it, and those that were not.
@@ -85,6 +88,9 @@ impl Counts {
             Place::Near => &self.near,
             Place::Shard(_) => &self.beside,
             Place::Node(_) => &self.away,
+            Place::Cluster(_) => &self.abroad,
+            // They have no place.
+            Place::Outside => return,
         };
         count.fetch_add(messages, Ordering::Relaxed);
         self.taken.fetch_add(1, Ordering::Relaxed);
@@ -157,11 +163,12 @@ impl Part for Locality {
         if self.0.mode == OptimiserMode::Off {
             return;
         }
-        let Counts { near, beside, away, taken, paid, unpaid } = &self.0.counts;
+        let Counts { near, beside, away, abroad, taken, paid, unpaid } = &self.0.counts;
         for (name, help, count) in [
             ("greenroom_messages_near_total", "Messages between actors of one shard, by samples.", near),
             ("greenroom_messages_beside_total", "Messages between shards of this node, by samples.", beside),
             ("greenroom_messages_away_total", "Messages from and to other nodes, by samples.", away),
+            ("greenroom_messages_abroad_total", "Calls from other clusters, by samples.", abroad),
             ("greenroom_optimiser_samples_total", "Messages that were sampled.", taken),
             ("greenroom_optimiser_moves_paid_total", "Moves that have saved as many messages as they cost.", paid),
             ("greenroom_optimiser_moves_unpaid_total", "Moves that have not.", unpaid),

@@ -68,6 +68,7 @@ impl OnShard {
             sampling::Place::Near => Some(Place::NEAR),
             sampling::Place::Shard(id) => Some(Place::shard(shard.sibling(id)? as u16)),
             sampling::Place::Node(node) => self.common.places.of(node),
+            sampling::Place::Cluster(_) | sampling::Place::Outside => None,
         }
     }
 }
@@ -101,12 +102,13 @@ impl ShardPart for OnShard {
             Some((place, Sample { from, ..*sample }))
         });
         tables.gap(near).due();
-        match counted {
-            Some((place, sample)) => {
-                let weight = tables.count(near, &sample, place, shard);
-                self.common.counts.note(sample.place, u64::from(weight));
-            }
-            None => _ = tables.gap(near).sampled(node.world().random()),
+        let weight = tables.gap(near).sampled(node.world().random());
+        if let Some((place, sample)) = counted {
+            tables.count(weight, &sample, place, shard);
+            self.common.counts.note(sample.place, u64::from(weight));
+        } else if let Some(sample) = sample.filter(|sample| sample.place.is_beyond()) {
+            tables.called(weight, sample, node);
+            self.common.counts.note(sample.place, u64::from(weight));
         }
         Some(tables.gap(near).left())
     }
@@ -158,9 +160,9 @@ fn may_move(node: &Here, id: &ActorId) -> bool {
     !is_reserved(&id.key) && kinds.workers(id.kind) == 0 && !kinds.is_reliable(id.kind)
 }
 
-/// Whether an actor of this shard could be on another one, or on another node.
+/// Whether an actor of this shard could be on another one, on another node, or in another cluster.
 fn has_elsewhere(node: &Here) -> bool {
-    node.shards().len() > 1 || node.view().view.active().count() > 1
+    node.shards().len() > 1 || node.view().view.active().count() > 1 || node.config().geo.is_some()
 }
 
 /// How often strides are set and wishes looked for.

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use greenroom_protocols::callers::Callers;
 use greenroom_protocols::exchange::ExchangeId;
 use greenroom_protocols::flows::gap::Gap;
 use greenroom_protocols::flows::{self, Cost, Flows, Judged, KindId, Place, Standing, Wish};
@@ -13,8 +14,9 @@ use super::Common;
 use super::anchors::Pins;
 use super::word::Letter;
 use crate::actor::key::ActorId;
+use crate::here::Here;
 use crate::shard::Shard;
-use crate::shard::sampling::Sample;
+use crate::shard::sampling::{self, Sample};
 
 /// What it counts into.
 pub(super) struct Tables {
@@ -25,6 +27,7 @@ pub(super) struct Tables {
     names: Names,
     whereabouts: Whereabouts,
     pub(super) pins: Pins,
+    pub(super) callers: Callers,
     /// How much the actors of each kind carry from node to node, in the mean of the last ones.
     pub(super) loads: BTreeMap<KindId, f64>,
     /// The wishes that were found when it last looked, of so many rows as it looks at in a second.
@@ -94,6 +97,7 @@ impl Tables {
             names: Names(vec![None; NAMES_LEN].into()),
             whereabouts: Whereabouts::new(flows::ROWS_MIN),
             pins: Pins::default(),
+            callers: Callers::default(),
             loads: BTreeMap::new(),
             wishes: Vec::new(),
             found: Vec::new(),
@@ -193,6 +197,7 @@ impl Tables {
         let partners = self.edges.partners(actor, now);
         self.flows.moved(actor, now);
         self.edges.forget(actor);
+        self.callers.forget(actor);
         self.whereabouts.note(actor, to);
         partners.into_iter().map(|edge| (edge.partner, edge.weight)).collect()
     }
@@ -252,13 +257,23 @@ impl Tables {
         if near { &mut self.near } else { &mut self.far }
     }
 
-    pub(super) fn count(&mut self, near: bool, sample: &Sample<'_>, place: Place, shard: &Shard) -> u32 {
+    /// Counts a message that says nothing of places in this cluster: it may be a call from another one, or from beside all actors.
+    pub(super) fn called(&mut self, weight: u32, sample: &Sample<'_>, node: &Here) {
+        let from = match sample.place {
+            sampling::Place::Cluster(cluster) => Some(cluster),
+            _ => None,
+        };
+        self.callers.sample(sample.to.stable_hash(), from, weight as f32, node.world().random());
+    }
+
+    /// Counts a message of which so many were as this one.
+    pub(super) fn count(&mut self, weight: u32, sample: &Sample<'_>, place: Place, shard: &Shard) {
         let (world, now) = (shard.port().node.world(), shard.now());
-        let weight = self.gap(near).sampled(world.random());
         let to = sample.to.stable_hash();
         self.names.note(to, sample.to);
         let mut end = |actor: u64, id: &ActorId| {
             let kind = KindId(id.kind.number());
+            self.callers.sample(actor, None, weight as f32, world.random());
             let one = flows::Sample { actor, kind, place, weight: weight as f32 };
             self.flows.sample(&one, now, world.random());
         };
@@ -278,7 +293,6 @@ impl Tables {
                 self.edges.add(to, hash, f64::from(weight), now, world.random());
             }
         }
-        weight
     }
 }
 

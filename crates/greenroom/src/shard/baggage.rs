@@ -34,7 +34,7 @@ pub(crate) struct Baggage {
     pub(crate) version: Option<u16>,
     /// The node that the grant is for which came with the message, if that is not this one.
     pub(crate) host: Option<NodeId>,
-    /// Belongs to the turn that it begins, of an adaptive actor: the cluster that the call came in at, if that is another one.
+    /// Belongs to the turn that it begins, of an actor that may go to other clusters: the one that the call came in at, if that is another.
     pub(crate) caller: Option<ClusterId>,
     /// Belongs to the turn that it begins: what that keeps back until it is committed.
     pub(crate) holdback: Option<Arc<dyn Holdback>>,

@@ -126,7 +126,7 @@ impl Batch {
     pub(super) fn deliver(&mut self, shard: &Shard) {
         while let Some((head, at)) = self.pop() {
             shard.refill_budget();
-            shard.count_in(&self.targets[head.target as usize].id, Place::Shard(self.from));
+            shard.count_in(&self.targets[head.target as usize].id, || Place::Shard(self.from));
             // SAFETY: the table is that of the message at this place, which `pop` has given away.
             unsafe { (head.table.deliver)(at, shard, &self.targets[head.target as usize], head.slot) };
         }

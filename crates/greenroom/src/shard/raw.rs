@@ -124,8 +124,9 @@ impl Shard {
             let refusal = self.no_such_method(&call, offer);
             return refuse_reply(call.reply, refusal);
         };
-        if call.journey.origin != self.port.node.me() {
-            self.count_in(activation.id(), Place::Node(call.journey.origin));
+        // Who is beside all actors matters only where others are in other clusters.
+        if call.journey.origin != self.port.node.me() || self.port.node.config().geo.is_some() {
+            self.count_in(activation.id(), || self.whence(&call));
         }
         let RawCall { key, route, payload, reply, deadline, chain, journey } = call;
         let incoming = IncomingCall { method, payload, reply, deadline, chain: chain.clone() };
@@ -141,6 +142,15 @@ impl Shard {
                 let call = RawCall { key, route, payload, reply, deadline, chain, journey };
                 self.locate_raw(call, kind, hash);
             }
+        }
+    }
+
+    /// Where a message that came as bytes is from.
+    fn whence(&self, call: &RawCall<'_>) -> Place {
+        match (call.journey.origin, call.chain.baggage.as_deref().and_then(|baggage| baggage.caller)) {
+            (_, Some(cluster)) => Place::Cluster(cluster),
+            (origin, None) if origin == self.port.node.me() => Place::Outside,
+            (origin, None) => Place::Node(origin),
         }
     }
 

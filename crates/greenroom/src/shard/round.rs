@@ -169,7 +169,7 @@ impl Shard {
         match item {
             Item::Parcel(parcel) => parcel.deliver(self),
             Item::Passed { from, parcel } => {
-                self.count_in(parcel.id(), Place::Shard(from));
+                self.count_in(parcel.id(), || Place::Shard(from));
                 parcel.deliver(self);
             }
             Item::Enter(enter) => self.enter_over(*enter),

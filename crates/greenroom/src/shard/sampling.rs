@@ -4,6 +4,7 @@
 
 use std::cell::Cell;
 
+use greenroom_protocols::gsi::ClusterId;
 use greenroom_protocols::node::NodeId;
 
 use super::{Shard, ShardId};
@@ -39,6 +40,17 @@ pub(crate) enum Place {
     Shard(ShardId),
     /// On another node.
     Node(NodeId),
+    /// In another cluster.
+    Cluster(ClusterId),
+    /// Beside all actors, on this node.
+    Outside,
+}
+
+impl Place {
+    /// Whether it is none of this cluster.
+    pub(crate) fn is_beyond(self) -> bool {
+        matches!(self, Self::Cluster(_) | Self::Outside)
+    }
 }
 
 impl Countdown {
@@ -82,18 +94,22 @@ impl Shard {
 
     /// Counts a message that comes from elsewhere to an actor of this shard.
     #[inline]
-    pub(super) fn count_in(&self, to: &ActorId, place: Place) {
+    pub(super) fn count_in(&self, to: &ActorId, place: impl FnOnce() -> Place) {
         if self.sampling.far.message() {
-            self.sample(&self.sampling.far, Some(&Sample { from: None, to, place }));
+            self.sample(&self.sampling.far, Some(&Sample { from: None, to, place: place() }));
         }
     }
 
     #[cold]
     fn sample_own(&self, countdown: &Countdown, to: &ActorId, place: Place) {
         let activation = self.current_activation();
-        // Who is no actor has nowhere to go.
-        let from = activation.as_ref().map(|activation| activation.id()).filter(|from| *from != to);
-        self.sample(countdown, from.map(|from| Sample { from: Some(from), to, place }).as_ref());
+        let from = activation.as_ref().map(|activation| activation.id());
+        let sample = match from {
+            Some(from) => (from != to).then_some(Sample { from: Some(from), to, place }),
+            // Who is no actor has nowhere to go.
+            None => (place == Place::Near).then_some(Sample { from: None, to, place: Place::Outside }),
+        };
+        self.sample(countdown, sample.as_ref());
     }
 
     fn sample(&self, countdown: &Countdown, sample: Option<&Sample<'_>>) {

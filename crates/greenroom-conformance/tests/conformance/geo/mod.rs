@@ -10,4 +10,5 @@ mod state_faults;
 mod states;
 mod storm;
 mod upgrades;
+mod wandering;
 mod world;

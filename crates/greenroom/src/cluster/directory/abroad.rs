@@ -132,6 +132,18 @@ impl Directory {
         Passing::Done
     }
 
+    /// Lets an actor go to the cluster that calls it most, if its range is this node's; otherwise who owns the range.
+    pub(crate) fn yields(&self, geo: &Arc<Geo>, now: Timestamp, key: &Entry) -> Option<NodeId> {
+        let mut range = self.range(key.hash);
+        if range.machine.tenure().is_none() {
+            return range.machine.owner().filter(|owner| *owner != self.me);
+        }
+        let mut effects = Vec::new();
+        range.machines().yields(geo, now, key, &mut effects);
+        self.take_effect(geo, now, &mut range, key, effects);
+        None
+    }
+
     /// Tells all machines something.
     pub(crate) fn all_abroad(&self, geo: &Arc<Geo>, now: Timestamp, event: impl Fn() -> Event) {
         self.each_abroad(geo, now, |machines, _| machines.all(geo, now, &event));
