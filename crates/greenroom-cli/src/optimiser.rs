@@ -291,13 +291,29 @@ fn kinds(said: &[Value], _: usize) -> String {
             ]);
         }
     }
+    let pools = pools(said);
     let mut said = format!("{}\n{wishes} actors would do better elsewhere\n", columns(&rows));
     if paid + unpaid > 0 {
         said.push_str(&format!(
             "{paid} moves have paid, {unpaid} have not, of those whose actors would do better elsewhere again; {saved:.0} messages were saved\n"
         ));
     }
-    said
+    said + &pools
+}
+
+/// A line for each pool of threads for what blocks that is used.
+fn pools(said: &[Value]) -> String {
+    let used = said.iter().filter(|advice| advice["pool"]["begun"].as_u64().is_some_and(|begun| begun > 0));
+    let line = |advice: &Value| {
+        let pool = &advice["pool"];
+        let (threads, most, waiting) = (&pool["threads"], &pool["threads_max"], &pool["waiting"]);
+        format!(
+            "{} has {threads} of {most} threads for what blocks, for which {waiting} wait: {}\n",
+            text(&advice["node"]),
+            text(&pool["why"])
+        )
+    };
+    used.map(line).collect()
 }
 
 fn wishes(said: &[Value], top: usize) -> String {
@@ -377,6 +393,17 @@ mod tests {
         assert_eq!(news(&moves("a", 2..8), 9), [0; 0]);
         assert_eq!(news(&moves("a", 1..2), 9), [1], "a node that has started anew");
         assert_eq!(news(&json!([]), 9), [0; 0]);
+    }
+
+    #[test]
+    fn pools_say_what_they_have_and_why_where_something_blocks() {
+        let pool = |begun: u64| {
+            let pool = json!({ "threads": 2, "threads_max": 4, "waiting": 0, "begun": begun, "why": "nothing comes" });
+            json!({ "node": "a", "shards": [], "pool": pool })
+        };
+        let said = kinds(&[pool(7)], 5);
+        assert!(said.ends_with("a has 2 of 4 threads for what blocks, for which 0 wait: nothing comes\n"), "{said}");
+        assert!(!kinds(&[pool(0)], 5).contains("threads"));
     }
 
     #[test]

@@ -264,9 +264,12 @@ async fn a_closure_may_use_a_runtime_of_its_own() {
 #[tokio::test]
 async fn threads_begin_with_the_first_closures_and_end_with_the_node() {
     let office = Office::open(0, |_| {}).await;
+    assert_eq!(office.node.blocking_pool().why, "nothing has blocked yet");
     assert_eq!(office.figure("threads"), 0, "nobody has blocked");
     office.clerk("ada").haunt().await.unwrap();
-    assert_eq!(office.figure("threads"), 1);
+    let pool = office.node.blocking_pool();
+    assert_eq!((pool.threads, pool.waiting, pool.begun), (1, 0, 1));
+    assert!(pool.why.contains("calls a second"), "{}", pool.why);
     office.node.stop().await;
     office.until("threads", 0).await;
     let ended = async {

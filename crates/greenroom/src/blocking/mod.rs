@@ -10,6 +10,7 @@ mod method;
 mod pool;
 pub(crate) mod settings;
 mod sizing;
+mod status;
 #[cfg(test)]
 mod tests;
 
@@ -25,6 +26,8 @@ pub use self::method::on_a_thread;
 use self::pool::Pool;
 use self::settings::Threads;
 use self::sizing::WINDOW;
+pub use self::status::PoolStatus;
+pub(crate) use self::status::status;
 use crate::actor::cx::Cx;
 use crate::here::Here;
 use crate::here::figures::Figures;

@@ -207,6 +207,11 @@ impl Pool {
         Counts { threads, threads_max, waiting: inner.waiting.len(), ..inner.counts }
     }
 
+    /// Why it has its size, if that follows from what is measured.
+    pub(super) fn why(&self) -> Option<String> {
+        self.lock().sizing.as_ref().map(|sizing| sizing.why().to_string())
+    }
+
     /// Whether its size follows from what is measured.
     pub(super) fn is_sized(&self) -> bool {
         self.lock().sizing.is_some()

@@ -14,6 +14,7 @@ use super::inspect;
 use super::path::Path;
 use super::problem::{self, Problem};
 use super::{Door, admin, call, events, metrics, status, topic};
+use crate::blocking;
 use crate::locality;
 
 /// Answers one request.
@@ -89,7 +90,9 @@ async fn route(door: &Arc<Door>, seat: &Arc<Seat>, mut request: Request<Incoming
         Path::Optimiser => {
             let top = top(request.uri().query())?;
             let advice = locality::advice(&door.node, top).await;
-            json(StatusCode::OK, &serde_json::to_value(advice).unwrap_or_default())
+            let mut said = serde_json::to_value(advice).unwrap_or_default();
+            said["pool"] = serde_json::to_value(blocking::status(&door.node)).unwrap_or_default();
+            json(StatusCode::OK, &said)
         }
         Path::Moves => json(StatusCode::OK, &serde_json::to_value(locality::moved(&door.node)).unwrap_or_default()),
         Path::Explain { kind, key } => json(StatusCode::OK, &inspect::explain(door, &kind, &key).await?),

@@ -25,6 +25,7 @@ pub use self::inspect::{Brought, Inspected, Inspection, PastTurn, RunningTurn, W
 use self::signals::Signals;
 pub use self::waits::{LongTurn, Waits};
 use crate::actor::key::{ActorId, Key, Kind};
+use crate::blocking::{self, PoolStatus};
 use crate::geo::{ClusterChange, ClustersUnchanged, MultiCluster};
 use crate::here::Here;
 use crate::here::figures::Figure;
@@ -74,6 +75,11 @@ impl Node {
     pub fn advice(&self, top: usize) -> impl Future<Output = Advice> + Send {
         let node = self.here().clone();
         async move { locality::advice(&node, top).await }
+    }
+
+    /// What this node's pool of threads for what blocks has, and why.
+    pub fn blocking_pool(&self) -> PoolStatus {
+        blocking::status(self.here())
     }
 
     /// What it knows of one actor: `None` if that is on another node, or is not among those that are sent most.
