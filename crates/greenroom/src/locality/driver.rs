@@ -14,7 +14,7 @@ use tokio::sync::mpsc;
 
 use super::exchanges::{Happening, Machine};
 use super::moved::MovedActor;
-use super::survey::{Surveyor, Taken};
+use super::survey::{Surveyor, Taken, keep_hosted};
 use super::word::{CHANNEL, Word};
 use super::{Common, ask, orders};
 use crate::here::Here;
@@ -29,6 +29,8 @@ pub(super) struct Driver {
     /// What all shards had had to do at some times, in ns: the last ones, the oldest first.
     busy: VecDeque<(Timestamp, u64)>,
     standing_at: Timestamp,
+    /// When the last survey was taken, and whether it has all that may move.
+    surveyed: Option<(Timestamp, bool)>,
     /// The version of the view, and the nodes, that the machine was last told of.
     partners: Option<(u64, BTreeSet<NodeId>)>,
     /// The actors that are ordered to leave, for people.
@@ -60,6 +62,7 @@ pub(super) async fn drive(here: Arc<Here>, common: Arc<Common>, mut happenings: 
         load: Measured { load: Load::default(), since: world.now(), counted: world.now() },
         busy: VecDeque::from([(world.now(), 0)]),
         standing_at: world.now() + STANDING_EVERY,
+        surveyed: None,
         partners: None,
         ordered: BTreeMap::new(),
     };
@@ -188,12 +191,19 @@ impl Driver {
         Config { actors_per_s: u64::from(moves_per_s.max(1)), tolerance: Tolerance::default(), ..Config::default() }
     }
 
-    /// Takes a survey of the node for the machine.
+    /// Takes a survey of the node for the machine, unless there was one just now: it is the same then but for who has left, and how loaded
+    /// nodes are.
     async fn look(&mut self) {
         let now = self.now();
         let others: BTreeMap<NodeId, Measured> =
             self.others.iter().map(|(node, other)| (*node, other.measured())).collect();
         let for_balance = self.is_fuller(others.values());
+        if self.surveyed.is_some_and(|(at, all)| now.since(at) < FRESH && (all || !for_balance)) {
+            let Machine { survey, .. } = &mut *self.common.exchanges.machine();
+            (survey.load, survey.others) = (self.load, others);
+            return keep_hosted(&self.here, survey);
+        }
+        self.surveyed = Some((now, for_balance));
         let torn = ask(&self.here, |_, _, tables, _| tables.flows.is_torn().then_some(()));
         let shards = if for_balance || !torn.await.is_empty() {
             ask(&self.here, |_, _, tables, shard| Some(tables.copied(shard))).await
@@ -304,6 +314,8 @@ impl Driver {
 const STANDING_EVERY: Duration = Duration::from_secs(2);
 /// Over so many times of that it measures what it has to do: nodes that share processors are busy now more and now less.
 const SPANS: usize = 5;
+/// Time for which a survey is taken for the latest: the offers of several nodes come close together.
+const FRESH: Duration = Duration::from_secs(1);
 /// Who has said nothing for so long takes part in nothing.
 const SILENT: Duration = Duration::from_secs(10);
 /// Activations more than a quarter of another node's.

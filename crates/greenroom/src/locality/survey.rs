@@ -94,9 +94,7 @@ impl Surveyor<'_> {
             survey.actors.extend(of.rows.iter().filter(goes).filter_map(|row| self.actor(of, row, &edges)));
         }
         // Who has ended has a row still.
-        let here: BTreeSet<u64> = survey.actors.iter().map(|actor| actor.hash).collect();
-        survey.sets.iter_mut().for_each(|set| set.members.retain(|member| here.contains(member)));
-        survey.sets.retain(|set| set.members.len() > 1);
+        keep_members(&mut survey);
         survey
     }
 
@@ -159,6 +157,23 @@ impl Surveyor<'_> {
             edges: own.map(|(_, edge)| *edge).take(EDGES_MAX).collect(),
         })
     }
+}
+
+/// Takes those out of a survey that are here no more, or have gone and come back since.
+pub(super) fn keep_hosted(here: &Here, survey: &mut Survey) {
+    let is_here = |actor: &exchange::Actor| {
+        let hosted = here.directory().and_then(|directory| directory.hosted(actor.hash));
+        hosted.is_some_and(|hosted| hosted.epoch == actor.epoch && hosted.slot.is_some())
+    };
+    survey.actors.retain(is_here);
+    keep_members(survey);
+}
+
+/// Takes those out of a survey's sets that it does not have.
+fn keep_members(survey: &mut Survey) {
+    let here: BTreeSet<u64> = survey.actors.iter().map(|actor| actor.hash).collect();
+    survey.sets.iter_mut().for_each(|set| set.members.retain(|member| here.contains(member)));
+    survey.sets.retain(|set| set.members.len() > 1);
 }
 
 /// Whether an actor carries too much to be moved because of its messages, by what its moves cost.
