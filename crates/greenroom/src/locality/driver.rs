@@ -14,7 +14,7 @@ use tokio::sync::mpsc;
 
 use super::exchanges::{Happening, Machine};
 use super::moved::MovedActor;
-use super::survey::{Surveyor, Taken, keep_hosted};
+use super::survey::{Surveyor, Taken};
 use super::word::{CHANNEL, Word};
 use super::{Common, ask, orders};
 use crate::here::Here;
@@ -31,6 +31,8 @@ pub(super) struct Driver {
     standing_at: Timestamp,
     /// When the last survey was taken, and whether it has all that may move.
     surveyed: Option<(Timestamp, bool)>,
+    /// How many the sets have that wished to go, by their members, and when that was: who goes as one of them may be the last one here.
+    sets: BTreeMap<u64, (u16, Timestamp)>,
     /// The version of the view, and the nodes, that the machine was last told of.
     partners: Option<(u64, BTreeSet<NodeId>)>,
     /// The actors that are ordered to leave, for people.
@@ -63,6 +65,7 @@ pub(super) async fn drive(here: Arc<Here>, common: Arc<Common>, mut happenings: 
         busy: VecDeque::from([(world.now(), 0)]),
         standing_at: world.now() + STANDING_EVERY,
         surveyed: None,
+        sets: BTreeMap::new(),
         partners: None,
         ordered: BTreeMap::new(),
     };
@@ -110,6 +113,7 @@ impl Driver {
                 self.event(Event::Settled { x, hash, end });
             }
             Happening::Arrived { x, hash } => {
+                self.surveyed = None;
                 self.common.exchanges.counts.arrived.fetch_add(1, Ordering::Relaxed);
                 self.event(Event::Arrived { x, hash });
             }
@@ -191,8 +195,8 @@ impl Driver {
         Config { actors_per_s: u64::from(moves_per_s.max(1)), tolerance: Tolerance::default(), ..Config::default() }
     }
 
-    /// Takes a survey of the node for the machine, unless there was one just now: it is the same then but for who has left, and how loaded
-    /// nodes are.
+    /// Takes a survey of the node for the machine, unless there was one just now and nobody has come or gone since: it is the same then, but
+    /// for how loaded nodes are.
     async fn look(&mut self) {
         let now = self.now();
         let others: BTreeMap<NodeId, Measured> =
@@ -201,7 +205,7 @@ impl Driver {
         if self.surveyed.is_some_and(|(at, all)| now.since(at) < FRESH && (all || !for_balance)) {
             let Machine { survey, .. } = &mut *self.common.exchanges.machine();
             (survey.load, survey.others) = (self.load, others);
-            return keep_hosted(&self.here, survey);
+            return;
         }
         self.surveyed = Some((now, for_balance));
         let torn = ask(&self.here, |_, _, tables, _| tables.flows.is_torn().then_some(()));
@@ -212,6 +216,10 @@ impl Driver {
         };
         let surveyor = Surveyor { here: &self.here, common: &self.common, for_balance };
         let survey = surveyor.survey(&shards, self.load, others);
+        self.sets.retain(|_, (_, seen)| now.since(*seen) < SILENT);
+        for set in survey.sets.iter().filter(|set| set.ready) {
+            self.sets.extend(set.members.iter().map(|member| (*member, (set.members.len() as u16, now))));
+        }
         self.common.exchanges.machine().survey = survey;
         tracing::trace!(took = ?self.now().since(now), "the optimiser has looked at this node's actors");
     }
@@ -271,8 +279,7 @@ impl Driver {
         let toward =
             known.and_then(|known| known.toward.iter().find(|(node, _)| *node == to)).map_or(0, |(_, flow)| *flow);
         let gain = i64::from(toward) - i64::from(known.map_or(0, |known| known.here));
-        let mut sets = machine.survey.sets.iter().filter(|set| gain <= 0 && set.ready);
-        let set = sets.find(|set| set.members.contains(&hash)).map(|set| set.members.len() as u16);
+        let set = self.sets.get(&hash).filter(|_| gain <= 0).map(|(len, _)| *len);
         let why = match set {
             None if gain > 0 => "it talks with actors there",
             None => "its node has more to do",
@@ -303,6 +310,7 @@ impl Driver {
             OrderEnd::Withdrawn => &counts.stayed,
         };
         count.fetch_add(1, Ordering::Relaxed);
+        self.surveyed = None;
         let Some(moved) = self.ordered.remove(&(x, hash)) else { return };
         if end == OrderEnd::Moved {
             self.common.moved.note(moved, self.now());

@@ -51,15 +51,12 @@ impl Tables {
         let now = shard.now();
         let ready: BTreeSet<u64> = self.wishes.iter().filter(|wish| is_far(wish.to)).map(|wish| wish.actor).collect();
         let free = self.flows.standings(now).filter(|standing| !self.pins.holds(standing.actor, now));
-        let rows = free.map(|standing| (standing, ready.contains(&standing.actor)));
-        let edges = self.edges.all(now).map(|edge| (edge, self.where_is(edge.partner)));
-        OfShard {
-            shard: shard.id(),
-            rows: rows.collect(),
-            edges: edges.collect(),
-            micros_a_message: self.micros_a_message(),
-            loads: self.loads.clone(),
-        }
+        // At once as long as they are: they are large, and copies on the way would be as large.
+        let mut rows = Vec::with_capacity(self.flows.standings(now).count());
+        rows.extend(free.map(|standing| (standing, ready.contains(&standing.actor))));
+        let mut edges = Vec::with_capacity(self.edges.all(now).count());
+        edges.extend(self.edges.all(now).map(|edge| (edge, self.where_is(edge.partner))));
+        OfShard { shard: shard.id(), rows, edges, micros_a_message: self.micros_a_message(), loads: self.loads.clone() }
     }
 }
 
@@ -94,7 +91,9 @@ impl Surveyor<'_> {
             survey.actors.extend(of.rows.iter().filter(goes).filter_map(|row| self.actor(of, row, &edges)));
         }
         // Who has ended has a row still.
-        keep_members(&mut survey);
+        let here: BTreeSet<u64> = survey.actors.iter().map(|actor| actor.hash).collect();
+        survey.sets.iter_mut().for_each(|set| set.members.retain(|member| here.contains(member)));
+        survey.sets.retain(|set| set.members.len() > 1);
         survey
     }
 
@@ -157,23 +156,6 @@ impl Surveyor<'_> {
             edges: own.map(|(_, edge)| *edge).take(EDGES_MAX).collect(),
         })
     }
-}
-
-/// Takes those out of a survey that are here no more, or have gone and come back since.
-pub(super) fn keep_hosted(here: &Here, survey: &mut Survey) {
-    let is_here = |actor: &exchange::Actor| {
-        let hosted = here.directory().and_then(|directory| directory.hosted(actor.hash));
-        hosted.is_some_and(|hosted| hosted.epoch == actor.epoch && hosted.slot.is_some())
-    };
-    survey.actors.retain(is_here);
-    keep_members(survey);
-}
-
-/// Takes those out of a survey's sets that it does not have.
-fn keep_members(survey: &mut Survey) {
-    let here: BTreeSet<u64> = survey.actors.iter().map(|actor| actor.hash).collect();
-    survey.sets.iter_mut().for_each(|set| set.members.retain(|member| here.contains(member)));
-    survey.sets.retain(|set| set.members.len() > 1);
 }
 
 /// Whether an actor carries too much to be moved because of its messages, by what its moves cost.
