@@ -1,5 +1,6 @@
 //! What a node tells its machine of itself: the actors that may move, its load, and what it has heard of the others.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
@@ -13,7 +14,7 @@ use crate::time::Timestamp;
 /// Who is on this node now. The machine asks when it offers and when it is offered something, and at no other time.
 pub trait Roster {
     /// The actors that may move, the sets that they form, and the loads.
-    fn survey(&self) -> Survey;
+    fn survey(&self) -> Cow<'_, Survey>;
 
     /// Whether an actor of this hash is active here, one that may not move included.
     fn hosts(&self, hash: u64) -> bool;

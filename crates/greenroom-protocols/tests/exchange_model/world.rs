@@ -1,5 +1,6 @@
 //! The world around the machines: nodes, actors, orders under way, messages, and time in whole units.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
@@ -378,16 +379,16 @@ impl Here<'_> {
 }
 
 impl Roster for Here<'_> {
-    fn survey(&self) -> Survey {
+    fn survey(&self) -> Cow<'_, Survey> {
         let here = self.state.actors.iter().filter(|(hash, (at, _))| *at == self.node && **hash < 100);
         let flies = |hash: u64| self.state.flights.iter().any(|(_, order)| order.hash == hash);
         let here = here.filter(|(hash, _)| !flies(**hash));
-        Survey {
+        Cow::Owned(Survey {
             load: self.load(self.node),
             others: self.state.nodes.keys().map(|node| (*node, self.load(*node))).collect(),
             actors: here.map(|(hash, (_, epoch))| self.actor(*hash, *epoch)).collect(),
             ..Survey::default()
-        }
+        })
     }
 
     fn hosts(&self, hash: u64) -> bool {

@@ -113,7 +113,6 @@ impl Driver {
                 self.event(Event::Settled { x, hash, end });
             }
             Happening::Arrived { x, hash } => {
-                self.surveyed = None;
                 self.common.exchanges.counts.arrived.fetch_add(1, Ordering::Relaxed);
                 self.event(Event::Arrived { x, hash });
             }
@@ -195,8 +194,8 @@ impl Driver {
         Config { actors_per_s: u64::from(moves_per_s.max(1)), tolerance: Tolerance::default(), ..Config::default() }
     }
 
-    /// Takes a survey of the node for the machine, unless there was one just now and nobody has come or gone since: it is the same then, but
-    /// for how loaded nodes are.
+    /// Takes a survey of the node for the machine, unless there was one just now: that one holds still, without those that have gone, but
+    /// for how loaded nodes are. Who has come since is not in it, and has hardly been seen here yet.
     async fn look(&mut self) {
         let now = self.now();
         let others: BTreeMap<NodeId, Measured> =
@@ -310,7 +309,9 @@ impl Driver {
             OrderEnd::Withdrawn => &counts.stayed,
         };
         count.fetch_add(1, Ordering::Relaxed);
-        self.surveyed = None;
+        if end != OrderEnd::Withdrawn {
+            self.common.exchanges.machine().survey.actors.retain(|actor| actor.hash != hash);
+        }
         let Some(moved) = self.ordered.remove(&(x, hash)) else { return };
         if end == OrderEnd::Moved {
             self.common.moved.note(moved, self.now());

@@ -1,5 +1,6 @@
 //! What a node tells its exchange of itself: who is hot here, where each may go, and how loaded all nodes are.
 
+use std::borrow::Cow;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -24,8 +25,8 @@ pub(super) struct Taken<'a> {
 }
 
 impl Roster for Taken<'_> {
-    fn survey(&self) -> Survey {
-        self.survey.clone()
+    fn survey(&self) -> Cow<'_, Survey> {
+        Cow::Borrowed(self.survey)
     }
 
     fn hosts(&self, hash: u64) -> bool {

@@ -31,7 +31,7 @@ fn world(actors: &[(u64, u32)], edges: &[(usize, usize, u32)], config: Config) -
 /// What node 2 chooses when node 1 offers it what it has, in both sides' words.
 fn choose(world: &World) -> (Choice, [Side; 2]) {
     let [theirs, ours] = [1, 2].map(|node| {
-        let survey = world.here(node).survey();
+        let survey = world.here(node).survey().into_owned();
         let other = NodeId(3 - node);
         Index::new(&survey, world.config.checks).side(other, survey.load.load, None)
     });
@@ -180,7 +180,7 @@ fn who_is_not_seen_for_long_enough_goes_nowhere_alone() {
     world.actor(1, 1, 0);
     world.anchor(2, 2, 0);
     world.talk(1, 2, 100);
-    let mut survey = world.here(1).survey();
+    let mut survey = world.here(1).survey().into_owned();
     survey.actors[0].ready = false;
     let side = Index::new(&survey, Checks::default()).side(NodeId(2), Load::default(), None);
     assert!(side.candidates.is_empty());

@@ -1,5 +1,6 @@
 //! A few nodes with their actors, in one thread and in time that only tests pass.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
@@ -331,11 +332,11 @@ impl Here<'_> {
 }
 
 impl Roster for Here<'_> {
-    fn survey(&self) -> Survey {
+    fn survey(&self) -> Cow<'_, Survey> {
         let hosted = &self.stage.hosted[&self.node];
         let movable = hosted.iter().filter(|hash| !self.stage.actors[hash].anchor);
         let whole = |set: &&Vec<u64>| set.iter().all(|hash| hosted.contains(hash));
-        Survey {
+        Cow::Owned(Survey {
             load: self.measured(self.node),
             others: self.stage.hosted.keys().map(|node| (*node, self.measured(*node))).collect(),
             actors: movable.map(|hash| self.seen(*hash)).collect(),
@@ -347,7 +348,7 @@ impl Roster for Here<'_> {
                 .map(|members| Set { members: members.clone(), ready: true })
                 .collect(),
             barred: self.stage.barred.iter().map(|node| (0, *node)).collect(),
-        }
+        })
     }
 
     fn hosts(&self, hash: u64) -> bool {
