@@ -220,6 +220,15 @@ pub mod optimiser {
     pub use crate::locality::{ActorAdvice, Advice, Edge, Judged, KindAdvice, MovedActor, ShardAdvice, Wish};
 }
 
+/// For greenroom-explore. Nothing here is promised.
+#[doc(hidden)]
+#[cfg(feature = "rehearsal")]
+pub mod rehearsal {
+    pub use crate::actor::interface::Behaviour;
+    pub use crate::here::port::Port;
+    pub use crate::shard::rehearsal::{Kind, Look, Party, Performed, Seen, Stage, Step, Waiting};
+}
+
 /// What most programs need.
 pub mod prelude {
     pub use greenroom_macros::actor;

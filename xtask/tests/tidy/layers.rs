@@ -51,6 +51,7 @@ const LAYERS: &[(&str, &[&str])] = &[
         ],
     ),
     ("greenroom-test", &["greenroom", "greenroom-sim", "greenroom-store", "greenroom-wire"]),
+    ("greenroom-explore", &["greenroom", "greenroom-sim", "greenroom-test", "greenroom-world"]),
     ("greenroom-otel", &["greenroom"]),
     ("greenroom-workloads", &["greenroom", "greenroom-relay", "greenroom-sim", "greenroom-store", "greenroom-stores"]),
     (

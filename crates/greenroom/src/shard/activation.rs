@@ -126,6 +126,10 @@ pub(crate) trait AnyActivation {
 
     /// Whether a turn runs or waits.
     fn busy(&self) -> bool;
+
+    /// The `RefCell<Option<_>>` that the actor is in.
+    #[cfg(feature = "rehearsal")]
+    fn actor(&self) -> &dyn Any;
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

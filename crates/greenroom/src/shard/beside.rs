@@ -179,6 +179,11 @@ impl AnyActivation for Beside {
     fn busy(&self) -> bool {
         true
     }
+
+    #[cfg(feature = "rehearsal")]
+    fn actor(&self) -> &dyn Any {
+        &()
+    }
 }
 
 /// How it is called in call chains and logs: a name that no kind of a user's has, as it is not an identifier.

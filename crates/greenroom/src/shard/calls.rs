@@ -248,6 +248,13 @@ impl Calls {
         Refusal::Overloaded { queue: "the shard's table of calls".into(), bound: CALLS_MAX as u64 }
     }
 
+    /// Whether the end of `call` has not come.
+    #[cfg(feature = "rehearsal")]
+    pub(super) fn is_open(&self, call: CallSlot) -> bool {
+        let found = self.slots.get(call.index as usize).filter(|slot| slot.generation == call.generation);
+        found.is_some_and(|slot| matches!(slot.state, State::Waiting { .. }))
+    }
+
     /// Calls in flight.
     pub(super) fn len(&self) -> usize {
         self.len

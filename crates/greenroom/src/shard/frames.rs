@@ -175,6 +175,8 @@ impl Shard {
     }
 
     fn panicked(&self, frame: &Frame, message: &str) -> Begun {
+        #[cfg(feature = "rehearsal")]
+        self.note_panic(frame, message);
         let answer = frame.answer.replace(Answer::Elsewhere(CallKey::NONE));
         self.end_turn(frame, Some(message));
         let failure = || Box::new(activation::panicked(message));

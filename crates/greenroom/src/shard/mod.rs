@@ -37,6 +37,8 @@ pub(crate) mod passage;
 mod places;
 pub(crate) mod raw;
 mod registry;
+#[cfg(feature = "rehearsal")]
+pub(crate) mod rehearsal;
 mod round;
 mod routes;
 pub(crate) mod sampling;
@@ -185,6 +187,8 @@ pub(crate) struct Shard {
     stopping: Cell<Option<Timestamp>>,
     turns_begun: Cell<u64>,
     sampling: Sampling,
+    #[cfg(feature = "rehearsal")]
+    rehearsal: rehearsal::Rehearsal,
     /// What the floors above keep here.
     parts: Vec<Box<dyn ShardPart>>,
 }
@@ -243,6 +247,8 @@ impl Shard {
             stopping: Cell::new(None),
             turns_begun: Cell::new(0),
             sampling: Sampling::default(),
+            #[cfg(feature = "rehearsal")]
+            rehearsal: rehearsal::Rehearsal::asked_for(),
             parts,
         })
     }
@@ -310,6 +316,15 @@ impl Shard {
         (self.now() + limit).min(self.current_deadline())
     }
 
+    /// Whether somebody else chooses what happens next: nothing begins or goes on by itself.
+    #[inline]
+    fn is_rehearsed(&self) -> bool {
+        #[cfg(feature = "rehearsal")]
+        return self.rehearsal.is_on();
+        #[cfg(not(feature = "rehearsal"))]
+        false
+    }
+
     // Turns.
 
     /// Asks for a poll of `turn`.
@@ -343,6 +358,8 @@ impl Shard {
 
     /// Ends `call`.
     pub(crate) fn complete(&self, call: CallSlot, completion: Completion) {
+        #[cfg(feature = "rehearsal")]
+        let Some(completion) = self.hold_answer(call, completion) else { return };
         let then = self.calls.borrow_mut().complete(call, completion);
         self.follow(then);
     }

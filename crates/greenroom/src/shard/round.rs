@@ -24,6 +24,8 @@ use crate::here::port::Port;
 /// The life of the shard that has `here`, as the `index`th of its node.
 pub(crate) fn life(here: ShardPort, index: u16, port: Arc<Port>) -> LocalFuture {
     let shard = Shard::new(here, index, port);
+    #[cfg(feature = "rehearsal")]
+    shard.show_on_stage();
     let (items, wakes, returned) = Default::default();
     let gauge = Gauge::new(shard.port.node.config().shed_after, shard.now());
     let life = Life { shard, gauge, timer: None, items, wakes, returned, idle_since: None, spins: Spins::default() };
@@ -198,7 +200,7 @@ impl Shard {
                 return true;
             }
             self.refill_budget();
-            let turn = self.ready.borrow_mut().pop_front();
+            let turn = if self.is_rehearsed() { None } else { self.ready.borrow_mut().pop_front() };
             if let Some(turn) = turn {
                 taken.set(taken.get() + 1);
                 ran = true;
@@ -224,7 +226,9 @@ impl Shard {
     }
 
     pub(super) fn has_work(&self) -> bool {
-        !self.ready.borrow().is_empty() || !self.runnable.borrow().is_empty() || self.inbox.filled()
+        (!self.ready.borrow().is_empty() && !self.is_rehearsed())
+            || !self.runnable.borrow().is_empty()
+            || self.inbox.filled()
     }
 
     /// Does what is due at `now`; when something is due next.

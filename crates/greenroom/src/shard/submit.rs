@@ -83,7 +83,7 @@ impl Shard {
     /// The actor's activation, if it is on this shard and a turn of `access` may begin on this stack.
     fn free_neighbour(&self, target: &Inner, access: Access) -> Option<Rc<dyn AnyActivation>> {
         let Route::Here(shard, slot) = target.route() else { return None };
-        if shard != self.id() || !self.may_begin_inline() {
+        if shard != self.id() || self.is_rehearsed() || !self.may_begin_inline() {
             return None;
         }
         let activation = self.activation_of(target, slot)?;
@@ -242,6 +242,10 @@ impl Shard {
 
     /// Takes a message on its way; on an error it may still be there.
     pub(super) fn submit(&self, target: &Arc<Inner>, mail: &mut dyn AnyMail) -> Result<(), Refusal> {
+        #[cfg(feature = "rehearsal")]
+        if self.hold_message(target, mail) {
+            return Ok(());
+        }
         if self.is_fenced() {
             return Err(Refusal::Fenced);
         }

@@ -327,4 +327,9 @@ impl<A: Behaviour> AnyActivation for Activation<A> {
     fn busy(&self) -> bool {
         !self.idle()
     }
+
+    #[cfg(feature = "rehearsal")]
+    fn actor(&self) -> &dyn Any {
+        &self.actor
+    }
 }

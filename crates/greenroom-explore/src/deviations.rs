@@ -1,0 +1,52 @@
+//! A schedule as people write it down: where it leaves the default order.
+
+use std::fmt;
+use std::str::FromStr;
+
+/// A step that comes before its time.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Deviation {
+    /// The number of the step, from 1, at which it is to come: later, if it cannot come yet.
+    pub(crate) at: usize,
+    pub(crate) name: String,
+}
+
+/// All of a schedule.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub(crate) struct Deviations(pub(crate) Vec<Deviation>);
+
+impl fmt::Display for Deviations {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let all: Vec<String> = self.0.iter().map(|Deviation { at, name }| format!("{at}:{name}")).collect();
+        f.write_str(&all.join("; "))
+    }
+}
+
+impl FromStr for Deviations {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let one = |part: &str| {
+            let (at, name) = part.split_once(':').ok_or_else(|| format!("{part:?} is not `number:step`"))?;
+            let at = at.trim().parse().map_err(|_| format!("{at:?} is not the number of a step"))?;
+            Ok(Deviation { at, name: name.trim().to_owned() })
+        };
+        let parts = text.split("; ").map(str::trim).filter(|part| !part.is_empty());
+        parts.map(one).collect::<Result<_, _>>().map(Self)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_schedule_is_read_as_it_was_written() {
+        let text = "5:client 2; 9:account/ada.set<teller/1#2";
+        let read: Deviations = text.parse().expect("it is well formed");
+        assert_eq!((read.0.len(), read.to_string().as_str()), (2, text));
+        assert_eq!("".parse(), Ok(Deviations::default()));
+        assert!("client 2".parse::<Deviations>().is_err_and(|error| error.contains("number:step")));
+        assert!("x:client 2".parse::<Deviations>().is_err());
+    }
+}

@@ -1,0 +1,207 @@
+//! What is to be explored, and how far.
+
+use std::cell::RefCell;
+use std::collections::{BTreeMap, HashSet};
+use std::env;
+use std::fmt;
+use std::future::Future;
+use std::rc::Rc;
+use std::time::{Duration, Instant};
+
+use greenroom::Builder;
+use greenroom_sim::{Random, test_name};
+
+use crate::deviations::Deviations;
+use crate::failure::Failure;
+use crate::run::{Plan, Ran, Subject};
+use crate::shrink::{deviations, shrink};
+use crate::strategy::Strategy;
+use crate::world::World;
+
+/// A test to be explored: see the [crate](crate).
+#[must_use = "it does nothing before `run`"]
+#[derive(Clone)]
+pub struct Explore {
+    equip: Rc<dyn Fn(Builder) -> Builder>,
+    schedules: u64,
+    steps: usize,
+    seed: u64,
+    strategy: Strategy,
+    replay: Option<String>,
+}
+
+/// What was explored, and nothing found.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Explored {
+    /// Schedules that were run.
+    pub schedules: u64,
+    /// Those of them that were different.
+    pub different: u64,
+    /// Those that were cut off, as they had more steps than they may have.
+    pub cut: u64,
+    /// Steps of the longest.
+    pub steps: usize,
+    /// Time that it took.
+    pub took: Duration,
+}
+
+impl fmt::Display for Explored {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { schedules, different, cut, steps, took } = self;
+        write!(f, "ok: {schedules} schedules, {different} of them different, of at most {steps} steps")?;
+        if *cut > 0 {
+            write!(f, ", {cut} of them cut off")?;
+        }
+        write!(f, ", {:.1} s", took.as_secs_f64())
+    }
+}
+
+impl Explore {
+    /// Explores actors of a node that hosts what `equip` registers with it.
+    pub fn of(equip: impl Fn(Builder) -> Builder + 'static) -> Self {
+        let equip = Rc::new(equip);
+        let strategy = Strategy::default();
+        Self { equip, schedules: SCHEDULES, steps: STEPS, seed: 0, strategy, replay: None }
+    }
+
+    /// How many schedules are run; 1,000 by default. `GREENROOM_SCHEDULES=count` overrides it.
+    pub fn schedules(mut self, schedules: u64) -> Self {
+        self.schedules = schedules;
+        self
+    }
+
+    /// After how many steps a schedule is cut off; 10,000 by default.
+    pub fn steps(mut self, steps: usize) -> Self {
+        self.steps = steps;
+        self
+    }
+
+    /// What decides all that is random; 0 by default.
+    pub fn seed(mut self, seed: u64) -> Self {
+        self.seed = seed;
+        self
+    }
+
+    /// How schedules are chosen; [`Strategy::Mixed`] by default.
+    pub fn strategy(mut self, strategy: Strategy) -> Self {
+        self.strategy = strategy;
+        self
+    }
+
+    /// Runs one schedule, as a failure tells it: a test that broke once does not break again. `GREENROOM_REPLAY=schedule`
+    /// does the same.
+    pub fn replay(mut self, schedule: impl Into<String>) -> Self {
+        self.replay = Some(schedule.into());
+        self
+    }
+
+    /// Explores `body`, and says what was explored.
+    ///
+    /// # Panics
+    /// With the [`Failure`] that was found; if a claim that is to hold [sometimes](World::sometimes) never did; if the
+    /// schedule to be replayed cannot be read.
+    #[track_caller]
+    pub fn run<F: Future<Output = ()> + 'static>(self, body: impl Fn(World) -> F + 'static) {
+        match self.check(body) {
+            Ok(explored) => println!("{}: {explored}", test_name()),
+            Err(failure) => panic!("{failure}"),
+        }
+    }
+
+    /// Explores `body`: what was explored, or what was found.
+    ///
+    /// # Errors
+    /// The [`Failure`] that was found first, made short.
+    ///
+    /// # Panics
+    /// If a claim that is to hold [sometimes](World::sometimes) never did, or the schedule to be replayed cannot be read.
+    #[track_caller]
+    pub fn check<F: Future<Output = ()> + 'static>(
+        self,
+        body: impl Fn(World) -> F + 'static,
+    ) -> Result<Explored, Box<Failure>> {
+        let subject = Subject::new(self.equip.clone(), self.steps, body);
+        if let Some(replay) = self.replay.clone().or_else(|| env::var("GREENROOM_REPLAY").ok()) {
+            return replayed(&subject, &replay);
+        }
+        let schedules = number_of("GREENROOM_SCHEDULES").unwrap_or(self.schedules);
+        let chooser = Rc::new(RefCell::new(self.strategy.chooser()));
+        let mut seeds = Random::new(self.seed);
+        let (began, mut traces, mut sometimes) = (Instant::now(), HashSet::new(), BTreeMap::new());
+        let mut explored = Explored { schedules, different: 0, cut: 0, steps: 0, took: Duration::ZERO };
+        for schedule in 1..=schedules {
+            chooser.borrow_mut().begin(seeds.bits(), explored.steps);
+            let ran = subject.run(Plan::Chooser(chooser.clone()), false);
+            explored.steps = explored.steps.max(ran.steps);
+            explored.cut += u64::from(ran.is_cut);
+            traces.insert(ran.trace);
+            for (name, seen) in &ran.sometimes {
+                *sometimes.entry(name.to_string()).or_insert(false) |= seen;
+            }
+            if ran.violated.is_some() {
+                return Err(Box::new(found(&subject, ran, (schedule, schedules))));
+            }
+        }
+        let never: Vec<String> = sometimes.into_iter().filter_map(|(name, seen)| (!seen).then_some(name)).collect();
+        let why = "so the test proves less than it says: let its clients do more, or run more schedules";
+        assert!(never.is_empty(), "never in {schedules} schedules: {}; {why}", never.join(", "));
+        (explored.different, explored.took) = (traces.len() as u64, began.elapsed());
+        Ok(explored)
+    }
+}
+
+/// Makes what was found short, and tells it.
+fn found(subject: &Subject, ran: Ran, (schedule, schedules): (u64, u64)) -> Failure {
+    let violated = ran.violated.unwrap_or_default();
+    let shrunk = shrink(subject, ran.picks.clone(), &violated);
+    let runs = shrunk.as_ref().map(|shrunk| shrunk.runs);
+    let (replay, told) = match shrunk {
+        Some(shrunk) => (shrunk.deviations, shrunk.ran.told),
+        None => {
+            let again = subject.run(Plan::Picks(ran.picks), true);
+            (deviations(&again.told), again.told)
+        }
+    };
+    Failure {
+        test: test_name(),
+        violated,
+        schedule,
+        schedules,
+        shrunk: runs,
+        deviations: replay.0.len(),
+        replay: replay.to_string(),
+        told,
+    }
+}
+
+/// Runs one schedule.
+fn replayed(subject: &Subject, replay: &str) -> Result<Explored, Box<Failure>> {
+    let began = Instant::now();
+    let wanted: Deviations = replay.parse().unwrap_or_else(|error| panic!("{replay:?} is no schedule: {error}"));
+    let ran = subject.run(Plan::Deviations(wanted), true);
+    let Some(violated) = ran.violated else {
+        let (cut, took) = (u64::from(ran.is_cut), began.elapsed());
+        return Ok(Explored { schedules: 1, different: 1, cut, steps: ran.steps, took });
+    };
+    let made = deviations(&ran.told);
+    Err(Box::new(Failure {
+        test: test_name(),
+        violated,
+        schedule: 1,
+        schedules: 1,
+        shrunk: None,
+        deviations: made.0.len(),
+        replay: made.to_string(),
+        told: ran.told,
+    }))
+}
+
+/// The number in an environment variable.
+fn number_of(name: &str) -> Option<u64> {
+    let text = env::var(name).ok()?;
+    Some(text.parse().unwrap_or_else(|_| panic!("{name}={text:?} is not a number; give a count of schedules")))
+}
+
+const SCHEDULES: u64 = 1_000;
+const STEPS: usize = 10_000;

@@ -1,0 +1,63 @@
+//! The explorer: runs a test of actors under thousands of *schedules*, finds one that breaks it, makes that short, and tells it.
+//!
+//! What a cluster leaves open, the explorer chooses: which message begins its turn first, which answer comes first, which turn goes
+//! on. All else is the library's own code.
+//!
+//! ```
+//! use greenroom::prelude::*;
+//! use greenroom_explore::Explore;
+//!
+//! #[derive(Default, Actor)]
+//! struct Account { balance: i64 }
+//!
+//! #[actor]
+//! impl Account {
+//!     pub async fn deposit(&mut self, amount: i64) -> i64 { self.balance += amount; self.balance }
+//!     pub async fn balance(&self) -> i64 { self.balance }
+//! }
+//!
+//! // In a test function.
+//! Explore::of(|builder| builder.register::<Account>()).schedules(200).run(|world| async move {
+//!     for _ in 0..2 {
+//!         let account = AccountRef::of(&world, "ada");
+//!         world.client(async move { account.deposit(10).await.expect("nobody is lost here"); });
+//!     }
+//!     world.always("never in debt", |now| now.all::<Account>().all(|(_, account)| account.balance >= 0));
+//!     world.finally(|world| async move {
+//!         assert_eq!(AccountRef::of(&world, "ada").balance().await, Ok(20));
+//!     });
+//! });
+//! ```
+//!
+//! What the test itself awaits is set-up, and not explored. Then the clients run beside each other.
+//!
+//! # What is explored
+//!
+//! One shard of one node, without faults: each order of turns that messages between actors and clients can come in, and of the
+//! parts of turns between their suspensions. Messages of one sender to one actor keep their order; nothing else is ordered. A turn
+//! that waits for something else than an answer (a timer, a sleep, a store) goes on when nothing else is left to do, and so do
+//! the timers of actors. Nodes that fail, and messages that are lost, are for `greenroom-test`.
+//!
+//! # What is found
+//!
+//! - a property that does not hold: [`World::always`], [`World::eventually`], [`World::finally`];
+//! - a client, or a turn, that panics;
+//! - a deadlock: clients wait, and nothing can happen any more;
+//! - a test that proves nothing: [`World::sometimes`] was never true.
+
+mod deviations;
+mod driver;
+mod explore;
+mod failure;
+mod now;
+mod quiet;
+mod run;
+mod shrink;
+mod strategy;
+mod world;
+
+pub use crate::explore::{Explore, Explored};
+pub use crate::failure::Failure;
+pub use crate::now::Now;
+pub use crate::strategy::Strategy;
+pub use crate::world::World;

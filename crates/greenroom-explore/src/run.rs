@@ -1,0 +1,170 @@
+//! One schedule from its beginning: a node, its actors, the test.
+
+use std::cell::RefCell;
+use std::future::Future;
+use std::rc::Rc;
+use std::time::Duration;
+
+use greenroom::Builder;
+use greenroom::rehearsal::{Stage, Step};
+use greenroom_sim::Faults;
+use greenroom_test::{Cluster, Stores, simulation};
+use greenroom_world::LocalFuture;
+
+use crate::deviations::{Deviation, Deviations};
+use crate::driver::Driver;
+use crate::quiet::quietly;
+use crate::strategy::Chooser;
+use crate::world::{When, World};
+
+/// What is tested.
+#[derive(Clone)]
+pub(crate) struct Subject {
+    pub(crate) equip: Rc<dyn Fn(Builder) -> Builder>,
+    pub(crate) body: Rc<dyn Fn(World) -> LocalFuture>,
+    /// Steps of one schedule, at most.
+    pub(crate) steps: usize,
+}
+
+/// What became of a schedule.
+pub(crate) struct Ran {
+    /// What was violated.
+    pub(crate) violated: Option<String>,
+    /// Whether it was cut off.
+    pub(crate) is_cut: bool,
+    pub(crate) steps: usize,
+    /// Tells schedules apart.
+    pub(crate) trace: u64,
+    /// What is to be true sometimes, and whether it was.
+    pub(crate) sometimes: Vec<(Rc<str>, bool)>,
+    /// The steps; only where they were asked for.
+    pub(crate) told: Vec<Told>,
+    /// The places of what was chosen among what could come.
+    pub(crate) picks: Vec<u32>,
+    /// The place of what would have come, and how many could.
+    pub(crate) open: Vec<(u32, u32)>,
+}
+
+/// A step, for people.
+#[derive(Clone, Debug)]
+pub(crate) struct Told {
+    pub(crate) name: String,
+    /// The one that would have come.
+    pub(crate) instead_of: Option<String>,
+}
+
+/// Who chooses.
+pub(crate) enum Plan {
+    /// A strategy.
+    Chooser(Rc<RefCell<Box<dyn Chooser>>>),
+    /// Choices that were made before, by the places of what was chosen.
+    Picks(Vec<u32>),
+    /// The default order, but for these.
+    Deviations(Deviations),
+}
+
+impl Subject {
+    pub(crate) fn new<F: Future<Output = ()> + 'static>(
+        equip: Rc<dyn Fn(Builder) -> Builder>,
+        steps: usize,
+        body: impl Fn(World) -> F + 'static,
+    ) -> Self {
+        Self { equip, steps, body: Rc::new(move |world| Box::pin(body(world))) }
+    }
+
+    /// Runs one schedule.
+    pub(crate) fn run(&self, plan: Plan, tell: bool) -> Ran {
+        let this = self.clone();
+        quietly(|| {
+            simulation(0, Faults::none()).deadline(DEADLINE).run(|sim| async move {
+                let equip = this.equip.clone();
+                let cluster = Cluster::over(&sim, Stores::new(&sim, &[]), move |builder, _| equip(builder));
+                Stage::ask();
+                cluster.start_all(&[NODE]).await;
+                let stage = Stage::take().expect("a node with one shard has one stage");
+                let world = World::new(cluster.node(NODE));
+                let mut picks = Picks { plan, made: Vec::new(), open: Vec::new(), told: tell.then(Vec::new) };
+                let mut driver = Driver::new(stage, world.clone());
+                let ended = match driver.set_up((this.body)(world.clone())).await {
+                    Ok(()) => {
+                        driver
+                            .explore(&mut |name, enabled, default| picks.pick(name, enabled, default), this.steps)
+                            .await
+                    }
+                    Err(violated) => Err(format!("before any client ran: {violated}")),
+                };
+                let claims = world.claims();
+                let sometimes = claims.iter().zip(&driver.seen).filter(|(claim, _)| claim.when == When::Sometimes);
+                Ran {
+                    is_cut: ended == Ok(false),
+                    violated: ended.err(),
+                    steps: driver.steps,
+                    trace: driver.trace,
+                    sometimes: sometimes.map(|(claim, seen)| (claim.name.clone(), *seen)).collect(),
+                    told: picks.told.unwrap_or_default(),
+                    picks: picks.made,
+                    open: picks.open,
+                }
+            })
+        })
+    }
+}
+
+/// The choices of one schedule.
+struct Picks {
+    plan: Plan,
+    made: Vec<u32>,
+    open: Vec<(u32, u32)>,
+    told: Option<Vec<Told>>,
+}
+
+impl Picks {
+    fn pick(&mut self, name: &dyn Fn(&Step) -> String, enabled: &[Step], default: usize) -> usize {
+        let at = self.made.len() + 1;
+        let chosen = match &mut self.plan {
+            Plan::Chooser(chooser) if enabled.len() > 1 => chooser.borrow_mut().pick(enabled, default),
+            Plan::Chooser(_) => 0,
+            Plan::Picks(picks) => picks.get(at - 1).map_or(default, |pick| *pick as usize),
+            Plan::Deviations(Deviations(rest)) => match rest.first() {
+                Some(Deviation { at: from, name: wanted }) if *from <= at => {
+                    let names = names(name, enabled);
+                    match names.iter().position(|name| name == wanted) {
+                        Some(found) => {
+                            rest.remove(0);
+                            found
+                        }
+                        None => default,
+                    }
+                }
+                _ => default,
+            },
+        };
+        let chosen = chosen.min(enabled.len() - 1);
+        self.made.push(chosen as u32);
+        self.open.push((default as u32, enabled.len() as u32));
+        if let Some(told) = &mut self.told {
+            let names = names(name, enabled);
+            let instead_of = (chosen != default).then(|| names[default].clone());
+            told.push(Told { name: names[chosen].clone(), instead_of });
+        }
+        chosen
+    }
+}
+
+/// What steps are called that can come at once: repeated names have numbers.
+fn names(name: &dyn Fn(&Step) -> String, enabled: &[Step]) -> Vec<String> {
+    let mut names: Vec<String> = Vec::with_capacity(enabled.len());
+    for step in enabled {
+        let own = name(step);
+        let again =
+            |known: &&String| **known == own || known.strip_prefix(&own).is_some_and(|rest| rest.starts_with('#'));
+        let before = names.iter().filter(again).count();
+        names.push(if before == 0 { own } else { format!("{own}#{}", before + 1) });
+    }
+    names
+}
+
+/// The node's name.
+const NODE: &str = "a";
+/// Virtual time after which a schedule fails as a whole.
+const DEADLINE: Duration = Duration::from_secs(24 * 60 * 60);

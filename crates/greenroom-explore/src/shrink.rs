@@ -1,0 +1,107 @@
+//! Makes a schedule short that violates something: as few deviations from the default order as can be found.
+
+use std::time::{Duration, Instant};
+
+use crate::deviations::{Deviation, Deviations};
+use crate::run::{Plan, Ran, Subject, Told};
+
+/// The shortest that was found, what it comes to, and after how many runs.
+pub(crate) struct Shrunk {
+    pub(crate) deviations: Deviations,
+    pub(crate) ran: Ran,
+    pub(crate) runs: usize,
+}
+
+/// Where a schedule leaves the default order.
+pub(crate) fn deviations(told: &[Told]) -> Deviations {
+    let left = told.iter().enumerate().filter(|(_, step)| step.instead_of.is_some());
+    Deviations(left.map(|(at, step)| Deviation { at: at + 1, name: step.name.clone() }).collect())
+}
+
+/// Leaves out deviations, and looks for schedules that have fewer still, as long as the same is violated. `None` if what was chosen,
+/// written down by names, violates something else.
+pub(crate) fn shrink(subject: &Subject, picks: Vec<u32>, violated: &str) -> Option<Shrunk> {
+    let mut search = Search { subject, violated, runs: 0, until: Instant::now() + TIME_MAX };
+    let first = search.run(Plan::Picks(picks), true);
+    let mut best = search.again(deviations(&first.told))?;
+    search.leave_out(&mut best);
+    search.look_for_fewer(&mut best);
+    Some(Shrunk { deviations: best.0, ran: best.1, runs: search.runs })
+}
+
+struct Search<'a> {
+    subject: &'a Subject,
+    violated: &'a str,
+    runs: usize,
+    until: Instant,
+}
+
+type Found = (Deviations, Ran);
+
+impl Search<'_> {
+    fn run(&mut self, plan: Plan, tell: bool) -> Ran {
+        self.runs += 1;
+        self.subject.run(plan, tell)
+    }
+
+    fn is_over(&self) -> bool {
+        self.runs >= RUNS_MAX || Instant::now() >= self.until
+    }
+
+    /// Runs `wanted`; those of the deviations that were of use, if the same is violated.
+    fn again(&mut self, wanted: Deviations) -> Option<Found> {
+        let ran = self.run(Plan::Deviations(wanted), true);
+        (ran.violated.as_deref() == Some(self.violated)).then(|| (deviations(&ran.told), ran))
+    }
+
+    /// Leaves out halves first, then single ones.
+    fn leave_out(&mut self, best: &mut Found) {
+        let mut size = best.0.0.len().div_ceil(2).max(1);
+        loop {
+            let (before, mut at) = (best.0.0.len(), 0);
+            while at < best.0.0.len() && !self.is_over() {
+                let mut fewer = best.0.0.clone();
+                fewer.drain(at..(at + size).min(fewer.len()));
+                match self.again(Deviations(fewer)) {
+                    Some(found) if found.0.0.len() < best.0.0.len() => *best = found,
+                    _ => at += size,
+                }
+            }
+            if self.is_over() || (size == 1 && best.0.0.len() == before) {
+                return;
+            }
+            size = size.div_ceil(2);
+        }
+    }
+
+    /// Goes through the schedules with no deviation, with one, with two, .., fewer than `best` has.
+    fn look_for_fewer(&mut self, best: &mut Found) {
+        // Schedules of one number of deviations, by what is chosen up to the last of them.
+        let mut level = vec![Vec::new()];
+        for _ in 0..best.0.0.len() {
+            let mut next = Vec::new();
+            for prefix in level {
+                if self.is_over() {
+                    return;
+                }
+                let first = prefix.len();
+                let ran = self.run(Plan::Picks(prefix), false);
+                if ran.violated.as_deref() == Some(self.violated) {
+                    let told = self.run(Plan::Picks(ran.picks), true).told;
+                    if let Some(found) = self.again(deviations(&told)) {
+                        *best = found;
+                    }
+                    return;
+                }
+                for (at, (default, len)) in ran.open.iter().enumerate().skip(first) {
+                    let others = (0..*len).filter(|other| other != default);
+                    next.extend(others.map(|other| [&ran.picks[..at], &[other]].concat()));
+                }
+            }
+            level = next;
+        }
+    }
+}
+
+const RUNS_MAX: usize = 5_000;
+const TIME_MAX: Duration = Duration::from_secs(2);

@@ -1,0 +1,89 @@
+//! The default order, but for a few steps (delay bounding: Emmi, Qadeer, Rakamaric, POPL 2011): first each single step that could come early, at
+//! each place; then more at once, at random.
+
+use greenroom::rehearsal::Step;
+use greenroom_sim::Random;
+
+use super::Chooser;
+
+pub(super) struct Deviate {
+    random: Random,
+    /// How many steps could come at each place of the default order; known once it was run.
+    widths: Vec<usize>,
+    phase: Phase,
+    /// The place of the next step.
+    at: usize,
+    /// At which places of this schedule another step comes, and which one.
+    early: Vec<(usize, usize)>,
+}
+
+#[derive(Clone, Copy)]
+enum Phase {
+    /// Nothing was run.
+    New,
+    /// The default order is run.
+    Default,
+    /// The step at this place is the next one that comes early: the one that is in this place of those that can come.
+    Single(usize, usize),
+    Several,
+}
+
+impl Default for Deviate {
+    fn default() -> Self {
+        let random = Random::new(0);
+        Self { random, widths: Vec::new(), phase: Phase::New, at: 0, early: Vec::new() }
+    }
+}
+
+impl Deviate {
+    /// The next single step, from this one on.
+    fn single(&self, mut place: usize, mut which: usize) -> Phase {
+        while let Some(width) = self.widths.get(place) {
+            if which < *width {
+                return Phase::Single(place, which);
+            }
+            (place, which) = (place + 1, 1);
+        }
+        Phase::Several
+    }
+}
+
+impl Chooser for Deviate {
+    fn begin(&mut self, seed: u64, length: usize) {
+        self.at = 0;
+        self.early.clear();
+        self.phase = match self.phase {
+            Phase::New => Phase::Default,
+            Phase::Default => self.single(0, 1),
+            Phase::Single(place, which) => self.single(place, which + 1),
+            Phase::Several => Phase::Several,
+        };
+        match self.phase {
+            Phase::New | Phase::Default => {}
+            Phase::Single(place, which) => self.early.push((place, which)),
+            Phase::Several => {
+                self.random = Random::new(seed);
+                let count = 2 + self.random.index(SEVERAL_MAX - 1);
+                for _ in 0..count {
+                    let place = self.random.index(length.max(1));
+                    self.early.push((place, 1 + self.random.index(WHICH_MAX)));
+                }
+            }
+        }
+    }
+
+    fn pick(&mut self, enabled: &[Step], default: usize) -> usize {
+        if matches!(self.phase, Phase::Default) {
+            self.widths.push(enabled.len());
+        }
+        let early = self.early.iter().find(|(place, _)| *place == self.at);
+        self.at += 1;
+        // Counted from the one that would come.
+        early.map_or(default, |(_, which)| (default + which) % enabled.len())
+    }
+}
+
+/// Steps that come early in one schedule, at most.
+const SEVERAL_MAX: usize = 4;
+/// Among so many of those that can come, one is drawn.
+const WHICH_MAX: usize = 8;

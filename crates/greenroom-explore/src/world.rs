@@ -1,0 +1,105 @@
+//! What a test's body has: the node's actors, its clients, and what it claims.
+
+use std::cell::RefCell;
+use std::future::Future;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use greenroom::rehearsal::Port;
+use greenroom::{Node, Scope};
+use greenroom_world::LocalFuture;
+
+use crate::now::Now;
+
+/// What a test runs in, for one schedule. References to actors are made of it, as of a node: `AccountRef::of(&world, "ada")`.
+///
+/// Clones are the same world.
+#[derive(Clone)]
+pub struct World(Rc<Inner>);
+
+struct Inner {
+    node: Node,
+    clients: RefCell<Vec<LocalFuture>>,
+    claims: RefCell<Vec<Claim>>,
+    finally: RefCell<Vec<LocalFuture>>,
+}
+
+/// Something that a test says of its actors.
+#[derive(Clone)]
+pub(crate) struct Claim {
+    pub(crate) name: Rc<str>,
+    pub(crate) when: When,
+    pub(crate) holds: Rc<dyn Fn(&Now) -> bool>,
+}
+
+/// When it is to be true.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum When {
+    Always,
+    AtTheEnd,
+    Sometimes,
+}
+
+impl World {
+    pub(crate) fn new(node: Node) -> Self {
+        Self(Rc::new(Inner {
+            node,
+            clients: RefCell::default(),
+            claims: RefCell::default(),
+            finally: RefCell::default(),
+        }))
+    }
+
+    /// The node on which the actors are.
+    pub fn node(&self) -> &Node {
+        &self.0.node
+    }
+
+    /// Runs `client` beside all others, once the test's own body has ended. Clients are numbered from 1, in this order.
+    pub fn client(&self, client: impl Future<Output = ()> + 'static) {
+        self.0.clients.borrow_mut().push(Box::pin(client));
+    }
+
+    /// Claims that `holds` is true after each step. It is not asked while an exclusive turn has an actor that it looks at.
+    pub fn always(&self, name: &str, holds: impl Fn(&Now) -> bool + 'static) {
+        self.claim(name, When::Always, holds);
+    }
+
+    /// Claims that `holds` is true when nothing is left to do.
+    pub fn eventually(&self, name: &str, holds: impl Fn(&Now) -> bool + 'static) {
+        self.claim(name, When::AtTheEnd, holds);
+    }
+
+    /// Claims that `holds` is true after some step of at least one schedule: else the test proves nothing, and fails.
+    pub fn sometimes(&self, name: &str, holds: impl Fn(&Now) -> bool + 'static) {
+        self.claim(name, When::Sometimes, holds);
+    }
+
+    /// Runs `judge` when nothing is left to do: it may call actors, one after the other, and panics if something is wrong.
+    pub fn finally<F: Future<Output = ()> + 'static>(&self, judge: impl FnOnce(World) -> F + 'static) {
+        let world = self.clone();
+        self.0.finally.borrow_mut().push(Box::pin(async move { judge(world).await }));
+    }
+
+    fn claim(&self, name: &str, when: When, holds: impl Fn(&Now) -> bool + 'static) {
+        self.0.claims.borrow_mut().push(Claim { name: name.into(), when, holds: Rc::new(holds) });
+    }
+
+    pub(crate) fn take_clients(&self) -> Vec<LocalFuture> {
+        self.0.clients.take()
+    }
+
+    pub(crate) fn take_finally(&self) -> Vec<LocalFuture> {
+        self.0.finally.take()
+    }
+
+    pub(crate) fn claims(&self) -> Vec<Claim> {
+        self.0.claims.borrow().clone()
+    }
+}
+
+impl Scope for World {
+    fn port(&self) -> &Arc<Port> {
+        self.0.node.port()
+    }
+}

@@ -1,0 +1,200 @@
+//! The classic mistakes are found, and their repaired twins are not.
+
+use greenroom::prelude::*;
+use greenroom_explore::{Explore, Failure, Strategy, World};
+
+#[derive(Default, Actor)]
+struct Account {
+    balance: i64,
+}
+
+#[actor]
+impl Account {
+    pub async fn balance(&self) -> i64 {
+        self.balance
+    }
+
+    pub async fn set(&mut self, balance: i64) {
+        self.balance = balance;
+    }
+
+    pub async fn add(&mut self, amount: i64) {
+        self.balance += amount;
+    }
+}
+
+#[derive(Default, Actor)]
+struct Teller;
+
+#[actor]
+impl Teller {
+    pub async fn deposit(&self, cx: &Cx, amount: i64) {
+        let account = AccountRef::of(cx, "ada");
+        let balance = account.balance().await.expect("the account answers");
+        account.set(balance + amount).await.expect("the account answers");
+    }
+
+    pub async fn deposit_at_once(&self, cx: &Cx, amount: i64) {
+        AccountRef::of(cx, "ada").add(amount).await.expect("the account answers");
+    }
+}
+
+fn bank() -> Explore {
+    Explore::of(|builder| builder.register::<Account>().register::<Teller>())
+}
+
+fn two_deposits(world: &World, repaired: bool) {
+    for desk in ["1", "2"] {
+        let teller = TellerRef::of(world, desk);
+        world.client(async move {
+            let done = if repaired { teller.deposit_at_once(10).await } else { teller.deposit(10).await };
+            done.expect("the teller answers");
+        });
+    }
+    world.finally(|world| async move {
+        assert_eq!(AccountRef::of(&world, "ada").balance().await, Ok(20), "a deposit is lost");
+    });
+}
+
+fn lost_update(explore: Explore) -> Box<Failure> {
+    explore.check(|world| async move { two_deposits(&world, false) }).expect_err("a deposit is lost")
+}
+
+#[test]
+fn a_lost_update_is_found_and_told_and_replayed() {
+    let failure = lost_update(bank());
+    println!("{failure}");
+    assert!(failure.violated().contains("a deposit is lost"), "{failure}");
+    assert!(failure.schedule() <= 200, "{failure}");
+    assert!((1..=3).contains(&failure.deviations()), "{failure}");
+    for _ in 0..10 {
+        let again = lost_update(bank().replay(failure.replay()));
+        assert_eq!(again.violated(), failure.violated());
+        assert!(again.steps().eq(failure.steps()), "{again}");
+    }
+}
+
+#[test]
+fn each_strategy_finds_a_lost_update() {
+    for strategy in [Strategy::Deviations, Strategy::Pos, Strategy::Pct, Strategy::Walk] {
+        for seed in 0..5 {
+            let failure = lost_update(bank().strategy(strategy).seed(seed));
+            assert!(failure.deviations() <= 3, "{strategy:?}, seed {seed}: {failure}");
+        }
+    }
+}
+
+#[test]
+fn deposits_that_are_one_turn_are_not_lost() {
+    let explored = bank().schedules(1_000).check(|world| async move {
+        two_deposits(&world, true);
+        world.always("the account has one deposit or none or both", |now| {
+            now.all::<Account>().all(|(_, account)| [0, 10, 20].contains(&account.balance))
+        });
+        world.sometimes("one deposit is there, and the other is not", |now| {
+            now.get::<Account>("ada").is_some_and(|account| account.balance == 10)
+        });
+        world
+            .eventually("both are there", |now| now.get::<Account>("ada").is_some_and(|account| account.balance == 20));
+    });
+    let explored = explored.unwrap_or_else(|failure| panic!("{failure}"));
+    println!("{explored}");
+    assert!(explored.different > 20, "{explored}");
+}
+
+#[derive(Default, Actor)]
+struct Philosopher;
+
+#[actor]
+impl Philosopher {
+    /// Passes `left` on to the next of three, one fewer each time.
+    pub async fn ask(&mut self, cx: &Cx, next: u64, left: u64) {
+        if left > 0 {
+            let after = next % 3 + 1;
+            PhilosopherRef::of(cx, next.to_string()).ask(after, left - 1).await.expect("the neighbour answers");
+        }
+    }
+}
+
+#[test]
+fn a_deadlock_of_three_is_found_and_says_who_waits_for_whom() {
+    let explore = Explore::of(|builder| builder.register::<Philosopher>());
+    let failure = explore.check(|world| async move {
+        for first in 1..=3_u64 {
+            let philosopher = PhilosopherRef::of(&world, first.to_string());
+            world.client(async move { philosopher.ask(first % 3 + 1, 1).await.expect("all answer in the end") });
+        }
+    });
+    let failure = failure.expect_err("all three wait");
+    println!("{failure}");
+    assert!(failure.violated().starts_with("deadlock"), "{failure}");
+    assert!(failure.violated().contains("philosopher/1 waits for philosopher/2.ask"), "{failure}");
+}
+
+#[derive(Default, Actor)]
+struct Order {
+    created: bool,
+    paid: bool,
+}
+
+#[actor]
+impl Order {
+    pub async fn created(&mut self) {
+        self.created = true;
+    }
+
+    pub async fn paid(&mut self) {
+        // The mistake: what is not created yet is not paid.
+        if self.created {
+            self.paid = true;
+        }
+    }
+}
+
+#[test]
+fn the_order_of_two_senders_is_not_taken_for_granted() {
+    let failure = Explore::of(|builder| builder.register::<Order>()).check(|world| async move {
+        let (shop, cashier) = (OrderRef::of(&world, "7"), OrderRef::of(&world, "7"));
+        world.client(async move { shop.created().send() });
+        world.client(async move { cashier.paid().send() });
+        world.eventually("the order is paid", |now| now.get::<Order>("7").is_some_and(|order| order.paid));
+    });
+    let failure = failure.expect_err("the payment may come first");
+    assert_eq!(failure.violated(), "not in the end: the order is paid");
+    assert_eq!(failure.deviations(), 1, "{failure}");
+}
+
+#[test]
+fn messages_of_one_sender_keep_their_order() {
+    let explore = Explore::of(|builder| builder.register::<Order>());
+    explore.run(|world| async move {
+        let order = OrderRef::of(&world, "7");
+        world.client(async move {
+            order.created().send();
+            order.paid().send();
+        });
+        let other = OrderRef::of(&world, "8");
+        world.client(async move { other.created().await.expect("it answers") });
+        world.eventually("the order is paid", |now| now.get::<Order>("7").is_some_and(|order| order.paid));
+    });
+}
+
+#[test]
+fn a_panic_is_a_violation() {
+    let failure = bank().check(|world| async move {
+        let account = AccountRef::of(&world, "ada");
+        world.client(async move { assert_eq!(account.balance().await, Ok(1), "it is empty") });
+    });
+    let failure = failure.expect_err("the client panics");
+    assert!(failure.violated().starts_with("client 1 panicked") && failure.violated().contains("it is empty"));
+}
+
+#[test]
+#[should_panic(expected = "never in 20 schedules: somebody is rich")]
+fn a_test_that_proves_nothing_fails() {
+    bank().schedules(20).run(|world| async move {
+        let account = AccountRef::of(&world, "ada");
+        world.client(async move { account.add(1).await.expect("it answers") });
+        world.sometimes("somebody is rich", |now| now.all::<Account>().any(|(_, account)| account.balance > 100));
+    });
+}
