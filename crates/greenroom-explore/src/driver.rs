@@ -75,14 +75,20 @@ impl Driver {
         Ok(())
     }
 
-    /// Runs the clients, at most so many steps, and judges the end. `true` if it has ended.
-    pub(crate) async fn explore(&mut self, choose: Choose<'_>, steps: usize) -> Result<bool, Violated> {
+    /// Runs the clients, at most so many steps, and judges the end, of which it says so. `true` if it has ended.
+    pub(crate) async fn explore(
+        &mut self,
+        choose: Choose<'_>,
+        steps: usize,
+        ends: impl FnOnce(),
+    ) -> Result<bool, Violated> {
         self.claims = self.world.claims();
         self.seen = vec![false; self.claims.len()];
         self.enter_clients();
         if !self.act(choose, steps).await? {
             return Ok(false);
         }
+        ends();
         self.judge_end()?;
         for judge in self.world.take_finally() {
             let steps = (self.steps, self.trace);

@@ -36,6 +36,8 @@ pub struct Explore {
 pub struct Explored {
     /// Schedules that were run.
     pub schedules: u64,
+    /// Whether there are no others, as far as schedules are explored at all.
+    pub all: bool,
     /// Those of them that were different.
     pub different: u64,
     /// Those that were cut off, as they had more steps than they may have.
@@ -48,8 +50,11 @@ pub struct Explored {
 
 impl fmt::Display for Explored {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { schedules, different, cut, steps, took } = self;
-        write!(f, "ok: {schedules} schedules, {different} of them different, of at most {steps} steps")?;
+        let Self { schedules, all, different, cut, steps, took } = self;
+        match all {
+            true => write!(f, "ok: all {different} schedules, of at most {steps} steps, in {schedules} runs")?,
+            false => write!(f, "ok: {schedules} schedules, {different} of them different, of at most {steps} steps")?,
+        }
         if *cut > 0 {
             write!(f, ", {cut} of them cut off")?;
         }
@@ -129,7 +134,7 @@ impl Explore {
         let chooser = Rc::new(RefCell::new(self.strategy.chooser()));
         let mut seeds = Random::new(self.seed);
         let (began, mut traces, mut sometimes) = (Instant::now(), HashSet::new(), BTreeMap::new());
-        let mut explored = Explored { schedules, different: 0, cut: 0, steps: 0, took: Duration::ZERO };
+        let mut explored = Explored { schedules: 0, all: false, different: 0, cut: 0, steps: 0, took: Duration::ZERO };
         for schedule in 1..=schedules {
             chooser.borrow_mut().begin(seeds.bits(), explored.steps);
             let ran = subject.run(Plan::Chooser(chooser.clone()), false);
@@ -142,10 +147,15 @@ impl Explore {
             if ran.violated.is_some() {
                 return Err(Box::new(found(&subject, ran, (schedule, schedules))));
             }
+            explored.schedules = schedule;
+            explored.all = explored.cut == 0 && chooser.borrow().has_all();
+            if explored.all {
+                break;
+            }
         }
         let never: Vec<String> = sometimes.into_iter().filter_map(|(name, seen)| (!seen).then_some(name)).collect();
         let why = "so the test proves less than it says: let its clients do more, or run more schedules";
-        assert!(never.is_empty(), "never in {schedules} schedules: {}; {why}", never.join(", "));
+        assert!(never.is_empty(), "never in {} schedules: {}; {why}", explored.schedules, never.join(", "));
         (explored.different, explored.took) = (traces.len() as u64, began.elapsed());
         Ok(explored)
     }
@@ -182,7 +192,7 @@ fn replayed(subject: &Subject, replay: &str) -> Result<Explored, Box<Failure>> {
     let ran = subject.run(Plan::Deviations(wanted), true);
     let Some(violated) = ran.violated else {
         let (cut, took) = (u64::from(ran.is_cut), began.elapsed());
-        return Ok(Explored { schedules: 1, different: 1, cut, steps: ran.steps, took });
+        return Ok(Explored { schedules: 1, all: false, different: 1, cut, steps: ran.steps, took });
     };
     let made = deviations(&ran.told);
     Err(Box::new(Failure {

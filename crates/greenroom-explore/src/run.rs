@@ -6,7 +6,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use greenroom::Builder;
-use greenroom::rehearsal::{Stage, Step};
+use greenroom::rehearsal::{Kind, Stage, Step};
 use greenroom_sim::Faults;
 use greenroom_test::{Cluster, Stores, simulation};
 use greenroom_world::LocalFuture;
@@ -82,28 +82,34 @@ impl Subject {
                 Stage::ask();
                 cluster.start_all(&[NODE]).await;
                 let stage = Stage::take().expect("a node with one shard has one stage");
-                let world = World::new(cluster.node(NODE));
-                let mut picks = Picks { plan, made: Vec::new(), open: Vec::new(), told: tell.then(Vec::new) };
+                let picks =
+                    Picks { plan, is_open: false, made: Vec::new(), open: Vec::new(), told: tell.then(Vec::new) };
+                let picks = Rc::new(RefCell::new(picks));
+                let of_world = picks.clone();
+                let world = World::new(cluster.node(NODE), move |options| of_world.borrow_mut().choose(options));
                 let mut driver = Driver::new(stage, world.clone());
                 let ended = match driver.set_up((this.body)(world.clone())).await {
                     Ok(()) => {
-                        driver
-                            .explore(&mut |name, enabled, default| picks.pick(name, enabled, default), this.steps)
-                            .await
+                        picks.borrow_mut().is_open = true;
+                        let mut pick = |name: &dyn Fn(&Step) -> String, enabled: &[Step], default| {
+                            picks.borrow_mut().pick(name, enabled, default)
+                        };
+                        driver.explore(&mut pick, this.steps, || picks.borrow_mut().is_open = false).await
                     }
                     Err(violated) => Err(format!("before any client ran: {violated}")),
                 };
-                let claims = world.claims();
+                let claims = world.take_all();
                 let sometimes = claims.iter().zip(&driver.seen).filter(|(claim, _)| claim.when == When::Sometimes);
+                let Picks { made, open, told, .. } = &mut *picks.borrow_mut();
                 Ran {
                     is_cut: ended == Ok(false),
                     violated: ended.err(),
                     steps: driver.steps,
                     trace: driver.trace,
                     sometimes: sometimes.map(|(claim, seen)| (claim.name.clone(), *seen)).collect(),
-                    told: picks.told.unwrap_or_default(),
-                    picks: picks.made,
-                    open: picks.open,
+                    told: told.take().unwrap_or_default(),
+                    picks: std::mem::take(made),
+                    open: std::mem::take(open),
                 }
             })
         })
@@ -113,12 +119,25 @@ impl Subject {
 /// The choices of one schedule.
 struct Picks {
     plan: Plan,
+    /// Whether clients run: nothing else is explored.
+    is_open: bool,
     made: Vec<u32>,
     open: Vec<(u32, u32)>,
     told: Option<Vec<Told>>,
 }
 
 impl Picks {
+    /// A choice of the test's own.
+    fn choose(&mut self, options: usize) -> usize {
+        if !self.is_open {
+            return 0;
+        }
+        let made = self.made.len() as u64;
+        let option = |at| Step { number: OWN | made << 32 | at, kind: Kind::Client, at, by: OWN, born: 0 };
+        let options: Vec<Step> = (0..options as u64).map(option).collect();
+        self.pick(&|option| format!("choice {}", option.at), &options, 0)
+    }
+
     fn pick(&mut self, name: &dyn Fn(&Step) -> String, enabled: &[Step], default: usize) -> usize {
         let at = self.made.len() + 1;
         let chosen = match &mut self.plan {
@@ -164,6 +183,8 @@ fn names(name: &dyn Fn(&Step) -> String, enabled: &[Step]) -> Vec<String> {
     names
 }
 
+/// Tells choices of a test's own from steps.
+const OWN: u64 = 3 << 62;
 /// The node's name.
 const NODE: &str = "a";
 /// Virtual time after which a schedule fails as a whole.

@@ -22,6 +22,7 @@ struct Inner {
     clients: RefCell<Vec<LocalFuture>>,
     claims: RefCell<Vec<Claim>>,
     finally: RefCell<Vec<LocalFuture>>,
+    choose: Box<dyn Fn(usize) -> usize>,
 }
 
 /// Something that a test says of its actors.
@@ -41,12 +42,13 @@ pub(crate) enum When {
 }
 
 impl World {
-    pub(crate) fn new(node: Node) -> Self {
+    pub(crate) fn new(node: Node, choose: impl Fn(usize) -> usize + 'static) -> Self {
         Self(Rc::new(Inner {
             node,
             clients: RefCell::default(),
             claims: RefCell::default(),
             finally: RefCell::default(),
+            choose: Box::new(choose),
         }))
     }
 
@@ -81,6 +83,12 @@ impl World {
         self.0.finally.borrow_mut().push(Box::pin(async move { judge(world).await }));
     }
 
+    /// One of `0..options`, a choice like that of a step: 0 unless the schedule says otherwise, as in set-up and in
+    /// [`finally`](Self::finally). For clients, and for what stands in for the world around the actors.
+    pub fn choose(&self, options: usize) -> usize {
+        if options > 1 { (self.0.choose)(options) } else { 0 }
+    }
+
     fn claim(&self, name: &str, when: When, holds: impl Fn(&Now) -> bool + 'static) {
         self.0.claims.borrow_mut().push(Claim { name: name.into(), when, holds: Rc::new(holds) });
     }
@@ -95,6 +103,12 @@ impl World {
 
     pub(crate) fn claims(&self) -> Vec<Claim> {
         self.0.claims.borrow().clone()
+    }
+
+    /// The claims; nothing is left here, as what a test has said may hold the world that holds it.
+    pub(crate) fn take_all(&self) -> Vec<Claim> {
+        drop((self.take_clients(), self.take_finally()));
+        self.0.claims.take()
     }
 }
 

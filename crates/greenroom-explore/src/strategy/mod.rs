@@ -1,5 +1,6 @@
 //! Who chooses: pure machines, decided by their seeds.
 
+mod all;
 mod deviate;
 mod pct;
 mod pos;
@@ -7,6 +8,7 @@ mod walk;
 
 use greenroom::rehearsal::Step;
 
+use self::all::All;
 use self::deviate::Deviate;
 use self::pct::Pct;
 use self::pos::Pos;
@@ -28,6 +30,8 @@ pub enum Strategy {
     Pct,
     /// Any step that can come, each as likely: for comparison.
     Walk,
+    /// Every schedule there is, for small tests: when it ends, so does the test. Those that come to the same are run each.
+    All,
 }
 
 /// Chooses one schedule after the other.
@@ -35,8 +39,13 @@ pub(crate) trait Chooser {
     /// Another schedule begins; `length` is how many steps the longest had.
     fn begin(&mut self, seed: u64, length: usize);
 
-    /// Which of `enabled` comes next; `default` would.
+    /// Which of `enabled`, two at least, comes next; `default` would.
     fn pick(&mut self, enabled: &[Step], default: usize) -> usize;
+
+    /// Whether all schedules there are have been run, the one that has just ended included.
+    fn has_all(&self) -> bool {
+        false
+    }
 }
 
 impl Strategy {
@@ -47,6 +56,7 @@ impl Strategy {
             Strategy::Pos => Box::new(Pos::default()),
             Strategy::Pct => Box::new(Pct::default()),
             Strategy::Walk => Box::new(Walk::default()),
+            Strategy::All => Box::new(All::default()),
         }
     }
 }
@@ -59,8 +69,8 @@ struct Mixed {
 
 impl Default for Mixed {
     fn default() -> Self {
-        let all = [Strategy::Deviations, Strategy::Pos, Strategy::Pct, Strategy::Walk].map(Strategy::chooser).into();
-        Self { all, turn: usize::MAX }
+        let all = [Strategy::Deviations, Strategy::Pos, Strategy::Pct, Strategy::Walk, Strategy::All];
+        Self { all: all.map(Strategy::chooser).into(), turn: usize::MAX }
     }
 }
 
@@ -72,5 +82,9 @@ impl Chooser for Mixed {
 
     fn pick(&mut self, enabled: &[Step], default: usize) -> usize {
         self.all[self.turn].pick(enabled, default)
+    }
+
+    fn has_all(&self) -> bool {
+        self.all.iter().any(|one| one.has_all())
     }
 }
