@@ -13,7 +13,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use tempfile::TempDir;
 
-pub(crate) use self::process::{NodeProcess, cpu_seconds, spawn_tied};
+pub(crate) use self::process::{NodeProcess, cpu_seconds, free_address, spawn_tied};
 use crate::cli::{Mode, Workload};
 use crate::driver::{Plan, mode_name};
 use crate::kinds;

@@ -2,8 +2,10 @@
 
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::ops::Range;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::http::Door;
 
@@ -111,14 +113,38 @@ pub(crate) fn cpu_seconds(process: &str) -> f64 {
     ticks as f64 / ticks_a_second.max(1) as f64
 }
 
-/// An address that nobody listens at. Somebody could take it before the node does: the node's start then fails.
-fn free_address() -> io::Result<SocketAddr> {
-    TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()
+/// An address that nobody listens at. Its port is none of those that the system gives to who asks for any, or to who connects: until the
+/// node takes it, only somebody who wants this very one could.
+pub(crate) fn free_address() -> io::Result<SocketAddr> {
+    static TRIED: AtomicU32 = AtomicU32::new(0);
+    let first = std::process::id().wrapping_mul(PORTS_APART);
+    let mut last = io::Error::other("no port was tried");
+    for _ in 0..u32::from(PORTS.end - PORTS.start) {
+        let step = first.wrapping_add(TRIED.fetch_add(1, Ordering::Relaxed));
+        let port = PORTS.start + (step % u32::from(PORTS.end - PORTS.start)) as u16;
+        match TcpListener::bind((Ipv4Addr::LOCALHOST, port)).and_then(|listener| listener.local_addr()) {
+            Ok(address) => return Ok(address),
+            Err(error) => last = error,
+        }
+    }
+    Err(last)
 }
+
+/// Below those that systems give away by themselves: Linux from 32768 on, others from 49152 on.
+const PORTS: Range<u16> = 20_000..32_000;
+/// Between the first ports of two processes that follow each other.
+const PORTS_APART: u32 = 61;
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn no_address_is_given_twice_and_none_that_the_system_may_give_to_others() {
+        let given: Vec<SocketAddr> = (0..20).map(|_| free_address().expect("some port is free")).collect();
+        assert!(given.iter().all(|address| PORTS.contains(&address.port())));
+        assert!((1..given.len()).all(|at| !given[..at].contains(&given[at])), "{given:?}");
+    }
 
     #[test]
     fn this_process_has_resident_memory_and_one_that_is_not_there_has_none() {

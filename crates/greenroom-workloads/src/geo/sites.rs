@@ -11,7 +11,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::cluster::{NodeProcess, Target, describe};
+use crate::cluster::{NodeProcess, Target, describe, free_address};
 use crate::driver::Plan;
 
 /// One of the two clusters.
@@ -243,10 +243,6 @@ fn start(plan: &Plan, place: Place, gateways: &[(SocketAddr, SocketAddr)], dir: 
 fn in_memory() -> PathBuf {
     let memory = PathBuf::from("/dev/shm");
     if memory.is_dir() { memory } else { std::env::temp_dir() }
-}
-
-fn free_address() -> std::io::Result<SocketAddr> {
-    TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()
 }
 
 /// Kinds that are at home somewhere.
