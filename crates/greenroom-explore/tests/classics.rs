@@ -226,3 +226,17 @@ fn a_choice_of_the_test_is_explored_and_told() {
     assert_eq!((failure.violated(), failure.deviations()), ("not always: never in debt", 1), "{failure}");
     assert!(failure.replay().ends_with(":choice 2"), "{failure}");
 }
+
+#[test]
+fn a_turn_that_excludes_others_keeps_their_messages_waiting() {
+    let explored = Explore::of(|builder| builder.register::<Philosopher>()).check(|world| async move {
+        for _ in 0..2 {
+            let philosopher = PhilosopherRef::of(&world, "1");
+            world.client(async move { philosopher.ask(2, 1).await.expect("all answer") });
+        }
+    });
+    let explored = explored.unwrap_or_else(|failure| panic!("{failure}"));
+    // Two chains of five steps, the middle three of which exclude the other's: either first, 5 places for the first step of the
+    // one behind and 5 for the last of the one before, which share one in two orders.
+    assert!(explored.all && explored.different == 2 * (5 * 5 + 1), "{explored}");
+}
