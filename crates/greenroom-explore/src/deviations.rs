@@ -3,6 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
+use crate::run::Told;
+
 /// A step that comes before its time.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Deviation {
@@ -14,6 +16,14 @@ pub(crate) struct Deviation {
 /// All of a schedule.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub(crate) struct Deviations(pub(crate) Vec<Deviation>);
+
+impl Deviations {
+    /// Where a schedule leaves the default order.
+    pub(crate) fn of(told: &[Told]) -> Self {
+        let left = told.iter().enumerate().filter(|(_, step)| step.instead_of.is_some());
+        Self(left.map(|(at, step)| Deviation { at: at + 1, name: step.name.clone() }).collect())
+    }
+}
 
 impl fmt::Display for Deviations {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

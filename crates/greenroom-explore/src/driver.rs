@@ -25,8 +25,6 @@ pub(crate) struct Driver {
     /// Which claims were true at some time.
     pub(crate) seen: Vec<bool>,
     last: u64,
-    /// A hash of all steps.
-    pub(crate) trace: u64,
     pub(crate) steps: usize,
     enabled: Vec<Step>,
 }
@@ -60,44 +58,43 @@ impl Driver {
             claims: Vec::new(),
             seen: Vec::new(),
             last: 0,
-            trace: 0,
             steps: 0,
             enabled: Vec::new(),
         }
     }
 
     /// Runs the test's body, in the default order.
-    pub(crate) async fn set_up(&mut self, body: LocalFuture) -> Result<(), Violated> {
-        self.clients.push(Client::new(0, body));
-        self.act(&mut |_, _, default| default, usize::MAX).await?;
-        self.clients.clear();
-        (self.steps, self.trace) = (0, 0);
-        Ok(())
+    pub(crate) async fn set_up(&mut self, body: LocalFuture, steps: usize) -> Result<(), Violated> {
+        self.act_alone(body, steps).await
     }
 
-    /// Runs the clients, at most so many steps, and judges the end, of which it says so. `true` if it has ended.
-    pub(crate) async fn explore(
-        &mut self,
-        choose: Choose<'_>,
-        steps: usize,
-        ends: impl FnOnce(),
-    ) -> Result<bool, Violated> {
+    /// Runs the clients, at most so many steps, and judges the end. `true` if it has ended.
+    pub(crate) async fn explore(&mut self, choose: Choose<'_>, steps: usize) -> Result<bool, Violated> {
         self.claims = self.world.claims();
         self.seen = vec![false; self.claims.len()];
         self.enter_clients();
-        if !self.act(choose, steps).await? {
+        self.world.explores(true);
+        let ended = self.act(choose, steps).await;
+        self.world.explores(false);
+        if !ended? {
             return Ok(false);
         }
-        ends();
         self.judge_end()?;
+        self.claims.clear();
         for judge in self.world.take_finally() {
-            let steps = (self.steps, self.trace);
-            self.claims.clear();
-            self.clients = vec![Client::new(0, judge)];
-            self.act(&mut |_, _, default| default, usize::MAX).await?;
-            (self.steps, self.trace) = steps;
+            self.act_alone(judge, steps).await?;
         }
         Ok(true)
+    }
+
+    /// Runs one future in the default order; its steps are none of the schedule's.
+    async fn act_alone(&mut self, future: LocalFuture, steps: usize) -> Result<(), Violated> {
+        let before = std::mem::take(&mut self.steps);
+        self.clients = vec![Client::new(0, future)];
+        let ended = self.act(&mut |_, _, default| default, steps).await?;
+        self.clients.clear();
+        self.steps = before;
+        if ended { Ok(()) } else { Err(format!("it goes on for more than {steps} steps")) }
     }
 
     fn enter_clients(&mut self) {
@@ -115,11 +112,9 @@ impl Driver {
                 if self.is_over() && !self.stage.waits_for_time() {
                     return Ok(true);
                 }
-                if !self.may_time_help() {
-                    return Err(self.deadlock());
-                }
-                if !self.let_time_pass().await {
-                    return if self.is_over() { Ok(true) } else { Err(self.stuck()) };
+                let (patience, told) = self.patience();
+                if !self.let_time_pass(patience).await {
+                    return if self.is_over() { Ok(true) } else { Err(format!("{told}: {}", self.who_waits())) };
                 }
                 continue;
             }
@@ -129,12 +124,7 @@ impl Driver {
             let default = self.default_step();
             let enabled = std::mem::take(&mut self.enabled);
             let name = |step: &Step| self.name(step);
-            let chosen = if enabled.len() == 1 { 0 } else { choose(&name, &enabled, default).min(enabled.len() - 1) };
-            // Whoever tells the schedule hears of the single ones, too.
-            if enabled.len() == 1 {
-                choose(&name, &enabled, 0);
-            }
-            let step = enabled[chosen];
+            let step = enabled[choose(&name, &enabled, default)];
             self.enabled = enabled;
             self.perform(&step)?;
             self.judge_step()?;
@@ -170,7 +160,6 @@ impl Driver {
     fn perform(&mut self, step: &Step) -> Result<(), Violated> {
         self.steps += 1;
         self.last = step.number;
-        self.trace = (self.trace ^ step.number).wrapping_mul(FNV).rotate_left(23);
         let polled = match step.kind {
             Kind::Client => Some((step.at - 1) as u32),
             _ => match self.stage.perform(step) {
@@ -213,14 +202,9 @@ impl Driver {
         }
         let now = Now::new(self.stage.look());
         for (claim, seen) in self.claims.iter().zip(&mut self.seen) {
-            let holds = match claim.when {
-                When::Always => now.judge(&*claim.holds),
-                When::Sometimes if !*seen => now.judge(&*claim.holds),
-                _ => None,
-            };
-            match (claim.when, holds) {
-                (When::Always, Some(false)) => return Err(format!("not always: {}", claim.name)),
-                (When::Sometimes, Some(true)) => *seen = true,
+            match claim.when {
+                When::Always if claim.judge(&now)? == Some(false) => return Err(format!("not always: {}", claim.name)),
+                When::Sometimes if !*seen => *seen = claim.judge(&now)? == Some(true),
                 _ => {}
             }
         }
@@ -229,29 +213,36 @@ impl Driver {
 
     fn judge_end(&self) -> Result<(), Violated> {
         let now = Now::new(self.stage.look());
-        let at_the_end = self.claims.iter().filter(|claim| claim.when == When::AtTheEnd);
-        match at_the_end.into_iter().find(|claim| now.judge(&*claim.holds) == Some(false)) {
-            Some(claim) => Err(format!("not in the end: {}", claim.name)),
-            None => Ok(()),
+        for claim in self.claims.iter().filter(|claim| claim.when == When::AtTheEnd) {
+            if claim.judge(&now)? != Some(true) {
+                return Err(format!("not in the end: {}", claim.name));
+            }
         }
+        Ok(())
     }
 
     fn is_over(&self) -> bool {
         self.clients.iter().all(|client| client.future.is_none())
     }
 
-    /// Whether somebody waits for something else than an answer.
-    fn may_time_help(&self) -> bool {
+    /// For how long something may yet happen by itself, and what it is called if nothing does. Who waits for an answer may give up
+    /// sooner than the library does.
+    fn patience(&self) -> (Duration, String) {
+        if self.is_over() {
+            return (AFTERMATH, String::new());
+        }
         let waiting = self.stage.waiting();
         let asks = |client: &Client| waiting.iter().any(|one| one.who == Party::Client(client.number));
         let idle = self.clients.iter().any(|client| client.future.is_some() && !asks(client));
-        idle || self.stage.waits_for_time() || self.stage.next_timer().is_some()
+        match idle || self.stage.waits_for_time() || self.stage.next_timer().is_some() {
+            true => (PATIENCE, format!("nothing happens any more for {PATIENCE:?}")),
+            false => (BEFORE_DEADLINES, "deadlock".to_owned()),
+        }
     }
 
     /// Lets virtual time pass until something can happen. `false` if nothing will.
-    async fn let_time_pass(&mut self) -> bool {
+    async fn let_time_pass(&mut self, patience: Duration) -> bool {
         let (mut pause, mut passed) = (PAUSE_MIN, Duration::ZERO);
-        let patience = if self.is_over() { AFTERMATH } else { PATIENCE };
         while passed < patience {
             tokio::time::sleep(pause).await;
             passed += pause;
@@ -262,14 +253,6 @@ impl Driver {
             }
         }
         false
-    }
-
-    fn deadlock(&self) -> Violated {
-        format!("deadlock: {}", self.who_waits())
-    }
-
-    fn stuck(&self) -> Violated {
-        format!("nothing happens any more for {PATIENCE:?}: {}", self.who_waits())
     }
 
     fn who_waits(&self) -> String {
@@ -292,10 +275,11 @@ impl Client {
     }
 }
 
-const FNV: u64 = 0x0000_0100_0000_01B3;
 const PAUSE_MIN: Duration = Duration::from_millis(1);
 const PAUSE_MAX: Duration = Duration::from_secs(1);
 /// Virtual time for which clients may wait for something else than an answer.
 const PATIENCE: Duration = Duration::from_secs(600);
+/// The same for those who wait for answers: less than a call has by default.
+const BEFORE_DEADLINES: Duration = Duration::from_secs(8);
 /// The same for turns, when all clients have ended.
 const AFTERMATH: Duration = Duration::from_secs(60);

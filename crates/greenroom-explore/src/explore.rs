@@ -14,7 +14,7 @@ use greenroom_sim::{Random, test_name};
 use crate::deviations::Deviations;
 use crate::failure::Failure;
 use crate::run::{Plan, Ran, Subject};
-use crate::shrink::{deviations, shrink};
+use crate::shrink::{Shrunk, shrink};
 use crate::strategy::Strategy;
 use crate::world::World;
 
@@ -120,7 +120,8 @@ impl Explore {
     /// The [`Failure`] that was found first, made short.
     ///
     /// # Panics
-    /// If a claim that is to hold [sometimes](World::sometimes) never did, or the schedule to be replayed cannot be read.
+    /// If a claim that is to hold [sometimes](World::sometimes) never did, the schedule to be replayed cannot be read, no schedule is to
+    /// be run, or the node cannot start.
     #[track_caller]
     pub fn check<F: Future<Output = ()> + 'static>(
         self,
@@ -131,6 +132,7 @@ impl Explore {
             return replayed(&subject, &replay);
         }
         let schedules = number_of("GREENROOM_SCHEDULES").unwrap_or(self.schedules);
+        assert!(schedules > 0, "no schedule is to be run, so nothing would be tested: say how many");
         let chooser = Rc::new(RefCell::new(self.strategy.chooser()));
         let mut seeds = Random::new(self.seed);
         let (began, mut traces, mut sometimes) = (Instant::now(), HashSet::new(), BTreeMap::new());
@@ -162,26 +164,11 @@ impl Explore {
 }
 
 /// Makes what was found short, and tells it.
-fn found(subject: &Subject, ran: Ran, (schedule, schedules): (u64, u64)) -> Failure {
+fn found(subject: &Subject, ran: Ran, schedule: (u64, u64)) -> Failure {
     let violated = ran.violated.unwrap_or_default();
-    let shrunk = shrink(subject, ran.picks.clone(), &violated);
-    let runs = shrunk.as_ref().map(|shrunk| shrunk.runs);
-    let (replay, told) = match shrunk {
-        Some(shrunk) => (shrunk.deviations, shrunk.ran.told),
-        None => {
-            let again = subject.run(Plan::Picks(ran.picks), true);
-            (deviations(&again.told), again.told)
-        }
-    };
-    Failure {
-        test: test_name(),
-        violated,
-        schedule,
-        schedules,
-        shrunk: runs,
-        deviations: replay.0.len(),
-        replay: replay.to_string(),
-        told,
+    match shrink(subject, ran.picks.clone(), &violated) {
+        Some(Shrunk { ran, runs }) => Failure::new(violated, schedule, Some(runs), ran.told),
+        None => Failure::new(violated, schedule, None, subject.run(Plan::Picks(ran.picks), true).told),
     }
 }
 
@@ -190,21 +177,13 @@ fn replayed(subject: &Subject, replay: &str) -> Result<Explored, Box<Failure>> {
     let began = Instant::now();
     let wanted: Deviations = replay.parse().unwrap_or_else(|error| panic!("{replay:?} is no schedule: {error}"));
     let ran = subject.run(Plan::Deviations(wanted), true);
-    let Some(violated) = ran.violated else {
-        let (cut, took) = (u64::from(ran.is_cut), began.elapsed());
-        return Ok(Explored { schedules: 1, all: false, different: 1, cut, steps: ran.steps, took });
-    };
-    let made = deviations(&ran.told);
-    Err(Box::new(Failure {
-        test: test_name(),
-        violated,
-        schedule: 1,
-        schedules: 1,
-        shrunk: None,
-        deviations: made.0.len(),
-        replay: made.to_string(),
-        told: ran.told,
-    }))
+    match ran.violated {
+        Some(violated) => Err(Box::new(Failure::new(violated, (1, 1), None, ran.told))),
+        None => {
+            let (cut, took) = (u64::from(ran.is_cut), began.elapsed());
+            Ok(Explored { schedules: 1, all: false, different: 1, cut, steps: ran.steps, took })
+        }
+    }
 }
 
 /// The number in an environment variable.

@@ -2,6 +2,9 @@
 
 use std::fmt;
 
+use greenroom_sim::test_name;
+
+use crate::deviations::Deviations;
 use crate::run::Told;
 
 /// A schedule that breaks a test.
@@ -19,6 +22,14 @@ pub struct Failure {
 }
 
 impl Failure {
+    /// What was told of the schedule that is the first of `schedule`, of as many as the second.
+    pub(crate) fn new(violated: String, schedule: (u64, u64), shrunk: Option<usize>, told: Vec<Told>) -> Self {
+        let left = Deviations::of(&told);
+        let (deviations, replay) = (left.0.len(), left.to_string());
+        let (schedule, schedules) = schedule;
+        Self { test: test_name(), violated, schedule, schedules, shrunk, replay, deviations, told }
+    }
+
     /// What was violated.
     pub fn violated(&self) -> &str {
         &self.violated

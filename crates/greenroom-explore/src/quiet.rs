@@ -1,14 +1,14 @@
 //! Panics that are looked for are not told one by one.
 
 use std::cell::Cell;
-use std::panic;
+use std::panic::{self, AssertUnwindSafe};
 use std::sync::Once;
 
 thread_local! {
     static IS_QUIET: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Runs `run`, in which panics of this thread are silent.
+/// Runs `run`, in which panics of this thread are silent; the one that ends it is told.
 pub(crate) fn quietly<R>(run: impl FnOnce() -> R) -> R {
     struct Loud(bool);
     impl Drop for Loud {
@@ -25,8 +25,10 @@ pub(crate) fn quietly<R>(run: impl FnOnce() -> R) -> R {
             }
         }));
     });
-    let _loud = Loud(IS_QUIET.replace(true));
-    run()
+    let loud = Loud(IS_QUIET.replace(true));
+    let ran = panic::catch_unwind(AssertUnwindSafe(run));
+    drop(loud);
+    ran.unwrap_or_else(|payload| panic!("{}", said(&*payload)))
 }
 
 /// What a panic said.

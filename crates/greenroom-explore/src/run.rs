@@ -82,30 +82,28 @@ impl Subject {
                 Stage::ask();
                 cluster.start_all(&[NODE]).await;
                 let stage = Stage::take().expect("a node with one shard has one stage");
-                let picks =
-                    Picks { plan, is_open: false, made: Vec::new(), open: Vec::new(), told: tell.then(Vec::new) };
+                let picks = Picks { plan, trace: 0, made: Vec::new(), open: Vec::new(), told: tell.then(Vec::new) };
                 let picks = Rc::new(RefCell::new(picks));
                 let of_world = picks.clone();
                 let world = World::new(cluster.node(NODE), move |options| of_world.borrow_mut().choose(options));
                 let mut driver = Driver::new(stage, world.clone());
-                let ended = match driver.set_up((this.body)(world.clone())).await {
+                let ended = match driver.set_up((this.body)(world.clone()), this.steps).await {
                     Ok(()) => {
-                        picks.borrow_mut().is_open = true;
                         let mut pick = |name: &dyn Fn(&Step) -> String, enabled: &[Step], default| {
                             picks.borrow_mut().pick(name, enabled, default)
                         };
-                        driver.explore(&mut pick, this.steps, || picks.borrow_mut().is_open = false).await
+                        driver.explore(&mut pick, this.steps).await
                     }
                     Err(violated) => Err(format!("before any client ran: {violated}")),
                 };
                 let claims = world.take_all();
                 let sometimes = claims.iter().zip(&driver.seen).filter(|(claim, _)| claim.when == When::Sometimes);
-                let Picks { made, open, told, .. } = &mut *picks.borrow_mut();
+                let Picks { trace, made, open, told, .. } = &mut *picks.borrow_mut();
                 Ran {
                     is_cut: ended == Ok(false),
                     violated: ended.err(),
                     steps: driver.steps,
-                    trace: driver.trace,
+                    trace: *trace,
                     sometimes: sometimes.map(|(claim, seen)| (claim.name.clone(), *seen)).collect(),
                     told: told.take().unwrap_or_default(),
                     picks: std::mem::take(made),
@@ -119,8 +117,8 @@ impl Subject {
 /// The choices of one schedule.
 struct Picks {
     plan: Plan,
-    /// Whether clients run: nothing else is explored.
-    is_open: bool,
+    /// A hash of all that was chosen.
+    trace: u64,
     made: Vec<u32>,
     open: Vec<(u32, u32)>,
     told: Option<Vec<Told>>,
@@ -129,9 +127,6 @@ struct Picks {
 impl Picks {
     /// A choice of the test's own.
     fn choose(&mut self, options: usize) -> usize {
-        if !self.is_open {
-            return 0;
-        }
         let made = self.made.len() as u64;
         let option = |at| Step { number: OWN | made << 32 | at, kind: Kind::Client, at, by: OWN, born: 0 };
         let options: Vec<Step> = (0..options as u64).map(option).collect();
@@ -159,6 +154,7 @@ impl Picks {
             },
         };
         let chosen = chosen.min(enabled.len() - 1);
+        self.trace = (self.trace ^ enabled[chosen].number).wrapping_mul(FNV).rotate_left(23);
         self.made.push(chosen as u32);
         self.open.push((default as u32, enabled.len() as u32));
         if let Some(told) = &mut self.told {
@@ -183,6 +179,7 @@ fn names(name: &dyn Fn(&Step) -> String, enabled: &[Step]) -> Vec<String> {
     names
 }
 
+const FNV: u64 = 0x0000_0100_0000_01B3;
 /// Tells choices of a test's own from steps.
 const OWN: u64 = 3 << 62;
 /// The node's name.

@@ -2,20 +2,13 @@
 
 use std::time::{Duration, Instant};
 
-use crate::deviations::{Deviation, Deviations};
-use crate::run::{Plan, Ran, Subject, Told};
+use crate::deviations::Deviations;
+use crate::run::{Plan, Ran, Subject};
 
-/// The shortest that was found, what it comes to, and after how many runs.
+/// The shortest that was found, and after how many runs.
 pub(crate) struct Shrunk {
-    pub(crate) deviations: Deviations,
     pub(crate) ran: Ran,
     pub(crate) runs: usize,
-}
-
-/// Where a schedule leaves the default order.
-pub(crate) fn deviations(told: &[Told]) -> Deviations {
-    let left = told.iter().enumerate().filter(|(_, step)| step.instead_of.is_some());
-    Deviations(left.map(|(at, step)| Deviation { at: at + 1, name: step.name.clone() }).collect())
 }
 
 /// Leaves out deviations, and looks for schedules that have fewer still, as long as the same is violated. `None` if what was chosen,
@@ -23,10 +16,10 @@ pub(crate) fn deviations(told: &[Told]) -> Deviations {
 pub(crate) fn shrink(subject: &Subject, picks: Vec<u32>, violated: &str) -> Option<Shrunk> {
     let mut search = Search { subject, violated, runs: 0, until: Instant::now() + TIME_MAX };
     let first = search.run(Plan::Picks(picks), true);
-    let mut best = search.again(deviations(&first.told))?;
+    let mut best = search.again(Deviations::of(&first.told))?;
     search.leave_out(&mut best);
     search.look_for_fewer(&mut best);
-    Some(Shrunk { deviations: best.0, ran: best.1, runs: search.runs })
+    Some(Shrunk { ran: best.1, runs: search.runs })
 }
 
 struct Search<'a> {
@@ -51,7 +44,7 @@ impl Search<'_> {
     /// Runs `wanted`; those of the deviations that were of use, if the same is violated.
     fn again(&mut self, wanted: Deviations) -> Option<Found> {
         let ran = self.run(Plan::Deviations(wanted), true);
-        (ran.violated.as_deref() == Some(self.violated)).then(|| (deviations(&ran.told), ran))
+        (ran.violated.as_deref() == Some(self.violated)).then(|| (Deviations::of(&ran.told), ran))
     }
 
     /// Leaves out halves first, then single ones.
@@ -88,7 +81,7 @@ impl Search<'_> {
                 let ran = self.run(Plan::Picks(prefix), false);
                 if ran.violated.as_deref() == Some(self.violated) {
                     let told = self.run(Plan::Picks(ran.picks), true).told;
-                    if let Some(found) = self.again(deviations(&told)) {
+                    if let Some(found) = self.again(Deviations::of(&told)) {
                         *best = found;
                     }
                     return;

@@ -1,7 +1,8 @@
 //! What a test's body has: the node's actors, its clients, and what it claims.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::future::Future;
+use std::panic::{self, AssertUnwindSafe};
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -10,6 +11,7 @@ use greenroom::{Node, Scope};
 use greenroom_world::LocalFuture;
 
 use crate::now::Now;
+use crate::quiet::said;
 
 /// What a test runs in, for one schedule. References to actors are made of it, as of a node: `AccountRef::of(&world, "ada")`.
 ///
@@ -23,6 +25,8 @@ struct Inner {
     claims: RefCell<Vec<Claim>>,
     finally: RefCell<Vec<LocalFuture>>,
     choose: Box<dyn Fn(usize) -> usize>,
+    /// Whether clients run: nothing else is explored.
+    explores: Cell<bool>,
 }
 
 /// Something that a test says of its actors.
@@ -41,6 +45,14 @@ pub(crate) enum When {
     Sometimes,
 }
 
+impl Claim {
+    /// What it says; nothing if it asks for an actor that an exclusive turn has.
+    pub(crate) fn judge(&self, now: &Now) -> Result<Option<bool>, String> {
+        let judged = panic::catch_unwind(AssertUnwindSafe(|| now.judge(&*self.holds)));
+        judged.map_err(|payload| format!("{} panicked: {}", self.name, said(&*payload)))
+    }
+}
+
 impl World {
     pub(crate) fn new(node: Node, choose: impl Fn(usize) -> usize + 'static) -> Self {
         Self(Rc::new(Inner {
@@ -49,6 +61,7 @@ impl World {
             claims: RefCell::default(),
             finally: RefCell::default(),
             choose: Box::new(choose),
+            explores: Cell::new(false),
         }))
     }
 
@@ -86,7 +99,11 @@ impl World {
     /// One of `0..options`, a choice like that of a step: 0 unless the schedule says otherwise, as in set-up and in
     /// [`finally`](Self::finally). For clients, and for what stands in for the world around the actors.
     pub fn choose(&self, options: usize) -> usize {
-        if options > 1 { (self.0.choose)(options) } else { 0 }
+        if options > 1 && self.0.explores.get() { (self.0.choose)(options) } else { 0 }
+    }
+
+    pub(crate) fn explores(&self, explores: bool) {
+        self.0.explores.set(explores);
     }
 
     fn claim(&self, name: &str, when: When, holds: impl Fn(&Now) -> bool + 'static) {

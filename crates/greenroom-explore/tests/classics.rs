@@ -1,5 +1,8 @@
 //! The classic mistakes are found, and their repaired twins are not.
 
+use std::future::IntoFuture;
+use std::time::Duration;
+
 use greenroom::prelude::*;
 use greenroom_explore::{Explore, Failure, Strategy, World};
 
@@ -239,4 +242,72 @@ fn a_turn_that_excludes_others_keeps_their_messages_waiting() {
     // Two chains of five steps, the middle three of which exclude the other's: either first, 5 places for the first step of the
     // one behind and 5 for the last of the one before, which share one in two orders.
     assert!(explored.all && explored.different == 2 * (5 * 5 + 1), "{explored}");
+}
+
+#[derive(Default, Actor)]
+struct Patient;
+
+#[actor]
+impl Patient {
+    pub async fn rest(&mut self) {
+        tokio::time::sleep(Duration::from_secs(3600)).await;
+    }
+
+    /// Asks another one, and gives up after a second.
+    pub async fn ask(&mut self, cx: &Cx, next: Option<u64>) {
+        if let Some(next) = next {
+            let asked = PatientRef::of(cx, next.to_string()).ask(None).into_future();
+            let _ = tokio::time::timeout(Duration::from_secs(1), asked).await;
+        }
+    }
+}
+
+#[test]
+fn a_wait_that_somebody_gives_up_is_no_deadlock() {
+    Explore::of(|builder| builder.register::<Patient>()).schedules(200).run(|world| async move {
+        for (one, other) in [(1_u64, 2), (2, 1)] {
+            let patient = PatientRef::of(&world, one.to_string());
+            world.client(async move { patient.ask(Some(other)).await.expect("it gives up in time") });
+        }
+    });
+}
+
+#[derive(Default, Actor)]
+struct Restless;
+
+#[actor]
+impl Restless {
+    pub async fn go_on(&mut self, cx: &Cx) {
+        RestlessRef::of(cx, "1").go_on().send();
+    }
+}
+
+#[test]
+fn what_never_ends_is_cut_off_and_says_so() {
+    let restless = || Explore::of(|builder| builder.register::<Restless>()).schedules(5).steps(50);
+    let client = restless().check(|world| async move {
+        let one = RestlessRef::of(&world, "1");
+        world.client(async move { one.go_on().send() });
+    });
+    let explored = client.unwrap_or_else(|failure| panic!("{failure}"));
+    assert!(explored.cut == 5 && !explored.all, "{explored}");
+    let set_up = restless().check(|world| async move { RestlessRef::of(&world, "1").go_on().send() });
+    let failure = set_up.expect_err("the set-up never ends");
+    assert_eq!(failure.violated(), "before any client ran: it goes on for more than 50 steps");
+}
+
+#[test]
+fn a_claim_that_cannot_be_judged_in_the_end_is_a_violation() {
+    let failure = Explore::of(|builder| builder.register::<Patient>()).schedules(5).check(|world| async move {
+        let patient = PatientRef::of(&world, "1");
+        world.client(async move { patient.rest().send() });
+        world.eventually("nobody is anybody", |now| now.all::<Patient>().count() == 0);
+    });
+    assert_eq!(failure.expect_err("a turn has it").violated(), "not in the end: nobody is anybody");
+}
+
+#[test]
+#[should_panic(expected = "no schedule is to be run")]
+fn a_test_without_schedules_is_refused() {
+    bank().schedules(0).run(|_| async {});
 }

@@ -89,7 +89,7 @@ impl Exchange {
     }
 
     /// Applies `event` at `now`, appending what must happen to `out`, in order. Never fails. The roster is asked at a tick and
-    /// when something was offered or accepted; it must show all moves that the machine was told have ended.
+    /// when something was offered or accepted; it must show nobody that the machine was told has gone.
     pub fn handle(&mut self, now: Timestamp, event: Event, roster: &dyn Roster, out: &mut Vec<Action>) {
         self.go_on(now, out);
         match event {
