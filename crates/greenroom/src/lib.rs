@@ -226,7 +226,9 @@ pub mod optimiser {
 pub mod rehearsal {
     pub use crate::actor::interface::Behaviour;
     pub use crate::here::port::Port;
-    pub use crate::shard::rehearsal::{Kind, Look, Party, Performed, Seen, Stage, Step, Waiting};
+    pub use crate::shard::rehearsal::{
+        Answer, Event, Happened, Kind, Look, Party, Performed, Seen, Stage, Step, Waiting,
+    };
 }
 
 /// What most programs need.

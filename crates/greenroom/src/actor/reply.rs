@@ -165,8 +165,8 @@ fn fenced() -> bool {
 /// The end of a call, its types apart.
 pub(crate) fn completion<T: Portable, E: Portable>(result: Result<T, CallError<E>>) -> Completion {
     let failure = match result {
-        Ok(value) => return Completion::Value(Erased::new(Ok::<T, E>(value))),
-        Err(CallError::Actor(error)) => return Completion::Value(Erased::new(Err::<T, E>(error))),
+        Ok(value) => return Completion::Value(Erased::result(Ok::<T, E>(value))),
+        Err(CallError::Actor(error)) => return Completion::Value(Erased::result(Err::<T, E>(error))),
         Err(CallError::Refused(refusal)) => Failure::Refused(refusal),
         Err(CallError::Unknown(doubt)) => Failure::Unknown(doubt),
         Err(CallError::Cycle(path)) => Failure::Cycle(path),

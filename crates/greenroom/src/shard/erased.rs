@@ -4,6 +4,8 @@ use std::any::TypeId;
 use std::mem::{ManuallyDrop, MaybeUninit};
 use std::ptr;
 
+use crate::actor::interface::Portable;
+
 type Words = [MaybeUninit<u64>; WORDS];
 
 /// A value whose type is remembered.
@@ -11,7 +13,14 @@ pub(crate) struct Erased {
     words: Words,
     type_id: TypeId,
     drop: unsafe fn(*mut Words),
+    /// What it is as text, if that can be known.
+    #[cfg(feature = "rehearsal")]
+    text: Option<unsafe fn(*const Words) -> Text>,
 }
+
+/// A result as JSON.
+#[cfg(feature = "rehearsal")]
+pub(crate) type Text = Result<String, String>;
 
 impl Erased {
     /// Keeps `value`.
@@ -20,12 +29,40 @@ impl Erased {
         if fits::<T>() {
             // SAFETY: `T` fits into the words, in size and alignment.
             unsafe { words.as_mut_ptr().cast::<T>().write(value) };
-            Self { words, type_id: TypeId::of::<T>(), drop: drop_inline::<T> }
+            Self::of::<T>(words, drop_inline::<T>)
         } else {
             // SAFETY: a pointer fits.
             unsafe { words.as_mut_ptr().cast::<*mut T>().write(Box::into_raw(Box::new(value))) };
-            Self { words, type_id: TypeId::of::<T>(), drop: drop_boxed::<T> }
+            Self::of::<T>(words, drop_boxed::<T>)
         }
+    }
+
+    fn of<T: 'static>(words: Words, drop: unsafe fn(*mut Words)) -> Self {
+        Self {
+            words,
+            type_id: TypeId::of::<T>(),
+            drop,
+            #[cfg(feature = "rehearsal")]
+            text: None,
+        }
+    }
+
+    /// Keeps a result that can be shown.
+    pub(crate) fn result<T: Portable, E: Portable>(result: Result<T, E>) -> Self {
+        #[allow(unused_mut, reason = "where nothing is rehearsed, nothing is shown")]
+        let mut kept = Self::new(result);
+        #[cfg(feature = "rehearsal")]
+        {
+            kept.text = Some(text_of::<T, E>);
+        }
+        kept
+    }
+
+    /// What it is as text, if it is a result.
+    #[cfg(feature = "rehearsal")]
+    pub(crate) fn text(&self) -> Option<Text> {
+        // SAFETY: `text` was chosen for what the words hold.
+        self.text.map(|text| unsafe { text(&self.words) })
     }
 
     /// Gives the value back, if it is a `T`.
@@ -66,6 +103,24 @@ unsafe fn drop_inline<T>(words: *mut Words) {
 unsafe fn drop_boxed<T>(words: *mut Words) {
     // SAFETY: the caller says that the words hold a pointer to a boxed `T`.
     drop(unsafe { Box::from_raw(ptr::read(words.cast::<*mut T>())) });
+}
+
+/// # Safety
+/// The words hold a `Result<T, E>`, in themselves or in a box, as its size says.
+#[cfg(feature = "rehearsal")]
+unsafe fn text_of<T: Portable, E: Portable>(words: *const Words) -> Text {
+    // SAFETY: the caller says what the words hold.
+    let result = unsafe {
+        match fits::<Result<T, E>>() {
+            true => &*words.cast::<Result<T, E>>(),
+            false => &**words.cast::<*const Result<T, E>>(),
+        }
+    };
+    let text = |error: serde_json::Error| format!("not JSON: {error}");
+    match result {
+        Ok(value) => Ok(serde_json::to_string(value).unwrap_or_else(text)),
+        Err(error) => Err(serde_json::to_string(error).unwrap_or_else(text)),
+    }
 }
 
 /// Replies are mostly small: six words keep them out of the allocator.

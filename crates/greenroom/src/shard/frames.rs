@@ -196,6 +196,8 @@ impl Shard {
     fn end_turn(&self, frame: &Frame, panic: Option<&str>) {
         let known = self.turns.borrow_mut().end(frame.id);
         drop(known);
+        #[cfg(feature = "rehearsal")]
+        self.note_end(frame, panic);
         if let Some(message) = panic {
             tracing::error!(actor = %frame.activation.id(), message, "a turn panicked; the activation restarts clean");
         }

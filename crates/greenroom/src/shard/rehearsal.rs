@@ -2,6 +2,8 @@
 //!
 //! Messages, answers and turns that were woken are held, and each of them is a [`Step`]. All else of a shard is as it always is.
 
+mod events;
+
 use std::any::Any;
 use std::cell::{Cell, Ref, RefCell};
 use std::fmt;
@@ -10,6 +12,8 @@ use std::sync::Arc;
 
 use greenroom_world::Timestamp;
 
+use self::events::Events;
+pub use self::events::{Answer, Event, Happened};
 use super::Shard;
 use super::activation::AnyActivation;
 use super::calls::{CallSlot, Completion};
@@ -33,6 +37,7 @@ pub(super) struct Rehearsal {
     held: RefCell<Vec<Held>>,
     asked: RefCell<Vec<Asked>>,
     panics: RefCell<Vec<String>>,
+    events: Events,
 }
 
 struct Held {
@@ -52,6 +57,8 @@ enum What {
         link: Link,
     },
     Answer {
+        /// What it answers.
+        message: u64,
         call: CallSlot,
         completion: Completion,
         to: Party,
@@ -62,6 +69,8 @@ enum What {
 
 /// A call whose end has not been seen by its caller.
 struct Asked {
+    /// The number of its message.
+    message: u64,
     call: CallSlot,
     by: Party,
     target: ActorId,
@@ -164,6 +173,7 @@ impl Rehearsal {
             held: RefCell::default(),
             asked: RefCell::default(),
             panics: RefCell::default(),
+            events: Events::default(),
         }
     }
 
@@ -171,10 +181,20 @@ impl Rehearsal {
         self.on
     }
 
+    /// The number of what is held next.
+    fn next_number(&self) -> u64 {
+        self.last.get() + 1
+    }
+
     fn hold(&self, what: What) {
-        self.last.set(self.last.get() + 1);
-        let held = Held { number: self.last.get(), born: self.step.get(), what };
+        let number = self.next_number();
+        self.last.set(number);
+        let held = Held { number, born: self.step.get(), what };
         self.held.borrow_mut().push(held);
+    }
+
+    fn note(&self, what: impl FnOnce() -> Happened) {
+        self.events.note(self.step.get(), what);
     }
 
     fn take(&self, number: u64) -> Option<What> {
@@ -204,9 +224,18 @@ impl Shard {
         let (from, method) = (self.party(), method.map_or("?", |method| method.name));
         let call = mail.reply().and_then(|reply| reply.call()).filter(|site| site.shard == self.id());
         if let Some(site) = call {
-            let asked = Asked { call: site.slot, by: from.clone(), target: target.id.clone(), method };
+            let message = rehearsal.next_number();
+            let asked = Asked { message, call: site.slot, by: from.clone(), target: target.id.clone(), method };
             rehearsal.asked.borrow_mut().push(asked);
         }
+        rehearsal.note(|| Happened::Sent {
+            message: rehearsal.next_number(),
+            from: from.clone(),
+            to: target.id.clone(),
+            method,
+            arguments: events::arguments(mail),
+            awaited: call.is_some(),
+        });
         let link = mail.chain().map(|chain| chain.link.clone()).unwrap_or_default();
         if let Some(parcel) = mail.seal(target) {
             rehearsal.hold(What::Message { parcel, target: target.clone(), from, method, access, link });
@@ -222,8 +251,9 @@ impl Shard {
         }
         let mut asked = rehearsal.asked.borrow_mut();
         let Some(at) = asked.iter().position(|asked| asked.call == call) else { return Some(completion) };
-        let Asked { by, target, method, .. } = asked.swap_remove(at);
-        rehearsal.hold(What::Answer { call, completion, to: by, from: target, method });
+        let Asked { message, by, target, method, .. } = asked.swap_remove(at);
+        rehearsal.note(|| Happened::Answered { message, answer: Answer::from(&completion) });
+        rehearsal.hold(What::Answer { message, call, completion, to: by, from: target, method });
         None
     }
 
@@ -338,11 +368,13 @@ impl Stage {
             let before = shard.ready.borrow().len();
             match (step.kind, rehearsal.take(step.number)) {
                 (_, Some(What::Message { parcel, .. })) => {
+                    rehearsal.note(|| Happened::Came { message: step.number });
                     rehearsal.passes.set(true);
                     parcel.deliver(shard);
                     rehearsal.passes.set(false);
                 }
-                (_, Some(What::Answer { call, completion, to, .. })) => {
+                (_, Some(What::Answer { message, call, completion, to, .. })) => {
+                    rehearsal.note(|| Happened::Heard { message });
                     rehearsal.passes.set(true);
                     shard.complete(call, completion);
                     rehearsal.passes.set(false);
@@ -414,6 +446,16 @@ impl Stage {
     /// When the next of the actors' timers is due.
     pub fn next_timer(&self) -> Option<Timestamp> {
         self.shard.timers.borrow().next()
+    }
+
+    /// Notes from here on what happens, or does not any more.
+    pub fn listen(&self, on: bool) {
+        self.shard.rehearsal.events.listen(on);
+    }
+
+    /// What has happened since this was last asked, if somebody listens.
+    pub fn take_events(&self) -> Vec<Event> {
+        self.shard.rehearsal.events.take()
     }
 
     /// The panics of turns since this was last asked.

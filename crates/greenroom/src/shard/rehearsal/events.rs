@@ -1,0 +1,158 @@
+//! What happens in the steps of a shard on a stage, for who judges and tells it.
+
+use std::cell::{Cell, RefCell};
+
+use bytes::BytesMut;
+use greenroom_wire::codec;
+
+use super::Party;
+use crate::actor::error::Failure;
+use crate::actor::key::ActorId;
+use crate::shard::Shard;
+use crate::shard::calls::Completion;
+use crate::shard::mail::AnyMail;
+use crate::shard::turns::Frame;
+
+/// Something that happened.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Event {
+    /// The number of the step in which it did.
+    pub step: u64,
+    /// What it was.
+    pub what: Happened,
+}
+
+/// What happened.
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub enum Happened {
+    /// A message was sent; the step in which it comes has its number.
+    Sent {
+        /// The number.
+        message: u64,
+        /// Who sent it.
+        from: Party,
+        /// To whom.
+        to: ActorId,
+        /// What it calls.
+        method: &'static str,
+        /// The arguments, as JSON.
+        arguments: String,
+        /// Whether somebody waits for an answer.
+        awaited: bool,
+    },
+    /// A message came: its turn began, or it was turned away.
+    Came {
+        /// Its number.
+        message: u64,
+    },
+    /// A turn ended.
+    Ended {
+        /// The actor.
+        actor: ActorId,
+        /// The method, or the hook.
+        method: String,
+        /// What it said if it panicked.
+        panic: Option<String>,
+    },
+    /// A message was answered.
+    Answered {
+        /// Its number.
+        message: u64,
+        /// With what.
+        answer: Answer,
+    },
+    /// An answer came to who waits for it.
+    Heard {
+        /// The number of the message.
+        message: u64,
+    },
+}
+
+/// How a call ended.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Answer {
+    /// With what the method returned, as JSON.
+    Value(String),
+    /// With the actor's own error, as JSON.
+    Error(String),
+    /// Nothing has run.
+    Refused(String),
+    /// It may have run.
+    Unknown(String),
+    /// It called back into its own chain.
+    Cycle(Vec<String>),
+}
+
+/// What has happened since somebody last asked, if anybody listens.
+#[derive(Default)]
+pub(super) struct Events {
+    on: Cell<bool>,
+    list: RefCell<Vec<Event>>,
+}
+
+impl Events {
+    pub(super) fn listen(&self, on: bool) {
+        self.on.set(on);
+        self.list.borrow_mut().clear();
+    }
+
+    pub(super) fn take(&self) -> Vec<Event> {
+        self.list.take()
+    }
+
+    /// Notes what `what` says, if anybody listens.
+    pub(super) fn note(&self, step: u64, what: impl FnOnce() -> Happened) {
+        if self.on.get() {
+            let event = Event { step, what: what() };
+            self.list.borrow_mut().push(event);
+        }
+    }
+}
+
+impl Shard {
+    /// Notes that a turn has ended.
+    pub(in crate::shard) fn note_end(&self, frame: &Frame, panic: Option<&str>) {
+        let rehearsal = &self.rehearsal;
+        rehearsal.events.note(rehearsal.step.get(), || Happened::Ended {
+            actor: frame.activation.id().clone(),
+            method: frame.activation.method_name(frame.job.method),
+            panic: panic.map(str::to_owned),
+        });
+    }
+}
+
+/// The arguments of a message, as JSON.
+pub(super) fn arguments(mail: &dyn AnyMail) -> String {
+    let mut out = BytesMut::new();
+    let written = mail.encode(&mut out).map_err(|error| error.to_string());
+    written.and_then(|()| text_of(&out)).unwrap_or_else(|_| UNREADABLE.to_owned())
+}
+
+impl From<&Completion> for Answer {
+    fn from(completion: &Completion) -> Self {
+        match completion {
+            Completion::Value(value) => match value.text() {
+                Some(Ok(value)) => Answer::Value(value),
+                Some(Err(error)) => Answer::Error(error),
+                None => Answer::Value(UNREADABLE.to_owned()),
+            },
+            Completion::Failed(failure) => match &**failure {
+                Failure::Refused(refusal) => Answer::Refused(refusal.to_string()),
+                Failure::Unknown(doubt) => Answer::Unknown(doubt.to_string()),
+                Failure::Cycle(path) => Answer::Cycle(path.clone()),
+            },
+            Completion::Wire { payload, .. } => {
+                Answer::Value(text_of(payload).unwrap_or_else(|_| UNREADABLE.to_owned()))
+            }
+        }
+    }
+}
+
+fn text_of(payload: &[u8]) -> Result<String, String> {
+    let value: serde_json::Value = codec::decode(payload).map_err(|error| error.to_string())?;
+    Ok(value.to_string())
+}
+
+/// Stands for what has no text.
+const UNREADABLE: &str = "\u{2026}";
