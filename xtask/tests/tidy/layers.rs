@@ -9,6 +9,7 @@ use crate::{assert_caught, assert_clean};
 const LAYERS: &[(&str, &[&str])] = &[
     ("greenroom-protocols", &[]),
     ("greenroom-macros", &[]),
+    ("greenroom-describe", &[]),
     ("greenroom-wire", &["greenroom-protocols"]),
     ("greenroom-world", &["greenroom-protocols"]),
     ("greenroom-store", &["greenroom-protocols"]),
