@@ -46,6 +46,20 @@ pub enum FrameError {
         /// What is wrong, with the field.
         what: Box<str>,
     },
+    /// A host's lane does not begin with its magic bytes.
+    #[error("lane begins with {found:02x?}, not \"GRHP\"; check that it leads to a node's way in for hosts")]
+    WrongHostMagic {
+        /// The four bytes that came instead.
+        found: [u8; 4],
+    },
+    /// A map of a host's lane cannot be read.
+    #[error("the map of {frame} cannot be read: {what}; the peer's encoder is broken, or of another version")]
+    Map {
+        /// The frame.
+        frame: &'static str,
+        /// What is wrong, with the field.
+        what: Box<str>,
+    },
     /// The frame ends within a field.
     #[error("frame ends within {field}; the peer's encoder is broken")]
     Truncated {
@@ -74,10 +88,10 @@ pub enum FrameError {
         /// The field.
         field: &'static str,
     },
-    /// A call has a flag that this version does not know and cannot skip.
-    #[error("call has unknown flags {flags:#04x}; the peer must use only what the negotiated version has")]
+    /// A frame has a flag that this version does not know and cannot skip.
+    #[error("frame has unknown flags {flags:#04x}; the peer must use only what the negotiated version has")]
     UnknownFlags {
-        /// The call's flags byte.
+        /// The frame's flags byte.
         flags: u8,
     },
     /// A call's chain is not one.

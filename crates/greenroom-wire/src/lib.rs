@@ -70,6 +70,7 @@ pub mod carried;
 pub mod chain;
 pub mod codec;
 pub mod extension;
+pub mod host;
 pub mod limit;
 
 mod decoder;

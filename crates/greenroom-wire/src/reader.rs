@@ -18,6 +18,12 @@ impl<'a> Reader<'a> {
         self.rest
     }
 
+    /// What is still to be read.
+    #[inline]
+    pub(crate) fn peek(&self) -> &'a [u8] {
+        self.rest
+    }
+
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
         self.rest.is_empty()
