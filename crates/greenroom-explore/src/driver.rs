@@ -9,6 +9,7 @@ use std::time::Duration;
 use greenroom::rehearsal::{Kind, Party, Performed, Stage, Step};
 use greenroom_world::LocalFuture;
 
+use crate::judge::Judges;
 use crate::now::Now;
 use crate::quiet::said;
 use crate::world::{Claim, When, World};
@@ -22,6 +23,7 @@ pub(crate) struct Driver {
     world: World,
     clients: Vec<Client>,
     claims: Vec<Claim>,
+    pub(crate) judges: Judges,
     /// Which claims were true at some time.
     pub(crate) seen: Vec<bool>,
     last: u64,
@@ -56,6 +58,7 @@ impl Driver {
             world,
             clients: Vec::new(),
             claims: Vec::new(),
+            judges: Judges::default(),
             seen: Vec::new(),
             last: 0,
             steps: 0,
@@ -69,8 +72,10 @@ impl Driver {
     }
 
     /// Runs the clients, at most so many steps, and judges the end. `true` if it has ended.
-    pub(crate) async fn explore(&mut self, choose: Choose<'_>, steps: usize) -> Result<bool, Violated> {
+    pub(crate) async fn explore(&mut self, choose: Choose<'_>, steps: usize, tell: bool) -> Result<bool, Violated> {
         self.claims = self.world.claims();
+        let tell = tell || self.world.is_linearizable();
+        self.judges = Judges::begin(self.world.take_monitors(), tell, &self.stage);
         self.seen = vec![false; self.claims.len()];
         self.enter_clients();
         self.world.explores(true);
@@ -197,6 +202,7 @@ impl Driver {
     }
 
     fn judge_step(&mut self) -> Result<(), Violated> {
+        self.judges.step(&self.stage)?;
         if self.claims.is_empty() {
             return Ok(());
         }
@@ -211,7 +217,8 @@ impl Driver {
         Ok(())
     }
 
-    fn judge_end(&self) -> Result<(), Violated> {
+    fn judge_end(&mut self) -> Result<(), Violated> {
+        self.judges.end()?;
         let now = Now::new(self.stage.look());
         for claim in self.claims.iter().filter(|claim| claim.when == When::AtTheEnd) {
             if claim.judge(&now)? != Some(true) {

@@ -49,6 +49,7 @@ mod deviations;
 mod driver;
 mod explore;
 mod failure;
+mod judge;
 mod now;
 mod quiet;
 mod run;
@@ -58,6 +59,7 @@ mod world;
 
 pub use crate::explore::{Explore, Explored};
 pub use crate::failure::Failure;
+pub use crate::judge::{Event, Monitor, Verdict, What};
 pub use crate::now::Now;
 pub use crate::strategy::Strategy;
 pub use crate::world::World;

@@ -1,18 +1,20 @@
 //! One schedule from its beginning: a node, its actors, the test.
 
-use std::cell::RefCell;
+use std::cell::{OnceCell, RefCell};
 use std::future::Future;
 use std::rc::Rc;
 use std::time::Duration;
 
 use greenroom::Builder;
-use greenroom::rehearsal::{Kind, Stage, Step};
+use greenroom::rehearsal::{Event, Kind, Stage, Step};
 use greenroom_sim::Faults;
 use greenroom_test::{Cluster, Stores, simulation};
 use greenroom_world::LocalFuture;
 
 use crate::deviations::{Deviation, Deviations};
 use crate::driver::Driver;
+use crate::judge::history;
+use crate::judge::serial::{Path, RUNS_MAX, Serial};
 use crate::quiet::quietly;
 use crate::strategy::Chooser;
 use crate::world::{When, World};
@@ -24,6 +26,8 @@ pub(crate) struct Subject {
     pub(crate) body: Rc<dyn Fn(World) -> LocalFuture>,
     /// Steps of one schedule, at most.
     pub(crate) steps: usize,
+    /// What clients could be told one after the other; known once somebody has asked.
+    serial: Rc<OnceCell<Serial>>,
 }
 
 /// What became of a schedule.
@@ -43,6 +47,10 @@ pub(crate) struct Ran {
     pub(crate) picks: Vec<u32>,
     /// The place of what would have come, and how many could.
     pub(crate) open: Vec<(u32, u32)>,
+    /// What happened, if anybody listened.
+    pub(crate) events: Vec<Event>,
+    /// Whether clients are to be told nothing that they could not be told one after the other.
+    pub(crate) is_linearizable: bool,
 }
 
 /// A step, for people.
@@ -61,6 +69,8 @@ pub(crate) enum Plan {
     Picks(Vec<u32>),
     /// The default order, but for these.
     Deviations(Deviations),
+    /// One call of a client after the other.
+    Serial(Rc<RefCell<Path>>),
 }
 
 impl Subject {
@@ -69,11 +79,39 @@ impl Subject {
         steps: usize,
         body: impl Fn(World) -> F + 'static,
     ) -> Self {
-        Self { equip, steps, body: Rc::new(move |world| Box::pin(body(world))) }
+        Self { equip, steps, body: Rc::new(move |world| Box::pin(body(world))), serial: Rc::default() }
     }
 
-    /// Runs one schedule.
+    /// Runs one schedule, and judges it.
     pub(crate) fn run(&self, plan: Plan, tell: bool) -> Ran {
+        let mut ran = self.play(plan, tell);
+        if ran.is_linearizable && ran.violated.is_none() && !ran.is_cut {
+            let calls = history::calls(&ran.events);
+            if !self.serial.get_or_init(|| self.run_serially()).explains(&calls) {
+                ran.violated = Some(NOT_LINEARIZABLE.to_owned());
+            }
+        }
+        ran
+    }
+
+    /// Runs the clients' calls one at a time, in all orders.
+    fn run_serially(&self) -> Serial {
+        let path = Rc::new(RefCell::new(Path::default()));
+        let mut serial = Serial::default();
+        loop {
+            let ran = self.play(Plan::Serial(path.clone()), false);
+            if ran.violated.is_none() && !ran.is_cut {
+                serial.insert(&history::calls(&ran.events));
+            }
+            if !path.borrow_mut().next() {
+                return serial;
+            }
+            let remedy = "let the clients make fewer calls, or fewer clients";
+            assert!(serial.runs < RUNS_MAX, "more than {RUNS_MAX} orders of the calls, one at a time: {remedy}");
+        }
+    }
+
+    fn play(&self, plan: Plan, tell: bool) -> Ran {
         let this = self.clone();
         quietly(|| {
             simulation(0, Faults::none()).deadline(DEADLINE).run(|sim| async move {
@@ -92,7 +130,7 @@ impl Subject {
                         let mut pick = |name: &dyn Fn(&Step) -> String, enabled: &[Step], default| {
                             picks.borrow_mut().pick(name, enabled, default)
                         };
-                        driver.explore(&mut pick, this.steps).await
+                        driver.explore(&mut pick, this.steps, tell).await
                     }
                     Err(violated) => Err(format!("before any client ran: {violated}")),
                 };
@@ -108,6 +146,8 @@ impl Subject {
                     told: told.take().unwrap_or_default(),
                     picks: std::mem::take(made),
                     open: std::mem::take(open),
+                    events: driver.judges.take_events(),
+                    is_linearizable: world.is_linearizable(),
                 }
             })
         })
@@ -138,6 +178,7 @@ impl Picks {
         let chosen = match &mut self.plan {
             Plan::Chooser(chooser) if enabled.len() > 1 => chooser.borrow_mut().pick(enabled, default),
             Plan::Chooser(_) => 0,
+            Plan::Serial(path) => path.borrow_mut().pick(enabled, default),
             Plan::Picks(picks) => picks.get(at - 1).map_or(default, |pick| *pick as usize),
             Plan::Deviations(Deviations(rest)) => match rest.first() {
                 Some(Deviation { at: from, name: wanted }) if *from <= at => {
@@ -179,9 +220,12 @@ fn names(name: &dyn Fn(&Step) -> String, enabled: &[Step]) -> Vec<String> {
     names
 }
 
+/// What is violated when no order of the calls explains the answers.
+pub(crate) const NOT_LINEARIZABLE: &str =
+    "not linearizable: no order of the clients' calls, one at a time, gives these answers";
 const FNV: u64 = 0x0000_0100_0000_01B3;
 /// Tells choices of a test's own from steps.
-const OWN: u64 = 3 << 62;
+pub(crate) const OWN: u64 = 3 << 62;
 /// The node's name.
 const NODE: &str = "a";
 /// Virtual time after which a schedule fails as a whole.

@@ -10,6 +10,7 @@ use greenroom::rehearsal::Port;
 use greenroom::{Node, Scope};
 use greenroom_world::LocalFuture;
 
+use crate::judge::Monitor;
 use crate::now::Now;
 use crate::quiet::said;
 
@@ -24,6 +25,8 @@ struct Inner {
     clients: RefCell<Vec<LocalFuture>>,
     claims: RefCell<Vec<Claim>>,
     finally: RefCell<Vec<LocalFuture>>,
+    monitors: RefCell<Vec<(String, Box<dyn Monitor>)>>,
+    linearizable: Cell<bool>,
     choose: Box<dyn Fn(usize) -> usize>,
     /// Whether clients run: nothing else is explored.
     explores: Cell<bool>,
@@ -60,6 +63,8 @@ impl World {
             clients: RefCell::default(),
             claims: RefCell::default(),
             finally: RefCell::default(),
+            monitors: RefCell::default(),
+            linearizable: Cell::new(false),
             choose: Box::new(choose),
             explores: Cell::new(false),
         }))
@@ -96,6 +101,33 @@ impl World {
         self.0.finally.borrow_mut().push(Box::pin(async move { judge(world).await }));
     }
 
+    /// Lets a new `M` see all messages and turns while the clients run: it says what must not be, and what must come yet.
+    pub fn monitor<M: Monitor + Default + 'static>(&self) {
+        let name = std::any::type_name::<M>().rsplit("::").next().unwrap_or_default().to_owned();
+        self.0.monitors.borrow_mut().push((name, Box::new(M::default())));
+    }
+
+    /// Claims that clients, and [`finally`](Self::finally), are told nothing but what they could be told if their calls came one at a
+    /// time, in some order that nobody can tell from the real one. That needs no specification: the actors themselves are run so, in
+    /// all orders that keep each client's own, at most 5,000. A call that has ended as unknown may have happened.
+    ///
+    /// What is wrong one at a time too is not seen, nor are sums over several calls: they are for [`always`](Self::always) and
+    /// `finally`.
+    ///
+    /// # Panics
+    /// The test, if there are more orders.
+    pub fn linearizable(&self) {
+        self.0.linearizable.set(true);
+    }
+
+    pub(crate) fn is_linearizable(&self) -> bool {
+        self.0.linearizable.get()
+    }
+
+    pub(crate) fn take_monitors(&self) -> Vec<(String, Box<dyn Monitor>)> {
+        self.0.monitors.take()
+    }
+
     /// One of `0..options`, a choice like that of a step: 0 unless the schedule says otherwise, as in set-up and in
     /// [`finally`](Self::finally). For clients, and for what stands in for the world around the actors.
     pub fn choose(&self, options: usize) -> usize {
@@ -124,7 +156,7 @@ impl World {
 
     /// The claims; nothing is left here, as what a test has said may hold the world that holds it.
     pub(crate) fn take_all(&self) -> Vec<Claim> {
-        drop((self.take_clients(), self.take_finally()));
+        drop((self.take_clients(), self.take_finally(), self.take_monitors()));
         self.0.claims.take()
     }
 }

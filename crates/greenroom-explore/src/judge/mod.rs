@@ -1,0 +1,92 @@
+//! Who judges a schedule beside the test's own claims: monitors see all that happens, and the calls of clients are compared with those
+//! of runs in which they come one at a time.
+
+pub(crate) mod history;
+mod monitor;
+pub(crate) mod serial;
+
+use std::collections::BTreeMap;
+use std::mem;
+
+use greenroom::ActorId;
+use greenroom::rehearsal::{Event as Raw, Happened, Party, Stage};
+
+pub use self::monitor::{Event, Monitor, Verdict, What};
+use crate::driver::Violated;
+
+/// A message that was sent.
+#[derive(Clone, Debug)]
+pub(crate) struct Message {
+    pub(crate) from: Party,
+    pub(crate) to: ActorId,
+    pub(crate) method: &'static str,
+    pub(crate) arguments: String,
+}
+
+/// What has happened in one schedule, and who judges it.
+#[derive(Default)]
+pub(crate) struct Judges {
+    listen: bool,
+    monitors: Vec<Watching>,
+    messages: BTreeMap<u64, Message>,
+    pub(crate) events: Vec<Raw>,
+}
+
+/// A monitor, and what it said last.
+struct Watching {
+    name: String,
+    monitor: Box<dyn Monitor>,
+    last: Verdict,
+}
+
+impl Judges {
+    /// Judges of a schedule that begins. Without `tell` and monitors nobody listens.
+    pub(crate) fn begin(monitors: Vec<(String, Box<dyn Monitor>)>, tell: bool, stage: &Stage) -> Self {
+        let listen = tell || !monitors.is_empty();
+        stage.listen(listen);
+        let watching = |(name, monitor)| Watching { name, monitor, last: Verdict::Cold };
+        let monitors = monitors.into_iter().map(watching).collect();
+        Self { listen, monitors, ..Self::default() }
+    }
+
+    /// Takes in what has happened in a step.
+    pub(crate) fn step(&mut self, stage: &Stage) -> Result<(), Violated> {
+        if !self.listen {
+            return Ok(());
+        }
+        for event in stage.take_events() {
+            self.saw(&event)?;
+            self.events.push(event);
+        }
+        Ok(())
+    }
+
+    fn saw(&mut self, event: &Raw) -> Result<(), Violated> {
+        if let Happened::Sent { message, from, to, method, arguments, .. } = &event.what {
+            let (from, to, arguments) = (from.clone(), to.clone(), arguments.clone());
+            self.messages.insert(*message, Message { from, to, method, arguments });
+        }
+        if self.monitors.is_empty() {
+            return Ok(());
+        }
+        let Some(event) = Event::of(event, &self.messages) else { return Ok(()) };
+        for Watching { name, monitor, last } in &mut self.monitors {
+            match monitor.saw(&event) {
+                Verdict::Violated(why) => return Err(format!("{name}: {why}")),
+                Verdict::Warm => {}
+                verdict => *last = verdict,
+            }
+        }
+        Ok(())
+    }
+
+    /// Nothing is left to do.
+    pub(crate) fn end(&mut self) -> Result<(), Violated> {
+        let hot = self.monitors.iter().find(|watching| watching.last == Verdict::Hot);
+        hot.map_or(Ok(()), |watching| Err(format!("{}: hot in the end", watching.name)))
+    }
+
+    pub(crate) fn take_events(&mut self) -> Vec<Raw> {
+        mem::take(&mut self.events)
+    }
+}
