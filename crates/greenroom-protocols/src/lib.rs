@@ -28,6 +28,7 @@
 //! | [`flows`] | an actor wishes to be where its last messages went, and ever less often when moving does not pay |
 //! | [`threads`] | a pool has as many threads as make its callers wait less, and no more |
 //! | [`exchange`] | pairs of nodes agree which actors move between them; no actor is promised to two, and every lock ends |
+//! | [`host`] | at most one host runs an actor's turns, and what a lost one says does not count |
 //! | [`supervision`] | a failing actor is restarted at most so often, ever more slowly |
 
 pub mod adaptive;
@@ -43,6 +44,7 @@ pub mod flows;
 pub mod gathering;
 pub mod gsi;
 pub mod heavy_edges;
+pub mod host;
 pub mod membership;
 mod mix;
 pub mod names;

@@ -1,0 +1,79 @@
+//! An activation whose turns hosts run, and the turns.
+
+use std::collections::{BTreeSet, VecDeque};
+
+use crate::time::Timestamp;
+
+use super::{Activation, Cookie, KindName, Seat, SessionId, TurnNumber};
+
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub(super) struct Place {
+    pub(super) kind: KindName,
+    /// The version that its first caller speaks.
+    pub(super) wanted: u16,
+    /// The newest version that it has had a seat of.
+    pub(super) version: u16,
+    pub(super) stage: Stage,
+    /// Turns that wait for a seat, or for it to be left.
+    pub(super) waiting: VecDeque<Cookie>,
+    /// Turns that were sent, or wait for room at its host.
+    pub(super) sent: BTreeSet<Cookie>,
+    /// It is to have no seat any more: whether its turns are abandoned.
+    pub(super) leave: Option<bool>,
+    /// A newer version serves the same callers.
+    pub(super) is_outdated: bool,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(super) enum Stage {
+    /// Without a seat, until a host comes or it is given up.
+    Waiting {
+        until: Timestamp,
+    },
+    Making(At),
+    Ready(At),
+    Ending(At),
+    /// Its host is lost, and may still act.
+    Held(At),
+}
+
+/// A seat.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(super) struct At {
+    pub(super) session: SessionId,
+    pub(super) seat: Seat,
+}
+
+/// A turn that has begun, as the node sees it.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub(super) struct Run {
+    pub(super) activation: Activation,
+    pub(super) runs_again: bool,
+    pub(super) len: u64,
+    /// Where it was sent.
+    pub(super) sent: Option<(SessionId, TurnNumber)>,
+    /// Requests of its that are open.
+    pub(super) requests: u32,
+}
+
+impl Place {
+    pub(super) fn new(kind: KindName, wanted: u16, until: Timestamp) -> Self {
+        Self {
+            kind,
+            wanted,
+            version: 0,
+            stage: Stage::Waiting { until },
+            waiting: VecDeque::new(),
+            sent: BTreeSet::new(),
+            leave: None,
+            is_outdated: false,
+        }
+    }
+
+    pub(super) fn at(&self) -> Option<At> {
+        match self.stage {
+            Stage::Waiting { .. } => None,
+            Stage::Making(at) | Stage::Ready(at) | Stage::Ending(at) | Stage::Held(at) => Some(at),
+        }
+    }
+}
