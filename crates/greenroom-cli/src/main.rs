@@ -17,6 +17,7 @@ mod plaza;
 mod relay;
 mod reliable;
 mod reminders;
+mod replay;
 mod score_board;
 mod state;
 mod status;
@@ -82,6 +83,8 @@ enum Command {
     Token(token::TokenCommand),
     /// Relay connections as a far network does, and cut them on command: to try out several clusters on one machine
     Relay(relay::RelayCommand),
+    /// Run a schedule again that broke a test of greenroom-explore, and show it
+    Replay(replay::ReplayCommand),
     /// Run one of the papers' workloads
     Bench(Box<greenroom_workloads::cli::Bench>),
 }
@@ -103,6 +106,7 @@ fn main() -> ExitCode {
         Command::Token(command) => token::run(&command),
         Command::Topic(command) => topic::run(&command),
         Command::Relay(command) => relay::run(&command),
+        Command::Replay(command) => replay::run(&command),
         Command::Reliable(command) => reliable::run(&command),
         Command::Reminders(command) => reminders::run(&command),
         Command::Inspect(command) => inspect::run(&command),

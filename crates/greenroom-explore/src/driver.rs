@@ -74,20 +74,24 @@ impl Driver {
     /// Runs the clients, at most so many steps, and judges the end. `true` if it has ended.
     pub(crate) async fn explore(&mut self, choose: Choose<'_>, steps: usize, tell: bool) -> Result<bool, Violated> {
         self.claims = self.world.claims();
-        let tell = tell || self.world.is_linearizable();
-        self.judges = Judges::begin(self.world.take_monitors(), tell, &self.stage);
+        self.judges = Judges::begin(self.world.take_monitors(), self.world.is_linearizable(), tell, &self.stage);
         self.seen = vec![false; self.claims.len()];
         self.enter_clients();
         self.world.explores(true);
         let ended = self.act(choose, steps).await;
         self.world.explores(false);
+        if ended.is_err() {
+            self.judges.aftermath(&self.stage);
+        }
         if !ended? {
             return Ok(false);
         }
         self.judge_end()?;
         self.claims.clear();
         for judge in self.world.take_finally() {
-            self.act_alone(judge, steps).await?;
+            let judged = self.act_alone(judge, steps).await;
+            self.judges.aftermath(&self.stage);
+            judged?;
         }
         Ok(true)
     }
@@ -202,7 +206,9 @@ impl Driver {
     }
 
     fn judge_step(&mut self) -> Result<(), Violated> {
-        self.judges.step(&self.stage)?;
+        if self.world.is_explored() {
+            self.judges.step(&self.stage)?;
+        }
         if self.claims.is_empty() {
             return Ok(());
         }

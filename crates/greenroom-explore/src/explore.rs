@@ -4,7 +4,9 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, HashSet};
 use std::env;
 use std::fmt;
+use std::fs;
 use std::future::Future;
+use std::path::Path;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
@@ -12,7 +14,8 @@ use greenroom::Builder;
 use greenroom_sim::{Random, test_name};
 
 use crate::deviations::Deviations;
-use crate::failure::Failure;
+use crate::failure::{Failure, Files};
+use crate::report::{self, Saved, matters};
 use crate::run::{Plan, Ran, Subject};
 use crate::shrink::{Shrunk, shrink};
 use crate::strategy::Strategy;
@@ -24,6 +27,7 @@ use crate::world::World;
 pub struct Explore {
     equip: Rc<dyn Fn(Builder) -> Builder>,
     schedules: u64,
+    time: Option<Duration>,
     steps: usize,
     seed: u64,
     strategy: Strategy,
@@ -67,12 +71,19 @@ impl Explore {
     pub fn of(equip: impl Fn(Builder) -> Builder + 'static) -> Self {
         let equip = Rc::new(equip);
         let strategy = Strategy::default();
-        Self { equip, schedules: SCHEDULES, steps: STEPS, seed: 0, strategy, replay: None }
+        Self { equip, schedules: SCHEDULES, time: None, steps: STEPS, seed: 0, strategy, replay: None }
     }
 
     /// How many schedules are run; 1,000 by default. `GREENROOM_SCHEDULES=count` overrides it.
     pub fn schedules(mut self, schedules: u64) -> Self {
         self.schedules = schedules;
+        self
+    }
+
+    /// After how many seconds no other schedule is begun; never by default. `GREENROOM_SECONDS=count` overrides it. Without
+    /// [`schedules`](Self::schedules) it is all that bounds a test.
+    pub fn seconds(mut self, seconds: u64) -> Self {
+        self.time = Some(Duration::from_secs(seconds));
         self
     }
 
@@ -95,7 +106,7 @@ impl Explore {
     }
 
     /// Runs one schedule, as a failure tells it: a test that broke once does not break again. `GREENROOM_REPLAY=schedule`
-    /// does the same.
+    /// does the same, as does the name of a file that a failure was saved to.
     pub fn replay(mut self, schedule: impl Into<String>) -> Self {
         self.replay = Some(schedule.into());
         self
@@ -110,7 +121,7 @@ impl Explore {
     pub fn run<F: Future<Output = ()> + 'static>(self, body: impl Fn(World) -> F + 'static) {
         match self.check(body) {
             Ok(explored) => println!("{}: {explored}", test_name()),
-            Err(failure) => panic!("{failure}"),
+            Err(failure) => panic!("{}", told(&failure)),
         }
     }
 
@@ -128,8 +139,8 @@ impl Explore {
         body: impl Fn(World) -> F + 'static,
     ) -> Result<Explored, Box<Failure>> {
         let subject = Subject::new(self.equip.clone(), self.steps, body);
-        if let Some(replay) = self.replay.clone().or_else(|| env::var("GREENROOM_REPLAY").ok()) {
-            return replayed(&subject, &replay);
+        if let Some((replay, saved)) = self.replay.clone().map(|replay| (replay, None)).or_else(asked_to_replay) {
+            return replayed(&subject, &replay, saved.as_ref());
         }
         let schedules = number_of("GREENROOM_SCHEDULES").unwrap_or(self.schedules);
         assert!(schedules > 0, "no schedule is to be run, so nothing would be tested: say how many");
@@ -137,7 +148,11 @@ impl Explore {
         let mut seeds = Random::new(self.seed);
         let (began, mut traces, mut sometimes) = (Instant::now(), HashSet::new(), BTreeMap::new());
         let mut explored = Explored { schedules: 0, all: false, different: 0, cut: 0, steps: 0, took: Duration::ZERO };
+        let time = number_of("GREENROOM_SECONDS").map(Duration::from_secs).or(self.time);
         for schedule in 1..=schedules {
+            if time.is_some_and(|time| schedule > 1 && began.elapsed() >= time) {
+                break;
+            }
             chooser.borrow_mut().begin(seeds.bits(), explored.steps);
             let ran = subject.run(Plan::Chooser(chooser.clone()), false);
             explored.steps = explored.steps.max(ran.steps);
@@ -163,27 +178,66 @@ impl Explore {
     }
 }
 
-/// Makes what was found short, and tells it.
-fn found(subject: &Subject, ran: Ran, schedule: (u64, u64)) -> Failure {
-    let violated = ran.violated.unwrap_or_default();
-    match shrink(subject, ran.picks.clone(), &violated) {
-        Some(Shrunk { ran, runs }) => Failure::new(violated, schedule, Some(runs), ran.told),
-        None => Failure::new(violated, schedule, None, subject.run(Plan::Picks(ran.picks), true).told),
+/// A failure, and where it was written to.
+fn told(failure: &Failure) -> String {
+    if let Some(story) = env::var_os("GREENROOM_STORY") {
+        // Who asked for it finds no file.
+        let _ = fs::write(story, failure.story());
+    }
+    match failure.save() {
+        Ok(Files { page, schedule }) => {
+            format!(
+                "{failure}\n  look, step         {}\n                     greenroom replay {}",
+                page.display(),
+                schedule.display()
+            )
+        }
+        Err(error) => format!("{failure}\n  it could not be written to {}: {error}", report::folder().display()),
     }
 }
 
-/// Runs one schedule.
-fn replayed(subject: &Subject, replay: &str) -> Result<Explored, Box<Failure>> {
+/// Makes what was found short, and says what it depends on.
+fn found(subject: &Subject, ran: Ran, schedule: (u64, u64)) -> Failure {
+    let violated = ran.violated.clone().unwrap_or_default();
+    let (ran, runs) = match shrink(subject, ran.picks.clone(), &violated) {
+        Some(Shrunk { ran, runs }) => (ran, Some(runs)),
+        None => (subject.run(Plan::Picks(ran.picks), true), None),
+    };
+    let matters = matters(subject, &violated, &ran.told);
+    Failure::new(schedule, runs, &ran, &matters)
+}
+
+/// Runs one schedule: as it is written, or as it stands in a file.
+fn replayed(subject: &Subject, replay: &str, saved: Option<&Saved>) -> Result<Explored, Box<Failure>> {
     let began = Instant::now();
     let wanted: Deviations = replay.parse().unwrap_or_else(|error| panic!("{replay:?} is no schedule: {error}"));
     let ran = subject.run(Plan::Deviations(wanted), true);
-    match ran.violated {
-        Some(violated) => Err(Box::new(Failure::new(violated, (1, 1), None, ran.told))),
+    if let Some(steps) = saved.map(|saved| &saved.steps).filter(|steps| !steps.is_empty()) {
+        let same = steps.iter().zip(&ran.told).take_while(|(step, told)| **step == told.name).count();
+        if same < steps.len().max(ran.told.len()) {
+            println!("{}: differs from the file from step {} on: the code has changed since", test_name(), same + 1);
+        }
+    }
+    match &ran.violated {
+        Some(violated) => {
+            let matters = matters(subject, violated, &ran.told);
+            Err(Box::new(Failure::new((1, 1), None, &ran, &matters)))
+        }
         None => {
             let (cut, took) = (u64::from(ran.is_cut), began.elapsed());
             Ok(Explored { schedules: 1, all: false, different: 1, cut, steps: ran.steps, took })
         }
     }
+}
+
+/// The schedule that `GREENROOM_REPLAY` asks for: one in words, or a file of this test. A file of another test is for that one.
+fn asked_to_replay() -> Option<(String, Option<Saved>)> {
+    let asked = env::var("GREENROOM_REPLAY").ok()?;
+    if !Path::new(&asked).is_file() {
+        return Some((asked, None));
+    }
+    let saved = report::read(Path::new(&asked)).unwrap_or_else(|error| panic!("{error}"));
+    saved.is_of_this_test().then(|| (saved.schedule.clone(), Some(saved)))
 }
 
 /// The number in an environment variable.

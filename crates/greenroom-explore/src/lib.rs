@@ -52,14 +52,23 @@ mod failure;
 mod judge;
 mod now;
 mod quiet;
+mod report;
 mod run;
 mod shrink;
 mod strategy;
 mod world;
 
 pub use crate::explore::{Explore, Explored};
-pub use crate::failure::Failure;
+pub use crate::failure::{Failure, Files};
 pub use crate::judge::{Event, Monitor, Verdict, What};
 pub use crate::now::Now;
 pub use crate::strategy::Strategy;
 pub use crate::world::World;
+
+/// What most tests need.
+pub mod prelude {
+    pub use greenroom::prelude::*;
+    pub use greenroom::rehearsal::explore;
+
+    pub use crate::{Event, Explore, Monitor, Now, Strategy, Verdict, What, World};
+}

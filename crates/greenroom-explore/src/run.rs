@@ -6,15 +6,15 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use greenroom::Builder;
-use greenroom::rehearsal::{Event, Kind, Stage, Step};
+use greenroom::rehearsal::{Event, Kind, Stage, Step, ask_maybe};
 use greenroom_sim::Faults;
 use greenroom_test::{Cluster, Stores, simulation};
 use greenroom_world::LocalFuture;
 
 use crate::deviations::{Deviation, Deviations};
 use crate::driver::Driver;
-use crate::judge::history;
 use crate::judge::serial::{Path, RUNS_MAX, Serial};
+use crate::judge::{States, history};
 use crate::quiet::quietly;
 use crate::strategy::Chooser;
 use crate::world::{When, World};
@@ -59,6 +59,11 @@ pub(crate) struct Told {
     pub(crate) name: String,
     /// The one that would have come.
     pub(crate) instead_of: Option<String>,
+    pub(crate) number: u64,
+    /// All that could have come.
+    pub(crate) others: Vec<String>,
+    /// What the actors were after it.
+    pub(crate) states: States,
 }
 
 /// Who chooses.
@@ -124,6 +129,8 @@ impl Subject {
                 let picks = Rc::new(RefCell::new(picks));
                 let of_world = picks.clone();
                 let world = World::new(cluster.node(NODE), move |options| of_world.borrow_mut().choose(options));
+                let of_actors = world.clone();
+                ask_maybe(Some(Rc::new(move |_| of_actors.choose(2) == 1)));
                 let mut driver = Driver::new(stage, world.clone());
                 let ended = match driver.set_up((this.body)(world.clone()), this.steps).await {
                     Ok(()) => {
@@ -134,16 +141,21 @@ impl Subject {
                     }
                     Err(violated) => Err(format!("before any client ran: {violated}")),
                 };
+                ask_maybe(None);
                 let claims = world.take_all();
                 let sometimes = claims.iter().zip(&driver.seen).filter(|(claim, _)| claim.when == When::Sometimes);
                 let Picks { trace, made, open, told, .. } = &mut *picks.borrow_mut();
+                let mut told = told.take().unwrap_or_default();
+                for (told, states) in told.iter_mut().zip(driver.judges.take_states()) {
+                    told.states = states;
+                }
                 Ran {
                     is_cut: ended == Ok(false),
                     violated: ended.err(),
                     steps: driver.steps,
                     trace: *trace,
                     sometimes: sometimes.map(|(claim, seen)| (claim.name.clone(), *seen)).collect(),
-                    told: told.take().unwrap_or_default(),
+                    told,
                     picks: std::mem::take(made),
                     open: std::mem::take(open),
                     events: driver.judges.take_events(),
@@ -201,7 +213,8 @@ impl Picks {
         if let Some(told) = &mut self.told {
             let names = names(name, enabled);
             let instead_of = (chosen != default).then(|| names[default].clone());
-            told.push(Told { name: names[chosen].clone(), instead_of });
+            let (name, number) = (names[chosen].clone(), enabled[chosen].number);
+            told.push(Told { name, instead_of, number, others: names, states: States::new() });
         }
         chosen
     }

@@ -138,6 +138,11 @@ impl World {
         self.0.explores.set(explores);
     }
 
+    /// Whether clients run.
+    pub(crate) fn is_explored(&self) -> bool {
+        self.0.explores.get()
+    }
+
     fn claim(&self, name: &str, when: When, holds: impl Fn(&Now) -> bool + 'static) {
         self.0.claims.borrow_mut().push(Claim { name: name.into(), when, holds: Rc::new(holds) });
     }

@@ -26,6 +26,7 @@ pub(crate) fn expand(
     let hooks = hooks.expand();
     let carried = options.migrate.then(|| assertions::carried(actor));
     let states = &options.states;
+    let rehearsed = rehearsed(actor, options);
     let whole = assertions::asserted(&quote!(Self), &quote!(#actor::__STATE));
     let versions = options.persistent.then(|| {
         quote! {
@@ -60,9 +61,37 @@ pub(crate) fn expand(
             #persistence
             #hooks
             #travel
+            #rehearsed
         }
         #state
         #carried
+    }
+}
+
+/// What an explorer asks of an actor: compiled where actors are explored, and nowhere else.
+fn rehearsed(actor: &Type, options: &Options) -> TokenStream {
+    let sound = options.invariant.as_ref().map(|sound| {
+        // Checked by the compiler, and no dead code, where nobody asks.
+        let holds = quote_spanned! {sound.span()=>
+            const INVARIANT: fn(&Self) -> ::core::result::Result<(), ::std::string::String> = #sound;
+        };
+        quote!(#holds ::greenroom::__rehearsed! {
+            const SOUND: ::core::option::Option<fn(&Self) -> ::core::result::Result<(), ::std::string::String>> =
+                ::core::option::Option::Some(<Self as ::greenroom::__private::Behaviour>::INVARIANT);
+        })
+    });
+    quote! {
+        ::greenroom::__rehearsed! {
+            const SHOW: ::core::option::Option<fn(&Self) -> ::std::string::String> = {
+                #[allow(unused_imports)]
+                use ::greenroom::__private::{Unshown as _, NoData as _};
+                match ::greenroom::__private::Shown::<#actor>::SHOW {
+                    ::core::option::Option::Some(show) => ::core::option::Option::Some(show),
+                    ::core::option::Option::None => ::greenroom::__private::AsData::<#actor>::SHOW,
+                }
+            };
+        }
+        #sound
     }
 }
 

@@ -163,6 +163,10 @@ impl Interface<'_> {
                 const VERSION: u16 = #version;
                 const COMPATIBLE: u16 = #compatible;
                 const RELIABLE: bool = #reliable;
+                ::greenroom::__rehearsed! {
+                    const INVENT: &'static [::greenroom::__private::Invent<Self>] =
+                        &[#(::greenroom::__private::invent::<#arguments>,)*];
+                }
 
                 fn method(message: &#message) -> u16 {
                     match message {

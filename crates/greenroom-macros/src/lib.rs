@@ -3,7 +3,7 @@
 
 use proc_macro::TokenStream;
 use quote::ToTokens;
-use syn::{DeriveInput, Item, parse_macro_input};
+use syn::{DeriveInput, Item, ItemFn, parse_macro_input};
 
 mod actor_impl;
 mod actor_trait;
@@ -11,6 +11,7 @@ mod assertions;
 mod before_commit;
 mod behaviour;
 mod derive;
+mod explore;
 mod hooks;
 mod interface;
 mod machine;
@@ -76,6 +77,8 @@ mod wire_type;
 ///   configuration has the last word.
 /// - `interface`: the version of the methods, from 1, which is the default.
 /// - `compatible`: the oldest version of the interface whose callers are served. 1.
+/// - `invariant`: what must hold after each turn, a `fn(&self) -> Result<(), String>` such as `"Self::sound"`. It is asked where the actor
+///   is explored, by `greenroom-explore`, and costs nothing elsewhere.
 /// - `reliable`, `start`: see below.
 ///
 /// # Methods that block
@@ -118,4 +121,14 @@ pub fn actor(options: TokenStream, item: TokenStream) -> TokenStream {
 #[proc_macro_derive(Actor, attributes(volatile))]
 pub fn derive_actor(item: TokenStream) -> TokenStream {
     derive::expand(&parse_macro_input!(item as DeriveInput)).into()
+}
+
+/// Makes a test of an `async fn` that takes a `World`, run under thousands of schedules: use it through the crate `greenroom-explore`.
+///
+/// In the brackets stand the kinds that the test needs, or `with = ` a function that registers them, and options, which are
+/// methods of `greenroom_explore::Explore`: `#[explore(Teller, Account, schedules = 5_000)]`.
+#[proc_macro_attribute]
+pub fn explore(asked: TokenStream, function: TokenStream) -> TokenStream {
+    let function = parse_macro_input!(function as ItemFn);
+    explore::expand(asked.into(), function).into()
 }

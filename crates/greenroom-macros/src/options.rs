@@ -49,6 +49,8 @@ pub(crate) struct Options {
     interface: Option<u16>,
     /// The oldest version of the interface whose callers are served.
     compatible: Option<u16>,
+    /// What must hold of it after each turn.
+    pub(crate) invariant: Option<Path>,
     /// The options in the order in which they are written.
     written: Vec<(&'static str, Span)>,
 }
@@ -91,7 +93,8 @@ impl Options {
         if options.reliable {
             let reason = "does not go with `reliable`: the journal's partitions say where such actors are, and each turn is \
                           saved with its messages";
-            options.allow_only(&["reliable", "start", "kind", "idle", "interface", "compatible"], reason)?;
+            options
+                .allow_only(&["reliable", "start", "kind", "idle", "interface", "compatible", "invariant"], reason)?;
         } else if let Some((_, span)) = written("start") {
             return Err(Error::new(*span, "state machines are reliable actors: write `reliable, start = \"..\"`"));
         }
@@ -167,6 +170,7 @@ impl Options {
             "writes" => self.writes = Some(count(&pair.value, "versions begin with 1")?),
             "interface" => self.interface = Some(count(&pair.value, "versions begin with 1")?),
             "compatible" => self.compatible = Some(count(&pair.value, "versions begin with 1")?),
+            "invariant" => self.invariant = Some(invariant(&text(&pair.value)?)?),
             "in_flight" => {
                 self.in_flight = Some(count(&pair.value, "leave `in_flight` out for a kind without a bound")?)
             }
@@ -345,6 +349,13 @@ fn kind(name: LitStr) -> Result<LitStr> {
     Ok(name)
 }
 
+fn invariant(written: &LitStr) -> Result<Path> {
+    written.parse().map_err(|_| {
+        let message = "name a function `fn(&self) -> Result<(), String>`, such as \"Self::sound\"";
+        Error::new_spanned(written, message)
+    })
+}
+
 fn home(written: LitStr) -> Result<LitStr> {
     match written.value().as_str() {
         "lease" => Ok(written),
@@ -422,6 +433,7 @@ const KNOWN: &[&str] = &[
     "instances",
     "activation",
     "home",
+    "invariant",
 ];
 
 #[cfg(test)]
@@ -458,8 +470,10 @@ mod tests {
         assert!(error(quote!(reliable, start = "A", pinned)).starts_with("`pinned` does not go with `reliable`"));
         assert!(error(quote!(colour = "red")).contains(
             "the options are kind, placement, idle, workers, mailbox, in_flight, persistent, reliable, start, migrate, pinned, \
-             optimise, save, store, protocol, leader, version, writes, interface, compatible, instances, activation, home"
+             optimise, save, store, protocol, leader, version, writes, interface, compatible, instances, activation, home, \
+             invariant"
         ));
+        assert!(error(quote!(invariant = "1 + 1")).contains("Self::sound"));
     }
 
     #[test]

@@ -220,14 +220,34 @@ pub mod optimiser {
     pub use crate::locality::{ActorAdvice, Advice, Edge, Judged, KindAdvice, MovedActor, ShardAdvice, Wish};
 }
 
+/// What is written for who explores actors: it is there where `greenroom-explore` is.
+#[doc(hidden)]
+#[cfg(feature = "rehearsal")]
+#[macro_export]
+macro_rules! __rehearsed {
+    ($($written:tt)*) => { $($written)* };
+}
+
+/// The same where nobody explores: nothing.
+#[doc(hidden)]
+#[cfg(not(feature = "rehearsal"))]
+#[macro_export]
+macro_rules! __rehearsed {
+    ($($written:tt)*) => {};
+}
+
 /// For greenroom-explore. Nothing here is promised.
 #[doc(hidden)]
 #[cfg(feature = "rehearsal")]
 pub mod rehearsal {
-    pub use crate::actor::interface::Behaviour;
+    pub use greenroom_macros::explore;
+
+    pub use crate::actor::interface::{Behaviour, Interface};
+    pub use crate::actor::invent::{Inventor, NotInvented};
+    pub use crate::actor::reference::Ref;
     pub use crate::here::port::Port;
     pub use crate::shard::rehearsal::{
-        Answer, Event, Happened, Kind, Look, Party, Performed, Seen, Stage, Step, Waiting,
+        Answer, Event, Happened, Kind, Look, Party, Performed, Seen, Stage, Step, Waiting, ask_maybe,
     };
 }
 
@@ -260,10 +280,14 @@ pub mod __private {
         Actor, Asserted, Behaviour, Interface, Message, Method, MethodInfo, Options, Outcome, Plain, Portable,
         ReadOnly, Travels, Why, travels,
     };
+    #[cfg(feature = "rehearsal")]
+    pub use crate::actor::invent::{Invent, invent};
     pub use crate::actor::key::{ActorId, Key};
     pub use crate::actor::migration::{carried, carry};
     pub use crate::actor::reference::Ref;
     pub use crate::actor::reply::{AnyReply, ReplyTo, TYPE_VERSION, Told, Untold, WireReply};
+    #[cfg(feature = "rehearsal")]
+    pub use crate::actor::shown::{AsData, NoData, Shown, Unshown};
     pub use crate::blocking::on_a_thread;
     pub use crate::pids::Ended;
     pub use crate::reliable::{

@@ -2,6 +2,7 @@
 //! of runs in which they come one at a time.
 
 pub(crate) mod history;
+pub(crate) mod letters;
 mod monitor;
 pub(crate) mod serial;
 
@@ -30,7 +31,12 @@ pub(crate) struct Judges {
     monitors: Vec<Watching>,
     messages: BTreeMap<u64, Message>,
     pub(crate) events: Vec<Raw>,
+    /// What the actors were after each step; only where a schedule is told.
+    pub(crate) states: Option<Vec<States>>,
 }
+
+/// What actors are, by their names.
+pub(crate) type States = Vec<(String, String)>;
 
 /// A monitor, and what it said last.
 struct Watching {
@@ -40,17 +46,23 @@ struct Watching {
 }
 
 impl Judges {
-    /// Judges of a schedule that begins. Without `tell` and monitors nobody listens.
-    pub(crate) fn begin(monitors: Vec<(String, Box<dyn Monitor>)>, tell: bool, stage: &Stage) -> Self {
-        let listen = tell || !monitors.is_empty();
+    /// Judges of a schedule that begins. If they are not to `listen`, and it is not to be told, only monitors hear of what happens.
+    pub(crate) fn begin(monitors: Vec<(String, Box<dyn Monitor>)>, listen: bool, tell: bool, stage: &Stage) -> Self {
+        let listen = listen || tell || !monitors.is_empty();
         stage.listen(listen);
         let watching = |(name, monitor)| Watching { name, monitor, last: Verdict::Cold };
         let monitors = monitors.into_iter().map(watching).collect();
-        Self { listen, monitors, ..Self::default() }
+        Self { listen, monitors, states: tell.then(Vec::new), ..Self::default() }
     }
 
     /// Takes in what has happened in a step.
     pub(crate) fn step(&mut self, stage: &Stage) -> Result<(), Violated> {
+        if let Some(states) = &mut self.states {
+            states.push(stage.look().shown());
+        }
+        if let Some((actor, why)) = stage.unsound() {
+            return Err(format!("{actor} is not sound: {why}"));
+        }
         if !self.listen {
             return Ok(());
         }
@@ -80,6 +92,11 @@ impl Judges {
         Ok(())
     }
 
+    /// Takes in what has happened in the end, when nobody judges steps any more.
+    pub(crate) fn aftermath(&mut self, stage: &Stage) {
+        self.events.extend(stage.take_events());
+    }
+
     /// Nothing is left to do.
     pub(crate) fn end(&mut self) -> Result<(), Violated> {
         let hot = self.monitors.iter().find(|watching| watching.last == Verdict::Hot);
@@ -88,5 +105,9 @@ impl Judges {
 
     pub(crate) fn take_events(&mut self) -> Vec<Raw> {
         mem::take(&mut self.events)
+    }
+
+    pub(crate) fn take_states(&mut self) -> Vec<States> {
+        self.states.take().unwrap_or_default()
     }
 }

@@ -104,6 +104,18 @@ impl Cx {
         Shard::with(|shard| shard.and_then(Shard::baggage).and_then(|baggage| baggage.principal.clone()))
     }
 
+    /// Whether something happens that is not up to the actor, such as that a provider refuses: chosen where the actor is explored by
+    /// `greenroom-explore`, which calls it by the name of `what`; `false` everywhere else.
+    pub fn maybe(&self, what: &str) -> bool {
+        #[cfg(feature = "rehearsal")]
+        return crate::shard::rehearsal::maybe(what);
+        #[cfg(not(feature = "rehearsal"))]
+        {
+            let _ = what;
+            false
+        }
+    }
+
     /// The tick that began the current turn; `None` in turns that a call began.
     pub fn tick(&self) -> Option<Tick> {
         Shard::with(|shard| shard.and_then(Shard::baggage)?.tick.as_ref().map(|ticked| ticked.tick.clone()))

@@ -79,6 +79,17 @@ pub trait Behaviour: Actor {
     const VERSIONS: StateVersions = StateVersions::FIRST;
     /// The states of a reliable state machine, the first one first; none for other actors.
     const STATES: &'static [&'static str] = &[];
+    /// What must hold of it after each turn, where somebody asks.
+    #[doc(hidden)]
+    const INVARIANT: Sound<Self> = |_| Ok(());
+    /// The same, if the attribute says something.
+    #[doc(hidden)]
+    #[cfg(feature = "rehearsal")]
+    const SOUND: Option<Sound<Self>> = None;
+    /// What it is, as text.
+    #[doc(hidden)]
+    #[cfg(feature = "rehearsal")]
+    const SHOW: Option<fn(&Self) -> String> = None;
 
     /// Runs an exclusive turn.
     fn exclusive(&mut self, cx: &Cx, message: Message<Self>) -> impl Future<Output = ()> + Send;
@@ -141,6 +152,10 @@ pub trait Behaviour: Actor {
         async {}
     }
 }
+
+/// Says what is wrong with an actor, if something is.
+#[doc(hidden)]
+pub type Sound<A> = fn(&A) -> Result<(), String>;
 
 /// The message type of an actor's interface.
 pub type Message<A> = <<A as Behaviour>::Interface as Interface>::Message;
@@ -234,6 +249,10 @@ pub trait Interface: Sized + Send + Sync + 'static {
     const COMPATIBLE: u16 = FIRST;
     /// Whether its actors are reliable.
     const RELIABLE: bool = false;
+    /// For each method what makes up a call of it.
+    #[doc(hidden)]
+    #[cfg(feature = "rehearsal")]
+    const INVENT: &'static [crate::actor::invent::Invent<Self>] = &[];
 
     /// Which method `message` calls.
     fn method(message: &Self::Message) -> u16;

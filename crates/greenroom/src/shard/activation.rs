@@ -130,6 +130,18 @@ pub(crate) trait AnyActivation {
     /// The `RefCell<Option<_>>` that the actor is in.
     #[cfg(feature = "rehearsal")]
     fn actor(&self) -> &dyn Any;
+
+    /// What it is as text, if it can be shown and no exclusive turn has it.
+    #[cfg(feature = "rehearsal")]
+    fn shown(&self) -> Option<String> {
+        None
+    }
+
+    /// What is wrong with it, if it has an invariant and no exclusive turn has it.
+    #[cfg(feature = "rehearsal")]
+    fn unsound(&self) -> Option<String> {
+        None
+    }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -3,6 +3,7 @@
 //! Messages, answers and turns that were woken are held, and each of them is a [`Step`]. All else of a shard is as it always is.
 
 mod events;
+mod maybe;
 
 use std::any::Any;
 use std::cell::{Cell, Ref, RefCell};
@@ -14,6 +15,8 @@ use greenroom_world::Timestamp;
 
 use self::events::Events;
 pub use self::events::{Answer, Event, Happened};
+pub use self::maybe::ask_maybe;
+pub(crate) use self::maybe::maybe;
 use super::Shard;
 use super::activation::AnyActivation;
 use super::calls::{CallSlot, Completion};
@@ -448,6 +451,12 @@ impl Stage {
         self.shard.timers.borrow().next()
     }
 
+    /// The first actor whose invariant does not hold, and what is wrong.
+    pub fn unsound(&self) -> Option<(ActorId, String)> {
+        let activations = self.shard.activations.borrow();
+        activations.iter().find_map(|one| Some((one.id().clone(), one.unsound()?)))
+    }
+
     /// Notes from here on what happens, or does not any more.
     pub fn listen(&self, on: bool) {
         self.shard.rehearsal.events.listen(on);
@@ -483,6 +492,12 @@ pub struct Look {
 pub type Seen<'a, A> = Option<Ref<'a, A>>;
 
 impl Look {
+    /// What the actors are as text, by their names: those that can be shown and that no exclusive turn has.
+    pub fn shown(&self) -> Vec<(String, String)> {
+        let shown = self.activations.iter().filter_map(|one| Some((one.id().to_string(), one.shown()?)));
+        shown.collect()
+    }
+
     /// The actors of one type, by their keys.
     pub fn all<A: Behaviour>(&self) -> impl Iterator<Item = (&Key, Seen<'_, A>)> {
         self.activations.iter().filter_map(|activation| {

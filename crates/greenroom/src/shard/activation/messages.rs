@@ -332,4 +332,17 @@ impl<A: Behaviour> AnyActivation for Activation<A> {
     fn actor(&self) -> &dyn Any {
         &self.actor
     }
+
+    #[cfg(feature = "rehearsal")]
+    fn shown(&self) -> Option<String> {
+        let actor = self.actor.try_borrow().ok()?;
+        Some(A::SHOW?(actor.as_ref()?))
+    }
+
+    #[cfg(feature = "rehearsal")]
+    fn unsound(&self) -> Option<String> {
+        let sound = A::SOUND?;
+        let actor = self.actor.try_borrow().ok()?;
+        sound(actor.as_ref()?).err()
+    }
 }

@@ -1,0 +1,174 @@
+//! What happened in a schedule: who did what, whose message it was, and how each actor was after it.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use greenroom::rehearsal::Party;
+use serde::Serialize;
+
+use crate::judge::letters::{Letter, told};
+use crate::run::Told;
+
+/// A schedule, for people. It is also what `greenroom replay --step` reads: fields are added, never changed.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct Story {
+    pub(crate) version: u32,
+    pub(crate) test: String,
+    pub(crate) violated: String,
+    pub(crate) replay: String,
+    /// What the violation depends on.
+    pub(crate) matters: Vec<String>,
+    pub(crate) lanes: Vec<Lane>,
+    pub(crate) steps: Vec<Scene>,
+    /// What clients were told in the end.
+    pub(crate) end: Vec<String>,
+    /// Who waits for whom when nothing is left to do.
+    pub(crate) waiting: Vec<String>,
+}
+
+/// Somebody who acts.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct Lane {
+    pub(crate) name: String,
+    /// Whether the violation depends on what it does.
+    pub(crate) matters: bool,
+}
+
+/// A step.
+#[derive(Clone, Debug, Default, Serialize)]
+pub(crate) struct Scene {
+    pub(crate) name: String,
+    /// Who acts in it: a place among the lanes.
+    pub(crate) lane: usize,
+    /// What came: `deposit(10)`, or the answer to it.
+    pub(crate) what: String,
+    /// Whence it came.
+    pub(crate) from: Option<usize>,
+    /// In which step it was sent; `None` if before the first.
+    pub(crate) sent: Option<usize>,
+    pub(crate) is_answer: bool,
+    /// The step that would have come by itself.
+    pub(crate) instead_of: Option<String>,
+    /// The steps that could have come.
+    pub(crate) others: Vec<String>,
+    /// Whether the violation depends on it.
+    pub(crate) matters: bool,
+    /// The actors that are different from before, with what they are now.
+    pub(crate) states: Vec<(usize, String)>,
+}
+
+impl Story {
+    pub(crate) fn new(test: String, violated: String, replay: String, steps: &[Told], letters: &[Letter]) -> Self {
+        let mut lanes = Lanes::default();
+        let numbers: BTreeMap<u64, usize> = steps.iter().enumerate().map(|(at, step)| (step.number, at)).collect();
+        let parties = letters.iter().filter(|letter| letter.from != Party::Client(0));
+        parties.clone().for_each(|letter| drop(lanes.of(&letter.from.to_string())));
+        let mut scenes: Vec<Scene> = steps.iter().map(|step| lanes.scene(step)).collect();
+        for letter in parties {
+            let (from, to) = (lanes.of(&letter.from.to_string()), lanes.of(&letter.to.to_string()));
+            let step = |number: u64| numbers.get(&number).copied();
+            if let Some(at) = letter.came.and_then(|came| step(came.step)) {
+                let (scene, sent) = (&mut scenes[at], step(letter.sent.step));
+                (scene.lane, scene.from, scene.sent) = (to, Some(from), sent);
+                scene.what.clone_from(&letter.call);
+            }
+            if let (Some(at), Some((answered, answer))) =
+                (letter.heard.and_then(|heard| step(heard.step)), &letter.answered)
+            {
+                let (scene, sent) = (&mut scenes[at], step(answered.step));
+                (scene.lane, scene.from, scene.sent, scene.is_answer) = (from, Some(to), sent, true);
+                scene.what = told(answer);
+            }
+        }
+        let mut before: BTreeMap<&str, &str> = BTreeMap::new();
+        for (scene, step) in scenes.iter_mut().zip(steps) {
+            for (actor, state) in &step.states {
+                if before.insert(actor, state) != Some(state) {
+                    scene.states.push((lanes.of(actor), state.clone()));
+                }
+            }
+        }
+        let in_the_end = letters.iter().filter(|letter| letter.from == Party::Client(0));
+        let end: Vec<String> = in_the_end
+            .clone()
+            .map(|letter| {
+                let answer =
+                    letter.answered.as_ref().map_or_else(String::new, |(_, answer)| format!(" = {}", told(answer)));
+                format!("{}.{}{answer}", letter.to, letter.call)
+            })
+            .collect();
+        let asked: BTreeSet<usize> = in_the_end.map(|letter| lanes.of(&letter.to.to_string())).collect();
+        let names = lanes.0.into_iter().map(|name| Lane { name, matters: false });
+        let mut story = Self {
+            version: VERSION,
+            test,
+            violated,
+            replay,
+            matters: Vec::new(),
+            lanes: names.collect(),
+            steps: scenes,
+            end,
+            waiting: waiting(letters),
+        };
+        story.mark(&asked);
+        story
+    }
+
+    /// Marks what the violation depends on: the last step, those that came early, what happened to actors that were asked in the end,
+    /// and all that those come from.
+    fn mark(&mut self, asked: &BTreeSet<usize>) {
+        let mut wanted: Vec<usize> = Vec::new();
+        wanted.extend(self.steps.len().checked_sub(1).filter(|_| asked.is_empty()));
+        wanted.extend((0..self.steps.len()).filter(|at| self.steps[*at].instead_of.is_some()));
+        for lane in asked {
+            wanted.extend(self.steps.iter().rposition(|step| step.lane == *lane));
+        }
+        while let Some(at) = wanted.pop() {
+            if std::mem::replace(&mut self.steps[at].matters, true) {
+                continue;
+            }
+            let lane = self.steps[at].lane;
+            self.lanes[lane].matters = true;
+            wanted.extend(self.steps[at].sent);
+            wanted.extend((0..at).rev().find(|before| self.steps[*before].lane == lane));
+        }
+    }
+}
+
+/// Who waits for an answer that did not come.
+fn waiting(letters: &[Letter]) -> Vec<String> {
+    let open = letters.iter().filter(|letter| letter.awaited && letter.heard.is_none());
+    open.map(|letter| format!("{} waits for {}.{}", letter.from, letter.to, letter.call)).collect()
+}
+
+/// The names of who acts, clients first.
+#[derive(Default)]
+struct Lanes(Vec<String>);
+
+impl Lanes {
+    fn of(&mut self, name: &str) -> usize {
+        if let Some(at) = self.0.iter().position(|known| known == name) {
+            return at;
+        }
+        self.0.push(name.to_owned());
+        self.0.len() - 1
+    }
+
+    /// A step of whoever its name says: a client, or the actor before the method.
+    fn scene(&mut self, step: &Told) -> Scene {
+        let who = step.name.split(['<', '#']).next().unwrap_or_default();
+        let who = match who.rsplit_once('.') {
+            Some((actor, _)) if actor.contains('/') => actor.trim_start_matches("wake "),
+            _ => who,
+        };
+        Scene {
+            name: step.name.clone(),
+            lane: self.of(who),
+            instead_of: step.instead_of.clone(),
+            others: step.others.clone(),
+            ..Scene::default()
+        }
+    }
+}
+
+/// Of this form of a story.
+const VERSION: u32 = 1;
