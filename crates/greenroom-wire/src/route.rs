@@ -120,6 +120,13 @@ impl<T> RouteTable<T> {
         Ok(())
     }
 
+    /// Lets a route stand for something else, as its receiver now knows better. Nothing happens to a route that is not defined.
+    pub fn redefine(&mut self, route: u16, target: T) {
+        if let Some(known) = self.routes.get_mut(usize::from(route)) {
+            *known = target;
+        }
+    }
+
     /// What the route of a call stands for.
     ///
     /// # Errors

@@ -168,6 +168,12 @@ pub enum Refusal {
         /// The clusters that do not answer, as far as is known.
         silent: Vec<String>,
     },
+    /// The kind is a foreign one, and no host offers it now. Nothing ran: retry, a host may be on its way.
+    #[error("no host offers actor kind {kind:?} now; retry, or start one (it dials a node and offers the kind)")]
+    NoHost {
+        /// The kind that was called.
+        kind: String,
+    },
     /// The cluster is about to leave the multi-cluster, and activates nothing any more.
     #[error("cluster {cluster:?} is leaving the multi-cluster; call another cluster")]
     Leaving {
@@ -186,6 +192,7 @@ impl Refusal {
             | Refusal::Stopping
             | Refusal::Recovering
             | Refusal::Unreachable { .. }
+            | Refusal::NoHost { .. }
             | Refusal::Fenced => Some(Duration::from_secs(1)),
             Refusal::Shed { retry_after_ms, .. } => Some(Duration::from_millis(*retry_after_ms)),
             Refusal::Expired(_)
@@ -256,6 +263,12 @@ pub enum Doubt {
     /// The call went to another cluster, which fell silent.
     #[error("{actor} may have run it in another cluster, which fell silent")]
     Apart {
+        /// The actor.
+        actor: String,
+    },
+    /// The host that ran the turn has ended, or was lost: another one goes on without what the turn held in memory.
+    #[error("the host that ran the turn of {actor} was lost while it ran")]
+    HostLost {
         /// The actor.
         actor: String,
     },

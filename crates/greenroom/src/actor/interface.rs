@@ -13,7 +13,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::cx::Cx;
-use super::error::{CallError, Never};
+use super::error::{CallError, Never, Refusal};
 use super::reference::Ref;
 use super::reply::{AnyReply, ReplyTo, WireReply};
 pub use super::why::Why;
@@ -90,6 +90,9 @@ pub trait Behaviour: Actor {
     #[doc(hidden)]
     #[cfg(feature = "rehearsal")]
     const SHOW: Option<fn(&Self) -> String> = None;
+    /// Whether its kinds are foreign: what they are is said at run time, and their actors live in hosts.
+    #[doc(hidden)]
+    const FOREIGN: bool = false;
 
     /// Runs an exclusive turn.
     fn exclusive(&mut self, cx: &Cx, message: Message<Self>) -> impl Future<Output = ()> + Send;
@@ -122,6 +125,12 @@ pub trait Behaviour: Actor {
     /// Runs before the first turn.
     fn activated(&mut self, _cx: &Cx) -> impl Future<Output = Result<(), String>> + Send {
         async { Ok(()) }
+    }
+
+    /// What is refused as its `activated` hook has failed.
+    #[doc(hidden)]
+    fn not_activated(&mut self, message: String) -> Refusal {
+        Refusal::Activation { message }
     }
 
     /// What it carries to another node.
@@ -180,6 +189,7 @@ impl std::fmt::Display for Why {
             Why::Escalated => "a child failed",
             Why::Together => "a sibling failed",
             Why::NodeLost => "its node left the cluster",
+            Why::HostLost => "its host was lost, and no other one came",
             Why::Unknown => "it ended some time ago",
         })
     }

@@ -13,6 +13,7 @@ pub(crate) fn may_help(refusal: &Refusal) -> bool {
         | Refusal::Moved
         | Refusal::Recovering
         | Refusal::Unreachable { .. }
+        | Refusal::NoHost { .. }
         | Refusal::Fenced => true,
         // Its time is over, or it would be refused again: these are for people.
         _ => false,

@@ -42,4 +42,6 @@ pub enum Why {
     NodeLost,
     /// The spawned actor had ended before anybody asked; why is no longer known.
     Unknown,
+    /// The host that had the actor was lost, and no other one offered its kind in time.
+    HostLost,
 }

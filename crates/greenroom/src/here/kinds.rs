@@ -13,6 +13,7 @@ use greenroom_protocols::versions::Offer;
 use greenroom_world::Timestamp;
 
 use super::built_in::{RELIABLE, WORKERS, is_built_in};
+use super::foreign::{Entry, Foreign, ForeignKind};
 use super::gate::Gate;
 use super::history::History;
 use crate::actor::cx::Cx;
@@ -39,6 +40,8 @@ pub(crate) struct KindEntry<A: Behaviour> {
     gate: Option<Gate>,
     /// Whether its actors are spawned: each has an entry of its own.
     spawned: bool,
+    /// What is said of it, if it is a foreign one.
+    foreign: Option<Arc<ForeignKind>>,
 }
 
 impl<A: Behaviour> KindEntry<A> {
@@ -52,7 +55,16 @@ impl<A: Behaviour> KindEntry<A> {
             interceptors: OnceLock::new(),
             gate: in_flight.map(Gate::new),
             spawned: false,
+            foreign: None,
         }
+    }
+
+    /// Of a kind that hosts offer.
+    pub(crate) fn foreign(factory: Factory<A>, kind: Arc<ForeignKind>, config: &Config) -> Self {
+        let in_flight = config.in_flight_max.get(kind.name()).copied().or(kind.said().options.in_flight);
+        let mailbox = kind.said().options.mailbox.unwrap_or(config.mailbox_len_max);
+        let (gate, mailbox_len_max) = (in_flight.map(Gate::new), mailbox as usize);
+        Self { gate, mailbox_len_max, foreign: Some(kind), ..Self::new(factory, config) }
     }
 
     /// For one spawned actor.
@@ -89,7 +101,25 @@ impl<A: Behaviour> KindEntry<A> {
     }
 
     pub(crate) fn idle(&self) -> Duration {
-        self.idle
+        match self.spoken() {
+            Some(kind) => kind.said().options.idle.unwrap_or(self.idle),
+            None => self.idle,
+        }
+    }
+
+    /// The methods of its actors, by their numbers.
+    #[inline(always)]
+    pub(crate) fn methods(&self) -> &'static [MethodInfo] {
+        match self.spoken() {
+            Some(kind) => kind.said().methods,
+            None => <A::Interface as Interface>::METHODS,
+        }
+    }
+
+    /// What hosts say of it; of a kind that is compiled in nothing, as the compiler knows.
+    #[inline(always)]
+    fn spoken(&self) -> Option<&ForeignKind> {
+        if A::FOREIGN { self.foreign.as_deref() } else { None }
     }
 }
 
@@ -117,7 +147,7 @@ pub(crate) trait AnyKind: Send + Sync {
 
 impl<A: Behaviour> AnyKind for KindEntry<A> {
     fn activation(self: Arc<Self>, shard: &Shard, id: ActorId, epoch: Epoch, slot: Slot) -> Rc<dyn AnyActivation> {
-        let Options { persistent, saving, .. } = A::OPTIONS;
+        let Options { persistent, saving, .. } = AnyKind::options(&*self);
         let state = (persistent || saving != Saving::Explicit).then(Arc::default);
         let cx = Cx { port: shard.port().clone(), id, epoch, state };
         Activation::<A>::new(cx, self, slot, shard.now())
@@ -128,7 +158,7 @@ impl<A: Behaviour> AnyKind for KindEntry<A> {
     }
 
     fn options(&self) -> Options {
-        A::OPTIONS
+        self.spoken().map_or(A::OPTIONS, |kind| kind.said().options)
     }
 
     fn is_versioned(&self) -> bool {
@@ -144,7 +174,7 @@ impl<A: Behaviour> AnyKind for KindEntry<A> {
     }
 
     fn methods(&self) -> &'static [MethodInfo] {
-        <A::Interface as Interface>::METHODS
+        KindEntry::methods(self)
     }
 
     fn states(&self) -> Vec<(&'static str, bool)> {
@@ -163,7 +193,7 @@ impl<A: Behaviour> AnyKind for KindEntry<A> {
     }
 
     fn offer(&self) -> Offer {
-        offer::<A::Interface>()
+        self.spoken().map_or_else(offer::<A::Interface>, |kind| kind.said().offer)
     }
 
     fn intercept(&self, chain: Arc<[Arc<dyn Interceptor>]>) {
@@ -178,6 +208,8 @@ pub(crate) struct Kinds {
     by_name: BTreeMap<&'static str, Arc<dyn AnyKind>>,
     /// The same, by the kind's number in this process.
     by_kind: Vec<Option<Hosted>>,
+    /// Those that hosts offer, or have offered.
+    foreign: Foreign,
     interceptors: Given,
     /// The last turns of actors, for kinds whose history is kept.
     histories: BTreeMap<&'static str, Arc<History>>,
@@ -229,12 +261,38 @@ impl Kinds {
         &self.interceptors
     }
 
-    pub(crate) fn contains(&self, name: &str) -> bool {
+    /// Takes in a kind that a host offers, and that is new here: it is never taken out.
+    pub(crate) fn insert_foreign(&self, number: Kind, kind: Arc<ForeignKind>, entry: Arc<dyn AnyKind>) {
+        if let Some(chain) = self.interceptors.of(kind.name()) {
+            entry.intercept(chain);
+        }
+        self.foreign.insert(number, Entry { kind, entry });
+    }
+
+    /// What hosts say of a kind, or have said.
+    pub(crate) fn foreign(&self, kind: Kind) -> Option<&Arc<ForeignKind>> {
+        self.foreign.find(kind).map(|entry| &entry.kind)
+    }
+
+    /// Whether the program itself has the kind.
+    pub(crate) fn has_linked(&self, name: &str) -> bool {
         self.by_name.contains_key(name)
     }
 
+    /// Whether the node has the kind, or hosts have offered it here.
+    pub(crate) fn contains(&self, name: &str) -> bool {
+        self.named(name).is_some()
+    }
+
     pub(crate) fn find(&self, kind: Kind) -> Option<&Arc<dyn AnyKind>> {
-        self.by_kind.get(kind.index())?.as_ref().map(|hosted| &hosted.kind)
+        match self.by_kind.get(kind.index()) {
+            Some(Some(hosted)) => Some(&hosted.kind),
+            _ => self.foreign.find(kind).map(|foreign| &foreign.entry),
+        }
+    }
+
+    fn named(&self, name: &str) -> Option<&Arc<dyn AnyKind>> {
+        self.by_name.get(name).or_else(|| Some(&self.foreign.find(Kind::known(name)?)?.entry))
     }
 
     /// How many stateless workers a key of `kind` may have here; 0 for ordinary kinds and those not hosted here.
@@ -254,8 +312,28 @@ impl Kinds {
 
     /// Whether callers of version `wanted` may be served here, as far as the kind is hosted at all.
     pub(crate) fn serves(&self, kind: Kind, wanted: u16) -> bool {
-        let hosted = self.by_kind.get(kind.index()).and_then(|hosted| hosted.as_ref());
-        hosted.is_none_or(|hosted| hosted.offer.serves(wanted))
+        match self.by_kind.get(kind.index()) {
+            Some(Some(hosted)) => hosted.offer.serves(wanted),
+            _ => self.foreign.find(kind).is_none_or(|foreign| foreign.kind.said().offer.serves(wanted)),
+        }
+    }
+
+    /// Which callers are served of a kind whose messages come as bytes, by a route that was resolved perhaps long ago, and
+    /// which method it is: `None` for one that there is not.
+    pub(crate) fn meant(&self, kind: Kind, route: &RouteTarget) -> (Offer, Option<u16>) {
+        if let (Some(offer), Some(_)) = (route.offer, route.index) {
+            return (offer, route.index);
+        }
+        match self.foreign.find(kind) {
+            Some(Entry { kind, .. }) => {
+                let said = kind.said();
+                (said.offer, said.numbered(route.index, &route.method))
+            }
+            None => (
+                route.offer.unwrap_or_else(|| self.offer(&route.kind_name)),
+                route.index.or_else(|| self.index(&route.kind_name, &route.method)),
+            ),
+        }
     }
 
     /// Which callers of a kind that is hosted or has been spawned here are served.
@@ -275,7 +353,8 @@ impl Kinds {
 
     /// Names and methods, by name.
     pub(crate) fn methods(&self) -> impl Iterator<Item = (&'static str, &'static [MethodInfo])> + '_ {
-        self.by_name.iter().map(|(name, kind)| (*name, kind.methods()))
+        let foreign = self.foreign.iter().map(|foreign| (foreign.kind.name(), foreign.entry.methods()));
+        self.by_name.iter().map(|(name, kind)| (*name, kind.methods())).chain(foreign)
     }
 
     /// The stores that kinds name, with the kinds.
@@ -327,7 +406,7 @@ impl Kinds {
 
     /// The methods of a kind that is hosted or has been spawned here, and which callers they serve.
     fn known(&self, kind: &str) -> Option<(&'static [MethodInfo], Offer)> {
-        self.by_name.get(kind).map(|kind| (kind.methods(), kind.offer())).or_else(|| {
+        self.named(kind).map(|kind| (kind.methods(), kind.offer())).or_else(|| {
             let spawned = self.spawned.read().unwrap_or_else(PoisonError::into_inner);
             spawned.get(kind).copied()
         })
@@ -335,14 +414,21 @@ impl Kinds {
 
     /// A method's place among those of its kind, if that is hosted or has been spawned here.
     pub(crate) fn index(&self, kind: &str, method: &str) -> Option<u16> {
+        if let Some(foreign) = Kind::known(kind).and_then(|kind| self.foreign.find(kind)) {
+            return foreign.kind.said().number(method);
+        }
         let at = self.known(kind)?.0.iter().position(|known| known.name == method)?;
         u16::try_from(at).ok()
     }
 
     /// What a method of a kind means here.
     pub(crate) fn route(&self, kind: &str, method: &str) -> RouteTarget {
-        let (index, offer) = (self.index(kind, method), self.known(kind).map(|(_, offer)| offer));
-        RouteTarget { kind: Kind::known(kind), kind_name: kind.to_owned(), method: method.to_owned(), index, offer }
+        let known = Kind::known(kind);
+        // What is offered of a foreign kind may change while the route is in use.
+        let lasts = known.is_none_or(|known| self.foreign.find(known).is_none());
+        let offer = self.known(kind).map(|(_, offer)| offer).filter(|_| lasts);
+        let index = self.index(kind, method);
+        RouteTarget { kind: known, kind_name: kind.to_owned(), method: method.to_owned(), index, offer }
     }
 
     /// The refusal for a method that its kind does not have.

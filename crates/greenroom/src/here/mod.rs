@@ -3,6 +3,7 @@
 pub(crate) mod built_in;
 mod dealer;
 pub(crate) mod figures;
+pub(crate) mod foreign;
 pub(crate) mod gate;
 pub(crate) mod halt;
 pub(crate) mod history;

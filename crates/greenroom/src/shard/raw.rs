@@ -14,7 +14,7 @@ use greenroom_world::Timestamp;
 use super::activation::AnyActivation;
 use super::calls::{Completion, Waiter};
 use super::drops::post;
-use super::envelope::IncomingCall;
+use super::envelope::{IncomingCall, WireCall};
 use super::outgoing::Outgoing;
 use super::sampling::Place;
 use super::submit::{AnyParcel, refuse_reply, turn_away};
@@ -109,18 +109,33 @@ impl Shard {
         self.locate_raw(call, kind, hash);
     }
 
+    /// Sends a message that came as bytes, and that an ended activation left, to the next one.
+    pub(super) fn resubmit_raw(
+        &self,
+        id: &ActorId,
+        method: &str,
+        call: WireCall,
+        deadline: Timestamp,
+        chain: Chain,
+    ) {
+        let node = &self.port.node;
+        let route = Arc::new(node.kinds().route(id.kind.name(), method));
+        let WireCall { payload, reply, .. } = call;
+        let journey = Journey::begins_at(node);
+        self.submit_raw(RawCall { key: &id.key, route: &route, payload: &payload, reply, deadline, chain, journey });
+    }
+
     /// Remembers where messages that come as bytes found the actor.
     pub(crate) fn remember(&self, hash: u64, slot: Slot) {
         self.recent.borrow_mut().insert(hash, slot);
     }
 
     pub(crate) fn offer_raw(&self, activation: Rc<dyn AnyActivation>, call: RawCall<'_>, kind: Kind, hash: u64) {
-        let kinds = self.port.node.kinds();
-        let offer = call.route.offer.unwrap_or_else(|| kinds.offer(&call.route.kind_name));
+        let (offer, method) = self.port.node.kinds().meant(kind, call.route);
         if !offer.serves(call.chain.wanted()) {
             return self.misfit(&activation, call, kind, hash, offer);
         }
-        let Some(method) = call.route.index.or_else(|| kinds.index(&call.route.kind_name, &call.route.method)) else {
+        let Some(method) = method else {
             let refusal = self.no_such_method(&call, offer);
             return refuse_reply(call.reply, refusal);
         };

@@ -211,7 +211,7 @@ impl Shard {
 
     fn deliver_mail(&self, target: &Arc<Inner>, slot: Slot, mail: &mut dyn AnyMail) {
         let offered = match self.activation_of(target, slot) {
-            Some(activation) => activation.offer(self, mail.envelope()),
+            Some(activation) => self.hand(activation, target, mail),
             None => Ok(()),
         };
         // If it is still there, the activation has ended: to its next one.
@@ -252,7 +252,7 @@ impl Shard {
         match target.route() {
             Route::Here(shard, slot) if shard == self.id() => {
                 if let Some(activation) = self.activation_of(target, slot) {
-                    activation.offer(self, mail.envelope())?;
+                    self.hand(activation, target, mail)?;
                     if mail.form() == Form::Taken {
                         self.count_near(&target.id);
                         return Ok(());

@@ -120,6 +120,28 @@ impl Shard {
         }
     }
 
+    /// Lets an activation of this shard have a message of known types: as bytes, if the actor knows its interface by those alone.
+    pub(super) fn hand(
+        &self,
+        activation: Rc<dyn AnyActivation>,
+        target: &Arc<Inner>,
+        mail: &mut dyn AnyMail,
+    ) -> Result<(), Refusal> {
+        let offered = activation.clone().offer(self, mail.envelope());
+        match (offered, mail.form()) {
+            (Err(Refusal::Invalid { .. }), Form::Typed(_)) => {
+                if let Some(parcel) = (Typed { target, mail }).written(self)? {
+                    let RawParcel { id, route, payload, reply, deadline, chain, journey } = parcel;
+                    let key = &*id.key;
+                    let call = RawCall { key, route: &route, payload: &payload, reply, deadline, chain, journey };
+                    self.offer_raw(activation, call, id.kind, target.hash);
+                }
+                Ok(())
+            }
+            (offered, _) => offered,
+        }
+    }
+
     fn find_way(&self, message: &mut dyn Underway) -> Result<(), Refusal> {
         let node = &self.port.node;
         let way = node.ways().find(|way| way.takes(node, message)).ok_or(Refusal::Recovering)?;
@@ -196,7 +218,7 @@ impl Underway for Typed<'_> {
     }
 
     fn offer(&mut self, shard: &Shard, activation: Rc<dyn AnyActivation>) -> Result<(), Refusal> {
-        activation.offer(shard, self.mail.envelope())?;
+        shard.hand(activation, self.target, self.mail)?;
         if self.mail.form() != Form::Taken {
             return Err(Refusal::Moved);
         }

@@ -37,7 +37,7 @@ impl<A: Behaviour> Activation<A> {
         mut caller: Caller,
     ) -> Begun {
         let queued = queued.unwrap_or_default();
-        let method = A::Interface::METHODS[usize::from(A::Interface::method(&message))].name;
+        let method = self.kind.methods()[usize::from(A::Interface::method(&message))].name;
         let (waiting, baggage) = match &mut caller {
             Caller::Apart { chain, .. } => (shard.waiting(&chain.link), &mut chain.baggage),
             Caller::Below { baggage, .. } => (shard.current_actor(), baggage),

@@ -28,17 +28,17 @@ impl<A: Behaviour> Activation<A> {
     }
 
     /// How a message's turn shares the activation.
-    pub(super) fn access_of(body: &Body<Message<A>>) -> Access {
+    pub(super) fn access_of(&self, body: &Body<Message<A>>) -> Access {
         match body {
-            Body::Typed(message) => Self::access(A::Interface::method(message)),
-            Body::Wire(call) => Self::access(call.method),
-            Body::Tick(tick) => Self::access(tick.0.method),
+            Body::Typed(message) => self.access(A::Interface::method(message)),
+            Body::Wire(call) => self.access(call.method),
+            Body::Tick(tick) => self.access(tick.0.method),
             Body::Ended(_) => Access::Exclusive,
         }
     }
 
-    pub(super) fn access(method: u16) -> Access {
-        match <A::Interface as Interface>::METHODS.get(usize::from(method)) {
+    pub(super) fn access(&self, method: u16) -> Access {
+        match self.kind.methods().get(usize::from(method)) {
             Some(method) if method.read => Access::Read,
             _ => Access::Exclusive,
         }

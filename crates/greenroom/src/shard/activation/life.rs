@@ -91,14 +91,15 @@ impl<A: Behaviour> Activation<A> {
         if Self::LOADS && (carried.is_none() || A::OPTIONS.persistent || A::TRAVELS != Travels::Carrying) {
             actor.load(&self.cx).await.map_err(|error| self.not_loaded(error))?;
         }
-        let failed = |message| Refusal::Activation { message };
         if let (Some(carried), Travels::Carrying) = (carried, A::TRAVELS) {
-            actor.migrated(&self.cx, &carried).await.map_err(failed)?;
+            let taken = actor.migrated(&self.cx, &carried).await;
+            taken.map_err(|message| Refusal::Activation { message })?;
             for (name, field) in actor.stored() {
                 field.load(&self.cx, name).await.map_err(|error| self.not_loaded(error))?;
             }
         }
-        actor.activated(&self.cx).await.map_err(failed)
+        let activated = actor.activated(&self.cx).await;
+        activated.map_err(|message| actor.not_activated(message))
     }
 
     /// Why an activation does not begin whose state could not be loaded.
@@ -231,8 +232,20 @@ impl<A: Behaviour> Activation<A> {
                 Body::Tick(_) => {}
                 Body::Ended(_) => {}
                 _ if self.kind.is_spawned() => self.refuse(envelope, dead(&self.cx.id)),
-                _ => shard.resubmit::<A::Interface>(&self.cx.id, envelope),
+                _ => self.send_on(shard, envelope),
             }
+        }
+    }
+
+    /// Sends what the activation leaves to the actor's next one.
+    pub(in crate::shard) fn send_on(&self, shard: &Shard, envelope: Envelope<Message<A>>) {
+        match envelope {
+            // What its interface is, is known at run time alone.
+            Envelope { body: Body::Wire(call), deadline, chain } if A::FOREIGN => {
+                let method = self.kind.methods().get(usize::from(call.method)).map_or("", |method| method.name);
+                shard.resubmit_raw(&self.cx.id, method, *call, deadline, chain);
+            }
+            envelope => shard.resubmit::<A::Interface>(&self.cx.id, envelope),
         }
     }
 

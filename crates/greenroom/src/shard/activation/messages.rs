@@ -45,7 +45,7 @@ impl<A: Behaviour> AnyActivation for Activation<A> {
             return Err(Refusal::Invalid { field: String::new(), message });
         };
         let Some(envelope) = parcel.as_ref() else { return Ok(()) };
-        let access = Self::access_of(&envelope.body);
+        let access = self.access_of(&envelope.body);
         match self.admit(shard, access, &envelope.chain) {
             Ok(Admission::TooLate) => {}
             Ok(Admission::Begin) if shard.may_begin_inline() => {
@@ -69,7 +69,8 @@ impl<A: Behaviour> AnyActivation for Activation<A> {
     }
 
     fn is_free(&self, access: Access) -> bool {
-        let first = self.mailbox.is_empty();
+        // Turns in hosts never end on their caller's stack.
+        let first = !A::FOREIGN && self.mailbox.is_empty();
         let admits = self.kind.gate().is_none_or(|gate| !gate.is_full());
         first && admits && self.phase.get() == Phase::Ready && self.free_for(access)
     }
@@ -88,7 +89,7 @@ impl<A: Behaviour> AnyActivation for Activation<A> {
 
     fn offer_wire(self: Rc<Self>, shard: &Shard, call: IncomingCall<'_>) -> Result<(), (Option<Refusal>, WireReply)> {
         let IncomingCall { method, payload, reply, deadline, chain } = call;
-        let access = Self::access(method);
+        let access = self.access(method);
         match self.admit(shard, access, &chain) {
             Ok(Admission::TooLate) => return Err((None, reply)),
             Ok(Admission::Begin) if shard.may_begin_inline() => {
@@ -121,7 +122,7 @@ impl<A: Behaviour> AnyActivation for Activation<A> {
                 break;
             }
             let next = self.mailbox.pop_if(|first| {
-                let access = Self::access_of(&first.body);
+                let access = self.access_of(&first.body);
                 self.free_for(access).then_some(access)
             });
             let Some((access, since, envelope)) = next else { return };
@@ -297,7 +298,7 @@ impl<A: Behaviour> AnyActivation for Activation<A> {
             Phase::Ready => "(saving)",
             Phase::Ending | Phase::Gone => "(deactivating)",
         };
-        <A::Interface as Interface>::METHODS.get(usize::from(method)).map_or(hook, |method| method.name).to_owned()
+        self.kind.methods().get(usize::from(method)).map_or(hook, |method| method.name).to_owned()
     }
 
     fn name_of(&self, method: u16) -> String {

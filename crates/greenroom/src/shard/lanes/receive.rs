@@ -13,6 +13,7 @@ use greenroom_world::Timestamp;
 use super::farewell::FAREWELL;
 use super::send::{CARRIES, HINTS, LETTERS};
 use super::{Flow, LaneId, OUT_HIGH_LEN};
+use crate::actor::key::Kind;
 use crate::actor::reply::{ReplyForm, WireReply};
 use crate::shard::Shard;
 use crate::shard::baggage::Baggage;
@@ -113,7 +114,13 @@ impl Shard {
     ) -> Result<(), String> {
         match frame {
             FrameView::Call(call) => {
-                let route = routes.resolve(call.header.route).map_err(|error| error.to_string())?;
+                let mut route = routes.resolve(call.header.route).map_err(|error| error.to_string())?;
+                // Its kind may have come to the cluster after the route was defined.
+                if route.kind.is_none() && Kind::known(&route.kind_name).is_some() {
+                    let target = self.port().node.kinds().route(&route.kind_name, &route.method);
+                    routes.redefine(call.header.route, Arc::new(target));
+                    route = routes.resolve(call.header.route).map_err(|error| error.to_string())?;
+                }
                 flow.call(len)?;
                 self.refill_budget();
                 self.incoming(id, peer, call, route, flow.delay)?;

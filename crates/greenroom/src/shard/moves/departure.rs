@@ -77,7 +77,7 @@ impl<A: Behaviour> Activation<A> {
             match envelope.body {
                 // They go with their activation.
                 Body::Tick(_) | Body::Ended(_) => {}
-                Body::Typed(_) | Body::Wire(_) => shard.resubmit::<A::Interface>(&self.cx.id, envelope),
+                Body::Typed(_) | Body::Wire(_) => self.send_on(shard, envelope),
             }
         }
     }
