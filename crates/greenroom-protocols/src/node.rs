@@ -104,6 +104,9 @@ pub struct KindInfo {
     /// Where its actors are at home in a multi-cluster: `lease` or `lease:CLUSTER`; empty if they have no home.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub home: String,
+    /// The digest of its description, of a foreign kind: one that hosts offer there. Empty for the others.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub digest: String,
     /// The versions of its actors' states, by their names. Who hosts them without a word of it reads the first ones.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub states: BTreeMap<String, StateVersions>,
@@ -129,6 +132,11 @@ impl Instances {
 }
 
 impl KindInfo {
+    /// Whether hosts offer it, so that it may come and go while its node stays.
+    pub fn is_foreign(&self) -> bool {
+        !self.digest.is_empty()
+    }
+
     /// Which callers it serves.
     pub fn offer(&self) -> Offer {
         Offer { version: self.version, compatible: self.compatible }
@@ -139,8 +147,8 @@ impl Default for KindInfo {
     fn default() -> Self {
         let Offer { version, compatible } = Offer::FIRST;
         let instances = Instances::default();
-        let (name, placement, home, states) = Default::default();
-        Self { name, placement, version, compatible, instances, adaptive: false, home, states }
+        let (name, placement, home, digest, states) = Default::default();
+        Self { name, placement, version, compatible, instances, adaptive: false, home, digest, states }
     }
 }
 

@@ -146,6 +146,10 @@ impl Membership {
             Event::Drain => {
                 self.want_read |= !std::mem::replace(&mut self.draining, true);
             }
+            Event::Kinds(kinds) => {
+                self.want_read |= self.member.kinds != kinds;
+                self.member.kinds = kinds;
+            }
             Event::Leave => self.leave(now, out),
         }
         self.drive(now, out);
@@ -318,7 +322,7 @@ impl Membership {
                 let renewed = self.lease.renewed.is_some();
                 planner.join(table, me, &self.reached, renewed).map(|next| (next, None))
             }
-            (Some(me), _) => planner.tend(table, me, self.draining).map(|next| (next, None)),
+            (Some(me), _) => planner.tend(table, me, &self.member.kinds, self.draining).map(|next| (next, None)),
         };
         if let Some((next, id)) = write {
             assert_eq!(next.version, table.version.wrapping_add(1), "a write takes the table's version on by one");

@@ -37,7 +37,7 @@ pub use machine::Membership;
 pub use table::{Etag, LeaseRecord, Row, Suspicion, Table};
 
 use crate::checks::Checks;
-use crate::node::{NodeId, View};
+use crate::node::{KindInfo, NodeId, View};
 use crate::time::Timestamp;
 
 /// How leases are timed.
@@ -158,6 +158,8 @@ pub enum Event {
     HeardVersion(u64),
     /// Say in the table that this node is about to leave: nothing new is given to it. It stays active until it leaves.
     Drain,
+    /// Say in the table that this node hosts these kinds from now on.
+    Kinds(Vec<KindInfo>),
     /// Leave for good. Every turn must have been stopped.
     Leave,
 }

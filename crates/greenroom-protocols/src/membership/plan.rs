@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::Config;
 use super::sightings::Sightings;
 use super::table::{Row, Suspicion, Table};
-use crate::node::{End, Member, NodeId, Status};
+use crate::node::{End, KindInfo, Member, NodeId, Status};
 use crate::time::Timestamp;
 
 /// What a node knows when it plans a write.
@@ -77,12 +77,15 @@ impl Planner<'_> {
     }
 
     /// What the active node `me` would write: votes, deaths, the removal of rows long dead, later versions of states that all
-    /// nodes read, and that it is about to leave if it is `draining`.
-    pub(super) fn tend(&self, table: &Table, me: NodeId, draining: bool) -> Option<Table> {
+    /// nodes read, the kinds that it hosts now, and that it is about to leave if it is `draining`.
+    pub(super) fn tend(&self, table: &Table, me: NodeId, kinds: &[KindInfo], draining: bool) -> Option<Table> {
         let mut next = table.clone();
         next.version += 1;
-        if let Some(row) = next.rows.get_mut(&me).filter(|_| draining) {
-            row.member.draining = true;
+        if let Some(row) = next.rows.get_mut(&me) {
+            row.member.draining |= draining;
+            if row.member.kinds != kinds {
+                row.member.kinds = kinds.to_vec();
+            }
         }
         let ids: Vec<NodeId> = table.rows.keys().copied().filter(|id| *id != me).collect();
         for node in ids {

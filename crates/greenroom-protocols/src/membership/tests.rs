@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use super::*;
-use crate::node::{Member, Status};
+use crate::node::{KindInfo, Member, Status};
 
 /// A cluster under one true time, with a store, and nodes whose clocks start and run differently.
 struct World {

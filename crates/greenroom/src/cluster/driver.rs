@@ -12,7 +12,7 @@ use bytes::Bytes;
 use greenroom_protocols::directory::{self, Epoch, Move, Placed, RangeId, Released};
 use greenroom_protocols::failure_detection::{self, FailureDetector};
 use greenroom_protocols::membership::{self, Membership, StopReason};
-use greenroom_protocols::node::{Member, NodeId, View};
+use greenroom_protocols::node::{KindInfo, Member, NodeId, View};
 use greenroom_protocols::reminders::Wall;
 use greenroom_world::{BoxFuture, Stage, Timestamp};
 use tokio::sync::mpsc;
@@ -49,6 +49,8 @@ pub(crate) enum Order {
     Migrate(Entry, NodeId),
     /// Let the cluster know that this node is about to leave.
     Drain,
+    /// Let the cluster know that this node hosts these kinds from now on.
+    Kinds(Vec<KindInfo>),
     /// Have another node drain.
     DrainOther(NodeId),
     /// Tell the owner of a range of reminders that a hint was made in it.
@@ -162,6 +164,7 @@ impl Driver {
             Order::Settled(key, placed) => self.settle(key, placed),
             Order::Migrate(key, to) => self.migrate(key, to, 0),
             Order::Drain => self.membership_event(membership::Event::Drain),
+            Order::Kinds(kinds) => self.membership_event(membership::Event::Kinds(kinds)),
             Order::DrainOther(node) => self.send(node, &Message::Drain),
             Order::ReminderMade { to, range, wake, word } => {
                 self.send(to, &Message::ReminderMade { range, wake, word });

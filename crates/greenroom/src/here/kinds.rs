@@ -391,7 +391,8 @@ impl Kinds {
                 let home = configured.get(*name).and_then(|kind| kind.home.as_ref());
                 let home = home.map_or_else(|| options.home.to_owned(), GeoHome::to_string);
                 let (name, placement, states) = ((*name).to_owned(), placement.to_owned(), kind.state_versions());
-                KindInfo { name, placement, version, compatible, instances, adaptive, home, states }
+                let digest = String::new();
+                KindInfo { name, placement, version, compatible, instances, adaptive, home, digest, states }
             })
             .collect()
     }

@@ -208,3 +208,21 @@ fn a_joiner_leaves_who_has_reached_it_to_the_members_to_judge() {
     assert_eq!(world.nodes[0].stopped, Some(StopReason::LeaseRanOut));
     assert_eq!([0, 2].map(|i| world.status(i)), [Some(Status::Active), Some(Status::Joining)]);
 }
+
+#[test]
+fn kinds_that_come_and_go_while_a_node_runs_are_in_the_table() {
+    let mut world = World::settled(2, &Config::default());
+    let chat = KindInfo { name: "chat_room".into(), digest: "ab".into(), ..KindInfo::default() };
+    world.event(1, Event::Kinds(vec![chat]));
+    world.run(3_000);
+    let hosts = |world: &World, node: usize| {
+        let view = world.nodes[node].view.clone().expect("it is a member");
+        view.hosts("chat_room").collect::<Vec<_>>()
+    };
+    assert_eq!((hosts(&world, 0), hosts(&world, 1)), (vec![world.id(1)], vec![world.id(1)]));
+    let writes = world.writes;
+    world.event(1, Event::Kinds(Vec::new()));
+    world.run(3_000);
+    assert_eq!((hosts(&world, 0), hosts(&world, 1)), (vec![], vec![]));
+    assert!(world.writes > writes);
+}
