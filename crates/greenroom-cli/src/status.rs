@@ -116,7 +116,24 @@ fn table(before: &Sample, now: &Sample) -> String {
     let kinds = kinds.into_iter().collect::<Vec<_>>().join(", ");
     let cluster = text(&now.asked["cluster"]["name"]);
     let versions = versions(members(&now.asked));
-    format!("cluster {cluster}\nkinds   {kinds}\n{versions}{}\n{}", table_store(now), columns(&rows))
+    let (store, hosts) = (table_store(now), hosts(now));
+    format!("cluster {cluster}\nkinds   {kinds}\n{versions}{store}\n{}{hosts}", columns(&rows))
+}
+
+/// The hosts of kinds in other languages; nothing where there are none.
+fn hosts(now: &Sample) -> String {
+    let mut rows = vec![["NODE", "HOST", "KINDS", "SEATS", "UP"].map(str::to_owned)];
+    for status in now.nodes.iter().flatten() {
+        for host in status["hosts"].as_array().into_iter().flatten() {
+            let kinds = host["kinds"].as_object().into_iter().flatten();
+            let kinds: Vec<String> = kinds.map(|(kind, version)| format!("{kind} v{version}")).collect();
+            let name = text(&host["name"]);
+            let name = if host["draining"] == true { format!("{name} (drains)") } else { name };
+            let (seats, up) = (host["seats"].to_string(), format!("{} s", host["age_seconds"]));
+            rows.push([text(&status["node"]["name"]), name, kinds.join(", "), seats, up]);
+        }
+    }
+    if rows.len() == 1 { String::new() } else { format!("\n{}", columns(&rows)) }
 }
 
 /// What the features of each node have measured, by the names of their metrics.

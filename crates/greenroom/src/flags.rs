@@ -67,6 +67,10 @@ pub struct NodeFlags {
     /// Whether the node finds out which actors talk with each other, says who would do better elsewhere, and moves them there [default: on]
     #[arg(long, value_name = "off|advise|on", env = "GREENROOM_OPTIMISER")]
     pub optimiser: Option<OptimiserMode>,
+    /// Where hosts come in, processes in any language that run kinds of their own: `auto` for a socket named after the node in the
+    /// user's runtime directory, `unix:PATH`, or `off` [default: auto]
+    #[arg(long, value_name = "auto|off|unix:PATH", env = "GREENROOM_HOSTS")]
+    pub hosts: Option<String>,
     /// What this node is for; may be repeated
     #[arg(long = "role", value_name = "ROLE", env = "GREENROOM_ROLE", value_delimiter = ',')]
     pub roles: Vec<String>,
@@ -168,6 +172,10 @@ impl NodeFlags {
         set(&mut config.lease, &self.lease);
         set(&mut config.reliable.journal, &self.journal);
         set(&mut config.optimiser.mode, &self.optimiser);
+        set(&mut config.hosts.listen, &self.hosts);
+        if config.hosts.listen.is_empty() {
+            config.hosts.listen = "auto".to_owned();
+        }
         set(&mut config.shards, &self.shards);
         set(&mut config.call_timeout, &self.call_timeout);
         set(&mut config.idle, &self.idle);

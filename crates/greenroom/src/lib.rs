@@ -157,6 +157,7 @@ pub mod flags;
 mod gateway;
 mod geo;
 mod here;
+mod hosts;
 mod intercept;
 mod locality;
 mod node;

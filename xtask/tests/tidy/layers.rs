@@ -41,6 +41,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     (
         "greenroom",
         &[
+            "greenroom-describe",
             "greenroom-macros",
             "greenroom-protocols",
             "greenroom-reliable",

@@ -121,6 +121,9 @@ fn resolve(door: &Door, target: &Target) -> Result<(RouteTarget, ActorId, Option
     // The key of a spawned actor says where it is, whoever hosts its kind.
     let hosted = |known: &Kind| node.kinds().contains(kind) || node.view().hosts(*known).is_some() || is_reserved(key);
     let Some(known) = known.filter(hosted) else {
+        if let Some(refusal @ Refusal::NoHost { .. }) = known.map(|known| node.unknown_kind(known.name())) {
+            return Err(refusal);
+        }
         let near = if kind.len() <= limit::NAME_LEN_MAX { near_kinds(door, kind) } else { Vec::new() };
         return Err(Refusal::UnknownKind { kind: shortened(kind), near });
     };

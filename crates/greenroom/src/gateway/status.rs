@@ -9,6 +9,7 @@ use super::Door;
 use crate::cluster::table::Health;
 use crate::here::Here;
 use crate::here::built_in::is_built_in;
+use crate::hosts::Hosts;
 use crate::node::SPAWNED_LISTED_MAX;
 use crate::pids;
 
@@ -123,6 +124,7 @@ pub(super) fn status(door: &Door) -> Value {
         "turns": turns,
         "shards": shards,
         "reminders": reminders(node),
+        "hosts": hosts(node),
         "figures": figures(node),
         "reliable": node.journal().map(|_| reliable(node)),
         "bad_frames": node.strangers().bad_frames(),
@@ -136,6 +138,23 @@ pub(super) fn status(door: &Door) -> Value {
         "backlog_bytes": node.backlog().bytes(),
         "resident_bytes": resident_bytes(),
     })
+}
+
+/// The hosts that have a session here.
+fn hosts(node: &Here) -> Vec<Value> {
+    let shown = node.part::<Hosts>().shown().into_iter().map(|host| {
+        json!({
+            "name": host.name,
+            "sdk": host.sdk,
+            "from": host.from,
+            "session": host.session,
+            "age_seconds": node.wall().since(host.since).as_secs(),
+            "seats": host.seats,
+            "draining": host.draining,
+            "kinds": host.kinds.iter().map(|(kind, version)| ((*kind).to_owned(), (*version).into())).collect::<Map<_, Value>>(),
+        })
+    });
+    shown.collect()
 }
 
 /// What the node's features have measured, by the names of their metrics.

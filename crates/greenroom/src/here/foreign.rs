@@ -4,6 +4,7 @@ use std::array;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use greenroom_describe::Description;
 use greenroom_protocols::versions::Offer;
 
 use super::kinds::AnyKind;
@@ -19,8 +20,7 @@ pub(crate) struct Said {
     pub(crate) offered: Vec<u16>,
     pub(crate) offer: Offer,
     pub(crate) options: Options,
-    /// The description's digest.
-    pub(crate) digest: String,
+    pub(crate) description: Description,
 }
 
 /// A method as a description names it.
@@ -76,9 +76,11 @@ impl ForeignKind {
     /// # Errors
     /// [`TooMuchSaid`]: the kind has changed too often since the process started. What held still does.
     pub(crate) fn say(&self, said: Said) -> Result<(), TooMuchSaid> {
-        let known = self.said.iter().map_while(OnceLock::get).position(|known| {
-            known.digest == said.digest && known.offer == said.offer && known.offered == said.offered
-        });
+        let known = self
+            .said
+            .iter()
+            .map_while(OnceLock::get)
+            .position(|known| known.description == said.description && known.offered == said.offered);
         let at = match known {
             Some(at) => at,
             None => {
@@ -99,10 +101,7 @@ impl ForeignKind {
 }
 
 /// `known` methods with the `wanted` ones behind them, and the numbers of the latter. What is new is kept for good.
-pub(crate) fn number_all(
-    known: &'static [MethodInfo],
-    wanted: &[NamedMethod],
-) -> (&'static [MethodInfo], Vec<u16>) {
+pub(crate) fn number_all(known: &'static [MethodInfo], wanted: &[NamedMethod]) -> (&'static [MethodInfo], Vec<u16>) {
     let mut all = known.to_vec();
     let numbers = wanted
         .iter()
@@ -184,12 +183,10 @@ mod tests {
         // A later version has turned a read into an exclusive turn, dropped a method, and added one.
         let (second, numbers) = number_all(first, &methods(&[("ban", false), ("read", false)]));
         assert_eq!(numbers, [2, 3]);
-        assert_eq!(second.iter().map(|method| (method.name, method.read)).collect::<Vec<_>>(), [
-            ("post", false),
-            ("read", true),
-            ("ban", false),
-            ("read", false)
-        ]);
+        assert_eq!(
+            second.iter().map(|method| (method.name, method.read)).collect::<Vec<_>>(),
+            [("post", false), ("read", true), ("ban", false), ("read", false)]
+        );
         let (third, numbers) = number_all(second, &methods(&[("read", true), ("post", false)]));
         assert_eq!((third.len(), numbers), (4, vec![1, 0]));
     }

@@ -309,6 +309,11 @@ impl Here {
         self.fence.load(Ordering::Acquire) == NEVER_OPEN || self.fence_open()
     }
 
+    /// How long they may from now on; nothing once they may not.
+    pub(crate) fn fence_left(&self) -> Duration {
+        Timestamp::from_nanos(self.fence.load(Ordering::Acquire)).since(self.world.now())
+    }
+
     /// Whether they may at `now`, for who has just looked at the clock.
     pub(crate) fn fence_open_at(&self, now: Timestamp) -> bool {
         now.as_nanos() < self.fence.load(Ordering::Acquire)
@@ -364,6 +369,9 @@ impl Here {
     // Refusals.
 
     pub(crate) fn unknown_kind(&self, kind: &str) -> Refusal {
+        if self.parts().any(|part| part.has_had(kind)) {
+            return Refusal::NoHost { kind: kind.to_owned() };
+        }
         Refusal::UnknownKind { kind: kind.to_owned(), near: self.view().near_kinds(kind) }
     }
 

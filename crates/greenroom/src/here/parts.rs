@@ -37,6 +37,12 @@ pub(crate) trait Part: Any + Send + Sync {
         let _ = view;
     }
 
+    /// Whether `kind`, which no node has, is one that hosts have offered: so that another may.
+    fn has_had(&self, kind: &str) -> bool {
+        let _ = kind;
+        false
+    }
+
     /// What it keeps on each shard, made with that.
     fn on_shard(&self) -> Option<Box<dyn ShardPart>> {
         None

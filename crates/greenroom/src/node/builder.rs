@@ -37,6 +37,7 @@ use crate::here::kinds::{AnyKind, KindEntry, Kinds, factory};
 use crate::here::parts::Parts;
 use crate::here::port::Port;
 use crate::here::stores::{StateStore, open_store};
+use crate::hosts::Hosts;
 use crate::intercept::{Given, Interceptor};
 use crate::locality::Locality;
 use crate::pids::{KeeperInterface, Spawnable, Spawners};
@@ -343,6 +344,7 @@ impl Builder {
         #[cfg(feature = "http")]
         let (config, door) = gateway::Bound::take(config).await?;
         let name = if config.name.is_empty() { advertised.clone() } else { config.name.clone() };
+        let hosts = Hosts::bind(&config, &name)?;
         let mut kinds = Kinds::default();
         for (kind, register) in registers.into_iter().chain(spawned_kinds) {
             if !kinds.contains(kind) {
@@ -393,7 +395,8 @@ impl Builder {
         let border = geo.clone().map(|geo| Arc::new(geo) as Arc<dyn Border>);
         let parts = Parts::default().with(InCluster::new(placements, orders, border)).with(versioned).with(journals);
         let parts = parts.with(Calendar::new(&config.cluster)).with(spawners).with(topics).with(Drains);
-        let parts = parts.with(Locality::new(config.optimiser.mode)).with(BlockingPool::new(&config.threads));
+        let parts =
+            parts.with(Locality::new(config.optimiser.mode)).with(hosts).with(BlockingPool::new(&config.threads));
         let parts = match geo {
             Some(geo) => parts.with(geo),
             None => parts,

@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::blocking::settings::Threads;
 use crate::geo::config::{GeoConfig, GeoHome};
+use crate::hosts::settings::HostsConfig;
 use crate::locality::settings::Optimiser;
 use crate::reliable::settings::Reliability;
 
@@ -53,6 +54,8 @@ pub struct Config {
     pub reliable: Reliability,
     /// Whether the node finds out which actors talk with each other.
     pub optimiser: Optimiser,
+    /// How hosts come in: processes in any language that run turns of kinds of their own.
+    pub hosts: HostsConfig,
     /// The threads beside the shards.
     pub threads: Threads,
     /// What this node says of kinds, by their names; it covers what they say themselves.
@@ -170,6 +173,7 @@ impl Default for Config {
             stores: BTreeMap::new(),
             reliable: Reliability::default(),
             optimiser: Optimiser::default(),
+            hosts: HostsConfig::default(),
             threads: Threads::default(),
             kinds: BTreeMap::new(),
             store_timeout: Duration::from_secs(5),

@@ -57,7 +57,7 @@ impl Shard {
     }
 
     /// Lets the next poll begin turns on its stack.
-    pub(super) fn refill_budget(&self) {
+    pub(crate) fn refill_budget(&self) {
         self.budget.set(BUDGET);
         self.renewals.set(RENEWALS_MAX);
     }

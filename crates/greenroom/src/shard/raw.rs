@@ -110,14 +110,7 @@ impl Shard {
     }
 
     /// Sends a message that came as bytes, and that an ended activation left, to the next one.
-    pub(super) fn resubmit_raw(
-        &self,
-        id: &ActorId,
-        method: &str,
-        call: WireCall,
-        deadline: Timestamp,
-        chain: Chain,
-    ) {
+    pub(super) fn resubmit_raw(&self, id: &ActorId, method: &str, call: WireCall, deadline: Timestamp, chain: Chain) {
         let node = &self.port.node;
         let route = Arc::new(node.kinds().route(id.kind.name(), method));
         let WireCall { payload, reply, .. } = call;

@@ -126,7 +126,7 @@ impl Gauge {
 impl Shard {
     /// Whether a call from another node is taken on.
     #[inline]
-    pub(super) fn admit_call(&self, from_outside: bool, deadline: Timestamp) -> Result<(), Refusal> {
+    pub(crate) fn admit_call(&self, from_outside: bool, deadline: Timestamp) -> Result<(), Refusal> {
         let class = || match from_outside {
             true => Class::Outside,
             false => Class::Inside { left: deadline.since(self.now()) },

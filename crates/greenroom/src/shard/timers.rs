@@ -34,6 +34,8 @@ pub(super) struct Timers {
     owned: BTreeMap<(u32, u32), Vec<u64>>,
     /// The ticks of reminders whose turns have run on each activation: none of them runs there twice.
     reminded: BTreeMap<(u32, u32), VecDeque<Ticked>>,
+    /// The numbers of those that have names, by their activation's slot.
+    named: BTreeMap<(u32, u32, String), u64>,
     last: u64,
 }
 
@@ -113,6 +115,7 @@ impl Timers {
             return;
         }
         self.reminded.remove(&(slot.index, slot.generation));
+        self.named.retain(|(index, generation, _), _| (*index, *generation) != (slot.index, slot.generation));
         for number in self.owned.remove(&(slot.index, slot.generation)).into_iter().flatten() {
             if let Some(entry) = self.timers.remove(&number) {
                 self.waiting.remove(&(entry.due, number));
@@ -215,6 +218,30 @@ impl Shard {
             number
                 .ok_or_else(|| Refusal::Overloaded { queue: format!("the timers of {id}"), bound: TIMERS_MAX as u64 }),
         )
+    }
+
+    /// The same, in place of the timer that the activation calls `name`.
+    pub(crate) fn set_named_timer(
+        &self,
+        id: &ActorId,
+        name: &str,
+        delay: Duration,
+        timer: NewTimer,
+    ) -> Option<Result<(), Refusal>> {
+        let slot = self.current_slot_of(id)?;
+        self.cancel_named_timer(id, name);
+        Some(self.add_timer(id, delay, timer)?.map(|number| {
+            self.timers.borrow_mut().named.insert((slot.index, slot.generation, name.to_owned()), number);
+        }))
+    }
+
+    /// Cancels the timer that the current turn's activation, which must be that of `id`, calls `name`.
+    pub(crate) fn cancel_named_timer(&self, id: &ActorId, name: &str) {
+        let Some(slot) = self.current_slot_of(id) else { return };
+        let mut timers = self.timers.borrow_mut();
+        if let Some(number) = timers.named.remove(&(slot.index, slot.generation, name.to_owned())) {
+            timers.remove(number);
+        }
     }
 
     pub(crate) fn cancel_timer(&self, number: u64) {

@@ -6,6 +6,7 @@
 pub(crate) mod early;
 pub(crate) mod error;
 mod held;
+mod payload;
 mod record;
 mod slot;
 mod stored;

@@ -49,6 +49,10 @@ impl Site {
         Self { in_force, ..self }
     }
 
+    pub(super) fn key(&self) -> &str {
+        &self.key
+    }
+
     pub(crate) fn into_parts(self) -> (Arc<dyn Store>, String) {
         (self.store, self.key)
     }
@@ -111,6 +115,29 @@ impl Slot {
             return Ok(());
         }
         self.write(cx, site, &payload, digest).await.map_err(|missed| self.lost(site, missed))
+    }
+
+    /// Reads the record, whatever its type; `None` if there is none.
+    pub(super) async fn look_up(&self, cx: &Cx, site: &Site) -> Result<Option<Bytes>, StateError> {
+        let patience = Patience::begin(cx);
+        let found = site.store.read(&site.key, patience.left()).await.map_err(|error| site.read_error(&error))?;
+        let mut seen = self.seen();
+        (seen.version, seen.digest) = (found.as_ref().map(|found| found.version.clone()), None);
+        Ok(found.map(|found| found.value))
+    }
+
+    /// Writes an encoded value, whatever its type, unless its digest is that of what was last saved.
+    pub(super) async fn write_changed(
+        &self,
+        cx: &Cx,
+        site: &Site,
+        payload: &[u8],
+        digest: u64,
+    ) -> Result<(), StateError> {
+        if self.seen().digest == Some(digest) {
+            return Ok(());
+        }
+        self.write(cx, site, payload, digest).await.map_err(|missed| missed.error)
     }
 
     /// Writes an encoded value, whatever its type.
@@ -318,7 +345,7 @@ impl<'a> Patience<'a> {
 }
 
 /// FNV-1a over words of eight bytes, with a last mix: it tells changes, it does not guard against anybody.
-fn digest(payload: &[u8]) -> u64 {
+pub(super) fn digest(payload: &[u8]) -> u64 {
     let mut hash = 0xCBF2_9CE4_8422_2325 ^ payload.len() as u64;
     let mut words = payload.chunks_exact(8);
     let mut take = |word: u64| hash = (hash ^ word).wrapping_mul(0x9FB2_1C65_1E98_DF25).rotate_left(29);

@@ -68,6 +68,11 @@ impl WireReply {
         Self::new(WireSite::Here(site), form)
     }
 
+    /// Forgets it without a word: somebody else answers.
+    pub(crate) fn forget(&mut self) {
+        self.to = WireSite::Nobody;
+    }
+
     pub(crate) fn nobody() -> Self {
         Self::new(WireSite::Nobody, ReplyForm::PLAIN)
     }

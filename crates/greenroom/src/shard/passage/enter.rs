@@ -61,7 +61,8 @@ impl<A: Behaviour> Activation<A> {
     /// Goes to another shard of the node, as no turn runs; stays if something holds it.
     pub(in crate::shard) fn pass(self: &Rc<Self>, shard: &Shard, to: ShardId) {
         // Timers and news belong to this shard, and what is to be saved has its time here.
-        let mut stays = A::FOREIGN || self.kind.is_spawned() || self.saves_late() || self.is_unsettled() || !self.idle();
+        let mut stays =
+            A::FOREIGN || self.kind.is_spawned() || self.saves_late() || self.is_unsettled() || !self.idle();
         self.mailbox.each(&mut |_, envelope| stays |= matches!(envelope.body, Body::Tick(_) | Body::Ended(_)));
         let Cx { port, id, epoch, state } = &self.cx;
         if stays || !shard.lets_over(id, *epoch, self.slot, to) {

@@ -1,0 +1,284 @@
+//! Calls that hosts make: with the chain, the principal and the limit of the turn that makes them.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use greenroom_wire::Status;
+use greenroom_wire::host::{Call, FromNode, REQUESTS_MAX, WINDOW};
+use greenroom_world::Timestamp;
+
+use super::lane::{Lane, Request};
+use super::on_shard::OnShard;
+use crate::actor::error::{Doubt, Refusal};
+use crate::actor::key::{ActorId, Kind, stable_hash};
+use crate::actor::reference::Inner;
+use crate::actor::reply::{AnyReply, CallName, CallSite, ReplyForm, RuntimeEnd, Watcher, WireReply, encode_failure};
+use crate::here::built_in::{TOPICS, is_built_in};
+use crate::shard::Shard;
+use crate::shard::baggage::{Baggage, Load};
+use crate::shard::calls::Completion;
+use crate::shard::cancel::CallKey;
+use crate::shard::raw::{Journey, RawCall, RouteTarget};
+use crate::shard::turns::{Chain, Link};
+
+/// A route that a host has defined, and the version of the interface that it speaks there.
+pub(super) struct HostRoute {
+    target: Arc<RouteTarget>,
+    version: u16,
+}
+
+/// Where the answer to a host's call goes.
+struct HostReply {
+    session: u64,
+    request: u64,
+    over: bool,
+}
+
+impl HostReply {
+    fn answer(&mut self, completion: Completion) {
+        if std::mem::replace(&mut self.over, true) {
+            return;
+        }
+        let (status, payload) = match completion {
+            Completion::Wire { status, payload, .. } => (status, payload),
+            Completion::Failed(failure) => encode_failure(&failure),
+            Completion::Value(_) => encode_failure(&Doubt::Dropped.into()),
+        };
+        Shard::with(|shard| {
+            if let Some(shard) = shard {
+                OnShard::of(shard).answer(self.session, self.request, status, &payload);
+            }
+        });
+    }
+}
+
+impl AnyReply for HostReply {
+    fn call(&self) -> Option<CallSite> {
+        None
+    }
+
+    fn key(&self) -> CallName {
+        CallName(CallKey::NONE)
+    }
+
+    fn awaited(&self) -> bool {
+        !self.over
+    }
+
+    fn take(&mut self) -> Box<dyn AnyReply> {
+        let over = std::mem::replace(&mut self.over, true);
+        Box::new(Self { session: self.session, request: self.request, over })
+    }
+
+    fn disarm(&mut self) {
+        self.over = true;
+    }
+
+    /// Turns answer where their types are known.
+    fn hold(&mut self) {}
+
+    /// The same.
+    fn watch(&mut self, _: Watcher) {}
+
+    fn finish(mut self: Box<Self>, end: RuntimeEnd) {
+        self.answer(end.0);
+    }
+}
+
+impl Drop for HostReply {
+    fn drop(&mut self) {
+        self.answer(Completion::Failed(Box::new(Doubt::Dropped.into())));
+    }
+}
+
+impl OnShard {
+    /// Takes in a number for a kind and a method.
+    pub(super) fn define(
+        &self,
+        shard: &Shard,
+        session: u64,
+        route: u32,
+        kind: &str,
+        method: &str,
+        version: u16,
+    ) -> Result<(), String> {
+        let target = Arc::new(shard.port().node.kinds().route(kind, method));
+        let mut state = self.state.borrow_mut();
+        let Some(lane) = state.lanes.get_mut(&session) else { return Ok(()) };
+        if route as usize != lane.routes.len() || lane.routes.len() >= ROUTES_MAX {
+            return Err(format!("Define gives number {route}, and {} is next, of {ROUTES_MAX}", lane.routes.len()));
+        }
+        lane.routes.push(HostRoute { target, version });
+        Ok(())
+    }
+
+    /// Takes in a call.
+    pub(super) fn call(&self, shard: &Shard, session: u64, call: &Call<'_>, len: usize) -> Result<(), String> {
+        self.note_request(session, call.request, call.turn, len)?;
+        let (route, version) = self.route(shard, session, call.route)?;
+        let refuse = |failure| {
+            let (status, payload) = encode_failure(&failure);
+            self.answer(session, call.request, status, &payload);
+            Ok(())
+        };
+        let Some((link, inherited, until)) = self.turn_of(session, call.turn) else {
+            return refuse(Doubt::Fenced.into());
+        };
+        let node = &shard.port().node;
+        if is_built_in(&route.kind_name) && route.kind_name != TOPICS {
+            return refuse(node.unknown_kind(&route.kind_name).into());
+        }
+        let baggage = match carried(call, inherited.as_ref(), version) {
+            Ok(baggage) => baggage,
+            Err(refusal) => return refuse(refusal.into()),
+        };
+        let awaited = call.request != 0;
+        let deadline = match awaited {
+            true => node.deadline(call.left).min(until),
+            false => Timestamp::NEVER,
+        };
+        if let Err(refusal) = shard.admit_call(call.turn == 0, deadline) {
+            return refuse(refusal.into());
+        }
+        let reply = if awaited {
+            let hash = stable_hash(&route.kind_name, call.key);
+            let reply = Box::new(HostReply { session, request: call.request, over: false });
+            let Some(slot) = shard.relay(reply, deadline, hash) else { return Ok(()) };
+            self.note_call(session, call.request, slot, &route, call.key);
+            WireReply::here(CallSite { shard: shard.id(), slot }, ReplyForm::asked_by(call.payload))
+        } else {
+            WireReply::nobody()
+        };
+        let chain = Chain { link: if awaited { link } else { Link::None }, baggage };
+        let journey = Journey::begins_at(node);
+        shard.refill_budget();
+        shard.submit_raw(RawCall {
+            key: call.key,
+            route: &route,
+            payload: call.payload,
+            reply,
+            deadline,
+            chain,
+            journey,
+        });
+        Ok(())
+    }
+
+    /// Counts a request against its lane's bounds, and notes that its turn waits for it.
+    pub(super) fn note_request(&self, session: u64, request: u64, turn: u64, len: usize) -> Result<(), String> {
+        let mut state = self.state.borrow_mut();
+        let Some(lane) = state.lanes.get_mut(&session) else { return Ok(()) };
+        lane.receive(len)?;
+        if request == 0 {
+            return Ok(());
+        }
+        if lane.requests.len() >= REQUESTS_MAX {
+            return Err(format!("it has {REQUESTS_MAX} requests open on a lane, which is the most"));
+        }
+        if lane.requests.insert(request, Request { turn, call: None }).is_some() {
+            return Err(format!("request {request} is open already"));
+        }
+        lane.waits(turn);
+        Ok(())
+    }
+
+    fn note_call(
+        &self,
+        session: u64,
+        request: u64,
+        slot: crate::shard::calls::CallSlot,
+        route: &RouteTarget,
+        key: &str,
+    ) {
+        let mut state = self.state.borrow_mut();
+        let found = state.lanes.get_mut(&session).and_then(|lane| lane.requests.get_mut(&request));
+        if let (Some(noted), Some(kind)) = (found, route.kind) {
+            noted.call = Some((slot, ActorId::unchecked(kind, key)));
+        }
+    }
+
+    /// What the calls of a turn have from it; `None` if it may call no more.
+    fn turn_of(&self, session: u64, turn: u64) -> Option<(Link, Load, Timestamp)> {
+        if turn == 0 {
+            return Some((Link::None, None, Timestamp::NEVER));
+        }
+        let state = self.state.borrow();
+        let running = state.lanes.get(&session)?.turns.get(&turn).filter(|running| running.end.is_none())?;
+        Some((running.link.clone(), running.baggage.clone(), running.deadline))
+    }
+
+    fn route(&self, shard: &Shard, session: u64, route: u32) -> Result<(Arc<RouteTarget>, u16), String> {
+        let mut state = self.state.borrow_mut();
+        let lane = state.lanes.get_mut(&session).ok_or("its session is over")?;
+        let known = lane.routes.get_mut(route as usize).ok_or_else(|| format!("route {route} is not defined"))?;
+        if known.target.kind.is_none() && Kind::known(&known.target.kind_name).is_some() {
+            let RouteTarget { kind_name, method, .. } = &*known.target;
+            known.target = Arc::new(shard.port().node.kinds().route(kind_name, method));
+        }
+        Ok((known.target.clone(), known.version))
+    }
+
+    /// Answers a request of a host's, unless the host has given it up.
+    pub(super) fn answer(&self, session: u64, request: u64, status: Status, payload: &[u8]) {
+        let mut state = self.state.borrow_mut();
+        let Some(lane) = state.lanes.get_mut(&session) else { return };
+        let Some(Request { turn, .. }) = lane.requests.remove(&request) else { return };
+        lane.goes_on(turn);
+        if !lane.put(&FromNode::Reply { request, status, payload }) {
+            let message = "the reply is too large for a host's frame".to_owned();
+            let (status, payload): (Status, Bytes) = encode_failure(&Doubt::Unreadable { message }.into());
+            lane.put(&FromNode::Reply { request, status, payload: &payload });
+        }
+    }
+
+    /// The host waits for a request no more.
+    pub(super) fn cancel_call(&self, shard: &Shard, session: u64, request: u64) {
+        let given_up = {
+            let mut state = self.state.borrow_mut();
+            let Some(lane) = state.lanes.get_mut(&session) else { return };
+            let Some(given_up) = lane.requests.remove(&request) else { return };
+            lane.goes_on(given_up.turn);
+            given_up
+        };
+        if let Some((slot, id)) = given_up.call {
+            shard.abandon(slot, &Inner::untyped(id));
+        }
+    }
+}
+
+impl Lane {
+    /// Bytes of calls have come. An error if the host has sent more than it was let.
+    fn receive(&mut self, len: usize) -> Result<(), String> {
+        if self.received >= WINDOW + self.granted {
+            return Err("it has sent more calls than its window lets it; wait for Credit".to_owned());
+        }
+        self.received += len as u64;
+        // What is taken in is bounded where it waits: at its actor's mailbox.
+        if self.received - self.granted >= WINDOW / 4 {
+            self.granted = self.received;
+            let granted = self.granted;
+            self.put(&FromNode::Credit { granted });
+        }
+        Ok(())
+    }
+}
+
+/// What a call carries: what its turn does, and the context and trace that the host gives it.
+fn carried(call: &Call<'_>, inherited: Option<&Arc<Baggage>>, version: u16) -> Result<Load, Refusal> {
+    let mut own = None;
+    if !call.extension.is_empty() {
+        let invalid = |message: String| Refusal::Invalid { field: "extension".to_owned(), message };
+        let said = Baggage::read(call.extension).map_err(|error| invalid(error.to_string()))?;
+        let (context, trace) = (said.context.clone(), said.trace.clone());
+        own = Some(Box::new(Baggage { context, trace, ..Baggage::default() }));
+    }
+    let mut load = Baggage::join(inherited, own)?;
+    if version != greenroom_protocols::versions::FIRST {
+        let laden = load.as_deref().cloned().unwrap_or_default();
+        load = Some(Arc::new(Baggage { version: Some(version), ..laden }));
+    }
+    Ok(load)
+}
+
+/// Routes that a host may define on a lane.
+const ROUTES_MAX: usize = 65_536;

@@ -1,0 +1,157 @@
+//! Frames that hosts send on their user lanes.
+
+use bytes::{Buf, Bytes};
+use greenroom_wire::Status;
+use greenroom_wire::host::{Ask, FromHost, Operation, TurnEnd};
+
+use super::ask::Asked;
+use super::lane::End;
+use super::on_shard::OnShard;
+use super::state::Change;
+use crate::shard::Shard;
+
+/// Handles the whole frames that a lane has. On an error the lane is to end.
+pub(super) fn handle(shard: &Shard, part: &OnShard, session: u64) -> Result<(), String> {
+    // Turns that begin here write onto lanes, this one too: so nothing of it stays borrowed.
+    let (mut input, mut decoder) = {
+        let mut state = part.state.borrow_mut();
+        let Some(wire) = state.lanes.get_mut(&session).and_then(|lane| lane.wire.as_mut()) else { return Ok(()) };
+        (std::mem::take(&mut wire.input), wire.decoder.clone())
+    };
+    let mut rest = &input[..];
+    let result = loop {
+        let before = rest.len();
+        match decoder.next::<FromHost<'_>>(&mut rest) {
+            Ok(Some(frame)) => {
+                if let Err(reason) = take(shard, part, session, frame, before - rest.len()) {
+                    break Err(reason);
+                }
+            }
+            Ok(None) => break Ok(()),
+            Err(error) => break Err(error.to_string()),
+        }
+    };
+    let consumed = input.len() - rest.len();
+    input.advance(consumed);
+    if let Some(wire) = part.state.borrow_mut().lanes.get_mut(&session).and_then(|lane| lane.wire.as_mut()) {
+        if input.is_empty() {
+            input.clear();
+        }
+        (wire.input, wire.decoder) = (input, decoder);
+    }
+    result
+}
+
+fn take(shard: &Shard, part: &OnShard, session: u64, frame: FromHost<'_>, len: usize) -> Result<(), String> {
+    match frame {
+        FromHost::TurnEnd(end) => turn_end(part, session, end),
+        FromHost::Call(call) => part.call(shard, session, &call, len),
+        FromHost::Define { route, kind, method, version } => part.define(shard, session, route, kind, method, version),
+        FromHost::CancelCall { request } => {
+            part.cancel_call(shard, session, request);
+            Ok(())
+        }
+        FromHost::Ask(ask) => asked(part, session, ask, len),
+        FromHost::Activated { seat, status, payload } => part.activated(session, seat, status, payload),
+        FromHost::Released { seat, .. } => part.released(shard, session, seat),
+        FromHost::Goodbye { reason, .. } => Err(format!("the host said goodbye: {reason}")),
+        FromHost::StreamItem { .. } | FromHost::StreamCredit { .. } | FromHost::StreamEnd { .. } => {
+            Err("this node takes no streams of hosts yet".to_owned())
+        }
+        FromHost::Unknown { .. } => Ok(()),
+        _ => Err("a frame of the control lane came on a user lane".to_owned()),
+    }
+}
+
+fn turn_end(part: &OnShard, session: u64, end: TurnEnd<'_>) -> Result<(), String> {
+    let changes = end.changes.map(|fields| Change::read(&fields)).transpose()?.unwrap_or_default();
+    let mut state = part.state.borrow_mut();
+    let Some(lane) = state.lanes.get_mut(&session) else { return Ok(()) };
+    if end.turn == 0 || end.turn > lane.last_turn {
+        return Err(format!("TurnEnd names turn {}, which there was not", end.turn));
+    }
+    // One that nobody waits for any more has no effect.
+    let Some(running) = lane.turns.get_mut(&end.turn).filter(|running| running.end.is_none()) else { return Ok(()) };
+    let said = match end.stream {
+        Some(_) => {
+            let message = "this node takes no streams of hosts yet".to_owned();
+            let failure = crate::actor::error::Doubt::Unreadable { message }.into();
+            let (status, payload) = crate::actor::reply::encode_failure(&failure);
+            End::Said { status, payload, changes }
+        }
+        None => End::Said { status: end.status, payload: Bytes::copy_from_slice(end.payload), changes },
+    };
+    running.end = Some(said);
+    let (requests, bytes, waker) = (running.requests, running.len, running.waker.take());
+    lane.ended(requests, bytes);
+    drop(state);
+    if let Some(waker) = waker {
+        waker.wake();
+    }
+    Ok(())
+}
+
+fn asked(part: &OnShard, session: u64, ask: Ask<'_>, len: usize) -> Result<(), String> {
+    let Ask { request, turn, seat: _, operation, payload } = ask;
+    part.note_request(session, request, turn, len)?;
+    if let Operation::Other(number) = operation {
+        let failure = crate::actor::error::Refusal::Invalid {
+            field: String::new(),
+            message: format!("this node knows no operation {number}"),
+        };
+        let (status, payload): (Status, Bytes) = crate::actor::reply::encode_failure(&failure.into());
+        part.answer(session, request, status, &payload);
+        return Ok(());
+    }
+    part.ask(session, turn, Asked { request, operation, payload: Bytes::copy_from_slice(payload) });
+    Ok(())
+}
+
+/// Writes out what the round has put on a lane.
+pub(super) fn flush(shard: &Shard, session: u64) {
+    let part = OnShard::of(shard);
+    let failed = {
+        let mut state = part.state.borrow_mut();
+        let Some(wire) = state.lanes.get_mut(&session).and_then(|lane| lane.wire.as_mut()) else { return };
+        match wire.flush() {
+            Ok(()) if wire.is_overfull() => Some("the host does not read what it is sent".to_owned()),
+            Ok(()) => None,
+            Err(error) => Some(error.to_string()),
+        }
+    };
+    if let Some(reason) = failed {
+        part.lose(shard, session, &reason);
+    }
+}
+
+/// Reads what has come on a lane, and writes what waits.
+pub(super) fn visit(shard: &Shard, session: u64) {
+    let part = OnShard::of(shard);
+    for visit in 0..=READS_A_VISIT {
+        let read = {
+            let mut state = part.state.borrow_mut();
+            let Some(wire) = state.lanes.get_mut(&session).and_then(|lane| lane.wire.as_mut()) else { return };
+            if visit == 0 {
+                wire.flag().lower();
+            }
+            if visit == READS_A_VISIT {
+                // There may be more: it is looked at again when others have had their go.
+                wire.flag().clone().raise();
+                break;
+            }
+            if wire.is_stalled() { Ok(false) } else { wire.read() }
+        };
+        let handled = match read {
+            Ok(true) => handle(shard, part, session),
+            Ok(false) => break,
+            Err(error) => Err(error.to_string()),
+        };
+        if let Err(reason) = handled {
+            return part.lose(shard, session, &reason);
+        }
+    }
+    flush(shard, session);
+}
+
+/// Reads from one lane before others have their go.
+const READS_A_VISIT: usize = 4;

@@ -1,0 +1,328 @@
+//! A host's lane to one shard: bytes in and out, and what is under way on it.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Poll, Wake, Waker};
+
+use bytes::{Buf, Bytes, BytesMut};
+use greenroom_wire::Status;
+use greenroom_wire::host::{Closing, Decoder, FRAME_LEN_MAX, FromNode};
+use greenroom_world::{Stream, Timestamp};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+
+use super::ask::Asked;
+use super::calls::HostRoute;
+use super::session::Session;
+use super::state::Change;
+use crate::actor::key::ActorId;
+use crate::shard::baggage::Load;
+use crate::shard::calls::CallSlot;
+use crate::shard::turns::Link;
+use crate::shard::{Item, ShardPort, Slot};
+
+/// A host's stay at one shard.
+pub(super) struct Lane {
+    pub(super) session: Arc<Session>,
+    /// `None` before the host has joined, and while its lane is lost.
+    pub(super) wire: Option<Wire>,
+    /// Whether its session is over.
+    pub(super) is_gone: bool,
+    /// Numbers only rise: also over a second lane.
+    pub(super) last_seat: u64,
+    pub(super) last_turn: u64,
+    /// The activation of each seat; `None` once that is gone, while the host has not yet left the seat.
+    pub(super) seats: BTreeMap<u64, Option<Slot>>,
+    pub(super) turns: BTreeMap<u64, Running>,
+    /// Turns that run, and do not wait for a request of theirs.
+    pub(super) running: usize,
+    /// Bytes of turns that have not ended.
+    pub(super) sent: u64,
+    /// Turns that wait for room.
+    pub(super) waiting: VecDeque<Waker>,
+    pub(super) routes: Vec<HostRoute>,
+    pub(super) requests: BTreeMap<u64, Request>,
+    /// Bytes of calls that have come, and those that the host was let send.
+    pub(super) received: u64,
+    pub(super) granted: u64,
+}
+
+/// A request of a host's that is not answered yet.
+pub(super) struct Request {
+    /// The turn that waits for it; 0 if none does.
+    pub(super) turn: u64,
+    /// Whose call it is, to be given up if the host does; nothing for what is no call.
+    pub(super) call: Option<(CallSlot, ActorId)>,
+}
+
+/// A turn at a host.
+pub(super) struct Running {
+    pub(super) len: u64,
+    /// Where its frame began, in the bytes of the lane.
+    pub(super) at: u64,
+    /// Requests of it that are not answered yet.
+    pub(super) requests: u32,
+    pub(super) link: Link,
+    pub(super) baggage: Load,
+    pub(super) deadline: Timestamp,
+    pub(super) waker: Option<Waker>,
+    /// What it has asked of its activation.
+    pub(super) asked: VecDeque<Asked>,
+    pub(super) end: Option<End>,
+}
+
+/// How a turn at a host ended.
+pub(super) enum End {
+    /// As it says.
+    Said { status: Status, payload: Bytes, changes: Vec<Change> },
+    /// Its lane or its session was lost; `begun` if the host may have read it.
+    Lost { begun: bool },
+}
+
+/// The connection of a lane.
+pub(super) struct Wire {
+    stream: Box<dyn Stream>,
+    pub(super) input: BytesMut,
+    pub(super) decoder: Decoder,
+    out: BytesMut,
+    /// Bytes that were ever put on it, and that have left.
+    put: u64,
+    written: u64,
+    flag: Arc<Flag>,
+    /// Whether what was put is about to be written.
+    flushing: bool,
+}
+
+impl Lane {
+    pub(super) fn new(session: Arc<Session>) -> Self {
+        Self {
+            session,
+            wire: None,
+            is_gone: false,
+            last_seat: 0,
+            last_turn: 0,
+            seats: BTreeMap::new(),
+            turns: BTreeMap::new(),
+            running: 0,
+            sent: 0,
+            waiting: VecDeque::new(),
+            routes: Vec::new(),
+            requests: BTreeMap::new(),
+            received: 0,
+            granted: 0,
+        }
+    }
+
+    /// Whether turns may be sent.
+    pub(super) fn is_open(&self) -> bool {
+        self.wire.is_some() && !self.session.is_lost()
+    }
+
+    /// Whether another turn may be begun now.
+    pub(super) fn has_room(&self) -> bool {
+        self.running < self.session.turns_max && self.sent < self.session.bytes_max
+    }
+
+    /// Puts a frame on the lane, to leave when the shard's round ends. `false` if it cannot be written.
+    pub(super) fn put(&mut self, frame: &FromNode<'_>) -> bool {
+        let Some(wire) = &mut self.wire else { return false };
+        let before = wire.out.len();
+        if frame.write(&mut wire.out, FRAME_LEN_MAX).is_err() {
+            return false;
+        }
+        wire.put += (wire.out.len() - before) as u64;
+        if !std::mem::replace(&mut wire.flushing, true) {
+            wire.flag.flush();
+        }
+        true
+    }
+
+    /// Where the next frame begins.
+    pub(super) fn position(&self) -> u64 {
+        self.wire.as_ref().map_or(0, |wire| wire.put)
+    }
+
+    /// Wakes a turn that waits for room.
+    pub(super) fn let_next(&mut self) {
+        if self.has_room()
+            && let Some(next) = self.waiting.pop_front()
+        {
+            next.wake();
+        }
+    }
+
+    /// Takes out a turn that is over, or that nobody waits for any more.
+    pub(super) fn take_turn(&mut self, turn: u64) -> Option<Running> {
+        let taken = self.turns.remove(&turn)?;
+        if taken.end.is_none() {
+            self.ended(taken.requests, taken.len);
+        }
+        Some(taken)
+    }
+
+    /// Gives back the room of a turn that has ended.
+    pub(super) fn ended(&mut self, requests: u32, len: u64) {
+        if requests == 0 {
+            self.running = self.running.saturating_sub(1);
+        }
+        self.sent = self.sent.saturating_sub(len);
+        self.let_next();
+    }
+
+    /// Notes that a turn has a request more that it waits for: it gives its place to another.
+    pub(super) fn waits(&mut self, turn: u64) {
+        if let Some(running) = self.turns.get_mut(&turn).filter(|running| running.end.is_none()) {
+            running.requests += 1;
+            if running.requests == 1 {
+                self.running = self.running.saturating_sub(1);
+                self.let_next();
+            }
+        }
+    }
+
+    /// Notes that a request of it was answered.
+    pub(super) fn goes_on(&mut self, turn: u64) {
+        if let Some(running) = self.turns.get_mut(&turn).filter(|running| running.end.is_none()) {
+            running.requests = running.requests.saturating_sub(1);
+            if running.requests == 0 {
+                self.running += 1;
+            }
+        }
+    }
+
+    /// Ends everything that is under way on the connection, which is gone.
+    pub(super) fn lose(&mut self) -> Option<Wire> {
+        let wire = self.wire.take()?;
+        for running in self.turns.values_mut().filter(|running| running.end.is_none()) {
+            running.end = Some(End::Lost { begun: running.at < wire.written });
+            if let Some(waker) = running.waker.take() {
+                waker.wake();
+            }
+        }
+        (self.running, self.sent, self.received, self.granted) = (0, 0, 0, 0);
+        self.waiting.drain(..).for_each(Waker::wake);
+        self.routes.clear();
+        self.requests.clear();
+        Some(wire)
+    }
+}
+
+impl Wire {
+    pub(super) fn new(
+        stream: Box<dyn Stream>,
+        input: BytesMut,
+        decoder: Decoder,
+        shard: ShardPort,
+        session: u64,
+    ) -> Self {
+        let flag = Arc::new(Flag { shard, session, raised: AtomicBool::new(false) });
+        Self { stream, input, decoder, out: BytesMut::new(), put: 0, written: 0, flag, flushing: false }
+    }
+
+    pub(super) fn flag(&self) -> &Arc<Flag> {
+        &self.flag
+    }
+
+    /// Reads what has come. `true` if there was something.
+    pub(super) fn read(&mut self) -> io::Result<bool> {
+        let waker = Waker::from(self.flag.clone());
+        self.input.reserve(READ_LEN);
+        let mut buffer = ReadBuf::uninit(self.input.spare_capacity_mut());
+        match Pin::new(&mut self.stream).poll_read(&mut Context::from_waker(&waker), &mut buffer) {
+            Poll::Pending => return Ok(false),
+            Poll::Ready(read) => read?,
+        }
+        let read = buffer.filled().len();
+        if read == 0 {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        // SAFETY: the stream has filled `read` bytes of the spare capacity.
+        unsafe { self.input.set_len(self.input.len() + read) };
+        Ok(true)
+    }
+
+    /// Whether the host leaves so much unread that it must not be read either.
+    pub(super) fn is_stalled(&self) -> bool {
+        self.out.len() > OUT_LEN_HIGH
+    }
+
+    /// Whether the host has left more unread than a node keeps for it.
+    pub(super) fn is_overfull(&self) -> bool {
+        self.out.len() > OUT_LEN_MAX
+    }
+
+    /// Puts the last frame.
+    pub(super) fn say_goodbye(&mut self, code: Closing, reason: &str) {
+        let _ = FromNode::Goodbye { code, reason }.write(&mut self.out, FRAME_LEN_MAX);
+    }
+
+    /// Writes what was put.
+    pub(super) fn flush(&mut self) -> io::Result<()> {
+        self.flushing = false;
+        let waker = Waker::from(self.flag.clone());
+        while !self.out.is_empty() {
+            match Pin::new(&mut self.stream).poll_write(&mut Context::from_waker(&waker), &self.out) {
+                Poll::Pending => break,
+                Poll::Ready(Ok(0)) => return Err(io::ErrorKind::WriteZero.into()),
+                Poll::Ready(Ok(written)) => {
+                    self.written += written as u64;
+                    self.out.advance(written);
+                }
+                Poll::Ready(Err(error)) => return Err(error),
+            }
+        }
+        if self.out.is_empty() && self.out.capacity() > KEEP_LEN_MAX {
+            self.out = BytesMut::new();
+        }
+        Ok(())
+    }
+}
+
+/// Has the shard look at a lane.
+pub(super) struct Flag {
+    shard: ShardPort,
+    session: u64,
+    raised: AtomicBool,
+}
+
+impl Flag {
+    /// Has the shard write the lane out when its round has ended.
+    fn flush(&self) {
+        let session = self.session;
+        let _ = self.shard.push(Item::Run(Box::new(move |shard| super::frames::flush(shard, session))));
+    }
+
+    /// Has the shard look at the lane.
+    pub(super) fn raise(self: Arc<Self>) {
+        self.wake();
+    }
+
+    /// From now on the shard is told again.
+    pub(super) fn lower(&self) {
+        self.raised.store(false, Ordering::Release);
+    }
+}
+
+impl Wake for Flag {
+    fn wake(self: Arc<Self>) {
+        self.wake_by_ref();
+    }
+
+    fn wake_by_ref(self: &Arc<Self>) {
+        if !self.raised.swap(true, Ordering::AcqRel) {
+            let session = self.session;
+            let _ = self.shard.push(Item::Run(Box::new(move |shard| super::frames::visit(shard, session))));
+        }
+    }
+}
+
+/// Bytes asked for in one read.
+const READ_LEN: usize = 64 << 10;
+/// A host that leaves so much unread is not read.
+const OUT_LEN_HIGH: usize = 4 << 20;
+/// A host that leaves more unread loses its lane.
+const OUT_LEN_MAX: usize = 64 << 20;
+/// A buffer that has grown over this is given back once it is empty.
+const KEEP_LEN_MAX: usize = 1 << 20;

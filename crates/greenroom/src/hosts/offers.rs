@@ -1,0 +1,305 @@
+//! What hosts offer at this node, and what the cluster is told of it.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use greenroom_describe::{Description, Save};
+use greenroom_protocols::node::{Instances, KindInfo};
+use greenroom_protocols::state_versions::StateVersions;
+use greenroom_protocols::versions::Offer;
+use greenroom_wire::host::{OfferMap, OfferStatus};
+use greenroom_world::Timestamp;
+
+use super::kind::Foreign;
+use crate::actor::interface::Options;
+use crate::actor::key::Kind;
+use crate::here::Here;
+use crate::here::built_in::{RELIABLE, is_built_in};
+use crate::here::foreign::{ForeignKind, NamedMethod, Said, number_all};
+use crate::here::kinds::KindEntry;
+use crate::state::Saving;
+
+/// An offer that a node has taken.
+#[derive(Clone)]
+pub(crate) struct Taken {
+    pub(super) kind: Kind,
+    pub(super) offer: Offer,
+    pub(super) description: Description,
+    /// The node's numbers of its methods, in the order of its description.
+    pub(super) numbers: Arc<[u16]>,
+}
+
+impl Taken {
+    /// The place in its description of the method that the node numbers so.
+    pub(super) fn method(&self, number: u16) -> Option<u32> {
+        self.numbers.iter().position(|known| *known == number).map(|at| at as u32)
+    }
+}
+
+/// What is offered here, by kind.
+#[derive(Default)]
+pub(super) struct Offers {
+    /// By their names.
+    kinds: BTreeMap<&'static str, Offered>,
+    /// Descriptions that hosts have shown, by their digests.
+    shown: BTreeMap<String, Description>,
+}
+
+struct Offered {
+    kind: Kind,
+    sessions: BTreeMap<u64, Taken>,
+    /// What the cluster was told of it last.
+    info: KindInfo,
+    /// When its last session was gone, if it is.
+    gone: Option<Timestamp>,
+}
+
+impl Offers {
+    /// The description with this digest, if it was shown.
+    pub(super) fn shown(&self, digest: &str) -> Option<&Description> {
+        self.shown.get(digest)
+    }
+
+    /// Remembers a description.
+    pub(super) fn show(&mut self, description: Description) {
+        if self.shown.len() >= SHOWN_MAX {
+            self.shown.pop_first();
+        }
+        self.shown.insert(description.digest().to_string(), description);
+    }
+
+    /// Takes an offer of `session`, or says why not.
+    pub(super) fn take(
+        &mut self,
+        here: &Here,
+        session: u64,
+        offered: &OfferMap,
+    ) -> Result<(Taken, OfferStatus), String> {
+        let Some(description) = self.shown.get(&offered.digest).cloned() else {
+            return Err(format!("no description with the digest {} was shown", offered.digest));
+        };
+        check(here, offered, &description)?;
+        let kind = Kind::offered(&offered.kind).ok_or("this node knows as many kinds as it can; restart it")?;
+        if self.kinds.len() >= KINDS_MAX && !self.kinds.contains_key(kind.name()) {
+            return Err(format!("hosts have offered {KINDS_MAX} kinds here, which is the most"));
+        }
+        let offer = Offer { version: description.version, compatible: description.compatible };
+        let same = self
+            .kinds
+            .get(kind.name())
+            .and_then(|known| known.sessions.values().find(|taken| taken.offer.version == offer.version).cloned());
+        if let Some(same) = &same
+            && let Some(difference) = description.differences(&same.description).first()
+        {
+            return Err(format!(
+                "version {} of {:?} is offered here already, and is another one: {difference}; give this one a higher version",
+                offer.version, offered.kind
+            ));
+        }
+        let newest = self.kinds.get(kind.name()).and_then(Offered::newest).map(|taken| taken.offer.version);
+        let numbers = say(here, kind, &description, newest.is_none_or(|newest| newest <= offer.version))?;
+        let taken = Taken { kind, offer, description, numbers: numbers.into() };
+        let status = match newest {
+            Some(newest) if newest < offer.version => OfferStatus::TakenInPlace,
+            _ => OfferStatus::Taken,
+        };
+        let known = self.kinds.entry(kind.name()).or_insert_with(|| Offered::new(kind));
+        known.sessions.insert(session, taken.clone());
+        known.gone = None;
+        known.tell();
+        Ok((taken, status))
+    }
+
+    /// Forgets what `session` offered.
+    pub(super) fn forget(&mut self, here: &Here, session: u64, now: Timestamp) {
+        for offered in self.kinds.values_mut() {
+            if offered.sessions.remove(&session).is_none() {
+                continue;
+            }
+            match offered.newest() {
+                Some(taken) => {
+                    let taken = taken.clone();
+                    // It was said before: there is room for it.
+                    let _ = say(here, offered.kind, &taken.description, true);
+                    offered.tell();
+                }
+                None => offered.gone = Some(now),
+            }
+        }
+    }
+
+    /// When the last host of `kind` was gone; `None` while there is one, or if there never was.
+    pub(super) fn gone(&self, kind: Kind) -> Option<Timestamp> {
+        self.kinds.get(kind.name())?.gone
+    }
+
+    /// Whether `version` of a kind is older than the newest that is offered.
+    pub(super) fn is_outdated(&self, kind: Kind, version: u16) -> bool {
+        let newest = self.kinds.get(kind.name()).and_then(Offered::newest);
+        newest.is_some_and(|newest| newest.offer.version > version)
+    }
+
+    /// What the cluster is told of it, and when that changes by itself.
+    pub(super) fn infos(&self, now: Timestamp, grace: Duration) -> (Vec<KindInfo>, Option<Timestamp>) {
+        let leaves = |offered: &Offered| offered.gone.map(|gone| gone + grace);
+        let stay = |offered: &&Offered| leaves(offered).is_none_or(|leaves| leaves > now);
+        let next = self.kinds.values().filter_map(leaves).filter(|leaves| *leaves > now).min();
+        (self.kinds.values().filter(stay).map(|offered| offered.info.clone()).collect(), next)
+    }
+
+    /// Forgets kinds that nobody offers any more.
+    pub(super) fn drop_gone(&mut self, now: Timestamp, grace: Duration) {
+        let old = |gone: Timestamp| now.since(gone) > grace + GONE_KEPT;
+        self.kinds.retain(|_, offered| offered.gone.is_none_or(|gone| !old(gone)));
+    }
+}
+
+impl Offered {
+    fn new(kind: Kind) -> Self {
+        Self { kind, sessions: BTreeMap::new(), info: KindInfo::default(), gone: None }
+    }
+
+    fn newest(&self) -> Option<&Taken> {
+        self.sessions.values().max_by_key(|taken| taken.offer.version)
+    }
+
+    /// Its actors wait for a host to come back: so what was told stays when none is left.
+    fn tell(&mut self) {
+        if let Some(taken) = self.newest() {
+            self.info = info(&taken.description);
+        }
+    }
+}
+
+fn info(description: &Description) -> KindInfo {
+    let placement = match &description.options.placement {
+        _ if description.options.reliable => RELIABLE.to_owned(),
+        placement => placement.clone().unwrap_or_default(),
+    };
+    let states = description
+        .states
+        .iter()
+        .map(|state| (state.name.clone(), StateVersions { reads: state.version, writes: state.version }));
+    KindInfo {
+        name: description.kind.clone(),
+        placement,
+        version: description.version,
+        compatible: description.compatible,
+        digest: description.digest().to_string(),
+        states: states.collect(),
+        ..KindInfo::default()
+    }
+}
+
+/// Whether the node may take the offer, as far as the kind alone goes.
+fn check(here: &Here, offered: &OfferMap, description: &Description) -> Result<(), String> {
+    let name = &offered.kind;
+    if (&description.kind, description.version, description.compatible) != (name, offered.version, offered.compatible) {
+        return Err(format!("its description is of version {} of {:?}", description.version, description.kind));
+    }
+    if is_built_in(name) {
+        return Err(format!("{name:?} is a name of the runtime's own"));
+    }
+    if here.kinds().has_linked(name) {
+        return Err(format!("{name:?} is a kind of the node's own program; give this one another name"));
+    }
+    let options = &description.options;
+    let unfit = [
+        (options.workers.is_some_and(|workers| workers > 0), "workers"),
+        (options.reliable, "reliable"),
+        (options.home.is_some(), "home"),
+        (options.protocol.is_some() || options.leader.is_some(), "protocol"),
+        (options.instances.as_deref().is_some_and(|instances| instances != "single"), "instances"),
+        (description.states.iter().any(|state| state.versioned), "versioned states"),
+    ];
+    if let Some((_, option)) = unfit.iter().find(|(unfit, _)| *unfit) {
+        return Err(format!("actors in hosts have no {option:?} yet; leave it out"));
+    }
+    let view = here.view();
+    for (node, member) in view.view.active() {
+        for known in member.kinds.iter().filter(|known| known.name == *name) {
+            if !known.is_foreign() {
+                return Err(format!(
+                    "{name:?} is a kind of the program of node {}; give this one another name",
+                    member.name
+                ));
+            }
+            if node != here.me() && known.version == offered.version && known.digest != offered.digest {
+                return Err(format!(
+                    "version {} of {name:?} that node {} has is another one (its description's digest is {}); give this one a \
+                     higher version",
+                    known.version, member.name, known.digest
+                ));
+            }
+        }
+    }
+    let kinds = view.view.active().flat_map(|(_, member)| &member.kinds).filter(|known| known.is_foreign());
+    let names: std::collections::BTreeSet<&str> = kinds.map(|known| known.name.as_str()).collect();
+    if names.len() >= KINDS_MAX && !names.contains(name.as_str()) {
+        return Err(format!("hosts have offered {KINDS_MAX} kinds in this cluster, which is the most"));
+    }
+    Ok(())
+}
+
+/// Makes the kind known here, as `description` says if it `holds` from now on; the numbers of its methods.
+fn say(here: &Here, kind: Kind, description: &Description, holds: bool) -> Result<Vec<u16>, String> {
+    let methods: Vec<NamedMethod> =
+        description.methods.iter().map(|method| NamedMethod { name: method.name.clone(), read: method.read }).collect();
+    let offer = Offer { version: description.version, compatible: description.compatible };
+    let said = |methods, offered| Said {
+        methods,
+        offered,
+        offer,
+        options: options(description),
+        description: description.clone(),
+    };
+    let Some(known) = here.kinds().foreign(kind) else {
+        let (all, numbers) = number_all(&[], &methods);
+        let foreign = Arc::new(ForeignKind::new(kind.name(), said(all, numbers.clone())));
+        let factory = Box::new(|_: &crate::actor::cx::Cx| Ok(Foreign::default()));
+        let entry = Arc::new(KindEntry::<Foreign>::foreign(factory, foreign.clone(), here.config()));
+        here.kinds().insert_foreign(kind, foreign, entry);
+        return Ok(numbers);
+    };
+    let (all, numbers) = known.number_all(&methods);
+    if holds {
+        known.say(said(all, numbers.clone())).map_err(|_| {
+            format!("{:?} has changed too often since this node started; restart the node", kind.name())
+        })?;
+    }
+    Ok(numbers)
+}
+
+fn options(description: &Description) -> Options {
+    let said = &description.options;
+    let saving = match said.save {
+        Some(Save::Turn) => Saving::EachTurn,
+        Some(Save::AfterMs(period)) => Saving::Every(Duration::from_millis(period)),
+        Some(Save::Explicit) | None => Saving::Explicit,
+    };
+    Options {
+        placement: "",
+        workers: 0,
+        idle: said.idle_ms.map(Duration::from_millis),
+        mailbox: said.mailbox,
+        in_flight: said.in_flight,
+        persistent: said.persistent,
+        reliable: said.reliable,
+        saving,
+        store: said.store.as_ref().map_or("", |name| Box::leak(name.clone().into_boxed_str())),
+        instances: Instances::default(),
+        adaptive: false,
+        home: "",
+        protocol: "",
+        leader: "",
+        optimise: said.optimise,
+    }
+}
+
+/// Kinds that hosts may have offered, in a view and at a node.
+const KINDS_MAX: usize = 1024;
+/// Descriptions that are kept for hosts that come back.
+const SHOWN_MAX: usize = 1024;
+/// How long it is remembered when a kind's last host was gone.
+const GONE_KEPT: Duration = Duration::from_secs(600);

@@ -1,0 +1,87 @@
+//! What a node is told of hosts.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::node::config::seconds;
+
+/// How hosts come to a node: the table `[hosts]` of its configuration file.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+#[non_exhaustive]
+pub struct HostsConfig {
+    /// Where hosts on this machine come in: `unix:PATH`, `auto` for a socket named after the node in the user's runtime directory,
+    /// or `off`. Empty is `auto` for programs that run by their flags, and `off` for nodes that a program starts by itself.
+    pub listen: String,
+    /// Users that may connect there, by their numbers, besides the node's own.
+    pub uids: Vec<u32>,
+    /// How long a host may act after it last asked, in seconds in files; 5 s by default, 200 ms at least.
+    #[serde(with = "seconds")]
+    pub lease: Duration,
+    /// How long actors wait for another host after theirs is lost, and how long their kind stays in the cluster; 10 s by default.
+    #[serde(with = "seconds")]
+    pub grace: Duration,
+    /// Who may offer what, of those who come by the HTTP door; everybody everything when empty.
+    pub allow: Vec<HostRule>,
+}
+
+/// Which kinds hosts may offer that have shown one of some roles.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+#[non_exhaustive]
+pub struct HostRule {
+    /// The roles, as tokens name them.
+    pub roles: Vec<String>,
+    /// The kinds; a `*` at the end stands for any text.
+    pub kinds: Vec<String>,
+}
+
+impl Default for HostsConfig {
+    fn default() -> Self {
+        Self {
+            listen: String::new(),
+            uids: Vec::new(),
+            lease: Duration::from_secs(5),
+            grace: Duration::from_secs(10),
+            allow: Vec::new(),
+        }
+    }
+}
+
+impl HostsConfig {
+    /// Whether who has shown `roles` may offer `kind`.
+    pub(crate) fn allows(&self, roles: &[&str], kind: &str) -> bool {
+        let covers = |pattern: &String| match pattern.strip_suffix('*') {
+            Some(begin) => kind.starts_with(begin),
+            None => pattern == kind,
+        };
+        let meets = |rule: &HostRule| {
+            rule.roles.iter().any(|role| roles.contains(&role.as_str())) && rule.kinds.iter().any(covers)
+        };
+        self.allow.is_empty() || self.allow.iter().any(meets)
+    }
+
+    /// The lease that hosts are given.
+    pub(crate) fn lease(&self) -> Duration {
+        self.lease.max(LEASE_MIN)
+    }
+}
+
+const LEASE_MIN: Duration = Duration::from_millis(200);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_rule_names_roles_and_kinds() {
+        let rule = HostRule { roles: vec!["chat".into()], kinds: vec!["chat_*".into(), "user".into()] };
+        let config = HostsConfig { allow: vec![rule], ..HostsConfig::default() };
+        assert!(config.allows(&["chat"], "chat_room") && config.allows(&["other", "chat"], "user"));
+        assert!(
+            !config.allows(&["chat"], "users") && !config.allows(&["other"], "user") && !config.allows(&[], "user")
+        );
+        assert!(HostsConfig::default().allows(&[], "user"));
+    }
+}

@@ -1,0 +1,135 @@
+//! The socket by which hosts on the same machine come in.
+
+use std::fs;
+use std::io;
+use std::os::fd::{FromRawFd, OwnedFd};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
+use std::os::unix::net::UnixStream as Probe;
+use std::path::{Path, PathBuf};
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use greenroom_world::Stream;
+use tokio::io::unix::AsyncFd;
+use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf};
+use tokio::net::{UnixListener, UnixStream};
+
+/// A connection on it.
+pub(super) struct UnixLane(pub(super) UnixStream);
+
+/// A socket that goes with its listener.
+pub(super) struct Bound {
+    pub(super) listener: UnixListener,
+    pub(super) path: PathBuf,
+}
+
+/// Where the node called `name` has its socket unless it is told otherwise.
+pub(super) fn path_of(name: &str) -> PathBuf {
+    // SAFETY: it has no preconditions and cannot fail.
+    let uid = unsafe { libc::geteuid() };
+    let folder = match std::env::var_os("XDG_RUNTIME_DIR").filter(|folder| !folder.is_empty()) {
+        Some(runtime) => PathBuf::from(runtime).join("greenroom"),
+        None => PathBuf::from(format!("/tmp/greenroom-{uid}")),
+    };
+    folder.join(format!("{}.sock", name.replace('/', "_")))
+}
+
+/// Takes a socket that only this user reads and writes.
+///
+/// # Errors
+/// Why it cannot be had: somebody listens there, or the folder is another user's.
+pub(super) fn bind(path: &Path) -> io::Result<Bound> {
+    if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
+        own(folder)?;
+    }
+    if path.exists() {
+        if Probe::connect(path).is_ok() {
+            return Err(io::Error::new(
+                io::ErrorKind::AddrInUse,
+                "a node listens there; give this one another name or path",
+            ));
+        }
+        // Its node was killed.
+        fs::remove_file(path)?;
+    }
+    let listener = UnixListener::bind(path)?;
+    fs::set_permissions(path, fs::Permissions::from_mode(0o600))?;
+    Ok(Bound { listener, path: path.to_owned() })
+}
+
+/// Makes a folder for this user alone, unless it is there: then it must be nobody else's.
+fn own(folder: &Path) -> io::Result<()> {
+    match fs::DirBuilder::new().recursive(true).mode(0o700).create(folder) {
+        Ok(()) => {}
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+        Err(error) => return Err(error),
+    }
+    let found = fs::symlink_metadata(folder)?;
+    // SAFETY: it has no preconditions and cannot fail.
+    let ours = found.uid() == unsafe { libc::geteuid() };
+    let shared = found.mode() & 0o022 != 0 && found.mode() & 0o1000 == 0;
+    if found.is_dir() && ours && !shared || found.uid() == 0 && !shared {
+        return Ok(());
+    }
+    let why = format!("{} is another user's, or others may write there; use a folder of your own", folder.display());
+    Err(io::Error::new(io::ErrorKind::PermissionDenied, why))
+}
+
+impl Drop for Bound {
+    fn drop(&mut self) {
+        let _ = fs::remove_file(&self.path);
+    }
+}
+
+/// The end of a host's process, if the system tells it.
+pub(super) struct Process {
+    handle: AsyncFd<OwnedFd>,
+}
+
+impl Process {
+    /// The process with this number.
+    pub(super) fn watch(pid: i32) -> Option<Self> {
+        // SAFETY: the call takes two numbers, and gives a descriptor that nobody else has, or an error.
+        let handle = unsafe {
+            let opened = libc::syscall(libc::SYS_pidfd_open, pid, 0);
+            (opened >= 0).then(|| OwnedFd::from_raw_fd(opened as i32))?
+        };
+        // SAFETY: the handle owns its descriptor, which nobody else closes.
+        let registered = unsafe { AsyncFd::register_with_interest(handle, Interest::READABLE) };
+        registered.ok().map(|handle| Self { handle })
+    }
+
+    /// Resolves once the process is no more.
+    pub(super) async fn ended(&self) {
+        if self.handle.readable().await.is_err() {
+            std::future::pending::<()>().await;
+        }
+    }
+}
+
+impl Stream for UnixLane {
+    fn rebind(self: Box<Self>) -> io::Result<Box<dyn Stream>> {
+        let stream = UnixStream::from_std(self.0.into_std()?)?;
+        Ok(Box::new(UnixLane(stream)))
+    }
+}
+
+impl AsyncRead for UnixLane {
+    fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.0).poll_read(cx, buf)
+    }
+}
+
+impl AsyncWrite for UnixLane {
+    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.0).poll_write(cx, buf)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.0).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.0).poll_shutdown(cx)
+    }
+}

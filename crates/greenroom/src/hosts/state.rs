@@ -1,0 +1,162 @@
+//! States of actors in hosts: the node keeps them, hosts get them with a seat and send changes with a turn's end.
+
+use bytes::Bytes;
+use greenroom_wire::codec;
+use greenroom_wire::host::{Fields, FieldsWriter, Form};
+
+use super::kind::Foreign;
+use crate::actor::cx::Cx;
+use crate::actor::error::{Doubt, Refusal};
+use crate::actor::version_gap::VersionGap;
+use crate::state::{Slot, StateError};
+
+/// The states of one actor.
+#[derive(Default)]
+pub(crate) struct States {
+    all: Vec<Kept>,
+}
+
+/// A state, as the store has it.
+struct Kept {
+    name: String,
+    /// The version of its type that the kind's description names.
+    version: u8,
+    slot: Slot,
+    /// Its payload; `None` if there is none yet.
+    value: Option<Bytes>,
+}
+
+/// A state's new value.
+pub(super) struct Change {
+    pub(super) name: String,
+    pub(super) value: Bytes,
+}
+
+impl Change {
+    /// Those that a frame brings.
+    ///
+    /// # Errors
+    /// They are no states of a store, written as a whole.
+    pub(super) fn read(fields: &Fields<'_>) -> Result<Vec<Self>, String> {
+        fields
+            .iter()
+            .map(|(name, form)| match form {
+                Form::Whole(value) => Ok(Self { name: name.to_owned(), value: Bytes::copy_from_slice(value) }),
+                Form::Entries(_) => {
+                    Err(format!("the change of {name:?} comes by entries, and it is a state of a store"))
+                }
+            })
+            .collect()
+    }
+}
+
+/// What became of changes.
+pub(super) enum Stated {
+    Saved,
+    Unsaved(Doubt),
+}
+
+impl Foreign {
+    /// Whether anything of the actor is stored.
+    pub(super) fn is_kept(&self) -> bool {
+        !self.states.all.is_empty()
+    }
+
+    /// What its host is given of it.
+    pub(super) fn fields(&self) -> FieldsWriter {
+        let mut fields = FieldsWriter::new();
+        for Kept { name, value, .. } in &self.states.all {
+            if let Some(value) = value {
+                // Descriptions bound the names and their number.
+                let _ = fields.whole(name, value);
+            }
+        }
+        fields
+    }
+
+    /// Reads its states.
+    ///
+    /// # Errors
+    /// A state cannot be read, or was written by a newer version than any host's.
+    pub(super) async fn load(&mut self, cx: &Cx) -> Result<(), Refusal> {
+        let Some(kind) = cx.port.node.kinds().foreign(cx.id.kind) else { return Ok(()) };
+        let states = kind.said().description.states.clone();
+        self.states.all.clear();
+        for state in states {
+            let slot = Slot::default();
+            let failed = |error: StateError| Refusal::Activation { message: error.to_string() };
+            let site = cx.site(&state.name).map_err(|message| Refusal::Activation { message })?;
+            let value = slot.load_bytes(cx, &site).await.map_err(failed)?;
+            if let Some(value) = &value
+                && let Ok(payload) = codec::parse(value)
+                && payload.type_version > state.version
+            {
+                let node = (cx.port.node.name(), state.version);
+                return Err(VersionGap::unread_of(&cx.id, &state.name, payload.type_version, node).into());
+            }
+            self.states.all.push(Kept { name: state.name, version: state.version, slot, value });
+        }
+        Ok(())
+    }
+
+    /// Writes what a turn has changed.
+    pub(super) async fn save(&mut self, cx: &Cx, changes: Vec<Change>) -> Stated {
+        for Change { name, value } in changes {
+            let unsaved = |message: String| Stated::Unsaved(Doubt::Unsaved { message });
+            let Some(kept) = self.states.all.iter_mut().find(|kept| kept.name == name) else {
+                return unsaved(format!("the kind's description names no state {name:?}"));
+            };
+            match codec::parse(&value) {
+                Ok(payload) if payload.type_version == kept.version => {}
+                Ok(payload) => {
+                    return unsaved(format!(
+                        "state {name:?} was written as version {}, and the description says {}",
+                        payload.type_version, kept.version
+                    ));
+                }
+                Err(error) => return unsaved(format!("state {name:?} is no payload: {error}")),
+            }
+            let site = match cx.site(&name) {
+                Ok(site) => site,
+                Err(message) => return unsaved(message),
+            };
+            match kept.slot.save_bytes(cx, &site, &value).await {
+                Ok(()) => kept.value = Some(value),
+                Err(error) => {
+                    // What is stored now counts, whatever it is.
+                    let error = cx.note(error);
+                    end_unsaved();
+                    return unsaved(error.to_string());
+                }
+            }
+        }
+        Stated::Saved
+    }
+
+    /// Removes a state from its store.
+    pub(super) async fn clear(&mut self, cx: &Cx, name: &str) -> Result<(), Doubt> {
+        let unsaved = |message: String| Doubt::Unsaved { message };
+        let Some(kept) = self.states.all.iter_mut().find(|kept| kept.name == name) else {
+            return Err(unsaved(format!("the kind's description names no state {name:?}")));
+        };
+        let site = cx.site(name).map_err(unsaved)?;
+        kept.slot.clear(cx, &site).await.map_err(|error| unsaved(cx.note(error).to_string()))?;
+        kept.value = None;
+        Ok(())
+    }
+
+    /// A state as it was last read or written; its payload, empty if there is none.
+    pub(super) fn value(&self, name: &str) -> Option<Bytes> {
+        let kept = self.states.all.iter().find(|kept| kept.name == name)?;
+        Some(kept.value.clone().unwrap_or_default())
+    }
+}
+
+/// Ends the current turn's activation: the next one reads what is stored.
+fn end_unsaved() {
+    crate::shard::Shard::with(|shard| {
+        if let Some(shard) = shard {
+            shard.end_current(crate::actor::interface::Why::Unsaved);
+        }
+    });
+}
