@@ -6,12 +6,15 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
+use tokio::runtime::Runtime;
+
 use crate::executor::{self, Open};
 use crate::faults::Faults;
 use crate::frame::{Classify, FrameClass, Narrator};
 use crate::random::Random;
 use crate::shared::{Core, Shared, lock};
 use crate::sim::Sim;
+use crate::stepped::Stepped;
 use crate::trace::Log;
 
 /// Settings of a simulation.
@@ -83,6 +86,28 @@ impl Builder {
         self
     }
 
+    /// Opens a simulation whose scenario comes in parts.
+    ///
+    /// # Panics
+    /// If the thread has one already.
+    pub fn stepped(self) -> Stepped {
+        let (runtime, shared) = self.make();
+        Stepped::new(runtime, shared)
+    }
+
+    fn make(self) -> (Runtime, Arc<Shared>) {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
+        let runtime = runtime.expect("a runtime without reactor needs nothing of the system");
+        let log = if REPLAY.get() && self.log != Log::Full { Log::Print } else { self.log };
+        let mut core = Core::new(Random::new(self.seed), self.faults, self.classify, log, self.deadline);
+        core.narrator = self.narrator.map(|make| make());
+        core.trace.is_narrated = core.narrator.is_some();
+        let tokio = runtime.enter();
+        let shared = Arc::new(Shared::new(self.seed, core, log, self.polls_max));
+        drop(tokio);
+        (runtime, shared)
+    }
+
     /// Runs a scenario to its end, blocking this thread, and returns its result. All nodes are dropped then.
     ///
     /// # Panics
@@ -93,14 +118,8 @@ impl Builder {
         F: Future<Output = T> + 'static,
         T: 'static,
     {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
-        let runtime = runtime.expect("a runtime without reactor needs nothing of the system");
-        let log = if REPLAY.get() && self.log != Log::Full { Log::Print } else { self.log };
-        let mut core = Core::new(Random::new(self.seed), self.faults, self.classify, log, self.deadline);
-        core.narrator = self.narrator.map(|make| make());
-        core.trace.is_narrated = core.narrator.is_some();
+        let (runtime, shared) = self.make();
         let tokio = runtime.enter();
-        let shared = Arc::new(Shared::new(self.seed, core, log, self.polls_max));
         let sim = Sim { shared: shared.clone() };
         let local = tokio::task::LocalSet::new();
         let outcome = panic::catch_unwind(AssertUnwindSafe(|| {

@@ -221,6 +221,8 @@ pub(crate) async fn drive(shared: Arc<Shared>, done: &Cell<bool>) {
         let now = shared.now();
         loop {
             if done.get() {
+                // Whoever drives on polls them.
+                lock(&shared.ready.0).tasks.append(&mut batch);
                 return Poll::Ready(());
             }
             let due = shared.next_event.load(Ordering::Relaxed) <= now.as_nanos() as u64;
