@@ -14,8 +14,22 @@ use crate::now::Now;
 use crate::quiet::said;
 use crate::world::{Claim, When, World};
 
-/// Chooses among the steps that can come: their names if asked, and the place of the one that would come.
-pub(crate) type Choose<'a> = &'a mut dyn FnMut(&dyn Fn(&Step) -> String, &[Step], usize) -> usize;
+/// What steps are called.
+pub(crate) type Names<'a> = dyn Fn(&Step) -> String + 'a;
+
+/// Chooses among the steps that can come, as their names are if asked, of which the one at this place would come; `None` gives the schedule up.
+pub(crate) type Choose<'a> = &'a mut dyn FnMut(&Names, &[Step], usize) -> Option<usize>;
+
+/// How a schedule ended in which nothing was violated.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Ended {
+    /// Nothing was left to do.
+    Whole,
+    /// It had more steps than it may have.
+    Cut,
+    /// Who chooses did not want more of it.
+    GivenUp,
+}
 
 /// One schedule under way.
 pub(crate) struct Driver {
@@ -36,6 +50,8 @@ struct Client {
     /// `None` once it has ended.
     future: Option<LocalFuture>,
     woken: Arc<Woken>,
+    /// The step in which that was seen first.
+    woken_in: Option<u64>,
     polls: u32,
 }
 
@@ -71,8 +87,8 @@ impl Driver {
         self.act_alone(body, steps).await
     }
 
-    /// Runs the clients, at most so many steps, and judges the end. `true` if it has ended.
-    pub(crate) async fn explore(&mut self, choose: Choose<'_>, steps: usize, tell: bool) -> Result<bool, Violated> {
+    /// Runs the clients, at most so many steps, and judges the end.
+    pub(crate) async fn explore(&mut self, choose: Choose<'_>, steps: usize, tell: bool) -> Result<Ended, Violated> {
         self.claims = self.world.claims();
         self.judges = Judges::begin(self.world.take_monitors(), self.world.is_linearizable(), tell, &self.stage);
         self.seen = vec![false; self.claims.len()];
@@ -83,8 +99,9 @@ impl Driver {
         if ended.is_err() {
             self.judges.aftermath(&self.stage);
         }
-        if !ended? {
-            return Ok(false);
+        let ended = ended?;
+        if ended != Ended::Whole {
+            return Ok(ended);
         }
         self.judge_end()?;
         self.claims.clear();
@@ -93,17 +110,17 @@ impl Driver {
             self.judges.aftermath(&self.stage);
             judged?;
         }
-        Ok(true)
+        Ok(Ended::Whole)
     }
 
     /// Runs one future in the default order; its steps are none of the schedule's.
     async fn act_alone(&mut self, future: LocalFuture, steps: usize) -> Result<(), Violated> {
         let before = std::mem::take(&mut self.steps);
         self.clients = vec![Client::new(0, future)];
-        let ended = self.act(&mut |_, _, default| default, steps).await?;
+        let ended = self.act(&mut |_, _, default| Some(default), steps).await?;
         self.clients.clear();
         self.steps = before;
-        if ended { Ok(()) } else { Err(format!("it goes on for more than {steps} steps")) }
+        if ended == Ended::Whole { Ok(()) } else { Err(format!("it goes on for more than {steps} steps")) }
     }
 
     fn enter_clients(&mut self) {
@@ -113,28 +130,33 @@ impl Driver {
         }
     }
 
-    /// Does steps until there are none. `false` if there are more than so many.
-    async fn act(&mut self, choose: Choose<'_>, steps: usize) -> Result<bool, Violated> {
+    /// Does steps until there are none, or as many as there may be.
+    async fn act(&mut self, choose: Choose<'_>, steps: usize) -> Result<Ended, Violated> {
         loop {
             self.look();
             if self.enabled.is_empty() {
                 if self.is_over() && !self.stage.waits_for_time() {
-                    return Ok(true);
+                    return Ok(Ended::Whole);
                 }
                 let (patience, told) = self.patience();
                 if !self.let_time_pass(patience).await {
-                    return if self.is_over() { Ok(true) } else { Err(format!("{told}: {}", self.who_waits())) };
+                    return if self.is_over() {
+                        Ok(Ended::Whole)
+                    } else {
+                        Err(format!("{told}: {}", self.who_waits()))
+                    };
                 }
                 continue;
             }
             if self.steps >= steps {
-                return Ok(false);
+                return Ok(Ended::Cut);
             }
             let default = self.default_step();
             let enabled = std::mem::take(&mut self.enabled);
             let name = |step: &Step| self.name(step);
-            let step = enabled[choose(&name, &enabled, default)];
+            let chosen = choose(&name, &enabled, default).map(|chosen| enabled[chosen]);
             self.enabled = enabled;
+            let Some(step) = chosen else { return Ok(Ended::GivenUp) };
             self.perform(&step)?;
             self.judge_step()?;
         }
@@ -144,19 +166,25 @@ impl Driver {
     fn look(&mut self) {
         self.enabled.clear();
         self.stage.enabled(&mut self.enabled);
-        for client in &self.clients {
+        for client in &mut self.clients {
             if client.future.is_some() && client.woken.0.load(Ordering::Relaxed) {
-                let at = u64::from(client.number) + 1;
-                self.enabled.push(Step { number: client.step(), kind: Kind::Client, at, by: at, born: 0 });
+                let (at, born) = (u64::from(client.number) + 1, *client.woken_in.get_or_insert(self.last));
+                self.enabled.push(Step { number: client.step(), kind: Kind::Client, at, by: at, born, queue: 0 });
             }
         }
+    }
+
+    /// The messages that wait for turns of their actors.
+    pub(crate) fn blocked(&self) -> Vec<Step> {
+        let mut blocked = Vec::new();
+        self.stage.blocked(&mut blocked);
+        blocked
     }
 
     /// What would come next: what the last step has made, else what is oldest.
     fn default_step(&self) -> usize {
         let made = self.enabled.iter().position(|step| step.born == self.last && self.last != 0);
-        let oldest = || self.enabled.iter().enumerate().min_by_key(|(_, step)| step.number).map_or(0, |(at, _)| at);
-        made.unwrap_or_else(oldest)
+        made.unwrap_or(0)
     }
 
     fn name(&self, step: &Step) -> String {
@@ -179,16 +207,17 @@ impl Driver {
         if let Some(number) = polled {
             self.poll_client(number, step.number)?;
         }
-        match self.stage.take_panics().into_iter().next() {
-            Some(panic) => Err(panic),
-            None => Ok(()),
+        if self.stage.has_panics() {
+            return Err(self.stage.take_panics().swap_remove(0));
         }
+        Ok(())
     }
 
     fn poll_client(&mut self, number: u32, step: u64) -> Result<(), Violated> {
         let Some(client) = self.clients.iter_mut().find(|client| client.number == number) else { return Ok(()) };
         let Some(mut future) = client.future.take() else { return Ok(()) };
         client.polls += 1;
+        client.woken_in = None;
         client.woken.0.store(false, Ordering::Relaxed);
         let waker = Waker::from(client.woken.clone());
         let polled = self.stage.as_client(number, step, || {
@@ -259,6 +288,7 @@ impl Driver {
         while passed < patience {
             tokio::time::sleep(pause).await;
             passed += pause;
+            self.stage.look_at_clock();
             pause = (pause * 2).min(PAUSE_MAX);
             self.look();
             if !self.enabled.is_empty() {
@@ -279,7 +309,7 @@ impl Driver {
 impl Client {
     fn new(number: u32, future: LocalFuture) -> Self {
         let woken = Arc::new(Woken(AtomicBool::new(true)));
-        Self { number, future: Some(future), woken, polls: 0 }
+        Self { number, future: Some(future), woken, woken_in: Some(0), polls: 0 }
     }
 
     /// The number of its next step.

@@ -42,7 +42,7 @@ pub struct Explored {
     pub schedules: u64,
     /// Whether there are no others, as far as schedules are explored at all.
     pub all: bool,
-    /// Those of them that were different.
+    /// Traces among them: schedules that differ only in the order of steps that have nothing to do with each other are one.
     pub different: u64,
     /// Those that were cut off, as they had more steps than they may have.
     pub cut: u64,
@@ -56,8 +56,8 @@ impl fmt::Display for Explored {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { schedules, all, different, cut, steps, took } = self;
         match all {
-            true => write!(f, "ok: all {different} schedules, of at most {steps} steps, in {schedules} runs")?,
-            false => write!(f, "ok: {schedules} schedules, {different} of them different, of at most {steps} steps")?,
+            true => write!(f, "ok: all {different} traces, of at most {steps} steps, in {schedules} runs")?,
+            false => write!(f, "ok: {schedules} schedules, {different} traces, of at most {steps} steps")?,
         }
         if *cut > 0 {
             write!(f, ", {cut} of them cut off")?;
@@ -157,7 +157,9 @@ impl Explore {
             let ran = subject.run(Plan::Chooser(chooser.clone()), false);
             explored.steps = explored.steps.max(ran.steps);
             explored.cut += u64::from(ran.is_cut);
-            traces.insert(ran.trace);
+            if !ran.is_given_up {
+                traces.insert(ran.trace);
+            }
             for (name, seen) in &ran.sometimes {
                 *sometimes.entry(name.to_string()).or_insert(false) |= seen;
             }

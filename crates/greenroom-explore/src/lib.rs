@@ -49,6 +49,7 @@ mod deviations;
 mod driver;
 mod explore;
 mod failure;
+mod hall;
 mod judge;
 mod now;
 mod quiet;
@@ -56,6 +57,7 @@ mod report;
 mod run;
 mod shrink;
 mod strategy;
+mod trace;
 mod world;
 
 pub use crate::explore::{Explore, Explored};

@@ -1,33 +1,33 @@
-//! One schedule from its beginning: a node, its actors, the test.
+//! One schedule from its beginning: the test's body, its clients, its end.
 
 use std::cell::{OnceCell, RefCell};
 use std::future::Future;
 use std::rc::Rc;
-use std::time::Duration;
 
 use greenroom::Builder;
-use greenroom::rehearsal::{Event, Kind, Stage, Step, ask_maybe};
-use greenroom_sim::Faults;
-use greenroom_test::{Cluster, Stores, simulation};
+use greenroom::rehearsal::{Event, Kind, Step, ask_maybe, mix};
 use greenroom_world::LocalFuture;
 
 use crate::deviations::{Deviation, Deviations};
-use crate::driver::Driver;
+use crate::driver::{Driver, Ended, Names};
+use crate::hall::Hall;
 use crate::judge::serial::{Path, RUNS_MAX, Serial};
 use crate::judge::{States, history};
 use crate::quiet::quietly;
 use crate::strategy::Chooser;
+use crate::trace::Trace;
 use crate::world::{When, World};
 
-/// What is tested.
-#[derive(Clone)]
+/// What is tested, on one thread.
 pub(crate) struct Subject {
-    pub(crate) equip: Rc<dyn Fn(Builder) -> Builder>,
-    pub(crate) body: Rc<dyn Fn(World) -> LocalFuture>,
+    equip: Rc<dyn Fn(Builder) -> Builder>,
+    body: Rc<dyn Fn(World) -> LocalFuture>,
     /// Steps of one schedule, at most.
-    pub(crate) steps: usize,
+    steps: usize,
+    /// Where the schedules are run, once there was one.
+    hall: RefCell<Option<Hall>>,
     /// What clients could be told one after the other; known once somebody has asked.
-    serial: Rc<OnceCell<Serial>>,
+    serial: OnceCell<Serial>,
 }
 
 /// What became of a schedule.
@@ -36,8 +36,10 @@ pub(crate) struct Ran {
     pub(crate) violated: Option<String>,
     /// Whether it was cut off.
     pub(crate) is_cut: bool,
+    /// Whether who chooses has given it up, as nothing new would come of it.
+    pub(crate) is_given_up: bool,
     pub(crate) steps: usize,
-    /// Tells schedules apart.
+    /// Tells schedules apart that differ in the order of steps that have to do with each other.
     pub(crate) trace: u64,
     /// What is to be true sometimes, and whether it was.
     pub(crate) sometimes: Vec<(Rc<str>, bool)>,
@@ -84,13 +86,14 @@ impl Subject {
         steps: usize,
         body: impl Fn(World) -> F + 'static,
     ) -> Self {
-        Self { equip, steps, body: Rc::new(move |world| Box::pin(body(world))), serial: Rc::default() }
+        let body: Rc<dyn Fn(World) -> LocalFuture> = Rc::new(move |world| Box::pin(body(world)));
+        Self { equip, steps, body, hall: RefCell::default(), serial: OnceCell::new() }
     }
 
     /// Runs one schedule, and judges it.
     pub(crate) fn run(&self, plan: Plan, tell: bool) -> Ran {
         let mut ran = self.play(plan, tell);
-        if ran.is_linearizable && ran.violated.is_none() && !ran.is_cut {
+        if ran.is_linearizable && ran.violated.is_none() && !ran.is_cut && !ran.is_given_up {
             let calls = history::calls(&ran.events);
             if !self.serial.get_or_init(|| self.run_serially()).explains(&calls) {
                 ran.violated = Some(NOT_LINEARIZABLE.to_owned());
@@ -117,60 +120,87 @@ impl Subject {
     }
 
     fn play(&self, plan: Plan, tell: bool) -> Ran {
-        let this = self.clone();
-        quietly(|| {
-            simulation(0, Faults::none()).deadline(DEADLINE).run(|sim| async move {
-                let equip = this.equip.clone();
-                let cluster = Cluster::over(&sim, Stores::new(&sim, &[]), move |builder, _| equip(builder));
-                Stage::ask();
-                cluster.start_all(&[NODE]).await;
-                let stage = Stage::take().expect("a node with one shard has one stage");
-                let picks = Picks { plan, trace: 0, made: Vec::new(), open: Vec::new(), told: tell.then(Vec::new) };
-                let picks = Rc::new(RefCell::new(picks));
-                let of_world = picks.clone();
-                let world = World::new(cluster.node(NODE), move |options| of_world.borrow_mut().choose(options));
-                let of_actors = world.clone();
-                ask_maybe(Some(Rc::new(move |_| of_actors.choose(2) == 1)));
-                let mut driver = Driver::new(stage, world.clone());
-                let ended = match driver.set_up((this.body)(world.clone()), this.steps).await {
-                    Ok(()) => {
-                        let mut pick = |name: &dyn Fn(&Step) -> String, enabled: &[Step], default| {
-                            picks.borrow_mut().pick(name, enabled, default)
-                        };
-                        driver.explore(&mut pick, this.steps, tell).await
-                    }
-                    Err(violated) => Err(format!("before any client ran: {violated}")),
-                };
-                ask_maybe(None);
-                let claims = world.take_all();
-                let sometimes = claims.iter().zip(&driver.seen).filter(|(claim, _)| claim.when == When::Sometimes);
-                let Picks { trace, made, open, told, .. } = &mut *picks.borrow_mut();
-                let mut told = told.take().unwrap_or_default();
-                for (told, states) in told.iter_mut().zip(driver.judges.take_states()) {
-                    told.states = states;
-                }
-                Ran {
-                    is_cut: ended == Ok(false),
-                    violated: ended.err(),
-                    steps: driver.steps,
-                    trace: *trace,
-                    sometimes: sometimes.map(|(claim, seen)| (claim.name.clone(), *seen)).collect(),
-                    told,
-                    picks: std::mem::take(made),
-                    open: std::mem::take(open),
-                    events: driver.judges.take_events(),
-                    is_linearizable: world.is_linearizable(),
-                }
-            })
-        })
+        let hall = self.hall.take();
+        let (ran, hall) = quietly(|| {
+            let hall = hall.unwrap_or_else(|| Hall::open(self.equip.clone()));
+            let ran = self.run_in(&hall, plan, tell);
+            (ran.0, hall.renewed(ran.1))
+        });
+        self.hall.replace(hall);
+        ran
     }
+
+    /// Lets the next schedule have a new node.
+    #[cfg(test)]
+    pub(crate) fn renew(&self) {
+        self.hall.take();
+    }
+
+    fn run_in(&self, hall: &Hall, plan: Plan, tell: bool) -> (Ran, Driver) {
+        let picks =
+            Picks { plan, trace: Trace::default(), made: Vec::new(), open: Vec::new(), told: tell.then(Vec::new) };
+        let picks = Rc::new(RefCell::new(picks));
+        let of_world = picks.clone();
+        let world = World::new(hall.node(), move |options| of_world.borrow_mut().choose(options));
+        let of_actors = world.clone();
+        ask_maybe(Some(Rc::new(move |_| of_actors.choose(2) == 1)));
+        let driver = Driver::new(hall.stage().clone(), world.clone());
+        let (body, steps) = ((self.body)(world.clone()), self.steps);
+        let ran = hall.run(run(driver, world, body, (steps, tell), picks));
+        ask_maybe(None);
+        ran
+    }
+}
+
+async fn run(
+    mut driver: Driver,
+    world: World,
+    body: LocalFuture,
+    (steps, tell): (usize, bool),
+    picks: Rc<RefCell<Picks>>,
+) -> (Ran, Driver) {
+    let ended = match driver.set_up(body, steps).await {
+        Ok(()) => {
+            let mut pick = |names: &Names, enabled: &[Step], default| picks.borrow_mut().pick(names, enabled, default);
+            driver.explore(&mut pick, steps, tell).await
+        }
+        Err(violated) => Err(format!("before any client ran: {violated}")),
+    };
+    let claims = world.take_all();
+    let sometimes = claims.iter().zip(&driver.seen).filter(|(claim, _)| claim.when == When::Sometimes);
+    let sometimes = sometimes.map(|(claim, seen)| (claim.name.clone(), *seen)).collect();
+    let mut picks = picks.borrow_mut();
+    let mut told = picks.told.take().unwrap_or_default();
+    for (told, states) in told.iter_mut().zip(driver.judges.take_states()) {
+        told.states = states;
+    }
+    let is_given_up = ended == Ok(Ended::GivenUp);
+    if let Plan::Chooser(chooser) = &picks.plan
+        && !is_given_up
+    {
+        chooser.borrow_mut().end(&driver.blocked());
+    }
+    let ran = Ran {
+        is_cut: ended == Ok(Ended::Cut),
+        is_given_up,
+        violated: ended.err(),
+        steps: driver.steps,
+        trace: picks.trace.hash(),
+        sometimes,
+        told,
+        picks: std::mem::take(&mut picks.made),
+        open: std::mem::take(&mut picks.open),
+        events: driver.judges.take_events(),
+        is_linearizable: world.is_linearizable(),
+    };
+    drop(picks);
+    (ran, driver)
 }
 
 /// The choices of one schedule.
 struct Picks {
     plan: Plan,
-    /// A hash of all that was chosen.
-    trace: u64,
+    trace: Trace,
     made: Vec<u32>,
     open: Vec<(u32, u32)>,
     told: Option<Vec<Told>>,
@@ -180,22 +210,22 @@ impl Picks {
     /// A choice of the test's own.
     fn choose(&mut self, options: usize) -> usize {
         let made = self.made.len() as u64;
-        let option = |at| Step { number: OWN | made << 32 | at, kind: Kind::Client, at, by: OWN, born: 0 };
+        let option = |at| Step { number: mix(made, OWN | at), kind: Kind::Choice, at, by: OWN, born: 0, queue: 0 };
         let options: Vec<Step> = (0..options as u64).map(option).collect();
-        self.pick(&|option| format!("choice {}", option.at), &options, 0)
+        self.pick(&|option| format!("choice {}", option.at), &options, 0).unwrap_or(0)
     }
 
-    fn pick(&mut self, name: &dyn Fn(&Step) -> String, enabled: &[Step], default: usize) -> usize {
+    /// Which step comes; `None` if none is to come any more.
+    fn pick(&mut self, names: &Names, enabled: &[Step], default: usize) -> Option<usize> {
         let at = self.made.len() + 1;
         let chosen = match &mut self.plan {
-            Plan::Chooser(chooser) if enabled.len() > 1 => chooser.borrow_mut().pick(enabled, default),
-            Plan::Chooser(_) => 0,
+            Plan::Chooser(chooser) => chooser.borrow_mut().pick(enabled, default)?,
             Plan::Serial(path) => path.borrow_mut().pick(enabled, default),
             Plan::Picks(picks) => picks.get(at - 1).map_or(default, |pick| *pick as usize),
             Plan::Deviations(Deviations(rest)) => match rest.first() {
                 Some(Deviation { at: from, name: wanted }) if *from <= at => {
-                    let names = names(name, enabled);
-                    match names.iter().position(|name| name == wanted) {
+                    let all = names_of(names, enabled);
+                    match all.iter().position(|name| name == wanted) {
                         Some(found) => {
                             rest.remove(0);
                             found
@@ -207,21 +237,21 @@ impl Picks {
             },
         };
         let chosen = chosen.min(enabled.len() - 1);
-        self.trace = (self.trace ^ enabled[chosen].number).wrapping_mul(FNV).rotate_left(23);
+        self.trace.add(&enabled[chosen]);
         self.made.push(chosen as u32);
         self.open.push((default as u32, enabled.len() as u32));
         if let Some(told) = &mut self.told {
-            let names = names(name, enabled);
-            let instead_of = (chosen != default).then(|| names[default].clone());
-            let (name, number) = (names[chosen].clone(), enabled[chosen].number);
-            told.push(Told { name, instead_of, number, others: names, states: States::new() });
+            let all = names_of(names, enabled);
+            let instead_of = (chosen != default).then(|| all[default].clone());
+            let (name, number) = (all[chosen].clone(), enabled[chosen].number);
+            told.push(Told { name, instead_of, number, others: all, states: States::new() });
         }
-        chosen
+        Some(chosen)
     }
 }
 
 /// What steps are called that can come at once: repeated names have numbers.
-fn names(name: &dyn Fn(&Step) -> String, enabled: &[Step]) -> Vec<String> {
+fn names_of(name: &Names, enabled: &[Step]) -> Vec<String> {
     let mut names: Vec<String> = Vec::with_capacity(enabled.len());
     for step in enabled {
         let own = name(step);
@@ -236,10 +266,8 @@ fn names(name: &dyn Fn(&Step) -> String, enabled: &[Step]) -> Vec<String> {
 /// What is violated when no order of the calls explains the answers.
 pub(crate) const NOT_LINEARIZABLE: &str =
     "not linearizable: no order of the clients' calls, one at a time, gives these answers";
-const FNV: u64 = 0x0000_0100_0000_01B3;
 /// Tells choices of a test's own from steps.
-pub(crate) const OWN: u64 = 3 << 62;
-/// The node's name.
-const NODE: &str = "a";
-/// Virtual time after which a schedule fails as a whole.
-const DEADLINE: Duration = Duration::from_secs(24 * 60 * 60);
+const OWN: u64 = 7 << 61;
+
+#[cfg(test)]
+mod tests;

@@ -102,7 +102,7 @@ fn deposits_that_are_one_turn_are_not_lost() {
     });
     let explored = explored.unwrap_or_else(|failure| panic!("{failure}"));
     println!("{explored}");
-    assert!(explored.different > 20, "{explored}");
+    assert_eq!(explored.different, 2, "either is first: {explored}");
 }
 
 #[derive(Default, Actor)]
@@ -211,8 +211,8 @@ fn all_schedules_of_a_small_test_are_run() {
         }
     });
     let explored = explored.unwrap_or_else(|failure| panic!("{failure}"));
-    // Two clients of three steps each: 6! / (3! 3!).
-    assert!(explored.all && explored.different == 20, "{explored}");
+    // Two clients of three steps each, which have nothing to do with each other: 6! / (3! 3!) schedules.
+    assert!(explored.all && explored.different == 1, "{explored}");
 }
 
 #[test]
@@ -239,9 +239,8 @@ fn a_turn_that_excludes_others_keeps_their_messages_waiting() {
         }
     });
     let explored = explored.unwrap_or_else(|failure| panic!("{failure}"));
-    // Two chains of five steps, the middle three of which exclude the other's: either first, 5 places for the first step of the
-    // one behind and 5 for the last of the one before, which share one in two orders.
-    assert!(explored.all && explored.different == 2 * (5 * 5 + 1), "{explored}");
+    // Two chains of five steps, the middle three of which exclude the other's.
+    assert!(explored.all && explored.different == 2, "either is first: {explored}");
 }
 
 #[derive(Default, Actor)]

@@ -248,7 +248,7 @@ pub mod rehearsal {
     pub use crate::actor::reference::Ref;
     pub use crate::here::port::Port;
     pub use crate::shard::rehearsal::{
-        Answer, Event, Happened, Kind, Look, Party, Performed, Seen, Stage, Step, Waiting, ask_maybe,
+        Answer, Digest, Event, Happened, Kind, Look, Party, Performed, Seen, Stage, Step, Waiting, ask_maybe, mix,
     };
 }
 

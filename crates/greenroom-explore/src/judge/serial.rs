@@ -118,7 +118,7 @@ impl Path {
 fn is_choice(step: &Step) -> bool {
     match step.kind {
         Kind::Start => (1..=CLIENTS_MAX).contains(&step.by),
-        Kind::Client => step.by == crate::run::OWN,
+        Kind::Choice => true,
         _ => false,
     }
 }

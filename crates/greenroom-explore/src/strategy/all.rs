@@ -27,14 +27,14 @@ impl Chooser for All {
         }
     }
 
-    fn pick(&mut self, enabled: &[Step], _default: usize) -> usize {
+    fn pick(&mut self, enabled: &[Step], _default: usize) -> Option<usize> {
         let at = self.at;
         self.at += 1;
         if let Some((chosen, _)) = self.path.get(at) {
-            return *chosen;
+            return Some(*chosen);
         }
         self.path.push((0, enabled.len()));
-        0
+        Some(0)
     }
 
     fn has_all(&self) -> bool {

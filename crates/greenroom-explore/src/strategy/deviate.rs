@@ -72,14 +72,14 @@ impl Chooser for Deviate {
         }
     }
 
-    fn pick(&mut self, enabled: &[Step], default: usize) -> usize {
+    fn pick(&mut self, enabled: &[Step], default: usize) -> Option<usize> {
         if matches!(self.phase, Phase::Default) {
             self.widths.push(enabled.len());
         }
         let early = self.early.iter().find(|(place, _)| *place == self.at);
         self.at += 1;
         // Counted from the one that would come.
-        early.map_or(default, |(_, which)| (default + which) % enabled.len())
+        Some(early.map_or(default, |(_, which)| (default + which) % enabled.len()))
     }
 }
 

@@ -39,8 +39,13 @@ pub(crate) trait Chooser {
     /// Another schedule begins; `length` is how many steps the longest had.
     fn begin(&mut self, seed: u64, length: usize);
 
-    /// Which of `enabled`, two at least, comes next; `default` would.
-    fn pick(&mut self, enabled: &[Step], default: usize) -> usize;
+    /// Which of `enabled`, one at least, comes next; `default` would. `None` if nothing new would come of this schedule.
+    fn pick(&mut self, enabled: &[Step], default: usize) -> Option<usize>;
+
+    /// The schedule has ended, or was cut off, while these messages were still waiting for turns.
+    fn end(&mut self, blocked: &[Step]) {
+        let _ = blocked;
+    }
 
     /// Whether all schedules there are have been run, the one that has just ended included.
     fn has_all(&self) -> bool {
@@ -80,8 +85,12 @@ impl Chooser for Mixed {
         self.all[self.turn].begin(seed, length);
     }
 
-    fn pick(&mut self, enabled: &[Step], default: usize) -> usize {
+    fn pick(&mut self, enabled: &[Step], default: usize) -> Option<usize> {
         self.all[self.turn].pick(enabled, default)
+    }
+
+    fn end(&mut self, blocked: &[Step]) {
+        self.all[self.turn].end(blocked);
     }
 
     fn has_all(&self) -> bool {

@@ -32,7 +32,7 @@ impl Chooser for Pct {
         self.drops = (0..drops).map(|_| self.random.index(length.max(1))).collect();
     }
 
-    fn pick(&mut self, enabled: &[Step], default: usize) -> usize {
+    fn pick(&mut self, enabled: &[Step], default: usize) -> Option<usize> {
         let Self { random, priorities, drops, taken } = self;
         // The lower half is for those that have lost theirs.
         let mut priority = |step: &Step| *priorities.entry(step.by).or_insert_with(|| random.bits() | 1 << 63);
@@ -46,7 +46,7 @@ impl Chooser for Pct {
             chosen = best(&mut |step| priorities.get(&step.by).copied().unwrap_or(u64::MAX));
         }
         *taken += 1;
-        chosen
+        Some(chosen)
     }
 }
 

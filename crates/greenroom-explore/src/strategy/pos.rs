@@ -25,7 +25,7 @@ impl Chooser for Pos {
         self.priorities.clear();
     }
 
-    fn pick(&mut self, enabled: &[Step], default: usize) -> usize {
+    fn pick(&mut self, enabled: &[Step], default: usize) -> Option<usize> {
         let Self { random, priorities } = self;
         let mut best = (default, 0);
         for (index, step) in enabled.iter().enumerate() {
@@ -38,6 +38,6 @@ impl Chooser for Pos {
         for step in enabled.iter().filter(|step| step.at == chosen.at) {
             priorities.remove(&step.number);
         }
-        best.0
+        Some(best.0)
     }
 }

@@ -18,7 +18,7 @@ impl Chooser for Walk {
         self.0 = Random::new(seed);
     }
 
-    fn pick(&mut self, enabled: &[Step], _default: usize) -> usize {
-        self.0.index(enabled.len())
+    fn pick(&mut self, enabled: &[Step], _default: usize) -> Option<usize> {
+        Some(self.0.index(enabled.len()))
     }
 }

@@ -127,6 +127,10 @@ pub(crate) trait AnyActivation {
     /// Whether a turn runs or waits.
     fn busy(&self) -> bool;
 
+    /// Leaves without a word, with what waits; its turns are gone.
+    #[cfg(feature = "rehearsal")]
+    fn vanish(self: Rc<Self>, shard: &Shard);
+
     /// The `RefCell<Option<_>>` that the actor is in.
     #[cfg(feature = "rehearsal")]
     fn actor(&self) -> &dyn Any;

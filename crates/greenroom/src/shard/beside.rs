@@ -37,6 +37,14 @@ pub(super) fn is_beside(id: &ActorId) -> bool {
 #[derive(Default)]
 pub(super) struct Ties(BTreeMap<(u32, u32), Vec<Weak<Tie>>>);
 
+impl Ties {
+    /// Activations that something was tied to.
+    #[cfg(feature = "rehearsal")]
+    pub(super) fn len(&self) -> usize {
+        self.0.len()
+    }
+}
+
 impl Shard {
     /// Runs `task` beside the turns of `actor`, until it is over.
     pub(crate) fn begin_beside(&self, actor: Option<&ActorId>, task: LocalFuture) {
@@ -179,6 +187,9 @@ impl AnyActivation for Beside {
     fn busy(&self) -> bool {
         true
     }
+
+    #[cfg(feature = "rehearsal")]
+    fn vanish(self: Rc<Self>, _: &Shard) {}
 
     #[cfg(feature = "rehearsal")]
     fn actor(&self) -> &dyn Any {

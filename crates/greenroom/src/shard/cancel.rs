@@ -72,6 +72,14 @@ pub(super) struct Cancels {
 }
 
 impl Cancels {
+    /// Calls that were cancelled, and who asks whether theirs was.
+    #[cfg(feature = "rehearsal")]
+    pub(super) fn len(&self) -> usize {
+        self.recent.len() + self.asked.len()
+    }
+}
+
+impl Cancels {
     fn remember(&mut self, key: CallKey, until: Timestamp, now: Timestamp) {
         if self.recent.len() >= RECENT_MAX {
             self.recent.retain(|_, until| *until > now);

@@ -113,6 +113,8 @@ impl Shard {
             entered: Cell::new(false),
             below: Cell::new(self.frame.get()),
         };
+        #[cfg(feature = "rehearsal")]
+        self.note_begin(&frame);
         self.poll_frame(&frame, future)
     }
 
@@ -175,8 +177,6 @@ impl Shard {
     }
 
     fn panicked(&self, frame: &Frame, message: &str) -> Begun {
-        #[cfg(feature = "rehearsal")]
-        self.note_panic(frame, message);
         let answer = frame.answer.replace(Answer::Elsewhere(CallKey::NONE));
         self.end_turn(frame, Some(message));
         let failure = || Box::new(activation::panicked(message));

@@ -330,6 +330,8 @@ impl Shard {
     /// Asks for a poll of `turn`.
     pub(crate) fn wake_turn(&self, turn: TurnId) {
         if self.turns.borrow_mut().wake(turn) {
+            #[cfg(feature = "rehearsal")]
+            self.note_wake(turn);
             self.ready.borrow_mut().push_back(turn);
         }
     }
@@ -404,6 +406,8 @@ impl Shard {
         }
         self.gauge_activations();
         let Some(activation) = self.activation(slot) else { return Err(Refusal::Moved) };
+        #[cfg(feature = "rehearsal")]
+        self.note_place(&*activation);
         activation.clone().start(self, seed)?;
         Ok(activation)
     }
@@ -413,7 +417,10 @@ impl Shard {
         let mut made = None;
         self.activations.borrow_mut().insert(|slot| made.insert(make(slot)).clone());
         self.gauge_activations();
-        made.expect("a slab makes what it takes in")
+        let made = made.expect("a slab makes what it takes in");
+        #[cfg(feature = "rehearsal")]
+        self.note_place(&*made);
+        made
     }
 
     pub(crate) fn activation(&self, slot: Slot) -> Option<Rc<dyn AnyActivation>> {
@@ -452,6 +459,8 @@ impl Shard {
     /// Takes an activation out, with what is tied to it on this shard.
     fn take_out(&self, slot: Slot) {
         self.activations.borrow_mut().remove(slot);
+        #[cfg(feature = "rehearsal")]
+        self.note_left(slot);
         self.end_entrance(slot);
         self.end_ties(slot);
         self.timers.borrow_mut().forget(slot);

@@ -68,6 +68,12 @@ impl Slab {
         ((first..end).filter_map(entry).collect(), (end < self.next).then_some(end))
     }
 
+    /// Gives places out as if none had been, now that there are no activations.
+    #[cfg(feature = "rehearsal")]
+    pub(super) fn begin_anew(&mut self) {
+        self.free.sort_unstable_by(|one, other| other.cmp(one));
+    }
+
     pub(super) fn iter(&self) -> impl Iterator<Item = &Rc<dyn AnyActivation>> {
         self.pages.iter().flat_map(|page| page.iter()).filter_map(|entry| entry.activation.as_ref())
     }

@@ -282,6 +282,22 @@ impl Turns {
         self.slot(id)?.turn.as_mut()
     }
 
+    /// All turns that wait.
+    #[cfg(feature = "rehearsal")]
+    pub(super) fn all(&self) -> Vec<TurnId> {
+        let turns = self.slots.iter().enumerate().filter(|(_, slot)| slot.state != State::Free);
+        turns.map(|(index, slot)| TurnId { index: index as u32, generation: slot.generation }).collect()
+    }
+
+    /// Gives numbers out as if none had been, now that there are no turns.
+    #[cfg(feature = "rehearsal")]
+    pub(super) fn begin_anew(&mut self) {
+        self.free = NONE;
+        for (index, slot) in self.slots.iter_mut().enumerate().rev() {
+            slot.next = std::mem::replace(&mut self.free, index as u32);
+        }
+    }
+
     fn slot(&mut self, id: TurnId) -> Option<&mut Slot> {
         let slot = self.slots.get_mut(id.index as usize)?;
         (slot.generation == id.generation && slot.state != State::Free).then_some(slot)

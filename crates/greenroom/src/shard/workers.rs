@@ -14,6 +14,12 @@ use crate::actor::key::ActorId;
 pub(super) struct Workers(BTreeMap<ActorId, Vec<Slot>>);
 
 impl Workers {
+    /// Actors that have workers here.
+    #[cfg(feature = "rehearsal")]
+    pub(super) fn len(&self) -> usize {
+        self.0.len()
+    }
+
     pub(super) fn remove(&mut self, id: &ActorId, slot: Slot) {
         if let Some(slots) = self.0.get_mut(id) {
             slots.retain(|known| *known != slot);

@@ -19,6 +19,8 @@ pub(super) async fn change(
     want: Want<Planned>,
     until: Timestamp,
 ) -> Result<Ended, ReminderError> {
+    #[cfg(feature = "rehearsal")]
+    crate::shard::rehearsal::note_lasting();
     let store = node.calendar().store(node).map_err(|reason| invalid(id, reason))?;
     let mut change = Change::new(want);
     let mut last = "the time was up before the store had answered".to_owned();

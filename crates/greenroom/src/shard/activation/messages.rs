@@ -330,6 +330,18 @@ impl<A: Behaviour> AnyActivation for Activation<A> {
     }
 
     #[cfg(feature = "rehearsal")]
+    fn vanish(self: Rc<Self>, shard: &Shard) {
+        drop(self.take_waiting());
+        if let Some(gate) = self.kind.gate() {
+            let hooks = self.phase.get() != Phase::Ready;
+            gate.leave(self.reads.get() as usize + usize::from(self.exclusive.get() && !hooks));
+        }
+        self.gone(shard);
+        let actor = self.actor.borrow_mut().take();
+        drop(actor);
+    }
+
+    #[cfg(feature = "rehearsal")]
     fn actor(&self) -> &dyn Any {
         &self.actor
     }

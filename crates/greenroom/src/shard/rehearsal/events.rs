@@ -8,10 +8,8 @@ use greenroom_wire::codec;
 use super::Party;
 use crate::actor::error::Failure;
 use crate::actor::key::ActorId;
-use crate::shard::Shard;
 use crate::shard::calls::Completion;
 use crate::shard::mail::AnyMail;
-use crate::shard::turns::Frame;
 
 /// Something that happened.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -67,6 +65,11 @@ pub enum Happened {
         /// The number of the message.
         message: u64,
     },
+    /// Something went wrong, as it was chosen to.
+    Fault {
+        /// What, as the step is called.
+        what: String,
+    },
 }
 
 /// How a call ended.
@@ -101,24 +104,20 @@ impl Events {
         self.list.take()
     }
 
+    pub(super) fn clear(&self) {
+        self.list.borrow_mut().clear();
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.list.borrow().len()
+    }
+
     /// Notes what `what` says, if anybody listens.
     pub(super) fn note(&self, step: u64, what: impl FnOnce() -> Happened) {
         if self.on.get() {
             let event = Event { step, what: what() };
             self.list.borrow_mut().push(event);
         }
-    }
-}
-
-impl Shard {
-    /// Notes that a turn has ended.
-    pub(in crate::shard) fn note_end(&self, frame: &Frame, panic: Option<&str>) {
-        let rehearsal = &self.rehearsal;
-        rehearsal.events.note(rehearsal.step.get(), || Happened::Ended {
-            actor: frame.activation.id().clone(),
-            method: frame.activation.method_name(frame.job.method),
-            panic: panic.map(str::to_owned),
-        });
     }
 }
 

@@ -19,3 +19,11 @@ pub(super) struct Streams {
     unclaimed: RefCell<outgoing::Unclaimed>,
     incoming: RefCell<Slots<Incoming>>,
 }
+
+impl Streams {
+    /// Streams that are not over.
+    #[cfg(feature = "rehearsal")]
+    pub(super) fn len(&self) -> usize {
+        self.outgoing.borrow().names(|_| true).len() + self.incoming.borrow().names(|_| true).len()
+    }
+}

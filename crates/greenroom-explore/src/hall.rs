@@ -1,0 +1,93 @@
+//! Where schedules are run: one node in a simulated world, which is as new before each of them.
+
+use std::rc::Rc;
+use std::time::Duration;
+
+use greenroom::rehearsal::{Digest, Stage};
+use greenroom::{Builder, Node};
+use greenroom_sim::{Faults, Stepped};
+use greenroom_test::{Cluster, Stores, simulation};
+
+use crate::driver::Driver;
+
+/// A node whose shard is on a stage.
+pub(crate) struct Hall {
+    node: Node,
+    stage: Stage,
+    /// What was on the shard when it was new.
+    fresh: Digest,
+    /// Tasks that the node itself has.
+    spawned: usize,
+    /// When the last schedule began.
+    began: Duration,
+    cluster: Cluster,
+    stepped: Stepped,
+}
+
+impl Hall {
+    /// A new node that hosts what `equip` registers with it.
+    ///
+    /// # Panics
+    /// If it cannot start.
+    pub(crate) fn open(equip: Rc<dyn Fn(Builder) -> Builder>) -> Self {
+        let mut faults = Faults::none();
+        (faults.clock_drift, faults.clock_offset) = (0.0, Duration::ZERO);
+        let stepped = simulation(0, faults).deadline(DEADLINE).stepped();
+        let sim = stepped.sim().clone();
+        let (cluster, stage) = stepped.run(async move {
+            let cluster = Cluster::over(&sim, Stores::new(&sim, &[]), move |builder, _| equip(builder));
+            Stage::ask();
+            cluster.start_all(&[NODE]).await;
+            (cluster, Stage::take().expect("a node with one shard has one stage"))
+        });
+        let (node, fresh, spawned) = (cluster.node(NODE), stage.digest(), stepped.spawned());
+        let hall = Self { node, stage, fresh, spawned, began: Duration::ZERO, cluster, stepped };
+        hall.wait_for_a_whole_second()
+    }
+
+    pub(crate) fn node(&self) -> Node {
+        self.node.clone()
+    }
+
+    pub(crate) fn stage(&self) -> &Stage {
+        &self.stage
+    }
+
+    /// Runs a schedule, or a part of one.
+    pub(crate) fn run<T: 'static>(&self, part: impl Future<Output = T> + 'static) -> T {
+        self.stepped.run(part)
+    }
+
+    /// Forgets what `driver` has done. `None` if something of it may be left.
+    pub(crate) fn renewed(self, driver: Driver) -> Option<Self> {
+        let stage = self.stage.clone();
+        let is_whole = self.run(async move { stage.reset(move || drop(driver)) });
+        let is_left = !is_whole
+            || self.stage.digest() != self.fresh
+            || self.stepped.spawned() != self.spawned
+            || self.cluster.try_node(NODE).is_none();
+        (!is_left).then(|| self.wait_for_a_whole_second())
+    }
+
+    /// Timers are due as the clock's parts say, and so as in every other schedule, if each begins with a second.
+    fn wait_for_a_whole_second(mut self) -> Self {
+        let sim = self.stepped.sim().clone();
+        let now = self.stepped.run(async move { sim.now() });
+        if now != self.began {
+            let sim = self.stepped.sim().clone();
+            let left = Duration::from_secs(now.as_secs() + 1) - now;
+            let stage = self.stage.clone();
+            self.began = self.stepped.run(async move {
+                tokio::time::sleep(left).await;
+                stage.look_at_clock();
+                sim.now()
+            });
+        }
+        self
+    }
+}
+
+/// The node's name.
+const NODE: &str = "a";
+/// Virtual time of all schedules together.
+const DEADLINE: Duration = Duration::from_secs(9 * 365 * 24 * 60 * 60);

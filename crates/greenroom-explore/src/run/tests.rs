@@ -1,0 +1,101 @@
+use std::time::Duration;
+
+use greenroom::prelude::*;
+use greenroom_sim::Random;
+
+use super::*;
+use crate::strategy::Strategy;
+
+#[derive(Default, Actor)]
+struct Cell {
+    value: u64,
+}
+
+#[actor]
+impl Cell {
+    async fn activated(&mut self, cx: &Cx) -> Result<(), String> {
+        self.value = cx.key().len() as u64;
+        Ok(())
+    }
+
+    pub async fn read(&self) -> u64 {
+        tokio::task::yield_now().await;
+        self.value
+    }
+
+    pub async fn write(&mut self, cx: &Cx, value: u64, pause: bool) {
+        if pause {
+            tokio::time::sleep(Duration::from_millis(70)).await;
+        }
+        self.value = CellRef::of(cx, "other").read().await.unwrap_or(0) + value;
+    }
+
+    pub async fn lend(&self, cx: &Cx, key: String) -> u64 {
+        CellRef::of(cx, key).read().await.expect("it answers")
+    }
+}
+
+/// A test in which much is still under way when its schedules end, or violate something.
+fn subject() -> Subject {
+    Subject::new(Rc::new(|builder: Builder| builder.register::<Cell>()), 40, |world: World| async move {
+        CellRef::of(&world, "first").write(1, false).await.expect("it answers");
+        for client in 0..3_u64 {
+            let (cell, other) = (CellRef::of(&world, "first"), CellRef::of(&world, "another"));
+            world.client(async move {
+                other.write(client, client == 1).send();
+                assert_ne!(cell.lend("another".to_owned()).await, Ok(6), "clients leave in the middle");
+                cell.write(7, true).send();
+                let _ =
+                    tokio::time::timeout(Duration::from_millis(50), cell.lend("first".to_owned()).into_future()).await;
+            });
+        }
+    })
+}
+
+fn strategy() -> Plan {
+    Plan::Chooser(Rc::new(RefCell::new(Strategy::Walk.chooser())))
+}
+
+#[test]
+fn a_schedule_on_a_node_that_was_used_is_as_one_on_a_new_node() {
+    let (mut random, mut runs) = (Random::new(7), Vec::new());
+    let used = subject();
+    for _ in 0..200 {
+        let plan = strategy();
+        if let Plan::Chooser(chooser) = &plan {
+            chooser.borrow_mut().begin(random.bits(), 0);
+        }
+        runs.push(used.run(plan, true));
+        assert!(used.hall.borrow().is_some(), "the node is as new, and stays");
+    }
+    drop(used);
+    let (new, names) = (subject(), |ran: &Ran| ran.told.iter().map(|told| told.name.clone()).collect::<Vec<_>>());
+    for first in &runs {
+        let again = new.run(Plan::Picks(first.picks.clone()), true);
+        new.renew();
+        assert_eq!((first.violated.as_ref(), names(first)), (again.violated.as_ref(), names(&again)));
+        assert_eq!(first.trace, again.trace);
+    }
+    let violated = runs.iter().filter(|ran| ran.violated.is_some()).count();
+    assert!((1..200).contains(&violated), "some end in the middle, {violated}");
+}
+
+#[derive(Default, Actor)]
+struct Parent;
+
+#[actor]
+impl Parent {
+    pub async fn give_birth(&mut self, cx: &Cx) {
+        cx.spawn(Cell::default());
+    }
+}
+
+#[test]
+fn what_may_be_left_of_a_schedule_is_not_met_by_the_next_one() {
+    let equip = |builder: Builder| builder.register::<Parent>();
+    let subject = Subject::new(Rc::new(equip), 40, |world: World| async move {
+        ParentRef::of(&world, "1").give_birth().await.expect("it answers");
+    });
+    subject.run(strategy(), false);
+    assert!(subject.hall.borrow().is_none(), "a spawned actor outlives its parent's turn");
+}

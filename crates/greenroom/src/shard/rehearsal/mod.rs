@@ -1,0 +1,370 @@
+//! A shard on a stage: what would happen by itself waits until somebody chooses it.
+//!
+//! Messages, answers and turns that were woken are held, and each of them is a [`Step`]. All else of a shard is as it always is.
+
+mod events;
+mod look;
+mod maybe;
+mod reset;
+mod stage;
+mod step;
+
+use std::cell::{Cell, RefCell};
+use std::sync::Arc;
+
+use super::activation::AnyActivation;
+use super::calls::{CallSlot, Completion};
+use super::mail::{AnyMail, Form};
+use super::submit::AnyParcel;
+use super::turns::{Access, Frame, Link, TurnId};
+use super::{Shard, Slot};
+use crate::actor::key;
+use crate::actor::key::ActorId;
+use crate::actor::reference::{Inner, Route};
+
+use self::events::Events;
+pub use self::events::{Answer, Event, Happened};
+pub use self::look::{Look, Seen};
+pub use self::maybe::ask_maybe;
+pub use self::reset::Digest;
+pub use self::stage::Stage;
+pub use self::step::{Kind, Party, Performed, Step, Waiting, mix};
+
+pub(crate) use self::maybe::maybe;
+pub(crate) use self::reset::note_lasting;
+
+/// What a shard holds back.
+pub(super) struct Rehearsal {
+    on: bool,
+    /// Whether the next message, or answer, is the one that was chosen.
+    passes: Cell<bool>,
+    /// Whether all is to be forgotten: what is sent meanwhile goes nowhere.
+    falls: Cell<bool>,
+    /// The client that is being polled.
+    client: Cell<Option<u32>>,
+    /// The step that is being done, and how many turns have begun in it.
+    step: Cell<u64>,
+    begun: Cell<u64>,
+    held: RefCell<Vec<Held>>,
+    asked: RefCell<Vec<Asked>>,
+    /// The activations, by the hashes of their actors.
+    places: RefCell<Vec<(u64, Slot)>>,
+    turns: RefCell<Vec<Maker>>,
+    /// How much each client has made, by its number.
+    clients: RefCell<Vec<u64>>,
+    /// How much nobody has made.
+    made: Cell<u64>,
+    panics: RefCell<Vec<String>>,
+    /// Whether something was done that outlives the shard, and the kinds whose actors do not do such.
+    is_stained: Cell<bool>,
+    plain: RefCell<Vec<(key::Kind, bool)>>,
+    events: Events,
+}
+
+/// A turn, as who makes steps.
+struct Maker {
+    turn: TurnId,
+    number: u64,
+    /// How much it has made.
+    made: u64,
+    /// The step in which it was woken.
+    woken: u64,
+}
+
+struct Held {
+    number: u64,
+    /// The step that made it.
+    born: u64,
+    /// Whom it touches, and who made it, as hashes.
+    at: u64,
+    by: u64,
+    /// One sender's messages to one actor are a queue; 0 for an answer.
+    queue: u64,
+    what: What,
+}
+
+enum What {
+    Message {
+        parcel: Box<dyn AnyParcel>,
+        target: Arc<Inner>,
+        from: Party,
+        method: &'static str,
+        access: Access,
+        link: Link,
+    },
+    Answer {
+        call: CallSlot,
+        completion: Completion,
+        message: u64,
+        to: Party,
+        from: ActorId,
+        method: &'static str,
+    },
+}
+
+/// A call whose end has not been seen by its caller.
+struct Asked {
+    call: CallSlot,
+    message: u64,
+    by: Party,
+    target: ActorId,
+    method: &'static str,
+}
+
+impl Rehearsal {
+    pub(super) fn new(on: bool) -> Self {
+        Self {
+            on,
+            passes: Cell::new(false),
+            falls: Cell::new(false),
+            client: Cell::new(None),
+            step: Cell::new(0),
+            begun: Cell::new(0),
+            held: RefCell::default(),
+            asked: RefCell::default(),
+            places: RefCell::default(),
+            turns: RefCell::default(),
+            clients: RefCell::default(),
+            made: Cell::new(0),
+            panics: RefCell::default(),
+            is_stained: Cell::new(false),
+            plain: RefCell::default(),
+            events: Events::default(),
+        }
+    }
+
+    /// Of a shard that begins now: on a stage if somebody has asked for it.
+    pub(super) fn asked_for() -> Self {
+        Self::new(stage::is_asked_for())
+    }
+
+    pub(super) fn is_on(&self) -> bool {
+        self.on
+    }
+
+    fn note(&self, what: impl FnOnce() -> Happened) {
+        self.events.note(self.step.get(), what);
+    }
+
+    fn hold(&self, number: u64, (at, by, queue): (u64, u64, u64), what: What) {
+        let held = Held { number, born: self.step.get(), at, by, queue, what };
+        self.held.borrow_mut().push(held);
+    }
+
+    fn take(&self, number: u64) -> Option<What> {
+        let mut held = self.held.borrow_mut();
+        let at = held.iter().position(|held| held.number == number)?;
+        Some(held.remove(at).what)
+    }
+}
+
+impl Shard {
+    /// Holds a message back until its step; `false` if it is to go on.
+    pub(super) fn hold_message(&self, target: &Arc<Inner>, mail: &mut dyn AnyMail) -> bool {
+        let rehearsal = &self.rehearsal;
+        if !rehearsal.on || rehearsal.passes.take() {
+            return false;
+        }
+        if rehearsal.falls.get() {
+            mail.clear();
+            return true;
+        }
+        let (Form::Typed(method) | Form::Wire(method)) = mail.form() else { return false };
+        let method = mail.interface().methods.get(usize::from(method));
+        let access = if method.is_some_and(|method| method.read) { Access::Read } else { Access::Exclusive };
+        let (from, method) = (self.party(), method.map_or("?", |method| method.name));
+        let number = self.next_number();
+        let call = mail.reply().and_then(|reply| reply.call()).filter(|site| site.shard == self.id());
+        if let Some(site) = call {
+            let asked = Asked { call: site.slot, message: number, by: from.clone(), target: target.id.clone(), method };
+            rehearsal.asked.borrow_mut().push(asked);
+        }
+        rehearsal.note(|| Happened::Sent {
+            message: number,
+            from: from.clone(),
+            to: target.id.clone(),
+            method,
+            arguments: events::arguments(mail),
+            awaited: call.is_some(),
+        });
+        let link = mail.chain().map(|chain| chain.link.clone()).unwrap_or_default();
+        if let Some(parcel) = mail.seal(target) {
+            let by = from.hash();
+            let queue = mix(by, target.hash) | 1;
+            let what = What::Message { parcel, target: target.clone(), from, method, access, link };
+            rehearsal.hold(number, (target.hash, by, queue), what);
+        }
+        true
+    }
+
+    /// Holds an answer back until its step; gives it back if it is to go on.
+    pub(super) fn hold_answer(&self, call: CallSlot, completion: Completion) -> Option<Completion> {
+        let rehearsal = &self.rehearsal;
+        if !rehearsal.on || rehearsal.passes.take() || rehearsal.falls.get() {
+            return Some(completion);
+        }
+        let mut asked = rehearsal.asked.borrow_mut();
+        let Some(at) = asked.iter().position(|asked| asked.call == call) else { return Some(completion) };
+        let Asked { by, message, target, method, .. } = asked.swap_remove(at);
+        rehearsal.note(|| Happened::Answered { message, answer: Answer::from(&completion) });
+        let touches = (by.hash(), target.stable_hash(), 0);
+        rehearsal.hold(
+            mix(message, ANSWER),
+            touches,
+            What::Answer { call, completion, message, to: by, from: target, method },
+        );
+        None
+    }
+
+    /// Remembers where an activation is.
+    pub(super) fn note_place(&self, activation: &dyn AnyActivation) {
+        if self.rehearsal.on {
+            let place = (activation.id().stable_hash(), activation.slot());
+            self.stain_by(activation.id());
+            self.rehearsal.places.borrow_mut().push(place);
+        }
+    }
+
+    /// Remembers that an activation is gone.
+    pub(super) fn note_left(&self, slot: Slot) {
+        if self.rehearsal.on {
+            self.rehearsal.places.borrow_mut().retain(|(_, at)| *at != slot);
+        }
+    }
+
+    /// Remembers that a turn begins.
+    pub(super) fn note_begin(&self, frame: &Frame) {
+        let rehearsal = &self.rehearsal;
+        if !rehearsal.on {
+            return;
+        }
+        let begun = rehearsal.begun.get();
+        rehearsal.begun.set(begun + 1);
+        let number = mix(rehearsal.step.get(), begun);
+        rehearsal.turns.borrow_mut().push(Maker { turn: frame.id, number, made: 0, woken: 0 });
+    }
+
+    /// Remembers that a turn is over; `panic` is what it said if it panicked.
+    pub(super) fn note_end(&self, frame: &Frame, panic: Option<&str>) {
+        let rehearsal = &self.rehearsal;
+        if !rehearsal.on {
+            return;
+        }
+        if let Some(message) = panic {
+            let turn = frame.activation.name_of(frame.job.method);
+            rehearsal.panics.borrow_mut().push(format!("{turn} panicked: {message}"));
+        }
+        let mut turns = rehearsal.turns.borrow_mut();
+        if let Some(at) = turns.iter().position(|maker| maker.turn == frame.id) {
+            turns.swap_remove(at);
+        }
+        rehearsal.note(|| Happened::Ended {
+            actor: frame.activation.id().clone(),
+            method: frame.activation.method_name(frame.job.method),
+            panic: panic.map(str::to_owned),
+        });
+    }
+
+    /// Remembers in which step a turn is woken.
+    pub(super) fn note_wake(&self, turn: TurnId) {
+        if self.rehearsal.on {
+            let mut turns = self.rehearsal.turns.borrow_mut();
+            if let Some(maker) = turns.iter_mut().find(|maker| maker.turn == turn) {
+                maker.woken = self.rehearsal.step.get();
+            }
+        }
+    }
+
+    /// Who acts now.
+    fn party(&self) -> Party {
+        match (self.current(), self.rehearsal.client.get()) {
+            (Some(frame), _) => Party::Actor(frame.activation.id().clone()),
+            (None, Some(client)) => Party::Client(client),
+            (None, None) => Party::Runtime,
+        }
+    }
+
+    /// A number for what is made now.
+    fn next_number(&self) -> u64 {
+        let rehearsal = &self.rehearsal;
+        if let Some(frame) = self.current() {
+            return rehearsal.number_by(frame.id);
+        }
+        let Some(client) = rehearsal.client.get() else {
+            rehearsal.made.set(rehearsal.made.get() + 1);
+            return mix(rehearsal.step.get(), mix(RUNTIME, rehearsal.made.get()));
+        };
+        let (mut clients, at) = (rehearsal.clients.borrow_mut(), client as usize);
+        if clients.len() <= at {
+            clients.resize(at + 1, 0);
+        }
+        clients[at] += 1;
+        mix(CLIENT | u64::from(client), clients[at])
+    }
+
+    /// Whether the turn of a message could begin now, or would be told that it never can.
+    fn may_start(&self, target: &Inner, access: Access, link: &Link) -> bool {
+        let place = {
+            let places = self.rehearsal.places.borrow();
+            places.iter().find(|(hash, _)| *hash == target.hash).map(|(_, slot)| *slot)
+        };
+        let Some(slot) = place else { return true };
+        let activations = self.activations.borrow();
+        let Some(activation) = activations.find(slot) else { return true };
+        if activation.is_free(access) {
+            return true;
+        }
+        let activation = activation.clone();
+        drop(activations);
+        // Of stateless workers there are as many as it takes.
+        self.port.node.kinds().workers(target.id.kind) > 0 || self.cycle(link, activation.id()).is_some()
+    }
+
+    /// Lets a message go where its actor is known to be.
+    fn guide(&self, target: &Inner) {
+        if let Route::Unresolved = target.route()
+            && !target.forged
+            && self.port.node.kinds().workers(target.id.kind) == 0
+            && let Some((_, slot)) = self.rehearsal.places.borrow().iter().find(|(hash, _)| *hash == target.hash)
+        {
+            target.set_route(Route::Here(self.id(), *slot));
+        }
+    }
+
+    /// Polls what an answer, or a wake, has woken since there were `before` turns to be polled.
+    fn resume_since(&self, before: usize) {
+        if self.ready.borrow().len() == before + 1 {
+            let turn = self.ready.borrow_mut().pop_back();
+            return turn.into_iter().for_each(|turn| self.resume_turn(turn));
+        }
+        let woken = self.ready.borrow_mut().split_off(before);
+        woken.into_iter().for_each(|turn| self.resume_turn(turn));
+    }
+}
+
+impl Rehearsal {
+    /// A number for what this turn makes now.
+    fn number_by(&self, turn: TurnId) -> u64 {
+        let mut turns = self.turns.borrow_mut();
+        match turns.iter_mut().find(|maker| maker.turn == turn) {
+            Some(maker) => {
+                maker.made += 1;
+                mix(maker.number, maker.made)
+            }
+            None => mix(self.step.get(), RUNTIME),
+        }
+    }
+
+    /// A number for the next wake of a turn that no message and no answer has, and the step that has woken it.
+    fn wake_of(&self, turn: TurnId) -> (u64, u64) {
+        let turns = self.turns.borrow();
+        let known = turns.iter().find(|maker| maker.turn == turn);
+        known.map_or((WAKE, 0), |maker| (mix(maker.number, WAKE | maker.made), maker.woken))
+    }
+}
+
+/// Tell what is numbered apart.
+const ANSWER: u64 = 1 << 62;
+const CLIENT: u64 = 2 << 61;
+const RUNTIME: u64 = 3 << 61;
+const WAKE: u64 = 5 << 61;

@@ -1,0 +1,248 @@
+//! A shard, for who chooses what happens on it.
+
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+
+use greenroom_world::Timestamp;
+
+use super::step::{Kind, Party, Performed, Step, Waiting};
+use super::{Asked, Event, Happened, Held, Look, Shard, What};
+use crate::actor::key::ActorId;
+use crate::shard::beside;
+
+thread_local! {
+    static ASKED_FOR: Cell<bool> = const { Cell::new(false) };
+    static ON_STAGE: RefCell<Option<Rc<Shard>>> = const { RefCell::new(None) };
+}
+
+/// Whether the shard that begins now is to be on a stage.
+pub(super) fn is_asked_for() -> bool {
+    ASKED_FOR.get()
+}
+
+impl Shard {
+    /// Lets a [`Stage`] have it, if there is to be one.
+    pub(in crate::shard) fn show_on_stage(self: &Rc<Self>) {
+        if self.rehearsal.on {
+            ON_STAGE.with_borrow_mut(|stage| *stage = Some(self.clone()));
+        }
+    }
+}
+
+/// A shard of this thread, for who chooses what happens on it. Clones are the same.
+#[derive(Clone)]
+pub struct Stage {
+    pub(super) shard: Rc<Shard>,
+}
+
+impl Stage {
+    /// Lets the next shard that begins on this thread wait for somebody to choose.
+    pub fn ask() {
+        ASKED_FOR.set(true);
+    }
+
+    /// The shard that has begun since.
+    pub fn take() -> Option<Self> {
+        ASKED_FOR.set(false);
+        let shard = ON_STAGE.with_borrow_mut(Option::take)?;
+        Some(Self { shard })
+    }
+
+    /// Adds what can happen next to `out`, in the order in which it was made.
+    pub fn enabled(&self, out: &mut Vec<Step>) {
+        self.each(out, |shard, target, access, link| shard.may_start(target, access, link));
+    }
+
+    /// Adds the messages to `out` that are the first of their queues, and wait for turns of their actors.
+    pub fn blocked(&self, out: &mut Vec<Step>) {
+        let mut waiting = Vec::new();
+        self.each(&mut waiting, |shard, target, access, link| !shard.may_start(target, access, link));
+        out.extend(waiting.into_iter().filter(|step| step.kind == Kind::Start));
+    }
+
+    fn each(&self, out: &mut Vec<Step>, is_one: impl Fn(&Shard, &super::Inner, super::Access, &super::Link) -> bool) {
+        let shard = &*self.shard;
+        let held = shard.rehearsal.held.borrow();
+        for (place, Held { number, born, at, by, queue, what }) in held.iter().enumerate() {
+            let kind = match what {
+                What::Answer { .. } => Kind::Answer,
+                What::Message { target, access, link, .. } => {
+                    let is_behind = held[..place].iter().any(|before| before.queue == *queue);
+                    if is_behind || !is_one(shard, target, *access, link) {
+                        continue;
+                    }
+                    Kind::Start
+                }
+            };
+            out.push(Step { number: *number, kind, at: *at, by: *by, born: *born, queue: *queue });
+        }
+        let ready = shard.ready.borrow();
+        if ready.is_empty() {
+            return;
+        }
+        let turns = shard.turns.borrow();
+        for turn in ready.iter() {
+            let at = turns.find(*turn).map_or(0, |turn| turn.activation.id().stable_hash());
+            let (number, born) = shard.rehearsal.wake_of(*turn);
+            out.push(Step { number, kind: Kind::Wake, at, by: at, born, queue: 0 });
+        }
+    }
+
+    /// What a step is called.
+    pub fn name(&self, step: &Step) -> String {
+        if step.kind == Kind::Wake {
+            let turns = self.shard.turns.borrow();
+            let ready = self.shard.ready.borrow();
+            let is_it = |turn: &&super::TurnId| self.shard.rehearsal.wake_of(**turn).0 == step.number;
+            let woken = ready.iter().find(is_it).and_then(|turn| turns.find(*turn));
+            return woken.map_or_else(
+                || "wake".to_owned(),
+                |turn| format!("wake {}", turn.activation.name_of(turn.job.method)),
+            );
+        }
+        let held = self.shard.rehearsal.held.borrow();
+        match held.iter().find(|held| held.number == step.number).map(|held| &held.what) {
+            Some(What::Message { target, from, method, .. }) => format!("{}.{method}<{from}", target.id),
+            Some(What::Answer { to, from, method, .. }) => format!("{to}<{from}.{method}"),
+            None => format!("#{}", step.number),
+        }
+    }
+
+    /// Does it.
+    pub fn perform(&self, step: &Step) -> Performed {
+        let shard = &*self.shard;
+        let rehearsal = &shard.rehearsal;
+        rehearsal.step.set(step.number);
+        rehearsal.begun.set(0);
+        shard.refill_budget();
+        shard.enter(|| {
+            let before = shard.ready.borrow().len();
+            let performed = match (step.kind, rehearsal.take(step.number)) {
+                (_, Some(What::Message { parcel, target, .. })) => {
+                    rehearsal.note(|| Happened::Came { message: step.number });
+                    shard.guide(&target);
+                    rehearsal.passes.set(true);
+                    parcel.deliver(shard);
+                    rehearsal.passes.set(false);
+                    Performed::Whole
+                }
+                (_, Some(What::Answer { call, completion, message, to, .. })) => {
+                    rehearsal.note(|| Happened::Heard { message });
+                    rehearsal.passes.set(true);
+                    shard.complete(call, completion);
+                    rehearsal.passes.set(false);
+                    shard.resume_since(before);
+                    match to {
+                        Party::Client(number) => Performed::Client(number),
+                        _ => Performed::Whole,
+                    }
+                }
+                (Kind::Wake, None) => {
+                    let is_it = |turn: &super::TurnId| rehearsal.wake_of(*turn).0 == step.number;
+                    let turn = shard.ready.borrow().iter().position(is_it);
+                    let turn = turn.and_then(|at| shard.ready.borrow_mut().remove(at));
+                    turn.into_iter().for_each(|turn| {
+                        // The next wake of the turn is another step.
+                        rehearsal.number_by(turn);
+                        shard.resume_turn(turn);
+                    });
+                    Performed::Whole
+                }
+                _ => Performed::Whole,
+            };
+            shard.settle();
+            performed
+        })
+    }
+
+    /// Calls `poll` as a client: what it sends is the client's.
+    pub fn as_client<R>(&self, number: u32, step: u64, poll: impl FnOnce() -> R) -> R {
+        let shard = &*self.shard;
+        shard.rehearsal.step.set(step);
+        shard.rehearsal.client.set(Some(number));
+        let polled = shard.enter(poll);
+        shard.rehearsal.client.set(None);
+        if !shard.runnable.borrow().is_empty() {
+            shard.enter(|| shard.settle());
+        }
+        polled
+    }
+
+    /// Lets the shard know how late it is: time has passed, or may have.
+    pub fn look_at_clock(&self) {
+        self.shard.now.set(self.shard.port.node.world().now());
+    }
+
+    /// Who waits for an answer that nobody has given.
+    pub fn waiting(&self) -> Vec<Waiting> {
+        let calls = self.shard.calls.borrow();
+        let asked = self.shard.rehearsal.asked.borrow();
+        let open = asked.iter().filter(|asked| calls.is_open(asked.call));
+        open.map(|asked| Waiting { who: asked.by.clone(), target: asked.target.clone(), method: asked.method })
+            .collect()
+    }
+
+    /// Whether some turn waits for something else than an answer, or a timer for its time: it may help to let time pass.
+    pub fn waits_for_time(&self) -> bool {
+        let turns = self.shard.turns.borrow();
+        if turns.iter().next().is_none() {
+            return false;
+        }
+        let asked = self.shard.rehearsal.asked.borrow();
+        let calls = self.shard.calls.borrow();
+        let asks = |id: &ActorId| {
+            let own = |asked: &&Asked| matches!(&asked.by, Party::Actor(by) if by == id);
+            asked.iter().filter(own).any(|asked| calls.is_open(asked.call))
+        };
+        turns.iter().any(|turn| !beside::is_beside(turn.activation.id()) && !asks(turn.activation.id()))
+    }
+
+    /// When the next of the actors' timers is due.
+    pub fn next_timer(&self) -> Option<Timestamp> {
+        self.shard.timers.borrow().next()
+    }
+
+    /// Whether any turn has panicked since [`take_panics`](Self::take_panics).
+    pub fn has_panics(&self) -> bool {
+        !self.shard.rehearsal.panics.borrow().is_empty()
+    }
+
+    /// The panics of turns since this was last asked.
+    pub fn take_panics(&self) -> Vec<String> {
+        self.shard.rehearsal.panics.take()
+    }
+
+    /// The first actor whose invariant does not hold, and what is wrong.
+    pub fn unsound(&self) -> Option<(ActorId, String)> {
+        let activations = self.shard.activations.borrow();
+        activations.iter().find_map(|one| Some((one.id().clone(), one.unsound()?)))
+    }
+
+    /// Notes from here on what happens, or does not any more.
+    pub fn listen(&self, on: bool) {
+        self.shard.rehearsal.events.listen(on);
+    }
+
+    /// What has happened since this was last asked, if somebody listens.
+    pub fn take_events(&self) -> Vec<Event> {
+        self.shard.rehearsal.events.take()
+    }
+
+    /// The activations of this moment.
+    pub fn look(&self) -> Look {
+        Look { activations: self.shard.activations.borrow().iter().cloned().collect() }
+    }
+}
+
+impl Shard {
+    /// Lets activations begin what waits in their mailboxes: ticks, and what came while they began.
+    fn settle(&self) {
+        loop {
+            let next = self.runnable.borrow_mut().pop_front();
+            match next {
+                Some(activation) => activation.run(self),
+                None => break,
+            }
+        }
+    }
+}
