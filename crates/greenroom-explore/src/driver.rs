@@ -169,7 +169,15 @@ impl Driver {
         for client in &mut self.clients {
             if client.future.is_some() && client.woken.0.load(Ordering::Relaxed) {
                 let (at, born) = (u64::from(client.number) + 1, *client.woken_in.get_or_insert(self.last));
-                self.enabled.push(Step { number: client.step(), kind: Kind::Client, at, by: at, born, queue: 0 });
+                self.enabled.push(Step {
+                    number: client.step(),
+                    kind: Kind::Client,
+                    at,
+                    by: at,
+                    born,
+                    read: false,
+                    queue: 0,
+                });
             }
         }
     }

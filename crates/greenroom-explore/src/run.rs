@@ -175,9 +175,7 @@ async fn run(
         told.states = states;
     }
     let is_given_up = ended == Ok(Ended::GivenUp);
-    if let Plan::Chooser(chooser) = &picks.plan
-        && !is_given_up
-    {
+    if let Plan::Chooser(chooser) = &picks.plan {
         chooser.borrow_mut().end(&driver.blocked());
     }
     let ran = Ran {
@@ -210,7 +208,8 @@ impl Picks {
     /// A choice of the test's own.
     fn choose(&mut self, options: usize) -> usize {
         let made = self.made.len() as u64;
-        let option = |at| Step { number: mix(made, OWN | at), kind: Kind::Choice, at, by: OWN, born: 0, queue: 0 };
+        let option =
+            |at| Step { number: mix(made, OWN | at), kind: Kind::Choice, at, by: OWN, born: 0, read: false, queue: 0 };
         let options: Vec<Step> = (0..options as u64).map(option).collect();
         self.pick(&|option| format!("choice {}", option.at), &options, 0).unwrap_or(0)
     }

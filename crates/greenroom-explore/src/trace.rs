@@ -37,7 +37,7 @@ mod tests {
     fn hash(steps: &[(u64, u64, Kind)]) -> u64 {
         let mut trace = Trace::default();
         for (number, at, kind) in steps {
-            trace.add(&Step { number: *number, kind: *kind, at: *at, by: 0, born: 0, queue: 0 });
+            trace.add(&Step { number: *number, kind: *kind, at: *at, by: 0, born: 0, read: false, queue: 0 });
         }
         trace.hash()
     }

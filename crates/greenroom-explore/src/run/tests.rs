@@ -1,3 +1,4 @@
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use greenroom::prelude::*;
@@ -98,4 +99,100 @@ fn what_may_be_left_of_a_schedule_is_not_met_by_the_next_one() {
     });
     subject.run(strategy(), false);
     assert!(subject.hall.borrow().is_none(), "a spawned actor outlives its parent's turn");
+}
+
+#[derive(Default, Actor)]
+struct Node {
+    said: Vec<u64>,
+}
+
+#[actor]
+impl Node {
+    pub async fn say(&mut self, what: u64) -> u64 {
+        self.said.push(what);
+        self.said.len() as u64
+    }
+
+    pub async fn listen(&self) -> u64 {
+        self.said.iter().fold(0, |sum, said| sum * 10 + said)
+    }
+
+    /// Asks another one while it excludes others.
+    pub async fn ask(&mut self, cx: &Cx, other: u64) {
+        let heard = NodeRef::of(cx, other).listen().await.unwrap_or(99);
+        self.said.push(heard);
+    }
+
+    /// Asks another one, and tells it, while others go on.
+    pub async fn pass_on(&self, cx: &Cx, other: u64) {
+        let other = NodeRef::of(cx, other);
+        let heard = other.listen().await.unwrap_or(99);
+        other.say(heard % 7).send();
+    }
+
+    pub async fn tell(&mut self, cx: &Cx, other: u64) {
+        NodeRef::of(cx, other).say(3).send();
+        self.said.push(4);
+    }
+}
+
+/// A program of two or three clients that make up to three calls in all.
+fn program(seed: u64) -> Subject {
+    Subject::new(Rc::new(|builder: Builder| builder.register::<Node>()), 200, move |world: World| async move {
+        let mut random = Random::new(seed);
+        let clients = 2 + random.index(2);
+        for client in 0..clients {
+            let calls = if client == 0 && clients == 2 { 2 } else { 1 };
+            let calls: Vec<_> =
+                (0..calls).map(|_| (random.index(5), random.index(2) as u64, random.index(2) as u64)).collect();
+            let world_of_client = world.clone();
+            world.client(async move {
+                for (what, at, other) in calls {
+                    let node = NodeRef::of(&world_of_client, at);
+                    let _ = match what {
+                        0 => node.say(5).await.map(drop),
+                        1 => node.listen().await.map(drop),
+                        2 => node.ask(other).await,
+                        3 => node.pass_on(other).await,
+                        _ => {
+                            node.tell(other).send();
+                            Ok(())
+                        }
+                    };
+                }
+            });
+        }
+    })
+}
+
+/// The traces and violations that `chooser` finds, and its runs.
+fn traces(subject: &Subject, chooser: Box<dyn Chooser>) -> (BTreeSet<(u64, bool)>, u64) {
+    let (chooser, mut found, mut runs) = (Rc::new(RefCell::new(chooser)), BTreeSet::new(), 0);
+    loop {
+        chooser.borrow_mut().begin(0, 0);
+        let ran = subject.run(Plan::Chooser(chooser.clone()), false);
+        runs += 1;
+        assert!(!ran.is_cut && runs < 200_000);
+        if !ran.is_given_up {
+            let is_new = found.insert((ran.trace, ran.violated.is_some()));
+            assert!(is_new, "a trace is run once");
+        }
+        if chooser.borrow().has_all() {
+            return (found, runs);
+        }
+    }
+}
+
+#[test]
+fn all_traces_are_those_of_sleep_sets_alone() {
+    let (mut all, mut by_sleep_sets) = (0, 0);
+    for seed in 0..40 {
+        let subject = program(seed);
+        let (expected, more) = traces(&subject, crate::strategy::sleep_sets());
+        let (found, runs) = traces(&subject, Strategy::Dpor.chooser());
+        assert_eq!(found, expected, "program {seed}");
+        assert!(runs <= more, "program {seed}: {runs} runs instead of {more}");
+        (all, by_sleep_sets) = (all + runs, by_sleep_sets + more);
+    }
+    println!("{all} runs instead of {by_sleep_sets}");
 }

@@ -2,6 +2,7 @@
 
 mod all;
 mod deviate;
+mod dpor;
 mod pct;
 mod pos;
 mod walk;
@@ -10,6 +11,7 @@ use greenroom::rehearsal::Step;
 
 use self::all::All;
 use self::deviate::Deviate;
+use self::dpor::Dpor;
 use self::pct::Pct;
 use self::pos::Pos;
 use self::walk::Walk;
@@ -30,7 +32,9 @@ pub enum Strategy {
     Pct,
     /// Any step that can come, each as likely: for comparison.
     Walk,
-    /// Every schedule there is, for small tests: when it ends, so does the test. Those that come to the same are run each.
+    /// Every trace there is, for small tests: when it ends, so does the test.
+    Dpor,
+    /// Every schedule there is, those that come to the same, too: for comparison.
     All,
 }
 
@@ -61,26 +65,39 @@ impl Strategy {
             Strategy::Pos => Box::new(Pos::default()),
             Strategy::Pct => Box::new(Pct::default()),
             Strategy::Walk => Box::new(Walk::default()),
+            Strategy::Dpor => Box::new(Dpor::default()),
             Strategy::All => Box::new(All::default()),
         }
     }
+}
+
+/// All traces by sleep sets alone, for comparison.
+#[cfg(test)]
+pub(crate) fn sleep_sets() -> Box<dyn Chooser> {
+    Box::new(Dpor::of_sleep_sets())
 }
 
 /// Lets all take turns.
 struct Mixed {
     all: Vec<Box<dyn Chooser>>,
     turn: usize,
+    begun: u64,
 }
 
 impl Default for Mixed {
     fn default() -> Self {
-        let all = [Strategy::Deviations, Strategy::Pos, Strategy::Pct, Strategy::Walk, Strategy::All];
-        Self { all: all.map(Strategy::chooser).into(), turn: usize::MAX }
+        let all = [Strategy::Dpor, Strategy::Deviations, Strategy::Pos, Strategy::Pct, Strategy::Walk];
+        Self { all: all.map(Strategy::chooser).into(), turn: usize::MAX, begun: 0 }
     }
 }
 
 impl Chooser for Mixed {
     fn begin(&mut self, seed: u64, length: usize) {
+        self.begun += 1;
+        if self.begun == DPOR_MAX * self.all.len() as u64 {
+            // It does not get to its end.
+            self.all.remove(0);
+        }
         self.turn = self.turn.wrapping_add(1) % self.all.len();
         self.all[self.turn].begin(seed, length);
     }
@@ -94,6 +111,9 @@ impl Chooser for Mixed {
     }
 
     fn has_all(&self) -> bool {
-        self.all.iter().any(|one| one.has_all())
+        self.all[self.turn].has_all()
     }
 }
+
+/// Schedules that are run to get to all traces.
+const DPOR_MAX: u64 = 2_000;

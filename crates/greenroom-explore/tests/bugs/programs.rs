@@ -5,7 +5,7 @@ use greenroom_explore::{Explore, World};
 
 /// A program to be explored.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Program {
+pub(crate) enum Program {
     /// A read, then a write that depends on it.
     LostUpdate,
     /// Each of three excludes others while it awaits the next one.
@@ -15,9 +15,9 @@ pub enum Program {
 }
 
 impl Program {
-    pub const ALL: [Program; 3] = [Program::LostUpdate, Program::Deadlock, Program::TwoSenders];
+    pub(crate) const ALL: [Program; 3] = [Program::LostUpdate, Program::Deadlock, Program::TwoSenders];
 
-    pub fn explore(self) -> Explore {
+    pub(crate) fn explore(self) -> Explore {
         Explore::of(|builder| {
             let builder = builder.register::<Account>().register::<Teller>().register::<Philosopher>();
             builder.register::<Order>().register::<Noise>()
@@ -25,7 +25,7 @@ impl Program {
     }
 
     /// The clients and what is claimed, beside so many clients that have nothing to do with it.
-    pub fn body(self, world: &World, is_repaired: bool, noisy: usize) {
+    pub(crate) fn body(self, world: &World, is_repaired: bool, noisy: usize) {
         for client in 0..noisy {
             let noise = NoiseRef::of(world, format!("{}", client % 2));
             world.client(async move {

@@ -9,6 +9,7 @@ use super::step::{Kind, Party, Performed, Step, Waiting};
 use super::{Asked, Event, Happened, Held, Look, Shard, What};
 use crate::actor::key::ActorId;
 use crate::shard::beside;
+use crate::shard::turns::Access;
 
 thread_local! {
     static ASKED_FOR: Cell<bool> = const { Cell::new(false) };
@@ -60,21 +61,21 @@ impl Stage {
         out.extend(waiting.into_iter().filter(|step| step.kind == Kind::Start));
     }
 
-    fn each(&self, out: &mut Vec<Step>, is_one: impl Fn(&Shard, &super::Inner, super::Access, &super::Link) -> bool) {
+    fn each(&self, out: &mut Vec<Step>, is_one: impl Fn(&Shard, &super::Inner, Access, &super::Link) -> bool) {
         let shard = &*self.shard;
         let held = shard.rehearsal.held.borrow();
         for (place, Held { number, born, at, by, queue, what }) in held.iter().enumerate() {
-            let kind = match what {
-                What::Answer { .. } => Kind::Answer,
+            let (kind, read) = match what {
+                What::Answer { .. } => (Kind::Answer, false),
                 What::Message { target, access, link, .. } => {
                     let is_behind = held[..place].iter().any(|before| before.queue == *queue);
                     if is_behind || !is_one(shard, target, *access, link) {
                         continue;
                     }
-                    Kind::Start
+                    (Kind::Start, *access == Access::Read)
                 }
             };
-            out.push(Step { number: *number, kind, at: *at, by: *by, born: *born, queue: *queue });
+            out.push(Step { number: *number, kind, at: *at, by: *by, born: *born, read, queue: *queue });
         }
         let ready = shard.ready.borrow();
         if ready.is_empty() {
@@ -84,7 +85,7 @@ impl Stage {
         for turn in ready.iter() {
             let at = turns.find(*turn).map_or(0, |turn| turn.activation.id().stable_hash());
             let (number, born) = shard.rehearsal.wake_of(*turn);
-            out.push(Step { number, kind: Kind::Wake, at, by: at, born, queue: 0 });
+            out.push(Step { number, kind: Kind::Wake, at, by: at, born, read: false, queue: 0 });
         }
     }
 

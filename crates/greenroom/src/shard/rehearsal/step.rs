@@ -50,6 +50,8 @@ pub struct Step {
     pub by: u64,
     /// The number of the step that made it.
     pub born: u64,
+    /// Whether it begins a turn that lets others go on beside it.
+    pub read: bool,
     /// The queue in which it waits, of one sender to one actor; 0 if in none.
     pub queue: u64,
 }
