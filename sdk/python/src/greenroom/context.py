@@ -1,0 +1,302 @@
+"""What an activation may ask of its node."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, cast, overload
+
+import msgspec
+
+from . import errors, frames
+from .frames import Reader
+from .kind import Coder, Method
+from .turn import Seat, Turn, current
+
+if TYPE_CHECKING:
+    from .actor import Actor
+    from .lane import Lane
+
+A = TypeVar("A", bound="Actor")
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+class Referrer:
+    """Makes references and topics: an activation's `cx`, or a client."""
+
+    def scope(self) -> tuple[Seat | None, Turn | None]:
+        return None, None
+
+    def lane_now(self, kind: str, key: str) -> Lane | None:
+        raise NotImplementedError
+
+    async def lane(self, kind: str, key: str) -> Lane:
+        raise NotImplementedError
+
+    @overload
+    def ref(self, kind: type[A], key: str, *, by: float | None = None) -> A: ...
+    @overload
+    def ref(self, kind: str, key: str, *, by: float | None = None) -> Any: ...
+    def ref(self, kind: Any, key: str, *, by: float | None = None) -> Any:
+        """The actor of a kind and key. `by` bounds each call, in seconds; a turn's own limit holds in any case."""
+        from .refs import Ref
+
+        return Ref(self, kind, key, by)
+
+    @overload
+    def send(self, kind: type[A], key: str) -> A: ...
+    @overload
+    def send(self, kind: str, key: str) -> Any: ...
+    def send(self, kind: Any, key: str) -> Any:
+        """The same, for one-way messages: a method sends and gives `None`; awaiting it waits for room on the connection."""
+        from .refs import Ref
+
+        return Ref(self, kind, key, one_way=True)
+
+    def topic(self, name: str, of: type[T]) -> Topic[T]:
+        """A topic, and the type of its events."""
+        return Topic(self, name, of)
+
+
+class Cx(Referrer):
+    """What an activation may ask of its node, in the name of the turn whose code asks."""
+
+    def __init__(self, seat: Seat) -> None:
+        self._seat = seat
+
+    @property
+    def kind(self) -> str:
+        """The actor's kind."""
+        return self._seat.kind.name
+
+    @property
+    def key(self) -> str:
+        """The actor's key."""
+        return self._seat.key
+
+    @property
+    def epoch(self) -> int:
+        """The activation's number among the actor's: it only rises."""
+        return self._seat.epoch
+
+    @property
+    def fence(self) -> tuple[int, int]:
+        """What only rises: to be sent along to what is outside of the cluster, which then can refuse what is older."""
+        turn = self._turn()
+        return self._seat.epoch, turn.number if turn else 0
+
+    @property
+    def is_cancelled(self) -> bool:
+        """Whether the turn's caller has given up, or its host may no longer act."""
+        turn = self._turn()
+        return self._seat.dead or (turn is not None and turn.cancelled)
+
+    @property
+    def left(self) -> float | None:
+        """Seconds that are left of the turn's time; `None` if it has no limit."""
+        turn = self._turn()
+        return max(0.0, turn.until - time.monotonic()) if turn and turn.until else None
+
+    @property
+    def context(self) -> dict[str, str]:
+        """The pairs of the request context that came with the turn's message."""
+        pairs = self._extension(1)
+        found: dict[str, str] = {}
+        while pairs is not None and pairs.at < pairs.end:
+            key = pairs.text()
+            found[key] = pairs.text()
+        return found
+
+    @property
+    def principal(self) -> str | None:
+        """On whose behalf the turn is, if anybody's."""
+        named = self._extension(7)
+        return named.text() if named else None
+
+    async def save(self) -> None:
+        """Saves the actor's state: a conditional write. On return it is stored.
+
+        Raises `Refused` or `Unknown` if it is not, or may not be; the activation ends with the turn then.
+        """
+        seat = self._seat
+        if not seat.kind.options.persistent:
+            raise RuntimeError(f"{seat.kind.cls.__name__} keeps nothing: write class {seat.kind.cls.__name__}(gr.Actor, persistent=True)")
+        payload = seat.kind.dump(seat.instance)
+        await self._ask(frames.SAVE, {"state": "self", "fields": frames.fields([("self", payload)])})
+        seat.saved = payload
+
+    async def reload(self) -> None:
+        """Reads the state again from the store, over what the instance has."""
+        payload = await self._ask(frames.RELOAD, {"state": "self"})
+        if len(payload) > 2 and payload != frames.NIL:
+            self._seat.kind.load(self._seat.instance, payload)
+            self._seat.saved = payload
+
+    async def clear(self) -> None:
+        """Removes the state from the store, and makes the instance a fresh one."""
+        await self._ask(frames.CLEAR, {"state": "self"})
+        self._seat.saved = None
+        fresh = self._seat.kind.fresh()
+        for name in self._seat.kind.state_fields:
+            setattr(self._seat.instance, name, getattr(fresh, name))
+
+    def after(self, seconds: float, method: Callable[P, Any], *args: P.args, **named: P.kwargs) -> Timer:
+        """Calls a method of this actor once, later: `self.cx.after(5, self.close)`. It ends with the activation."""
+        return self._timer(seconds, None, method, args, named)
+
+    def every(self, seconds: float, method: Callable[P, Any], *args: P.args, **named: P.kwargs) -> Timer:
+        """Calls a method of this actor in each period, as long as the activation lasts. Ticks never pile up."""
+        return self._timer(seconds, seconds, method, args, named)
+
+    async def remind(
+        self,
+        method: Callable[..., Any],
+        *args: Any,
+        after: float | None = None,
+        every: float | None = None,
+        name: str | None = None,
+    ) -> None:
+        """Sets a reminder, which is kept in the store: `await self.cx.remind(self.dun, "kindly", after=3600)`.
+
+        It calls the method although the actor sleeps or its node dies: at least once for each due time. One of the same
+        name, by default the method's, is replaced.
+        """
+        found = self._method(method)
+        first = after if after is not None else every
+        if first is None:
+            raise TypeError("a reminder needs `after` or `every`")
+        what: dict[str, Any] = {"name": name or found.name, "method": found.name, "arguments": found.pack(args, {})}
+        what["due_ms"] = round((time.time() + first) * 1000)
+        if every is not None:
+            what["every_ms"] = round(every * 1000)
+        await self._ask(frames.REMIND, what)
+
+    async def forget(self, name: str) -> None:
+        """Cancels a reminder: once this returns, no turn of it begins."""
+        await self._ask(frames.CANCEL_REMINDER, {"name": name})
+
+    async def reminders(self) -> list[Any]:
+        """The actor's reminders, as the node lists them."""
+        return cast("list[Any]", errors.value_of(await self._ask(frames.LIST_REMINDERS, {})))
+
+    def keep_alive(self, seconds: float) -> None:
+        """Keeps the activation from ending of idleness for so long."""
+        self._tell(frames.KEEP_ALIVE, {"for_ms": round(seconds * 1000)})
+
+    def deactivate(self) -> None:
+        """Ends the activation after this turn."""
+        self._tell(frames.DEACTIVATE_ME, {})
+
+    def migrate(self, node: str) -> None:
+        """Moves the actor to another node after this turn."""
+        self._tell(frames.MIGRATE, {"node": node})
+
+    # For the SDK.
+
+    def scope(self) -> tuple[Seat | None, Turn | None]:
+        return self._seat, self._turn()
+
+    def lane_now(self, kind: str, key: str) -> Lane | None:
+        return self._seat.lane
+
+    async def lane(self, kind: str, key: str) -> Lane:
+        return self._seat.lane
+
+    def method(self, method: Callable[..., Any]) -> Method:
+        """What is known of a method of this actor."""
+        return self._method(method)
+
+    def _turn(self) -> Turn | None:
+        turn = current.get()
+        return turn if turn is not None and turn.seat is self._seat else None
+
+    def _extension(self, wanted: int) -> Reader | None:
+        turn = self._turn()
+        reader = Reader(turn.extension if turn else b"")
+        while reader.at < reader.end:
+            tag, size = reader.varint(), reader.varint()
+            if tag == wanted:
+                return Reader(reader.data, reader.at, reader.at + size)
+            reader.at += size
+        return None
+
+    async def _ask(self, operation: int, what: dict[str, Any]) -> bytes:
+        return await self._seat.lane.ask(self._turn(), self._seat, operation, what)
+
+    def _tell(self, operation: int, what: dict[str, Any]) -> None:
+        self._seat.lane.tell(self._turn(), self._seat, operation, what)
+
+    def _timer(self, after: float, every: float | None, method: Callable[..., Any], args: Any, named: Any) -> Timer:
+        found = self._method(method)
+        timer = Timer(self, str(self._seat.lane.number()))
+        what: dict[str, Any] = {"name": timer.name, "method": found.name, "arguments": found.pack(args, named)}
+        what["after_us"] = max(1, round(after * 1e6))
+        if every is not None:
+            what["every_us"] = max(1, round(every * 1e6))
+        self._tell(frames.TIMER, what)
+        return timer
+
+    def _method(self, method: Callable[..., Any]) -> Method:
+        name = getattr(method, "__name__", "")
+        found = self._seat.kind.by_name.get(name)
+        if found is None or not isinstance(getattr(method, "__self__", None), self._seat.kind.cls):
+            raise TypeError(f"{method!r} is no method of this actor that callers have: write self.NAME")
+        return found
+
+
+@dataclass
+class Timer:
+    """A timer of an activation."""
+
+    _cx: Cx
+    name: str
+
+    def cancel(self) -> None:
+        """Ends it: no tick of it begins any more."""
+        self._cx._tell(frames.CANCEL_TIMER, {"name": self.name})  # pyright: ignore[reportPrivateUsage]
+
+
+class Topic(Generic[T]):
+    """A topic: what is published to it comes to all who subscribe to it."""
+
+    def __init__(self, referrer: Referrer, name: str, of: type[T]) -> None:
+        self._referrer = referrer
+        self._coder = Coder(of)
+        self.name = name
+
+    async def publish(self, event: T) -> None:
+        """Publishes: on return, the queues of all subscribers have it."""
+        await self._referrer.ref("topics", self.name).publish(event=self._text(event))
+
+    def send(self, event: T) -> Awaitable[None]:
+        """Publishes; nobody hears whether it was."""
+        return self._referrer.send("topics", self.name).publish(event=self._text(event))
+
+    async def subscribe(self, method: Callable[[T], Any]) -> None:
+        """Has a method of this actor called for each event, one after the other, as long as the activation lasts."""
+        cx = self._cx()
+        await cx._ask(frames.SUBSCRIBE, {"topic": self.name, "method": cx.method(method).name})  # pyright: ignore[reportPrivateUsage]
+
+    async def unsubscribe(self) -> None:
+        """Ends this actor's subscription."""
+        await self._cx()._ask(frames.UNSUBSCRIBE, {"topic": self.name})  # pyright: ignore[reportPrivateUsage]
+
+    async def watch(self) -> AsyncIterator[T]:
+        """The events from now on."""
+        parcels = await self._referrer.ref("topics", self.name).subscribe(
+            terms={"slow": "backpressure", "queue_len": 256, "from": None}
+        )
+        async for parcel in parcels:
+            if isinstance(parcel, dict) and "Event" in parcel:
+                _, event = cast("dict[str, tuple[Any, str]]", parcel)["Event"]
+                yield msgspec.json.decode(event, type=self._coder.type)
+
+    def _cx(self) -> Cx:
+        if not isinstance(self._referrer, Cx):
+            raise TypeError("only an actor subscribes; elsewhere use `watch`")
+        return self._referrer
+
+    def _text(self, event: T) -> str:
+        return self._coder.write(event, frames.JSON)[2:].decode()

@@ -1,0 +1,507 @@
+"""A user lane: the turns, calls and streams of one shard, a batch a round."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import socket
+from collections import deque
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from . import errors, frames
+from .actor import bind
+from .context import Cx
+from .errors import Fenced, Refused, Unknown
+from .frames import FrameError, Reader, frame, text, varint
+from .streams import Inlet, Outlet
+from .turn import Seat, Turn, outcome
+
+if TYPE_CHECKING:
+    from .session import Session
+
+log = logging.getLogger("greenroom")
+
+
+class Lane(asyncio.Protocol):
+    """One connection to one shard of a node. All of it runs on the loop."""
+
+    def __init__(self, session: Session, shard: int) -> None:
+        self.session = session
+        self.shard = shard
+        self.loop = session.loop
+        self.seats: dict[int, Seat] = {}
+        self.turns: dict[int, Turn] = {}
+        self.requests: dict[int, asyncio.Future[tuple[int, bytes]]] = {}
+        self.inlets: dict[int, Inlet] = {}
+        self.outlets: dict[int, Outlet] = {}
+        self.dead = False
+        self.goodbye = ""
+        self.closed: asyncio.Future[None] = self.loop.create_future()
+        self.socket: socket.socket | None = None
+        self._transport: asyncio.Transport | None = None
+        self._out: list[bytes] = []
+        self._batching = False
+        self._flush_due = False
+        self._splitter = frames.Splitter(session.frame_max)
+        self._answer = session.way.answer()
+        self._routes: dict[tuple[str, str], bytes] = {}
+        self._numbers = 0
+        self._sent = 0
+        self._granted = session.window
+        self._blocked: deque[asyncio.Future[None]] = deque()
+        self._cold: dict[int, Callable[[Reader], None]] = {
+            frames.ACTIVATE: self._on_activate, frames.DEACTIVATE: self._on_deactivate, frames.CREDIT: self._on_credit,
+            frames.CANCEL_TURN: self._on_cancel_turn, frames.STREAM_ITEM: self._on_item, frames.GOODBYE: self._on_goodbye,
+            frames.STREAM_CREDIT: self._on_stream_credit, frames.STREAM_END: self._on_stream_end,
+            frames.REPLY: self._on_reply, frames.TURN: self._on_turn,
+        }  # fmt: skip
+
+    # The connection.
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        self._transport = transport
+        transport.write(self.session.way.request() + self.session.join(self.shard))
+
+    def data_received(self, data: bytes) -> None:
+        if self.dead:
+            return
+        self._batching = True
+        try:
+            if self._answer is not None:
+                rest = self._answer(data)
+                if rest is None:
+                    return
+                self._answer, data = None, rest
+            self._round(data)
+        except (FrameError, msgspec.DecodeError) as error:
+            log.error("lane %s: %s", self.shard, error)
+            self.goodbye = str(error)
+            self.write(frame(frames.GOODBYE, b"\x04", text(str(error)[:1000])))
+            self.close()
+        finally:
+            self._batching = False
+            self.flush()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self.drop()
+        if not self.closed.done():
+            self.closed.set_result(None)
+
+    def write(self, data: bytes) -> None:
+        """Sends a frame with the round's batch."""
+        self._out.append(data)
+        if not self._batching and not self._flush_due:
+            self._flush_due = True
+            self.loop.call_soon(self.flush)
+
+    def flush(self) -> None:
+        self._flush_due = False
+        if self._out and self._transport is not None and not self._transport.is_closing():
+            self._transport.write(b"".join(self._out))
+        self._out.clear()
+
+    def close(self) -> None:
+        self.flush()
+        if self._transport is not None:
+            self._transport.close()
+
+    def forget(self) -> None:
+        """In a forked child: closes what is the parent's, and serves none of it."""
+        self.dead = True
+        if self.socket is not None:
+            self.socket.close()
+
+    def drop(self) -> None:
+        """Abandons what runs, and drops all seats: nothing that was here acts any more."""
+        if self.dead:
+            return
+        self.dead = True
+        for turn in self.turns.values():
+            turn.abandon()
+        for outlet in list(self.outlets.values()):
+            outlet.stop()
+        for seat in self.seats.values():
+            seat.dead = True
+        self.turns.clear()
+        self.seats.clear()
+        lost = Unknown("Disconnected", {"node": self.session.node_name})
+        for request in self.requests.values():
+            if not request.done():
+                request.set_exception(lost)
+                request.exception()
+        self.requests.clear()
+        for inlet in list(self.inlets.values()):
+            inlet.end(lost)
+        self.inlets.clear()
+        for waiter in self._blocked:
+            if not waiter.done():
+                waiter.set_result(None)
+        self._blocked.clear()
+
+    # What comes.
+
+    def _round(self, data: bytes) -> None:
+        splitter = self._splitter
+        data = splitter.feed(data)
+        at, size = 0, len(data)
+        while size - at >= 5:
+            length = data[at] | data[at + 1] << 8 | data[at + 2] << 16 | data[at + 3] << 24
+            end = at + 4 + length
+            if end > size:
+                break
+            if not 0 < length <= splitter.limit:
+                raise FrameError(f"a frame of {length} bytes is outside the bound of {splitter.limit}")
+            handler = self._cold.get(data[at + 4])
+            if handler is not None:
+                handler(Reader(data, at + 5, end))
+                if self.dead:
+                    return
+            at = end
+        if at < size:
+            splitter.keep(data, at)
+
+    def _seat(self, number: int) -> Seat:
+        seat = self.seats.get(number)
+        if seat is None:
+            raise FrameError(f"a frame names seat {number}, which is not there")
+        return seat
+
+    def _on_turn(self, reader: Reader) -> None:
+        # By hand: most of a host's frames are turns.
+        data, at = reader.data, reader.at
+        try:
+            number, at = (data[at], at + 1) if data[at] < 0x80 else _number(data, at)
+            seat_number, at = (data[at], at + 1) if data[at] < 0x80 else _number(data, at)
+            method_number, at = (data[at], at + 1) if data[at] < 0x80 else _number(data, at)
+            flags = data[at]
+            left, at = (data[at + 1], at + 2) if data[at + 1] < 0x80 else _number(data, at + 1)
+            length, at = (data[at], at + 1) if data[at] < 0x80 else _number(data, at)
+        except IndexError:
+            at, length = reader.end, 1
+            number = seat_number = method_number = flags = left = 0
+        start = at + length
+        if start > reader.end:
+            raise FrameError("a turn ends within a field")
+        seat = self._seat(seat_number)
+        methods = seat.kind.methods
+        if method_number >= len(methods) or seat.instance is None or number in self.turns:
+            raise FrameError(f"turn {number} names what is not there, or has begun")
+        if self.session.is_over():
+            # Nothing begins any more.
+            self.session.lose("its lease is over")
+            return
+        method = methods[method_number]
+        turn = Turn(self, seat, number, method, bool(flags & 1), left)
+        turn.extension = data[at:start] if length else b""
+        self.turns[number] = turn
+        codec = turn.codec = data[start] if reader.end - start > 1 else 0
+        if codec == frames.JSON:
+            turn.told = data[start + 1] == 2
+        try:
+            if codec == frames.MESSAGE_PACK:
+                arguments = method.arguments.from_pack.decode(data[start + 2 : reader.end])
+            else:
+                arguments = method.arguments.read(data[start : reader.end])
+        except msgspec.DecodeError as error:
+            turn.codec = codec or frames.MESSAGE_PACK
+            refused = errors.invalid(error)
+            self.finish(turn, frames.INVALID, errors.encode(refused)[1])
+            return
+        found = method.take(arguments)
+        count = len(method.names)
+        function = method.function
+        if not method.read:
+            seat.exclusive = turn
+        made = (
+            function(seat.instance) if count == 0
+            else function(seat.instance, found) if count == 1
+            else function(seat.instance, *found)
+        )  # fmt: skip
+        if method.stream:
+            outlet = Outlet(self, seat, self.number(), made, method, turn)
+            self.outlets[outlet.number] = outlet
+            seat.streams.add(outlet.number)
+            self.finish(turn, frames.OK, frames.NIL, 8, varint(outlet.number))
+        else:
+            turn.begin(made)
+
+    def end_turn(self, turn: Turn, value: Any) -> None:
+        """The turn's handler has returned."""
+        if turn.dead:
+            return
+        try:
+            payload = turn.method.reply.write(value, turn.codec)
+        except (TypeError, ValueError, OverflowError, RecursionError) as error:
+            self.fail_turn(turn, Unknown("Unreadable", {"message": f"the reply cannot be encoded: {error}"}))
+            return
+        self._settle(turn, frames.OK, payload)
+
+    def fail_turn(self, turn: Turn, error: BaseException) -> None:
+        """The turn's handler has raised."""
+        if turn.dead:
+            return
+        status, payload = outcome(turn, error)
+        if status == frames.ACTOR_ERROR:
+            self._settle(turn, status, payload)
+            return
+        seat = turn.seat
+        restart = seat.kind.options.persistent or seat.kind.options.on_error == "restart"
+        if restart and not turn.method.read:
+            try:
+                seat.renew(self.bind)
+            except Exception:
+                log.exception("%s/%s cannot be made anew", seat.kind.name, seat.key)
+        self.finish(turn, status, payload)
+
+    def _settle(self, turn: Turn, status: int, payload: bytes) -> None:
+        seat = turn.seat
+        if turn.method.read or seat.kind.options.save == "explicit":
+            self.finish(turn, status, payload)
+            return
+        try:
+            changed = seat.changed()
+        except (TypeError, ValueError, OverflowError) as error:
+            self.fail_turn(turn, Unknown("Unsaved", {"message": f"its state cannot be encoded: {error}"}))
+            return
+        if changed is None:
+            self.finish(turn, status, payload)
+        else:
+            # Reply and state are one frame: neither comes without the other.
+            seat.saved = changed
+            self.finish(turn, status, payload, 1, frames.fields([("self", changed)]))
+
+    def finish(self, turn: Turn, status: int, payload: bytes, flags: int = 0, parts: bytes = b"") -> None:
+        """Says how a turn ended. A frame that is too long is not sent: its caller is told."""
+        del self.turns[turn.number]
+        if turn.seat.exclusive is turn:
+            turn.seat.end_exclusive()
+        number = turn.number
+        head = bytes((37, number)) if number < 0x80 else b"\x25" + varint(number)
+        size = len(head) + 2 + len(parts) + len(payload)
+        if size > self.session.frame_max:
+            words = f"the reply has {size} bytes, over the bound of {self.session.frame_max}"
+            status, payload = errors.encode(Unknown("Unreadable", {"message": words}))
+            flags, parts = 0, b""
+            size = len(head) + 2 + len(payload)
+        self.write(size.to_bytes(4, "little") + head + bytes((status, flags)) + parts + payload)
+
+    def bind(self, instance: Any, seat: Seat) -> None:
+        bind(instance, Cx(seat))
+
+    def _on_activate(self, reader: Reader) -> None:
+        number, offer, epoch, flags = reader.varint(), reader.varint(), reader.varint(), reader.u8()
+        key = reader.text()
+        if flags & ~2 or number in self.seats or offer >= len(self.session.kinds):
+            raise FrameError(f"Activate of seat {number} names what is not there")
+        carried = reader.block() if flags & 2 else None
+        states = reader.fields()
+        seat = self.seats[number] = Seat(self, number, self.session.kinds[offer], key, epoch)
+        task = self.loop.create_task(self._make(seat, carried, states.get("self")))
+        task.add_done_callback(lambda task: None if task.cancelled() else task.exception())
+
+    async def _make(self, seat: Seat, carried: bytes | None, state: bytes | None) -> None:
+        try:
+            seat.saved = state
+            seat.renew(self.bind)
+            if carried is not None and seat.kind.state is not None:
+                seat.kind.load(seat.instance, carried)
+            instance, seat.instance = seat.instance, None
+            await instance.activated()
+            seat.instance = instance
+        except Exception as error:
+            if not seat.dead:
+                log.error("%s/%s cannot be activated", seat.kind.name, seat.key, exc_info=error)
+                self.seats.pop(seat.number, None)
+                words = f"{type(error).__name__}: {error}"
+                status, payload = errors.encode(Refused("Activation", {"message": words}))
+                self.write(frame(frames.ACTIVATED, varint(seat.number), bytes((status,)), payload))
+        else:
+            if not seat.dead:
+                self.write(frame(frames.ACTIVATED, varint(seat.number), b"\0", frames.NIL))
+
+    def _on_deactivate(self, reader: Reader) -> None:
+        seat, why, flags = self._seat(reader.varint()), reader.u8(), reader.u8()
+        if flags & 2:
+            for turn in [turn for turn in self.turns.values() if turn.seat is seat]:
+                del self.turns[turn.number]
+                turn.abandon()
+        for number in list(seat.streams):
+            self.outlets[number].stop()
+        self.loop.create_task(self._release(seat, WHY[why] if why < len(WHY) else "other", bool(flags & 1)))
+
+    async def _release(self, seat: Seat, why: str, carry: bool) -> None:
+        status, carried = frames.OK, b""
+        if seat.instance is not None:
+            try:
+                await seat.instance.deactivating(why)
+                if carry and seat.kind.state is not None:
+                    carried = seat.kind.dump(seat.instance)
+            except Exception as error:
+                log.exception("%s/%s: deactivating failed", seat.kind.name, seat.key)
+                status, carried = errors.encode(Unknown("Panicked", {"message": f"{type(error).__name__}: {error}"}))
+        if not seat.dead:
+            seat.dead = True
+            self.seats.pop(seat.number, None)
+            self.write(frame(frames.RELEASED, varint(seat.number), bytes((status,)), carried))
+
+    def _on_cancel_turn(self, reader: Reader) -> None:
+        turn = self.turns.get(reader.varint())
+        if turn is not None:
+            turn.cancelled = True
+
+    def _on_reply(self, reader: Reader) -> None:
+        request = self.requests.pop(reader.varint(), None)
+        status = reader.u8()
+        if request is not None and not request.done():
+            request.set_result((status, reader.rest()))
+
+    def _on_item(self, reader: Reader) -> None:
+        number = reader.varint()
+        inlet = self.inlets.get(number)
+        if inlet is not None:
+            inlet.item(reader.varint(), reader.rest())
+
+    def _on_stream_end(self, reader: Reader) -> None:
+        inlet = self.inlets.pop(reader.varint(), None)
+        if inlet is not None:
+            count, status = reader.varint(), reader.u8()
+            inlet.finish(count, status, reader.rest())
+
+    def _on_stream_credit(self, reader: Reader) -> None:
+        outlet = self.outlets.get(reader.varint())
+        if outlet is not None:
+            outlet.credit(reader.varint(), reader.varint())
+
+    def _on_credit(self, reader: Reader) -> None:
+        self._granted = max(self._granted, self.session.window + reader.varint())
+        self._wake()
+
+    def _on_goodbye(self, reader: Reader) -> None:
+        code, self.goodbye = reader.u8(), reader.text()
+        log.log(logging.INFO if code < 2 else logging.ERROR, "the node ends lane %s: %s", self.shard, self.goodbye)
+        self.close()
+
+    # What goes.
+
+    def check(self, seat: Seat | None, turn: Turn | None = None) -> None:
+        """Raises `Fenced` if a seat, its turn or the session may no longer act."""
+        if self.session.is_over():
+            self.session.lose("its lease is over")
+        if (turn is not None and turn.dead) or (seat is not None and seat.dead):
+            raise Fenced
+        if self.dead:
+            raise Refused("Unreachable", {"node": self.session.node_name, "reason": "the connection is lost"})
+
+    @property
+    def has_room(self) -> bool:
+        """Whether a frame that costs credit may go at once."""
+        return self._sent < self._granted and not self._blocked
+
+    async def room(self) -> None:
+        """Waits until a frame that costs credit may go. Whoever waits longest goes first."""
+        waiter: asyncio.Future[None] = self.loop.create_future()
+        self._blocked.append(waiter)
+        try:
+            await waiter
+        finally:
+            if not waiter.done() or waiter.cancelled():
+                self._wake()
+
+    def _wake(self) -> None:
+        while self._blocked and self._sent < self._granted:
+            waiter = self._blocked.popleft()
+            if not waiter.done():
+                waiter.set_result(None)
+                return
+
+    def pay(self, data: bytes) -> None:
+        """Sends a frame that costs credit."""
+        if len(data) - 4 > self.session.frame_max:
+            words = f"{len(data)} bytes are over the bound of {self.session.frame_max}; send less"
+            raise Refused("Unsendable", {"message": words})
+        self._sent += len(data)
+        self.write(data)
+        self._wake()
+
+    def number(self) -> int:
+        """The next number of a request or a stream."""
+        self._numbers += 1
+        return self._numbers
+
+    def route(self, kind: str, method: str, version: int) -> bytes:
+        """The number of a method on this lane, defined at its first use."""
+        found = self._routes.get((kind, method))
+        if found is None:
+            found = self._routes[kind, method] = varint(len(self._routes))
+            self.write(frame(frames.DEFINE, found, text(kind), text(method), varint(version)))
+        return found
+
+    async def request(self, make: Callable[[int], bytes], seat: Seat | None, turn: Turn | None) -> tuple[int, bytes]:
+        """Sends the frame that `make` makes for a request's number; the answer's status and payload."""
+        if not self.has_room:
+            await self.room()
+        self.check(seat, turn)
+        if len(self.requests) >= REQUESTS_MAX:
+            raise Refused("Overloaded", {"queue": "requests of a host's lane", "bound": REQUESTS_MAX})
+        number = self.number()
+        self.pay(make(number))
+        answer = self.requests[number] = self.loop.create_future()
+        try:
+            found = await answer
+        except asyncio.CancelledError:
+            if self.requests.pop(number, None) is not None and not self.dead:
+                self.write(frame(frames.CANCEL_CALL, varint(number)))
+            raise
+        finally:
+            if seat is not None:
+                self.check(seat, turn)
+        return found
+
+    async def ask(self, turn: Turn | None, seat: Seat | None, operation: int, what: dict[str, Any]) -> bytes:
+        """Asks the node for something; the answer's payload."""
+        status, payload = await self.request(lambda number: _ask(number, turn, seat, operation, what), seat, turn)
+        if status != frames.OK:
+            raise errors.decode(status, payload)
+        return payload
+
+    def tell(self, turn: Turn | None, seat: Seat | None, operation: int, what: dict[str, Any]) -> None:
+        """The same, of what is not answered."""
+        self.check(seat, turn)
+        self.pay(_ask(0, turn, seat, operation, what))
+
+
+def _ask(number: int, turn: Turn | None, seat: Seat | None, operation: int, what: dict[str, Any]) -> bytes:
+    head = varint(number) + varint(turn.number if turn else 0) + varint(seat.number if seat else 0)
+    return frame(frames.ASK, head, bytes((operation,)), frames.packed(what))
+
+
+def call_frame(number: int, turn: Turn | None, route: bytes, key: bytes, left: int, payload: bytes) -> bytes:
+    """A Call."""
+    head = b"\x28" + varint(number) + (varint(turn.number) if turn is not None else b"\0") + route
+    body = b"".join((head, key, varint(left), b"\0", payload))
+    return len(body).to_bytes(4, "little") + body
+
+
+def _number(data: bytes, at: int) -> tuple[int, int]:
+    """A varint of several bytes, and where it ends."""
+    value = shift = 0
+    while True:
+        byte = data[at]
+        at += 1
+        value |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            return value, at
+        shift += 7
+        if shift > 63:
+            raise FrameError("a number has more than 64 bits")
+
+
+REQUESTS_MAX = 65_536
+
+WHY = ("idle", "stopping", "asked", "failed", "migrating", "superseded", "upgraded", "unsaved", "duplicate", "stopped")
+"""Why a seat is left, by its byte."""
+

@@ -1,0 +1,136 @@
+"""Ways in: the Unix socket of a node, or its HTTP door by `Upgrade`."""
+
+from __future__ import annotations
+
+import os
+import socket
+import ssl
+import stat
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from . import frames
+
+
+class NoNode(Exception):
+    """There is no node to dial; the message says what to start."""
+
+
+class NotLetIn(Exception):
+    """The node refuses the host, or this program is wrong about it: dialling again does not help."""
+
+
+@dataclass(frozen=True)
+class Way:
+    """One way in."""
+
+    url: str
+    token: str | None = None
+
+    def __post_init__(self) -> None:
+        scheme, colon, rest = self.url.partition(":")
+        if scheme not in ("unix", "http", "https") or not colon or not rest.strip("/"):
+            raise NoNode(f"{self.url!r} is no way in: write unix:/PATH, or http://HOST:PORT of a node's door")
+
+    @property
+    def is_unix(self) -> bool:
+        return self.url.startswith("unix:")
+
+    @property
+    def is_tls(self) -> bool:
+        return self.url.startswith("https:")
+
+    @property
+    def path(self) -> str:
+        return self.url.removeprefix("unix:")
+
+    @property
+    def address(self) -> tuple[str, int]:
+        parts = urlsplit(self.url)
+        return parts.hostname or "", parts.port or (443 if self.is_tls else 80)
+
+    def dial(self, timeout: float) -> socket.socket:
+        """A connected socket, closed when another program begins; blocks."""
+        if self.is_unix:
+            found = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+            try:
+                found.settimeout(timeout)
+                found.connect(self.path)
+            except BaseException:
+                found.close()
+                raise
+        else:
+            found = socket.create_connection(self.address, timeout)
+            found.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        return found
+
+    def secure(self, plain: socket.socket) -> socket.socket:
+        """The same, with TLS if the way says so; for blocking use."""
+        return ssl.create_default_context().wrap_socket(plain, server_hostname=self.address[0]) if self.is_tls else plain
+
+    def request(self) -> bytes:
+        """What is sent before the first frame."""
+        if self.is_unix:
+            return b""
+        host, port = self.address
+        token = f"Authorization: Bearer {self.token}\r\n" if self.token else ""
+        return (
+            f"GET /-/host HTTP/1.1\r\nHost: {host}:{port}\r\nConnection: Upgrade\r\n"
+            f"Upgrade: greenroom-host/1\r\n{token}\r\n"
+        ).encode()
+
+    def answer(self) -> Callable[[bytes], bytes | None] | None:
+        """Takes what comes before the first frame: given bytes, it gives those of frames, or `None` if that is not over."""
+        if self.is_unix:
+            return None
+        head = bytearray()
+
+        def take(data: bytes) -> bytes | None:
+            head.extend(data)
+            end = head.find(b"\r\n\r\n")
+            if end < 0:
+                if len(head) > 16 << 10:
+                    raise frames.FrameError("the door's answer has no end")
+                return None
+            first = bytes(head).split(b"\r\n", 1)[0].decode("latin-1")
+            if " 101 " not in first:
+                raise NotLetIn(f"{self.url} does not let hosts in: {first}")
+            return bytes(head[end + 4 :])
+
+        return take
+
+
+def find(given: str | None = None, token: str | None = None) -> list[Way]:
+    """The ways in: those that are given, those of `GREENROOM_HOST`, or the one node's that has a socket."""
+    named = given or os.environ.get("GREENROOM_HOST", "")
+    token = token or os.environ.get("GREENROOM_TOKEN")
+    if named:
+        return [Way(url.strip(), token) for url in named.split(",") if url.strip()]
+    directory = runtime_directory()
+    sockets = sorted(path for path in directory.glob("*.sock") if _is_ours(path)) if directory.is_dir() else []
+    if len(sockets) == 1:
+        return [Way(f"unix:{sockets[0]}", token)]
+    if not sockets:
+        raise NoNode(
+            f"no node has a socket in {directory}: start one by `greenroom node`, run this program by "
+            "`greenroom run python PROGRAM`, or set GREENROOM_HOST to unix:/PATH or http://HOST:PORT"
+        )
+    names = ", ".join(f"unix:{path}" for path in sockets)
+    raise NoNode(f"several nodes have sockets here: set GREENROOM_HOST to one of {names}, or to several by commas")
+
+
+def runtime_directory() -> Path:
+    """Where nodes of this user have their sockets."""
+    base = os.environ.get("XDG_RUNTIME_DIR")
+    return Path(base) / "greenroom" if base else Path(tempfile.gettempdir()) / f"greenroom-{os.getuid()}"
+
+
+def _is_ours(path: Path) -> bool:
+    try:
+        found = path.stat()
+    except OSError:
+        return False
+    return stat.S_ISSOCK(found.st_mode) and found.st_uid in (os.getuid(), 0)

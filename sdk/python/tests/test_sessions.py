@@ -1,0 +1,348 @@
+"""Sessions and leases: each trace that the protocol excludes, by its number."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+from peer import Peer, hosting
+
+import greenroom as gr
+from greenroom import frames
+from greenroom.control import Lease, now
+from greenroom.frames import frame, varint
+
+
+class Counter(gr.Actor, persistent=True, save="turn"):
+    count: int = 0
+
+    async def add(self, by: int) -> int:  # 0
+        self.count += by
+        return self.count
+
+    async def break_off(self) -> None:  # 1
+        self.count += 1000
+        raise RuntimeError("in the middle")
+
+    @gr.read
+    async def get(self) -> int:  # 2
+        return self.count
+
+    async def save_now(self) -> None:  # 3
+        await self.cx.save()
+
+
+class Slow(gr.Actor):
+    seen: list[int] = []
+
+    async def ask(self) -> str:  # 0
+        try:
+            await self.cx.ref(Counter, "c").get()
+        except gr.Fenced:
+            ENDED.append("fenced")
+            try:
+                await self.cx.ref(Counter, "c").get()
+            except gr.Fenced:
+                ENDED.append("again")
+            raise
+        return "went on"
+
+    async def compute(self, seconds: float) -> None:  # 1
+        until = time.monotonic() + seconds
+        while time.monotonic() < until:
+            pass
+
+    async def long(self) -> None:  # 2
+        self.seen.append(1)
+        await asyncio.sleep(0.1)
+        self.seen.append(2)
+
+    @gr.read
+    async def watch(self) -> AsyncIterator[int]:  # 3
+        while True:
+            yield len(self.seen)
+
+
+ENDED: list[str] = []
+ADD, BREAK_OFF, GET, SAVE_NOW = range(4)
+ASK, COMPUTE, LONG, WATCH = range(4)
+
+
+async def test_descriptions_that_a_node_does_not_know_are_shown(peer: Peer) -> None:
+    async with hosting(peer, Counter):
+        (offer,) = peer.hellos[0]["offers"]
+        assert (offer["kind"], offer["version"], offer["compatible"]) == ("counter", 1, 1)
+        assert peer.described[0]["methods"][0]["name"] == "add"
+
+
+async def test_l2_a_host_whose_lease_is_over_begins_nothing_and_its_turns_see_fenced(peer: Peer) -> None:
+    ENDED.clear()
+    async with hosting(peer, Slow) as host:
+        await peer.seat()
+        peer.turn(ASK)
+        await peer.called()
+        session = next(iter(host.sessions.values()))
+        session.lease.until = now()
+        peer.turn(LONG)
+        await asyncio.sleep(0.05)
+        assert session.lost
+        assert ENDED == ["fenced", "again"]
+        assert peer.said.empty()
+
+
+async def test_l2_an_await_of_the_sdk_looks_at_the_lease_when_it_ends(peer: Peer) -> None:
+    ENDED.clear()
+    async with hosting(peer, Slow) as host:
+        await peer.seat()
+        peer.turn(ASK)
+        request, *_ = await peer.called()
+        session = next(iter(host.sessions.values()))
+        session.lease.until = now()
+        peer.reply(request, 1)
+        await asyncio.sleep(0.05)
+        assert ENDED == ["fenced", "again"]
+
+
+async def test_l4_the_state_leaves_with_the_reply_in_one_frame_if_it_has_changed(peer: Peer) -> None:
+    async with hosting(peer, Counter):
+        await peer.seat(state=b"\x01\x01" + frames.packed({"count": 5})[2:])
+        assert await peer.call(ADD, {"by": 2}) == (0, 7, frames.packed({"count": 7}))
+        assert await peer.call(ADD, {"by": 0}) == (0, 7, b"")
+        assert await peer.call(GET) == (0, 7, b"")
+
+
+async def test_l5_before_a_hello_turns_are_abandoned_and_seats_dropped(peer: Peer) -> None:
+    ENDED.clear()
+    async with hosting(peer, Slow) as host:
+        await peer.seat()
+        peer.turn(ASK)
+        await peer.called()
+        first = next(iter(host.sessions.values()))
+        (lane,) = first.lanes.values()
+        peer.joined.clear()
+        assert peer.control_writer is not None
+        peer.control_writer.close()
+        await asyncio.wait_for(peer.joined.wait(), 5)
+        assert lane.dead and not lane.seats and not lane.turns
+        assert ENDED == ["fenced", "again"]
+        assert peer.hellos[1]["ended"] == {"session": 1, "secret": bytes(range(16))}
+        assert "ended" not in peer.hellos[0]
+        await peer.seat(1)
+        assert (await peer.call(COMPUTE, {"seconds": 0}))[0] == 0
+
+
+async def test_l6_the_lease_counts_from_when_it_was_asked_for() -> None:
+    time_now = 1_000_000_000
+    lease = Lease(lambda: time_now)
+    lease.begin(time_now, 5000)
+    lease.ask()
+    time_now += 4_000_000_000
+    lease.granted(1, 5000)
+    assert lease.until == 1_000_000_000 + 4_950_000_000
+    lease.granted(1, 60_000)
+    lease.granted(7, 60_000)
+    assert lease.until == 1_000_000_000 + 4_950_000_000, "an answer counts once, and only to what was asked"
+    time_now += 949_999_999
+    assert not lease.is_over()
+    time_now += 1
+    assert lease.is_over()
+
+
+async def test_l10_the_lease_goes_by_a_clock_that_a_suspended_machine_does_not_stop() -> None:
+    assert abs(now() - time.clock_gettime_ns(time.CLOCK_BOOTTIME)) < 10**9
+    assert Lease().clock is now
+
+
+async def test_a_handler_that_computes_loses_no_lease(peer: Peer) -> None:
+    peer.lease_ms = 500
+    async with hosting(peer, Slow) as host:
+        await peer.seat()
+        # The peer is on the same loop, so that its answers wait too: the Alives must be there afterwards.
+        turn = peer.turn(COMPUTE, {"seconds": 0.3})
+        assert (await peer.end(turn))[0] == 0
+        session = next(iter(host.sessions.values()))
+        assert session.lease.next >= 2 and not session.lost
+
+
+async def test_a_node_that_answers_no_alive_loses_the_session(peer: Peer) -> None:
+    peer.lease_ms, peer.answers = 200, False
+    async with hosting(peer, Slow) as host:
+        session = next(iter(host.sessions.values()))
+        await asyncio.wait_for(session.over, 5)
+        assert "lease" in session.why
+
+
+async def test_l9_a_forked_child_closes_what_is_its_parents(peer: Peer) -> None:
+    async with hosting(peer, Counter) as host:
+        await peer.seat()
+        session = next(iter(host.sessions.values()))
+        (lane,) = session.lanes.values()
+        assert lane.socket is not None
+        number = lane.socket.fileno()
+        assert not os.get_inheritable(number)
+        child = os.fork()
+        if child == 0:
+            try:
+                os.fstat(number)
+            except OSError:
+                os._exit(0 if session.lost and lane.dead else 2)
+            os._exit(1)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+        assert await peer.call(GET) == (0, 0, b"")
+
+
+async def test_l11_what_a_dead_turn_asks_fails_before_the_seat_is_said_to_be_released(peer: Peer) -> None:
+    ENDED.clear()
+    async with hosting(peer, Slow):
+        await peer.seat()
+        peer.turn(ASK)
+        await peer.called()
+        peer.say(frame(frames.DEACTIVATE, varint(1), b"\1", b"\2"))
+        kinds: list[int] = []
+        while frames.RELEASED not in kinds:
+            kind, _ = await peer.hear(frames.RELEASED, frames.CANCEL_CALL)
+            kinds.append(kind)
+        await asyncio.sleep(0.02)
+        assert ENDED == ["fenced", "again"]
+        assert peer.said.empty()
+
+
+async def test_l21_a_failed_handlers_half_changed_memory_is_not_saved(peer: Peer) -> None:
+    async with hosting(peer, Counter):
+        await peer.seat(state=frames.packed({"count": 5}))
+        assert (await peer.call(BREAK_OFF))[0] == 5
+        assert await peer.call(ADD, {"by": 1}) == (0, 6, frames.packed({"count": 6}))
+
+
+async def test_l24_a_streams_step_begins_between_exclusive_turns(peer: Peer) -> None:
+    async with hosting(peer, Slow):
+        await peer.seat()
+        _, stream, _ = await peer.call(WATCH)
+        turn = peer.turn(LONG)
+        peer.say(frame(frames.STREAM_CREDIT, varint(stream), varint(1), varint(0)))
+        assert (await peer.end(turn))[0] == 0
+        _, body = await peer.hear(frames.STREAM_ITEM)
+        assert (body.varint(), body.varint(), body.rest()) == (stream, 0, frames.packed(2))
+
+
+async def test_a_save_is_an_ask_and_names_the_turn(peer: Peer) -> None:
+    from msgspec import msgpack
+
+    async with hosting(peer, Counter):
+        await peer.seat()
+        turn = peer.turn(SAVE_NOW)
+        _, ask = await peer.hear(frames.ASK)
+        request, by, seat, operation = ask.varint(), ask.varint(), ask.varint(), ask.u8()
+        what = msgpack.decode(ask.rest()[2:])
+        assert (by, seat, operation) == (turn, 1, frames.SAVE)
+        assert what == {"state": "self", "fields": frames.fields([("self", frames.packed({"count": 0}))])}
+        peer.reply(request)
+        assert await peer.end(turn) == (0, None, b"")
+
+
+async def test_what_is_carried_travels(peer: Peer) -> None:
+    async with hosting(peer, Traveller):
+        await peer.seat(carried=frames.packed({"visited": ["a"]}))
+        assert await peer.call(0, {"place": "b"}) == (0, ["a", "b"], b"")
+        peer.say(frame(frames.DEACTIVATE, varint(1), b"\4", b"\1"))
+        _, body = await peer.hear(frames.RELEASED)
+        assert (body.varint(), body.u8(), body.rest()) == (1, 0, frames.packed({"visited": ["a", "b", "migrating"]}))
+
+
+class Traveller(gr.Actor, migrate=True):
+    visited: list[str] = []
+
+    async def go(self, place: str) -> list[str]:
+        self.visited.append(place)
+        return self.visited
+
+    async def deactivating(self, why: str) -> None:
+        self.visited.append(why)
+
+
+async def test_a_state_of_an_older_version_goes_through_migrate(peer: Peer) -> None:
+    async with hosting(peer, Newer):
+        await peer.seat(state=frames.packed({"name": "Ada Lovelace"}))
+        assert await peer.call(0) == (0, "Lovelace, Ada", b"")
+        peer.activate(2, "other", b"\x01\x09\x80")
+        _, body = await peer.hear(frames.ACTIVATED)
+        assert (body.varint(), body.u8()) == (2, frames.REFUSED)
+        assert "version 9" in str(msg(body.rest()))
+
+
+class Newer(gr.Actor, persistent=True, state_version=2):
+    first: str = ""
+    last: str = ""
+
+    async def get(self) -> str:
+        return f"{self.last}, {self.first}"
+
+    @classmethod
+    def migrate(cls, version: int, state: dict[str, Any]) -> dict[str, Any]:
+        first, last = state["name"].split()
+        return {"first": first, "last": last}
+
+
+def msg(payload: bytes) -> Any:
+    from msgspec import msgpack
+
+    return msgpack.decode(payload[2:])
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        b"\0\0\0\0\1",
+        b"\xff\xff\xff\xff\x24",
+        frame(frames.TURN, varint(1), varint(9), b"\0\1\0\0", frames.NIL),
+        frame(frames.TURN, b"\x80"),
+        frame(frames.ACTIVATE, varint(1), varint(7), varint(1), b"\0", b"\1k", b"\0"),
+        frame(frames.DEACTIVATE, varint(5), b"\0\0"),
+        frame(frames.ACTIVATE, b"\x80\x00"),
+    ],
+)
+async def test_a_bad_frame_ends_the_lane_and_the_session_joins_another(peer: Peer, bad: bytes) -> None:
+    async with hosting(peer, Slow):
+        await peer.seat()
+        peer.joined.clear()
+        peer.say(bad)
+        await asyncio.wait_for(peer.joined.wait(), 5)
+        while not peer.said.empty():
+            peer.said.get_nowait()
+        await peer.seat(2)
+        assert (await peer.call(COMPUTE, {"seconds": 0}, seat=2))[0] == 0
+        assert any(kind == frames.LANE_DROPPED for kind, _ in peer.control)
+
+
+async def test_unknown_frames_and_frames_in_pieces_do_no_harm(peer: Peer) -> None:
+    async with hosting(peer, Slow):
+        await peer.seat()
+        whole = frame(200, b"later") + frame(frames.TURN, b"\x63\x01", varint(COMPUTE), b"\1\0\0", frames.packed({"seconds": 0}))
+        for at in range(len(whole)):
+            peer.say(whole[at : at + 1])
+            await asyncio.sleep(0)
+        assert (await peer.end(0x63))[0] == 0
+
+
+async def test_what_serves_no_host_protocol_is_named(peer: Peer, tmp_path: Any) -> None:
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.read(100)
+        writer.write(frame(frames.GOODBYE, b"\x05", b"\x0bno such user"[:12]))
+        writer.close()
+
+    server = await asyncio.start_unix_server(answer, tmp_path / "other.sock")
+    with pytest.raises(gr.NotLetIn, match="no such use"):
+        async with gr.Host([Slow], f"unix:{tmp_path}/other.sock"):
+            pass
+    server.close()
+
+
+async def test_without_a_node_it_says_what_to_start(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+    monkeypatch.delenv("GREENROOM_HOST", raising=False)
+    with pytest.raises(gr.NoNode, match="greenroom node"):
+        gr.Host([Slow])
