@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -72,7 +72,7 @@ class Peer:
                 else:
                     self.control.append((kind, body.rest()))
                     if kind == frames.DESCRIBE:
-                        self._described(body)
+                        self._described()
                 first = False
         writer.close()
 
@@ -89,10 +89,10 @@ class Peer:
         for index, offer in enumerate(hello["offers"]):
             writer.write(frame(frames.OFFERED, varint(index), text(offer["kind"]), b"\0", text("")))
 
-    def _described(self, body: Reader) -> None:
-        body.at = 0
+    def _described(self) -> None:
         reader = Reader(self.control[-1][1])
-        reader.text(), reader.varint()
+        reader.text()
+        reader.varint()
         self.described.append(msgspec.json.decode(reader.rest()))
 
     async def _alive(self, writer: asyncio.StreamWriter, number: int) -> None:
@@ -163,7 +163,7 @@ class Peer:
 
 
 @asynccontextmanager
-async def hosting(peer: Peer, *kinds: type[Actor]) -> AsyncIterator[Host]:
+async def hosting(peer: Peer, *kinds: type[Actor]) -> AsyncGenerator[Host]:
     """A host at a peer, with its lane joined."""
     await peer.listen()
     async with Host(list(kinds), peer.url) as host:

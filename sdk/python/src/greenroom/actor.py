@@ -43,12 +43,15 @@ class Actor:
         idle: float | None = None,
         migrate: bool = False,
         on_error: str = "keep",
+        placement: str | None = None,
+        store: str | None = None,
+        mailbox: int | None = None,
     ) -> None:
         super().__init_subclass__()
         cls.__options = {
             "kind": kind or snake(cls.__name__), "persistent": persistent, "save": save, "reliable": reliable,
             "version": version, "compatible": compatible, "state_version": state_version, "idle": idle,
-            "migrate": migrate, "on_error": on_error,
+            "migrate": migrate, "on_error": on_error, "placement": placement, "store": store, "mailbox": mailbox,
         }  # fmt: skip
         cls.__kind = None
         cls.__defaults = defaults(cls)

@@ -225,7 +225,7 @@ def _forked() -> None:
         host.forget()
 
 
-SDK = "python/0.1.0"
+SDK = "python 0.1.0"
 PATIENCE = 5.0
 """Seconds that a call waits for a session."""
 START = 30.0

@@ -1,12 +1,10 @@
-"""What is read from an actor's class: its methods, its state, and its description."""
+"""What is read from an actor's class: its methods and its state."""
 
 from __future__ import annotations
 
 import collections.abc as abc
 import copy
-import hashlib
 import inspect
-import json
 import operator
 import re
 from collections.abc import Callable
@@ -40,11 +38,14 @@ class Options:
     idle: float | None = None
     migrate: bool = False
     on_error: str = "keep"
+    placement: str | None = None
+    store: str | None = None
+    mailbox: int | None = None
 
     def check(self, cls: str) -> None:
         """Raises `ClassError` for what cannot be."""
-        if not re.fullmatch(r"[a-z][a-z0-9_]{0,127}", self.kind):
-            raise ClassError(f"{cls}: kind {self.kind!r} is not lower case letters, digits and _")
+        if not re.fullmatch(r"[a-zA-Z0-9_.-]{1,64}", self.kind):
+            raise ClassError(f"{cls}: kind {self.kind!r} is not 1 to 64 letters, digits, _, - and .")
         if self.reliable:
             raise ClassError(f"{cls}: reliable kinds cannot be hosted in Python yet; use persistent=True, save='turn'")
         if not re.fullmatch(r"explicit|turn|\d+(ms|s)", self.save):
@@ -139,6 +140,8 @@ class Kind:
             raise ClassError(f"{cls.__name__}: an annotation cannot be read: {error}") from error
         self.state_fields = _state_fields(cls, hints)
         self.methods = _methods(cls)
+        if not self.methods:
+            raise ClassError(f"{cls.__name__} has no method that callers have: write at least one `async def`")
         self.by_name = {method.name: method for method in self.methods}
         self.state = self._state_coder(hints) if options.persistent or options.migrate else None
 
@@ -171,46 +174,8 @@ class Kind:
         for name, default in self.state_fields.items():
             if default is _MISSING:
                 raise ClassError(f"{self.cls.__name__}.{name} is a part of its state, and needs a default")
-            members.append((name, hints[name], msgspec.field(default_factory=_factory(default))))
+            members.append((name, hints[name], _begins_as(default)))
         return Coder(msgspec.defstruct(f"{self.cls.__name__}State", members, kw_only=True))
-
-    def describe(self) -> dict[str, Any]:
-        """The kind's description."""
-        options: dict[str, Any] = {"persistent": self.options.persistent, "migrate": self.options.migrate}
-        if self.options.persistent:
-            options["save"] = self.options.save
-        if self.options.on_error != "keep":
-            options["on_error"] = self.options.on_error
-        if self.options.idle is not None:
-            options["idle_ms"] = round(self.options.idle * 1000)
-        types: list[Any] = []
-        for method in self.methods:
-            types += [method.arguments.type, method.reply.type]
-            types += [_error_struct(error) for error in method.errors]
-        schemas, defs = msgspec.json.schema_components(types, ref_template="#/$defs/{name}")
-        found = iter(schemas)
-        methods: list[dict[str, Any]] = []
-        for method in self.methods:
-            arguments, reply = _inlined(next(found), defs), next(found)
-            errors: list[Any] = [{"type": "object", "properties": {e.name: next(found)}} for e in method.errors]
-            about: dict[str, Any] = {"name": method.name, "read": method.read, "arguments": arguments}
-            about |= {"reply": None if method.stream else reply, "stream": reply if method.stream else None}
-            about |= {"error": _one_of(errors), "states": None, "doc": inspect.getdoc(method.function) or ""}
-            methods.append(about)
-        for method in self.methods:
-            defs.pop(method.arguments.type.__name__, None)
-        states = [{"name": "self", "version": self.options.state_version}] if self.options.persistent else []
-        return {
-            "greenroom": 1, "kind": self.name, "version": self.options.version,
-            "compatible": self.options.compatible, "doc": inspect.cleandoc(self.cls.__dict__.get("__doc__") or ""),
-            "options": options, "methods": methods, "states": states, "topics": [], "$defs": defs,
-        }  # fmt: skip
-
-
-def digest(description: dict[str, Any]) -> str:
-    """SHA-256, in hexadecimal digits, of a description without its `doc`s, keys sorted, no spaces."""
-    bare = json.dumps(_without_docs(description), sort_keys=True, separators=(",", ":"), ensure_ascii=False)
-    return hashlib.sha256(bare.encode()).hexdigest()
 
 
 def snake(name: str) -> str:
@@ -270,7 +235,7 @@ def _method(cls: type[Any], index: int, name: str, function: Callable[..., Any])
             members.append((parameter.name, of))
             required += 1
         else:
-            members.append((parameter.name, of, msgspec.field(default_factory=_factory(parameter.default))))
+            members.append((parameter.name, of, _begins_as(parameter.default)))
         names.append(parameter.name)
     stream = inspect.isasyncgenfunction(function)
     reply = hints.get("return", Any)
@@ -299,47 +264,28 @@ def _raised(function: Callable[..., Any]) -> list[type[ActorError]]:
     return sorted(set(found), key=lambda cls: cls.name)
 
 
-def _error_struct(error: type[ActorError]) -> Any:
-    return msgspec.defstruct(error.__name__, list(error.field_types().items()))
-
-
-def _one_of(errors: list[Any]) -> Any:
-    # A method can raise what others raise in its stead: what is not known is `true`.
-    return errors[0] if len(errors) == 1 else {"anyOf": errors} if errors else True
-
-
-def _inlined(schema: dict[str, Any], defs: dict[str, Any]) -> dict[str, Any]:
-    """A struct of arguments, in its place."""
-    found = dict(defs.get(schema.get("$ref", "").rpartition("/")[2], schema))
-    found.pop("title", None)
-    return found
-
-
-def _without_docs(value: Any) -> Any:
-    if isinstance(value, dict):
-        members = cast("dict[str, Any]", value)
-        return {key: _without_docs(inside) for key, inside in members.items() if key != "doc"}
-    return [_without_docs(inside) for inside in cast("list[Any]", value)] if isinstance(value, list) else value
-
-
 def _state_fields(cls: type[Any], hints: dict[str, Any]) -> dict[str, Any]:
     names = [name for name in annotated(cls) if name in hints and not name.startswith("_")]
     return {name: inspect.getattr_static(cls, name, _MISSING) for name in names}
 
 
 def _factory(default: Any) -> Callable[[], Any]:
+    if isinstance(default, _ATOMS):
+        return lambda: cast("Any", default)
+    return lambda: copy.deepcopy(default)
+
+
+def _begins_as(default: Any) -> Any:
     is_atom = isinstance(default, _ATOMS)
-    value: Any = default
-    if value in ([], {}, set()) and type(value) in (list, dict, set):
-        return type(value)
-    return (lambda: value) if is_atom else (lambda: copy.deepcopy(value))
+    return cast("Any", default) if is_atom else msgspec.field(default_factory=_factory(default))
 
 
 def _has_times(of: Any) -> bool:
     try:
-        return "date-time" in str(msgspec.json.schema_components([of])) or of is Any
-    except TypeError:
+        found = repr(msgspec.inspect.type_info(of))
+    except (TypeError, RecursionError):
         return True
+    return "DateTimeType" in found or "AnyType" in found
 
 
 def _nothing(_: Any) -> tuple[()]:

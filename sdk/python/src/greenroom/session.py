@@ -10,8 +10,9 @@ import msgspec
 
 from . import frames
 from .control import Control, Lease, Welcome, goodbye
+from .description import describe, digest
 from .frames import frame, text, varint
-from .kind import Kind, digest
+from .kind import Kind
 from .lane import Lane
 from .ways import NotLetIn, Way
 
@@ -39,7 +40,7 @@ class Session:
         """Done when its lanes are joined and its offers answered, or it is lost."""
         self.over: asyncio.Future[None] = self.loop.create_future()
         self._joins: set[asyncio.Task[None]] = set()
-        descriptions = [kind.describe() for kind in kinds]
+        descriptions = [describe(kind) for kind in kinds]
         digests = [digest(description) for description in descriptions]
         self._described = {
             name: frame(frames.DESCRIBE, text(kind.name), varint(kind.options.version), msgspec.json.encode(description))
