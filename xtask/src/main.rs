@@ -5,6 +5,7 @@ mod chaos;
 mod engines;
 mod fuzz;
 mod kills;
+mod languages;
 mod mutants;
 mod pace;
 mod programs;

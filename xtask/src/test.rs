@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use crate::programs::{self, Ran};
 use crate::step::{cargo, run as step, say_times, took};
-use crate::{book, chaos, engines, pace, quick};
+use crate::{book, chaos, engines, languages, pace, quick};
 
 /// Runs every check in order and stops at the first step that fails.
 pub(crate) fn run(options: &[&str]) -> Result<(), String> {
@@ -39,6 +39,7 @@ fn whole(all: bool) -> Result<(), String> {
         tests.env("GREENROOM_ENGINES_REQUIRED", "1");
     }
     run_programs(&mut tests, |_| true)?;
+    languages::run(all)?;
     step("doc tests", cargo().args(["test", "--doc"]).args(EVERYTHING))?;
     pace::run(&["--functions"])?;
     if all {

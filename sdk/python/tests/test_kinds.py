@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import datetime
 import decimal
+import json
 import uuid
 from collections.abc import AsyncIterator
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -103,8 +106,6 @@ def test_times_uuids_and_decimals_travel_as_text_in_both_codecs() -> None:
 
 
 def test_a_plain_instance_is_an_object_as_any() -> None:
-    import asyncio
-
     one, other = ChatRoom(), ChatRoom()
     assert asyncio.run(one.post("ada")) is True
     assert (one.messages, other.messages, ChatRoom.messages) == (["ada: hi"], [], [])
@@ -173,3 +174,12 @@ def test_arguments_are_bound_as_python_binds_them() -> None:
     for args, named in [((), {}), (("a", "b", "c"), {}), (("a",), {"user": "b"}), (("a",), {"other": 1})]:
         with pytest.raises(TypeError):
             post.pack(args, named)
+
+
+DESCRIPTIONS = Path(__file__).parents[3] / "crates/greenroom-describe/golden/descriptions.json"
+
+
+@pytest.mark.parametrize("golden", [pytest.param(one, id=one["name"]) for one in json.loads(DESCRIPTIONS.read_text())])
+def test_digests_are_those_of_all_languages(golden: dict[str, Any]) -> None:
+    assert canonical(golden["document"]) == golden["canonical"]
+    assert digest(golden["document"]) == golden["digest"]

@@ -1,0 +1,345 @@
+"""Against the real program: a node in its own process. They are skipped where there is none, unless `GREENROOM_LANGUAGES=all`."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from test_guide import program
+
+import greenroom as gr
+from greenroom.testing import Program
+
+IS_THERE = "GREENROOM_BIN" in os.environ or shutil.which("greenroom") is not None
+pytestmark = pytest.mark.skipif(
+    not IS_THERE and os.environ.get("GREENROOM_LANGUAGES") != "all", reason="no program: set GREENROOM_BIN"
+)
+
+
+class Empty(gr.ActorError):
+    balance: int
+
+
+class Member(gr.Actor):
+    seen: int = 0
+
+    async def see(self) -> int:
+        self.seen += 1
+        return self.seen
+
+    @gr.read
+    async def slow_read(self, seconds: float) -> int:
+        STARTED.append(self.cx.key)
+        await asyncio.sleep(seconds)
+        return self.seen
+
+    async def slow(self, seconds: float) -> str:
+        STARTED.append(self.cx.key)
+        await asyncio.sleep(seconds)
+        return "done"
+
+    async def call_back(self, hall: str) -> int:
+        return await self.cx.ref(Hall, hall, by=5).enter("x")
+
+    async def panic(self) -> None:
+        raise ValueError("no")
+
+    async def compute(self, seconds: float) -> int:
+        until = time.monotonic() + seconds
+        while time.monotonic() < until:
+            pass
+        return self.seen
+
+
+class Hall(gr.Actor, idle=60):
+    """A hall."""
+
+    entered: list[str] = []
+
+    async def enter(self, name: str, times: int = 1) -> int:
+        """Enters."""
+        for _ in range(times):
+            await self.cx.ref(Member, name, by=5).see()
+            self.entered.append(name)
+        return len(self.entered)
+
+    async def circle(self, member: str) -> int:
+        return await self.cx.ref(Member, member, by=5).call_back(self.cx.key)
+
+    @gr.read
+    async def names(self, start: int = 0) -> AsyncIterator[str]:
+        for name in self.entered[start:]:
+            yield name
+
+    async def tick(self, text: str) -> None:
+        self.entered.append(text)
+
+    async def later(self) -> None:
+        self.cx.after(0.02, self.tick, "later")
+
+
+class Purse(gr.Actor, persistent=True, save="turn"):
+    balance: int = 0
+
+    async def deposit(self, amount: int) -> int:
+        self.balance += amount
+        return self.balance
+
+    async def pay(self, amount: int) -> int:
+        if amount > self.balance:
+            raise Empty(balance=self.balance)
+        self.balance -= amount
+        return self.balance
+
+    async def break_off(self) -> None:
+        self.balance += 1000
+        raise RuntimeError("in the middle")
+
+    @gr.read
+    async def get(self) -> int:
+        return self.balance
+
+
+STARTED: list[str] = []
+
+
+def post(node: Program, path: str, arguments: Any) -> tuple[int, Any]:
+    """A call by HTTP."""
+    request = urllib.request.Request(f"{node.http}/{path}", json.dumps(arguments).encode())
+    try:
+        with urllib.request.urlopen(request, timeout=10) as answer:
+            return answer.status, json.loads(answer.read() or b"null")
+    except urllib.error.HTTPError as error:
+        return error.code, json.loads(error.read())
+
+
+async def test_a_kind_is_there_for_all_as_soon_as_it_is_served(greenroom_node: Program) -> None:
+    assert (await asyncio.to_thread(post, greenroom_node, "hall/great/enter", {"name": "ada"}))[0] == 404
+    async with greenroom_node.host(Hall, Member) as host, greenroom_node.client() as client:
+        assert await host.ref(Hall, "great", by=5).enter("ada", times=2) == 2
+        assert await client.ref(Hall, "great", by=5).enter("bob") == 3
+        assert await client.ref("hall", "great", by=5).enter(name="cy") == 4
+        assert [name async for name in client.ref(Hall, "great", by=5).names(1)] == ["ada", "bob", "cy"]
+        status, value = await asyncio.to_thread(post, greenroom_node, "hall/great/enter", {"name": "dan"})
+        assert (status, value) == (200, 5)
+
+
+async def test_many_calls_at_once_are_answered_each(greenroom_node: Program) -> None:
+    async with greenroom_node.host(Member), greenroom_node.client() as client:
+        found = await asyncio.gather(*(client.ref(Member, f"m{n % 50}", by=10).see() for n in range(2000)))
+        assert sorted(found) == sorted(list(range(1, 41)) * 50)
+
+
+async def test_errors_have_their_classes_and_the_door_its_problems(greenroom_node: Program) -> None:
+    async with greenroom_node.host(Purse, Hall, Member), greenroom_node.client() as client:
+        with pytest.raises(Empty) as empty:
+            await client.ref(Purse, "ada", by=5).pay(3)
+        assert empty.value.balance == 0
+        with pytest.raises(gr.Unknown, match="ValueError: no") as panicked:
+            await client.ref(Member, "ada", by=5).panic()
+        assert panicked.value.reason == "Panicked"
+        with pytest.raises(gr.Cycle) as cycle:
+            await client.ref(Hall, "h", by=5).circle("m")
+        assert "hall/h" in str(cycle.value)
+        with pytest.raises(gr.Refused) as refused:
+            await client.ref("hall", "h", by=5).enter(name=7)
+        assert refused.value.reason == "Invalid" and refused.value.retry_after is None
+        with pytest.raises(gr.Refused) as unknown:
+            await client.ref("no_such_kind", "h", by=5).enter()
+        assert unknown.value.reason == "UnknownKind"
+        status, problem = await asyncio.to_thread(post, greenroom_node, "purse/ada/pay", {"amount": 3})
+        assert status == 409 or status >= 400
+        assert problem["error"] == {"Empty": {"balance": 0}}
+        status, problem = await asyncio.to_thread(post, greenroom_node, "purse/ada/pay", {"amount": "x"})
+        assert status in (400, 422) and problem["field"] == "amount"
+
+
+async def test_state_is_saved_before_the_caller_is_answered(greenroom_node: Program) -> None:
+    async with greenroom_node.host(Purse) as host:
+        assert await host.ref(Purse, "ada", by=5).deposit(5) == 5
+        with pytest.raises(gr.Unknown):
+            await host.ref(Purse, "ada", by=5).break_off()
+        assert await host.ref(Purse, "ada", by=5).deposit(1) == 6
+    async with greenroom_node.host(Purse) as host:
+        assert await host.ref(Purse, "ada", by=10).get() == 6
+
+
+async def test_a_timer_ticks(greenroom_node: Program) -> None:
+    async with greenroom_node.host(Hall, Member) as host:
+        await host.ref(Hall, "h", by=5).later()
+        names: list[str] = []
+        while not names:
+            names = [name async for name in host.ref(Hall, "h", by=5).names()]
+        assert names == ["later"]
+
+
+async def test_a_topic_reaches_who_watches_it(greenroom_node: Program) -> None:
+    async with greenroom_node.client() as client:
+        prices = client.topic("prices/eu", float)
+        first = asyncio.ensure_future(anext(aiter(prices.watch())))
+        while not first.done():
+            await prices.publish(1.5)
+            await asyncio.sleep(0.01)
+        assert await first == 1.5
+
+
+async def test_a_handler_that_computes_past_its_lease_loses_nothing(greenroom_node: Program) -> None:
+    async with greenroom_node.host(Member) as host:
+        session = next(iter(host.sessions.values()))
+        assert session.welcome is not None
+        seconds = session.welcome.lease_ms / 1000 + 1
+        with pytest.raises(gr.Unknown) if seconds > 9 else _nothing():
+            assert await host.ref(Member, "m", by=30).compute(seconds) == 0
+        assert not session.lost
+
+
+class _nothing:
+    def __enter__(self) -> None: ...
+    def __exit__(self, *_: object) -> None: ...
+
+
+async def test_a_host_that_is_killed_is_replaced_and_its_reads_run_again(greenroom_node: Program, tmp_path: Path) -> None:
+    """L1: by the process's end, not by the lease's."""
+    other = tmp_path / "other.py"
+    other.write_text(f"import sys\nsys.path.insert(0, {str(Path(__file__).parent)!r})\nimport test_node as t\nt.gr.serve(t.Member)\n")
+    environment = os.environ | {"GREENROOM_HOST": greenroom_node.url}
+    process = subprocess.Popen([sys.executable, str(other)], env=environment)
+    try:
+        async with greenroom_node.client() as client:
+            await until_answered(client)
+            running = asyncio.ensure_future(client.ref(Member, "k", by=20).slow(10))
+            reading = asyncio.ensure_future(client.ref(Member, "r", by=20).slow_read(0.5))
+            await asyncio.sleep(0.3)
+            async with greenroom_node.host(Member):
+                process.kill()
+                with pytest.raises(gr.Unknown) as lost:
+                    await running
+                assert lost.value.reason == "HostLost"
+                assert await reading == 0
+                assert await client.ref(Member, "k", by=20).see() == 1
+    finally:
+        process.kill()
+        process.wait()
+
+
+async def until_answered(client: gr.Host) -> None:
+    while True:
+        try:
+            await client.ref(Member, "first", by=5).see()
+            return
+        except gr.Refused:
+            await asyncio.sleep(0.02)
+
+
+async def test_a_host_that_drains_fails_no_call(greenroom_node: Program) -> None:
+    async with greenroom_node.client() as client:
+        first = greenroom_node.host(Purse)
+        await first.start()
+        failed: list[BaseException] = []
+        done = asyncio.Event()
+
+        async def pay(name: str) -> int:
+            count = 0
+            while not done.is_set():
+                try:
+                    await client.ref(Purse, name, by=10).deposit(1)
+                    count += 1
+                except gr.Failure as error:
+                    failed.append(error)
+            return count
+
+        payers = [asyncio.ensure_future(pay(f"p{number}")) for number in range(8)]
+        await asyncio.sleep(0.2)
+        async with greenroom_node.host(Purse):
+            await first.drain()
+            await first.close()
+            await asyncio.sleep(0.2)
+            done.set()
+            counts = await asyncio.gather(*payers)
+            assert failed == []
+            assert [await client.ref(Purse, f"p{number}", by=10).get() for number in range(8)] == counts
+
+
+async def test_a_frozen_host_acts_no_more_when_it_wakes(greenroom_node: Program, tmp_path: Path) -> None:
+    """L2, on a real process: SIGSTOP past the lease."""
+    other = tmp_path / "other.py"
+    other.write_text(f"import sys\nsys.path.insert(0, {str(Path(__file__).parent)!r})\nimport test_node as t\nt.gr.serve(t.Purse)\n")
+    environment = os.environ | {"GREENROOM_HOST": greenroom_node.url}
+    process = subprocess.Popen([sys.executable, str(other)], env=environment)
+    try:
+        async with greenroom_node.client() as client:
+            purse = client.ref(Purse, "ada", by=20)
+            while True:
+                try:
+                    await purse.deposit(1)
+                    break
+                except gr.Refused:
+                    await asyncio.sleep(0.02)
+            process.send_signal(signal.SIGSTOP)
+            async with greenroom_node.host(Purse):
+                assert await purse.get() == 1
+                assert await purse.deposit(1) == 2
+                process.send_signal(signal.SIGCONT)
+                for expected in range(3, 50):
+                    assert await purse.deposit(1) == expected
+    finally:
+        process.kill()
+        process.wait()
+
+
+async def test_a_node_that_starts_again_is_dialled_again(greenroom_node: Program) -> None:
+    async with greenroom_node.host(Member) as host:
+        assert await host.ref(Member, "m", by=5).see() == 1
+        await asyncio.to_thread(greenroom_node.restart)
+        while True:
+            try:
+                assert await host.ref(Member, "m", by=5).see() == 1
+                break
+            except (gr.Refused, gr.Unknown):
+                await asyncio.sleep(0.02)
+
+
+async def test_hosts_come_through_the_door_too(greenroom_node: Program) -> None:
+    async with gr.Host([Hall, Member], greenroom_node.http) as host:
+        assert await host.ref(Hall, "h", by=5).enter("ada") == 1
+        assert [name async for name in host.ref(Hall, "h", by=5).names()] == ["ada"]
+
+
+async def test_a_linked_kind_and_topics_are_not_for_hosts(greenroom_node: Program) -> None:
+    """L13."""
+    cls: Any = type("Topics", (gr.Actor,), {"run": Member.see}, kind="topics")
+    async with greenroom_node.host(cls, Member) as host:
+        session = next(iter(host.sessions.values()))
+        status, reason = session.offered["topics"]
+        assert status == 2 and reason
+        assert session.offered["member"][0] == 0
+
+
+def test_the_guides_programs_run(greenroom_node: Program, tmp_path: Path) -> None:
+    for name in ("chat.py", "client.py", "blocking.py"):
+        (tmp_path / name).write_text(program(name))
+    environment = os.environ | {"GREENROOM_HOST": greenroom_node.url}
+    chat = subprocess.Popen([sys.executable, "chat.py"], cwd=tmp_path, env=environment)
+    try:
+        while post(greenroom_node, "user/ada/may_post", {})[0] != 200:
+            time.sleep(0.02)
+        done = subprocess.run([sys.executable, "client.py"], cwd=tmp_path, env=environment, capture_output=True, text=True)
+        assert (done.stdout.splitlines(), done.stderr) == (["1", "ada: hello", "bob may not post"], "")
+        done = subprocess.run([sys.executable, "blocking.py"], cwd=tmp_path, env=environment, capture_output=True, text=True)
+        assert (done.stdout.splitlines(), done.stderr) == (["2", "ada: hello", "ada: hello"], "")
+        chat.terminate()
+        assert chat.wait(30) == 0
+    finally:
+        chat.kill()

@@ -1,0 +1,70 @@
+//! The SDKs of other languages: each is installed and tested in an environment of its own, against the program of this build.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use crate::step::{root, run as step, target};
+
+/// Installs and tests each SDK; with `all`, one whose interpreter is missing is an error.
+pub(crate) fn run(all: bool) -> Result<(), String> {
+    for (sdk, missing) in [("Python", python_is_missing())] {
+        match missing {
+            Some(missing) if all => return Err(format!("the tests of the SDK for {sdk} need {missing}")),
+            Some(missing) => println!("==> SKIPPED: the SDK for {sdk}: {missing}"),
+            None => {}
+        }
+    }
+    if python_is_missing().is_none() {
+        python(all)?;
+    }
+    Ok(())
+}
+
+fn python(all: bool) -> Result<(), String> {
+    let environment = target()?.join("sdk-python");
+    let bin = environment.join("bin");
+    let sdk = root().join("sdk/python");
+    if !bin.join("pyright").exists() {
+        step("an environment for Python", Command::new("python3").args(["-m", "venv"]).arg(&environment))?;
+        let mut pip = Command::new(bin.join("pip"));
+        pip.args(["install", "--quiet", "--disable-pip-version-check", "--editable", "sdk/python[test]"]);
+        step("the SDK for Python", &mut pip)?;
+    }
+    let mut tests = tool(&bin.join("pytest"), &sdk);
+    tests.arg("--quiet").env("GREENROOM_BIN", program()?);
+    if all {
+        tests.env("GREENROOM_LANGUAGES", "all");
+    }
+    step("tests of the SDK for Python", &mut tests)?;
+    let mut types = tool(&bin.join("pyright"), &sdk);
+    step("types of the SDK for Python", types.arg("--pythonpath").arg(bin.join("python")))
+}
+
+/// A tool of an environment, for the SDK at `sdk`: steps run at the root.
+fn tool(program: &Path, sdk: &Path) -> Command {
+    let mut tool = Command::new(program);
+    tool.env("PYTHONDONTWRITEBYTECODE", "1");
+    match program.ends_with("pytest") {
+        true => tool.arg("--rootdir").arg(sdk).arg(sdk.join("tests")),
+        false => tool.arg("--project").arg(sdk),
+    };
+    tool
+}
+
+/// The program that this build's tests have made.
+fn program() -> Result<PathBuf, String> {
+    let program = target()?.join("debug/greenroom");
+    match program.exists() {
+        true => Ok(program),
+        false => Err(format!("{} is not there: cargo build -p greenroom-cli", program.display())),
+    }
+}
+
+/// What is missing, if the SDK for Python cannot be tested here.
+fn python_is_missing() -> Option<&'static str> {
+    let mut python = Command::new("python3");
+    python.args(["-c", "import sys, venv; sys.exit(sys.version_info < (3, 11))"]);
+    python.stdout(Stdio::null()).stderr(Stdio::null());
+    let found = python.status().is_ok_and(|status| status.success());
+    (!found).then_some("Python 3.11 or later with its module venv (`apt-get install python3-venv`)")
+}
