@@ -13,7 +13,7 @@ from greenroom.actor import kind_of
 from greenroom.description import describe
 
 ROOT = Path(__file__).parents[3]
-FENCE = re.compile(r"^```python(?: title=\"(.*?)\")?\n(.*?)^```", re.M | re.S)
+FENCE = re.compile(r"^```python\n(?:# (\w+\.py)\n)?(.*?)^```", re.M | re.S)
 GUIDE: list[tuple[str, str]] = FENCE.findall((ROOT / "docs/guide/python.md").read_text())
 README: list[tuple[str, str]] = FENCE.findall((ROOT / "sdk/python/README.md").read_text())
 CLASSES = [code for name, code in [*GUIDE, *README] if name in ("", "chat.py")]
