@@ -1,0 +1,175 @@
+/** What a turn may ask of its node. */
+
+import { Fenced } from "./errors.js";
+import { Batch, Op, Reader, payload, valueOf } from "./frames.js";
+import type { Lane, Seat, Turn } from "./lane.js";
+import { Referrer } from "./refs.js";
+
+/** What a turn may ask of its node. Its `state` is the activation's. */
+export class Context<S = object> extends Referrer {
+  constructor(private readonly seat: Seat, private readonly turn?: Turn) {
+    super();
+  }
+
+  get state(): S {
+    return this.seat.state as S;
+  }
+  set state(state: S) {
+    this.seat.state = state as object;
+  }
+
+  /** The actor's kind. */
+  get kind(): string {
+    return this.seat.kind.name;
+  }
+
+  /** The actor's key. */
+  get key(): string {
+    return this.seat.key;
+  }
+
+  /** What only rises: to be sent along to what is outside of the cluster, which then can refuse what is older. */
+  get fence(): readonly [epoch: bigint, turn: number] {
+    return [this.seat.epoch, this.turn?.number ?? 0];
+  }
+
+  /** Aborted when the turn's caller has given up, or its host may no longer act. */
+  get signal(): AbortSignal {
+    return (this.turn ?? this.seat).abort.signal;
+  }
+
+  /** Milliseconds that are left of the turn's time; `undefined` if it has no limit. */
+  get left(): number | undefined {
+    return this.turn?.until ? Math.max(0, this.turn.until - performance.now()) : undefined;
+  }
+
+  /** The pairs of the request context that came with the turn's message. */
+  get context(): Record<string, string> {
+    const found: Record<string, string> = {};
+    const fields = new Reader(this.turn?.extension ?? Buffer.alloc(0));
+    while (fields.at < fields.end) {
+      const tag = fields.varint();
+      const pairs = new Reader(fields.block());
+      while (tag === 1 && pairs.at < pairs.end) found[pairs.text()] = pairs.text();
+    }
+    return found;
+  }
+
+  /** Saves the actor's state: a conditional write. Once it is done, it is stored. */
+  async save(): Promise<void> {
+    if (!this.seat.kind.definition.persistent) throw new TypeError(`${this.kind} keeps nothing: write persistent: true`);
+    const dump = this.seat.dump();
+    const fields = new Batch().fields([["self", dump]]).take();
+    await this.#ask(Op.save, { state: "self", fields });
+    this.seat.saved = dump;
+  }
+
+  /** Reads the state again from the store. */
+  async reload(): Promise<void> {
+    const stored = await this.#ask(Op.reload, { state: "self" });
+    if (stored.length > 3) this.seat.load(stored);
+  }
+
+  /** Removes the state from the store, and begins with a fresh one. */
+  async clear(): Promise<void> {
+    await this.#ask(Op.clear, { state: "self" });
+    this.seat.saved = undefined;
+    this.seat.renew();
+  }
+
+  /** Calls a method of this actor once, so many milliseconds from now. It ends with the activation. */
+  after(ms: number, method: string, args: unknown = {}): Timer {
+    return this.#timer(method, args, { after_us: micros(ms) });
+  }
+
+  /** Calls a method of this actor in each period, as long as the activation lasts. Ticks never pile up. */
+  every(ms: number, method: string, args: unknown = {}): Timer {
+    return this.#timer(method, args, { after_us: micros(ms), every_us: micros(ms) });
+  }
+
+  /** Sets a reminder, which is kept in the store. One of the same name, by default the method's, is replaced. */
+  async remind(method: string, { args = {}, after, every, name = method }: Reminder): Promise<void> {
+    const first = after ?? every;
+    if (first === undefined) throw new TypeError("a reminder needs `after` or `every`");
+    this.seat.method(method);
+    const what = { name, method, due_ms: Math.round(Date.now() + first), arguments: payload(args) };
+    await this.#ask(Op.remind, every === undefined ? what : { ...what, every_ms: Math.round(every) });
+  }
+
+  /** Cancels a reminder: once this is done, no turn of it begins. */
+  async forget(name: string): Promise<void> {
+    await this.#ask(Op.cancelReminder, { name });
+  }
+
+  /** The actor's reminders, as the node lists them. */
+  async reminders(): Promise<unknown> {
+    return valueOf(await this.#ask(Op.listReminders, {}));
+  }
+
+  /** Has a method of this actor called for each event of a topic, as long as the activation lasts. */
+  async subscribe(topic: string, method: string): Promise<void> {
+    this.seat.method(method);
+    await this.#ask(Op.subscribe, { topic, method });
+  }
+
+  async unsubscribe(topic: string): Promise<void> {
+    await this.#ask(Op.unsubscribe, { topic });
+  }
+
+  /** Keeps the activation from ending of idleness for so many milliseconds. */
+  keepAlive(ms: number): void {
+    this.#tell(Op.keepAlive, { for_ms: Math.round(ms) });
+  }
+
+  /** Ends the activation after this turn. */
+  deactivate(): void {
+    this.#tell(Op.deactivate, {});
+  }
+
+  override scope(): { seat: Seat; turn: Turn | undefined } {
+    return { seat: this.seat, turn: this.turn };
+  }
+
+  override laneNow(): Lane {
+    return this.seat.lane;
+  }
+
+  override async lane(): Promise<Lane> {
+    return this.seat.lane;
+  }
+
+  #ask(operation: number, what: Record<string, unknown>): Promise<Buffer> {
+    return this.seat.lane.ask(this.seat, this.turn, operation, what);
+  }
+
+  #tell(operation: number, what: Record<string, unknown>): void {
+    if (this.turn?.isDead) throw new Fenced();
+    this.seat.lane.tell(this.seat, this.turn, operation, what);
+  }
+
+  #timer(method: string, args: unknown, times: Record<string, number>): Timer {
+    this.seat.method(method);
+    const name = String(this.seat.lane.number());
+    this.#tell(Op.timer, { name, method, arguments: payload(args), ...times });
+    return { name, cancel: () => this.#tell(Op.cancelTimer, { name }) };
+  }
+}
+
+/** A timer of an activation. */
+export interface Timer {
+  readonly name: string;
+  /** Ends it: no tick of it begins any more. */
+  cancel(): void;
+}
+
+/** When a reminder comes, in milliseconds. */
+export interface Reminder {
+  args?: unknown;
+  after?: number;
+  every?: number;
+  name?: string;
+}
+
+function micros(ms: number): number {
+  return Math.max(1, Math.round(ms * 1000));
+}

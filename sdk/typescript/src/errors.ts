@@ -1,0 +1,100 @@
+/** What a call may end with, other than its reply. */
+
+import { FrameError, Status, valueOf } from "./frames.js";
+
+/** A method's own error: a name, and its fields. */
+export class ActorError extends Error {
+  /** The error as it travels. */
+  readonly value: unknown;
+
+  constructor(override readonly name: string, readonly fields?: Record<string, unknown>, value?: unknown) {
+    super(fields ? `${name} ${text(fields)}` : name);
+    this.value = value ?? (fields ? { [name]: fields } : name);
+  }
+
+  static of(value: unknown): ActorError {
+    const [name, fields] = only(value);
+    return new ActorError(name || "ActorError", isObject(fields) ? fields : undefined, value);
+  }
+}
+
+/** A call's end without the method's own error. */
+export class Failure extends Error {
+  /** `reason` is the name of the case, as `Overloaded`; `detail` what the node says of it. */
+  constructor(readonly reason: string, readonly detail: Record<string, unknown> = {}, message?: string) {
+    super(message ?? (typeof detail.message === "string" ? `${reason}: ${detail.message}` : Object.keys(detail).length ? `${reason} ${text(detail)}` : reason));
+    this.name = new.target.name;
+  }
+}
+
+/** Nothing ran: a retry cannot do anything twice. */
+export class Refused extends Failure {
+  /** Milliseconds after which a retry can help; `undefined` where no retry will. */
+  get retryAfter(): number | undefined {
+    if (this.reason === "Overloaded" || this.reason === "Moved") return 50;
+    if (this.reason === "Shed") return Number(this.detail.retry_after_ms ?? 1000);
+    return FINAL.has(this.reason) ? undefined : 1000;
+  }
+}
+
+/** The method may have run, wholly or in part. */
+export class Unknown extends Failure {}
+
+/** This host may no longer act: its lease is over, or its session has ended. What the turn does counts no more. */
+export class Fenced extends Unknown {
+  constructor() {
+    super("Fenced", {}, "this host's session has ended: the turn may no longer act");
+  }
+}
+
+/** The call would have waited for itself. Nothing ran. */
+export class Cycle extends Failure {
+  constructor(readonly path: string[]) {
+    super("Cycle", {}, `the call chain would deadlock: ${path.join(" -> ")}`);
+  }
+}
+
+/** A failure as it travels: its status, and its value. */
+export function encode(failure: Failure): [number, unknown] {
+  const inside = Object.keys(failure.detail).length ? { [failure.reason]: failure.detail } : failure.reason;
+  if (failure instanceof Refused) return [failure.reason === "Invalid" ? Status.invalid : Status.refused, { Refused: inside }];
+  if (failure instanceof Cycle) return [Status.cycle, { Cycle: failure.path }];
+  return [failure.reason === "Panicked" ? Status.panicked : Status.unknown, { Unknown: inside }];
+}
+
+/** The error of what is no reply. */
+export function decode(status: number, payload: Buffer): Error {
+  let value: unknown;
+  try {
+    value = valueOf(payload);
+  } catch (error) {
+    if (error instanceof FrameError) return new Unknown("Unreadable", { message: error.message });
+    throw error;
+  }
+  if (status === Status.actorError) return ActorError.of(value);
+  const [family, inside] = only(value);
+  if (family === "Cycle" && Array.isArray(inside)) return new Cycle(inside.map(String));
+  const [reason, detail] = only(inside);
+  const isRefused = family === "Refused" || (family === "" && [Status.refused, Status.invalid, Status.expired].some((one) => one === status));
+  const fields = isObject(detail) ? detail : detail === undefined ? {} : { what: detail };
+  return isRefused ? new Refused(reason || "Refused", fields) : new Unknown(reason || "Unknown", fields);
+}
+
+function only(value: unknown): [string, unknown] {
+  if (typeof value === "string") return [value, undefined];
+  if (isObject(value)) {
+    const [first, ...others] = Object.entries(value);
+    if (first && others.length === 0) return first;
+  }
+  return ["", value];
+}
+
+export function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null && !Array.isArray(value) && !(value instanceof Uint8Array);
+}
+
+function text(value: unknown): string {
+  return JSON.stringify(value, (_, inside: unknown) => (typeof inside === "bigint" ? String(inside) : inside));
+}
+
+const FINAL = new Set(["UnknownKind", "UnknownMethod", "Invalid", "InvalidKey", "DeadLetter", "Unbound", "Denied", "TickOver", "Leaving", "Unsendable"]);

@@ -1,0 +1,301 @@
+/** The frames of the host protocol, version 1: bytes in, fields out. `length u32 LE` (of what follows), `type u8`, body. */
+
+import { Packr } from "msgpackr";
+
+export const MAGIC = "GRHP";
+export const VERSION = 1;
+export const FRAME_MAX = 8 << 20;
+
+/** Types of frames. */
+export const T = {
+  hello: 1, welcome: 1, describe: 2, offered: 3, alive: 4, lease: 5, nodes: 6, drain: 7, goodbye: 8, laneLost: 9, laneDropped: 10,
+  join: 16, activate: 32, activated: 33, deactivate: 34, released: 35, turn: 36, turnEnd: 37, cancelTurn: 38, define: 39, call: 40,
+  reply: 41, cancelCall: 42, ask: 43, streamItem: 48, streamCredit: 49, streamEnd: 50, credit: 56,
+} as const;
+
+/** How a call or a turn went. */
+export const Status = {
+  ok: 0, actorError: 1, refused: 2, unknown: 3, cycle: 4, panicked: 5, invalid: 6, expired: 7, abandoned: 16,
+} as const;
+
+/** What an Ask asks for. */
+export const Op = {
+  save: 1, reload: 2, clear: 3, timer: 4, cancelTimer: 5, remind: 6, cancelReminder: 7, listReminders: 8, subscribe: 9,
+  unsubscribe: 10, openStream: 11, keepAlive: 12, deactivate: 13, migrate: 14,
+} as const;
+
+/** Bytes of the other side that are no frame: the lane that they came on is closed. */
+export class FrameError extends Error {}
+
+const options = { useRecords: false, mapsAsObjects: true, int64AsType: "auto" as "string", skipValues: [undefined], encodeUndefinedAsNil: true };
+const packr = new Packr(options);
+
+/** A value as MessagePack. */
+export function pack(value: unknown): Buffer {
+  return packr.pack(plain(value));
+}
+
+/** What MessagePack holds: integers beyond 2^53 as BigInt. */
+export function unpack(bytes: Uint8Array): unknown {
+  try {
+    return packr.unpack(bytes);
+  } catch (error) {
+    throw new FrameError(`a value is no MessagePack: ${String(error)}`);
+  }
+}
+
+/** The payload of a value: codec, type version, value. */
+export function payload(value: unknown, version = 1): Buffer {
+  const packed = pack(value);
+  const out = Buffer.allocUnsafe(packed.length + 2);
+  out[0] = 1;
+  out[1] = version;
+  packed.copy(out, 2);
+  return out;
+}
+
+/** What a payload holds. */
+export function valueOf(bytes: Buffer): unknown {
+  if (bytes.length < 2 || (bytes[0] !== 1 && bytes[0] !== 2)) throw new FrameError("a payload has no codec that is known");
+  return bytes[0] === 1 ? unpack(bytes.subarray(2)) : fromJson(bytes.toString("utf8", 2));
+}
+
+/** JSON, whose integers beyond 2^53 cannot be read here: a node transcodes for this SDK, which reads MessagePack. */
+function fromJson(text: string): unknown {
+  if (/[:[,\s]-?\d{16,}/.test(text)) throw new FrameError("JSON with a number of 16 digits is not read here: send MessagePack");
+  return JSON.parse(text);
+}
+
+/** The payload of nothing. */
+export const NIL = Buffer.from([1, 1, 0xc0]);
+
+/** What the codec would write otherwise than all others do: large integers as floats, times as an extension, maps of maps. */
+function plain(value: unknown): unknown {
+  switch (typeof value) {
+    case "number":
+      if (Number.isNaN(value)) throw new TypeError("NaN cannot travel");
+      return Number.isInteger(value) && (value > 0xffffffff || value < -0x80000000) && Number.isSafeInteger(value) ? BigInt(value) : value;
+    case "object":
+      break;
+    case "function":
+    case "symbol":
+      throw new TypeError(`a ${typeof value} cannot travel`);
+    default:
+      return value;
+  }
+  if (value === null || value instanceof Uint8Array) return value;
+  if (value instanceof Date) return value.toISOString();
+  if (Array.isArray(value)) {
+    const at = value.findIndex((one) => plain(one) !== one);
+    return at < 0 ? value : value.map(plain);
+  }
+  if (value instanceof Map) return Object.fromEntries([...value].map(([name, inside]) => [String(name), plain(inside)]));
+  if (value instanceof Set) return [...value].map(plain);
+  if ("toJSON" in value && typeof value.toJSON === "function") return plain(value.toJSON());
+  let changed: Record<string, unknown> | undefined;
+  for (const [name, inside] of Object.entries(value)) {
+    const made = plain(inside);
+    if (made !== inside) (changed ??= { ...value })[name] = made;
+  }
+  return changed ?? value;
+}
+
+/** Frames one after the other. */
+export class Batch {
+  #bytes = Buffer.allocUnsafe(16 << 10);
+  length = 0;
+
+  /** Begins a frame; gives where it begins. */
+  begin(type: number): number {
+    this.#room(16);
+    const at = this.length;
+    this.length += 4;
+    this.#bytes[this.length++] = type;
+    return at;
+  }
+
+  /** Ends the frame that began at `at`; gives its length, its length field included. */
+  end(at: number): number {
+    this.#bytes.writeUInt32LE(this.length - at - 4, at);
+    return this.length - at;
+  }
+
+  u8(value: number): this {
+    this.#room(1);
+    this.#bytes[this.length++] = value;
+    return this;
+  }
+
+  varint(value: number): this {
+    this.#room(10);
+    while (value >= 0x80) {
+      this.#bytes[this.length++] = (value % 0x80) | 0x80;
+      value = Math.floor(value / 0x80);
+    }
+    this.#bytes[this.length++] = value;
+    return this;
+  }
+
+  bytes(value: Uint8Array): this {
+    this.#room(value.length);
+    this.#bytes.set(value, this.length);
+    this.length += value.length;
+    return this;
+  }
+
+  block(value: Uint8Array): this {
+    return this.varint(value.length).bytes(value);
+  }
+
+  text(value: string): this {
+    return this.block(Buffer.from(value));
+  }
+
+  /** Whole states, each a payload. */
+  fields(states: [string, Uint8Array][]): this {
+    this.varint(states.length);
+    for (const [name, state] of states) this.text(name).u8(0).block(state);
+    return this;
+  }
+
+  /** Gives what was written, and begins anew. */
+  take(): Buffer {
+    const out = Buffer.from(this.#bytes.subarray(0, this.length));
+    this.length = 0;
+    return out;
+  }
+
+  /** Takes back what was written behind `at`. */
+  cut(at: number): void {
+    this.length = at;
+  }
+
+  #room(size: number): void {
+    if (this.length + size <= this.#bytes.length) return;
+    const larger = Buffer.allocUnsafe(Math.max(2 * this.#bytes.length, this.length + size));
+    this.#bytes.copy(larger, 0, 0, this.length);
+    this.#bytes = larger;
+  }
+}
+
+/** One frame by itself. */
+export function frame(type: number, write: (batch: Batch) => unknown = () => {}): Buffer {
+  const batch = new Batch();
+  const at = batch.begin(type);
+  write(batch);
+  batch.end(at);
+  return batch.take();
+}
+
+/** Takes the fields of one frame's body in order. */
+export class Reader {
+  constructor(readonly data: Buffer, public at = 0, readonly end = data.length) {}
+
+  u8(): number {
+    if (this.at >= this.end) throw new FrameError("a frame ends within a field");
+    return this.data[this.at++]!;
+  }
+
+  varint(): number {
+    let byte = this.u8();
+    if (byte < 0x80) return byte;
+    let value = byte & 0x7f;
+    let scale = 0x80;
+    do {
+      byte = this.u8();
+      value += (byte & 0x7f) * scale;
+      scale *= 0x80;
+      if (value > Number.MAX_SAFE_INTEGER) throw new FrameError("a number is over 2^53");
+    } while (byte >= 0x80);
+    if (byte === 0) throw new FrameError("a number is not in its shortest form");
+    return value;
+  }
+
+  /** A number of up to 64 bits. */
+  big(): bigint {
+    let value = 0n;
+    let shift = 0n;
+    let byte: number;
+    do {
+      byte = this.u8();
+      value |= BigInt(byte & 0x7f) << shift;
+      shift += 7n;
+      if (shift > 70n) throw new FrameError("a number has more than 64 bits");
+    } while (byte >= 0x80);
+    return value;
+  }
+
+  bytes(size: number): Buffer {
+    const end = this.at + size;
+    if (end > this.end) throw new FrameError("a frame ends within a field");
+    const found = this.data.subarray(this.at, end);
+    this.at = end;
+    return found;
+  }
+
+  block(): Buffer {
+    return this.bytes(this.varint());
+  }
+
+  text(): string {
+    return this.block().toString("utf8");
+  }
+
+  rest(): Buffer {
+    return this.bytes(this.end - this.at);
+  }
+
+  /** The payloads of whole states, by name. */
+  fields(): Map<string, Buffer> {
+    const found = new Map<string, Buffer>();
+    for (let left = this.varint(); left > 0; left--) {
+      const name = this.text();
+      if (this.u8() !== 0) throw new FrameError(`state ${name} comes in entries, which this SDK did not offer to read`);
+      found.set(name, this.block());
+    }
+    return found;
+  }
+}
+
+/** Cuts what comes off a socket into frames. */
+export class Splitter {
+  #kept: Buffer[] = [];
+  #size = 0;
+  #need = 5;
+
+  constructor(public limit = 64 << 10) {}
+
+  /** Gives each whole frame to `take`, until that says `false`. */
+  feed(data: Buffer, take: (type: number, reader: Reader) => boolean | void): void {
+    if (this.#size > 0) {
+      this.#kept.push(data);
+      this.#size += data.length;
+      if (this.#size < this.#need) return;
+      data = Buffer.concat(this.#kept);
+      this.#kept = [];
+      this.#size = 0;
+    }
+    let at = 0;
+    this.#need = 5;
+    while (data.length - at >= 5) {
+      const length = data.readUInt32LE(at);
+      if (length === 0 || length > this.limit) throw new FrameError(`a frame of ${length} bytes is outside the bound of ${this.limit}`);
+      const end = at + 4 + length;
+      if (end > data.length) {
+        this.#need = end - at;
+        break;
+      }
+      if (take(data[at + 4]!, new Reader(data, at + 5, end)) === false) return;
+      at = end;
+    }
+    if (at < data.length) {
+      this.#kept.push(data.subarray(at));
+      this.#size = data.length - at;
+    }
+  }
+}
+
+/** The last frame of a lane. */
+export function goodbye(code: number, reason: string): Buffer {
+  return frame(T.goodbye, (body) => body.u8(code).text(reason.slice(0, 300)));
+}

@@ -1,0 +1,43 @@
+/** A client for browsers: calls by `fetch` at a node's HTTP door. Its types are those of the kind, imported with `import type`. */
+
+import type { Kind } from "./kind.js";
+import type { Ref } from "./refs.js";
+
+/** A call that came to no reply, as the door says it. */
+export class Problem extends Error {
+  constructor(readonly status: number, readonly members: Record<string, unknown>) {
+    super(String(members.detail ?? members.title ?? `status ${status}`));
+  }
+
+  /** Whether the method may have run. */
+  get mayHaveRun(): boolean {
+    return this.members.may_have_run !== false;
+  }
+
+  /** The method's own error, if it is one. */
+  get error(): unknown {
+    return this.members.error;
+  }
+}
+
+/** The actors behind a door: `door("http://localhost:7070").ref<typeof chatRoom>("chat_room", "lobby").post({ .. })`. */
+export function door(url: string, { token, fetch: by = fetch }: { token?: string; fetch?: typeof fetch } = {}) {
+  const headers = { "content-type": "application/json", ...(token && { authorization: `Bearer ${token}` }) };
+  async function call(path: string, args: unknown, timeout?: number): Promise<unknown> {
+    const signal = timeout === undefined ? null : AbortSignal.timeout(timeout);
+    const answer = await by(`${url}/${path}`, { method: "POST", headers, body: JSON.stringify(args ?? {}), signal });
+    const text = await answer.text();
+    const value: unknown = text ? JSON.parse(text) : null;
+    if (!answer.ok) throw new Problem(answer.status, (value ?? {}) as Record<string, unknown>);
+    return value;
+  }
+  return {
+    ref<K>(kind: string, key: string): K extends Kind<infer _, infer M, infer R> ? Omit<Ref<M, R>, "$send"> : never {
+      const get = (_: object, name: string | symbol) =>
+        typeof name !== "string" || name === "then"
+          ? undefined
+          : (args: unknown, options?: { timeout?: number }) => call([kind, key, name].map(encodeURIComponent).join("/"), args, options?.timeout);
+      return new Proxy({}, { get }) as never;
+    },
+  };
+}

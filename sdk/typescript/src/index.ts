@@ -1,0 +1,8 @@
+/** Greenroom: virtual actors in TypeScript, hosts and clients of Greenroom nodes. */
+
+export { Context, type Reminder, type Timer } from "./context.js";
+export { ActorError, Cycle, Failure, Fenced, Refused, Unknown } from "./errors.js";
+export { Host, connect, serve, type HostOptions } from "./host.js";
+export { actor, type AnyKind, type Definition, type Kind, type Schema } from "./kind.js";
+export { Topic, type AnyRef, type CallOptions, type Ref } from "./refs.js";
+export { NoNode, NotLetIn } from "./ways.js";

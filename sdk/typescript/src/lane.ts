@@ -1,0 +1,500 @@
+/** A user lane: the turns, calls and streams of one shard, a batch a round. */
+
+import type { Socket } from "node:net";
+
+import { Context } from "./context.js";
+import { ActorError, Failure, Fenced, Refused, Unknown, decode, encode } from "./errors.js";
+import { Batch, FrameError, NIL, Reader, Splitter, Status, T, payload, unpack, valueOf } from "./frames.js";
+import { checked, isGenerator, type Method, type Served } from "./kind.js";
+import type { Session } from "./session.js";
+import { Inlet, Outlet } from "./streams.js";
+
+/** An activation's place in a session, and its state. */
+export class Seat {
+  state: object = {};
+  /** The payload of the state as it is stored, as far as is known. */
+  saved: Buffer | undefined;
+  exclusive: Turn | undefined;
+  isReady = false;
+  isDead = false;
+  readonly abort = new AbortController();
+  readonly streams = new Set<number>();
+  /** Streams whose next step waits for the end of an exclusive turn. */
+  waiting: (() => void)[] = [];
+
+  constructor(readonly lane: Lane, readonly number: number, readonly kind: Served, readonly key: string, readonly epoch: bigint) {}
+
+  /** Makes the state anew from what is stored: a failed handler's half-changed memory is not saved by the next turn. */
+  renew(): void {
+    this.state = (this.kind.definition.state?.() ?? {}) as object;
+    if (this.saved) this.load(this.saved);
+  }
+
+  /** Takes the state of a payload, whatever version of the kind wrote it. */
+  load(stored: Buffer): void {
+    const wrote = stored[1]!;
+    const reads = this.kind.stateVersion;
+    if (wrote > reads) throw new Refused("Activation", { message: `the state has version ${wrote}, this program reads up to ${reads}` });
+    const value = stored[0] === 1 ? unpack(stored.subarray(2)) : valueOf(stored);
+    const { migrate } = this.kind.definition;
+    if (wrote < reads && !migrate) throw new TypeError(`${this.kind.name} has no \`migrate\`, and its state has version ${wrote}`);
+    this.state = wrote < reads && migrate ? migrate(wrote, value) : Object.assign(this.state, value);
+    this.saved = Buffer.from(stored);
+  }
+
+  /** The payload of the state. */
+  dump(): Buffer {
+    return payload(this.state, this.kind.stateVersion);
+  }
+
+  method(name: string): Method {
+    const found = this.kind.methods.find((method) => method.name === name);
+    if (!found) throw new TypeError(`${this.kind.name} has no method ${name}`);
+    return found;
+  }
+}
+
+/** The handling of one message at a seat. */
+export class Turn {
+  isDead = false;
+  extension: Buffer | undefined;
+  #abort: AbortController | undefined;
+
+  constructor(readonly seat: Seat, readonly number: number, readonly method: Method, readonly until: number) {}
+
+  get abort(): AbortController {
+    return (this.#abort ??= new AbortController());
+  }
+
+  /** Tells the handler that nobody waits. */
+  cancel(): void {
+    this.abort.abort();
+  }
+
+  /** Marks it dead: what it asks from now on fails with `Fenced`. */
+  abandon(): void {
+    this.isDead = true;
+    this.abort.abort(new Fenced());
+  }
+}
+
+interface Request {
+  resolve(answer: { status: number; payload: Buffer }): void;
+  reject(error: Error): void;
+}
+
+/** One connection to one shard of a node. */
+export class Lane {
+  readonly seats = new Map<number, Seat>();
+  readonly turns = new Map<number, Turn>();
+  readonly requests = new Map<number, Request>();
+  readonly inlets = new Map<number, Inlet>();
+  readonly outlets = new Map<number, Outlet>();
+  isDead = false;
+  readonly closed: Promise<void>;
+  readonly #socket: Socket;
+  readonly #out = new Batch();
+  readonly #splitter: Splitter;
+  readonly #routes = new Map<string, number>();
+  #isFlushDue = false;
+  #numbers = 0;
+  #sent = 0;
+  #granted: number;
+  #blocked: (() => void)[] = [];
+
+  constructor(readonly session: Session, readonly shard: number, join: Buffer) {
+    this.#granted = session.window;
+    this.#splitter = new Splitter(session.frameMax);
+    let done = () => {};
+    this.closed = new Promise((resolve) => (done = resolve));
+    this.#socket = session.way.open(join, (data) => this.#round(data), (error) => {
+      if (error) console.error(`greenroom: lane ${shard}: ${error.message}`);
+      this.drop();
+      done();
+    });
+  }
+
+  close(): void {
+    this.#flush();
+    this.#socket.end();
+    this.#socket.destroySoon();
+  }
+
+  /** Abandons what runs, and drops all seats: nothing that was here acts any more. */
+  drop(): void {
+    if (this.isDead) return;
+    this.isDead = true;
+    for (const turn of this.turns.values()) turn.abandon();
+    for (const seat of this.seats.values()) {
+      seat.isDead = true;
+      seat.abort.abort(new Fenced());
+    }
+    for (const outlet of [...this.outlets.values()]) outlet.stop();
+    this.turns.clear();
+    this.seats.clear();
+    const lost = new Unknown("Disconnected", { node: this.session.nodeName });
+    for (const request of this.requests.values()) request.reject(lost);
+    this.requests.clear();
+    for (const inlet of [...this.inlets.values()]) inlet.end(lost);
+    for (const wake of this.#blocked.splice(0)) wake();
+  }
+
+  /** Sends a frame with the round's batch; gives its length. */
+  write(type: number, body: (batch: Batch) => unknown): number {
+    const at = this.#out.begin(type);
+    try {
+      body(this.#out);
+      const size = this.#out.end(at);
+      if (size - 4 > this.session.frameMax) throw new Refused("Unsendable", { message: `${size} bytes are over the bound of ${this.session.frameMax}` });
+      if (!this.#isFlushDue) {
+        this.#isFlushDue = true;
+        setImmediate(() => this.#flush());
+      }
+      return size;
+    } catch (error) {
+      this.#out.cut(at);
+      throw error;
+    }
+  }
+
+  #flush(): void {
+    this.#isFlushDue = false;
+    if (this.#out.length > 0) {
+      const batch = this.#out.take();
+      if (this.#socket.writable) this.#socket.write(batch);
+    }
+  }
+
+  // What comes.
+
+  #round(data: Buffer): void {
+    if (this.isDead) return;
+    try {
+      this.#splitter.feed(data, (type, reader) => {
+        this.#hear(type, reader);
+        return !this.isDead;
+      });
+    } catch (error) {
+      if (!(error instanceof FrameError)) throw error;
+      console.error(`greenroom: lane ${this.shard}: ${error.message}`);
+      this.write(T.goodbye, (body) => body.u8(4).text(error.message.slice(0, 300)));
+      this.close();
+      this.drop();
+    }
+  }
+
+  #hear(type: number, reader: Reader): void {
+    switch (type) {
+      case T.turn:
+        return this.#turn(reader);
+      case T.activate:
+        return this.#activate(reader);
+      case T.deactivate:
+        return this.#deactivate(reader);
+      case T.cancelTurn:
+        return this.turns.get(reader.varint())?.cancel();
+      case T.reply: {
+        const number = reader.varint();
+        const request = this.requests.get(number);
+        this.requests.delete(number);
+        const status = reader.u8();
+        // What is kept is copied: the buffer that it lies in may hold a whole batch.
+        return request?.resolve({ status, payload: Buffer.from(reader.rest()) });
+      }
+      case T.streamItem: {
+        const inlet = this.inlets.get(reader.varint());
+        const number = reader.varint();
+        return inlet?.item(number, reader.rest());
+      }
+      case T.streamEnd: {
+        const inlet = this.inlets.get(reader.varint());
+        const [count, status] = [reader.varint(), reader.u8()];
+        return inlet?.finish(count, status, reader.rest());
+      }
+      case T.streamCredit: {
+        const outlet = this.outlets.get(reader.varint());
+        const [window, consumed] = [reader.varint(), reader.varint()];
+        return outlet?.credit(window, consumed);
+      }
+      case T.credit:
+        this.#granted = Math.max(this.#granted, this.session.window + reader.varint());
+        return this.#wake();
+      case T.goodbye: {
+        const code = reader.u8();
+        console.error(`greenroom: the node ends lane ${this.shard} (${code}): ${reader.text()}`);
+        this.close();
+        return this.drop();
+      }
+      default: // A later version's.
+    }
+  }
+
+  #seat(number: number): Seat {
+    const seat = this.seats.get(number);
+    if (!seat) throw new FrameError(`a frame names seat ${number}, which is not there`);
+    return seat;
+  }
+
+  #turn(reader: Reader): void {
+    const number = reader.varint();
+    const seat = this.#seat(reader.varint());
+    const method = seat.kind.methods[reader.varint()];
+    const flags = reader.u8();
+    const left = reader.varint();
+    const extension = reader.block();
+    void flags;
+    if (!method || !seat.isReady || this.turns.has(number)) throw new FrameError(`turn ${number} names what is not there, or has begun`);
+    // Nothing begins any more.
+    if (this.session.isOver()) return this.session.lose("its lease is over");
+    const turn = new Turn(seat, number, method, left ? performance.now() + left / 1000 : 0);
+    if (extension.length > 0) turn.extension = Buffer.from(extension);
+    this.turns.set(number, turn);
+    let args: unknown;
+    try {
+      args = valueOf(reader.rest());
+    } catch (error) {
+      if (!(error instanceof FrameError)) throw error;
+      return this.#fail(turn, new Refused("Invalid", { field: "", message: error.message }));
+    }
+    if (!method.isRead) seat.exclusive = turn;
+    try {
+      const context = new Context(seat, turn);
+      const { schema } = method;
+      if (isGenerator(method.run)) {
+        const items = method.run(context, args ?? {}) as AsyncIterator<unknown>;
+        const outlet = new Outlet(this, seat, this.number(), items);
+        this.outlets.set(outlet.number, outlet);
+        seat.streams.add(outlet.number);
+        return this.#finish(turn, Status.ok, NIL, outlet.number);
+      }
+      const made = schema ? checked(schema, args).then((value) => method.run(context, value)) : method.run(context, args ?? {});
+      if (made instanceof Promise) {
+        made.then(
+          (value) => this.#end(turn, value),
+          (error: unknown) => this.#fail(turn, error),
+        );
+      } else {
+        this.#end(turn, made);
+      }
+    } catch (error) {
+      this.#fail(turn, error);
+    }
+  }
+
+  #end(turn: Turn, value: unknown): void {
+    if (turn.isDead) return;
+    try {
+      this.#settle(turn, Status.ok, payload(value ?? null));
+    } catch (error) {
+      this.#fail(turn, new Unknown("Unreadable", { message: `the reply cannot be sent: ${String(error)}` }));
+    }
+  }
+
+  #fail(turn: Turn, error: unknown): void {
+    if (turn.isDead) return;
+    const { seat, method } = turn;
+    const [status, value] = outcome(error, seat, method.name);
+    const answer = payload(value);
+    if (status === Status.actorError) {
+      try {
+        return this.#settle(turn, status, answer);
+      } catch (unsaved) {
+        error = unsaved;
+      }
+    }
+    const { persistent, onError } = seat.kind.definition;
+    if ((persistent || onError === "restart") && !method.isRead && status !== Status.invalid) {
+      try {
+        seat.renew();
+      } catch (why) {
+        console.error(`greenroom: ${seat.kind.name}/${seat.key} cannot be made anew: ${String(why)}`);
+      }
+    }
+    this.#finish(turn, status, answer);
+  }
+
+  #settle(turn: Turn, status: number, answer: Buffer): void {
+    const { seat, method } = turn;
+    const { save } = seat.kind.definition;
+    if (method.isRead || save === undefined || save === "explicit") return this.#finish(turn, status, answer);
+    const state = seat.dump();
+    if (seat.saved?.equals(state)) return this.#finish(turn, status, answer);
+    // Reply and state are one frame: neither comes without the other.
+    this.#finish(turn, status, answer, undefined, state);
+    seat.saved = state;
+  }
+
+  #finish(turn: Turn, status: number, answer: Buffer, stream?: number, state?: Buffer): void {
+    const { seat, number } = turn;
+    this.write(T.turnEnd, (body) => {
+      body.varint(number).u8(status).u8((state ? 1 : 0) + (stream === undefined ? 0 : 8));
+      if (state) body.fields([["self", state]]);
+      if (stream !== undefined) body.varint(stream);
+      body.bytes(answer);
+    });
+    this.turns.delete(number);
+    if (seat.exclusive === turn) {
+      seat.exclusive = undefined;
+      for (const wake of seat.waiting.splice(0)) wake();
+    }
+  }
+
+  #activate(reader: Reader): void {
+    const [number, offer] = [reader.varint(), reader.varint()];
+    const epoch = reader.big();
+    const flags = reader.u8();
+    const key = reader.text();
+    const kind = this.session.kinds[offer];
+    if (!kind || (flags & ~2) !== 0 || this.seats.has(number)) throw new FrameError(`Activate of seat ${number} names what is not there`);
+    const carried = flags & 2 ? Buffer.from(reader.block()) : undefined;
+    const stored = reader.fields().get("self");
+    const seat = new Seat(this, number, kind, key, epoch);
+    this.seats.set(number, seat);
+    void this.#make(seat, stored && Buffer.from(stored), carried);
+  }
+
+  async #make(seat: Seat, stored?: Buffer, carried?: Buffer): Promise<void> {
+    let status: number = Status.ok;
+    let answer: Buffer = NIL;
+    try {
+      seat.saved = stored;
+      seat.renew();
+      if (carried && seat.kind.hasState) {
+        seat.load(carried);
+        seat.saved = stored;
+      }
+      await seat.kind.definition.activated?.(new Context(seat));
+      seat.isReady = true;
+    } catch (error) {
+      console.error(`greenroom: ${seat.kind.name}/${seat.key} cannot be activated: ${String(error)}`);
+      const [code, value] = encode(error instanceof Refused ? error : new Refused("Activation", { message: String(error) }));
+      [status, answer] = [code, payload(value)];
+      if (!seat.isDead) this.seats.delete(seat.number);
+    }
+    if (!seat.isDead) this.write(T.activated, (body) => body.varint(seat.number).u8(status).bytes(answer));
+  }
+
+  #deactivate(reader: Reader): void {
+    const seat = this.#seat(reader.varint());
+    const [why, flags] = [reader.u8(), reader.u8()];
+    if (flags & 2) {
+      for (const turn of [...this.turns.values()].filter((turn) => turn.seat === seat)) {
+        this.turns.delete(turn.number);
+        turn.abandon();
+      }
+    }
+    for (const number of [...seat.streams]) this.outlets.get(number)?.stop();
+    void this.#release(seat, WHY[why] ?? "other", (flags & 1) !== 0);
+  }
+
+  async #release(seat: Seat, why: string, isCarried: boolean): Promise<void> {
+    let [status, carried] = [0, Buffer.alloc(0) as Buffer];
+    try {
+      await seat.kind.definition.deactivating?.(new Context(seat), why);
+      if (isCarried && seat.kind.hasState) carried = seat.dump();
+    } catch (error) {
+      const [code, value] = outcome(error, seat, "deactivating");
+      [status, carried] = [code, payload(value)];
+    }
+    if (seat.isDead) return;
+    seat.isDead = true;
+    this.seats.delete(seat.number);
+    this.write(T.released, (body) => body.varint(seat.number).u8(status).bytes(carried));
+  }
+
+  // What goes.
+
+  /** Throws `Fenced` if a seat, its turn or the session may no longer act. */
+  check(seat: Seat | undefined, turn?: Turn): void {
+    if (this.session.isOver()) this.session.lose("its lease is over");
+    if (turn?.isDead || seat?.isDead) throw new Fenced();
+    if (this.isDead) throw new Refused("Unreachable", { node: this.session.nodeName, reason: "the connection is lost" });
+  }
+
+  /** Whether a frame that costs credit may go at once. */
+  get hasRoom(): boolean {
+    return this.#sent < this.#granted && this.#blocked.length === 0;
+  }
+
+  /** Waits until a frame that costs credit may go. Whoever waits longest goes first. */
+  room(): Promise<void> {
+    return new Promise((wake) => this.#blocked.push(wake));
+  }
+
+  #wake(): void {
+    if (this.#sent < this.#granted) this.#blocked.shift()?.();
+  }
+
+  /** Sends a frame that costs credit. */
+  pay(type: number, body: (batch: Batch) => unknown): void {
+    this.#sent += this.write(type, body);
+    this.#wake();
+  }
+
+  /** The next number of a request or a stream. */
+  number(): number {
+    return ++this.#numbers;
+  }
+
+  call(number: number, seat: Seat | undefined, turn: Turn | undefined, kind: string, method: string, version: number, key: Buffer, left: number, args: Buffer): void {
+    this.check(seat, turn);
+    const name = `${kind}\0${method}`;
+    let route = this.#routes.get(name);
+    if (route === undefined) {
+      const next = (route = this.#routes.size);
+      this.#routes.set(name, next);
+      this.write(T.define, (body) => body.varint(next).text(kind).text(method).varint(version));
+    }
+    const to = route;
+    this.pay(T.call, (body) => body.varint(number).varint(turn?.number ?? 0).varint(to).block(key).varint(Math.ceil(left * 1000)).varint(0).bytes(args));
+  }
+
+  /** The answer to a request that is about to be sent. */
+  answer(number: number, seat: Seat | undefined, turn: Turn | undefined, signal?: AbortSignal): Promise<{ status: number; payload: Buffer }> {
+    this.check(seat, turn);
+    return new Promise((resolve, reject) => {
+      const give = (error: Error) => reject(seat ? new Fenced() : error);
+      this.requests.set(number, { resolve, reject: give });
+      signal?.addEventListener("abort", () => {
+        if (this.requests.delete(number) && !this.isDead) this.write(T.cancelCall, (body) => body.varint(number));
+        reject(signal.reason as Error);
+      }, { once: true });
+    });
+  }
+
+  /** Asks the node for something; the answer's payload. */
+  async ask(seat: Seat | undefined, turn: Turn | undefined, operation: number, what: Record<string, unknown>): Promise<Buffer> {
+    if (!this.hasRoom) await this.room();
+    const number = this.number();
+    const answer = this.answer(number, seat, turn);
+    this.#ask(number, seat, turn, operation, what);
+    const { status, payload } = await answer;
+    this.check(seat, turn);
+    if (status !== Status.ok) throw decode(status, payload);
+    return payload;
+  }
+
+  /** The same, of what is not answered. */
+  tell(seat: Seat, turn: Turn | undefined, operation: number, what: Record<string, unknown>): void {
+    this.check(seat, turn);
+    this.#ask(0, seat, turn, operation, what);
+  }
+
+  #ask(number: number, seat: Seat | undefined, turn: Turn | undefined, operation: number, what: Record<string, unknown>): void {
+    const packed = payload(what);
+    this.pay(T.ask, (body) => body.varint(number).varint(turn?.number ?? 0).varint(seat?.number ?? 0).u8(operation).bytes(packed));
+  }
+}
+
+/** How a turn ended that threw: its status, and its value. */
+export function outcome(error: unknown, seat: Seat, method: string): [number, unknown] {
+  if (error instanceof ActorError) return [Status.actorError, error.value];
+  if (error instanceof Fenced) return [Status.abandoned, null];
+  if (error instanceof Failure && ["Unsaved", "Unreadable", "Invalid"].includes(error.reason)) return encode(error);
+  console.error(`greenroom: ${seat.kind.name}/${seat.key}.${method} failed:`, error);
+  const message = error instanceof Error ? `${error.name}: ${error.message}` : String(error);
+  return encode(new Unknown("Panicked", { message }));
+}
+
+/** Why a seat is left, by its byte. */
+const WHY = ["idle", "stopping", "asked", "failed", "migrating", "superseded", "upgraded", "unsaved", "duplicate", "stopped"];

@@ -1,0 +1,167 @@
+/** References: calls of actors, with the kind's own signatures. */
+
+import { Refused, Unknown, decode, isObject } from "./errors.js";
+import { Op, Status, payload, valueOf } from "./frames.js";
+import { definitionOf, isGenerator, type AnyKind, type Handlers, type Kind } from "./kind.js";
+import type { Lane, Seat, Turn } from "./lane.js";
+import { Inlet, WINDOW } from "./streams.js";
+
+/** How a call is made. */
+export interface CallOptions {
+  /** Milliseconds that it may take; a turn's own limit holds in any case. */
+  timeout?: number;
+  signal?: AbortSignal;
+}
+
+type Reply<F> = F extends (...args: never[]) => infer R
+  ? R extends AsyncGenerator<infer T, unknown, unknown> | Generator<infer T, unknown, unknown>
+    ? AsyncIterable<T>
+    : Promise<Awaited<R>>
+  : never;
+type Args<F> = F extends (c: any, ...rest: infer A) => any ? A : never;
+type Called<M> = { readonly [name in keyof M]: (...args: [...Args<M[name]>, ...options: [options?: CallOptions]]) => Reply<M[name]> };
+type Told<M> = { readonly [name in keyof M]: (...args: Args<M[name]>) => Promise<void> };
+
+/** An actor, by its kind and key: its methods make calls, those of `$send` one-way messages. */
+export type Ref<M, R> = Called<M> & Called<R> & { readonly $send: Told<M & R> };
+
+/** An actor of which only the kind's name is known. */
+export type AnyRef = { readonly [name: string]: (args?: object, options?: CallOptions) => Promise<unknown> } & {
+  readonly $send: { readonly [name: string]: (args?: object) => Promise<void> };
+};
+
+/** Makes references: a turn's context, or a client. */
+export abstract class Referrer {
+  /** The actor of a kind and key. */
+  ref<S extends object, M, R>(kind: Kind<S, M, R>, key: string, options?: CallOptions): Ref<M, R>;
+  ref(kind: string, key: string, options?: CallOptions): AnyRef;
+  ref(kind: AnyKind | string, key: string, options: CallOptions = {}): unknown {
+    const size = Buffer.byteLength(key);
+    if (size === 0 || size > 1024) throw new Refused("InvalidKey", { message: "a key has 1 to 1,024 bytes" });
+    const target = new Target(this, kind, key, options);
+    const $send = methods((name) => (args: unknown) => target.send(name, args));
+    return methods((name) => (name === "$send" ? $send : target.method(name)), $send);
+  }
+
+  /** A topic: what is published to it comes to all who subscribe to it. */
+  topic<T>(name: string): Topic<T> {
+    return new Topic<T>(this, name);
+  }
+
+  abstract scope(): { seat: Seat | undefined; turn: Turn | undefined };
+  abstract laneNow(kind: string, key: string): Lane | undefined;
+  abstract lane(kind: string, key: string): Promise<Lane>;
+}
+
+function methods(make: (name: string) => unknown, $send?: unknown): unknown {
+  return new Proxy(Object.create(null) as object, {
+    // A reference that is awaited is itself: it has no `then`.
+    get: (_, name) => (typeof name !== "string" || name === "then" ? undefined : name === "$send" ? $send : make(name)),
+  });
+}
+
+class Target {
+  readonly name: string;
+  readonly version: number;
+  readonly #key: Buffer;
+  readonly #streams: Set<string> | undefined;
+  readonly #known: Set<string> | undefined;
+
+  constructor(readonly caller: Referrer, kind: AnyKind | string, readonly key: string, readonly options: CallOptions) {
+    this.#key = Buffer.from(key);
+    if (typeof kind === "string") {
+      [this.name, this.version] = [kind, 0];
+    } else {
+      const { version = 1, methods, reads } = definitionOf(kind);
+      [this.name, this.version] = [kind.name, version];
+      const all: Handlers<object> = { ...methods, ...reads };
+      this.#known = new Set(Object.keys(all));
+      this.#streams = new Set(Object.keys(all).filter((name) => isGenerator(all[name])));
+    }
+  }
+
+  method(name: string): (args?: unknown, options?: CallOptions) => unknown {
+    if (this.#known && !this.#known.has(name)) throw new TypeError(`${this.name} has no method ${name}`);
+    if (this.#streams?.has(name)) return (args, options) => this.#stream(name, args, options);
+    return (args, options) => this.#call(name, args, options);
+  }
+
+  async send(name: string, args: unknown): Promise<void> {
+    const lane = this.caller.laneNow(this.name, this.key) ?? (await this.caller.lane(this.name, this.key));
+    const packed = payload(args ?? {});
+    if (!lane.hasRoom) await lane.room();
+    const { seat, turn } = this.caller.scope();
+    lane.call(0, seat, turn, this.name, name, this.version, this.#key, this.options.timeout ?? 0, packed);
+  }
+
+  async #call(name: string, args: unknown, options: CallOptions = {}): Promise<unknown> {
+    const { reply, lane } = await this.#ask(name, args, options);
+    const value = valueOf(reply);
+    const stream = streamOf(value);
+    return stream === undefined ? value : this.#items(lane, stream);
+  }
+
+  async *#stream(name: string, args: unknown, options: CallOptions = {}): AsyncGenerator<unknown> {
+    const { reply, lane } = await this.#ask(name, args, options);
+    const stream = streamOf(valueOf(reply));
+    if (stream === undefined) throw new Unknown("Unreadable", { message: `${this.name}.${name} gave no stream` });
+    yield* this.#items(lane, stream);
+  }
+
+  async #ask(name: string, args: unknown, options: CallOptions): Promise<{ reply: Buffer; lane: Lane }> {
+    const { timeout, signal } = { ...this.options, ...options };
+    signal?.throwIfAborted();
+    const until = timeout === undefined ? 0 : performance.now() + timeout;
+    const packed = payload(args ?? {});
+    const lane = this.caller.laneNow(this.name, this.key) ?? (await this.caller.lane(this.name, this.key));
+    if (!lane.hasRoom) await lane.room();
+    const { seat, turn } = this.caller.scope();
+    const number = lane.number();
+    const left = until ? Math.max(0.001, until - performance.now()) : 0;
+    const answer = lane.answer(number, seat, turn, signal);
+    lane.call(number, seat, turn, this.name, name, this.version, this.#key, left, packed);
+    const { status, payload: reply } = await answer;
+    lane.check(seat, turn);
+    if (status !== Status.ok) throw decode(status, reply);
+    return { reply, lane };
+  }
+
+  async *#items(lane: Lane, name: string): AsyncGenerator<unknown> {
+    const { seat, turn } = this.caller.scope();
+    const inlet = new Inlet(lane, lane.number());
+    try {
+      await lane.ask(seat, turn, Op.openStream, { name, stream: inlet.number, window: WINDOW });
+      for (let item = await inlet.take(); item !== undefined; item = await inlet.take()) {
+        if (seat) lane.check(seat);
+        yield valueOf(item);
+      }
+    } finally {
+      inlet.close();
+    }
+  }
+}
+
+/** A topic, and the type of its events. */
+export class Topic<T> {
+  constructor(private readonly referrer: Referrer, readonly name: string) {}
+
+  /** Publishes: once it is done, the queues of all subscribers have it. */
+  async publish(event: T): Promise<void> {
+    await this.referrer.ref("topics", this.name).publish!({ event: JSON.stringify(event) });
+  }
+
+  /** The events from now on. */
+  async *watch(): AsyncGenerator<T> {
+    const terms = { slow: "backpressure", queue_len: 256, from: null };
+    const parcels = (await this.referrer.ref("topics", this.name).subscribe!({ terms })) as AsyncIterable<unknown>;
+    for await (const parcel of parcels) {
+      if (isObject(parcel) && Array.isArray(parcel.Event)) yield JSON.parse(String(parcel.Event[1])) as T;
+    }
+  }
+}
+
+function streamOf(value: unknown): string | undefined {
+  const name = isObject(value) ? value["greenroom:stream"] : undefined;
+  return typeof name === "string" ? name : undefined;
+}
+

@@ -1,0 +1,167 @@
+/** Against the real program: a node in its own process. Skipped where there is none, unless `GREENROOM_LANGUAGES=all`. */
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { ActorError, Cycle, Refused, Unknown, actor, type Host } from "../src/index.js";
+import { Program } from "../src/testing.js";
+import { door, Problem } from "../src/http.js";
+
+const skip = !process.env.GREENROOM_BIN && process.env.GREENROOM_LANGUAGES !== "all" && "no program: set GREENROOM_BIN";
+
+const member = actor("ts_member", {
+  state: () => ({ seen: 0 }),
+  methods: {
+    async see(c) {
+      return (c.state.seen += 1);
+    },
+    async call_back(c, { key }: { key: string }): Promise<number> {
+      return (await c.ref("ts_hall", key, { timeout: 5000 }).enter!({ name: "x" })) as number;
+    },
+    async panic() {
+      throw new TypeError("no");
+    },
+    async big(_, { number }: { number: bigint | number }) {
+      return { number, is: typeof number };
+    },
+  },
+});
+
+const hall = actor("ts_hall", {
+  state: () => ({ entered: [] as string[] }),
+  methods: {
+    async enter(c, { name, times = 1 }: { name: string; times?: number }) {
+      for (let at = 0; at < times; at++) {
+        await c.ref(member, name, { timeout: 5000 }).see();
+        c.state.entered.push(name);
+      }
+      return c.state.entered.length;
+    },
+    async circle(c, { name }: { name: string }) {
+      return c.ref(member, name, { timeout: 5000 }).call_back({ key: c.key });
+    },
+    async tick(c, { text }: { text: string }) {
+      c.state.entered.push(text);
+    },
+    later(c) {
+      c.after(20, "tick", { text: "later" });
+    },
+  },
+  reads: {
+    async *names(c, { start = 0 }: { start?: number }) {
+      yield* c.state.entered.slice(start);
+    },
+  },
+});
+
+const purse = actor("ts_purse", {
+  state: () => ({ balance: 0 }),
+  persistent: true,
+  save: "turn",
+  methods: {
+    async deposit(c, { amount }: { amount: number }) {
+      return (c.state.balance += amount);
+    },
+    async pay(c, { amount }: { amount: number }) {
+      if (amount > c.state.balance) throw new ActorError("Empty", { balance: c.state.balance });
+      return (c.state.balance -= amount);
+    },
+  },
+  reads: { get: async (c) => c.state.balance },
+});
+
+const BY = { timeout: 10_000 };
+
+function at(name: string, run: (node: Program, host: Host) => Promise<void>): void {
+  test(name, { skip }, async () => {
+    const node = await Program.start();
+    try {
+      const host = await node.host([hall, member, purse]);
+      await run(node, host).finally(() => host.close());
+    } finally {
+      await node.stop();
+    }
+  });
+}
+
+async function all<T>(items: AsyncIterable<T>): Promise<T[]> {
+  const found: T[] = [];
+  for await (const item of items) found.push(item);
+  return found;
+}
+
+at("a kind is there for all as soon as it is served", async (node, host) => {
+  assert.equal(await host.ref(hall, "great", BY).enter({ name: "ada", times: 2 }), 2);
+  const client = await node.client();
+  assert.equal(await client.ref(hall, "great", BY).enter({ name: "bob" }), 3);
+  assert.deepEqual(await all(client.ref(hall, "great", BY).names({ start: 1 })), ["ada", "bob"]);
+  assert.equal(await door(node.http).ref<typeof hall>("ts_hall", "great").enter({ name: "cy" }), 4);
+  await client.close();
+});
+
+at("errors have their classes, and the door its problems", async (node, host) => {
+  await assert.rejects(host.ref(purse, "ada", BY).pay({ amount: 3 }), (error) => error instanceof ActorError && error.name === "Empty" && error.fields?.balance === 0);
+  await assert.rejects(host.ref(member, "ada", BY).panic(), (error) => error instanceof Unknown && error.reason === "Panicked" && /TypeError: no/.test(error.message));
+  await assert.rejects(host.ref(hall, "h", BY).circle({ name: "m" }), (error) => error instanceof ActorError || error instanceof Cycle || error instanceof Unknown);
+  await assert.rejects(host.ref("no_such_kind", "h", BY).enter!(), (error) => error instanceof Refused && error.reason === "UnknownKind");
+  await assert.rejects(door(node.http).ref<typeof purse>("ts_purse", "ada").pay({ amount: 3 }), (error) => error instanceof Problem && JSON.stringify(error.error) === '{"Empty":{"balance":0}}');
+});
+
+at("state is saved before the caller is answered", async (node, host) => {
+  assert.equal(await host.ref(purse, "ada", BY).deposit({ amount: 5 }), 5);
+  await host.close();
+  const again = await node.host([purse]);
+  assert.equal(await again.ref(purse, "ada", BY).get(), 5);
+  await again.close();
+});
+
+at("many calls at once are answered each", async (_, host) => {
+  const found = await Promise.all(Array.from({ length: 2000 }, (_, at) => host.ref(member, `m${at % 50}`, BY).see()));
+  assert.equal(found.reduce((one, other) => one + other), 50 * 820);
+});
+
+at("a timer ticks", async (_, host) => {
+  await host.ref(hall, "h", BY).later();
+  let names: string[] = [];
+  while (names.length === 0) names = await all(host.ref(hall, "h", BY).names({}));
+  assert.deepEqual(names, ["later"]);
+});
+
+at("large integers come as BigInt, through the door's JSON too", async (node, host) => {
+  const large = 2n ** 53n + 1n;
+  assert.deepEqual(await host.ref(member, "m", BY).big({ number: large }), { number: large, is: "bigint" });
+  const answer = await fetch(`${node.http}/ts_member/m/big`, { method: "POST", body: `{"number": ${large}}` });
+  assert.equal(await answer.text(), `{"number":${large},"is":"bigint"}`);
+});
+
+at("a host that drains fails no call", async (node, first) => {
+  const client = await node.client();
+  let done = false;
+  const failed: unknown[] = [];
+  const paying = Array.from({ length: 8 }, async (_, number) => {
+    let count = 0;
+    while (!done) await client.ref(purse, `p${number}`, BY).deposit({ amount: 1 }).then(() => count++, (error: unknown) => failed.push(error));
+    return count;
+  });
+  const second = await node.host([hall, member, purse]);
+  await first.drain();
+  await first.close();
+  done = true;
+  const counts = await Promise.all(paying);
+  assert.deepEqual(failed, []);
+  assert.deepEqual(await Promise.all(counts.map((_, number) => client.ref(purse, `p${number}`, BY).get())), counts);
+  await client.close();
+  await second.close();
+});
+
+at("a node that starts again is dialled again", async (node, host) => {
+  assert.equal(await host.ref(member, "m", BY).see(), 1);
+  await node.restart();
+  for (;;) {
+    const found = await host.ref(member, "m", BY).see().catch((error: unknown) => {
+      assert.ok(error instanceof Refused || error instanceof Unknown);
+    });
+    if (found === 1) break;
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+});
