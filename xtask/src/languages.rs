@@ -7,15 +7,15 @@ use crate::step::{root, run as step, target};
 
 /// Installs and tests each SDK; with `all`, one whose interpreter is missing is an error.
 pub(crate) fn run(all: bool) -> Result<(), String> {
-    for (sdk, missing) in [("Python", python_is_missing())] {
+    type Test = fn(bool) -> Result<(), String>;
+    let sdks: [(&str, Option<&str>, Test); 2] =
+        [("Python", python_is_missing(), python), ("TypeScript", node_is_missing(), typescript)];
+    for (sdk, missing, test) in sdks {
         match missing {
             Some(missing) if all => return Err(format!("the tests of the SDK for {sdk} need {missing}")),
             Some(missing) => println!("==> SKIPPED: the SDK for {sdk}: {missing}"),
-            None => {}
+            None => test(all)?,
         }
-    }
-    if python_is_missing().is_none() {
-        python(all)?;
     }
     Ok(())
 }
@@ -40,6 +40,23 @@ fn python(all: bool) -> Result<(), String> {
     step("types of the SDK for Python", types.arg("--pythonpath").arg(bin.join("python")))
 }
 
+fn typescript(all: bool) -> Result<(), String> {
+    let npm = |words: &[&str]| {
+        let mut npm = Command::new("npm");
+        npm.args(["--prefix", "sdk/typescript", "--silent", "--no-audit", "--no-fund"]).args(words);
+        npm
+    };
+    if !root().join("sdk/typescript/node_modules/typescript").exists() {
+        step("the SDK for TypeScript", npm(&["install", "--no-package-lock", "--ignore-scripts"]).env("CI", "1"))?;
+    }
+    let mut tests = npm(&["test"]);
+    tests.env("GREENROOM_BIN", program()?);
+    if all {
+        tests.env("GREENROOM_LANGUAGES", "all");
+    }
+    step("types and tests of the SDK for TypeScript", &mut tests)
+}
+
 /// A tool of an environment, for the SDK at `sdk`: steps run at the root.
 fn tool(program: &Path, sdk: &Path) -> Command {
     let mut tool = Command::new(program);
@@ -58,6 +75,18 @@ fn program() -> Result<PathBuf, String> {
         true => Ok(program),
         false => Err(format!("{} is not there: cargo build -p greenroom-cli", program.display())),
     }
+}
+
+/// What is missing, if the SDK for TypeScript cannot be tested here.
+fn node_is_missing() -> Option<&'static str> {
+    let is_there = |words: &[&str]| {
+        let mut command = Command::new(words[0]);
+        command.args(&words[1..]).stdout(Stdio::null()).stderr(Stdio::null());
+        command.status().is_ok_and(|status| status.success())
+    };
+    let found = is_there(&["npm", "--version"])
+        && is_there(&["node", "-e", "process.exit(parseInt(process.versions.node) < 20)"]);
+    (!found).then_some("Node 20 or later with npm")
 }
 
 /// What is missing, if the SDK for Python cannot be tested here.

@@ -18,6 +18,7 @@ mod relay;
 mod reliable;
 mod reminders;
 mod replay;
+mod run;
 mod score_board;
 mod state;
 mod status;
@@ -51,6 +52,8 @@ enum Command {
     Demo(demo::Demo),
     /// Run a node with the example and workload kinds
     Node(Box<node::NodeCommand>),
+    /// Run a program in any language as the host of a node in memory
+    Run(Box<run::RunCommand>),
     /// Call an actor's method through a node's HTTP door
     Call(call::CallCommand),
     /// Show a cluster's nodes, kinds, activations and rates
@@ -91,10 +94,11 @@ enum Command {
 
 fn main() -> ExitCode {
     let Program { command, log_format } = Program::parse();
-    log::begin(log_format, matches!(command, Some(Command::Node(_))));
+    log::begin(log_format, matches!(command, Some(Command::Node(_) | Command::Run(_))));
     let result = match command.unwrap_or(Command::Demo(demo::Demo::default())) {
         Command::Demo(command) => demo::run(&command),
         Command::Node(command) => node::run(&command),
+        Command::Run(command) => run::run(&command),
         Command::Call(command) => call::run(&command),
         Command::Status(command) => status::run(&command),
         Command::Clusters(command) => clusters::run(&command),

@@ -19,6 +19,9 @@ use crate::{kinds, plaza, score_board, wallet};
 pub(crate) struct NodeCommand {
     #[command(flatten)]
     flags: NodeFlags,
+    /// Host none of the example and workload kinds: for a node whose kinds come from hosts
+    #[arg(long)]
+    without_examples: bool,
     /// Send OpenTelemetry traces and metrics to the collector at this address, by OTLP over HTTP
     #[cfg(feature = "otel")]
     #[arg(long, value_name = "URL", env = "GREENROOM_OTLP")]
@@ -46,8 +49,11 @@ impl NodeCommand {
 /// Runs the node until it is told to stop.
 pub(crate) fn run(command: &NodeCommand) -> Result<(), String> {
     let examples = [kinds::register, wallet::register, plaza::register, score_board::register];
-    let builder = examples.iter().fold(Node::builder(), |builder, register| register(builder));
-    let mut builder = greenroom_workloads::register(builder);
+    let mut builder = Node::builder();
+    if !command.without_examples {
+        builder = examples.iter().fold(builder, |builder, register| register(builder));
+        builder = greenroom_workloads::register(builder);
+    }
     let telemetry = command.telemetry()?;
     if let Some(telemetry) = &telemetry {
         builder = builder.intercept(telemetry.interceptor());

@@ -62,6 +62,16 @@ export function encode(failure: Failure): [number, unknown] {
   return [failure.reason === "Panicked" ? Status.panicked : Status.unknown, { Unknown: inside }];
 }
 
+/** How a turn ended that threw: its status, and its value. */
+export function outcome(error: unknown, where: string): [number, unknown] {
+  if (error instanceof ActorError) return [Status.actorError, error.value];
+  if (error instanceof Fenced) return [Status.abandoned, null];
+  if (error instanceof Failure && ["Unsaved", "Unreadable", "Invalid"].includes(error.reason)) return encode(error);
+  console.error(`greenroom: ${where} failed:`, error);
+  const message = error instanceof Error ? `${error.name}: ${error.message}` : String(error);
+  return encode(new Unknown("Panicked", { message }));
+}
+
 /** The error of what is no reply. */
 export function decode(status: number, payload: Buffer): Error {
   let value: unknown;

@@ -3,7 +3,7 @@
 import type { Socket } from "node:net";
 
 import { Context } from "./context.js";
-import { ActorError, Failure, Fenced, Refused, Unknown, decode, encode } from "./errors.js";
+import { Fenced, Refused, Unknown, decode, encode, outcome } from "./errors.js";
 import { Batch, FrameError, NIL, Reader, Splitter, Status, T, payload, unpack, valueOf } from "./frames.js";
 import { checked, isGenerator, type Method, type Served } from "./kind.js";
 import type { Session } from "./session.js";
@@ -293,7 +293,7 @@ export class Lane {
   #fail(turn: Turn, error: unknown): void {
     if (turn.isDead) return;
     const { seat, method } = turn;
-    const [status, value] = outcome(error, seat, method.name);
+    const [status, value] = outcome(error, `${seat.kind.name}/${seat.key}.${method.name}`);
     const answer = payload(value);
     if (status === Status.actorError) {
       try {
@@ -393,7 +393,7 @@ export class Lane {
       await seat.kind.definition.deactivating?.(new Context(seat), why);
       if (isCarried && seat.kind.hasState) carried = seat.dump();
     } catch (error) {
-      const [code, value] = outcome(error, seat, "deactivating");
+      const [code, value] = outcome(error, `${seat.kind.name}/${seat.key}.deactivating`);
       [status, carried] = [code, payload(value)];
     }
     if (seat.isDead) return;
@@ -484,16 +484,6 @@ export class Lane {
     const packed = payload(what);
     this.pay(T.ask, (body) => body.varint(number).varint(turn?.number ?? 0).varint(seat?.number ?? 0).u8(operation).bytes(packed));
   }
-}
-
-/** How a turn ended that threw: its status, and its value. */
-export function outcome(error: unknown, seat: Seat, method: string): [number, unknown] {
-  if (error instanceof ActorError) return [Status.actorError, error.value];
-  if (error instanceof Fenced) return [Status.abandoned, null];
-  if (error instanceof Failure && ["Unsaved", "Unreadable", "Invalid"].includes(error.reason)) return encode(error);
-  console.error(`greenroom: ${seat.kind.name}/${seat.key}.${method} failed:`, error);
-  const message = error instanceof Error ? `${error.name}: ${error.message}` : String(error);
-  return encode(new Unknown("Panicked", { message }));
 }
 
 /** Why a seat is left, by its byte. */

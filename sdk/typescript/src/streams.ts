@@ -1,8 +1,8 @@
 /** Streams of replies: what a generator gives, and what is consumed of others. */
 
-import { Unknown, decode, encode, type Failure } from "./errors.js";
+import { Unknown, decode, encode, outcome } from "./errors.js";
 import { FrameError, Status, T, payload } from "./frames.js";
-import { outcome, type Lane, type Seat } from "./lane.js";
+import type { Lane, Seat } from "./lane.js";
 
 /** Items that may be under way to a consumer. */
 export const WINDOW = 64;
@@ -57,7 +57,7 @@ export class Outlet {
         this.#sent += 1;
       }
     } catch (error) {
-      const [status, value] = error instanceof Unknown ? encode(error as Failure) : outcome(error, this.seat, "stream");
+      const [status, value] = error instanceof Unknown ? encode(error) : outcome(error, `a stream of ${this.seat.kind.name}/${this.seat.key}`);
       end = [status, payload(value)];
     }
     this.#gone();

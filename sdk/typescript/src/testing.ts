@@ -25,7 +25,7 @@ export class Program {
   }
 
   async #start(): Promise<void> {
-    const flags = ["node", "--name", "node", "--http", this.http.slice("http://".length), "--until-stdin-ends", ...this.flags];
+    const flags = ["node", "--name", "node", "--http", this.http.slice("http://".length), "--without-examples", "--until-stdin-ends", ...this.flags];
     const env = { RUST_LOG: "warn", ...process.env, XDG_RUNTIME_DIR: this.directory };
     this.process = spawn(process.env.GREENROOM_BIN ?? "greenroom", flags, { stdio: ["pipe", "inherit", "inherit"], env });
     for (let left = 3000; !existsSync(this.url.slice("unix:".length)); left--) {

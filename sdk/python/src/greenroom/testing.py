@@ -38,7 +38,7 @@ class Program:
         self.name = name
         self.http = f"http://127.0.0.1:{_free_port()}"
         self._command = [program, "node", "--name", name, "--http", self.http.removeprefix("http://")]
-        self._command += ["--until-stdin-ends", *flags]
+        self._command += ["--without-examples", "--until-stdin-ends", *flags]
         self.process = self._start()
 
     def _start(self) -> subprocess.Popen[bytes]:

@@ -1,0 +1,93 @@
+//! `greenroom run`: a node, and a program as its host.
+
+mod program;
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::Args;
+use greenroom::Node;
+use greenroom::flags::NodeFlags;
+use tokio::signal::unix::{SignalKind, signal};
+
+use self::program::{Program, newest};
+
+/// How to run a program as a host.
+#[derive(Args)]
+pub(crate) struct RunCommand {
+    #[command(flatten)]
+    flags: NodeFlags,
+    /// Start the program again when a file beside it changes
+    #[arg(long)]
+    watch: bool,
+    /// The program and its arguments, as `python chat.py`
+    #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true, value_name = "PROGRAM")]
+    program: Vec<String>,
+}
+
+/// Runs both until Ctrl-C, SIGTERM or the program's end, and leaves nothing behind.
+pub(crate) fn run(command: &RunCommand) -> Result<(), String> {
+    let mut flags = command.flags.clone();
+    let home = tempfile::Builder::new().prefix("greenroom-").tempdir();
+    let home = home.map_err(|error| format!("cannot make a directory for the socket: {error}"))?;
+    let way = flags.hosts.get_or_insert_with(|| format!("unix:{}", home.path().join("node.sock").display())).clone();
+    if !way.starts_with("unix:") {
+        return Err(format!("the program needs a socket: leave `--hosts {way}` out, or name one, as unix:PATH"));
+    }
+    let door = flags.http.get_or_insert_with(|| DOOR_DEFAULT.to_owned()).clone();
+    // One thread: the program ends with the thread that starts it.
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| format!("cannot start a runtime: {error}"))?;
+    runtime.block_on(async {
+        let listen = |kind| signal(kind).map_err(|error| format!("cannot listen for signals: {error}"));
+        let (mut interrupt, mut terminate) = (listen(SignalKind::interrupt())?, listen(SignalKind::terminate())?);
+        // None of the example kinds: their names are the program's to use.
+        let node = flags.start(Node::builder()).await.map_err(|error| error.to_string())?;
+        eprintln!("greenroom: a node with its door at http://{door}; {} is its host", command.program.join(" "));
+        let mut host = Program::start(&command.program, &way)?;
+        let ended = tokio::select! {
+            ended = tend(&mut host, command, &way) => ended,
+            _ = interrupt.recv() => Ok(()),
+            _ = terminate.recv() => Ok(()),
+        };
+        host.stop(PATIENCE).await;
+        node.stop().await;
+        ended
+    })
+}
+
+/// Looks after the program: until it ends, or for ever if it is started again.
+async fn tend(host: &mut Program, command: &RunCommand, way: &str) -> Result<(), String> {
+    let mut seen = newest(&sources(&command.program));
+    loop {
+        tokio::time::sleep(LOOK_AGAIN).await;
+        let ended = host.ended()?;
+        if !command.watch {
+            match ended {
+                None => continue,
+                Some(status) if status.success() => return Ok(()),
+                Some(status) => return Err(format!("{} ended: {status}", command.program.join(" "))),
+            }
+        }
+        let now = newest(&sources(&command.program));
+        if now != seen {
+            seen = now;
+            eprintln!("greenroom: a file has changed; {} starts again", command.program.join(" "));
+            host.stop(PATIENCE).await;
+            *host = Program::start(&command.program, way)?;
+        }
+    }
+}
+
+/// Where the program's files are: beside each of its words that names one.
+fn sources(program: &[String]) -> Vec<PathBuf> {
+    let files = program.iter().skip(1).map(PathBuf::from).filter(|path| path.is_file());
+    files.filter_map(|path| Some(path.canonicalize().ok()?.parent()?.to_owned())).collect()
+}
+
+const DOOR_DEFAULT: &str = "127.0.0.1:7070";
+const LOOK_AGAIN: Duration = Duration::from_millis(200);
+/// Time for a host to give its actors back.
+const PATIENCE: Duration = Duration::from_secs(35);
