@@ -75,6 +75,8 @@ class Peer:
                         self._described()
                 first = False
         writer.close()
+        if user and self.control_writer is not None:
+            self.say_control(frame(frames.LANE_LOST, varint(0)))
 
     def _greet(self, writer: asyncio.StreamWriter, body: Reader) -> None:
         assert body.bytes(8) == b"GRHP\x01\x00\x01\x00"

@@ -1,5 +1,7 @@
 /** The frames of the host protocol, version 1: bytes in, fields out. `length u32 LE` (of what follows), `type u8`, body. */
 
+import { randomUUID } from "node:crypto";
+
 import { Packr } from "msgpackr";
 
 export const MAGIC = "GRHP";
@@ -60,11 +62,27 @@ export function valueOf(bytes: Buffer): unknown {
   return bytes[0] === 1 ? unpack(bytes.subarray(2)) : fromJson(bytes.toString("utf8", 2));
 }
 
-/** JSON, whose integers beyond 2^53 cannot be read here: a node transcodes for this SDK, which reads MessagePack. */
-function fromJson(text: string): unknown {
-  if (/[:[,\s]-?\d{16,}/.test(text)) throw new FrameError("JSON with a number of 16 digits is not read here: send MessagePack");
-  return JSON.parse(text);
+/** The same in either codec: what came in JSON is answered in it. */
+export function payloadIn(codec: number, value: unknown, version = 1): Buffer {
+  if (codec !== 2) return payload(value, version);
+  const large = (_: string, inside: unknown) =>
+    typeof inside === "bigint" ? MARK + inside : inside instanceof Uint8Array ? Buffer.from(inside).toString("base64") : inside;
+  const text = (JSON.stringify(value ?? null, large) ?? "null").replaceAll(new RegExp(`"${MARK}(-?\\d+)"`, "g"), "$1");
+  return Buffer.concat([Buffer.from([2, version]), Buffer.from(text)]);
 }
+
+/** JSON, with integers beyond 2^53 as BigInt: these are passed through the library's reader as marked texts. */
+function fromJson(text: string): unknown {
+  const marked = text.replaceAll(/"(?:[^"\\]|\\.)*"|-?\d+(?![\d.eE])/g, (token) => (token.startsWith('"') || Number.isSafeInteger(Number(token)) ? token : `"${MARK}${token}"`));
+  try {
+    return JSON.parse(marked, (_, inside: unknown) => (typeof inside === "string" && inside.startsWith(MARK) ? BigInt(inside.slice(MARK.length)) : inside));
+  } catch (error) {
+    throw new FrameError(`a value is no JSON: ${String(error)}`);
+  }
+}
+
+/** Nobody else can know it. */
+const MARK = `${randomUUID()}:`;
 
 /** The payload of nothing. */
 export const NIL = Buffer.from([1, 1, 0xc0]);

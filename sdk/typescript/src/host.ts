@@ -41,7 +41,7 @@ export class Host extends Referrer {
     const token = this.#ways.find((way) => way.token)?.token;
     this.#hello = {
       name: options.name ?? `${basename(process.argv[1] ?? "node")}-${process.pid}`, sdk: "typescript 0.1.0", lanes: options.lanes ?? 4,
-      codecs: [1], seats_max: options.seatsMax ?? 100_000, turns_max: options.turnsMax ?? 1024, bytes_max: 8 << 20,
+      codecs: [1, 2], seats_max: options.seatsMax ?? 100_000, turns_max: options.turnsMax ?? 1024, bytes_max: 8 << 20,
       weight: options.weight ?? 1, spread: "", ...(token && { token }),
     };
   }

@@ -4,7 +4,7 @@ import type { Socket } from "node:net";
 
 import { Context } from "./context.js";
 import { Fenced, Refused, Unknown, decode, encode, outcome } from "./errors.js";
-import { Batch, FrameError, NIL, Reader, Splitter, Status, T, payload, unpack, valueOf } from "./frames.js";
+import { Batch, FrameError, NIL, Reader, Splitter, Status, T, payload, payloadIn, unpack, valueOf } from "./frames.js";
 import { checked, isGenerator, type Method, type Served } from "./kind.js";
 import type { Session } from "./session.js";
 import { Inlet, Outlet } from "./streams.js";
@@ -58,6 +58,10 @@ export class Seat {
 export class Turn {
   isDead = false;
   extension: Buffer | undefined;
+  /** That of the arguments: the reply comes in it. */
+  codec = 1;
+  /** Whether an error is to come with its sentence. */
+  isTold = false;
   #abort: AbortController | undefined;
 
   constructor(readonly seat: Seat, readonly number: number, readonly method: Method, readonly until: number) {}
@@ -251,7 +255,10 @@ export class Lane {
     this.turns.set(number, turn);
     let args: unknown;
     try {
-      args = valueOf(reader.rest());
+      const given = reader.rest();
+      turn.codec = given[0] ?? 1;
+      turn.isTold = given[0] === 2 && given[1] === 2;
+      args = valueOf(given);
     } catch (error) {
       if (!(error instanceof FrameError)) throw error;
       return this.#fail(turn, new Refused("Invalid", { field: "", message: error.message }));
@@ -262,7 +269,7 @@ export class Lane {
       const { schema } = method;
       if (isGenerator(method.run)) {
         const items = method.run(context, args ?? {}) as AsyncIterator<unknown>;
-        const outlet = new Outlet(this, seat, this.number(), items);
+        const outlet = new Outlet(this, seat, this.number(), items, turn.codec);
         this.outlets.set(outlet.number, outlet);
         seat.streams.add(outlet.number);
         return this.#finish(turn, Status.ok, NIL, outlet.number);
@@ -284,7 +291,7 @@ export class Lane {
   #end(turn: Turn, value: unknown): void {
     if (turn.isDead) return;
     try {
-      this.#settle(turn, Status.ok, payload(value ?? null));
+      this.#settle(turn, Status.ok, payloadIn(turn.codec, value ?? null));
     } catch (error) {
       this.#fail(turn, new Unknown("Unreadable", { message: `the reply cannot be sent: ${String(error)}` }));
     }
@@ -294,8 +301,10 @@ export class Lane {
     if (turn.isDead) return;
     const { seat, method } = turn;
     const [status, value] = outcome(error, `${seat.kind.name}/${seat.key}.${method.name}`);
-    const answer = payload(value);
+    let answer = payload(value);
     if (status === Status.actorError) {
+      const says = error instanceof Error ? error.message : String(error);
+      answer = turn.isTold ? payloadIn(turn.codec, { error: value, says }, 2) : payloadIn(turn.codec, value);
       try {
         return this.#settle(turn, status, answer);
       } catch (unsaved) {

@@ -27,6 +27,7 @@ export class Session {
   readonly open: Promise<void>;
   readonly over: Promise<void>;
   readonly #worker: Worker;
+  readonly #dropped = new Map<number, () => void>();
   #isDraining = false;
   #opened = () => {};
   #ended = () => {};
@@ -103,6 +104,7 @@ export class Session {
         lane?.drop();
         lane?.close();
         this.#worker.postMessage(frame(T.laneDropped, (body) => body.varint(told.shard)));
+        this.#dropped.get(told.shard)?.();
         break;
       }
       case "refused":
@@ -120,11 +122,13 @@ export class Session {
     let pause = PAUSE_MIN_MS;
     while (!this.isLost) {
       const lane = new Lane(this, shard, join);
+      const dropped = new Promise<void>((resolve) => this.#dropped.set(shard, resolve));
       const since = performance.now();
       this.lanes.set(shard, lane);
       await lane.closed;
       if (this.isLost) return;
-      this.#worker.postMessage(frame(T.laneDropped, (body) => body.varint(shard)));
+      // The shard is joined again when the node has said that the lane is lost, and was told that its seats are dropped.
+      await Promise.race([dropped, this.over, sleep(this.welcome!.lease_ms)]);
       if (performance.now() - since > PAUSE_MAX_MS) pause = PAUSE_MIN_MS;
       await sleep(pause);
       pause = Math.min(2 * pause, PAUSE_MAX_MS);

@@ -1,7 +1,7 @@
 /** Streams of replies: what a generator gives, and what is consumed of others. */
 
 import { Unknown, decode, encode, outcome } from "./errors.js";
-import { FrameError, Status, T, payload } from "./frames.js";
+import { FrameError, Status, T, payload, payloadIn } from "./frames.js";
 import type { Lane, Seat } from "./lane.js";
 
 /** Items that may be under way to a consumer. */
@@ -15,7 +15,7 @@ export class Outlet {
   #stopped = false;
   #wake: (() => void) | undefined;
 
-  constructor(readonly lane: Lane, readonly seat: Seat, readonly number: number, private readonly items: AsyncIterator<unknown> | Iterator<unknown>) {}
+  constructor(readonly lane: Lane, readonly seat: Seat, readonly number: number, private readonly items: AsyncIterator<unknown> | Iterator<unknown>, private readonly codec: number) {}
 
   /** The consumer's word on its room. No window gives the stream up. */
   credit(window: number, consumed: number): void {
@@ -52,7 +52,7 @@ export class Outlet {
         const { done, value } = await this.items.next();
         if (done) break;
         this.lane.check(this.seat);
-        const item = payload(value);
+        const item = payloadIn(this.codec, value);
         this.lane.pay(T.streamItem, (body) => body.varint(this.number).varint(this.#sent).bytes(item));
         this.#sent += 1;
       }

@@ -40,6 +40,9 @@ export class Peer {
     const splitter = new Splitter(8 << 20);
     let is: "new" | "control" | "user" = "new";
     socket.on("error", () => {});
+    socket.on("close", () => {
+      if (is === "user") this.controlSocket?.write(frame(T.laneLost, (body) => body.varint(0)));
+    });
     socket.on("data", (data) =>
       splitter.feed(data, (type, reader) => {
         if (is === "new" && type === T.hello) {

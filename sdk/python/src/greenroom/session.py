@@ -39,6 +39,7 @@ class Session:
         self.open: asyncio.Future[None] = self.loop.create_future()
         """Done when its lanes are joined and its offers answered, or it is lost."""
         self.over: asyncio.Future[None] = self.loop.create_future()
+        self._dropped: dict[int, asyncio.Event] = {}
         self._joins: set[asyncio.Task[None]] = set()
         descriptions = [describe(kind) for kind in kinds]
         digests = [digest(description) for description in descriptions]
@@ -140,6 +141,7 @@ class Session:
                     lane.drop()
                     lane.close()
                 self._control.say(frame(frames.LANE_DROPPED, varint(value)))
+                self._dropped.setdefault(value, asyncio.Event()).set()
             case "goodbye":
                 code, reason = value
                 if code == 0 and self.draining:
@@ -173,11 +175,21 @@ class Session:
                 await lane.closed
                 if self.lost:
                     return
-                self._control.say(frame(frames.LANE_DROPPED, varint(shard)))
+                # It is joined again when the node has said that the lane is lost, and was told that its seats are dropped.
+                await self._wait_dropped(shard)
                 if self.loop.time() - joined > PAUSE_MAX:
                     pause = PAUSE_MIN
             await asyncio.sleep(pause)
             pause = min(2 * pause, PAUSE_MAX)
+
+    async def _wait_dropped(self, shard: int) -> None:
+        dropped = self._dropped.setdefault(shard, asyncio.Event())
+        assert self.welcome is not None
+        try:
+            await asyncio.wait_for(dropped.wait(), self.welcome.lease_ms / 1000)
+        except TimeoutError:
+            pass
+        dropped.clear()
 
     async def _connect(self, lane: Lane) -> None:
         sock = await self.loop.run_in_executor(None, self.way.dial, 5.0)

@@ -1,0 +1,233 @@
+package greenroom
+
+import (
+	"context"
+	"encoding/json"
+	"iter"
+	"strconv"
+	"time"
+)
+
+// Caller is where calls come from: a turn, or a client.
+type Caller interface {
+	context.Context
+	scope() (*seat, *turn)
+	lane(kind, key string) (*lane, error)
+}
+
+// Cx is what a turn may ask of its node. As a context it ends with the turn's time, when its caller gives up, or, with the cause
+// ErrFenced, when its host may no longer act.
+type Cx struct {
+	context.Context
+	seat *seat
+	turn *turn
+}
+
+func (c *Cx) scope() (*seat, *turn)              { return c.seat, c.turn }
+func (c *Cx) lane(string, string) (*lane, error) { return c.seat.lane, nil }
+
+// Key is the actor's key.
+func (c *Cx) Key() string { return c.seat.key }
+
+// Fence only rises: to be sent along to what is outside of the cluster, which then can refuse what is older.
+func (c *Cx) Fence() (epoch, turn uint64) {
+	if c.turn == nil {
+		return c.seat.epoch, 0
+	}
+	return c.seat.epoch, c.turn.number
+}
+
+// Save saves the actor's state: a conditional write. Once it is done, it is stored.
+func (c *Cx) Save() error {
+	written, err := c.seat.dump()
+	if err != nil {
+		return err
+	}
+	var fields batch
+	fields.state(written)
+	if _, err = c.ask(opSave, map[string]any{"state": "self", "fields": []byte(fields)}); err == nil {
+		c.seat.saved = written
+	}
+	return err
+}
+
+// After calls a method of this actor once, later. It ends with the activation.
+func (c *Cx) After(delay time.Duration, method string, arguments any) (cancel func(), err error) {
+	return c.timer(delay, 0, method, arguments)
+}
+
+// Every calls a method of this actor in each period, as long as the activation lasts.
+func (c *Cx) Every(period time.Duration, method string, arguments any) (cancel func(), err error) {
+	return c.timer(period, period, method, arguments)
+}
+
+// Remind sets a reminder, which is kept in the store, under the method's name; it repeats if there is a period.
+func (c *Cx) Remind(after, every time.Duration, method string, of any) error {
+	written, err := arguments(of)
+	if err != nil {
+		return err
+	}
+	what := map[string]any{"name": method, "method": method, "due_ms": time.Now().Add(after).UnixMilli(), "arguments": written}
+	if every > 0 {
+		what["every_ms"] = every.Milliseconds()
+	}
+	_, err = c.ask(opRemind, what)
+	return err
+}
+
+// Forget cancels a reminder: once this is done, no turn of it begins.
+func (c *Cx) Forget(name string) error {
+	_, err := c.ask(opForget, map[string]any{"name": name})
+	return err
+}
+
+// Subscribe has a method of this actor called for each event of a topic, as long as the activation lasts.
+func (c *Cx) Subscribe(topic, method string) error {
+	_, err := c.ask(opSubscribe, map[string]any{"topic": topic, "method": method})
+	return err
+}
+
+// Deactivate ends the activation after this turn.
+func (c *Cx) Deactivate() error { return c.seat.lane.tell(c, opDeactivate, map[string]any{}) }
+
+// KeepAlive keeps the activation from ending of idleness for so long.
+func (c *Cx) KeepAlive(for_ time.Duration) error {
+	return c.seat.lane.tell(c, opKeepAlive, map[string]any{"for_ms": for_.Milliseconds()})
+}
+
+func (c *Cx) timer(after, every time.Duration, method string, of any) (func(), error) {
+	written, err := arguments(of)
+	if err != nil {
+		return nil, err
+	}
+	name := strconv.FormatUint(c.seat.lane.number(), 10)
+	what := map[string]any{"name": name, "method": method, "arguments": written, "after_us": max(1, after.Microseconds())}
+	if every > 0 {
+		what["every_us"] = max(1, every.Microseconds())
+	}
+	cancel := func() { _ = c.seat.lane.tell(c, opCancelTimer, map[string]any{"name": name}) }
+	return cancel, c.seat.lane.tell(c, opTimer, what)
+}
+
+func (c *Cx) ask(operation byte, what map[string]any) ([]byte, error) {
+	return c.seat.lane.ask(c, operation, what)
+}
+
+// Ref is an actor of kind T.
+type Ref[T any] struct{ target }
+
+type target struct {
+	kind, key string
+	version   uint16
+}
+
+// Of is the actor of kind T and a key.
+func Of[T any](_ Caller, key string, said ...Option) Ref[T] {
+	k := options{name: snake(typeName[T]()), version: 1}
+	for _, say := range said {
+		say(&k)
+	}
+	return Ref[T]{target{k.name, key, k.version}}
+}
+
+// Call calls a method, and waits for its reply, as long as the caller's context lasts.
+func Call[T, A, R any](c Caller, ref Ref[T], method func(*T, *Cx, A) (R, error), with A) (R, error) {
+	var reply R
+	written, _, err := call(c, ref.target, nameOf(method), with)
+	if err == nil {
+		if err = read(written, &reply); err != nil {
+			err = unknown("Unreadable", err.Error())
+		}
+	}
+	return reply, err
+}
+
+// Send sends a one-way message: nobody hears what becomes of it. It waits for room on the connection.
+func Send[T, A, R any](c Caller, ref Ref[T], method func(*T, *Cx, A) (R, error), with A) error {
+	written, err := arguments(with)
+	if err != nil {
+		return err
+	}
+	l, err := c.lane(ref.kind, ref.key)
+	if err != nil {
+		return err
+	}
+	return l.call(c, 0, ref.target, nameOf(method), written)
+}
+
+// CallNamed calls a method of a kind that is known by its name alone.
+func CallNamed[R any](c Caller, kind, key, method string, with any) (R, error) {
+	var reply R
+	written, _, err := call(c, target{kind, key, 0}, method, with)
+	if err == nil {
+		err = read(written, &reply)
+	}
+	return reply, err
+}
+
+// Stream calls a method that answers with a stream. The stream ends with an error if it breaks off.
+func Stream[T, A, R any](c Caller, ref Ref[T], method func(*T, *Cx, A) (iter.Seq2[R, error], error), with A) iter.Seq2[R, error] {
+	return stream[R](c, ref.target, nameOf(method), with)
+}
+
+func stream[R any](c Caller, to target, method string, with any) iter.Seq2[R, error] {
+	return func(yield func(R, error) bool) {
+		var none R
+		written, l, err := call(c, to, method, with)
+		var name struct {
+			Stream string `json:"greenroom:stream"`
+		}
+		if err == nil {
+			err = read(written, &name)
+		}
+		if err != nil {
+			yield(none, err)
+			return
+		}
+		in := l.open()
+		defer in.close()
+		if _, err := l.ask(c, opOpenStream, map[string]any{"name": name.Stream, "stream": in.number, "window": streamWindow}); err != nil {
+			yield(none, err)
+			return
+		}
+		for {
+			written, err := in.take(c)
+			var item R
+			if err == nil && written == nil {
+				return
+			}
+			if err == nil {
+				err = read(written, &item)
+			}
+			if !yield(item, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// Publish publishes to a topic: once it is done, the queues of all subscribers have it.
+func Publish(c Caller, topic string, event any) error {
+	text, err := json.Marshal(event)
+	if err != nil {
+		return err
+	}
+	_, err = CallNamed[any](c, "topics", topic, "publish", map[string]any{"event": string(text)})
+	return err
+}
+
+func call(c Caller, to target, method string, with any) ([]byte, *lane, error) {
+	written, err := arguments(with)
+	if err != nil {
+		return nil, nil, err
+	}
+	l, err := c.lane(to.kind, to.key)
+	if err != nil {
+		return nil, nil, err
+	}
+	status, reply, err := l.request(c, func(number uint64) error { return l.call(c, number, to, method, written) })
+	if err == nil && status != sOK {
+		err = decode(status, reply)
+	}
+	return reply, l, err
+}

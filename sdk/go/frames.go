@@ -1,0 +1,161 @@
+package greenroom
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"math/bits"
+)
+
+// The types of frames of the host protocol, version 1: length u32 LE (of what follows), type u8, body.
+const (
+	tHello, tWelcome, tDescribe, tOffered, tAlive, tLease = 1, 1, 2, 3, 4, 5
+	tDrain, tGoodbye, tLaneLost, tLaneDropped, tJoin      = 7, 8, 9, 10, 16
+	tActivate, tActivated, tDeactivate, tReleased         = 32, 33, 34, 35
+	tTurn, tTurnEnd, tCancelTurn, tDefine, tCall, tReply  = 36, 37, 38, 39, 40, 41
+	tCancelCall, tAsk                                     = 42, 43
+	tStreamItem, tStreamCredit, tStreamEnd, tCredit       = 48, 49, 50, 56
+)
+
+// How a call or a turn went.
+const (
+	sOK, sActorError, sRefused, sUnknown, sCycle, sPanicked, sInvalid, sExpired, sAbandoned = 0, 1, 2, 3, 4, 5, 6, 7, 16
+)
+
+// What an Ask asks for.
+const (
+	opSave, opTimer, opCancelTimer, opRemind, opForget = 1, 4, 5, 6, 7
+	opSubscribe, opUnsubscribe, opOpenStream           = 9, 10, 11
+	opKeepAlive, opDeactivate, opMigrate               = 12, 13, 14
+)
+
+const (
+	magic    = "GRHP"
+	frameMax = 8 << 20
+)
+
+// nothing is the payload of no value.
+var nothing = []byte{1, 1, 0xc0}
+
+// errFrame is of bytes that are no frame: the lane that they came on is closed.
+var errFrame = errors.New("a frame is wrong")
+
+func frameError(format string, arguments ...any) error {
+	return fmt.Errorf("%w: %s", errFrame, fmt.Sprintf(format, arguments...))
+}
+
+// batch is frames one after the other.
+type batch []byte
+
+func (b *batch) begin(kind byte) int {
+	at := len(*b)
+	*b = append(*b, 0, 0, 0, 0, kind)
+	return at
+}
+
+func (b *batch) end(at int) int {
+	size := len(*b) - at
+	binary.LittleEndian.PutUint32((*b)[at:], uint32(size-4))
+	return size
+}
+
+func (b *batch) u8(value byte) *batch       { *b = append(*b, value); return b }
+func (b *batch) bytes(value []byte) *batch  { *b = append(*b, value...); return b }
+func (b *batch) varint(value uint64) *batch { *b = binary.AppendUvarint(*b, value); return b }
+func (b *batch) block(value []byte) *batch  { return b.varint(uint64(len(value))).bytes(value) }
+func (b *batch) text(value string) *batch {
+	b.varint(uint64(len(value)))
+	*b = append(*b, value...)
+	return b
+}
+func (b *batch) state(payload []byte) *batch { return b.varint(1).text("self").u8(0).block(payload) }
+func frame(kind byte, write func(*batch)) batch {
+	var b batch
+	at := b.begin(kind)
+	if write != nil {
+		write(&b)
+	}
+	b.end(at)
+	return b
+}
+
+// reader takes the fields of one frame's body in order. The first error stays.
+type reader struct {
+	data []byte
+	err  error
+}
+
+func (r *reader) fail(what string) {
+	if r.err == nil {
+		r.err = frameError("%s", what)
+	}
+	r.data = nil
+}
+
+func (r *reader) u8() byte {
+	if len(r.data) == 0 {
+		r.fail("it ends within a field")
+		return 0
+	}
+	value := r.data[0]
+	r.data = r.data[1:]
+	return value
+}
+
+func (r *reader) varint() uint64 {
+	value, size := binary.Uvarint(r.data)
+	if size <= 0 || size != (bits.Len64(value|1)+6)/7 {
+		r.fail("a number is cut, over 64 bits, or not in its shortest form")
+		return 0
+	}
+	r.data = r.data[size:]
+	return value
+}
+
+func (r *reader) bytes(size uint64) []byte {
+	if size > uint64(len(r.data)) {
+		r.fail("it ends within a field")
+		return nil
+	}
+	found := r.data[:size]
+	r.data = r.data[size:]
+	return found
+}
+
+func (r *reader) block() []byte { return r.bytes(r.varint()) }
+func (r *reader) text() string  { return string(r.block()) }
+
+// states gives the payload of the whole state "self", if there is one.
+func (r *reader) states() []byte {
+	var found []byte
+	for left := r.varint(); left > 0 && r.err == nil; left-- {
+		name := r.text()
+		if r.u8() != 0 {
+			r.fail("state " + name + " comes in entries, which this SDK did not offer to read")
+		}
+		if payload := r.block(); name == "self" {
+			found = payload
+		}
+	}
+	return found
+}
+
+// readFrame reads one frame, which is the caller's to keep.
+func readFrame(from io.Reader, limit uint32) (byte, *reader, error) {
+	var head [5]byte
+	if _, err := io.ReadFull(from, head[:]); err != nil {
+		return 0, nil, err
+	}
+	length := binary.LittleEndian.Uint32(head[:])
+	if length == 0 || length > limit {
+		return 0, nil, frameError("%d bytes are outside the bound of %d", length, limit)
+	}
+	body := make([]byte, length-1)
+	_, err := io.ReadFull(from, body)
+	return head[4], &reader{data: body}, err
+}
+
+func goodbye(code byte, reason string) batch {
+	return frame(tGoodbye, func(b *batch) { b.u8(code).text(reason[:min(len(reason), 1000)]) })
+}

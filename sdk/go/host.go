@@ -1,0 +1,251 @@
+package greenroom
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"log/slog"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// Host has sessions with nodes, which are begun again when they are lost. Without kinds, it is a client.
+type Host struct {
+	kinds    []KindOf
+	ways     []string
+	mu       sync.Mutex
+	sessions map[string]*session
+	changed  chan struct{}
+	closing  bool
+	refusal  error
+	stays    sync.WaitGroup
+}
+
+// Start begins sessions with a node (unix:PATH or http://HOST:PORT, several by commas; if empty, those of GREENROOM_HOST, or the
+// one that has a socket here), and offers kinds. Once it returns, one of the sessions is open.
+func Start(c context.Context, node string, kinds ...KindOf) (*Host, error) {
+	h := &Host{kinds: kinds, sessions: map[string]*session{}, changed: make(chan struct{})}
+	for _, k := range kinds {
+		if k.err != nil {
+			return nil, k.err
+		}
+	}
+	var err error
+	if h.ways, err = ways(node); err != nil {
+		return nil, err
+	}
+	for _, way := range h.ways {
+		h.stays.Go(func() { h.stay(way) })
+	}
+	ended := make(chan struct{})
+	go func() { h.stays.Wait(); close(ended) }()
+	for {
+		h.mu.Lock()
+		changed, refusal := h.changed, h.refusal
+		h.mu.Unlock()
+		if len(h.lanes()) > 0 {
+			return h, nil
+		}
+		select {
+		case <-changed:
+			continue
+		case <-ended:
+			err = refusal
+		case <-c.Done():
+			err = fmt.Errorf("%w that lets this host in: %w", ErrNoNode, context.Cause(c))
+		}
+		if err == nil {
+			h.mu.Lock()
+			err = h.refusal
+			h.mu.Unlock()
+		}
+		h.Close()
+		return nil, err
+	}
+}
+
+// Connect is a client, closed by Close.
+func Connect(c context.Context, node string) (*Host, error) { return Start(c, node) }
+
+// Serve serves kinds until the context ends, or SIGTERM or SIGINT comes; then it gives its seats back, so that no call fails, for
+// 30 s at most.
+func Serve(c context.Context, kinds ...KindOf) error {
+	c, stop := signal.NotifyContext(c, syscall.SIGTERM, syscall.SIGINT)
+	defer stop()
+	started, end := context.WithTimeout(c, 30*time.Second)
+	defer end()
+	h, err := Start(started, "", kinds...)
+	if err != nil {
+		return err
+	}
+	ended := make(chan struct{})
+	go func() { h.stays.Wait(); close(ended) }()
+	select {
+	case <-c.Done():
+		h.Drain(30 * time.Second)
+	case <-ended:
+	}
+	h.Close()
+	return h.refusal
+}
+
+// From gives a caller for this host's calls, which last as long as c does.
+func (h *Host) From(c context.Context) Caller { return &outside{c, h} }
+
+type outside struct {
+	context.Context
+	host *Host
+}
+
+func (o *outside) scope() (*seat, *turn) { return nil, nil }
+
+func (o *outside) lane(kind, key string) (*lane, error) {
+	if key == "" || len(key) > 1024 {
+		return nil, refused("InvalidKey", map[string]any{"message": "a key has 1 to 1,024 bytes"})
+	}
+	until := time.After(5 * time.Second)
+	for {
+		o.host.mu.Lock()
+		changed, closing := o.host.changed, o.host.closing
+		o.host.mu.Unlock()
+		if lanes := o.host.lanes(); len(lanes) > 0 {
+			sum := fnv.New32a()
+			_, _ = sum.Write([]byte(kind + "/" + key))
+			return lanes[int(sum.Sum32())%len(lanes)], nil
+		}
+		if closing {
+			return nil, refused("Unreachable", map[string]any{"reason": "this client is closed"})
+		}
+		select {
+		case <-changed:
+		case <-until:
+			return nil, refused("Unreachable", map[string]any{"reason": "no node answers"})
+		case <-o.Done():
+			return nil, refused("Expired", map[string]any{"message": context.Cause(o).Error()})
+		}
+	}
+}
+
+// Drain gives all seats back, saved or carried, so that no call fails; it waits for so long at most.
+func (h *Host) Drain(patience time.Duration) {
+	h.mu.Lock()
+	h.closing = true
+	sessions := h.sessions
+	h.mu.Unlock()
+	late := time.After(patience)
+	for _, s := range sessions {
+		if s.conn != nil {
+			s.say(frame(tDrain, nil))
+		}
+	}
+	for _, s := range sessions {
+		select {
+		case <-s.over:
+		case <-late:
+		}
+	}
+}
+
+// Close ends its sessions. What runs is abandoned: see Drain.
+func (h *Host) Close() {
+	h.mu.Lock()
+	h.closing = true
+	sessions := h.sessions
+	h.mu.Unlock()
+	for _, s := range sessions {
+		s.leave(0, "the host is closed")
+	}
+	h.tell()
+	h.stays.Wait()
+}
+
+func (h *Host) lanes() []*lane {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	var found []*lane
+	for _, way := range h.ways {
+		s := h.sessions[way]
+		if s == nil || s.isOver() {
+			continue
+		}
+		select {
+		case <-s.opened:
+		default:
+			continue
+		}
+		s.mu.Lock()
+		for _, shard := range s.welcome.Shards {
+			if l := s.lanes[shard]; l != nil {
+				select {
+				case <-l.done:
+				default:
+					found = append(found, l)
+				}
+			}
+		}
+		s.mu.Unlock()
+	}
+	return found
+}
+
+func (h *Host) tell() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	close(h.changed)
+	h.changed = make(chan struct{})
+}
+
+// stay has a session at a node, and after its loss the next one.
+func (h *Host) stay(way string) {
+	pause := pauseMin
+	var ended map[string]any
+	for {
+		hello := map[string]any{
+			"name": fmt.Sprintf("%s-%d", filepath.Base(os.Args[0]), os.Getpid()), "sdk": "go 0.1.0", "lanes": 1024, "codecs": []int{1, 2},
+			"seats_max": 100_000, "turns_max": 1024, "bytes_max": 8 << 20, "weight": 1, "spread": "",
+		}
+		if token := os.Getenv("GREENROOM_TOKEN"); token != "" {
+			hello["token"] = token
+		}
+		if ended != nil {
+			hello["ended"] = ended
+		}
+		s := newSession(way, os.Getenv("GREENROOM_TOKEN"), h.kinds)
+		h.mu.Lock()
+		if h.closing {
+			h.mu.Unlock()
+			return
+		}
+		h.sessions[way] = s
+		h.mu.Unlock()
+		go s.live(hello)
+		select {
+		case <-s.opened:
+			pause = pauseMin
+			h.tell()
+			<-s.over
+		case <-s.over:
+		}
+		h.tell()
+		if s.welcome.Session != 0 {
+			ended = map[string]any{"session": s.welcome.Session, "secret": s.welcome.Secret}
+		}
+		h.mu.Lock()
+		closing := h.closing
+		if errors.Is(s.why, ErrNotLetIn) {
+			h.refusal, closing = s.why, true
+		}
+		h.mu.Unlock()
+		if closing {
+			return
+		}
+		slog.Warn("greenroom: a session is lost; dialling again", "why", s.why)
+		time.Sleep(pause)
+		pause = min(2*pause, pauseMax)
+	}
+}

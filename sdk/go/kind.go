@@ -1,0 +1,237 @@
+// Package greenroom hosts virtual actors written in Go, and calls them: a Greenroom cluster places, finds and keeps them single.
+package greenroom
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"regexp"
+	"runtime"
+	"strings"
+	"sync"
+	"time"
+)
+
+// None is the arguments, or the reply, of a method that has none.
+type None struct{}
+
+// KindOf is a kind, as Serve takes it.
+type KindOf struct {
+	name        string
+	of          reflect.Type
+	methods     []*method
+	options     options
+	description []byte
+	digest      string
+	err         error
+}
+
+type options struct {
+	name                        string
+	persistent, onTurn, travels bool
+	version, compatible         uint16
+	stateVersion                byte
+	idle                        time.Duration
+}
+
+// Option says something of a kind.
+type Option func(*options)
+
+// Named gives a kind another name than its type's in snake case.
+func Named(name string) Option { return func(o *options) { o.name = name } }
+
+// Persistent keeps the exported fields of the type as the actor's state: saved by Cx.Save.
+func Persistent() Option { return func(o *options) { o.persistent = true } }
+
+// SavedOnTurn is Persistent, and saves after each turn that has changed something: callers are answered when it is stored.
+func SavedOnTurn() Option { return func(o *options) { o.persistent, o.onTurn = true, true } }
+
+// Travels lets the state go along when an actor moves to another node.
+func Travels() Option { return func(o *options) { o.travels = true } }
+
+// Version says which version of the kind's interface this is, and which is the oldest whose callers it serves.
+func Version(version, compatible uint16) Option {
+	return func(o *options) { o.version, o.compatible = version, compatible }
+}
+
+// StateVersion says which version of its state the type is; older ones go through its Migrate.
+func StateVersion(version byte) Option { return func(o *options) { o.stateVersion = version } }
+
+// Idle says how long an activation lasts without a message.
+func Idle(after time.Duration) Option { return func(o *options) { o.idle = after } }
+
+type method struct {
+	name      string
+	index     int
+	isRead    bool
+	isStream  bool
+	run       reflect.Value
+	arguments reflect.Type
+}
+
+// Activated is what a type may have to be told of its activation: an error refuses it.
+type Activated interface{ Activated(*Cx) error }
+
+// Deactivating is what a type may have to be told of the activation's end.
+type Deactivating interface{ Deactivating(*Cx, string) }
+
+// Migrates is what a type has to read a state that an older version wrote.
+type Migrates interface {
+	Migrate(version byte, state map[string]any) error
+}
+
+// Kind reads what T has: its exported methods of the form func(*Cx, A) (R, error), or of (iter.Seq2[R, error], error) for
+// streams. One with a pointer receiver is an exclusive turn, one with a value receiver a read.
+func Kind[T any](said ...Option) KindOf {
+	of := reflect.TypeFor[T]()
+	k := KindOf{of: of, options: options{name: snake(of.Name()), version: 1, compatible: 1, stateVersion: 1}}
+	for _, say := range said {
+		say(&k.options)
+	}
+	k.name = k.options.name
+	pointer := reflect.PointerTo(of)
+	for at := range pointer.NumMethod() {
+		found := pointer.Method(at)
+		if found.Name == "Activated" || found.Name == "Deactivating" || found.Name == "Migrate" {
+			continue
+		}
+		form := found.Type
+		if form.NumIn() != 3 || form.In(1) != reflect.TypeFor[*Cx]() || form.NumOut() != 2 || form.Out(1) != reflect.TypeFor[error]() {
+			k.err = fmt.Errorf("%s.%s is not of the form func(*greenroom.Cx, A) (R, error): make it so, or do not export it", of, found.Name)
+			return k
+		}
+		_, isRead := of.MethodByName(found.Name)
+		isStream := form.Out(0).Kind() == reflect.Func
+		k.methods = append(k.methods, &method{
+			name: snake(found.Name), index: len(k.methods), isRead: isRead || isStream, isStream: isStream, run: found.Func, arguments: form.In(2),
+		})
+	}
+	if len(k.methods) == 0 {
+		k.err = fmt.Errorf("%s has no method that callers have: export at least one", of)
+	}
+	if !regexp.MustCompile(`^[\w.-]{1,64}$`).MatchString(k.name) {
+		k.err = fmt.Errorf("kind %q is not 1 to 64 letters, digits, _, - and .", k.name)
+	}
+	k.describe(pointer)
+	return k
+}
+
+func (k *KindOf) describe(pointer reflect.Type) {
+	defs, methods := map[string]any{}, []any{}
+	for _, m := range k.methods {
+		form := m.run.Type()
+		about := map[string]any{"name": m.name, "read": m.isRead, "arguments": schema(form.In(2), defs, true), "error": true}
+		if m.isStream {
+			about["stream"] = schema(form.Out(0).In(0).In(0), defs, false)
+		} else {
+			about["reply"] = schema(form.Out(0), defs, false)
+		}
+		methods = append(methods, about)
+	}
+	said, states := map[string]any{}, []any{}
+	if k.options.persistent {
+		said["persistent"], said["save"] = true, "explicit"
+		if k.options.onTurn {
+			said["save"] = "turn"
+		}
+		states = append(states, map[string]any{"name": "self", "version": k.options.stateVersion})
+	}
+	if k.options.travels {
+		said["migrate"] = true
+	}
+	if k.options.idle > 0 {
+		said["idle_ms"] = k.options.idle.Milliseconds()
+	}
+	document := map[string]any{
+		"greenroom": 1, "kind": k.name, "version": k.options.version, "compatible": k.options.compatible, "options": said,
+		"methods": methods, "states": states, "topics": []any{}, "$defs": defs,
+	}
+	// Made of maps, it has no docs and no annotations, its keys are sorted, and its numbers are whole and small: these are
+	// the canonical bytes.
+	var text strings.Builder
+	to := json.NewEncoder(&text)
+	to.SetEscapeHTML(false)
+	if err := to.Encode(document); err != nil {
+		k.err = err
+	}
+	k.description = []byte(strings.TrimSpace(text.String()))
+	sum := sha256.Sum256(k.description)
+	k.digest = hex.EncodeToString(sum[:])
+}
+
+// schema gives a type's JSON Schema; `true` of what is not known.
+func schema(of reflect.Type, defs map[string]any, inline bool) any {
+	switch of.Kind() {
+	case reflect.Bool:
+		return map[string]any{"type": "boolean"}
+	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
+		return map[string]any{"type": "integer"}
+	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
+		return map[string]any{"type": "integer", "minimum": 0}
+	case reflect.Float32, reflect.Float64:
+		return map[string]any{"type": "number"}
+	case reflect.String:
+		return map[string]any{"type": "string"}
+	case reflect.Slice, reflect.Array:
+		if of.Elem().Kind() == reflect.Uint8 {
+			return true
+		}
+		return map[string]any{"type": "array", "items": schema(of.Elem(), defs, false)}
+	case reflect.Map:
+		return map[string]any{"type": "object", "additionalProperties": schema(of.Elem(), defs, false)}
+	case reflect.Struct:
+		if of == reflect.TypeFor[time.Time]() {
+			return map[string]any{"type": "string", "format": "date-time"}
+		}
+		if of == reflect.TypeFor[None]() && !inline {
+			return map[string]any{"type": "null"}
+		}
+		if inline || of.Name() == "" {
+			return object(of, defs)
+		}
+		name := strings.NewReplacer("[", "_", "]", "_", "/", "_", ",", "_", "*", "").Replace(of.Name())
+		if _, known := defs[name]; !known {
+			defs[name] = true
+			defs[name] = object(of, defs)
+		}
+		return map[string]any{"$ref": "#/$defs/" + name}
+	}
+	return true
+}
+
+func object(of reflect.Type, defs map[string]any) any {
+	properties := map[string]any{}
+	for _, field := range reflect.VisibleFields(of) {
+		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+		if !field.IsExported() || field.Anonymous || name == "-" {
+			continue
+		}
+		if name == "" {
+			name = field.Name
+		}
+		properties[name] = schema(field.Type, defs, false)
+	}
+	return map[string]any{"type": "object", "properties": properties}
+}
+
+// nameOf is the wire's name of the method that a method expression names.
+func nameOf(function any) string {
+	at := reflect.ValueOf(function).Pointer()
+	if name, known := names.Load(at); known {
+		return name.(string)
+	}
+	whole := runtime.FuncForPC(at).Name()
+	name := snake(strings.TrimSuffix(whole[strings.LastIndex(whole, ".")+1:], "-fm"))
+	names.Store(at, name)
+	return name
+}
+
+var names sync.Map
+
+// snake writes ChatRoom as chat_room.
+func snake(name string) string {
+	name = regexp.MustCompile(`([a-z0-9])([A-Z])`).ReplaceAllString(name, "${1}_$2")
+	return strings.ToLower(regexp.MustCompile(`([A-Z])([A-Z][a-z])`).ReplaceAllString(name, "${1}_$2"))
+}

@@ -1,0 +1,588 @@
+package greenroom
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"log/slog"
+	"net"
+	"reflect"
+	"sync"
+	"time"
+)
+
+// lane is a connection to one shard of a node: its turns, calls and streams, a batch a round.
+type lane struct {
+	session *session
+	shard   uint64
+	conn    net.Conn
+	// flush has a token while frames wait to be written.
+	flush chan struct{}
+	done  chan struct{}
+	// told has a token when the node has said that the lane is lost.
+	told chan struct{}
+
+	mu       sync.Mutex
+	room     *sync.Cond
+	isDead   bool
+	out      batch
+	numbers  uint64
+	sent     uint64
+	granted  uint64
+	routes   map[[2]string]uint64
+	seats    map[uint64]*seat
+	turns    map[uint64]*turn
+	requests map[uint64]chan answer
+	inlets   map[uint64]*inlet
+	outlets  map[uint64]*outlet
+}
+
+type answer struct {
+	status  byte
+	payload []byte
+	err     error
+}
+
+func newLane(s *session, shard uint64, conn net.Conn) *lane {
+	l := &lane{
+		session: s, shard: shard, conn: conn, flush: make(chan struct{}, 1), done: make(chan struct{}), told: make(chan struct{}, 1), granted: s.welcome.Window,
+		routes: map[[2]string]uint64{}, seats: map[uint64]*seat{}, turns: map[uint64]*turn{}, requests: map[uint64]chan answer{},
+		inlets: map[uint64]*inlet{}, outlets: map[uint64]*outlet{},
+	}
+	l.room = sync.NewCond(&l.mu)
+	return l
+}
+
+// live reads until the connection ends, and drops what was there.
+func (l *lane) live() {
+	go l.writes()
+	from := bufio.NewReaderSize(l.conn, 64<<10)
+	for {
+		kind, body, err := readFrame(from, l.session.welcome.FrameMax)
+		if err == nil {
+			if err = l.hear(kind, body); err == nil {
+				err = body.err
+			}
+		}
+		if err != nil {
+			if errors.Is(err, errFrame) {
+				slog.Error("greenroom: a lane ends", "shard", l.shard, "error", err)
+				_ = l.conn.SetWriteDeadline(time.Now().Add(time.Second))
+				_, _ = l.conn.Write(goodbye(4, err.Error()))
+			}
+			break
+		}
+	}
+	l.dropAll()
+}
+
+// dropAll abandons what runs, and drops all seats: nothing that was here acts any more.
+func (l *lane) dropAll() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.isDead {
+		return
+	}
+	l.isDead = true
+	for _, t := range l.turns {
+		t.isEnded = true
+	}
+	for _, s := range l.seats {
+		s.end(ErrFenced)
+	}
+	lost := unknown("Disconnected", "the connection to the node is lost")
+	for _, request := range l.requests {
+		request <- answer{err: lost}
+	}
+	for _, in := range l.inlets {
+		in.err = lost
+		close(in.items)
+	}
+	clear(l.turns)
+	clear(l.seats)
+	clear(l.requests)
+	clear(l.inlets)
+	clear(l.outlets)
+	l.room.Broadcast()
+	close(l.done)
+	_ = l.conn.Close()
+}
+
+// writes is the goroutine that writes batches.
+func (l *lane) writes() {
+	var spare batch
+	for {
+		select {
+		case <-l.flush:
+		case <-l.done:
+			return
+		}
+		l.mu.Lock()
+		full := l.out
+		l.out = spare[:0]
+		l.mu.Unlock()
+		if _, err := l.conn.Write(full); err != nil {
+			_ = l.conn.Close()
+			return
+		}
+		spare = full
+	}
+}
+
+func (l *lane) write(kind byte, body func(*batch)) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.put(kind, body)
+}
+
+// put appends a frame; the lock is held. It gives the frame's length, or nothing of one that is too long.
+func (l *lane) put(kind byte, body func(*batch)) int {
+	if l.isDead {
+		return 0
+	}
+	at := l.out.begin(kind)
+	body(&l.out)
+	size := l.out.end(at)
+	if size-4 > int(l.session.welcome.FrameMax) {
+		l.out = l.out[:at]
+		return 0
+	}
+	select {
+	case l.flush <- struct{}{}:
+	default:
+	}
+	return size
+}
+
+// check says why a seat or the session may no longer act.
+func (l *lane) check(s *seat) error {
+	if l.session.isOver() {
+		l.session.lose("its lease is over")
+	}
+	if s != nil && s.isDead() {
+		return ErrFenced
+	}
+	return nil
+}
+
+// pay sends a frame that costs credit, when there is room.
+func (l *lane) pay(c context.Context, kind byte, body func(*batch)) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.sent >= l.granted {
+		stop := context.AfterFunc(c, func() { l.mu.Lock(); l.room.Broadcast(); l.mu.Unlock() })
+		defer stop()
+		for l.sent >= l.granted && !l.isDead {
+			if err := context.Cause(c); err != nil {
+				return err
+			}
+			l.room.Wait()
+		}
+	}
+	if l.isDead {
+		return refused("Unreachable", map[string]any{"reason": "the connection is lost"})
+	}
+	size := l.put(kind, body)
+	if size == 0 {
+		return refused("Unsendable", map[string]any{"message": "the frame is over the bound of the node"})
+	}
+	l.sent += uint64(size)
+	return nil
+}
+
+func (l *lane) number() uint64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.numbers++
+	return l.numbers
+}
+
+// hear is told of a frame.
+func (l *lane) hear(kind byte, r *reader) error {
+	switch kind {
+	case tTurn:
+		return l.begin(r)
+	case tActivate:
+		return l.activate(r)
+	case tDeactivate:
+		return l.deactivate(r)
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch kind {
+	case tCancelTurn:
+		if t := l.turns[r.varint()]; t != nil {
+			t.cancel(context.Canceled)
+		}
+	case tReply:
+		number, status := r.varint(), r.u8()
+		if request := l.requests[number]; request != nil {
+			delete(l.requests, number)
+			request <- answer{status: status, payload: r.data}
+		}
+	case tStreamItem:
+		in, number := l.inlets[r.varint()], r.varint()
+		if in != nil && r.err == nil {
+			if number != in.next || len(in.items) == cap(in.items) {
+				return frameError("item %d of a stream came in the place of %d", number, in.next)
+			}
+			in.next++
+			in.items <- r.data
+		}
+	case tStreamEnd:
+		at := r.varint()
+		count, status := r.varint(), r.u8()
+		if in := l.inlets[at]; in != nil && r.err == nil {
+			delete(l.inlets, at)
+			if status != sOK {
+				in.err = decode(status, r.data)
+			} else if count != in.next {
+				in.err = unknown("Unreadable", "the stream's last items are missing")
+			}
+			close(in.items)
+		}
+	case tStreamCredit:
+		if out := l.outlets[r.varint()]; out != nil {
+			window, consumed := r.varint(), r.varint()
+			go out.credit(window, consumed)
+		}
+	case tCredit:
+		l.granted = max(l.granted, l.session.welcome.Window+r.varint())
+		l.room.Broadcast()
+	case tGoodbye:
+		code, reason := r.u8(), r.text()
+		return frameErrorUnless(code, reason)
+	}
+	return nil
+}
+
+func frameErrorUnless(code byte, reason string) error {
+	slog.Info("greenroom: the node ends a lane", "code", code, "reason", reason)
+	return errors.New(reason)
+}
+
+func (l *lane) begin(r *reader) error {
+	number, seatNumber, methodNumber := r.varint(), r.varint(), r.varint()
+	_, micros := r.u8(), r.varint()
+	r.block()
+	if r.err != nil {
+		return r.err
+	}
+	l.mu.Lock()
+	s, known := l.seats[seatNumber], l.turns[number]
+	l.mu.Unlock()
+	if s == nil || !s.isReady || known != nil || methodNumber >= uint64(len(s.kind.methods)) {
+		return frameError("turn %d names what is not there, or has begun", number)
+	}
+	if l.session.isOver() {
+		// Nothing begins any more.
+		l.session.lose("its lease is over")
+		return nil
+	}
+	t := &turn{seat: s, number: number, method: s.kind.methods[methodNumber], codec: codecPack, arguments: r.data, stop: func() {}}
+	if len(r.data) > 1 {
+		t.codec, t.isTold = r.data[0], r.data[0] == codecJSON && r.data[1] == 2
+	}
+	of := s.context
+	if micros > 0 {
+		of, t.stop = context.WithTimeout(of, time.Duration(micros)*time.Microsecond)
+	}
+	of, t.cancel = context.WithCancelCause(of)
+	t.cx = &Cx{of, s, t}
+	l.mu.Lock()
+	l.turns[number] = t
+	l.mu.Unlock()
+	go t.run()
+	return nil
+}
+
+// finish says how a turn ended.
+func (l *lane) finish(t *turn, status byte, value any, state []byte, stream uint64) {
+	version := byte(1)
+	if t.isTold && status == sActorError {
+		version = 2
+	}
+	codec := t.codec
+	if status != sOK && status != sActorError {
+		codec = codecPack
+	}
+	written, err := payload(value, codec, version)
+	if err != nil {
+		status, state, stream = sUnknown, nil, 0
+		written, _ = payload(map[string]any{"Unknown": map[string]any{"Unreadable": map[string]any{"message": err.Error()}}}, codecPack, 1)
+	}
+	if !t.method.isStream {
+		t.cancel(nil)
+		t.stop()
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if t.isEnded {
+		return
+	}
+	t.isEnded = true
+	delete(l.turns, t.number)
+	end := func(b *batch) {
+		var flags byte
+		if state != nil {
+			flags |= 1
+		}
+		if stream != 0 {
+			flags |= 8
+		}
+		b.varint(t.number).u8(status).u8(flags)
+		if state != nil {
+			b.state(state)
+		}
+		if stream != 0 {
+			b.varint(stream)
+		}
+		b.bytes(written)
+	}
+	if l.put(tTurnEnd, end) == 0 && !l.isDead {
+		state, stream, status = nil, 0, sUnknown
+		written, _ = payload(map[string]any{"Unknown": map[string]any{"Unreadable": map[string]any{"message": "the reply is over the bound of a frame"}}}, codecPack, 1)
+		l.put(tTurnEnd, end)
+	}
+}
+
+func (l *lane) activate(r *reader) error {
+	number, offer, epoch, flags := r.varint(), r.varint(), r.varint(), r.u8()
+	key := r.text()
+	var carried []byte
+	if flags&2 != 0 {
+		carried = r.block()
+	}
+	stored := r.states()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if r.err == nil && (flags&^2 != 0 || offer >= uint64(len(l.session.kinds)) || l.seats[number] != nil) {
+		r.fail("Activate names what is not there")
+	}
+	if r.err != nil {
+		return r.err
+	}
+	s := &seat{lane: l, number: number, kind: &l.session.kinds[offer], key: key, epoch: epoch, saved: stored}
+	s.context, s.end = context.WithCancelCause(context.Background())
+	l.seats[number] = s
+	go l.make(s, carried)
+	return nil
+}
+
+func (l *lane) make(s *seat, carried []byte) {
+	err := s.renew()
+	if err == nil && len(carried) > 0 {
+		err = s.load(carried)
+	}
+	if hooked, has := s.instance.Interface().(Activated); has && err == nil {
+		err = hooked.Activated(&Cx{s.context, s, nil})
+	}
+	status, written := byte(sOK), nothing
+	if err != nil {
+		slog.Error("greenroom: an actor cannot be activated", "actor", s.kind.name+"/"+s.key, "error", err)
+		status = sRefused
+		written, _ = payload(map[string]any{"Refused": map[string]any{"Activation": map[string]any{"message": err.Error()}}}, codecPack, 1)
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	s.isReady = err == nil
+	if err != nil {
+		delete(l.seats, s.number)
+	}
+	l.put(tActivated, func(b *batch) { b.varint(s.number).u8(status).bytes(written) })
+}
+
+func (l *lane) deactivate(r *reader) error {
+	number, why, flags := r.varint(), r.u8(), r.u8()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	s := l.seats[number]
+	if s == nil {
+		return frameError("Deactivate names seat %d, which is not there", number)
+	}
+	if flags&2 != 0 {
+		for at, t := range l.turns {
+			if t.seat == s {
+				t.isEnded = true
+				t.cancel(ErrFenced)
+				delete(l.turns, at)
+			}
+		}
+		s.end(ErrFenced)
+	}
+	go l.release(s, why, flags&1 != 0)
+	return nil
+}
+
+func (l *lane) release(s *seat, why byte, isCarried bool) {
+	s.steps.Lock()
+	defer s.steps.Unlock()
+	if hooked, has := s.instance.Interface().(Deactivating); has {
+		name := "other"
+		if int(why) < len(whys) {
+			name = whys[why]
+		}
+		hooked.Deactivating(&Cx{s.context, s, nil}, name)
+	}
+	status, carried := byte(sOK), []byte(nil)
+	if isCarried && (s.kind.options.persistent || s.kind.options.travels) {
+		var err error
+		if carried, err = s.dump(); err != nil {
+			status = sUnknown
+		}
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	s.end(ErrFenced)
+	delete(l.seats, s.number)
+	l.put(tReleased, func(b *batch) { b.varint(s.number).u8(status).bytes(carried) })
+}
+
+// call sends a Call; 0 is the number of a one-way message.
+func (l *lane) call(c Caller, number uint64, to target, method string, arguments []byte) error {
+	s, t := c.scope()
+	if err := l.check(s); err != nil {
+		return err
+	}
+	var turnNumber uint64
+	if t != nil {
+		turnNumber = t.number
+	}
+	name := [2]string{to.kind, method}
+	l.mu.Lock()
+	route, known := l.routes[name]
+	if !known {
+		route = uint64(len(l.routes))
+		l.routes[name] = route
+		l.put(tDefine, func(b *batch) { b.varint(route).text(to.kind).text(method).varint(uint64(to.version)) })
+	}
+	l.mu.Unlock()
+	return l.pay(c, tCall, func(b *batch) {
+		b.varint(number).varint(turnNumber).varint(route).text(to.key).varint(left(c)).u8(0).bytes(arguments)
+	})
+}
+
+// request sends what is answered, and waits for the answer.
+func (l *lane) request(c Caller, send func(uint64) error) (byte, []byte, error) {
+	s, _ := c.scope()
+	if err := l.check(s); err != nil {
+		return 0, nil, err
+	}
+	got := make(chan answer, 1)
+	l.mu.Lock()
+	if l.isDead {
+		l.mu.Unlock()
+		return 0, nil, refused("Unreachable", map[string]any{"reason": "the connection is lost"})
+	}
+	l.numbers++
+	number := l.numbers
+	l.requests[number] = got
+	l.mu.Unlock()
+	if err := send(number); err != nil {
+		l.mu.Lock()
+		delete(l.requests, number)
+		l.mu.Unlock()
+		return 0, nil, err
+	}
+	select {
+	case found := <-got:
+		if err := l.check(s); err != nil {
+			return 0, nil, err
+		}
+		return found.status, found.payload, found.err
+	case <-c.Done():
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if _, waits := l.requests[number]; waits {
+		delete(l.requests, number)
+		l.put(tCancelCall, func(b *batch) { b.varint(number) })
+	}
+	if s != nil && s.isDead() {
+		return 0, nil, ErrFenced
+	}
+	return 0, nil, &Failure{Family: ErrUnknown, Reason: "TimedOut", Detail: map[string]any{"message": context.Cause(c).Error()}}
+}
+
+// ask asks the node for something; the answer's payload.
+func (l *lane) ask(c Caller, operation byte, what map[string]any) ([]byte, error) {
+	body, err := l.asking(c, operation, what)
+	if err != nil {
+		return nil, err
+	}
+	status, reply, err := l.request(c, func(number uint64) error { return l.pay(c, tAsk, body(number)) })
+	if err == nil && status != sOK {
+		err = decode(status, reply)
+	}
+	return reply, err
+}
+
+// tell is ask of what is not answered.
+func (l *lane) tell(c Caller, operation byte, what map[string]any) error {
+	s, _ := c.scope()
+	if err := l.check(s); err != nil {
+		return err
+	}
+	body, err := l.asking(c, operation, what)
+	if err != nil {
+		return err
+	}
+	return l.pay(c, tAsk, body(0))
+}
+
+func (l *lane) asking(c Caller, operation byte, what map[string]any) (func(uint64) func(*batch), error) {
+	written, err := payload(what, codecPack, 1)
+	s, t := c.scope()
+	var seatNumber, turnNumber uint64
+	if s != nil {
+		seatNumber = s.number
+	}
+	if t != nil {
+		turnNumber = t.number
+	}
+	return func(number uint64) func(*batch) {
+		return func(b *batch) { b.varint(number).varint(turnNumber).varint(seatNumber).u8(operation).bytes(written) }
+	}, err
+}
+
+func (l *lane) open() *inlet {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.numbers++
+	in := &inlet{lane: l, number: l.numbers, items: make(chan []byte, streamWindow)}
+	if l.isDead {
+		in.err = unknown("Disconnected", "the connection to the node is lost")
+		close(in.items)
+	} else {
+		l.inlets[in.number] = in
+	}
+	return in
+}
+
+// forget ends a stream that is consumed here; it says whether its producer must hear of it.
+func (l *lane) forget(in *inlet) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	_, waits := l.inlets[in.number]
+	delete(l.inlets, in.number)
+	return waits
+}
+
+func (l *lane) add(out *outlet) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.isDead {
+		l.outlets[out.number] = out
+	}
+	return !l.isDead
+}
+
+func (l *lane) drop(out *outlet) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.outlets, out.number)
+}
+
+func typeName[T any]() string { return reflect.TypeFor[T]().Name() }
+
+var whys = []string{"idle", "stopping", "asked", "failed", "migrating", "superseded", "upgraded", "unsaved", "duplicate", "stopped"}

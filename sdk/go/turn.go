@@ -1,0 +1,285 @@
+package greenroom
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"reflect"
+	"runtime/debug"
+	"sync"
+	"time"
+)
+
+// seat is an activation's place in a session, and its instance.
+type seat struct {
+	lane     *lane
+	number   uint64
+	kind     *KindOf
+	key      string
+	epoch    uint64
+	instance reflect.Value
+	isReady  bool
+	// saved is the payload of the state as it is stored, as far as is known.
+	saved   []byte
+	context context.Context
+	end     context.CancelCauseFunc
+	// steps is held by an exclusive turn, and by the steps of streams: these begin only between such turns.
+	steps   sync.RWMutex
+	outlets []*outlet
+}
+
+// isDead says whether what the seat's turns ask must fail.
+func (s *seat) isDead() bool { return errors.Is(context.Cause(s.context), ErrFenced) }
+
+// renew makes the instance anew from what is stored: a failed handler's half-changed memory is not saved by the next turn.
+func (s *seat) renew() error {
+	s.instance = reflect.New(s.kind.of)
+	if s.saved == nil {
+		return nil
+	}
+	return s.load(s.saved)
+}
+
+func (s *seat) load(stored []byte) error {
+	reads := s.kind.options.stateVersion
+	switch {
+	case len(stored) < 2:
+		return errors.New("the state is empty")
+	case stored[1] > reads:
+		return fmt.Errorf("the state has version %d, this program reads up to %d", stored[1], reads)
+	case stored[1] < reads:
+		older, migrates := s.instance.Interface().(Migrates)
+		if !migrates {
+			return fmt.Errorf("%s has no Migrate, and its state has version %d", s.kind.of, stored[1])
+		}
+		var state map[string]any
+		if err := read(stored, &state); err != nil {
+			return err
+		}
+		return older.Migrate(stored[1], state)
+	}
+	return read(stored, s.instance.Interface())
+}
+
+func (s *seat) dump() ([]byte, error) {
+	return payload(s.instance.Interface(), codecPack, s.kind.options.stateVersion)
+}
+
+// turn is the handling of one message at a seat.
+type turn struct {
+	seat      *seat
+	number    uint64
+	method    *method
+	codec     byte
+	isTold    bool
+	cx        *Cx
+	cancel    context.CancelCauseFunc
+	stop      context.CancelFunc
+	isEnded   bool
+	arguments []byte
+}
+
+func (t *turn) run() {
+	l := t.seat.lane
+	if !t.method.isRead {
+		t.seat.steps.Lock()
+		defer t.seat.steps.Unlock()
+	}
+	with := reflect.New(t.method.arguments)
+	if err := read(t.arguments, with.Interface()); err != nil {
+		l.finish(t, sInvalid, map[string]any{"Refused": map[string]any{"Invalid": map[string]any{"field": "", "message": err.Error()}}}, nil, 0)
+		return
+	}
+	reply, err := t.handle(with.Elem())
+	switch {
+	case err != nil:
+		status, value := outcome(err, t.seat.kind.name+"/"+t.seat.key+"."+t.method.name)
+		if status == sActorError {
+			if t.isTold {
+				value = map[string]any{"error": value, "says": err.Error()}
+			}
+			l.settle(t, status, value)
+			return
+		}
+		if t.seat.kind.options.persistent && !t.method.isRead {
+			_ = t.seat.renew()
+		}
+		l.finish(t, status, value, nil, 0)
+	case t.method.isStream:
+		out := &outlet{seat: t.seat, number: l.number(), codec: t.codec, items: reply, wake: make(chan struct{}, 1)}
+		if l.add(out) {
+			l.finish(t, sOK, nil, nil, out.number)
+		}
+	default:
+		l.settle(t, sOK, reply.Interface())
+	}
+}
+
+// handle runs the handler. A panic is an error that says so.
+func (t *turn) handle(with reflect.Value) (reply reflect.Value, err error) {
+	defer func() {
+		if panicked := recover(); panicked != nil {
+			err = fmt.Errorf("panic: %v", panicked)
+			debug.PrintStack()
+		}
+	}()
+	out := t.method.run.Call([]reflect.Value{t.seat.instance, reflect.ValueOf(t.cx), with})
+	err, _ = out[1].Interface().(error)
+	return out[0], err
+}
+
+const streamWindow = 64
+
+// outlet is a stream that a seat gives: its items go as its consumer has room.
+type outlet struct {
+	seat   *seat
+	number uint64
+	codec  byte
+	items  reflect.Value
+	wake   chan struct{}
+	mu     sync.Mutex
+	until  uint64
+	runs   bool
+}
+
+func (o *outlet) credit(window, consumed uint64) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if window == 0 {
+		o.seat.lane.drop(o)
+		return
+	}
+	o.until = max(o.until, consumed+window)
+	select {
+	case o.wake <- struct{}{}:
+	default:
+	}
+	if !o.runs {
+		o.runs = true
+		go o.run()
+	}
+}
+
+func (o *outlet) run() {
+	l, sent := o.seat.lane, uint64(0)
+	var failed error
+	next, stop := iter.Pull2(o.pairs())
+	defer stop()
+	for failed == nil {
+		if failed = o.room(sent); failed != nil {
+			break
+		}
+		o.seat.steps.RLock()
+		item, err, more := next()
+		o.seat.steps.RUnlock()
+		if !more {
+			break
+		}
+		written, unwritten := payload(item, o.codec, 1)
+		if failed = errors.Join(err, unwritten); failed == nil {
+			failed = l.pay(o.seat.context, tStreamItem, func(b *batch) { b.varint(o.number).varint(sent).bytes(written) })
+			sent++
+		}
+	}
+	l.drop(o)
+	var status byte
+	var value any
+	if failed != nil {
+		status, value = outcome(failed, "a stream of "+o.seat.kind.name+"/"+o.seat.key)
+		if status == sAbandoned {
+			status, value = sUnknown, map[string]any{"Unknown": map[string]any{"Ended": map[string]any{"actor": o.seat.kind.name + "/" + o.seat.key}}}
+		}
+	}
+	written, _ := payload(value, codecPack, 1)
+	l.write(tStreamEnd, func(b *batch) { b.varint(o.number).varint(sent).u8(status).bytes(written) })
+}
+
+// room waits until the consumer has room for one item more than were sent.
+func (o *outlet) room(sent uint64) error {
+	for {
+		o.mu.Lock()
+		has := sent < o.until
+		o.mu.Unlock()
+		if err := context.Cause(o.seat.context); err != nil || has {
+			return err
+		}
+		select {
+		case <-o.wake:
+		case <-o.seat.context.Done():
+		}
+	}
+}
+
+func (o *outlet) pairs() iter.Seq2[any, error] {
+	return func(yield func(any, error) bool) {
+		body := reflect.MakeFunc(o.items.Type().In(0), func(in []reflect.Value) []reflect.Value {
+			err, _ := in[1].Interface().(error)
+			return []reflect.Value{reflect.ValueOf(yield(in[0].Interface(), err))}
+		})
+		o.items.Call([]reflect.Value{body})
+	}
+}
+
+// inlet is a stream that is consumed here: items in order, none left out, none twice.
+type inlet struct {
+	lane   *lane
+	number uint64
+	items  chan []byte
+	// next and err are the reader's until items is closed.
+	next, taken, said uint64
+	err               error
+}
+
+func (i *inlet) take(c context.Context) ([]byte, error) {
+	select {
+	case item, more := <-i.items:
+		if !more {
+			return nil, i.err
+		}
+		if i.taken++; i.taken-i.said >= streamWindow/2 {
+			i.credit(streamWindow)
+		}
+		return item, nil
+	case <-c.Done():
+		return nil, context.Cause(c)
+	}
+}
+
+func (i *inlet) close() {
+	if i.lane.forget(i) {
+		i.credit(0)
+	}
+}
+
+func (i *inlet) credit(window uint64) {
+	i.said = i.taken
+	i.lane.write(tStreamCredit, func(b *batch) { b.varint(i.number).varint(window).varint(i.taken) })
+}
+
+func (l *lane) settle(t *turn, status byte, value any) {
+	if t.method.isRead || !t.seat.kind.options.onTurn {
+		l.finish(t, status, value, nil, 0)
+		return
+	}
+	state, err := t.seat.dump()
+	switch {
+	case err != nil:
+		l.finish(t, sUnknown, map[string]any{"Unknown": map[string]any{"Unsaved": map[string]any{"message": err.Error()}}}, nil, 0)
+	case bytes.Equal(state, t.seat.saved):
+		l.finish(t, status, value, nil, 0)
+	default:
+		// Reply and state are one frame: neither comes without the other.
+		t.seat.saved = state
+		l.finish(t, status, value, state, 0)
+	}
+}
+
+func left(c context.Context) uint64 {
+	until, has := c.Deadline()
+	if !has {
+		return 0
+	}
+	return uint64(max(1, time.Until(until).Microseconds()))
+}
