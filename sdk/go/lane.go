@@ -251,14 +251,14 @@ func (l *lane) hear(kind byte, r *reader) error {
 		l.room.Broadcast()
 	case tGoodbye:
 		code, reason := r.u8(), r.text()
-		return frameErrorUnless(code, reason)
+		slog.Info("greenroom: the node ends a lane", "code", code, "reason", reason)
+		select {
+		case l.told <- struct{}{}:
+		default:
+		}
+		return errors.New(reason)
 	}
 	return nil
-}
-
-func frameErrorUnless(code byte, reason string) error {
-	slog.Info("greenroom: the node ends a lane", "code", code, "reason", reason)
-	return errors.New(reason)
 }
 
 func (l *lane) begin(r *reader) error {

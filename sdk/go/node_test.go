@@ -220,6 +220,7 @@ func TestManyCallsAtOnceAreAnsweredEach(t *testing.T) {
 			defer mu.Unlock()
 			sum += found
 			if err != nil {
+				t.Error(err)
 				failed++
 			}
 		})

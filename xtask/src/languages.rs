@@ -8,8 +8,11 @@ use crate::step::{root, run as step, target};
 /// Installs and tests each SDK; with `all`, one whose interpreter is missing is an error.
 pub(crate) fn run(all: bool) -> Result<(), String> {
     type Test = fn(bool) -> Result<(), String>;
-    let sdks: [(&str, Option<&str>, Test); 2] =
-        [("Python", python_is_missing(), python), ("TypeScript", node_is_missing(), typescript)];
+    let sdks: [(&str, Option<&str>, Test); 3] = [
+        ("Python", python_is_missing(), python),
+        ("TypeScript", node_is_missing(), typescript),
+        ("Go", go_is_missing(), go),
+    ];
     for (sdk, missing, test) in sdks {
         match missing {
             Some(missing) if all => return Err(format!("the tests of the SDK for {sdk} need {missing}")),
@@ -57,6 +60,21 @@ fn typescript(all: bool) -> Result<(), String> {
     step("types and tests of the SDK for TypeScript", &mut tests)
 }
 
+fn go(all: bool) -> Result<(), String> {
+    let go = |words: &[&str]| {
+        let mut go = Command::new("go");
+        go.args(["-C", "sdk/go"]).args(words);
+        go
+    };
+    step("lints of the SDK for Go", &mut go(&["vet", "./..."]))?;
+    let mut tests = go(&["test", "-count=1", "./..."]);
+    tests.env("GREENROOM_BIN", program()?);
+    if all {
+        tests.env("GREENROOM_LANGUAGES", "all");
+    }
+    step("tests of the SDK for Go", &mut tests)
+}
+
 /// A tool of an environment, for the SDK at `sdk`: steps run at the root.
 fn tool(program: &Path, sdk: &Path) -> Command {
     let mut tool = Command::new(program);
@@ -77,23 +95,26 @@ fn program() -> Result<PathBuf, String> {
     }
 }
 
+/// What is missing, if the SDK for Go cannot be tested here.
+fn go_is_missing() -> Option<&'static str> {
+    (!is_there(&["go", "-C", "sdk/go", "list", "-f", "{{.Dir}}"])).then_some("Go 1.26")
+}
+
 /// What is missing, if the SDK for TypeScript cannot be tested here.
 fn node_is_missing() -> Option<&'static str> {
-    let is_there = |words: &[&str]| {
-        let mut command = Command::new(words[0]);
-        command.args(&words[1..]).stdout(Stdio::null()).stderr(Stdio::null());
-        command.status().is_ok_and(|status| status.success())
-    };
-    let found = is_there(&["npm", "--version"])
-        && is_there(&["node", "-e", "process.exit(parseInt(process.versions.node) < 20)"]);
-    (!found).then_some("Node 20 or later with npm")
+    let is_new = ["node", "-e", "process.exit(parseInt(process.versions.node) < 20)"];
+    (!(is_there(&["npm", "--version"]) && is_there(&is_new))).then_some("Node 20 or later with npm")
 }
 
 /// What is missing, if the SDK for Python cannot be tested here.
 fn python_is_missing() -> Option<&'static str> {
-    let mut python = Command::new("python3");
-    python.args(["-c", "import sys, venv; sys.exit(sys.version_info < (3, 11))"]);
-    python.stdout(Stdio::null()).stderr(Stdio::null());
-    let found = python.status().is_ok_and(|status| status.success());
-    (!found).then_some("Python 3.11 or later with its module venv (`apt-get install python3-venv`)")
+    let is_new = ["python3", "-c", "import sys, venv; sys.exit(sys.version_info < (3, 11))"];
+    (!is_there(&is_new)).then_some("Python 3.11 or later with its module venv (`apt-get install python3-venv`)")
+}
+
+/// Whether a command runs, and ends well.
+fn is_there(words: &[&str]) -> bool {
+    let mut command = Command::new(words[0]);
+    command.args(&words[1..]).current_dir(root()).stdout(Stdio::null()).stderr(Stdio::null());
+    command.status().is_ok_and(|status| status.success())
 }

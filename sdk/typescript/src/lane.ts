@@ -95,6 +95,8 @@ export class Lane {
   readonly inlets = new Map<number, Inlet>();
   readonly outlets = new Map<number, Outlet>();
   isDead = false;
+  /** Whether the node has said goodbye on it. */
+  isDismissed = false;
   readonly closed: Promise<void>;
   readonly #socket: Socket;
   readonly #out = new Batch();
@@ -225,6 +227,7 @@ export class Lane {
         return this.#wake();
       case T.goodbye: {
         const code = reader.u8();
+        this.isDismissed = true;
         console.error(`greenroom: the node ends lane ${this.shard} (${code}): ${reader.text()}`);
         this.close();
         return this.drop();

@@ -128,7 +128,7 @@ export class Session {
       await lane.closed;
       if (this.isLost) return;
       // The shard is joined again when the node has said that the lane is lost, and was told that its seats are dropped.
-      await Promise.race([dropped, this.over, sleep(this.welcome!.lease_ms)]);
+      if (!lane.isDismissed) await Promise.race([dropped, this.over, sleep(this.welcome!.lease_ms)]);
       if (performance.now() - since > PAUSE_MAX_MS) pause = PAUSE_MIN_MS;
       await sleep(pause);
       pause = Math.min(2 * pause, PAUSE_MAX_MS);

@@ -79,7 +79,6 @@ class Lane(asyncio.Protocol):
             self._round(data)
         except (FrameError, msgspec.DecodeError) as error:
             log.error("lane %s: %s", self.shard, error)
-            self.goodbye = str(error)
             self.write(frame(frames.GOODBYE, b"\x04", text(str(error)[:1000])))
             self.close()
         finally:
@@ -381,7 +380,7 @@ class Lane(asyncio.Protocol):
         self._wake()
 
     def _on_goodbye(self, reader: Reader) -> None:
-        code, self.goodbye = reader.u8(), reader.text()
+        code, self.goodbye = reader.u8(), reader.text() or "goodbye"
         log.log(logging.INFO if code < 2 else logging.ERROR, "the node ends lane %s: %s", self.shard, self.goodbye)
         self.close()
 

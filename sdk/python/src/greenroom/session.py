@@ -176,7 +176,8 @@ class Session:
                 if self.lost:
                     return
                 # It is joined again when the node has said that the lane is lost, and was told that its seats are dropped.
-                await self._wait_dropped(shard)
+                if not lane.goodbye:
+                    await self._wait_dropped(shard)
                 if self.loop.time() - joined > PAUSE_MAX:
                     pause = PAUSE_MIN
             await asyncio.sleep(pause)

@@ -1,0 +1,40 @@
+package greenroom
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestTheReadmesProgramCompiles builds it in a module of its own, as its reader does.
+func TestTheReadmesProgramCompiles(t *testing.T) {
+	text, err := os.ReadFile("README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, code, _ := strings.Cut(string(text), "```go\n")
+	code, _, _ = strings.Cut(code, "```")
+	here, err := filepath.Abs(".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	folder := t.TempDir()
+	sum, err := os.ReadFile("go.sum")
+	if err != nil {
+		t.Fatal(err)
+	}
+	module := "module chat\n\ngo 1.26\n\nrequire greenroom v0.1.0\n\nrequire (\n\tgithub.com/vmihailenco/msgpack/v5 v5.4.1 // indirect\n" +
+		"\tgithub.com/vmihailenco/tagparser/v2 v2.0.0 // indirect\n)\n\nreplace greenroom => " + here + "\n"
+	for name, text := range map[string]string{"main.go": code, "go.mod": module, "go.sum": string(sum)} {
+		if err := os.WriteFile(filepath.Join(folder, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	build := exec.Command("go", "vet", "./...")
+	build.Dir = folder
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+}
