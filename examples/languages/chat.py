@@ -6,8 +6,6 @@
     curl -d '{}' localhost:7070/chat_room/lobby/history
 """
 
-from collections.abc import AsyncIterator
-
 import greenroom as gr
 
 
@@ -55,10 +53,9 @@ class ChatRoom(gr.Actor, idle=600):
         return len(self.messages)
 
     @gr.read
-    async def history(self, start: int = 0) -> AsyncIterator[str]:
+    async def history(self, start: int = 0) -> list[str]:
         """What was said."""
-        for message in self.messages[start:]:
-            yield message
+        return self.messages[start:]
 
 
 if __name__ == "__main__":

@@ -38,8 +38,8 @@ const chatRoom = actor("chat_room", {
     },
   },
   reads: {
-    async *history(c, { start = 0 }: { start?: number }) {
-      yield* c.state.messages.slice(start);
+    async history(c, { start = 0 }: { start?: number }) {
+      return c.state.messages.slice(start);
     },
   },
 });

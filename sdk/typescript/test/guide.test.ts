@@ -43,7 +43,7 @@ test("the guide's code compiles, and runs", async (t) => {
     const asked = () => fetch(`${node!.http}/user/ada/may_post`, { method: "POST", body: "{}" });
     while ((await asked()).status !== 200) await new Promise((resolve) => setTimeout(resolve, 20));
     const done = spawnSync(process.execPath, ["client.js"], { cwd: folder, env, encoding: "utf8", timeout: 20_000 });
-    assert.deepEqual(done.stdout.split("\n"), ["1", "ada: hello", "NotMember { user: 'bob' }", ""]);
+    assert.deepEqual(done.stdout.split("\n"), ["1", "[ 'ada: hello' ]", "NotMember { user: 'bob' }", ""]);
     chat.kill("SIGTERM");
     assert.equal(await new Promise((resolve) => chat!.once("exit", resolve)), 0);
   } finally {
