@@ -119,6 +119,16 @@ class Purse(gr.Actor, persistent=True, save="turn"):
         return self.balance
 
 
+class Draft(gr.Actor, persistent=True):
+    text: str = ""
+
+    async def write(self, text: str, save: bool) -> str:
+        before, self.text = self.text, text
+        if save:
+            await self.cx.save()
+        return before
+
+
 STARTED: list[str] = []
 
 
@@ -187,6 +197,14 @@ async def test_state_is_saved_before_the_caller_is_answered(greenroom_node: Prog
         assert await host.ref(Purse, "ada", by=5).deposit(1) == 6
     async with greenroom_node.host(Purse) as host:
         assert await host.ref(Purse, "ada", by=10).get() == 6
+
+
+async def test_what_an_actor_saves_is_what_is_there_again(greenroom_node: Program) -> None:
+    async with greenroom_node.host(Draft) as host:
+        draft = host.ref(Draft, "d", by=5)
+        assert [await draft.write("a", True), await draft.write("b", False)] == ["", "a"]
+    async with greenroom_node.host(Draft) as host:
+        assert await host.ref(Draft, "d", by=10).write("c", False) == "a"
 
 
 async def test_a_timer_ticks(greenroom_node: Program) -> None:

@@ -430,7 +430,9 @@ export class Lane {
 
   /** Waits until a frame that costs credit may go. Whoever waits longest goes first. */
   room(): Promise<void> {
-    return new Promise((wake) => this.#blocked.push(wake));
+    const room = new Promise<void>((wake) => this.#blocked.push(wake));
+    // Whoever it is may be too late to send: the next one looks for itself.
+    return room.finally(() => setImmediate(() => this.#wake()));
   }
 
   #wake(): void {

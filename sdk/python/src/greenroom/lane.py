@@ -407,8 +407,8 @@ class Lane(asyncio.Protocol):
         try:
             await waiter
         finally:
-            if not waiter.done() or waiter.cancelled():
-                self._wake()
+            # Whoever it is may be too late to send: the next one looks for itself.
+            self.loop.call_soon(self._wake)
 
     def _wake(self) -> None:
         while self._blocked and self._sent < self._granted:
