@@ -54,6 +54,9 @@ func Start(c context.Context, node string, kinds ...KindOf) (*Host, error) {
 		select {
 		case <-changed:
 			continue
+		case <-time.After(lookAgain):
+			// A lane that was joined again tells nobody.
+			continue
 		case <-ended:
 			err = refusal
 		case <-c.Done():
@@ -123,6 +126,7 @@ func (o *outside) lane(kind, key string) (*lane, error) {
 		}
 		select {
 		case <-changed:
+		case <-time.After(lookAgain):
 		case <-until:
 			return nil, refused("Unreachable", map[string]any{"reason": "no node answers"})
 		case <-o.Done():
@@ -249,3 +253,5 @@ func (h *Host) stay(way string) {
 		pause = min(2*pause, pauseMax)
 	}
 }
+
+const lookAgain = 10 * time.Millisecond

@@ -148,8 +148,12 @@ class Host(Referrer):
         return [session for session in self.sessions.values() if session.open.done() and not session.is_over()]
 
     async def _change(self) -> None:
+        """Waits until something has changed, or may have: a lane that was joined again tells nobody."""
         async with self._changed:
-            await self._changed.wait()
+            try:
+                await asyncio.wait_for(self._changed.wait(), LOOK_AGAIN)
+            except TimeoutError:
+                pass
 
     async def _tell(self) -> None:
         async with self._changed:
@@ -229,5 +233,6 @@ SDK = "python 0.1.0"
 PATIENCE = 5.0
 """Seconds that a call waits for a session."""
 START = 30.0
+LOOK_AGAIN = 0.02
 _HOSTS: weakref.WeakSet[Host] = weakref.WeakSet()
 os.register_at_fork(after_in_child=_forked)
