@@ -59,6 +59,8 @@ enum For<'a> {
     Known,
     Metrics,
     Admins,
+    /// Everybody with credentials; where there are none, this machine.
+    Hosts,
     Callers(Target<'a>),
 }
 
@@ -129,7 +131,7 @@ impl Guard {
                 return Err(Problem::unauthenticated(Some("this node has no `auth`, so that it knows no credentials")));
             }
             let local = || visitor.is_some_and(|visitor| visitor.local) && !is_passed_on(headers);
-            let trusted = whom != For::Admins || local();
+            let trusted = !matches!(whom, For::Admins | For::Hosts) || local();
             return if trusted { Ok(None) } else { Err(Problem::not_local()) };
         }
         let principal = self.identify(headers, visitor).await?;
@@ -166,7 +168,8 @@ impl Guard {
         let has = |role| who.is_some_and(|who| who.has_role(role));
         let (allowed, wanted) = match whom {
             For::Everybody => (true, String::new()),
-            For::Known => (who.is_some(), String::new()),
+            // What each may offer, `hosts.allow` says.
+            For::Known | For::Hosts => (who.is_some(), String::new()),
             For::Metrics => (has(METRICS) || has(ADMIN), "it takes the role \"metrics\" or \"admin\"".to_owned()),
             For::Admins => (has(ADMIN), "it takes the role \"admin\"".to_owned()),
             For::Callers(target) => {
@@ -240,6 +243,7 @@ fn whom_for<'a>(path: &'a Path, method: &Method) -> For<'a> {
     match path {
         Path::Health | Path::Ready | Path::Problem(_) | Path::Other => For::Everybody,
         Path::Root => For::Known,
+        Path::Host => For::Hosts,
         Path::Metrics => For::Metrics,
         Path::Call { kind, key, method } => For::Callers(Target { kind, key, method }),
         // A topic is an actor, and what is asked of it are calls.

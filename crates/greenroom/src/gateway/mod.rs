@@ -19,6 +19,7 @@ mod events;
 mod fetch;
 mod guard;
 mod host;
+mod hosts;
 mod inspect;
 mod metrics;
 mod pass;

@@ -18,6 +18,8 @@ pub(super) enum Path {
     Metrics,
     /// `/-/status`
     Status,
+    /// `/-/host`
+    Host,
     /// `/-/waits`
     Waits,
     /// `/-/pids`
@@ -55,6 +57,7 @@ impl Path {
             ["readyz"] => Path::Ready,
             ["metrics"] => Path::Metrics,
             ["-", "status"] => Path::Status,
+            ["-", "host"] => Path::Host,
             ["-", "drain", node] => Path::Admin(Asked::Drain { node: decode(node)? }),
             ["-", "waits"] => Path::Waits,
             ["-", "pids"] => Path::Pids,

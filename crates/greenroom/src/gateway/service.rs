@@ -13,7 +13,7 @@ use super::connections::Seat;
 use super::inspect;
 use super::path::Path;
 use super::problem::{self, Problem};
-use super::{Door, admin, call, events, metrics, status, topic};
+use super::{Door, admin, call, events, hosts, metrics, status, topic};
 use crate::blocking;
 use crate::locality;
 
@@ -59,6 +59,10 @@ async fn route(door: &Arc<Door>, seat: &Arc<Seat>, mut request: Request<Incoming
         let method = request.method().clone();
         return admin::answer(door, asked, &method).await;
     }
+    if path == Path::Host {
+        refuse_other_sites(request.headers())?;
+        return hosts::open(door, request);
+    }
     if let Path::Topic(name) = path {
         refuse_other_sites(request.headers())?;
         if seat.is_reserved() {
@@ -67,7 +71,7 @@ async fn route(door: &Arc<Door>, seat: &Arc<Seat>, mut request: Request<Incoming
         return topic::answer(door, seat, name, request).await;
     }
     let answer = match path {
-        Path::Admin(_) | Path::Other | Path::Call { .. } | Path::Topic(_) => {
+        Path::Admin(_) | Path::Other | Path::Host | Path::Call { .. } | Path::Topic(_) => {
             return Err(Problem::no_such_path(request.uri().path()));
         }
         _ if !matches!(*request.method(), Method::GET | Method::HEAD) => {

@@ -43,10 +43,10 @@ pub(super) async fn reside(here: &Arc<Here>, line: &mut Line, hello: Hello, peer
     if !here.fence_open() || here.is_draining() {
         return Err((Closing::Stopping, "the node is not in the cluster, or about to leave it".to_owned()));
     }
-    let number = hosts.next().ok_or_else(|| {
+    let secret = Secret(secret(here));
+    let number = hosts.begin(secret).ok_or_else(|| {
         (Closing::NotLetIn, format!("there are {} sessions here, which is the most", super::SESSIONS_MAX))
     })?;
-    let secret = Secret(secret(here));
     let shards = here.shards().len().min(hello.map.lanes.max(1) as usize) as u16;
     let mut unknown: BTreeSet<String> = hello.map.offers.iter().map(|offer| offer.digest.clone()).collect();
     unknown.retain(|digest| !hosts.offers(|offers| offers.shown(digest).is_some()));
@@ -56,12 +56,14 @@ pub(super) async fn reside(here: &Arc<Here>, line: &mut Line, hello: Hello, peer
     map.unknown = unknown.iter().cloned().collect();
     let (told, tells) = mpsc::unbounded_channel();
     let heard = here.world().now();
-    line.say(&FromNode::Welcome(Welcome { version, map })).await.map_err(broken)?;
+    if let Err(error) = line.say(&FromNode::Welcome(Welcome { version, map })).await {
+        hosts.close(number);
+        return Err((Closing::BadFrame, error.to_string()));
+    }
     let mut control = Control {
         here: here.clone(),
         number,
         hello,
-        secret,
         shards,
         unknown,
         told,
@@ -79,7 +81,6 @@ struct Control {
     here: Arc<Here>,
     number: u64,
     hello: Hello,
-    secret: Secret,
     shards: u16,
     /// Digests whose descriptions have not been shown yet.
     unknown: BTreeSet<String>,
@@ -234,7 +235,7 @@ impl Control {
             });
         }
         let offers = judged.iter().map(|(taken, ..)| taken.clone()).collect();
-        let session = Session::new(self.number, self.secret, &self.hello.map, self.shards, offers, self.told.clone());
+        let session = Session::new(self.number, &self.hello.map, self.shards, offers, self.told.clone());
         self.session = Some(session.clone());
         let host = Host { session: session.clone(), from: peer.from.clone(), since: self.here.wall() };
         hosts.open(host);
@@ -349,10 +350,6 @@ enum Step {
     /// All descriptions have been shown.
     Described,
     Ended(End),
-}
-
-fn broken(error: io::Error) -> Ended {
-    (Closing::BadFrame, error.to_string())
 }
 
 fn secret(here: &Here) -> [u8; 16] {

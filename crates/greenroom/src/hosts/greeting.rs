@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::{Buf, BytesMut};
-use greenroom_wire::host::{Closing, Decoder, FRAME_LEN_MAX, FromHost, FromNode, Hello, JoinMap, Secret};
+use greenroom_wire::host::{Closing, Decoder, FRAME_LEN_MAX, FromHost, FromNode, Hello, JoinMap};
 use greenroom_world::{Stream, World};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
@@ -28,6 +28,14 @@ pub(crate) struct Peer {
     pub(super) from: String,
 }
 
+impl Peer {
+    /// Who has come by the HTTP door, and shown these roles there.
+    #[cfg(feature = "http")]
+    pub(crate) fn by_door(roles: Vec<String>, from: String) -> Self {
+        Self { process: None, roles, is_local: false, from }
+    }
+}
+
 /// Serves a connection until it ends: a control lane, or a user lane that is handed to its shard.
 pub(crate) async fn attend(here: &Arc<Here>, stream: Box<dyn Stream>, peer: Peer) {
     let from = peer.from.clone();
@@ -40,7 +48,7 @@ pub(crate) async fn attend(here: &Arc<Here>, stream: Box<dyn Stream>, peer: Peer
     };
     match greeting {
         Greeting::Join(map) => {
-            if let Err(reason) = join(here, line.take(), map.session, map.secret, map.shard) {
+            if let Err(reason) = join(here, line.take(), map).await {
                 tracing::warn!(from, reason, "a host's lane was not let in");
             }
         }
@@ -136,16 +144,14 @@ async fn greet(here: &Arc<Here>, stream: Box<dyn Stream>) -> io::Result<(Line, G
     Ok((line, greeting))
 }
 
-/// Hands a user lane to its shard.
-fn join(
-    here: &Arc<Here>,
-    (stream, joined): (Box<dyn Stream>, Joined),
-    number: u64,
-    secret: Secret,
-    shard: u32,
-) -> Result<(), String> {
-    let hosts = here.part::<Hosts>();
-    let session = hosts.session(number).filter(|session| session.secret.0 == secret.0);
+/// Hands a user lane to its shard. A host may join before its offers are judged.
+async fn join(here: &Arc<Here>, (stream, joined): (Box<dyn Stream>, Joined), map: JoinMap) -> Result<(), String> {
+    let JoinMap { session: number, secret, shard } = map;
+    let (hosts, world) = (here.part::<Hosts>(), here.world());
+    let session = tokio::select! {
+        session = hosts.session(number, secret) => session,
+        () = world.sleep_until(world.now() + GREETING_TIMEOUT) => None,
+    };
     let Some(session) = session else { return Err(format!("there is no session {number} with that secret")) };
     let port = here.shards().get(shard as usize).filter(|_| shard < u32::from(session.shards));
     let Some(port) = port else { return Err(format!("session {number} has no lane for shard {shard}")) };

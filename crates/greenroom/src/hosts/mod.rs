@@ -45,6 +45,9 @@ use crate::node::error::Error;
 use crate::shard::parts::ShardPart;
 use crate::shard::{Item, Shard};
 
+#[cfg(feature = "http")]
+pub(crate) use self::greeting::{Peer, attend};
+
 /// The hosts of a node.
 pub(crate) struct Hosts {
     bound: Mutex<Option<Bound>>,
@@ -54,6 +57,8 @@ pub(crate) struct Hosts {
     changed: Notify,
     /// Foreign kinds that the cluster has had, as far as this node has seen.
     met: Mutex<BTreeSet<&'static str>>,
+    /// The last session whose offers were judged, or that came to its end before.
+    opened: watch::Sender<u64>,
     /// The last session whose host has said that it dropped its seats.
     dropped: watch::Sender<u64>,
     grace: Duration,
@@ -101,6 +106,7 @@ impl Hosts {
             offers: Mutex::default(),
             changed: Notify::new(),
             met: Mutex::default(),
+            opened: watch::Sender::new(0),
             dropped: watch::Sender::new(0),
             grace: config.hosts.grace,
         })
@@ -115,14 +121,14 @@ impl Hosts {
     }
 
     /// The number of a new session; `None` if there are as many as may be.
-    fn next(&self) -> Option<u64> {
+    fn begin(&self, secret: Secret) -> Option<u64> {
         let mut state = self.state();
         if state.open.len() >= SESSIONS_MAX {
             return None;
         }
         state.last += 1;
         let number = state.last;
-        state.open.insert(number, Secret([0; 16]));
+        state.open.insert(number, secret);
         Some(number)
     }
 
@@ -133,14 +139,29 @@ impl Hosts {
 
     fn open(&self, host: Host) {
         let mut state = self.state();
-        state.open.insert(host.session.number, host.session.secret);
-        state.hosts.insert(host.session.number, host);
+        let number = host.session.number;
+        state.hosts.insert(number, host);
         drop(state);
+        self.opened.send_replace(number);
         self.changed.notify_one();
     }
 
-    fn session(&self, number: u64) -> Option<Arc<Session>> {
-        self.state().hosts.get(&number).map(|host| host.session.clone()).filter(|session| !session.is_lost())
+    /// The session that a host joins by this secret, once its offers are judged; `None` if there is none, or it is lost.
+    async fn session(&self, number: u64, secret: Secret) -> Option<Arc<Session>> {
+        let mut opened = self.opened.subscribe();
+        loop {
+            let found = {
+                let state = self.state();
+                if state.open.get(&number).is_none_or(|known| known.0 != secret.0) {
+                    return None;
+                }
+                state.hosts.get(&number).map(|host| host.session.clone())
+            };
+            match found {
+                Some(session) => return Some(session).filter(|session| !session.is_lost()),
+                None => opened.changed().await.ok()?,
+            }
+        }
     }
 
     /// What a session offered is offered no more.
@@ -154,6 +175,8 @@ impl Hosts {
         let mut state = self.state();
         state.open.remove(&number);
         state.hosts.remove(&number);
+        drop(state);
+        self.opened.send_replace(number);
     }
 
     /// A host says that it has dropped the seats of a session of before.

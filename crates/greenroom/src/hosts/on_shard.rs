@@ -162,11 +162,19 @@ impl OnShard {
     ) -> Poll<Began> {
         let mut state = self.state.borrow_mut();
         let State { lanes, places } = &mut *state;
-        if !matches!(places.get(&key(slot)), Some(Place::Ready(known)) if *known == at) {
-            return Poll::Ready(Began::Lost);
-        }
-        let Some(lane) = lanes.get_mut(&at.session).filter(|lane| lane.is_open()) else {
-            return Poll::Ready(Began::Lost);
+        let place = places.get_mut(&key(slot)).filter(|place| matches!(place, Place::Ready(known) if *known == at));
+        let Some(place) = place else { return Poll::Ready(Began::Lost) };
+        let lane = match lanes.get_mut(&at.session) {
+            Some(lane) if lane.is_open() => lane,
+            // Its end is known, and this shard has yet to hear of it: who asks again must not find the seat as it was.
+            Some(_) => {
+                hold(place);
+                return Poll::Ready(Began::Lost);
+            }
+            None => {
+                *place = Place::Waiting { since: shard.now(), wakers: Vec::new() };
+                return Poll::Ready(Began::Lost);
+            }
         };
         let Some(method) = lane.session.offer(new.kind).and_then(|(_, taken)| taken.method(new.method)) else {
             return Poll::Ready(Began::NoMethod);

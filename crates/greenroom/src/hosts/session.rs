@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use greenroom_protocols::versions::Offer;
-use greenroom_wire::host::{HelloMap, Secret};
+use greenroom_wire::host::HelloMap;
 use tokio::sync::mpsc;
 
 use super::offers::Taken;
@@ -13,7 +13,6 @@ use crate::actor::key::Kind;
 /// A session.
 pub(crate) struct Session {
     pub(super) number: u64,
-    pub(super) secret: Secret,
     pub(super) name: String,
     pub(super) sdk: String,
     pub(super) weight: u32,
@@ -43,7 +42,6 @@ pub(super) enum FromShard {
 impl Session {
     pub(super) fn new(
         number: u64,
-        secret: Secret,
         hello: &HelloMap,
         shards: u16,
         offers: Vec<Option<Taken>>,
@@ -51,7 +49,6 @@ impl Session {
     ) -> Arc<Self> {
         Arc::new(Self {
             number,
-            secret,
             name: hello.name.clone(),
             sdk: hello.sdk.clone(),
             weight: hello.weight.max(1),
