@@ -103,12 +103,14 @@ fn told(path: &Path, why: &dyn std::fmt::Display) -> String {
 fn test(folder: &Path, saved: &Saved) -> Command {
     let Saved { test, program, .. } = saved;
     let mut command = Command::new("cargo");
+    if test == "main" && folder.join("examples").join(format!("{program}.rs")).is_file() {
+        command.args(["run", "-q", "--manifest-path"]).arg(folder.join("Cargo.toml")).args(["--example", program]);
+        return command;
+    }
     command.args(["test", "-q", "--manifest-path"]).arg(folder.join("Cargo.toml"));
     let tests = folder.join("tests");
     if tests.join(format!("{program}.rs")).is_file() || tests.join(program).join("main.rs").is_file() {
         command.args(["--test", program]);
-    } else if folder.join("examples").join(format!("{program}.rs")).is_file() {
-        command.args(["--example", program]);
     }
     command.args(["--", test, "--exact", "--nocapture"]);
     command

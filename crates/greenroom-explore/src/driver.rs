@@ -92,8 +92,9 @@ impl Driver {
         self.claims = self.world.claims();
         self.judges = Judges::begin(self.world.take_monitors(), self.world.is_linearizable(), tell, &self.stage);
         self.seen = vec![false; self.claims.len()];
-        self.enter_clients();
         self.world.explores(true);
+        self.world.let_crowds_in();
+        self.enter_clients();
         let ended = self.act(choose, steps).await;
         self.world.explores(false);
         if ended.is_err() {

@@ -1,10 +1,9 @@
 //! What is to be explored, and how far.
 
 use std::cell::RefCell;
-use std::collections::{BTreeMap, HashSet};
+use std::collections::BTreeMap;
 use std::env;
 use std::fmt;
-use std::fs;
 use std::future::Future;
 use std::path::Path;
 use std::rc::Rc;
@@ -13,8 +12,10 @@ use std::time::{Duration, Instant};
 use greenroom::Builder;
 use greenroom_sim::{Random, test_name};
 
+use crate::coverage::{Coverage, Seen};
 use crate::deviations::Deviations;
 use crate::failure::{Failure, Files};
+use crate::judge::twice::differs;
 use crate::report::{self, Saved, matters};
 use crate::run::{Plan, Ran, Subject};
 use crate::shrink::{Shrunk, shrink};
@@ -44,6 +45,13 @@ pub struct Explored {
     pub all: bool,
     /// Traces among them: schedules that differ only in the order of steps that have nothing to do with each other are one.
     pub different: u64,
+    /// Of so many further schedules about one would show a trace that was not seen: Good and Turing's estimate. `None` if there was
+    /// no trace that was seen only once.
+    pub new_in: Option<u64>,
+    /// Pairs of two methods of one actor that were seen one right behind the other.
+    pub pairs: u64,
+    /// Pairs that were not, although both came: `order.paid before order.created`.
+    pub never: Vec<String>,
     /// Those that were cut off, as they had more steps than they may have.
     pub cut: u64,
     /// Steps of the longest.
@@ -54,10 +62,20 @@ pub struct Explored {
 
 impl fmt::Display for Explored {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { schedules, all, different, cut, steps, took } = self;
+        let Self { schedules, all, different, new_in, pairs, never, cut, steps, took } = self;
         match all {
             true => write!(f, "ok: all {different} traces, of at most {steps} steps, in {schedules} runs")?,
             false => write!(f, "ok: {schedules} schedules, {different} traces, of at most {steps} steps")?,
+        }
+        if let (false, Some(new_in)) = (all, new_in) {
+            write!(f, " (a new one in 1 of {new_in})")?;
+        }
+        if pairs + never.len() as u64 > 0 {
+            write!(f, ", {pairs} of {} pairs of turns", pairs + never.len() as u64)?;
+        }
+        if let Some(first) = never.first() {
+            let others = if never.len() > 1 { format!(", and {} others", never.len() - 1) } else { String::new() };
+            write!(f, " (never: {first}{others})")?;
         }
         if *cut > 0 {
             write!(f, ", {cut} of them cut off")?;
@@ -146,8 +164,18 @@ impl Explore {
         assert!(schedules > 0, "no schedule is to be run, so nothing would be tested: say how many");
         let chooser = Rc::new(RefCell::new(self.strategy.chooser()));
         let mut seeds = Random::new(self.seed);
-        let (began, mut traces, mut sometimes) = (Instant::now(), HashSet::new(), BTreeMap::new());
-        let mut explored = Explored { schedules: 0, all: false, different: 0, cut: 0, steps: 0, took: Duration::ZERO };
+        let (began, mut coverage, mut sometimes) = (Instant::now(), Coverage::default(), BTreeMap::new());
+        let mut explored = Explored {
+            schedules: 0,
+            all: false,
+            different: 0,
+            new_in: None,
+            pairs: 0,
+            never: Vec::new(),
+            cut: 0,
+            steps: 0,
+            took: Duration::ZERO,
+        };
         let time = number_of("GREENROOM_SECONDS").map(Duration::from_secs).or(self.time);
         for schedule in 1..=schedules {
             if time.is_some_and(|time| schedule > 1 && began.elapsed() >= time) {
@@ -157,17 +185,23 @@ impl Explore {
             let ran = subject.run(Plan::Chooser(chooser.clone()), false);
             explored.steps = explored.steps.max(ran.steps);
             explored.cut += u64::from(ran.is_cut);
+            ran.names.iter().for_each(|(number, name)| coverage.name(*number, name));
             if !ran.is_given_up {
-                traces.insert(ran.trace);
+                coverage.add(ran.trace, &ran.began);
             }
             for (name, seen) in &ran.sometimes {
                 *sometimes.entry(name.to_string()).or_insert(false) |= seen;
+            }
+            if (ran.violated.is_some() || schedule % TWICE_EACH == 1)
+                && let Some(why) = differs(&subject, &ran.picks)
+            {
+                return Err(Box::new(undecided(&subject, ran, why, (schedule, schedules))));
             }
             if ran.violated.is_some() {
                 return Err(Box::new(found(&subject, ran, (schedule, schedules))));
             }
             explored.schedules = schedule;
-            explored.all = explored.cut == 0 && chooser.borrow().has_all();
+            explored.all = explored.cut == 0 && !ran.judges_order && chooser.borrow().has_all();
             if explored.all {
                 break;
             }
@@ -175,17 +209,16 @@ impl Explore {
         let never: Vec<String> = sometimes.into_iter().filter_map(|(name, seen)| (!seen).then_some(name)).collect();
         let why = "so the test proves less than it says: let its clients do more, or run more schedules";
         assert!(never.is_empty(), "never in {} schedules: {}; {why}", explored.schedules, never.join(", "));
-        (explored.different, explored.took) = (traces.len() as u64, began.elapsed());
+        let Seen { traces, once, pairs, never } = coverage.seen();
+        explored.new_in = (once > 0).then(|| explored.schedules.div_ceil(once));
+        (explored.different, explored.pairs, explored.never) = (traces, pairs, never);
+        explored.took = began.elapsed();
         Ok(explored)
     }
 }
 
 /// A failure, and where it was written to.
 fn told(failure: &Failure) -> String {
-    if let Some(story) = env::var_os("GREENROOM_STORY") {
-        // Who asked for it finds no file.
-        let _ = fs::write(story, failure.story());
-    }
     match failure.save() {
         Ok(Files { page, schedule }) => {
             format!(
@@ -209,6 +242,12 @@ fn found(subject: &Subject, ran: Ran, schedule: (u64, u64)) -> Failure {
     Failure::new(schedule, runs, &ran, &matters)
 }
 
+/// A schedule in which something happens that its choices do not decide.
+fn undecided(subject: &Subject, ran: Ran, why: String, schedule: (u64, u64)) -> Failure {
+    let ran = Ran { violated: Some(why), ..subject.run(Plan::Picks(ran.picks), true) };
+    Failure::new(schedule, None, &ran, &[])
+}
+
 /// Runs one schedule: as it is written, or as it stands in a file.
 fn replayed(subject: &Subject, replay: &str, saved: Option<&Saved>) -> Result<Explored, Box<Failure>> {
     let began = Instant::now();
@@ -227,7 +266,8 @@ fn replayed(subject: &Subject, replay: &str, saved: Option<&Saved>) -> Result<Ex
         }
         None => {
             let (cut, took) = (u64::from(ran.is_cut), began.elapsed());
-            Ok(Explored { schedules: 1, all: false, different: 1, cut, steps: ran.steps, took })
+            let (steps, never) = (ran.steps, Vec::new());
+            Ok(Explored { schedules: 1, all: false, different: 1, new_in: None, pairs: 0, never, cut, steps, took })
         }
     }
 }
@@ -248,5 +288,7 @@ fn number_of(name: &str) -> Option<u64> {
     Some(text.parse().unwrap_or_else(|_| panic!("{name}={text:?} is not a number; give a count of schedules")))
 }
 
+/// The first schedule and one of so many run twice.
+const TWICE_EACH: u64 = 64;
 const SCHEDULES: u64 = 1_000;
 const STEPS: usize = 10_000;

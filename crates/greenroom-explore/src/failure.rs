@@ -1,11 +1,11 @@
 //! What is told of a schedule that violates something.
 
+use std::env;
 use std::fmt;
 use std::fs;
 use std::io;
 use std::path::PathBuf;
 
-use greenroom_sim::test_name;
 use serde::Serialize;
 
 use crate::deviations::Deviations;
@@ -39,7 +39,7 @@ impl Failure {
     pub(crate) fn new(schedule: (u64, u64), shrunk: Option<usize>, ran: &Ran, matters: &[Swapped]) -> Self {
         let left = Deviations::of(&ran.told);
         let violated = ran.violated.clone().unwrap_or_default();
-        let mut story = Story::new(test_name(), violated, left.to_string(), &ran.told, &letters(&ran.events));
+        let mut story = Story::new(report::test_name(), violated, left.to_string(), &ran.told, &letters(&ran.events));
         story.matters = matters.iter().map(ToString::to_string).collect();
         let (schedule, schedules) = schedule;
         Self { schedule, schedules, shrunk, deviations: left.0.len(), story }
@@ -114,6 +114,9 @@ impl Failure {
         fs::write(&files.page, self.page())?;
         let saved = Saved::new(self.replay(), self.violated(), self.steps().map(str::to_owned).collect());
         fs::write(&files.schedule, serde_json::to_string_pretty(&saved)?)?;
+        if let Some(story) = env::var_os("GREENROOM_STORY") {
+            fs::write(story, self.story())?;
+        }
         Ok(files)
     }
 }
@@ -151,6 +154,9 @@ impl fmt::Display for Failure {
                 Some(other) => format!(" \u{25cf} {:>3}  {name:<width$}  {what:<8}  before  {other}", at + 1),
             };
             writeln!(f, "{}", line.trim_end())?;
+        }
+        if passed > 0 {
+            writeln!(f, "        {passed} that do not matter")?;
         }
         for line in &story.end {
             writeln!(f, "   end  {line}")?;

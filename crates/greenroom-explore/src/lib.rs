@@ -45,6 +45,7 @@
 //! - a deadlock: clients wait, and nothing can happen any more;
 //! - a test that proves nothing: [`World::sometimes`] was never true.
 
+mod coverage;
 mod deviations;
 mod driver;
 mod explore;

@@ -1,6 +1,7 @@
 //! One schedule from its beginning: the test's body, its clients, its end.
 
-use std::cell::{OnceCell, RefCell};
+use std::cell::RefCell;
+use std::collections::{BTreeMap, HashSet};
 use std::future::Future;
 use std::rc::Rc;
 
@@ -8,6 +9,7 @@ use greenroom::Builder;
 use greenroom::rehearsal::{Event, Kind, Step, ask_maybe, mix};
 use greenroom_world::LocalFuture;
 
+use crate::coverage::Began;
 use crate::deviations::{Deviation, Deviations};
 use crate::driver::{Driver, Ended, Names};
 use crate::hall::Hall;
@@ -27,7 +29,9 @@ pub(crate) struct Subject {
     /// Where the schedules are run, once there was one.
     hall: RefCell<Option<Hall>>,
     /// What clients could be told one after the other; known once somebody has asked.
-    serial: OnceCell<Serial>,
+    /// Turns whose names have been told.
+    known: Rc<RefCell<HashSet<u64>>>,
+    serial: Rc<RefCell<BTreeMap<Option<usize>, Rc<Serial>>>>,
 }
 
 /// What became of a schedule.
@@ -53,6 +57,13 @@ pub(crate) struct Ran {
     pub(crate) events: Vec<Event>,
     /// Whether clients are to be told nothing that they could not be told one after the other.
     pub(crate) is_linearizable: bool,
+    /// Whether schedules of one trace may be judged otherwise, so that it does not do to have run each trace.
+    pub(crate) judges_order: bool,
+    /// What the test has chosen first for its crowds.
+    pub(crate) program: Option<usize>,
+    /// The turns that began, in their order, and what those are called that nobody has heard of.
+    pub(crate) began: Vec<Began>,
+    pub(crate) names: Vec<(u64, String)>,
 }
 
 /// A step, for people.
@@ -87,7 +98,7 @@ impl Subject {
         body: impl Fn(World) -> F + 'static,
     ) -> Self {
         let body: Rc<dyn Fn(World) -> LocalFuture> = Rc::new(move |world| Box::pin(body(world)));
-        Self { equip, steps, body, hall: RefCell::default(), serial: OnceCell::new() }
+        Self { equip, steps, body, hall: RefCell::default(), known: Rc::default(), serial: Rc::default() }
     }
 
     /// Runs one schedule, and judges it.
@@ -95,16 +106,26 @@ impl Subject {
         let mut ran = self.play(plan, tell);
         if ran.is_linearizable && ran.violated.is_none() && !ran.is_cut && !ran.is_given_up {
             let calls = history::calls(&ran.events);
-            if !self.serial.get_or_init(|| self.run_serially()).explains(&calls) {
+            if !self.serial(ran.program).explains(&calls) {
                 ran.violated = Some(NOT_LINEARIZABLE.to_owned());
             }
         }
         ran
     }
 
+    /// What clients can be told one after the other, if the test first chooses `program`.
+    fn serial(&self, program: Option<usize>) -> Rc<Serial> {
+        let known = self.serial.borrow().get(&program).cloned();
+        known.unwrap_or_else(|| {
+            let serial = Rc::new(self.run_serially(program));
+            self.serial.borrow_mut().insert(program, serial.clone());
+            serial
+        })
+    }
+
     /// Runs the clients' calls one at a time, in all orders.
-    fn run_serially(&self) -> Serial {
-        let path = Rc::new(RefCell::new(Path::default()));
+    fn run_serially(&self, program: Option<usize>) -> Serial {
+        let path = Rc::new(RefCell::new(Path::of(program)));
         let mut serial = Serial::default();
         loop {
             let ran = self.play(Plan::Serial(path.clone()), false);
@@ -137,8 +158,16 @@ impl Subject {
     }
 
     fn run_in(&self, hall: &Hall, plan: Plan, tell: bool) -> (Ran, Driver) {
-        let picks =
-            Picks { plan, trace: Trace::default(), made: Vec::new(), open: Vec::new(), told: tell.then(Vec::new) };
+        let picks = Picks {
+            plan,
+            trace: Trace::default(),
+            made: Vec::new(),
+            open: Vec::new(),
+            told: tell.then(Vec::new),
+            began: Vec::new(),
+            names: Vec::new(),
+            known: self.known.clone(),
+        };
         let picks = Rc::new(RefCell::new(picks));
         let of_world = picks.clone();
         let world = World::new(hall.node(), move |options| of_world.borrow_mut().choose(options));
@@ -190,6 +219,10 @@ async fn run(
         open: std::mem::take(&mut picks.open),
         events: driver.judges.take_events(),
         is_linearizable: world.is_linearizable(),
+        judges_order: world.judges_order(),
+        program: world.program(),
+        began: std::mem::take(&mut picks.began),
+        names: std::mem::take(&mut picks.names),
     };
     drop(picks);
     (ran, driver)
@@ -202,6 +235,10 @@ struct Picks {
     made: Vec<u32>,
     open: Vec<(u32, u32)>,
     told: Option<Vec<Told>>,
+    began: Vec<Began>,
+    names: Vec<(u64, String)>,
+    /// Turns whose names are known.
+    known: Rc<RefCell<HashSet<u64>>>,
 }
 
 impl Picks {
@@ -239,6 +276,13 @@ impl Picks {
         self.trace.add(&enabled[chosen]);
         self.made.push(chosen as u32);
         self.open.push((default as u32, enabled.len() as u32));
+        if enabled[chosen].kind == Kind::Start {
+            let Step { at, number, .. } = enabled[chosen];
+            self.began.push(Began { at, number });
+            if self.known.borrow_mut().insert(number) {
+                self.names.push((number, names(&enabled[chosen])));
+            }
+        }
         if let Some(told) = &mut self.told {
             let all = names_of(names, enabled);
             let instead_of = (chosen != default).then(|| all[default].clone());

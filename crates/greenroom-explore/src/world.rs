@@ -6,11 +6,12 @@ use std::panic::{self, AssertUnwindSafe};
 use std::rc::Rc;
 use std::sync::Arc;
 
-use greenroom::rehearsal::Port;
-use greenroom::{Node, Scope};
+use greenroom::rehearsal::{Behaviour, Port};
+use greenroom::{Key, Node, Scope};
 use greenroom_world::LocalFuture;
 
 use crate::judge::Monitor;
+use crate::judge::crowd::{Crowd, PROGRAMS};
 use crate::now::Now;
 use crate::quiet::said;
 
@@ -27,6 +28,11 @@ struct Inner {
     finally: RefCell<Vec<LocalFuture>>,
     monitors: RefCell<Vec<(String, Box<dyn Monitor>)>>,
     linearizable: Cell<bool>,
+    /// Whether somebody judges the order of steps that have nothing to do with each other.
+    judges_order: Cell<bool>,
+    crowds: RefCell<Vec<Crowd>>,
+    /// What the crowds do, if there are any.
+    program: Cell<Option<usize>>,
     choose: Box<dyn Fn(usize) -> usize>,
     /// Whether clients run: nothing else is explored.
     explores: Cell<bool>,
@@ -65,6 +71,9 @@ impl World {
             finally: RefCell::default(),
             monitors: RefCell::default(),
             linearizable: Cell::new(false),
+            judges_order: Cell::new(false),
+            crowds: RefCell::default(),
+            program: Cell::new(None),
             choose: Box::new(choose),
             explores: Cell::new(false),
         }))
@@ -103,6 +112,7 @@ impl World {
 
     /// Lets a new `M` see all messages and turns while the clients run: it says what must not be, and what must come yet.
     pub fn monitor<M: Monitor + Default + 'static>(&self) {
+        self.0.judges_order.set(true);
         let name = std::any::type_name::<M>().rsplit("::").next().unwrap_or_default().to_owned();
         self.0.monitors.borrow_mut().push((name, Box::new(M::default())));
     }
@@ -118,6 +128,44 @@ impl World {
     /// The test, if there are more orders.
     pub fn linearizable(&self) {
         self.0.linearizable.set(true);
+        self.0.judges_order.set(true);
+    }
+
+    /// Lets so many clients in that nobody has written: each makes so many calls, of any method of the actors of type `A` with these
+    /// keys, with arguments that are made up. What they do is the first choice of each schedule.
+    ///
+    /// With [`linearizable`](Self::linearizable), or an invariant, that is a whole test.
+    ///
+    /// # Panics
+    /// Without keys; a client, if no call can be made up.
+    pub fn anybody<A: Behaviour>(&self, keys: impl IntoIterator<Item = impl Into<Key>>, clients: usize, calls: usize) {
+        let keys: Vec<Key> = keys.into_iter().map(Into::into).collect();
+        assert!(!keys.is_empty(), "nobody is to be called: name the keys of the actors");
+        self.0.crowds.borrow_mut().push(Crowd::of::<A>(keys, clients, calls));
+    }
+
+    /// Lets them in, once schedules are explored.
+    pub(crate) fn let_crowds_in(&self) {
+        let crowds = self.0.crowds.take();
+        if crowds.is_empty() {
+            return;
+        }
+        let program = self.choose(PROGRAMS);
+        self.0.program.set(Some(program));
+        for crowd in crowds {
+            let clients = crowd.clients(self, program);
+            self.0.clients.borrow_mut().extend(clients);
+        }
+    }
+
+    /// What the crowds do.
+    pub(crate) fn program(&self) -> Option<usize> {
+        self.0.program.get()
+    }
+
+    /// Whether traces do not tell all that is judged.
+    pub(crate) fn judges_order(&self) -> bool {
+        self.0.judges_order.get()
     }
 
     pub(crate) fn is_linearizable(&self) -> bool {
@@ -161,7 +209,7 @@ impl World {
 
     /// The claims; nothing is left here, as what a test has said may hold the world that holds it.
     pub(crate) fn take_all(&self) -> Vec<Claim> {
-        drop((self.take_clients(), self.take_finally(), self.take_monitors()));
+        drop((self.take_clients(), self.take_finally(), self.take_monitors(), self.0.crowds.take()));
         self.0.claims.take()
     }
 }

@@ -279,7 +279,7 @@ pub mod __private {
     pub use crate::actor::error::{CallError, Never};
     pub use crate::actor::interface::{
         Actor, Asserted, Behaviour, Interface, Message, Method, MethodInfo, Options, Outcome, Plain, Portable,
-        ReadOnly, Travels, Why, travels,
+        ReadOnly, Sound, Travels, Why, travels,
     };
     #[cfg(feature = "rehearsal")]
     pub use crate::actor::invent::{Invent, invent};

@@ -1,9 +1,12 @@
 //! Messages from their sending to the hearing of their answers, as one thing each.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use greenroom::ActorId;
 use greenroom::rehearsal::{Answer, Event, Happened, Party};
+use serde::de::{IgnoredAny, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer};
 
 /// A message, and what became of it. Steps are named by their numbers, moments by places in the order of all that happened.
 #[derive(Clone, Debug)]
@@ -71,21 +74,43 @@ pub(crate) fn letters(events: &[Event]) -> Vec<Letter> {
 }
 
 /// Arguments, as they stand in brackets: `{"amount":10}` is `(10)`.
-fn shown(arguments: &str) -> String {
+pub(crate) fn shown(arguments: &str) -> String {
     match serde_json::from_str(arguments) {
-        Ok(serde_json::Value::Object(fields)) => {
-            let values: Vec<String> = fields.values().map(ToString::to_string).collect();
-            format!("({})", values.join(", "))
+        Ok(Values(values)) => format!("({})", values.join(", ")),
+        Err(_) if arguments == "null" => "()".to_owned(),
+        Err(_) => format!("({arguments})"),
+    }
+}
+
+/// The values of an object, in the order in which they stand there.
+struct Values(Vec<String>);
+
+impl<'de> Deserialize<'de> for Values {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct InOrder;
+        impl<'de> Visitor<'de> for InOrder {
+            type Value = Values;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<Values, A::Error> {
+                let mut values = Vec::new();
+                while let Some((_, value)) = fields.next_entry::<IgnoredAny, serde_json::Value>()? {
+                    values.push(value.to_string());
+                }
+                Ok(Values(values))
+            }
         }
-        Ok(serde_json::Value::Null) => "()".to_owned(),
-        _ => format!("({arguments})"),
+        deserializer.deserialize_map(InOrder)
     }
 }
 
 /// An answer, for people.
 pub(crate) fn told(answer: &Answer) -> String {
     match answer {
-        Answer::Value(value) if value == "null" => "done".to_owned(),
+        Answer::Value(value) if value == "null" => "nothing".to_owned(),
         Answer::Value(value) => value.clone(),
         Answer::Error(error) => format!("error {error}"),
         Answer::Refused(why) => format!("refused: {why}"),

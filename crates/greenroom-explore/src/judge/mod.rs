@@ -1,10 +1,12 @@
 //! Who judges a schedule beside the test's own claims: monitors see all that happens, and the calls of clients are compared with those
 //! of runs in which they come one at a time.
 
+pub(crate) mod crowd;
 pub(crate) mod history;
 pub(crate) mod letters;
 mod monitor;
 pub(crate) mod serial;
+pub(crate) mod twice;
 
 use std::collections::BTreeMap;
 use std::mem;

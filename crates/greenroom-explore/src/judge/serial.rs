@@ -71,17 +71,24 @@ fn fits(order: &Order, calls: &[Call]) -> bool {
 }
 
 /// Goes through the serial runs.
-#[derive(Default)]
 pub(crate) struct Path {
+    /// What the test is to choose first, if that is fixed.
+    program: Option<usize>,
+    has_begun: bool,
     /// What was chosen at each place of this run, and among how many.
     path: Vec<(usize, usize)>,
     at: usize,
 }
 
 impl Path {
+    /// The runs in which the test chooses `program` first.
+    pub(crate) fn of(program: Option<usize>) -> Self {
+        Self { program, has_begun: false, path: Vec::new(), at: 0 }
+    }
+
     /// Goes on to the next run; `false` if there is none.
     pub(crate) fn next(&mut self) -> bool {
-        self.at = 0;
+        (self.at, self.has_begun) = (0, false);
         while let Some((chosen, len)) = self.path.pop() {
             if chosen + 1 < len {
                 self.path.push((chosen + 1, len));
@@ -93,6 +100,9 @@ impl Path {
 
     /// What comes next: what has been begun goes on, and then a client may make its next call.
     pub(crate) fn pick(&mut self, enabled: &[Step], default: usize) -> usize {
+        if let (false, Some(program)) = (std::mem::replace(&mut self.has_begun, true), self.program) {
+            return program.min(enabled.len() - 1);
+        }
         let goes_on = |step: &Step| !is_choice(step);
         if goes_on(&enabled[default]) {
             return default;

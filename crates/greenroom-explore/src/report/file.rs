@@ -52,6 +52,14 @@ pub(crate) fn test_path() -> String {
     std::thread::current().name().unwrap_or("scenario").to_owned()
 }
 
+/// What the test that runs on this thread is called; of a program that is no test, its own name.
+pub(crate) fn test_name() -> String {
+    match greenroom_sim::test_name() {
+        name if name == "main" => program().unwrap_or(name),
+        name => name,
+    }
+}
+
 /// Reads a file.
 ///
 /// # Errors

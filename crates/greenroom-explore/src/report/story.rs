@@ -61,7 +61,9 @@ impl Story {
         let mut lanes = Lanes::default();
         let numbers: BTreeMap<u64, usize> = steps.iter().enumerate().map(|(at, step)| (step.number, at)).collect();
         let parties = letters.iter().filter(|letter| letter.from != Party::Client(0));
-        parties.clone().for_each(|letter| drop(lanes.of(&letter.from.to_string())));
+        for letter in parties.clone() {
+            lanes.of(&letter.from.to_string());
+        }
         let mut scenes: Vec<Scene> = steps.iter().map(|step| lanes.scene(step)).collect();
         for letter in parties {
             let (from, to) = (lanes.of(&letter.from.to_string()), lanes.of(&letter.to.to_string()));

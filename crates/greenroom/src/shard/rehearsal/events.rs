@@ -1,9 +1,12 @@
 //! What happens in the steps of a shard on a stage, for who judges and tells it.
 
 use std::cell::{Cell, RefCell};
+use std::fmt;
 
 use bytes::BytesMut;
 use greenroom_wire::codec;
+use serde::de::{MapAccess, Visitor};
+use serde::{Deserialize, Deserializer};
 
 use super::Party;
 use crate::actor::error::Failure;
@@ -125,7 +128,7 @@ impl Events {
 pub(super) fn arguments(mail: &dyn AnyMail) -> String {
     let mut out = BytesMut::new();
     let written = mail.encode(&mut out).map_err(|error| error.to_string());
-    written.and_then(|()| text_of(&out)).unwrap_or_else(|_| UNREADABLE.to_owned())
+    written.and_then(|()| fields_of(&out)).unwrap_or_else(|_| UNREADABLE.to_owned())
 }
 
 impl From<&Completion> for Answer {
@@ -146,6 +149,34 @@ impl From<&Completion> for Answer {
             }
         }
     }
+}
+
+/// The fields of the arguments, in the order in which the method has them.
+fn fields_of(payload: &[u8]) -> Result<String, String> {
+    struct Pairs(Vec<String>);
+    struct InOrder;
+    impl<'de> Visitor<'de> for InOrder {
+        type Value = Pairs;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("arguments")
+        }
+
+        fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<Pairs, A::Error> {
+            let mut written = Vec::new();
+            while let Some((name, value)) = fields.next_entry::<String, serde_json::Value>()? {
+                written.push(format!("{}:{value}", serde_json::Value::String(name)));
+            }
+            Ok(Pairs(written))
+        }
+    }
+    impl<'de> Deserialize<'de> for Pairs {
+        fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+            deserializer.deserialize_map(InOrder)
+        }
+    }
+    let Pairs(fields) = codec::decode(payload).map_err(|error| error.to_string())?;
+    Ok(format!("{{{}}}", fields.join(",")))
 }
 
 fn text_of(payload: &[u8]) -> Result<String, String> {
