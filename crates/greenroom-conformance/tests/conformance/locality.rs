@@ -23,6 +23,15 @@ impl Player {
     }
 
     pub async fn hear(&mut self) {}
+
+    pub async fn ask_and_tell(&mut self, cx: &Cx, asked: String, told: String) {
+        GameRef::of(cx, asked.as_str()).play().await.unwrap_or_default();
+        GameRef::of(cx, told.as_str()).play().send();
+        for near in [&asked, &told] {
+            PlayerRef::of(cx, near.as_str()).hear().await.unwrap_or_default();
+        }
+        PlayerRef::of(cx, told.as_str()).hear().send();
+    }
 }
 
 /// Counts moves.
@@ -102,6 +111,38 @@ fn who_talks_with_actors_of_its_own_node_stays() {
             let advice = a.explain("player", name).await.expect("it is among the hot ones");
             let (here, _) = parts(&advice);
             assert!(here > 0.9 && advice.why.starts_with("it stays"), "all its messages stayed: {advice:?}");
+        }
+    });
+}
+
+#[test]
+fn a_call_counts_as_a_question_and_an_answer_wherever_its_actor_is() {
+    calm(10, advised, async |cluster| {
+        let [a, ..] = cluster.three();
+        let ada = PlayerRef::of(&a, "ada");
+        tokio::time::sleep(LOOKED).await;
+        for _ in 0..20 {
+            ada.ask_and_tell("chess".to_owned(), "go".to_owned()).await.expect("it answers");
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        let advice = a.explain("player", "ada").await.expect("it is among the hot ones");
+        let weight = |partner: &str| {
+            let found = advice.partners.iter().find(|(name, _)| name == partner);
+            found.unwrap_or_else(|| panic!("{partner} is no partner: {advice:?}")).1
+        };
+        let told = weight("game/go");
+        for (partner, messages) in [("game/chess", 2.0), ("player/chess", 2.0), ("player/go", 3.0)] {
+            let times = weight(partner) / told;
+            assert!((times / messages - 1.0).abs() < 0.1, "{partner}: {times} times as many: {advice:?}");
+        }
+        let games = cluster.three().into_iter().filter(|node| node.name() != "a");
+        for node in games {
+            for (game, messages) in [("chess", 2.0), ("go", 1.0)] {
+                let Some(found) = node.explain("game", game).await else { continue };
+                // A third of a minute is not long beside half a minute's half-life.
+                let seen = found.rate / advice.rate * 8.0;
+                assert!((seen / messages - 1.0).abs() < 0.2, "{game} has {seen}: {found:?}, {advice:?}");
+            }
         }
     });
 }

@@ -102,7 +102,8 @@ impl ShardPart for OnShard {
             Some((place, Sample { from, ..*sample }))
         });
         tables.gap(near).due();
-        let weight = tables.gap(near).sampled(node.world().random());
+        let stands_for = tables.gap(near).sampled(node.world().random());
+        let weight = stands_for * sample.map_or(1, Sample::messages);
         if let Some((place, sample)) = counted {
             tables.count(weight, &sample, place, shard);
             self.common.counts.note(sample.place, u64::from(weight));

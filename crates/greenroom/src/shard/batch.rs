@@ -10,7 +10,6 @@ use std::ptr::{self, NonNull};
 use std::sync::Arc;
 
 use super::envelope::Envelope;
-use super::sampling::Place;
 use super::{Shard, ShardId, Slot};
 use crate::actor::error::Refusal;
 use crate::actor::interface::Interface;
@@ -39,7 +38,7 @@ struct Head {
 
 /// What can be done with a message whose type is not known.
 struct Table {
-    deliver: unsafe fn(*mut u8, &Shard, &Arc<Inner>, Slot),
+    deliver: unsafe fn(*mut u8, &Shard, ShardId, &Arc<Inner>, Slot),
     refuse: unsafe fn(*mut u8, &Inner, Refusal),
     drop: unsafe fn(*mut u8),
 }
@@ -126,9 +125,8 @@ impl Batch {
     pub(super) fn deliver(&mut self, shard: &Shard) {
         while let Some((head, at)) = self.pop() {
             shard.refill_budget();
-            shard.count_in(&self.targets[head.target as usize].id, || Place::Shard(self.from));
             // SAFETY: the table is that of the message at this place, which `pop` has given away.
-            unsafe { (head.table.deliver)(at, shard, &self.targets[head.target as usize], head.slot) };
+            unsafe { (head.table.deliver)(at, shard, self.from, &self.targets[head.target as usize], head.slot) };
         }
     }
 
@@ -163,10 +161,10 @@ impl Drop for Batch {
     }
 }
 
-unsafe fn deliver<I: Interface>(at: *mut u8, shard: &Shard, target: &Arc<Inner>, slot: Slot) {
+unsafe fn deliver<I: Interface>(at: *mut u8, shard: &Shard, from: ShardId, target: &Arc<Inner>, slot: Slot) {
     // SAFETY: the caller gives away an envelope of this interface.
     let envelope = unsafe { ptr::read(at.cast::<Envelope<I::Message>>()) };
-    shard.deliver::<I>(target, slot, envelope);
+    shard.deliver::<I>(from, target, slot, envelope);
 }
 
 unsafe fn refuse<I: Interface>(at: *mut u8, target: &Inner, refusal: Refusal) {

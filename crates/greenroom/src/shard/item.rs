@@ -16,7 +16,7 @@ pub(crate) enum Item {
     /// A message for an activation of this shard, or that this shard is to route.
     Parcel(Box<dyn AnyParcel>),
     /// A message that another shard of this node has looked at, whose actor is said to be here.
-    Passed { from: ShardId, parcel: Box<dyn AnyParcel> },
+    Passed { from: ShardId, awaited: bool, parcel: Box<dyn AnyParcel> },
     /// An activation that goes to this shard.
     Enter(Box<Enter>),
     /// A message that has come to where such an actor was.

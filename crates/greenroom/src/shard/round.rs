@@ -170,8 +170,8 @@ impl Shard {
     fn take_in(&self, item: Item) {
         match item {
             Item::Parcel(parcel) => parcel.deliver(self),
-            Item::Passed { from, parcel } => {
-                self.count_in(parcel.id(), || Place::Shard(from));
+            Item::Passed { from, awaited, parcel } => {
+                self.count_in(parcel.id(), || (Place::Shard(from), awaited));
                 parcel.deliver(self);
             }
             Item::Enter(enter) => self.enter_over(*enter),

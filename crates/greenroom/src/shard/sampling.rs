@@ -29,6 +29,15 @@ pub(crate) struct Sample<'a> {
     pub(crate) to: &'a ActorId,
     /// Where the other end is of an actor of this shard.
     pub(crate) place: Place,
+    /// Whether it is answered, which is a message of its own.
+    pub(crate) awaited: bool,
+}
+
+impl Sample<'_> {
+    /// The messages that it is: a question and its answer, or one alone.
+    pub(crate) fn messages(&self) -> u32 {
+        1 + u32::from(self.awaited)
+    }
 }
 
 /// Where the other end of a message is.
@@ -76,38 +85,39 @@ impl Shard {
         countdown.0.set(left);
     }
 
-    /// Counts a message of the current turn that stays on this shard.
+    /// Counts a message of the current turn that stays on this shard. Whether it is awaited is asked for samples alone.
     #[inline]
-    pub(super) fn count_near(&self, to: &ActorId) {
+    pub(super) fn count_near(&self, to: &ActorId, awaited: impl FnOnce() -> bool) {
         if self.sampling.near.message() {
-            self.sample_own(&self.sampling.near, to, Place::Near);
+            self.sample_own(&self.sampling.near, to, Place::Near, awaited());
         }
     }
 
     /// Counts a message of the current turn that goes elsewhere.
     #[inline]
-    pub(super) fn count_out(&self, to: &ActorId, place: Place) {
+    pub(super) fn count_out(&self, to: &ActorId, place: Place, awaited: impl FnOnce() -> bool) {
         if self.sampling.far.message() {
-            self.sample_own(&self.sampling.far, to, place);
+            self.sample_own(&self.sampling.far, to, place, awaited());
         }
     }
 
-    /// Counts a message that comes from elsewhere to an actor of this shard.
+    /// Counts a message that comes from elsewhere to an actor of this shard: from where, and whether it is awaited.
     #[inline]
-    pub(super) fn count_in(&self, to: &ActorId, place: impl FnOnce() -> Place) {
+    pub(super) fn count_in(&self, to: &ActorId, whence: impl FnOnce() -> (Place, bool)) {
         if self.sampling.far.message() {
-            self.sample(&self.sampling.far, Some(&Sample { from: None, to, place: place() }));
+            let (place, awaited) = whence();
+            self.sample(&self.sampling.far, Some(&Sample { from: None, to, place, awaited }));
         }
     }
 
     #[cold]
-    fn sample_own(&self, countdown: &Countdown, to: &ActorId, place: Place) {
+    fn sample_own(&self, countdown: &Countdown, to: &ActorId, place: Place, awaited: bool) {
         let activation = self.current_activation();
         let from = activation.as_ref().map(|activation| activation.id());
         let sample = match from {
-            Some(from) => (from != to).then_some(Sample { from: Some(from), to, place }),
+            Some(from) => (from != to).then_some(Sample { from: Some(from), to, place, awaited }),
             // Who is no actor has nowhere to go.
-            None => (place == Place::Near).then_some(Sample { from: None, to, place: Place::Outside }),
+            None => (place == Place::Near).then_some(Sample { from: None, to, place: Place::Outside, awaited }),
         };
         self.sample(countdown, sample.as_ref());
     }

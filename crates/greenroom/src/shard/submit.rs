@@ -18,12 +18,12 @@ use super::drops::turn_down;
 use super::envelope::{Body, Envelope, WireCall};
 use super::frames::{Begun, Caller};
 use super::holdback::Unsent;
-use super::mail::{AnyMail, Form, Mail};
+use super::mail::{AnyMail, Form, Mail, is_awaited};
 use super::outgoing::Outgoing;
 use super::raw::{Journey, RouteTarget};
 use super::sampling::Place;
 use super::turns::{Access, Chain, Link};
-use super::{Shard, Slot};
+use super::{Shard, ShardId, Slot};
 use crate::actor::error::{CallError, Doubt, Refusal};
 use crate::actor::interface::{Interface, Method, MethodInfo};
 use crate::actor::key::ActorId;
@@ -141,7 +141,7 @@ impl Shard {
             && deadline > self.now()
             && self.calls.borrow().has_room()
         {
-            self.count_near(&target.id);
+            self.count_near(&target.id, || true);
             return Ok(Chosen::Neighbour { neighbour, deadline, baggage });
         }
         let call = self.open_call(deadline)?;
@@ -167,7 +167,7 @@ impl Shard {
         let chain = Chain { link: Link::None, baggage };
         let message = method.into_message(ReplyTo::nobody());
         if let Some(neighbour) = self.free_neighbour(&target, callee.access()) {
-            self.count_near(&target.id);
+            self.count_near(&target.id, || false);
             let caller = Caller::Apart { chain, call: CallKey::NONE };
             let begun = neighbour.begin_here(self, callee.access(), &mut Some(message), Timestamp::NEVER, caller);
             return begun.map(drop).ok_or_else(|| other_interface(&target));
@@ -179,7 +179,7 @@ impl Shard {
             && !self.is_fenced()
             && !self.is_cut(shard, slot)
         {
-            self.count_out(&target.id, Place::Shard(shard));
+            self.count_out(&target.id, Place::Shard(shard), || false);
             // The reference goes along, so that nobody counts it on the way.
             self.post_message::<M::Interface>(index, slot, target, envelope);
             return Ok(());
@@ -204,12 +204,19 @@ impl Shard {
         result
     }
 
-    /// Takes in a message that another shard of this node has sent to `slot`.
-    pub(super) fn deliver<I: Interface>(&self, target: &Arc<Inner>, slot: Slot, envelope: Envelope<I::Message>) {
-        self.deliver_mail(target, slot, &mut Mail::<I>(&mut Some(envelope)));
+    /// Takes in a message that the shard `from` of this node has sent to `slot`.
+    pub(super) fn deliver<I: Interface>(
+        &self,
+        from: ShardId,
+        target: &Arc<Inner>,
+        slot: Slot,
+        envelope: Envelope<I::Message>,
+    ) {
+        self.deliver_mail(from, target, slot, &mut Mail::<I>(&mut Some(envelope)));
     }
 
-    fn deliver_mail(&self, target: &Arc<Inner>, slot: Slot, mail: &mut dyn AnyMail) {
+    fn deliver_mail(&self, from: ShardId, target: &Arc<Inner>, slot: Slot, mail: &mut dyn AnyMail) {
+        self.count_in(&target.id, || (Place::Shard(from), is_awaited(mail)));
         let offered = match self.activation_of(target, slot) {
             Some(activation) => self.hand(activation, target, mail),
             None => Ok(()),
@@ -252,9 +259,9 @@ impl Shard {
         match target.route() {
             Route::Here(shard, slot) if shard == self.id() => {
                 if let Some(activation) = self.activation_of(target, slot) {
+                    self.count_near(&target.id, || is_awaited(mail));
                     self.hand(activation, target, mail)?;
                     if mail.form() == Form::Taken {
-                        self.count_near(&target.id);
                         return Ok(());
                     }
                 }
@@ -264,7 +271,7 @@ impl Shard {
                 if let Some(index) = self.sibling(shard)
                     && !self.is_cut(shard, slot) =>
             {
-                self.count_out(&target.id, Place::Shard(shard));
+                self.count_out(&target.id, Place::Shard(shard), || is_awaited(mail));
                 if let Some(chain) = mail.chain() {
                     self.make_portable(chain);
                 }
@@ -350,7 +357,7 @@ impl Shard {
     ) -> Result<(), Refusal> {
         let interface = mail.interface();
         let Some(reply) = mail.reply() else { return Ok(()) };
-        self.count_out(&target.id, Place::Node(to));
+        self.count_out(&target.id, Place::Node(to), || reply.call().is_some() || reply.awaited());
         let slot = match reply.call() {
             Some(site) if site.shard == self.id() => Some(site.slot),
             _ if reply.awaited() => match self.relay(reply.take(), deadline, target.hash) {

@@ -152,12 +152,13 @@ impl Shard {
     pub(crate) fn pass_on(&self, message: &mut dyn Underway, to: ShardId) {
         // What came as bytes is counted where its actor is, by the node that it is from.
         let begins_here = message.interface().is_some();
+        let awaited = begins_here && message.is_awaited();
         if begins_here {
-            self.count_out(message.id(), Place::Shard(to));
+            self.count_out(message.id(), Place::Shard(to), || awaited);
         }
         if let Some(parcel) = message.sealed(self) {
             let from = self.id();
-            self.post(to, if begins_here { Item::Passed { from, parcel } } else { Item::Parcel(parcel) });
+            self.post(to, if begins_here { Item::Passed { from, awaited, parcel } } else { Item::Parcel(parcel) });
         }
     }
 
@@ -218,11 +219,11 @@ impl Underway for Typed<'_> {
     }
 
     fn offer(&mut self, shard: &Shard, activation: Rc<dyn AnyActivation>) -> Result<(), Refusal> {
+        shard.count_near(&self.target.id, || is_awaited(self.mail));
         shard.hand(activation, self.target, self.mail)?;
         if self.mail.form() != Form::Taken {
             return Err(Refusal::Moved);
         }
-        shard.count_near(&self.target.id);
         Ok(())
     }
 
