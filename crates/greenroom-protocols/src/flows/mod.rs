@@ -130,9 +130,14 @@ impl Flows {
         }
     }
 
-    /// What a move of an actor of this kind costs that says nothing else of itself. Rows that there are keep theirs.
+    /// What an actor of this kind carries that says nothing else of itself, as a cost. Rows that there are keep theirs.
     pub fn set_cost(&mut self, kind: KindId, cost: Cost) {
         self.kinds.set_cost(kind, cost);
+    }
+
+    /// An activation of this kind takes so long where it loads something: that is in the price of all moves of its actors from now on.
+    pub fn set_loading(&mut self, kind: KindId, activation: Duration) {
+        self.kinds.set_loading(kind, activation);
     }
 
     /// The memory that actors of this kind begin with now.
@@ -186,11 +191,13 @@ impl Flows {
         }
     }
 
-    /// An actor says itself what a move of it costs.
+    /// An actor says itself what it carries, as a cost.
     pub fn costs(&mut self, actor: u64, cost: Cost) {
-        if let Some(row) = self.row_mut(actor) {
+        let set = self.set_of(actor);
+        let Self { rows, kinds, .. } = self;
+        if let Some(row) = rows.set_mut(set).iter_mut().find(|row| row.is(actor)) {
             row.cost = cost.0;
-            row.memory = patience::bounded(row.memory, cost);
+            row.memory = patience::bounded(row.memory, kinds.price(row.kind, cost));
         }
     }
 
@@ -220,8 +227,10 @@ impl Flows {
     /// [`Known::from_node`] say the same in the words of where it goes.
     pub fn moved(&mut self, actor: u64, now: Timestamp) -> Option<Known> {
         let factor = 1.0 / self.factor(now);
-        let row = self.row_mut(actor)?;
-        let known = known(row, factor);
+        let set = self.set_of(actor);
+        let Self { rows, kinds, .. } = self;
+        let row = rows.set_mut(set).iter_mut().find(|row| row.is(actor))?;
+        let known = known(row, kinds, factor);
         *row = Row::default();
         Some(known)
     }
@@ -280,13 +289,13 @@ impl Flows {
     /// How an actor stands, if it has a row.
     pub fn standing(&self, actor: u64, now: Timestamp) -> Option<Standing> {
         let row = self.rows.set(self.set_of(actor)).iter().find(|row| row.is(actor))?;
-        Some(standing(row, 1.0 / self.decay.factor(now)))
+        Some(standing(row, &self.kinds, 1.0 / self.decay.factor(now)))
     }
 
     /// How all actors with rows stand.
     pub fn standings(&self, now: Timestamp) -> impl Iterator<Item = Standing> {
         let factor = 1.0 / self.decay.factor(now);
-        self.rows.entries().map(move |row| standing(row, factor))
+        self.rows.entries().map(move |row| standing(row, &self.kinds, factor))
     }
 
     /// Whether some actor has so large a part of its messages with one other node or cluster that it, or a set with it, might wish
@@ -341,16 +350,17 @@ fn set_of(actor: u64, sets: usize) -> usize {
     mix(actor) as usize & (sets - 1)
 }
 
-fn standing(row: &Row, factor: f64) -> Standing {
+fn standing(row: &Row, kinds: &Kinds, factor: f64) -> Standing {
     let Row { actor, samples, wait, .. } = *row;
-    Standing { actor, known: known(row, factor), samples, wait }
+    Standing { actor, known: known(row, kinds, factor), samples, wait }
 }
 
-fn known(row: &Row, factor: f64) -> Known {
+fn known(row: &Row, kinds: &Kinds, factor: f64) -> Known {
     let now = |sum: f32| a_second(f64::from(sum) * factor);
     Known {
         kind: row.kind,
         cost: Cost(row.cost),
+        loading: kinds.loading(row.kind),
         memory: row.memory,
         rate: now(row.rate),
         cpu: now(row.cpu),

@@ -9,11 +9,9 @@ use super::{KindId, Level};
 pub struct Cost(pub f32);
 
 impl Cost {
-    /// That of an actor that carries so many bytes, and whose activation takes so long where it arrives (zero for kinds that
-    /// load nothing): 16 + bytes / 4 KiB + activation / 0.9 µs.
-    pub fn of(bytes: u64, activation: Duration) -> Self {
-        let loading = activation.as_secs_f64() / MESSAGE.as_secs_f64();
-        Self((f64::from(BETWEEN_NODES.0) + bytes as f64 / BYTES_A_MESSAGE + loading) as f32)
+    /// That of an actor that carries so many bytes: 16 + bytes / 4 KiB. What its activation takes is of its kind.
+    pub fn of(bytes: u64) -> Self {
+        Self((f64::from(BETWEEN_NODES.0) + bytes as f64 / BYTES_A_MESSAGE) as f32)
     }
 
     /// That of a move at this level.
@@ -38,7 +36,10 @@ pub(super) struct Kinds(Vec<Kind>);
 
 #[derive(Clone, Copy, Debug)]
 struct Kind {
+    /// Of what its actors carry.
     cost: Cost,
+    /// Messages that their activation costs where they arrive.
+    loading: f32,
     /// The mean of the logarithms of its actors' memories.
     ln_memory: f32,
 }
@@ -52,8 +53,23 @@ impl Kinds {
         self.entry(kind).cost = cost;
     }
 
+    pub(super) fn set_loading(&mut self, kind: KindId, activation: Duration) {
+        self.entry(kind).loading = (activation.as_secs_f64() / MESSAGE.as_secs_f64()) as f32;
+    }
+
+    /// Messages that the activation of an actor of this kind costs.
+    pub(super) fn loading(&self, kind: KindId) -> f32 {
+        self.0.get(usize::from(kind.0)).map_or(0.0, |known| known.loading)
+    }
+
+    /// What a move of an actor of this kind costs that carries so much.
+    pub(super) fn price(&self, kind: KindId, carried: Cost) -> Cost {
+        Cost(carried.0 + self.loading(kind))
+    }
+
     /// What an actor of this kind begins with.
-    pub(super) fn memory(&self, kind: KindId, cost: Cost) -> f32 {
+    pub(super) fn memory(&self, kind: KindId, carried: Cost) -> f32 {
+        let cost = self.price(kind, carried);
         bounded(self.0.get(usize::from(kind.0)).map_or(MEMORY_MIN, |known| known.ln_memory.exp()), cost)
     }
 
@@ -68,7 +84,7 @@ impl Kinds {
     fn entry(&mut self, KindId(kind): KindId) -> &mut Kind {
         let index = usize::from(kind);
         if self.0.len() <= index {
-            self.0.resize(index + 1, Kind { cost: Cost::default(), ln_memory: MEMORY_MIN.ln() });
+            self.0.resize(index + 1, Kind { cost: Cost::default(), loading: 0.0, ln_memory: MEMORY_MIN.ln() });
         }
         &mut self.0[index]
     }

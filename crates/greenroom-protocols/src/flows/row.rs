@@ -138,8 +138,10 @@ impl Row {
 pub struct Known {
     /// Its kind.
     pub kind: KindId,
-    /// What a move of it costs.
+    /// What a move of it costs, but for its activation: what it carries.
     pub cost: Cost,
+    /// Messages that its activation costs, as its kind has it.
+    pub loading: f32,
     /// N: the messages that it remembers; 0 if that is to be what its kind has learnt.
     pub memory: f32,
     /// Messages a second, with a half-life of 30 s.
@@ -160,7 +162,23 @@ impl Known {
     /// Of an actor of which nothing is known, that has been sent nothing.
     pub fn nothing(kind: KindId, cost: Cost) -> Self {
         let parts = [(Place::NEAR, 0.0); PARTS];
-        Self { kind, cost, memory: 0.0, rate: 0.0, cpu: 0.0, near: 0.0, beside: 0.0, parts, unjudged: None }
+        Self {
+            kind,
+            cost,
+            loading: 0.0,
+            memory: 0.0,
+            rate: 0.0,
+            cpu: 0.0,
+            near: 0.0,
+            beside: 0.0,
+            parts,
+            unjudged: None,
+        }
+    }
+
+    /// What a move of it costs, all told.
+    pub fn price(&self) -> Cost {
+        Cost(self.cost.0 + self.loading)
     }
 
     /// The same as another shard of the node sees it, to which the actor goes: `old` is the shard that it leaves, `new` the one

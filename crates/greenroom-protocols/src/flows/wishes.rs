@@ -56,18 +56,17 @@ pub(super) fn consider(
         return;
     }
     // A move between nodes is not judged by a wish for another shard before it has paid: it had no time to.
-    let is_early = |row: &Row| {
-        row.from.level() == Some(Level::Nodes)
-            && wished(row).all(|(place, _)| place.level() == Some(Level::Shards))
-            && row.profit < row.cost
-    };
+    let price = kinds.price(row.kind, Cost(row.cost));
+    let is_early = row.from.level() == Some(Level::Nodes)
+        && wished(row).all(|(place, _)| place.level() == Some(Level::Shards))
+        && row.profit < price.0;
     if rules.judged && row.from != Place::NEAR {
-        if is_early(row) {
+        if is_early {
             if f32::from(row.samples) < row.memory {
                 return;
             }
         } else {
-            judge(row, kinds, judged);
+            judge(row, price, kinds, judged);
         }
     }
     if row.wait > 0 {
@@ -77,7 +76,7 @@ pub(super) fn consider(
     out.extend(wished(row).map(|(to, gain)| {
         let level = to.level().expect("a wish is for another place");
         let (rate, cpu) = (a_second(f64::from(row.rate) * factor), a_second(f64::from(row.cpu) * factor));
-        Wish { actor: row.actor, kind: row.kind, to, gain, rate, cpu, cost: Cost(row.cost).at(level) }
+        Wish { actor: row.actor, kind: row.kind, to, gain, rate, cpu, cost: price.at(level) }
     }));
     out[before..].sort_by(|a, b| b.gain.total_cmp(&a.gain).then(a.to.cmp(&b.to)));
     if !rules.every_place {
@@ -94,10 +93,10 @@ fn wished(row: &Row) -> impl Iterator<Item = (Place, f32)> + use<> {
     })
 }
 
-fn judge(row: &mut Row, kinds: &mut Kinds, judged: &mut Judged) {
+fn judge(row: &mut Row, price: Cost, kinds: &mut Kinds, judged: &mut Judged) {
     let level = row.from.level().expect("it was at another place");
-    let paid = row.profit >= Cost(row.cost).at(level).0;
-    row.memory = kinds.judged(row.kind, Cost(row.cost), row.memory, paid);
+    let paid = row.profit >= price.at(level).0;
+    row.memory = kinds.judged(row.kind, price, row.memory, paid);
     row.wait = if paid { 0 } else { row.memory as u16 };
     row.from = Place::NEAR;
     judged.profit += f64::from(row.profit);

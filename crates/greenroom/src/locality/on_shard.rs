@@ -142,6 +142,10 @@ impl ShardPart for OnShard {
         self.with_mut(|_, tables| tables.carried(id, bytes));
     }
 
+    fn woke(&self, _: &Shard, id: &ActorId, took: Duration) {
+        self.with_mut(|_, tables| tables.woke(id, took));
+    }
+
     fn pinned(&self, shard: &Shard, id: &ActorId, until: Timestamp) {
         self.tables(shard).pins.pin(id.stable_hash(), until, shard.now());
     }

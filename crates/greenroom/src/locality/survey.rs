@@ -3,7 +3,6 @@
 use std::borrow::Cow;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
-use std::time::Duration;
 
 use greenroom_protocols::exchange::{self, EDGES_MAX, Measured, Roster, Survey};
 use greenroom_protocols::flows::sets::{self, Member};
@@ -151,7 +150,7 @@ impl Surveyor<'_> {
             here: a_minute(known.rate * f64::from(known.near + known.beside)),
             toward: toward.collect(),
             ready: *ready,
-            cost: known.cost.0 as u32,
+            cost: known.price().0 as u32,
             cpu: (known.rate * of.micros_a_message) as u32,
             bytes: of.loads.get(&known.kind).map_or(0, |bytes| *bytes as u32),
             edges: own.map(|(_, edge)| *edge).take(EDGES_MAX).collect(),
@@ -159,9 +158,9 @@ impl Surveyor<'_> {
     }
 }
 
-/// Whether an actor carries too much to be moved because of its messages, by what its moves cost.
+/// Whether an actor carries too much to be moved because of its messages, by what that costs.
 pub(super) fn is_too_large(cost: Cost) -> bool {
-    cost > Cost::of(CARRIED_MAX, Duration::ZERO)
+    cost > Cost::of(CARRIED_MAX)
 }
 
 /// Messages a minute, of those a second.

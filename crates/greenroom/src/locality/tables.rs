@@ -30,6 +30,8 @@ pub(super) struct Tables {
     pub(super) callers: Callers,
     /// How much the actors of each kind carry from node to node, in the mean of the last ones.
     pub(super) loads: BTreeMap<KindId, f64>,
+    /// Seconds that activations of each kind take, in the mean of the last ones.
+    wakes: BTreeMap<KindId, f64>,
     /// The wishes that were found when it last looked, of so many rows as it looks at in a second.
     pub(super) wishes: Vec<Wish>,
     /// Those that the look that goes on has found so far.
@@ -99,6 +101,7 @@ impl Tables {
             pins: Pins::default(),
             callers: Callers::default(),
             loads: BTreeMap::new(),
+            wakes: BTreeMap::new(),
             wishes: Vec::new(),
             found: Vec::new(),
             since: now,
@@ -188,8 +191,16 @@ impl Tables {
         let (kind, bytes) = (KindId(id.kind.number()), bytes as u64);
         let mean = self.loads.entry(kind).or_insert(bytes as f64);
         *mean += (bytes as f64 - *mean) * LEARNT;
-        self.flows.set_cost(kind, Cost::of(*mean as u64, Duration::ZERO));
-        self.flows.costs(id.stable_hash(), Cost::of(bytes, Duration::ZERO));
+        self.flows.set_cost(kind, Cost::of(*mean as u64));
+        self.flows.costs(id.stable_hash(), Cost::of(bytes));
+    }
+
+    /// The activation of an actor has taken so long: in the mean, what the moves of its kind cost beside.
+    pub(super) fn woke(&mut self, id: &ActorId, took: Duration) {
+        let kind = KindId(id.kind.number());
+        let mean = self.wakes.entry(kind).or_insert(took.as_secs_f64());
+        *mean += (took.as_secs_f64() - *mean) * LEARNT;
+        self.flows.set_loading(kind, Duration::from_secs_f64(*mean));
     }
 
     /// An actor has left for the node at `to`: whom it talks with most.
@@ -329,5 +340,22 @@ mod tests {
         tables.carried(&large, 5 << 20);
         assert!(is_too_large(cost(&mut tables, &large)) && !is_too_large(cost(&mut tables, &small)));
         assert_eq!(tables.loads[&KindId(kind.number())], 7.0 / 8.0 * 8192.0 + f64::from(5 << 20) / 8.0);
+    }
+
+    #[test]
+    fn how_long_an_activation_takes_is_in_the_price_of_moves_and_keeps_nobody() {
+        let now = Timestamp::default();
+        let mut tables = Tables::new(now);
+        let kind = Kind::intern("tables_test_kept");
+        let id = ActorId::unchecked(kind, "ada");
+        tables.woke(&id, Duration::from_millis(9));
+        let one =
+            flows::Sample { actor: id.stable_hash(), kind: KindId(kind.number()), place: Place::NEAR, weight: 1.0 };
+        tables.flows.sample(&one, now, 7);
+        let known = |tables: &Tables| tables.flows.standing(id.stable_hash(), now).expect("it was sampled").known;
+        assert_eq!(known(&tables).price(), Cost(16.0 + 10_000.0));
+        assert!(known(&tables).memory > 1000.0 && !is_too_large(known(&tables).cost));
+        (0..100).for_each(|_| tables.woke(&id, Duration::ZERO));
+        assert!(known(&tables).price() < Cost(17.0), "{:?}", known(&tables).price());
     }
 }

@@ -1,6 +1,7 @@
 //! What the floors above keep on a shard, and what they have a say in there.
 
 use std::any::Any;
+use std::time::Duration;
 
 use greenroom_protocols::node::NodeId;
 use greenroom_world::Timestamp;
@@ -63,6 +64,11 @@ pub(crate) trait ShardPart: Any {
         let _ = (shard, id, bytes);
     }
 
+    /// Hears that the activation of an actor, which loads something or has a hook, has taken so long.
+    fn woke(&self, shard: &Shard, id: &ActorId, took: Duration) {
+        let _ = (shard, id, took);
+    }
+
     /// Hears that an actor asks to stay on its node until then, whoever would rather have it elsewhere.
     fn pinned(&self, shard: &Shard, id: &ActorId, until: Timestamp) {
         let _ = (shard, id, until);
@@ -118,6 +124,16 @@ pub(crate) enum Fate {
 
 /// Something to be done on the shard afterwards.
 pub(crate) type Then = Box<dyn FnOnce(&Shard)>;
+
+/// Tells the parts of the current shard how long an actor's activation has taken, which has begun then and is over.
+pub(super) fn woke(id: &ActorId, begun: Timestamp) {
+    Shard::with(|shard| {
+        if let Some(shard) = shard {
+            let took = shard.now().since(begun);
+            shard.parts.iter().for_each(|part| part.woke(shard, id, took));
+        }
+    });
+}
 
 impl Shard {
     /// What a feature keeps on this shard: there are few, so they are looked through.

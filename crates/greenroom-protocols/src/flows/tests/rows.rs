@@ -126,16 +126,18 @@ fn after_a_move_that_has_paid_an_actor_is_as_quick_as_it_may_be() {
 #[test]
 fn who_loads_when_it_is_activated_is_more_patient() {
     let mut flows = Flows::new(0, at(0));
-    let loads = Cost::of(8192, Duration::from_millis(1));
-    assert!((1_100.0..1_150.0).contains(&loads.0), "{loads:?}");
-    assert_eq!(Cost::of(0, Duration::ZERO), Cost::default());
-    flows.set_cost(PLAYER, loads);
+    assert_eq!((Cost::of(0), Cost::of(8192)), (Cost::default(), Cost(18.0)));
+    flows.set_cost(PLAYER, Cost::of(8192));
+    flows.set_loading(PLAYER, Duration::from_millis(1));
     sample(&mut flows, 50, 1, B);
     assert!(wishes(&mut flows, 1, at(0)).is_empty(), "a move costs 1129 messages");
     sample(&mut flows, 100, 1, B);
     assert_eq!(wishes(&mut flows, 1, at(0)), [B]);
+    let Known { cost, .. } = known(&flows, 1);
+    let price = known(&flows, 1).price();
+    assert!(cost == Cost(18.0) && (1_100.0..1_150.0).contains(&price.0), "{cost:?}, {price:?}");
     sample(&mut flows, 50, 2, OTHER);
-    flows.costs(2, Cost::of(64 << 20, Duration::ZERO));
+    flows.costs(2, Cost::of(64 << 20));
     assert_eq!(known(&flows, 2).memory, MEMORY_MAX);
 }
 

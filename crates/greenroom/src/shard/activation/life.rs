@@ -18,6 +18,7 @@ use crate::shard::failing::is_failure;
 use crate::shard::frames::Caller;
 use crate::shard::late::HOOK;
 use crate::shard::mailbox::Since;
+use crate::shard::parts;
 use crate::shard::seed::Seed;
 use crate::shard::{Shard, panic_message};
 use crate::state::StateError;
@@ -42,7 +43,7 @@ impl<A: Behaviour> Activation<A> {
             return Ok(());
         }
         self.exclusive.set(true);
-        let this = self.clone();
+        let (this, begun) = (self.clone(), shard.now());
         let hook = Box::pin(async move {
             let result = match &mut *this.actor.borrow_mut() {
                 Some(actor) => this.wake_up(actor, carried).await,
@@ -55,7 +56,12 @@ impl<A: Behaviour> Activation<A> {
                 _ => result,
             };
             match result {
-                Ok(()) => this.phase.set(Phase::Ready),
+                Ok(()) => {
+                    this.phase.set(Phase::Ready);
+                    if Self::LOADS || A::ACTIVATED {
+                        parts::woke(&this.cx.id, begun);
+                    }
+                }
                 Err(refusal) => Shard::with(|shard| {
                     if let Some(shard) = shard {
                         this.fail_start(shard, &refusal);
