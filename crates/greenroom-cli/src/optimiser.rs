@@ -291,7 +291,7 @@ fn kinds(said: &[Value], _: usize) -> String {
             ]);
         }
     }
-    let pools = pools(said);
+    let pools = pools(said) + &stalls(said);
     let mut said = format!("{}\n{wishes} actors would do better elsewhere\n", columns(&rows));
     if paid + unpaid > 0 {
         said.push_str(&format!(
@@ -314,6 +314,25 @@ fn pools(said: &[Value]) -> String {
         )
     };
     used.map(line).collect()
+}
+
+/// A line for each method that keeps a shard from others, and what to do about it.
+fn stalls(said: &[Value]) -> String {
+    let mut lines = String::new();
+    for advice in said {
+        for stall in advice["pool"]["stalls"].as_array().into_iter().flatten() {
+            let does = if stall["waits"] == true { "waits" } else { "computes" };
+            lines.push_str(&format!(
+                "{} on {} {does} for {:.1} ms without an await, seen {} times, and all others on its shard wait for it: \
+                 write `#[blocking]` before it, or use `cx.blocking`\n",
+                text(&stall["method"]),
+                text(&advice["node"]),
+                stall["micros"].as_f64().unwrap_or_default() / 1000.0,
+                stall["times"],
+            ));
+        }
+    }
+    lines
 }
 
 fn wishes(said: &[Value], top: usize) -> String {
@@ -404,6 +423,15 @@ mod tests {
         let said = kinds(&[pool(7)], 5);
         assert!(said.ends_with("a has 2 of 4 threads for what blocks, for which 0 wait: nothing comes\n"), "{said}");
         assert!(!kinds(&[pool(0)], 5).contains("threads"));
+    }
+
+    #[test]
+    fn methods_that_keep_their_shard_are_named_with_a_remedy() {
+        let stall = json!({ "method": "letter.seal", "times": 12, "micros": 2345, "waits": true });
+        let said = stalls(&[json!({ "node": "a", "pool": { "stalls": [stall] } })]);
+        let begins = "letter.seal on a waits for 2.3 ms without an await, seen 12 times,";
+        assert!(said.starts_with(begins) && said.contains("`#[blocking]`"), "{said}");
+        assert_eq!(stalls(&[json!({ "node": "a", "pool": { "stalls": [] } })]), "");
     }
 
     #[test]

@@ -74,6 +74,12 @@ pub trait World: Send + Sync + 'static {
         None
     }
 
+    /// How often the calling thread has gone to sleep of its own accord, to wait for something; `None` where none ever does, as in a
+    /// simulation.
+    fn thread_sleeps(&self) -> Option<u64> {
+        None
+    }
+
     /// How long a shard that has run out of work looks for more before it parks; zero in a simulation.
     fn spin(&self) -> Duration;
 

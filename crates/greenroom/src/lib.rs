@@ -185,7 +185,7 @@ pub use crate::actor::reference::Ref;
 pub use crate::actor::spent::{Behind, Spent};
 pub use crate::actor::version_gap::VersionGap;
 pub use crate::blocking::settings::{POOL_THREADS_MAX, PoolSize, Threads};
-pub use crate::blocking::{Blocking, NotBegun, PoolStatus};
+pub use crate::blocking::{Blocking, NotBegun, PoolStatus, StallingMethod};
 pub use crate::cluster::placement::{Candidate, Placement};
 pub use crate::context::{Context, ContextError, TraceContext, TraceError};
 pub use greenroom_security::auth::{Auth, Issuer};

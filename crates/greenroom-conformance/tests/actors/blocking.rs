@@ -40,6 +40,16 @@ impl Clerk {
         .await
     }
 
+    /// Blocks its shard, as it must not.
+    pub async fn doze(&mut self) {
+        std::thread::sleep(Duration::from_millis(3));
+    }
+
+    /// Calls one that does.
+    pub async fn let_doze(&mut self, cx: &Cx, other: String) -> u64 {
+        ClerkRef::of(cx, other).doze().await.map_or(0, |()| 1)
+    }
+
     /// Blocks for no time.
     pub async fn note(&mut self, cx: &Cx, work: u64) -> Result<u64, NotBegun> {
         let ran = self.ran.clone();
@@ -278,6 +288,23 @@ async fn threads_begin_with_the_first_closures_and_end_with_the_node() {
         }
     };
     timeout(PATIENCE, ended).await.expect("the thread ends");
+}
+
+#[tokio::test]
+async fn a_method_that_blocks_its_shard_is_named_and_no_other() {
+    let office = Office::open(0, |_| {}).await;
+    let stalls = || office.node.blocking_pool().stalls;
+    let noticed = async {
+        while stalls().iter().all(|stall| stall.times < 20) {
+            assert_eq!(office.clerk("bob").let_doze("ada".to_owned()).await.unwrap(), 1);
+            office.clerk("bob").note(1).await.unwrap();
+        }
+    };
+    timeout(PATIENCE, noticed).await.expect("it is noticed");
+    let found = stalls();
+    let waiting: Vec<_> = found.iter().filter(|stall| stall.waits).map(|stall| &*stall.method).collect();
+    assert_eq!(waiting, ["clerk.doze"], "{found:?}");
+    assert!(found[0].micros >= 3000, "{found:?}");
 }
 
 #[tokio::test]

@@ -53,6 +53,8 @@ impl Log {
         let at_s = now.since(*self.begun.get_or_init(|| now)).as_secs_f64();
         let mut all = self.all();
         let number = all.back().map_or(1, |last| last.number + 1);
+        let MovedActor { actor, from, to, shards, gain, cost, why, .. } = &moved;
+        tracing::debug!(number, %actor, %from, %to, ?shards, gain, cost, why, "the optimiser has moved an actor");
         if all.len() >= LOG_MAX {
             all.pop_front();
         }

@@ -131,7 +131,9 @@ impl Shard {
         self.frame.set(frame);
         self.depth.set(self.depth.get() + 1);
         let waker = registry::waker(self.here.id, frame.id);
-        let polled = panic::catch_unwind(AssertUnwindSafe(|| future.as_mut().poll(&mut Context::from_waker(&waker))));
+        let mut poll =
+            || panic::catch_unwind(AssertUnwindSafe(|| future.as_mut().poll(&mut Context::from_waker(&waker))));
+        let polled = if self.watch.is_due() { self.timed(frame, poll) } else { poll() };
         self.depth.set(self.depth.get() - 1);
         match polled {
             Ok(Poll::Ready(())) => {

@@ -3,6 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::shedding::Shed;
+use super::stalls::Stalls;
 
 /// One shard's numbers. Written by the shard alone, on a cache line of its own.
 #[derive(Default, Debug)]
@@ -17,6 +18,7 @@ pub(crate) struct Gauges {
     shed: Shed,
     spawned: AtomicU64,
     restarts: AtomicU64,
+    stalls: Stalls,
 }
 
 impl Gauges {
@@ -50,6 +52,11 @@ impl Gauges {
     /// What the shard turns away.
     pub(crate) fn shed(&self) -> &Shed {
         &self.shed
+    }
+
+    /// The methods that keep the shard from others.
+    pub(crate) fn stalls(&self) -> &Stalls {
+        &self.stalls
     }
 
     pub(crate) fn busy_nanos(&self) -> u64 {

@@ -48,6 +48,7 @@ mod shedding;
 mod slab;
 pub(crate) mod slot;
 mod spins;
+pub(crate) mod stalls;
 mod streams;
 pub(crate) mod submit;
 mod ticking;
@@ -80,6 +81,7 @@ use self::parts::ShardPart;
 use self::sampling::Sampling;
 use self::seed::Seed;
 use self::slab::Slab;
+use self::stalls::Watch;
 use self::timers::Timers;
 use self::turns::{Frame, TurnId, Turns};
 use crate::actor::error::Refusal;
@@ -187,6 +189,7 @@ pub(crate) struct Shard {
     stopping: Cell<Option<Timestamp>>,
     turns_begun: Cell<u64>,
     sampling: Sampling,
+    watch: Watch,
     #[cfg(feature = "rehearsal")]
     rehearsal: rehearsal::Rehearsal,
     /// What the floors above keep here.
@@ -247,6 +250,7 @@ impl Shard {
             stopping: Cell::new(None),
             turns_begun: Cell::new(0),
             sampling: Sampling::default(),
+            watch: Watch::default(),
             #[cfg(feature = "rehearsal")]
             rehearsal: rehearsal::Rehearsal::asked_for(),
             parts,

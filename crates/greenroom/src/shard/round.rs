@@ -28,7 +28,17 @@ pub(crate) fn life(here: ShardPort, index: u16, port: Arc<Port>) -> LocalFuture 
     shard.show_on_stage();
     let (items, wakes, returned) = Default::default();
     let gauge = Gauge::new(shard.port.node.config().shed_after, shard.now());
-    let life = Life { shard, gauge, timer: None, items, wakes, returned, idle_since: None, spins: Spins::default() };
+    let life = Life {
+        shard,
+        gauge,
+        timer: None,
+        items,
+        wakes,
+        returned,
+        idle_since: None,
+        spins: Spins::default(),
+        began: None,
+    };
     Box::pin(life)
 }
 
@@ -42,6 +52,8 @@ struct Life {
     /// When the shard ran out of work, while it still looks for more.
     idle_since: Option<Timestamp>,
     spins: Spins,
+    /// When the last round began, if something was done in it.
+    began: Option<Timestamp>,
 }
 
 /// Messages that wait for the directory to recover, and since when.
@@ -81,6 +93,7 @@ impl Life {
             shard.gauges().add_busy(shard.now().since(began).as_nanos() as u64);
             return self.rest(&shard, context);
         }
+        self.began = None;
         // Let the sockets and timers of this thread have their go, and the clock.
         shard.look_at_clock(shard.now());
         shard.gauges().add_busy(shard.port.node.world().now().since(began).as_nanos() as u64);
@@ -91,6 +104,9 @@ impl Life {
     /// One round. Whether there was anything to do.
     fn round(&mut self, shard: &Rc<Shard>) -> bool {
         let now = shard.port.node.world().now();
+        if let Some(began) = self.began.replace(now) {
+            shard.watch.round(began, now);
+        }
         shard.now.set(now);
         shard.fenced.set(!shard.port.node.fence_open_at(now));
         self.gauge.round(shard, now, shard.queued());
@@ -115,6 +131,7 @@ impl Life {
         let (turns, calls) = (shard.turns_begun.get(), shard.calls.borrow().len());
         shard.gauges().set_round(turns, calls);
         self.gauge.worked(worked.then_some(now));
+        self.began = self.began.filter(|_| worked);
         worked
     }
 
