@@ -80,6 +80,18 @@ impl Costs {
         costs
     }
 
+    /// What all of it costs with one instance at `home`.
+    pub(super) fn alone(counted: &BTreeMap<ClusterId, Operations>, home: ClusterId, setting: &Setting) -> Trips {
+        let mut all = Trips::default();
+        for (cluster, asked) in counted {
+            if *cluster != home {
+                all.add(asked.calls(), Trips::of(1));
+            }
+            all.add(asked.linearizable(), setting.store(home));
+        }
+        all
+    }
+
     /// The home with which one instance costs least, and what it costs there.
     pub fn best(
         counted: &BTreeMap<ClusterId, Operations>,

@@ -159,19 +159,33 @@ impl Decider {
         let pays = |is: Trips, would: Trips| {
             is.is_at_least(ratio_percent, would) && is.0 >= would.0.saturating_add(gain_min.0)
         };
-        let (mode, costs) = match self.known.mode {
+        let decided = match self.known.mode {
             Mode::Single { home } => {
                 let Some(home) = self.home.or(home) else { return };
-                let costs = Costs::of(&self.counted, home, &self.setting, notice);
-                pays(costs.single, costs.per_cluster).then_some((Mode::PerCluster, costs)).unzip()
+                let Costs { single, per_cluster } = Costs::of(&self.counted, home, &self.setting, notice);
+                let alone = Costs::alone(&self.counted, home, &self.setting);
+                let others = self.setting.clusters.iter().filter(|other| **other != home);
+                let there = others.map(|other| (Costs::alone(&self.counted, *other, &self.setting), *other)).min();
+                // Of both that pay the one that saves more.
+                let saved = if pays(single, per_cluster) { single.0 - per_cluster.0 } else { 0 };
+                match there.filter(|(there, _)| pays(alone, *there) && alone.0 - there.0 > saved) {
+                    Some((there, other)) => {
+                        // What both cost in any case is in all of these.
+                        let per_cluster = Trips(per_cluster.0.saturating_add(alone.0 - single.0));
+                        Some((Mode::Single { home: Some(other) }, alone, per_cluster, Some(there)))
+                    }
+                    None => (saved > 0).then_some((Mode::PerCluster, single, per_cluster, None)),
+                }
             }
             Mode::PerCluster => {
                 let Some((home, costs)) = Costs::best(&self.counted, &self.setting, notice) else { return };
-                pays(costs.per_cluster, costs.single).then_some((Mode::Single { home: Some(home) }, costs)).unzip()
+                let Costs { single, per_cluster } = costs;
+                let mode = Mode::Single { home: Some(home) };
+                pays(per_cluster, single).then_some((mode, single, per_cluster, None))
             }
         };
-        let (Some(mode), Some(Costs { single, per_cluster })) = (mode, costs) else { return };
-        let why = Some(Why { counted: self.counted.clone(), single, per_cluster, at: wall });
+        let Some((mode, single, per_cluster, elsewhere)) = decided else { return };
+        let why = Some(Why { counted: self.counted.clone(), single, per_cluster, elsewhere, at: wall });
         let epoch = Epoch { number: self.known.epoch.number.saturating_add(1), by: self.me };
         assert!(self.known.epoch < epoch || epoch.number == u64::MAX, "a later mode has an earlier epoch");
         self.known = Known { epoch, mode, why };

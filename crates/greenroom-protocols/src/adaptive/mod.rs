@@ -69,6 +69,9 @@ pub struct Why {
     pub single: Trips,
     /// What that costs with one in each cluster.
     pub per_cluster: Trips,
+    /// What it costs with one instance where it is to be now, if that is what has changed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub elsewhere: Option<Trips>,
     /// When it was decided: time since 1970 by the decider's wall clock, for people.
     pub at: Duration,
 }

@@ -13,6 +13,11 @@ fn reads(reads: u64) -> Operations {
     Operations { reads, ..Operations::default() }
 }
 
+/// Updates that nobody waits for.
+fn updates(updates: u64) -> Operations {
+    Operations { updates, ..Operations::default() }
+}
+
 fn confirmed(updates: u64) -> Operations {
     Operations { updates, confirms: updates, ..Operations::default() }
 }
@@ -113,6 +118,30 @@ fn one_instance_stays_where_what_is_asked_elsewhere_goes_to_the_store_anyway() {
     let mut both = Both::with(Config::default(), Some(EU));
     both.seconds(300, reads(1), confirmed(10));
     assert_eq!((both.mode(), both.switches), (Mode::default(), 0));
+}
+
+#[test]
+fn one_instance_goes_to_the_cluster_that_calls_it_where_that_alone_is_cheapest() {
+    let mut both = Both::new();
+    both.seconds(10, reads(3), reads(0));
+    both.seconds(60, reads(1), updates(10));
+    assert_eq!((both.mode(), both.at, both.switches), (Mode::Single { home: Some(US) }, US, 1));
+    let Why { single, per_cluster, elsewhere, .. } = both.decider.known().why.clone().expect("it has decided");
+    assert!(elsewhere.is_some_and(|there| there < per_cluster && per_cluster < single), "{elsewhere:?}, {single:?}");
+    both.seconds(300, reads(1), updates(10));
+    assert_eq!(both.switches, 1, "there it stays");
+    both.seconds(300, updates(10), reads(1));
+    assert_eq!((both.mode(), both.at), (Mode::Single { home: Some(EU) }, EU), "and it may come back");
+}
+
+#[test]
+fn one_instance_stays_that_is_called_from_both_alike_and_costs_less_than_two() {
+    let mut both = Both::new();
+    both.seconds(600, Operations { reads: 1, ..updates(40) }, Operations { reads: 1, ..updates(40) });
+    let many = Setting { clusters: (1..=9).map(ClusterId).collect(), near: None };
+    let counted = BTreeMap::from([(EU, updates(40)), (US, updates(40))]);
+    assert_eq!(Costs::alone(&counted, EU, &many), Costs::alone(&counted, US, &many));
+    assert!(both.switches <= 1, "{}", both.switches);
 }
 
 #[test]

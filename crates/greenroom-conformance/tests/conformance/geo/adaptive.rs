@@ -21,6 +21,8 @@ enum Use {
     Nothing,
     Look,
     Write,
+    /// Waits for nothing but that it is noted.
+    Jot,
 }
 
 /// Callers at one node of each cluster, who do what they are told, and check that they read what they have written.
@@ -58,6 +60,11 @@ impl Callers {
                             } else {
                                 page.glance().await.expect("all is well");
                             }
+                        }
+                        Use::Jot => {
+                            line += 1;
+                            page.jot(line).await.expect("all is well");
+                            written.borrow_mut().push(line);
                         }
                         Use::Write => {
                             line += 1;
@@ -141,6 +148,27 @@ fn reads_in_both_clusters_make_an_instance_in_each_and_one_clusters_updates_make
             assert_eq!(callers.trips().await, [1, 0]);
             callers.check().await;
             assert_eq!(callers.switches(), 2);
+        });
+    });
+}
+
+#[test]
+fn one_instance_goes_on_to_the_cluster_whose_updates_it_takes() {
+    seeds("one_instance_goes_on_to_the_cluster_whose_updates_it_takes", 10, |seed| {
+        run(seed, |sim| async move {
+            let callers = Callers::start(&sim, Rc::new(Library::open(&sim, ADAPTIVE).await));
+            PageRef::of(&callers.library.node("e1"), "news").glance().await.expect("all is well");
+            let (on, _) = callers.inspected().await;
+            assert!(on.len() == 1 && on[0].starts_with('e'), "it is where it was called first: {on:?}");
+            callers.do_for([Use::Nothing, Use::Jot], 40).await;
+            let (on, said) = callers.inspected().await;
+            let said = said.expect("it is adaptive");
+            assert_eq!((&*said.instances, said.home.as_deref(), said.epoch), ("single", Some("us"), 1), "{said:?}");
+            assert!(said.why.contains("where it is to be"), "{said:?}");
+            assert!(on.len() == 1 && on[0].starts_with('u'), "{on:?}");
+            assert_eq!(callers.trips().await, [1, 0]);
+            callers.check().await;
+            assert_eq!(callers.switches(), 1);
         });
     });
 }

@@ -25,7 +25,8 @@ impl Geo {
             format!("{ratio} times as much, and {gain} round trips more, in what counts of windows of {window} s");
         let (instances, home, back) = match known.mode {
             Mode::Single { home } => {
-                let back = format!("one in each cluster, when the one costs {when}");
+                let back =
+                    format!("one in each cluster, or another home for the one, when it costs {when} where it is");
                 ("single", home.map(name), back)
             }
             Mode::PerCluster => ("per_cluster", None, format!("one instance, when one in each cluster costs {when}")),
@@ -43,15 +44,23 @@ impl Geo {
 }
 
 fn reason(known: &Known, name: impl Fn(ClusterId) -> String) -> String {
-    let Some(Why { counted, single, per_cluster, .. }) = &known.why else {
+    let Some(Why { counted, single, per_cluster, elsewhere, .. }) = &known.why else {
         return "it has never switched: actors begin with one instance, where they are called first".to_owned();
     };
     let each: Vec<String> =
         counted.iter().map(|(cluster, asked)| format!("{}: {}", name(*cluster), counts(asked))).collect();
-    format!(
-        "{}; that costs {single} round trips with one instance, {per_cluster} with one in each cluster",
-        each.join("; ")
-    )
+    let counted = each.join("; ");
+    match elsewhere {
+        Some(there) => format!(
+            "{counted}; that costs {single} round trips with the one instance where it was, {there} where it is to be, \
+             {per_cluster} with one in each cluster"
+        ),
+        None => {
+            format!(
+                "{counted}; that costs {single} round trips with one instance, {per_cluster} with one in each cluster"
+            )
+        }
+    }
 }
 
 fn counts(asked: &Operations) -> String {
