@@ -116,6 +116,24 @@ impl Survey {
     }
 }
 
+impl Survey {
+    /// An actor has gone from one node to another, one of which is `me`, where this was taken: its partners' messages go there now. So
+    /// nobody follows it to where it was. Each partner is named with its messages a minute with the actor.
+    pub fn moved(&mut self, me: NodeId, hash: u64, (from, to): (NodeId, NodeId), partners: &[(u64, u32)]) {
+        for (partner, flow) in partners {
+            let Some(actor) = self.actors.iter_mut().find(|actor| actor.hash == *partner) else { continue };
+            let known = actor.edges.iter_mut().find(|edge| edge.partner == hash);
+            let flow = known.map_or(*flow, |edge| {
+                edge.at = to;
+                edge.flow.max(*flow)
+            });
+            let taken = flow.min(*actor.flow_with(me, from));
+            *actor.flow_with(me, from) -= taken;
+            *actor.flow_with(me, to) += taken;
+        }
+    }
+}
+
 impl Load {
     /// The part of its cores that is busy, in millionths.
     pub(super) fn share(&self) -> u64 {
@@ -130,6 +148,18 @@ impl Load {
 }
 
 impl Actor {
+    /// Its messages with actors of `node`, as an actor of `me`.
+    fn flow_with(&mut self, me: NodeId, node: NodeId) -> &mut u32 {
+        if node == me {
+            return &mut self.here;
+        }
+        let place = self.toward.iter().position(|(at, _)| *at == node).unwrap_or_else(|| {
+            self.toward.push((node, 0));
+            self.toward.len() - 1
+        });
+        &mut self.toward[place].1
+    }
+
     /// What its move to `node` takes off the flow between nodes, as far as the two are concerned.
     pub(super) fn score(&self, node: NodeId) -> i64 {
         let there = self.toward.iter().find(|(at, _)| *at == node).map_or(0, |(_, flow)| *flow);

@@ -8,6 +8,7 @@ use std::time::Duration;
 use greenroom_protocols::exchange::{
     Action, Config, Event, Exchange, ExchangeId, Load, Measured, Message, OrderEnd, Tolerance,
 };
+use greenroom_protocols::heavy_edges;
 use greenroom_protocols::node::NodeId;
 use greenroom_world::Timestamp;
 use tokio::sync::mpsc;
@@ -36,7 +37,7 @@ pub(super) struct Driver {
     /// The version of the view, and the nodes, that the machine was last told of.
     partners: Option<(u64, BTreeSet<NodeId>)>,
     /// The actors that are ordered to leave, for people.
-    ordered: BTreeMap<(ExchangeId, u64), MovedActor>,
+    ordered: BTreeMap<(ExchangeId, u64), (NodeId, MovedActor)>,
 }
 
 /// What a node has said of itself.
@@ -108,12 +109,13 @@ impl Driver {
                 }
                 Err(error) => tracing::debug!(%from, %error, "what an optimiser said cannot be read"),
             },
-            Happening::Settled { x, hash, end } => {
-                self.settled(x, hash, end);
+            Happening::Settled { x, hash, end, partners } => {
+                self.settled(x, hash, end, &partners);
                 self.event(Event::Settled { x, hash, end });
             }
-            Happening::Arrived { x, hash } => {
+            Happening::Arrived { x, hash, from, partners } => {
                 self.common.exchanges.counts.arrived.fetch_add(1, Ordering::Relaxed);
+                self.moved(hash, (from, self.here.me()), &partners);
                 self.event(Event::Arrived { x, hash });
             }
         }
@@ -194,8 +196,8 @@ impl Driver {
         Config { actors_per_s: u64::from(moves_per_s.max(1)), tolerance: Tolerance::default(), ..Config::default() }
     }
 
-    /// Takes a survey of the node for the machine, unless there was one just now: that one holds still, without those that have gone, but
-    /// for how loaded nodes are. Who has come since is not in it, and has hardly been seen here yet.
+    /// Takes a survey of the node for the machine, unless there was one just now: that one holds still, without those that have gone and with
+    /// those that have moved where they are now, but for how loaded nodes are. Who has come since is not in it, and has hardly been seen here yet.
     async fn look(&mut self) {
         let now = self.now();
         let others: BTreeMap<NodeId, Measured> =
@@ -254,11 +256,11 @@ impl Driver {
                 match orders::order(&self.here, &self.common, (hash, epoch), (to, until, x), set) {
                     Some(id) => {
                         let moved = MovedActor { actor: id.to_string(), ..moved };
-                        self.ordered.insert((x, hash), moved);
+                        self.ordered.insert((x, hash), (to, moved));
                     }
                     None => {
-                        let end = OrderEnd::Withdrawn;
-                        self.common.exchanges.happens(Happening::Settled { x, hash, end });
+                        let (end, partners) = (OrderEnd::Withdrawn, Vec::new());
+                        self.common.exchanges.happens(Happening::Settled { x, hash, end, partners });
                     }
                 }
             }
@@ -278,7 +280,9 @@ impl Driver {
         let toward =
             known.and_then(|known| known.toward.iter().find(|(node, _)| *node == to)).map_or(0, |(_, flow)| *flow);
         let gain = i64::from(toward) - i64::from(known.map_or(0, |known| known.here));
-        let set = self.sets.get(&hash).filter(|_| gain <= 0).map(|(len, _)| *len);
+        // Who has no third more of its messages there would not go alone.
+        let alone = gain > 0 && 3 * gain >= i64::from(known.map_or(0, |known| known.flow));
+        let set = self.sets.get(&hash).filter(|_| !alone).map(|(len, _)| *len);
         let why = match set {
             None if gain > 0 => "it talks with actors there",
             None => "its node has more to do",
@@ -300,8 +304,15 @@ impl Driver {
         (moved, set)
     }
 
+    /// An actor has gone from one node to another: who talks with it is surveyed as one whose partner is there.
+    fn moved(&self, hash: u64, way: (NodeId, NodeId), partners: &[(u64, f64)]) {
+        let a_minute = |weight: f64| (heavy_edges::Edge { weight, ..Default::default() }.a_second() * 60.0) as u32;
+        let partners: Vec<_> = partners.iter().map(|(partner, weight)| (*partner, a_minute(*weight))).collect();
+        self.common.exchanges.machine().survey.moved(self.here.me(), hash, way, &partners);
+    }
+
     /// An order has ended: those that the actor talks with know at once where it is.
-    fn settled(&mut self, x: ExchangeId, hash: u64, end: OrderEnd) {
+    fn settled(&mut self, x: ExchangeId, hash: u64, end: OrderEnd, partners: &[(u64, f64)]) {
         let counts = &self.common.exchanges.counts;
         let count = match end {
             OrderEnd::Moved => &counts.moved,
@@ -312,8 +323,9 @@ impl Driver {
         if end != OrderEnd::Withdrawn {
             self.common.exchanges.machine().survey.actors.retain(|actor| actor.hash != hash);
         }
-        let Some(moved) = self.ordered.remove(&(x, hash)) else { return };
+        let Some((to, moved)) = self.ordered.remove(&(x, hash)) else { return };
         if end == OrderEnd::Moved {
+            self.moved(hash, (self.here.me(), to), partners);
             self.common.moved.note(moved, self.now());
         }
     }

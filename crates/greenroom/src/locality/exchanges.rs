@@ -36,10 +36,10 @@ pub(super) enum Happening {
     Changed,
     /// Another node's optimiser says this.
     Told { from: NodeId, payload: Bytes },
-    /// An order has ended.
-    Settled { x: ExchangeId, hash: u64, end: OrderEnd },
-    /// An actor has come.
-    Arrived { x: ExchangeId, hash: u64 },
+    /// An order has ended; of an actor that has gone, whom it talked with, as edges have it.
+    Settled { x: ExchangeId, hash: u64, end: OrderEnd, partners: Vec<(u64, f64)> },
+    /// An actor has come from there, and talks with these.
+    Arrived { x: ExchangeId, hash: u64, from: NodeId, partners: Vec<(u64, f64)> },
 }
 
 /// What became of exchanges, and of what they moved.

@@ -134,8 +134,8 @@ impl ShardPart for OnShard {
         let (Some(letter), Some(place)) = (letter, self.common.places.of(from)) else { return };
         self.with_mut(|common, tables| tables.came(id, place, &letter, shard, common));
         orders::came(shard, id, place, &letter);
-        let (x, hash) = (letter.x, id.stable_hash());
-        self.common.exchanges.happens(Happening::Arrived { x, hash });
+        let Letter { x, edges: partners, .. } = letter;
+        self.common.exchanges.happens(Happening::Arrived { x, hash: id.stable_hash(), from, partners });
     }
 
     fn carried(&self, _: &Shard, id: &ActorId, bytes: usize) {

@@ -36,10 +36,9 @@ pub(super) fn order(
                 TripEnd::Back => OrderEnd::Back,
                 TripEnd::Stayed => OrderEnd::Withdrawn,
             };
-            if end == OrderEnd::Moved {
-                Shard::with(|shard| shard.into_iter().for_each(|shard| gone(shard, &common, hash, to)));
-            }
-            common.exchanges.happens(Happening::Settled { x, hash, end });
+            let gone = |shard: Option<&Shard>| shard.map(|shard| gone(shard, &common, hash, to)).unwrap_or_default();
+            let partners = if end == OrderEnd::Moved { Shard::with(gone) } else { Vec::new() };
+            common.exchanges.happens(Happening::Settled { x, hash, end, partners });
         }
     });
     // What is not run any more is dropped, and its teller says that the actor stays.
@@ -56,12 +55,13 @@ pub(super) fn order(
     Some(hosted.id)
 }
 
-/// An actor has left this shard for good.
-fn gone(shard: &Shard, common: &Common, hash: u64, to: NodeId) {
-    let Some(place) = common.places.of(to) else { return };
+/// An actor has left this shard for good: whom it talked with.
+fn gone(shard: &Shard, common: &Common, hash: u64, to: NodeId) -> Vec<(u64, f64)> {
+    let Some(place) = common.places.of(to) else { return Vec::new() };
     let left = shard.part::<OnShard>().with_mut(|_, tables| tables.left(hash, place, shard.now()));
     let partners = left.unwrap_or_default();
     tell_partners(shard, hash, &partners, |from| from, |_| place);
+    partners
 }
 
 /// An actor has come to this shard from the node at `from`.

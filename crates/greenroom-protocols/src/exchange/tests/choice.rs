@@ -204,3 +204,22 @@ fn nobody_goes_to_a_node_that_does_not_host_its_kind() {
     assert!(moves(false) > 30);
     assert_eq!(moves(true), 0);
 }
+
+#[test]
+fn o26_who_has_come_is_not_passed_by_partners_that_were_surveyed_before() {
+    let (me, other, third) = (NodeId(1), NodeId(2), NodeId(3));
+    let bob = Actor { hash: 20, flow: 100, toward: vec![(other, 100)], ready: true, ..Actor::default() };
+    let edges = vec![Edge { partner: 10, at: me, flow: 40 }];
+    let cid = Actor { hash: 30, flow: 100, here: 60, edges, ready: true, ..Actor::default() };
+    let mut survey = Survey { actors: vec![bob, cid], ..Survey::default() };
+    survey.moved(me, 10, (other, me), &[(20, 90), (99, 5)]);
+    assert_eq!(
+        (survey.actors[0].here, survey.actors[0].score(other)),
+        (90, -80),
+        "it does not go where its partner was"
+    );
+    survey.moved(me, 10, (me, third), &[(20, 200), (30, 1)]);
+    let [bob, cid] = &survey.actors[..] else { panic!("nobody has gone") };
+    assert_eq!((bob.here, bob.score(third)), (0, 90), "no more than there was");
+    assert_eq!((cid.here, cid.toward[0], cid.edges[0].at), (20, (third, 40), third), "what it knows itself counts");
+}
