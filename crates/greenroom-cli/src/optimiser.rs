@@ -291,7 +291,7 @@ fn kinds(said: &[Value], _: usize) -> String {
             ]);
         }
     }
-    let pools = pools(said) + &stalls(said);
+    let pools = far(said) + &pools(said) + &stalls(said);
     let mut said = format!("{}\n{wishes} actors would do better elsewhere\n", columns(&rows));
     if paid + unpaid > 0 {
         said.push_str(&format!(
@@ -314,6 +314,22 @@ fn pools(said: &[Value]) -> String {
         )
     };
     used.map(line).collect()
+}
+
+/// A line for each kind whose actors are called from another cluster and stay, and what to do about it.
+fn far(said: &[Value]) -> String {
+    let mut lines = String::new();
+    for advice in said {
+        for far in advice["far"].as_array().into_iter().flatten() {
+            let [kind, cluster, node] = [&far["kind"], &far["cluster"], &advice["node"]].map(text);
+            lines.push_str(&format!(
+                "{} actors of kind {kind} on {node} get most of their calls from cluster {cluster}, and cannot follow them: `home = \"lease:{cluster}\"` saves \
+                 these calls the way between the clusters\n",
+                far["actors"],
+            ));
+        }
+    }
+    lines
 }
 
 /// A line for each method that keeps a shard from others, and what to do about it.
@@ -423,6 +439,13 @@ mod tests {
         let said = kinds(&[pool(7)], 5);
         assert!(said.ends_with("a has 2 of 4 threads for what blocks, for which 0 wait: nothing comes\n"), "{said}");
         assert!(!kinds(&[pool(0)], 5).contains("threads"));
+    }
+
+    #[test]
+    fn kinds_that_another_cluster_calls_are_named() {
+        let far = json!([{ "kind": "seat", "cluster": "us", "actors": 3 }]);
+        let said = kinds(&[json!({ "node": "a", "shards": [], "far": far })], 5);
+        assert!(said.contains("3 actors of kind seat on a get most of their calls from cluster us"), "{said}");
     }
 
     #[test]

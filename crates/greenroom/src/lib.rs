@@ -218,7 +218,7 @@ pub use futures_util::Stream;
 /// The optimiser: what it is told, and what it says of who talks with whom; [`Node::advice`] and [`Node::explain`] ask it.
 pub mod optimiser {
     pub use crate::locality::settings::{Optimiser, OptimiserMode};
-    pub use crate::locality::{ActorAdvice, Advice, Edge, Judged, KindAdvice, MovedActor, ShardAdvice, Wish};
+    pub use crate::locality::{ActorAdvice, Advice, Edge, FarKind, Judged, KindAdvice, MovedActor, ShardAdvice, Wish};
 }
 
 /// What is written for who explores actors: it is there where `greenroom-explore` is.

@@ -3,6 +3,7 @@
 //! At most one owner stays what rounds keep true: here an instance ends, and the calls that wait for it leave the other cluster some time to
 //! ask first.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -15,7 +16,7 @@ use super::states::shown;
 use crate::actor::key::{ActorId, Kind};
 use crate::cluster::directory::Entry;
 use crate::here::Here;
-use crate::locality;
+use crate::locality::{self, Called};
 
 /// What a node tells the owner of an actor's range.
 #[derive(Serialize, Deserialize)]
@@ -32,14 +33,25 @@ pub(super) async fn wander(geo: Arc<Geo>, node: Arc<Here>) {
         if node.is_handing_over() {
             continue;
         }
-        for (id, cluster) in locality::called_from_abroad(&node).await {
-            if geo.may_wander(id.kind) && geo.is_everywhere(&node, id.kind) && geo.takes(cluster) {
-                let name = geo.clusters().name(cluster).unwrap_or_default().to_owned();
+        let mut far = BTreeMap::new();
+        let everywhere = {
+            let geo = geo.clone();
+            move |node: &Here, kind: Kind| geo.is_everywhere(node, kind)
+        };
+        for Called { id, by, goes } in locality::called_from_abroad(&node, everywhere).await {
+            if !geo.may_wander(id.kind) || !geo.takes(by) {
+                continue;
+            }
+            let name = geo.clusters().name(by).unwrap_or_default().to_owned();
+            if !goes {
+                *far.entry((id.kind.name().to_owned(), name)).or_default() += 1;
+            } else {
                 tracing::debug!(actor = %id, cluster = name, "an actor goes to the cluster that calls it most");
                 locality::gave_way(&node, &id, &name);
                 geo.yields(&node, &id);
             }
         }
+        locality::far_from_callers(&node, far);
     }
 }
 

@@ -1,19 +1,21 @@
 //! What the optimiser says to people.
 
 use std::collections::BTreeMap;
+use std::sync::PoisonError;
 
 use greenroom_protocols::exchange::Tolerance;
 use greenroom_protocols::flows::{self, GAIN_MIN, Level, Standing};
 use serde::Serialize;
 use tokio::sync::oneshot;
 
-use super::Common;
+use super::abroad::FarKind;
 use super::anchors::destinations;
 use super::between_shards::may_go;
 use super::on_shard::OnShard;
 use super::settings::OptimiserMode;
 use super::survey::is_too_large;
 use super::tables::Tables;
+use super::{Common, Locality};
 use crate::actor::key::{ActorId, Kind};
 use crate::here::Here;
 use crate::shard::inspect::Brought;
@@ -29,6 +31,8 @@ pub struct Advice {
     pub mode: OptimiserMode,
     /// What each of its shards knows.
     pub shards: Vec<ShardAdvice>,
+    /// Kinds whose actors other clusters call, and which stay here.
+    pub far: Vec<FarKind>,
 }
 
 /// What a shard knows.
@@ -308,7 +312,8 @@ fn full(node: &Here, common: &Common, place: flows::Place) -> Option<String> {
 /// What the optimiser of `node` knows: wishes and edges at most `top` a shard. `None` if it is off.
 pub(crate) async fn advice(node: &Here, top: usize) -> Advice {
     let shards = ask(node, move |node, common, tables, shard| Some(tables.advice(node, common, shard, top))).await;
-    Advice { node: node.name().to_owned(), mode: node.config().optimiser.mode, shards }
+    let far = node.part::<Locality>().0.far.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    Advice { node: node.name().to_owned(), mode: node.config().optimiser.mode, shards, far }
 }
 
 /// What it knows of one actor; `None` if that is not hot here.

@@ -21,14 +21,15 @@ mod survey;
 mod tables;
 mod word;
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
 use greenroom_protocols::node::NodeId;
 use greenroom_world::Stage;
 
-pub(crate) use self::abroad::{called_from_abroad, gave_way};
+pub use self::abroad::FarKind;
+pub(crate) use self::abroad::{Called, called_from_abroad, far_from_callers, gave_way};
 use self::advice::ask;
 pub use self::advice::{ActorAdvice, Advice, Edge, Judged, KindAdvice, ShardAdvice, Wish};
 pub(crate) use self::advice::{advice, explain};
@@ -60,6 +61,8 @@ pub(super) struct Common {
     moved: Log,
     leavers: Leavers,
     between_shards: between_shards::Counts,
+    /// Actors that other clusters call, and that stay.
+    far: Mutex<Vec<FarKind>>,
 }
 
 /// What has been sampled, weighted by the messages that a sample stands for, since the node started.
@@ -108,6 +111,7 @@ impl Locality {
             moved: Log::default(),
             leavers: Leavers::default(),
             between_shards: between_shards::Counts::default(),
+            far: Mutex::default(),
         }))
     }
 }

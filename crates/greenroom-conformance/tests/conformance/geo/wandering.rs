@@ -96,13 +96,19 @@ fn who_is_called_from_both_clusters_stays() {
 }
 
 #[test]
-fn who_keeps_what_it_holds_in_a_store_that_may_be_its_clusters_own_stays() {
+fn who_keeps_what_it_holds_in_a_store_that_may_be_its_clusters_own_stays_and_people_are_told() {
     seeds("who_keeps_what_it_holds_in_a_store_of_its_cluster_stays", 2, |seed| {
         run(seed, |sim| async move {
             let world = world(&sim, false).await;
             LedgerRef::of(&world.node("e1"), "main").entries().await.expect("it begins in eu");
             let (at, given_up) = enter(&world, [0, 9]).await;
             assert_eq!((at.iter().all(|cluster| *cluster == 'e'), given_up), (true, 0));
+            let mut far = Vec::new();
+            for name in CLUSTERS[..2].iter().flat_map(|(_, nodes)| *nodes) {
+                far.extend(world.node(name).advice(1).await.far);
+            }
+            let [far] = &far[..] else { panic!("one node is told that a home would help: {far:?}") };
+            assert_eq!((&*far.kind, &*far.cluster, far.actors), ("ledger", "us", 1));
         });
     });
 }
