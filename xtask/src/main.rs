@@ -64,10 +64,12 @@ cargo xtask chaos [--minutes N] [--seed N] [--nodes N] [--table sqlite|postgres|
     its table in a real engine (etcd by default), and callers whose histories are checked. Network namespaces and the full
     disk want root; without it nodes run behind relays on loopback, or anyway with --relays.
 
-cargo xtask kills [--minutes N] [--journal sqlite|postgres|kafka]..
+cargo xtask kills [--minutes N] [--journal sqlite|postgres|kafka].. [--moving]
     Money moves between reliable actors on three node processes, of which a random one is killed every three seconds for N
     minutes (1 by default), and the journal's server now and then: over each journal, or those that are named. Says how many
-    payments there were, and what was lost, doubled and answered otherwise: 0.
+    payments there were, and what was lost, doubled and answered otherwise: 0. --moving: counters that optimisers move to and fro
+    between three nodes, one of which is killed or restarted each time some have moved: no save is lost or made twice, and
+    a restart leaves no call in doubt.
 
 cargo xtask fuzz [--seconds N]
     Runs each fuzz target of fuzz/ for N seconds (60 by default). Needs a nightly toolchain and cargo-fuzz.
