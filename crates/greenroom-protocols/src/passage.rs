@@ -15,6 +15,18 @@
 //!
 //! Then the directory gets the new slot. So who sends finds the actor at every time, and its messages stay in order, by
 //! whichever reference they were sent.
+//!
+//! The bad traces, and the tests that have them: `model` is `tests/passage_model.rs`, in which each rule has a switch; the others are in
+//! `tests/shards` of the conformance suite.
+//!
+//! | | trace | tests |
+//! |---|---|---|
+//! | S1 | a third shard's message overtakes `enter` | `model::what_overtakes_an_actor_would_make_it_a_second_time`, `threads::messages_that_overtake_an_actor_wait_for_it` |
+//! | S2 | the directory names the old slot | `model::who_finds_the_old_slot_in_the_directory_would_find_nobody`, `passages::who_knows_the_old_slot_reaches_the_actor` |
+//! | S3 | the new shard's inbox is full behind `enter` | `model::what_follows_an_actor_would_be_refused_by_a_full_inbox`, `passages::a_full_inbox_refuses_none_of_what_follows_an_actor` |
+//! | S4 | the node leaves or drains meanwhile | `passages::an_actor_that_goes_while_its_node_stops_has_its_last_hook`, `passages::an_actor_that_goes_while_its_node_drains_has_its_last_hook` |
+//! | S5 | an order names the old slot | `model::an_order_for_the_old_slot_would_be_lost`, `passages::an_order_that_names_the_old_slot_follows_the_actor` |
+//! | | a message overtakes another one of its sender | `model::what_comes_directly_would_overtake_what_comes_by_the_old_shard`, `model::who_used_the_old_slot_after_his_word_would_overtake_himself`, `passages::messages_stay_in_order_while_everybody_moves` |
 
 use std::collections::{BTreeSet, VecDeque};
 

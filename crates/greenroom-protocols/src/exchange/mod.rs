@@ -19,7 +19,37 @@
 //! - in a graph that does not change each exchange lowers the flow between nodes, but for what balance moves;
 //! - every lock ends, whoever dies and whatever is lost, and not before the other side's last order.
 //!
-//! Each rule has a switch in `Checks`, and a test that shows what happens without it.
+//! Each rule has a switch in `Checks`, and a test that shows what happens without it. The bad traces of the whole optimiser, and the tests that have
+//! them: `traces` and `loads` are in `exchange/tests`, `model` is `tests/exchange_model`, the others are in `flows/tests` or named in full.
+//!
+//! | | trace | tests |
+//! |---|---|---|
+//! | O1 | a proposer grants too: an actor is promised to two | `traces::o1`, `model::o1` |
+//! | O2 | two that talk are scored alone, and pass each other | `traces::o2`, `model::o2`; between shards `gathering::tests` |
+//! | O3 | what is given before Confirm follows who has gone | `traces::o3`, `model::o3` |
+//! | O4 | an answer comes to an offer that was given up | `traces::o4`, `model::o4` |
+//! | O5 | the partner dies behind Accept: all hang | `traces::o5` |
+//! | O6 | three nodes fill an empty one at once | `traces::o6`, `model::o6` |
+//! | O7 | a goes to where b was | `traces::o7` (two), `model::o7` |
+//! | O8 | mutual offers: both wait | `traces::o8` |
+//! | O9 | one side is slow, the other gets ahead | `traces::o9`, `model::o9` |
+//! | O10 | the partner dies, the lock stays | `traces::o10`, `model::o10` |
+//! | O11 | a lock ends before the other side's last order | `traces::o11`, `model::o11` |
+//! | O12 | an order by name moves a later activation | `traces::o12`, `model::o12` |
+//! | O13 | an offer comes twice and is granted twice | `traces::o13`, `model::o13` |
+//! | O14 | an order waits for a long turn | `traces::o14`, `model::o14` |
+//! | O15 | one exchange a minute: games are over before two nodes meet | `presence::o15` |
+//! | O16 | the last game holds the player for the next | `the_last_game_does_not_hold_a_player_for_the_next_o16` |
+//! | O17 | the stride meets the game's rhythm | `a_stride_of_eight_samples_all_players_of_a_game_of_eight_o17` |
+//! | O18 | two equal homes: to and fro | `an_actor_with_two_equal_homes_stays_ever_longer_and_without_judgement_goes_to_and_fro_o18` |
+//! | O19 | balance empties what locality has filled | `loads::o19`; between shards `gathering::tests` |
+//! | O20 | everybody's best place is full | `loads::o20` (two), `whose_best_place_is_full_is_told_of_the_next_o20` |
+//! | O21 | balance tears games | `loads::o21` |
+//! | O22 | a giver judges by a load from before | `loads::o22` (two); between shards `gathering::tests` |
+//! | O23 | the sketch keeps one heavy edge, not a hundred light ones | `a_hundred_local_edges_of_one_outweigh_a_remote_one_of_ten_o23` |
+//! | O24 | an idle actor begins at random again | `exchanges::an_actor_that_was_idle_goes_on_where_it_had_moved` of the conformance suite |
+//! | O25 | one coarse sample is all that an actor remembers | `coarse_samples_make_nobody_wish_away_from_home_and_without_a_grain_one_alone_does_o25` |
+//! | O26 | two exchanges by one survey: partners pass each other | `choice::o26`, `exchanges::an_actor_that_asks_to_stay_stays_so_long_and_says_why_it_moved_then` of the conformance suite |
 
 mod balance;
 mod books;

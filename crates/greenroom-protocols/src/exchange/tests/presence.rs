@@ -74,6 +74,18 @@ fn players_of_new_games_come_together_again() {
 }
 
 #[test]
+fn o15_with_one_exchange_a_minute_games_are_over_before_two_nodes_meet() {
+    let rare = Config { round: Duration::from_secs(60), visits: 1, ..Config::default() };
+    let remote = |config: Config| {
+        let mut world = presence(8, 50, config);
+        world.seconds(60);
+        world.remote_percent()
+    };
+    let (rare, often) = (remote(rare), remote(Config::default()));
+    assert!(often <= 4 && rare >= 40, "{often} % after a minute, with one exchange a minute {rare} %");
+}
+
+#[test]
 fn where_nothing_can_be_gained_hardly_anything_moves() {
     let mut world = World::new(4, Config::default());
     for hash in 0..600 {
