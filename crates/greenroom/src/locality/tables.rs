@@ -43,6 +43,8 @@ pub(super) struct Tables {
     busy: u64,
     /// What a message of a hot actor takes, turns and all: µs of CPU.
     micros_a_message: f64,
+    /// Rows that are in use.
+    hot: usize,
     /// How moves were judged when it last looked.
     judged: Judged,
 }
@@ -108,6 +110,7 @@ impl Tables {
             forgotten: 0,
             busy: 0,
             micros_a_message: 0.0,
+            hot: 0,
             judged: Judged::default(),
         }
     }
@@ -160,8 +163,12 @@ impl Tables {
         self.measure(shard.gauges().busy_nanos(), passed, now);
     }
 
-    /// A row for each activation, and an edge for each end of one message in two of them, as far as tables may grow.
+    /// A row for each activation, and an edge for each end of one message in two of them, as far as tables may grow and once as many actors are hot
+    /// as fill half of the rows: idle ones cost nothing.
     fn make_room(&mut self, activations: usize) {
+        if 2 * self.hot < self.flows.capacity() {
+            return;
+        }
         if self.flows.capacity() < activations.min(flows::ROWS_MAX) {
             self.flows.grow();
             self.whereabouts.grow(self.flows.capacity());
@@ -174,8 +181,12 @@ impl Tables {
     /// Shares what the shard had to do among the messages of its hot actors.
     fn measure(&mut self, busy: u64, passed: Duration, now: Timestamp) {
         let nanos = busy.saturating_sub(std::mem::replace(&mut self.busy, busy)) as f64;
-        let rates: f64 = self.flows.standings(now).map(|standing| standing.known.rate).sum();
-        self.micros_a_message = nanos / 1e3 / passed.as_secs_f64().max(1e-3) / rates.max(1.0);
+        let (mut rates, mut hot) = (0.0, 0);
+        for Standing { known, .. } in self.flows.standings(now) {
+            (rates, hot) = (rates + known.rate, hot + 1);
+        }
+        self.hot = hot;
+        self.micros_a_message = nanos / 1e3 / passed.as_secs_f64().max(1e-3) / f64::max(rates, 1.0);
     }
 
     /// What an actor of this shard is told to take along.
@@ -357,5 +368,16 @@ mod tests {
         assert!(known(&tables).memory > 1000.0 && !is_too_large(known(&tables).cost));
         (0..100).for_each(|_| tables.woke(&id, Duration::ZERO));
         assert!(known(&tables).price() < Cost(17.0), "{:?}", known(&tables).price());
+    }
+
+    #[test]
+    fn idle_actors_make_no_table_grow() {
+        let mut tables = Tables::new(Timestamp::default());
+        let (rows, edges) = (tables.flows.capacity(), tables.edges.capacity());
+        tables.make_room(1 << 20);
+        assert_eq!((tables.flows.capacity(), tables.edges.capacity()), (rows, edges));
+        tables.hot = rows / 2;
+        tables.make_room(1 << 20);
+        assert_eq!((tables.flows.capacity(), tables.edges.capacity()), (2 * rows, 2 * edges));
     }
 }
