@@ -65,6 +65,7 @@ impl Nodes {
         Self::start(count, url, directory())
     }
 
+    #[cfg(feature = "postgres")]
     fn start(count: usize, table: String, directory: TempDir) -> Self {
         Self::start_with(count, table, directory, KINDS, "")
     }
