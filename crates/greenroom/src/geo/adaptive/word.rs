@@ -55,7 +55,13 @@ mod tests {
     fn words_keep_their_form() {
         let operations = Operations { reads: 1, updates: 2, confirms: 3, refreshes: 4 };
         let counted = BTreeMap::from([(ClusterId(9), operations)]);
-        let why = Why { counted: counted.clone(), single: Trips(5), per_cluster: Trips(6), at: Duration::new(7, 8) };
+        let why = Why {
+            counted: counted.clone(),
+            single: Trips(5),
+            per_cluster: Trips(6),
+            elsewhere: None,
+            at: Duration::new(7, 8),
+        };
         let epoch = Epoch { number: 2, by: 3 };
         let known = Known { epoch, mode: Mode::Single { home: Some(ClusterId(9)) }, why: Some(why) };
         let words = [
