@@ -6,6 +6,8 @@
 use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use greenroom::optimiser::OptimiserMode;
@@ -136,7 +138,8 @@ impl Storm {
     }
 }
 
-fn scenario(seed: u64) {
+fn scenario(seed: u64, moved: &Arc<AtomicU64>) {
+    let moved = moved.clone();
     sim(seed, Faults::rough()).deadline(Duration::from_secs(900)).run(|sim: Sim| async move {
         let watch = Exclusive::fenced(&sim);
         let cluster = Cluster::new(&sim, move |builder, _| {
@@ -165,14 +168,17 @@ fn scenario(seed: u64) {
         tokio::time::sleep(Duration::from_secs(5)).await;
         let answered = storm.wanderers.check(Keeps::Nothing) + storm.kept.check(Keeps::Everything);
         assert!(answered > 500, "only {answered} calls were answered");
-        assert!(storm.moved.get() > 0, "the optimisers have moved nobody");
+        moved.fetch_add(storm.moved.get(), Ordering::Relaxed);
     });
 }
 
 #[test]
 fn in_a_storm_of_exchanges_no_actor_is_two_and_nothing_kept_is_lost_or_done_twice() {
     let name = "in_a_storm_of_exchanges_no_actor_is_two_and_nothing_kept_is_lost_or_done_twice";
-    seeds(name, 10, scenario);
+    let moved = Arc::new(AtomicU64::new(0));
+    seeds(name, 10, |seed| scenario(seed, &moved));
+    // In one seed of a thousand the cluster changes so often that nobody has time to.
+    assert!(moved.load(Ordering::Relaxed) > 0, "the optimisers have moved nobody");
 }
 
 const NODES: &[&str] = &["a", "b", "c", "d"];
