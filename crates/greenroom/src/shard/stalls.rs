@@ -186,9 +186,11 @@ impl Stalls {
         }
     }
 
-    /// What was seen so far, by kind.
+    /// What has become a habit so far, by kind.
     pub(crate) fn seen(&self) -> Vec<(&'static str, Stall)> {
-        self.all().iter().map(|((kind, _), stall)| (*kind, stall.clone())).collect()
+        let all = self.all();
+        let habits = all.iter().filter(|(_, stall)| stall.times >= HABIT);
+        habits.map(|((kind, _), stall)| (*kind, stall.clone())).collect()
     }
 }
 
