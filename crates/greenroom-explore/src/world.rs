@@ -192,6 +192,9 @@ impl World {
     }
 
     fn claim(&self, name: &str, when: When, holds: impl Fn(&Now) -> bool + 'static) {
+        if when != When::AtTheEnd {
+            self.0.judges_order.set(true);
+        }
         self.0.claims.borrow_mut().push(Claim { name: name.into(), when, holds: Rc::new(holds) });
     }
 
