@@ -38,6 +38,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ),
     ("greenroom-engines", &[]),
     ("greenroom-sim", &["greenroom-protocols", "greenroom-store", "greenroom-wire", "greenroom-world"]),
+    ("greenroom-host", &["greenroom-describe", "greenroom-protocols", "greenroom-wire", "greenroom-world"]),
     (
         "greenroom",
         &[

@@ -1,0 +1,84 @@
+//! What a host's user writes: actors, and the kinds that they are of.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use greenroom_describe::Description;
+use greenroom_wire::codec::{self, Codec};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::cx::Cx;
+
+/// An activation's instance. The node sends it one exclusive turn at a time; here its reads come one by one as well.
+pub trait Actor: Send + 'static {
+    /// Runs a turn: the method's name and its arguments, a payload. The future may be dropped wherever it waits, when the host has lost
+    /// its right to run it.
+    fn turn<'a>(&'a mut self, cx: &'a Cx, method: &'a str, arguments: &'a [u8]) -> Turning<'a>;
+
+    /// What is to be saved of it, as a payload; `None` if nothing ever is. It is asked after each turn, and what has changed is
+    /// written before the reply leaves.
+    fn state(&self) -> Option<Vec<u8>> {
+        None
+    }
+
+    /// Becomes what was saved.
+    ///
+    /// # Errors
+    /// What is wrong with it; the actor is then not made.
+    fn load(&mut self, state: &[u8]) -> Result<(), String> {
+        let _ = state;
+        Ok(())
+    }
+}
+
+/// A turn that runs.
+pub type Turning<'a> = Pin<Box<dyn Future<Output = Result<Vec<u8>, Ended>> + Send + 'a>>;
+
+/// Why a turn has no reply.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Ended {
+    /// The method's own error, as a payload.
+    Error(Vec<u8>),
+    /// The arguments are wrong, or there is no such method: nothing has run.
+    Invalid(String),
+    /// It has failed in a way that it does not mean; for people.
+    Failed(String),
+}
+
+/// A kind that a host offers.
+#[derive(Clone)]
+pub struct Kind {
+    pub(crate) description: Description,
+    pub(crate) make: Arc<dyn Fn(&str) -> Box<dyn Actor> + Send + Sync>,
+}
+
+impl Kind {
+    /// The kind of `description`, whose actors `make` makes from their keys.
+    pub fn new<A: Actor>(description: Description, make: impl Fn(&str) -> A + Send + Sync + 'static) -> Self {
+        Self { description, make: Arc::new(move |key| Box::new(make(key))) }
+    }
+}
+
+/// Writes a value as a payload, in MessagePack: arguments of calls, and states. Replies are written by [`Cx::reply`].
+///
+/// # Errors
+/// [`Ended::Failed`] if it has no encoding.
+pub fn payload<T: Serialize + ?Sized>(value: &T) -> Result<Vec<u8>, Ended> {
+    payload_as(Codec::MessagePack, value)
+}
+
+pub(crate) fn payload_as<T: Serialize + ?Sized>(codec: Codec, value: &T) -> Result<Vec<u8>, Ended> {
+    let mut out = bytes::BytesMut::new();
+    codec::encode(codec, 1, value, &mut out).map_err(|error| Ended::Failed(error.to_string()))?;
+    Ok(out.to_vec())
+}
+
+/// Reads the arguments of a turn.
+///
+/// # Errors
+/// [`Ended::Invalid`] with the path of what is wrong.
+pub fn arguments<T: DeserializeOwned>(payload: &[u8]) -> Result<T, Ended> {
+    codec::decode(payload).map_err(|error| Ended::Invalid(error.to_string()))
+}

@@ -1,0 +1,287 @@
+//! A user lane: seats, turns, and what these call.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+
+use bytes::BytesMut;
+use greenroom_protocols::host::Pulse;
+use greenroom_wire::Status;
+use greenroom_wire::codec::{self, Codec};
+use greenroom_wire::host::{
+    ABANDONED, Activate, Decoder, FieldsWriter, Form, FromHost, FromNode, Join, JoinMap, TurnEnd, Welcome,
+};
+use greenroom_world::{Stage, World};
+use serde::Serialize;
+use tokio::io::ReadHalf;
+use tokio::sync::{mpsc, watch};
+
+use crate::actor::{Actor, Ended, Kind, payload};
+use crate::cx::{Cx, Link};
+use crate::outbox::Outbox;
+use crate::session::{Error, Incoming, broken};
+use crate::{Connection, Dial};
+
+/// What a lane is joined with.
+pub(crate) struct Joining {
+    pub(crate) world: Arc<dyn World>,
+    pub(crate) dial: Dial,
+    pub(crate) kinds: Vec<Kind>,
+    pub(crate) pulse: Arc<Mutex<Pulse>>,
+    pub(crate) welcome: Welcome,
+    pub(crate) shard: u32,
+}
+
+/// A lane that was joined.
+pub(crate) struct Lane {
+    link: Arc<Link>,
+    /// Told `true` when all is to be dropped.
+    stop: watch::Sender<bool>,
+    /// Ends when nothing of the lane runs any more.
+    running: mpsc::Receiver<()>,
+}
+
+impl Lane {
+    /// The way to all actors, for who runs no turn.
+    pub(crate) fn client(&self) -> Cx {
+        Cx { link: self.link.clone(), turn: 0, codec: Codec::MessagePack }
+    }
+
+    /// Drops all seats; afterwards nothing of them runs.
+    pub(crate) async fn drop_all(mut self) {
+        self.stop.send_replace(true);
+        self.link.close();
+        while self.running.recv().await.is_some() {}
+    }
+}
+
+/// What every task of a lane holds, so that its end is known.
+#[derive(Clone)]
+struct Running {
+    stopped: watch::Receiver<bool>,
+    _running: mpsc::Sender<()>,
+}
+
+impl Running {
+    async fn stopped(&mut self) {
+        let _ = self.stopped.wait_for(|stopped| *stopped).await;
+    }
+}
+
+pub(crate) async fn join(joining: Joining) -> Result<Lane, Error> {
+    let Joining { world, dial, kinds, pulse, welcome, shard } = joining;
+    let (read, write) = tokio::io::split(dial().await?);
+    let outbox = Outbox::new(welcome.map.frame_len_max, welcome.map.window);
+    let map = JoinMap { session: welcome.map.session, secret: welcome.map.secret, shard };
+    let first = FromHost::Join(Join { version: welcome.version, map });
+    outbox.send(&first).map_err(|error| Error::Broken(error.to_string()))?;
+    let link = Arc::new(Link { world: world.clone(), outbox, pulse, calls: Mutex::default() });
+    let (stop, stopped) = watch::channel(false);
+    let (sender, running) = mpsc::channel(1);
+    let mut writing = Running { stopped, _running: sender };
+    let reading = writing.clone();
+    let written = link.clone();
+    world.spawn(
+        Stage::Door,
+        Box::pin(async move {
+            tokio::select! {
+                () = written.outbox.drain(write) => {}
+                () = writing.stopped() => {}
+            }
+        }),
+    );
+    let mut seats = Seats { link: link.clone(), kinds, seats: BTreeMap::new(), running: reading };
+    let frame_len_max = welcome.map.frame_len_max;
+    world.spawn(
+        Stage::Door,
+        Box::pin(async move {
+            let mut running = seats.running.clone();
+            tokio::select! {
+                // A lane that breaks drops its seats; that it has, it says when it is asked.
+                _ = seats.read(read, frame_len_max) => {}
+                () = running.stopped() => {}
+            }
+            seats.seats.clear();
+            seats.link.close();
+        }),
+    );
+    Ok(Lane { link, stop, running })
+}
+
+struct Seats {
+    link: Arc<Link>,
+    kinds: Vec<Kind>,
+    seats: BTreeMap<u64, mpsc::UnboundedSender<Order>>,
+    running: Running,
+}
+
+/// What an instance is told, in order. The node bounds how many turns are open.
+enum Order {
+    Turn { turn: u64, method: u32, arguments: Vec<u8> },
+    Leave,
+}
+
+impl Seats {
+    async fn read(&mut self, mut read: ReadHalf<Box<dyn Connection>>, frame_len_max: u32) -> Result<(), Error> {
+        let mut incoming = Incoming { decoder: Decoder::joined(frame_len_max), buffer: BytesMut::new() };
+        loop {
+            incoming.fill(&mut read).await?;
+            let bytes = incoming.buffer.split().freeze();
+            let mut rest = &bytes[..];
+            while let Some(frame) = incoming.decoder.next::<FromNode<'_>>(&mut rest).map_err(broken)? {
+                if let FromNode::Goodbye { reason, .. } = frame {
+                    return Err(Error::Broken(reason.to_owned()));
+                }
+                self.take(frame);
+            }
+            incoming.buffer.extend_from_slice(rest);
+        }
+    }
+
+    fn take(&mut self, frame: FromNode<'_>) {
+        match frame {
+            FromNode::Activate(activate) => self.activate(&activate),
+            FromNode::Turn(turn) => {
+                let order = Order::Turn { turn: turn.turn, method: turn.method, arguments: turn.payload.to_vec() };
+                if let Some(seat) = self.seats.get(&turn.seat) {
+                    let _ = seat.send(order);
+                }
+            }
+            FromNode::Deactivate { seat, .. } => {
+                if let Some(seat) = self.seats.remove(&seat) {
+                    let _ = seat.send(Order::Leave);
+                }
+            }
+            FromNode::Reply { request, status, payload } => self.link.answer(request, status, payload),
+            FromNode::Credit { granted } => self.link.outbox.grant(granted),
+            _ => {}
+        }
+    }
+
+    fn activate(&mut self, activate: &Activate<'_>) {
+        if !self.link.may_act() {
+            return;
+        }
+        let seat = activate.seat;
+        let Some(kind) = self.kinds.get(activate.offer as usize).cloned() else {
+            return self.not_made(seat, "the offer is none of this host's");
+        };
+        let mut actor = (kind.make)(activate.key);
+        let stored = activate.fields.iter().find_map(|(name, form)| match form {
+            Form::Whole(value) if name == STATE => Some(value.to_vec()),
+            _ => None,
+        });
+        if let Some(Err(why)) = stored.as_deref().map(|stored| actor.load(stored)) {
+            return self.not_made(seat, &why);
+        }
+        let (orders, ordered) = mpsc::unbounded_channel();
+        self.seats.insert(seat, orders);
+        let _ = self.link.outbox.send(&FromHost::Activated { seat, status: Status::Ok, payload: b"" });
+        let instance = Instance { seat, actor, kind, saved: stored, link: self.link.clone() };
+        let mut running = self.running.clone();
+        let world = self.link.world.clone();
+        world.spawn(
+            Stage::Door,
+            Box::pin(async move {
+                tokio::select! {
+                    () = instance.live(ordered) => {}
+                    () = running.stopped() => {}
+                }
+            }),
+        );
+    }
+
+    fn not_made(&self, seat: u64, why: &str) {
+        let error = panicked(why);
+        let _ = self.link.outbox.send(&FromHost::Activated { seat, status: Status::Panicked, payload: &error });
+    }
+}
+
+/// An actor in its seat.
+struct Instance {
+    seat: u64,
+    actor: Box<dyn Actor>,
+    kind: Kind,
+    /// What is stored of it.
+    saved: Option<Vec<u8>>,
+    link: Arc<Link>,
+}
+
+impl Instance {
+    async fn live(mut self, mut orders: mpsc::UnboundedReceiver<Order>) {
+        while let Some(order) = orders.recv().await {
+            // What was read before the lease was over does not begin after it (L2).
+            if !self.link.may_act() {
+                return;
+            }
+            match order {
+                Order::Turn { turn, method, arguments } => {
+                    let codec = codec::parse(&arguments).map_or(Codec::MessagePack, |payload| payload.codec);
+                    let cx = Cx { link: self.link.clone(), turn, codec };
+                    let name = self.kind.description.methods.get(method as usize).map(|method| method.name.clone());
+                    let result = match name {
+                        Some(name) => self.actor.turn(&cx, &name, &arguments).await,
+                        None => Err(Ended::Invalid("the kind has no such method".to_owned())),
+                    };
+                    if self.link.may_act() {
+                        self.end(turn, result);
+                    }
+                }
+                Order::Leave => {
+                    let released = FromHost::Released { seat: self.seat, status: Status::Ok, payload: b"" };
+                    let _ = self.link.outbox.send(&released);
+                    return;
+                }
+            }
+        }
+    }
+
+    /// Says how a turn has ended, with what is to be saved of it: one frame (L4).
+    fn end(&mut self, turn: u64, result: Result<Vec<u8>, Ended>) {
+        let (status, reply) = match result {
+            Ok(reply) => (Status::Ok, reply),
+            Err(Ended::Error(error)) => (Status::ActorError, error),
+            Err(Ended::Invalid(why)) => (Status::Invalid, invalid(&why)),
+            Err(Ended::Failed(why)) => (Status::Panicked, panicked(&why)),
+        };
+        let state = self.actor.state().filter(|state| Some(state) != self.saved.as_ref());
+        let mut fields = FieldsWriter::new();
+        let written = state.as_ref().is_some_and(|state| fields.whole(STATE, state).is_ok());
+        let changes = written.then(|| fields.fields());
+        let end = TurnEnd { turn, status, changes, jump: None, is_halt: false, stream: None, payload: &reply };
+        if self.link.outbox.send(&FromHost::TurnEnd(end)).is_err() {
+            // The reply is over the bound of a frame: it is not there, and what was to be saved is not either.
+            let end = TurnEnd { status: ABANDONED, changes: None, payload: b"", ..end };
+            let _ = self.link.outbox.send(&FromHost::TurnEnd(end));
+        } else if written {
+            self.saved = state;
+        }
+    }
+}
+
+/// What failures look like on the wire.
+#[derive(Serialize)]
+enum Failure<'a> {
+    Unknown(Doubt<'a>),
+    Refused(Refusal<'a>),
+}
+
+#[derive(Serialize)]
+enum Doubt<'a> {
+    Panicked { message: &'a str },
+}
+
+#[derive(Serialize)]
+enum Refusal<'a> {
+    Invalid { field: &'a str, message: &'a str },
+}
+
+fn panicked(message: &str) -> Vec<u8> {
+    payload(&Failure::Unknown(Doubt::Panicked { message })).unwrap_or_default()
+}
+
+fn invalid(message: &str) -> Vec<u8> {
+    payload(&Failure::Refused(Refusal::Invalid { field: ".", message })).unwrap_or_default()
+}
+
+/// The state that the actor as a whole is.
+const STATE: &str = "self";

@@ -1,0 +1,243 @@
+//! A host against a node that says line by line what it wants: rules that real nodes do not let one see.
+
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::BytesMut;
+use greenroom_describe::Description;
+use greenroom_host::{Actor, CallError, Connection, Cx, Dial, Ended, Host, Kind, Turning, payload};
+use greenroom_wire::codec::{self, Codec};
+use greenroom_wire::host::{
+    Activate, Closing, Decoder, FRAME_LEN_MAX, Fields, FieldsWriter, FromHost, FromNode, Leave, Secret, Turn, Welcome,
+    WelcomeMap,
+};
+use greenroom_wire::{ExtensionView, Status};
+use greenroom_world::real::RealWorld;
+use serde_json::json;
+use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream};
+use tokio::sync::{Mutex, mpsc, oneshot};
+
+/// Counts its turns, saves the count, and calls another actor if it is told to.
+struct Room {
+    turns: u8,
+}
+
+impl Actor for Room {
+    fn turn<'a>(&'a mut self, cx: &'a Cx, method: &'a str, _: &'a [u8]) -> Turning<'a> {
+        Box::pin(async move {
+            self.turns += 1;
+            if method == "ask" {
+                match cx.call("user", "ada", "may", &payload(&())?).await {
+                    Err(CallError::Fenced) => return Err(Ended::Failed("fenced".to_owned())),
+                    answer => drop(answer),
+                }
+            }
+            cx.reply(&self.turns)
+        })
+    }
+
+    fn state(&self) -> Option<Vec<u8>> {
+        payload(&self.turns).ok()
+    }
+
+    fn load(&mut self, state: &[u8]) -> Result<(), String> {
+        self.turns = codec::decode(state).map_err(|error| error.to_string())?;
+        Ok(())
+    }
+}
+
+/// One end of a lane, as the node has it.
+struct Lane {
+    stream: DuplexStream,
+    decoder: Decoder,
+    buffer: BytesMut,
+}
+
+impl Lane {
+    async fn say(&mut self, frame: FromNode<'_>) {
+        let mut batch = BytesMut::new();
+        frame.write(&mut batch, FRAME_LEN_MAX).unwrap();
+        self.stream.write_all(&batch).await.unwrap();
+    }
+
+    /// The next frame, as text, but Alives; `None` at the end.
+    async fn hear(&mut self) -> Option<String> {
+        loop {
+            let bytes = self.buffer.split().freeze();
+            let mut rest = &bytes[..];
+            let frame = self.decoder.next::<FromHost<'_>>(&mut rest).unwrap().map(|frame| format!("{frame:?}"));
+            self.buffer.extend_from_slice(rest);
+            match frame {
+                Some(frame) if frame.starts_with("Alive") => {}
+                Some(frame) => return Some(frame),
+                None => {
+                    if self.stream.read_buf(&mut self.buffer).await.unwrap_or(0) == 0 {
+                        return None;
+                    }
+                }
+            }
+        }
+    }
+
+    async fn hears(&mut self, beginning: &str) -> String {
+        let frame = self.hear().await.unwrap_or_default();
+        assert!(frame.starts_with(beginning), "{beginning} was expected: {frame}");
+        frame
+    }
+}
+
+/// A host that runs, and the lanes that it opens.
+struct Node {
+    lanes: mpsc::UnboundedReceiver<DuplexStream>,
+}
+
+impl Node {
+    async fn lane(&mut self) -> Lane {
+        let stream = self.lanes.recv().await.unwrap();
+        Lane { stream, decoder: Decoder::new(FRAME_LEN_MAX), buffer: BytesMut::new() }
+    }
+
+    /// Welcomes the next session with this lease, and lets it join shard 0.
+    async fn welcome(&mut self, session: u64, lease: Duration) -> (Lane, Lane, String) {
+        let mut control = self.lane().await;
+        let hello = control.hears("Hello").await;
+        let mut map = WelcomeMap::new("music", 1, session, Secret([7; 16]), lease.as_millis() as u64);
+        map.shards = vec![0];
+        control.say(FromNode::Welcome(Welcome { version: 1, map })).await;
+        let mut lane = self.lane().await;
+        lane.hears("Join").await;
+        (control, lane, hello)
+    }
+}
+
+fn serve() -> Node {
+    let (opened, lanes) = mpsc::unbounded_channel();
+    let dial: Dial = Arc::new(move || {
+        let opened = opened.clone();
+        Box::pin(async move {
+            let (ours, theirs) = tokio::io::duplex(1 << 16);
+            opened.send(theirs).map_err(|_| io::ErrorKind::ConnectionRefused)?;
+            Ok(Box::new(ours) as Box<dyn Connection>)
+        })
+    });
+    let document = json!({ "greenroom": 1, "kind": "room", "methods": [{"name": "post"}, {"name": "ask"}] });
+    let kind = Kind::new(Description::of_document(document).unwrap(), |_| Room { turns: 0 });
+    let world = RealWorld::start().unwrap();
+    tokio::spawn(async move { Host::new("test").offer(kind).serve(world, &dial).await });
+    Node { lanes }
+}
+
+fn activate(seat: u64, fields: Fields<'_>) -> FromNode<'_> {
+    FromNode::Activate(Activate { seat, offer: 0, epoch: 1, state: None, carried: None, key: "lobby", fields })
+}
+
+fn turn(number: u64, seat: u64, method: u32, payload: &[u8]) -> FromNode<'_> {
+    let extension = ExtensionView::EMPTY;
+    FromNode::Turn(Turn {
+        turn: number,
+        seat,
+        method,
+        is_awaited: true,
+        is_read: false,
+        is_tick: false,
+        left: None,
+        extension,
+        payload,
+    })
+}
+
+const NOTHING: &[u8] = &[1, 1, 0x80];
+const LONG: Duration = Duration::from_secs(3_600);
+
+#[tokio::test]
+async fn a_turn_ends_with_its_state_in_one_frame_and_in_its_arguments_codec() {
+    let mut node = serve();
+    let (_control, mut lane, _) = node.welcome(1, LONG).await;
+    let mut stored = FieldsWriter::new();
+    stored.whole("self", &payload(&40_u8).unwrap()).unwrap();
+    lane.say(activate(1, stored.fields())).await;
+    lane.hears("Activated").await;
+    let mut json = BytesMut::new();
+    codec::encode(Codec::Json, 1, &json!({}), &mut json).unwrap();
+    lane.say(turn(1, 1, 0, &json)).await;
+    let end = lane.hears("TurnEnd").await;
+    assert!(end.contains("changes: Some"), "{end}");
+    assert!(end.contains(&format!("payload: {:?}", b"\x02\x0141")), "it is JSON: {end}");
+    lane.say(FromNode::Deactivate { seat: 1, why: Leave::Idle, is_carry: false, is_abandon: false }).await;
+    lane.hears("Released").await;
+}
+
+#[tokio::test]
+async fn l2_what_is_read_after_the_lease_does_not_begin_and_l5_all_is_dropped_before_the_next_hello() {
+    let mut node = serve();
+    let (mut control, mut lane, first) = node.welcome(1, Duration::from_millis(400)).await;
+    assert!(first.contains("ended: None"), "{first}");
+    lane.say(activate(1, Fields::NONE)).await;
+    lane.hears("Activated").await;
+    // No Alive is answered: the lease is over when the host says so, and what comes then is not begun.
+    control.hears("Goodbye { code: LeaseOver").await;
+    let _ = lane.stream.write_all(b"").await;
+    assert_eq!(lane.hear().await, None, "the lane is closed, and nothing was said on it");
+    let (_control, mut lane, second) = node.welcome(2, LONG).await;
+    assert!(second.contains("session: 1"), "it names what it has dropped: {second}");
+    lane.say(activate(1, Fields::NONE)).await;
+    lane.hears("Activated").await;
+    lane.say(turn(1, 1, 0, NOTHING)).await;
+    let end = lane.hears("TurnEnd").await;
+    assert!(end.contains("payload: [1, 1, 1]"), "the instance is another: {end}");
+}
+
+#[tokio::test]
+async fn a_turn_that_waits_is_dropped_with_its_lane_and_that_is_said_once_it_was_asked() {
+    let mut node = serve();
+    let (mut control, mut lane, _) = node.welcome(1, LONG).await;
+    lane.say(activate(1, Fields::NONE)).await;
+    lane.hears("Activated").await;
+    lane.say(turn(1, 1, 1, NOTHING)).await;
+    lane.hears("Define { route: 0, kind: \"user\", method: \"may\"").await;
+    lane.hears("Call(Call { request: 1, turn: 1,").await;
+    drop(lane);
+    control.say(FromNode::LaneLost { shard: 0 }).await;
+    control.hears("LaneDropped { shard: 0 }").await;
+    let mut lane = node.lane().await;
+    lane.hears("Join").await;
+    lane.say(activate(2, Fields::NONE)).await;
+    lane.hears("Activated { seat: 2").await;
+    lane.say(turn(2, 2, 1, NOTHING)).await;
+    lane.hears("Define").await;
+    lane.hears("Call(Call { request: 1, turn: 2,").await;
+    lane.say(FromNode::Reply { request: 1, status: Status::Ok, payload: NOTHING }).await;
+    let end = lane.hears("TurnEnd").await;
+    assert!(end.contains("turn: 2, status: Ok"), "{end}");
+}
+
+#[tokio::test]
+async fn a_client_calls_without_a_turn() {
+    let (opened, lanes) = mpsc::unbounded_channel();
+    let mut node = Node { lanes };
+    let dial: Dial = Arc::new(move || {
+        let (ours, theirs) = tokio::io::duplex(1 << 16);
+        let sent = opened.send(theirs);
+        Box::pin(async move {
+            sent.map_err(|_| io::ErrorKind::ConnectionRefused)?;
+            Ok(Box::new(ours) as Box<dyn Connection>)
+        })
+    });
+    let (give, given) = oneshot::channel();
+    let give = Mutex::new(Some(give));
+    tokio::spawn(async move {
+        let world = RealWorld::start().unwrap();
+        let give = give.lock().await.take().unwrap();
+        Host::new("client").session(world, &dial, &mut None, |cx| drop(give.send(cx))).await
+    });
+    let (mut control, mut lane, hello) = node.welcome(1, LONG).await;
+    assert!(hello.contains("offers: []"), "{hello}");
+    let cx = given.await.unwrap_or_else(|_| panic!("it was not welcomed"));
+    let call = tokio::spawn(async move { cx.call("room", "lobby", "post", NOTHING).await });
+    lane.hears("Define").await;
+    lane.hears("Call(Call { request: 1, turn: 0,").await;
+    lane.say(FromNode::Reply { request: 1, status: Status::ActorError, payload: b"why" }).await;
+    assert_eq!(call.await.unwrap(), Err(CallError::Actor(b"why".to_vec())));
+    control.say(FromNode::Goodbye { code: Closing::Stopping, reason: "" }).await;
+}
