@@ -86,7 +86,7 @@ struct Mixed {
 
 impl Default for Mixed {
     fn default() -> Self {
-        let all = [Strategy::Dpor, Strategy::Deviations, Strategy::Pos, Strategy::Pct, Strategy::Walk];
+        let all: [_; ALL] = [Strategy::Dpor, Strategy::Deviations, Strategy::Pos, Strategy::Pct, Strategy::Walk];
         Self { all: all.map(Strategy::chooser).into(), turn: usize::MAX, begun: 0 }
     }
 }
@@ -94,8 +94,8 @@ impl Default for Mixed {
 impl Chooser for Mixed {
     fn begin(&mut self, seed: u64, length: usize) {
         self.begun += 1;
-        if self.begun == DPOR_MAX * self.all.len() as u64 {
-            // It does not get to its end.
+        if self.begun == DPOR_MAX * ALL as u64 && self.all.len() == ALL || self.all[0].has_all() {
+            // All traces were run, or there are too many.
             self.all.remove(0);
         }
         self.turn = self.turn.wrapping_add(1) % self.all.len();
@@ -115,5 +115,26 @@ impl Chooser for Mixed {
     }
 }
 
+/// Strategies that take turns, that of all traces first.
+const ALL: usize = 5;
 /// Schedules that are run to get to all traces.
 const DPOR_MAX: u64 = 2_000;
+
+#[cfg(test)]
+mod tests {
+    use greenroom::rehearsal::Kind;
+
+    use super::*;
+
+    #[test]
+    fn when_all_traces_were_run_the_other_strategies_go_on() {
+        let step = Step { number: 1, kind: Kind::Client, at: 2, by: 2, born: 0, read: false, queue: 0 };
+        let mut mixed = Strategy::Mixed.chooser();
+        for run in 0..20 {
+            mixed.begin(run, 1);
+            assert_eq!(mixed.pick(&[step], 0), Some(0), "run {run} is no schedule");
+            mixed.end(&[]);
+            assert_eq!(mixed.has_all(), run == 0);
+        }
+    }
+}
