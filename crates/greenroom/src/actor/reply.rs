@@ -164,9 +164,14 @@ fn fenced() -> bool {
 
 /// The end of a call, its types apart.
 pub(crate) fn completion<T: Portable, E: Portable>(result: Result<T, CallError<E>>) -> Completion {
+    // What is shown in a rehearsal is compiled there alone.
+    #[cfg(feature = "rehearsal")]
+    let kept = Erased::shown::<T, E>;
+    #[cfg(not(feature = "rehearsal"))]
+    let kept = Erased::new::<Result<T, E>>;
     let failure = match result {
-        Ok(value) => return Completion::Value(Erased::result(Ok::<T, E>(value))),
-        Err(CallError::Actor(error)) => return Completion::Value(Erased::result(Err::<T, E>(error))),
+        Ok(value) => return Completion::Value(kept(Ok(value))),
+        Err(CallError::Actor(error)) => return Completion::Value(kept(Err(error))),
         Err(CallError::Refused(refusal)) => Failure::Refused(refusal),
         Err(CallError::Unknown(doubt)) => Failure::Unknown(doubt),
         Err(CallError::Cycle(path)) => Failure::Cycle(path),

@@ -4,6 +4,7 @@ use std::any::TypeId;
 use std::mem::{ManuallyDrop, MaybeUninit};
 use std::ptr;
 
+#[cfg(feature = "rehearsal")]
 use crate::actor::interface::Portable;
 
 type Words = [MaybeUninit<u64>; WORDS];
@@ -29,32 +30,31 @@ impl Erased {
         if fits::<T>() {
             // SAFETY: `T` fits into the words, in size and alignment.
             unsafe { words.as_mut_ptr().cast::<T>().write(value) };
-            Self::of::<T>(words, drop_inline::<T>)
+            Self {
+                words,
+                type_id: TypeId::of::<T>(),
+                drop: drop_inline::<T>,
+                #[cfg(feature = "rehearsal")]
+                text: None,
+            }
         } else {
             // SAFETY: a pointer fits.
             unsafe { words.as_mut_ptr().cast::<*mut T>().write(Box::into_raw(Box::new(value))) };
-            Self::of::<T>(words, drop_boxed::<T>)
-        }
-    }
-
-    fn of<T: 'static>(words: Words, drop: unsafe fn(*mut Words)) -> Self {
-        Self {
-            words,
-            type_id: TypeId::of::<T>(),
-            drop,
-            #[cfg(feature = "rehearsal")]
-            text: None,
+            Self {
+                words,
+                type_id: TypeId::of::<T>(),
+                drop: drop_boxed::<T>,
+                #[cfg(feature = "rehearsal")]
+                text: None,
+            }
         }
     }
 
     /// Keeps a result that can be shown.
-    pub(crate) fn result<T: Portable, E: Portable>(result: Result<T, E>) -> Self {
-        #[allow(unused_mut, reason = "where nothing is rehearsed, nothing is shown")]
+    #[cfg(feature = "rehearsal")]
+    pub(crate) fn shown<T: Portable, E: Portable>(result: Result<T, E>) -> Self {
         let mut kept = Self::new(result);
-        #[cfg(feature = "rehearsal")]
-        {
-            kept.text = Some(text_of::<T, E>);
-        }
+        kept.text = Some(text_of::<T, E>);
         kept
     }
 
