@@ -51,8 +51,11 @@ pub enum Ended {
 #[derive(Clone)]
 pub struct Kind {
     pub(crate) description: Description,
-    pub(crate) make: Arc<dyn Fn(&str) -> Box<dyn Actor> + Send + Sync>,
+    pub(crate) make: Make,
 }
+
+/// Makes an actor from its key.
+type Make = Arc<dyn Fn(&str) -> Box<dyn Actor> + Send + Sync>;
 
 impl Kind {
     /// The kind of `description`, whose actors `make` makes from their keys.

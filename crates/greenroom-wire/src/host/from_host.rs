@@ -44,7 +44,8 @@ pub enum FromHost<'a> {
         /// The same for people.
         reason: &'a str,
     },
-    /// The host has dropped all seats of a lane.
+    /// The host has dropped all seats of a lane: the answer to a LaneLost, once each. Unasked it says nothing, for which of two lanes
+    /// it means nobody could tell.
     LaneDropped {
         /// The lane's shard.
         shard: u32,

@@ -17,7 +17,7 @@
 //! | 7 | host | Drain | nothing |
 //! | 8 | both | Goodbye | code u8, reason t: the last frame of any lane |
 //! | 9 | node | LaneLost | shard v |
-//! | 10 | host | LaneDropped | shard v |
+//! | 10 | host | LaneDropped | shard v: the answer to a LaneLost, once each; no lane of that shard is joined again before it |
 //! | 16 | host | Join | `"GRHP"`, version (u16 LE), map: [`JoinMap`]; the node answers nothing, or says goodbye |
 //! | 32 | node | Activate | seat v, offer v, epoch v, flags u8 (1 machine state, 2 carried), key t, [machine state t], [carried b], fields |
 //! | 33 | host | Activated | seat v, status u8, … (the error) |
