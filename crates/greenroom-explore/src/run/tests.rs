@@ -196,3 +196,25 @@ fn all_traces_are_those_of_sleep_sets_alone() {
     }
     println!("{all} runs instead of {by_sleep_sets}");
 }
+
+#[test]
+fn all_traces_are_those_of_blind_search_where_that_ends() {
+    let mut ended = 0;
+    for seed in 0..40 {
+        let subject = program(seed);
+        let (all, mut blind) = (Rc::new(RefCell::new(Strategy::All.chooser())), BTreeSet::new());
+        let is_over = (0..BLIND_MAX).any(|_| {
+            all.borrow_mut().begin(0, 0);
+            let ran = subject.run(Plan::Chooser(all.clone()), false);
+            blind.insert((ran.trace, ran.violated.is_some()));
+            all.borrow().has_all()
+        });
+        if is_over {
+            assert_eq!(traces(&subject, Strategy::Dpor.chooser()).0, blind, "program {seed}");
+            ended += 1;
+        }
+    }
+    assert!(ended >= 8, "blind search ends for {ended} programs");
+}
+
+const BLIND_MAX: usize = 400;
