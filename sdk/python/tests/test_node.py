@@ -342,7 +342,6 @@ async def test_a_node_that_starts_again_is_dialled_again(greenroom_node: Program
                 await asyncio.sleep(0.02)
 
 
-@pytest.mark.skip(reason="the door does not let hosts in yet")
 async def test_hosts_come_through_the_door_too(greenroom_node: Program) -> None:
     async with gr.Host([Hall, Member], greenroom_node.http) as host:
         assert await host.ref(Hall, "h", by=5).enter("ada") == 1

@@ -95,6 +95,7 @@ export class Lane {
   readonly inlets = new Map<number, Inlet>();
   readonly outlets = new Map<number, Outlet>();
   isDead = false;
+  isJoined = false;
   /** Whether the node has said goodbye on it. */
   isDismissed = false;
   readonly closed: Promise<void>;
@@ -117,6 +118,9 @@ export class Lane {
       if (error) console.error(`greenroom: lane ${shard}: ${error.message}`);
       this.drop();
       done();
+    }, () => {
+      this.isJoined = true;
+      session.look();
     });
   }
 

@@ -112,7 +112,7 @@ export class Session {
       default:
         return this.lose(told.reason || "the node said goodbye");
     }
-    this.#look();
+    this.look();
   }
 
   /** Has a lane to the shard, as long as the session lasts. */
@@ -135,8 +135,10 @@ export class Session {
     }
   }
 
-  #look(): void {
-    if (this.lanes.size === this.welcome?.shards.length && this.offered.size === this.kinds.length) {
+  /** Looks whether it is open. */
+  look(): void {
+    const joined = [...this.lanes.values()].filter((lane) => lane.isJoined);
+    if (joined.length === this.welcome?.shards.length && this.offered.size === this.kinds.length) {
       this.isOpen = true;
       this.#opened();
     }

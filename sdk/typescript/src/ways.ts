@@ -24,12 +24,13 @@ export class Way {
     return this.url.startsWith("unix:");
   }
 
-  /** Dials; what comes are frames alone, given to `take` once `request` is sent. */
-  open(first: Buffer, take: (data: Buffer) => void, closed: (error?: Error) => void): Socket {
+  /** Dials; what comes are frames alone, given to `take`. `ready` is told when the other side takes frames. */
+  open(first: Buffer, take: (data: Buffer) => void, closed: (error?: Error) => void, ready = () => {}): Socket {
     const socket = this.#dial();
     socket.setNoDelay(true);
     let head = this.isUnix ? undefined : Buffer.alloc(0);
     socket.write(head ? Buffer.concat([this.#request(), first]) : first);
+    if (this.isUnix) socket.once("connect", ready);
     let failed: Error | undefined;
     socket.on("data", (data: Buffer) => {
       if (head !== undefined) {
@@ -44,6 +45,7 @@ export class Way {
         }
         data = head.subarray(end + 4);
         head = undefined;
+        ready();
       }
       if (data.length > 0) take(data);
     });
