@@ -137,3 +137,26 @@ fn is_choice(step: &Step) -> bool {
 const CLIENTS_MAX: u64 = 1 << 20;
 /// Serial runs, at most.
 pub(crate) const RUNS_MAX: usize = 5_000;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn call(client: u32, text: &str, answer: &str, [asked, came, heard]: [usize; 3]) -> Call {
+        let (text, answer) = (text.to_owned(), Some(Answer::Value(answer.to_owned())));
+        Call { client, nth: 1, text, answer, asked, heard, came, awaited: true }
+    }
+
+    #[test]
+    fn an_order_that_real_time_excludes_explains_nothing() {
+        let mut serial = Serial::default();
+        serial.insert(&[call(1, "write", "null", [0, 1, 2]), call(2, "read", "7", [3, 4, 5])]);
+        serial.insert(&[call(2, "read", "0", [0, 1, 2]), call(1, "write", "null", [3, 4, 5])]);
+        let reads = |answer: &str, asked: usize| {
+            serial.explains(&[call(1, "write", "null", [0, 1, 2]), call(2, "read", answer, [asked, 4, 5])])
+        };
+        assert!(reads("7", 3) && reads("7", 1) && !reads("8", 1));
+        assert!(reads("0", 1), "both were under way");
+        assert!(!reads("0", 3), "the write was acknowledged before the read was asked");
+    }
+}
