@@ -15,6 +15,8 @@ pub(super) struct Fault(Box<What>);
 enum What {
     Malformed(Box<str>),
     Wrong(Box<str>),
+    /// A member of this name must be there.
+    Missing(&'static str),
     TooDeep,
 }
 
@@ -50,6 +52,10 @@ impl Fault {
         match *self.0 {
             What::Malformed(what) => DecodeError::Malformed { codec, path, what },
             What::Wrong(what) => DecodeError::WrongType { path, what },
+            What::Missing(name) => {
+                let path = if &*path == "." { name.into() } else { format!("{path}.{name}").into() };
+                DecodeError::WrongType { path, what: missing(name).into() }
+            }
             What::TooDeep => DecodeError::TooDeep { path },
         }
     }
@@ -59,6 +65,7 @@ impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &*self.0 {
             What::Malformed(what) | What::Wrong(what) => f.write_str(what),
+            What::Missing(name) => f.write_str(&missing(name)),
             What::TooDeep => f.write_str("it is nested over the limit"),
         }
     }
@@ -71,6 +78,15 @@ impl de::Error for Fault {
     fn custom<T: fmt::Display>(message: T) -> Self {
         Self::wrong(message.to_string())
     }
+
+    #[cold]
+    fn missing_field(name: &'static str) -> Self {
+        Self(Box::new(What::Missing(name)))
+    }
+}
+
+fn missing(name: &str) -> String {
+    format!("missing field `{name}`")
 }
 
 /// A place in the bytes of a value.
