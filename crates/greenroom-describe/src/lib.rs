@@ -20,6 +20,7 @@ mod contents;
 mod description;
 mod difference;
 mod error;
+pub mod openapi;
 pub mod schema;
 
 pub use crate::canonical::Digest;

@@ -5,7 +5,7 @@ use quote::{quote, quote_spanned};
 use syn::ext::IdentExt;
 use syn::{Data, DeriveInput, Member};
 
-use crate::wire_type;
+use crate::{signature, wire_type};
 
 /// The type's implementation of `Actor`, or why it has none.
 pub(crate) fn expand(item: &DeriveInput) -> TokenStream {
@@ -16,6 +16,7 @@ pub(crate) fn expand(item: &DeriveInput) -> TokenStream {
         return syn::Error::new_spanned(&item.generics, message).into_compile_error();
     }
     let (stored, kept) = (stored(item), kept(item));
+    let doc = signature::paragraph(&item.attrs);
     let make = quote_spanned!(name.span()=> <Self as ::core::default::Default>::default());
     quote! {
         #[automatically_derived]
@@ -24,6 +25,7 @@ pub(crate) fn expand(item: &DeriveInput) -> TokenStream {
                 ::core::result::Result::Ok(#make)
             }
 
+            const DOC: &'static str = #doc;
             #stored
         }
 

@@ -5,7 +5,7 @@ use quote::quote;
 use syn::{Ident, Type, Visibility};
 
 use crate::method::{Argument, Method};
-use crate::{assertions, names};
+use crate::{assertions, names, signature};
 
 /// An interface to be written.
 pub(crate) struct Interface<'a> {
@@ -140,6 +140,7 @@ impl Interface<'_> {
             }
             false => quote!(reply),
         });
+        let signatures = signature::expand(methods);
         let travels = assertions::travels(methods);
         let kept = self.owner.filter(|_| *reliable).map(assertions::kept);
         quote! {
@@ -167,6 +168,7 @@ impl Interface<'_> {
                     const INVENT: &'static [::greenroom::__private::Invent<Self>] =
                         &[#(::greenroom::__private::invent::<#arguments>,)*];
                 }
+                #signatures
 
                 fn method(message: &#message) -> u16 {
                     match message {

@@ -20,6 +20,7 @@ mod names;
 mod one_block;
 mod options;
 mod reference;
+mod signature;
 mod stream_type;
 #[cfg(test)]
 mod tests;

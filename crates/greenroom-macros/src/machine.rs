@@ -22,9 +22,9 @@ pub(crate) struct Machine {
 pub(crate) struct Handler {
     function: Ident,
     cx: bool,
-    states: Vec<LitStr>,
-    defer: Vec<LitStr>,
-    ignore: Vec<LitStr>,
+    pub(crate) states: Vec<LitStr>,
+    pub(crate) defer: Vec<LitStr>,
+    pub(crate) ignore: Vec<LitStr>,
 }
 
 /// Whether it is `#[on(..)]`.

@@ -74,6 +74,16 @@ impl Access {
         credentials || !self.rules.is_empty()
     }
 
+    /// Whether there are bearer tokens, or issuers of them.
+    pub fn takes_tokens(&self) -> bool {
+        self.tokens.is_some() || !self.issuers.is_empty()
+    }
+
+    /// Whether there are clients that show who they are by a certificate.
+    pub fn takes_certificates(&self) -> bool {
+        !self.certificates.is_empty()
+    }
+
     /// The rules.
     pub fn rules(&self) -> &Rules {
         &self.rules

@@ -134,6 +134,7 @@
 //! | `flags` | a node's flags and configuration file; on by default |
 //! | `sqlite` | tables, states and journals in SQLite; on by default |
 //! | `tls` | TLS between nodes; on by default |
+//! | `schemars` | descriptions of kinds with the schemas of types that derive `schemars::JsonSchema` |
 //! | `cron` | [reminders](Reminders) by cron patterns; on by default |
 //! | `postgres`, `redis`, `etcd`, `kafka`, `s3`, `kube` | the other stores, each alone; `stores` is all of them |
 //!
@@ -289,6 +290,7 @@ pub mod __private {
     pub use crate::actor::reply::{AnyReply, ReplyTo, TYPE_VERSION, Told, Untold, WireReply};
     #[cfg(feature = "rehearsal")]
     pub use crate::actor::shown::{AsData, NoData, Shown, Unshown};
+    pub use crate::actor::signature::{Parameter, Schemed, Signature, Typed, Unschemed, Untyped, type_of};
     pub use crate::blocking::on_a_thread;
     pub use crate::pids::Ended;
     pub use crate::reliable::{

@@ -61,6 +61,7 @@ const LAYERS: &[(&str, &[&str])] = &[
         "greenroom-cli",
         &[
             "greenroom",
+            "greenroom-describe",
             "greenroom-otel",
             "greenroom-protocols",
             "greenroom-relay",

@@ -4,6 +4,7 @@ mod answers;
 mod client;
 mod context;
 mod idempotency;
+mod interfaces;
 mod joining;
 mod keys;
 mod kinds;

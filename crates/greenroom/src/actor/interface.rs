@@ -16,6 +16,7 @@ use super::cx::Cx;
 use super::error::{CallError, Never, Refusal};
 use super::reference::Ref;
 use super::reply::{AnyReply, ReplyTo, WireReply};
+use super::signature::Signature;
 pub use super::why::Why;
 use crate::pids::ended::Ended;
 use crate::state::{AnyStored, Saving, StateError};
@@ -37,6 +38,9 @@ pub trait Actor: Sized + Send + 'static {
         Err(format!("kind {:?} does not say how to make its actors; register it with `register_with`", cx.kind()))
     }
 
+    /// What its type's doc comment says first.
+    #[doc(hidden)]
+    const DOC: &'static str = "";
     /// Whether it has [`Stored`](crate::Stored) fields.
     #[doc(hidden)]
     const STORED: bool = false;
@@ -263,6 +267,10 @@ pub trait Interface: Sized + Send + Sync + 'static {
     #[doc(hidden)]
     #[cfg(feature = "rehearsal")]
     const INVENT: &'static [crate::actor::invent::Invent<Self>] = &[];
+
+    /// What is said of the methods to people and to other languages, in the same order.
+    #[doc(hidden)]
+    const SIGNATURES: &'static [Signature] = &[];
 
     /// Which method `message` calls.
     fn method(message: &Self::Message) -> u16;

@@ -16,6 +16,7 @@ pub(crate) mod reply;
 pub(crate) mod retry;
 #[cfg(feature = "rehearsal")]
 pub(crate) mod shown;
+pub(crate) mod signature;
 pub(crate) mod spent;
 pub(crate) mod version_gap;
 pub(crate) mod why;

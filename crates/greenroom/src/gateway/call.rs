@@ -147,7 +147,7 @@ fn resolve(door: &Door, target: &Target) -> Result<(RouteTarget, ActorId, Option
     Ok((route, id, version))
 }
 
-fn near_kinds(door: &Door, kind: &str) -> Vec<String> {
+pub(super) fn near_kinds(door: &Door, kind: &str) -> Vec<String> {
     let view = door.node.view();
     let elsewhere = view.view.active().flat_map(|(_, member)| member.kinds.iter().map(|kind| kind.name.as_str()));
     let names = door.node.kinds().methods().map(|(name, _)| name).chain(elsewhere);
@@ -155,7 +155,7 @@ fn near_kinds(door: &Door, kind: &str) -> Vec<String> {
 }
 
 /// A name that is longer than any is, short enough to be repeated.
-fn shortened(name: &str) -> String {
+pub(super) fn shortened(name: &str) -> String {
     match name.char_indices().nth(limit::NAME_LEN_MAX) {
         Some((end, _)) => format!("{}…", &name[..end]),
         None => name.to_owned(),

@@ -116,6 +116,16 @@ impl Guard {
         !self.access.is_configured()
     }
 
+    /// Whether somebody may come with a bearer token.
+    pub(super) fn takes_tokens(&self) -> bool {
+        self.access.takes_tokens()
+    }
+
+    /// Whether somebody may come with a client's certificate.
+    pub(super) fn takes_certificates(&self) -> bool {
+        self.access.takes_certificates()
+    }
+
     async fn look_at(
         &self,
         whom: For<'_>,
@@ -242,7 +252,7 @@ impl Guard {
 fn whom_for<'a>(path: &'a Path, method: &Method) -> For<'a> {
     match path {
         Path::Health | Path::Ready | Path::Problem(_) | Path::Other => For::Everybody,
-        Path::Root => For::Known,
+        Path::Root | Path::OpenApi => For::Known,
         Path::Host => For::Hosts,
         Path::Metrics => For::Metrics,
         Path::Call { kind, key, method } => For::Callers(Target { kind, key, method }),

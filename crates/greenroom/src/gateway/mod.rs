@@ -21,6 +21,7 @@ mod guard;
 mod host;
 mod hosts;
 mod inspect;
+mod kinds;
 mod metrics;
 mod pass;
 mod path;

@@ -20,6 +20,12 @@ pub(super) enum Path {
     Status,
     /// `/-/host`
     Host,
+    /// `/openapi.json`
+    OpenApi,
+    /// `/-/kinds`
+    Kinds,
+    /// `/-/kinds/{kind}`
+    Kind(String),
     /// `/-/waits`
     Waits,
     /// `/-/pids`
@@ -56,6 +62,9 @@ impl Path {
             ["healthz"] => Path::Health,
             ["readyz"] => Path::Ready,
             ["metrics"] => Path::Metrics,
+            ["openapi.json"] => Path::OpenApi,
+            ["-", "kinds"] => Path::Kinds,
+            ["-", "kinds", kind] => Path::Kind(decode(kind)?),
             ["-", "status"] => Path::Status,
             ["-", "host"] => Path::Host,
             ["-", "drain", node] => Path::Admin(Asked::Drain { node: decode(node)? }),

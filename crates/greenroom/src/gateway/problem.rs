@@ -203,6 +203,13 @@ impl Problem {
         problem
     }
 
+    /// Only nodes that host the kind say what it is.
+    pub(super) fn described_elsewhere(kind: &str, node: &str, door: Option<&str>) -> Self {
+        let ask = door.map_or_else(|| "which has no HTTP door".to_owned(), |door| format!("whose door is {door}"));
+        let detail = format!("this node does not host {kind:?}; ask node {node}, {ask}");
+        Self::new("described-elsewhere", detail).with("kind", kind).with("ask", door.map(str::to_owned))
+    }
+
     /// Who asks is known, and may not.
     pub(super) fn forbidden(who: &str, wanted: &str) -> Self {
         let detail = format!("nothing allows {who:?} to do this; {wanted}");
@@ -330,9 +337,15 @@ const fn class(name: &'static str, status: u16, title: &'static str, explanation
 const RAN: [&str; 5] = ["internal", "actor-error", "panicked", "unknown-outcome", "timed-out"];
 
 /// Every type of problem. The first stands for what has no name of its own.
-static CLASSES: [Class; 29] = [
+static CLASSES: [Class; 30] = [
     class("internal", 500, "Internal error", "The node is at fault. Please report it."),
     class("bad-request", 400, "Bad request", "The request is malformed; the detail says where."),
+    class(
+        "described-elsewhere",
+        404,
+        "Another node knows what the kind is",
+        "Nodes describe the kinds that they host: `ask` is the address of the door of one that does.",
+    ),
     class(
         "invalid-arguments",
         400,

@@ -10,10 +10,10 @@ use hyper::{Method, Request, Response, StatusCode};
 
 use super::answer::{Answer, AnswerBody};
 use super::connections::Seat;
-use super::inspect;
 use super::path::Path;
 use super::problem::{self, Problem};
 use super::{Door, admin, call, events, hosts, metrics, status, topic};
+use super::{inspect, kinds};
 use crate::blocking;
 use crate::locality;
 
@@ -84,6 +84,9 @@ async fn route(door: &Arc<Door>, seat: &Arc<Seat>, mut request: Request<Incoming
             Some(why) => return Err(Problem::not_ready(why)),
         },
         Path::Metrics => text(StatusCode::OK, "text/plain; version=0.0.4; charset=utf-8", metrics::write(door)),
+        Path::OpenApi => json(StatusCode::OK, &kinds::openapi(door)),
+        Path::Kinds => json(StatusCode::OK, &kinds::list(door)),
+        Path::Kind(kind) => json(StatusCode::OK, &kinds::one(door, &kind)?),
         Path::Status => json(StatusCode::OK, &status::status(door)),
         Path::Waits => {
             let over = over(request.uri().query())?;

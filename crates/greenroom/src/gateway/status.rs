@@ -55,7 +55,7 @@ pub(super) fn hosted(door: &Door) -> Value {
         "members": view.view.active().map(|(_, member)| &member.name).collect::<Vec<_>>(),
         "hosted_here": kinds,
         "hosted_elsewhere": elsewhere,
-        "see_also": ["/healthz", "/readyz", "/metrics", "/-/status", "/-/pids"],
+        "see_also": ["/openapi.json", "/-/kinds", "/healthz", "/readyz", "/metrics", "/-/status", "/-/pids"],
     })
 }
 

@@ -5,6 +5,7 @@ use std::rc::Rc;
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 use std::time::Duration;
 
+use greenroom_describe::Description;
 use greenroom_protocols::directory::Epoch;
 use greenroom_protocols::names::near_names;
 use greenroom_protocols::node::{Instances, KindInfo};
@@ -13,6 +14,7 @@ use greenroom_protocols::versions::Offer;
 use greenroom_world::Timestamp;
 
 use super::built_in::{RELIABLE, WORKERS, is_built_in};
+use super::descriptions;
 use super::foreign::{Entry, Foreign, ForeignKind};
 use super::gate::Gate;
 use super::history::History;
@@ -20,6 +22,7 @@ use crate::actor::cx::Cx;
 use crate::actor::error::Refusal;
 use crate::actor::interface::{Behaviour, Interface, MethodInfo, Options, Travels};
 use crate::actor::key::{ActorId, Kind};
+use crate::actor::signature::Declared;
 use crate::geo::config::{GeoConfig, GeoHome};
 use crate::intercept::{Given, Interceptor};
 use crate::node::config::{Config, KindConfig};
@@ -141,6 +144,8 @@ pub(crate) trait AnyKind: Send + Sync {
     fn state_versions(&self) -> BTreeMap<String, StateVersions>;
     /// Which callers its interface serves.
     fn offer(&self) -> Offer;
+    /// What is said of it to people and to other languages.
+    fn declared(&self) -> Declared;
     /// Lets `chain` see all calls that come in; said once, before there are any.
     fn intercept(&self, chain: Arc<[Arc<dyn Interceptor>]>);
 }
@@ -194,6 +199,10 @@ impl<A: Behaviour> AnyKind for KindEntry<A> {
 
     fn offer(&self) -> Offer {
         self.spoken().map_or_else(offer::<A::Interface>, |kind| kind.said().offer)
+    }
+
+    fn declared(&self) -> Declared {
+        Declared { doc: A::DOC, signatures: <A::Interface as Interface>::SIGNATURES, states: A::STATES }
     }
 
     fn intercept(&self, chain: Arc<[Arc<dyn Interceptor>]>) {
@@ -349,6 +358,14 @@ impl Kinds {
     /// How activations of `kind` go to another node, if it is hosted here.
     pub(crate) fn travels(&self, kind: Kind) -> Travels {
         self.find(kind).map_or(Travels::Not, |kind| kind.travels())
+    }
+
+    /// What the kind says of itself, if it is hosted here, or has been offered by hosts.
+    pub(crate) fn describe(&self, name: &str) -> Option<Description> {
+        match self.by_name.get_key_value(name) {
+            Some((name, kind)) => descriptions::of(name, &**kind),
+            None => Some(self.foreign(Kind::known(name)?)?.said().description.clone()),
+        }
     }
 
     /// Names and methods, by name.

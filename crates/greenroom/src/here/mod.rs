@@ -2,6 +2,7 @@
 
 pub(crate) mod built_in;
 mod dealer;
+mod descriptions;
 pub(crate) mod figures;
 pub(crate) mod foreign;
 pub(crate) mod gate;
