@@ -3,24 +3,30 @@
 use std::time::Duration;
 
 use clap::Args;
+use greenroom_describe::Description;
 use serde_json::Value;
 
 use crate::door::NodeAddress;
+use crate::interfaces;
 
 /// Which method to call, of which actor.
 #[derive(Args)]
 pub(crate) struct CallCommand {
     /// The actor: its kind and its key, as in chat_room/lobby
-    #[arg(value_name = "KIND/KEY")]
-    actor: String,
+    #[arg(value_name = "KIND/KEY", required_unless_present = "help_for")]
+    actor: Option<String>,
     /// The method
-    method: String,
+    #[arg(required_unless_present = "help_for")]
+    method: Option<String>,
     /// A JSON object with the method's arguments by name
     #[arg(value_name = "JSON", default_value = "{}")]
     arguments: String,
     /// A pair of the call's request context; may be given more than once
     #[arg(long = "context", value_name = "KEY=VALUE", value_parser = pair)]
     context: Vec<(String, String)>,
+    /// Tell what actors of a kind can be asked, and call nobody
+    #[arg(long, value_name = "KIND", conflicts_with = "actor")]
+    help_for: Option<String>,
     #[command(flatten)]
     node: NodeAddress,
 }
@@ -32,7 +38,13 @@ fn pair(text: &str) -> Result<(String, String), String> {
 
 /// Calls the method and prints what it returns.
 pub(crate) fn run(command: &CallCommand) -> Result<(), String> {
-    let CallCommand { actor, method, arguments, context, node } = command;
+    let CallCommand { actor, method, arguments, context, help_for, node } = command;
+    let (Some(actor), Some(method)) = (actor, method) else {
+        let kind = help_for.as_deref().unwrap_or_default();
+        let (description, _) = interfaces::describe(&node.door(TIMEOUT)?, kind)?;
+        print!("{}\n{}", interfaces::in_words(&description), example(&description));
+        return Ok(());
+    };
     let (kind, key) =
         actor.split_once('/').ok_or_else(|| format!("{actor:?} has no key; write KIND/KEY, as in chat_room/lobby"))?;
     let answer = node.door(TIMEOUT)?.call_with(kind, key, method, arguments, context)?;
@@ -41,6 +53,32 @@ pub(crate) fn run(command: &CallCommand) -> Result<(), String> {
         return Ok(());
     }
     Err(described(answer.status, &answer.body))
+}
+
+/// A call to begin with.
+fn example(description: &Description) -> String {
+    let Some(method) = description.methods.first() else { return String::new() };
+    let arguments: Vec<String> = method
+        .arguments
+        .members()
+        .into_iter()
+        .filter(|(name, _)| method.arguments.requires(name))
+        .map(|(name, ty)| format!("{}: {}", Value::from(name), sample(ty)))
+        .collect();
+    format!("For example:\n  greenroom call {}/KEY {} '{{{}}}'\n", description.kind, method.name, arguments.join(", "))
+}
+
+/// A value that the type may take, as far as it is known.
+fn sample(ty: &Value) -> &'static str {
+    let name = ty["type"].as_str().or_else(|| ty["type"][0].as_str());
+    match name {
+        Some("string") => "\"..\"",
+        Some("integer" | "number") => "1",
+        Some("boolean") => "true",
+        Some("array") => "[]",
+        Some("object") => "{}",
+        _ => "null",
+    }
 }
 
 /// A problem document in words.

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use greenroom::Builder;
 use greenroom::prelude::*;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Registers the examples.
@@ -16,7 +17,7 @@ pub(crate) fn register(builder: Builder) -> Builder {
 pub(crate) const NAMES: [&str; 5] = ["chat_room", "user", "presence", "counter", "alarm"];
 
 /// What was said, by whom.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct Message {
     number: u64,
     user: String,
@@ -24,7 +25,7 @@ pub(crate) struct Message {
 }
 
 /// Why a message was not posted.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub(crate) enum ChatError {
     /// Nothing was said.
     Empty,

@@ -6,7 +6,9 @@ mod clusters;
 mod demo;
 mod door;
 mod drain;
+mod generate;
 mod inspect;
+mod interfaces;
 mod kinds;
 mod log;
 mod migrate;
@@ -56,6 +58,10 @@ enum Command {
     Run(Box<run::RunCommand>),
     /// Call an actor's method through a node's HTTP door
     Call(call::CallCommand),
+    /// Show what can be called: the kinds of a cluster, or the methods of one
+    Kinds(interfaces::KindsCommand),
+    /// Write OpenAPI, or typed clients of kinds
+    Generate(generate::GenerateCommand),
     /// Show a cluster's nodes, kinds, activations and rates
     Status(status::StatusCommand),
     /// Let a node hand over what it has, and leave its cluster
@@ -100,6 +106,8 @@ fn main() -> ExitCode {
         Command::Node(command) => node::run(&command),
         Command::Run(command) => run::run(&command),
         Command::Call(command) => call::run(&command),
+        Command::Kinds(command) => interfaces::run(&command),
+        Command::Generate(command) => generate::run(&command),
         Command::Status(command) => status::run(&command),
         Command::Clusters(command) => clusters::run(&command),
         Command::Waits(command) => waits::run(&command),

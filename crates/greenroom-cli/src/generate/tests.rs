@@ -1,0 +1,55 @@
+//! What is written of a description, byte by byte: `tsc --strict` and `pyright` took the same files.
+
+use greenroom_describe::Description;
+use serde_json::json;
+
+use super::{camel, identifier, python, typescript};
+
+fn description() -> Description {
+    Description::of_document(json!({
+        "greenroom": 1, "kind": "chat_room", "version": 2, "doc": "A room with \"quotes\" and */.",
+        "methods": [
+            {"name": "post", "doc": "Says it to all.", "arguments": {"type": "object", "x-order": ["user", "text", "mood"],
+                "required": ["user", "text"], "properties": {"user": {"type": "string"}, "text": {"type": "string"},
+                "mood": {"$ref": "#/$defs/Mood"}}},
+             "reply": {"type": "integer"}, "error": {"$ref": "#/$defs/NotMember"}},
+            {"name": "history", "read": true, "arguments": {"type": "object", "properties": {"start": {"type": ["integer", "null"], "maximum": 9}}},
+             "stream": {"$ref": "#/$defs/Entry"}},
+            {"name": "names", "read": true, "arguments": {"type": "object", "properties": {}},
+             "reply": {"type": "object", "additionalProperties": {"type": "array", "prefixItems": [{"type": "boolean"}, {"type": "number"}]}}},
+            {"name": "clear", "arguments": {"type": "object", "properties": {}}, "reply": {"type": "null"}},
+            {"name": "other", "reply": {"x-guess": {"type": "string"}}},
+        ],
+        "$defs": {
+            "Entry": {"type": "object", "required": ["user", "class"], "properties": {"user": {"type": "string"}, "class": {"type": "integer"},
+                "answers": {"type": "array", "items": {"$ref": "#/$defs/Entry"}}}},
+            "Mood": {"oneOf": [{"const": "Calm"}, {"type": "string", "enum": ["Glad", "Sad"]}]},
+            "NotMember": {"type": "object", "properties": {"user": {"type": "string"}}, "required": ["user"]},
+        },
+    }))
+    .expect("it is a description")
+}
+
+fn golden(name: &str) -> String {
+    let path = format!("{}/src/generate/golden/{name}", env!("CARGO_MANIFEST_DIR"));
+    std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path}: {error}"))
+}
+
+#[test]
+fn a_python_module_is_what_it_was() {
+    assert_eq!(python::module(&description()), golden("chat_room.py"));
+}
+
+#[test]
+fn a_typescript_module_is_what_it_was() {
+    assert_eq!(typescript::module(&description()), golden("chat_room.ts"));
+}
+
+#[test]
+fn names_become_those_that_languages_take() {
+    assert_eq!((identifier("odd.kind-1"), identifier("7up")), ("odd_kind_1".to_owned(), "_7up".to_owned()));
+    assert_eq!(
+        (camel("odd.kind-1"), camel("NotMember"), camel("größe")),
+        ("OddKind1".to_owned(), "NotMember".to_owned(), "GrE".to_owned())
+    );
+}
