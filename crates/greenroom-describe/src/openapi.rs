@@ -91,14 +91,18 @@ fn path(description: &Description, method: &Method, door: &Door) -> Value {
     if method.stream.is_some() && method.read && !method.update {
         let mut got = path["post"].take();
         path["post"] = got.clone();
-        got.as_object_mut().map(|got| got.remove("requestBody"));
+        if let Some(got) = got.as_object_mut() {
+            got.remove("requestBody");
+        }
         got["operationId"] = format!("{kind}.{}.events", method.name).into();
         let arguments = json!({
             "name": "arguments", "in": "query",
             "description": "The arguments as JSON, for browsers' EventSource.",
             "content": { "application/json": { "schema": body(kind, &method.arguments) } },
         });
-        got["parameters"].as_array_mut().map(|parameters| parameters.push(arguments));
+        if let Some(parameters) = got["parameters"].as_array_mut() {
+            parameters.push(arguments);
+        }
         path["get"] = got;
     }
     path
