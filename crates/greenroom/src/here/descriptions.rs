@@ -134,19 +134,11 @@ fn arguments(signature: &Signature, types: &mut Types) -> Schema {
     Schema(schema)
 }
 
-/// Schemas of types, and the types that these refer to.
+/// Schemas of types, and the types that these refer to: the generator writes JSON Schema 2020-12 unless it is told otherwise.
+#[derive(Default)]
 struct Types {
     #[cfg(feature = "schemars")]
     generator: schemars::SchemaGenerator,
-}
-
-impl Default for Types {
-    fn default() -> Self {
-        Self {
-            #[cfg(feature = "schemars")]
-            generator: schemars::generate::SchemaSettings::draft2020_12().into_generator(),
-        }
-    }
 }
 
 impl Types {
