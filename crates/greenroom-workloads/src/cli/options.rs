@@ -23,6 +23,9 @@ pub struct Bench {
     /// Pairs of actors (ping-pong, reliable-latency, reliable-throughput), or callers (reliable-calls, reliable-create).
     #[arg(long, default_value_t = 64)]
     pub pairs: u32,
+    /// Messages that each pair has in flight (ping-pong with `--style send`).
+    #[arg(long, default_value_t = 1)]
+    pub window: u32,
     /// Bytes that each message carries (ping-pong, big, tell, reliable-latency, reliable-throughput).
     #[arg(long, default_value_t = 0)]
     pub payload: usize,

@@ -25,6 +25,7 @@ pub(super) async fn prepare_all(run: &Run<'_>, tally: &str) -> Result<(), String
         let order = PingOrder {
             partner: format!("pong-{pair}"),
             style: plan.style,
+            window: plan.window,
             payload: plan.payload,
             extent: plan.extent(),
             tally: tally.to_owned(),

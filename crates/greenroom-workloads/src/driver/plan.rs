@@ -18,6 +18,7 @@ pub(crate) struct Plan {
     pub(crate) mode: Mode,
     pub(crate) style: Style,
     pub(crate) pairs: u32,
+    pub(crate) window: u32,
     pub(crate) payload: usize,
     pub(crate) rounds: u64,
     pub(crate) nodes: u32,
@@ -70,6 +71,7 @@ impl Plan {
             mode,
             style: bench.style,
             pairs: bench.pairs,
+            window: bench.window,
             payload: bench.payload,
             rounds: bench.rounds.unwrap_or_else(|| workload.rounds_default()),
             nodes,
@@ -138,6 +140,7 @@ impl Plan {
         let counts = [
             ("--nodes", self.nodes),
             ("--pairs", self.pairs),
+            ("--window", self.window),
             ("--actors", self.actors),
             ("--senders", self.senders),
             ("--shards", self.shards),
@@ -146,6 +149,9 @@ impl Plan {
         ];
         if self.apart && !(self.workload == Workload::PingPong && self.mode == Mode::Local && self.shards > 1) {
             return Err("--apart is for ping-pong with --mode local and several --shards".to_owned());
+        }
+        if self.window > 1 && !(self.workload == Workload::PingPong && self.style == Style::Send) {
+            return Err("--window is for ping-pong with --style send: who calls waits for the answer".to_owned());
         }
         if self.rate.is_some_and(|rate| !(rate.is_finite() && rate > 0.0)) {
             return Err("--rate is to be a number above 0".to_owned());
@@ -283,6 +289,7 @@ impl Plan {
             Workload::PingPong => {
                 set("pairs", self.pairs.into());
                 set("style", style.into());
+                set("window", self.window.into());
             }
             Workload::Big => {
                 set("actors", self.actors.into());

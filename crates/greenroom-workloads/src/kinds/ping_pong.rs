@@ -1,4 +1,4 @@
-//! Ping-pong: pairs of actors, one message in flight each.
+//! Ping-pong: pairs of actors, one message in flight each unless asked for more.
 
 use std::time::{Duration, Instant};
 
@@ -16,6 +16,8 @@ pub struct PingOrder {
     pub partner: String,
     /// How the two talk.
     pub style: Style,
+    /// Messages in flight, of those that are one-way.
+    pub window: u32,
     /// Bytes that each message carries.
     pub payload: usize,
     /// How long they talk.
@@ -36,8 +38,11 @@ struct Talk {
     pong: PongRef,
     tally: TallyRef,
     extent: Extent,
-    round: u64,
-    sent: Instant,
+    /// Pings and pongs.
+    sent: u64,
+    heard: u64,
+    /// The ping whose answer is waited for with a watch.
+    timed: Option<(u64, Instant)>,
     record: Record,
 }
 
@@ -95,14 +100,14 @@ impl Ping {
     pub async fn pong(&mut self, payload: Payload) {
         let Some(talk) = &mut self.talk else { return };
         talk.record.count(2);
-        if talk.extent.times(talk.round) {
-            talk.record.time(talk.sent.elapsed());
+        if let Some((_, sent)) = talk.timed.take_if(|(ping, _)| *ping == talk.heard) {
+            talk.record.time(sent.elapsed());
         }
-        talk.round += 1;
-        if talk.extent.is_over(talk.round) {
-            self.close();
-        } else {
+        talk.heard += 1;
+        if !talk.extent.is_over(talk.sent) {
             talk.ping(payload);
+        } else if talk.heard == talk.sent {
+            self.close();
         }
     }
 }
@@ -111,9 +116,14 @@ impl Ping {
     fn open(&mut self, cx: &Cx, order: PingOrder) {
         let pong = PongRef::of(cx, order.partner);
         let tally = TallyRef::of(cx, order.tally);
-        let talk = Talk { pong, tally, extent: order.extent, round: 0, sent: Instant::now(), record: Record::begin() };
+        let talk = Talk { pong, tally, extent: order.extent, sent: 0, heard: 0, timed: None, record: Record::begin() };
         let talk = self.talk.insert(talk);
-        if talk.extent.is_over(0) { self.close() } else { talk.ping(payload(order.payload)) }
+        while talk.sent < u64::from(order.window) && !talk.extent.is_over(talk.sent) {
+            talk.ping(payload(order.payload));
+        }
+        if talk.sent == 0 {
+            self.close();
+        }
     }
 
     fn close(&mut self) {
@@ -125,9 +135,10 @@ impl Ping {
 
 impl Talk {
     fn ping(&mut self, payload: Payload) {
-        if self.extent.times(self.round) {
-            self.sent = Instant::now();
+        if self.timed.is_none() && self.extent.times(self.sent) {
+            self.timed = Some((self.sent, Instant::now()));
         }
+        self.sent += 1;
         self.pong.serve(payload).send();
     }
 }

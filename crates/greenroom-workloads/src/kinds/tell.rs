@@ -51,7 +51,8 @@ impl Teller {
         let share = (MAILBOX_LEN / order.senders.max(1)).max(2);
         let burst = u64::from((share / 2).clamp(1, BURST_LEN));
         let unheard_max = (share / (burst as u32 + 1)).max(1) as usize * listeners.len().max(1);
-        let unheard_max = unheard_max.min((UNHEARD_LEN_MAX / burst) as usize).max(1);
+        let fair = (UNHEARD_SUM_MAX / u64::from(order.senders.max(1))).min(UNHEARD_LEN_MAX);
+        let unheard_max = unheard_max.min((fair / burst) as usize).max(1);
         let mut unheard = VecDeque::with_capacity(unheard_max);
         let mut sent = 0;
         'all: while order.extent.until_ns.is_some() || sent < order.extent.rounds {
@@ -98,7 +99,7 @@ pub struct Listener {
     heard: u64,
 }
 
-#[actor]
+#[actor(mailbox = 65536)]
 impl Listener {
     /// A one-way message.
     pub async fn hear(&mut self, payload: Payload) {
@@ -140,9 +141,11 @@ fn key(prefix: &str, place: u32) -> String {
     format!("{prefix}-{place}")
 }
 
-/// Messages that all tellers together leave at one listener: half of what a mailbox holds by default.
-const MAILBOX_LEN: u32 = 2048;
+/// Messages that all tellers together leave at one listener: half of what its mailbox holds.
+const MAILBOX_LEN: u32 = 32_768;
 /// Messages to one listener before the next one's turn.
 const BURST_LEN: u32 = 64;
 /// Messages that one teller has on the way, so that no queue on it is filled by one teller.
 const UNHEARD_LEN_MAX: u64 = 8192;
+/// Messages that all tellers have on the way: half of what the inbox of a shard holds.
+const UNHEARD_SUM_MAX: u64 = 32_768;
