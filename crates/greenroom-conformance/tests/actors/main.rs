@@ -7,6 +7,7 @@ mod errors;
 mod lifecycle;
 mod pids;
 mod placement;
+mod runs;
 mod streams;
 mod turns;
 

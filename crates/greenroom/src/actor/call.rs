@@ -21,7 +21,8 @@ use crate::shard::baggage::Baggage;
 use crate::shard::baggage::Load;
 use crate::shard::calls::{CallSlot, Completion};
 use crate::shard::holdback::Unsent;
-use crate::shard::submit::{Started, Told};
+use crate::shard::one_way::Told;
+use crate::shard::submit::Started;
 use crate::shard::{Shard, ShardId};
 use crate::stream::reply_stream::Reading;
 

@@ -23,7 +23,8 @@ use crate::pids::key::reserved;
 use crate::shard::Shard;
 use crate::shard::baggage::Baggage;
 use crate::shard::holdback::{Holdback, Unsent, holdback};
-use crate::shard::submit::{Callee, Told};
+use crate::shard::one_way::Told;
+use crate::shard::submit::Callee;
 
 /// What one turn of a reliable actor keeps back until its commit.
 pub(super) struct Takings {

@@ -3,6 +3,7 @@
 mod admission;
 mod life;
 mod messages;
+mod runs;
 
 use std::any::Any;
 use std::cell::{Cell, RefCell};
@@ -43,8 +44,12 @@ pub(crate) trait AnyActivation {
     /// envelope stays.
     fn offer(self: Rc<Self>, shard: &Shard, parcel: &mut dyn Any) -> Result<(), Refusal>;
 
-    /// Whether a turn of `access` could begin now, with nothing before it.
-    fn is_free(&self, access: Access) -> bool;
+    /// Takes such an envelope into the mailbox, though its turn might begin at once, as others are right behind it: they begin
+    /// together. `false` if this is not the place for it: it is still there, and is to be offered.
+    fn gather(self: Rc<Self>, shard: &Shard, parcel: &mut dyn Any) -> bool;
+
+    /// Whether a turn of `access` can begin now, with nothing before it: what has gathered begins first.
+    fn is_free(self: Rc<Self>, shard: &Shard, access: Access) -> bool;
 
     /// Begins a turn of a free activation on its caller's stack, for the `Option<Message>` in `message`. `None` if that
     /// is not a message of its own type: it stays.
@@ -229,11 +234,12 @@ impl<A: Behaviour> Activation<A> {
         queued: Option<Duration>,
     ) {
         // Turns before it in this round may have taken their time: so the clock is asked, not the round.
-        if deadline != Timestamp::NEVER && deadline <= shard.clock() {
+        let now = if deadline == Timestamp::NEVER { None } else { Some(shard.clock()) };
+        if now.is_some_and(|now| deadline <= now) {
             let refusal = shard.expired(Spent { queued, ..Spent::default() });
             return A::Interface::reply(&mut message).take().finish(refused(refusal));
         }
-        if !shard.fence_open() {
+        if !now.map_or_else(|| shard.fence_open(), |now| shard.port().node.fence_open_at(now)) {
             return A::Interface::reply(&mut message).take().finish(refused(Refusal::Fenced));
         }
         let call = A::Interface::reply(&mut message).key().0;
@@ -282,11 +288,15 @@ impl<A: Behaviour> Activation<A> {
             Access::Exclusive => {
                 self.exclusive.set(true);
                 Box::pin(async move {
-                    if let Some(actor) = &mut *this.actor.borrow_mut() {
-                        actor.exclusive(&this.cx, message).await;
-                        if A::OPTIONS.saving != Saving::Explicit {
-                            this.turn_done(actor).await;
+                    loop {
+                        if let Some(actor) = &mut *this.actor.borrow_mut() {
+                            actor.exclusive(&this.cx, message).await;
+                            if A::OPTIONS.saving != Saving::Explicit {
+                                this.turn_done(actor).await;
+                            }
                         }
+                        let Some(following) = this.following() else { break };
+                        message = following;
                     }
                 })
             }
@@ -349,5 +359,3 @@ fn moment(ticks: u32) -> Timestamp {
 const NANOS_PER_TICK: u64 = 10_000_000;
 /// How far ahead a look at what waits is put down.
 const WATCH_MAX: Duration = Duration::from_secs(1);
-/// Turns that an activation begins before others of its shard have their go.
-const TURNS_A_VISIT: usize = 32;

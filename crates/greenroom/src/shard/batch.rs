@@ -36,9 +36,16 @@ struct Head {
     size: u32,
 }
 
+/// Where a message comes from, and whether more are right behind it for the same actor.
+#[derive(Clone, Copy)]
+pub(super) struct Behind {
+    pub(super) from: ShardId,
+    pub(super) more: bool,
+}
+
 /// What can be done with a message whose type is not known.
 struct Table {
-    deliver: unsafe fn(*mut u8, &Shard, ShardId, &Arc<Inner>, Slot),
+    deliver: unsafe fn(*mut u8, &Shard, &Arc<Inner>, Slot, Behind),
     refuse: unsafe fn(*mut u8, &Inner, Refusal),
     drop: unsafe fn(*mut u8),
 }
@@ -121,12 +128,26 @@ impl Batch {
         Some((head, at))
     }
 
+    /// Whether the first message goes by the reference `target`.
+    fn next_is_for(&self, target: u32) -> bool {
+        // SAFETY: `begin` is where a head was written, if it is not the end.
+        self.begin < self.end && unsafe { self.block.add(self.begin).cast::<Head>().as_ref() }.target == target
+    }
+
     /// Delivers all messages on `shard`, in order.
     pub(super) fn deliver(&mut self, shard: &Shard) {
         while let Some((head, at)) = self.pop() {
             shard.refill_budget();
             // SAFETY: the table is that of the message at this place, which `pop` has given away.
-            unsafe { (head.table.deliver)(at, shard, self.from, &self.targets[head.target as usize], head.slot) };
+            unsafe {
+                (head.table.deliver)(
+                    at,
+                    shard,
+                    &self.targets[head.target as usize],
+                    head.slot,
+                    Behind { from: self.from, more: self.next_is_for(head.target) },
+                )
+            };
         }
     }
 
@@ -161,10 +182,10 @@ impl Drop for Batch {
     }
 }
 
-unsafe fn deliver<I: Interface>(at: *mut u8, shard: &Shard, from: ShardId, target: &Arc<Inner>, slot: Slot) {
+unsafe fn deliver<I: Interface>(at: *mut u8, shard: &Shard, target: &Arc<Inner>, slot: Slot, behind: Behind) {
     // SAFETY: the caller gives away an envelope of this interface.
     let envelope = unsafe { ptr::read(at.cast::<Envelope<I::Message>>()) };
-    shard.deliver::<I>(from, target, slot, envelope);
+    shard.deliver::<I>(target, slot, behind, envelope);
 }
 
 unsafe fn refuse<I: Interface>(at: *mut u8, target: &Inner, refusal: Refusal) {

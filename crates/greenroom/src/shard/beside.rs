@@ -109,7 +109,11 @@ impl AnyActivation for Beside {
         Err(Refusal::Moved)
     }
 
-    fn is_free(&self, _: Access) -> bool {
+    fn gather(self: Rc<Self>, _: &Shard, _: &mut dyn Any) -> bool {
+        false
+    }
+
+    fn is_free(self: Rc<Self>, _: &Shard, _: Access) -> bool {
         false
     }
 

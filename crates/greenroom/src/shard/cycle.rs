@@ -16,6 +16,9 @@ impl Shard {
 
     /// Whether `id` waits for a call with this chain: the path of the cycle then.
     pub(crate) fn cycle(&self, link: &Link, id: &ActorId) -> Option<Vec<String>> {
+        if let Link::None = link {
+            return None;
+        }
         let mut next = link.clone();
         loop {
             match next {

@@ -47,6 +47,11 @@ pub(crate) enum Begun {
 impl Caller {
     /// Nobody.
     pub(super) const NOBODY: Self = Self::Apart { chain: Chain::NONE, call: CallKey::NONE };
+
+    /// Whether nobody waits for the turn and nothing came with its message.
+    fn is_nobody(&self) -> bool {
+        matches!(self, Self::Apart { chain, call } if chain.is_none() && call.is_none())
+    }
 }
 
 impl Shard {
@@ -97,6 +102,7 @@ impl Shard {
     ) -> Begun {
         self.budget.set(self.budget.get().saturating_sub(1));
         let id = self.turns.borrow_mut().begin();
+        let bare = deadline == Timestamp::NEVER && caller.is_nobody();
         let (link, baggage, serial, answer) = match caller {
             Caller::Apart { chain: Chain { link, baggage }, call } => (Some(link), baggage, 0, Answer::Elsewhere(call)),
             Caller::Below { serial, answer, baggage } => (None, baggage, serial, Answer::Stack(answer)),
@@ -104,13 +110,15 @@ impl Shard {
         let frame = Frame {
             id,
             activation,
-            job,
+            job: Cell::new(job),
             deadline,
             serial,
             answer: Cell::new(answer),
             link: Cell::new(link),
             baggage: Cell::new(baggage),
             entered: Cell::new(false),
+            bare,
+            more: Cell::new(self.runs.more.take()),
             below: Cell::new(self.frame.get()),
         };
         #[cfg(feature = "rehearsal")]
@@ -135,6 +143,7 @@ impl Shard {
             || panic::catch_unwind(AssertUnwindSafe(|| future.as_mut().poll(&mut Context::from_waker(&waker))));
         let polled = if self.watch.is_due() { self.timed(frame, poll) } else { poll() };
         self.depth.set(self.depth.get() - 1);
+        self.runs.more.set(frame.more.get());
         match polled {
             Ok(Poll::Ready(())) => {
                 // Its reply, if it was never given, still finds its frame.
@@ -203,7 +212,7 @@ impl Shard {
         if let Some(message) = panic {
             tracing::error!(actor = %frame.activation.id(), message, "a turn panicked; the activation restarts clean");
         }
-        frame.activation.clone().turn_ended(self, frame.job, panic);
+        frame.activation.clone().turn_ended(self, frame.job.get(), panic);
     }
 
     /// Writes the turn of `frame` into the slab, and those that wait for it.
@@ -221,7 +230,7 @@ impl Shard {
         };
         let turn = Turn {
             activation: frame.activation.clone(),
-            job: frame.job,
+            job: frame.job.get(),
             began: self.now(),
             told: false,
             link,

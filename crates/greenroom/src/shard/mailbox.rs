@@ -1,5 +1,6 @@
 //! What waits at an activation, and since when. An empty one is a null pointer: idle activations are many.
 
+use std::any::Any;
 use std::cell::Cell;
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -10,7 +11,25 @@ use greenroom_world::Timestamp;
 pub(super) struct Mailbox<T>(Cell<Waiting<T>>);
 
 /// `None` if nothing waits.
-type Waiting<T> = Option<Box<VecDeque<(Since, T)>>>;
+type Waiting<T> = Option<Box<Queue<T>>>;
+
+type Queue<T> = VecDeque<(Since, T)>;
+
+/// An emptied queue of one of a shard's mailboxes, for the next one: those that hold one message at a time need no other.
+#[derive(Default)]
+pub(super) struct Spare(Cell<Option<Box<dyn Any>>>);
+
+impl Spare {
+    fn take<T: 'static>(&self) -> Box<Queue<T>> {
+        self.0.take().and_then(|queue| queue.downcast().ok()).unwrap_or_default()
+    }
+
+    fn keep<T: 'static>(&self, queue: Box<Queue<T>>) {
+        if queue.capacity() <= SPARE_LEN_MAX {
+            self.0.set(Some(queue));
+        }
+    }
+}
 
 /// When a message came, in milliseconds of the shard's clock that wrap around after weeks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -27,9 +46,16 @@ impl Since {
     }
 }
 
-impl<T> Mailbox<T> {
+impl<T: 'static> Mailbox<T> {
     pub(super) fn new() -> Self {
         Self(Cell::new(None))
+    }
+
+    #[inline]
+    fn look(&self) -> &Waiting<T> {
+        // SAFETY: the mailbox stays on one thread, and nobody sets the cell while what is borrowed here is looked at: the
+        // callers look at a number and are done.
+        unsafe { &*self.0.as_ptr() }
     }
 
     fn with<R>(&self, look: impl FnOnce(&mut Waiting<T>) -> R) -> R {
@@ -41,28 +67,36 @@ impl<T> Mailbox<T> {
 
     #[inline]
     pub(super) fn is_empty(&self) -> bool {
-        self.with(|waiting| waiting.is_none())
+        self.look().is_none()
     }
 
     pub(super) fn len(&self) -> usize {
-        self.with(|waiting| waiting.as_ref().map_or(0, |waiting| waiting.len()))
+        self.look().as_ref().map_or(0, |waiting| waiting.len())
     }
 
-    pub(super) fn push(&self, since: Since, message: T) {
-        self.with(|waiting| waiting.get_or_insert_default().push_back((since, message)));
+    #[inline]
+    pub(super) fn push(&self, spare: &Spare, since: Since, message: T) {
+        let mut queue = self.0.take().unwrap_or_else(|| spare.take());
+        queue.push_back((since, message));
+        self.0.set(Some(queue));
     }
 
     /// Takes the first message if `may_begin` says so of it.
-    pub(super) fn pop_if<R>(&self, may_begin: impl FnOnce(&T) -> Option<R>) -> Option<(R, Since, T)> {
-        self.with(|waiting| {
-            let queue = waiting.as_mut()?;
-            let answer = may_begin(&queue.front()?.1)?;
-            let (since, first) = queue.pop_front()?;
-            if queue.is_empty() {
-                *waiting = None;
-            }
-            Some((answer, since, first))
-        })
+    #[inline]
+    pub(super) fn pop_if<R>(
+        &self,
+        spare: &Spare,
+        may_begin: impl FnOnce(&mut T) -> Option<R>,
+    ) -> Option<(R, Since, T)> {
+        let mut queue = self.0.take()?;
+        let answer = queue.front_mut().and_then(|(_, first)| may_begin(first));
+        let taken = answer.and_then(|answer| queue.pop_front().map(|(since, first)| (answer, since, first)));
+        if queue.is_empty() {
+            spare.keep(queue);
+        } else {
+            self.0.set(Some(queue));
+        }
+        taken
     }
 
     /// Takes everything.
@@ -123,6 +157,8 @@ impl<T> Mailbox<T> {
 }
 
 const NANOS_PER_MILLI: u64 = 1_000_000;
+/// Messages that a spare queue has room for, at most.
+const SPARE_LEN_MAX: usize = 256;
 
 #[cfg(test)]
 mod tests {
@@ -137,15 +173,15 @@ mod tests {
 
     #[test]
     fn the_late_are_taken_and_the_others_stay_in_order() {
-        let mailbox = Mailbox::new();
+        let (mailbox, spare) = (Mailbox::new(), Spare::default());
         let since = Since::at(Timestamp::default());
-        (0..6).for_each(|number| mailbox.push(since, number));
+        (0..6).for_each(|number| mailbox.push(&spare, since, number));
         let late: Vec<_> =
             mailbox.take_late(|_, number| number % 3 == 1).into_iter().map(|(at, _, n)| (at, n)).collect();
         assert_eq!(late, [(1, 1), (4, 4)]);
         let kept: Vec<_> = mailbox.take().into_iter().map(|(_, number)| number).collect();
         assert_eq!(kept, [0, 2, 3, 5]);
-        mailbox.push(since, 7);
+        mailbox.push(&spare, since, 7);
         assert_eq!(mailbox.take_late(|_, _| true).len(), 1);
         assert!(mailbox.is_empty());
     }

@@ -29,6 +29,7 @@ mod leaving;
 pub(crate) mod mail;
 mod mailbox;
 pub(crate) mod moves;
+pub(crate) mod one_way;
 mod outbox;
 mod outgoing;
 mod parked;
@@ -184,6 +185,7 @@ pub(crate) struct Shard {
     /// How often the budget may still be renewed, and when it first was.
     renewals: Cell<u32>,
     spending_since: Cell<Timestamp>,
+    runs: one_way::Runs,
     parked: round::Parked,
     parked_retry: Cell<Timestamp>,
     stopping: Cell<Option<Timestamp>>,
@@ -245,6 +247,7 @@ impl Shard {
             budget: Cell::new(0),
             renewals: Cell::new(0),
             spending_since: Cell::new(now),
+            runs: one_way::Runs::default(),
             parked: round::Parked::default(),
             parked_retry: Cell::new(now),
             stopping: Cell::new(None),

@@ -13,11 +13,9 @@ use greenroom_world::Timestamp;
 use super::activation::AnyActivation;
 use super::baggage::{Baggage, Load};
 use super::calls::{CallSlot, Calls, Completion, Waiter};
-use super::cancel::CallKey;
 use super::drops::turn_down;
 use super::envelope::{Body, Envelope, WireCall};
 use super::frames::{Begun, Caller};
-use super::holdback::Unsent;
 use super::mail::{AnyMail, Form, Mail, is_awaited};
 use super::outgoing::Outgoing;
 use super::raw::{Journey, RouteTarget};
@@ -65,7 +63,7 @@ impl Shard {
     }
 
     /// The activation in the slot that `target` was in when a message last went there, if it is the same actor's.
-    fn activation_of(&self, target: &Inner, slot: Slot) -> Option<Rc<dyn AnyActivation>> {
+    pub(super) fn activation_of(&self, target: &Inner, slot: Slot) -> Option<Rc<dyn AnyActivation>> {
         let found = self.activation(slot)?;
         // A slot's generations are never used twice by one node. References that are bound to none may have come from another.
         (target.port.is_some() || *found.id() == target.id).then_some(found)
@@ -87,7 +85,7 @@ impl Shard {
             return None;
         }
         let activation = self.activation_of(target, slot)?;
-        (activation.is_free(access) && self.fence_open()).then_some(activation)
+        (activation.clone().is_free(self, access) && self.fence_open()).then_some(activation)
     }
 
     /// Makes a call: begins its turn at once if that is free and on this shard.
@@ -146,89 +144,6 @@ impl Shard {
         }
         let call = self.open_call(deadline)?;
         Ok(Chosen::Away { call, deadline, chain: Chain { link: self.link_here(), baggage } })
-    }
-
-    /// Sends a one-way message: begins its turn at once if that is free and on this shard.
-    pub(crate) fn send<M: Method>(
-        &self,
-        target: Arc<Inner>,
-        method: M,
-        own: Option<Box<Baggage>>,
-        told: Told,
-    ) -> Result<(), Refusal> {
-        if let Some(holdback) = self.holdback() {
-            return holdback.clone().send(self, Unsent::new(target, method, own), told);
-        }
-        let callee = Callee::of::<M>();
-        let mut baggage = self.load(own)?;
-        if self.intercepts {
-            self.outgoing(&target, callee.method.name, false, &mut baggage)?;
-        }
-        let chain = Chain { link: Link::None, baggage };
-        let message = method.into_message(ReplyTo::nobody());
-        if let Some(neighbour) = self.free_neighbour(&target, callee.access()) {
-            self.count_near(&target.id, || false);
-            let caller = Caller::Apart { chain, call: CallKey::NONE };
-            let begun = neighbour.begin_here(self, callee.access(), &mut Some(message), Timestamp::NEVER, caller);
-            return begun.map(drop).ok_or_else(|| other_interface(&target));
-        }
-        let envelope = Envelope { body: Body::Typed(message), deadline: Timestamp::NEVER, chain };
-        if let Route::Here(shard, slot) = target.route()
-            && shard != self.id()
-            && let Some(index) = self.sibling(shard)
-            && !self.is_fenced()
-            && !self.is_cut(shard, slot)
-        {
-            self.count_out(&target.id, Place::Shard(shard), || false);
-            // The reference goes along, so that nobody counts it on the way.
-            self.post_message::<M::Interface>(index, slot, target, envelope);
-            return Ok(());
-        }
-        self.submit_one_way(&target, callee, told, &mut Mail::<M::Interface>(&mut Some(envelope)))
-    }
-
-    fn submit_one_way(
-        &self,
-        target: &Arc<Inner>,
-        callee: Callee,
-        told: Told,
-        mail: &mut dyn AnyMail,
-    ) -> Result<(), Refusal> {
-        let result = self.submit(target, mail);
-        if let Err(refusal) = &result {
-            self.gauges().count_refused_send();
-            if told == Told::Nobody {
-                self.port.node.dead_letters().post(&target.id, callee.method.name, refusal);
-            }
-        }
-        result
-    }
-
-    /// Takes in a message that the shard `from` of this node has sent to `slot`.
-    pub(super) fn deliver<I: Interface>(
-        &self,
-        from: ShardId,
-        target: &Arc<Inner>,
-        slot: Slot,
-        envelope: Envelope<I::Message>,
-    ) {
-        self.deliver_mail(from, target, slot, &mut Mail::<I>(&mut Some(envelope)));
-    }
-
-    fn deliver_mail(&self, from: ShardId, target: &Arc<Inner>, slot: Slot, mail: &mut dyn AnyMail) {
-        self.count_in(&target.id, || (Place::Shard(from), is_awaited(mail)));
-        let offered = match self.activation_of(target, slot) {
-            Some(activation) => self.hand(activation, target, mail),
-            None => Ok(()),
-        };
-        // If it is still there, the activation has ended: to its next one.
-        let result = offered.and_then(|()| match mail.form() {
-            Form::Taken => Ok(()),
-            _ => self.submit(target, mail),
-        });
-        if let Err(refusal) = result {
-            turn_down(&target.id, mail, refusal);
-        }
     }
 
     /// Takes a message on its way, whatever becomes of it.
@@ -400,13 +315,6 @@ impl Shard {
     }
 }
 
-/// Who hears of it when a one-way message is refused at once.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Told {
-    Sender,
-    Nobody,
-}
-
 /// What has become of a call.
 pub(crate) enum Started<T, E> {
     Ended(Result<T, CallError<E>>),
@@ -421,12 +329,12 @@ pub(crate) struct Callee {
 }
 
 impl Callee {
-    fn of<M: Method>() -> Self {
+    pub(super) fn of<M: Method>() -> Self {
         Self { kind: M::Interface::KIND, method: M::Interface::METHODS[usize::from(M::INDEX)] }
     }
 
     /// How its turns share their activation.
-    fn access(self) -> Access {
+    pub(super) fn access(self) -> Access {
         if self.method.read { Access::Read } else { Access::Exclusive }
     }
 }
@@ -439,7 +347,7 @@ enum Chosen {
     Away { call: CallSlot, deadline: Timestamp, chain: Chain },
 }
 
-fn other_interface(target: &Inner) -> Refusal {
+pub(super) fn other_interface(target: &Inner) -> Refusal {
     let message = format!("kind {:?} has another interface here", target.id.kind.name());
     Refusal::Invalid { field: String::new(), message }
 }

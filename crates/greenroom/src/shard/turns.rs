@@ -40,6 +40,11 @@ impl Chain {
     /// What comes with a message for which nobody waits, and that carries nothing.
     pub(crate) const NONE: Self = Self { link: Link::None, baggage: None };
 
+    /// Whether it is of a message for which nobody waits, and that carries nothing.
+    pub(super) fn is_none(&self) -> bool {
+        matches!(self, Self { link: Link::None, baggage: None })
+    }
+
     /// On whose behalf the message comes.
     pub(crate) fn principal(&self) -> Option<&Principal> {
         self.baggage.as_ref()?.principal.as_ref()
@@ -87,7 +92,7 @@ pub(super) enum Answer {
 pub(super) struct Frame {
     pub(super) id: TurnId,
     pub(super) activation: Rc<dyn AnyActivation>,
-    pub(super) job: Job,
+    pub(super) job: Cell<Job>,
     pub(super) deadline: Timestamp,
     /// Tells the reply that belongs to `answer` from all others; 0 if there is none.
     pub(super) serial: u64,
@@ -98,6 +103,10 @@ pub(super) struct Frame {
     pub(super) baggage: Cell<Load>,
     /// Whether the slab knows the turn.
     pub(super) entered: Cell<bool>,
+    /// Whether it came with nothing, and nobody waits for it.
+    pub(super) bare: bool,
+    /// Messages that may still follow in this frame, if it is bare.
+    pub(super) more: Cell<u32>,
     /// The turn below on the stack.
     pub(super) below: Cell<*const Frame>,
 }
@@ -212,13 +221,15 @@ impl Turns {
         let frame = Frame {
             id,
             activation: turn.activation.clone(),
-            job: turn.job,
+            job: Cell::new(turn.job),
             deadline: turn.deadline,
             serial: turn.serial,
             answer: Cell::new(turn.answer),
             link: Cell::new(None),
             baggage: Cell::new(turn.baggage.take()),
             entered: Cell::new(true),
+            bare: false,
+            more: Cell::new(0),
             below: Cell::new(std::ptr::null()),
         };
         Some((frame, future))

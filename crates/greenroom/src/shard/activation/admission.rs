@@ -84,7 +84,7 @@ impl<A: Behaviour> Activation<A> {
         if let Some(gate) = self.kind.gate() {
             gate.enter();
         }
-        self.mailbox.push(Since::at(now), envelope);
+        self.mailbox.push(&shard.runs.spare, Since::at(now), envelope);
         if deadline != Timestamp::NEVER {
             self.watch(shard, late::last_moment(Duration::ZERO, now, deadline));
         }

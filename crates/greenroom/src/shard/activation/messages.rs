@@ -7,7 +7,7 @@ use bytes::Bytes;
 use greenroom_world::Timestamp;
 
 use super::admission::Admission;
-use super::{Activation, AnyActivation, Phase, TURNS_A_VISIT, decode, fail, moment, ticks};
+use super::{Activation, AnyActivation, Phase, decode, fail, moment, ticks};
 use crate::actor::error::{Failure, Refusal};
 use crate::actor::interface::{Behaviour, Interface, Message, Why};
 use crate::actor::key::ActorId;
@@ -68,9 +68,24 @@ impl<A: Behaviour> AnyActivation for Activation<A> {
         Ok(())
     }
 
-    fn is_free(&self, access: Access) -> bool {
+    fn gather(self: Rc<Self>, shard: &Shard, parcel: &mut dyn Any) -> bool {
+        let Some(parcel) = parcel.downcast_mut::<Option<Envelope<Message<A>>>>() else { return false };
+        parcel.as_ref().is_some_and(|envelope| self.gathers(envelope))
+            && parcel.take().is_some_and(|envelope| {
+                self.take_gathered(shard, envelope);
+                true
+            })
+    }
+
+    fn is_free(self: Rc<Self>, shard: &Shard, access: Access) -> bool {
         // Turns in hosts never end on their caller's stack.
-        let first = !A::FOREIGN && self.mailbox.is_empty();
+        if A::FOREIGN {
+            return false;
+        }
+        if !self.mailbox.is_empty() && self.idle() && !shard.is_rehearsed() && shard.may_begin_inline() {
+            self.visit(shard);
+        }
+        let first = self.mailbox.is_empty();
         let admits = self.kind.gate().is_none_or(|gate| !gate.is_full());
         first && admits && self.phase.get() == Phase::Ready && self.free_for(access)
     }
@@ -114,26 +129,7 @@ impl<A: Behaviour> AnyActivation for Activation<A> {
 
     fn run(self: Rc<Self>, shard: &Shard) {
         self.scheduled.set(false);
-        for _ in 0..TURNS_A_VISIT {
-            if self.phase.get() != Phase::Ready {
-                return;
-            }
-            if self.mailbox.is_empty() {
-                break;
-            }
-            let next = self.mailbox.pop_if(|first| {
-                let access = self.access_of(&first.body);
-                self.free_for(access).then_some(access)
-            });
-            let Some((access, since, envelope)) = next else { return };
-            self.left_mailbox(1);
-            self.begin(shard, access, envelope, Some(since.elapsed(shard.now())));
-        }
-        if self.waiting() > 0 {
-            self.schedule(shard);
-        } else if let (true, Some(why)) = (self.idle(), self.asked_to_end.take()) {
-            self.begin_end(shard, why);
-        }
+        self.visit(shard);
     }
 
     fn turn_ended(self: Rc<Self>, shard: &Shard, job: Job, panic: Option<&str>) {

@@ -251,7 +251,7 @@ impl Shard {
             return;
         }
         if let Some(message) = panic {
-            let turn = frame.activation.name_of(frame.job.method);
+            let turn = frame.activation.name_of(frame.job.get().method);
             rehearsal.panics.borrow_mut().push(format!("{turn} panicked: {message}"));
         }
         let mut turns = rehearsal.turns.borrow_mut();
@@ -260,7 +260,7 @@ impl Shard {
         }
         rehearsal.note(|| Happened::Ended {
             actor: frame.activation.id().clone(),
-            method: frame.activation.method_name(frame.job.method),
+            method: frame.activation.method_name(frame.job.get().method),
             panic: panic.map(str::to_owned),
         });
     }
@@ -309,15 +309,11 @@ impl Shard {
             places.iter().find(|(hash, _)| *hash == target.hash).map(|(_, slot)| *slot)
         };
         let Some(slot) = place else { return true };
-        let activations = self.activations.borrow();
-        let Some(activation) = activations.find(slot) else { return true };
-        if activation.is_free(access) {
-            return true;
-        }
-        let activation = activation.clone();
-        drop(activations);
+        let Some(activation) = self.activation(slot) else { return true };
         // Of stateless workers there are as many as it takes.
-        self.port.node.kinds().workers(target.id.kind) > 0 || self.cycle(link, activation.id()).is_some()
+        activation.clone().is_free(self, access)
+            || self.port.node.kinds().workers(target.id.kind) > 0
+            || self.cycle(link, activation.id()).is_some()
     }
 
     /// Lets a message go where its actor is known to be.
