@@ -117,6 +117,8 @@ impl Shard {
             watch.left.set(0);
             return poll();
         };
+        // What is timed is one turn: no other one follows in its frame.
+        frame.more.set(0);
         // Polls that are begun within this one are timed, too: they are none of its own.
         let above = watch.within.replace(Some(Taken::default()));
         watch.left.set(1);
@@ -131,8 +133,8 @@ impl Shard {
         let times = watch.stride.get();
         if own.waited >= WAITED_MIN || own.computed >= COMPUTED_MIN {
             let id = frame.activation.id();
-            let method = || frame.activation.method_name(frame.job.method);
-            self.gauges().stalls().note((id.kind.name(), frame.job.method), method, own, times);
+            let method = || frame.activation.method_name(frame.job.get().method);
+            self.gauges().stalls().note((id.kind.name(), frame.job.get().method), method, own, times);
         }
         match above {
             Some(sum) => {

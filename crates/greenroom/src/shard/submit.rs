@@ -21,7 +21,7 @@ use super::outgoing::Outgoing;
 use super::raw::{Journey, RouteTarget};
 use super::sampling::Place;
 use super::turns::{Access, Chain, Link};
-use super::{Shard, ShardId, Slot};
+use super::{Shard, Slot};
 use crate::actor::error::{CallError, Doubt, Refusal};
 use crate::actor::interface::{Interface, Method, MethodInfo};
 use crate::actor::key::ActorId;
