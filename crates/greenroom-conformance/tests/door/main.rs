@@ -3,6 +3,7 @@
 mod answers;
 mod client;
 mod context;
+mod hosts;
 mod idempotency;
 mod interfaces;
 mod joining;

@@ -1,0 +1,300 @@
+//! A host in a few lines: it speaks the frames itself, and can misbehave.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use bytes::{Buf, BytesMut};
+use greenroom_describe::Description;
+use greenroom_wire::codec::{self, Codec};
+use greenroom_wire::host::{
+    Call, Closing, Decoder, FRAME_LEN_MAX, FieldsWriter, FromHost, FromNode, Hello, HelloMap, Join, JoinMap, OfferMap,
+    OfferStatus, TurnEnd, Welcome,
+};
+use greenroom_wire::{ExtensionView, Status};
+use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::UnixStream;
+use tokio::sync::mpsc;
+
+/// A connection that speaks frames.
+pub(super) struct Line {
+    stream: UnixStream,
+    input: BytesMut,
+    decoder: Decoder,
+}
+
+impl Line {
+    pub(super) async fn dial(path: &PathBuf, joined: bool) -> Self {
+        let stream = UnixStream::connect(path).await.expect("the node has a socket");
+        let decoder = if joined { Decoder::joined(FRAME_LEN_MAX) } else { Decoder::new(FRAME_LEN_MAX) };
+        Self { stream, input: BytesMut::new(), decoder }
+    }
+
+    pub(super) async fn say(&mut self, frame: &FromHost<'_>) {
+        let mut out = BytesMut::new();
+        frame.write(&mut out, FRAME_LEN_MAX).expect("it is within its bounds");
+        self.bytes(&out).await;
+    }
+
+    pub(super) async fn bytes(&mut self, bytes: &[u8]) {
+        // The node may have closed it meanwhile.
+        let _ = self.stream.write_all(bytes).await;
+    }
+
+    /// The next frame, as `read` sees it; `None` once the node has closed.
+    pub(super) async fn hear<R>(&mut self, read: impl FnOnce(FromNode<'_>) -> R) -> Option<R> {
+        loop {
+            let mut rest = &self.input[..];
+            let before = rest.len();
+            if let Some(frame) = self.decoder.next::<FromNode<'_>>(&mut rest).expect("the node speaks well") {
+                let len = before - rest.len();
+                let read = read(frame);
+                self.input.advance(len);
+                return Some(read);
+            }
+            if self.stream.read_buf(&mut self.input).await.ok()? == 0 {
+                return None;
+            }
+        }
+    }
+}
+
+/// What a host is to be.
+pub(super) struct Plan {
+    pub(super) kind: &'static str,
+    pub(super) version: u16,
+    /// Whether its state is kept by the node.
+    pub(super) persistent: bool,
+}
+
+/// A host that serves one kind: counters that `add`, are read by `total`, `fail`, `hang`, `relay` to others, and say `who` they are.
+pub(super) struct TestHost {
+    pub(super) offered: Vec<(OfferStatus, String)>,
+    control: mpsc::UnboundedSender<Order>,
+    lanes: Vec<tokio::task::JoinHandle<()>>,
+    life: tokio::task::JoinHandle<()>,
+}
+
+enum Order {
+    Drain,
+}
+
+impl TestHost {
+    pub(super) async fn serve(path: &PathBuf, plan: Plan) -> Self {
+        let description = described(&plan);
+        let mut map = HelloMap::new("test");
+        map.offers = vec![OfferMap {
+            kind: plan.kind.to_owned(),
+            version: plan.version,
+            compatible: 1,
+            digest: description.digest().to_string(),
+        }];
+        let mut line = Line::dial(path, false).await;
+        line.say(&FromHost::Hello(Hello::new(map))).await;
+        let welcome: Welcome = line
+            .hear(|frame| match frame {
+                FromNode::Welcome(welcome) => welcome,
+                other => panic!("no Welcome but {other:?}"),
+            })
+            .await
+            .expect("the node answers");
+        if !welcome.map.unknown.is_empty() {
+            let json = serde_json::to_vec(description.document()).expect("it is JSON");
+            line.say(&FromHost::Describe { kind: plan.kind, version: plan.version, json: &json }).await;
+        }
+        let offered = line
+            .hear(|frame| match frame {
+                FromNode::Offered { status, reason, .. } => (status, reason.to_owned()),
+                other => panic!("no Offered but {other:?}"),
+            })
+            .await
+            .expect("the offer is judged");
+        let mut lanes = Vec::new();
+        for shard in &welcome.map.shards {
+            let mut lane = Line::dial(path, true).await;
+            let map = JoinMap { session: welcome.map.session, secret: welcome.map.secret, shard: *shard };
+            lane.say(&FromHost::Join(Join { version: welcome.version, map })).await;
+            lanes.push(tokio::spawn(run(lane, plan.version, plan.persistent)));
+        }
+        let (control, orders) = mpsc::unbounded_channel();
+        let life = tokio::spawn(live(line, orders));
+        Self { offered: vec![offered], control, lanes, life }
+    }
+
+    /// Ends as a process does that is killed.
+    pub(super) fn kill(self) {
+        self.life.abort();
+        self.lanes.iter().for_each(tokio::task::JoinHandle::abort);
+    }
+
+    /// Drains, and waits until the node says that all seats are left.
+    pub(super) async fn drain(self) {
+        let _ = self.control.send(Order::Drain);
+        self.life.await.expect("the node says goodbye");
+    }
+}
+
+fn described(plan: &Plan) -> Description {
+    let method = |name: &str, read: bool| json!({ "name": name, "read": read, "arguments": true });
+    let mut methods = vec![
+        method("add", false),
+        method("total", true),
+        method("fail", false),
+        method("hang", false),
+        method("relay", false),
+        method("who", true),
+    ];
+    if plan.version > 1 {
+        methods.insert(0, method("reset", false));
+    }
+    let states = if plan.persistent { json!([{ "name": "self", "version": 1 }]) } else { json!([]) };
+    Description::of_document(json!({
+        "greenroom": 1,
+        "kind": plan.kind,
+        "version": plan.version,
+        "compatible": 1,
+        "options": { "persistent": plan.persistent },
+        "methods": methods,
+        "states": states,
+    }))
+    .expect("it is a description")
+}
+
+async fn live(mut line: Line, mut orders: mpsc::UnboundedReceiver<Order>) {
+    let mut number = 0;
+    loop {
+        number += 1;
+        line.say(&FromHost::Alive { number }).await;
+        let pulse = tokio::time::sleep(std::time::Duration::from_millis(100));
+        tokio::pin!(pulse);
+        loop {
+            tokio::select! {
+                () = &mut pulse => break,
+                order = orders.recv() => match order {
+                    Some(Order::Drain) => line.say(&FromHost::Drain).await,
+                    None => return,
+                },
+                goodbye = line.hear(|frame| matches!(frame, FromNode::Goodbye { code: Closing::Done, .. })) => {
+                    if goodbye.is_none_or(|goodbye| goodbye) {
+                        return;
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// What a lane does with a turn, once its frame is read.
+struct Asked {
+    turn: u64,
+    seat: u64,
+    method: String,
+    arguments: Value,
+    codec: Codec,
+}
+
+async fn run(mut lane: Line, version: u16, persistent: bool) {
+    let mut totals: BTreeMap<u64, u64> = BTreeMap::new();
+    let mut relayed: BTreeMap<u64, u64> = BTreeMap::new();
+    let mut routes = 0;
+    loop {
+        enum Heard {
+            Turn(Asked),
+            Reply(u64, Status, Vec<u8>),
+            Activate(u64, u64),
+            Deactivate(u64),
+            Other,
+        }
+        let names: &[&str] = match version {
+            1 => &["add", "total", "fail", "hang", "relay", "who"],
+            _ => &["reset", "add", "total", "fail", "hang", "relay", "who"],
+        };
+        let heard = lane.hear(|frame| match frame {
+            FromNode::Turn(turn) => {
+                let payload = codec::parse(turn.payload).expect("arguments are a payload");
+                let method = names[turn.method as usize].to_owned();
+                let arguments = codec::decode(turn.payload).expect("they are data");
+                Heard::Turn(Asked { turn: turn.turn, seat: turn.seat, method, arguments, codec: payload.codec })
+            }
+            FromNode::Reply { request, status, payload } => Heard::Reply(request, status, payload.to_vec()),
+            FromNode::Activate(activate) => {
+                let stored = activate.fields.iter().next().map(|(_, form)| match form {
+                    greenroom_wire::host::Form::Whole(value) => codec::decode::<u64>(value).expect("it is a number"),
+                    other => panic!("{other:?}"),
+                });
+                Heard::Activate(activate.seat, stored.unwrap_or_default())
+            }
+            FromNode::Deactivate { seat, .. } => Heard::Deactivate(seat),
+            _ => Heard::Other,
+        });
+        match heard.await {
+            None => return,
+            Some(Heard::Activate(seat, total)) => {
+                totals.insert(seat, total);
+                lane.say(&FromHost::Activated { seat, status: Status::Ok, payload: &[] }).await;
+            }
+            Some(Heard::Deactivate(seat)) => {
+                totals.remove(&seat);
+                lane.say(&FromHost::Released { seat, status: Status::Ok, payload: &[] }).await;
+            }
+            Some(Heard::Reply(request, status, payload)) => {
+                if let Some(turn) = relayed.remove(&request) {
+                    lane.say(&ended(turn, status, &payload)).await;
+                }
+            }
+            Some(Heard::Turn(asked)) => {
+                let Asked { turn, seat, method, arguments, codec } = asked;
+                let total = totals.get_mut(&seat).expect("the seat was made");
+                let reply = |value: &Value| written(codec, value);
+                match &*method {
+                    "add" => {
+                        *total += arguments["n"].as_u64().unwrap_or(1);
+                        let mut changes = FieldsWriter::new();
+                        if persistent {
+                            changes.whole("self", &written(Codec::MessagePack, &json!(*total))).expect("it fits");
+                        }
+                        let payload = reply(&json!(*total));
+                        let changes = persistent.then(|| changes.fields());
+                        lane.say(&FromHost::TurnEnd(TurnEnd { changes, ..end(turn, Status::Ok, &payload) })).await;
+                    }
+                    "total" => lane.say(&ended(turn, Status::Ok, &reply(&json!(*total)))).await,
+                    "who" => lane.say(&ended(turn, Status::Ok, &reply(&json!(version)))).await,
+                    "fail" => {
+                        let error = reply(&json!({ "Broke": { "at": *total } }));
+                        lane.say(&ended(turn, Status::ActorError, &error)).await;
+                    }
+                    "relay" => {
+                        let (kind, to) = (arguments["kind"].as_str().unwrap_or_default(), &arguments["method"]);
+                        let method = to.as_str().unwrap_or_default();
+                        lane.say(&FromHost::Define { route: routes, kind, method, version: 1 }).await;
+                        let key = arguments["key"].as_str().unwrap_or_default();
+                        let payload = written(codec, &arguments["arguments"]);
+                        let request = u64::from(routes) + 1;
+                        let (left, extension) = (None, ExtensionView::default());
+                        let call = Call { request, turn, route: routes, key, left, extension, payload: &payload };
+                        lane.say(&FromHost::Call(call)).await;
+                        relayed.insert(request, turn);
+                        routes += 1;
+                    }
+                    "hang" => {}
+                    other => panic!("{other}"),
+                }
+            }
+            Some(Heard::Other) => {}
+        }
+    }
+}
+
+fn end(turn: u64, status: Status, payload: &[u8]) -> TurnEnd<'_> {
+    TurnEnd { turn, status, changes: None, jump: None, is_halt: false, stream: None, payload }
+}
+
+fn ended(turn: u64, status: Status, payload: &[u8]) -> FromHost<'_> {
+    FromHost::TurnEnd(end(turn, status, payload))
+}
+
+fn written(codec: Codec, value: &Value) -> Vec<u8> {
+    let mut out = BytesMut::new();
+    codec::encode(codec, 1, value, &mut out).expect("it has an encoding");
+    out.to_vec()
+}
