@@ -107,8 +107,8 @@ fn show(story: &Story, at: usize, out: &mut dyn Write) -> io::Result<()> {
 fn state(story: &Story, at: usize, wanted: &str, out: &mut dyn Write) -> io::Result<()> {
     let mut found = false;
     for lane in 0..story.lanes.len() {
-        let changes = story.steps.iter().take(at).flat_map(|scene| &scene.states).filter(|(of, _)| *of == lane);
-        if let Some((_, state)) = changes.last().filter(|_| name(story, lane).starts_with(wanted)) {
+        let mut changes = story.steps.iter().take(at).flat_map(|scene| &scene.states).filter(|(of, _)| *of == lane);
+        if let Some((_, state)) = changes.next_back().filter(|_| name(story, lane).starts_with(wanted)) {
             found = true;
             writeln!(out, "{}: {state}", name(story, lane))?;
         }

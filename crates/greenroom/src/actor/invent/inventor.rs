@@ -276,7 +276,7 @@ mod tests {
         Named { goods: Vec<Option<i32>>, notes: BTreeMap<String, bool> },
     }
 
-    fn invented<T: serde::de::DeserializeOwned>(mut choose: impl FnMut(usize) -> usize) -> Result<T, NotInvented> {
+    fn invented<T: de::DeserializeOwned>(mut choose: impl FnMut(usize) -> usize) -> Result<T, NotInvented> {
         T::deserialize(&mut Inventor::new(&mut choose, &["ada".to_owned()]))
     }
 
