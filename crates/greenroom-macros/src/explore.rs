@@ -54,22 +54,16 @@ impl Asked {
         if written.contains(&name) {
             return Err(Error::new_spanned(&name, format!("`{name}` is written twice")));
         }
-        let is_word = WORDS.iter().any(|word| name == word);
         match value {
             Some(with) if name == "with" => self.with = Some(with),
             Some(value) if VALUES.iter().any(|known| name == known) => {
                 self.calls.push(quote_spanned!(name.span()=> .#name(#value)));
             }
-            None if is_word => self.calls.push(quote_spanned!(name.span()=> .#name())),
-            Some(value) if is_word => {
-                let message = format!("write `{name}` alone");
-                return Err(Error::new(value.span(), message));
-            }
             None if VALUES.iter().any(|known| name == known) => {
                 return Err(Error::new_spanned(&name, format!("`{name}` wants a value: write `{name} = ..`")));
             }
             _ => {
-                let known: Vec<&str> = ["with"].iter().chain(VALUES).chain(WORDS).copied().collect();
+                let known: Vec<&str> = ["with"].iter().chain(VALUES).copied().collect();
                 return Err(unknown(&path, &known));
             }
         }
@@ -117,10 +111,7 @@ fn check(function: &ItemFn) -> Result<()> {
 }
 
 /// Options with a value: each is a method of `Explore`.
-const VALUES: &[&str] =
-    &["schedules", "seconds", "steps", "seed", "strategy", "replay", "faults", "nodes", "timers", "patience", "stores"];
-/// Options that stand alone.
-const WORDS: &[&str] = &["exhaustive"];
+const VALUES: &[&str] = &["schedules", "seconds", "steps", "seed", "strategy", "replay"];
 
 #[cfg(test)]
 mod tests {
@@ -135,16 +126,15 @@ mod tests {
 
     #[test]
     fn kinds_are_registered_and_options_are_methods() {
-        let text = written(quote!(Teller, bank::Account, schedules = 500, exhaustive));
+        let text = written(quote!(Teller, bank::Account, schedules = 500, seed = 7));
         assert!(text.contains(". register :: < Teller > () . register :: < bank :: Account > ()"), "{text}");
-        assert!(text.contains(". schedules (500) . exhaustive ()"), "{text}");
+        assert!(text.contains(". schedules (500) . seed (7)"), "{text}");
         assert!(written(quote!(with = app::kinds)).contains("(app :: kinds) (builder)"));
     }
 
     #[test]
     fn what_is_not_known_is_refused_with_the_nearest() {
         assert!(written(quote!(Teller, schedule = 5)).contains("did you mean `schedules`?"));
-        assert!(written(quote!(Teller, exhaustive = true)).contains("write `exhaustive` alone"));
         assert!(written(quote!(Teller, seed)).contains("wants a value"));
         assert!(written(quote!(Teller, seed = 1, seed = 2)).contains("twice"));
         assert!(written(quote!(schedules = 5)).contains("name the kinds"));
