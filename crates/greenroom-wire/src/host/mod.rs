@@ -24,7 +24,7 @@
 //! | 34 | node | Deactivate | seat v, why u8, flags u8 (1 carry, 2 abandon what runs) |
 //! | 35 | host | Released | seat v, status u8, … (what is carried, or the error) |
 //! | 36 | node | Turn | turn v, seat v, method v, flags u8 (1 awaited, 2 read, 4 tick), µs left v (0: no limit), extension b, … arguments |
-//! | 37 | host | TurnEnd | turn v, status u8, flags u8 (1 changes, 2 jump, 4 halt, 8 stream), [fields], [state t], [stream v], … reply |
+//! | 37 | host | TurnEnd | turn v, status u8, flags u8 (1 changes, 2 jump, 4 halt, 8 stream), \[fields\], [state t], [stream v], … reply |
 //! | 38 | node | CancelTurn | turn v |
 //! | 39 | host | Define | route v, kind t, method t, version v |
 //! | 40 | host | Call | request v (0: one-way), turn v (0: none), route v, key t, µs left v (0: no limit), extension b, … arguments |

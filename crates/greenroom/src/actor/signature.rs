@@ -99,7 +99,7 @@ pub trait Known {
     const TYPE: Type;
 }
 
-/// Asks whether a type is [`Known`], where it is written: [`TYPE`](Typed::TYPE) is that of a known one, and of others that of
+/// Asks whether a type is `Known`, where it is written: [`TYPE`](Typed::TYPE) is that of a known one, and of others that of
 /// [`Untyped`].
 pub struct Typed<T>(PhantomData<fn(T)>);
 
