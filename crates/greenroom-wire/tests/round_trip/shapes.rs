@@ -237,12 +237,12 @@ fn what_is_wrong_is_named_where_it_is() {
     }
     let cases = [
         (r#"{"lines": [{"a": {"New": 1}, "b": {"New": "x"}}]}"#, "lines[0].b.New", "invalid type"),
-        (r#"{"lines": [{}, {"b": {"Named": {"at": 1}}}]}"#, "lines[1].b.Named", "missing field `of`"),
+        (r#"{"lines": [{}, {"b": {"Named": {"at": 1}}}]}"#, "lines[1].b.Named.of", "missing field `of`"),
         (r#"{"lines": [{}, {"b": {"Pair": [1]}}]}"#, "lines[1].b.Pair", "invalid length 1"),
         (r#"{"lines": [{"b": "Pair"}]}"#, "lines[0].b", "unit variant"),
         (r#"{"lines": [{"b": "Bear"}]}"#, "lines[0].b", "unknown variant `Bear`"),
         (r#"{"lines": 7}"#, "lines", "invalid type: integer `7`"),
-        (r#"{"by": null}"#, ".", "missing field `lines`"),
+        (r#"{"by": null}"#, "lines", "missing field `lines`"),
         (r#"[1]"#, "[0]", "invalid type"),
         (r#"7"#, ".", "invalid type"),
     ];
