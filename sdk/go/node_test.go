@@ -141,22 +141,7 @@ func started(t *testing.T, way string, kinds ...KindOf) *Host {
 		t.Fatal(err)
 	}
 	t.Cleanup(h.Close)
-	for _, k := range kinds {
-		known(t, h, k.name)
-	}
 	return h
-}
-
-// known waits until the node's own view of the cluster has the kind: it may follow the answer to the offer by a moment.
-func known(t *testing.T, h *Host, kind string) {
-	c, failure := within(t, h), (*Failure)(nil)
-	for {
-		_, _, err := call(c, target{kind: kind, key: "nobody"}, "no_such_method", None{})
-		if !errors.As(err, &failure) || failure.Reason != "UnknownKind" {
-			return
-		}
-		time.Sleep(5 * time.Millisecond)
-	}
 }
 
 func within(t *testing.T, h *Host) Caller {

@@ -277,8 +277,8 @@ impl Here {
     }
 
     pub(crate) fn set_view(&self, view: Arc<ClusterView>) {
+        *self.view.write().unwrap_or_else(PoisonError::into_inner) = view.clone();
         self.parts.all().for_each(|part| part.viewed(&view));
-        *self.view.write().unwrap_or_else(PoisonError::into_inner) = view;
     }
 
     /// Whether `node` is in the cluster and not dead, as far as is known here.

@@ -32,7 +32,7 @@ pub(crate) trait Part: Any + Send + Sync {
         let _ = figures;
     }
 
-    /// Takes in what the cluster is from now on.
+    /// Takes in what the cluster is from now on, as [`Here::view`] says already.
     fn viewed(&self, view: &Arc<ClusterView>) {
         let _ = view;
     }

@@ -68,6 +68,7 @@ pub(super) async fn reside(here: &Arc<Here>, line: &mut Line, hello: Hello, peer
         unknown,
         told,
         session: None,
+        answers: None,
         until: heard + lease,
         lost: BTreeSet::new(),
         drained: BTreeSet::new(),
@@ -87,12 +88,20 @@ struct Control {
     told: mpsc::UnboundedSender<FromShard>,
     /// Once its offers are judged.
     session: Option<Arc<Session>>,
+    /// What it is to be told of its offers, once the cluster knows what was taken of them.
+    answers: Option<Answers>,
     /// Until when the host may act, by this node's clock.
     until: Timestamp,
     /// Lanes whose seats the host has not yet dropped, with the time by which it must.
     lost: BTreeSet<u16>,
     drained: BTreeSet<u16>,
     leaving: bool,
+}
+
+/// What a host is told of its offers.
+struct Answers {
+    taken: Vec<Taken>,
+    frames: BytesMut,
 }
 
 /// How a session ended.
@@ -105,16 +114,20 @@ enum End {
 
 impl Control {
     async fn live(&mut self, line: &mut Line, mut tells: mpsc::UnboundedReceiver<FromShard>, peer: &Peer) -> End {
-        if let Err(error) = self.describe(line, peer).await {
+        if let Err(error) = self.describe(peer) {
             return End::Lost(error.to_string());
         }
         let world = self.here.world().clone();
         let here = self.here.clone();
+        let mut viewed = here.part::<Hosts>().viewed.subscribe();
         loop {
             match self.frames(line, peer).await {
                 Ok(None) => {}
                 Ok(Some(ended)) => return ended,
                 Err(error) => return End::Lost(error.to_string()),
+            }
+            if let Err(error) = self.answer(line).await {
+                return End::Lost(error.to_string());
             }
             if world.now() >= self.until {
                 return End::Lost("its lease is over".to_owned());
@@ -132,6 +145,7 @@ impl Control {
                 {
                     return ended;
                 },
+                _ = viewed.changed(), if self.answers.is_some() => {}
                 () = world.sleep_until(self.until) => {}
                 () = stopping => return End::Over((Closing::Stopping, "the node has stopped".to_owned())),
             }
@@ -158,7 +172,7 @@ impl Control {
             }
             match judged {
                 Ok(Step::On) => {}
-                Ok(Step::Described) => self.describe(line, peer).await?,
+                Ok(Step::Described) => self.describe(peer)?,
                 Ok(Step::Ended(end)) => return Ok(Some(end)),
                 Err(reason) => {
                     let _ = line.say(&FromNode::Goodbye { code: Closing::BadFrame, reason: &reason }).await;
@@ -216,7 +230,7 @@ impl Control {
     }
 
     /// Judges the offers, once all of them are described.
-    async fn describe(&mut self, line: &mut Line, peer: &Peer) -> io::Result<()> {
+    fn describe(&mut self, peer: &Peer) -> io::Result<()> {
         if !self.unknown.is_empty() || self.session.is_some() {
             return Ok(());
         }
@@ -252,7 +266,24 @@ impl Control {
         if judged.iter().any(|(_, status, _)| *status == OfferStatus::TakenInPlace) {
             hosts.outdate(&self.here);
         }
-        line.write(&out).await
+        let taken = judged.into_iter().filter_map(|(taken, ..)| taken).collect();
+        self.answers = Some(Answers { taken, frames: out });
+        Ok(())
+    }
+
+    /// Answers the offers, if this node's view of the cluster has what was taken of them: who hears the answer may call at once.
+    async fn answer(&mut self, line: &mut Line) -> io::Result<()> {
+        let Some(answers) = &self.answers else { return Ok(()) };
+        let view = self.here.view();
+        let knows = |taken: &Taken| {
+            let here = view.member(self.here.me()).map(|member| &member.kinds[..]).unwrap_or_default();
+            here.iter().any(|kind| kind.name == taken.kind.name() && kind.version >= taken.offer.version)
+        };
+        if answers.taken.iter().all(knows) {
+            line.write(&answers.frames).await?;
+            self.answers = None;
+        }
+        Ok(())
     }
 
     /// Hears what a shard says.

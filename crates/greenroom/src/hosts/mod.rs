@@ -57,6 +57,8 @@ pub(crate) struct Hosts {
     changed: Notify,
     /// Foreign kinds that the cluster has had, as far as this node has seen.
     met: Mutex<BTreeSet<&'static str>>,
+    /// The version of the cluster's view that this node goes by.
+    viewed: watch::Sender<u64>,
     /// The last session whose offers were judged, or that came to its end before.
     opened: watch::Sender<u64>,
     /// The last session whose host has said that it dropped its seats.
@@ -106,6 +108,7 @@ impl Hosts {
             offers: Mutex::default(),
             changed: Notify::new(),
             met: Mutex::default(),
+            viewed: watch::Sender::new(0),
             opened: watch::Sender::new(0),
             dropped: watch::Sender::new(0),
             grace: config.hosts.grace,
@@ -254,6 +257,7 @@ impl Part for Hosts {
         let kinds = view.view.active().flat_map(|(_, member)| &member.kinds).filter(|kind| kind.is_foreign());
         let met = kinds.filter_map(|kind| Kind::offered(&kind.name)).map(Kind::name);
         self.met.lock().unwrap_or_else(PoisonError::into_inner).extend(met);
+        self.viewed.send_replace(view.view.version);
     }
 
     fn has_had(&self, kind: &str) -> bool {
