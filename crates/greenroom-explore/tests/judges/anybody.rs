@@ -67,6 +67,15 @@ fn anybody_is_quiet_where_all_is_well() {
     });
 }
 
+#[test]
+fn each_program_of_anybody_has_serial_runs_of_its_own() {
+    // Two clients of five calls have 252 orders: those of all programs together are more than may be run.
+    swaps().schedules(3).run(|world| async move {
+        world.anybody::<Cell>(["1"], 2, 5);
+        world.linearizable();
+    });
+}
+
 #[derive(Default, Actor)]
 struct Mailing;
 

@@ -45,6 +45,16 @@ fn an_order_that_real_time_excludes_explains_nothing() {
     explore().run(|world| async move { reads(&world, false) });
 }
 
+#[test]
+fn what_was_acknowledged_before_a_read_was_asked_for_is_read() {
+    // Some order of the two calls gives these answers: the other one than that in which they were made.
+    let explore = || Explore::of(|builder| builder.register::<Cell>().register::<Relay>());
+    let failure = explore().check(|world| async move { writes_and_reads(&world, true) });
+    let failure = failure.expect_err("the write was acknowledged, and is under way");
+    assert!(failure.violated().starts_with("not linearizable"), "{failure}");
+    explore().run(|world| async move { writes_and_reads(&world, false) });
+}
+
 /// Writes behind the back of who asks, or at once.
 #[derive(Default, Actor)]
 struct Relay;
@@ -80,6 +90,15 @@ fn reads(world: &World, late: bool) {
     let (relay, cell) = (RelayRef::of(world, "1"), CellRef::of(world, "1"));
     world.client(async move {
         relay.write(7, late).await.expect("it answers");
+        cell.read().await.expect("it answers");
+    });
+    world.linearizable();
+}
+
+fn writes_and_reads(world: &World, late: bool) {
+    let (relay, cell) = (RelayRef::of(world, "1"), CellRef::of(world, "1"));
+    world.client(async move { relay.write(7, late).await.expect("it answers") });
+    world.client(async move {
         cell.read().await.expect("it answers");
     });
     world.linearizable();
