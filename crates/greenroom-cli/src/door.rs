@@ -254,7 +254,7 @@ impl Credentials {
 }
 
 /// A part of a path, percent-encoded.
-fn encoded(part: &str) -> String {
+pub(crate) fn encoded(part: &str) -> String {
     let mut text = String::with_capacity(part.len());
     for byte in part.bytes() {
         match byte {

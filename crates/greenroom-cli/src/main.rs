@@ -11,8 +11,10 @@ mod inspect;
 mod interfaces;
 mod kinds;
 mod log;
+mod methods;
 mod migrate;
 mod node;
+mod nodes;
 mod optimiser;
 mod pids;
 mod plaza;
@@ -60,6 +62,8 @@ enum Command {
     Call(call::CallCommand),
     /// Show what can be called: the kinds of a cluster, or the methods of one
     Kinds(interfaces::KindsCommand),
+    /// Show how often actors' methods are called, how long they take, and how they fail
+    Methods(methods::MethodsCommand),
     /// Write OpenAPI, or typed clients of kinds
     Generate(generate::GenerateCommand),
     /// Show a cluster's nodes, kinds, activations and rates
@@ -107,6 +111,7 @@ fn main() -> ExitCode {
         Command::Run(command) => run::run(&command),
         Command::Call(command) => call::run(&command),
         Command::Kinds(command) => interfaces::run(&command),
+        Command::Methods(command) => methods::run(&command),
         Command::Generate(command) => generate::run(&command),
         Command::Status(command) => status::run(&command),
         Command::Clusters(command) => clusters::run(&command),

@@ -8,9 +8,10 @@ use clap::{Args, Subcommand};
 use serde_json::Value;
 
 use crate::call::described;
-use crate::door::{Door, NodeAddress};
+use crate::door::NodeAddress;
 use crate::migrate::split;
-use crate::status::{columns, is_gone, members, text};
+use crate::nodes::ask;
+use crate::status::{columns, text};
 
 /// What to show.
 #[derive(Args)]
@@ -242,23 +243,6 @@ fn story(found: &Value) -> String {
     }
     story.push_str(&format!("{}\n", text(&found["why"])));
     story
-}
-
-/// What the nodes answer that have a door; and who was not asked, and why.
-fn ask(door: &Door, ask: impl Fn(&Door) -> Result<Value, String>) -> Result<(Vec<Value>, Vec<String>), String> {
-    let status = door.get_json("/-/status")?;
-    let (mut said, mut silent) = (vec![ask(door)?], Vec::new());
-    for member in members(&status).iter().filter(|member| !is_gone(member)) {
-        if member["id"] == status["node"]["id"] {
-            continue;
-        }
-        match member["http"].as_str().map(|http| door.at(http).and_then(|other| ask(&other))) {
-            Some(Ok(answer)) => said.push(answer),
-            Some(Err(error)) => silent.push(format!("{}: {error}", text(&member["name"]))),
-            None => silent.push(format!("{}: it has no HTTP door", text(&member["name"]))),
-        }
-    }
-    Ok((said, silent))
 }
 
 /// What each shard of each node says, with the node's name.

@@ -11,6 +11,7 @@ mod keys;
 mod kinds;
 mod life;
 mod limits;
+mod methods;
 mod pids;
 mod rebinding;
 mod reliable;

@@ -126,6 +126,9 @@ impl<T: Portable, E: Portable> ReplyTo<T, E> {
 
     /// Answers the call.
     pub fn answer(mut self, result: Result<T, CallError<E>>) {
+        if result.is_err() {
+            note_error();
+        }
         let site = std::mem::replace(&mut self.site, Site::Nobody);
         Self::answer_at(site, result);
     }
@@ -155,6 +158,16 @@ impl<T: Portable, E: Portable> ReplyTo<T, E> {
             site => site.finish(completion(result)),
         }
     }
+}
+
+/// Counts the current turn among those that answer an error.
+#[cold]
+fn note_error() {
+    Shard::with(|shard| {
+        if let Some(shard) = shard {
+            shard.note_error();
+        }
+    });
 }
 
 /// Whether this shard's node may not act on others any more.

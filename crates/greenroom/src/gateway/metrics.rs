@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 
 use greenroom_protocols::node::{Member, NodeId};
 
-use super::{Door, status};
+use super::{Door, methods, status};
 
 /// Everything that is measured.
 pub(super) fn write(door: &Door) -> String {
@@ -70,6 +70,8 @@ pub(super) fn write(door: &Door) -> String {
     let inboxes = node.shards().iter().map(|port| port.waiting());
     page.shards("greenroom_inbox_length", "gauge", "What other threads have handed over and is not taken up.", inboxes);
 
+    methods::write(&mut page, node);
+
     for figure in node.figures() {
         let kind = if figure.only_rises() { "counter" } else { "gauge" };
         page.one(figure.name(), kind, figure.help(), figure.value());
@@ -105,15 +107,15 @@ pub(super) fn write(door: &Door) -> String {
     page.0
 }
 
-struct Page(String);
+pub(super) struct Page(String);
 
 impl Page {
-    fn family(&mut self, name: &str, kind: &str, help: &str) {
+    pub(super) fn family(&mut self, name: &str, kind: &str, help: &str) {
         // Writing to a string cannot fail.
         let _ = writeln!(self.0, "# HELP {name} {help}\n# TYPE {name} {kind}");
     }
 
-    fn line(&mut self, name: &str, labels: &str, value: impl Display) {
+    pub(super) fn line(&mut self, name: &str, labels: &str, value: impl Display) {
         let _ = writeln!(self.0, "{name}{{{labels}}} {value}");
     }
 
@@ -131,6 +133,6 @@ impl Page {
 }
 
 /// A label's value as the format wants it.
-fn escaped(text: &str) -> String {
+pub(super) fn escaped(text: &str) -> String {
     text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
 }

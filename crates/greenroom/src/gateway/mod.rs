@@ -22,6 +22,7 @@ mod host;
 mod hosts;
 mod inspect;
 mod kinds;
+mod methods;
 mod metrics;
 mod pass;
 mod path;

@@ -26,6 +26,8 @@ pub(super) enum Path {
     Kinds,
     /// `/-/kinds/{kind}`
     Kind(String),
+    /// `/-/methods`
+    Methods,
     /// `/-/waits`
     Waits,
     /// `/-/pids`
@@ -68,6 +70,7 @@ impl Path {
             ["-", "status"] => Path::Status,
             ["-", "host"] => Path::Host,
             ["-", "drain", node] => Path::Admin(Asked::Drain { node: decode(node)? }),
+            ["-", "methods"] => Path::Methods,
             ["-", "waits"] => Path::Waits,
             ["-", "pids"] => Path::Pids,
             ["-", "optimiser"] => Path::Optimiser,

@@ -10,10 +10,10 @@ use hyper::{Method, Request, Response, StatusCode};
 
 use super::answer::{Answer, AnswerBody};
 use super::connections::Seat;
-use super::path::Path;
+use super::path::{self, Path};
 use super::problem::{self, Problem};
 use super::{Door, admin, call, events, hosts, metrics, status, topic};
-use super::{inspect, kinds};
+use super::{inspect, kinds, methods};
 use crate::blocking;
 use crate::locality;
 
@@ -88,6 +88,10 @@ async fn route(door: &Arc<Door>, seat: &Arc<Seat>, mut request: Request<Incoming
         Path::Kinds => json(StatusCode::OK, &kinds::list(door)),
         Path::Kind(kind) => json(StatusCode::OK, &kinds::one(door, &kind)?),
         Path::Status => json(StatusCode::OK, &status::status(door)),
+        Path::Methods => {
+            let kind = kind(request.uri().query())?;
+            json(StatusCode::OK, &methods::list(door, kind.as_deref()))
+        }
         Path::Waits => {
             let over = over(request.uri().query())?;
             let waits = crate::node::waits::waits(&door.node, over).await;
@@ -117,6 +121,13 @@ fn over(query: Option<&str>) -> Result<Duration, Problem> {
     let Some(query) = query else { return Ok(OVER_DEFAULT) };
     let read = query.strip_prefix("over=").and_then(crate::duration::parse);
     read.ok_or_else(|| Problem::bad_request("write how long a turn must have run as `?over=500ms`, `?over=2s` or so"))
+}
+
+/// What a request for `/-/methods` says of whose it wants: `?kind=chat_room`.
+fn kind(query: Option<&str>) -> Result<Option<String>, Problem> {
+    let Some(query) = query else { return Ok(None) };
+    let kind = query.strip_prefix("kind=").map(path::decode).transpose().ok().flatten();
+    kind.map(Some).ok_or_else(|| Problem::bad_request("write which kind is wanted as `?kind=chat_room`"))
 }
 
 /// What a request for `/-/optimiser` says of how many wishes and edges it wants of each shard: `?top=50`.

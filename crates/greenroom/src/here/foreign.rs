@@ -7,9 +7,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use greenroom_describe::Description;
 use greenroom_protocols::versions::Offer;
 
+use super::by_kind::ByKind;
 use super::kinds::AnyKind;
 use crate::actor::interface::{MethodInfo, Options};
-use crate::actor::key::{KINDS_OFFERED_MAX, Kind};
 
 /// What a foreign kind is, by the newest description that is offered here.
 pub(crate) struct Said {
@@ -120,41 +120,13 @@ pub(crate) fn number_all(known: &'static [MethodInfo], wanted: &[NamedMethod]) -
     (all, numbers)
 }
 
-/// The foreign kinds that a node has met, by their numbers in this process. They come one by one and stay: nobody locks.
-pub(super) struct Foreign {
-    rows: Box<[OnceLock<Box<Row>>]>,
-}
-
-type Row = [OnceLock<Entry>; ROW_LEN];
+/// The foreign kinds that a node has met.
+pub(super) type Foreign = ByKind<Entry>;
 
 /// A foreign kind, and its actors' type apart, as others are.
 pub(super) struct Entry {
     pub(super) kind: std::sync::Arc<ForeignKind>,
     pub(super) entry: std::sync::Arc<dyn AnyKind>,
-}
-
-impl Default for Foreign {
-    fn default() -> Self {
-        Self { rows: (0..KINDS_OFFERED_MAX.div_ceil(ROW_LEN)).map(|_| OnceLock::new()).collect() }
-    }
-}
-
-impl Foreign {
-    pub(super) fn find(&self, kind: Kind) -> Option<&Entry> {
-        self.rows.get(kind.index() / ROW_LEN)?.get()?[kind.index() % ROW_LEN].get()
-    }
-
-    /// Takes in a kind that is new here.
-    pub(super) fn insert(&self, kind: Kind, entry: Entry) {
-        if let Some(row) = self.rows.get(kind.index() / ROW_LEN) {
-            let row = row.get_or_init(|| Box::new(array::from_fn(|_| OnceLock::new())));
-            let _ = row[kind.index() % ROW_LEN].set(entry);
-        }
-    }
-
-    pub(super) fn iter(&self) -> impl Iterator<Item = &Entry> {
-        self.rows.iter().filter_map(OnceLock::get).flat_map(|row| row.iter().filter_map(OnceLock::get))
-    }
 }
 
 impl Said {
@@ -166,7 +138,6 @@ impl Said {
 
 /// Descriptions of one kind that a process keeps: it changes with each new version, not with each host.
 const SAID_MAX: usize = 64;
-const ROW_LEN: usize = 128;
 
 #[cfg(test)]
 mod tests {

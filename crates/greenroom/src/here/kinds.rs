@@ -430,6 +430,17 @@ impl Kinds {
         })
     }
 
+    /// How many methods a kind has whose actors are met here; those that hosts offer may get more.
+    pub(crate) fn methods_met(&self, kind: Kind) -> usize {
+        let known = self.methods_of(kind.name()).len();
+        if self.foreign.find(kind).is_some() { known.max(FOREIGN_METHODS) } else { known }
+    }
+
+    /// The methods of a kind that is hosted or has been spawned here, by their numbers.
+    pub(crate) fn methods_of(&self, kind: &str) -> &'static [MethodInfo] {
+        self.known(kind).map_or(&[], |(methods, _)| methods)
+    }
+
     /// A method's place among those of its kind, if that is hosted or has been spawned here.
     pub(crate) fn index(&self, kind: &str, method: &str) -> Option<u16> {
         if let Some(foreign) = Kind::known(kind).and_then(|kind| self.foreign.find(kind)) {
@@ -457,10 +468,12 @@ impl Kinds {
 
     /// Methods of its kind with names like the one that is called.
     pub(crate) fn near_methods(&self, route: &RouteTarget) -> Vec<String> {
-        let methods = self.known(&route.kind_name).map_or(&[] as &[MethodInfo], |(methods, _)| methods);
-        near_names(&route.method, methods.iter().map(|method| method.name))
+        near_names(&route.method, self.methods_of(&route.kind_name).iter().map(|method| method.name))
     }
 }
+
+/// Methods of a kind of hosts that may be told apart, at least.
+const FOREIGN_METHODS: usize = 64;
 
 fn offer<I: Interface>() -> Offer {
     Offer { version: I::VERSION, compatible: I::COMPATIBLE }

@@ -1,6 +1,7 @@
 //! What all parts of a node share: its world, its shards, what it hosts, and what it knows of its cluster.
 
 pub(crate) mod built_in;
+mod by_kind;
 mod dealer;
 mod descriptions;
 pub(crate) mod figures;
@@ -10,6 +11,7 @@ pub(crate) mod halt;
 pub(crate) mod history;
 pub(crate) mod kinds;
 pub(crate) mod location;
+pub(crate) mod meter;
 pub(crate) mod node;
 pub(crate) mod parts;
 pub(crate) mod port;

@@ -237,6 +237,7 @@ impl<A: Behaviour> Activation<A> {
         let now = if deadline == Timestamp::NEVER { None } else { Some(shard.clock()) };
         if now.is_some_and(|now| deadline <= now) {
             let refusal = shard.expired(Spent { queued, ..Spent::default() });
+            shard.note_refused(self.cx.id.kind, A::Interface::method(&message), &refusal);
             return A::Interface::reply(&mut message).take().finish(refused(refusal));
         }
         if !now.map_or_else(|| shard.fence_open(), |now| shard.port().node.fence_open_at(now)) {
@@ -265,6 +266,7 @@ impl<A: Behaviour> Activation<A> {
         if self.kind.interceptors().is_some() || watched::spans_are_read() {
             return self.begin_watched(shard, access, message, (deadline, queued), caller);
         }
+        shard.note_waited(self.cx.id.kind, || A::Interface::method(&message), queued);
         let (job, turn) = self.turn(shard, access, message);
         shard.begin_turn(self.clone(), job, deadline, caller, turn)
     }
@@ -275,11 +277,11 @@ impl<A: Behaviour> Activation<A> {
     #[expect(clippy::await_holding_refcell_ref, reason = "turns are admitted by the same rules as borrows")]
     pub(super) fn turn(self: &Rc<Self>, shard: &Shard, access: Access, mut message: Message<A>) -> (Job, LocalFuture) {
         self.last_used.set(ticks(shard.now()));
-        shard.count_turn();
+        let method = A::Interface::method(&message);
+        shard.count_turn(self.cx.id.kind, method);
         if let Some(gate) = self.kind.gate() {
             gate.enter();
         }
-        let method = A::Interface::method(&message);
         if access == Access::Exclusive && A::OPTIONS.saving == Saving::EachTurn {
             A::Interface::reply(&mut message).hold();
         }

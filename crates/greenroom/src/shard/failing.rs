@@ -91,7 +91,7 @@ impl<A: Behaviour> Activation<A> {
             return;
         }
         self.last_used.set(ticks(shard.now()));
-        shard.count_turn();
+        shard.count_hook();
         self.exclusive.set(true);
         let this = self.clone();
         let turn = Box::pin(async move {
@@ -107,6 +107,11 @@ impl<A: Behaviour> Activation<A> {
 
     /// Refuses a message that waited, or tells nobody and keeps it as a dead letter.
     pub(super) fn refuse(&self, envelope: Envelope<Message<A>>, refusal: Refusal) {
+        Shard::with(|shard| {
+            if let (Some(shard), Some(method)) = (shard, Self::method_of(&envelope.body)) {
+                shard.note_refused(self.cx.id.kind, method, &refusal);
+            }
+        });
         refuse::<A::Interface>(&self.cx.id, envelope, refusal);
     }
 }

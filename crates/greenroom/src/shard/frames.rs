@@ -102,6 +102,10 @@ impl Shard {
     ) -> Begun {
         self.budget.set(self.budget.get().saturating_sub(1));
         let id = self.turns.borrow_mut().begin();
+        let timed = self.times_turn();
+        let more = self.runs.more.take();
+        // What is timed is one turn: no other one follows in its frame.
+        let more = if timed == Timestamp::NEVER { more } else { 0 };
         let bare = deadline == Timestamp::NEVER && caller.is_nobody();
         let (link, baggage, serial, answer) = match caller {
             Caller::Apart { chain: Chain { link, baggage }, call } => (Some(link), baggage, 0, Answer::Elsewhere(call)),
@@ -118,7 +122,8 @@ impl Shard {
             baggage: Cell::new(baggage),
             entered: Cell::new(false),
             bare,
-            more: Cell::new(self.runs.more.take()),
+            timed,
+            more: Cell::new(more),
             below: Cell::new(self.frame.get()),
         };
         #[cfg(feature = "rehearsal")]
@@ -207,9 +212,13 @@ impl Shard {
     fn end_turn(&self, frame: &Frame, panic: Option<&str>) {
         let known = self.turns.borrow_mut().end(frame.id);
         drop(known);
+        if frame.timed != Timestamp::NEVER {
+            self.note_took(frame);
+        }
         #[cfg(feature = "rehearsal")]
         self.note_end(frame, panic);
         if let Some(message) = panic {
+            self.note_broken(frame);
             tracing::error!(actor = %frame.activation.id(), message, "a turn panicked; the activation restarts clean");
         }
         frame.activation.clone().turn_ended(self, frame.job.get(), panic);
@@ -231,6 +240,7 @@ impl Shard {
         let turn = Turn {
             activation: frame.activation.clone(),
             job: frame.job.get(),
+            timed: frame.timed,
             began: self.now(),
             told: false,
             link,

@@ -1,12 +1,14 @@
 //! What a shard tells of itself, for whoever looks.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::shedding::Shed;
 use super::stalls::Stalls;
+use crate::here::meter::Meters;
 
 /// One shard's numbers. Written by the shard alone, on a cache line of its own.
-#[derive(Default, Debug)]
+#[derive(Default)]
 #[repr(align(128))]
 pub(crate) struct Gauges {
     activations: AtomicU64,
@@ -19,6 +21,7 @@ pub(crate) struct Gauges {
     spawned: AtomicU64,
     restarts: AtomicU64,
     stalls: Stalls,
+    meters: Arc<Meters>,
 }
 
 impl Gauges {
@@ -57,6 +60,11 @@ impl Gauges {
     /// The methods that keep the shard from others.
     pub(crate) fn stalls(&self) -> &Stalls {
         &self.stalls
+    }
+
+    /// What is counted of its actors' turns.
+    pub(crate) fn meters(&self) -> &Arc<Meters> {
+        &self.meters
     }
 
     pub(crate) fn busy_nanos(&self) -> u64 {

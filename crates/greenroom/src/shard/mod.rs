@@ -28,6 +28,7 @@ pub(crate) mod late;
 mod leaving;
 pub(crate) mod mail;
 mod mailbox;
+mod metering;
 pub(crate) mod moves;
 pub(crate) mod one_way;
 mod outbox;
@@ -77,6 +78,7 @@ use self::calls::{CallSlot, Calls, Completion, Then};
 use self::idle::{FineWheel, IdleWheel};
 use self::inbox::{Inbox, Life};
 use self::lanes::Lanes;
+use self::metering::Metering;
 use self::outbox::Outbox;
 use self::parts::ShardPart;
 use self::sampling::Sampling;
@@ -192,6 +194,7 @@ pub(crate) struct Shard {
     turns_begun: Cell<u64>,
     sampling: Sampling,
     watch: Watch,
+    metering: Metering,
     #[cfg(feature = "rehearsal")]
     rehearsal: rehearsal::Rehearsal,
     /// What the floors above keep here.
@@ -207,6 +210,7 @@ impl Shard {
         let shards = port.node.shards().len();
         let now = port.node.world().now();
         let parts = port.node.parts().filter_map(|part| part.on_shard()).collect();
+        let metering = Metering::new(port.node.gauges()[usize::from(index)].meters().clone());
         let intercepts = !port.node.kinds().interceptors().is_empty();
         Rc::new(Self {
             here,
@@ -254,6 +258,7 @@ impl Shard {
             turns_begun: Cell::new(0),
             sampling: Sampling::default(),
             watch: Watch::default(),
+            metering,
             #[cfg(feature = "rehearsal")]
             rehearsal: rehearsal::Rehearsal::asked_for(),
             parts,
@@ -345,10 +350,6 @@ impl Shard {
 
     fn schedule(&self, activation: Rc<dyn AnyActivation>) {
         self.runnable.borrow_mut().push_back(activation);
-    }
-
-    fn count_turn(&self) {
-        self.turns_begun.set(self.turns_begun.get() + 1);
     }
 
     // Calls.

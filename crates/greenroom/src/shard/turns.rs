@@ -105,6 +105,8 @@ pub(super) struct Frame {
     pub(super) entered: Cell<bool>,
     /// Whether it came with nothing, and nobody waits for it.
     pub(super) bare: bool,
+    /// When it began, if it is timed; else never.
+    pub(super) timed: Timestamp,
     /// Messages that may still follow in this frame, if it is bare.
     pub(super) more: Cell<u32>,
     /// The turn below on the stack.
@@ -125,6 +127,8 @@ impl Frame {
 pub(super) struct Turn {
     pub(super) activation: Rc<dyn AnyActivation>,
     pub(super) job: Job,
+    /// When it began, if it is timed; else never.
+    pub(super) timed: Timestamp,
     /// When the slab was told of it, which is at its first wait.
     pub(super) began: Timestamp,
     /// Whether the log has said that it runs for long.
@@ -229,6 +233,7 @@ impl Turns {
             baggage: Cell::new(turn.baggage.take()),
             entered: Cell::new(true),
             bare: false,
+            timed: turn.timed,
             more: Cell::new(0),
             below: Cell::new(std::ptr::null()),
         };

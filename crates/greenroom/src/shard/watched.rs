@@ -36,6 +36,7 @@ impl<A: Behaviour> Activation<A> {
         (deadline, queued): (Timestamp, Option<Duration>),
         mut caller: Caller,
     ) -> Begun {
+        shard.note_waited(self.cx.id.kind, || A::Interface::method(&message), queued);
         let queued = queued.unwrap_or_default();
         let method = self.kind.methods()[usize::from(A::Interface::method(&message))].name;
         let (waiting, baggage) = match &mut caller {

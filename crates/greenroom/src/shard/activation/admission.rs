@@ -29,11 +29,16 @@ impl<A: Behaviour> Activation<A> {
 
     /// How a message's turn shares the activation.
     pub(super) fn access_of(&self, body: &Body<Message<A>>) -> Access {
+        Self::method_of(body).map_or(Access::Exclusive, |method| self.access(method))
+    }
+
+    /// The method that a message is for, if it is for one.
+    pub(in crate::shard) fn method_of(body: &Body<Message<A>>) -> Option<u16> {
         match body {
-            Body::Typed(message) => self.access(A::Interface::method(message)),
-            Body::Wire(call) => self.access(call.method),
-            Body::Tick(tick) => self.access(tick.0.method),
-            Body::Ended(_) => Access::Exclusive,
+            Body::Typed(message) => Some(A::Interface::method(message)),
+            Body::Wire(call) => Some(call.method),
+            Body::Tick(tick) => Some(tick.0.method),
+            Body::Ended(_) => None,
         }
     }
 

@@ -58,7 +58,12 @@ impl<A: Behaviour> AnyActivation for Activation<A> {
                     self.enqueue(shard, envelope);
                 }
             }
-            Err(Failure::Refused(refusal)) => return Err(refusal),
+            Err(Failure::Refused(refusal)) => {
+                if let Some(method) = Self::method_of(&envelope.body) {
+                    shard.note_refused(self.cx.id.kind, method, &refusal);
+                }
+                return Err(refusal);
+            }
             Err(failure) => {
                 if let Some(envelope) = parcel.take() {
                     fail::<A>(envelope, failure);
@@ -117,7 +122,10 @@ impl<A: Behaviour> AnyActivation for Activation<A> {
                 let body = Body::Wire(Box::new(call));
                 self.enqueue(shard, Envelope { body, deadline, chain });
             }
-            Err(Failure::Refused(refusal)) => return Err((Some(refusal), reply)),
+            Err(Failure::Refused(refusal)) => {
+                shard.note_refused(self.cx.id.kind, method, &refusal);
+                return Err((Some(refusal), reply));
+            }
             Err(failure) => reply.finish(Completion::Failed(Box::new(failure))),
         }
         Ok(())

@@ -9,6 +9,7 @@ use greenroom_world::Timestamp;
 
 use super::{Activation, Phase};
 use crate::actor::interface::{Behaviour, Interface, Message};
+use crate::actor::key::Kind;
 use crate::shard::Shard;
 use crate::shard::envelope::{Body, Envelope};
 use crate::shard::mailbox::Since;
@@ -36,12 +37,12 @@ impl Shard {
     }
 
     /// Makes the frame of the current turn that of another one, of `method`.
-    fn go_on(&self, method: u16) {
+    fn go_on(&self, kind: Kind, method: u16) {
         if let Some(frame) = self.current() {
             frame.more.set(frame.more.get() - 1);
             frame.job.set(Job { access: Access::Exclusive, method });
         }
-        self.count_turn();
+        self.count_turn(kind, method);
         self.budget.set(self.budget.get().saturating_sub(1));
     }
 }
@@ -113,7 +114,7 @@ impl<A: Behaviour> Activation<A> {
                 return None;
             }
             let (method, _, envelope) = self.mailbox.pop_if(&shard.runs.spare, |first| self.bare_method(first))?;
-            shard.go_on(method);
+            shard.go_on(self.cx.id.kind, method);
             match envelope.body {
                 Body::Typed(message) => Some(message),
                 _ => None,

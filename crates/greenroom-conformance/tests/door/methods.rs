@@ -1,0 +1,68 @@
+//! What a node counts and times of its actors' methods.
+
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::client::{call, get};
+use crate::kinds::{node, open};
+
+async fn method(door: &str, kind: &str, method: &str) -> Value {
+    let said = get(door, &format!("/-/methods?kind={kind}")).await.json();
+    let methods = said["methods"].as_array().expect("a list");
+    methods.iter().find(|one| one["method"] == method).cloned().unwrap_or_default()
+}
+
+#[tokio::test]
+async fn turns_are_counted_by_method_and_by_how_they_failed() {
+    let (node, door) = open(node()).await;
+    for _ in 0..7 {
+        call(&door, "/notes/a/add", r#"{"text":"a line","times":1}"#).await;
+    }
+    call(&door, "/notes/a/add", r#"{"text":"a line that is too long","times":1}"#).await.problem(422, "actor-error");
+    call(&door, "/notes/a/fall_over", "").await.problem(500, "panicked");
+    let added = method(&door, "notes", "add").await;
+    assert_eq!((&added["turns"], &added["failed"]["error"]), (&8.into(), &1.into()), "{added}");
+    let fell = method(&door, "notes", "fall_over").await;
+    assert_eq!((&fell["turns"], &fell["failed"]["broken"]), (&1.into(), &1.into()), "{fell}");
+    let timed: u64 = added["run"]["buckets"].as_array().unwrap().iter().map(|bucket| bucket[1].as_u64().unwrap()).sum();
+    assert!((1..=8).contains(&timed), "each that is timed stands for those before it: {added}");
+    let metrics = get(&door, "/metrics").await.body;
+    for line in [
+        "greenroom_method_turns_total{kind=\"notes\",method=\"add\"} 8",
+        "greenroom_turn_seconds_bucket{kind=\"notes\",method=\"fall_over\",le=\"+Inf\"} ",
+        "greenroom_turns_failed_total{kind=\"notes\",method=\"add\",class=\"error\"} 1",
+        "greenroom_turns_failed_total{kind=\"notes\",method=\"fall_over\",class=\"broken\"} 1",
+    ] {
+        assert!(metrics.contains(line), "{line} is not in {metrics}");
+    }
+    assert_eq!(get(&door, "/-/methods?kinds=notes").await.status, 400);
+    assert_eq!(
+        get(&door, "/-/methods").await.json()["methods"].as_array().unwrap().len(),
+        2,
+        "what was never called is left out"
+    );
+    node.stop().await;
+}
+
+#[tokio::test]
+async fn what_waits_in_a_mailbox_and_what_finds_no_room_there_is_told() {
+    let (node, door) = open(node()).await;
+    let doze = |ms: u64| {
+        let door = door.clone();
+        tokio::spawn(async move { call(&door, "/narrow/a/doze", &format!("{{\"ms\":{ms}}}")).await.status })
+    };
+    let first = doze(400);
+    while method(&door, "narrow", "doze").await["turns"] != 1 {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    let (one, other) = (doze(1), doze(1));
+    let answers = [first.await.unwrap(), one.await.unwrap(), other.await.unwrap()];
+    assert_eq!(answers.iter().filter(|status| **status == 200).count(), 2, "one of the two found no room: {answers:?}");
+    let dozed = method(&door, "narrow", "doze").await;
+    assert_eq!((&dozed["turns"], &dozed["failed"]["refused"]), (&2.into(), &1.into()), "{dozed}");
+    assert!(dozed["run"]["max"].as_f64() >= Some(0.4), "{dozed}");
+    assert!(dozed["mailbox"]["max"].as_f64() >= Some(0.1), "{dozed}");
+    assert!(dozed["mailbox"]["p50"].as_f64() < Some(0.01), "the first one began at once: {dozed}");
+    node.stop().await;
+}

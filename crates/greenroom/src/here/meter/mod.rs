@@ -1,0 +1,229 @@
+//! What a shard counts of its actors' turns, by kind and method: how many, how many failed and how, how long they took, and how long
+//! their messages waited.
+//!
+//! A shard writes its own meters, with no lock and no exchange; any thread reads them. Each turn is counted; of how long they take
+//! about a thousand a second are timed, and each stands for the turns of its method since the one before.
+
+mod histogram;
+
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+pub(crate) use self::histogram::Distribution;
+use self::histogram::Histogram;
+use super::by_kind::ByKind;
+use crate::actor::error::Refusal;
+use crate::actor::key::Kind;
+
+/// The meters of one shard.
+#[derive(Default)]
+pub(crate) struct Meters(ByKind<OfKind>);
+
+struct OfKind {
+    kind: Kind,
+    /// By the methods' numbers.
+    methods: Box<[Meter]>,
+}
+
+/// What is counted of one method.
+#[derive(Default)]
+pub(crate) struct Meter {
+    turns: AtomicU64,
+    failed: [AtomicU64; Class::ALL.len()],
+    /// How many of the turns `took` stands for.
+    told: AtomicU64,
+    took: OnceLock<Box<Histogram>>,
+    /// Messages that waited for a millisecond or more, which is what their queue tells apart.
+    waited: OnceLock<Box<Histogram>>,
+}
+
+/// How a message failed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Class {
+    /// Its handler answered an error.
+    Error,
+    /// Its handler panicked.
+    Broken,
+    /// It was refused where its actor is, and nothing has run.
+    Refused,
+    /// Its time ran out before it could begin.
+    Late,
+}
+
+/// What is known of a method's turns.
+#[derive(Clone, Default)]
+pub(crate) struct MethodFigures {
+    pub(crate) turns: u64,
+    failed: [u64; Class::ALL.len()],
+    pub(crate) took: Distribution,
+    pub(crate) waited: Distribution,
+}
+
+impl Class {
+    pub(crate) const ALL: [Self; 4] = [Self::Error, Self::Broken, Self::Refused, Self::Late];
+
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Error => "error",
+            Self::Broken => "broken",
+            Self::Refused => "refused",
+            Self::Late => "late",
+        }
+    }
+}
+
+impl From<&Refusal> for Class {
+    fn from(refusal: &Refusal) -> Self {
+        match refusal {
+            Refusal::Expired(_) => Self::Late,
+            _ => Self::Refused,
+        }
+    }
+}
+
+impl Meters {
+    /// The meter of a method, if the kind has been met.
+    #[inline]
+    pub(crate) fn find(&self, kind: Kind, method: u16) -> Option<&Meter> {
+        let methods = &self.0.find(kind)?.methods;
+        methods.get(usize::from(method)).or_else(|| methods.last())
+    }
+
+    /// The same for a kind that is met now, with so many methods; those beyond are counted with the last one.
+    pub(crate) fn meet(&self, kind: Kind, methods: usize, method: u16) -> Option<&Meter> {
+        let methods = (0..methods.clamp(1, METHODS_MAX)).map(|_| Meter::default()).collect();
+        self.0.insert(kind, OfKind { kind, methods });
+        self.find(kind, method)
+    }
+
+    /// Shows each meter, with its kind and the method's number.
+    pub(crate) fn read(&self, mut look: impl FnMut(Kind, usize, &Meter)) {
+        for of_kind in self.0.iter() {
+            for (method, meter) in of_kind.methods.iter().enumerate() {
+                look(of_kind.kind, method, meter);
+            }
+        }
+    }
+}
+
+impl Meter {
+    /// Counts a turn that begins.
+    #[inline]
+    pub(crate) fn count(&self) {
+        rise(&self.turns, 1);
+    }
+
+    /// Whether anything has been counted.
+    pub(crate) fn is_used(&self) -> bool {
+        self.turns.load(Ordering::Relaxed) > 0 || self.failed.iter().any(|failed| failed.load(Ordering::Relaxed) > 0)
+    }
+
+    /// Counts a message that failed.
+    pub(crate) fn count_failed(&self, class: Class) {
+        rise(&self.failed[class as usize], 1);
+    }
+
+    /// Takes in that a turn has ended which was timed.
+    pub(crate) fn took(&self, took: Duration) {
+        // Nested turns of the method may have been timed before.
+        let stands_for = self.turns.load(Ordering::Relaxed).saturating_sub(self.told.load(Ordering::Relaxed));
+        self.took.get_or_init(Box::default).add(took, stands_for);
+        rise(&self.told, stands_for);
+    }
+
+    /// Takes in how long a message has waited whose turn begins.
+    pub(crate) fn waited(&self, waited: Duration) {
+        self.waited.get_or_init(Box::default).add(waited, 1);
+    }
+}
+
+impl MethodFigures {
+    /// Takes in what a shard knows of the method.
+    pub(crate) fn add(&mut self, meter: &Meter) {
+        self.turns += meter.turns.load(Ordering::Relaxed);
+        self.failed.iter_mut().zip(&meter.failed).for_each(|(sum, failed)| *sum += failed.load(Ordering::Relaxed));
+        if let Some(took) = meter.took.get() {
+            self.took.add(&took.read());
+        }
+        if let Some(waited) = meter.waited.get() {
+            self.waited.add(&waited.read());
+        }
+    }
+
+    pub(crate) fn failed(&self, class: Class) -> u64 {
+        self.failed[class as usize]
+    }
+
+    /// Takes in what is known of another method.
+    pub(crate) fn join(&mut self, other: &Self) {
+        self.turns += other.turns;
+        self.failed.iter_mut().zip(other.failed).for_each(|(sum, failed)| *sum += failed);
+        self.took.add(&other.took);
+        self.waited.add(&other.waited);
+    }
+
+    /// How long messages waited before their turns began, those among them that did not.
+    pub(crate) fn mailbox(&self) -> Distribution {
+        let mut all = self.waited.clone();
+        all.add_quick(self.turns.saturating_sub(all.count()));
+        all
+    }
+}
+
+/// Counts by the one thread that writes.
+#[inline]
+fn rise(count: &AtomicU64, by: u64) {
+    count.store(count.load(Ordering::Relaxed) + by, Ordering::Relaxed);
+}
+
+/// Methods of a kind that are told apart.
+const METHODS_MAX: usize = 1024;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_turn_that_is_timed_stands_for_those_before_it() {
+        let meter = Meter::default();
+        (0..64).for_each(|_| meter.count());
+        meter.took(Duration::from_micros(3));
+        (0..36).for_each(|_| meter.count());
+        meter.took(Duration::from_millis(3));
+        let mut figures = MethodFigures::default();
+        figures.add(&meter);
+        assert_eq!((figures.turns, figures.took.count()), (100, 100));
+        assert!(figures.took.quantile(0.64).unwrap() < Duration::from_micros(4));
+        assert!(figures.took.quantile(0.65).unwrap() > Duration::from_millis(3));
+    }
+
+    #[test]
+    fn who_waited_for_less_than_a_millisecond_is_among_those_that_waited() {
+        let meter = Meter::default();
+        (0..10).for_each(|_| meter.count());
+        meter.waited(Duration::from_millis(20));
+        let mut figures = MethodFigures::default();
+        figures.add(&meter);
+        let mailbox = figures.mailbox();
+        assert_eq!(mailbox.count(), 10);
+        assert_eq!(mailbox.up_to(Duration::from_micros(1_024)), 9, "less than what can be told from nothing");
+        assert!(mailbox.quantile(1.0).unwrap() > Duration::from_millis(20));
+    }
+
+    #[test]
+    fn methods_beyond_those_that_were_met_are_counted_with_the_last_one() {
+        let meters = Meters::default();
+        let kind = Kind::intern("metered");
+        assert!(meters.find(kind, 0).is_none());
+        meters.meet(kind, 2, 7).unwrap().count();
+        meters.find(kind, 1).unwrap().count();
+        let mut seen = Vec::new();
+        meters.read(|_, _, meter| {
+            let mut figures = MethodFigures::default();
+            figures.add(meter);
+            seen.push(figures.turns);
+        });
+        assert_eq!(seen, [0, 2]);
+    }
+}

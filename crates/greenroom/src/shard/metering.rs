@@ -1,0 +1,156 @@
+//! How a shard's turns are counted and timed. A turn costs a look into a table; some thousand a second are timed.
+
+use std::cell::Cell;
+use std::sync::Arc;
+use std::time::Duration;
+
+use greenroom_world::Timestamp;
+
+use super::Shard;
+use super::late::HOOK;
+use super::turns::Frame;
+use crate::actor::error::Refusal;
+use crate::actor::key::Kind;
+use crate::here::meter::{Class, Meter, Meters};
+
+/// What a shard's turns are counted by, and which of them are timed.
+pub(super) struct Metering {
+    meters: Arc<Meters>,
+    /// Turns to the next one that is timed, that one counted.
+    left: Cell<u32>,
+    /// One turn in so many is timed.
+    stride: Cell<u32>,
+    /// When the last one began.
+    last: Cell<Timestamp>,
+    /// Drawn anew for each gap, so that no rhythm of turns meets one of this.
+    draw: Cell<u32>,
+}
+
+impl Metering {
+    pub(super) fn new(meters: Arc<Meters>) -> Self {
+        Self { meters, left: Cell::new(1), stride: Cell::new(1), last: Cell::default(), draw: Cell::new(1) }
+    }
+
+    /// Whether the turn that begins is timed.
+    #[inline]
+    fn is_due(&self) -> bool {
+        let left = self.left.get() - 1;
+        self.left.set(left);
+        left == 0
+    }
+
+    /// A turn is timed that begins now: which one is next.
+    fn next(&self, now: Timestamp) {
+        let passed = now.since(self.last.replace(now));
+        let stride = self.stride.get();
+        let stride = match passed {
+            _ if passed < TIMED_EVERY / 2 => stride.saturating_mul(2).min(STRIDE_MAX),
+            _ if passed > TIMED_EVERY * 2 => (stride / 2).max(1),
+            _ => stride,
+        };
+        self.stride.set(stride);
+        let draw = self.draw.get().wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        self.draw.set(draw);
+        self.left.set(1 + (draw >> 8) % (2 * stride - 1));
+    }
+}
+
+impl Shard {
+    /// Counts a turn that begins.
+    #[inline]
+    pub(super) fn count_turn(&self, kind: Kind, method: u16) {
+        self.turns_begun.set(self.turns_begun.get() + 1);
+        match self.metering.meters.find(kind, method) {
+            Some(meter) => meter.count(),
+            None => self.count_first(kind, method),
+        }
+    }
+
+    /// Counts a turn that is of no method.
+    pub(super) fn count_hook(&self) {
+        self.turns_begun.set(self.turns_begun.get() + 1);
+    }
+
+    #[cold]
+    fn count_first(&self, kind: Kind, method: u16) {
+        if let Some(meter) = self.meter(kind, method) {
+            meter.count();
+        }
+    }
+
+    fn meter(&self, kind: Kind, method: u16) -> Option<&Meter> {
+        self.metering.meters.find(kind, method).or_else(|| {
+            let methods = self.port.node.kinds().methods_met(kind);
+            self.metering.meters.meet(kind, methods, method)
+        })
+    }
+
+    /// When the turn begins that is about to, if it is to be timed; else never.
+    #[inline]
+    pub(super) fn times_turn(&self) -> Timestamp {
+        if self.metering.is_due() { self.time_turn() } else { Timestamp::NEVER }
+    }
+
+    #[cold]
+    fn time_turn(&self) -> Timestamp {
+        let now = self.clock();
+        self.metering.next(now);
+        now
+    }
+
+    /// Notes how long a turn has taken that was timed.
+    #[cold]
+    pub(super) fn note_took(&self, frame: &Frame) {
+        let method = frame.job.get().method;
+        if method != HOOK.method
+            && let Some(meter) = self.meter(frame.activation.id().kind, method)
+        {
+            meter.took(self.clock().since(frame.timed));
+        }
+    }
+
+    /// Notes that a message waited for so long whose turn begins, if that can be told from nothing.
+    #[inline]
+    pub(super) fn note_waited(&self, kind: Kind, method: impl FnOnce() -> u16, waited: Option<Duration>) {
+        if let Some(waited) = waited
+            && !waited.is_zero()
+            && let Some(meter) = self.meter(kind, method())
+        {
+            meter.waited(waited);
+        }
+    }
+
+    /// Counts a message that was refused where its actor is.
+    #[cold]
+    pub(super) fn note_refused(&self, kind: Kind, method: u16, refusal: &Refusal) {
+        if let Some(meter) = self.meter(kind, method) {
+            meter.count_failed(refusal.into());
+        }
+    }
+
+    /// Counts the turn of `frame`, which panicked.
+    pub(super) fn note_broken(&self, frame: &Frame) {
+        self.count_failed(frame, Class::Broken);
+    }
+
+    /// Counts the current turn, which answers an error.
+    #[cold]
+    pub(crate) fn note_error(&self) {
+        if let Some(frame) = self.current() {
+            self.count_failed(frame, Class::Error);
+        }
+    }
+
+    fn count_failed(&self, frame: &Frame, class: Class) {
+        let method = frame.job.get().method;
+        if method != HOOK.method
+            && let Some(meter) = self.meter(frame.activation.id().kind, method)
+        {
+            meter.count_failed(class);
+        }
+    }
+}
+
+/// About so often a turn is timed.
+const TIMED_EVERY: Duration = Duration::from_millis(1);
+const STRIDE_MAX: u32 = 1 << 16;
