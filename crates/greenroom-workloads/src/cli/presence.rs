@@ -1,6 +1,10 @@
 //! The options of presence.
 
+use std::time::Duration;
+
 use serde::{Deserialize, Serialize};
+
+use super::duration;
 
 /// Who plays, how fast time goes, and with or without the optimiser.
 #[derive(Clone, Debug, clap::Args)]
@@ -22,6 +26,9 @@ pub struct PresenceOptions {
     /// Requests at once, a node, each after the answer of another one, instead of a rate: what a cluster can do.
     #[arg(long, value_name = "REQUESTS")]
     pub in_flight: Option<u32>,
+    /// A further node joins so long after the first request, and it is told how soon as many actors live there as on the others.
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    pub join_after: Option<Duration>,
 }
 
 /// Who talks with whom.

@@ -53,18 +53,10 @@ impl Cluster {
         }
         let dir = TempDir::with_prefix_in("greenroom-bench-", &plan.dir)
             .map_err(|error| format!("no directory for the table in {}: {error}", plan.dir.display()))?;
-        let table = format!("sqlite:{}", dir.path().join("table.db").display());
+        let table = table(&dir);
         let mut nodes = Vec::new();
         for place in 0..plan.nodes {
-            let kinds = roles(plan, place).join(",");
-            let mut options = Vec::new();
-            if !kinds.is_empty() {
-                options.extend(["--kinds", &kinds]);
-            }
-            if let Some(mode) = plan.optimiser {
-                options.extend(["--optimiser", mode_name(mode)]);
-            }
-            nodes.push(NodeProcess::start(&format!("bench-{}", place + 1), &table, plan.shards, &options)?);
+            nodes.push(process(plan, place, &table)?);
         }
         let end = Instant::now() + START_TIMEOUT;
         for node in &mut nodes {
@@ -79,6 +71,14 @@ impl Cluster {
             }
         }
         Ok(Cluster::Processes { nodes, _dir: dir })
+    }
+
+    /// Starts one more node process, and does not wait for it. Nodes that are none join otherwise.
+    pub(crate) async fn join(&mut self, plan: &Plan) -> Result<(), String> {
+        if let Cluster::Processes { nodes, _dir: dir } = self {
+            nodes.push(process(plan, nodes.len() as u32, &table(dir))?);
+        }
+        Ok(())
     }
 
     /// The node at `place`, if it is in this process.
@@ -169,12 +169,16 @@ impl Cluster {
         sum as u64
     }
 
-    /// The activations of each node in this process.
-    pub(crate) fn activations_of_each(&self) -> Vec<u64> {
+    /// The activations of each node; none on those that do not answer.
+    pub(crate) async fn activations_of_each(&self) -> Vec<u64> {
         match self {
             Cluster::Local(node) => vec![node.activations()],
             Cluster::Simulated(nodes) => nodes.iter().map(Node::activations).collect(),
-            Cluster::Processes { .. } => Vec::new(),
+            Cluster::Processes { nodes, .. } => {
+                let pages = join_all(nodes.iter().map(|node| async { node.door().text("/metrics").await })).await;
+                let of = |page: Option<String>| page.map_or(0.0, |page| http::metric(&page, "greenroom_activations"));
+                pages.into_iter().map(|page| of(page) as u64).collect()
+            }
         }
     }
 
@@ -226,6 +230,24 @@ impl Cluster {
             Cluster::Processes { nodes, .. } => drop(nodes),
         }
     }
+}
+
+/// Starts the node at `place`.
+fn process(plan: &Plan, place: u32, table: &str) -> Result<NodeProcess, String> {
+    let kinds = roles(plan, place).join(",");
+    let mut options = Vec::new();
+    if !kinds.is_empty() {
+        options.extend(["--kinds", &kinds]);
+    }
+    if let Some(mode) = plan.optimiser {
+        options.extend(["--optimiser", mode_name(mode)]);
+    }
+    NodeProcess::start(&format!("bench-{}", place + 1), table, plan.shards, &options)
+}
+
+/// The URL of the nodes' table, in a directory of theirs.
+fn table(dir: &TempDir) -> String {
+    format!("sqlite:{}", dir.path().join("table.db").display())
 }
 
 /// The kinds that the node at `place` hosts.

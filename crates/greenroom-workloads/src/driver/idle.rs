@@ -1,9 +1,12 @@
-//! Idle: `actors` small actors are activated and left alone; then some are asked if they are still there.
+//! Idle: `actors` small actors are activated and left alone; then some are asked if they are still there. If there is time left, the nodes are
+//! watched while nobody asks anything.
+
+use std::time::Duration;
 
 use serde_json::json;
 
 use super::{Outcome, Run, output_rate};
-use crate::cluster::Target;
+use crate::cluster::{Cluster, Target};
 use crate::kinds::idle::{RouseOrder, RouserRef};
 use crate::report::Report;
 
@@ -26,7 +29,21 @@ pub(super) async fn run(run: &mut Run<'_>) -> Result<Outcome, String> {
     outcome.set("activations", roused.messages);
     outcome.set("activations_per_s", output_rate(roused.messages_per_s()));
     outcome.set("answers", again.messages);
+    if let Some(time) = run.plan.duration {
+        let cores = at_rest(&run.cluster, time).await;
+        let percent = |cores: f64| output_rate(cores * 100.0);
+        outcome.set("percent_of_a_core_a_node", percent(cores.iter().sum::<f64>() / cores.len().max(1) as f64));
+        outcome.set("percent_of_a_core_the_most", percent(cores.iter().copied().fold(0.0, f64::max)));
+    }
     Ok(outcome)
+}
+
+/// The cores that each node keeps busy while nothing is asked of it.
+async fn at_rest(cluster: &Cluster, time: Duration) -> Vec<f64> {
+    let before = cluster.cpu_of_each();
+    tokio::time::sleep(time).await;
+    let spent = cluster.cpu_of_each().into_iter().zip(before).map(|(after, before)| after - before);
+    spent.map(|spent| spent / time.as_secs_f64()).collect()
 }
 
 async fn rouse(

@@ -175,6 +175,9 @@ impl Plan {
         if self.duration.is_some_and(|duration| duration < PRESENCE_MIN) {
             return Err(format!("presence is told by the second: give it a --duration of {PRESENCE_MIN:?} or more"));
         }
+        if self.presence.join_after.is_some() && self.mode == Mode::Local {
+            return Err("--join-after is for several nodes: leave --mode local out".to_owned());
+        }
         Ok(())
     }
 
@@ -269,6 +272,9 @@ impl Plan {
                 set("shards", self.shards.into());
             }
             set("time_scale", self.time_scale().into());
+            if let Some(after) = self.presence.join_after {
+                set("join_after_s", after.as_secs_f64().into());
+            }
             match self.presence.in_flight {
                 Some(requests) => set("in_flight", requests.into()),
                 None => set("rate", self.rate().into()),

@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use tokio::time::Instant;
 
 use super::series::{Sample, Second};
-use super::{rounded, simulated};
+use super::{joining, rounded, simulated};
 use crate::cli::Workload;
 use crate::cluster::{Cluster, Target};
 use crate::driver::{Plan, output_rate};
@@ -27,6 +27,8 @@ pub(super) struct Leg {
     /// Moves that have paid, and those that have not.
     judged: [u64; 2],
     seconds: Vec<Second>,
+    /// The second in which a node joins.
+    joins: Option<u64>,
     /// The second from which on figures count.
     steady: usize,
     duration: Duration,
@@ -42,7 +44,8 @@ impl Leg {
         if plan.workload == Workload::PresenceSim {
             return simulated::leg(plan).await;
         }
-        Self::play(Cluster::start(&plan).await?, &plan, Clock::default()).await
+        let join = async |cluster: &mut Cluster| cluster.join(&plan).await;
+        Self::play(Cluster::start(&plan).await?, &plan, Clock::default(), join).await
     }
 
     /// The same, with the machine's time that its simulation has taken.
@@ -50,8 +53,13 @@ impl Leg {
         Self { simulated_in: Some(took), ..self }
     }
 
-    /// Seats the players, and lets clients make them act for the time of the plan.
-    pub(super) async fn play(mut cluster: Cluster, plan: &Plan, clock: Clock) -> Result<Self, String> {
+    /// Seats the players, and lets clients make them act for the time of the plan. `join` adds a node to the cluster, if one is to join.
+    pub(super) async fn play(
+        mut cluster: Cluster,
+        plan: &Plan,
+        clock: Clock,
+        join: impl AsyncFn(&mut Cluster) -> Result<(), String>,
+    ) -> Result<Self, String> {
         let optimised = plan.optimiser == Some(OptimiserMode::On);
         let order = LobbyOrder {
             players: plan.presence.players,
@@ -88,7 +96,8 @@ impl Leg {
             start(&cluster, place, order).await?;
         }
         games(&cluster, until_ns).await?;
-        let samples = samples(&mut cluster, clock, from_ns, duration).await?;
+        let joins = plan.presence.join_after.map(|after| after.as_secs());
+        let samples = samples(&mut cluster, (clock, from_ns), duration, (joins, join)).await?;
         let paid = cluster.sum_of("greenroom_optimiser_moves_paid_total").await;
         let unpaid = cluster.sum_of("greenroom_optimiser_moves_unpaid_total").await;
         let mut clients = Vec::new();
@@ -102,7 +111,7 @@ impl Leg {
         let seconds = Second::all(&seen.seconds, &samples);
         let judged = [paid, unpaid];
         let steady = (duration.as_secs() / 2) as usize;
-        Ok(Self { optimised, kept, had, judged, seconds, seen, steady, duration, simulated_in: None })
+        Ok(Self { optimised, kept, had, judged, seconds, joins, seen, steady, duration, simulated_in: None })
     }
 
     pub(super) fn is_optimised(&self) -> bool {
@@ -224,6 +233,11 @@ impl Leg {
         if let Some(took) = self.simulated_in {
             set("simulated_in_s", output_rate(took.as_secs_f64()).into());
         }
+        if let Some(second) = self.joins {
+            for (name, value) in joining::figures(&self.seconds, second as usize) {
+                set(name, value);
+            }
+        }
         set("refused", self.seen.refused.into());
         set("duplicated", self.doubled().into());
         figures
@@ -285,9 +299,17 @@ async fn seen(cluster: &Cluster, place: u32, timeout: Duration) -> Result<Seen, 
 }
 
 /// What the nodes have spent and moved, at the beginning and at the end of each second.
-async fn samples(cluster: &mut Cluster, clock: Clock, from_ns: u64, duration: Duration) -> Result<Vec<Sample>, String> {
+async fn samples(
+    cluster: &mut Cluster,
+    (clock, from_ns): (Clock, u64),
+    duration: Duration,
+    (joins, join): (Option<u64>, impl AsyncFn(&mut Cluster) -> Result<(), String>),
+) -> Result<Vec<Sample>, String> {
     let mut samples = Vec::new();
     for second in 0..=duration.as_secs() {
+        if joins == Some(second) {
+            join(cluster).await?;
+        }
         let at = from_ns + second * 1_000_000_000;
         tokio::time::sleep(Duration::from_nanos(at.saturating_sub(clock.now_ns()))).await;
         if let Some(name) = cluster.ended() {
@@ -295,7 +317,7 @@ async fn samples(cluster: &mut Cluster, clock: Clock, from_ns: u64, duration: Du
         }
         samples.push(Sample {
             cpu: cluster.cpu_of_each(),
-            activations: cluster.activations_of_each(),
+            activations: cluster.activations_of_each().await,
             moves: cluster.sum_of("greenroom_optimiser_moves_total").await,
         });
     }

@@ -1,5 +1,6 @@
 //! Presence: the same games with an optimiser and without one.
 
+mod joining;
 mod leg;
 mod series;
 mod simulated;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use greenroom::{Config, Error, Node};
+use greenroom::{Config, Node};
 use greenroom_sim::{Faults, Sim, SimStore};
 use greenroom_store::memory::MemoryStore;
 use tokio::sync::oneshot;
@@ -22,7 +22,14 @@ pub(super) async fn leg(plan: Plan) -> Result<Leg, String> {
         let world = Sim::builder().seed(plan.seed).faults(Faults::none()).deadline(DEADLINE).polls_max(u64::MAX);
         let leg = world.run(|sim| async move {
             let clock = Clock::simulated();
-            Leg::play(cluster(&sim, &plan, clock).await?, &plan, clock).await
+            let table = SimStore::new(&sim, "table", Arc::new(MemoryStore::new()));
+            let join = async |cluster: &mut Cluster| {
+                if let Cluster::Simulated(nodes) = cluster {
+                    nodes.push(node(&sim, &table, &plan, nodes.len() as u32, clock).await?);
+                }
+                Ok(())
+            };
+            Leg::play(cluster(&sim, &table, &plan, clock).await?, &plan, clock, join).await
         });
         // Who does not wait any more need not know.
         let _ = told.send(leg.map(|leg| leg.simulated_in(begun.elapsed())));
@@ -33,13 +40,10 @@ pub(super) async fn leg(plan: Plan) -> Result<Leg, String> {
 }
 
 /// The nodes, when each of them knows all of them.
-async fn cluster(sim: &Sim, plan: &Plan, clock: Clock) -> Result<Cluster, String> {
-    let table = SimStore::new(sim, "table", Arc::new(MemoryStore::new()));
+async fn cluster(sim: &Sim, table: &SimStore, plan: &Plan, clock: Clock) -> Result<Cluster, String> {
     let mut nodes = Vec::new();
     for place in 0..plan.nodes {
-        let name = format!("node-{}", place + 1);
-        let node = node(sim, &table, plan, &name, clock).await;
-        nodes.push(node.map_err(|error| format!("{name} cannot start: {error}"))?);
+        nodes.push(node(sim, table, plan, place, clock).await?);
     }
     while nodes.iter().any(|node| node.members().len() < nodes.len()) {
         tokio::time::sleep(Duration::from_millis(100)).await;
@@ -47,7 +51,8 @@ async fn cluster(sim: &Sim, plan: &Plan, clock: Clock) -> Result<Cluster, String
     Ok(Cluster::Simulated(nodes))
 }
 
-async fn node(sim: &Sim, table: &SimStore, plan: &Plan, name: &str, clock: Clock) -> Result<Node, Error> {
+async fn node(sim: &Sim, table: &SimStore, plan: &Plan, place: u32, clock: Clock) -> Result<Node, String> {
+    let name = &*format!("node-{}", place + 1);
     let mut config = Config::default();
     config.name = name.to_owned();
     config.listen = format!("{name}:0");
@@ -57,7 +62,7 @@ async fn node(sim: &Sim, table: &SimStore, plan: &Plan, name: &str, clock: Clock
     // All players are seated by one call.
     config.call_timeout = DEADLINE;
     let builder = Node::builder().config(config).world(sim.node(name)).store(table.seen_by(name));
-    presence::register_by(builder, clock).start().await
+    presence::register_by(builder, clock).start().await.map_err(|error| format!("{name} cannot start: {error}"))
 }
 
 /// No run takes as long.
