@@ -228,6 +228,7 @@ fn story(found: &Value) -> String {
     let mut rows = vec![
         ["this shard".to_owned(), format!("{:.0} %", percent(&found["near"]))],
         ["the node's other shards".to_owned(), format!("{:.0} %", percent(&found["beside"]))],
+        ["the node's door and program".to_owned(), format!("{:.0} %", percent(&found["outside"]))],
     ];
     for place in found["places"].as_array().into_iter().flatten() {
         rows.push([text(&place[0]), format!("{:.0} %", percent(&place[1]))]);

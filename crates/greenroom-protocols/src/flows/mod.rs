@@ -8,8 +8,8 @@
 //! saved what it cost halves N, another doubles it, and then N samples must be seen before a wish counts. So who has a new
 //! partner follows after a few messages, and who is torn between two places stays.
 //!
-//! A row knows the parts of four single places beside its own shard and the other shards together; these may be other shards of
-//! the node, other nodes and clusters. That is enough, as whoever has a wish has at least a third for it.
+//! A row knows the parts of four single places beside its own shard, the other shards together, and who is no actor and on its node; these may be other
+//! shards of the node, other nodes and clusters. That is enough, as whoever has a wish has at least a third for it.
 //!
 //! [`gap`] says which messages are sampled, and [`sets`] finds actors that are to move together. All of it is advice: what is
 //! counted twice, late or not at all costs time and never safety.
@@ -168,7 +168,7 @@ impl Flows {
         let scaled = (f64::from(weight) * factor) as f32;
         let rules = self.rules;
         self.grain = self.grain.max(weight);
-        let least = if rules.by_grain { MEMORY_MIN * self.grain } else { 0.0 };
+        let least = self.least();
         let Some(row) = self.row_or_coldest(actor, kind, scaled, draw) else { return };
         let by = match rules.by_messages {
             true => -(weight * (-1.0 / row.memory.max(least)).ln_1p()).exp_m1(),
@@ -178,7 +178,7 @@ impl Flows {
         row.samples = row.samples.saturating_add(1);
         row.wait = row.wait.saturating_sub(1);
         if let Some(level) = row.from.level() {
-            let is_here = place == Place::NEAR || level == Level::Nodes && place.level() == Some(Level::Shards);
+            let is_here = place == Place::NEAR || level == Level::Nodes && place.level() != Some(Level::Nodes);
             row.profit += if is_here { weight } else { 0.0 } - if place == row.from { weight } else { 0.0 };
         }
     }
@@ -203,21 +203,21 @@ impl Flows {
 
     /// Judges the last move of an actor if it wishes to move again, and appends its wishes to `out`, the best first.
     pub fn wishes(&mut self, actor: u64, now: Timestamp, out: &mut Vec<Wish>) {
-        let factor = 1.0 / self.factor(now);
+        let factors = (1.0 / self.factor(now), self.least());
         let set = self.set_of(actor);
         let Self { rows, kinds, judged, rules, .. } = self;
         if let Some(row) = rows.set_mut(set).iter_mut().find(|row| row.is(actor)) {
-            wishes::consider(row, factor, kinds, judged, *rules, out);
+            wishes::consider(row, factors, kinds, judged, *rules, out);
         }
     }
 
     /// The same for all actors with a row in the next `rows` places of the table. The table is looked at from its beginning
     /// again when its end was reached; whether it was.
     pub fn look_on(&mut self, rows: usize, now: Timestamp, out: &mut Vec<Wish>) -> bool {
-        let factor = 1.0 / self.factor(now);
+        let factors = (1.0 / self.factor(now), self.least());
         let Self { rows: table, kinds, judged, rules, next, .. } = self;
         let end = (*next + rows.div_ceil(WAYS)).min(table.sets());
-        table.visit(*next..end, |row| wishes::consider(row, factor, kinds, judged, *rules, out));
+        table.visit(*next..end, |row| wishes::consider(row, factors, kinds, judged, *rules, out));
         let is_all = end == table.sets();
         *next = if is_all { 0 } else { end };
         is_all
@@ -305,6 +305,11 @@ impl Flows {
         far.any(|(_, part)| f64::from(part) > sets::GAIN_OF_FLOW)
     }
 
+    /// Messages that any actor remembers, however few it began with.
+    fn least(&self) -> f32 {
+        if self.rules.by_grain { MEMORY_MIN * self.grain } else { 0.0 }
+    }
+
     /// The row of an actor, which has this much more rate; a new one if there is room, or room is made.
     fn row_or_coldest(&mut self, actor: u64, kind: KindId, rate: f32, draw: u64) -> Option<&mut Row> {
         let set = self.set_of(actor);
@@ -366,6 +371,7 @@ fn known(row: &Row, kinds: &Kinds, factor: f64) -> Known {
         cpu: now(row.cpu),
         near: row.near,
         beside: row.beside,
+        outside: row.outside,
         parts: pairs(row),
         unjudged: (row.from != Place::NEAR).then_some((row.from, row.profit)),
     }

@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-/// Where the other end of a message is, as one shard sees it: that shard itself, another shard of its node, or another node or
-/// cluster by the number that the node gives it.
+/// Where the other end of a message is, as one shard sees it: that shard itself, another shard of its node, somebody on the node who is no
+/// actor, or another node or cluster by the number that the node gives it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub struct Place(u16);
 
@@ -19,6 +19,9 @@ pub enum Level {
 impl Place {
     /// The shard that counts.
     pub const NEAR: Self = Self(0);
+
+    /// Who is no actor and on this node: its door, or the program around it. To these one shard is as near as another.
+    pub const OUTSIDE: Self = Self(u16::MAX);
 
     /// Another shard of this node.
     ///
@@ -39,16 +42,16 @@ impl Place {
         Self(number + 1)
     }
 
-    /// Which moves lead there; `None` for [`Place::NEAR`].
+    /// Which moves lead there; `None` for [`Place::NEAR`] and [`Place::OUTSIDE`].
     pub const fn level(self) -> Option<Level> {
         match self.0 {
-            0 => None,
+            0 | u16::MAX => None,
             place if place & OF_A_SHARD == 0 => Some(Level::Nodes),
             _ => Some(Level::Shards),
         }
     }
 
-    /// The index or number that it was made of; 0 for [`Place::NEAR`].
+    /// The index or number that it was made of; 0 for [`Place::NEAR`] and [`Place::OUTSIDE`].
     pub const fn number(self) -> u16 {
         match self.level() {
             None => 0,
@@ -61,6 +64,7 @@ impl Place {
 impl fmt::Display for Place {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.level() {
+            None if *self == Self::OUTSIDE => f.write_str("outside"),
             None => f.write_str("near"),
             Some(Level::Shards) => write!(f, "shard {}", self.number()),
             Some(Level::Nodes) => write!(f, "place {}", self.number()),

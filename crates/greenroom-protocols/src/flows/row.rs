@@ -14,6 +14,8 @@ pub(super) struct Row {
     pub(super) near: f32,
     /// The part of all other shards of the node, those among `parts` included.
     pub(super) beside: f32,
+    /// The part of who is no actor and on this node.
+    pub(super) outside: f32,
     pub(super) parts: [f32; PARTS],
     /// [`Place::NEAR`] where none is known.
     pub(super) places: [Place; PARTS],
@@ -50,7 +52,7 @@ impl Row {
     pub(super) fn here(&self, level: Level) -> f32 {
         match level {
             Level::Shards => self.near,
-            Level::Nodes => self.near + self.beside,
+            Level::Nodes => self.near + self.beside + self.outside,
         }
     }
 
@@ -64,6 +66,7 @@ impl Row {
         let keep = 1.0 - by;
         self.near *= keep;
         self.beside *= keep;
+        self.outside *= keep;
         self.parts.iter_mut().for_each(|part| *part *= keep);
         self.add(place, by, |smallest| part(draw) * f64::from(smallest + by) < f64::from(by));
     }
@@ -75,6 +78,7 @@ impl Row {
             return;
         }
         match from.level() {
+            None if from == Place::OUTSIDE => self.outside -= by,
             None => self.near -= by,
             Some(level) => {
                 if level == Level::Shards {
@@ -102,6 +106,7 @@ impl Row {
     pub(super) fn part(&self, place: Place) -> f32 {
         match place {
             Place::NEAR => self.near,
+            Place::OUTSIDE => self.outside,
             _ => self.away().find(|(known, _)| *known == place).map_or(0.0, |(_, part)| part),
         }
     }
@@ -110,10 +115,8 @@ impl Row {
     /// nothing of that one's part: what is not known counts for no place, so that none looks better than it is.
     fn add(&mut self, place: Place, by: f32, takes: impl FnOnce(f32) -> bool) {
         match place.level() {
-            None => {
-                self.near += by;
-                return;
-            }
+            None if place == Place::OUTSIDE => return self.outside += by,
+            None => return self.near += by,
             Some(Level::Shards) => self.beside += by,
             Some(Level::Nodes) => {}
         }
@@ -152,6 +155,8 @@ pub struct Known {
     pub near: f32,
     /// The same for the other shards of its node, all together.
     pub beside: f32,
+    /// The same for who is no actor and on its node: callers by the door, and by the program around it.
+    pub outside: f32,
     /// The same for single places: other nodes, clusters, and shards. [`Place::NEAR`] stands for none.
     pub parts: [(Place, f32); PARTS],
     /// Where it was before its last move, and the messages that this move has saved so far, if it is still to be judged.
@@ -171,9 +176,15 @@ impl Known {
             cpu: 0.0,
             near: 0.0,
             beside: 0.0,
+            outside: 0.0,
             parts,
             unjudged: None,
         }
+    }
+
+    /// The part of its last N messages that has its other end on its node, whoever that is.
+    pub fn here(&self) -> f32 {
+        self.near + self.beside + self.outside
     }
 
     /// What a move of it costs, all told.
@@ -205,13 +216,13 @@ impl Known {
                 _ => row.add(place, part, |smallest| smallest < part),
             }
         }
-        let here = self.near + self.beside;
+        let here = self.here();
         row.add(old, here, |smallest| smallest < here);
         Self { unjudged: None, ..self.with_parts_of(&row) }
     }
 
     fn with_parts_of(&self, row: &Row) -> Self {
-        Self { near: row.near, beside: row.beside, parts: pairs(row), ..*self }
+        Self { near: row.near, beside: row.beside, outside: row.outside, parts: pairs(row), ..*self }
     }
 
     /// As a row without rate and CPU. What comes from another node may be anything.
@@ -222,6 +233,7 @@ impl Known {
             actor,
             near: share(self.near),
             beside: share(self.beside),
+            outside: share(self.outside),
             parts: self.parts.map(|(place, part)| if place == Place::NEAR { 0.0 } else { share(part) }),
             places: self.parts.map(|(place, _)| place),
             memory: bounded(self.memory, cost),

@@ -46,8 +46,8 @@ impl Member {
     /// An actor as it stands, for a set that moves at this level: its node or its shard is what it would leave.
     pub fn of(standing: &Standing, level: Level) -> Self {
         let Standing { actor, samples, known, .. } = *standing;
-        let Known { rate, near, beside, .. } = known;
-        let here = if level == Level::Nodes { near + beside } else { near };
+        let Known { rate, near, .. } = known;
+        let here = if level == Level::Nodes { known.here() } else { near };
         let parts = known.parts.map(|(place, part)| if place.level() == Some(level) { (place, part) } else { NO_PART });
         Self { actor, rate, cost: known.price().at(level), samples, here, parts }
     }

@@ -43,10 +43,10 @@ pub struct Judged {
 }
 
 /// Judges the last move of an actor that wishes to move again, then appends those of its wishes that count. `factor` turns
-/// what is in the row into what it is now.
+/// what is in the row into what it is now, and `least` is what any actor remembers.
 pub(super) fn consider(
     row: &mut Row,
-    factor: f64,
+    (factor, least): (f64, f32),
     kinds: &mut Kinds,
     judged: &mut Judged,
     rules: Rules,
@@ -66,7 +66,7 @@ pub(super) fn consider(
                 return;
             }
         } else {
-            judge(row, price, kinds, judged);
+            judge(row, (price, least), kinds, judged);
         }
     }
     if row.wait > 0 {
@@ -93,10 +93,10 @@ fn wished(row: &Row) -> impl Iterator<Item = (Place, f32)> + use<> {
     })
 }
 
-fn judge(row: &mut Row, price: Cost, kinds: &mut Kinds, judged: &mut Judged) {
+fn judge(row: &mut Row, (price, least): (Cost, f32), kinds: &mut Kinds, judged: &mut Judged) {
     let level = row.from.level().expect("it was at another place");
     let paid = row.profit >= price.at(level).0;
-    row.memory = kinds.judged(row.kind, price, row.memory, paid);
+    row.memory = kinds.judged(row.kind, price, row.memory.max(least), paid);
     row.wait = if paid { 0 } else { row.memory as u16 };
     row.from = Place::NEAR;
     judged.profit += f64::from(row.profit);

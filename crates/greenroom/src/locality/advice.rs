@@ -137,6 +137,8 @@ pub struct ActorAdvice {
     pub near: f32,
     /// The part of them whose other end is on other shards of its node.
     pub beside: f32,
+    /// The part of them whose other end is no actor and on its node: callers by the door, and by the program around it.
+    pub outside: f32,
     /// The parts of single places, the largest first: nodes by their names, shards of this node.
     pub places: Vec<(String, f32)>,
     /// Whom it talks with most, and how many messages with a half-life of 30 s.
@@ -166,7 +168,7 @@ impl Tables {
             kind.actors += 1;
             kind.rate += known.rate;
             kind.beside += known.rate * f64::from(known.beside);
-            kind.away += known.rate * f64::from((1.0 - known.near - known.beside).max(0.0));
+            kind.away += known.rate * f64::from((1.0 - known.here()).max(0.0));
         }
         let mut kinds: Vec<KindAdvice> = kinds.into_values().collect();
         for KindAdvice { rate, beside, away, .. } in &mut kinds {
@@ -205,7 +207,7 @@ impl Tables {
         places.sort_by(|a, b| b.1.total_cmp(&a.1));
         let named = |place| place_name(node, common, place);
         let here = |place: flows::Place| match place.level() {
-            Some(Level::Nodes) => known.near + known.beside,
+            Some(Level::Nodes) => known.here(),
             _ => known.near,
         };
         let better: Vec<_> = places.iter().filter(|(place, part)| part - here(*place) >= GAIN_MIN).collect();
@@ -238,6 +240,7 @@ impl Tables {
             memory: known.memory,
             near: known.near,
             beside: known.beside,
+            outside: known.outside,
             places: places.iter().map(|(place, part)| (named(*place), *part)).collect(),
             partners: self
                 .edges

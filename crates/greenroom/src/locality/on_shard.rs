@@ -68,7 +68,8 @@ impl OnShard {
             sampling::Place::Near => Some(Place::NEAR),
             sampling::Place::Shard(id) => Some(Place::shard(shard.sibling(id)? as u16)),
             sampling::Place::Node(node) => self.common.places.of(node),
-            sampling::Place::Cluster(_) | sampling::Place::Outside => None,
+            sampling::Place::Outside => Some(Place::OUTSIDE),
+            sampling::Place::Cluster(_) => None,
         }
     }
 }

@@ -147,7 +147,7 @@ impl Surveyor<'_> {
             epoch: hosted.epoch,
             kind: u32::from(known.kind.0),
             flow: a_minute(known.rate),
-            here: a_minute(known.rate * f64::from(known.near + known.beside)),
+            here: a_minute(known.rate * f64::from(known.here())),
             toward: toward.collect(),
             ready: *ready,
             cost: known.price().0 as u32,

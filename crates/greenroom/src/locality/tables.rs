@@ -144,7 +144,7 @@ impl Tables {
             }
         }
         self.pins.look(now);
-        self.flows.set_grain(self.near.stride().max(self.far.stride()));
+        self.flows.set_grain(CALL * self.near.stride().max(self.far.stride()));
         let Self { flows, found, wishes, forgotten, .. } = self;
         for place in common.places.gone(*forgotten) {
             flows.lost(place);
@@ -279,7 +279,7 @@ impl Tables {
         if near { &mut self.near } else { &mut self.far }
     }
 
-    /// Counts a message that says nothing of places in this cluster: it may be a call from another one, or from beside all actors.
+    /// Counts a message of an actor that has no place to go to in this cluster: it may be a call from another one.
     pub(super) fn called(&mut self, weight: u32, sample: &Sample<'_>, node: &Here) {
         let from = match sample.place {
             sampling::Place::Cluster(cluster) => Some(cluster),
@@ -318,6 +318,8 @@ impl Tables {
     }
 }
 
+/// Messages that a call is.
+const CALL: u32 = 2;
 /// Rows that are looked at each time.
 const ROWS_A_LOOK: usize = 8 * 1024;
 /// How far a kind's mean goes toward what one of its actors carries.

@@ -53,8 +53,8 @@ pub(super) struct Letter {
 impl Letter {
     pub(super) fn new(x: ExchangeId, known: &Known, cpu: u32, node_of: impl Fn(Place) -> Option<NodeId>) -> Self {
         let parts = known.parts.into_iter().filter_map(|(place, part)| Some((node_of(place)?, part))).collect();
-        let Known { memory, cost: Cost(cost), rate, near, beside, .. } = *known;
-        Self { x, memory, cost, rate, cpu, stays: near + beside, parts, edges: Vec::new(), set: None }
+        let Known { memory, cost: Cost(cost), rate, .. } = *known;
+        Self { x, memory, cost, rate, cpu, stays: known.here(), parts, edges: Vec::new(), set: None }
     }
 
     /// The same, to be told whom it talks with most.

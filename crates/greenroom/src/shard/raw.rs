@@ -132,10 +132,7 @@ impl Shard {
             let refusal = self.no_such_method(&call, offer);
             return refuse_reply(call.reply, refusal);
         };
-        // Who is beside all actors matters only where others are in other clusters.
-        if call.journey.origin != self.port.node.me() || self.port.node.config().geo.is_some() {
-            self.count_in(activation.id(), || (self.whence(&call), call.reply.is_awaited()));
-        }
+        self.count_in(activation.id(), || (self.whence(&call), call.reply.is_awaited()));
         let RawCall { key, route, payload, reply, deadline, chain, journey } = call;
         let incoming = IncomingCall { method, payload, reply, deadline, chain: chain.clone() };
         match activation.offer_wire(self, incoming) {

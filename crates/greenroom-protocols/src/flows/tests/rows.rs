@@ -165,6 +165,34 @@ fn partners_on_another_shard_are_local_to_the_node_and_draw_to_their_shard() {
 }
 
 #[test]
+fn callers_that_are_no_actors_are_on_the_node_and_on_no_shard_of_it() {
+    let mut flows = Flows::new(0, at(0));
+    for _ in 0..20 {
+        for place in [Place::OUTSIDE, B, C] {
+            sample(&mut flows, 1, 1, place);
+        }
+        for place in [Place::OUTSIDE, OTHER] {
+            sample(&mut flows, 1, 2, place);
+        }
+    }
+    assert!(wishes(&mut flows, 1, at(0)).is_empty(), "each node calls it alike");
+    assert_eq!(
+        wishes(&mut flows, 2, at(0)),
+        [OTHER],
+        "its partner is there, and its callers are as near to all shards"
+    );
+    let goes = flows.moved(1, at(0)).expect("it has a row");
+    assert!((goes.here() - goes.outside).abs() < 1e-6 && goes.outside > 0.2, "{goes:?}");
+    let came = goes.from_node(B, |place| if place == B { Some(Place::NEAR) } else { Some(place) });
+    assert_eq!((came.outside, part_of(&came, B)), (0.0, goes.outside), "these callers stay behind");
+    flows.arrived(1, &came, B, at(0), 0);
+    sample(&mut flows, 16, 1, Place::OUTSIDE);
+    sample(&mut flows, 40, 1, C);
+    assert_eq!(wishes(&mut flows, 1, at(0)), [C]);
+    assert_eq!(flows.judged().good, 1, "it saved what its callers here sent");
+}
+
+#[test]
 fn a_move_between_nodes_is_judged_even_if_another_shard_is_better_there() {
     let mut flows = [(); 2].map(|()| Flows::new(0, at(0)));
     flows[0].arrived(1, &Known::nothing(PLAYER, Cost::default()), B, at(0), 0);
@@ -177,6 +205,20 @@ fn a_move_between_nodes_is_judged_even_if_another_shard_is_better_there() {
     sample(&mut flows[1], 6, 1, B);
     assert!(wishes(&mut flows[1], 1, at(0)).is_empty());
     assert_eq!(flows[1].judged(), Judged { good: 0, bad: 1, profit: -2.0 });
+}
+
+#[test]
+fn a_move_in_vain_doubles_what_was_remembered_however_coarse_samples_are() {
+    for grain in [1, 4, 16] {
+        let mut flows = Flows::new(0, at(0));
+        flows.set_grain(grain);
+        flows.arrived(1, &Known::nothing(PLAYER, Cost::default()), B, at(0), 0);
+        let one = Sample { weight: grain as f32, ..message(1, C) };
+        (0..4).for_each(|number| flows.sample(&one, at(0), mix(number)));
+        wishes(&mut flows, 1, at(0));
+        let Known { memory, .. } = known(&flows, 1);
+        assert_eq!((flows.judged().bad, memory), (1, 2.0 * MEMORY_MIN * grain as f32));
+    }
 }
 
 #[test]
@@ -260,6 +302,7 @@ fn what_another_node_says_of_an_actor_may_be_anything() {
             cpu: wide,
             near: odd,
             beside: odd,
+            outside: odd,
             parts,
             ..Known::nothing(PLAYER, Cost(odd))
         };
@@ -267,7 +310,7 @@ fn what_another_node_says_of_an_actor_may_be_anything() {
         sample(&mut flows, 100, actor, B);
         let now = self::known(&flows, actor);
         assert!((MEMORY_MIN..=MEMORY_MAX).contains(&now.memory) && now.rate.is_finite() && now.cpu.is_finite());
-        let sum = now.near + now.beside + now.parts.iter().map(|(_, part)| part).sum::<f32>();
+        let sum = now.here() + now.parts.iter().map(|(_, part)| part).sum::<f32>();
         assert!((0.0..=6.0).contains(&sum), "{now:?}");
         wishes(&mut flows, actor, at(0));
     }
@@ -277,9 +320,10 @@ fn what_another_node_says_of_an_actor_may_be_anything() {
 fn places_are_what_they_were_made_of() {
     assert_eq!((Place::shard(7).level(), Place::shard(7).number()), (Some(Level::Shards), 7));
     assert_eq!((Place::away(0).level(), Place::away(0).number()), (Some(Level::Nodes), 0));
-    assert_eq!(Place::NEAR.level(), None);
+    assert_eq!([Place::NEAR, Place::OUTSIDE].map(Place::level), [None; 2]);
     assert_ne!(Place::away(PLACES_MAX - 1), Place::shard(0));
-    assert_eq!([Place::NEAR, OTHER, C].map(|place| place.to_string()), ["near", "shard 1", "place 1"]);
+    let names = [Place::NEAR, Place::OUTSIDE, OTHER, C].map(|place| place.to_string());
+    assert_eq!(names, ["near", "outside", "shard 1", "place 1"]);
 }
 
 proptest! {
@@ -294,7 +338,7 @@ proptest! {
         let mut flows = Flows::new(0, at(0));
         (1..3).for_each(|actor| flows.arrived(actor, &begin, B, at(0), 0));
         for _ in 0..200 {
-            let place = [Place::NEAR, OTHER, B, C][dice.below(4) as usize];
+            let place = [Place::NEAR, Place::OUTSIDE, OTHER, B, C][dice.below(5) as usize];
             let weight = 1 + dice.below(9);
             flows.sample(&Sample { weight: weight as f32, ..message(1, place) }, at(0), dice.word());
             sample(&mut flows, weight, 2, place);
@@ -303,7 +347,7 @@ proptest! {
                 prop_assert!((part_of(&one, place) - part_of(&each, place)).abs() < 1e-3);
             }
             let away: f32 = one.parts.iter().filter(|(at, _)| at.level() == Some(Level::Nodes)).map(|(_, part)| part).sum();
-            prop_assert!((0.0..1.001).contains(&(one.near + one.beside + away)));
+            prop_assert!((0.0..1.001).contains(&(one.here() + away)));
         }
         flows.set_grain(1);
         let mut truth = 0.0;
