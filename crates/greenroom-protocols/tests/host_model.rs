@@ -91,7 +91,7 @@ struct State {
     sessions: Sessions,
     lanes: Lanes,
     words: VecDeque<Word>,
-    reports: VecDeque<SessionId>,
+    reports: VecDeque<ControlEvent>,
     hosts: Vec<Host>,
     last_session: u64,
     faults: u8,
@@ -213,7 +213,12 @@ impl State {
                     Fate::Unknown => self.follow(cookie),
                     _ => self.wrong = Some("a turn is refused"),
                 },
-                LaneAction::LaneBroken { session } => self.reports.push_back(session),
+                LaneAction::LaneBroken { session } => {
+                    self.reports.push_back(ControlEvent::LaneBroken { session, shard: SHARD });
+                }
+                LaneAction::Drained { session } => {
+                    self.reports.push_back(ControlEvent::Drained { session, shard: SHARD });
+                }
                 LaneAction::CloseLane { session, fault } => {
                     if fault.is_some() {
                         self.wrong = Some("a host that keeps to the protocol is at fault");
@@ -524,8 +529,8 @@ impl Model for World {
                 state.shard(LaneEvent::Word(word), 0);
             }
             Step::ControlHears => {
-                let session = state.reports.pop_front()?;
-                state.control(ControlEvent::LaneBroken { session, shard: SHARD });
+                let report = state.reports.pop_front()?;
+                state.control(report);
             }
             Step::Dial(host) => state.dial(host, self.host.drops),
             Step::Alive(host) => {

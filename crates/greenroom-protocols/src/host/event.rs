@@ -75,6 +75,13 @@ pub enum ControlEvent {
         /// The shard.
         shard: Shard,
     },
+    /// A shard says that a draining session has no seat left there.
+    Drained {
+        /// The session.
+        session: SessionId,
+        /// The shard.
+        shard: Shard,
+    },
     /// How long the node itself may act: no host is told that it may act for longer.
     NodeLease {
         /// Until when.
@@ -295,15 +302,17 @@ pub enum LaneAction {
         /// The activation.
         activation: Activation,
     },
-    /// The activation has lost its seat, and waits for another. What it had in memory is gone.
+    /// The activation has lost its seat; it gets another when a turn waits for that. What it had in memory is gone.
     Unseated {
         /// The activation.
         activation: Activation,
     },
-    /// No host came for the activation in time: it has no seat and wants none any more.
+    /// No host came for the activation in time, or all are full: it has no seat and wants none any more.
     NoHost {
         /// The activation.
         activation: Activation,
+        /// Whether there are hosts, and they are full.
+        is_full: bool,
     },
     /// Send a Turn.
     Send {
@@ -362,6 +371,11 @@ pub enum LaneAction {
     },
     /// Tell the control plane that a lane has broken ([`ControlEvent::LaneBroken`]).
     LaneBroken {
+        /// The session.
+        session: SessionId,
+    },
+    /// Tell the control plane that a draining session has no seat left here ([`ControlEvent::Drained`]).
+    Drained {
         /// The session.
         session: SessionId,
     },

@@ -12,6 +12,8 @@ pub(super) struct Lane {
     pub(super) offers: BTreeMap<u32, Offer>,
     pub(super) is_joined: bool,
     pub(super) is_draining: bool,
+    /// Whether it was said that a draining session has no seat left.
+    pub(super) is_drained: bool,
     /// The lane has broken, and its host has not said yet that it has dropped its seats.
     pub(super) is_held: bool,
     /// Nothing that the session says counts any more.
@@ -42,6 +44,7 @@ impl Lane {
             offers: BTreeMap::new(),
             is_joined: false,
             is_draining: false,
+            is_drained: false,
             is_held: false,
             is_lost: false,
             seats: BTreeMap::new(),

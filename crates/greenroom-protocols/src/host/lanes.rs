@@ -62,7 +62,7 @@ impl Lanes {
                 let known = self.places.insert(activation, Place::new(kind, wanted, until));
                 assert!(known.is_none(), "an activation is wanted twice: {activation:?}");
                 self.homeless.insert((until, activation));
-                self.seat(activation, out);
+                self.seek(activation, out);
             }
             LaneEvent::Activated { session, seat, is_ready } => self.activated(session, seat, is_ready, out),
             LaneEvent::Released { session, seat } => self.released(session, seat, out),
@@ -110,7 +110,7 @@ impl Lanes {
     pub fn seat_of(&self, activation: Activation) -> Option<(SessionId, Seat)> {
         match self.places.get(&activation)?.stage {
             Stage::Making(at) | Stage::Ready(at) | Stage::Ending(at) => Some((at.session, at.seat)),
-            Stage::Waiting { .. } | Stage::Held(_) => None,
+            Stage::Idle | Stage::Waiting { .. } | Stage::Held(_) => None,
         }
     }
 
@@ -138,6 +138,7 @@ impl Lanes {
                     lane.is_draining = true;
                     lane.sweep = Some(Seat(0));
                     self.sweep(session, out);
+                    self.drained(session, out);
                 }
             }
             Word::Lost { session } => {
@@ -186,6 +187,7 @@ impl Lanes {
         };
         if is_ready {
             place.stage = Stage::Ready(at);
+            place.is_wanted = false;
             out.push(LaneAction::Ready { activation });
             self.boundary(activation, out);
         } else {
@@ -214,7 +216,7 @@ impl Lanes {
         let Some(place) = self.places.get_mut(&activation) else { return };
         place.leave = Some(is_abandon || place.leave == Some(true));
         let waiting: Vec<_> = place.waiting.drain(..).collect();
-        let is_homeless = matches!(place.stage, Stage::Waiting { .. });
+        let is_homeless = place.at().is_none();
         for cookie in waiting {
             self.fail(cookie, Fate::Unseated, out);
         }
@@ -230,6 +232,7 @@ impl Lanes {
         if cfg!(debug_assertions) {
             for (activation, place) in &self.places {
                 let homeless = match place.stage {
+                    Stage::Idle => place.waiting.is_empty(),
                     Stage::Waiting { until } => self.homeless.contains(&(until, *activation)),
                     _ => false,
                 };

@@ -10,7 +10,7 @@
 //!
 //! Session: greeting (5 s) → open → draining → gone; open or draining → *lost*, when its control lane breaks or its lease is over →
 //! gone. It never comes back. Seat: making → ready → ending → free; or *held*, from the loss of its lane or session until it may
-//! be given away. Turn: waiting for room or for a seat → sent → ended, or abandoned; a sent one *waits* while a request of its is open.
+//! be given away. An activation whose seat is free again gets another when a turn waits for that. Turn: waiting for room or for a seat → sent → ended, or abandoned; a sent one *waits* while a request of its is open.
 //!
 //! # Rules
 //!
@@ -132,6 +132,8 @@ pub struct Settings {
     pub greeting: Duration,
     /// How long an activation waits for a host, and a kind without sessions stays in the node's row; 10 s by default.
     pub grace: Duration,
+    /// Shards of the node.
+    pub shards: usize,
     /// Foreign kinds of a node at most; 1,024.
     pub kinds_max: usize,
     /// Which rules hold.
@@ -144,6 +146,7 @@ impl Default for Settings {
             lease: Duration::from_secs(5),
             greeting: Duration::from_secs(5),
             grace: Duration::from_secs(10),
+            shards: 1,
             kinds_max: 1_024,
             checks: Checks::default(),
         }
@@ -291,4 +294,4 @@ const LEAVING_MAX: usize = 64;
 const WAITING_MAX: usize = 1_024;
 
 /// Open turns of a lane, for each that may run.
-const OPEN_FACTOR: usize = 16;
+pub const OPEN_FACTOR: usize = 16;

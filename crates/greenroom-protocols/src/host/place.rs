@@ -18,6 +18,8 @@ pub(super) struct Place {
     pub(super) waiting: VecDeque<Cookie>,
     /// Turns that were sent, or wait for room at its host.
     pub(super) sent: BTreeSet<Cookie>,
+    /// It is to be made, whether or not a turn waits for that.
+    pub(super) is_wanted: bool,
     /// It is to have no seat any more: whether its turns are abandoned.
     pub(super) leave: Option<bool>,
     /// A newer version serves the same callers.
@@ -26,6 +28,8 @@ pub(super) struct Place {
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(super) enum Stage {
+    /// Without a seat, and nothing waits for one.
+    Idle,
     /// Without a seat, until a host comes or it is given up.
     Waiting {
         until: Timestamp,
@@ -63,6 +67,7 @@ impl Place {
             wanted,
             version: 0,
             stage: Stage::Waiting { until },
+            is_wanted: true,
             waiting: VecDeque::new(),
             sent: BTreeSet::new(),
             leave: None,
@@ -72,7 +77,7 @@ impl Place {
 
     pub(super) fn at(&self) -> Option<At> {
         match self.stage {
-            Stage::Waiting { .. } => None,
+            Stage::Idle | Stage::Waiting { .. } => None,
             Stage::Making(at) | Stage::Ready(at) | Stage::Ending(at) | Stage::Held(at) => Some(at),
         }
     }

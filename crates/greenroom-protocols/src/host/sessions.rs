@@ -25,6 +25,8 @@ struct Session {
     until: Timestamp,
     /// The broken lanes whose seats the host has not dropped yet: since when it knows.
     broken: BTreeMap<Shard, Timestamp>,
+    /// The shards where it has drained.
+    drained: BTreeSet<Shard>,
     /// The offers that were judged.
     offered: BTreeSet<u32>,
 }
@@ -36,6 +38,13 @@ enum Stage {
     Draining,
     /// Nothing that it says counts; its seats are held until its lease is over.
     Lost,
+}
+
+impl Session {
+    fn new(until: Timestamp) -> Self {
+        let (broken, drained, offered) = (BTreeMap::new(), BTreeSet::new(), BTreeSet::new());
+        Self { stage: Stage::Greeting, until, broken, drained, offered }
+    }
 }
 
 impl Sessions {
@@ -54,8 +63,7 @@ impl Sessions {
         match event {
             ControlEvent::Connected { session } => {
                 let until = now + self.settings.greeting;
-                let (broken, offered) = (BTreeMap::new(), BTreeSet::new());
-                let known = self.sessions.insert(session, Session { stage: Stage::Greeting, until, broken, offered });
+                let known = self.sessions.insert(session, Session::new(until));
                 assert!(known.is_none(), "a session's number is given twice: {session:?}");
             }
             ControlEvent::Hello { session, ended, bounds } => {
@@ -96,6 +104,16 @@ impl Sessions {
                 // One that answers no LaneLost says nothing: which lane it means nobody could tell.
                 if self.live(session).is_some_and(|live| live.broken.remove(&shard).is_some()) {
                     out.push(ControlAction::Tell(Word::Dropped { session, shard }));
+                }
+            }
+            ControlEvent::Drained { session, shard } => {
+                let shards = self.settings.shards;
+                let is_over = self.live(session).filter(|live| live.stage == Stage::Draining).is_some_and(|live| {
+                    live.drained.insert(shard);
+                    live.drained.len() >= shards
+                });
+                if is_over {
+                    self.end(session, Close::Done, now, out);
                 }
             }
             ControlEvent::NodeLease { until } => self.node_until = self.node_until.max(until),

@@ -63,8 +63,8 @@ impl OnShard {
     /// Takes in what a host asks.
     pub(super) fn ask(&self, session: u64, turn: u64, asked: Asked) {
         let mut state = self.state.borrow_mut();
-        let Some(lane) = state.lanes.get_mut(&session) else { return };
-        match lane.turns.get_mut(&turn).filter(|running| running.end.is_none()) {
+        let cookie = state.turn(session, turn);
+        match cookie.and_then(|cookie| state.turns.get_mut(&cookie)) {
             Some(running) => {
                 running.asked.push_back(asked);
                 if let Some(waker) = running.waker.take() {

@@ -1,8 +1,10 @@
 //! Calls that hosts make: with the chain, the principal and the limit of the turn that makes them.
 
 use std::sync::Arc;
+use std::task::Waker;
 
 use bytes::Bytes;
+use greenroom_protocols::host::LaneEvent;
 use greenroom_wire::Status;
 use greenroom_wire::host::{Call, FromNode, REQUESTS_MAX, WINDOW};
 use greenroom_world::Timestamp;
@@ -114,7 +116,7 @@ impl OnShard {
 
     /// Takes in a call.
     pub(super) fn call(&self, shard: &Shard, session: u64, call: &Call<'_>, len: usize) -> Result<(), String> {
-        self.note_request(session, call.request, call.turn, len)?;
+        self.note_request(shard, session, call.request, call.turn, len)?;
         let (route, version) = self.route(shard, session, call.route)?;
         let refuse = |failure| {
             let (status, payload) = encode_failure(&failure);
@@ -165,8 +167,16 @@ impl OnShard {
     }
 
     /// Counts a request against its lane's bounds, and notes that its turn waits for it.
-    pub(super) fn note_request(&self, session: u64, request: u64, turn: u64, len: usize) -> Result<(), String> {
+    pub(super) fn note_request(
+        &self,
+        shard: &Shard,
+        session: u64,
+        request: u64,
+        turn: u64,
+        len: usize,
+    ) -> Result<(), String> {
         let mut state = self.state.borrow_mut();
+        let turn = state.turn(session, turn);
         let Some(lane) = state.lanes.get_mut(&session) else { return Ok(()) };
         lane.receive(len)?;
         if request == 0 {
@@ -178,7 +188,10 @@ impl OnShard {
         if lane.requests.insert(request, Request { turn, call: None }).is_some() {
             return Err(format!("request {request} is open already"));
         }
-        lane.waits(turn);
+        drop(state);
+        if let Some(cookie) = turn {
+            self.tell(shard, LaneEvent::Waits { cookie });
+        }
         Ok(())
     }
 
@@ -203,7 +216,7 @@ impl OnShard {
             return Some((Link::None, None, Timestamp::NEVER));
         }
         let state = self.state.borrow();
-        let running = state.lanes.get(&session)?.turns.get(&turn).filter(|running| running.end.is_none())?;
+        let running = state.turns.get(&state.turn(session, turn)?)?;
         Some((running.link.clone(), running.baggage.clone(), running.deadline))
     }
 
@@ -223,12 +236,14 @@ impl OnShard {
         let mut state = self.state.borrow_mut();
         let Some(lane) = state.lanes.get_mut(&session) else { return };
         let Some(Request { turn, .. }) = lane.requests.remove(&request) else { return };
-        lane.goes_on(turn);
         if !lane.put(&FromNode::Reply { request, status, payload }) {
             let message = "the reply is too large for a host's frame".to_owned();
             let (status, payload): (Status, Bytes) = encode_failure(&Doubt::Unreadable { message }.into());
             lane.put(&FromNode::Reply { request, status, payload: &payload });
         }
+        let woken = turn.map(|cookie| state.handle(LaneEvent::GoesOn { cookie }));
+        drop(state);
+        woken.into_iter().flatten().for_each(Waker::wake);
     }
 
     /// The host waits for a request no more.
@@ -237,9 +252,11 @@ impl OnShard {
             let mut state = self.state.borrow_mut();
             let Some(lane) = state.lanes.get_mut(&session) else { return };
             let Some(given_up) = lane.requests.remove(&request) else { return };
-            lane.goes_on(given_up.turn);
             given_up
         };
+        if let Some(cookie) = given_up.turn {
+            self.tell(shard, LaneEvent::GoesOn { cookie });
+        }
         if let Some((slot, id)) = given_up.call {
             shard.abandon(slot, &Inner::untyped(id));
         }

@@ -11,6 +11,7 @@ use std::sync::atomic::Ordering;
 
 use bytes::{Buf, BytesMut};
 use greenroom_describe::Description;
+use greenroom_protocols::host::{SessionId, Shard, Word};
 use greenroom_wire::host::{
     Closing, FRAME_LEN_MAX, FromHost, FromNode, Hello, OfferStatus, Secret, Welcome, WelcomeMap,
 };
@@ -22,10 +23,8 @@ use super::offers::Taken;
 use super::on_shard::OnShard;
 use super::session::{FromShard, Session};
 use super::{Host, Hosts};
-use crate::actor::interface::Why;
-use crate::actor::key::Kind;
 use crate::here::Here;
-use crate::shard::{Item, Shard};
+use crate::shard::Item;
 
 /// A session, from its Hello to its end.
 pub(super) async fn reside(here: &Arc<Here>, line: &mut Line, hello: Hello, peer: Peer) -> Result<(), Ended> {
@@ -202,7 +201,10 @@ impl Control {
             FromHost::LaneDropped { shard } => {
                 let shard = u16::try_from(shard).unwrap_or(u16::MAX);
                 if self.lost.remove(&shard) {
-                    self.on_shard(shard, false);
+                    if let Some(session) = &self.session {
+                        let word = Word::Dropped { session: SessionId(self.number), shard: Shard(shard.into()) };
+                        self.tell(session, &word);
+                    }
                     return Ok(Step::On);
                 }
                 Err(format!("LaneDropped names shard {shard}, whose lane is not lost"))
@@ -263,9 +265,7 @@ impl Control {
             let offered = FromNode::Offered { offer: at as u32, kind, status: *status, reason };
             offered.write(&mut out, FRAME_LEN_MAX).map_err(io::Error::other)?;
         }
-        if judged.iter().any(|(_, status, _)| *status == OfferStatus::TakenInPlace) {
-            hosts.outdate(&self.here);
-        }
+        session.words().into_iter().for_each(|word| self.tell(&session, &word));
         let taken = judged.into_iter().filter_map(|(taken, ..)| taken).collect();
         self.answers = Some(Answers { taken, frames: out });
         Ok(())
@@ -299,7 +299,7 @@ impl Control {
             }
             FromShard::Drained(shard) => {
                 self.drained.insert(shard);
-                let all = self.leaving && self.drained.len() >= usize::from(self.shards);
+                let all = self.leaving && self.drained.len() >= self.here.shards().len();
                 all.then(|| End::Over((Closing::Done, "all its seats are left".to_owned())))
             }
         }
@@ -311,24 +311,19 @@ impl Control {
         tracing::info!(host = session.name, seats = session.seats.load(Ordering::Relaxed), "a host drains");
         session.draining.store(true, Ordering::Release);
         self.here.part::<Hosts>().withdraw(&self.here, session.number);
-        for (index, port) in self.here.shards().iter().enumerate().take(usize::from(self.shards)) {
-            let session = session.clone();
-            let clear = move |shard: &Shard| {
-                let part = OnShard::of(shard);
-                part.clear(shard, session.number, |_: Kind| true, Why::Upgraded);
-                if !part.is_joined(session.number) {
-                    session.tell(FromShard::Drained(index as u16));
-                }
-            };
-            let _ = port.push(Item::Run(Box::new(clear)));
-        }
+        self.tell(&session, &Word::Draining { session: SessionId(self.number) });
     }
 
-    fn on_shard(&self, shard: u16, is_gone: bool) {
-        let number = self.number;
-        if let Some(port) = self.here.shards().get(usize::from(shard)) {
-            let free = move |shard: &Shard| OnShard::of(shard).free(shard, number, is_gone);
-            let _ = port.push(Item::Run(Box::new(free)));
+    /// Tells the shards that it is about.
+    fn tell(&self, session: &Arc<Session>, word: &Word) {
+        for (index, port) in self.here.shards().iter().enumerate() {
+            if let Word::Dropped { shard, .. } = word
+                && shard.0 as usize != index
+            {
+                continue;
+            }
+            let (session, word) = (session.clone(), word.clone());
+            let _ = port.push(Item::Run(Box::new(move |shard| OnShard::of(shard).hear(shard, &session, word))));
         }
     }
 
@@ -344,12 +339,7 @@ impl Control {
             End::Lost(reason) => ((Closing::BadFrame, reason), false),
         };
         if let Some(session) = self.session.clone() {
-            for port in self.here.shards() {
-                let number = self.number;
-                let reason = ended.1.clone();
-                let lose = move |shard: &Shard| OnShard::of(shard).lose(shard, number, &reason);
-                let _ = port.push(Item::Run(Box::new(lose)));
-            }
+            self.tell(&session, &Word::Lost { session: SessionId(self.number) });
             if !over {
                 let world = self.here.world().clone();
                 let late = world.sleep_until(self.until + self.until.since(world.now()) / DRIFT);
@@ -366,9 +356,7 @@ impl Control {
                     () = dropped => {}
                 }
             }
-            for shard in 0..self.here.shards().len() {
-                self.on_shard(shard as u16, true);
-            }
+            self.tell(&session, &Word::Over { session: SessionId(self.number) });
             tracing::info!(host = session.name, session = self.number, reason = ended.1, "a host is gone");
         }
         hosts.close(self.number);

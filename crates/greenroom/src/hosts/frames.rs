@@ -1,6 +1,7 @@
 //! Frames that hosts send on their user lanes.
 
 use bytes::{Buf, Bytes};
+use greenroom_protocols::host::{LaneEvent, SessionId, TurnNumber};
 use greenroom_wire::Status;
 use greenroom_wire::host::{Ask, FromHost, Operation, TurnEnd};
 
@@ -44,16 +45,22 @@ pub(super) fn handle(shard: &Shard, part: &OnShard, session: u64) -> Result<(), 
 
 fn take(shard: &Shard, part: &OnShard, session: u64, frame: FromHost<'_>, len: usize) -> Result<(), String> {
     match frame {
-        FromHost::TurnEnd(end) => turn_end(part, session, end),
+        FromHost::TurnEnd(end) => turn_end(shard, part, session, end),
         FromHost::Call(call) => part.call(shard, session, &call, len),
         FromHost::Define { route, kind, method, version } => part.define(shard, session, route, kind, method, version),
         FromHost::CancelCall { request } => {
             part.cancel_call(shard, session, request);
             Ok(())
         }
-        FromHost::Ask(ask) => asked(part, session, ask, len),
-        FromHost::Activated { seat, status, payload } => part.activated(session, seat, status, payload),
-        FromHost::Released { seat, .. } => part.released(shard, session, seat),
+        FromHost::Ask(ask) => asked(shard, part, session, ask, len),
+        FromHost::Activated { seat, status, payload } => {
+            part.activated(shard, session, seat, status, payload);
+            Ok(())
+        }
+        FromHost::Released { seat, status, payload } => {
+            part.released(shard, session, seat, status, payload);
+            Ok(())
+        }
         FromHost::Goodbye { reason, .. } => Err(format!("the host said goodbye: {reason}")),
         FromHost::StreamItem { .. } | FromHost::StreamCredit { .. } | FromHost::StreamEnd { .. } => {
             Err("this node takes no streams of hosts yet".to_owned())
@@ -63,37 +70,33 @@ fn take(shard: &Shard, part: &OnShard, session: u64, frame: FromHost<'_>, len: u
     }
 }
 
-fn turn_end(part: &OnShard, session: u64, end: TurnEnd<'_>) -> Result<(), String> {
+fn turn_end(shard: &Shard, part: &OnShard, session: u64, end: TurnEnd<'_>) -> Result<(), String> {
     let changes = end.changes.map(|fields| Change::read(&fields)).transpose()?.unwrap_or_default();
-    let mut state = part.state.borrow_mut();
-    let Some(lane) = state.lanes.get_mut(&session) else { return Ok(()) };
-    if end.turn == 0 || end.turn > lane.last_turn {
-        return Err(format!("TurnEnd names turn {}, which there was not", end.turn));
-    }
-    // One that nobody waits for any more has no effect.
-    let Some(running) = lane.turns.get_mut(&end.turn).filter(|running| running.end.is_none()) else { return Ok(()) };
-    let said = match end.stream {
-        Some(_) => {
-            let message = "this node takes no streams of hosts yet".to_owned();
-            let failure = crate::actor::error::Doubt::Unreadable { message }.into();
-            let (status, payload) = crate::actor::reply::encode_failure(&failure);
-            End::Said { status, payload, changes }
+    {
+        let mut state = part.state.borrow_mut();
+        // Of one that is not live, the machine knows whether its host may still end it.
+        if let Some(cookie) = state.turn(session, end.turn)
+            && let Some(running) = state.turns.get_mut(&cookie)
+        {
+            running.end = Some(match end.stream {
+                Some(_) => {
+                    let message = "this node takes no streams of hosts yet".to_owned();
+                    let failure = crate::actor::error::Doubt::Unreadable { message }.into();
+                    let (status, payload) = crate::actor::reply::encode_failure(&failure);
+                    End::Said { status, payload, changes }
+                }
+                None => End::Said { status: end.status, payload: Bytes::copy_from_slice(end.payload), changes },
+            });
         }
-        None => End::Said { status: end.status, payload: Bytes::copy_from_slice(end.payload), changes },
-    };
-    running.end = Some(said);
-    let (requests, bytes, waker) = (running.requests, running.len, running.waker.take());
-    lane.ended(requests, bytes);
-    drop(state);
-    if let Some(waker) = waker {
-        waker.wake();
     }
+    let (session, turn) = (SessionId(session), TurnNumber(end.turn));
+    part.tell(shard, LaneEvent::Ended { session, turn, stream: None });
     Ok(())
 }
 
-fn asked(part: &OnShard, session: u64, ask: Ask<'_>, len: usize) -> Result<(), String> {
+fn asked(shard: &Shard, part: &OnShard, session: u64, ask: Ask<'_>, len: usize) -> Result<(), String> {
     let Ask { request, turn, seat: _, operation, payload } = ask;
-    part.note_request(session, request, turn, len)?;
+    part.note_request(shard, session, request, turn, len)?;
     if let Operation::Other(number) = operation {
         let failure = crate::actor::error::Refusal::Invalid {
             field: String::new(),

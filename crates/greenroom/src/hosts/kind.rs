@@ -181,7 +181,7 @@ impl Behaviour for Foreign {
 
     async fn activated(&mut self, cx: &Cx) -> Result<(), String> {
         let made = match self.load(cx).await {
-            Ok(()) => turn::seated(cx, self).await.map(drop),
+            Ok(()) => turn::seated(cx, self).await,
             Err(refusal) => Err(refusal),
         };
         made.map_err(|refusal| {
@@ -197,7 +197,7 @@ impl Behaviour for Foreign {
 
     fn deactivating(&mut self, _: &Cx, why: Why) -> impl Future<Output = ()> + Send {
         poll_fn(move |context| {
-            let left = with(|shard, part| Some(part.poll_leave(shard.current_slot()?, why, context.waker())));
+            let left = with(|shard, part| Some(part.poll_leave(shard, shard.current_slot()?, why, context.waker())));
             left.unwrap_or(Poll::Ready(()))
         })
     }

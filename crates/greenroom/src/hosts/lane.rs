@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, Wake, Waker};
 
 use bytes::{Buf, Bytes, BytesMut};
+use greenroom_protocols::host::{Activation, Cookie};
 use greenroom_wire::Status;
 use greenroom_wire::host::{Closing, Decoder, FRAME_LEN_MAX, FromNode};
 use greenroom_world::{Stream, Timestamp};
@@ -17,31 +18,23 @@ use super::ask::Asked;
 use super::calls::HostRoute;
 use super::session::Session;
 use super::state::Change;
+use super::turn::NewTurn;
+use crate::actor::error::Refusal;
 use crate::actor::key::ActorId;
 use crate::shard::baggage::Load;
 use crate::shard::calls::CallSlot;
 use crate::shard::turns::Link;
-use crate::shard::{Item, ShardPort, Slot};
+use crate::shard::{Item, ShardPort};
 
-/// A host's stay at one shard.
+/// A session's lane to one shard.
 pub(super) struct Lane {
     pub(super) session: Arc<Session>,
     /// `None` before the host has joined, and while its lane is lost.
     pub(super) wire: Option<Wire>,
-    /// Whether its session is over.
-    pub(super) is_gone: bool,
-    /// Numbers only rise: also over a second lane.
-    pub(super) last_seat: u64,
-    pub(super) last_turn: u64,
-    /// The activation of each seat; `None` once that is gone, while the host has not yet left the seat.
-    pub(super) seats: BTreeMap<u64, Option<Slot>>,
-    pub(super) turns: BTreeMap<u64, Running>,
-    /// Turns that run, and do not wait for a request of theirs.
-    pub(super) running: usize,
-    /// Bytes of turns that have not ended.
-    pub(super) sent: u64,
-    /// Turns that wait for room.
-    pub(super) waiting: VecDeque<Waker>,
+    /// Bytes that had left on the lane that is lost.
+    pub(super) written: u64,
+    /// Its seats, as the session's count has them.
+    pub(super) counted: u32,
     pub(super) routes: Vec<HostRoute>,
     pub(super) requests: BTreeMap<u64, Request>,
     /// Bytes of calls that have come, and those that the host was let send.
@@ -51,19 +44,18 @@ pub(super) struct Lane {
 
 /// A request of a host's that is not answered yet.
 pub(super) struct Request {
-    /// The turn that waits for it; 0 if none does.
-    pub(super) turn: u64,
+    /// The turn that waits for it, if one does.
+    pub(super) turn: Option<Cookie>,
     /// Whose call it is, to be given up if the host does; nothing for what is no call.
     pub(super) call: Option<(CallSlot, ActorId)>,
 }
 
-/// A turn at a host.
+/// A turn of an actor in a host.
 pub(super) struct Running {
-    pub(super) len: u64,
-    /// Where its frame began, in the bytes of the lane.
-    pub(super) at: u64,
-    /// Requests of it that are not answered yet.
-    pub(super) requests: u32,
+    pub(super) activation: Activation,
+    pub(super) new: NewTurn,
+    /// Where it was sent, if it was.
+    pub(super) sent: Option<Sent>,
     pub(super) link: Link,
     pub(super) baggage: Load,
     pub(super) deadline: Timestamp,
@@ -73,12 +65,35 @@ pub(super) struct Running {
     pub(super) end: Option<End>,
 }
 
-/// How a turn at a host ended.
+/// Where a turn was sent.
+pub(super) struct Sent {
+    pub(super) session: u64,
+    /// Where its frame begins, in the bytes of the lane.
+    pub(super) position: u64,
+}
+
+/// How a turn ended.
 pub(super) enum End {
-    /// As it says.
+    /// As its host says.
     Said { status: Status, payload: Bytes, changes: Vec<Change> },
-    /// Its lane or its session was lost; `begun` if the host may have read it.
-    Lost { begun: bool },
+    /// Its host was lost: whether it may run again, as nothing had begun or nobody sees it.
+    Lost { is_again: bool },
+    /// Nothing began: the description that the host offers has no such method.
+    NoMethod,
+    /// Nothing began.
+    Refused(Refusal),
+}
+
+impl Running {
+    /// Whether it may run again when its host is lost.
+    pub(super) fn runs_again(&self) -> bool {
+        self.new.is_read
+    }
+
+    /// Bytes of its frame, about.
+    pub(super) fn len(&self) -> u64 {
+        (self.new.payload.len() + self.new.extension.len() + TURN_HEAD_LEN) as u64
+    }
 }
 
 /// The connection of a lane.
@@ -100,14 +115,8 @@ impl Lane {
         Self {
             session,
             wire: None,
-            is_gone: false,
-            last_seat: 0,
-            last_turn: 0,
-            seats: BTreeMap::new(),
-            turns: BTreeMap::new(),
-            running: 0,
-            sent: 0,
-            waiting: VecDeque::new(),
+            written: 0,
+            counted: 0,
             routes: Vec::new(),
             requests: BTreeMap::new(),
             received: 0,
@@ -115,14 +124,9 @@ impl Lane {
         }
     }
 
-    /// Whether turns may be sent.
+    /// Whether there is a connection.
     pub(super) fn is_open(&self) -> bool {
-        self.wire.is_some() && !self.session.is_lost()
-    }
-
-    /// Whether another turn may be begun now.
-    pub(super) fn has_room(&self) -> bool {
-        self.running < self.session.turns_max && self.sent < self.session.bytes_max
+        self.wire.is_some()
     }
 
     /// Puts a frame on the lane, to leave when the shard's round ends. `false` if it cannot be written.
@@ -144,65 +148,11 @@ impl Lane {
         self.wire.as_ref().map_or(0, |wire| wire.put)
     }
 
-    /// Wakes a turn that waits for room.
-    pub(super) fn let_next(&mut self) {
-        if self.has_room()
-            && let Some(next) = self.waiting.pop_front()
-        {
-            next.wake();
-        }
-    }
-
-    /// Takes out a turn that is over, or that nobody waits for any more.
-    pub(super) fn take_turn(&mut self, turn: u64) -> Option<Running> {
-        let taken = self.turns.remove(&turn)?;
-        if taken.end.is_none() {
-            self.ended(taken.requests, taken.len);
-        }
-        Some(taken)
-    }
-
-    /// Gives back the room of a turn that has ended.
-    pub(super) fn ended(&mut self, requests: u32, len: u64) {
-        if requests == 0 {
-            self.running = self.running.saturating_sub(1);
-        }
-        self.sent = self.sent.saturating_sub(len);
-        self.let_next();
-    }
-
-    /// Notes that a turn has a request more that it waits for: it gives its place to another.
-    pub(super) fn waits(&mut self, turn: u64) {
-        if let Some(running) = self.turns.get_mut(&turn).filter(|running| running.end.is_none()) {
-            running.requests += 1;
-            if running.requests == 1 {
-                self.running = self.running.saturating_sub(1);
-                self.let_next();
-            }
-        }
-    }
-
-    /// Notes that a request of it was answered.
-    pub(super) fn goes_on(&mut self, turn: u64) {
-        if let Some(running) = self.turns.get_mut(&turn).filter(|running| running.end.is_none()) {
-            running.requests = running.requests.saturating_sub(1);
-            if running.requests == 0 {
-                self.running += 1;
-            }
-        }
-    }
-
     /// Ends everything that is under way on the connection, which is gone.
-    pub(super) fn lose(&mut self) -> Option<Wire> {
+    pub(super) fn close(&mut self) -> Option<Wire> {
         let wire = self.wire.take()?;
-        for running in self.turns.values_mut().filter(|running| running.end.is_none()) {
-            running.end = Some(End::Lost { begun: running.at < wire.written });
-            if let Some(waker) = running.waker.take() {
-                waker.wake();
-            }
-        }
-        (self.running, self.sent, self.received, self.granted) = (0, 0, 0, 0);
-        self.waiting.drain(..).for_each(Waker::wake);
+        self.written = wire.written;
+        (self.received, self.granted) = (0, 0);
         self.routes.clear();
         self.requests.clear();
         Some(wire)
@@ -318,6 +268,8 @@ impl Wake for Flag {
     }
 }
 
+/// What a turn's frame has besides its arguments and what they carry, about.
+const TURN_HEAD_LEN: usize = 32;
 /// Bytes asked for in one read.
 const READ_LEN: usize = 64 << 10;
 /// A host that leaves so much unread is not read.

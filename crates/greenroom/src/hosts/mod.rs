@@ -25,6 +25,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use greenroom_protocols::host::Settings;
 use greenroom_protocols::reminders::Wall;
 use greenroom_wire::host::Secret;
 use greenroom_world::{Stage, Timestamp};
@@ -34,7 +35,6 @@ use self::offers::Offers;
 use self::on_shard::OnShard;
 use self::session::Session;
 use self::socket::Bound;
-use crate::actor::interface::Why;
 use crate::actor::key::Kind;
 use crate::cluster::Order;
 use crate::cluster::view::ClusterView;
@@ -43,7 +43,6 @@ use crate::here::parts::Part;
 use crate::node::config::Config;
 use crate::node::error::Error;
 use crate::shard::parts::ShardPart;
-use crate::shard::{Item, Shard};
 
 #[cfg(feature = "http")]
 pub(crate) use self::greeting::{Peer, attend};
@@ -63,7 +62,7 @@ pub(crate) struct Hosts {
     opened: watch::Sender<u64>,
     /// The last session whose host has said that it dropped its seats.
     dropped: watch::Sender<u64>,
-    grace: Duration,
+    settings: Settings,
 }
 
 #[derive(Default)]
@@ -111,7 +110,7 @@ impl Hosts {
             viewed: watch::Sender::new(0),
             opened: watch::Sender::new(0),
             dropped: watch::Sender::new(0),
-            grace: config.hosts.grace,
+            settings: Settings { lease: config.hosts.lease(), grace: config.hosts.grace, ..Settings::default() },
         })
     }
 
@@ -198,34 +197,6 @@ impl Hosts {
         }
     }
 
-    /// Until when an activation waits for a host of `kind` that has waited since then.
-    fn waits_until(&self, kind: Kind, since: Timestamp) -> Timestamp {
-        let gone = self.offers(|offers| offers.gone(kind));
-        gone.map_or(since, |gone| gone.min(since)) + self.grace
-    }
-
-    /// Lets activations leave the seats of versions that are not the newest any more.
-    fn outdate(&self, here: &Here) {
-        let outdated: Vec<(u64, Vec<Kind>)> = {
-            let state = self.state();
-            let old = |session: &Session| {
-                let offers = session.offers.iter().flatten();
-                let old = offers.filter(|taken| self.offers(|all| all.is_outdated(taken.kind, taken.offer.version)));
-                old.map(|taken| taken.kind).collect::<Vec<_>>()
-            };
-            state.hosts.values().map(|host| (host.session.number, old(&host.session))).collect()
-        };
-        for (number, kinds) in outdated.into_iter().filter(|(_, kinds)| !kinds.is_empty()) {
-            for port in here.shards() {
-                let kinds = kinds.clone();
-                let clear = move |shard: &Shard| {
-                    OnShard::of(shard).clear(shard, number, |kind| kinds.contains(&kind), Why::Upgraded);
-                };
-                let _ = port.push(Item::Run(Box::new(clear)));
-            }
-        }
-    }
-
     /// The hosts, for people.
     pub(crate) fn shown(&self) -> Vec<Shown> {
         let state = self.state();
@@ -265,7 +236,7 @@ impl Part for Hosts {
     }
 
     fn on_shard(&self) -> Option<Box<dyn ShardPart>> {
-        Some(Box::<OnShard>::default())
+        Some(Box::new(OnShard::new(self.settings)))
     }
 }
 
@@ -277,8 +248,8 @@ async fn tell(here: &Arc<Here>) {
     while !here.is_stopped() {
         let now = world.now();
         let (offered, next) = hosts.offers(|offers| {
-            offers.drop_gone(now, hosts.grace);
-            offers.infos(now, hosts.grace)
+            offers.drop_gone(now, hosts.settings.grace);
+            offers.infos(now, hosts.settings.grace)
         });
         if offered != told {
             told = offered;

@@ -129,17 +129,6 @@ impl Offers {
         }
     }
 
-    /// When the last host of `kind` was gone; `None` while there is one, or if there never was.
-    pub(super) fn gone(&self, kind: Kind) -> Option<Timestamp> {
-        self.kinds.get(kind.name())?.gone
-    }
-
-    /// Whether `version` of a kind is older than the newest that is offered.
-    pub(super) fn is_outdated(&self, kind: Kind, version: u16) -> bool {
-        let newest = self.kinds.get(kind.name()).and_then(Offered::newest);
-        newest.is_some_and(|newest| newest.offer.version > version)
-    }
-
     /// What the cluster is told of it, and when that changes by itself.
     pub(super) fn infos(&self, now: Timestamp, grace: Duration) -> (Vec<KindInfo>, Option<Timestamp>) {
         let leaves = |offered: &Offered| offered.gone.map(|gone| gone + grace);

@@ -1,57 +1,67 @@
-//! The seats of a shard's activations in hosts.
+//! Who sits and runs where: the machine of a shard's hosts, and what its words mean for frames and turns.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::task::Waker;
+use std::time::Duration;
 
+use bytes::Bytes;
+use greenroom_protocols::host::{
+    Activation, Cookie, Fate, LaneAction, LaneEvent, Lanes, Named, Seat, SessionId, Settings, TurnNumber,
+};
 use greenroom_wire::Status;
-use greenroom_wire::host::{Activate, Fields, FromNode, Leave};
+use greenroom_wire::host::{Activate, Closing, FieldsWriter, FromNode, Leave};
 use greenroom_world::Timestamp;
 
-use super::lane::Lane;
+use super::lane::{End, Lane, Running, Sent};
+use super::session::FromShard;
 use crate::actor::error::{CallError, Failure, Never, Refusal};
 use crate::actor::interface::Why;
-use crate::actor::key::{ActorId, Kind};
+use crate::actor::key::ActorId;
 use crate::actor::reply;
 use crate::shard::Slot;
 
-#[derive(Default)]
+/// What a shard has of hosts.
 pub(super) struct State {
+    machine: Lanes,
+    pub(super) now: Timestamp,
+    pub(super) shard: u16,
     pub(super) lanes: BTreeMap<u64, Lane>,
-    pub(super) places: BTreeMap<(u32, u32), Place>,
+    /// Activations that the machine knows, or that could not be made.
+    pub(super) places: BTreeMap<Activation, Place>,
+    pub(super) turns: BTreeMap<Cookie, Running>,
+    last_cookie: u64,
+    /// What the machine has said last: kept for its room.
+    said: Vec<LaneAction>,
+}
+
+/// An activation whose turns hosts run.
+pub(super) struct Place {
+    pub(super) id: ActorId,
+    pub(super) epoch: u64,
+    pub(super) sits: Sits,
+    /// What is stored of it, while it is to be made or a turn of its waits to be sent.
+    pub(super) fields: Option<FieldsWriter>,
+    /// What it has brought from its last seat.
+    carried: Option<Bytes>,
+    /// Why it leaves its seat for good.
+    pub(super) why: Leave,
+    /// Why it could not be made.
+    refusal: Option<Refusal>,
+    pub(super) wakers: Vec<Waker>,
 }
 
 /// Where an activation is among the hosts.
-pub(super) enum Place {
-    /// Nowhere: it waits for a host.
-    Waiting {
-        since: Timestamp,
-        wakers: Vec<Waker>,
-    },
-    /// Its host makes it.
-    Making {
-        at: Seat,
-        wakers: Vec<Waker>,
-    },
-    Ready(Seat),
-    /// Its host may still act, and does not answer.
-    Held {
-        wakers: Vec<Waker>,
-    },
-    /// Its host has been told to leave it.
-    Leaving {
-        at: Seat,
-        waker: Option<Waker>,
-    },
-    /// It could not be made.
+#[derive(Clone, PartialEq, Debug)]
+pub(super) enum Sits {
+    /// It has no seat, or none that is ready.
+    Nowhere,
+    Ready,
+    /// It leaves its seat for good, or to be made anew.
+    Leaving,
+    /// It could not be made: nothing is known of it any more.
     Failed(Refusal),
-}
-
-/// A seat in a session.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Seat {
-    pub(super) session: u64,
-    pub(super) number: u64,
 }
 
 /// Whose seat is asked for.
@@ -61,69 +71,324 @@ pub(super) struct Sitter<'a> {
     pub(super) epoch: u64,
 }
 
-/// What is found for somebody who wants a seat.
-pub(super) enum Drawn {
-    Session(u64),
-    /// There are hosts, and none has room.
-    Full(u64),
-    Nobody,
+impl Place {
+    pub(super) fn new(sitter: &Sitter<'_>, fields: FieldsWriter) -> Self {
+        Self {
+            id: sitter.id.clone(),
+            epoch: sitter.epoch,
+            sits: Sits::Nowhere,
+            fields: Some(fields),
+            carried: None,
+            why: Leave::Failed,
+            refusal: None,
+            wakers: Vec::new(),
+        }
+    }
 }
 
 impl State {
-    /// Forgets a session that is over, once no turn of it is asked for any more.
-    pub(super) fn clear_gone(&mut self, session: u64) {
-        if self.lanes.get(&session).is_some_and(|lane| lane.is_gone && lane.turns.is_empty()) {
-            self.lanes.remove(&session);
+    pub(super) fn new(settings: Settings) -> Self {
+        Self {
+            machine: Lanes::new(settings, 0),
+            now: Timestamp::default(),
+            shard: 0,
+            lanes: BTreeMap::new(),
+            places: BTreeMap::new(),
+            turns: BTreeMap::new(),
+            last_cookie: 0,
+            said: Vec::new(),
         }
     }
 
-    /// An open lane of the newest version of `kind`: the less full one of two.
-    pub(super) fn draw(&self, kind: Kind, random: u64) -> Drawn {
-        let offers = |lane: &&Lane| if lane.is_open() { lane.session.offers(kind) } else { None };
-        let Some(newest) = self.lanes.values().filter_map(|lane| offers(&lane)).map(|offer| offer.version).max() else {
-            return Drawn::Nobody;
+    pub(super) fn deadline(&self) -> Option<Timestamp> {
+        self.machine.deadline()
+    }
+
+    pub(super) fn may_join(&self, session: u64) -> bool {
+        self.machine.may_join(SessionId(session))
+    }
+
+    /// The turn that a frame on a session's lane names, if it is live.
+    pub(super) fn turn(&self, session: u64, turn: u64) -> Option<Cookie> {
+        match self.machine.turn(SessionId(session), TurnNumber(turn)) {
+            Named::Live(cookie) => Some(cookie),
+            Named::Gone => None,
+        }
+    }
+
+    /// The activation in a seat of a session's lane.
+    pub(super) fn place(&mut self, session: u64, seat: u64) -> Option<&mut Place> {
+        let activation = self.machine.activation(SessionId(session), Seat(seat))?;
+        self.places.get_mut(&activation)
+    }
+
+    /// Takes in a turn that is to begin.
+    pub(super) fn begin(&mut self, running: Running) -> (Cookie, LaneEvent) {
+        self.last_cookie += 1;
+        let cookie = Cookie(self.last_cookie);
+        let (activation, runs_again) = (running.activation, running.runs_again());
+        let event = LaneEvent::Begin { activation, cookie, runs_again, len: running.len() };
+        self.turns.insert(cookie, running);
+        (cookie, event)
+    }
+
+    /// Tells the machine, and does what it says. Who is to be woken once nothing of this is borrowed any more.
+    pub(super) fn handle(&mut self, event: LaneEvent) -> Vec<Waker> {
+        let mut woken = Vec::new();
+        let mut follows = Vec::new();
+        let mut is_seating = !matches!(
+            event,
+            LaneEvent::Begin { .. }
+                | LaneEvent::Ended { .. }
+                | LaneEvent::Waits { .. }
+                | LaneEvent::GoesOn { .. }
+                | LaneEvent::Cancel { .. }
+        );
+        let mut next = Some(event);
+        while let Some(event) = next {
+            let mut said = std::mem::take(&mut self.said);
+            self.machine.handle(self.now, event, &mut said);
+            for action in said.drain(..) {
+                is_seating |= matches!(action, LaneAction::Activate { .. });
+                follows.extend(self.carry_out(action, &mut woken));
+            }
+            self.said = said;
+            next = follows.pop();
+        }
+        if is_seating {
+            self.count_seats();
+        }
+        woken
+    }
+
+    /// Does what the machine wants; what it is to be told of that.
+    fn carry_out(&mut self, action: LaneAction, woken: &mut Vec<Waker>) -> Option<LaneEvent> {
+        match action {
+            LaneAction::Activate { session, seat, activation, offer } => {
+                return self.activate(session, seat, activation, offer);
+            }
+            LaneAction::Ready { activation } => {
+                if let Some(place) = self.places.get_mut(&activation) {
+                    (place.sits, place.carried) = (Sits::Ready, None);
+                    woken.append(&mut place.wakers);
+                }
+            }
+            LaneAction::NotMade { activation } => {
+                let refusal = self.places.get_mut(&activation).and_then(|place| place.refusal.take());
+                let unmade = || Refusal::Activation { message: "its host could not make it".to_owned() };
+                self.fail_place(activation, refusal.unwrap_or_else(unmade), woken);
+            }
+            LaneAction::NoHost { activation, is_full } => {
+                let refusal = self.no_seat(activation, is_full);
+                self.fail_place(activation, refusal, woken);
+            }
+            LaneAction::Unseated { activation } => {
+                if let Some(place) = self.places.get_mut(&activation).filter(|place| place.sits == Sits::Ready) {
+                    place.sits = Sits::Nowhere;
+                }
+            }
+            LaneAction::Send { session, seat, turn, cookie } => return self.send(session, seat, turn, cookie, woken),
+            LaneAction::CancelTurn { session, turn } => self.put(session, &FromNode::CancelTurn { turn: turn.0 }),
+            LaneAction::End { cookie } => {
+                woken.extend(self.turns.get_mut(&cookie).and_then(|running| running.waker.take()));
+            }
+            LaneAction::Fail { cookie, fate } => {
+                if let Some(end) = self.turns.get(&cookie).map(|running| self.came_to(running, fate))
+                    && let Some(running) = self.turns.get_mut(&cookie)
+                {
+                    running.end.get_or_insert(end);
+                    woken.extend(running.waker.take());
+                }
+            }
+            LaneAction::Deactivate { session, seat, activation, is_carry, is_abandon } => {
+                let place = self.places.get_mut(&activation);
+                let why = place.as_ref().filter(|_| !is_carry).map_or(Leave::Upgraded, |place| place.why);
+                if let Some(place) = place.filter(|_| is_carry) {
+                    place.sits = Sits::Nowhere;
+                }
+                self.put(session, &FromNode::Deactivate { seat: seat.0, why, is_carry, is_abandon });
+            }
+            LaneAction::Left { activation } => {
+                woken.extend(self.places.remove(&activation).into_iter().flat_map(|place| place.wakers));
+            }
+            // Streams are kept with their lane, and end with their seat there.
+            LaneAction::StreamLost { .. } => {}
+            LaneAction::LaneBroken { session } => self.say(session, FromShard::LaneLost(self.shard)),
+            LaneAction::Drained { session } => self.say(session, FromShard::Drained(self.shard)),
+            LaneAction::CloseLane { session, fault } => {
+                let reason = fault.map_or_else(|| "its session is over".to_owned(), |fault| fault.to_string());
+                self.close(session.0, &reason);
+            }
+        }
+        None
+    }
+
+    fn put(&mut self, session: SessionId, frame: &FromNode<'_>) {
+        if let Some(lane) = self.lanes.get_mut(&session.0) {
+            lane.put(frame);
+        }
+    }
+
+    fn say(&self, session: SessionId, what: FromShard) {
+        if let Some(lane) = self.lanes.get(&session.0) {
+            lane.session.tell(what);
+        }
+    }
+
+    fn activate(&mut self, session: SessionId, seat: Seat, activation: Activation, offer: u32) -> Option<LaneEvent> {
+        let (place, lane) = (self.places.get_mut(&activation)?, self.lanes.get_mut(&session.0)?);
+        let none = FieldsWriter::new();
+        let frame = Activate {
+            seat: seat.0,
+            offer,
+            epoch: place.epoch,
+            state: None,
+            carried: place.carried.as_deref(),
+            key: &place.id.key,
+            fields: place.fields.as_ref().unwrap_or(&none).fields(),
         };
-        let newest = |lane: &&Lane| offers(lane).is_some_and(|offer| offer.version == newest);
-        let free: Vec<&Lane> = self.lanes.values().filter(newest).filter(|lane| lane.session.has_room()).collect();
-        if free.is_empty() {
-            let bounds = self.lanes.values().filter(newest).map(|lane| u64::from(lane.session.seats_max));
-            return Drawn::Full(bounds.sum());
+        if lane.put(&FromNode::Activate(frame)) {
+            return None;
         }
-        let pick = |draw: u64| free[(draw % free.len() as u64) as usize];
-        let (one, other) = (pick(random), pick(random >> 32));
-        let drawn = if one.session.fullness() <= other.session.fullness() { one } else { other };
-        Drawn::Session(drawn.session.number)
+        let message = "what is kept of it is too large for a host's frame".to_owned();
+        place.refusal = Some(Refusal::Activation { message });
+        Some(LaneEvent::Activated { session, seat, is_ready: false })
     }
-}
 
-pub(super) fn hold(place: &mut Place) {
-    let wakers = match place {
-        Place::Making { wakers, .. } | Place::Held { wakers } => std::mem::take(wakers),
-        Place::Leaving { waker, .. } => waker.take().into_iter().collect(),
-        Place::Ready(_) => Vec::new(),
-        Place::Waiting { .. } | Place::Failed(_) => return,
-    };
-    *place = Place::Held { wakers };
-}
-
-/// Takes a seat on a lane; `None` if its frame cannot be written.
-pub(super) fn seat(lane: &mut Lane, sitter: &Sitter<'_>, fields: Fields<'_>) -> Option<Seat> {
-    let (offer, _) = lane.session.offer(sitter.id.kind)?;
-    let number = lane.last_seat + 1;
-    let (epoch, key) = (sitter.epoch, &*sitter.id.key);
-    let written =
-        lane.put(&FromNode::Activate(Activate { seat: number, offer, epoch, state: None, carried: None, key, fields }));
-    if !written {
-        return None;
+    fn send(
+        &mut self,
+        session: SessionId,
+        seat: Seat,
+        turn: TurnNumber,
+        cookie: Cookie,
+        woken: &mut Vec<Waker>,
+    ) -> Option<LaneEvent> {
+        let (running, lane) = (self.turns.get_mut(&cookie), self.lanes.get_mut(&session.0));
+        let (Some(running), Some(lane)) = (running, lane) else {
+            return Some(LaneEvent::Ended { session, turn, stream: None });
+        };
+        let kind = self.places.get(&running.activation).map(|place| place.id.kind);
+        let offer = kind.and_then(|kind| lane.session.offer(kind));
+        let position = lane.position();
+        let method = offer.and_then(|(_, taken)| taken.method(running.new.method));
+        let left = (running.deadline != Timestamp::NEVER)
+            .then(|| running.deadline.since(self.now).max(Duration::from_micros(1)));
+        let end = match method {
+            None => End::NoMethod,
+            Some(method) if lane.put(&FromNode::Turn(running.new.frame(turn.0, seat.0, method, left))) => {
+                running.sent = Some(Sent { session: session.0, position });
+                return None;
+            }
+            Some(_) => {
+                let message = "the arguments are too large for a host's frame".to_owned();
+                End::Refused(Refusal::Unsendable { message })
+            }
+        };
+        running.end = Some(end);
+        woken.extend(running.waker.take());
+        Some(LaneEvent::Ended { session, turn, stream: None })
     }
-    lane.last_seat = number;
-    lane.seats.insert(number, Some(sitter.slot));
-    lane.session.seats.fetch_add(1, Ordering::Relaxed);
-    Some(Seat { session: lane.session.number, number })
+
+    /// What a turn is told that came to nothing.
+    fn came_to(&self, running: &Running, fate: Fate) -> End {
+        let is_begun = running.sent.as_ref().is_some_and(|sent| {
+            self.lanes.get(&sent.session).is_none_or(|lane| lane.is_open() || sent.position < lane.written)
+        });
+        match fate {
+            Fate::Again => End::Lost { is_again: true },
+            // What was not written yet has not begun.
+            Fate::Unknown => End::Lost { is_again: !is_begun },
+            Fate::Abandoned | Fate::Cancelled => End::Lost { is_again: false },
+            Fate::NoHost => End::Refused(self.no_seat(running.activation, false)),
+            Fate::Unseated => {
+                let refusal = self.places.get(&running.activation).and_then(|place| place.refusal.clone());
+                End::Refused(refusal.unwrap_or(Refusal::Moved))
+            }
+            Fate::Overloaded => End::Refused(match self.machine.seat_of(running.activation) {
+                None => self.no_seat(running.activation, true),
+                Some((session, _)) => {
+                    let name = self.lanes.get(&session.0).map_or("", |lane| &lane.session.name);
+                    let bound = self.lanes.get(&session.0).map_or(0, |lane| lane.session.turns_open_max());
+                    Refusal::Overloaded { queue: format!("the open turns of host {name:?}"), bound }
+                }
+            }),
+        }
+    }
+
+    fn no_seat(&self, activation: Activation, is_full: bool) -> Refusal {
+        let kind = self.places.get(&activation).map_or("", |place| place.id.kind.name());
+        if !is_full {
+            return Refusal::NoHost { kind: kind.to_owned() };
+        }
+        let bound = self.lanes.values().map(|lane| u64::from(lane.session.bounds().seats_max)).sum();
+        Refusal::Overloaded { queue: format!("the seats of the hosts of {kind:?}"), bound }
+    }
+
+    fn fail_place(&mut self, activation: Activation, refusal: Refusal, woken: &mut Vec<Waker>) {
+        if let Some(place) = self.places.get_mut(&activation) {
+            place.sits = Sits::Failed(refusal);
+            woken.append(&mut place.wakers);
+        }
+    }
+
+    /// Closes a lane's connection, if it has one.
+    pub(super) fn close(&mut self, session: u64, reason: &str) -> bool {
+        let Some(lane) = self.lanes.get_mut(&session) else { return false };
+        let Some(mut wire) = lane.close() else { return false };
+        if !lane.session.is_lost() {
+            let host = &lane.session.name;
+            tracing::warn!(host, session, shard = self.shard, reason, "a host's lane has ended");
+        }
+        wire.say_goodbye(Closing::BadFrame, reason);
+        let _ = wire.flush();
+        true
+    }
+
+    /// The host has answered an Activate.
+    pub(super) fn activated(&mut self, session: u64, seat: u64, status: Status, payload: &[u8]) -> Vec<Waker> {
+        let is_ready = status == Status::Ok;
+        if !is_ready && let Some(place) = self.place(session, seat) {
+            place.refusal = Some(refused(status, payload));
+        }
+        self.handle(LaneEvent::Activated { session: SessionId(session), seat: Seat(seat), is_ready })
+    }
+
+    /// The host has dropped a seat.
+    pub(super) fn released(&mut self, session: u64, seat: u64, status: Status, payload: &[u8]) -> Vec<Waker> {
+        if let Some(place) = self.place(session, seat).filter(|_| status == Status::Ok && !payload.is_empty()) {
+            place.carried = Some(Bytes::copy_from_slice(payload));
+        }
+        self.handle(LaneEvent::Released { session: SessionId(session), seat: Seat(seat) })
+    }
+
+    /// Keeps the sessions' counts of their seats.
+    fn count_seats(&mut self) {
+        for (session, lane) in &mut self.lanes {
+            let (seats, ..) = self.machine.load(SessionId(*session));
+            let before = std::mem::replace(&mut lane.counted, seats as u32);
+            let seats = &lane.session.seats;
+            match lane.counted.checked_sub(before) {
+                Some(more) => _ = seats.fetch_add(more, Ordering::Relaxed),
+                None => _ = seats.fetch_sub(before - lane.counted, Ordering::Relaxed),
+            }
+        }
+    }
+
+    /// Ends a turn that has not begun.
+    pub(super) fn fail(&mut self, cookie: Cookie, refusal: Refusal) {
+        if let Some(running) = self.turns.get_mut(&cookie) {
+            running.end = Some(End::Refused(refusal));
+        }
+    }
+
+    /// Hears of a session that has opened.
+    pub(super) fn open(&mut self, session: &Arc<super::session::Session>) {
+        self.lanes.entry(session.number).or_insert_with(|| Lane::new(session.clone()));
+    }
 }
 
 /// Why a host could not make an actor.
-pub(super) fn refused(status: Status, payload: &[u8]) -> Refusal {
+fn refused(status: Status, payload: &[u8]) -> Refusal {
     if status != Status::ActorError
         && let Failure::Refused(refusal) = reply::failure(payload)
     {
@@ -157,6 +422,6 @@ pub(super) fn remember(wakers: &mut Vec<Waker>, waker: &Waker) {
     }
 }
 
-pub(super) fn key(slot: Slot) -> (u32, u32) {
-    (slot.index, slot.generation)
+pub(super) fn key(slot: Slot) -> Activation {
+    Activation(u64::from(slot.index) << 32 | u64::from(slot.generation))
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
-use greenroom_protocols::versions::Offer;
+use greenroom_protocols::host::{Bounds, OPEN_FACTOR, Offer, SessionId, Word};
 use greenroom_wire::host::HelloMap;
 use tokio::sync::mpsc;
 
@@ -15,10 +15,7 @@ pub(crate) struct Session {
     pub(super) number: u64,
     pub(super) name: String,
     pub(super) sdk: String,
-    pub(super) weight: u32,
-    pub(super) turns_max: usize,
-    pub(super) bytes_max: u64,
-    pub(super) seats_max: u32,
+    bounds: Bounds,
     /// The shards whose lanes it may join.
     pub(super) shards: u16,
     /// What it offers, by the offer's index in its Hello; empty for what was refused.
@@ -51,10 +48,12 @@ impl Session {
             number,
             name: hello.name.clone(),
             sdk: hello.sdk.clone(),
-            weight: hello.weight.max(1),
-            turns_max: (hello.turns_max as usize).clamp(1, TURNS_MAX),
-            bytes_max: hello.bytes_max.clamp(BYTES_MIN, BYTES_MAX),
-            seats_max: hello.seats_max.min(SEATS_MAX),
+            bounds: Bounds {
+                seats_max: hello.seats_max.min(SEATS_MAX).div_ceil(u32::from(shards).max(1)),
+                turns_max: hello.turns_max.clamp(1, TURNS_MAX),
+                bytes_max: hello.bytes_max.clamp(BYTES_MIN, BYTES_MAX),
+                weight: hello.weight.max(1),
+            },
             shards,
             offers,
             seats: AtomicU32::new(0),
@@ -72,19 +71,26 @@ impl Session {
             .find_map(|(at, offer)| offer.as_ref().filter(|offer| offer.kind == kind).map(|offer| (at as u32, offer)))
     }
 
-    /// The version of `kind` that it offers to new seats.
-    pub(super) fn offers(&self, kind: Kind) -> Option<Offer> {
-        let open = !self.draining.load(Ordering::Relaxed) && !self.lost.load(Ordering::Relaxed);
-        open.then(|| self.offer(kind)).flatten().map(|(_, taken)| taken.offer)
+    /// How each of its lanes is bounded.
+    pub(super) fn bounds(&self) -> Bounds {
+        self.bounds
     }
 
-    /// How full it is, for its weight.
-    pub(super) fn fullness(&self) -> u64 {
-        u64::from(self.seats.load(Ordering::Relaxed)) * 1_000 / u64::from(self.weight)
+    /// Turns of one lane that are open at most.
+    pub(super) fn turns_open_max(&self) -> u64 {
+        (self.bounds.turns_max as usize * OPEN_FACTOR) as u64
     }
 
-    pub(super) fn has_room(&self) -> bool {
-        self.seats.load(Ordering::Relaxed) < self.seats_max
+    /// What shards are told of it when it begins.
+    pub(super) fn words(&self) -> Vec<Word> {
+        let session = SessionId(self.number);
+        let offers = self.offers.iter().zip(0..).filter_map(|(taken, index)| Some((taken.as_ref()?, index)));
+        let offers = offers.map(|(taken, index)| {
+            let digest = taken.description.digest().to_string().into();
+            let offer = Offer { kind: taken.kind.name().into(), versions: taken.offer, digest };
+            Word::Offers { session, index, offer }
+        });
+        std::iter::once(Word::Open { session, bounds: self.bounds }).chain(offers).collect()
     }
 
     pub(super) fn is_lost(&self) -> bool {
@@ -99,7 +105,7 @@ impl Session {
 }
 
 /// Turns that one lane may run at once, at most.
-const TURNS_MAX: usize = 65_536;
+const TURNS_MAX: u32 = 65_536;
 const BYTES_MIN: u64 = 64 << 10;
 const BYTES_MAX: u64 = 64 << 20;
 /// Seats of one session, at most.

@@ -5,6 +5,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::Bytes;
+use greenroom_protocols::host::Cookie;
 use greenroom_wire::host::{Leave, Turn};
 use greenroom_wire::{ExtensionView, Status};
 
@@ -12,46 +13,35 @@ use super::ask::Asked;
 use super::kind::{Foreign, ForeignMessage, ForeignReply};
 use super::lane::End;
 use super::on_shard::OnShard;
-use super::seats::{Seat, Sitter};
+use super::seats::Sitter;
 use super::state::Stated;
 use crate::actor::cx::Cx;
 use crate::actor::error::{Doubt, Failure, Refusal};
 use crate::actor::interface::Why;
-use crate::actor::key::Kind;
 use crate::actor::reply;
 use crate::shard::Shard;
 use crate::shard::calls::Completion;
 use crate::shard::turns::Access;
 
 /// A turn that is to begin.
-pub(super) struct NewTurn<'a> {
-    pub(super) kind: Kind,
+#[derive(Clone)]
+pub(super) struct NewTurn {
     /// By the node's numbers.
     pub(super) method: u16,
     is_awaited: bool,
-    is_read: bool,
+    pub(super) is_read: bool,
     is_tick: bool,
-    left: Option<Duration>,
-    extension: &'a [u8],
-    payload: &'a [u8],
+    pub(super) extension: Bytes,
+    pub(super) payload: Bytes,
 }
 
-impl<'a> NewTurn<'a> {
-    pub(super) fn frame(&self, turn: u64, seat: u64, method: u32) -> Turn<'a> {
-        let Self { is_awaited, is_read, is_tick, left, payload, .. } = *self;
-        let extension = ExtensionView::parse(self.extension).unwrap_or_default();
+impl NewTurn {
+    pub(super) fn frame(&self, turn: u64, seat: u64, method: u32, left: Option<Duration>) -> Turn<'_> {
+        let Self { is_awaited, is_read, is_tick, payload, .. } = self;
+        let (is_awaited, is_read, is_tick) = (*is_awaited, *is_read, *is_tick);
+        let extension = ExtensionView::parse(&self.extension).unwrap_or_default();
         Turn { turn, seat, method, is_awaited, is_read, is_tick, left, extension, payload }
     }
-}
-
-/// Whether a turn has begun.
-pub(super) enum Began {
-    Turn(u64),
-    /// The seat is lost.
-    Lost,
-    /// The description that the host offers has no such method.
-    NoMethod,
-    Refused(Refusal),
 }
 
 /// What comes of a turn that a host runs.
@@ -63,8 +53,9 @@ pub(super) enum Next {
 
 /// What waits of a turn: gone, it forgets it.
 struct Underway {
+    cookie: Cookie,
+    /// Where it runs, once that is known.
     session: u64,
-    turn: u64,
     over: bool,
     asker: Option<u64>,
     cancelled: bool,
@@ -95,115 +86,92 @@ impl Of<'_> {
 /// Runs the turn of `message` in the actor's host, whichever that is.
 pub(super) async fn run(cx: &Cx, mut of: Of<'_>, message: ForeignMessage) {
     let ForeignMessage { method, payload, reply } = message;
-    let asked = Asking { method, is_read: of.access() == Access::Read, is_awaited: reply.is_awaited() };
+    let baggage = Shard::with(|shard| shard.and_then(|shard| shard.baggage()));
+    let carried = baggage.as_ref().and_then(|baggage| baggage.carried().ok().flatten());
+    let new = NewTurn {
+        method,
+        is_awaited: reply.is_awaited(),
+        is_read: of.access() == Access::Read,
+        is_tick: baggage.is_some_and(|baggage| baggage.tick.is_some()),
+        extension: carried.unwrap_or_default(),
+        payload,
+    };
     let ended = loop {
-        match attempt(cx, &mut of, &asked, &payload).await {
-            // Nothing has begun, or nobody sees that it runs again.
-            Err(Lost { begun }) if !begun || asked.is_read => {}
-            Err(Lost { .. }) => break Err(Failure::from(Doubt::HostLost { actor: cx.id.to_string() })),
-            Ok(ended) => break ended,
+        if let Some(ended) = attempt(cx, &mut of, &new).await {
+            break ended;
         }
     };
     answer(reply, ended);
 }
 
-struct Asking {
-    method: u16,
-    is_read: bool,
-    is_awaited: bool,
-}
-
-struct Lost {
-    begun: bool,
-}
-
-async fn attempt(
-    cx: &Cx,
-    of: &mut Of<'_>,
-    asked: &Asking,
-    payload: &[u8],
-) -> Result<Result<(Status, Bytes), Failure>, Lost> {
-    let at = match seated(cx, of.get()).await {
-        Ok(at) => at,
-        Err(refusal) => {
-            if let Refusal::NoHost { .. } = refusal {
-                end_current(Why::HostLost);
-            }
-            return Ok(Err(refusal.into()));
-        }
-    };
-    let turn = match begin(cx, at, asked, payload).await {
-        Began::Turn(turn) => turn,
-        Began::Lost => return Err(Lost { begun: false }),
-        Began::NoMethod => {
-            let kind = cx.kind().to_owned();
-            let methods = cx.port.node.kinds().find(cx.id.kind).map(|kind| kind.methods()).unwrap_or_default();
-            let method = methods.get(usize::from(asked.method)).map_or("", |method| method.name).to_owned();
-            return Ok(Err(Refusal::UnknownMethod { kind, method, near: Vec::new() }.into()));
-        }
-        Began::Refused(refusal) => return Ok(Err(refusal.into())),
-    };
-    let mut underway = Underway { session: at.session, turn, over: false, asker: None, cancelled: false };
+/// Runs a turn at a host; `None` if that was lost, and the turn is to run again.
+async fn attempt(cx: &Cx, of: &mut Of<'_>, new: &NewTurn) -> Option<Result<(Status, Bytes), Failure>> {
+    let Some(cookie) = begin(cx, of.get(), new).await else { return Some(Err(Refusal::Stopping.into())) };
+    let mut underway = Underway { cookie, session: 0, over: false, asker: None, cancelled: false };
     loop {
-        match underway.next().await {
-            Next::Asked(ask) => ask.carry_out(cx, of, at.session).await,
-            Next::Ended(End::Lost { begun }) => return Err(Lost { begun }),
-            Next::Ended(End::Said { status, payload, changes }) => {
+        let end = match underway.next().await {
+            Next::Asked(ask) => {
+                ask.carry_out(cx, of, underway.session).await;
+                continue;
+            }
+            Next::Ended(end) => end,
+        };
+        return match end {
+            End::Lost { is_again: true } => None,
+            End::Lost { is_again: false } => Some(Err(Doubt::HostLost { actor: cx.id.to_string() }.into())),
+            End::NoMethod => {
+                let kind = cx.kind().to_owned();
+                let methods = cx.port.node.kinds().find(cx.id.kind).map(|kind| kind.methods()).unwrap_or_default();
+                let method = methods.get(usize::from(new.method)).map_or("", |method| method.name).to_owned();
+                Some(Err(Refusal::UnknownMethod { kind, method, near: Vec::new() }.into()))
+            }
+            End::Refused(refusal) => {
+                if let Refusal::NoHost { .. } = refusal {
+                    end_current(Why::HostLost);
+                }
+                Some(Err(refusal.into()))
+            }
+            End::Said { status, payload, changes } => {
                 if let Of::Exclusive(foreign) = of
                     && !changes.is_empty()
                     && let Stated::Unsaved(doubt) = foreign.save(cx, changes).await
                 {
                     leave_seat(Leave::Unsaved);
-                    return Ok(Err(doubt.into()));
+                    return Some(Err(doubt.into()));
                 }
                 if matches!(status, Status::Panicked | Status::Unknown) && of.get().is_kept() {
                     // What its memory is now, nobody has meant.
                     leave_seat(Leave::Failed);
                 }
-                return Ok(Ok((status, payload)));
+                Some(Ok((status, payload)))
             }
-        }
+        };
     }
 }
 
-/// The seat of the current turn's activation.
+/// Waits for a seat of the current turn's activation.
 ///
 /// # Errors
 /// [`Refusal::NoHost`], or why no host can make it.
-pub(super) async fn seated(cx: &Cx, foreign: &Foreign) -> Result<Seat, Refusal> {
-    let fields = foreign.fields();
+pub(super) async fn seated(cx: &Cx, foreign: &Foreign) -> Result<(), Refusal> {
     poll_fn(|context| {
         with(|shard, part| {
-            let slot = shard.current_slot()?;
-            let sitter = Sitter { slot, id: &cx.id, epoch: cx.epoch() };
-            Some(part.poll_seat(shard, &sitter, fields.fields(), context.waker()))
+            let sitter = Sitter { slot: shard.current_slot()?, id: &cx.id, epoch: cx.epoch() };
+            Some(part.poll_seat(shard, &sitter, || foreign.fields(), context.waker()))
         })
         .unwrap_or(Poll::Ready(Err(Refusal::Stopping)))
     })
     .await
 }
 
-async fn begin(cx: &Cx, at: Seat, asked: &Asking, payload: &[u8]) -> Began {
-    let baggage = Shard::with(|shard| shard.and_then(|shard| shard.baggage()));
-    let carried = baggage.as_ref().and_then(|baggage| baggage.carried().ok().flatten());
-    let is_tick = baggage.is_some_and(|baggage| baggage.tick.is_some());
-    let Asking { method, is_read, is_awaited } = *asked;
+/// Begins a turn; `None` if its shard is stopping.
+async fn begin(cx: &Cx, foreign: &Foreign, new: &NewTurn) -> Option<Cookie> {
     poll_fn(|context| {
         with(|shard, part| {
-            let slot = shard.current_slot()?;
-            let new = NewTurn {
-                kind: cx.id.kind,
-                method,
-                is_awaited,
-                is_read,
-                is_tick,
-                left: shard.time_left().map(|left| left.max(Duration::from_micros(1))),
-                extension: carried.as_deref().unwrap_or_default(),
-                payload,
-            };
-            Some(part.poll_begin(shard, (slot, at), &new, context.waker()))
+            let sitter = Sitter { slot: shard.current_slot()?, id: &cx.id, epoch: cx.epoch() };
+            Some(part.poll_begin(shard, &sitter, || foreign.fields(), new, context.waker()).map(Some))
         })
-        .unwrap_or(Poll::Ready(Began::Lost))
+        .unwrap_or(Poll::Ready(None))
     })
     .await
 }
@@ -211,17 +179,18 @@ async fn begin(cx: &Cx, at: Seat, asked: &Asking, payload: &[u8]) -> Began {
 impl Underway {
     /// What the turn does next; meanwhile the host hears if the caller gives up.
     async fn next(&mut self) -> Next {
-        let next = poll_fn(|context| {
+        let (session, next) = poll_fn(|context| {
             with(|shard, part| {
-                let polled = part.poll_turn(self.session, self.turn, context.waker());
+                let polled = part.poll_turn(self.cookie, context.waker());
                 if polled.is_pending() {
                     self.look_for_cancel(shard, part, context);
                 }
                 Some(polled)
             })
-            .unwrap_or(Poll::Ready(Next::Ended(End::Lost { begun: true })))
+            .unwrap_or(Poll::Ready((0, Next::Ended(End::Lost { is_again: false }))))
         })
         .await;
+        self.session = session;
         self.over = matches!(next, Next::Ended(_));
         next
     }
@@ -233,7 +202,7 @@ impl Underway {
         }
         if shard.is_cancelled(key) {
             self.cancelled = true;
-            part.cancel(self.session, self.turn);
+            part.cancel(shard, self.cookie);
         } else {
             self.asker = Some(shard.ask_for_cancel(key, self.asker, context.waker()));
         }
@@ -247,7 +216,7 @@ impl Drop for Underway {
                 shard.forget_asker(shard.current_call(), asker);
             }
             if !self.over {
-                part.drop_turn(self.session, self.turn);
+                part.drop_turn(shard, self.cookie);
             }
             Some(())
         });
@@ -268,7 +237,7 @@ fn answer(reply: ForeignReply, ended: Result<(Status, Bytes), Failure>) {
 /// Has the current turn's activation made anew, of what is stored, before its next turn.
 pub(super) fn leave_seat(why: Leave) {
     with(|shard, part| {
-        part.abandon(shard.current_slot()?, why);
+        part.abandon(shard, shard.current_slot()?, why);
         Some(())
     });
 }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use bytes::{Buf, BytesMut};
 use greenroom_describe::Description;
@@ -34,6 +35,27 @@ impl Line {
         let mut out = BytesMut::new();
         frame.write(&mut out, FRAME_LEN_MAX).expect("it is within its bounds");
         self.bytes(&out).await;
+    }
+
+    /// Asks for its lease until its offer is judged.
+    pub(super) async fn judged(&mut self) -> (OfferStatus, String) {
+        let mut pulse = tokio::time::interval(PULSE);
+        let mut number = 0;
+        loop {
+            tokio::select! {
+                _ = pulse.tick() => {
+                    number += 1;
+                    self.say(&FromHost::Alive { number }).await;
+                }
+                judged = self.hear(|frame| match frame {
+                    FromNode::Offered { status, reason, .. } => Some((status, reason.to_owned())),
+                    FromNode::Lease { .. } => None,
+                    other => panic!("no Offered but {other:?}"),
+                }) => if let Some(judged) = judged.expect("the offer is judged") {
+                    return judged;
+                }
+            }
+        }
     }
 
     pub(super) async fn bytes(&mut self, bytes: &[u8]) {
@@ -102,13 +124,7 @@ impl TestHost {
             let json = serde_json::to_vec(description.document()).expect("it is JSON");
             line.say(&FromHost::Describe { kind: plan.kind, version: plan.version, json: &json }).await;
         }
-        let offered = line
-            .hear(|frame| match frame {
-                FromNode::Offered { status, reason, .. } => (status, reason.to_owned()),
-                other => panic!("no Offered but {other:?}"),
-            })
-            .await
-            .expect("the offer is judged");
+        let offered = line.judged().await;
         let mut lanes = Vec::new();
         for shard in &welcome.map.shards {
             let mut lane = Line::dial(path, true).await;
@@ -133,6 +149,9 @@ impl TestHost {
         self.life.await.expect("the node says goodbye");
     }
 }
+
+/// How often a host asks for its lease.
+pub(super) const PULSE: Duration = Duration::from_millis(60);
 
 fn described(plan: &Plan) -> Description {
     let method = |name: &str, read: bool| json!({ "name": name, "read": read, "arguments": true });
@@ -165,7 +184,7 @@ async fn live(mut line: Line, mut orders: mpsc::UnboundedReceiver<Order>) {
     loop {
         number += 1;
         line.say(&FromHost::Alive { number }).await;
-        let pulse = tokio::time::sleep(std::time::Duration::from_millis(100));
+        let pulse = tokio::time::sleep(PULSE);
         tokio::pin!(pulse);
         loop {
             tokio::select! {

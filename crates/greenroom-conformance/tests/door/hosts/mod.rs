@@ -1,6 +1,8 @@
 //! Hosts: processes that dial a node and offer kinds, here a few lines that speak the frames over the real socket.
 
 mod host;
+mod puppet;
+mod rules;
 
 use std::path::PathBuf;
 use std::time::Duration;

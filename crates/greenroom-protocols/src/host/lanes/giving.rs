@@ -9,6 +9,26 @@ use super::super::{Activation, Fate, Fault, LEAVING_MAX, LaneAction, Seat, Sessi
 use super::Lanes;
 
 impl Lanes {
+    /// Gives a homeless activation a seat, or gives it up if all that could have one for it are full; else it waits.
+    pub(super) fn seek(&mut self, activation: Activation, out: &mut Vec<LaneAction>) {
+        self.seat(activation, out);
+        let is_homeless =
+            self.places.get(&activation).is_some_and(|place| matches!(place.stage, Stage::Waiting { .. }));
+        if is_homeless && self.is_full_for(activation) {
+            self.forget(activation, LaneAction::NoHost { activation, is_full: true }, Fate::Overloaded, out);
+        }
+    }
+
+    /// Whether somebody would have a seat for a homeless activation, and has none left.
+    fn is_full_for(&self, activation: Activation) -> bool {
+        let Some(place) = self.places.get(&activation) else { return false };
+        let serves = |lane: &Lane| {
+            lane.offered(&place.kind)
+                .any(|(_, offer)| offer.versions.serves(place.wanted) && offer.versions.version >= place.version)
+        };
+        self.lanes.values().any(|lane| lane.is_taking() && lane.is_full() && serves(lane))
+    }
+
     /// Gives a homeless activation a seat, if a session has one for it.
     pub(super) fn seat(&mut self, activation: Activation, out: &mut Vec<LaneAction>) {
         let Some((session, offer, version)) = self.choose(activation) else { return };
@@ -148,18 +168,38 @@ impl Lanes {
         lane.seats.remove(&at.seat);
         lane.dropped.retain(|_, seat| *seat != at.seat);
         end_streams(at.session, lane, Some(at.seat), self.settings.checks.streams, out);
+        self.drained(at.session, out);
     }
 
-    /// The activation's seat is free: it gets another, unless it wants none.
+    /// Says, once, that a draining session has no seat left here.
+    pub(super) fn drained(&mut self, session: SessionId, out: &mut Vec<LaneAction>) {
+        let empty = |lane: &&mut Lane| lane.is_draining && !lane.is_drained && lane.seats.is_empty();
+        if let Some(lane) = self.lanes.get_mut(&session).filter(empty) {
+            lane.is_drained = true;
+            out.push(LaneAction::Drained { session });
+        }
+    }
+
+    /// The activation's seat is free: it gets another if something waits for that, unless it wants none.
     pub(super) fn reseat(&mut self, activation: Activation, out: &mut Vec<LaneAction>) {
         let Some(place) = self.places.get_mut(&activation) else { return };
         if place.leave.is_some() {
             return self.forget(activation, LaneAction::Left { activation }, Fate::Unseated, out);
         }
+        if place.waiting.is_empty() && !place.is_wanted {
+            place.stage = Stage::Idle;
+            return;
+        }
+        self.look_for_seat(activation, out);
+    }
+
+    /// The activation waits for a seat from now on.
+    pub(super) fn look_for_seat(&mut self, activation: Activation, out: &mut Vec<LaneAction>) {
         let until = self.now + self.settings.grace;
+        let Some(place) = self.places.get_mut(&activation) else { return };
         place.stage = Stage::Waiting { until };
         self.homeless.insert((until, activation));
-        self.seat(activation, out);
+        self.seek(activation, out);
     }
 
     /// Nothing counts any more that the host of these seats says; it may still act.
@@ -197,6 +237,7 @@ impl Lanes {
         for activation in std::mem::take(&mut lane.seats).into_values() {
             self.reseat(activation, out);
         }
+        self.drained(session, out);
     }
 
     /// Gives up what has waited for a host for too long.
@@ -204,11 +245,7 @@ impl Lanes {
         while let Some(&(until, activation)) = self.homeless.first()
             && until <= self.now
         {
-            let place = self.places.get(&activation).expect("it waits for a host");
-            let takes = |lane: &Lane| lane.is_taking() && lane.offered(&place.kind).next().is_some();
-            let is_full = self.lanes.values().any(takes);
-            let fate = if is_full { Fate::Overloaded } else { Fate::NoHost };
-            self.forget(activation, LaneAction::NoHost { activation }, fate, out);
+            self.forget(activation, LaneAction::NoHost { activation, is_full: false }, Fate::NoHost, out);
         }
     }
 

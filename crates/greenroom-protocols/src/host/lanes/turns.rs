@@ -18,6 +18,9 @@ impl Lanes {
             return self.fail(cookie, if is_leaving { Fate::Unseated } else { Fate::Overloaded }, out);
         }
         place.waiting.push_back(cookie);
+        if place.stage == Stage::Idle {
+            return self.look_for_seat(activation, out);
+        }
         self.boundary(activation, out);
     }
 

@@ -91,16 +91,22 @@ fn l1_a_seat_is_held_until_its_host_can_act_no_more() {
     let after_loss = |settings| {
         let mut world = World::new(settings, &[(A, 1), (B, 1)]);
         let (session, _) = world.seated(ROOM);
+        world.begin(1, true);
         world.tell(LaneEvent::Broke { session })
     };
     let held = after_loss(Settings::default());
-    assert_eq!(held, [LaneAction::LaneBroken { session: A }, LaneAction::Unseated { activation: ROOM }]);
-    let early = after_loss(with(|checks| checks.held = false));
-    assert!(early.contains(&activate(B, 1)), "the first host still has the turn in its buffer: {early:?}");
+    let unseated = LaneAction::Unseated { activation: ROOM };
+    assert_eq!(held, [LaneAction::LaneBroken { session: A }, unseated, fail(1, Fate::Again)]);
+    let mut early = World::new(with(|checks| checks.held = false), &[(A, 1), (B, 1)]);
+    early.seated(ROOM);
+    early.begin(1, true);
+    early.tell(LaneEvent::Broke { session: A });
+    assert_eq!(early.begin(2, true), [activate(B, 1)], "the first host still has the turn in its buffer");
     for word in [Word::Dropped { session: A, shard: Shard(0) }, Word::Over { session: A }] {
         let mut world = World::new(Settings::default(), &[(A, 1), (B, 1)]);
         world.seated(ROOM);
         world.tell(LaneEvent::Broke { session: A });
+        assert_eq!(world.begin(1, true), []);
         assert_eq!(world.word(word), [activate(B, 1)]);
     }
 }
@@ -112,7 +118,23 @@ fn l1_a_lost_session_holds_its_seats_too() {
     let lost = world.word(Word::Lost { session: A });
     let close = LaneAction::CloseLane { session: A, fault: None };
     assert_eq!(lost, [close, LaneAction::Unseated { activation: ROOM }]);
+    assert_eq!(world.begin(1, true), []);
     assert_eq!(world.word(Word::Over { session: A }), [activate(B, 1)]);
+}
+
+#[test]
+fn what_nobody_calls_gets_its_next_seat_with_its_next_turn() {
+    let mut world = World::new(Settings::default(), &[(A, 1)]);
+    world.seated(ROOM);
+    world.word(Word::Lost { session: A });
+    assert_eq!(world.word(Word::Over { session: A }), []);
+    assert_eq!(world.joins(B, 1, Bounds::default()), [], "a host that comes back is not asked for all at once");
+    assert_eq!(world.lanes.deadline(), None, "and nothing is given up for that nobody waits");
+    assert_eq!(world.begin(1, false), [activate(B, 1)]);
+    let mut world = World::new(Settings::default(), &[(A, 1)]);
+    world.tell(LaneEvent::Want { activation: ROOM, kind: "room".into(), wanted: 1 });
+    world.word(Word::Over { session: A });
+    assert_eq!(world.joins(B, 1, Bounds::default()), [activate(B, 1)], "but what is wanted is made");
 }
 
 #[test]
@@ -137,11 +159,11 @@ fn l7_numbers_rise_over_all_lanes_of_a_session() {
         world.tell(LaneEvent::Broke { session: A });
         assert!(!world.lanes.may_join(A), "the old seats are not dropped yet");
         world.word(Word::Dropped { session: A, shard: Shard(0) });
-        let joined = world.tell(LaneEvent::Joined { session: A });
-        let [LaneAction::Activate { seat, .. }] = joined[..] else { panic!("{joined:?}") };
-        world.ready(A, seat);
+        world.tell(LaneEvent::Joined { session: A });
         let begun = world.begin(2, true);
-        let [LaneAction::Send { turn, .. }] = begun[..] else { panic!("{begun:?}") };
+        let [LaneAction::Activate { seat, .. }] = begun[..] else { panic!("{begun:?}") };
+        let ready = world.ready(A, seat);
+        let [_, LaneAction::Send { turn, .. }] = ready[..] else { panic!("{ready:?}") };
         (seat.0, turn.0)
     };
     assert_eq!(numbers(Settings::default()), (2, 2));
@@ -229,7 +251,10 @@ fn l16_without_a_host_nothing_begins_and_that_is_said() {
     world.begin(1, true);
     assert_eq!(world.lanes.deadline(), Some(at(10_000)));
     world.ms = 10_000;
-    assert_eq!(world.tell(LaneEvent::Tick), [fail(1, Fate::NoHost), LaneAction::NoHost { activation: ROOM }]);
+    assert_eq!(
+        world.tell(LaneEvent::Tick),
+        [fail(1, Fate::NoHost), LaneAction::NoHost { activation: ROOM, is_full: false }]
+    );
     assert_eq!(world.lanes.deadline(), None);
 }
 
@@ -327,9 +352,16 @@ fn a_draining_host_is_left_seat_by_seat_at_turn_boundaries_with_what_is_carried(
     for seat in 1..=100 {
         let event = LaneEvent::Released { session: A, seat: Seat(seat) };
         let released = world.tell(event);
-        assert!(matches!(released[0], LaneAction::Activate { session: B, .. }), "{seat}: {released:?}");
+        let drained = released.contains(&LaneAction::Drained { session: A });
+        assert_eq!(drained, seat == 100, "{seat}: {released:?}");
+        let begun = world.begin_at(Activation(seat - 1), 1 + seat, false);
+        assert!(matches!(begun[..], [LaneAction::Activate { session: B, .. }]), "{seat}: {begun:?}");
     }
     assert_eq!(world.lanes.load(A), (0, 0, 0));
+    assert_eq!(
+        World::new(Settings::default(), &[(A, 1)]).word(Word::Draining { session: A }),
+        [LaneAction::Drained { session: A }]
+    );
 }
 
 #[test]
@@ -357,10 +389,14 @@ fn seats_go_to_the_less_full_host_by_their_weights() {
 fn what_finds_all_hosts_full_is_overloaded() {
     let mut world = World::new(Settings::default(), &[]);
     world.joins(A, 1, Bounds { seats_max: 0, ..Bounds::default() });
-    world.tell(LaneEvent::Want { activation: ROOM, kind: "room".into(), wanted: 1 });
-    world.begin(1, false);
-    world.ms = 10_000;
-    assert_eq!(world.tell(LaneEvent::Tick)[0], fail(1, Fate::Overloaded));
+    let want = LaneEvent::Want { activation: ROOM, kind: "room".into(), wanted: 1 };
+    let full = LaneAction::NoHost { activation: ROOM, is_full: true };
+    let refused = world.tell(want);
+    assert_eq!(refused, std::slice::from_ref(&full));
+    world.joins(B, 1, Bounds { seats_max: 1, ..Bounds::default() });
+    world.seated(ROOM);
+    world.word(Word::Over { session: B });
+    assert_eq!(world.begin(1, false), [fail(1, Fate::Overloaded), full]);
 }
 
 #[test]

@@ -234,3 +234,16 @@ fn a_pulse_counts_from_when_it_was_sent_and_leaves_a_hundredth() {
     pulse.answered(99, Duration::from_secs(50));
     assert_eq!(pulse.until(), at(5_950), "what answers nothing changes nothing");
 }
+
+#[test]
+fn a_session_that_has_drained_everywhere_is_over() {
+    let mut node = node(Settings { shards: 2, ..Settings::default() }, &[A]);
+    let drained = |shard| ControlEvent::Drained { session: A, shard: Shard(shard) };
+    assert_eq!(tell(&mut node, 1, drained(0)), [], "nobody has asked it to");
+    tell(&mut node, 1, ControlEvent::Drain { session: A });
+    assert_eq!(tell(&mut node, 1, drained(0)), []);
+    assert_eq!(tell(&mut node, 1, drained(0)), [], "it is said once");
+    let over = tell(&mut node, 1, drained(1));
+    assert!(over.contains(&ControlAction::Close { session: A, why: Close::Done }), "{over:?}");
+    assert!(over.contains(&ControlAction::Tell(Word::Over { session: A })), "{over:?}");
+}

@@ -1,0 +1,207 @@
+//! The rules of the host protocol, each against its trace, over real sockets.
+
+use std::path::PathBuf;
+
+use greenroom::prelude::*;
+use greenroom_wire::Status;
+use greenroom_wire::host::OfferStatus;
+use serde_json::json;
+use tempfile::TempDir;
+use tokio::task::JoinHandle;
+
+use super::host::{Plan, TestHost};
+use super::puppet::{Heard, Puppet, written};
+use super::with_socket;
+use crate::client::{Answer, call};
+use crate::kinds::{node, open};
+
+/// A node with one shard that takes hosts, its door, and its socket.
+async fn opened(folder: &TempDir) -> (Node, String, PathBuf) {
+    let (builder, path) = with_socket(node().configure(|config| config.shards = 1), folder, "a");
+    let (node, door) = open(builder).await;
+    (node, door, path)
+}
+
+/// A call that waits for its answer by itself.
+fn calls(door: &str, path: &str) -> JoinHandle<Answer> {
+    let (door, path) = (door.to_owned(), path.to_owned());
+    tokio::spawn(async move { call(&door, &path, "{}").await })
+}
+
+async fn answered(call: JoinHandle<Answer>) -> Answer {
+    call.await.expect("it ends")
+}
+
+#[tokio::test]
+async fn who_hears_that_an_offer_is_taken_may_call_at_once() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (node, door, path) = opened(&folder).await;
+    let mut hosts = Vec::new();
+    for kind in ["at_once", "at_once_too", "at_once_again"] {
+        let host = TestHost::serve(&path, Plan { kind, version: 1, persistent: false }).await;
+        assert_eq!(host.offered, [(OfferStatus::Taken, String::new())]);
+        let answer = call(&door, &format!("/{kind}/x/total"), "{}").await;
+        assert_eq!((answer.status, &*answer.body), (200, "0"), "{kind}");
+        hosts.push(host);
+    }
+    node.stop().await;
+}
+
+#[tokio::test]
+async fn l1_a_seat_is_given_away_when_its_host_has_dropped_it_and_not_before() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (node, door, path) = opened(&folder).await;
+    let mut first = Puppet::comes(&path, "held", 1).await;
+    let read = calls(&door, "/held/x/total");
+    let (_, key) = first.seats().await;
+    let (_, method) = first.turn().await;
+    assert_eq!((&*key, method), ("x", "total"));
+    let mut next = Puppet::comes(&path, "held", 1).await;
+    first.loses_lane().await;
+    // It may still run what it has read: so the other host gets all but that.
+    let other = calls(&door, "/held/y/total");
+    assert_eq!(next.seats().await.1, "y");
+    let (turn, _) = next.turn().await;
+    next.ends(turn, 2, false).await;
+    assert_eq!(answered(other).await.body, "2");
+    first.drops();
+    assert_eq!(next.seats().await.1, "x");
+    let (turn, method) = next.turn().await;
+    assert_eq!(method, "total", "a read runs again");
+    next.ends(turn, 1, false).await;
+    assert_eq!(answered(read).await.body, "1");
+    node.stop().await;
+}
+
+#[tokio::test]
+async fn l3_what_a_host_says_of_a_turn_of_a_seat_that_was_lost_does_not_count() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (node, door, path) = opened(&folder).await;
+    let kept = json!({ "options": { "persistent": true }, "states": [{ "name": "self", "version": 1 }] });
+    let mut first = Puppet::with(&path, "late", 1, kept.clone(), |_| ()).await;
+    let lost = calls(&door, "/late/x/add");
+    first.seats().await;
+    let (turn, _) = first.turn().await;
+    // The session is lost while its user lane is whole, and calls come meanwhile: each of them ends, or waits for a host.
+    first.loses_control();
+    answered(lost).await.problem(502, "unknown-outcome");
+    first.ends(turn, 7, true).await;
+    let mut next = Puppet::with(&path, "late", 1, kept, |_| ()).await;
+    let read = calls(&door, "/late/x/total");
+    let (seat, key) = next.seats().await;
+    assert_eq!((seat, &*key), (1, "x"));
+    let (turn, _) = next.turn().await;
+    next.ends(turn, 0, false).await;
+    assert_eq!(answered(read).await.body, "0");
+    node.stop().await;
+}
+
+#[tokio::test]
+async fn l7_numbers_of_seats_and_turns_rise_over_all_lanes_of_a_session() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (node, door, path) = opened(&folder).await;
+    let mut host = Puppet::comes(&path, "risen", 1).await;
+    let read = calls(&door, "/risen/x/total");
+    let (seat, _) = host.seats().await;
+    let (turn, _) = host.turn().await;
+    host.loses_lane().await;
+    host.drops_and_rejoins().await;
+    let (next_seat, key) = host.seats().await;
+    assert_eq!(key, "x");
+    let (next_turn, _) = host.turn().await;
+    assert!(next_seat > seat && next_turn > turn, "{next_seat} after {seat}, {next_turn} after {turn}");
+    host.ends(next_turn, 3, false).await;
+    assert_eq!(answered(read).await.body, "3");
+    node.stop().await;
+}
+
+#[tokio::test]
+async fn l8_a_turn_that_waits_for_an_actor_of_its_own_host_gives_its_place_to_it() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (node, door, path) = opened(&folder).await;
+    let mut host = Puppet::with(&path, "narrow_host", 1, json!({}), |map| map.turns_max = 1).await;
+    let asked = calls(&door, "/narrow_host/x/ask");
+    host.seats().await;
+    let (asking, _) = host.turn().await;
+    host.calls(asking, "narrow_host", "y").await;
+    assert_eq!(host.seats().await.1, "y");
+    let (turn, method) = host.turn().await;
+    assert_eq!(method, "total");
+    host.ends(turn, 4, false).await;
+    assert_eq!(host.hears().await, Heard::Reply { request: 1, status: Status::Ok });
+    host.ends(asking, 5, false).await;
+    assert_eq!(answered(asked).await.body, "5");
+    node.stop().await;
+}
+
+#[tokio::test]
+async fn l12_a_version_of_a_kind_has_one_description() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (node, _, path) = opened(&folder).await;
+    let first = Puppet::comes(&path, "claimed", 1).await;
+    assert_eq!(first.offered.0, OfferStatus::Taken);
+    let other = json!({ "methods": [{ "name": "add", "read": true, "arguments": true }] });
+    let second = Puppet::with(&path, "claimed", 1, other, |_| ()).await;
+    let (status, reason) = &second.offered;
+    assert_eq!(*status, OfferStatus::Refused);
+    assert!(reason.contains("another one") && reason.contains("higher version"), "{reason}");
+    let same = Puppet::comes(&path, "claimed", 1).await;
+    assert_eq!(same.offered.0, OfferStatus::Taken);
+    node.stop().await;
+}
+
+#[tokio::test]
+async fn l15_a_turn_that_was_sent_and_lost_is_not_sent_again() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (node, door, path) = opened(&folder).await;
+    let mut first = Puppet::comes(&path, "charged", 1).await;
+    let charge = calls(&door, "/charged/x/add");
+    first.seats().await;
+    assert_eq!(first.turn().await.1, "add");
+    let mut next = Puppet::comes(&path, "charged", 1).await;
+    first.loses_lane().await;
+    first.drops();
+    answered(charge).await.problem(502, "unknown-outcome");
+    let read = calls(&door, "/charged/x/total");
+    assert_eq!(next.seats().await.1, "x");
+    let (turn, method) = next.turn().await;
+    assert_eq!(method, "total", "the card is charged twice");
+    next.ends(turn, 0, false).await;
+    assert_eq!(answered(read).await.body, "0");
+    node.stop().await;
+}
+
+#[tokio::test]
+async fn l23_an_actor_goes_to_the_newer_version_at_a_turn_boundary_and_never_back() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (node, door, path) = opened(&folder).await;
+    let mut old = Puppet::comes(&path, "raised", 1).await;
+    let first = calls(&door, "/raised/x/add");
+    let (seat, _) = old.seats().await;
+    let (turn, _) = old.turn().await;
+    let mut new = Puppet::comes(&path, "raised", 2).await;
+    assert_eq!(new.offered.0, OfferStatus::TakenInPlace);
+    old.ends(turn, 1, false).await;
+    assert_eq!(answered(first).await.body, "1");
+    assert_eq!(old.hears().await, Heard::Deactivate { seat, is_carry: true });
+    let second = calls(&door, "/raised/x/add");
+    old.releases(seat, &written(1)).await;
+    let seat = match new.hears().await {
+        Heard::Activate { seat, is_carried: true, .. } => seat,
+        other => panic!("{other:?}"),
+    };
+    new.lane.say(&greenroom_wire::host::FromHost::Activated { seat, status: Status::Ok, payload: &[] }).await;
+    let (turn, _) = new.turn().await;
+    new.ends(turn, 2, false).await;
+    assert_eq!(answered(second).await.body, "2");
+    // The newer one goes: its actor waits for it, and is not given to the older one, which has others.
+    new.leaves().await;
+    let third = calls(&door, "/raised/x/add");
+    let other = calls(&door, "/raised/y/total");
+    assert_eq!(old.seats().await.1, "y");
+    let (turn, _) = old.turn().await;
+    old.ends(turn, 0, false).await;
+    assert_eq!(answered(other).await.body, "0");
+    answered(third).await.problem(503, "unavailable");
+    node.stop().await;
+}
