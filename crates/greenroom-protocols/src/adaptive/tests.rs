@@ -145,6 +145,18 @@ fn one_instance_stays_that_is_called_from_both_alike_and_costs_less_than_two() {
 }
 
 #[test]
+fn of_two_switches_that_pay_the_one_is_made_that_saves_more() {
+    let mut both = Both::new();
+    both.seconds(10, reads(1), reads(0));
+    both.seconds(60, reads(1), reads(40));
+    assert_eq!(
+        (both.mode(), both.switches),
+        (Mode::PerCluster, 1),
+        "reads are near everywhere, not in one cluster alone"
+    );
+}
+
+#[test]
 fn little_is_no_reason() {
     let mut both = Both::new();
     for _ in 0..20 {

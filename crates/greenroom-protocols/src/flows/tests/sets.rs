@@ -64,12 +64,15 @@ fn a_set_that_gains_too_little_stays() {
 fn a_member_stands_as_its_level_sees_it() {
     let mut flows = Flows::new(0, at(0));
     for number in 0..400 {
-        let place = [Place::NEAR, Place::shard(1), B, B][number as usize % 4];
+        let place = [Place::NEAR, Place::shard(1), Place::OUTSIDE, B, B][number as usize % 5];
         flows.sample(&Sample { weight: 0.1, ..message(1, place) }, at(0), mix(number));
     }
     let standing = flows.standing(1, at(0)).expect("it has a row");
     let [node, shard] = [Level::Nodes, Level::Shards].map(|level| Member::of(&standing, level));
-    assert!((node.here - 0.5).abs() < 0.05 && (shard.here - 0.25).abs() < 0.05);
+    assert!(
+        (node.here - 0.6).abs() < 0.05 && (shard.here - 0.2).abs() < 0.05,
+        "callers are on the node, and on no shard"
+    );
     assert_eq!((node.cost.0, shard.cost.0), (16.0, 3.0));
     let places = |member: Member| member.parts.map(|(place, _)| place).into_iter().max();
     assert_eq!((places(node), places(shard)), (Some(B), Some(Place::shard(1))));
