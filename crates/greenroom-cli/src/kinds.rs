@@ -70,13 +70,13 @@ impl ChatRoom {
     }
 }
 
-/// Somebody who chats.
-#[derive(Default, Actor)]
+/// Somebody who chats: where the rooms are that he speaks in.
+#[derive(Default, Serialize, Deserialize, Actor)]
 pub(crate) struct User {
     messages: u64,
 }
 
-#[actor]
+#[actor(migrate)]
 impl User {
     /// Notes that the user said something.
     pub async fn spoke(&mut self) {
@@ -89,7 +89,7 @@ impl User {
     }
 }
 
-/// Who is at a place: those who said so of late.
+/// Who is at a place: those who said so of late. It is by this node's clock, and stays where it is.
 #[derive(Default, Actor)]
 pub(crate) struct Presence {
     seen: BTreeMap<String, Instant>,
