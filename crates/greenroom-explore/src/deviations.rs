@@ -1,5 +1,6 @@
 //! A schedule as people write it down: where it leaves the default order.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::str::FromStr;
 
@@ -25,6 +26,20 @@ impl Deviations {
     }
 }
 
+impl Deviations {
+    /// The same as it is written where these clients are left out.
+    pub(crate) fn without(&self, clients: &BTreeSet<u32>) -> Self {
+        let left_out = clients.iter().map(|number| Deviation { at: 0, name: format!("{WITHOUT}{number}") });
+        Self(left_out.chain(self.0.iter().cloned()).collect())
+    }
+
+    /// Takes the clients out that are left out.
+    pub(crate) fn take_left_out(&mut self) -> BTreeSet<u32> {
+        let left_out = self.0.extract_if(.., |step| step.at == 0);
+        left_out.filter_map(|step| step.name.strip_prefix(WITHOUT)?.parse().ok()).collect()
+    }
+}
+
 impl fmt::Display for Deviations {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let all: Vec<String> = self.0.iter().map(|Deviation { at, name }| format!("{at}:{name}")).collect();
@@ -46,6 +61,9 @@ impl FromStr for Deviations {
     }
 }
 
+/// What a client that is left out is written behind.
+const WITHOUT: &str = "without client ";
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -58,5 +76,14 @@ mod tests {
         assert_eq!("".parse(), Ok(Deviations::default()));
         assert!("client 2".parse::<Deviations>().is_err_and(|error| error.contains("number:step")));
         assert!("x:client 2".parse::<Deviations>().is_err());
+    }
+    #[test]
+    fn clients_that_are_left_out_are_written_first() {
+        let steps: Deviations = "5:client 2".parse().expect("it is well formed");
+        let without = BTreeSet::from([1, 4]);
+        let text = steps.without(&without).to_string();
+        assert_eq!(text, "0:without client 1; 0:without client 4; 5:client 2");
+        let mut read: Deviations = text.parse().expect("it is well formed");
+        assert_eq!((read.take_left_out(), read), (without, steps));
     }
 }

@@ -1,17 +1,20 @@
 //! Drives one schedule: asks what can happen, has it chosen, does it, and looks at what is claimed.
 
+use std::collections::BTreeSet;
 use std::panic::{self, AssertUnwindSafe};
+use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, Wake, Waker};
 use std::time::Duration;
 
-use greenroom::rehearsal::{Kind, Party, Performed, Stage, Step};
+use greenroom::rehearsal::{Kind, Party, Performed, Stage, Step, mix};
 use greenroom_world::LocalFuture;
 
 use crate::judge::Judges;
 use crate::now::Now;
 use crate::quiet::said;
+use crate::reach::Reach;
 use crate::world::{Claim, When, World};
 
 /// What steps are called.
@@ -43,6 +46,18 @@ pub(crate) struct Driver {
     last: u64,
     pub(crate) steps: usize,
     enabled: Vec<Step>,
+    reach: Reach,
+    /// Clients that are left out.
+    without: BTreeSet<u32>,
+    /// How often time has passed, and whether that was of no use since something else has come.
+    times: u64,
+    is_time_spent: bool,
+    /// Whether calls are to come one at a time.
+    is_serial: bool,
+    /// Clients and actors that wait for moments beside answers, as hashes.
+    timed: Rc<BTreeSet<u64>>,
+    /// Those that were found so, if they are looked for.
+    probed: Option<BTreeSet<u64>>,
 }
 
 struct Client {
@@ -68,7 +83,8 @@ impl Wake for Woken {
 pub(crate) type Violated = String;
 
 impl Driver {
-    pub(crate) fn new(stage: Stage, world: World) -> Self {
+    /// A schedule in `world`, without these clients.
+    pub(crate) fn new(stage: Stage, world: World, reach: Reach, without: BTreeSet<u32>) -> Self {
         Self {
             stage,
             world,
@@ -79,23 +95,58 @@ impl Driver {
             last: 0,
             steps: 0,
             enabled: Vec::new(),
+            reach,
+            without,
+            times: 0,
+            is_time_spent: false,
+            is_serial: false,
+            timed: Rc::default(),
+            probed: None,
         }
     }
 
     /// Runs the test's body, in the default order.
-    pub(crate) async fn set_up(&mut self, body: LocalFuture, steps: usize) -> Result<(), Violated> {
-        self.act_alone(body, steps).await
+    pub(crate) async fn set_up(&mut self, body: LocalFuture) -> Result<(), Violated> {
+        self.act_alone(body).await
     }
 
-    /// Runs the clients, at most so many steps, and judges the end.
-    pub(crate) async fn explore(&mut self, choose: Choose<'_>, steps: usize, tell: bool) -> Result<Ended, Violated> {
+    /// Lets those wait for moments beside answers.
+    pub(crate) fn know_timed(&mut self, timed: Rc<BTreeSet<u64>>) {
+        self.timed = timed;
+    }
+
+    /// Looks for such while it runs.
+    pub(crate) fn probe(&mut self) {
+        self.probed = Some(BTreeSet::new());
+    }
+
+    pub(crate) fn take_probed(&mut self) -> BTreeSet<u64> {
+        self.probed.take().unwrap_or_default()
+    }
+
+    /// Clients that are left out.
+    pub(crate) fn without(&self) -> &BTreeSet<u32> {
+        &self.without
+    }
+
+    /// Lets the clients' calls come one at a time: nothing goes wrong.
+    pub(crate) fn be_serial(&mut self) {
+        self.is_serial = true;
+    }
+
+    /// Runs the clients, and judges the end.
+    pub(crate) async fn explore(&mut self, choose: Choose<'_>, tell: bool) -> Result<Ended, Violated> {
         self.claims = self.world.claims();
         self.judges = Judges::begin(self.world.take_monitors(), self.world.is_linearizable(), tell, &self.stage);
         self.seen = vec![false; self.claims.len()];
         self.world.explores(true);
         self.world.let_crowds_in();
+        if !self.reach.faults.is_empty() && !self.is_serial {
+            let placement = if self.reach.nodes > 1 { self.world.choose(PLACEMENTS) } else { 0 };
+            self.stage.place(self.reach.nodes, placement as u64);
+        }
         self.enter_clients();
-        let ended = self.act(choose, steps).await;
+        let ended = self.act(choose).await;
         self.world.explores(false);
         if ended.is_err() {
             self.judges.aftermath(&self.stage);
@@ -107,7 +158,7 @@ impl Driver {
         self.judge_end()?;
         self.claims.clear();
         for judge in self.world.take_finally() {
-            let judged = self.act_alone(judge, steps).await;
+            let judged = self.act_alone(judge).await;
             self.judges.aftermath(&self.stage);
             judged?;
         }
@@ -115,24 +166,23 @@ impl Driver {
     }
 
     /// Runs one future in the default order; its steps are none of the schedule's.
-    async fn act_alone(&mut self, future: LocalFuture, steps: usize) -> Result<(), Violated> {
+    async fn act_alone(&mut self, future: LocalFuture) -> Result<(), Violated> {
         let before = std::mem::take(&mut self.steps);
         self.clients = vec![Client::new(0, future)];
-        let ended = self.act(&mut |_, _, default| Some(default), steps).await?;
+        let ended = self.act(&mut |_, _, default| Some(default)).await?;
         self.clients.clear();
         self.steps = before;
-        if ended == Ended::Whole { Ok(()) } else { Err(format!("it goes on for more than {steps} steps")) }
+        if ended == Ended::Whole { Ok(()) } else { Err(format!("it goes on for more than {} steps", self.reach.steps)) }
     }
 
     fn enter_clients(&mut self) {
-        for future in self.world.take_clients() {
-            let number = 1 + self.clients.len() as u32;
-            self.clients.push(Client::new(number, future));
-        }
+        let (all, without) = (self.world.take_clients(), &self.without);
+        let numbered = (1..).zip(all).filter(|(number, _)| !without.contains(number));
+        self.clients.extend(numbered.map(|(number, future)| Client::new(number, future)));
     }
 
     /// Does steps until there are none, or as many as there may be.
-    async fn act(&mut self, choose: Choose<'_>, steps: usize) -> Result<Ended, Violated> {
+    async fn act(&mut self, choose: Choose<'_>) -> Result<Ended, Violated> {
         loop {
             self.look();
             if self.enabled.is_empty() {
@@ -149,16 +199,23 @@ impl Driver {
                 }
                 continue;
             }
-            if self.steps >= steps {
+            if self.steps >= self.reach.steps {
                 return Ok(Ended::Cut);
             }
+            if self.probed.is_some() && self.world.is_explored() {
+                self.look_for_timed().await;
+            }
+            self.look_further();
             let default = self.default_step();
             let enabled = std::mem::take(&mut self.enabled);
             let name = |step: &Step| self.name(step);
             let chosen = choose(&name, &enabled, default).map(|chosen| enabled[chosen]);
             self.enabled = enabled;
             let Some(step) = chosen else { return Ok(Ended::GivenUp) };
-            self.perform(&step)?;
+            match step.kind {
+                Kind::Time => self.perform_time(&step).await?,
+                _ => self.perform(&step)?,
+            }
             self.judge_step()?;
         }
     }
@@ -183,6 +240,53 @@ impl Driver {
         }
     }
 
+    /// Notes what may come although something else can: time may pass, and something may go wrong.
+    fn look_further(&mut self) {
+        if !self.world.is_explored() {
+            return;
+        }
+        if !self.reach.in_time && !self.is_time_spent && self.waits_for_time() {
+            self.enabled.push(Step {
+                number: mix(TIME, self.times),
+                kind: Kind::Time,
+                at: 0,
+                by: 0,
+                born: NEVER,
+                read: false,
+                queue: 0,
+            });
+        }
+        if !self.reach.faults.is_empty() && !self.is_serial {
+            self.stage.faults(&self.reach.faults.left(), &mut self.enabled);
+        }
+    }
+
+    /// Lets time pass, and notes who goes on by that alone.
+    async fn look_for_timed(&mut self) {
+        let before: Vec<u64> = self.enabled.iter().map(|step| step.number).collect();
+        // Half of what is left, so that there is some for the steps to come.
+        let left =
+            self.stage.until_deadline().map_or(PROBE_MAX, |left| (left.saturating_sub(MARGIN) / 2).min(PROBE_MAX));
+        self.let_time_pass(left).await;
+        let is_new = |step: &&Step| matches!(step.kind, Kind::Client | Kind::Wake) && !before.contains(&step.number);
+        let found: Vec<u64> = self.enabled.iter().filter(is_new).map(|step| step.at).collect();
+        self.probed.iter_mut().for_each(|probed| probed.extend(&found));
+    }
+
+    /// Whether somebody may wait for a moment to come.
+    fn waits_for_time(&self) -> bool {
+        if self.stage.may_wait_for_time(|actor| self.timed.contains(&actor)) {
+            return true;
+        }
+        let waits = |client: &&Client| client.future.is_some() && !client.woken.0.load(Ordering::Relaxed);
+        let mut waiting = self.clients.iter().filter(waits).peekable();
+        if waiting.peek().is_none() {
+            return false;
+        }
+        let hears = self.stage.listeners();
+        waiting.any(|client| !hears.contains(&client.number) || self.timed.contains(&(u64::from(client.number) + 1)))
+    }
+
     /// The messages that wait for turns of their actors.
     pub(crate) fn blocked(&self) -> Vec<Step> {
         let mut blocked = Vec::new();
@@ -199,13 +303,30 @@ impl Driver {
     fn name(&self, step: &Step) -> String {
         match step.kind {
             Kind::Client => format!("client {}", step.at - 1),
+            Kind::Time => "time".to_owned(),
             _ => self.stage.name(step),
         }
+    }
+
+    /// Lets time pass until something new can come, but not until a call runs out of it.
+    async fn perform_time(&mut self, step: &Step) -> Result<(), Violated> {
+        (self.steps, self.last) = (self.steps + 1, step.number);
+        self.times += 1;
+        self.stage.begin_time(step.number);
+        let patience = self.stage.until_deadline().map_or(TIME_MAX, |left| left.saturating_sub(MARGIN).min(TIME_MAX));
+        let is_of_use = self.let_time_pass(patience).await;
+        // In serial runs it passes once between two calls.
+        self.is_time_spent = !is_of_use || self.is_serial;
+        self.take_panics()
     }
 
     fn perform(&mut self, step: &Step) -> Result<(), Violated> {
         self.steps += 1;
         self.last = step.number;
+        self.is_time_spent = false;
+        if let Kind::Fault(fault) = step.kind {
+            self.reach.faults.spend(fault);
+        }
         let polled = match step.kind {
             Kind::Client => Some((step.at - 1) as u32),
             _ => match self.stage.perform(step) {
@@ -216,6 +337,10 @@ impl Driver {
         if let Some(number) = polled {
             self.poll_client(number, step.number)?;
         }
+        self.take_panics()
+    }
+
+    fn take_panics(&self) -> Result<(), Violated> {
         if self.stage.has_panics() {
             return Err(self.stage.take_panics().swap_remove(0));
         }
@@ -294,13 +419,21 @@ impl Driver {
     /// Lets virtual time pass until something can happen. `false` if nothing will.
     async fn let_time_pass(&mut self, patience: Duration) -> bool {
         let (mut pause, mut passed) = (PAUSE_MIN, Duration::ZERO);
+        self.look();
+        let before: Vec<u64> = self.enabled.iter().map(|step| step.number).collect();
+        let turns = self.stage.turns_begun();
         while passed < patience {
-            tokio::time::sleep(pause).await;
+            tokio::time::sleep(pause.min(patience - passed)).await;
             passed += pause;
             self.stage.look_at_clock();
             pause = (pause * 2).min(PAUSE_MAX);
             self.look();
-            if !self.enabled.is_empty() {
+            let is_new = |step: &Step| !before.contains(&step.number);
+            if self.enabled.iter().any(is_new) || (!before.is_empty() && self.stage.turns_begun() > turns) {
+                // All that this moment brings comes, whatever is woken first.
+                tokio::time::sleep(PAUSE_MIN).await;
+                self.stage.look_at_clock();
+                self.look();
                 return true;
             }
         }
@@ -327,6 +460,17 @@ impl Client {
     }
 }
 
+/// Ways in which actors may sit on nodes.
+const PLACEMENTS: usize = 4;
+/// Tells the passing of time from other steps.
+const TIME: u64 = 13 << 60;
+/// No step has this number.
+const NEVER: u64 = u64::MAX;
+/// Virtual time that passes in one step, at most, and how much of it calls have left then.
+const TIME_MAX: Duration = Duration::from_secs(60);
+/// The same where it is looked for who waits for it.
+const PROBE_MAX: Duration = Duration::from_secs(5);
+const MARGIN: Duration = Duration::from_millis(100);
 const PAUSE_MIN: Duration = Duration::from_millis(1);
 const PAUSE_MAX: Duration = Duration::from_secs(1);
 /// Virtual time for which clients may wait for something else than an answer.

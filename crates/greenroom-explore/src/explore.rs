@@ -16,6 +16,7 @@ use crate::coverage::{Coverage, Seen};
 use crate::deviations::Deviations;
 use crate::failure::{Failure, Files};
 use crate::judge::twice::differs;
+use crate::reach::{Budget, Reach};
 use crate::report::{self, Saved, matters};
 use crate::run::{Plan, Ran, Subject};
 use crate::shrink::{Shrunk, shrink};
@@ -29,7 +30,9 @@ pub struct Explore {
     equip: Rc<dyn Fn(Builder) -> Builder>,
     schedules: u64,
     time: Option<Duration>,
-    steps: usize,
+    reach: Reach,
+    /// Nodes that actors sit on, if the test says so.
+    nodes: Option<u64>,
     seed: u64,
     strategy: Strategy,
     replay: Option<String>,
@@ -89,7 +92,8 @@ impl Explore {
     pub fn of(equip: impl Fn(Builder) -> Builder + 'static) -> Self {
         let equip = Rc::new(equip);
         let strategy = Strategy::default();
-        Self { equip, schedules: SCHEDULES, time: None, steps: STEPS, seed: 0, strategy, replay: None }
+        let reach = Reach::default();
+        Self { equip, schedules: SCHEDULES, time: None, reach, nodes: None, seed: 0, strategy, replay: None }
     }
 
     /// How many schedules are run; 1,000 by default. `GREENROOM_SCHEDULES=count` overrides it.
@@ -107,7 +111,52 @@ impl Explore {
 
     /// After how many steps a schedule is cut off; 10,000 by default.
     pub fn steps(mut self, steps: usize) -> Self {
-        self.steps = steps;
+        self.reach.steps = steps;
+        self
+    }
+
+    /// What may go wrong, and how often in one schedule: `"crash, lose:2"`, or `"all"`; nothing by default. A kind without a count comes
+    /// once, and all kinds together twice.
+    ///
+    /// | | |
+    /// |---|---|
+    /// | `crash` | a node is gone: its activations and their timers, wherever they are; calls under way to it and from it end as unknown, and other messages are lost |
+    /// | `lose` | a message between two nodes, or its answer: its call ends as unknown |
+    /// | `late` | a call's deadline passes while its message waits, or while its turn runs, which goes on |
+    /// | `idle` | an activation ends as if nobody had used it |
+    ///
+    /// # Panics
+    /// For a kind that is not known, or that one shard cannot show.
+    #[track_caller]
+    pub fn faults(mut self, faults: impl AsRef<str>) -> Self {
+        self.reach.faults = Budget::parse(faults.as_ref()).unwrap_or_else(|error| panic!("{error}"));
+        self
+    }
+
+    /// On how many nodes the actors sit, between which messages can be lost; which one sits where is a choice of the schedule. One by
+    /// default, three with [`faults`](Self::faults). Clients are on none.
+    ///
+    /// # Panics
+    /// If there are none, or more than 26.
+    #[track_caller]
+    pub fn nodes(mut self, nodes: u64) -> Self {
+        assert!((1..=26).contains(&nodes), "actors sit on 1 to 26 nodes, not on {nodes}");
+        self.nodes = Some(nodes);
+        self
+    }
+
+    /// When timers and sleeps are over: `"any_time"`, the default, in the order in which they are due, however slow messages are; or
+    /// `"in_time"`, only when nothing else is left to do. Calls run out of time only then, or by [`faults`](Self::faults).
+    ///
+    /// # Panics
+    /// For other words.
+    #[track_caller]
+    pub fn timers(mut self, timers: impl AsRef<str>) -> Self {
+        self.reach.in_time = match timers.as_ref() {
+            "in_time" => true,
+            "any_time" => false,
+            other => panic!("timers go off \"in_time\" or at \"any_time\", not {other:?}"),
+        };
         self
     }
 
@@ -156,7 +205,8 @@ impl Explore {
         self,
         body: impl Fn(World) -> F + 'static,
     ) -> Result<Explored, Box<Failure>> {
-        let subject = Subject::new(self.equip.clone(), self.steps, body);
+        let nodes = self.nodes.unwrap_or(if self.reach.faults.is_empty() { 1 } else { NODES });
+        let subject = Subject::new(self.equip.clone(), Reach { nodes, ..self.reach.clone() }, body);
         if let Some((replay, saved)) = self.replay.clone().map(|replay| (replay, None)).or_else(asked_to_replay) {
             return replayed(&subject, &replay, saved.as_ref());
         }
@@ -251,7 +301,8 @@ fn undecided(subject: &Subject, ran: Ran, why: String, schedule: (u64, u64)) -> 
 /// Runs one schedule: as it is written, or as it stands in a file.
 fn replayed(subject: &Subject, replay: &str, saved: Option<&Saved>) -> Result<Explored, Box<Failure>> {
     let began = Instant::now();
-    let wanted: Deviations = replay.parse().unwrap_or_else(|error| panic!("{replay:?} is no schedule: {error}"));
+    let mut wanted: Deviations = replay.parse().unwrap_or_else(|error| panic!("{replay:?} is no schedule: {error}"));
+    subject.leave_out(wanted.take_left_out());
     let ran = subject.run(Plan::Deviations(wanted), true);
     if let Some(steps) = saved.map(|saved| &saved.steps).filter(|steps| !steps.is_empty()) {
         let same = steps.iter().zip(&ran.told).take_while(|(step, told)| **step == told.name).count();
@@ -291,4 +342,5 @@ fn number_of(name: &str) -> Option<u64> {
 /// The first schedule and one of so many run twice.
 const TWICE_EACH: u64 = 64;
 const SCHEDULES: u64 = 1_000;
-const STEPS: usize = 10_000;
+/// Nodes that actors sit on where something may go wrong.
+const NODES: u64 = 3;

@@ -38,8 +38,9 @@ impl Failure {
     /// second.
     pub(crate) fn new(schedule: (u64, u64), shrunk: Option<usize>, ran: &Ran, matters: &[Swapped]) -> Self {
         let left = Deviations::of(&ran.told);
+        let replay = left.without(&ran.without);
         let violated = ran.violated.clone().unwrap_or_default();
-        let mut story = Story::new(report::test_name(), violated, left.to_string(), &ran.told, &letters(&ran.events));
+        let mut story = Story::new(report::test_name(), violated, replay.to_string(), &ran.told, &letters(&ran.events));
         story.matters = matters.iter().map(ToString::to_string).collect();
         let (schedule, schedules) = schedule;
         Self { schedule, schedules, shrunk, deviations: left.0.len(), story }

@@ -33,10 +33,10 @@
 //!
 //! # What is explored
 //!
-//! One shard of one node, without faults: each order of turns that messages between actors and clients can come in, and of the
-//! parts of turns between their suspensions. Messages of one sender to one actor keep their order; nothing else is ordered. A turn
-//! that waits for something else than an answer (a timer, a sleep, a store) goes on when nothing else is left to do, and so do
-//! the timers of actors. Nodes that fail, and messages that are lost, are for `greenroom-test`.
+//! One shard: each order of turns that messages between actors and clients can come in, and of the parts of turns between their
+//! suspensions. Messages of one sender to one actor keep their order; nothing else is ordered. Timers and sleeps are over in the order in
+//! which they are due, however slow messages are ([`Explore::timers`]). What may go wrong is chosen, too, where a test asks for it
+//! ([`Explore::faults`]): nodes are gone, messages are lost, deadlines pass, idle actors end.
 //!
 //! # What is found
 //!
@@ -54,6 +54,7 @@ mod hall;
 mod judge;
 mod now;
 mod quiet;
+mod reach;
 mod report;
 mod run;
 mod shrink;

@@ -1,7 +1,7 @@
 //! One schedule from its beginning: the test's body, its clients, its end.
 
 use std::cell::RefCell;
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::future::Future;
 use std::rc::Rc;
 
@@ -16,6 +16,7 @@ use crate::hall::Hall;
 use crate::judge::serial::{Path, RUNS_MAX, Serial};
 use crate::judge::{States, history};
 use crate::quiet::quietly;
+use crate::reach::Reach;
 use crate::strategy::Chooser;
 use crate::trace::Trace;
 use crate::world::{When, World};
@@ -24,15 +25,21 @@ use crate::world::{When, World};
 pub(crate) struct Subject {
     equip: Rc<dyn Fn(Builder) -> Builder>,
     body: Rc<dyn Fn(World) -> LocalFuture>,
-    /// Steps of one schedule, at most.
-    steps: usize,
+    reach: Reach,
+    /// Who waits for moments beside answers, once somebody has looked.
+    timed: RefCell<Option<Rc<BTreeSet<u64>>>>,
+    /// Clients that are left out.
+    without: RefCell<BTreeSet<u32>>,
     /// Where the schedules are run, once there was one.
     hall: RefCell<Option<Hall>>,
-    /// What clients could be told one after the other; known once somebody has asked.
     /// Turns whose names have been told.
     known: Rc<RefCell<HashSet<u64>>>,
-    serial: Rc<RefCell<BTreeMap<Option<usize>, Rc<Serial>>>>,
+    /// What clients could be told one after the other; known once somebody has asked.
+    serial: RefCell<BTreeMap<Program, Rc<Serial>>>,
 }
+
+/// What clients do: what the test chooses first for its crowds, and who is left out.
+type Program = (Option<usize>, BTreeSet<u32>);
 
 /// What became of a schedule.
 pub(crate) struct Ran {
@@ -42,6 +49,8 @@ pub(crate) struct Ran {
     pub(crate) is_cut: bool,
     /// Whether who chooses has given it up, as nothing new would come of it.
     pub(crate) is_given_up: bool,
+    /// Whether something went wrong that may.
+    pub(crate) has_faults: bool,
     pub(crate) steps: usize,
     /// Tells schedules apart that differ in the order of steps that have to do with each other.
     pub(crate) trace: u64,
@@ -64,6 +73,10 @@ pub(crate) struct Ran {
     /// The turns that began, in their order, and what those are called that nobody has heard of.
     pub(crate) began: Vec<Began>,
     pub(crate) names: Vec<(u64, String)>,
+    /// Clients that were left out.
+    pub(crate) without: BTreeSet<u32>,
+    /// Who was seen to wait for moments beside answers, where that was looked for.
+    pub(crate) probed: BTreeSet<u64>,
 }
 
 /// A step, for people.
@@ -87,6 +100,10 @@ pub(crate) enum Plan {
     Picks(Vec<u32>),
     /// The default order, but for these.
     Deviations(Deviations),
+    /// The default order, in which it is seen who waits for moments.
+    Probe,
+    /// The steps with these numbers, in this order, as far as they can come.
+    Order(Vec<u64>),
     /// One call of a client after the other.
     Serial(Rc<RefCell<Path>>),
 }
@@ -94,17 +111,36 @@ pub(crate) enum Plan {
 impl Subject {
     pub(crate) fn new<F: Future<Output = ()> + 'static>(
         equip: Rc<dyn Fn(Builder) -> Builder>,
-        steps: usize,
+        reach: Reach,
         body: impl Fn(World) -> F + 'static,
     ) -> Self {
         let body: Rc<dyn Fn(World) -> LocalFuture> = Rc::new(move |world| Box::pin(body(world)));
-        Self { equip, steps, body, hall: RefCell::default(), known: Rc::default(), serial: Rc::default() }
+        Self {
+            equip,
+            reach,
+            body,
+            timed: RefCell::default(),
+            without: RefCell::default(),
+            hall: RefCell::default(),
+            known: Rc::default(),
+            serial: RefCell::default(),
+        }
+    }
+
+    /// Leaves clients out from here on, and no others.
+    pub(crate) fn leave_out(&self, clients: BTreeSet<u32>) {
+        self.without.replace(clients);
+    }
+
+    /// The clients that are left out.
+    pub(crate) fn without(&self) -> BTreeSet<u32> {
+        self.without.borrow().clone()
     }
 
     /// Runs one schedule, and judges it.
     pub(crate) fn run(&self, plan: Plan, tell: bool) -> Ran {
         let mut ran = self.play(plan, tell);
-        if ran.is_linearizable && ran.violated.is_none() && !ran.is_cut && !ran.is_given_up {
+        if ran.is_linearizable && ran.violated.is_none() && !ran.is_cut && !ran.is_given_up && !ran.has_faults {
             let calls = history::calls(&ran.events);
             if !self.serial(ran.program).explains(&calls) {
                 ran.violated = Some(NOT_LINEARIZABLE.to_owned());
@@ -115,10 +151,11 @@ impl Subject {
 
     /// What clients can be told one after the other, if the test first chooses `program`.
     fn serial(&self, program: Option<usize>) -> Rc<Serial> {
-        let known = self.serial.borrow().get(&program).cloned();
+        let of = (program, self.without());
+        let known = self.serial.borrow().get(&of).cloned();
         known.unwrap_or_else(|| {
             let serial = Rc::new(self.run_serially(program));
-            self.serial.borrow_mut().insert(program, serial.clone());
+            self.serial.borrow_mut().insert(of, serial.clone());
             serial
         })
     }
@@ -141,6 +178,14 @@ impl Subject {
     }
 
     fn play(&self, plan: Plan, tell: bool) -> Ran {
+        if self.timed.borrow().is_none() {
+            let probed = if self.reach.in_time { BTreeSet::new() } else { self.perform(Plan::Probe, false).probed };
+            self.timed.replace(Some(Rc::new(probed)));
+        }
+        self.perform(plan, tell)
+    }
+
+    fn perform(&self, plan: Plan, tell: bool) -> Ran {
         let hall = self.hall.take();
         let (ran, hall) = quietly(|| {
             let hall = hall.unwrap_or_else(|| Hall::open(self.equip.clone()));
@@ -161,6 +206,7 @@ impl Subject {
         let picks = Picks {
             plan,
             trace: Trace::default(),
+            has_faults: false,
             made: Vec::new(),
             open: Vec::new(),
             told: tell.then(Vec::new),
@@ -173,9 +219,12 @@ impl Subject {
         let world = World::new(hall.node(), move |options| of_world.borrow_mut().choose(options));
         let of_actors = world.clone();
         ask_maybe(Some(Rc::new(move |_| of_actors.choose(2) == 1)));
-        let driver = Driver::new(hall.stage().clone(), world.clone());
-        let (body, steps) = ((self.body)(world.clone()), self.steps);
-        let ran = hall.run(run(driver, world, body, (steps, tell), picks));
+        let mut driver = Driver::new(hall.stage().clone(), world.clone(), self.reach.clone(), self.without());
+        if let Some(timed) = &*self.timed.borrow() {
+            driver.know_timed(timed.clone());
+        }
+        let body = (self.body)(world.clone());
+        let ran = hall.run(run(driver, world, body, tell, picks));
         ask_maybe(None);
         ran
     }
@@ -185,13 +234,18 @@ async fn run(
     mut driver: Driver,
     world: World,
     body: LocalFuture,
-    (steps, tell): (usize, bool),
+    tell: bool,
     picks: Rc<RefCell<Picks>>,
 ) -> (Ran, Driver) {
-    let ended = match driver.set_up(body, steps).await {
+    match picks.borrow().plan {
+        Plan::Serial(_) => driver.be_serial(),
+        Plan::Probe => driver.probe(),
+        _ => {}
+    }
+    let ended = match driver.set_up(body).await {
         Ok(()) => {
             let mut pick = |names: &Names, enabled: &[Step], default| picks.borrow_mut().pick(names, enabled, default);
-            driver.explore(&mut pick, steps, tell).await
+            driver.explore(&mut pick, tell).await
         }
         Err(violated) => Err(format!("before any client ran: {violated}")),
     };
@@ -210,6 +264,7 @@ async fn run(
     let ran = Ran {
         is_cut: ended == Ok(Ended::Cut),
         is_given_up,
+        has_faults: picks.has_faults,
         violated: ended.err(),
         steps: driver.steps,
         trace: picks.trace.hash(),
@@ -223,6 +278,8 @@ async fn run(
         program: world.program(),
         began: std::mem::take(&mut picks.began),
         names: std::mem::take(&mut picks.names),
+        without: driver.without().clone(),
+        probed: driver.take_probed(),
     };
     drop(picks);
     (ran, driver)
@@ -232,6 +289,7 @@ async fn run(
 struct Picks {
     plan: Plan,
     trace: Trace,
+    has_faults: bool,
     made: Vec<u32>,
     open: Vec<(u32, u32)>,
     told: Option<Vec<Told>>,
@@ -258,6 +316,17 @@ impl Picks {
             Plan::Chooser(chooser) => chooser.borrow_mut().pick(enabled, default)?,
             Plan::Serial(path) => path.borrow_mut().pick(enabled, default),
             Plan::Picks(picks) => picks.get(at - 1).map_or(default, |pick| *pick as usize),
+            Plan::Probe => default,
+            Plan::Order(rest) => {
+                let place = |number: &u64| enabled.iter().position(|step| step.number == *number);
+                match rest.iter().enumerate().find_map(|(at, number)| Some((at, place(number)?))) {
+                    Some((at, found)) => {
+                        rest.remove(at);
+                        found
+                    }
+                    None => default,
+                }
+            }
             Plan::Deviations(Deviations(rest)) => match rest.first() {
                 Some(Deviation { at: from, name: wanted }) if *from <= at => {
                     let all = names_of(names, enabled);
@@ -274,12 +343,14 @@ impl Picks {
         };
         let chosen = chosen.min(enabled.len() - 1);
         self.trace.add(&enabled[chosen]);
+        self.has_faults |= matches!(enabled[chosen].kind, Kind::Fault(_));
         self.made.push(chosen as u32);
         self.open.push((default as u32, enabled.len() as u32));
         if enabled[chosen].kind == Kind::Start {
             let Step { at, number, .. } = enabled[chosen];
             self.began.push(Began { at, number });
-            if self.known.borrow_mut().insert(number) {
+            // Other runs are not counted.
+            if matches!(self.plan, Plan::Chooser(_)) && self.known.borrow_mut().insert(number) {
                 self.names.push((number, names(&enabled[chosen])));
             }
         }

@@ -1,8 +1,10 @@
 //! Makes a schedule short that violates something: as few deviations from the default order as can be found.
 
+use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 use crate::deviations::Deviations;
+use crate::reach::is_fault;
 use crate::run::{Plan, Ran, Subject};
 
 /// The shortest that was found, and after how many runs.
@@ -11,12 +13,14 @@ pub(crate) struct Shrunk {
     pub(crate) runs: usize,
 }
 
-/// Leaves out deviations, and looks for schedules that have fewer still, as long as the same is violated. `None` if what was chosen,
+/// Leaves out clients, what goes wrong, and then deviations, and looks for schedules that have fewer still, as long as the same is violated. `None` if what was chosen,
 /// written down by names, violates something else.
 pub(crate) fn shrink(subject: &Subject, picks: Vec<u32>, violated: &str) -> Option<Shrunk> {
     let mut search = Search { subject, violated, runs: 0, until: Instant::now() + TIME_MAX };
     let first = search.run(Plan::Picks(picks), true);
     let mut best = search.again(Deviations::of(&first.told))?;
+    search.leave_out_clients(&mut best);
+    search.leave_out_faults(&mut best);
     search.leave_out(&mut best);
     search.look_for_fewer(&mut best);
     Some(Shrunk { ran: best.1, runs: search.runs })
@@ -45,6 +49,51 @@ impl Search<'_> {
     fn again(&mut self, wanted: Deviations) -> Option<Found> {
         let ran = self.run(Plan::Deviations(wanted), true);
         (ran.violated.as_deref() == Some(self.violated)).then(|| (Deviations::of(&ran.told), ran))
+    }
+
+    /// Leaves out clients, one after the other: what the others do comes in the order in which it came. Those stay without whom the default
+    /// order is no good: the test asks for what they do.
+    fn leave_out_clients(&mut self, best: &mut Found) {
+        if !self.is_well_by_default() {
+            return;
+        }
+        let named = |name: &str| name.strip_prefix("client ")?.parse().ok();
+        let clients: BTreeSet<u32> = best.1.told.iter().filter_map(|step| named(&step.name)).collect();
+        for client in clients {
+            let before = self.subject.without();
+            if self.is_over() {
+                return;
+            }
+            self.subject.leave_out(before.iter().copied().chain([client]).collect());
+            if !self.is_well_by_default() {
+                self.subject.leave_out(before);
+                continue;
+            }
+            let order = best.1.told.iter().map(|step| step.number).collect();
+            let ran = self.run(Plan::Order(order), true);
+            let is_same = ran.violated.as_deref() == Some(self.violated);
+            match is_same.then(|| self.again(Deviations::of(&ran.told))).flatten() {
+                Some(found) => *best = found,
+                None => self.subject.leave_out(before),
+            }
+        }
+    }
+
+    fn is_well_by_default(&mut self) -> bool {
+        self.run(Plan::Deviations(Deviations::default()), false).violated.is_none()
+    }
+
+    /// Leaves out what goes wrong.
+    fn leave_out_faults(&mut self, best: &mut Found) {
+        let mut at = 0;
+        while at < best.0.0.len() && !self.is_over() {
+            let mut fewer = best.0.0.clone();
+            let gone = fewer.remove(at);
+            match is_fault(&gone.name).then(|| self.again(Deviations(fewer))).flatten() {
+                Some(found) if found.0.0.len() < best.0.0.len() => *best = found,
+                _ => at += 1,
+            }
+        }
     }
 
     /// Leaves out halves first, then single ones.

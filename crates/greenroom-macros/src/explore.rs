@@ -111,7 +111,7 @@ fn check(function: &ItemFn) -> Result<()> {
 }
 
 /// Options with a value: each is a method of `Explore`.
-const VALUES: &[&str] = &["schedules", "seconds", "steps", "seed", "strategy", "replay"];
+const VALUES: &[&str] = &["schedules", "seconds", "steps", "seed", "strategy", "replay", "faults", "nodes", "timers"];
 
 #[cfg(test)]
 mod tests {

@@ -249,7 +249,8 @@ pub mod rehearsal {
     pub use crate::actor::reference::Ref;
     pub use crate::here::port::Port;
     pub use crate::shard::rehearsal::{
-        Answer, Digest, Event, Happened, Kind, Look, Party, Performed, Seen, Stage, Step, Waiting, ask_maybe, mix,
+        Answer, Digest, Event, Fault, Happened, Kind, Look, Party, Performed, Seen, Stage, Step, Waiting, ask_maybe,
+        mix,
     };
 }
 

@@ -128,7 +128,7 @@ impl Path {
 fn is_choice(step: &Step) -> bool {
     match step.kind {
         Kind::Start => (1..=CLIENTS_MAX).contains(&step.by),
-        Kind::Choice => true,
+        Kind::Choice | Kind::Time => true,
         _ => false,
     }
 }

@@ -3,20 +3,24 @@
 use std::fmt;
 
 use crate::deviations::Deviations;
+use crate::reach::is_fault;
 use crate::run::{Plan, Subject, Told};
 
-/// Two steps of one actor or client that came the wrong way round.
+/// Two steps of one actor or client that came the wrong way round, or something that went wrong.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Swapped {
     /// Came first.
     pub(crate) first: String,
-    /// Came behind it.
-    pub(crate) then: String,
+    /// Came behind it; `None` if it matters that the first came at all.
+    pub(crate) then: Option<String>,
 }
 
 impl fmt::Display for Swapped {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} came before {}", self.first, self.then)
+        match &self.then {
+            Some(then) => write!(f, "{} came before {then}", self.first),
+            None => write!(f, "{} came", self.first),
+        }
     }
 }
 
@@ -26,12 +30,16 @@ pub(crate) fn matters(subject: &Subject, violated: &str, told: &[Told]) -> Vec<S
     let mut found = Vec::new();
     for at in 0..all.0.len().min(DEVIATIONS_MAX) {
         let mut fewer = all.clone();
-        fewer.0.remove(at);
+        let gone = fewer.0.remove(at);
         let ran = subject.run(Plan::Deviations(fewer), true);
         if ran.violated.as_deref() == Some(violated) {
             continue;
         }
-        if let Some(pair) = swapped(told, &ran.told).filter(|pair| !found.contains(pair)) {
+        let pair = match is_fault(&gone.name) || gone.name == "time" {
+            true => Some(Swapped { first: gone.name, then: None }),
+            false => swapped(told, &ran.told),
+        };
+        if let Some(pair) = pair.filter(|pair| !found.contains(pair)) {
             found.push(pair);
         }
     }
@@ -47,7 +55,7 @@ fn swapped(bad: &[Told], good: &[Told]) -> Option<Swapped> {
     of_one
         .into_iter()
         .find(|(first, then)| matches!((place(&first.name), place(&then.name)), (Some(first), Some(then)) if first > then))
-        .map(|(first, then)| Swapped { first: first.name.clone(), then: then.name.clone() })
+        .map(|(first, then)| Swapped { first: first.name.clone(), then: Some(then.name.clone()) })
 }
 
 /// Whose step it is: the actor whose turn begins.

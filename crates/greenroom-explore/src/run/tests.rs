@@ -38,7 +38,7 @@ impl Cell {
 
 /// A test in which much is still under way when its schedules end, or violate something.
 fn subject() -> Subject {
-    Subject::new(Rc::new(|builder: Builder| builder.register::<Cell>()), 40, |world: World| async move {
+    Subject::new(Rc::new(|builder: Builder| builder.register::<Cell>()), reach(40), |world: World| async move {
         CellRef::of(&world, "first").write(1, false).await.expect("it answers");
         for client in 0..3_u64 {
             let (cell, other) = (CellRef::of(&world, "first"), CellRef::of(&world, "another"));
@@ -51,6 +51,10 @@ fn subject() -> Subject {
             });
         }
     })
+}
+
+fn reach(steps: usize) -> Reach {
+    Reach { steps, ..Reach::default() }
 }
 
 fn strategy() -> Plan {
@@ -94,7 +98,7 @@ impl Parent {
 #[test]
 fn what_may_be_left_of_a_schedule_is_not_met_by_the_next_one() {
     let equip = |builder: Builder| builder.register::<Parent>();
-    let subject = Subject::new(Rc::new(equip), 40, |world: World| async move {
+    let subject = Subject::new(Rc::new(equip), reach(40), |world: World| async move {
         ParentRef::of(&world, "1").give_birth().await.expect("it answers");
     });
     subject.run(strategy(), false);
@@ -138,7 +142,7 @@ impl Node {
 
 /// A program of two or three clients that make up to three calls in all.
 fn program(seed: u64) -> Subject {
-    Subject::new(Rc::new(|builder: Builder| builder.register::<Node>()), 200, move |world: World| async move {
+    Subject::new(Rc::new(|builder: Builder| builder.register::<Node>()), reach(200), move |world: World| async move {
         let mut random = Random::new(seed);
         let clients = 2 + random.index(2);
         for client in 0..clients {

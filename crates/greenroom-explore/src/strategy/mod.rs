@@ -1,5 +1,6 @@
 //! Who chooses: pure machines, decided by their seeds.
 
+mod aim;
 mod all;
 mod deviate;
 mod dpor;
@@ -9,6 +10,7 @@ mod walk;
 
 use greenroom::rehearsal::Step;
 
+use self::aim::Aim;
 use self::all::All;
 use self::deviate::Deviate;
 use self::dpor::Dpor;
@@ -62,9 +64,9 @@ impl Strategy {
         match self {
             Strategy::Mixed => Box::new(Mixed::default()),
             Strategy::Deviations => Box::new(Deviate::default()),
-            Strategy::Pos => Box::new(Pos::default()),
-            Strategy::Pct => Box::new(Pct::default()),
-            Strategy::Walk => Box::new(Walk::default()),
+            Strategy::Pos => Box::new(Aim::over(Box::new(Pos::default()))),
+            Strategy::Pct => Box::new(Aim::over(Box::new(Pct::default()))),
+            Strategy::Walk => Box::new(Aim::over(Box::new(Walk::default()))),
             Strategy::Dpor => Box::new(Dpor::default()),
             Strategy::All => Box::new(All::default()),
         }

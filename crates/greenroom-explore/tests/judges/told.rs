@@ -8,11 +8,12 @@ use crate::bank::{AccountRef, TellerRef, bank};
 async fn two_deposits(world: World) {
     AccountRef::of(&world, "ada").add(1).await.expect("it answers");
     for desk in ["1", "2"] {
-        let teller = TellerRef::of(&world, desk);
-        world.client(async move { drop(teller.deposit(10).await) });
+        let (teller, stranger) = (TellerRef::of(&world, desk), AccountRef::of(&world, "</script><b>bob"));
+        world.client(async move {
+            drop(teller.deposit(10).await);
+            stranger.add(5).send();
+        });
     }
-    let stranger = AccountRef::of(&world, "</script><b>bob");
-    world.client(async move { drop(stranger.add(5).await) });
     world.finally(|world| async move {
         assert_eq!(AccountRef::of(&world, "ada").balance().await, Ok(21), "a deposit is lost");
     });

@@ -3,6 +3,7 @@
 //! Messages, answers and turns that were woken are held, and each of them is a [`Step`]. All else of a shard is as it always is.
 
 mod events;
+mod faults;
 mod look;
 mod maybe;
 mod reset;
@@ -10,7 +11,10 @@ mod stage;
 mod step;
 
 use std::cell::{Cell, RefCell};
+use std::fmt;
 use std::sync::Arc;
+
+use greenroom_world::Timestamp;
 
 use super::activation::AnyActivation;
 use super::calls::{CallSlot, Completion};
@@ -18,12 +22,15 @@ use super::mail::{AnyMail, Form};
 use super::submit::AnyParcel;
 use super::turns::{Access, Frame, Link, TurnId};
 use super::{Shard, Slot};
+use crate::actor::error::Failure;
 use crate::actor::key;
 use crate::actor::key::ActorId;
 use crate::actor::reference::{Inner, Route};
 
 use self::events::Events;
 pub use self::events::{Answer, Event, Happened};
+pub use self::faults::Fault;
+use self::faults::Labels;
 pub use self::look::{Look, Seen};
 pub use self::maybe::ask_maybe;
 pub use self::reset::Digest;
@@ -55,6 +62,9 @@ pub(super) struct Rehearsal {
     /// How much nobody has made.
     made: Cell<u64>,
     panics: RefCell<Vec<String>>,
+    labels: RefCell<Labels>,
+    /// How calls end whose messages are dropped now.
+    ends_as: RefCell<Option<Failure>>,
     /// Whether something was done that outlives the shard, and the kinds whose actors do not do such.
     is_stained: Cell<bool>,
     plain: RefCell<Vec<(key::Kind, bool)>>,
@@ -102,6 +112,15 @@ enum What {
     },
 }
 
+impl fmt::Display for What {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            What::Message { target, from, method, .. } => write!(f, "{}.{method}<{from}", target.id),
+            What::Answer { to, from, method, .. } => write!(f, "{to}<{from}.{method}"),
+        }
+    }
+}
+
 /// A call whose end has not been seen by its caller.
 struct Asked {
     call: CallSlot,
@@ -109,6 +128,8 @@ struct Asked {
     by: Party,
     target: ActorId,
     method: &'static str,
+    /// Whether it has a deadline.
+    is_bounded: bool,
 }
 
 impl Rehearsal {
@@ -127,6 +148,8 @@ impl Rehearsal {
             clients: RefCell::default(),
             made: Cell::new(0),
             panics: RefCell::default(),
+            labels: RefCell::default(),
+            ends_as: RefCell::default(),
             is_stained: Cell::new(false),
             plain: RefCell::default(),
             events: Events::default(),
@@ -176,7 +199,14 @@ impl Shard {
         let number = self.next_number();
         let call = mail.reply().and_then(|reply| reply.call()).filter(|site| site.shard == self.id());
         if let Some(site) = call {
-            let asked = Asked { call: site.slot, message: number, by: from.clone(), target: target.id.clone(), method };
+            let asked = Asked {
+                call: site.slot,
+                message: number,
+                by: from.clone(),
+                target: target.id.clone(),
+                method,
+                is_bounded: mail.deadline() != Timestamp::NEVER,
+            };
             rehearsal.asked.borrow_mut().push(asked);
         }
         rehearsal.note(|| Happened::Sent {
@@ -206,6 +236,8 @@ impl Shard {
         let mut asked = rehearsal.asked.borrow_mut();
         let Some(at) = asked.iter().position(|asked| asked.call == call) else { return Some(completion) };
         let Asked { by, message, target, method, .. } = asked.swap_remove(at);
+        let failed = rehearsal.ends_as.borrow().clone().map(|failure| Completion::Failed(Box::new(failure)));
+        let completion = failed.unwrap_or(completion);
         rehearsal.note(|| Happened::Answered { message, answer: Answer::from(&completion) });
         let touches = (by.hash(), target.stable_hash(), 0);
         rehearsal.hold(

@@ -148,6 +148,8 @@ impl Rehearsal {
         self.turns.borrow_mut().clear();
         self.clients.borrow_mut().clear();
         self.panics.borrow_mut().clear();
+        self.labels.take();
+        self.ends_as.take();
         self.events.clear();
     }
 }

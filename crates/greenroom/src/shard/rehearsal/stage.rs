@@ -2,6 +2,7 @@
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
+use std::time::Duration;
 
 use greenroom_world::Timestamp;
 
@@ -82,11 +83,14 @@ impl Stage {
             return;
         }
         let turns = shard.turns.borrow();
+        let place = out.len();
         for turn in ready.iter() {
             let at = turns.find(*turn).map_or(0, |turn| turn.activation.id().stable_hash());
             let (number, born) = shard.rehearsal.wake_of(*turn);
             out.push(Step { number, kind: Kind::Wake, at, by: at, born, read: false, queue: 0 });
         }
+        // Who is woken first at one moment, the machine's timers say.
+        out[place..].sort_unstable_by_key(|step| step.number);
     }
 
     /// What a step is called.
@@ -101,12 +105,12 @@ impl Stage {
                 |turn| format!("wake {}", turn.activation.name_of(turn.job.method)),
             );
         }
-        let held = self.shard.rehearsal.held.borrow();
-        match held.iter().find(|held| held.number == step.number).map(|held| &held.what) {
-            Some(What::Message { target, from, method, .. }) => format!("{}.{method}<{from}", target.id),
-            Some(What::Answer { to, from, method, .. }) => format!("{to}<{from}.{method}"),
-            None => format!("#{}", step.number),
+        if let Kind::Fault(kind) = step.kind {
+            return self.name_of_fault(kind, step);
         }
+        let held = self.shard.rehearsal.held.borrow();
+        let found = held.iter().find(|held| held.number == step.number);
+        found.map_or_else(|| format!("#{}", step.number), |held| held.what.to_string())
     }
 
     /// Does it.
@@ -118,6 +122,12 @@ impl Stage {
         shard.refill_budget();
         shard.enter(|| {
             let before = shard.ready.borrow().len();
+            if let Kind::Fault(kind) = step.kind {
+                let performed = self.go_wrong(kind, step);
+                shard.settle();
+                return performed;
+            }
+            rehearsal.labels.borrow_mut().touch(step.at, step.number);
             let performed = match (step.kind, rehearsal.take(step.number)) {
                 (_, Some(What::Message { parcel, target, .. })) => {
                     rehearsal.note(|| Happened::Came { message: step.number });
@@ -196,6 +206,59 @@ impl Stage {
             asked.iter().filter(own).any(|asked| calls.is_open(asked.call))
         };
         turns.iter().any(|turn| !beside::is_beside(turn.activation.id()) && !asks(turn.activation.id()))
+    }
+
+    /// Whether time alone may let somebody go on, though there are steps: a timer waits, or a turn for something else than an answer. Turns
+    /// of actors that are `timed` may wait for a moment beside an answer.
+    pub fn may_wait_for_time(&self, timed: impl Fn(u64) -> bool) -> bool {
+        if self.next_timer().is_some() {
+            return true;
+        }
+        let turns = self.shard.turns.borrow();
+        let (ready, held) = (self.shard.ready.borrow(), self.shard.rehearsal.held.borrow());
+        let (asked, calls) = (self.shard.rehearsal.asked.borrow(), self.shard.calls.borrow());
+        let is_of = |id: &ActorId, party: &Party| matches!(party, Party::Actor(by) if by == id);
+        let hears = |id: &ActorId| {
+            asked.iter().any(|asked| is_of(id, &asked.by) && calls.is_open(asked.call))
+                || held.iter().any(|held| matches!(&held.what, What::Answer { to, .. } if is_of(id, to)))
+        };
+        let woken: Vec<_> = ready.iter().filter_map(|turn| turns.find(*turn)).collect();
+        let mut waiting = turns.iter().filter(|turn| !woken.iter().any(|woken| std::ptr::eq(*woken, *turn)));
+        waiting.any(|turn| {
+            let id = turn.activation.id();
+            !beside::is_beside(id) && (!hears(id) || timed(id.stable_hash()))
+        })
+    }
+
+    /// The clients that wait for answers, those that are under way included.
+    pub fn listeners(&self) -> Vec<u32> {
+        let (held, asked) = (self.shard.rehearsal.held.borrow(), self.shard.rehearsal.asked.borrow());
+        let client = |party: &Party| match party {
+            Party::Client(number) => Some(*number),
+            _ => None,
+        };
+        let hears = held.iter().filter_map(|held| match &held.what {
+            What::Answer { to, .. } => client(to),
+            What::Message { .. } => None,
+        });
+        asked.iter().filter_map(|asked| client(&asked.by)).chain(hears).collect()
+    }
+
+    /// How many turns have begun on the shard.
+    pub fn turns_begun(&self) -> u64 {
+        self.shard.turns_begun.get()
+    }
+
+    /// Lets what time makes due be of the step of this number.
+    pub fn begin_time(&self, number: u64) {
+        self.shard.rehearsal.step.set(number);
+        self.shard.rehearsal.begun.set(0);
+    }
+
+    /// For how long no call runs out of time.
+    pub fn until_deadline(&self) -> Option<Duration> {
+        let due = self.shard.calls.borrow().next_sweep()?;
+        Some(due.since(self.shard.port.node.world().now()))
     }
 
     /// When the next of the actors' timers is due.

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use super::faults::Fault;
 use crate::actor::key::ActorId;
 
 /// Who acts.
@@ -72,13 +73,13 @@ pub enum Kind {
     /// The clock goes on to what is due next.
     Time,
     /// Something goes wrong.
-    Fault,
+    Fault(Fault),
 }
 
 impl Kind {
     /// Whether it has to do with all other steps, whomever they touch.
     pub fn touches_all(self) -> bool {
-        matches!(self, Kind::Time | Kind::Fault)
+        matches!(self, Kind::Time | Kind::Fault(_))
     }
 }
 

@@ -1,0 +1,325 @@
+//! What goes wrong on a stage, as somebody chooses: nodes that are gone, messages that are lost, deadlines that pass.
+//!
+//! The actors of a stage sit on one shard; for faults they sit on *labels*, each of which stands for a node.
+
+use std::fmt;
+
+use super::{Answer, Kind, Party, Performed, Stage, Step};
+use super::{Asked, Happened, Held, Shard, What, mix};
+use crate::actor::error::{Doubt, Failure};
+use crate::actor::key::ActorId;
+use crate::here::built_in::is_built_in;
+use crate::pids::key::is_reserved;
+use crate::shard::Slot;
+use crate::shard::calls::{CallSlot, Completion};
+
+/// What can go wrong.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[non_exhaustive]
+pub enum Fault {
+    /// A node is gone, with the activations on it and what is under way to and from it.
+    Crash,
+    /// A message between two nodes is lost, or its answer.
+    Lose,
+    /// A call's deadline passes.
+    Late,
+    /// An activation ends as if nobody had used it for its idle time.
+    Idle,
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Fault::Crash => "crash",
+            Fault::Lose => "lose",
+            Fault::Late => "late",
+            Fault::Idle => "idle",
+        })
+    }
+}
+
+/// Where actors sit, and whom steps have touched.
+#[derive(Default)]
+pub(super) struct Labels {
+    nodes: u64,
+    placement: u64,
+    /// The actors that steps have touched, the last one last, with the steps.
+    touched: Vec<(u64, u64)>,
+}
+
+impl Labels {
+    /// The node of the actor with this hash.
+    fn of(&self, hash: u64) -> u64 {
+        mix(self.placement, hash) % self.nodes.max(1)
+    }
+
+    pub(super) fn touch(&mut self, actor: u64, step: u64) {
+        if self.nodes > 0 {
+            self.touched.retain(|(known, _)| *known != actor);
+            self.touched.push((actor, step));
+        }
+    }
+
+    fn last_at(&self, actor: u64) -> u64 {
+        self.touched.iter().find(|(known, _)| *known == actor).map_or(0, |(_, step)| *step)
+    }
+
+    /// The last step that has touched an actor of this node.
+    fn last_on(&self, node: u64) -> Option<u64> {
+        self.touched.iter().rev().find(|(actor, _)| self.of(*actor) == node).map(|(_, step)| *step)
+    }
+
+    /// Whether a message between the two goes from one node to another: clients are on none.
+    fn are_apart(&self, one: &Party, other: &ActorId) -> bool {
+        match one {
+            Party::Actor(one) => self.of(one.stable_hash()) != self.of(other.stable_hash()),
+            Party::Client(_) => true,
+            Party::Runtime => false,
+        }
+    }
+}
+
+/// What a fault hits.
+enum Hit {
+    /// A message or an answer that is under way, by its number.
+    Held(u64),
+    /// A call whose turn has begun.
+    Running(CallSlot),
+    Node(u64),
+    Activation(Slot),
+}
+
+impl Stage {
+    /// Lets actors sit on so many nodes: which one sits on which is another for each `placement`.
+    pub fn place(&self, nodes: u64, placement: u64) {
+        *self.shard.rehearsal.labels.borrow_mut() = Labels { nodes, placement, touched: Vec::new() };
+    }
+
+    /// Adds what of `kinds` can go wrong next to `out`.
+    pub fn faults(&self, kinds: &[Fault], out: &mut Vec<Step>) {
+        self.each_hit(kinds, &mut |step, _| out.push(step));
+    }
+
+    fn each_hit(&self, kinds: &[Fault], found: &mut dyn FnMut(Step, Hit)) {
+        let rehearsal = &self.shard.rehearsal;
+        let (held, labels) = (rehearsal.held.borrow(), rehearsal.labels.borrow());
+        for kind in kinds {
+            let mut hits = |number: u64, at: u64, hit: Hit| found(step(*kind, number, at), hit);
+            match kind {
+                Fault::Crash => {
+                    for node in 0..labels.nodes {
+                        if let Some(last) = labels.last_on(node).filter(|_| self.is_inhabited(&labels, node)) {
+                            hits(mix(last, node), node, Hit::Node(node));
+                        }
+                    }
+                }
+                Fault::Lose => held
+                    .iter()
+                    .filter(|held| held.may_be_lost(&labels))
+                    .for_each(|held| hits(held.number, held.at, Hit::Held(held.number))),
+                Fault::Late => {
+                    let calls = self.shard.calls.borrow();
+                    let asked = rehearsal.asked.borrow();
+                    for asked in asked.iter().filter(|asked| asked.is_bounded && calls.is_open(asked.call)) {
+                        let waits = held.iter().any(|held| held.number == asked.message);
+                        let hit = if waits { Hit::Held(asked.message) } else { Hit::Running(asked.call) };
+                        hits(mix(asked.message, u64::from(waits)), asked.by.hash(), hit);
+                    }
+                }
+                Fault::Idle => {
+                    for (hash, slot) in rehearsal.places.borrow().iter() {
+                        if self.is_quiet(*slot) {
+                            hits(mix(labels.last_at(*hash), *hash), *hash, Hit::Activation(*slot));
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    /// What a fault is called that can come.
+    pub(super) fn name_of_fault(&self, kind: Fault, step: &Step) -> String {
+        let mut name = kind.to_string();
+        let rehearsal = &self.shard.rehearsal;
+        self.each_hit(&[kind], &mut |other, hit| {
+            if other.number == step.number {
+                let hits = match hit {
+                    Hit::Held(number) => {
+                        let held = rehearsal.held.borrow();
+                        held.iter().find(|held| held.number == number).map(|held| held.what.to_string())
+                    }
+                    Hit::Running(call) => {
+                        let asked = rehearsal.asked.borrow();
+                        let asked = asked.iter().find(|asked| asked.call == call);
+                        asked.map(|Asked { by, target, method, .. }| format!("{by}<{target}.{method}"))
+                    }
+                    Hit::Node(node) => Some(label(node)),
+                    Hit::Activation(slot) => self.shard.activation(slot).map(|one| one.id().to_string()),
+                };
+                name = format!("{kind} {}", hits.unwrap_or_default());
+            }
+        });
+        name
+    }
+
+    /// Lets it go wrong.
+    pub(super) fn go_wrong(&self, kind: Fault, step: &Step) -> Performed {
+        let what = self.name_of_fault(kind, step);
+        let mut hits = None;
+        self.each_hit(&[kind], &mut |other, hit| {
+            if other.number == step.number {
+                hits = Some(hit);
+            }
+        });
+        let shard = &*self.shard;
+        shard.rehearsal.note(|| Happened::Fault { what });
+        match hits {
+            Some(Hit::Held(number)) => {
+                let failure = match kind {
+                    Fault::Late => shard.expired(Default::default()).into(),
+                    _ => disconnected("another node"),
+                };
+                shard.lose(number, failure);
+                Performed::Whole
+            }
+            Some(Hit::Running(call)) => shard.let_expire(call),
+            Some(Hit::Node(node)) => {
+                shard.crash(node);
+                Performed::Whole
+            }
+            Some(Hit::Activation(slot)) => {
+                if let Some(activation) = shard.activation(slot) {
+                    activation.check_idle(shard, shard.now() + LONG);
+                }
+                Performed::Whole
+            }
+            None => Performed::Whole,
+        }
+    }
+
+    fn is_inhabited(&self, labels: &Labels, node: u64) -> bool {
+        let activations = self.shard.activations.borrow();
+        activations.iter().any(|one| may_crash(one.id()) && labels.of(one.id().stable_hash()) == node)
+    }
+
+    fn is_quiet(&self, slot: Slot) -> bool {
+        let found = self.shard.activation(slot);
+        found.is_some_and(|one| may_crash(one.id()) && one.state() == "ready" && !one.busy() && one.waiting() == 0)
+    }
+}
+
+impl Shard {
+    /// Loses what is under way; a call ends with `failure`.
+    fn lose(&self, number: u64, failure: Failure) {
+        match self.rehearsal.take(number) {
+            Some(What::Answer { call, message, to, from, method, .. }) => {
+                let completion = Completion::Failed(Box::new(failure));
+                self.rehearsal.note(|| Happened::Answered { message, answer: Answer::from(&completion) });
+                let touches = (to.hash(), from.stable_hash(), 0);
+                self.rehearsal.hold(number, touches, What::Answer { call, completion, message, to, from, method });
+            }
+            Some(lost) => {
+                // Its reply says how the call ends as it is dropped.
+                self.rehearsal.ends_as.replace(Some(failure));
+                drop(lost);
+                self.rehearsal.ends_as.take();
+            }
+            None => {}
+        }
+    }
+
+    /// Lets the caller's patience end, while the turn goes on.
+    fn let_expire(&self, call: CallSlot) -> Performed {
+        let asked = {
+            let mut asked = self.rehearsal.asked.borrow_mut();
+            asked.iter().position(|asked| asked.call == call).map(|at| asked.swap_remove(at))
+        };
+        let Some(Asked { message, by, .. }) = asked else { return Performed::Whole };
+        let completion = Completion::Failed(Box::new(Doubt::TimedOut(Box::default()).into()));
+        self.rehearsal.note(|| Happened::Answered { message, answer: Answer::from(&completion) });
+        self.rehearsal.note(|| Happened::Heard { message });
+        let before = self.ready.borrow().len();
+        self.rehearsal.passes.set(true);
+        self.complete(call, completion);
+        self.rehearsal.passes.set(false);
+        self.resume_since(before);
+        match by {
+            Party::Client(number) => Performed::Client(number),
+            _ => Performed::Whole,
+        }
+    }
+
+    /// Lets a node be gone. What is under way to it and from it is lost, and its actors begin anew elsewhere.
+    fn crash(&self, node: u64) {
+        let rehearsal = &self.rehearsal;
+        let failure = disconnected(&label(node));
+        let is_on = |party: &Party| match party {
+            Party::Actor(id) => may_crash(id) && rehearsal.labels.borrow().of(id.stable_hash()) == node,
+            _ => false,
+        };
+        let is_there = |id: &ActorId| is_on(&Party::Actor(id.clone()));
+        // Nobody there waits for anything any more.
+        rehearsal.asked.borrow_mut().retain(|asked| !is_on(&asked.by));
+        let lost = |held: &Held| match &held.what {
+            What::Message { target, from, .. } => is_there(&target.id) || is_on(from),
+            What::Answer { to, .. } => is_on(to),
+        };
+        let (gone, left): (Vec<_>, Vec<_>) = rehearsal.held.take().into_iter().partition(lost);
+        rehearsal.held.replace(left);
+        rehearsal.ends_as.replace(Some(failure.clone()));
+        drop(gone);
+        let activations: Vec<_> = self.activations.borrow().iter().filter(|one| is_there(one.id())).cloned().collect();
+        for activation in activations {
+            self.cut_turns(&activation);
+            activation.vanish(self);
+        }
+        rehearsal.ends_as.take();
+        let from_there = |held: &&Held| matches!(&held.what, What::Answer { from, .. } if is_there(from));
+        let answers: Vec<u64> = rehearsal.held.borrow().iter().filter(from_there).map(|held| held.number).collect();
+        answers.into_iter().for_each(|number| self.lose(number, failure.clone()));
+    }
+}
+
+impl Held {
+    fn may_be_lost(&self, labels: &Labels) -> bool {
+        match &self.what {
+            What::Message { target, from, .. } => labels.are_apart(from, &target.id),
+            What::Answer { to, from, completion, .. } => {
+                let is_lost =
+                    matches!(completion, Completion::Failed(failure) if matches!(**failure, Failure::Unknown(_)));
+                !is_lost && labels.are_apart(to, from)
+            }
+        }
+    }
+}
+
+/// Whether it goes with its node: what the library itself has stays, and so do spawned actors, whose names would be gone for ever.
+fn may_crash(id: &ActorId) -> bool {
+    !is_built_in(id.kind.name()) && !is_reserved(&id.key)
+}
+
+fn disconnected(node: &str) -> Failure {
+    Doubt::Disconnected { node: node.to_owned() }.into()
+}
+
+/// What a node is called: `a`, `b`, ..
+fn label(node: u64) -> String {
+    char::from(b'a' + (node % 26) as u8).to_string()
+}
+
+fn step(kind: Fault, number: u64, at: u64) -> Step {
+    Step {
+        number: mix(number, FAULT | kind as u64),
+        kind: Kind::Fault(kind),
+        at,
+        by: 0,
+        born: 0,
+        read: false,
+        queue: 0,
+    }
+}
+
+/// Tells faults from what they hit.
+const FAULT: u64 = 11 << 60;
+/// Longer than any idle time.
+const LONG: std::time::Duration = std::time::Duration::from_secs(10 * 365 * 24 * 60 * 60);
