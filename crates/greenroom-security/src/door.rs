@@ -1,4 +1,4 @@
-//! TLS at the HTTP door, and to where keys are fetched from.
+//! TLS at the doors, and to where keys are fetched from.
 
 use std::io;
 use std::path::Path;
@@ -19,7 +19,7 @@ use crate::identity::{Identity, Who};
 use crate::pem::Pem;
 use crate::watched::Watched;
 
-/// What the HTTP door needs to speak TLS.
+/// What a door needs to speak TLS.
 pub struct DoorCertificates {
     answering: Arc<ServerConfig>,
 }
@@ -53,7 +53,6 @@ impl DoorCertificates {
             builder.with_single_cert(chain, private).map_err(|error| key.unusable(explain::own(&error)))?;
         answering.session_storage = Arc::new(NoServerSessionStorage {});
         answering.send_tls13_tickets = 0;
-        answering.alpn_protocols = vec![b"http/1.1".to_vec()];
         Ok(Self { answering: Arc::new(answering) })
     }
 
@@ -66,18 +65,26 @@ impl DoorCertificates {
         Watched::open(files.sources(), move |contents| Self::read(&read, contents))
     }
 
-    /// Answers a client's handshake on `stream`; the name of the client, if it has a certificate of `cluster`.
+    /// Answers a client's handshake on `stream`, which is to speak `protocol` (its name in ALPN); the name of the client, if it has
+    /// a certificate of `cluster`.
     ///
     /// # Errors
     /// Why there is no connection.
     ///
     /// # Cancel safety
     /// Dropping the future closes the stream.
-    pub async fn accept<S>(&self, stream: S, cluster: &str) -> io::Result<(server::TlsStream<S>, Option<String>)>
+    pub async fn accept<S>(
+        &self,
+        stream: S,
+        cluster: &str,
+        protocol: &[u8],
+    ) -> io::Result<(server::TlsStream<S>, Option<String>)>
     where
         S: AsyncRead + AsyncWrite + Unpin,
     {
-        let accepted = TlsAcceptor::from(self.answering.clone()).accept(stream).await;
+        let mut answering = ServerConfig::clone(&self.answering);
+        answering.alpn_protocols = vec![protocol.to_vec()];
+        let accepted = TlsAcceptor::from(Arc::new(answering)).accept(stream).await;
         let stream = accepted.map_err(|error| io::Error::new(error.kind(), explain::handshake(&error)))?;
         let shown = stream.get_ref().1.peer_certificates().and_then(|chain| Identity::of(chain.first()?).ok());
         let client = shown.filter(|identity| identity.cluster == cluster).and_then(|identity| match identity.who {

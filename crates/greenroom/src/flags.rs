@@ -49,6 +49,9 @@ pub struct NodeFlags {
     /// Where the HTTP door listens [default: no door]
     #[arg(long, value_name = "HOST:PORT", env = "GREENROOM_HTTP")]
     pub http: Option<String>,
+    /// Where the gRPC door listens [default: no door]
+    #[arg(long, value_name = "HOST:PORT", env = "GREENROOM_GRPC")]
+    pub grpc: Option<String>,
     /// A name by which clients ask for the HTTP door, besides its addresses, localhost and its advertised name; may be
     /// repeated
     #[arg(long = "http-host", value_name = "NAME", env = "GREENROOM_HTTP_HOSTS", value_delimiter = ',')]
@@ -182,6 +185,7 @@ impl NodeFlags {
         set(&mut config.stop_timeout, &self.stop_timeout);
         config.advertise = self.advertise.clone().or(config.advertise.take());
         config.http = self.http.clone().or(config.http.take());
+        config.grpc = self.grpc.clone().or(config.grpc.take());
         if !self.roles.is_empty() {
             config.roles.clone_from(&self.roles);
         }
@@ -246,6 +250,9 @@ fn announce(node: &Node) {
     if let Some(http) = node.http_address() {
         println!("its HTTP door is at {}://{http}", node.http_scheme());
     }
+    if let Some(grpc) = node.grpc_address() {
+        println!("its gRPC door is at {grpc}");
+    }
 }
 
 /// Takes the fields that the file at `path` has over into `config`.
@@ -273,6 +280,7 @@ fn all_fields() -> Config {
     Config {
         advertise: Some(String::new()),
         http: Some(String::new()),
+        grpc: Some(String::new()),
         tls: Some(NodeTls::default()),
         http_tls: Some(DoorTls::default()),
         geo: Some(GeoConfig::default()),

@@ -216,6 +216,16 @@ pub use crate::topic::{Delivery, EventId, PublishError, Published, Slow, Subscri
 pub use crate::versioned::{Versioned, VersionedState, VersionedStateWithOutput};
 pub use futures_util::Stream;
 
+/// Doors of other protocols, as `greenroom-grpc` is one: they call by kind, key, method and bytes, and share the HTTP door's guard,
+/// rules and bounds.
+#[cfg(feature = "http")]
+pub mod door {
+    pub use crate::gateway::{
+        Arguments, Call, DoorConnection as Connection, Item, Items, Problem, Protocol, Received, TopicWatch, Visit,
+        Working,
+    };
+}
+
 /// The optimiser: what it is told, and what it says of who talks with whom; [`Node::advice`] and [`Node::explain`] ask it.
 pub mod optimiser {
     pub use crate::locality::settings::{Optimiser, OptimiserMode};

@@ -6,6 +6,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use greenroom_protocols::names::near_names;
 use greenroom_protocols::versions::{ANY, FIRST, Offer};
+use greenroom_security::principal::Principal;
 use greenroom_wire::codec::{self, Codec};
 use greenroom_wire::{Status, limit};
 use greenroom_world::Timestamp;
@@ -16,6 +17,7 @@ use tokio::sync::oneshot;
 
 use super::answer::Answer;
 use super::connections::Seat;
+use super::guard::Visitor;
 use super::pass::Pass;
 use super::path::decode;
 use super::problem::Problem;
@@ -51,18 +53,15 @@ pub(super) async fn call(
     request: Request<Incoming>,
 ) -> Result<Answer, Problem> {
     let limit = time_limit(request.headers(), door.node.config().call_timeout)?;
-    if let Some(why) = status::not_ready(&door.node) {
-        return Err(Problem::not_ready(why));
-    }
-    let baggage = carried::baggage(request.headers(), request.extensions())?;
-    let (route, id, version) = resolve(door, &target)?;
-    door.node.check_idempotency(id.kind, false, baggage.as_deref())?;
-    if request.method() == Method::GET && !reads(door, &route) {
+    let principal = request.extensions().get::<Principal>().cloned();
+    let ready = Ready::new(door, &target, || carried::baggage(request.headers(), principal))?;
+    if request.method() == Method::GET && !ready.reads(door) {
         // What a page gets, it must not change.
         return Err(Problem::wrong_method("POST"));
     }
     let wants_events = events::wanted(request.headers());
-    let pass = wants_events.then(|| Pass::new(door, &request, &target.kind, &target.key));
+    let visitor = request.extensions().get::<Visitor>();
+    let pass = wants_events.then(|| Pass::new(door, request.headers(), visitor, &target.kind, &target.key));
     let asked = request.uri().query().and_then(|query| query.strip_prefix("arguments=")).map(str::to_owned);
     let head = ReplyForm::DOOR.head();
     let mut held = body::read(door, &head, request.into_body(), door.patience()).await?;
@@ -83,33 +82,96 @@ pub(super) async fn call(
             return Err(Refusal::Invalid { field: String::new(), message }.into());
         }
     }
-    let Ok(_permit) = door.calls.try_acquire() else {
-        return Err(Problem::busy("the door works on as many requests as it may"));
-    };
     seat.works();
-    // Most kinds have one version, and most requests no baggage.
-    let baggage = match version {
-        None => baggage,
-        version => Some(Arc::new(Baggage { version, ..baggage.map(Arc::unwrap_or_clone).unwrap_or_default() })),
-    };
-    let completion = perform(door, route, id, Bytes::from(std::mem::take(&mut held.bytes)), limit, baggage).await;
-    if let Completion::Wire { status: Status::Ok, payload, .. } = &completion
-        && let Some(stream) = value(payload).ok().and_then(events::stream_of)
-    {
+    let payload = Bytes::from(std::mem::take(&mut held.bytes));
+    let reply = ready.call(door, payload, ReplyForm::DOOR, limit).await?;
+    if let Some(stream) = events::stream_of(&reply) {
         if let Some(pass) = pass {
             return events::answer(door, seat.clone(), pass, target.method, events::items(door, stream));
         }
         events::give_up(door, stream);
         return Err(Problem::only_events());
     }
-    answer(completion)
+    Ok(service::bytes(StatusCode::OK, "application/json", reply))
 }
 
-/// Whether the method is known here as one that changes nothing.
-fn reads(door: &Door, route: &RouteTarget) -> bool {
-    let methods = door.node.kinds().methods().find(|(kind, _)| *kind == route.kind_name);
-    let method = methods.zip(route.index).and_then(|((_, methods), index)| methods.get(usize::from(index)));
-    method.is_some_and(|method| method.is_repeatable())
+/// A call that may be made: what its names mean, and what it carries.
+pub(super) struct Ready {
+    route: RouteTarget,
+    id: ActorId,
+    load: Load,
+}
+
+impl Ready {
+    /// Sees to it that the node takes calls, and that there are such a kind and such a method.
+    ///
+    /// # Errors
+    /// The problem that the client is told. Nothing ran.
+    pub(super) fn new(
+        door: &Door,
+        target: &Target,
+        load: impl FnOnce() -> Result<Load, Problem>,
+    ) -> Result<Self, Problem> {
+        if let Some(why) = status::not_ready(&door.node) {
+            return Err(Problem::not_ready(why));
+        }
+        let load = load()?;
+        let (route, id, version) = resolve(door, target)?;
+        door.node.check_idempotency(id.kind, false, load.as_deref())?;
+        // Most kinds have one version, and most requests no baggage.
+        let load = match version {
+            None => load,
+            version => Some(Arc::new(Baggage { version, ..load.map(Arc::unwrap_or_clone).unwrap_or_default() })),
+        };
+        Ok(Self { route, id, load })
+    }
+
+    /// Whether the method is known here as one that changes nothing.
+    fn reads(&self, door: &Door) -> bool {
+        let methods = door.node.kinds().methods().find(|(kind, _)| *kind == self.route.kind_name);
+        let method = methods.zip(self.route.index).and_then(|((_, methods), index)| methods.get(usize::from(index)));
+        method.is_some_and(|method| method.is_repeatable())
+    }
+
+    /// Makes the call; the value that it returns, in the codec of `form`.
+    ///
+    /// # Errors
+    /// The problem that the client is told.
+    ///
+    /// # Cancel safety
+    /// Dropping the future cancels the call.
+    pub(super) async fn call(
+        self,
+        door: &Door,
+        payload: Bytes,
+        form: ReplyForm,
+        limit: Duration,
+    ) -> Result<Bytes, Problem> {
+        let Ok(_permit) = door.calls.try_acquire() else {
+            return Err(Problem::busy("the door works on as many requests as it may"));
+        };
+        answer(perform(door, self, payload, form, limit).await, form.codec)
+    }
+
+    /// Sends the message, and waits for no turn.
+    ///
+    /// # Errors
+    /// The problem that the client is told. Nothing ran.
+    pub(super) fn send(self, door: &Door, payload: Bytes) -> Result<(), Problem> {
+        let node = &door.node;
+        let Self { route, id, load } = self;
+        let hash = id.stable_hash();
+        let parcel = RawParcel {
+            id: id.clone(),
+            route: Arc::new(route),
+            payload,
+            reply: WireReply::nobody(),
+            deadline: Timestamp::NEVER,
+            chain: Chain { link: Link::None, baggage: load },
+            journey: Journey::begins_at(node),
+        };
+        Ok(node.enter(&id, hash, Box::new(parcel))?)
+    }
 }
 
 /// What the target means here, without activating anything for names that mean nothing, and the version of its interface
@@ -162,15 +224,9 @@ pub(super) fn shortened(name: &str) -> String {
     }
 }
 
-async fn perform(
-    door: &Door,
-    route: RouteTarget,
-    id: ActorId,
-    payload: Bytes,
-    limit: Duration,
-    baggage: Load,
-) -> Completion {
+async fn perform(door: &Door, ready: Ready, payload: Bytes, form: ReplyForm, limit: Duration) -> Completion {
     let node = &door.node;
+    let Ready { route, id, load } = ready;
     let (sender, receiver) = oneshot::channel();
     let hash = id.stable_hash();
     let (number, deadline) = (node.next_outside(), node.deadline(Some(limit)));
@@ -179,10 +235,10 @@ async fn perform(
         id: id.clone(),
         route: Arc::new(route),
         payload,
-        reply: WireReply::gateway(sender, waiting.number, ReplyForm::DOOR),
+        reply: WireReply::gateway(sender, waiting.number, form),
         deadline: waiting.deadline,
-        chain: Chain { link: Link::None, baggage },
-        journey: Journey { origin: node.me(), from: node.me(), hops: 0, grant: None },
+        chain: Chain { link: Link::None, baggage: load },
+        journey: Journey::begins_at(node),
     };
     // A refusal comes by the reply as well.
     let _ = node.enter(&id, hash, Box::new(parcel));
@@ -214,28 +270,34 @@ impl Drop for Waiting<'_> {
     }
 }
 
-fn answer(completion: Completion) -> Result<Answer, Problem> {
+/// What a call came back with: its value, in `codec`.
+fn answer(completion: Completion, codec: Codec) -> Result<Bytes, Problem> {
     let failure = match completion {
-        Completion::Wire { status: Status::Ok, payload, .. } => match value(&payload) {
-            Ok(value) => return Ok(service::bytes(StatusCode::OK, "application/json", payload.slice_ref(value))),
+        Completion::Wire { status: Status::Ok, payload, .. } => match value(&payload, codec) {
+            Ok(value) => return Ok(payload.slice_ref(value)),
             Err(failure) => failure,
         },
-        Completion::Wire { status: Status::ActorError, payload, .. } => match reply::read_error(&payload) {
-            Some((error, says)) => return Err(Problem::actor_error(error, says)),
-            None => Doubt::Unreadable { message: "its error did not come as JSON".into() }.into(),
-        },
+        Completion::Wire { status: Status::ActorError, payload, .. } => {
+            let in_json = || reply::read_error(&payload).or_else(|| Some((codec::decode(&payload).ok()?, None)));
+            match in_json() {
+                Some((error, says)) => return Err(Problem::actor_error(error, says)),
+                None => Doubt::Unreadable { message: "its error has no JSON".into() }.into(),
+            }
+        }
         Completion::Wire { payload, .. } => reply::failure(&payload),
         Completion::Failed(failure) => *failure,
-        Completion::Value(_) => Doubt::Unreadable { message: "it did not come as JSON".into() }.into(),
+        Completion::Value(_) => Doubt::Unreadable { message: format!("it did not come as {codec}") }.into(),
     };
     Err(Problem::of(&failure))
 }
 
-/// The JSON of a reply's payload.
-fn value(payload: &[u8]) -> Result<&[u8], Failure> {
+/// The value of a reply's payload.
+fn value(payload: &[u8], codec: Codec) -> Result<&[u8], Failure> {
     match codec::parse(payload) {
-        Ok(payload) if payload.codec == Codec::Json => Ok(payload.value),
-        Ok(payload) => Err(Doubt::Unreadable { message: format!("it came as {}, not as JSON", payload.codec) }.into()),
+        Ok(payload) if payload.codec == codec => Ok(payload.value),
+        Ok(payload) => {
+            Err(Doubt::Unreadable { message: format!("it came as {}, not as {codec}", payload.codec) }.into())
+        }
         Err(error) => Err(Doubt::Unreadable { message: error.to_string() }.into()),
     }
 }

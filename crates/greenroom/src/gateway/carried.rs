@@ -5,19 +5,19 @@ use std::sync::Arc;
 
 use greenroom_security::principal::Principal;
 use hyper::header::{HeaderMap, HeaderValue};
-use hyper::http::Extensions;
 
 use super::problem::Problem;
-use crate::context::{Context, TraceContext};
+use crate::actor::error::Refusal;
+use crate::context::{Context, ContextError, TraceContext};
 use crate::shard::baggage::{Baggage, Load};
 
-/// What the call of a request with these headers carries, and on whose behalf it is.
+/// What the call of a request with these headers carries that is made on behalf of `principal`.
 ///
 /// A `traceparent` that is none is passed over, as its specification wants: the call then has no trace.
 ///
 /// # Errors
 /// The header `baggage` is none, or over the bounds of a request context: what it would have said may matter.
-pub(super) fn baggage(headers: &HeaderMap, extensions: &Extensions) -> Result<Load, Problem> {
+pub(super) fn baggage(headers: &HeaderMap, principal: Option<Principal>) -> Result<Load, Problem> {
     let mut context = Context::EMPTY;
     for header in headers.get_all(BAGGAGE) {
         let text = header.to_str().map_err(|_| Problem::bad_baggage("it is not printable ASCII"))?;
@@ -27,12 +27,36 @@ pub(super) fn baggage(headers: &HeaderMap, extensions: &Extensions) -> Result<Lo
         }
     }
     let trace = trace(headers);
-    let principal = extensions.get::<Principal>().cloned();
     let idempotency = idempotency(headers)?;
     if context.is_empty() && trace.is_none() && principal.is_none() && idempotency.is_none() {
         return Ok(None);
     }
     Ok(Some(Arc::new(Baggage { context, trace, principal, idempotency, ..Baggage::default() })))
+}
+
+/// The same, with more of a context and another idempotency key.
+///
+/// # Errors
+/// They are out of their bounds.
+pub(super) fn with<'a>(
+    load: Load,
+    context: impl Iterator<Item = (&'a str, &'a str)>,
+    idempotency_key: Option<&str>,
+) -> Result<Load, Problem> {
+    let mut baggage = load.map(Arc::unwrap_or_clone).unwrap_or_default();
+    for (key, value) in context {
+        let invalid =
+            |error: ContextError| Refusal::Invalid { field: "context".to_owned(), message: error.to_string() };
+        baggage.context.set(key, value).map_err(invalid)?;
+    }
+    if let Some(key) = idempotency_key {
+        let fits =
+            (1..=IDEMPOTENCY_KEY_LEN_MAX).contains(&key.len()) && key.bytes().all(|byte| (b' '..=b'~').contains(&byte));
+        let message = "it is not printable ASCII of 1 to 255 characters".to_owned();
+        let invalid = || Refusal::Invalid { field: "idempotency_key".to_owned(), message };
+        baggage.idempotency = Some(fits.then(|| key.into()).ok_or_else(invalid)?);
+    }
+    Ok(Some(Arc::new(baggage)))
 }
 
 /// The key by which repeats of a call are known.

@@ -9,7 +9,7 @@ use std::task::{Context, Poll, ready};
 use std::time::{Duration, Instant};
 
 use bytes::{BufMut, Bytes, BytesMut};
-use futures_util::Stream;
+use futures_util::{Stream, StreamExt};
 use greenroom_wire::codec::{self, Codec};
 use hyper::Response;
 use hyper::header::{ACCEPT, CACHE_CONTROL, CONTENT_TYPE, HeaderMap, HeaderValue};
@@ -22,6 +22,7 @@ use super::connections::Seat;
 use super::pass::Pass;
 use super::problem::Problem;
 use crate::actor::error::{Doubt, Failure};
+use crate::actor::reply::ReplyForm;
 use crate::here::port::Port;
 use crate::stream::backlog::Held;
 use crate::stream::handle::{Handle, Written};
@@ -168,19 +169,42 @@ pub(super) fn stream_of(reply: &[u8]) -> Option<Handle> {
     serde_json::from_slice::<Written>(reply).ok()?.stream.parse().ok()
 }
 
+/// The stream that a reply in `codec` is, if it is one.
+pub(super) fn handle(reply: &[u8], codec: Codec) -> Option<Handle> {
+    match codec {
+        Codec::Json => stream_of(reply),
+        // A map of one member, whose name has 16 bytes.
+        Codec::MessagePack => {
+            let text = reply.strip_prefix(b"\x81\xb0greenroom:stream")?;
+            let payload = [&ReplyForm::PLAIN.head()[..], text].concat();
+            codec::decode::<String>(&payload).ok()?.parse().ok()
+        }
+        _ => None,
+    }
+}
+
 /// The items of a stream of replies, numbered.
 pub(super) fn items(door: &Door, handle: Handle) -> Source {
+    let numbered = values(door, handle, Codec::Json).enumerate();
+    Box::pin(numbered.map(|(number, data)| Ok(Event { id: Some(number.to_string()), name: None, data: data? })))
+}
+
+/// The items of a stream of replies, in `codec`.
+pub(super) fn values(
+    door: &Door,
+    handle: Handle,
+    codec: Codec,
+) -> impl Stream<Item = Result<Bytes, Failure>> + Send + use<> {
     struct Items(Arc<Inlet>);
     impl Drop for Items {
         fn drop(&mut self) {
             self.0.close();
         }
     }
-    let inlet = Inlet::open(handle, Codec::Json, &Port { node: door.node.clone() });
+    let inlet = Inlet::open(handle, codec, &Port { node: door.node.clone() });
     let mut reader = inlet.reader();
     let items = Items(inlet);
-    let mut number = 0_u64;
-    Box::pin(futures_util::stream::poll_fn(move |context| {
+    futures_util::stream::poll_fn(move |context| {
         let item = match ready!(items.0.pipe.poll_take(context)) {
             Taken::End(end) => return Poll::Ready(end.err().map(Err)),
             Taken::Item(payload, size) => {
@@ -190,13 +214,12 @@ pub(super) fn items(door: &Door, handle: Handle) -> Source {
                 payload
             }
         };
-        let event = match codec::parse(&item) {
-            Ok(parsed) => Ok(Event { id: Some(number.to_string()), name: None, data: item.slice_ref(parsed.value) }),
+        let value = match codec::parse(&item) {
+            Ok(parsed) => Ok(item.slice_ref(parsed.value)),
             Err(error) => Err(Doubt::Unreadable { message: error.to_string() }.into()),
         };
-        number += 1;
-        Poll::Ready(Some(event))
-    }))
+        Poll::Ready(Some(value))
+    })
 }
 
 /// Lets go of a stream that the client cannot have.

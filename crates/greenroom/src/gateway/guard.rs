@@ -1,4 +1,4 @@
-//! Who comes to the door, and what they may ask for.
+//! Who comes to a door, and what they may ask for.
 
 use std::io;
 use std::net::IpAddr;
@@ -24,7 +24,7 @@ use super::topic;
 use crate::node::Config;
 use crate::node::error::Error;
 
-/// What the door asks of those who come.
+/// What the doors ask of those who come.
 #[derive(Default)]
 pub(super) struct Guard {
     tls: Option<Watched<DoorCertificates>>,
@@ -73,8 +73,8 @@ impl Guard {
         Ok(Self { tls, access, cluster: config.cluster.clone(), proxied: config.http_proxied, pauses })
     }
 
-    /// Lets a connection in, inside of TLS if the door has certificates.
-    pub(super) async fn enter(&self, mut stream: TcpStream) -> io::Result<(Entered, Visitor)> {
+    /// Lets a connection in that is to speak `protocol` (its name in ALPN), inside of TLS if the doors have certificates.
+    pub(super) async fn enter(&self, mut stream: TcpStream, protocol: &[u8]) -> io::Result<(Entered, Visitor)> {
         let local = !self.proxied && stream.peer_addr().is_ok_and(|from| is_local(from.ip()));
         let Some(tls) = &self.tls else { return Ok((Entered::Plain(stream), Visitor { local, client: None })) };
         let mut first = [0; 1];
@@ -85,7 +85,7 @@ impl Guard {
             tokio::io::copy(&mut stream, &mut tokio::io::sink()).await?;
             return Err(io::Error::other("a client speaks plain HTTP to a door that speaks HTTPS"));
         }
-        let (stream, client) = tls.current().accept(stream, &self.cluster).await?;
+        let (stream, client) = tls.current().accept(stream, &self.cluster, protocol).await?;
         Ok((Entered::Secure(Box::new(stream)), Visitor { local, client }))
     }
 
@@ -98,7 +98,7 @@ impl Guard {
         self.look_at(whom_for(path, request.method()), request.headers(), visitor).await
     }
 
-    /// Whether who has shown this may make a call.
+    /// Whether who has shown this may make a call; on whose behalf it then is.
     ///
     /// # Errors
     /// The problem that the client is told.
@@ -107,8 +107,16 @@ impl Guard {
         target: Target<'_>,
         headers: &HeaderMap,
         visitor: Option<&Visitor>,
-    ) -> Result<(), Problem> {
-        self.look_at(For::Callers(target), headers, visitor).await.map(drop)
+    ) -> Result<Option<Principal>, Problem> {
+        self.look_at(For::Callers(target), headers, visitor).await
+    }
+
+    /// Whether who has shown this may know what there is to call.
+    ///
+    /// # Errors
+    /// The problem that the client is told.
+    pub(super) async fn check_known(&self, headers: &HeaderMap, visitor: &Visitor) -> Result<(), Problem> {
+        self.look_at(For::Known, headers, Some(visitor)).await.map(drop)
     }
 
     /// Whether the door asks nobody for anything.

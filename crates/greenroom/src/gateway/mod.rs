@@ -1,4 +1,4 @@
-//! The HTTP door: every actor's methods for whoever speaks HTTP and JSON, and what operators ask of a node.
+//! The doors. The HTTP door: every actor's methods for whoever speaks HTTP and JSON, and what operators ask of a node.
 //!
 //! `POST /{kind}/{key}/{method}` with a JSON object of the method's arguments is a call; the door hands its bytes to the
 //! actor's shard as a node's connection would, so it needs to know no types. Errors are RFC 9457 problem documents.
@@ -6,7 +6,9 @@
 //! Strangers may hold what they like: connections, bodies and calls are each bounded, and a client that the door waits
 //! for has a time to answer in. When all connections are taken, the one that has kept the door waiting longest goes.
 //!
-//! The door listens on the system's own sockets, on the door's stage of the world; a simulated world has none.
+//! Doors of other [protocols](protocol::Protocol) share its guard, its rules and its bounds: the same [`Door`], at another port.
+//!
+//! A door listens on the system's own sockets, on the door's stage of the world; a simulated world has none.
 
 mod admin;
 mod answer;
@@ -27,6 +29,7 @@ mod metrics;
 mod pass;
 mod path;
 mod problem;
+mod protocol;
 mod reliable;
 mod reminders;
 mod service;
@@ -35,9 +38,11 @@ mod status;
 #[cfg(test)]
 mod tests;
 mod topic;
+mod visit;
+mod watching;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::net::TcpListener;
+use std::net::{SocketAddr, TcpListener};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -54,43 +59,78 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use self::connections::{Connections, Seat};
 use self::guard::{Entered, Guard, Visitor};
 use self::host::Hosts;
-use self::problem::Problem;
+use self::protocol::Connection;
 use crate::cluster::table::Health;
 use crate::here::Here;
 use crate::node::Config;
 use crate::node::error::Error;
 
-/// A door that is not open yet: its port is taken, so that the membership table can name it.
+pub use self::problem::Problem;
+pub use self::protocol::{Connection as DoorConnection, Protocol};
+pub use self::visit::{Arguments, Call, Item, Items, Received, TopicWatch, Visit, Working};
+
+/// Doors that are not open yet: their ports are taken, so that the membership table can name them.
 pub(crate) struct Bound {
-    listener: TcpListener,
+    ports: Vec<(TcpListener, Speech)>,
     guard: Guard,
     hosts: Hosts,
 }
 
+/// What is spoken at a port.
+#[derive(Clone)]
+enum Speech {
+    Http,
+    Other(Arc<dyn Protocol>),
+}
+
 impl Bound {
-    /// Takes the port that `config` asks for, if it asks for a door, and names it there as clients are told.
-    pub(crate) async fn take(mut config: Config) -> Result<(Config, Option<Bound>), Error> {
-        let Some(address) = config.http.clone() else { return Ok((config, None)) };
+    /// Takes the ports that `config` asks for, and names them there as clients are told. `grpc` is what the door called so
+    /// speaks.
+    pub(crate) async fn take(
+        mut config: Config,
+        grpc: Option<Arc<dyn Protocol>>,
+    ) -> Result<(Config, Option<Bound>), Error> {
+        if config.http.is_none() && config.grpc.is_none() {
+            return Ok((config, None));
+        }
         let guard = Guard::open(&config)?;
-        let bound = async {
-            let listener = tokio::net::TcpListener::bind(&address).await?.into_std()?;
-            Ok((listener.local_addr()?, listener))
-        };
-        let (bound, listener) =
-            bound.await.map_err(|error| Error::Listen { what: "HTTP", address: address.clone(), error })?;
-        let hosts = Hosts::of(&config, bound)?;
-        config.http = Some(config.advertised_http(&bound.to_string()));
-        Ok((config, Some(Bound { listener, guard, hosts })))
+        let (mut ports, mut hosts) = (Vec::new(), Hosts::default());
+        if let Some(address) = config.http.clone() {
+            let (bound, listener) = bind("HTTP", address).await?;
+            hosts = Hosts::of(&config, bound)?;
+            config.http = Some(config.advertised_http(&bound.to_string()));
+            ports.push((listener, Speech::Http));
+        }
+        if let Some(address) = config.grpc.clone() {
+            let missing = || std::io::Error::other(GRPC_MISSING);
+            let speech =
+                grpc.ok_or_else(|| Error::Listen { what: "gRPC", address: address.clone(), error: missing() })?;
+            let (bound, listener) = bind("gRPC", address).await?;
+            config.grpc = Some(config.advertised_http(&bound.to_string()));
+            ports.push((listener, Speech::Other(speech)));
+        }
+        Ok((config, Some(Bound { ports, guard, hosts })))
     }
 
-    /// Opens it, until the node stops.
+    /// Opens them, until the node stops.
     pub(crate) fn open(self, node: &Arc<Here>, table: Arc<Health>) {
         let door = Arc::new(Door::new(node.clone(), table, self.guard, self.hosts));
-        node.world().spawn(Stage::Door, Box::pin(accept(door, self.listener)));
+        for (listener, speech) in self.ports {
+            node.world().spawn(Stage::Door, Box::pin(accept(door.clone(), listener, speech)));
+        }
+        node.world().spawn(Stage::Door, Box::pin(look_after(door)));
     }
 }
 
-/// What the requests of one node share.
+async fn bind(what: &'static str, address: String) -> Result<(SocketAddr, TcpListener), Error> {
+    let bound = async {
+        let listener = tokio::net::TcpListener::bind(&address).await?.into_std()?;
+        Ok((listener.local_addr()?, listener))
+    };
+    bound.await.map_err(|error| Error::Listen { what, address: address.clone(), error })
+}
+
+/// What the requests of one node share, at whichever of its doors they come.
 struct Door {
     node: Arc<Here>,
     guard: Guard,
@@ -177,19 +217,30 @@ impl Door {
     }
 }
 
-async fn accept(door: Arc<Door>, listener: TcpListener) {
+/// Does what the doors need done beside their connections, until the node takes no calls any more.
+async fn look_after(door: Arc<Door>) {
+    tokio::select! {
+        () = door.guard.look_after(door.node.config().reload_every) => {}
+        () = make_room(&door) => {}
+        _ = door.node.halted() => {}
+        () = closing(&door) => {}
+    }
+    door.closed.send_replace(true);
+}
+
+async fn accept(door: Arc<Door>, listener: TcpListener, speech: Speech) {
     let listener = match tokio::net::TcpListener::from_std(listener) {
         Ok(listener) => listener,
-        Err(error) => return tracing::error!(%error, "the HTTP door cannot be opened"),
+        Err(error) => return tracing::error!(%error, "a door cannot be opened"),
     };
     let accepting = async {
         loop {
             match listener.accept().await {
                 Ok((stream, _)) => match door.connections.seat(Instant::now() + door.patience()) {
                     Some(seat) => {
-                        tokio::spawn(attend(door.clone(), stream, seat));
+                        tokio::spawn(attend(door.clone(), speech.clone(), stream, seat));
                     }
-                    None => turn_away(&door, &stream),
+                    None => turn_away(&door, &speech, &stream),
                 },
                 Err(error) => {
                     // The usual cause is too many open files: make room.
@@ -202,17 +253,12 @@ async fn accept(door: Arc<Door>, listener: TcpListener) {
     };
     tokio::select! {
         () = accepting => {}
-        () = door.guard.look_after(door.node.config().reload_every) => {}
-        () = make_room(&door) => {}
-        _ = door.node.halted() => {
-            door.closed.send_replace(true);
-        }
+        _ = door.node.halted() => {}
         () = closing(&door) => {
-            door.closed.send_replace(true);
             // Who has connected is answered; who comes now is refused by the system, and knows that nothing ran.
             while let Some(Ok((stream, _))) = listener.accept().now_or_never() {
                 if let Some(seat) = door.connections.seat(Instant::now() + door.patience()) {
-                    tokio::spawn(attend(door.clone(), stream, seat));
+                    tokio::spawn(attend(door.clone(), speech.clone(), stream, seat));
                 }
             }
         }
@@ -240,26 +286,32 @@ async fn make_room(door: &Door) {
 }
 
 /// Says in one packet, if it fits, that there is no room.
-fn turn_away(door: &Door, stream: &TcpStream) {
+fn turn_away(door: &Door, speech: &Speech, stream: &TcpStream) {
     door.refused.fetch_add(1, Ordering::Relaxed);
-    // Nobody waits for a client that does not take it.
-    let _ = stream.try_write(NO_ROOM);
+    if let Speech::Http = speech {
+        // Nobody waits for a client that does not take it.
+        let _ = stream.try_write(NO_ROOM);
+    }
 }
 
 /// Serves one connection to its end.
-async fn attend(door: Arc<Door>, stream: TcpStream, seat: Arc<Seat>) {
+async fn attend(door: Arc<Door>, speech: Speech, stream: TcpStream, seat: Arc<Seat>) {
     let _ = stream.set_nodelay(true);
     let serving = async {
         // A connection that says nothing costs no buffer.
         if stream.readable().await.is_err() {
             return;
         }
-        match door.guard.enter(stream).await {
-            Ok((Entered::Plain(stream), visitor)) => serve(&door, &seat, visitor, stream).await,
-            Ok((Entered::Secure(stream), visitor)) => serve(&door, &seat, visitor, stream).await,
-            Err(error) => {
+        match (door.guard.enter(stream, speech.name()).await, &speech) {
+            (Ok((entered, visitor)), Speech::Other(protocol)) => {
+                let visit = Visit::new(door.clone(), seat.clone(), visitor);
+                protocol.attend(visit, Connection::new(entered)).await;
+            }
+            (Ok((Entered::Plain(stream), visitor)), Speech::Http) => serve(&door, &seat, visitor, stream).await,
+            (Ok((Entered::Secure(stream), visitor)), Speech::Http) => serve(&door, &seat, visitor, stream).await,
+            (Err(error), _) => {
                 door.refused.fetch_add(1, Ordering::Relaxed);
-                tracing::debug!(%error, "an HTTP client was not let in");
+                tracing::debug!(%error, "a client was not let in");
             }
         }
     };
@@ -298,6 +350,16 @@ where
     }
 }
 
+impl Speech {
+    /// Its name in ALPN.
+    fn name(&self) -> &'static [u8] {
+        match self {
+            Self::Http => b"http/1.1",
+            Self::Other(protocol) => protocol.alpn(),
+        }
+    }
+}
+
 /// Files that this process may have open.
 fn open_files_max() -> usize {
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
@@ -326,5 +388,7 @@ const ROOM_PAUSE: Duration = Duration::from_millis(20);
 const ACCEPT_PAUSE: Duration = Duration::from_millis(20);
 /// Time for answers to leave when the node has stopped.
 const FAREWELL: Duration = Duration::from_secs(1);
+const GRPC_MISSING: &str = "this program has no gRPC door; give its `Builder` one with `grpc_door`, or build `greenroom` with \
+    the feature `grpc`";
 const NO_ROOM: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\nretry-after: 1\r\nconnection: close\r\n\
     content-length: 0\r\n\r\n";

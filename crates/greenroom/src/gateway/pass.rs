@@ -4,7 +4,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use greenroom_security::rules::Target;
-use hyper::Request;
 use hyper::header::{AUTHORIZATION, HeaderMap};
 
 use super::Door;
@@ -23,12 +22,11 @@ pub(super) struct Pass {
 }
 
 impl Pass {
-    /// The pass of who makes `request` to an actor.
-    pub(super) fn new<B>(door: &Arc<Door>, request: &Request<B>, kind: &str, key: &str) -> Self {
-        let said = request.headers().get_all(AUTHORIZATION).iter();
+    /// The pass of a visitor who asks an actor with these headers.
+    pub(super) fn new(door: &Arc<Door>, headers: &HeaderMap, visitor: Option<&Visitor>, kind: &str, key: &str) -> Self {
+        let said = headers.get_all(AUTHORIZATION).iter();
         let headers = said.map(|value| (AUTHORIZATION, value.clone())).collect();
-        let visitor = request.extensions().get::<Visitor>().cloned();
-        Self { door: door.clone(), headers, visitor, kind: kind.to_owned(), key: key.to_owned() }
+        Self { door: door.clone(), headers, visitor: visitor.cloned(), kind: kind.to_owned(), key: key.to_owned() }
     }
 
     /// Whether its holder may call `method` now.
@@ -37,7 +35,7 @@ impl Pass {
     /// The problem that the client is told.
     pub(super) async fn check(&self, method: &str) -> Result<(), Problem> {
         let target = Target { kind: &self.kind, key: &self.key, method };
-        self.door.guard.check(target, &self.headers, self.visitor.as_ref()).await
+        self.door.guard.check(target, &self.headers, self.visitor.as_ref()).await.map(drop)
     }
 
     /// Resolves when a stream that `method` has opened must end: with why.

@@ -11,9 +11,9 @@ use super::answer::Answer;
 use super::service;
 use crate::actor::error::{Doubt, Failure, Refusal};
 
-/// An error that the client is told.
+/// An error that a client at a door is told.
 #[derive(Debug)]
-pub(super) struct Problem {
+pub struct Problem {
     class: &'static Class,
     detail: String,
     /// Members beyond those that every problem has.
@@ -271,13 +271,24 @@ impl Problem {
         Self::new("only-events", "the answer is a stream of events; ask for it with `Accept: text/event-stream`")
     }
 
-    /// The last part of its type.
-    pub(super) fn name(&self) -> &'static str {
+    /// Its type, in a word for programs.
+    pub fn name(&self) -> &'static str {
         self.class.name
     }
 
-    /// The document.
-    pub(super) fn document(&self) -> Value {
+    /// What is wrong, and what helps, for people.
+    pub fn detail(&self) -> &str {
+        &self.detail
+    }
+
+    /// After which pause to try again, where that helps.
+    pub fn retry_after(&self) -> Option<Duration> {
+        self.retry_after
+    }
+
+    /// The document of RFC 9457 with all that is known: `may_have_run`; of an actor's own error its value, `error`; of wrong
+    /// arguments the path of what is wrong, `field`.
+    pub fn document(&self) -> Value {
         let Self { class, detail, members, .. } = self;
         let mut document = json!({
             "type": format!("/-/problems/{}", class.name),

@@ -138,7 +138,7 @@ fn top(query: Option<&str>) -> Result<usize, Problem> {
 }
 
 /// Web pages of other sites must not call actors through their visitors' browsers, which say where a page is from.
-fn refuse_other_sites(headers: &HeaderMap) -> Result<(), Problem> {
+pub(super) fn refuse_other_sites(headers: &HeaderMap) -> Result<(), Problem> {
     // Where a page only gets, browsers do not say its origin, but whether it is this one's.
     let from = headers.get("sec-fetch-site").map(HeaderValue::as_bytes);
     if from.is_some_and(|from| !matches!(from, b"same-origin" | b"none")) {

@@ -1,11 +1,13 @@
 //! Topics at the door: published by a POST, watched as server-sent events or over a WebSocket.
 
+use std::ops::RangeInclusive;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use futures_util::{Stream, StreamExt, stream};
+use greenroom_security::principal::Principal;
 use greenroom_security::rules::Target;
 use hyper::body::Incoming;
 use hyper::{Method, Request, StatusCode};
@@ -16,6 +18,7 @@ use super::Door;
 use super::answer::Answer;
 use super::connections::Seat;
 use super::events::{self, Event, Source};
+use super::guard::Visitor;
 use super::pass::Pass;
 use super::path::decode;
 use super::problem::Problem;
@@ -61,10 +64,9 @@ pub(super) async fn answer(
         return Err(Problem::not_ready(why));
     }
     check(&name)?;
-    let load = carried::baggage(request.headers(), request.extensions())?;
-    let pass = Pass::new(door, &request, TOPICS, &name);
-    let topic = TopicsRef::of(&Node::at(Arc::new(Port { node: door.node.clone() })), name);
-    let asked = Asked { door: door.clone(), topic, load };
+    let load = carried::baggage(request.headers(), request.extensions().get::<Principal>().cloned())?;
+    let pass = Pass::new(door, request.headers(), request.extensions().get::<Visitor>(), TOPICS, &name);
+    let asked = Asked::new(door, name, load);
     if socket::is_wanted(request.headers()) {
         let terms = terms(&request)?;
         return socket::open(door, seat, asked, pass, terms, request);
@@ -88,6 +90,12 @@ pub(super) async fn answer(
 }
 
 impl Asked {
+    /// The topic called `name`, for calls that carry `load`.
+    pub(super) fn new(door: &Arc<Door>, name: String, load: Load) -> Self {
+        let topic = TopicsRef::of(&Node::at(Arc::new(Port { node: door.node.clone() })), name);
+        Self { door: door.clone(), topic, load }
+    }
+
     /// Publishes a JSON text; what its publisher is told.
     pub(super) async fn publish(&self, text: &[u8]) -> Result<Value, Problem> {
         let event: Value = serde_json::from_slice(text).map_err(|error| {
@@ -200,6 +208,12 @@ pub(super) fn text_of(id: EventId) -> String {
     format!("{}-{}", id.epoch, id.number)
 }
 
+/// The event that clients call so.
+pub(super) fn event_id(text: &str) -> Option<EventId> {
+    let (epoch, number) = text.split_once('-')?;
+    Some(EventId { epoch: epoch.parse().ok()?, number: number.parse().ok()? })
+}
+
 /// How the client subscribes: `?slow=drop-oldest|disconnect&queue=100`, and where it was, in `Last-Event-ID`.
 fn terms(request: &Request<Incoming>) -> Result<Terms, Problem> {
     // Strangers hold no publishers back.
@@ -211,7 +225,7 @@ fn terms(request: &Request<Incoming>) -> Result<Terms, Problem> {
             ("slow", "drop-oldest") => terms.slow = Slow::DropOldest,
             ("slow", "disconnect") => terms.slow = Slow::Disconnect,
             ("queue", len) => {
-                let len = len.parse().ok().filter(|len| (1..=4096).contains(len));
+                let len = len.parse().ok().filter(|len| QUEUE_LEN.contains(len));
                 terms.queue_len = len.ok_or_else(|| Problem::bad_request("queue is a number of events, 1 to 4096"))?;
             }
             ("slow", _) => return Err(Problem::bad_request("slow is drop-oldest or disconnect")),
@@ -220,15 +234,15 @@ fn terms(request: &Request<Incoming>) -> Result<Terms, Problem> {
         }
     }
     if let Some(last) = request.headers().get("last-event-id") {
-        let last = last.to_str().ok().and_then(|last| last.split_once('-'));
-        let id =
-            last.and_then(|(epoch, number)| Some(EventId { epoch: epoch.parse().ok()?, number: number.parse().ok()? }));
+        let id = last.to_str().ok().and_then(event_id);
         let id = id.ok_or_else(|| Problem::bad_request("Last-Event-ID is not the id of an event of a topic"))?;
         terms.from = Some(id.following());
     }
     Ok(terms)
 }
 
+/// How many events may wait for a client.
+pub(super) const QUEUE_LEN: RangeInclusive<u32> = 1..=4096;
 /// Time for a topic that has moved to be found again.
 const FOLLOW_MAX: Duration = Duration::from_secs(30);
 /// Time between two looks for it.

@@ -417,14 +417,22 @@ impl Here {
     /// Counts a request of the HTTP door until it is dropped.
     #[cfg(feature = "http")]
     pub(crate) fn count_request(&self) -> impl Drop + '_ {
-        struct Request<'a>(&'a AtomicU64);
+        struct Request<'a>(&'a Here);
         impl Drop for Request<'_> {
             fn drop(&mut self) {
-                self.0.fetch_sub(1, Ordering::AcqRel);
+                self.0.end_request();
             }
         }
+        self.begin_request();
+        Request(self)
+    }
+
+    pub(crate) fn begin_request(&self) {
         self.requests.fetch_add(1, Ordering::AcqRel);
-        Request(&self.requests)
+    }
+
+    pub(crate) fn end_request(&self) {
+        self.requests.fetch_sub(1, Ordering::AcqRel);
     }
 
     pub(crate) fn is_closing(&self) -> bool {

@@ -72,6 +72,8 @@ pub struct Builder {
     topics: KindSubscriptions,
     protocols: BTreeMap<String, Make>,
     elsewhere: Option<Arc<dyn Elsewhere>>,
+    #[cfg(feature = "http")]
+    grpc: Option<Arc<dyn gateway::Protocol>>,
 }
 
 impl Node {
@@ -107,6 +109,13 @@ impl Builder {
     /// Opens the HTTP door at `address`.
     pub fn http(self, address: impl Into<String>) -> Self {
         self.configure(|config| config.http = Some(address.into()))
+    }
+
+    /// What the door at the configuration's `grpc` speaks: `greenroom_grpc::Grpc`.
+    #[cfg(feature = "http")]
+    pub fn grpc_door(mut self, protocol: impl crate::door::Protocol) -> Self {
+        self.grpc = Some(Arc::new(protocol));
+        self
     }
 
     /// The membership table that the nodes of the cluster share: `memory:`, `sqlite:PATH`, or the URL of an engine whose
@@ -310,6 +319,8 @@ impl Builder {
             topics,
             protocols,
             elsewhere,
+            #[cfg(feature = "http")]
+            grpc,
         } = self;
         if let Some(kind) =
             repeated.or_else(|| [TOPICS, PARTITIONS].into_iter().find(|kind| registers.contains_key(kind)))
@@ -342,7 +353,7 @@ impl Builder {
         #[cfg(not(feature = "http"))]
         refuse_door(&config)?;
         #[cfg(feature = "http")]
-        let (config, door) = gateway::Bound::take(config).await?;
+        let (config, door) = gateway::Bound::take(config, grpc).await?;
         let name = if config.name.is_empty() { advertised.clone() } else { config.name.clone() };
         let hosts = Hosts::bind(&config, &name)?;
         let mut kinds = Kinds::default();
@@ -457,9 +468,10 @@ impl Drop for Starting {
 /// Refuses a door that this build does not have.
 #[cfg(not(feature = "http"))]
 fn refuse_door(config: &Config) -> Result<()> {
-    let Some(address) = config.http.clone() else { return Ok(()) };
+    let asked = [("HTTP", &config.http), ("gRPC", &config.grpc)];
+    let Some((what, Some(address))) = asked.into_iter().find(|(_, address)| address.is_some()) else { return Ok(()) };
     let error = std::io::Error::other("this program is built without the feature `http`");
-    Err(Error::Listen { what: "HTTP", address, error })
+    Err(Error::Listen { what, address: address.clone(), error })
 }
 
 /// Orders to the control plane that may wait.

@@ -31,6 +31,8 @@ pub struct Config {
     pub advertise: Option<String>,
     /// Where the HTTP door listens; `None` for no door.
     pub http: Option<String>,
+    /// Where the gRPC door listens, which has the certificates, credentials, rules and bounds of the HTTP door; `None` for no door.
+    pub grpc: Option<String>,
     /// Names by which clients ask for the HTTP door, besides its addresses, `localhost` and its advertised name: those that a
     /// proxy or a load balancer in front of it has. A `*` stands for any text. Requests for other names are refused, as
     /// other sites can have theirs lead here.
@@ -165,6 +167,7 @@ impl Default for Config {
             listen: "127.0.0.1:0".into(),
             advertise: None,
             http: None,
+            grpc: None,
             http_hosts: Vec::new(),
             http_proxied: false,
             table: "memory:".into(),

@@ -56,6 +56,11 @@ impl Node {
         self.here().config().http.clone()
     }
 
+    /// Where its gRPC door is, if it has one, with the port that the system chose.
+    pub fn grpc_address(&self) -> Option<String> {
+        self.here().config().grpc.clone()
+    }
+
     /// `https` if its HTTP door has a certificate, else `http`.
     pub fn http_scheme(&self) -> &'static str {
         self.here().config().door_scheme()

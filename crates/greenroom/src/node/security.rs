@@ -24,7 +24,6 @@ pub(super) fn check_exposure(config: &Config) -> Result<()> {
     if let Some(gateway) = config.geo.as_ref().and_then(|geo| geo.gateway.as_ref()) {
         expose(config, "the gateway for other clusters", gateway, node)?;
     }
-    let Some(http) = &config.http else { return Ok(()) };
     let tls = "give it a certificate (`tls` or `http_tls`, --tls-dir; `greenroom certs` makes some to try with)";
     let credentials = "name some in `auth` (--tokens; `greenroom token` makes some)";
     let missing = match (config.door_tls().is_some(), config.auth.is_configured()) {
@@ -33,7 +32,12 @@ pub(super) fn check_exposure(config: &Config) -> Result<()> {
         (false, true) => Some(("TLS", tls)),
         (false, false) => Some(("TLS and credentials", BOTH_REMEDIES)),
     };
-    expose(config, "the HTTP door", http, missing)
+    for (what, address) in [("the HTTP door", &config.http), ("the gRPC door", &config.grpc)] {
+        if let Some(address) = address {
+            expose(config, what, address, missing)?;
+        }
+    }
+    Ok(())
 }
 
 /// Lets a port be open to strangers only if nothing is missing, or if it was asked for in so many words.

@@ -1,0 +1,97 @@
+//! For whom a connection on which several requests run at once waits: the client, as long as one of its streams is full.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use super::connections::Seat;
+use super::events::STALL_MAX;
+
+/// What runs on one connection.
+pub(super) struct Running {
+    seat: Arc<Seat>,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    requests: usize,
+    next: u64,
+    /// Streams whose client has something to take, and since when it has had it.
+    full: BTreeMap<u64, Instant>,
+}
+
+/// One request of a connection, until it is dropped.
+pub(super) struct Request {
+    running: Arc<Running>,
+    number: u64,
+}
+
+impl Running {
+    pub(super) fn new(seat: Arc<Seat>) -> Arc<Self> {
+        let running = Self { seat, state: Mutex::default() };
+        running.tell(&State::default());
+        Arc::new(running)
+    }
+
+    pub(super) fn begin(self: &Arc<Self>) -> Request {
+        let mut state = self.lock();
+        state.requests += 1;
+        state.next += 1;
+        self.tell(&state);
+        Request { running: self.clone(), number: state.next }
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Says for whom the connection waits.
+    fn tell(&self, state: &State) {
+        match state.full.values().min() {
+            Some(since) => self.seat.waits(*since + STALL_MAX),
+            None if state.requests > 0 => self.seat.works(),
+            None => self.seat.waits(Instant::now() + IDLE_MAX),
+        }
+    }
+}
+
+impl Request {
+    /// It is a stream, whose client may take its time.
+    pub(super) fn watches(&self) {
+        self.running.seat.watches();
+    }
+
+    /// Its client has something to take.
+    pub(super) fn is_full(&self) {
+        self.set(Some(Instant::now()));
+    }
+
+    /// Its client has taken it.
+    pub(super) fn is_taken(&self) {
+        self.set(None);
+    }
+
+    fn set(&self, since: Option<Instant>) {
+        let mut state = self.running.lock();
+        let changed = match since {
+            Some(since) => state.full.insert(self.number, since).is_none(),
+            None => state.full.remove(&self.number).is_some(),
+        };
+        if changed {
+            self.running.tell(&state);
+        }
+    }
+}
+
+impl Drop for Request {
+    fn drop(&mut self) {
+        let mut state = self.running.lock();
+        state.requests -= 1;
+        state.full.remove(&self.number);
+        self.running.tell(&state);
+    }
+}
+
+/// Time for which a connection may lie idle.
+const IDLE_MAX: Duration = Duration::from_secs(300);
