@@ -50,6 +50,10 @@ impl NodeCommand {
 pub(crate) fn run(command: &NodeCommand) -> Result<(), String> {
     let examples = [kinds::register, wallet::register, plaza::register, score_board::register];
     let mut builder = Node::builder();
+    #[cfg(feature = "grpc")]
+    {
+        builder = builder.grpc_door(greenroom_grpc::Grpc::default());
+    }
     if !command.without_examples {
         builder = examples.iter().fold(builder, |builder, register| register(builder));
         builder = greenroom_workloads::register(builder);

@@ -56,12 +56,14 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("greenroom-test", &["greenroom", "greenroom-sim", "greenroom-store", "greenroom-wire"]),
     ("greenroom-explore", &["greenroom", "greenroom-sim", "greenroom-test", "greenroom-world"]),
     ("greenroom-otel", &["greenroom"]),
+    ("greenroom-grpc", &["greenroom"]),
     ("greenroom-workloads", &["greenroom", "greenroom-relay", "greenroom-sim", "greenroom-store", "greenroom-stores"]),
     (
         "greenroom-cli",
         &[
             "greenroom",
             "greenroom-describe",
+            "greenroom-grpc",
             "greenroom-otel",
             "greenroom-protocols",
             "greenroom-relay",
