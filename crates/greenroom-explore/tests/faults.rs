@@ -161,6 +161,18 @@ fn a_deadline_passes_before_a_turn_or_while_it_runs() {
 }
 
 #[test]
+fn what_went_wrong_is_not_judged_by_runs_in_which_nothing_does() {
+    bank().faults("lose").run(|world| async move {
+        let account = AccountRef::of(&world, "ada");
+        world.client(async move {
+            drop(account.add(10).await);
+            drop(account.balance().await);
+        });
+        world.linearizable();
+    });
+}
+
+#[test]
 fn an_actor_may_be_idle_at_any_moment() {
     let failure = bank().faults("idle").check(|world| async move {
         let account = AccountRef::of(&world, "ada");
