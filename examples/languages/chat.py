@@ -4,7 +4,10 @@
     curl -d '{"amount": 10}' localhost:7070/purse/ada/deposit
     curl -d '{"user": "ada", "text": "hello"}' localhost:7070/chat_room/lobby/post
     curl -d '{}' localhost:7070/chat_room/lobby/history
+    curl -N -d '{}' -H 'accept: text/event-stream' localhost:7070/chat_room/lobby/replay
 """
+
+from collections.abc import AsyncIterator
 
 import greenroom as gr
 
@@ -56,6 +59,11 @@ class ChatRoom(gr.Actor, idle=600):
     async def history(self, start: int = 0) -> list[str]:
         """What was said."""
         return self.messages[start:]
+
+    async def replay(self, start: int = 0) -> AsyncIterator[str]:
+        """The same, as a stream: one message after the other, as the caller has room."""
+        for message in self.messages[start:]:
+            yield message
 
 
 if __name__ == "__main__":

@@ -41,6 +41,10 @@ const chatRoom = actor("chat_room", {
     async history(c, { start = 0 }: { start?: number }) {
       return c.state.messages.slice(start);
     },
+    /** The same, as a stream: one message after the other, as the caller has room. */
+    async *replay(c, { start = 0 }: { start?: number }) {
+      yield* c.state.messages.slice(start);
+    },
   },
 });
 

@@ -81,9 +81,16 @@ func (c *Cx) Forget(name string) error {
 	return err
 }
 
-// Subscribe has a method of this actor called for each event of a topic, as long as the activation lasts.
-func (c *Cx) Subscribe(topic, method string) error {
-	_, err := c.ask(opSubscribe, map[string]any{"topic": topic, "method": method})
+// Subscribe has a method of this actor called for each event of a topic, as long as the activation lasts. An event is the method's
+// arguments, or the one that is called argument. Activated is the place for it.
+func (c *Cx) Subscribe(topic, method, argument string) error {
+	_, err := c.ask(opSubscribe, map[string]any{"topic": topic, "method": method, "argument": argument})
+	return err
+}
+
+// Unsubscribe ends a subscription.
+func (c *Cx) Unsubscribe(topic string) error {
+	_, err := c.ask(opUnsubscribe, map[string]any{"topic": topic})
 	return err
 }
 
@@ -174,9 +181,7 @@ func stream[R any](c Caller, to target, method string, with any) iter.Seq2[R, er
 	return func(yield func(R, error) bool) {
 		var none R
 		written, l, err := call(c, to, method, with)
-		var name struct {
-			Stream string `json:"greenroom:stream"`
-		}
+		var name map[string]string
 		if err == nil {
 			err = read(written, &name)
 		}
@@ -186,7 +191,7 @@ func stream[R any](c Caller, to target, method string, with any) iter.Seq2[R, er
 		}
 		in := l.open()
 		defer in.close()
-		if _, err := l.ask(c, opOpenStream, map[string]any{"name": name.Stream, "stream": in.number, "window": streamWindow}); err != nil {
+		if _, err := l.ask(c, opOpenStream, map[string]any{"name": name["greenroom:stream"], "stream": in.number, "window": streamWindow}); err != nil {
 			yield(none, err)
 			return
 		}

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -245,7 +246,6 @@ func TestATimerTicks(t *testing.T) {
 }
 
 func TestAStreamOfAHostIsConsumedByClients(t *testing.T) {
-	t.Skip("the node takes no streams of hosts yet")
 	way, _ := node(t)
 	c := within(t, started(t, way, Kind[Hall](), Kind[Member]()))
 	if _, err := Call(c, Of[Hall](c, "h"), (*Hall).Enter, Enter{"ada", 200}); err != nil {
@@ -257,6 +257,64 @@ func TestAStreamOfAHostIsConsumedByClients(t *testing.T) {
 		count++
 	}
 	is(t, count, nil, 199)
+	// One that is left early is given up.
+	for range 100 {
+		for name, err := range Stream(c, Of[Hall](c, "h"), (*Hall).Names, Enter{}) {
+			is(t, name, err, "ada")
+			break
+		}
+	}
+}
+
+// Listener hears a topic and its reminders.
+type Listener struct{ heard []string }
+
+// News is an event.
+type News struct {
+	Text string `json:"text"`
+}
+
+func (l *Listener) Activated(c *Cx) error { return c.Subscribe("news/go", "hear", "") }
+
+func (l *Listener) Hear(_ *Cx, a News) (None, error) {
+	l.heard = append(l.heard, a.Text)
+	return None{}, nil
+}
+
+func (l *Listener) Dun(c *Cx, _ None) (None, error) {
+	if err := c.Unsubscribe("news/go"); err != nil {
+		return None{}, err
+	}
+	if err := c.Remind(200*time.Millisecond, 0, "hear", News{"reminded"}); err != nil {
+		return None{}, err
+	}
+	return None{}, c.Deactivate()
+}
+
+func (l Listener) All(_ *Cx, _ None) ([]string, error) { return l.heard, nil }
+
+func TestAnActorHearsATopicAndItsReminders(t *testing.T) {
+	way, _ := node(t)
+	c := within(t, started(t, way, Kind[Listener]()))
+	one := Of[Listener](c, "l")
+	hears := func(text string, meanwhile func() error) {
+		for {
+			heard, err := Call(c, one, (*Listener).All, None{})
+			if err == nil && !slices.Contains(heard, text) {
+				err = meanwhile()
+			} else if err == nil {
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	hears("news", func() error { return Publish(c, "news/go", News{"news"}) })
+	if _, err := Call(c, one, (*Listener).Dun, None{}); err != nil {
+		t.Fatal(err)
+	}
+	hears("reminded", func() error { time.Sleep(20 * time.Millisecond); return nil })
 }
 
 func TestAHostThatDrainsFailsNoCall(t *testing.T) {

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use greenroom_protocols::host::Pulse;
 use greenroom_wire::codec::Codec;
-use greenroom_wire::host::{Call, FromHost};
+use greenroom_wire::host::{Ask, Call, FromHost, Operation};
 use greenroom_wire::{ExtensionView, Status};
 use greenroom_world::World;
 use serde::Serialize;
@@ -15,6 +15,7 @@ use tokio::sync::oneshot;
 
 use crate::actor::{Ended, payload_as};
 use crate::outbox::Outbox;
+use crate::streams::Streams;
 
 /// The way from a turn, or from a client, to all actors of the cluster.
 #[derive(Clone)]
@@ -32,6 +33,7 @@ pub(crate) struct Link {
     pub(crate) outbox: Outbox,
     pub(crate) pulse: Arc<Mutex<Pulse>>,
     pub(crate) calls: Mutex<Calls>,
+    pub(crate) streams: Streams,
 }
 
 #[derive(Default)]
@@ -120,6 +122,23 @@ impl Cx {
             self.link.calls.lock().expect("no call panics").waiting.remove(&request);
             return Err(error.into());
         }
+        self.answered(answered).await
+    }
+
+    /// Asks the node for what is no call.
+    pub(crate) async fn ask(&self, operation: Operation, payload: &[u8]) -> Result<Vec<u8>, CallError> {
+        let (answer, answered) = oneshot::channel();
+        let request = self.link.number();
+        self.link.calls.lock().expect("no call panics").waiting.insert(request, answer);
+        let ask = Ask { request, turn: self.turn, seat: 0, operation, payload };
+        if let Err(error) = self.link.outbox.send_paid(&FromHost::Ask(ask)).await {
+            self.link.calls.lock().expect("no call panics").waiting.remove(&request);
+            return Err(error.into());
+        }
+        self.answered(answered).await
+    }
+
+    async fn answered(&self, answered: oneshot::Receiver<(Status, Vec<u8>)>) -> Result<Vec<u8>, CallError> {
         let (status, payload) = answered.await.map_err(|_| CallError::Fenced)?;
         match status {
             _ if !self.link.may_act() => Err(CallError::Fenced),
@@ -143,12 +162,20 @@ impl Link {
         }
     }
 
+    /// The next number of a request or a stream.
+    pub(crate) fn number(&self) -> u64 {
+        let mut calls = self.calls.lock().expect("no call panics");
+        calls.last += 1;
+        calls.last
+    }
+
     /// Nobody is answered any more.
     pub(crate) fn close(&self) {
         let mut calls = self.calls.lock().expect("no call panics");
         calls.is_closed = true;
         calls.waiting.clear();
         drop(calls);
+        self.streams.close();
         self.outbox.close();
     }
 }

@@ -19,6 +19,7 @@ use crate::actor::{Actor, Ended, Kind, payload};
 use crate::cx::{Cx, Link};
 use crate::outbox::Outbox;
 use crate::session::{Error, Incoming, broken};
+use crate::streams::{Items, Streams};
 use crate::{Connection, Dial};
 
 /// What a lane is joined with.
@@ -74,7 +75,8 @@ pub(crate) async fn join(joining: Joining) -> Result<Lane, Error> {
     let map = JoinMap { session: welcome.map.session, secret: welcome.map.secret, shard };
     let first = FromHost::Join(Join { version: welcome.version, map });
     outbox.send(&first).map_err(|error| Error::Broken(error.to_string()))?;
-    let link = Arc::new(Link { world: world.clone(), outbox, pulse, calls: Mutex::default() });
+    let link =
+        Arc::new(Link { world: world.clone(), outbox, pulse, calls: Mutex::default(), streams: Streams::default() });
     let (stop, stopped) = watch::channel(false);
     let (sender, running) = mpsc::channel(1);
     let mut writing = Running { stopped, _running: sender };
@@ -147,11 +149,15 @@ impl Seats {
                 }
             }
             FromNode::Deactivate { seat, .. } => {
+                self.link.streams.end_of(seat);
                 if let Some(seat) = self.seats.remove(&seat) {
                     let _ = seat.send(Order::Leave);
                 }
             }
             FromNode::Reply { request, status, payload } => self.link.answer(request, status, payload),
+            FromNode::StreamItem { stream, payload, .. } => self.link.streams.item(stream, payload),
+            FromNode::StreamEnd { stream, status, payload, .. } => self.link.streams.end(stream, status, payload),
+            FromNode::StreamCredit { stream, window, consumed } => self.link.streams.credit(stream, window, consumed),
             FromNode::Credit { granted } => self.link.outbox.grant(granted),
             _ => {}
         }
@@ -176,8 +182,9 @@ impl Seats {
         let (orders, ordered) = mpsc::unbounded_channel();
         self.seats.insert(seat, orders);
         let _ = self.link.outbox.send(&FromHost::Activated { seat, status: Status::Ok, payload: b"" });
-        let instance = Instance { seat, actor, kind, saved: stored, link: self.link.clone() };
         let mut running = self.running.clone();
+        let (link, beside) = (self.link.clone(), self.running.clone());
+        let instance = Instance { seat, actor, kind, saved: stored, link, running: beside };
         let world = self.link.world.clone();
         world.spawn(
             Stage::Door,
@@ -204,6 +211,7 @@ struct Instance {
     /// What is stored of it.
     saved: Option<Vec<u8>>,
     link: Arc<Link>,
+    running: Running,
 }
 
 impl Instance {
@@ -235,6 +243,23 @@ impl Instance {
         }
     }
 
+    /// Has a stream brought to its consumer; its number.
+    fn give(&self, items: Items) -> u64 {
+        let (number, brings) = self.link.produce(self.seat, items);
+        let mut running = self.running.clone();
+        let world = self.link.world.clone();
+        world.spawn(
+            Stage::Door,
+            Box::pin(async move {
+                tokio::select! {
+                    () = brings => {}
+                    () = running.stopped() => {}
+                }
+            }),
+        );
+        number
+    }
+
     /// Says how a turn has ended, with what is to be saved of it: one frame (L4).
     fn end(&mut self, turn: u64, result: Result<Vec<u8>, Ended>) {
         let (status, reply) = match result {
@@ -247,7 +272,9 @@ impl Instance {
         let mut fields = FieldsWriter::new();
         let written = state.as_ref().is_some_and(|state| fields.whole(STATE, state).is_ok());
         let changes = written.then(|| fields.fields());
-        let end = TurnEnd { turn, status, changes, jump: None, is_halt: false, stream: None, payload: &reply };
+        let given = self.link.streams.take_given(turn).filter(|_| status == Status::Ok);
+        let stream = given.map(|items| self.give(items));
+        let end = TurnEnd { turn, status, changes, jump: None, is_halt: false, stream, payload: &reply };
         if self.link.outbox.send(&FromHost::TurnEnd(end)).is_err() {
             // The reply is over the bound of a frame: it is not there, and what was to be saved is not either.
             let end = TurnEnd { status: ABANDONED, changes: None, payload: b"", ..end };
@@ -277,6 +304,11 @@ enum Refusal<'a> {
 
 fn panicked(message: &str) -> Vec<u8> {
     payload(&Failure::Unknown(Doubt::Panicked { message })).unwrap_or_default()
+}
+
+/// How a stream ends that has failed.
+pub(crate) fn failed(why: &str) -> (Status, Vec<u8>) {
+    (Status::Panicked, panicked(why))
 }
 
 fn invalid(message: &str) -> Vec<u8> {

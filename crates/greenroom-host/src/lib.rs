@@ -26,6 +26,7 @@ mod cx;
 mod lane;
 mod outbox;
 mod session;
+mod streams;
 
 use std::io;
 use std::pin::Pin;
@@ -39,6 +40,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 pub use actor::{Actor, Ended, Kind, Turning, arguments, payload};
 pub use cx::{CallError, Cx};
 pub use session::Error;
+pub use streams::Incoming;
 
 /// A connection to a node.
 pub trait Connection: AsyncRead + AsyncWrite + Send + Unpin {}

@@ -27,6 +27,22 @@ impl Actor for Room {
     fn turn<'a>(&'a mut self, cx: &'a Cx, method: &'a str, _: &'a [u8]) -> Turning<'a> {
         Box::pin(async move {
             self.turns += 1;
+            if method == "count" {
+                let turns = self.turns;
+                cx.give(futures_util::stream::iter((0..3).map(move |n| payload(&(turns + n)))));
+                return Ok(Vec::new());
+            }
+            if method == "sum" {
+                let wrong = |error: CallError| Ended::Failed(error.to_string());
+                let reply = cx.call("numbers", "all", "count", &payload(&())?).await.map_err(wrong)?;
+                let mut items = cx.open(&reply).await.map_err(wrong)?;
+                let mut sum = 0;
+                while let Some(item) = items.next().await {
+                    sum += codec::decode::<u64>(&item.map_err(wrong)?)
+                        .map_err(|error| Ended::Failed(error.to_string()))?;
+                }
+                return cx.reply(&sum);
+            }
             if method == "ask" {
                 match cx.call("user", "ada", "may", &payload(&())?).await {
                     Err(CallError::Fenced) => return Err(Ended::Failed("fenced".to_owned())),
@@ -121,7 +137,7 @@ fn serve() -> Node {
             Ok(Box::new(ours) as Box<dyn Connection>)
         })
     });
-    let document = json!({ "greenroom": 1, "kind": "room", "methods": [{"name": "post"}, {"name": "ask"}] });
+    let document = json!({ "greenroom": 1, "kind": "room", "methods": [{"name": "post"}, {"name": "ask"}, {"name": "count"}, {"name": "sum"}] });
     let kind = Kind::new(Description::of_document(document).unwrap(), |_| Room { turns: 0 });
     let world = RealWorld::start().unwrap();
     tokio::spawn(async move { Host::new("test").offer(kind).serve(world, &dial).await });
@@ -210,6 +226,55 @@ async fn a_turn_that_waits_is_dropped_with_its_lane_and_that_is_said_once_it_was
     lane.say(FromNode::Reply { request: 1, status: Status::Ok, payload: NOTHING }).await;
     let end = lane.hears("TurnEnd").await;
     assert!(end.contains("turn: 2, status: Ok"), "{end}");
+}
+
+#[tokio::test]
+async fn a_stream_goes_as_its_consumer_has_room_and_l19_ends_with_its_seat() {
+    let mut node = serve();
+    let (_control, mut lane, _) = node.welcome(1, LONG).await;
+    lane.say(activate(1, Fields::NONE)).await;
+    lane.hears("Activated").await;
+    lane.say(turn(1, 1, 2, NOTHING)).await;
+    assert!(lane.hears("TurnEnd").await.contains("stream: Some(1)"));
+    lane.say(FromNode::StreamCredit { stream: 1, window: 1, consumed: 0 }).await;
+    lane.hears("StreamItem { stream: 1, number: 0, payload: [1, 1, 1] }").await;
+    // Turns go on beside it; it waits for room.
+    lane.say(turn(2, 1, 0, NOTHING)).await;
+    lane.hears("TurnEnd").await;
+    lane.say(FromNode::StreamCredit { stream: 1, window: 64, consumed: 1 }).await;
+    lane.hears("StreamItem { stream: 1, number: 1, payload: [1, 1, 2] }").await;
+    lane.hears("StreamItem { stream: 1, number: 2, payload: [1, 1, 3] }").await;
+    lane.hears("StreamEnd { stream: 1, number: 3, status: Ok").await;
+    lane.say(turn(3, 1, 2, NOTHING)).await;
+    assert!(lane.hears("TurnEnd").await.contains("stream: Some(2)"));
+    lane.say(FromNode::Deactivate { seat: 1, why: Leave::Idle, is_carry: false, is_abandon: false }).await;
+    lane.say(FromNode::StreamCredit { stream: 2, window: 64, consumed: 0 }).await;
+    lane.hears("Released").await;
+    lane.say(activate(2, Fields::NONE)).await;
+    lane.hears("Activated { seat: 2").await;
+}
+
+#[tokio::test]
+async fn a_stream_is_opened_by_its_name_and_its_end_is_heard() {
+    let mut node = serve();
+    let (_control, mut lane, _) = node.welcome(1, LONG).await;
+    lane.say(activate(1, Fields::NONE)).await;
+    lane.hears("Activated").await;
+    lane.say(turn(1, 1, 3, NOTHING)).await;
+    lane.hears("Define").await;
+    lane.hears("Call(Call { request: 1").await;
+    let name = payload(&json!({ "greenroom:stream": "7.0.1.2.0000000000000003" })).unwrap();
+    lane.say(FromNode::Reply { request: 1, status: Status::Ok, payload: &name }).await;
+    lane.hears("Ask(Ask { request: 3, turn: 1, seat: 0, operation: OpenStream").await;
+    lane.say(FromNode::Reply { request: 3, status: Status::Ok, payload: NOTHING }).await;
+    for number in 0..40 {
+        lane.say(FromNode::StreamItem { stream: 2, number, payload: &payload(&number).unwrap() }).await;
+    }
+    lane.hears("StreamCredit { stream: 2, window: 64, consumed: 32 }").await;
+    lane.say(FromNode::StreamEnd { stream: 2, number: 40, status: Status::Ok, payload: b"" }).await;
+    let end = lane.hears("TurnEnd").await;
+    let sum = payload(&(0..40).sum::<u64>()).unwrap();
+    assert!(end.contains(&format!("payload: {sum:?}")), "{end}");
 }
 
 #[tokio::test]

@@ -28,7 +28,6 @@ pytestmark = pytest.mark.skipif(
 )
 
 
-NO_STREAMS = pytest.mark.skip(reason="the node takes no streams of hosts yet")
 
 
 class Empty(gr.ActorError):
@@ -56,6 +55,9 @@ class Member(gr.Actor):
     async def call_back(self, hall: str) -> int:
         return await self.cx.ref(Hall, hall, by=5).enter("x")
 
+    async def count(self, hall: str) -> int:
+        return len([name async for name in self.cx.ref(Hall, hall, by=5).names()])
+
     async def panic(self) -> None:
         raise ValueError("no")
 
@@ -70,6 +72,7 @@ class Hall(gr.Actor, idle=60):
     """A hall."""
 
     entered: list[str] = []
+    half: int = 0
 
     async def enter(self, name: str, times: int = 1) -> int:
         """Enters."""
@@ -85,6 +88,17 @@ class Hall(gr.Actor, idle=60):
     async def names(self, start: int = 0) -> AsyncIterator[str]:
         for name in self.entered[start:]:
             yield name
+
+    @gr.read
+    async def halves(self) -> AsyncIterator[int]:
+        for _ in range(100):
+            yield self.half
+            await asyncio.sleep(0)
+
+    async def half_and_half(self) -> None:
+        self.half += 1
+        await self.cx.ref(Member, "x", by=5).see()
+        self.half += 1
 
     @gr.read
     async def last(self) -> str:
@@ -119,6 +133,41 @@ class Purse(gr.Actor, persistent=True, save="turn"):
         return self.balance
 
 
+class Listener(gr.Actor):
+    heard: list[float] = []
+    ticked: list[str] = []
+
+    async def activated(self) -> None:
+        await self.cx.topic("prices/eu", float).subscribe(self.on_price)
+        self.cx.after(0.02, self.tick, "hook")
+
+    async def on_price(self, price: float) -> None:
+        self.heard.append(price)
+
+    async def tick(self, text: str) -> None:
+        self.ticked.append(text)
+
+    async def leave(self) -> None:
+        await self.cx.topic("prices/eu", float).unsubscribe()
+
+    async def dun(self, after: float, every: float | None = None) -> None:
+        await self.cx.remind(self.tick, "reminded", after=after, every=every, name="dunning")
+
+    async def forget(self) -> list[Any]:
+        await self.cx.forget("dunning")
+        return await self.cx.reminders()
+
+    @gr.read
+    async def all(self) -> tuple[list[float], list[str]]:
+        return self.heard, self.ticked
+
+    async def reminders(self) -> list[Any]:
+        return await self.cx.reminders()
+
+    async def rest(self) -> None:
+        self.cx.deactivate()
+
+
 class Draft(gr.Actor, persistent=True):
     text: str = ""
 
@@ -142,6 +191,13 @@ def post(node: Program, path: str, arguments: Any) -> tuple[int, Any]:
         return error.code, json.loads(error.read())
 
 
+def watched(node: Program, path: str, arguments: Any) -> list[str]:
+    """The events of a stream by HTTP."""
+    request = urllib.request.Request(f"{node.http}/{path}", json.dumps(arguments).encode(), {"accept": "text/event-stream"})
+    with urllib.request.urlopen(request, timeout=10) as answer:
+        return [event for event in answer.read().decode().split("\n\n") if event]
+
+
 async def test_a_kind_is_there_for_all_as_soon_as_it_is_served(greenroom_node: Program) -> None:
     assert (await asyncio.to_thread(post, greenroom_node, "hall/great/enter", {"name": "ada"}))[0] != 200
     async with greenroom_node.host(Hall, Member) as host, greenroom_node.client() as client:
@@ -152,12 +208,30 @@ async def test_a_kind_is_there_for_all_as_soon_as_it_is_served(greenroom_node: P
         assert (status, value) == (200, 5)
 
 
-@NO_STREAMS
 async def test_a_stream_of_a_host_is_consumed_by_clients_and_at_the_door(greenroom_node: Program) -> None:
     async with greenroom_node.host(Hall, Member) as host, greenroom_node.client() as client:
         await host.ref(Hall, "h", by=5).enter("ada", times=200)
         assert [name async for name in client.ref(Hall, "h", by=5).names(1)] == ["ada"] * 199
         assert [name async for name in host.ref(Hall, "h", by=5).names(198)] == ["ada"] * 2
+        events = await asyncio.to_thread(watched, greenroom_node, "hall/h/names", {"start": 197})
+        assert events == [*(f'id: {number}\ndata: "ada"' for number in range(3)), "event: end\ndata: null"]
+
+
+async def test_a_host_consumes_streams_of_others_in_its_turns(greenroom_node: Program) -> None:
+    async with greenroom_node.host(Hall, Member) as host:
+        await host.ref(Hall, "h", by=5).enter("ada", times=150)
+        assert await host.ref(Member, "m", by=5).count("h") == 150
+
+
+async def test_l24_a_streams_step_begins_between_exclusive_turns_only(greenroom_node: Program) -> None:
+    async with greenroom_node.host(Hall, Member) as host:
+        hall = host.ref(Hall, "h", by=5)
+        halves = hall.halves()
+        assert await anext(halves) == 0
+        turns = [asyncio.ensure_future(hall.half_and_half()) for _ in range(30)]
+        seen = [number async for number in halves]
+        await asyncio.gather(*turns)
+        assert len(seen) == 99 and all(number % 2 == 0 for number in seen), seen
 
 
 async def test_many_calls_at_once_are_answered_each(greenroom_node: Program) -> None:
@@ -215,7 +289,6 @@ async def test_a_timer_ticks(greenroom_node: Program) -> None:
         assert last == "later"
 
 
-@NO_STREAMS
 async def test_a_topic_reaches_who_watches_it(greenroom_node: Program) -> None:
     async with greenroom_node.client() as client:
         prices = client.topic("prices/eu", float)
@@ -224,6 +297,40 @@ async def test_a_topic_reaches_who_watches_it(greenroom_node: Program) -> None:
             await prices.publish(1.5)
             await asyncio.sleep(0.01)
         assert await first == 1.5
+
+
+async def test_an_actor_subscribes_when_it_is_activated_and_what_its_hook_asks_is_done(greenroom_node: Program) -> None:
+    async with greenroom_node.host(Listener) as host:
+        listener, prices = host.ref(Listener, "l", by=5), host.topic("prices/eu", float)
+        published = 0.0
+        while not (await listener.all())[0]:
+            published += 1
+            await prices.publish(published)
+        first = (await listener.all())[0][0]
+        while len((await listener.all())[0]) < published - first + 1:
+            await asyncio.sleep(0.01)
+        assert (await listener.all())[0] == [first + number for number in range(int(published - first) + 1)]
+        await listener.leave()
+        await prices.publish(0)
+        while (await listener.all())[1] != ["hook"]:
+            await asyncio.sleep(0.01)
+        assert 0 not in (await listener.all())[0]
+
+
+async def test_a_reminder_comes_although_the_actor_sleeps(greenroom_node: Program) -> None:
+    async with greenroom_node.host(Listener) as host:
+        listener = host.ref(Listener, "r", by=5)
+        await listener.dun(0.3)
+        await listener.rest()
+        while "reminded" not in (await listener.all())[1]:
+            await asyncio.sleep(0.02)
+        await listener.dun(3600, 60)
+        (reminder,) = await listener.reminders()
+        assert (reminder["name"], reminder["method"], reminder["every_ms"]) == ("dunning", "tick", 60_000)
+        assert abs(reminder["due_ms"] / 1000 - time.time() - 3600) < 60
+        assert await listener.forget() == []
+        with pytest.raises(gr.Unknown, match="less than a second"):
+            await listener.dun(1, 0.5)
 
 
 async def test_a_handler_that_computes_past_its_lease_loses_nothing(greenroom_node: Program) -> None:
@@ -301,6 +408,26 @@ async def test_a_host_that_drains_fails_no_call(greenroom_node: Program) -> None
             counts = await asyncio.gather(*payers)
             assert failed == []
             assert [await client.ref(Purse, f"p{number}", by=10).get() for number in range(8)] == counts
+
+
+class Guest(gr.Actor, migrate=True):
+    visits: int = 0
+
+    async def visit(self) -> int:
+        self.visits += 1
+        return self.visits
+
+
+async def test_what_an_actor_holds_goes_along_when_its_host_drains(greenroom_node: Program) -> None:
+    async with greenroom_node.client() as client:
+        first = greenroom_node.host(Guest)
+        await first.start()
+        guests = [client.ref(Guest, f"g{number}", by=10) for number in range(8)]
+        assert [await guest.visit() for guest in guests] == [1] * 8
+        async with greenroom_node.host(Guest):
+            await first.drain()
+            await first.close()
+            assert [await guest.visit() for guest in guests] == [2] * 8
 
 
 async def test_a_frozen_host_acts_no_more_when_it_wakes(greenroom_node: Program, tmp_path: Path) -> None:

@@ -101,15 +101,18 @@ export class Context<S = object> extends Referrer {
     await this.#ask(Op.cancelReminder, { name });
   }
 
-  /** The actor's reminders, as the node lists them. */
-  async reminders(): Promise<unknown> {
-    return valueOf(await this.#ask(Op.listReminders, {}));
+  /** The actor's reminders. */
+  async reminders(): Promise<SetReminder[]> {
+    return valueOf(await this.#ask(Op.listReminders, {})) as SetReminder[];
   }
 
-  /** Has a method of this actor called for each event of a topic, as long as the activation lasts. */
-  async subscribe(topic: string, method: string): Promise<void> {
+  /**
+   * Has a method of this actor called for each event of a topic, as long as the activation lasts. An event is the method's arguments, or
+   * the one that is called `argument`. `activated` is the place for it.
+   */
+  async subscribe(topic: string, method: string, argument = ""): Promise<void> {
     this.seat.method(method);
-    await this.#ask(Op.subscribe, { topic, method });
+    await this.#ask(Op.subscribe, { topic, method, argument });
   }
 
   async unsubscribe(topic: string): Promise<void> {
@@ -160,6 +163,15 @@ export interface Timer {
   readonly name: string;
   /** Ends it: no tick of it begins any more. */
   cancel(): void;
+}
+
+/** A reminder that is set: `due_ms` since 1970, and `every_ms` or `cron` if it comes again. */
+export interface SetReminder {
+  name: string;
+  method: string;
+  due_ms: number;
+  every_ms: number | null;
+  cron: string | null;
 }
 
 /** When a reminder comes, in milliseconds. */

@@ -45,8 +45,9 @@ export class Outlet {
     try {
       for (;;) {
         while (this.#sent >= this.#until && !this.#stopped) await new Promise<void>((wake) => (this.#wake = wake));
-        while (this.seat.exclusive && !this.#stopped) await new Promise<void>((wake) => this.seat.waiting.push(wake));
         if (!this.lane.hasRoom) await this.lane.room();
+        // Last: whatever else it waits for, an exclusive turn may have begun meanwhile.
+        while (this.seat.exclusive && !this.#stopped) await new Promise<void>((wake) => this.seat.waiting.push(wake));
         if (this.#stopped) throw new Unknown("Ended", { actor: `${this.seat.kind.name}/${this.seat.key}` });
         this.lane.check(this.seat);
         const { done, value } = await this.items.next();

@@ -73,13 +73,35 @@ const purse = actor("ts_purse", {
   reads: { get: async (c) => c.state.balance },
 });
 
+const listener = actor("ts_listener", {
+  state: () => ({ heard: [] as unknown[] }),
+  activated: (c) => c.subscribe("news/ts", "hear", "text"),
+  methods: {
+    async hear(c, { text }: { text: string }) {
+      c.state.heard.push(text);
+    },
+    leave: (c) => c.unsubscribe("news/ts"),
+    async dun(c) {
+      await c.remind("hear", { args: { text: "reminded" }, after: 200 });
+      c.deactivate();
+    },
+    async later(c) {
+      await c.remind("hear", { after: 3_600_000, every: 60_000, name: "later" });
+      const [reminder] = await c.reminders();
+      await c.forget("later");
+      return [reminder?.name, reminder?.method, reminder?.every_ms, await c.reminders()];
+    },
+  },
+  reads: { all: async (c) => c.state.heard },
+});
+
 const BY = { timeout: 10_000 };
 
-function at(name: string, run: (node: Program, host: Host) => Promise<void>, notYet = ""): void {
-  test(name, { skip: notYet || skip }, async () => {
+function at(name: string, run: (node: Program, host: Host) => Promise<void>): void {
+  test(name, { skip }, async () => {
     const node = await Program.start();
     try {
-      const host = await node.host([hall, member, purse]);
+      const host = await node.host([hall, member, purse, listener]);
       await run(node, host).finally(() => host.close());
     } finally {
       await node.stop();
@@ -106,7 +128,16 @@ at("a stream of a host is consumed by clients", async (node, host) => {
   const client = await node.client();
   assert.deepEqual(await all(client.ref(hall, "h", BY).names({ start: 1 })), Array<string>(199).fill("ada"));
   await client.close();
-}, "the node takes no streams of hosts yet");
+});
+
+at("an actor hears a topic and its reminders", async (_, host) => {
+  const one = host.ref(listener, "l", BY);
+  while ((await one.all()).length === 0) await host.topic<string>("news/ts").publish("news");
+  await one.leave();
+  await one.dun();
+  while (!(await one.all()).includes("reminded")) await new Promise((resolve) => setTimeout(resolve, 20));
+  assert.deepEqual(await one.later(), ["later", "hear", 60_000, []]);
+});
 
 at("errors have their classes, and the door its problems", async (node, host) => {
   await assert.rejects(host.ref(purse, "ada", BY).pay({ amount: 3 }), (error) => error instanceof ActorError && error.name === "Empty" && error.fields?.balance === 0);

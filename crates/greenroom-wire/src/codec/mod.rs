@@ -10,6 +10,7 @@
 mod fault;
 mod json;
 mod reader;
+mod rewrite;
 mod token;
 
 use std::fmt;
@@ -23,6 +24,8 @@ use self::reader::{Form, Reader};
 
 use crate::error::EncodeError;
 use crate::limit::DEPTH_MAX;
+
+pub use self::rewrite::rewrite;
 
 /// How a value is written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]

@@ -1,24 +1,31 @@
 //! What a turn in a host asks of its node, beside calls.
 
+use std::collections::BTreeMap;
+use std::task::Waker;
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use greenroom_wire::Status;
 use greenroom_wire::codec::{self, Codec};
 use greenroom_wire::host::{Fields, Operation};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use super::on_shard::OnShard;
+use super::reminders::{self, Wish};
+use super::seats::key;
 use super::state::{Change, Stated};
+use super::topics::{self, To};
 use super::turn::{Of, with};
 use crate::actor::cx::Cx;
 use crate::actor::error::{Doubt, Failure, Refusal};
 use crate::actor::interface::Why;
 use crate::actor::reply::{TYPE_VERSION, encode_failure};
 use crate::shard::timers::NewTimer;
+use crate::shard::{Shard, Slot};
 
 /// A wish of a turn.
 pub(crate) struct Asked {
+    pub(super) session: u64,
     pub(super) request: u64,
     pub(super) operation: Operation,
     pub(super) payload: Bytes,
@@ -36,14 +43,20 @@ struct Parameters {
     after_us: u64,
     every_us: Option<u64>,
     for_ms: u64,
+    due_ms: u64,
+    every_ms: Option<u64>,
+    topic: String,
+    argument: String,
     #[serde(with = "serde_bytes")]
     arguments: Vec<u8>,
+    stream: u64,
+    window: u32,
 }
 
 impl Asked {
     /// Does what is asked, and answers.
-    pub(super) async fn carry_out(self, cx: &Cx, of: &mut Of<'_>, session: u64) {
-        let Self { request, operation, payload } = self;
+    pub(super) async fn carry_out(self, cx: &Cx, of: &mut Of<'_>) {
+        let Self { session, request, operation, payload } = self;
         let done = match read(&payload) {
             Ok(parameters) => perform(cx, of, operation, parameters).await,
             Err(refusal) => Err(refusal.into()),
@@ -60,10 +73,24 @@ impl Asked {
 }
 
 impl OnShard {
-    /// Takes in what a host asks.
-    pub(super) fn ask(&self, session: u64, turn: u64, asked: Asked) {
+    /// Takes in what a host asks, in a turn or in the hook of a seat.
+    pub(super) fn ask(&self, turn: u64, seat: u64, mut asked: Asked) {
+        let session = asked.session;
         let mut state = self.state.borrow_mut();
-        let cookie = state.turn(session, turn);
+        let cookie = match turn {
+            0 => match state.asked_in_hook(seat, asked) {
+                // Who waits for the seat does it.
+                Ok(woken) => {
+                    drop(state);
+                    return woken.into_iter().for_each(Waker::wake);
+                }
+                Err(not_taken) => {
+                    asked = not_taken;
+                    None
+                }
+            },
+            _ => state.turn(session, turn),
+        };
         match cookie.and_then(|cookie| state.turns.get_mut(&cookie)) {
             Some(running) => {
                 running.asked.push_back(asked);
@@ -77,6 +104,28 @@ impl OnShard {
                 self.answer(session, asked.request, status, &payload);
             }
         }
+    }
+
+    /// What the hook has asked of the seat in which the activation is being made.
+    pub(super) fn asked_in_hook(&self, slot: Slot) -> Option<Asked> {
+        self.state.borrow_mut().places.get_mut(&key(slot))?.asked.pop_front()
+    }
+
+    /// Opens a stream for a host, for a turn that is not over or for none.
+    pub(super) fn answer_open(&self, shard: &Shard, session: u64, (request, turn): (u64, u64), payload: &[u8]) {
+        let is_fenced = turn != 0 && self.state.borrow().turn(session, turn).is_none();
+        let opened = match read(payload) {
+            _ if is_fenced => Err(Failure::from(Doubt::Fenced)),
+            Ok(Parameters { name, stream, window, .. }) => {
+                self.open_stream(shard, session, (&name, stream, window)).map_err(Failure::from)
+            }
+            Err(refusal) => Err(refusal.into()),
+        };
+        let (status, payload) = match opened {
+            Ok(()) => (Status::Ok, nil()),
+            Err(failure) => encode_failure(&failure),
+        };
+        self.answer(session, request, status, &payload);
     }
 }
 
@@ -121,6 +170,24 @@ async fn perform(cx: &Cx, of: &mut Of<'_>, operation: Operation, asked: Paramete
             });
             Ok(nil())
         }
+        (Operation::SetReminder, _) => {
+            let Parameters { name, method, due_ms, every_ms, arguments, .. } = asked;
+            method_of(cx, &method)?;
+            let arguments = if arguments.is_empty() { empty().to_vec() } else { arguments };
+            reminders::set(cx, Wish { name, method, arguments, due_ms, every_ms }).await?;
+            Ok(nil())
+        }
+        (Operation::CancelReminder, _) => Ok(written(&reminders::cancel(cx, &asked.name).await?)),
+        (Operation::ListReminders, _) => Ok(written(&reminders::list(cx).await?)),
+        (Operation::Subscribe, _) => {
+            method_of(cx, &asked.method)?;
+            topics::subscribe(cx, &asked.topic, To { method: asked.method, argument: asked.argument })?;
+            Ok(nil())
+        }
+        (Operation::Unsubscribe, _) => {
+            topics::unsubscribe(&asked.topic);
+            Ok(nil())
+        }
         (Operation::KeepAlive, _) => {
             let time = Duration::from_millis(asked.for_ms);
             with(|shard, _| {
@@ -142,10 +209,8 @@ async fn perform(cx: &Cx, of: &mut Of<'_>, operation: Operation, asked: Paramete
 
 fn set_timer(cx: &Cx, asked: Parameters) -> Result<(), Failure> {
     let Parameters { name, method, after_us, every_us, arguments, .. } = asked;
-    let kinds = cx.port.node.kinds();
-    let route = kinds.route(cx.kind(), &method);
-    let Some(number) = route.index else { return Err(kinds.unknown_method(&route).into()) };
-    let method_name = kinds.find(cx.id.kind).map_or("", |kind| kind.methods()[usize::from(number)].name);
+    let number = method_of(cx, &method)?;
+    let method_name = cx.port.node.kinds().find(cx.id.kind).map_or("", |kind| kind.methods()[usize::from(number)].name);
     let arguments = if arguments.is_empty() { empty() } else { Bytes::from(arguments) };
     let period = every_us.map(|period| Duration::from_micros(period).max(PERIOD_MIN));
     let timer = NewTimer { target: None, method: number, method_name, arguments, period };
@@ -154,24 +219,32 @@ fn set_timer(cx: &Cx, asked: Parameters) -> Result<(), Failure> {
     Ok(())
 }
 
+/// The number of a method of the actor's.
+fn method_of(cx: &Cx, method: &str) -> Result<u16, Refusal> {
+    let kinds = cx.port.node.kinds();
+    let route = kinds.route(cx.kind(), method);
+    route.index.ok_or_else(|| kinds.unknown_method(&route))
+}
+
 fn invalid(message: &str) -> Refusal {
     Refusal::Invalid { field: String::new(), message: message.to_owned() }
 }
 
 /// The payload of nothing.
 fn nil() -> Bytes {
+    written(&())
+}
+
+fn written<T: Serialize>(value: &T) -> Bytes {
     let mut out = BytesMut::new();
-    // It always encodes.
-    let _ = codec::encode(Codec::MessagePack, TYPE_VERSION, &(), &mut out);
+    // What is answered always encodes.
+    let _ = codec::encode(Codec::MessagePack, TYPE_VERSION, value, &mut out);
     out.freeze()
 }
 
 /// The arguments of a method that has none.
 fn empty() -> Bytes {
-    let mut out = BytesMut::new();
-    let none: std::collections::BTreeMap<String, ()> = Default::default();
-    let _ = codec::encode(Codec::MessagePack, TYPE_VERSION, &none, &mut out);
-    out.freeze()
+    written(&BTreeMap::<String, ()>::new())
 }
 
 /// Shorter periods would be no more than the clock's own steps.

@@ -95,7 +95,7 @@ impl Drop for HostReply {
 
 impl OnShard {
     /// Takes in a number for a kind and a method.
-    pub(super) fn define(
+    pub(super) fn define_route(
         &self,
         shard: &Shard,
         session: u64,
@@ -265,7 +265,7 @@ impl OnShard {
 
 impl Lane {
     /// Bytes of calls have come. An error if the host has sent more than it was let.
-    fn receive(&mut self, len: usize) -> Result<(), String> {
+    pub(super) fn receive(&mut self, len: usize) -> Result<(), String> {
         if self.received >= WINDOW + self.granted {
             return Err("it has sent more calls than its window lets it; wait for Credit".to_owned());
         }

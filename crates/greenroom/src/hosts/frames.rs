@@ -8,6 +8,7 @@ use greenroom_wire::host::{Ask, FromHost, Operation, TurnEnd};
 use super::ask::Asked;
 use super::lane::End;
 use super::on_shard::OnShard;
+use super::seats::State;
 use super::state::Change;
 use crate::shard::Shard;
 
@@ -47,7 +48,9 @@ fn take(shard: &Shard, part: &OnShard, session: u64, frame: FromHost<'_>, len: u
     match frame {
         FromHost::TurnEnd(end) => turn_end(shard, part, session, end),
         FromHost::Call(call) => part.call(shard, session, &call, len),
-        FromHost::Define { route, kind, method, version } => part.define(shard, session, route, kind, method, version),
+        FromHost::Define { route, kind, method, version } => {
+            part.define_route(shard, session, route, kind, method, version)
+        }
         FromHost::CancelCall { request } => {
             part.cancel_call(shard, session, request);
             Ok(())
@@ -62,8 +65,13 @@ fn take(shard: &Shard, part: &OnShard, session: u64, frame: FromHost<'_>, len: u
             Ok(())
         }
         FromHost::Goodbye { reason, .. } => Err(format!("the host said goodbye: {reason}")),
-        FromHost::StreamItem { .. } | FromHost::StreamCredit { .. } | FromHost::StreamEnd { .. } => {
-            Err("this node takes no streams of hosts yet".to_owned())
+        FromHost::StreamItem { stream, number, payload } => part.produced_item(session, stream, number, payload, len),
+        FromHost::StreamEnd { stream, number, status, payload } => {
+            part.produced_end(session, stream, number, status, payload)
+        }
+        FromHost::StreamCredit { stream, window, consumed } => {
+            part.consumed_credit(session, stream, window, consumed);
+            Ok(())
         }
         FromHost::Unknown { .. } => Ok(()),
         _ => Err("a frame of the control lane came on a user lane".to_owned()),
@@ -75,18 +83,19 @@ fn turn_end(shard: &Shard, part: &OnShard, session: u64, end: TurnEnd<'_>) -> Re
     {
         let mut state = part.state.borrow_mut();
         // Of one that is not live, the machine knows whether its host may still end it.
-        if let Some(cookie) = state.turn(session, end.turn)
-            && let Some(running) = state.turns.get_mut(&cookie)
-        {
-            running.end = Some(match end.stream {
-                Some(_) => {
-                    let message = "this node takes no streams of hosts yet".to_owned();
-                    let failure = crate::actor::error::Doubt::Unreadable { message }.into();
-                    let (status, payload) = crate::actor::reply::encode_failure(&failure);
-                    End::Said { status, payload, changes }
-                }
-                None => End::Said { status: end.status, payload: Bytes::copy_from_slice(end.payload), changes },
-            });
+        let cookie = state.turn(session, end.turn);
+        let State { lanes, turns, .. } = &mut *state;
+        let running = cookie.and_then(|cookie| turns.get_mut(&cookie));
+        match (running, end.stream, lanes.get_mut(&session)) {
+            (Some(running), stream, Some(lane)) => {
+                let seat = running.sent.as_ref().map_or(0, |sent| sent.seat);
+                let actor = running.actor.to_string();
+                let stream = stream.map(|stream| lane.produce(shard, seat, stream, actor)).transpose()?;
+                let payload = Bytes::copy_from_slice(end.payload);
+                running.end = Some(End::Said { status: end.status, payload, changes, stream });
+            }
+            (None, Some(stream), Some(lane)) => lane.refuse_stream(stream),
+            _ => {}
         }
     }
     let (session, turn) = (SessionId(session), TurnNumber(end.turn));
@@ -95,7 +104,7 @@ fn turn_end(shard: &Shard, part: &OnShard, session: u64, end: TurnEnd<'_>) -> Re
 }
 
 fn asked(shard: &Shard, part: &OnShard, session: u64, ask: Ask<'_>, len: usize) -> Result<(), String> {
-    let Ask { request, turn, seat: _, operation, payload } = ask;
+    let Ask { request, turn, seat, operation, payload } = ask;
     part.note_request(shard, session, request, turn, len)?;
     if let Operation::Other(number) = operation {
         let failure = crate::actor::error::Refusal::Invalid {
@@ -106,7 +115,11 @@ fn asked(shard: &Shard, part: &OnShard, session: u64, ask: Ask<'_>, len: usize) 
         part.answer(session, request, status, &payload);
         return Ok(());
     }
-    part.ask(session, turn, Asked { request, operation, payload: Bytes::copy_from_slice(payload) });
+    if operation == Operation::OpenStream {
+        part.answer_open(shard, session, (request, turn), payload);
+        return Ok(());
+    }
+    part.ask(turn, seat, Asked { session, request, operation, payload: Bytes::copy_from_slice(payload) });
     Ok(())
 }
 

@@ -18,6 +18,7 @@ use super::ask::Asked;
 use super::calls::HostRoute;
 use super::session::Session;
 use super::state::Change;
+use super::streams::{Begun, Streams};
 use super::turn::NewTurn;
 use crate::actor::error::Refusal;
 use crate::actor::key::ActorId;
@@ -37,6 +38,7 @@ pub(super) struct Lane {
     pub(super) counted: u32,
     pub(super) routes: Vec<HostRoute>,
     pub(super) requests: BTreeMap<u64, Request>,
+    pub(super) streams: Streams,
     /// Bytes of calls that have come, and those that the host was let send.
     pub(super) received: u64,
     pub(super) granted: u64,
@@ -53,6 +55,7 @@ pub(super) struct Request {
 /// A turn of an actor in a host.
 pub(super) struct Running {
     pub(super) activation: Activation,
+    pub(super) actor: ActorId,
     pub(super) new: NewTurn,
     /// Where it was sent, if it was.
     pub(super) sent: Option<Sent>,
@@ -68,6 +71,7 @@ pub(super) struct Running {
 /// Where a turn was sent.
 pub(super) struct Sent {
     pub(super) session: u64,
+    pub(super) seat: u64,
     /// Where its frame begins, in the bytes of the lane.
     pub(super) position: u64,
 }
@@ -75,7 +79,7 @@ pub(super) struct Sent {
 /// How a turn ended.
 pub(super) enum End {
     /// As its host says.
-    Said { status: Status, payload: Bytes, changes: Vec<Change> },
+    Said { status: Status, payload: Bytes, changes: Vec<Change>, stream: Option<Begun> },
     /// Its host was lost: whether it may run again, as nothing had begun or nobody sees it.
     Lost { is_again: bool },
     /// Nothing began: the description that the host offers has no such method.
@@ -119,6 +123,7 @@ impl Lane {
             counted: 0,
             routes: Vec::new(),
             requests: BTreeMap::new(),
+            streams: Streams::default(),
             received: 0,
             granted: 0,
         }
@@ -155,6 +160,7 @@ impl Lane {
         (self.received, self.granted) = (0, 0);
         self.routes.clear();
         self.requests.clear();
+        self.streams.end_all();
         Some(wire)
     }
 }

@@ -14,11 +14,14 @@ mod lane;
 mod listener;
 mod offers;
 mod on_shard;
+mod reminders;
 mod seats;
 mod session;
 pub(crate) mod settings;
 mod socket;
 mod state;
+mod streams;
+mod topics;
 mod turn;
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -16,6 +16,7 @@ use greenroom_world::{Stream, Timestamp};
 use super::lane::{End, Running, Wire};
 use super::seats::{Place, Sits, Sitter, State, key, leave, remember};
 use super::session::Session;
+use super::topics::Followed;
 use super::turn::{NewTurn, Next};
 use crate::actor::error::Refusal;
 use crate::actor::interface::Why;
@@ -25,11 +26,12 @@ use crate::shard::{Shard, Slot};
 /// A shard's part of hosts.
 pub(crate) struct OnShard {
     pub(super) state: RefCell<State>,
+    pub(super) followed: RefCell<Followed>,
 }
 
 impl OnShard {
     pub(super) fn new(settings: Settings) -> Self {
-        Self { state: RefCell::new(State::new(settings)) }
+        Self { state: RefCell::new(State::new(settings)), followed: RefCell::default() }
     }
 
     pub(super) fn of(shard: &Shard) -> &Self {
@@ -185,6 +187,7 @@ impl OnShard {
         }
         let running = Running {
             activation: key(sitter.slot),
+            actor: sitter.id.clone(),
             new: new.clone(),
             sent: None,
             link: shard.link_here(),
@@ -249,7 +252,16 @@ impl OnShard {
 
     /// Forgets a turn for which nobody waits any more.
     pub(super) fn drop_turn(&self, shard: &Shard, cookie: Cookie) {
-        let dropped = self.state.borrow_mut().turns.remove(&cookie);
+        let dropped = {
+            let mut state = self.state.borrow_mut();
+            let dropped = state.turns.remove(&cookie);
+            if let Some(Running { end: Some(End::Said { stream: Some(stream), .. }), sent: Some(sent), .. }) = &dropped
+                && let Some(lane) = state.lanes.get_mut(&sent.session)
+            {
+                lane.give_up(stream.number);
+            }
+            dropped
+        };
         self.tell(shard, LaneEvent::Cancel { cookie });
         drop(dropped);
     }
@@ -325,6 +337,7 @@ impl ShardPart for OnShard {
     }
 
     fn ended(&self, shard: &Shard, slot: Slot, why: Why) {
+        self.followed.borrow_mut().forget(slot);
         self.abandon(shard, slot, leave(why));
     }
 }

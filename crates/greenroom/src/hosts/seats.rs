@@ -1,6 +1,6 @@
 //! Who sits and runs where: the machine of a shard's hosts, and what its words mean for frames and turns.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::task::Waker;
@@ -14,6 +14,7 @@ use greenroom_wire::Status;
 use greenroom_wire::host::{Activate, Closing, FieldsWriter, FromNode, Leave};
 use greenroom_world::Timestamp;
 
+use super::ask::Asked;
 use super::lane::{End, Lane, Running, Sent};
 use super::session::FromShard;
 use crate::actor::error::{CallError, Failure, Never, Refusal};
@@ -49,6 +50,8 @@ pub(super) struct Place {
     pub(super) why: Leave,
     /// Why it could not be made.
     refusal: Option<Refusal>,
+    /// What the hook of the seat asks in which it is being made, which is no turn.
+    pub(super) asked: VecDeque<Asked>,
     pub(super) wakers: Vec<Waker>,
 }
 
@@ -81,6 +84,7 @@ impl Place {
             carried: None,
             why: Leave::Failed,
             refusal: None,
+            asked: VecDeque::new(),
             wakers: Vec::new(),
         }
     }
@@ -120,6 +124,29 @@ impl State {
     pub(super) fn place(&mut self, session: u64, seat: u64) -> Option<&mut Place> {
         let activation = self.machine.activation(SessionId(session), Seat(seat))?;
         self.places.get_mut(&activation)
+    }
+
+    /// Takes in what is asked in the hook of a seat whose actor is being made: by a turn that waits for that, else by who has it made. Who is
+    /// to be woken.
+    ///
+    /// # Errors
+    /// What was asked: the seat is none that is being made.
+    pub(super) fn asked_in_hook(&mut self, seat: u64, asked: Asked) -> Result<Vec<Waker>, Asked> {
+        let Some(activation) = self.machine.activation(SessionId(asked.session), Seat(seat)) else { return Err(asked) };
+        let Some(place) = self.places.get_mut(&activation).filter(|place| place.sits == Sits::Nowhere) else {
+            return Err(asked);
+        };
+        let waits = |running: &&mut Running| running.activation == activation && running.end.is_none();
+        match self.turns.values_mut().find(waits) {
+            Some(running) => {
+                running.asked.push_back(asked);
+                Ok(running.waker.take().into_iter().collect())
+            }
+            None => {
+                place.asked.push_back(asked);
+                Ok(std::mem::take(&mut place.wakers))
+            }
+        }
     }
 
     /// Takes in a turn that is to begin.
@@ -206,6 +233,9 @@ impl State {
                 if let Some(place) = place.filter(|_| is_carry) {
                     place.sits = Sits::Nowhere;
                 }
+                if let Some(lane) = self.lanes.get_mut(&session.0) {
+                    lane.streams.end_of(seat.0);
+                }
                 self.put(session, &FromNode::Deactivate { seat: seat.0, why, is_carry, is_abandon });
             }
             LaneAction::Left { activation } => {
@@ -276,7 +306,7 @@ impl State {
         let end = match method {
             None => End::NoMethod,
             Some(method) if lane.put(&FromNode::Turn(running.new.frame(turn.0, seat.0, method, left))) => {
-                running.sent = Some(Sent { session: session.0, position });
+                running.sent = Some(Sent { session: session.0, seat: seat.0, position });
                 return None;
             }
             Some(_) => {

@@ -15,6 +15,7 @@ use super::lane::End;
 use super::on_shard::OnShard;
 use super::seats::Sitter;
 use super::state::Stated;
+use super::streams::Items;
 use crate::actor::cx::Cx;
 use crate::actor::error::{Doubt, Failure, Refusal};
 use crate::actor::interface::Why;
@@ -111,7 +112,7 @@ async fn attempt(cx: &Cx, of: &mut Of<'_>, new: &NewTurn) -> Option<Result<(Stat
     loop {
         let end = match underway.next().await {
             Next::Asked(ask) => {
-                ask.carry_out(cx, of, underway.session).await;
+                ask.carry_out(cx, of).await;
                 continue;
             }
             Next::Ended(end) => end,
@@ -131,7 +132,8 @@ async fn attempt(cx: &Cx, of: &mut Of<'_>, new: &NewTurn) -> Option<Result<(Stat
                 }
                 Some(Err(refusal.into()))
             }
-            End::Said { status, payload, changes } => {
+            End::Said { status, payload, changes, stream } => {
+                let stream = stream.map(|begun| Items::of(underway.session, begun));
                 if let Of::Exclusive(foreign) = of
                     && !changes.is_empty()
                     && let Stated::Unsaved(doubt) = foreign.save(cx, changes).await
@@ -143,7 +145,12 @@ async fn attempt(cx: &Cx, of: &mut Of<'_>, new: &NewTurn) -> Option<Result<(Stat
                     // What its memory is now, nobody has meant.
                     leave_seat(Leave::Failed);
                 }
-                Some(Ok((status, payload)))
+                Some(match stream {
+                    Some(stream) if status == Status::Ok && new.is_awaited => {
+                        stream.named(&new.payload).map(|name| (status, name))
+                    }
+                    _ => Ok((status, payload)),
+                })
             }
         };
     }
@@ -153,15 +160,25 @@ async fn attempt(cx: &Cx, of: &mut Of<'_>, new: &NewTurn) -> Option<Result<(Stat
 ///
 /// # Errors
 /// [`Refusal::NoHost`], or why no host can make it.
-pub(super) async fn seated(cx: &Cx, foreign: &Foreign) -> Result<(), Refusal> {
-    poll_fn(|context| {
-        with(|shard, part| {
-            let sitter = Sitter { slot: shard.current_slot()?, id: &cx.id, epoch: cx.epoch() };
-            Some(part.poll_seat(shard, &sitter, || foreign.fields(), context.waker()))
-        })
-        .unwrap_or(Poll::Ready(Err(Refusal::Stopping)))
-    })
-    .await
+pub(super) async fn seated(cx: &Cx, foreign: &mut Foreign) -> Result<(), Refusal> {
+    loop {
+        let seated = poll_fn(|context| {
+            with(|shard, part| {
+                let slot = shard.current_slot()?;
+                // What its hook has asked for comes first.
+                if let Some(asked) = part.asked_in_hook(slot) {
+                    return Some(Poll::Ready(Err(asked)));
+                }
+                let sitter = Sitter { slot, id: &cx.id, epoch: cx.epoch() };
+                Some(part.poll_seat(shard, &sitter, || foreign.fields(), context.waker()).map(Ok))
+            })
+            .unwrap_or(Poll::Ready(Ok(Err(Refusal::Stopping))))
+        });
+        match seated.await {
+            Ok(seated) => return seated,
+            Err(asked) => asked.carry_out(cx, &mut Of::Exclusive(foreign)).await,
+        }
+    }
 }
 
 /// Begins a turn; `None` if its shard is stopping.
@@ -247,6 +264,14 @@ fn end_current(why: Why) {
         if let Some(shard) = shard {
             shard.end_current(why);
         }
+    });
+}
+
+/// Has the shard act whose turn this is.
+pub(super) fn tell(act: impl FnOnce(&Shard, &OnShard)) {
+    with(|shard, part| {
+        act(shard, part);
+        Some(())
     });
 }
 

@@ -6,14 +6,13 @@ use std::task::{Context, Poll, Waker};
 
 use bytes::BytesMut;
 use greenroom_protocols::reply_stream::{BYTES_MAX, Producer};
-use greenroom_wire::codec::{self, Codec};
+use greenroom_wire::codec::Codec;
 use greenroom_wire::{CallId, EncodeError, Encoder, Status};
 
 use super::pipe::Closed;
-use super::pump::Outlet;
+use super::pump::{Item, Outlet};
 use crate::actor::error::Failure;
-use crate::actor::interface::Portable;
-use crate::actor::reply::{TYPE_VERSION, encode_failure, unencodable};
+use crate::actor::reply::{encode_failure, unencodable};
 use crate::shard::calls::CallSlot;
 use crate::shard::{LaneId, Shard, ShardId};
 
@@ -89,7 +88,7 @@ impl FlowOutlet {
     }
 }
 
-impl<T: Portable> Outlet<T> for FlowOutlet {
+impl<T: Item> Outlet<T> for FlowOutlet {
     fn poll_room(&mut self, context: &Context<'_>) -> Poll<Result<(), Closed>> {
         if self.flow.closed.get() {
             return Poll::Ready(Err(Closed));
@@ -106,7 +105,7 @@ impl<T: Portable> Outlet<T> for FlowOutlet {
         let mut size = 0;
         let encoded = self.encoder.stream_item(&mut self.out, self.flow.consumer, window.sent(), |out| {
             let start = out.len();
-            codec::encode(self.codec, TYPE_VERSION, &item, out)?;
+            item.write(self.codec, out)?;
             size = out.len() - start;
             Ok::<(), EncodeError>(())
         });

@@ -6,7 +6,8 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use bytes::BytesMut;
+use bytes::{Bytes, BytesMut};
+use greenroom_wire::EncodeError;
 use greenroom_wire::codec::{self, Codec};
 use greenroom_world::LocalFuture;
 
@@ -151,14 +152,35 @@ struct InletOutlet {
     codec: Codec,
 }
 
-impl<T: Portable> Outlet<T> for InletOutlet {
+/// An item that can be written.
+pub(crate) trait Item: Send + 'static {
+    /// Appends it, as a payload.
+    fn write(&self, codec: Codec, out: &mut BytesMut) -> Result<(), EncodeError>;
+}
+
+impl<T: Portable> Item for T {
+    fn write(&self, codec: Codec, out: &mut BytesMut) -> Result<(), EncodeError> {
+        codec::encode(codec, TYPE_VERSION, self, out)
+    }
+}
+
+/// An item that has come as a payload.
+pub(crate) struct Encoded(pub(crate) Bytes);
+
+impl Item for Encoded {
+    fn write(&self, codec: Codec, out: &mut BytesMut) -> Result<(), EncodeError> {
+        codec::rewrite(&self.0, codec, out)
+    }
+}
+
+impl<T: Item> Outlet<T> for InletOutlet {
     fn poll_room(&mut self, context: &Context<'_>) -> Poll<Result<(), Closed>> {
         self.inlet.pipe.poll_room(context)
     }
 
     fn put(&mut self, item: T) -> Result<(), Failure> {
         let mut out = BytesMut::new();
-        codec::encode(self.codec, TYPE_VERSION, &item, &mut out).map_err(|error| unencodable(&error))?;
+        item.write(self.codec, &mut out).map_err(|error| unencodable(&error))?;
         let size = out.len();
         self.inlet.pipe.put(out.freeze(), size);
         Ok(())
@@ -181,7 +203,7 @@ pub(crate) trait AnyFeed {
     fn into_inlet(self: Box<Self>, inlet: Claim, codec: Codec) -> LocalFuture;
 }
 
-impl<T: Portable> AnyFeed for Feed<T> {
+impl<T: Item> AnyFeed for Feed<T> {
     fn producer(&self) -> Option<&ActorId> {
         self.tie.as_ref().map(|tie| tie.actor())
     }

@@ -21,10 +21,11 @@ mod timer;
 pub(crate) use self::calendar::Calendar;
 pub use self::error::ReminderError;
 pub use self::reminder::{Registering, Reminder, ReminderInfo};
-pub(crate) use self::reminder::{When, check_name};
+pub(crate) use self::reminder::{When, check_name, register};
 pub use self::reminders::Reminders;
 #[cfg(feature = "http")]
 pub(crate) use self::reminders::{cancel, list};
 pub use self::schedule::Schedule;
+pub(crate) use self::schedule::Task;
 pub use self::tick::Tick;
 pub use self::timer::Timer;

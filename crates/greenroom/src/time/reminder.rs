@@ -15,6 +15,7 @@ use super::rows::{ReminderId, WALL_MAX};
 use super::schedule::{Planned, Schedule, Task};
 use crate::actor::call::Call;
 use crate::actor::interface::{Interface, Method};
+use crate::actor::key::ActorId;
 use crate::here::port::Port;
 use crate::shard::Shard;
 use crate::shard::holdback::holdback;
@@ -102,6 +103,30 @@ impl<M: Method> Reminder<M> {
     }
 }
 
+/// Registers a reminder of the actor `of` by its parts: `task` is done when it is `due` first, at once if that has passed.
+///
+/// # Errors
+/// [`ReminderError`].
+pub(crate) async fn register(
+    port: &Port,
+    of: &ActorId,
+    name: &str,
+    due: Wall,
+    task: Task,
+) -> Result<(), ReminderError> {
+    let invalid = |reason: String| ReminderError::Invalid { name: name.to_owned(), reason };
+    check_name(name).map_err(invalid)?;
+    check_due(due).map_err(invalid)?;
+    if let Schedule::Every(period) = task.schedule
+        && period < PERIOD_MIN
+    {
+        return Err(invalid(short(period)));
+    }
+    let registration = port.node.world().random();
+    let want = Want::Set { registration, due, plan: Planned(Arc::new(task)) };
+    change::change(&port.node, &ReminderId::new(of, name), want, patience(port)).await.map(drop)
+}
+
 impl<M: Method> IntoFuture for Reminder<M> {
     type Output = Result<(), ReminderError>;
     type IntoFuture = Registering;
@@ -138,8 +163,6 @@ pub(super) fn patience(port: &Port) -> greenroom_world::Timestamp {
 }
 
 fn plan(when: When, now: Wall) -> Result<(Wall, Schedule), String> {
-    let short =
-        |time: Duration| format!("{time:?} is less than a second; use a timer (`cx.after`, `cx.every`) for that");
     let (due, schedule) = match when {
         When::After(delay) if delay < PERIOD_MIN => return Err(short(delay)),
         When::Every(period) if period < PERIOD_MIN => return Err(short(period)),
@@ -157,10 +180,19 @@ fn plan(when: When, now: Wall) -> Result<(Wall, Schedule), String> {
             (due, schedule)
         }
     };
-    if due > WALL_MAX {
-        return Err("it is due too far in the future: beyond the year 10000".to_owned());
-    }
+    check_due(due)?;
     Ok((due, schedule))
+}
+
+fn short(time: Duration) -> String {
+    format!("{time:?} is less than a second; use a timer (`cx.after`, `cx.every`) for that")
+}
+
+fn check_due(due: Wall) -> Result<(), String> {
+    match due > WALL_MAX {
+        true => Err("it is due too far in the future: beyond the year 10000".to_owned()),
+        false => Ok(()),
+    }
 }
 
 /// Checks a reminder's name.

@@ -75,17 +75,8 @@ pub(crate) async fn to_kind(port: Arc<Port>, topic: Key, subscription: Arc<dyn K
     }
 }
 
-/// Follows a topic, wherever it goes, and delivers its events by the calls that `call` makes.
-pub(crate) async fn to_actor<E, R, M>(
-    port: Arc<Port>,
-    topic: Key,
-    mut terms: Terms,
-    to: R,
-    call: impl Fn(&R, Delivery<E>) -> Option<Call<M>>,
-) where
-    E: DeserializeOwned,
-    M: Method,
-{
+/// Follows a topic, wherever it goes, and has `deliver` tried with all that comes.
+pub(crate) async fn to_actor(port: Arc<Port>, topic: Key, mut terms: Terms, deliver: impl AsyncFn(&Parcel) -> Try) {
     let node = Node::at(port.clone());
     let mut pause = PAUSE_MIN;
     loop {
@@ -98,7 +89,7 @@ pub(crate) async fn to_actor<E, R, M>(
                         terms.from.get_or_insert(next);
                         continue;
                     }
-                    insist(&port, &topic, || deliver(&parcel, &to, &call)).await;
+                    insist(&port, &topic, || deliver(&parcel)).await;
                     if let Parcel::Event(id, _) = parcel {
                         terms.from = Some(id.following());
                     }
@@ -112,7 +103,19 @@ pub(crate) async fn to_actor<E, R, M>(
     }
 }
 
-async fn deliver<E, R, M>(parcel: &Parcel, to: &R, call: &impl Fn(&R, Delivery<E>) -> Option<Call<M>>) -> Try
+/// Delivers by the calls that `call` makes.
+pub(crate) fn by_calls<E, R, M>(
+    to: R,
+    call: impl Fn(&R, Delivery<E>) -> Option<Call<M>>,
+) -> impl AsyncFn(&Parcel) -> Try
+where
+    E: DeserializeOwned,
+    M: Method,
+{
+    async move |parcel| by_call(parcel, &to, &call).await
+}
+
+async fn by_call<E, R, M>(parcel: &Parcel, to: &R, call: &impl Fn(&R, Delivery<E>) -> Option<Call<M>>) -> Try
 where
     E: DeserializeOwned,
     M: Method,

@@ -28,7 +28,9 @@ use serde::{Deserialize, Serialize};
 use tokio::sync::Notify;
 
 pub use self::actor::Published;
-use self::actor::{Parcel, Terms, TopicsRef};
+use self::actor::TopicsRef;
+pub(crate) use self::actor::{Parcel, Terms};
+pub(crate) use self::deliver::Try;
 pub use self::queue::{EventId, Slow};
 use crate::actor::call::Call;
 use crate::actor::cx::{Cx, Scope};
@@ -249,24 +251,38 @@ impl<E: DeserializeOwned> Topic<E> {
         R: Send + Sync + 'static,
         M: Method,
     {
-        let ended = Arc::new(Ended::default());
-        let (port, name, terms, until) = (cx.port.clone(), self.name, self.terms, ended.clone());
-        Shard::with(|shard| {
-            let shard = shard.expect("actors subscribe in turns of theirs");
-            let tie = shard.tie_current().expect("actors subscribe in turns of theirs");
-            let following = async move {
-                let gone = std::future::poll_fn(|context| tie.poll_ended(context).map(drop));
-                tokio::select! {
-                    biased;
-                    () = gone => {}
-                    () = until.wait() => {}
-                    () = deliver::to_actor(port, name, terms, to, call) => {}
-                }
-            };
-            shard.begin_beside(Some(cx.id()), following.boxed_local());
-        });
-        Subscription(ended)
+        follow(cx, self.name, self.terms, deliver::by_calls(to, call))
     }
+}
+
+/// Has `deliver` tried with each event of a topic until it is acknowledged, one after the other, as long as the activation lasts whose
+/// turn says so.
+///
+/// # Panics
+/// Outside of actors' turns.
+pub(crate) fn follow(
+    cx: &Cx,
+    name: Key,
+    terms: Terms,
+    deliver: impl AsyncFn(&Parcel) -> Try + 'static,
+) -> Subscription {
+    let ended = Arc::new(Ended::default());
+    let (port, until) = (cx.port.clone(), ended.clone());
+    Shard::with(|shard| {
+        let shard = shard.expect("actors subscribe in turns of theirs");
+        let tie = shard.tie_current().expect("actors subscribe in turns of theirs");
+        let following = async move {
+            let gone = std::future::poll_fn(|context| tie.poll_ended(context).map(drop));
+            tokio::select! {
+                biased;
+                () = gone => {}
+                () = until.wait() => {}
+                () = deliver::to_actor(port, name, terms, deliver) => {}
+            }
+        };
+        shard.begin_beside(Some(cx.id()), following.boxed_local());
+    });
+    Subscription(ended)
 }
 
 impl<E> fmt::Debug for Topic<E> {

@@ -178,7 +178,7 @@ class Cx(Referrer):
         await self._ask(frames.CANCEL_REMINDER, {"name": name})
 
     async def reminders(self) -> list[Any]:
-        """The actor's reminders, as the node lists them."""
+        """The actor's reminders: of each its `name`, `method`, `due_ms` since 1970, and `every_ms` or `cron` if it comes again."""
         return cast("list[Any]", errors.value_of(await self._ask(frames.LIST_REMINDERS, {})))
 
     def keep_alive(self, seconds: float) -> None:
@@ -275,9 +275,16 @@ class Topic(Generic[T]):
         return self._referrer.send("topics", self.name).publish(event=self._text(event))
 
     async def subscribe(self, method: Callable[[T], Any]) -> None:
-        """Has a method of this actor called for each event, one after the other, as long as the activation lasts."""
+        """Has a method of this actor called for each event, its one argument, as long as the activation lasts.
+
+        One event comes after the other, each until it is acknowledged. `activated` is the place for it.
+        """
         cx = self._cx()
-        await cx._ask(frames.SUBSCRIBE, {"topic": self.name, "method": cx.method(method).name})  # pyright: ignore[reportPrivateUsage]
+        found = cx.method(method)
+        if not found.names:
+            raise TypeError(f"{found.name}() has no argument for an event")
+        what = {"topic": self.name, "method": found.name, "argument": found.names[0]}
+        await cx._ask(frames.SUBSCRIBE, what)  # pyright: ignore[reportPrivateUsage]
 
     async def unsubscribe(self) -> None:
         """Ends this actor's subscription."""

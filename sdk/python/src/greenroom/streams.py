@@ -70,12 +70,13 @@ class Outlet:
                 while self._sent >= self._until:
                     self._room = self.lane.loop.create_future()
                     await self._room
+                if not self.lane.has_room:
+                    await self.lane.room()
+                # Last: whatever else it waits for, an exclusive turn may have begun meanwhile.
                 while self.seat.exclusive is not None:
                     waiter: asyncio.Future[None] = self.lane.loop.create_future()
                     self.seat.waiting.append(waiter)
                     await waiter
-                if not self.lane.has_room:
-                    await self.lane.room()
                 self.lane.check(self.seat)
                 item = await anext(self._items)
                 self.lane.check(self.seat)

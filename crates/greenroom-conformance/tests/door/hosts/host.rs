@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use bytes::{Buf, BytesMut};
@@ -89,12 +91,21 @@ pub(super) struct Plan {
     pub(super) persistent: bool,
 }
 
-/// A host that serves one kind: counters that `add`, are read by `total`, `fail`, `hang`, `relay` to others, and say `who` they are.
+/// A host that serves one kind: counters that `add`, are read by `total`, `fail`, `hang`, `relay` to others, say `who` they
+/// are, `count`, and `flood`.
 pub(super) struct TestHost {
     pub(super) offered: Vec<(OfferStatus, String)>,
     control: mpsc::UnboundedSender<Order>,
     lanes: Vec<tokio::task::JoinHandle<()>>,
+    counted: Arc<Counted>,
     life: tokio::task::JoinHandle<()>,
+}
+
+/// What its streams do.
+#[derive(Default)]
+struct Counted {
+    made: AtomicU64,
+    open: AtomicU64,
 }
 
 enum Order {
@@ -125,16 +136,26 @@ impl TestHost {
             line.say(&FromHost::Describe { kind: plan.kind, version: plan.version, json: &json }).await;
         }
         let offered = line.judged().await;
-        let mut lanes = Vec::new();
+        let (mut lanes, counted) = (Vec::new(), Arc::<Counted>::default());
         for shard in &welcome.map.shards {
             let mut lane = Line::dial(path, true).await;
             let map = JoinMap { session: welcome.map.session, secret: welcome.map.secret, shard: *shard };
             lane.say(&FromHost::Join(Join { version: welcome.version, map })).await;
-            lanes.push(tokio::spawn(run(lane, plan.version, plan.persistent)));
+            lanes.push(tokio::spawn(run(lane, plan.version, plan.persistent, counted.clone())));
         }
         let (control, orders) = mpsc::unbounded_channel();
         let life = tokio::spawn(live(line, orders));
-        Self { offered: vec![offered], control, lanes, life }
+        Self { offered: vec![offered], control, lanes, counted, life }
+    }
+
+    /// Items that its streams have made.
+    pub(super) fn made(&self) -> u64 {
+        self.counted.made.load(Ordering::Relaxed)
+    }
+
+    /// Streams that are open.
+    pub(super) fn streams(&self) -> u64 {
+        self.counted.open.load(Ordering::Relaxed)
     }
 
     /// Ends as a process does that is killed.
@@ -153,19 +174,20 @@ impl TestHost {
 /// How often a host asks for its lease.
 pub(super) const PULSE: Duration = Duration::from_millis(60);
 
-fn described(plan: &Plan) -> Description {
-    let method = |name: &str, read: bool| json!({ "name": name, "read": read, "arguments": true });
-    let mut methods = vec![
-        method("add", false),
-        method("total", true),
-        method("fail", false),
-        method("hang", false),
-        method("relay", false),
-        method("who", true),
-    ];
-    if plan.version > 1 {
-        methods.insert(0, method("reset", false));
+/// In the order of its description.
+fn methods(version: u16) -> &'static [&'static str] {
+    match version {
+        1 => &["add", "total", "fail", "hang", "relay", "who", "count", "flood"],
+        _ => &["reset", "add", "total", "fail", "hang", "relay", "who", "count", "flood"],
     }
+}
+
+fn described(plan: &Plan) -> Description {
+    let method = |name: &&str| {
+        let is_read = matches!(*name, "total" | "who" | "count" | "flood");
+        json!({ "name": name, "read": is_read, "arguments": true })
+    };
+    let methods: Vec<Value> = methods(plan.version).iter().map(method).collect();
     let states = if plan.persistent { json!([{ "name": "self", "version": 1 }]) } else { json!([]) };
     Description::of_document(json!({
         "greenroom": 1,
@@ -212,22 +234,21 @@ struct Asked {
     codec: Codec,
 }
 
-async fn run(mut lane: Line, version: u16, persistent: bool) {
+async fn run(mut lane: Line, version: u16, persistent: bool, counted: Arc<Counted>) {
     let mut totals: BTreeMap<u64, u64> = BTreeMap::new();
     let mut relayed: BTreeMap<u64, u64> = BTreeMap::new();
     let mut routes = 0;
+    let mut streams: BTreeMap<u64, Counting> = BTreeMap::new();
     loop {
         enum Heard {
             Turn(Asked),
             Reply(u64, Status, Vec<u8>),
             Activate(u64, u64),
             Deactivate(u64),
+            Room(u64, u32, u64),
             Other,
         }
-        let names: &[&str] = match version {
-            1 => &["add", "total", "fail", "hang", "relay", "who"],
-            _ => &["reset", "add", "total", "fail", "hang", "relay", "who"],
-        };
+        let names = methods(version);
         let heard = lane.hear(|frame| match frame {
             FromNode::Turn(turn) => {
                 let payload = codec::parse(turn.payload).expect("arguments are a payload");
@@ -244,6 +265,7 @@ async fn run(mut lane: Line, version: u16, persistent: bool) {
                 Heard::Activate(activate.seat, stored.unwrap_or_default())
             }
             FromNode::Deactivate { seat, .. } => Heard::Deactivate(seat),
+            FromNode::StreamCredit { stream, window, consumed } => Heard::Room(stream, window, consumed),
             _ => Heard::Other,
         });
         match heard.await {
@@ -251,6 +273,14 @@ async fn run(mut lane: Line, version: u16, persistent: bool) {
             Some(Heard::Activate(seat, total)) => {
                 totals.insert(seat, total);
                 lane.say(&FromHost::Activated { seat, status: Status::Ok, payload: &[] }).await;
+            }
+            Some(Heard::Room(stream, window, consumed)) => {
+                let Some(counting) = streams.get_mut(&stream) else { continue };
+                counting.until = consumed + u64::from(window) + counting.beyond;
+                if window == 0 || counting.send(&mut lane, stream, &counted).await {
+                    streams.remove(&stream);
+                    counted.open.fetch_sub(1, Ordering::Relaxed);
+                }
             }
             Some(Heard::Deactivate(seat)) => {
                 totals.remove(&seat);
@@ -295,12 +325,46 @@ async fn run(mut lane: Line, version: u16, persistent: bool) {
                         relayed.insert(request, turn);
                         routes += 1;
                     }
+                    "count" | "flood" => {
+                        let upto = arguments["upto"].as_u64().unwrap_or(u64::MAX);
+                        let beyond = if method == "flood" { 1 } else { 0 };
+                        streams.insert(turn, Counting { upto, sent: 0, until: 0, beyond, codec });
+                        counted.open.fetch_add(1, Ordering::Relaxed);
+                        let end = TurnEnd { stream: Some(turn), ..end(turn, Status::Ok, &[]) };
+                        lane.say(&FromHost::TurnEnd(end)).await;
+                    }
                     "hang" => {}
                     other => panic!("{other}"),
                 }
             }
             Some(Heard::Other) => {}
         }
+    }
+}
+
+/// A stream of numbers.
+struct Counting {
+    upto: u64,
+    sent: u64,
+    until: u64,
+    /// Items that it sends although there is no room.
+    beyond: u64,
+    codec: Codec,
+}
+
+impl Counting {
+    /// Sends what there is room for; whether it is over.
+    async fn send(&mut self, lane: &mut Line, stream: u64, counted: &Counted) -> bool {
+        while self.sent < self.until.min(self.upto) {
+            let payload = written(self.codec, &json!(self.sent));
+            lane.say(&FromHost::StreamItem { stream, number: self.sent, payload: &payload }).await;
+            self.sent += 1;
+            counted.made.fetch_add(1, Ordering::Relaxed);
+        }
+        if self.sent == self.upto {
+            lane.say(&FromHost::StreamEnd { stream, number: self.sent, status: Status::Ok, payload: &[] }).await;
+        }
+        self.sent == self.upto
     }
 }
 

@@ -3,6 +3,7 @@
 mod host;
 mod puppet;
 mod rules;
+mod streams;
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -23,6 +24,8 @@ use crate::kinds::{node, open};
 pub(crate) trait Tally {
     async fn add(&mut self, n: u64) -> u64;
     async fn total(&self) -> u64;
+    fn count(&self, upto: u64) -> impl Stream<Item = u64>;
+    fn flood(&self) -> impl Stream<Item = u64>;
 }
 
 const TALLY: Plan = Plan { kind: "tally", version: 1, persistent: false };

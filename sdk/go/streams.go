@@ -1,0 +1,185 @@
+package greenroom
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"reflect"
+	"sync"
+)
+
+const streamWindow = 64
+
+// outlet is a stream that a seat gives: its items go as its consumer has room.
+type outlet struct {
+	seat   *seat
+	number uint64
+	codec  byte
+	items  reflect.Value
+	wake   chan struct{}
+	mu     sync.Mutex
+	until  uint64
+	runs   bool
+	// isLeft says that nobody consumes it any more.
+	isLeft bool
+}
+
+func (o *outlet) credit(window, consumed uint64) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.until = max(o.until, consumed+window)
+	if window == 0 {
+		o.isLeft = true
+		o.seat.lane.drop(o)
+	}
+	select {
+	case o.wake <- struct{}{}:
+	default:
+	}
+	if o.isLeft {
+		return
+	}
+	if !o.runs {
+		o.runs = true
+		go o.run()
+	}
+}
+
+func (o *outlet) run() {
+	l, sent := o.seat.lane, uint64(0)
+	var failed error
+	next, stop := iter.Pull2(o.pairs())
+	defer stop()
+	for failed == nil {
+		if failed = o.room(sent); failed != nil {
+			break
+		}
+		o.seat.steps.RLock()
+		item, err, more := next()
+		o.seat.steps.RUnlock()
+		if !more {
+			break
+		}
+		written, unwritten := payload(item, o.codec, 1)
+		if failed = errors.Join(err, unwritten); failed == nil {
+			failed = l.pay(o.seat.context, tStreamItem, func(b *batch) { b.varint(o.number).varint(sent).bytes(written) })
+			sent++
+		}
+	}
+	l.drop(o)
+	var status byte
+	var value any
+	if failed != nil {
+		if !errors.Is(failed, context.Canceled) {
+			status, value = outcome(failed, "a stream of "+o.seat.kind.name+"/"+o.seat.key)
+		}
+		if status == sAbandoned {
+			status, value = sUnknown, map[string]any{"Unknown": map[string]any{"Ended": map[string]any{"actor": o.seat.kind.name + "/" + o.seat.key}}}
+		}
+	}
+	written, _ := payload(value, codecPack, 1)
+	l.write(tStreamEnd, func(b *batch) { b.varint(o.number).varint(sent).u8(status).bytes(written) })
+}
+
+// room waits until the consumer has room for one item more than were sent.
+func (o *outlet) room(sent uint64) error {
+	for {
+		o.mu.Lock()
+		has, isLeft := sent < o.until, o.isLeft
+		o.mu.Unlock()
+		if err := context.Cause(o.seat.context); err != nil || has && !isLeft {
+			return err
+		}
+		if isLeft {
+			return context.Canceled
+		}
+		select {
+		case <-o.wake:
+		case <-o.seat.context.Done():
+		}
+	}
+}
+
+func (o *outlet) pairs() iter.Seq2[any, error] {
+	return func(yield func(any, error) bool) {
+		body := reflect.MakeFunc(o.items.Type().In(0), func(in []reflect.Value) []reflect.Value {
+			err, _ := in[1].Interface().(error)
+			return []reflect.Value{reflect.ValueOf(yield(in[0].Interface(), err))}
+		})
+		o.items.Call([]reflect.Value{body})
+	}
+}
+
+// inlet is a stream that is consumed here: items in order, none left out, none twice.
+type inlet struct {
+	lane   *lane
+	number uint64
+	items  chan []byte
+	// next and err are the reader's until items is closed.
+	next, taken, said uint64
+	err               error
+}
+
+func (i *inlet) take(c context.Context) ([]byte, error) {
+	select {
+	case item, more := <-i.items:
+		if !more {
+			return nil, i.err
+		}
+		if i.taken++; i.taken-i.said >= streamWindow/2 {
+			i.credit(streamWindow)
+		}
+		return item, nil
+	case <-c.Done():
+		return nil, context.Cause(c)
+	}
+}
+
+func (i *inlet) close() {
+	if i.lane.forget(i) {
+		i.credit(0)
+	}
+}
+
+func (i *inlet) credit(window uint64) {
+	i.said = i.taken
+	i.lane.write(tStreamCredit, func(b *batch) { b.varint(i.number).varint(window).varint(i.taken) })
+}
+
+func (l *lane) open() *inlet {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.numbers++
+	in := &inlet{lane: l, number: l.numbers, items: make(chan []byte, streamWindow)}
+	if l.isDead {
+		in.err = unknown("Disconnected", "the connection to the node is lost")
+		close(in.items)
+	} else {
+		l.inlets[in.number] = in
+	}
+	return in
+}
+
+// forget ends a stream that is consumed here; it says whether its producer must hear of it.
+func (l *lane) forget(in *inlet) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	_, waits := l.inlets[in.number]
+	delete(l.inlets, in.number)
+	return waits
+}
+
+func (l *lane) add(out *outlet) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.isDead {
+		l.outlets[out.number] = out
+	}
+	return !l.isDead
+}
+
+func (l *lane) drop(out *outlet) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.outlets, out.number)
+}
