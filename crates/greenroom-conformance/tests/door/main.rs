@@ -12,6 +12,7 @@ mod kinds;
 mod life;
 mod limits;
 mod methods;
+mod optimiser;
 mod pids;
 mod rebinding;
 mod reliable;
