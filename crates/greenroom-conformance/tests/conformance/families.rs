@@ -16,9 +16,9 @@ struct Kin {}
 
 #[actor(migrate, placement = "local")]
 impl Kin {
-    /// Talks with its mother, three times for every two with the desk.
-    pub async fn day(&self, cx: &Cx, mother: String, desk: Option<String>) {
-        for hour in 0..5 {
+    /// Talks with its mother, three times a day, and twice with the desk.
+    pub async fn live(&self, cx: &Cx, days: u32, mother: String, desk: Option<String>) {
+        for hour in (0..days).flat_map(|_| 0..5) {
             let _ = match &desk {
                 Some(desk) if hour % 2 == 1 => DeskRef::of(cx, desk.as_str()).ask().await,
                 None if hour % 2 == 1 => continue,
@@ -56,19 +56,21 @@ fn desk(number: usize) -> String {
     format!("desk{number}")
 }
 
-/// Lets all children of so many families talk for so many days, five a second.
-async fn live(node: &Node, families: usize, len: usize, days: u32, has_desks: bool) {
-    for _ in 0..days {
+/// Lets all children of so many families talk for so many times so many days, five days a second. Who lets them is no actor, and on `node`.
+async fn live(node: &Node, families: usize, len: usize, (times, days): (u32, u32), has_desks: bool) {
+    for _ in 0..times {
         let all = (0..families).flat_map(|number| {
             let members = family(number, len);
             let mother = members[0].clone();
             let children = members.into_iter().skip(1);
             children.map(move |child| {
-                KinRef::of(node, child.as_str()).day(mother.clone(), has_desks.then(|| desk(number))).into_future()
+                KinRef::of(node, child.as_str())
+                    .live(days, mother.clone(), has_desks.then(|| desk(number)))
+                    .into_future()
             })
         });
         join_all(all).await;
-        tokio::time::sleep(Duration::from_millis(200)).await;
+        tokio::time::sleep(Duration::from_millis(200) * days).await;
     }
 }
 
@@ -90,7 +92,7 @@ fn a_family_goes_as_a_whole_to_the_partner_that_none_of_them_would_go_to_alone()
             assert!(places(&a, number, LEN).await.iter().all(|place| place == "a"));
         }
         for minute in 0.. {
-            live(&a, FAMILIES, LEN, 100, true).await;
+            live(&a, FAMILIES, LEN, (10, 10), true).await;
             let all = join_all((0..FAMILIES).map(|number| places(&a, number, LEN))).await;
             if all.iter().flatten().all(|place| place == "b") {
                 break;
@@ -112,11 +114,11 @@ fn a_node_that_joins_fills_with_whole_families() {
     const LEN: usize = 9;
     calm_over(&["a"], 3, optimised, async |cluster| {
         let a = cluster.node("a").expect("it was started");
-        live(&a, FAMILIES, LEN, 25, false).await;
+        live(&a, FAMILIES, LEN, (25, 1), false).await;
         cluster.start("b").await;
         let (mut most, mut brought) = (0, 0);
         for _ in 0..60 {
-            live(&a, FAMILIES, LEN, 5, false).await;
+            live(&a, FAMILIES, LEN, (5, 1), false).await;
             most = most.max(torn(&a, FAMILIES, LEN).await);
             let places = join_all((0..FAMILIES).map(|number| places(&a, number, LEN))).await;
             brought = places.iter().flatten().filter(|place| *place == "b").count();
