@@ -46,14 +46,18 @@ impl NodeCommand {
     }
 }
 
+/// A node with the doors that this program has.
+pub(crate) fn builder() -> Builder {
+    let builder = Node::builder();
+    #[cfg(feature = "grpc")]
+    let builder = builder.grpc_door(greenroom_grpc::Grpc::default());
+    builder
+}
+
 /// Runs the node until it is told to stop.
 pub(crate) fn run(command: &NodeCommand) -> Result<(), String> {
     let examples = [kinds::register, wallet::register, plaza::register, score_board::register];
-    let mut builder = Node::builder();
-    #[cfg(feature = "grpc")]
-    {
-        builder = builder.grpc_door(greenroom_grpc::Grpc::default());
-    }
+    let mut builder = builder();
     if !command.without_examples {
         builder = examples.iter().fold(builder, |builder, register| register(builder));
         builder = greenroom_workloads::register(builder);

@@ -6,11 +6,11 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
-use greenroom::Node;
 use greenroom::flags::NodeFlags;
 use tokio::signal::unix::{SignalKind, signal};
 
 use self::program::{Program, newest};
+use crate::node;
 
 /// How to run a program as a host.
 #[derive(Args)]
@@ -44,7 +44,7 @@ pub(crate) fn run(command: &RunCommand) -> Result<(), String> {
         let listen = |kind| signal(kind).map_err(|error| format!("cannot listen for signals: {error}"));
         let (mut interrupt, mut terminate) = (listen(SignalKind::interrupt())?, listen(SignalKind::terminate())?);
         // None of the example kinds: their names are the program's to use.
-        let node = flags.start(Node::builder()).await.map_err(|error| error.to_string())?;
+        let node = flags.start(node::builder()).await.map_err(|error| error.to_string())?;
         eprintln!("greenroom: a node with its door at http://{door}; {} is its host", command.program.join(" "));
         let mut host = Program::start(&command.program, &way)?;
         let ended = tokio::select! {

@@ -95,3 +95,40 @@ impl Drop for Request {
 
 /// Time for which a connection may lie idle.
 const IDLE_MAX: Duration = Duration::from_secs(300);
+
+#[cfg(test)]
+mod tests {
+    use super::super::connections::Connections;
+    use super::*;
+
+    #[test]
+    fn a_connection_waits_for_its_client_while_one_of_its_streams_is_full() {
+        let connections = Connections::new(8);
+        let running = Running::new(connections.seat(Instant::now()).expect("there is room"));
+        let soon = || Instant::now() + STALL_MAX;
+        let (call, stream) = (running.begin(), running.begin());
+        stream.watches();
+        assert_eq!(connections.dismiss_watchers(soon()), 0, "it is served");
+        stream.is_full();
+        call.is_taken();
+        drop(call);
+        stream.is_taken();
+        assert_eq!(connections.dismiss_watchers(soon()), 0, "the client has taken what there was");
+        let call = running.begin();
+        stream.is_full();
+        assert_eq!(connections.dismiss_watchers(soon()), 1, "whatever else runs on it");
+        drop(call);
+    }
+
+    #[test]
+    fn a_connection_on_which_nothing_runs_makes_room() {
+        let connections = Connections::new(1);
+        let running = Running::new(connections.seat(Instant::now()).expect("there is room"));
+        let request = running.begin();
+        let next = connections.seat(Instant::now()).expect("for questions there is");
+        assert!(next.is_reserved(), "it is served");
+        drop((next, request));
+        let next = connections.seat(Instant::now()).expect("there is room");
+        assert!(!next.is_reserved() && connections.len() == 1);
+    }
+}
