@@ -230,3 +230,45 @@ const COMPUTED_MIN: Duration = Duration::from_millis(1);
 const STALLS_MAX: usize = 64;
 /// Times that are no accident.
 const HABIT: u64 = 3;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: Duration = Duration::from_millis(1);
+
+    #[test]
+    fn who_has_only_lost_its_core_has_waited_for_nothing() {
+        let at = |millis: u64, sleeps| Clocks {
+            now: Timestamp::from_nanos(millis * 1_000_000),
+            on_core: MS * (millis / 4) as u32,
+            ready: Duration::ZERO,
+            sleeps,
+        };
+        let taken = at(8, 3).since(&at(0, 3));
+        assert_eq!((taken.waited, taken.computed), (Duration::ZERO, 2 * MS));
+        let taken = at(8, 4).since(&at(0, 3));
+        assert_eq!((taken.waited, taken.computed), (6 * MS, 2 * MS));
+        let ready = Clocks { ready: 5 * MS, ..at(8, 4) };
+        assert_eq!(ready.since(&at(0, 3)).waited, MS, "it was ready for the rest, and had no core");
+    }
+
+    #[test]
+    fn a_method_is_named_once_it_has_become_a_habit() {
+        let stalls = Stalls::default();
+        let taken = Taken { waited: 3 * MS, computed: MS };
+        for times in 1..5_u64 {
+            stalls.note(("letter", 2), || "seal".to_owned(), taken, 1);
+            assert_eq!(stalls.seen().len(), usize::from(times >= HABIT), "{times} times");
+        }
+        let [(kind, stall)] = &stalls.seen()[..] else { panic!("one method") };
+        assert_eq!(
+            (*kind, &*stall.method, stall.times, stall.waits(), stall.each()),
+            ("letter", "seal", 4, true, 4 * MS)
+        );
+        for method in 0..100 {
+            (0..3).for_each(|_| stalls.note(("note", method), String::new, taken, 1));
+        }
+        assert_eq!(stalls.seen().len(), STALLS_MAX);
+    }
+}
