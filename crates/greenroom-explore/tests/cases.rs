@@ -38,7 +38,7 @@ async fn who_was_banned_before_posts_nothing(world: World) {
     });
 }
 
-#[explore(survey::Coordinator, survey::Survey, schedules = 100)]
+#[explore(survey::Coordinator, survey::Survey, schedules = 100, timers = "in_time")]
 async fn each_vote_counts_once(world: World) {
     let office = survey::CoordinatorRef::of(&world, "office");
     let choices = vec!["soup".to_owned(), "salad".to_owned()];
@@ -53,7 +53,7 @@ async fn each_vote_counts_once(world: World) {
     });
 }
 
-#[explore(word_count::Main, word_count::WordCount, word_count::Max, schedules = 100)]
+#[explore(word_count::Main, word_count::WordCount, word_count::Max, schedules = 100, timers = "in_time")]
 async fn the_most_frequent_word_is_found(world: World) {
     let (main, best) = (word_count::MainRef::of(&world, "text"), word_count::MaxRef::of(&world, "text"));
     main.begin(2_u64, best).await.expect("it answers");
