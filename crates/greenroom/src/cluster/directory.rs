@@ -467,7 +467,7 @@ impl RangeHere {
         epoch: Epoch,
         asker: Asker,
     ) -> Location {
-        let shard = if asker.outside { node.shard(asker.near) } else { node.choose_shard(asker.near) };
+        let shard = node.choose_shard(entry.id().kind.name(), asker.near, !asker.outside);
         let doubtful = border.is_some_and(|border| border.begins_doubtful(self, &entry, epoch));
         self.active.insert(entry, Active { epoch, shard, slot: None, moving: false, doubtful });
         Location::Here { shard, slot: None, epoch }

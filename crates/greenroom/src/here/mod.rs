@@ -340,9 +340,12 @@ impl Here {
         Epoch(self.worker_epochs.fetch_add(1, Ordering::Relaxed) + 1)
     }
 
-    /// The shard for a new activation: the one that is `near`, unless the one whose turn it is is much emptier.
-    pub(crate) fn choose_shard(&self, near: u16) -> ShardId {
-        self.shard(self.dealer.choose(near, &self.gauges))
+    /// The shard for a new activation of `kind`: the one that is `near`, unless the one whose turn it is is much emptier and may be
+    /// `chosen`, or the kind is not to be had on every shard.
+    pub(crate) fn choose_shard(&self, kind: &str, near: u16, may_be_chosen: bool) -> ShardId {
+        let near = if may_be_chosen { self.dealer.choose(near, &self.gauges) } else { near };
+        let beside = self.parts.all().find_map(|part| part.shard_beside(self, kind, near));
+        self.shard(beside.unwrap_or(near))
     }
 
     pub(crate) fn shard(&self, index: u16) -> ShardId {

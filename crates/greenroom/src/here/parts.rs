@@ -59,6 +59,12 @@ pub(crate) trait Part: Any + Send + Sync {
         None
     }
 
+    /// The shard for a new activation of `kind`, if `near` is none of those where it can be.
+    fn shard_beside(&self, here: &Here, kind: &str, near: u16) -> Option<u16> {
+        let _ = (here, kind, near);
+        None
+    }
+
     /// As [`Here::is_due`], of who keeps reminders.
     fn is_due(&self, here: &Arc<Here>, id: &ActorId, ticked: &Ticked) -> Option<BoxFuture<Result<bool, String>>> {
         let _ = (here, id, ticked);
