@@ -23,7 +23,7 @@
 //! - **L3** What comes from a host counts if session, lane, seat and turn are live when it is handled.
 //! - **L7** Numbers of seats and turns only rise, also when a lane is joined again.
 //! - **L8** A turn with an open request gives back its place, and its bytes: it has evidently been read.
-//! - **L12** The first digest of a kind's version holds; others are refused.
+//! - **L12** The first digest of a kind's version holds while a session offers it; others are refused.
 //! - **L15** Of turns that were sent and lost only those run again that may: reads, and reliable turns.
 //! - **L16** Turns that wait for a seat or for room are untouched when their host is lost: no try is counted.
 //! - **L18** A request may name a turn of its own lane only, and only while that is live.

@@ -47,6 +47,9 @@ impl Offers {
             sessions: BTreeSet::new(),
             gone: Timestamp::NEVER,
         });
+        if version.sessions.is_empty() {
+            version.offer = offer.clone();
+        }
         version.sessions.insert(session);
         if older { Verdict::TakenInPlace } else { Verdict::Taken }
     }
@@ -104,7 +107,8 @@ impl Offers {
             return Err(Refusal::Versions { kind, version, compatible });
         }
         let known = self.kinds.get(kind);
-        let ours = known.and_then(|known| known.get(&versions.version)).map(|version| version.offer.digest.clone());
+        let ours = known.and_then(|known| known.get(&versions.version)).filter(|known| !known.sessions.is_empty());
+        let ours = ours.map(|version| version.offer.digest.clone());
         let other = ours.or(claimed).filter(|claimed| settings.checks.digest && claimed != digest);
         if let Some(claimed) = other {
             let (kind, version, offered) = (kind.clone(), versions.version, digest.clone());

@@ -48,7 +48,7 @@ pub(crate) async fn attend(here: &Arc<Here>, stream: Box<dyn Stream>, peer: Peer
     };
     match greeting {
         Greeting::Join(map) => {
-            if let Err(reason) = join(here, line.take(), map).await {
+            if let Err(reason) = join(here, line.take(), map) {
                 tracing::warn!(from, reason, "a host's lane was not let in");
             }
         }
@@ -107,6 +107,11 @@ impl Line {
         }
     }
 
+    /// Ends the connection.
+    pub(super) fn close(&mut self) {
+        self.stream = None;
+    }
+
     fn take(self) -> (Box<dyn Stream>, Joined) {
         let Self { stream, input, decoder, .. } = self;
         (stream.expect("it is taken once"), Joined { input, decoder })
@@ -145,14 +150,11 @@ async fn greet(here: &Arc<Here>, stream: Box<dyn Stream>) -> io::Result<(Line, G
 }
 
 /// Hands a user lane to its shard. A host may join before its offers are judged.
-async fn join(here: &Arc<Here>, (stream, joined): (Box<dyn Stream>, Joined), map: JoinMap) -> Result<(), String> {
+fn join(here: &Arc<Here>, (stream, joined): (Box<dyn Stream>, Joined), map: JoinMap) -> Result<(), String> {
     let JoinMap { session: number, secret, shard } = map;
-    let (hosts, world) = (here.part::<Hosts>(), here.world());
-    let session = tokio::select! {
-        session = hosts.session(number, secret) => session,
-        () = world.sleep_until(world.now() + GREETING_TIMEOUT) => None,
+    let Some(session) = here.part::<Hosts>().session(number, secret) else {
+        return Err(format!("there is no session {number} with that secret"));
     };
-    let Some(session) = session else { return Err(format!("there is no session {number} with that secret")) };
     let port = here.shards().get(shard as usize).filter(|_| shard < u32::from(session.shards));
     let Some(port) = port else { return Err(format!("session {number} has no lane for shard {shard}")) };
     let enter = move |shard: &Shard| OnShard::of(shard).join(shard, &session, stream, joined);

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use greenroom_describe::{Description, Save};
+use greenroom_protocols::host;
 use greenroom_protocols::node::{Instances, KindInfo};
 use greenroom_protocols::state_versions::StateVersions;
 use greenroom_protocols::versions::Offer;
-use greenroom_wire::host::{OfferMap, OfferStatus};
-use greenroom_world::Timestamp;
+use greenroom_wire::host::OfferMap;
 
 use super::kind::Foreign;
 use crate::actor::interface::Options;
@@ -25,6 +25,10 @@ use crate::state::Saving;
 pub(crate) struct Taken {
     pub(super) kind: Kind,
     pub(super) offer: Offer,
+    /// The digest of the description of this version that came first.
+    digest: String,
+    /// The shards, from the first on, that its session may join lanes of.
+    pub(super) shards: u16,
     pub(super) description: Description,
     /// The node's numbers of its methods, in the order of its description.
     pub(super) numbers: Arc<[u16]>,
@@ -51,8 +55,6 @@ struct Offered {
     sessions: BTreeMap<u64, Taken>,
     /// What the cluster was told of it last.
     info: KindInfo,
-    /// When its last session was gone, if it is.
-    gone: Option<Timestamp>,
 }
 
 impl Offers {
@@ -69,13 +71,13 @@ impl Offers {
         self.shown.insert(description.digest().to_string(), description);
     }
 
-    /// Takes an offer of `session`, or says why not.
+    /// Takes an offer of `session`, or says why not; the digest that stands for its description here.
     pub(super) fn take(
         &mut self,
         here: &Here,
-        session: u64,
+        (session, shards): (u64, u16),
         offered: &OfferMap,
-    ) -> Result<(Taken, OfferStatus), String> {
+    ) -> Result<(Taken, String), String> {
         let Some(description) = self.shown.get(&offered.digest).cloned() else {
             return Err(format!("no description with the digest {} was shown", offered.digest));
         };
@@ -99,54 +101,51 @@ impl Offers {
         }
         let newest = self.kinds.get(kind.name()).and_then(Offered::newest).map(|taken| taken.offer.version);
         let numbers = say(here, kind, &description, newest.is_none_or(|newest| newest <= offer.version))?;
-        let taken = Taken { kind, offer, description, numbers: numbers.into() };
-        let status = match newest {
-            Some(newest) if newest < offer.version => OfferStatus::TakenInPlace,
-            _ => OfferStatus::Taken,
-        };
+        let digest = same.as_ref().map_or(&offered.digest, |same| &same.digest).clone();
+        let taken = Taken { kind, offer, digest: digest.clone(), shards, description, numbers: numbers.into() };
         let known = self.kinds.entry(kind.name()).or_insert_with(|| Offered::new(kind));
         known.sessions.insert(session, taken.clone());
-        known.gone = None;
         known.tell();
-        Ok((taken, status))
+        Ok((taken, digest))
     }
 
     /// Forgets what `session` offered.
-    pub(super) fn forget(&mut self, here: &Here, session: u64, now: Timestamp) {
+    pub(super) fn forget(&mut self, here: &Here, session: u64) {
         for offered in self.kinds.values_mut() {
             if offered.sessions.remove(&session).is_none() {
                 continue;
             }
-            match offered.newest() {
-                Some(taken) => {
-                    let taken = taken.clone();
-                    // It was said before: there is room for it.
-                    let _ = say(here, offered.kind, &taken.description, true);
-                    offered.tell();
-                }
-                None => offered.gone = Some(now),
+            if let Some(taken) = offered.newest().cloned() {
+                // It was said before: there is room for it.
+                let _ = say(here, offered.kind, &taken.description, true);
+                offered.tell();
             }
         }
     }
 
-    /// What the cluster is told of it, and when that changes by itself.
-    pub(super) fn infos(&self, now: Timestamp, grace: Duration) -> (Vec<KindInfo>, Option<Timestamp>) {
-        let leaves = |offered: &Offered| offered.gone.map(|gone| gone + grace);
-        let stay = |offered: &&Offered| leaves(offered).is_none_or(|leaves| leaves > now);
-        let next = self.kinds.values().filter_map(leaves).filter(|leaves| *leaves > now).min();
-        (self.kinds.values().filter(stay).map(|offered| offered.info.clone()).collect(), next)
+    /// How many shards, from the first on, have lanes of sessions that offer `kind`; `None` if nobody does.
+    pub(super) fn shards(&self, kind: &str) -> Option<u16> {
+        self.kinds.get(kind)?.sessions.values().map(|taken| taken.shards).max()
     }
 
-    /// Forgets kinds that nobody offers any more.
-    pub(super) fn drop_gone(&mut self, now: Timestamp, grace: Duration) {
-        let old = |gone: Timestamp| now.since(gone) > grace + GONE_KEPT;
-        self.kinds.retain(|_, offered| offered.gone.is_none_or(|gone| !old(gone)));
+    /// An offer of `session` that was taken here is not taken after all.
+    pub(super) fn refuse(&mut self, session: u64, kind: &str) {
+        if let Some(offered) = self.kinds.get_mut(kind) {
+            offered.sessions.remove(&session);
+        }
+    }
+
+    /// What the cluster is told of the kinds of `row`. Of others nothing is kept that nobody offers.
+    pub(super) fn infos(&mut self, row: &[host::Offer]) -> Vec<KindInfo> {
+        let is_told = |name: &str| row.iter().any(|offer| &*offer.kind == name);
+        self.kinds.retain(|name, offered| !offered.sessions.is_empty() || is_told(name));
+        self.kinds.iter().filter(|(name, _)| is_told(name)).map(|(_, offered)| offered.info.clone()).collect()
     }
 }
 
 impl Offered {
     fn new(kind: Kind) -> Self {
-        Self { kind, sessions: BTreeMap::new(), info: KindInfo::default(), gone: None }
+        Self { kind, sessions: BTreeMap::new(), info: KindInfo::default() }
     }
 
     fn newest(&self) -> Option<&Taken> {
@@ -290,5 +289,3 @@ fn options(description: &Description) -> Options {
 const KINDS_MAX: usize = 1024;
 /// Descriptions that are kept for hosts that come back.
 const SHOWN_MAX: usize = 1024;
-/// How long it is remembered when a kind's last host was gone.
-const GONE_KEPT: Duration = Duration::from_secs(600);

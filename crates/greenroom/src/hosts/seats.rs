@@ -16,7 +16,7 @@ use greenroom_world::Timestamp;
 
 use super::ask::Asked;
 use super::lane::{End, Lane, Running, Sent};
-use super::session::FromShard;
+use super::session::{FromShard, Told};
 use crate::actor::error::{CallError, Failure, Never, Refusal};
 use crate::actor::interface::Why;
 use crate::actor::key::ActorId;
@@ -261,7 +261,7 @@ impl State {
 
     fn say(&self, session: SessionId, what: FromShard) {
         if let Some(lane) = self.lanes.get(&session.0) {
-            lane.session.tell(what);
+            lane.session.tell(Told::Shard(what));
         }
     }
 

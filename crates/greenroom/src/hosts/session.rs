@@ -1,9 +1,9 @@
 //! A host's stay at this node, as its control lane and the shards share it.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Arc, OnceLock};
 
-use greenroom_protocols::host::{Bounds, OPEN_FACTOR, Offer, SessionId, Word};
+use greenroom_protocols::host::{Bounds, ControlAction, OPEN_FACTOR, SessionId};
 use greenroom_wire::host::HelloMap;
 use tokio::sync::mpsc;
 
@@ -18,13 +18,22 @@ pub(crate) struct Session {
     bounds: Bounds,
     /// The shards whose lanes it may join.
     pub(super) shards: u16,
-    /// What it offers, by the offer's index in its Hello; empty for what was refused.
-    pub(super) offers: Vec<Option<Taken>>,
+    /// What it offers, by the offer's index in its Hello; empty for what was refused, or is not judged yet.
+    pub(super) offers: Box<[OnceLock<Taken>]>,
     pub(super) seats: AtomicU32,
     pub(super) draining: AtomicBool,
     /// Whether nothing of it counts any more.
     pub(super) lost: AtomicBool,
-    pub(super) told: mpsc::UnboundedSender<FromShard>,
+    told: mpsc::UnboundedSender<Told>,
+}
+
+/// What a control lane is told.
+pub(super) enum Told {
+    /// By the machine of the control plane.
+    Plane(ControlAction),
+    Shard(FromShard),
+    /// The session is over: its host may act no more.
+    Over,
 }
 
 /// What a shard tells the control lane.
@@ -37,13 +46,7 @@ pub(super) enum FromShard {
 }
 
 impl Session {
-    pub(super) fn new(
-        number: u64,
-        hello: &HelloMap,
-        shards: u16,
-        offers: Vec<Option<Taken>>,
-        told: mpsc::UnboundedSender<FromShard>,
-    ) -> Arc<Self> {
+    pub(super) fn new(number: u64, hello: &HelloMap, shards: u16, told: mpsc::UnboundedSender<Told>) -> Arc<Self> {
         Arc::new(Self {
             number,
             name: hello.name.clone(),
@@ -55,7 +58,7 @@ impl Session {
                 weight: hello.weight.max(1),
             },
             shards,
-            offers,
+            offers: hello.offers.iter().map(|_| OnceLock::new()).collect(),
             seats: AtomicU32::new(0),
             draining: AtomicBool::new(false),
             lost: AtomicBool::new(false),
@@ -68,7 +71,7 @@ impl Session {
         self.offers
             .iter()
             .enumerate()
-            .find_map(|(at, offer)| offer.as_ref().filter(|offer| offer.kind == kind).map(|offer| (at as u32, offer)))
+            .find_map(|(at, offer)| offer.get().filter(|offer| offer.kind == kind).map(|offer| (at as u32, offer)))
     }
 
     /// How each of its lanes is bounded.
@@ -81,26 +84,18 @@ impl Session {
         (self.bounds.turns_max as usize * OPEN_FACTOR) as u64
     }
 
-    /// What shards are told of it when it begins.
-    pub(super) fn words(&self) -> Vec<Word> {
-        let session = SessionId(self.number);
-        let offers = self.offers.iter().zip(0..).filter_map(|(taken, index)| Some((taken.as_ref()?, index)));
-        let offers = offers.map(|(taken, index)| {
-            let digest = taken.description.digest().to_string().into();
-            let offer = Offer { kind: taken.kind.name().into(), versions: taken.offer, digest };
-            Word::Offers { session, index, offer }
-        });
-        std::iter::once(Word::Open { session, bounds: self.bounds }).chain(offers).collect()
-    }
-
     pub(super) fn is_lost(&self) -> bool {
         self.lost.load(Ordering::Acquire)
     }
 
     /// Tells the control lane.
-    pub(super) fn tell(&self, what: FromShard) {
+    pub(super) fn tell(&self, what: Told) {
         // If it is gone, the session is.
         let _ = self.told.send(what);
+    }
+
+    pub(super) fn id(&self) -> SessionId {
+        SessionId(self.number)
     }
 }
 

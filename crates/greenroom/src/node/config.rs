@@ -272,7 +272,7 @@ impl Config {
     }
 
     /// Threads that run actors.
-    pub(super) fn shard_count(&self) -> usize {
+    pub(crate) fn shard_count(&self) -> usize {
         match self.shards {
             0 => std::thread::available_parallelism().map_or(1, usize::from),
             shards => shards,

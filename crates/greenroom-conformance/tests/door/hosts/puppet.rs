@@ -83,11 +83,12 @@ impl Puppet {
             let json = serde_json::to_vec(description.document()).expect("it is JSON");
             line.say(&FromHost::Describe { kind, version, json: &json }).await;
         }
+        // The lane may be joined before the offer is judged.
+        let lane = joined(path, &welcome).await;
         let offered = line.judged().await;
         let (control, orders) = mpsc::unbounded_channel();
         let (tells, told) = mpsc::unbounded_channel();
         let life = tokio::spawn(live(line, orders, tells));
-        let lane = joined(path, &welcome).await;
         Self { offered, lane, codecs: BTreeMap::new(), welcome, path: path.clone(), control, told, life }
     }
 
@@ -186,6 +187,13 @@ impl Puppet {
     async fn hears_of_itself(&mut self) -> Told {
         let told = tokio::time::timeout(PATIENCE, self.told.recv()).await;
         told.expect("the node says something").expect("the session lasts")
+    }
+}
+
+impl Drop for Puppet {
+    /// Ends as a process does that is killed.
+    fn drop(&mut self) {
+        self.life.abort();
     }
 }
 

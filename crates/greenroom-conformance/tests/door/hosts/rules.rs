@@ -48,6 +48,23 @@ async fn who_hears_that_an_offer_is_taken_may_call_at_once() {
 }
 
 #[tokio::test]
+async fn actors_are_activated_on_shards_that_a_host_has_lanes_to() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (builder, path) = with_socket(node().configure(|config| config.shards = 3), &folder, "a");
+    let (node, door) = open(builder).await;
+    let mut host = Puppet::with(&path, "one_lane", 1, json!({}), |map| map.lanes = 1).await;
+    for key in 0..12 {
+        let read = calls(&door, &format!("/one_lane/{key}/total"));
+        assert_eq!(host.seats().await.1, key.to_string());
+        let (turn, _) = host.turn().await;
+        host.ends(turn, key, false).await;
+        assert_eq!(answered(read).await.body, key.to_string());
+    }
+    drop(host);
+    node.stop().await;
+}
+
+#[tokio::test]
 async fn l1_a_seat_is_given_away_when_its_host_has_dropped_it_and_not_before() {
     let folder = tempfile::tempdir().expect("a folder");
     let (node, door, path) = opened(&folder).await;
@@ -70,6 +87,7 @@ async fn l1_a_seat_is_given_away_when_its_host_has_dropped_it_and_not_before() {
     assert_eq!(method, "total", "a read runs again");
     next.ends(turn, 1, false).await;
     assert_eq!(answered(read).await.body, "1");
+    drop((first, next));
     node.stop().await;
 }
 
@@ -86,13 +104,14 @@ async fn l3_what_a_host_says_of_a_turn_of_a_seat_that_was_lost_does_not_count() 
     first.loses_control();
     answered(lost).await.problem(502, "unknown-outcome");
     first.ends(turn, 7, true).await;
-    let mut next = Puppet::with(&path, "late", 1, kept, |_| ()).await;
     let read = calls(&door, "/late/x/total");
+    let mut next = Puppet::with(&path, "late", 1, kept, |_| ()).await;
     let (seat, key) = next.seats().await;
     assert_eq!((seat, &*key), (1, "x"));
     let (turn, _) = next.turn().await;
     next.ends(turn, 0, false).await;
     assert_eq!(answered(read).await.body, "0");
+    drop(next);
     node.stop().await;
 }
 
@@ -112,6 +131,7 @@ async fn l7_numbers_of_seats_and_turns_rise_over_all_lanes_of_a_session() {
     assert!(next_seat > seat && next_turn > turn, "{next_seat} after {seat}, {next_turn} after {turn}");
     host.ends(next_turn, 3, false).await;
     assert_eq!(answered(read).await.body, "3");
+    drop(host);
     node.stop().await;
 }
 
@@ -131,6 +151,7 @@ async fn l8_a_turn_that_waits_for_an_actor_of_its_own_host_gives_its_place_to_it
     assert_eq!(host.hears().await, Heard::Reply { request: 1, status: Status::Ok });
     host.ends(asking, 5, false).await;
     assert_eq!(answered(asked).await.body, "5");
+    drop(host);
     node.stop().await;
 }
 
@@ -168,6 +189,7 @@ async fn l15_a_turn_that_was_sent_and_lost_is_not_sent_again() {
     assert_eq!(method, "total", "the card is charged twice");
     next.ends(turn, 0, false).await;
     assert_eq!(answered(read).await.body, "0");
+    drop((first, next));
     node.stop().await;
 }
 
@@ -203,5 +225,6 @@ async fn l23_an_actor_goes_to_the_newer_version_at_a_turn_boundary_and_never_bac
     old.ends(turn, 0, false).await;
     assert_eq!(answered(other).await.body, "0");
     answered(third).await.problem(503, "unavailable");
+    drop((old, new));
     node.stop().await;
 }

@@ -247,3 +247,12 @@ fn a_session_that_has_drained_everywhere_is_over() {
     assert!(over.contains(&ControlAction::Close { session: A, why: Close::Done }), "{over:?}");
     assert!(over.contains(&ControlAction::Tell(Word::Over { session: A })), "{over:?}");
 }
+
+#[test]
+fn a_version_that_nobody_offers_any_more_comes_back_with_another_description() {
+    let mut node = node(Settings::default(), &[A, B]);
+    assert_eq!(offers(&mut node, 1, A, 0, offer("room", 1, 1, "aa")).0, Verdict::Taken);
+    tell(&mut node, 2, ControlEvent::Goodbye { session: A });
+    assert_eq!(offers(&mut node, 3, B, 0, offer("room", 1, 1, "bb")).0, Verdict::Taken);
+    assert_eq!(&*node.row()[0].digest, "bb");
+}
