@@ -20,7 +20,7 @@ use super::host::{Line, PULSE};
 /// Its control lane asks for its lease by itself; on its user lane to the node's only shard nothing goes by itself.
 pub(super) struct Puppet {
     pub(super) offered: (OfferStatus, String),
-    pub(super) lane: Line,
+    lane: Line,
     /// The codecs that its turns are asked in.
     codecs: BTreeMap<u64, Codec>,
     welcome: Welcome,
@@ -116,7 +116,7 @@ impl Puppet {
     pub(super) async fn seats(&mut self) -> (u64, String) {
         match self.hears().await {
             Heard::Activate { seat, key, .. } => {
-                self.lane.say(&FromHost::Activated { seat, status: Status::Ok, payload: &[] }).await;
+                self.has_made(seat).await;
                 (seat, key)
             }
             other => panic!("no Activate but {other:?}"),
@@ -163,10 +163,21 @@ impl Puppet {
         assert_eq!(self.hears_of_itself().await, Told::LaneLost);
     }
 
-    /// Says that it has dropped the seats of its lane, and joins again.
-    pub(super) async fn drops_and_rejoins(&mut self) {
+    /// Says that it has dropped the seats of its lane, and joins again, until the node has heard the first: what it hears then.
+    pub(super) async fn drops_and_rejoins(&mut self) -> Heard {
         self.drops();
-        self.lane = joined(&self.path, &self.welcome).await;
+        loop {
+            self.lane = joined(&self.path, &self.welcome).await;
+            match self.hears().await {
+                Heard::Other => {}
+                heard => return heard,
+            }
+        }
+    }
+
+    /// Says that a seat is made.
+    pub(super) async fn has_made(&mut self, seat: u64) {
+        self.lane.say(&FromHost::Activated { seat, status: Status::Ok, payload: &[] }).await;
     }
 
     pub(super) fn drops(&self) {
