@@ -94,8 +94,12 @@ impl Puppet {
 
     /// The next frame on the user lane.
     pub(super) async fn hears(&mut self) -> Heard {
+        self.hears_next().await.expect("the lane lasts")
+    }
+
+    async fn hears_next(&mut self) -> Option<Heard> {
         let codecs = &mut self.codecs;
-        heard(&mut self.lane, |frame| match frame {
+        let heard = self.lane.hear(|frame| match frame {
             FromNode::Activate(activate) => Heard::Activate {
                 seat: activate.seat,
                 key: activate.key.to_owned(),
@@ -108,8 +112,8 @@ impl Puppet {
             FromNode::Deactivate { seat, is_carry, .. } => Heard::Deactivate { seat, is_carry },
             FromNode::Reply { request, status, .. } => Heard::Reply { request, status },
             _ => Heard::Other,
-        })
-        .await
+        });
+        tokio::time::timeout(PATIENCE, heard).await.expect("the node says something")
     }
 
     /// Hears an Activate, and says that it is done: the seat and the actor's key.
@@ -168,9 +172,9 @@ impl Puppet {
         self.drops();
         loop {
             self.lane = joined(&self.path, &self.welcome).await;
-            match self.hears().await {
-                Heard::Other => {}
-                heard => return heard,
+            match self.hears_next().await {
+                Some(Heard::Other) | None => {}
+                Some(heard) => return heard,
             }
         }
     }
