@@ -1,22 +1,24 @@
-//! The SDKs of other languages: each is installed and tested in an environment of its own, against the program of this build.
+//! The SDKs of other languages, and clients of the gRPC door: each is installed and tested in an environment of its own, against the
+//! program of this build.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use crate::step::{root, run as step, target};
 
-/// Installs and tests each SDK; with `all`, one whose interpreter is missing is an error.
+/// Installs and tests each of them; with `all`, one whose interpreter is missing is an error.
 pub(crate) fn run(all: bool) -> Result<(), String> {
     type Test = fn(bool) -> Result<(), String>;
-    let sdks: [(&str, Option<&str>, Test); 3] = [
-        ("Python", python_is_missing(), python),
-        ("TypeScript", node_is_missing(), typescript),
-        ("Go", go_is_missing(), go),
+    let tests: [(&str, Option<&str>, Test); 4] = [
+        ("the SDK for Python", python_is_missing(), python),
+        ("the SDK for TypeScript", node_is_missing(), typescript),
+        ("the SDK for Go", go_is_missing("sdk/go"), go),
+        ("the gRPC door from Go", go_is_missing(GRPC_GO), grpc_go),
     ];
-    for (sdk, missing, test) in sdks {
+    for (what, missing, test) in tests {
         match missing {
-            Some(missing) if all => return Err(format!("the tests of the SDK for {sdk} need {missing}")),
-            Some(missing) => println!("==> SKIPPED: the SDK for {sdk}: {missing}"),
+            Some(missing) if all => return Err(format!("the tests of {what} need {missing}")),
+            Some(missing) => println!("==> SKIPPED: {what}: {missing}"),
             None => test(all)?,
         }
     }
@@ -61,18 +63,28 @@ fn typescript(all: bool) -> Result<(), String> {
 }
 
 fn go(all: bool) -> Result<(), String> {
+    go_module("sdk/go", "the SDK for Go", all)
+}
+
+/// grpc-go calls the gRPC door, by what its reflection says.
+fn grpc_go(all: bool) -> Result<(), String> {
+    go_module(GRPC_GO, "the gRPC door from Go", all)
+}
+
+/// Lints and tests the Go module in `folder`.
+fn go_module(folder: &str, what: &str, all: bool) -> Result<(), String> {
     let go = |words: &[&str]| {
         let mut go = Command::new("go");
-        go.args(["-C", "sdk/go"]).args(words);
+        go.args(["-C", folder]).args(words);
         go
     };
-    step("lints of the SDK for Go", &mut go(&["vet", "./..."]))?;
+    step(&format!("lints of {what}"), &mut go(&["vet", "./..."]))?;
     let mut tests = go(&["test", "-count=1", "./..."]);
     tests.env("GREENROOM_BIN", program()?);
     if all {
         tests.env("GREENROOM_LANGUAGES", "all");
     }
-    step("tests of the SDK for Go", &mut tests)
+    step(&format!("tests of {what}"), &mut tests)
 }
 
 /// A tool of an environment, for the SDK at `sdk`: steps run at the root.
@@ -95,9 +107,9 @@ fn program() -> Result<PathBuf, String> {
     }
 }
 
-/// What is missing, if the SDK for Go cannot be tested here.
-fn go_is_missing() -> Option<&'static str> {
-    (!is_there(&["go", "-C", "sdk/go", "list", "-f", "{{.Dir}}"])).then_some("Go 1.26")
+/// What is missing, if the Go module in `folder` cannot be tested here.
+fn go_is_missing(folder: &str) -> Option<&'static str> {
+    (!is_there(&["go", "-C", folder, "list", "-f", "{{.Dir}}"])).then_some("Go 1.26")
 }
 
 /// What is missing, if the SDK for TypeScript cannot be tested here.
@@ -118,3 +130,6 @@ fn is_there(words: &[&str]) -> bool {
     command.args(&words[1..]).current_dir(root()).stdout(Stdio::null()).stderr(Stdio::null());
     command.status().is_ok_and(|status| status.success())
 }
+
+/// The module of a client of the gRPC door.
+const GRPC_GO: &str = "crates/greenroom-grpc/clients/go";
