@@ -39,14 +39,19 @@ impl health_server::Health for Health {
         let known = is_known(&request.get_ref().service);
         let state = (self.visit.clone(), None, (permit, working));
         Ok(Response::new(Box::pin(stream::unfold(state, move |(visit, before, kept)| async move {
+            let mut closing = false;
             loop {
                 let next = if known { now(&visit) } else { ServingStatus::ServiceUnknown };
+                // The last word is said also where the node has closed meanwhile.
                 if before != Some(next) {
                     return Some((Ok(said(next)), (visit, Some(next), kept)));
                 }
+                if closing {
+                    return None;
+                }
                 tokio::select! {
                     () = visit.readiness() => {}
-                    () = visit.closing() => return None,
+                    () = visit.closing() => closing = true,
                 }
             }
         }))))

@@ -2,15 +2,16 @@
 package door
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"fmt"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -48,15 +49,27 @@ func open(t *testing.T, flags ...string) *door {
 		}
 		t.Skip("no program: set GREENROOM_BIN")
 	}
-	d := &door{http: "http://" + free(t)}
-	address := free(t)
-	arguments := append([]string{"node", "--until-stdin-ends", "--hosts", "off", "--http", d.http[7:], "--grpc", address}, flags...)
+	d := new(door)
+	arguments := append([]string{"node", "--hosts", "off", "--http", "127.0.0.1:0", "--grpc", "127.0.0.1:0"}, flags...)
 	d.program = exec.Command(program, arguments...)
 	d.program.Stderr = os.Stderr
-	input, err := d.program.StdinPipe()
+	d.program.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	output, err := d.program.StdoutPipe()
 	must(t, err)
 	must(t, d.program.Start())
-	t.Cleanup(func() { input.Close(); d.program.Wait() })
+	t.Cleanup(func() { d.program.Process.Signal(os.Interrupt); d.program.Wait() })
+	var address string
+	for lines := bufio.NewScanner(output); (d.http == "" || address == "") && lines.Scan(); {
+		if _, at, is := strings.Cut(lines.Text(), "HTTP door is at "); is {
+			d.http = at
+		}
+		if _, at, is := strings.Cut(lines.Text(), "gRPC door is at "); is {
+			address = at
+		}
+	}
+	if d.http == "" || address == "" {
+		t.Fatal("the program did not say where its doors are")
+	}
 	d.ClientConn, err = grpc.NewClient(address, grpc.WithTransportCredentials(insecure.NewCredentials()))
 	must(t, err)
 	t.Cleanup(func() { d.Close() })
@@ -242,6 +255,29 @@ func TestATopicIsWatchedUntilTheClientLeaves(t *testing.T) {
 	}
 }
 
+func TestANodeThatStopsSaysSo(t *testing.T) {
+	d := open(t)
+	d.reflect(t)
+	health, err := grpc_health_v1.NewHealthClient(d).Watch(within(t), &grpc_health_v1.HealthCheckRequest{})
+	must(t, err)
+	said, err := health.Recv()
+	must(t, err)
+	if said.Status != grpc_health_v1.HealthCheckResponse_SERVING {
+		t.Fatal(said)
+	}
+	next := d.stream(t, within(t), `{"topic": {"topic": "prices/eu"}}`)
+	must(t, d.program.Process.Signal(os.Interrupt))
+	said, err = health.Recv()
+	must(t, err)
+	if said.Status != grpc_health_v1.HealthCheckResponse_NOT_SERVING {
+		t.Error(said)
+	}
+	if _, err := next(); status.Code(err) != codes.Unavailable {
+		t.Errorf("the stream ended with %v", err)
+	}
+	must(t, d.program.Wait())
+}
+
 // key is an actor's key that is its own for each text.
 func key(text string) string { return fmt.Sprintf("%x", text)[:16] }
 
@@ -257,14 +293,6 @@ func within(t *testing.T) context.Context {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	t.Cleanup(cancel)
 	return ctx
-}
-
-// free is an address that nobody listens at.
-func free(t *testing.T) string {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	must(t, err)
-	defer listener.Close()
-	return listener.Addr().String()
 }
 
 func must(t *testing.T, err error) {
