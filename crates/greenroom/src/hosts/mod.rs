@@ -29,7 +29,7 @@ use std::collections::BTreeSet;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use greenroom_protocols::host::Settings;
+use greenroom_protocols::host::{ControlEvent, Settings};
 use greenroom_protocols::reminders::Wall;
 use greenroom_world::Stage;
 use tokio::sync::{Notify, watch};
@@ -140,9 +140,8 @@ impl Part for Hosts {
         if let Some(bound) = bound {
             listener::open(here, bound);
         }
-        let (this, other) = (here.clone(), here.clone());
-        here.world().spawn(Stage::Control, Box::pin(async move { tell(&this).await }));
-        here.world().spawn(Stage::Control, Box::pin(async move { plane::keep_time(&other).await }));
+        let this = here.clone();
+        here.world().spawn(Stage::Control, Box::pin(async move { look_after(&this).await }));
     }
 
     fn viewed(&self, view: &Arc<ClusterView>) {
@@ -169,17 +168,26 @@ impl Part for Hosts {
     }
 }
 
-/// Tells the cluster what hosts offer here, as it changes.
-async fn tell(here: &Arc<Here>) {
-    let hosts = here.part::<Hosts>();
+/// Tells the plane's machine the time when it wants to know, and the cluster what hosts offer here, as it changes.
+async fn look_after(here: &Arc<Here>) {
+    let (hosts, world) = (here.part::<Hosts>(), here.world());
     let linked = here.kinds().infos(here.config().geo.as_ref(), &here.config().kinds);
     loop {
-        tokio::select! {
-            () = hosts.changed.notified() => {}
-            _ = here.halted() => return,
+        if hosts.plane().deadline() <= world.now() {
+            hosts.tell(here, ControlEvent::Tick);
         }
-        let row = hosts.plane().row().to_vec();
-        let told = hosts.offers(|offers| offers.infos(&row));
-        here.order(Order::Kinds(linked.iter().cloned().chain(told).collect()));
+        let due = hosts.plane().deadline();
+        // One task waits for the node's end: of several, chance would say which hears of it first.
+        tokio::select! {
+            biased;
+            _ = here.halted() => return,
+            () = hosts.changed.notified() => {
+                let row = hosts.plane().row().to_vec();
+                let told = hosts.offers(|offers| offers.infos(&row));
+                here.order(Order::Kinds(linked.iter().cloned().chain(told).collect()));
+            }
+            () = hosts.moved.notified() => {}
+            () = world.sleep_until(due) => {}
+        }
     }
 }

@@ -43,6 +43,11 @@ impl Plane {
         self.hosts.values().filter(|host| !host.session.is_lost())
     }
 
+    /// When the machine wants to be told the time.
+    pub(super) fn deadline(&self) -> Timestamp {
+        self.machine.deadline().unwrap_or(Timestamp::NEVER)
+    }
+
     pub(super) fn row(&self) -> &[Offer] {
         &self.row
     }
@@ -138,22 +143,6 @@ impl Hosts {
             }
             let (session, word) = (session.clone(), word.clone());
             let _ = port.push(Item::Run(Box::new(move |shard| OnShard::of(shard).hear(shard, &session, word))));
-        }
-    }
-}
-
-/// Tells the machine the time, when it wants to know.
-pub(super) async fn keep_time(here: &Arc<Here>) {
-    let (hosts, world) = (here.part::<Hosts>(), here.world());
-    loop {
-        let due = hosts.plane().machine.deadline().unwrap_or(Timestamp::NEVER);
-        if due <= world.now() {
-            hosts.tell(here, ControlEvent::Tick);
-        }
-        tokio::select! {
-            () = hosts.moved.notified() => {}
-            () = world.sleep_until(due) => {}
-            _ = here.halted() => return,
         }
     }
 }

@@ -229,12 +229,11 @@ impl<A: Behaviour> AnyActivation for Activation<A> {
             // What keeps it may be taken back: each is looked at once an idle time.
             return Some(due.min(now + self.kind.idle()));
         }
-        if self.phase.get() != Phase::Ready
-            || !self.idle()
-            || self.waiting() > 0
-            || shard.is_needed(self.slot)
-            || shard.is_tied(self.slot)
-        {
+        if self.phase.get() != Phase::Ready || !self.idle() || self.waiting() > 0 {
+            // It may be a tick, which is no use of the actor.
+            return Some(now + self.kind.idle() / 8);
+        }
+        if shard.is_needed(self.slot) || shard.is_tied(self.slot) {
             return Some(now + self.kind.idle());
         }
         self.begin_end(shard, Why::Idle);
