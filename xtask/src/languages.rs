@@ -114,7 +114,7 @@ fn go_is_missing(folder: &str) -> Option<&'static str> {
 
 /// What is missing, if the SDK for TypeScript cannot be tested here.
 fn node_is_missing() -> Option<&'static str> {
-    let is_new = ["node", "-e", "process.exit(parseInt(process.versions.node) < 20)"];
+    let is_new = ["node", "-e", "process.exit(parseInt(process.versions.node) < 20 ? 1 : 0)"];
     (!(is_there(&["npm", "--version"]) && is_there(&is_new))).then_some("Node 20 or later with npm")
 }
 
