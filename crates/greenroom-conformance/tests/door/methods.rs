@@ -52,7 +52,7 @@ async fn what_waits_in_a_mailbox_and_what_finds_no_room_there_is_told() {
         let door = door.clone();
         tokio::spawn(async move { call(&door, "/narrow/a/doze", &format!("{{\"ms\":{ms}}}")).await.status })
     };
-    let first = doze(400);
+    let first = doze(3_000);
     while method(&door, "narrow", "doze").await["turns"] != 1 {
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
@@ -61,7 +61,7 @@ async fn what_waits_in_a_mailbox_and_what_finds_no_room_there_is_told() {
     assert_eq!(answers.iter().filter(|status| **status == 200).count(), 2, "one of the two found no room: {answers:?}");
     let dozed = method(&door, "narrow", "doze").await;
     assert_eq!((&dozed["turns"], &dozed["failed"]["refused"]), (&2.into(), &1.into()), "{dozed}");
-    assert!(dozed["run"]["max"].as_f64() >= Some(0.4), "{dozed}");
+    assert!(dozed["run"]["max"].as_f64() >= Some(3.0), "{dozed}");
     assert!(dozed["mailbox"]["max"].as_f64() >= Some(0.1), "{dozed}");
     assert!(dozed["mailbox"]["p50"].as_f64() < Some(0.01), "the first one began at once: {dozed}");
     node.stop().await;
