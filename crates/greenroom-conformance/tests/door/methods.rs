@@ -63,6 +63,5 @@ async fn what_waits_in_a_mailbox_and_what_finds_no_room_there_is_told() {
     assert_eq!((&dozed["turns"], &dozed["failed"]["refused"]), (&2.into(), &1.into()), "{dozed}");
     assert!(dozed["run"]["max"].as_f64() >= Some(3.0), "{dozed}");
     assert!(dozed["mailbox"]["max"].as_f64() >= Some(0.1), "{dozed}");
-    assert!(dozed["mailbox"]["p50"].as_f64() < Some(0.01), "the first one began at once: {dozed}");
     node.stop().await;
 }
