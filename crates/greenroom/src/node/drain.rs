@@ -60,8 +60,27 @@ impl Part for Drains {
     }
 }
 
-/// Drains the node and has it leave, within `bound`. Who asks while it drains waits until it has left.
-pub(super) async fn drain(node: &Arc<Here>, bound: Duration) -> Drained {
+/// Drains the node and has it leave, within `bound`, once it is polled: from then on it goes to its end, whether somebody
+/// waits for it or not.
+pub(super) async fn begin(node: &Arc<Here>, bound: Duration) -> Drained {
+    let (send, drained) = oneshot::channel();
+    let this = node.clone();
+    let draining = async move {
+        // An error means that nobody waits any more.
+        let _ = send.send(drain(&this, bound).await);
+    };
+    node.world().spawn(Stage::Control, Box::pin(draining));
+    match drained.await {
+        Ok(drained) => drained,
+        Err(_) => {
+            node.halted().await;
+            Drained::default()
+        }
+    }
+}
+
+/// Drains the node. Who asks while it drains waits until it has left.
+async fn drain(node: &Arc<Here>, bound: Duration) -> Drained {
     let mut drained = Drained { activations: node.activations(), ..Drained::default() };
     if !node.begin_drain() {
         node.halted().await;

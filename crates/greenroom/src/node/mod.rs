@@ -194,7 +194,7 @@ impl Node {
     /// Stops in order, as [`drain`](Self::drain) does, within the configuration's `stop_timeout`.
     pub fn stop(&self) -> impl Future<Output = ()> + Send {
         let bound = self.here().config().stop_timeout;
-        drain::drain(self.here(), bound).map(drop).boxed()
+        drain::begin(self.here(), bound).map(drop).boxed()
     }
 
     /// Hands over what the node has, and leaves the cluster, within the configuration's `drain_timeout`.
@@ -205,11 +205,11 @@ impl Node {
     /// result says.
     ///
     /// # Cancel safety
-    /// Dropping the future leaves the node draining and in the cluster: call [`stop`](Self::stop) only before it is first
-    /// polled, and otherwise wait for it.
+    /// Nothing happens before the future is first polled. Dropping it after that ends nothing: the node drains on and leaves,
+    /// and whoever calls this or [`stop`](Self::stop) again waits for that.
     pub fn drain(&self) -> impl Future<Output = Drained> + Send {
         let bound = self.here().config().drain_timeout;
-        drain::drain(self.here(), bound).boxed()
+        drain::begin(self.here(), bound).boxed()
     }
 }
 

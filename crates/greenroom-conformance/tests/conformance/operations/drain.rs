@@ -207,5 +207,20 @@ fn a_node_that_drains_gets_nothing_new() {
     });
 }
 
+#[test]
+fn a_drain_that_nobody_waits_for_any_more_goes_to_its_end() {
+    with_clerks(20, Faults::none(), THREE, async |cluster, _| {
+        let [_, b, _] = cluster.three();
+        let abandoned = b.clone();
+        let abandoned = tokio::task::spawn_local(async move { abandoned.drain().await });
+        tokio::time::sleep(Duration::from_millis(cluster.sim.random().below(20))).await;
+        abandoned.abort();
+        // As one that is told to stop while it stops.
+        b.stop().await;
+        assert!(b.is_stopped());
+        cluster.settled(&["a", "c"]).await;
+    });
+}
+
 const CLIENTS: u64 = 6;
 const ACTORS: u64 = 40;
