@@ -91,6 +91,11 @@ impl Door {
         }
     }
 
+    /// The token as the console takes it from its address.
+    pub(crate) fn token_in_address(&self) -> Option<String> {
+        self.token.as_ref().map(|token| format!("#token={}", encoded(token.expose())))
+    }
+
     pub(crate) fn url(&self) -> &str {
         &self.url
     }
@@ -98,6 +103,11 @@ impl Door {
     /// Asks for a page.
     pub(crate) fn get(&self, path: &str) -> Result<Answer, String> {
         self.read(self.signed(self.agent.get(format!("{}{path}", self.url))).call())
+    }
+
+    /// Asks whether a page is there, and not for its bytes.
+    pub(crate) fn status_of(&self, path: &str) -> Result<u16, String> {
+        self.read(self.signed(self.agent.head(format!("{}{path}", self.url))).call()).map(|answer| answer.status)
     }
 
     /// Asks for a page in JSON.

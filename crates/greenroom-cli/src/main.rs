@@ -3,6 +3,7 @@
 mod call;
 mod certs;
 mod clusters;
+mod console;
 mod demo;
 mod door;
 mod drain;
@@ -68,6 +69,8 @@ enum Command {
     Generate(generate::GenerateCommand),
     /// Show a cluster's nodes, kinds, activations and rates
     Status(status::StatusCommand),
+    /// Print the address of a node's pages for a browser
+    Console(console::ConsoleCommand),
     /// Let a node hand over what it has, and leave its cluster
     Drain(drain::DrainCommand),
     /// Show and change the clusters of one actor system
@@ -119,6 +122,7 @@ fn main() -> ExitCode {
         Command::Optimiser(command) => optimiser::run(&command),
         Command::Pids(command) => pids::run(&command),
         Command::Certs(command) => certs::run(&command),
+        Command::Console(command) => console::run(&command),
         Command::Drain(command) => drain::run(&command),
         Command::Token(command) => token::run(&command),
         Command::Topic(command) => topic::run(&command),

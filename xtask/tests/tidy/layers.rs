@@ -9,6 +9,7 @@ use crate::{assert_caught, assert_clean};
 const LAYERS: &[(&str, &[&str])] = &[
     ("greenroom-protocols", &[]),
     ("greenroom-macros", &[]),
+    ("greenroom-console", &[]),
     ("greenroom-describe", &[]),
     ("greenroom-wire", &["greenroom-protocols"]),
     ("greenroom-world", &["greenroom-protocols"]),
@@ -42,6 +43,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     (
         "greenroom",
         &[
+            "greenroom-console",
             "greenroom-describe",
             "greenroom-macros",
             "greenroom-protocols",

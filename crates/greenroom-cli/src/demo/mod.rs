@@ -81,6 +81,8 @@ fn invitation(nodes: &Nodes) -> String {
     let pids: Vec<String> = nodes.processes().map(|(name, pid)| format!("{name} is process {pid}")).collect();
     format!(
         "
+Look at it in a browser:  {first}{console}
+
 Three nodes are one cluster: {pids}.
 Any of them answers for every actor. Try, in another terminal:
 
@@ -98,6 +100,7 @@ The same with this program:  greenroom call chat_room/lobby read --node {first}
 Kill a node (kill -9 {victim}): what lived on it answers from the others within seconds.
 Ctrl-C stops all.
 ",
+        console = crate::console::PATH,
         pids = pids.join(", "),
         victim = nodes.processes().nth(1).map_or(0, |(_, pid)| pid),
     )

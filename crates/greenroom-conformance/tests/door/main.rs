@@ -2,6 +2,7 @@
 
 mod answers;
 mod client;
+mod console;
 mod context;
 mod hosts;
 mod idempotency;

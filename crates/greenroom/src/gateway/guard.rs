@@ -259,7 +259,7 @@ impl Guard {
 /// Whom `path` is for. What is not named here is for admins.
 fn whom_for<'a>(path: &'a Path, method: &Method) -> For<'a> {
     match path {
-        Path::Health | Path::Ready | Path::Problem(_) | Path::Other => For::Everybody,
+        Path::Health | Path::Ready | Path::Problem(_) | Path::Console(_) | Path::Other => For::Everybody,
         Path::Root | Path::OpenApi => For::Known,
         Path::Host => For::Hosts,
         Path::Metrics => For::Metrics,

@@ -17,6 +17,7 @@ mod call;
 mod carried;
 mod clusters;
 mod connections;
+mod console;
 mod events;
 mod fetch;
 mod guard;

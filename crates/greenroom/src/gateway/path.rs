@@ -26,6 +26,8 @@ pub(super) enum Path {
     Kinds,
     /// `/-/kinds/{kind}`
     Kind(String),
+    /// `/-/console/{path}`
+    Console(String),
     /// `/-/methods`
     Methods,
     /// `/-/waits`
@@ -67,6 +69,7 @@ impl Path {
             ["openapi.json"] => Path::OpenApi,
             ["-", "kinds"] => Path::Kinds,
             ["-", "kinds", kind] => Path::Kind(decode(kind)?),
+            ["-", "console", ref path @ ..] => Path::Console(decode(&path.join("/"))?),
             ["-", "status"] => Path::Status,
             ["-", "host"] => Path::Host,
             ["-", "drain", node] => Path::Admin(Asked::Drain { node: decode(node)? }),
@@ -186,6 +189,8 @@ mod tests {
         }
         assert_eq!(Path::read("/"), Ok(Path::Root));
         assert_eq!(Path::read("/-/status"), Ok(Path::Status));
+        assert_eq!(Path::read("/-/console/"), Ok(Path::Console(String::new())));
+        assert_eq!(Path::read("/-/console/a1/main.js"), Ok(Path::Console("a1/main.js".to_owned())));
         assert_eq!(Path::read("/-/pids"), Ok(Path::Pids));
         assert_eq!(Path::read("/-/optimiser"), Ok(Path::Optimiser));
         assert_eq!(Path::read("/-/optimiser/moves"), Ok(Path::Moves));

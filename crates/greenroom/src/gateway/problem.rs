@@ -165,6 +165,20 @@ impl Problem {
         problem
     }
 
+    /// A browser asks for a change, and its page does not say what for.
+    pub(super) fn unnamed_change() -> Self {
+        let detail = "a page that changes something says what for in the header Greenroom-Change, as the console does; \
+            a program that sends neither Origin nor Sec-Fetch-Site needs none";
+        Self::new("unnamed-change", detail)
+    }
+
+    #[cfg(not(feature = "console"))]
+    pub(super) fn no_console() -> Self {
+        let detail = "this program was built without the console; build it with greenroom's feature `console`, or ask \
+            for the same as JSON: GET / says where";
+        Self::new("no-such-path", detail)
+    }
+
     /// Which door is asked for cannot be told.
     pub(super) fn bad_host(why: &str) -> Self {
         let mut problem = Self::new("bad-request", why).with("field", "Host");
@@ -348,7 +362,7 @@ const fn class(name: &'static str, status: u16, title: &'static str, explanation
 const RAN: [&str; 5] = ["internal", "actor-error", "panicked", "unknown-outcome", "timed-out"];
 
 /// Every type of problem. The first stands for what has no name of its own.
-static CLASSES: [Class; 30] = [
+static CLASSES: [Class; 31] = [
     class("internal", 500, "Internal error", "The node is at fault. Please report it."),
     class("bad-request", 400, "Bad request", "The request is malformed; the detail says where."),
     class(
@@ -380,6 +394,12 @@ static CLASSES: [Class; 30] = [
          Nothing ran.",
     ),
     class("other-site", 403, "Not from another site", "Browsers say which site a page is from; it must be this one."),
+    class(
+        "unnamed-change",
+        403,
+        "A change without a reason",
+        "A page that changes something says what for in the header Greenroom-Change. Nothing was changed.",
+    ),
     class("no-such-node", 404, "No such node", "The detail names the nodes that there are."),
     class(
         "no-such-path",

@@ -12,7 +12,7 @@ use super::answer::{Answer, AnswerBody};
 use super::connections::Seat;
 use super::path::{self, Path};
 use super::problem::{self, Problem};
-use super::{Door, admin, call, events, hosts, metrics, status, topic};
+use super::{Door, admin, call, console, events, hosts, metrics, status, topic};
 use super::{inspect, kinds, methods};
 use crate::blocking;
 use crate::locality;
@@ -40,6 +40,9 @@ pub(super) async fn answer(door: &Arc<Door>, seat: &Arc<Seat>, request: Request<
 async fn route(door: &Arc<Door>, seat: &Arc<Seat>, mut request: Request<Incoming>) -> Result<Answer, Problem> {
     door.hosts.check(&request)?;
     let path = Path::read(request.uri().path()).map_err(|why| Problem::bad_request(&why))?;
+    if path == Path::Root && console::wants_page(request.headers()) {
+        return Ok(console::there());
+    }
     if let Some(principal) = door.guard.admit(&path, &request).await? {
         request.extensions_mut().insert(principal);
     }
@@ -56,6 +59,9 @@ async fn route(door: &Arc<Door>, seat: &Arc<Seat>, mut request: Request<Incoming
     }
     if let Path::Admin(asked) = &path {
         refuse_other_sites(request.headers())?;
+        if !matches!(*request.method(), Method::GET | Method::HEAD) {
+            refuse_unnamed(request.headers())?;
+        }
         let method = request.method().clone();
         return admin::answer(door, asked, &method).await;
     }
@@ -87,6 +93,7 @@ async fn route(door: &Arc<Door>, seat: &Arc<Seat>, mut request: Request<Incoming
         Path::OpenApi => json(StatusCode::OK, &kinds::openapi(door)),
         Path::Kinds => json(StatusCode::OK, &kinds::list(door)),
         Path::Kind(kind) => json(StatusCode::OK, &kinds::one(door, &kind)?),
+        Path::Console(path) => console::page(&path)?,
         Path::Status => json(StatusCode::OK, &status::status(door)),
         Path::Methods => {
             let kind = kind(request.uri().query())?;
@@ -153,6 +160,14 @@ pub(super) fn refuse_other_sites(headers: &HeaderMap) -> Result<(), Problem> {
     }
 }
 
+/// What a browser asks to be changed must come from a page that says what for. Another site's page cannot: browsers let it
+/// send a header of its own only where the door allows that beforehand, which it never does.
+fn refuse_unnamed(headers: &HeaderMap) -> Result<(), Problem> {
+    let browser = headers.contains_key(ORIGIN) || headers.contains_key("sec-fetch-site");
+    let named = headers.get(CHANGE).is_some_and(|what| !what.is_empty());
+    if browser && !named { Err(Problem::unnamed_change()) } else { Ok(()) }
+}
+
 pub(super) fn json(status: StatusCode, value: &serde_json::Value) -> Answer {
     // Writing a `Value` to memory cannot fail.
     let mut body = serde_json::to_string_pretty(value).unwrap_or_default();
@@ -177,6 +192,8 @@ pub(super) fn allow(answer: &mut Answer, methods: &'static str) {
     answer.headers_mut().insert(ALLOW, HeaderValue::from_static(methods));
 }
 
+/// The header in which a page says what it changes something for.
+const CHANGE: &str = "greenroom-change";
 /// How long a turn must have run to be told of.
 const OVER_DEFAULT: Duration = Duration::from_secs(1);
 /// Wishes and edges that are shown of each shard.

@@ -1,0 +1,111 @@
+// The frame of the pages: the rail, the verdict, the find box, and the keys.
+import { html, render, useEffect, useRef, useState } from "./lib.js";
+import { refused, takeToken, useToken } from "./api.js";
+import { Actor } from "./actor.js";
+import { Kinds } from "./kinds.js";
+import { begin, live, lost, seen } from "./live.js";
+import { Overview } from "./overview.js";
+import { Moves, Nodes, Reminders, Spawned, Waits } from "./tables.js";
+import { time } from "./format.js";
+import { go, route } from "./route.js";
+import { theme, turn } from "./theme.js";
+
+/** Each page: its name, icon, key after `g`, and what draws it. */
+const PAGES = {
+  overview: { name: "Overview", icon: "M2 7l6-5 6 5v7H2z", key: "o", draw: Overview },
+  kinds: { name: "Kinds", icon: "M2 4h12M2 8h12M2 12h8", key: "k", draw: Kinds, group: "Actors" },
+  actor: { name: "Actor", icon: "M8 2a3 3 0 1 0 .1 0M2 14c1-4 11-4 12 0", key: "a", draw: Actor },
+  waits: { name: "Waits", icon: "M4 2h8M4 14h8M5 2c0 5 6 7 6 12M11 2c0 5-6 7-6 12", key: "w", draw: Waits },
+  spawned: { name: "Spawned", icon: "M8 2v12M2 8h12", key: "p", draw: Spawned },
+  nodes: { name: "Nodes", icon: "M2 3h12v4H2zM2 9h12v4H2z", key: "n", draw: Nodes, group: "System" },
+  moves: { name: "Moves", icon: "M2 5h10l-3-3M14 11H4l3 3", key: "m", draw: Moves },
+  reminders: { name: "Reminders", icon: "M8 2a6 6 0 1 0 .1 0M8 4v4l3 2", key: "r", draw: Reminders },
+};
+
+function Rail({ at }) {
+  const wrong = seen.value?.findings.filter(({ level }) => level !== "good").length ?? 0;
+  const badges = { overview: wrong ? html`<span class=${`badge ${seen.value.findings[0].level}`}>${wrong}</span>` : null, nodes: seen.value ? html`<span class="badge">${seen.value.nodes.length}</span>` : null };
+  return html`<aside class="rail" aria-label="Greenroom"><div class="brand"><svg viewBox="0 0 24 24" aria-hidden="true"><path d="M2 4h20v3c-4 0-5 4-5 9v4h-2c0-8-1-12-3-12s-3 4-3 12H7v-4c0-5-1-9-5-9z" /></svg><b>Greenroom</b></div>
+    <nav aria-label="Pages">${Object.entries(PAGES).map(([id, page]) => html`${page.group ? html`<div class="group">${page.group}</div>` : null}
+      <a href=${`#/${id}`} aria-current=${at === id ? "page" : null}><svg class="icon" viewBox="0 0 16 16" aria-hidden="true"><path d=${page.icon} /></svg>${page.name}${badges[id]}</a>`)}</nav>
+    <div class="foot"><span>Looking changes nothing.<br /></span><button class="link" onClick=${() => document.querySelector("#keys").showModal()}>Keys: ?</button></div></aside>`;
+}
+
+function verdict() {
+  if (lost.value) return ["bad", "The door does not answer", `for ${time((Date.now() - lost.value.since) / 1000)}: ${lost.value.why}`];
+  if (!seen.value) return ["off", "Asking the door", ""];
+  const [first, ...more] = seen.value.findings;
+  if (!first) return ["", "All is well", `${seen.value.nodes.length} nodes answer`];
+  return [first.level, first.title, more.length ? `and ${more.length} more` : `for ${time((seen.value.at - first.since) / 1000)}`];
+}
+
+function Bar() {
+  const [text, set] = useState("");
+  const find = (event) => {
+    event.preventDefault();
+    const cut = text.indexOf("/");
+    const page = Object.entries(PAGES).find(([, { name }]) => name.toLowerCase() === text.trim().toLowerCase());
+    if (page) go(page[0]);
+    else if (cut > 0) go("actor", text.slice(0, cut), text.slice(cut + 1));
+    else if (seen.value?.nodes.some(({ name }) => name === text)) go("nodes");
+    else if (text) go("kinds", text);
+  };
+  const [level, what, rest] = verdict();
+  return html`<header class="bar"><span class="system">${seen.value?.system ?? ""}</span>
+    <div class="verdict" role="status"><span class=${`dot ${level}`} aria-hidden="true"></span><span>${what}</span><span class="sub">${rest}</span></div>
+    <form class="find" role="search" onSubmit=${find}><input id="find" aria-label="Find an actor as kind/key, a kind, a node or a page" placeholder="Find an actor: kind/key" autocomplete="off" value=${text} onInput=${(event) => set(event.currentTarget.value)} /><kbd aria-hidden="true">/</kbd></form>
+    <div class="seg" role="group" aria-label="Time"><button aria-pressed=${String(live.value)} onClick=${() => { live.value = !live.value; }}><span class=${live.value ? "dot" : "dot off"} aria-hidden="true"></span>${live.value ? "Live" : "Stopped"}</button></div>
+    <button class="btn" aria-label=${theme.value === "dark" ? "Light colours" : "Dark colours"} onClick=${turn}>◐</button></header>`;
+}
+
+function Credentials() {
+  const [text, set] = useState("");
+  const enter = (event) => { event.preventDefault(); useToken(text); };
+  return html`<section class="card"><header><h1>Who asks?</h1></header><form class="form" onSubmit=${enter}>
+    <p>${refused.value || "The door wants to know who asks."}</p>
+    <label>A bearer token; it stays in this tab, until it is closed or loaded again<input type="password" autocomplete="off" value=${text} onInput=${(event) => set(event.currentTarget.value)} /></label>
+    <div class="row"><button class="btn primary">Look</button></div></form></section>`;
+}
+
+function Keys() {
+  return html`<dialog id="keys" aria-labelledby="keys-title"><h2 id="keys-title">Keys</h2><dl>
+    <dt><kbd>/</kbd></dt><dd>find an actor, kind, node or page</dd><dt><kbd>.</kbd></dt><dd>live, or stopped</dd>
+    ${Object.values(PAGES).map(({ key, name }) => html`<dt><kbd>g</kbd> <kbd>${key}</kbd></dt><dd>${name}</dd>`)}</dl>
+    <form method="dialog" class="row"><button class="btn">Close</button></form></dialog>`;
+}
+
+function pressed(event, before) {
+  if (event.key === "k" && (event.ctrlKey || event.metaKey)) { event.preventDefault(); document.querySelector("#find").focus(); return ""; }
+  if (event.ctrlKey || event.metaKey || event.altKey || /^(INPUT|TEXTAREA|SELECT)$/.test(event.target.tagName)) return "";
+  if (before === "g") {
+    const page = Object.entries(PAGES).find(([, { key }]) => key === event.key);
+    if (page) go(page[0]);
+    return "";
+  }
+  if (event.key === "/") { event.preventDefault(); document.querySelector("#find").focus(); }
+  if (event.key === ".") live.value = !live.value;
+  if (event.key === "?") document.querySelector("#keys").showModal();
+  return event.key;
+}
+
+function App() {
+  const before = useRef("");
+  useEffect(() => {
+    const listen = (event) => { before.current = pressed(event, before.current); };
+    addEventListener("keydown", listen);
+    return () => removeEventListener("keydown", listen);
+  }, []);
+  const { page, rest } = route.value;
+  const shown = PAGES[page];
+  useEffect(() => { document.title = `${shown?.name ?? "No such page"} · Greenroom`; }, [page]);
+  const content = refused.value !== null ? html`<${Credentials} />` : shown ? html`<${shown.draw} rest=${rest} />`
+    : html`<p class="empty">There is no page "${page}"; the rail has all of them.</p>`;
+  return html`<div class="app"><a class="skip" href="#main" onClick=${(event) => { event.preventDefault(); document.querySelector("main").focus(); }}>Skip to content</a>
+    <${Rail} at=${page} /><${Bar} /><main id="main" tabindex="0">${content}</main><${Keys} /></div>`;
+}
+
+takeToken();
+begin();
+const root = document.querySelector("#app");
+root.replaceChildren();
+render(html`<${App} />`, root);

@@ -1,0 +1,59 @@
+// Nodes, waits, spawned actors and reminders: tables of what the door says.
+import { html } from "./lib.js";
+import { bytes, count, percent, time } from "./format.js";
+import { seen, useAnswer } from "./live.js";
+import { to } from "./route.js";
+
+function Table({ title, sub, heads, rows, empty }) {
+  return html`<section class="card" aria-labelledby="title"><header><h1 id="title">${title}</h1><span class="sub">${sub}</span></header>
+    ${rows.length === 0 ? html`<p class="empty">${empty}</p>` : html`<div class="scroll" tabindex="0" role="group" aria-labelledby="title"><table>
+      <thead><tr>${heads.map((head) => html`<th>${head}</th>`)}</tr></thead>
+      <tbody>${rows.slice(0, 500).map((row) => html`<tr>${row.map((cell) => html`<td>${cell}</td>`)}</tr>`)}</tbody></table></div>`}
+    ${rows.length > 500 ? html`<p class="note">500 of ${rows.length}</p>` : null}</section>`;
+}
+
+/** An actor's name as a link to its page. */
+function actor(name) {
+  const cut = String(name).indexOf("/");
+  return cut > 0 ? html`<a class="mono" href=${to("actor", name.slice(0, cut), name.slice(cut + 1))}>${name}</a>` : String(name ?? "");
+}
+
+export function Nodes() {
+  const overview = seen.value;
+  if (!overview) return html`<p class="empty" role="status">Asking the door …</p>`;
+  const { status, nodes, shards } = overview;
+  return html`<div class="stack"><${Table} title="Nodes" sub=${`of ${overview.system}; actors as each reports them`} heads=${["node", "status", "actors", "node address", "door", "kinds"]} empty="There is none."
+    rows=${nodes.map((node) => [html`<b>${node.name}</b>`, html`<span class=${node.status === "active" ? "good-text" : "bad-text"}>${node.status}</span> ${node.why ?? ""}`,
+      count(node.activations), html`<span class="mono">${node.address}</span>`, html`<span class="mono">${node.http ?? "none"}</span>`, node.kinds.join(", ")])} />
+    <section class="card" aria-labelledby="here"><header><h2 id="here">${overview.here}</h2><span class="sub">the node of this door</span></header>
+      <div class="head form"><span class="chip">version ${status.node.version}</span><span class="chip">up ${time(status.node.uptime_seconds)}</span><span class="chip">${bytes(status.resident_bytes ?? 0)}</span>
+        <span class="chip">table answered ${time(status.table?.seconds_since_answer)} ago</span><span class="chip">${count(status.http.connections)} connections at the door</span></div>
+      <div class="scroll" tabindex="0" role="group" aria-labelledby="here"><table><thead><tr><th>thread</th><th class="n">busy</th><th class="n">actors</th><th class="n">waiting</th><th class="n">turned away</th><th class="n">turns</th></tr></thead>
+      <tbody>${shards.map((shard, index) => html`<tr><td>${index}</td><td class="n">${percent(shard.busy)} %</td><td class="n">${count(shard.activations)}</td><td class="n">${count(shard.inbox)}</td><td class="n">${count(shard.shed)}</td><td class="n">${count(shard.turns)}</td></tr>`)}</tbody></table></div></section></div>`;
+}
+
+export function Waits() {
+  const { body, error } = useAnswer("/-/waits?over=500ms", 1);
+  return html`<${Table} title="Waits" sub=${`turns that have run for over 500 ms${body ? ` on ${body.node}` : ""}, and who waits for them`} heads=${["actor", "method", "runs for", "waiting for it"]}
+    empty=${error ?? "No turn has run for so long."}
+    rows=${(body?.turns ?? []).map((turn) => [actor(turn.actor), html`<span class="mono">${turn.turn}</span>`, time(turn.running_seconds),
+      (turn.waiters ?? []).map((waiter, index) => [index ? ", " : "", actor(waiter)])])} />`;
+}
+
+export function Moves() {
+  const { body, error } = useAnswer("/-/optimiser/moves", 2);
+  return html`<${Table} title="Moves" sub="what the optimiser moved of late, and why" heads=${["number", "actor", "from", "to", "why"]} empty=${error ?? "No actor was moved."}
+    rows=${[...(body ?? [])].reverse().map((move) => [`${move.number}`, actor(move.actor), move.from, move.to, move.why])} />`;
+}
+
+export function Spawned() {
+  const { body, error } = useAnswer("/-/pids", 2);
+  return html`<${Table} title="Spawned actors" sub="actors without a key, of this node" heads=${["actor", "all that is known"]} empty=${error ?? "No actor was spawned here."}
+    rows=${(body?.spawned ?? []).map((one) => [actor(one.actor), html`<span class="mono">${JSON.stringify(one)}</span>`])} />`;
+}
+
+export function Reminders() {
+  const { body, error } = useAnswer("/-/reminders", 5);
+  return html`<${Table} title="Reminders" sub=${body ? `at most ${body.listed_at_most}` : ""} heads=${["actor", "name", "method", "schedule", "due"]} empty=${error ?? "No actor wants to be reminded."}
+    rows=${(body?.reminders ?? []).map((one) => [actor(one.actor), one.name, one.method, one.schedule, new Date(one.due_unix_seconds * 1000).toLocaleString("en-GB")])} />`;
+}
