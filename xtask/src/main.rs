@@ -2,6 +2,7 @@
 
 mod book;
 mod chaos;
+mod console;
 mod engines;
 mod fuzz;
 mod kills;
@@ -35,6 +36,8 @@ fn main() -> ExitCode {
         Some((&"fuzz", options)) => fuzz::run(options),
         Some((&"mutants", options)) => mutants::run(options),
         Some((&"book", options)) => book::run(options),
+        Some((&"console", options)) => console::run(options),
+        Some((&"vendor", options)) => console::vendor(options),
         Some((&"pace", options)) => pace::run(options),
         Some((other, _)) => Err(format!("there is no `cargo xtask {other}`; `cargo xtask` lists what there is")),
     };
@@ -70,6 +73,14 @@ cargo xtask kills [--minutes N] [--journal sqlite|postgres|kafka].. [--moving]
     payments there were, and what was lost, doubled and answered otherwise: 0. --moving: counters that optimisers move to and fro
     between three nodes, one of which is killed or restarted each time some have moved: no save is lost or made twice, and
     a restart leaves no call in doubt.
+
+cargo xtask console
+    The console's pages in Chromium, before three real nodes: each page, dark and light, in three widths, with no error, nothing that
+    axe-core finds and no sideways scroll; from the first page to a call by keys alone; what strangers write stays text; a
+    killed node is the verdict. Needs Chromium, Node and npm.
+
+cargo xtask vendor
+    Gets the console's libraries again, as published. Needs npm.
 
 cargo xtask fuzz [--seconds N]
     Runs each fuzz target of fuzz/ for N seconds (60 by default). Needs a nightly toolchain and cargo-fuzz.

@@ -45,7 +45,7 @@ export function Overview() {
       <${Number} title="Failed" unit="%" hue="red" show=${percent} values=${lately(points, share)} points=${points} of=${share} />
       <${Number} title="p99 of a turn" unit="" hue="amber" show=${time} values=${lately(points, (p) => p.p99)} points=${points} of=${(p) => p.p99} />
       <${Number} title="Active actors" unit="" hue="blue" show=${count} values=${lately(points, (p) => p.active)} points=${points} of=${(p) => p.active} />
-      <${Number} title="Messages to other nodes" unit="%" hue="violet" show=${percent} values=${lately(points, (p) => p.away)} points=${points} of=${(p) => p.away} />
+      <${Number} title="To other nodes" unit="%" hue="violet" show=${percent} values=${lately(points, (p) => p.away)} points=${points} of=${(p) => p.away} />
     </div>
     <${ClusterMap} overview=${overview} />
     <${Findings} list=${overview.findings} at=${at} />

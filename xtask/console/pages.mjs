@@ -1,0 +1,150 @@
+// The console in a real browser, before three real nodes: `node pages.mjs GREENROOM MODULES CHROMIUM`.
+import { spawn } from "node:child_process";
+import { readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { join } from "node:path";
+
+const [program, modules, chromium] = process.argv.slice(2);
+const playwright = createRequire(join(modules, "x.js"))("playwright-core");
+const axe = readFileSync(join(modules, "node_modules/axe-core/axe.min.js"), "utf8");
+const PAGES = ["overview", "kinds", "kinds/chat_room", "actor", "actor/chat_room/lobby", "waits", "spawned", "nodes", "moves", "reminders"];
+const HOSTILE = "<img src=x onerror=document.title='taken'>";
+const PATIENCE = 60_000;
+
+const demo = spawn(program, ["demo", "--port", "0"], { stdio: ["ignore", "pipe", "inherit"] });
+let said = "";
+demo.stdout.on("data", (text) => { said += text; });
+const wrong = [];
+const expect = (holds, what) => { if (!holds) { wrong.push(what); console.log(`WRONG: ${what}`); } };
+
+async function address() {
+  for (const until = Date.now() + PATIENCE; Date.now() < until; ) {
+    const found = /browser: +(\S+)/.exec(said);
+    if (found) return found[1];
+    if (demo.exitCode !== null) break;
+    await new Promise((done) => setTimeout(done, 100));
+  }
+  throw new Error(`the demo names no address: ${said}`);
+}
+
+/** A page that notes what its browser complains of. */
+async function open(context, url) {
+  const page = await context.newPage();
+  page.complaints = [];
+  page.on("console", (message) => {
+    // What the door refuses is shown in words; browsers note it besides.
+    if (message.type() === "error" && !message.text().includes("the server responded with a status of 4")) page.complaints.push(message.text());
+  });
+  page.on("pageerror", (error) => page.complaints.push(String(error)));
+  await page.goto(url);
+  await page.locator("main > *").first().waitFor({ timeout: PATIENCE });
+  return page;
+}
+
+async function everyPage(browser, console) {
+  for (const colorScheme of ["dark", "light"]) {
+    for (const width of [1440, 1024, 390]) {
+      const context = await browser.newContext({ colorScheme, viewport: { width, height: 900 } });
+      for (const at of PAGES) {
+        const page = await open(context, `${console}#/${at}`);
+        await page.locator("text=Asking").first().waitFor({ state: "detached", timeout: PATIENCE });
+        const wide = await page.evaluate(() => [document.documentElement, document.querySelector("main")].some((box) => box.scrollWidth > box.clientWidth + 1));
+        await page.evaluate(axe);
+        const found = await page.evaluate(() => globalThis.axe.run().then(({ violations }) => violations.map(({ id, nodes }) => `${id} at ${nodes[0].target}`)));
+        const name = `${at}, ${colorScheme}, ${width}`;
+        expect(!wide, `${name}: it scrolls sideways`);
+        expect(found.length === 0, `${name}: axe finds ${found.join("; ")}`);
+        expect(page.complaints.length === 0, `${name}: ${page.complaints.join("; ")}`);
+        await page.close();
+      }
+      await context.close();
+    }
+  }
+}
+
+/** From the Overview to a call, by keys alone. */
+async function byKeyboard(context, console) {
+  const page = await open(context, console);
+  await page.keyboard.press("/");
+  await page.keyboard.type("counter/by-keyboard");
+  await page.keyboard.press("Enter");
+  await page.getByRole("combobox", { name: "Method" }).waitFor({ timeout: PATIENCE });
+  for (let n = 0; n < 60; n += 1) {
+    await page.keyboard.press("Tab");
+    if (await page.evaluate(() => document.activeElement.closest("label")?.textContent.startsWith("amount") ?? false)) break;
+  }
+  await page.keyboard.type("7");
+  await page.keyboard.press("Enter");
+  await page.locator("pre.out b").getByText("200").waitFor({ timeout: PATIENCE });
+  await page.close();
+}
+
+/** What strangers write stays text. */
+async function hostile(context, console) {
+  const key = encodeURIComponent(HOSTILE);
+  for (const at of [`actor/counter/${key}`, `kinds/${key}`, `actor/${key}/${key}`, key]) {
+    const page = await open(context, `${console}#/${at}`);
+    await page.locator("main").getByText("<img", { exact: false }).first().waitFor({ timeout: PATIENCE });
+    expect((await page.locator("img").count()) === 0, `${at}: text became an element`);
+    expect((await page.title()) !== "taken", `${at}: text ran`);
+    await page.close();
+  }
+  const page = await open(context, `${console}#/actor/chat_room/${key}`);
+  await page.getByRole("textbox", { name: "user" }).fill(HOSTILE);
+  await page.getByRole("textbox", { name: "text" }).fill(HOSTILE);
+  await page.getByRole("button", { name: "Call", exact: true }).click();
+  await page.locator("pre.out b").getByText("200").waitFor({ timeout: PATIENCE });
+  await page.getByRole("combobox", { name: "Method" }).selectOption("read");
+  await page.getByRole("button", { name: "Call", exact: true }).click();
+  await page.locator("pre.out").getByText("<img", { exact: false }).first().waitFor({ timeout: PATIENCE });
+  expect((await page.locator("img").count()) === 0, "a value became an element");
+  await page.close();
+}
+
+/** Each disc has as many dots as its node says that it has actors. */
+async function dots(context, console) {
+  const page = await open(context, `${console}#/overview`);
+  await page.locator(".node canvas").nth(2).waitFor({ timeout: PATIENCE });
+  const nodes = await page.evaluate(() => [...document.querySelectorAll(".node")].map((node) => {
+    const canvas = node.querySelector("canvas");
+    const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+    let inked = 0;
+    for (let y = 0; y < canvas.height; y += 1) {
+      for (let x = 0; x < canvas.width; x += 1) {
+        const far = Math.hypot(x - canvas.width / 2, y - canvas.height / 2);
+        if (far < canvas.width / 2 - 8 && data[(y * canvas.width + x) * 4 + 3] === 255) inked += 1;
+      }
+    }
+    return { dots: inked / 16, said: Number.parseInt(node.querySelector(".sub").textContent, 10) };
+  }));
+  for (const { dots, said } of nodes) expect(dots === said, `${dots} dots stand for ${said} actors`);
+  await page.close();
+}
+
+/** A node that is killed is the verdict. */
+async function killed(context, console) {
+  const page = await open(context, console);
+  await page.getByRole("status").getByText("All is well").waitFor({ timeout: PATIENCE });
+  process.kill(Number(/demo-2 is process (\d+)/.exec(said)[1]), "SIGKILL");
+  const began = Date.now();
+  await page.getByRole("status").getByText("demo-2 is dead").waitFor({ timeout: PATIENCE });
+  process.stdout.write(`the page said that the node was dead after ${((Date.now() - began) / 1000).toFixed(1)} s\n`);
+  await page.close();
+}
+
+let browser;
+try {
+  const console = await address();
+  browser = await playwright.chromium.launch({ executablePath: chromium, args: ["--no-sandbox"] });
+  const context = await browser.newContext({ viewport: { width: 1440, height: 900 } });
+  for (const check of [dots, byKeyboard, hostile]) await check(context, console);
+  await everyPage(browser, console);
+  await killed(context, console);
+} catch (error) {
+  expect(false, error.stack);
+} finally {
+  await browser?.close();
+  demo.kill("SIGTERM");
+}
+console.log(wrong.length === 0 ? "the console is as it should be" : `${wrong.length} things are wrong`);
+process.exitCode = wrong.length === 0 ? 0 : 1;
