@@ -58,7 +58,6 @@ export function Call({ kind, at, interface: said }) {
       <label for="deadline">give up after, in seconds</label><input id="deadline" inputmode="decimal" value=${deadline} onInput=${(event) => within(event.currentTarget.value)} />
       <button type="button" class="btn" onClick=${copy}>Copy as curl</button></div>
     ${asked.wrong && Object.keys(typed).length ? html`<p class="warn-text" role="status">${asked.wrong}</p>` : null}
-    ${answer ? html`<pre class="out" role="status" tabindex="0"><b class=${answer.status < 400 ? "good-text" : "bad-text"}>${answer.status ?? ""}</b> ${answer.took === undefined ? "" : time(answer.took)}
-${answer.text}</pre>` : null}
+    ${answer ? html`<pre class="out" role="status" tabindex="0"><b class=${answer.status < 400 ? "good-text" : "bad-text"}>${answer.status ?? ""}</b> ${answer.took === undefined ? "" : `${time(answer.took)}\n`}${answer.text}</pre>` : null}
   </form>`;
 }

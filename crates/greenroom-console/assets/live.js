@@ -12,9 +12,10 @@ export const lost = signal(/** @type {{why: string, since: number}|null} */ (nul
 async function look() {
   if (document.hidden || !live.value || refused.value !== null) return;
   try {
-    const [status, methods, waits, moves] = await Promise.all(
-      ["/-/status", "/-/methods", "/-/waits?over=2s", "/-/optimiser/moves"].map(get));
-    seen.value = overview(status, methods, waits, moves, Date.now());
+    // A node whose optimiser is off has moved nothing.
+    const asked = [get("/-/status"), get("/-/methods"), get("/-/waits?over=2s"), get("/-/optimiser/moves").catch(() => [])];
+    const [status, methods, waits, moves] = await Promise.all(asked);
+    seen.value = overview(status, methods, waits, moves ?? [], Date.now());
     lost.value = null;
   } catch (error) {
     if (refused.value === null) lost.value = { why: String(error.message), since: lost.value?.since ?? Date.now() };
