@@ -48,7 +48,8 @@ async fn a_page_whose_name_leads_here_reads_calls_and_drains_nothing() {
     assert_eq!(node.activations(), 0, "nothing ran");
     // What the same page may do on a site of the door's own.
     assert_eq!(asks(&door, "localhost", "POST /notes/a/all", "").await.status, 200);
-    assert_eq!(asks(&door, "127.0.0.1", "POST /-/drain/a", "").await.status, 202);
+    let named = "greenroom-change: a new disk\r\n";
+    assert_eq!(asks(&door, "127.0.0.1", "POST /-/drain/a", named).await.status, 202);
     node.stop().await;
 }
 
