@@ -3,8 +3,8 @@
 //! Load is the share of its cores that a node uses, and then its activations. An actor weighs in both, and both must be in
 //! balance.
 
-use super::Tolerance;
 use super::survey::Load;
+use super::{Checks, Tolerance};
 
 /// Which of two nodes an actor goes to, as the one that chooses sees it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -40,8 +40,10 @@ pub(super) struct Scales {
     mean_share: i64,
     mean_count: i64,
     tolerance: Tolerance,
-    /// Balance acts only beyond twice its tolerance.
+    /// Balance acts only well beyond its tolerance.
     hysteresis: bool,
+    /// Balance by activations needs no node that is full, and fills one up to the mean that is δ below it.
+    newcomers: bool,
     /// Whether anything is refused for balance.
     holds: bool,
 }
@@ -52,7 +54,7 @@ impl Scales {
         [chooser, proposer]: [Load; 2],
         others: impl Iterator<Item = Load>,
         tolerance: Tolerance,
-        checks: super::Checks,
+        checks: Checks,
     ) -> Self {
         let all = || [chooser, proposer].into_iter();
         let (mut busy, mut cores, mut activations, mut nodes) = (0_u64, 0_u64, 0_u64, 0_u64);
@@ -64,8 +66,8 @@ impl Scales {
         }
         let loads = [chooser, proposer];
         let (mean_share, mean_count) = (signed(busy / cores), signed(activations.div_ceil(nodes)));
-        let (hysteresis, holds) = (checks.hysteresis, checks.balance);
-        Self { loads, first: loads, mean_share, mean_count, tolerance, hysteresis, holds }
+        let Checks { hysteresis, newcomers, balance: holds, .. } = checks;
+        Self { loads, first: loads, mean_share, mean_count, tolerance, hysteresis, newcomers, holds }
     }
 
     /// Whether actors of this weight may go that way for locality: up to the mean and δ, and to a difference of δ, or to what was.
@@ -97,24 +99,35 @@ impl Scales {
         [Way::Take, Way::Give].into_iter().find_map(|way| {
             let measure = [Measure::Share, Measure::Count].into_iter().find(|measure| {
                 let [taker, giver] = ends(way, self.loads).map(|load| of(load, *measure));
-                let times = if self.hysteresis { 2 } else { 1 };
+                let far = match measure {
+                    Measure::Share => 2 * self.delta(*measure),
+                    // Unlike shares of cores, activations are counted and do not waver.
+                    Measure::Count if self.newcomers => self.delta(*measure) * 3 / 2,
+                    Measure::Count => 2 * self.delta(*measure),
+                };
                 let full = match measure {
                     Measure::Share => giver > signed(self.tolerance.full_share),
-                    Measure::Count => giver >= self.mean_count + 2 * self.delta(Measure::Count),
+                    Measure::Count => self.newcomers || giver >= self.mean_count + far,
                 };
-                (full || !self.hysteresis)
-                    && giver - taker > times * self.delta(*measure)
-                    && self.surplus(way, *measure) > 0
+                let apart = if self.hysteresis { far } else { self.delta(*measure) };
+                (full || !self.hysteresis) && giver - taker > apart && self.surplus(way, *measure) > 0
             })?;
             Some((way, measure))
         })
     }
 
-    /// How much is still to go that way until the two differ by δ, or one of them is at the mean.
+    /// How much is still to go that way until one of the two is at the mean, or, unless it fills a newcomer, they differ by δ.
     pub(super) fn surplus(&self, way: Way, measure: Measure) -> i64 {
         let [taker, giver] = ends(way, self.loads).map(|load| of(load, measure));
         let mean = self.mean(measure);
-        (giver - taker - self.delta(measure)).min(giver - mean).min(mean - taker)
+        let apart = if self.fills(way, measure) { 0 } else { self.delta(measure) };
+        (giver - taker - apart).min(giver - mean).min(mean - taker)
+    }
+
+    /// Whether who takes had so few activations that all who have more than the mean are to fill it.
+    fn fills(&self, way: Way, measure: Measure) -> bool {
+        let [taker, _] = ends(way, self.first).map(|load| of(load, measure));
+        self.newcomers && measure == Measure::Count && taker < self.mean_count - self.delta(measure)
     }
 
     /// What so much of it is of the measure, at the node that gives.

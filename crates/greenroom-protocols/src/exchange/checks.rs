@@ -30,8 +30,10 @@ pub struct Checks {
     pub numbers: bool,
     /// Orders have a deadline (O14).
     pub deadlines: bool,
-    /// Balance acts beyond 2δ only (O19).
+    /// Balance acts only well beyond δ (O19).
     pub hysteresis: bool,
+    /// Balance by activations needs no node that is full, and fills one that is far below the mean (O27).
+    pub newcomers: bool,
     /// An actor wishes for each place that is better, not for the best alone (O20).
     pub every_wish: bool,
     /// Fruitless partners are skipped for a while (O20).
@@ -61,6 +63,7 @@ impl Default for Checks {
             numbers: true,
             deadlines: true,
             hysteresis: true,
+            newcomers: true,
             every_wish: true,
             fruitless: true,
             whole_sets: true,

@@ -50,6 +50,7 @@
 //! | O24 | an idle actor begins at random again | `exchanges::an_actor_that_was_idle_goes_on_where_it_had_moved` of the conformance suite |
 //! | O25 | one coarse sample is all that an actor remembers | `coarse_samples_make_nobody_wish_away_from_home_and_without_a_grain_one_alone_does_o25` |
 //! | O26 | two exchanges by one survey: partners pass each other | `choice::o26`, `exchanges::an_actor_that_asks_to_stay_stays_so_long_and_says_why_it_moved_then` of the conformance suite |
+//! | O27 | a node joins a cluster that has cores to spare: nobody is full, and it stays empty | `loads::o27` |
 
 mod balance;
 mod books;
@@ -244,8 +245,8 @@ pub struct Tolerance {
     pub count_percent: u64,
     /// In activations, at least; 32 by default.
     pub count_min: u64,
-    /// Balance itself empties no node by its share that has less of its cores busy, in millionths; 500,000 by default. By its
-    /// activations none that is not 2δ above the mean.
+    /// Balance itself empties no node by its share that has less of its cores busy, in millionths; 500,000 by default. By
+    /// activations it acts where two differ by 1.5 δ.
     pub full_share: u64,
 }
 

@@ -102,6 +102,36 @@ fn o21_a_new_node_fills_with_whole_games() {
 }
 
 #[test]
+fn o27_a_node_that_joins_others_with_cores_to_spare_is_filled_to_the_mean() {
+    let run = |config| {
+        let mut world = World::new(4, config);
+        for game in 0..80_u64 {
+            let set: Vec<u64> = (0..9).map(|player| 100 * (game + 1) + player).collect();
+            for hash in &set {
+                world.actor(*hash, 1 + game % 4, 500);
+            }
+            for player in &set[1..] {
+                world.talk(set[0], *player, 100);
+            }
+            world.stage.sets.push(set);
+        }
+        world.settle();
+        world.seconds(5);
+        world.join(5);
+        let mut moves = world.seconds(60);
+        let joined = world.stage.load(NodeId(5)).activations;
+        moves += world.seconds(60);
+        (joined, moves, world.cut())
+    };
+    let (joined, moves, cut) = run(Config::default());
+    assert!((125..=180).contains(&joined), "it has {joined} of 144");
+    assert!(moves <= 200, "{moves} moves for 144 actors");
+    assert_eq!(cut, 0, "no game is torn");
+    let (alone, ..) = run(without(|checks| checks.newcomers = false));
+    assert_eq!(alone, 0);
+}
+
+#[test]
 fn o22_a_giver_judges_by_its_books_and_not_by_what_was_measured_before_it_gave() {
     let least = |config| {
         let mut world = World::new(2, config);
