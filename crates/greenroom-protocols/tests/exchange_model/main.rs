@@ -27,7 +27,8 @@ fn mixed() -> World {
         delta: 2,
         credit: 1,
         declines: true,
-        checks: Checks::default(),
+        // Balance may put what talks apart: without it each move is for locality.
+        checks: Checks { newcomers: false, ..Checks::default() },
     }
 }
 
@@ -106,6 +107,14 @@ fn the_rules_hold_when_a_node_crashes() {
 #[test]
 fn the_rules_hold_when_an_actor_is_activated_elsewhere() {
     exhaust("swap, elsewhere", World { elsewhere_max: 1, ..swap() });
+}
+
+#[test]
+fn the_rules_hold_while_an_empty_node_is_filled() {
+    let fills = |world| World { checks: Checks::default(), ..world };
+    exhaust("swap, filled", fills(World { time_max: 4, ..swap() }));
+    exhaust("swap, filled, doubled", fills(World { repeats_max: 1, time_max: 3, ..swap() }));
+    exhaust("crowd, filled", fills(World { time_max: 2, ..crowd() }));
 }
 
 #[test]

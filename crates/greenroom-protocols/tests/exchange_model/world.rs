@@ -315,7 +315,7 @@ impl Model for World {
             }),
             Property::always(BETWEEN, |_, state: &State| state.broken != Some(BETWEEN)),
             Property::always(LOWER, |world: &Self, state: &State| {
-                state.broken != Some(LOWER) || world.credit > 1 || world.crashes_max > 0
+                state.broken != Some(LOWER) || world.credit > 1 || world.crashes_max > 0 || world.checks.newcomers
             }),
             Property::always(LOCKS, |world: &Self, state: &State| {
                 // What a lock may last: the answer, the sending, the slack, and the wait beyond it.
