@@ -11,26 +11,48 @@ use greenroom_describe::Description;
 use greenroom_wire::codec::{self, Codec};
 use greenroom_wire::host::{
     Call, Closing, Decoder, FRAME_LEN_MAX, FieldsWriter, FromHost, FromNode, Hello, HelloMap, Join, JoinMap, OfferMap,
-    OfferStatus, TurnEnd, Welcome,
+    OfferStatus, TurnEnd, UPGRADE, Welcome,
 };
 use greenroom_wire::{ExtensionView, Status};
 use serde_json::{Value, json};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::UnixStream;
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::net::{TcpStream, UnixStream};
 use tokio::sync::mpsc;
 
 /// A connection that speaks frames.
 pub(super) struct Line {
-    stream: UnixStream,
+    stream: Box<dyn Stream>,
     input: BytesMut,
     decoder: Decoder,
 }
+
+/// A socket, or a connection to the door.
+trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
+
+impl<T: AsyncRead + AsyncWrite + Send + Unpin> Stream for T {}
 
 impl Line {
     pub(super) async fn dial(path: &PathBuf, joined: bool) -> Self {
         let stream = UnixStream::connect(path).await.expect("the node has a socket");
         let decoder = if joined { Decoder::joined(FRAME_LEN_MAX) } else { Decoder::new(FRAME_LEN_MAX) };
-        Self { stream, input: BytesMut::new(), decoder }
+        Self { stream: Box::new(stream), input: BytesMut::new(), decoder }
+    }
+
+    /// A control lane through the HTTP door, with a token.
+    pub(super) async fn upgraded(door: &str, token: &str) -> Self {
+        let mut stream = TcpStream::connect(door).await.expect("the door listens");
+        let request = format!(
+            "GET /-/host HTTP/1.1\r\nhost: localhost\r\nconnection: upgrade\r\nupgrade: {UPGRADE}\r\n\
+             authorization: Bearer {token}\r\n\r\n"
+        );
+        stream.write_all(request.as_bytes()).await.expect("the door reads");
+        // The node says nothing of its own before it is greeted, so what comes is the answer's head.
+        let mut head = Vec::new();
+        while !head.ends_with(b"\r\n\r\n") {
+            head.push(stream.read_u8().await.expect("the door answers"));
+        }
+        assert!(head.starts_with(b"HTTP/1.1 101 "), "{:?}", String::from_utf8_lossy(&head));
+        Self { stream: Box::new(stream), input: BytesMut::new(), decoder: Decoder::new(FRAME_LEN_MAX) }
     }
 
     pub(super) async fn say(&mut self, frame: &FromHost<'_>) {

@@ -1,6 +1,7 @@
 //! Hosts: processes that dial a node and offer kinds, here a few lines that speak the frames over the real socket.
 
 mod host;
+mod offers;
 mod puppet;
 mod rules;
 mod streams;

@@ -1,0 +1,152 @@
+//! L13: which kinds hosts may offer, and how many.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::time::Duration;
+
+use greenroom::Auth;
+use greenroom_describe::Description;
+use greenroom_wire::host::{FromHost, FromNode, Hello, HelloMap, OfferMap, OfferStatus};
+use serde_json::json;
+
+use super::host::Line;
+use super::with_socket;
+use crate::client::get;
+use crate::kinds::{node, open};
+
+/// What became of the offers of a host, by kind.
+type Judged = BTreeMap<String, (OfferStatus, String)>;
+
+/// Offers `kinds` in one session, which lasts as long as its line and its lease.
+async fn offers(mut line: Line, kinds: Vec<String>) -> (Line, Judged) {
+    let described: Vec<Description> = kinds.iter().map(|kind| described(kind)).collect();
+    let mut map = HelloMap::new("offering");
+    let offer = |known: &Description| OfferMap {
+        kind: known.kind.clone(),
+        version: 1,
+        compatible: 1,
+        digest: known.digest().to_string(),
+    };
+    map.offers = described.iter().map(offer).collect();
+    line.say(&FromHost::Hello(Hello::new(map))).await;
+    let welcome = line.hear(|frame| match frame {
+        FromNode::Welcome(welcome) => welcome,
+        other => panic!("no Welcome but {other:?}"),
+    });
+    let unknown = welcome.await.expect("the node answers").map.unknown;
+    for known in described.iter().filter(|known| unknown.iter().any(|digest| *digest == known.digest().to_string())) {
+        let json = serde_json::to_vec(known.document()).expect("it is JSON");
+        line.say(&FromHost::Describe { kind: &known.kind, version: 1, json: &json }).await;
+    }
+    let mut judged = Judged::new();
+    while judged.len() < kinds.len() {
+        let heard = line.hear(|frame| match frame {
+            FromNode::Offered { kind, status, reason, .. } => (kind.to_owned(), (status, reason.to_owned())),
+            other => panic!("no Offered but {other:?}"),
+        });
+        let heard = tokio::time::timeout(PATIENCE, heard).await.expect("the node says something");
+        judged.extend([heard.expect("the lane lasts")]);
+    }
+    (line, judged)
+}
+
+#[tokio::test]
+async fn l13_hosts_offer_a_cluster_1024_kinds_and_no_more() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let table = format!("sqlite:{}", folder.path().join("table").display());
+    let cluster = |name: &'static str| {
+        let builder = node().configure(|config| config.name = name.into()).table(&table);
+        let (builder, path) = with_socket(builder, &folder, name);
+        (builder.configure(|config| config.hosts.lease = Duration::from_secs(60)), path)
+    };
+    let ((one, first), (other, second)) = (cluster("a"), cluster("b"));
+    let (one, _) = open(one).await;
+    let (other, door) = open(other).await;
+    let names = |from: usize| (from..from + 256).map(|number| format!("many_{number}")).collect();
+    let offering = [0, 256, 512, 768].map(|from| {
+        let (path, names) = (first.clone(), names(from));
+        tokio::spawn(async move { offers(Line::dial(&path, false).await, names).await })
+    });
+    let mut hosts = Vec::new();
+    for host in offering {
+        let (host, judged) = host.await.expect("it is judged");
+        assert!(judged.values().all(|(status, _)| *status == OfferStatus::Taken), "{judged:?}");
+        hosts.push(host);
+    }
+    // The other node has none of them, and counts those that it sees.
+    while seen(&door).await < 1024 {
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    let more = ["one_too_many", "many_7"].map(str::to_owned).to_vec();
+    let (_host, judged) = offers(Line::dial(&second, false).await, more).await;
+    let (status, reason) = &judged["one_too_many"];
+    assert_eq!(*status, OfferStatus::Refused);
+    assert!(reason.contains("1024 kinds in this cluster"), "{reason}");
+    assert_eq!(judged["many_7"].0, OfferStatus::Taken, "it is one of those");
+    one.stop().await;
+    other.stop().await;
+}
+
+#[tokio::test]
+async fn l13_a_host_at_the_door_offers_what_its_roles_may_and_is_refused_the_rest_by_name() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let tokens = folder.path().join("tokens.toml");
+    let allowed = json!([{ "roles": ["chat"], "kinds": ["chat_*"] }]);
+    write(&tokens);
+    let builder = node().configure(|config| {
+        config.auth = Auth { tokens: Some(tokens), ..Auth::default() };
+        config.hosts.allow = serde_json::from_value(allowed).expect("they are rules");
+    });
+    let (builder, path) = with_socket(builder, &folder, "a");
+    let (node, door) = open(builder.configure(|config| config.hosts.lease = Duration::from_secs(60))).await;
+    let kinds = || ["chat_room", "wallet"].map(str::to_owned).to_vec();
+
+    let (_chat, judged) = offers(Line::upgraded(&door, "chat-0123456789abcdef").await, kinds()).await;
+    assert_eq!(judged["chat_room"].0, OfferStatus::Taken);
+    refused(&judged, "wallet");
+    let (_pay, judged) = offers(Line::upgraded(&door, "pay-0123456789abcdef").await, kinds()).await;
+    refused(&judged, "chat_room");
+    refused(&judged, "wallet");
+    // Who may open the socket is trusted.
+    let (_local, judged) = offers(Line::dial(&path, false).await, kinds()).await;
+    assert!(judged.values().all(|(status, _)| *status == OfferStatus::Taken), "{judged:?}");
+    node.stop().await;
+}
+
+/// How many of the many kinds the node behind `door` sees.
+async fn seen(door: &str) -> usize {
+    let status = get(door, "/-/status").await.json();
+    let members = status["cluster"]["members"].as_array().expect("it is a list").iter();
+    let kinds = members.flat_map(|member| member["kinds"].as_array().expect("it is a list"));
+    kinds.filter(|kind| kind.as_str().is_some_and(|kind| kind.starts_with("many_"))).count()
+}
+
+fn refused(judged: &Judged, kind: &str) {
+    let (status, reason) = &judged[kind];
+    assert_eq!(*status, OfferStatus::Refused, "{kind}");
+    assert!(reason.contains(kind) && reason.contains("hosts.allow"), "{reason}");
+}
+
+/// Tokens of two teams.
+fn write(path: &Path) {
+    let token = |name: &str| {
+        format!("[[token]]\nname = \"{name}\"\nroles = [\"{name}\"]\ntoken = \"{name}-0123456789abcdef\"\n")
+    };
+    std::fs::write(path, token("chat") + &token("pay")).expect("the folder is there");
+}
+
+fn described(kind: &str) -> Description {
+    Description::of_document(json!({
+        "greenroom": 1,
+        "kind": kind,
+        "version": 1,
+        "compatible": 1,
+        "options": { "persistent": false },
+        "methods": [{ "name": "total", "read": true, "arguments": true }],
+        "states": [],
+    }))
+    .expect("it is a description")
+}
+
+/// How long a frame that must come is waited for.
+const PATIENCE: Duration = Duration::from_secs(60);
