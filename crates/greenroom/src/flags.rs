@@ -92,6 +92,10 @@ pub struct NodeFlags {
     /// Time for activations to end when the node stops [default: 5s]
     #[arg(long, value_name = "TIME", env = "GREENROOM_STOP_TIMEOUT", value_parser = duration)]
     pub stop_timeout: Option<Duration>,
+    /// Time for which the node goes on serving after SIGTERM, while /readyz answers 503, before it drains: for load balancers
+    /// that hear late [default: 0s]
+    #[arg(long, value_name = "TIME", env = "GREENROOM_DRAIN_DELAY", value_parser = duration)]
+    pub drain_delay: Option<Duration>,
     /// Folder with ca.pem, node.pem and node.key: TLS between nodes, and at the HTTP door
     #[arg(long, value_name = "DIR", env = "GREENROOM_TLS_DIR")]
     pub tls_dir: Option<PathBuf>,
@@ -183,6 +187,7 @@ impl NodeFlags {
         set(&mut config.call_timeout, &self.call_timeout);
         set(&mut config.idle, &self.idle);
         set(&mut config.stop_timeout, &self.stop_timeout);
+        set(&mut config.drain_delay, &self.drain_delay);
         config.advertise = self.advertise.clone().or(config.advertise.take());
         config.http = self.http.clone().or(config.http.take());
         config.grpc = self.grpc.clone().or(config.grpc.take());

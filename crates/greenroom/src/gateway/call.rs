@@ -112,7 +112,7 @@ impl Ready {
         target: &Target,
         load: impl FnOnce() -> Result<Load, Problem>,
     ) -> Result<Self, Problem> {
-        if let Some(why) = status::not_ready(&door.node) {
+        if let Some(why) = status::refuses(&door.node) {
             return Err(Problem::not_ready(why));
         }
         let load = load()?;

@@ -16,7 +16,12 @@ pub(super) fn write(door: &Door) -> String {
     let name = escaped(node.name());
     page.line("greenroom_info", &format!("version=\"{}\",node=\"{name}\"", env!("CARGO_PKG_VERSION")), 1);
     page.one("greenroom_up_seconds", "gauge", "Time since the door opened.", door.opened.elapsed().as_secs());
-    page.one("greenroom_ready", "gauge", "1 if the node takes calls.", u8::from(status::not_ready(node).is_none()));
+    page.one(
+        "greenroom_ready",
+        "gauge",
+        "1 if the node is to be sent calls.",
+        u8::from(status::not_ready(node).is_none()),
+    );
 
     page.family("greenroom_members", "gauge", "Nodes in the membership table, by where they stand.");
     for label in ["joining", "active", "draining", "left", "dead"] {

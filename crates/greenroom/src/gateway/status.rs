@@ -13,8 +13,13 @@ use crate::hosts::Hosts;
 use crate::node::SPAWNED_LISTED_MAX;
 use crate::pids;
 
-/// Why the node is not to be sent requests, if so.
+/// Why the node is not to be sent requests, if so. One that was told to stop takes those that come for a while yet.
 pub(super) fn not_ready(node: &Here) -> Option<&'static str> {
+    refuses(node).or_else(|| node.is_leaving_soon().then_some(ABOUT_TO_LEAVE))
+}
+
+/// Why the node takes no requests, if so.
+pub(super) fn refuses(node: &Here) -> Option<&'static str> {
     if node.is_stopped() {
         Some("the node has stopped")
     } else if !node.view().view.is_active(node.me()) {
@@ -22,7 +27,7 @@ pub(super) fn not_ready(node: &Here) -> Option<&'static str> {
     } else if !node.fence_open() {
         Some("the node's lease has run out; it starts no turn")
     } else if node.is_draining() {
-        Some("the node is about to leave")
+        Some(ABOUT_TO_LEAVE)
     } else {
         None
     }
@@ -230,3 +235,5 @@ pub(super) fn resident_bytes() -> Option<u64> {
     let page = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
     Some(pages * u64::try_from(page).ok()?)
 }
+
+const ABOUT_TO_LEAVE: &str = "the node is about to leave";

@@ -60,7 +60,7 @@ pub(super) async fn answer(
     name: String,
     request: Request<Incoming>,
 ) -> Result<Answer, Problem> {
-    if let Some(why) = status::not_ready(&door.node) {
+    if let Some(why) = status::refuses(&door.node) {
         return Err(Problem::not_ready(why));
     }
     check(&name)?;

@@ -195,7 +195,7 @@ impl Visit {
         self.let_in(headers)?;
         let visitor = Some(&self.visitor);
         let principal = self.door.guard.check(target(&topic, SUBSCRIBE), headers, visitor).await?;
-        if let Some(why) = status::not_ready(&self.door.node) {
+        if let Some(why) = status::refuses(&self.door.node) {
             return Err(Problem::not_ready(why));
         }
         check(&topic)?;

@@ -72,6 +72,8 @@ pub(crate) struct Here {
     /// Why the node has stopped, once it has.
     halted: watch::Sender<Option<Halt>>,
     stopped: AtomicBool,
+    /// Whether this node was told to stop, and drains soon.
+    leaving_soon: AtomicBool,
     /// Whether this node drains, whoever asked for it.
     draining: AtomicBool,
     /// Whether it activates nothing any more.
@@ -122,6 +124,7 @@ impl Here {
             links: Arc::new(links),
             halted: watch::Sender::new(None),
             stopped: AtomicBool::new(false),
+            leaving_soon: AtomicBool::new(false),
             draining: AtomicBool::new(false),
             handing_over: AtomicBool::new(false),
             closing: AtomicBool::new(false),
@@ -386,6 +389,17 @@ impl Here {
     /// Has the node drain, as another one or an operator asked for it.
     pub(crate) fn ask_to_drain(self: &Arc<Self>) {
         self.parts.all().for_each(|part| part.drain(self));
+    }
+
+    /// Notes that the node was told to stop: clients are to go elsewhere, and those that come are still served.
+    pub(crate) fn announce_leaving(&self) {
+        self.leaving_soon.store(true, Ordering::Release);
+    }
+
+    /// Whether it was told to stop.
+    #[cfg(feature = "http")]
+    pub(crate) fn is_leaving_soon(&self) -> bool {
+        self.leaving_soon.load(Ordering::Acquire)
     }
 
     /// Notes that the node drains; whether it did not before.

@@ -254,6 +254,16 @@ impl Builder {
         self
     }
 
+    /// What the node will run by, checked as far as that can be without opening anything.
+    ///
+    /// # Errors
+    /// Why [`start`](Self::start) would refuse it.
+    pub fn check(&self) -> Result<&Config> {
+        security::check_exposure(&self.config)?;
+        membership_config(&self.config)?;
+        Ok(&self.config)
+    }
+
     /// Whether it says where reliable actors are kept.
     pub fn has_journal(&self) -> bool {
         self.journal.is_some() || !self.config.reliable.journal.is_empty()

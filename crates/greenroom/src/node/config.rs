@@ -94,6 +94,11 @@ pub struct Config {
     /// the node stops.
     #[serde(with = "seconds")]
     pub stop_timeout: Duration,
+    /// Time for which a node that gets Ctrl-C or SIGTERM goes on serving before it drains, in seconds in files; 0 by default. `/readyz`
+    /// answers 503 from the start of it, so that load balancers that hear late send nothing to a node that refuses. A second signal
+    /// ends it.
+    #[serde(with = "seconds")]
+    pub drain_delay: Duration,
     /// Time for a drain: to hand activations over, to end what runs, and to answer who waits. What is left is cut.
     #[serde(with = "seconds")]
     pub drain_timeout: Duration,
@@ -190,6 +195,7 @@ impl Default for Config {
             shed_after: Duration::from_secs(5),
             long_turn: Duration::from_secs(30),
             stop_timeout: Duration::from_secs(5),
+            drain_delay: Duration::ZERO,
             drain_timeout: Duration::from_secs(30),
             deactivating_timeout: Duration::from_secs(10),
             http_body_len_max: 1 << 20,

@@ -11,6 +11,7 @@ mod opening;
 mod passing;
 mod security;
 pub(crate) mod signals;
+mod supervisor;
 pub(crate) mod waits;
 
 use std::time::Duration;
@@ -23,6 +24,7 @@ pub use self::drain::Drained;
 pub use self::error::{Error, Result};
 pub use self::inspect::{Brought, Inspected, Inspection, PastTurn, RunningTurn, WaitingMessage};
 use self::signals::Signals;
+use self::supervisor::Supervisor;
 pub use self::waits::{LongTurn, Waits};
 use crate::actor::key::{ActorId, Key, Kind};
 use crate::blocking::{self, PoolStatus};
@@ -174,7 +176,8 @@ impl Node {
         node.halted().map(move |halt| halt.error(node)).boxed()
     }
 
-    /// Runs until Ctrl-C or SIGTERM, then [drains](Self::drain). A drain that an operator asked for ends it as well.
+    /// Runs until Ctrl-C or SIGTERM, goes on serving for the configuration's `drain_delay` or until the next signal, and
+    /// [drains](Self::drain). A drain that an operator asked for ends it as well.
     ///
     /// # Errors
     /// [`Error::Halted`] when the node stops by itself.
@@ -183,12 +186,35 @@ impl Node {
     }
 
     pub(crate) async fn run_until(self, mut signals: Signals) -> Result<()> {
+        let supervisor = Supervisor::of_process(self.here())?;
+        supervisor.ready();
         tokio::select! {
-            why = self.halted() => return if self.here().is_draining() { Ok(()) } else { Err(why) },
+            why = self.halted() => {
+                supervisor.stopping();
+                return if self.here().is_draining() { Ok(()) } else { Err(why) };
+            }
             () = signals.told() => {}
         }
+        supervisor.stopping();
+        self.serve_on(&mut signals).await;
         self.drain().await;
         Ok(())
+    }
+
+    /// Serves on while load balancers hear that this node is about to leave.
+    async fn serve_on(&self, signals: &mut Signals) {
+        let node = self.here();
+        let delay = node.config().drain_delay;
+        if delay.is_zero() {
+            return;
+        }
+        node.announce_leaving();
+        tracing::info!(name = node.name(), ?delay, "this node was told to stop: it serves on, and then drains");
+        tokio::select! {
+            _ = self.halted() => {}
+            () = signals.told() => {}
+            () = node.world().sleep_until(node.world().now() + delay) => {}
+        }
     }
 
     /// Stops in order, as [`drain`](Self::drain) does, within the configuration's `stop_timeout`.
