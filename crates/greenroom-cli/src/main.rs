@@ -3,6 +3,7 @@
 mod call;
 mod certs;
 mod clusters;
+mod config;
 mod console;
 mod demo;
 mod door;
@@ -19,6 +20,7 @@ mod nodes;
 mod optimiser;
 mod pids;
 mod plaza;
+mod ready;
 mod relay;
 mod reliable;
 mod reminders;
@@ -71,6 +73,10 @@ enum Command {
     Status(status::StatusCommand),
     /// Print the address of a node's pages for a browser
     Console(console::ConsoleCommand),
+    /// Say whether a node takes requests: exit code 0 if it does, and else 1 and why
+    Ready(ready::ReadyCommand),
+    /// Check a configuration file, or print the configuration that a node would have
+    Config(config::ConfigCommand),
     /// Let a node hand over what it has, and leave its cluster
     Drain(drain::DrainCommand),
     /// Show and change the clusters of one actor system
@@ -123,6 +129,8 @@ fn main() -> ExitCode {
         Command::Pids(command) => pids::run(&command),
         Command::Certs(command) => certs::run(&command),
         Command::Console(command) => console::run(&command),
+        Command::Ready(command) => ready::run(&command),
+        Command::Config(command) => config::run(&command),
         Command::Drain(command) => drain::run(&command),
         Command::Token(command) => token::run(&command),
         Command::Topic(command) => topic::run(&command),

@@ -1,6 +1,7 @@
 //! The program from outside: processes, signals and what is printed.
 
 use std::io::{BufRead, BufReader, Read};
+use std::os::unix::net::UnixDatagram;
 use std::path::Path;
 use std::process::{Child, ChildStdout, Command, Output, Stdio};
 use std::time::{Duration, Instant};
@@ -186,6 +187,114 @@ fn a_node_answers_call_and_status_and_stops_on_sigterm() {
     node.signal(libc::SIGTERM);
     assert_eq!(node.end(), Some(0));
     assert!(began.elapsed() < Duration::from_secs(9));
+}
+
+#[test]
+fn a_node_that_is_told_to_stop_is_not_ready_and_serves_for_its_drain_delay() {
+    let temporary = tempfile::tempdir().unwrap();
+    let mut command = Command::new(PROGRAM);
+    command.env("GREENROOM_DRAIN_DELAY", "10m");
+    let mut node = Running::start_as(command, &["node", "--http", "127.0.0.1:0"], temporary.path());
+    let door = node.until("HTTP door").pop().unwrap().rsplit(' ').next().unwrap().to_owned();
+    let ready = || greenroom(&["ready", "--node", &door]);
+    assert_eq!((ready().status.code(), text(&ready().stdout).trim()), (Some(0), "ready"));
+
+    node.signal(libc::SIGTERM);
+    while ready().status.success() {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    assert!(text(&ready().stderr).contains("about to leave"), "{:?}", ready());
+    let posted = greenroom(&["call", "chat_room/a", "post", r#"{"user":"ada","text":"hi"}"#, "--node", &door]);
+    assert_eq!(posted.status.code(), Some(0), "{posted:?}");
+    assert!(text(&greenroom(&["status", "--node", &door]).stdout).contains("active"));
+
+    // A second signal ends the delay.
+    node.signal(libc::SIGTERM);
+    assert_eq!(node.end(), Some(0));
+    assert_eq!(ready().status.code(), Some(1));
+}
+
+#[test]
+fn a_supervisor_hears_that_a_node_is_ready_lives_and_stops() {
+    let temporary = tempfile::tempdir().unwrap();
+    let path = temporary.path().join("notify");
+    let socket = UnixDatagram::bind(&path).unwrap();
+    let hear = || {
+        let mut heard = [0; 64];
+        let len = socket.recv(&mut heard).unwrap();
+        text(&heard[..len])
+    };
+    let mut command = Command::new(PROGRAM);
+    command.env("NOTIFY_SOCKET", &path).env("WATCHDOG_USEC", "100000");
+    let mut node = Running::start_as(command, &["node", "--http", "127.0.0.1:0"], temporary.path());
+    assert_eq!(hear(), "READY=1");
+    assert_eq!([hear(), hear()], ["WATCHDOG=1"; 2]);
+    node.signal(libc::SIGTERM);
+    while hear() != "STOPPING=1" {}
+    assert_eq!(node.end(), Some(0));
+}
+
+#[test]
+fn the_systemd_unit_is_in_order_exposes_little_and_outlasts_a_drain() {
+    let unit = include_str!("../../../deploy/greenroom@.service");
+    let shown = text(&greenroom(&["config", "print"]).stdout);
+    let seconds = |text: &str, name: &str| -> f64 {
+        let value =
+            text.lines().find_map(|line| line.strip_prefix(name)).unwrap_or_else(|| panic!("no {name} in {text}"));
+        value.parse().unwrap()
+    };
+    let drain = seconds(&shown, "drain_delay = ") + seconds(&shown, "drain_timeout = ");
+    assert!(seconds(unit, "TimeoutStopSec=") > drain);
+
+    if Command::new("systemd-analyze").arg("--version").output().is_err() {
+        eprintln!("NOT TESTED: systemd-analyze is not installed, so that nobody has looked at the unit");
+        return;
+    }
+    let temporary = tempfile::tempdir().unwrap();
+    let path = temporary.path().join("greenroom@shop.service");
+    std::fs::write(&path, unit.replace("/usr/bin/greenroom", PROGRAM)).unwrap();
+    for args in [&["verify"][..], &["security", "--offline=true", "--threshold=15"]] {
+        let output = Command::new("systemd-analyze").args(args).arg(&path).output().unwrap();
+        assert!(
+            output.status.success() && output.stderr.is_empty(),
+            "{} {}",
+            text(&output.stdout),
+            text(&output.stderr)
+        );
+    }
+}
+
+#[test]
+fn a_configuration_is_checked_and_shown_without_its_passwords() {
+    let temporary = tempfile::tempdir().unwrap();
+    let file = temporary.path().join("node.toml");
+    let path = file.to_str().unwrap();
+    let check = |text: &str| {
+        std::fs::write(&file, text).unwrap();
+        greenroom(&["config", "check", path])
+    };
+    let good = "cluster = \"shop\"\ndrain_delay = 5\n[stores]\nbig = \"postgres://ada:lace@db/x\"\n";
+    for (wrong, said) in [
+        ("clustr = \"x\"", "did you mean \"cluster\""),
+        ("lease = 0.1", "lease"),
+        ("http = \"0.0.0.0:7070\"", "--tls-dir"),
+        ("[stores]\nbig = \"sqlit:x\"", "stores.big"),
+        ("drain_delay = \"soon\"", "drain_delay"),
+    ] {
+        let output = check(wrong);
+        assert_eq!(output.status.code(), Some(1), "{output:?}");
+        assert!(text(&output.stderr).contains(said), "{output:?}");
+    }
+    assert_eq!(check(good).status.code(), Some(0), "{:?}", check(good));
+
+    let shown = greenroom(&["config", "print", "--config", path, "--cluster", "mill"]);
+    let shown = text(&shown.stdout);
+    for said in ["cluster = \"mill\"", "drain_delay = 5.0", "drain_timeout = 30.0", "postgres://ada:***@db/x"] {
+        assert!(shown.contains(said), "{said} is not in {shown}");
+    }
+    assert!(!shown.contains("lace"), "{shown}");
+    // What is printed is a configuration again.
+    assert_eq!(check(&shown).status.code(), Some(0), "{:?}", check(&shown));
 }
 
 #[test]

@@ -1,0 +1,73 @@
+//! `greenroom config`: what a node would run by.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+use greenroom::Config;
+use greenroom::flags::NodeFlags;
+use greenroom_store::url::{StoreUrl, redact};
+use toml::{Table, Value};
+
+use crate::node;
+
+/// What to do with a configuration. No node is started, and no store is opened.
+#[derive(Args)]
+pub(crate) struct ConfigCommand {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(Subcommand)]
+enum What {
+    /// Say whether a node would take the file; what the environment says does not count
+    Check {
+        /// TOML file with any of the configuration's fields
+        #[arg(value_name = "FILE")]
+        file: PathBuf,
+    },
+    /// Print, as TOML and without passwords, what a node with these flags, this environment and this file runs by
+    Print(Box<NodeFlags>),
+}
+
+/// Checks or prints.
+pub(crate) fn run(command: &ConfigCommand) -> Result<(), String> {
+    match &command.what {
+        What::Check { file } => {
+            checked(&NodeFlags { config: Some(file.clone()), ..NodeFlags::default() })?;
+            println!("{} can be used", file.display());
+        }
+        What::Print(flags) => print!("{}", shown(&checked(flags)?)?),
+    }
+    Ok(())
+}
+
+/// The configuration, if a node would take it as far as can be told without opening anything.
+fn checked(flags: &NodeFlags) -> Result<Config, String> {
+    let builder = flags.apply(node::builder()).map_err(|error| error.to_string())?;
+    let config = builder.check().map_err(|error| error.to_string())?.clone();
+    let named = config.stores.iter().map(|(name, url)| (format!("stores.{name}"), url));
+    let fixed = [("table", &config.table), ("store", &config.store), ("reliable.journal", &config.reliable.journal)];
+    for (setting, url) in fixed.map(|(setting, url)| (setting.to_owned(), url)).into_iter().chain(named) {
+        // Empty stands for the setting's default.
+        if !url.is_empty() {
+            url.parse::<StoreUrl>().map_err(|error| format!("{setting}: {error}"))?;
+        }
+    }
+    Ok(config)
+}
+
+fn shown(config: &Config) -> Result<String, String> {
+    let mut fields = Table::try_from(config).map_err(|error| error.to_string())?;
+    fields.iter_mut().for_each(|(_, value)| hide(value));
+    toml::to_string(&fields).map_err(|error| error.to_string())
+}
+
+/// Takes the passwords out of all URLs, wherever they stand.
+fn hide(value: &mut Value) {
+    match value {
+        Value::String(text) => *text = redact(text),
+        Value::Array(values) => values.iter_mut().for_each(hide),
+        Value::Table(fields) => fields.iter_mut().for_each(|(_, value)| hide(value)),
+        Value::Integer(_) | Value::Float(_) | Value::Boolean(_) | Value::Datetime(_) => {}
+    }
+}
