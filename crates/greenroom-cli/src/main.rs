@@ -31,6 +31,7 @@ mod state;
 mod status;
 mod token;
 mod topic;
+mod turns;
 mod waits;
 mod wallet;
 
@@ -67,6 +68,8 @@ enum Command {
     Kinds(interfaces::KindsCommand),
     /// Show how often actors' methods are called, how long they take, and how they fail
     Methods(methods::MethodsCommand),
+    /// Show turns that failed, or the slowest of the last minute
+    Turns(turns::TurnsCommand),
     /// Write OpenAPI, or typed clients of kinds
     Generate(generate::GenerateCommand),
     /// Show a cluster's nodes, kinds, activations and rates
@@ -121,6 +124,7 @@ fn main() -> ExitCode {
         Command::Call(command) => call::run(&command),
         Command::Kinds(command) => interfaces::run(&command),
         Command::Methods(command) => methods::run(&command),
+        Command::Turns(command) => turns::run(&command),
         Command::Generate(command) => generate::run(&command),
         Command::Status(command) => status::run(&command),
         Command::Clusters(command) => clusters::run(&command),

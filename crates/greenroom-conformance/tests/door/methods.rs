@@ -65,3 +65,35 @@ async fn what_waits_in_a_mailbox_and_what_finds_no_room_there_is_told() {
     assert!(dozed["mailbox"]["max"].as_f64() >= Some(0.1), "{dozed}");
     node.stop().await;
 }
+
+#[tokio::test]
+async fn turns_that_failed_and_turns_that_were_slow_are_kept_for_a_look() {
+    let (node, door) = open(node()).await;
+    call(&door, "/notes/a/add", r#"{"text":"a line","times":1}"#).await;
+    for key in ["a", "b"] {
+        let path = format!("/notes/{key}/add");
+        call(&door, &path, r#"{"text":"a line that is too long","times":1}"#).await.problem(422, "actor-error");
+    }
+    call(&door, "/notes/a/fall_over", "").await.problem(500, "panicked");
+    call(&door, "/narrow/a/doze", r#"{"ms":50}"#).await;
+    let failed = get(&door, "/-/turns?outcome=failed").await.json();
+    let turns = failed["turns"].as_array().unwrap();
+    assert_eq!(turns.len(), 3, "what went well is not among them: {failed}");
+    let of = |actor: &str, method: &str| turns.iter().find(|turn| turn["actor"] == actor && turn["method"] == method);
+    let fell = of("notes/a", "fall_over").unwrap();
+    assert_eq!((&fell["outcome"], &fell["node"]), (&"broken".into(), &failed["node"]), "{fell}");
+    let added = of("notes/b", "add").unwrap();
+    assert!(added["outcome"] == "error" && added["error"].is_string() && added["at"].is_u64(), "{added}");
+    let group = &failed["groups"][0];
+    assert_eq!((&group["method"], &group["count"]), (&"add".into(), &2.into()), "the largest group is first: {failed}");
+    let some = get(&door, "/-/turns?kind=notes&method=fall_over&seconds=600").await.json();
+    assert_eq!(some["turns"].as_array().unwrap().len(), 1, "{some}");
+    let slow = get(&door, "/-/turns?outcome=slow&kind=narrow").await.json();
+    let dozed = &slow["turns"][0];
+    assert_eq!((&dozed["actor"], &dozed["outcome"]), (&"narrow/a".into(), &"slow".into()), "{slow}");
+    assert!(dozed["ran"].as_f64() >= Some(0.04), "{slow}");
+    for wrong in ["outcome=good", "seconds=-1", "kinds=notes", "kind"] {
+        get(&door, &format!("/-/turns?{wrong}")).await.problem(400, "bad-request");
+    }
+    node.stop().await;
+}

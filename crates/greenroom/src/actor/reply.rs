@@ -11,6 +11,7 @@ use tokio::sync::oneshot;
 
 use super::error::{CallError, Doubt, Failure, Refusal};
 use super::interface::Portable;
+use crate::here::samples::{cut, cut_json};
 use crate::intercept::{Outcome, OutcomeCell};
 use crate::shard::calls::{CallSlot, Completion};
 use crate::shard::cancel::CallKey;
@@ -126,8 +127,8 @@ impl<T: Portable, E: Portable> ReplyTo<T, E> {
 
     /// Answers the call.
     pub fn answer(mut self, result: Result<T, CallError<E>>) {
-        if result.is_err() {
-            note_error();
+        if let Err(error) = &result {
+            note_error(error);
         }
         let site = std::mem::replace(&mut self.site, Site::Nobody);
         Self::answer_at(site, result);
@@ -162,10 +163,15 @@ impl<T: Portable, E: Portable> ReplyTo<T, E> {
 
 /// Counts the current turn among those that answer an error.
 #[cold]
-fn note_error() {
+fn note_error<E: Portable>(error: &CallError<E>) {
     Shard::with(|shard| {
         if let Some(shard) = shard {
-            shard.note_error();
+            shard.note_error(&|| match error {
+                CallError::Actor(error) => cut_json(error),
+                CallError::Refused(refusal) => cut(&refusal.to_string()),
+                CallError::Unknown(doubt) => cut(&doubt.to_string()),
+                CallError::Cycle(path) => cut(&path.join(" -> ")),
+            });
         }
     });
 }

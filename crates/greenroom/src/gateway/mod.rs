@@ -39,6 +39,7 @@ mod status;
 #[cfg(test)]
 mod tests;
 mod topic;
+mod turns;
 mod visit;
 mod watching;
 

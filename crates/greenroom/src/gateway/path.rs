@@ -30,6 +30,8 @@ pub(super) enum Path {
     Console(String),
     /// `/-/methods`
     Methods,
+    /// `/-/turns`
+    Turns,
     /// `/-/waits`
     Waits,
     /// `/-/pids`
@@ -74,6 +76,7 @@ impl Path {
             ["-", "host"] => Path::Host,
             ["-", "drain", node] => Path::Admin(Asked::Drain { node: decode(node)? }),
             ["-", "methods"] => Path::Methods,
+            ["-", "turns"] => Path::Turns,
             ["-", "waits"] => Path::Waits,
             ["-", "pids"] => Path::Pids,
             ["-", "optimiser"] => Path::Optimiser,

@@ -13,7 +13,7 @@ use super::connections::Seat;
 use super::path::{self, Path};
 use super::problem::{self, Problem};
 use super::{Door, admin, call, console, events, hosts, metrics, status, topic};
-use super::{inspect, kinds, methods};
+use super::{inspect, kinds, methods, turns};
 use crate::blocking;
 use crate::locality;
 
@@ -98,6 +98,10 @@ async fn route(door: &Arc<Door>, seat: &Arc<Seat>, mut request: Request<Incoming
         Path::Methods => {
             let kind = kind(request.uri().query())?;
             json(StatusCode::OK, &methods::list(door, kind.as_deref()))
+        }
+        Path::Turns => {
+            let wanted = turns::Wanted::read(request.uri().query())?;
+            json(StatusCode::OK, &turns::list(door, &wanted))
         }
         Path::Waits => {
             let over = over(request.uri().query())?;

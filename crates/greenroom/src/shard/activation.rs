@@ -237,7 +237,7 @@ impl<A: Behaviour> Activation<A> {
         let now = if deadline == Timestamp::NEVER { None } else { Some(shard.clock()) };
         if now.is_some_and(|now| deadline <= now) {
             let refusal = shard.expired(Spent { queued, ..Spent::default() });
-            shard.note_refused(self.cx.id.kind, A::Interface::method(&message), &refusal);
+            shard.note_refused(&self.cx.id, A::Interface::method(&message), &refusal);
             return A::Interface::reply(&mut message).take().finish(refused(refusal));
         }
         if !now.map_or_else(|| shard.fence_open(), |now| shard.port().node.fence_open_at(now)) {

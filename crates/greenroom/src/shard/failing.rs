@@ -109,7 +109,7 @@ impl<A: Behaviour> Activation<A> {
     pub(super) fn refuse(&self, envelope: Envelope<Message<A>>, refusal: Refusal) {
         Shard::with(|shard| {
             if let (Some(shard), Some(method)) = (shard, Self::method_of(&envelope.body)) {
-                shard.note_refused(self.cx.id.kind, method, &refusal);
+                shard.note_refused(&self.cx.id, method, &refusal);
             }
         });
         refuse::<A::Interface>(&self.cx.id, envelope, refusal);

@@ -211,14 +211,17 @@ impl Shard {
 
     fn end_turn(&self, frame: &Frame, panic: Option<&str>) {
         let known = self.turns.borrow_mut().end(frame.id);
-        drop(known);
+        // What else it holds is dropped while nobody borrows the turns.
+        let known = known.map(|turn| (turn.began, turn.link));
         if frame.timed != Timestamp::NEVER {
-            self.note_took(frame);
+            self.note_took(frame, known.as_ref());
+        } else if let Some((began, _)) = &known {
+            self.look_whether_slow(frame, self.now().since(*began), known.as_ref());
         }
         #[cfg(feature = "rehearsal")]
         self.note_end(frame, panic);
         if let Some(message) = panic {
-            self.note_broken(frame);
+            self.note_broken(frame, known.as_ref(), message);
             tracing::error!(actor = %frame.activation.id(), message, "a turn panicked; the activation restarts clean");
         }
         frame.activation.clone().turn_ended(self, frame.job.get(), panic);

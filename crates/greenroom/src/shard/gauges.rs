@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use super::shedding::Shed;
 use super::stalls::Stalls;
 use crate::here::meter::Meters;
+use crate::here::samples::Samples;
 
 /// One shard's numbers. Written by the shard alone, on a cache line of its own.
 #[derive(Default)]
@@ -22,6 +23,7 @@ pub(crate) struct Gauges {
     restarts: AtomicU64,
     stalls: Stalls,
     meters: Arc<Meters>,
+    samples: Samples,
 }
 
 impl Gauges {
@@ -65,6 +67,11 @@ impl Gauges {
     /// What is counted of its actors' turns.
     pub(crate) fn meters(&self) -> &Arc<Meters> {
         &self.meters
+    }
+
+    /// Turns of them that failed or were slow.
+    pub(crate) fn samples(&self) -> &Samples {
+        &self.samples
     }
 
     pub(crate) fn busy_nanos(&self) -> u64 {

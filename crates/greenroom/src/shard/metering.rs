@@ -8,10 +8,12 @@ use greenroom_world::Timestamp;
 
 use super::Shard;
 use super::late::HOOK;
+use super::samples::Known;
 use super::turns::Frame;
 use crate::actor::error::Refusal;
-use crate::actor::key::Kind;
+use crate::actor::key::{ActorId, Kind};
 use crate::here::meter::{Class, Meter, Meters};
+use crate::here::samples::{Bar, cut};
 
 /// What a shard's turns are counted by, and which of them are timed.
 pub(super) struct Metering {
@@ -24,11 +26,14 @@ pub(super) struct Metering {
     last: Cell<Timestamp>,
     /// Drawn anew for each gap, so that no rhythm of turns meets one of this.
     draw: Cell<u32>,
+    /// Which turns are among the slowest.
+    pub(super) bar: Cell<Bar>,
 }
 
 impl Metering {
     pub(super) fn new(meters: Arc<Meters>) -> Self {
-        Self { meters, left: Cell::new(1), stride: Cell::new(1), last: Cell::default(), draw: Cell::new(1) }
+        let (left, stride, draw) = (Cell::new(1), Cell::new(1), Cell::new(1));
+        Self { meters, left, stride, last: Cell::default(), draw, bar: Cell::default() }
     }
 
     /// Whether the turn that begins is timed.
@@ -100,12 +105,14 @@ impl Shard {
 
     /// Notes how long a turn has taken that was timed.
     #[cold]
-    pub(super) fn note_took(&self, frame: &Frame) {
+    pub(super) fn note_took(&self, frame: &Frame, known: Option<&Known>) {
         let method = frame.job.get().method;
         if method != HOOK.method
             && let Some(meter) = self.meter(frame.activation.id().kind, method)
         {
-            meter.took(self.clock().since(frame.timed));
+            let took = self.clock().since(frame.timed);
+            meter.took(took);
+            self.look_whether_slow(frame, took, known);
         }
     }
 
@@ -122,31 +129,33 @@ impl Shard {
 
     /// Counts a message that was refused where its actor is.
     #[cold]
-    pub(super) fn note_refused(&self, kind: Kind, method: u16, refusal: &Refusal) {
-        if let Some(meter) = self.meter(kind, method) {
+    pub(super) fn note_refused(&self, id: &ActorId, method: u16, refusal: &Refusal) {
+        if let Some(meter) = self.meter(id.kind, method) {
             meter.count_failed(refusal.into());
+            self.sample_refused(id, method, refusal);
         }
     }
 
     /// Counts the turn of `frame`, which panicked.
-    pub(super) fn note_broken(&self, frame: &Frame) {
-        self.count_failed(frame, Class::Broken);
+    pub(super) fn note_broken(&self, frame: &Frame, known: Option<&Known>, message: &str) {
+        self.count_failed(frame, Class::Broken, known, &|| cut(message));
     }
 
     /// Counts the current turn, which answers an error.
     #[cold]
-    pub(crate) fn note_error(&self) {
+    pub(crate) fn note_error(&self, error: &dyn Fn() -> String) {
         if let Some(frame) = self.current() {
-            self.count_failed(frame, Class::Error);
+            self.count_failed(frame, Class::Error, None, error);
         }
     }
 
-    fn count_failed(&self, frame: &Frame, class: Class) {
+    fn count_failed(&self, frame: &Frame, class: Class, known: Option<&Known>, error: &dyn Fn() -> String) {
         let method = frame.job.get().method;
         if method != HOOK.method
             && let Some(meter) = self.meter(frame.activation.id().kind, method)
         {
             meter.count_failed(class);
+            self.sample_failed(frame, class, known, error);
         }
     }
 }

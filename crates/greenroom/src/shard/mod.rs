@@ -43,6 +43,7 @@ mod registry;
 pub(crate) mod rehearsal;
 mod round;
 mod routes;
+mod samples;
 pub(crate) mod sampling;
 mod saving;
 pub(crate) mod seed;

@@ -60,7 +60,7 @@ impl<A: Behaviour> AnyActivation for Activation<A> {
             }
             Err(Failure::Refused(refusal)) => {
                 if let Some(method) = Self::method_of(&envelope.body) {
-                    shard.note_refused(self.cx.id.kind, method, &refusal);
+                    shard.note_refused(&self.cx.id, method, &refusal);
                 }
                 return Err(refusal);
             }
@@ -123,7 +123,7 @@ impl<A: Behaviour> AnyActivation for Activation<A> {
                 self.enqueue(shard, Envelope { body, deadline, chain });
             }
             Err(Failure::Refused(refusal)) => {
-                shard.note_refused(self.cx.id.kind, method, &refusal);
+                shard.note_refused(&self.cx.id, method, &refusal);
                 return Err((Some(refusal), reply));
             }
             Err(failure) => reply.finish(Completion::Failed(Box::new(failure))),

@@ -1,0 +1,119 @@
+//! `greenroom turns`: the turns of a cluster that failed last, or the slowest of the last minute.
+
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use clap::{Args, ValueEnum};
+use serde_json::Value;
+
+use crate::door::{NodeAddress, encoded};
+use crate::nodes::ask;
+use crate::status::{columns, text};
+
+/// Which turns, and how to tell.
+#[derive(Args)]
+pub(crate) struct TurnsCommand {
+    /// Those that failed, or the slowest
+    #[arg(value_enum, default_value_t = Outcome::Failed)]
+    outcome: Outcome,
+    /// Those of a kind
+    #[arg(long)]
+    kind: Option<String>,
+    /// Those of a method
+    #[arg(long)]
+    method: Option<String>,
+    /// Those of the last seconds
+    #[arg(long)]
+    seconds: Option<u32>,
+    /// Print what the nodes say as JSON
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    node: NodeAddress,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Outcome {
+    Failed,
+    Slow,
+}
+
+/// Asks all nodes, and prints the turns: the last ones that failed first, or the slowest.
+pub(crate) fn run(command: &TurnsCommand) -> Result<(), String> {
+    let door = command.node.door(TIMEOUT)?;
+    let path = path(command);
+    let (said, silent) = ask(&door, |door| door.get_json(&path))?;
+    if command.json {
+        println!("{}", serde_json::to_string_pretty(&said).unwrap_or_default());
+        return Ok(());
+    }
+    silent.iter().for_each(|why| println!("not asked: {why}"));
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    print!("{}", columns(&table(&said, command.outcome, now)));
+    Ok(())
+}
+
+fn path(command: &TurnsCommand) -> String {
+    let outcome = if command.outcome == Outcome::Slow { "slow" } else { "failed" };
+    let mut path = format!("/-/turns?outcome={outcome}");
+    for (name, wanted) in [("kind", &command.kind), ("method", &command.method)] {
+        if let Some(wanted) = wanted {
+            path.push_str(&format!("&{name}={}", encoded(wanted)));
+        }
+    }
+    if let Some(seconds) = command.seconds {
+        path.push_str(&format!("&seconds={seconds}"));
+    }
+    path
+}
+
+fn table(said: &[Value], outcome: Outcome, now: Duration) -> Vec<[String; 7]> {
+    let mut turns: Vec<_> = said.iter().flat_map(|node| node["turns"].as_array().into_iter().flatten()).collect();
+    match outcome {
+        Outcome::Failed => turns.sort_by_key(|turn| std::cmp::Reverse(turn["at"].as_u64())),
+        Outcome::Slow => turns.sort_by(|one, other| {
+            let ran = |turn: &Value| turn["ran"].as_f64().unwrap_or_default();
+            ran(other).total_cmp(&ran(one))
+        }),
+    }
+    let head = ["AGE", "TURN", "OUTCOME", "RAN", "NODE", "CALLER", "ERROR"].map(str::to_owned);
+    let rows = turns.into_iter().map(|turn| {
+        let at = Duration::from_millis(turn["at"].as_u64().unwrap_or_default());
+        let age = format!("{:.1} s", now.saturating_sub(at).as_secs_f64());
+        let ran = turn["ran"].as_f64().and_then(|ran| Duration::try_from_secs_f64(ran).ok());
+        let ran = ran.map_or_else(|| "-".to_owned(), |ran| format!("{ran:.1?}"));
+        let name = format!("{}.{}", text(&turn["actor"]), text(&turn["method"]));
+        // What a program says may hold line ends and what moves a terminal's cursor.
+        let [name, error] =
+            [name, text(&turn["error"])].map(|said| said.escape_debug().to_string().replace("\\\"", "\""));
+        [age, name, text(&turn["outcome"]), ran, text(&turn["node"]), text(&turn["caller"]), error]
+    });
+    std::iter::once(head).chain(rows).collect()
+}
+
+const TIMEOUT: Duration = Duration::from_secs(5);
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn turns_of_all_nodes_are_told_together() {
+        let node = |node: &str, at: u64, ran: f64| {
+            json!({ "turns": [{
+                "at": at, "actor": "room/a", "method": "post", "caller": null, "queued": null, "ran": ran, "outcome": "error",
+                "error": "\"too\n\u{1b}[2Jlong\"", "trace": null, "node": node,
+            }] })
+        };
+        let said = [node("a", 1_000, 0.5), node("b", 3_000, 0.002)];
+        let rows = table(&said, Outcome::Failed, Duration::from_secs(4));
+        assert_eq!(rows[1][..5], ["1.0 s", "room/a.post", "error", "2.0ms", "b"].map(str::to_owned));
+        assert_eq!(
+            rows[2][5..],
+            ["-", "\"too\\n\\u{1b}[2Jlong\""].map(str::to_owned),
+            "nothing of it moves the cursor"
+        );
+        assert_eq!(table(&said, Outcome::Slow, Duration::from_secs(4))[1][4], "a");
+    }
+}
