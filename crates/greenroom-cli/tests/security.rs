@@ -294,7 +294,7 @@ fn a_page_whose_own_name_leads_to_a_node_does_not_drain_it() {
     let drain = |host: &str| {
         let mut stream = std::net::TcpStream::connect(&address).unwrap();
         let head = format!("POST /-/drain/a HTTP/1.1\r\nhost: {host}\r\norigin: http://{host}\r\n");
-        write!(stream, "{head}content-length: 0\r\nconnection: close\r\n\r\n").unwrap();
+        write!(stream, "{head}greenroom-change: a new disk\r\ncontent-length: 0\r\nconnection: close\r\n\r\n").unwrap();
         let mut answer = String::new();
         stream.read_to_string(&mut answer).unwrap();
         answer
