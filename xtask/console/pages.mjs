@@ -7,7 +7,7 @@ import { join } from "node:path";
 const [program, modules, chromium] = process.argv.slice(2);
 const playwright = createRequire(join(modules, "x.js"))("playwright-core");
 const axe = readFileSync(join(modules, "node_modules/axe-core/axe.min.js"), "utf8");
-const PAGES = ["overview", "kinds", "kinds/chat_room", "actor", "actor/chat_room/lobby", "waits", "spawned", "nodes", "moves", "reminders"];
+const PAGES = ["overview", "kinds", "kinds/chat_room", "actor", "actor/chat_room/lobby", "turns", "waits", "spawned", "nodes", "moves", "reminders"];
 const HOSTILE = "<img src=x onerror=document.title='taken'>";
 const PATIENCE = 60_000;
 
@@ -101,6 +101,19 @@ async function hostile(context, console) {
   await page.close();
 }
 
+/** Turns that have failed on the door's node are shown with their errors. */
+async function failed(context, console) {
+  const page = await open(context, `${console}#/turns`);
+  const answers = await page.evaluate((hostile) => Promise.all(Array.from({ length: 40 }, (_, number) => fetch(`/chat_room/${encodeURIComponent(`${number}${hostile}`)}/post`, {
+    method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify({ user: "ada", text: "" }),
+  }).then(({ status }) => status))), HOSTILE);
+  expect(answers.every((status) => status === 422), `a room says of an empty message ${answers}`);
+  await page.getByRole("link", { name: "chat_room.post" }).first().waitFor({ timeout: PATIENCE });
+  await page.getByText('"Empty"').first().waitFor({ timeout: PATIENCE });
+  expect((await page.locator("img").count()) === 0, "a key became an element");
+  await page.close();
+}
+
 /** Each disc has as many dots as its node says that it has actors. */
 async function dots(context, console) {
   const page = await open(context, `${console}#/overview`);
@@ -137,7 +150,7 @@ try {
   const console = await address();
   browser = await playwright.chromium.launch({ executablePath: chromium, args: ["--no-sandbox"] });
   const context = await browser.newContext({ viewport: { width: 1440, height: 900 } });
-  for (const check of [dots, byKeyboard, hostile]) await check(context, console);
+  for (const check of [dots, byKeyboard, hostile, failed]) await check(context, console);
   await everyPage(browser, console);
   await killed(context, console);
 } catch (error) {

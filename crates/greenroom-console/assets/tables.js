@@ -1,12 +1,13 @@
-// Nodes, waits, spawned actors and reminders: tables of what the door says.
+// Nodes, turns that failed or were slow, waits, spawned actors and reminders: tables of what the door says.
 import { html } from "./lib.js";
-import { bytes, count, percent, time } from "./format.js";
+import { bytes, clock, count, percent, time } from "./format.js";
 import { seen, useAnswer } from "./live.js";
 import { to } from "./route.js";
 
 function Table({ title, sub, heads, rows, empty }) {
-  return html`<section class="card" aria-labelledby="title"><header><h1 id="title">${title}</h1><span class="sub">${sub}</span></header>
-    ${rows.length === 0 ? html`<p class="empty">${empty}</p>` : html`<div class="scroll" tabindex="0" role="group" aria-labelledby="title"><table>
+  const id = `title-${title.toLowerCase().replaceAll(" ", "-")}`;
+  return html`<section class="card" aria-labelledby=${id}><header><h1 id=${id}>${title}</h1><span class="sub">${sub}</span></header>
+    ${rows.length === 0 ? html`<p class="empty">${empty}</p>` : html`<div class="scroll" tabindex="0" role="group" aria-labelledby=${id}><table>
       <thead><tr>${heads.map((head) => html`<th>${head}</th>`)}</tr></thead>
       <tbody>${rows.slice(0, 500).map((row) => html`<tr>${row.map((cell) => html`<td>${cell}</td>`)}</tr>`)}</tbody></table></div>`}
     ${rows.length > 500 ? html`<p class="note">500 of ${rows.length}</p>` : null}</section>`;
@@ -38,6 +39,21 @@ export function Waits() {
     empty=${error ?? "No turn has run for so long."}
     rows=${(body?.turns ?? []).map((turn) => [actor(turn.actor), html`<span class="mono">${turn.turn}</span>`, time(turn.running_seconds),
       (turn.waiters ?? []).map((waiter, index) => [index ? ", " : "", actor(waiter)])])} />`;
+}
+
+/** Turns in groups of one kind, method and error, and then one by one. */
+function Outcome({ outcome, title, sub, empty }) {
+  const { body, error } = useAnswer(`/-/turns?outcome=${outcome}`, 2);
+  const groups = outcome === "failed" ? html`<${Table} title=${title} sub=${`${sub}${body ? `, of ${body.node}` : ""}`} heads=${["turns", "method", "how", "with", "last"]} empty=${error ?? empty}
+    rows=${(body?.groups ?? []).map((one) => [count(one.count), html`<a class="mono" href=${to("kinds", one.kind)}>${one.kind}.${one.method}</a>`, one.class, html`<span class="mono">${one.error ?? ""}</span>`, clock(one.last)])} />` : null;
+  if (groups && !body?.turns.length) return groups;
+  return html`${groups}<${Table} title=${groups ? "One by one" : title} sub=${groups ? "the last first" : `${sub}${body ? `, of ${body.node}` : ""}`} heads=${["at", "actor", "method", "ran", "waited", "called by", "how", "with"]} empty=${error ?? empty}
+    rows=${(body?.turns ?? []).map((one) => [clock(one.at), actor(one.actor), html`<span class="mono">${one.method}</span>`, time(one.ran), time(one.queued), actor(one.caller), one.outcome, html`<span class="mono">${one.error ?? ""}</span>`])} />`;
+}
+
+export function Turns() {
+  return html`<div class="stack"><${Outcome} outcome="failed" title="Failed turns" sub="the last 64 of each thread" empty="No turn has failed of late." />
+    <${Outcome} outcome="slow" title="Slow turns" sub="the 32 slowest of the last minute, from a millisecond on" empty="No turn took a millisecond in the last minute." /></div>`;
 }
 
 export function Moves() {
