@@ -83,9 +83,9 @@ fn table(said: &[Value], outcome: Outcome, now: Duration) -> Vec<[String; 7]> {
         let ran = ran.map_or_else(|| "-".to_owned(), |ran| format!("{ran:.1?}"));
         let name = format!("{}.{}", text(&turn["actor"]), text(&turn["method"]));
         // What a program says may hold line ends and what moves a terminal's cursor.
-        let [name, error] =
-            [name, text(&turn["error"])].map(|said| said.escape_debug().to_string().replace("\\\"", "\""));
-        [age, name, text(&turn["outcome"]), ran, text(&turn["node"]), text(&turn["caller"]), error]
+        let said = [name, text(&turn["caller"]), text(&turn["error"])];
+        let [name, caller, error] = said.map(|said| said.escape_debug().to_string().replace("\\\"", "\""));
+        [age, name, text(&turn["outcome"]), ran, text(&turn["node"]), caller, error]
     });
     std::iter::once(head).chain(rows).collect()
 }
@@ -102,7 +102,7 @@ mod tests {
     fn turns_of_all_nodes_are_told_together() {
         let node = |node: &str, at: u64, ran: f64| {
             json!({ "turns": [{
-                "at": at, "actor": "room/a", "method": "post", "caller": null, "queued": null, "ran": ran, "outcome": "error",
+                "at": at, "actor": "room/a", "method": "post", "caller": "user/\u{1b}[2J", "queued": null, "ran": ran, "outcome": "error",
                 "error": "\"too\n\u{1b}[2Jlong\"", "trace": null, "node": node,
             }] })
         };
@@ -111,7 +111,7 @@ mod tests {
         assert_eq!(rows[1][..5], ["1.0 s", "room/a.post", "error", "2.0ms", "b"].map(str::to_owned));
         assert_eq!(
             rows[2][5..],
-            ["-", "\"too\\n\\u{1b}[2Jlong\""].map(str::to_owned),
+            ["user/\\u{1b}[2J", "\"too\\n\\u{1b}[2Jlong\""].map(str::to_owned),
             "nothing of it moves the cursor"
         );
         assert_eq!(table(&said, Outcome::Slow, Duration::from_secs(4))[1][4], "a");
