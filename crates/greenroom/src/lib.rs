@@ -162,6 +162,7 @@ mod hosts;
 mod intercept;
 mod locality;
 mod node;
+mod observe;
 mod pids;
 mod reliable;
 mod shard;

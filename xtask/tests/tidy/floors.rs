@@ -55,6 +55,8 @@ const MODULES: &[(&str, &str)] = &[
     ("node/builder", "door"),
     ("node/config", "face"),
     ("node/error", "face"),
+    ("observe", "core"),
+    ("observe/look", "cluster"),
     ("pids", "cluster"),
     ("pids/ended", "face"),
     ("pids/dead_letters", "core"),

@@ -1,0 +1,2 @@
+//! What a node measures and remembers for those who look at it. Looking changes nothing: it activates no actor, runs nobody's code,
+//! and takes no shard's time but for what is already published.
