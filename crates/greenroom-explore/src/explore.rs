@@ -28,6 +28,7 @@ use crate::world::World;
 #[derive(Clone)]
 pub struct Explore {
     equip: Rc<dyn Fn(Builder) -> Builder>,
+    stores: Vec<String>,
     schedules: u64,
     time: Option<Duration>,
     reach: Reach,
@@ -93,7 +94,14 @@ impl Explore {
         let equip = Rc::new(equip);
         let strategy = Strategy::default();
         let reach = Reach::default();
-        Self { equip, schedules: SCHEDULES, time: None, reach, nodes: None, seed: 0, strategy, replay: None }
+        let stores = Vec::new();
+        Self { equip, stores, schedules: SCHEDULES, time: None, reach, nodes: None, seed: 0, strategy, replay: None }
+    }
+
+    /// Lets kinds keep their states in a store called `name`, too: `#[actor(persistent, store = "name")]`.
+    pub fn state_store(mut self, name: impl Into<String>) -> Self {
+        self.stores.push(name.into());
+        self
     }
 
     /// How many schedules are run; 1,000 by default. `GREENROOM_SCHEDULES=count` overrides it.
@@ -124,6 +132,7 @@ impl Explore {
     /// | `lose` | a message between two nodes, or its answer: its call ends as unknown |
     /// | `late` | a call's deadline passes while its message waits, or while its turn runs, which goes on |
     /// | `idle` | an activation ends as if nobody had used it |
+    /// | `store` | a store refuses a read or a write of a state; or nobody knows whether it has written, and it has, has not, or will later |
     ///
     /// # Panics
     /// For a kind that is not known, or that one shard cannot show.
@@ -207,6 +216,7 @@ impl Explore {
     ) -> Result<Explored, Box<Failure>> {
         let nodes = self.nodes.unwrap_or(if self.reach.faults.is_empty() { 1 } else { NODES });
         let subject = Subject::new(self.equip.clone(), Reach { nodes, ..self.reach.clone() }, body);
+        let subject = subject.with_stores(&self.stores);
         if let Some((replay, saved)) = self.replay.clone().map(|replay| (replay, None)).or_else(asked_to_replay) {
             return replayed(&subject, &replay, saved.as_ref());
         }

@@ -1,6 +1,7 @@
 //! Where schedules are run: one node in a simulated world, which is as new before each of them.
 
 use std::rc::Rc;
+use std::sync::Arc;
 use std::time::Duration;
 
 use greenroom::rehearsal::{Digest, Stage};
@@ -9,6 +10,7 @@ use greenroom_sim::{Faults, Stepped};
 use greenroom_test::{Cluster, Stores, simulation};
 
 use crate::driver::Driver;
+use crate::states::States;
 
 /// A node whose shard is on a stage.
 pub(crate) struct Hall {
@@ -25,20 +27,27 @@ pub(crate) struct Hall {
 }
 
 impl Hall {
-    /// A new node that hosts what `equip` registers with it.
+    /// A new node that hosts what `equip` registers with it, and keeps states in these stores, too, by their names.
     ///
     /// # Panics
     /// If it cannot start.
-    pub(crate) fn open(equip: Rc<dyn Fn(Builder) -> Builder>) -> Self {
+    pub(crate) fn open(equip: Rc<dyn Fn(Builder) -> Builder>, stores: Rc<[String]>) -> Self {
         let mut faults = Faults::none();
         (faults.clock_drift, faults.clock_offset) = (0.0, Duration::ZERO);
         let stepped = simulation(0, faults).deadline(DEADLINE).stepped();
         let sim = stepped.sim().clone();
         let (cluster, stage) = stepped.run(async move {
-            let cluster = Cluster::over(&sim, Stores::new(&sim, &[]), move |builder, _| equip(builder));
+            let states = States::default();
+            let kept = states.clone();
+            let cluster = Cluster::over(&sim, Stores::new(&sim, &[]), move |builder, _| {
+                let names = stores.iter().map(String::as_str).chain([""]);
+                equip(names.fold(builder, |builder, name| builder.state_journal(name, Arc::new(kept.clone()))))
+            });
             Stage::ask();
             cluster.start_all(&[NODE]).await;
-            (cluster, Stage::take().expect("a node with one shard has one stage"))
+            let stage = Stage::take().expect("a node with one shard has one stage");
+            stage.forget_states_by(move || states.forget());
+            (cluster, stage)
         });
         let (node, fresh, spawned) = (cluster.node(NODE), stage.digest(), stepped.spawned());
         let hall = Self { node, stage, fresh, spawned, began: Duration::ZERO, cluster, stepped };

@@ -58,6 +58,7 @@ mod reach;
 mod report;
 mod run;
 mod shrink;
+mod states;
 mod strategy;
 mod trace;
 mod world;

@@ -87,10 +87,15 @@ fn unknown(name: &str) -> String {
     format!("{name:?} is no fault: write some of {known}, as in \"crash, lose:2\", or \"all\"")
 }
 
-const FAULTS: [(&str, Fault); 4] =
-    [("crash", Fault::Crash), ("lose", Fault::Lose), ("late", Fault::Late), ("idle", Fault::Idle)];
+const FAULTS: [(&str, Fault); 5] = [
+    ("crash", Fault::Crash),
+    ("lose", Fault::Lose),
+    ("late", Fault::Late),
+    ("idle", Fault::Idle),
+    ("store", Fault::Store),
+];
 /// What needs a whole cluster.
-const ELSEWHERE: [&str; 5] = ["store", "repeat", "pause", "move", "skew"];
+const ELSEWHERE: [&str; 4] = ["repeat", "pause", "move", "skew"];
 /// Faults of one schedule, unless there are more of one kind.
 const TOGETHER: u32 = 2;
 const STEPS: usize = 10_000;

@@ -24,6 +24,7 @@ use crate::world::{When, World};
 /// What is tested, on one thread.
 pub(crate) struct Subject {
     equip: Rc<dyn Fn(Builder) -> Builder>,
+    stores: Rc<[String]>,
     body: Rc<dyn Fn(World) -> LocalFuture>,
     reach: Reach,
     /// Who waits for moments beside answers, once somebody has looked.
@@ -117,6 +118,7 @@ impl Subject {
         let body: Rc<dyn Fn(World) -> LocalFuture> = Rc::new(move |world| Box::pin(body(world)));
         Self {
             equip,
+            stores: Rc::default(),
             reach,
             body,
             timed: RefCell::default(),
@@ -125,6 +127,11 @@ impl Subject {
             known: Rc::default(),
             serial: RefCell::default(),
         }
+    }
+
+    /// Lets kinds keep their states in these stores, too.
+    pub(crate) fn with_stores(self, names: &[String]) -> Self {
+        Self { stores: names.into(), ..self }
     }
 
     /// Leaves clients out from here on, and no others.
@@ -188,7 +195,7 @@ impl Subject {
     fn perform(&self, plan: Plan, tell: bool) -> Ran {
         let hall = self.hall.take();
         let (ran, hall) = quietly(|| {
-            let hall = hall.unwrap_or_else(|| Hall::open(self.equip.clone()));
+            let hall = hall.unwrap_or_else(|| Hall::open(self.equip.clone(), self.stores.clone()));
             let ran = self.run_in(&hall, plan, tell);
             (ran.0, hall.renewed(ran.1))
         });

@@ -260,8 +260,8 @@ pub mod rehearsal {
     pub use crate::actor::reference::Ref;
     pub use crate::here::port::Port;
     pub use crate::shard::rehearsal::{
-        Answer, Digest, Event, Fault, Happened, Kind, Look, Party, Performed, Seen, Stage, Step, Waiting, ask_maybe,
-        mix,
+        Answer, Digest, Event, Fault, Happened, Kind, Look, Outcome, Party, Performed, Seen, Stage, Step, Waiting,
+        ask_maybe, hold_late_write, hold_operation, mix,
     };
 }
 

@@ -56,7 +56,7 @@ const LAYERS: &[(&str, &[&str])] = &[
         ],
     ),
     ("greenroom-test", &["greenroom", "greenroom-sim", "greenroom-store", "greenroom-wire"]),
-    ("greenroom-explore", &["greenroom", "greenroom-sim", "greenroom-test", "greenroom-world"]),
+    ("greenroom-explore", &["greenroom", "greenroom-sim", "greenroom-store", "greenroom-test", "greenroom-world"]),
     ("greenroom-otel", &["greenroom"]),
     ("greenroom-grpc", &["greenroom"]),
     ("greenroom-workloads", &["greenroom", "greenroom-relay", "greenroom-sim", "greenroom-store", "greenroom-stores"]),

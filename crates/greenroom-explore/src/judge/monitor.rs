@@ -36,6 +36,7 @@ pub struct Event<'a> {
     method: &'a str,
     arguments: &'a str,
     answer: Option<&'a Answer>,
+    fault: Option<&'a str>,
 }
 
 /// What has happened.
@@ -52,6 +53,8 @@ pub enum What {
     Heard,
     /// A turn has ended.
     Ended,
+    /// Something has gone wrong, as it was chosen to.
+    Fault,
 }
 
 impl<'a> Event<'a> {
@@ -65,14 +68,27 @@ impl<'a> Event<'a> {
             Happened::Ended { actor, method, .. } => {
                 let (kind, key) = (actor.kind.name(), actor.key.as_str());
                 let from = String::new();
-                return Some(Self { what: What::Ended, from, kind, key, method, arguments: "", answer: None });
+                return Some(Self { what: What::Ended, from, kind, key, method, ..Self::NOBODY });
             }
+            Happened::Fault { what } => return Some(Self { what: What::Fault, fault: Some(what), ..Self::NOBODY }),
             _ => return None,
         };
         let Message { from, to, method, arguments, .. } = messages.get(message)?;
         let (kind, key) = (to.kind.name(), to.key.as_str());
-        Some(Self { what, from: from.to_string(), kind, key, method, arguments, answer })
+        Some(Self { what, from: from.to_string(), kind, key, method, arguments, answer, fault: None })
     }
+
+    /// What is about no message.
+    const NOBODY: Self = Self {
+        what: What::Ended,
+        from: String::new(),
+        kind: "",
+        key: "",
+        method: "",
+        arguments: "",
+        answer: None,
+        fault: None,
+    };
 
     /// What has happened.
     pub fn what(&self) -> What {
@@ -126,6 +142,11 @@ impl<'a> Event<'a> {
             Answer::Value(value) => serde_json::from_str(value).ok(),
             _ => None,
         }
+    }
+
+    /// What has gone wrong, as the step is called: `crash b`, `lose teller/1<account/ada.get`.
+    pub fn fault(&self) -> Option<&str> {
+        self.fault
     }
 
     /// Whether a call was answered with an error, the actor's own or the runtime's.

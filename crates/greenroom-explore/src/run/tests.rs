@@ -85,6 +85,35 @@ fn a_schedule_on_a_node_that_was_used_is_as_one_on_a_new_node() {
     assert!((1..200).contains(&violated), "some end in the middle, {violated}");
 }
 
+#[derive(Default, serde::Serialize, serde::Deserialize, Actor)]
+struct Saved {
+    value: u64,
+}
+
+#[actor(persistent)]
+impl Saved {
+    pub async fn add(&mut self, cx: &Cx, value: u64) -> Result<u64, StateError> {
+        self.value += value;
+        cx.save(self).await?;
+        Ok(self.value)
+    }
+}
+
+#[test]
+fn what_one_schedule_has_saved_is_not_met_by_the_next_one() {
+    let equip = |builder: Builder| builder.register::<Saved>();
+    let subject = Subject::new(Rc::new(equip), reach(40), |world: World| async move {
+        for _ in 0..2 {
+            let saved = SavedRef::of(&world, "1");
+            world.client(async move { assert!(saved.add(1).await.is_ok_and(|value| value <= 2)) });
+        }
+    });
+    for _ in 0..3 {
+        assert_eq!(subject.run(strategy(), false).violated, None);
+        assert!(subject.hall.borrow().is_some(), "the node is as new, and stays");
+    }
+}
+
 #[derive(Default, Actor)]
 struct Parent;
 

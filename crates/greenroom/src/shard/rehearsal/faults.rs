@@ -5,7 +5,7 @@
 use std::fmt;
 
 use super::{Answer, Kind, Party, Performed, Stage, Step};
-use super::{Asked, Happened, Held, Shard, What, mix};
+use super::{Asked, Happened, Held, Operation, Outcome, Shard, What, mix};
 use crate::actor::error::{Doubt, Failure};
 use crate::actor::key::ActorId;
 use crate::here::built_in::is_built_in;
@@ -25,6 +25,8 @@ pub enum Fault {
     Late,
     /// An activation ends as if nobody had used it for its idle time.
     Idle,
+    /// A store does not do what it is asked, or does not say so.
+    Store,
 }
 
 impl fmt::Display for Fault {
@@ -34,6 +36,7 @@ impl fmt::Display for Fault {
             Fault::Lose => "lose",
             Fault::Late => "late",
             Fault::Idle => "idle",
+            Fault::Store => "store",
         })
     }
 }
@@ -87,6 +90,8 @@ enum Hit {
     Running(CallSlot),
     Node(u64),
     Activation(Slot),
+    /// An operation on a store, by its number, and how it ends.
+    Operation(u64, Outcome),
 }
 
 impl Stage {
@@ -133,6 +138,14 @@ impl Stage {
                         }
                     }
                 }
+                Fault::Store => {
+                    for Held { number, at, what, .. } in held.iter() {
+                        let What::Operation(Operation { by: Party::Actor(_), is_write, .. }) = what else { continue };
+                        for outcome in Outcome::wrong(*is_write) {
+                            hits(mix(*number, *outcome as u64), *at, Hit::Operation(*number, *outcome));
+                        }
+                    }
+                }
             }
         }
     }
@@ -143,11 +156,13 @@ impl Stage {
         let rehearsal = &self.shard.rehearsal;
         self.each_hit(&[kind], &mut |other, hit| {
             if other.number == step.number {
+                let held = |number| {
+                    let held = rehearsal.held.borrow();
+                    held.iter().find(|held| held.number == number).map(|held| held.what.to_string())
+                };
                 let hits = match hit {
-                    Hit::Held(number) => {
-                        let held = rehearsal.held.borrow();
-                        held.iter().find(|held| held.number == number).map(|held| held.what.to_string())
-                    }
+                    Hit::Held(number) => held(number),
+                    Hit::Operation(number, outcome) => held(number).map(|what| format!("{what}: {}", outcome.told())),
                     Hit::Running(call) => {
                         let asked = rehearsal.asked.borrow();
                         let asked = asked.iter().find(|asked| asked.call == call);
@@ -183,6 +198,12 @@ impl Stage {
                 Performed::Whole
             }
             Some(Hit::Running(call)) => shard.let_expire(call),
+            Some(Hit::Operation(number, outcome)) => {
+                if let Some(What::Operation(operation)) = shard.rehearsal.take(number) {
+                    shard.operate(operation, outcome);
+                }
+                Performed::Whole
+            }
             Some(Hit::Node(node)) => {
                 shard.crash(node);
                 Performed::Whole
@@ -263,6 +284,7 @@ impl Shard {
         let lost = |held: &Held| match &held.what {
             What::Message { target, from, .. } => is_there(&target.id) || is_on(from),
             What::Answer { to, .. } => is_on(to),
+            What::Operation(_) => false,
         };
         let (gone, left): (Vec<_>, Vec<_>) = rehearsal.held.take().into_iter().partition(lost);
         rehearsal.held.replace(left);
@@ -273,6 +295,8 @@ impl Shard {
             self.cut_turns(&activation);
             activation.vanish(self);
         }
+        // What nobody waits for any more was not done.
+        rehearsal.held.borrow_mut().retain(|held| !matches!(&held.what, What::Operation(one) if is_on(&one.by)));
         rehearsal.ends_as.take();
         let from_there = |held: &&Held| matches!(&held.what, What::Answer { from, .. } if is_there(from));
         let answers: Vec<u64> = rehearsal.held.borrow().iter().filter(from_there).map(|held| held.number).collect();
@@ -289,6 +313,7 @@ impl Held {
                     matches!(completion, Completion::Failed(failure) if matches!(**failure, Failure::Unknown(_)));
                 !is_lost && labels.are_apart(to, from)
             }
+            What::Operation(_) => false,
         }
     }
 }

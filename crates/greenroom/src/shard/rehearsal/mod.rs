@@ -9,9 +9,11 @@ mod maybe;
 mod reset;
 mod stage;
 mod step;
+mod stored;
 
 use std::cell::{Cell, RefCell};
 use std::fmt;
+use std::rc::Rc;
 use std::sync::Arc;
 
 use greenroom_world::Timestamp;
@@ -36,6 +38,8 @@ pub use self::maybe::ask_maybe;
 pub use self::reset::Digest;
 pub use self::stage::Stage;
 pub use self::step::{Kind, Party, Performed, Step, Waiting, mix};
+use self::stored::Operation;
+pub use self::stored::{Outcome, hold_late_write, hold_operation};
 
 pub(crate) use self::maybe::maybe;
 pub(crate) use self::reset::note_lasting;
@@ -68,6 +72,8 @@ pub(super) struct Rehearsal {
     /// Whether something was done that outlives the shard, and the kinds whose actors do not do such.
     is_stained: Cell<bool>,
     plain: RefCell<Vec<(key::Kind, bool)>>,
+    /// Forgets what actors have saved, if that can be.
+    forget_states: RefCell<Option<Rc<dyn Fn()>>>,
     events: Events,
 }
 
@@ -110,6 +116,7 @@ enum What {
         from: ActorId,
         method: &'static str,
     },
+    Operation(Operation),
 }
 
 impl fmt::Display for What {
@@ -117,6 +124,7 @@ impl fmt::Display for What {
         match self {
             What::Message { target, from, method, .. } => write!(f, "{}.{method}<{from}", target.id),
             What::Answer { to, from, method, .. } => write!(f, "{to}<{from}.{method}"),
+            What::Operation(operation) => f.write_str(&operation.name),
         }
     }
 }
@@ -152,6 +160,7 @@ impl Rehearsal {
             ends_as: RefCell::default(),
             is_stained: Cell::new(false),
             plain: RefCell::default(),
+            forget_states: RefCell::default(),
             events: Events::default(),
         }
     }

@@ -35,6 +35,8 @@ impl Stage {
             shard.turns.borrow().iter().next().is_none() && !shard.rehearsal.is_stained.get()
         });
         shard.rehearsal.clear();
+        let forget = shard.rehearsal.forget_states.borrow().clone();
+        forget.into_iter().for_each(|forget| forget());
         shard.idle.replace(IdleWheel::default());
         shard.saves.replace(IdleWheel::default());
         shard.late.replace(FineWheel::default());
@@ -104,7 +106,9 @@ impl Shard {
         let kinds = self.port.node.kinds();
         !is_built_in(kind.name())
             && !kinds.is_reliable(kind)
-            && kinds.find(kind).is_some_and(|found| found.states().is_empty() && !found.is_versioned())
+            && kinds.find(kind).is_some_and(|found| {
+                !found.is_versioned() && (found.states().is_empty() || self.rehearsal.forget_states.borrow().is_some())
+            })
     }
 
     fn forget_turns(&self) {

@@ -7,7 +7,7 @@ use std::time::Duration;
 use greenroom_world::Timestamp;
 
 use super::step::{Kind, Party, Performed, Step, Waiting};
-use super::{Asked, Event, Happened, Held, Look, Shard, What};
+use super::{Asked, Event, Happened, Held, Look, Outcome, Shard, What};
 use crate::actor::key::ActorId;
 use crate::shard::beside;
 use crate::shard::turns::Access;
@@ -68,6 +68,7 @@ impl Stage {
         for (place, Held { number, born, at, by, queue, what }) in held.iter().enumerate() {
             let (kind, read) = match what {
                 What::Answer { .. } => (Kind::Answer, false),
+                What::Operation(_) => (Kind::Store, false),
                 What::Message { target, access, link, .. } => {
                     let is_behind = held[..place].iter().any(|before| before.queue == *queue);
                     if is_behind || !is_one(shard, target, *access, link) {
@@ -148,6 +149,10 @@ impl Stage {
                         _ => Performed::Whole,
                     }
                 }
+                (_, Some(What::Operation(operation))) => {
+                    shard.operate(operation, Outcome::Done);
+                    Performed::Whole
+                }
                 (Kind::Wake, None) => {
                     let is_it = |turn: &super::TurnId| rehearsal.wake_of(*turn).0 == step.number;
                     let turn = shard.ready.borrow().iter().position(is_it);
@@ -220,7 +225,11 @@ impl Stage {
         let is_of = |id: &ActorId, party: &Party| matches!(party, Party::Actor(by) if by == id);
         let hears = |id: &ActorId| {
             asked.iter().any(|asked| is_of(id, &asked.by) && calls.is_open(asked.call))
-                || held.iter().any(|held| matches!(&held.what, What::Answer { to, .. } if is_of(id, to)))
+                || held.iter().any(|held| match &held.what {
+                    What::Answer { to, .. } => is_of(id, to),
+                    What::Operation(operation) => is_of(id, &operation.by),
+                    What::Message { .. } => false,
+                })
         };
         let woken: Vec<_> = ready.iter().filter_map(|turn| turns.find(*turn)).collect();
         let mut waiting = turns.iter().filter(|turn| !woken.iter().any(|woken| std::ptr::eq(*woken, *turn)));
@@ -239,7 +248,7 @@ impl Stage {
         };
         let hears = held.iter().filter_map(|held| match &held.what {
             What::Answer { to, .. } => client(to),
-            What::Message { .. } => None,
+            What::Message { .. } | What::Operation(_) => None,
         });
         asked.iter().filter_map(|asked| client(&asked.by)).chain(hears).collect()
     }

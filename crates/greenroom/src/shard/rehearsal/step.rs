@@ -64,6 +64,8 @@ pub enum Kind {
     Start,
     /// An answer comes, and who waits for it goes on.
     Answer,
+    /// An operation on a store is done, and who waits for it goes on.
+    Store,
     /// A turn goes on that something else has woken.
     Wake,
     /// A client goes on.
