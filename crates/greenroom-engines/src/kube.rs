@@ -79,15 +79,16 @@ impl KubeApiserver {
         Ok(file)
     }
 
-    /// Posts `yaml` to `path` as the administrator: creates the object that it describes.
+    /// Posts `yaml` to `path` as the administrator: creates the object that it describes. Gives what the server says, head
+    /// and body.
     ///
     /// # Errors
     ///
     /// [`Error::Start`] with what the server says.
-    pub fn create(&self, path: &str, yaml: &str) -> Result<(), Error> {
+    pub fn create(&self, path: &str, yaml: &str) -> Result<String, Error> {
         let head = format!("POST {path} HTTP/1.0\r\nContent-Type: application/yaml\r\nContent-Length: {}", yaml.len());
         let answer = self.ask(&head, yaml).map_err(failed)?;
-        if answer.contains(" 201 Created") { Ok(()) } else { Err(Error::Start { engine: ENGINE, reason: answer }) }
+        if answer.contains(" 201 Created") { Ok(answer) } else { Err(Error::Start { engine: ENGINE, reason: answer }) }
     }
 
     /// Waits until `path` can be read, as that of a new kind's objects after a moment.
