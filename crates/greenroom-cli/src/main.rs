@@ -13,8 +13,10 @@ mod inspect;
 mod interfaces;
 mod kinds;
 mod log;
+mod manual;
 mod methods;
 mod migrate;
+mod new;
 mod node;
 mod nodes;
 mod optimiser;
@@ -37,7 +39,7 @@ mod wallet;
 
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
@@ -58,6 +60,8 @@ struct Program {
 enum Command {
     /// Start three nodes with a chat room and steady traffic, and say what to try
     Demo(demo::Demo),
+    /// Make a project to begin with: an actor, its test in a simulated cluster, and what it takes to run it
+    New(new::NewCommand),
     /// Run a node with the example and workload kinds
     Node(Box<node::NodeCommand>),
     /// Run a program in any language as the host of a node in memory
@@ -110,6 +114,10 @@ enum Command {
     Relay(relay::RelayCommand),
     /// Run a schedule again that broke a test of greenroom-explore, and show it
     Replay(replay::ReplayCommand),
+    /// Print what completes this program's commands in a shell
+    Completions(manual::CompletionsCommand),
+    /// Write this program's man pages into a folder
+    Manual(manual::ManualCommand),
     /// Run one of the papers' workloads
     Bench(Box<greenroom_workloads::cli::Bench>),
 }
@@ -119,6 +127,9 @@ fn main() -> ExitCode {
     log::begin(log_format, matches!(command, Some(Command::Node(_) | Command::Run(_))));
     let result = match command.unwrap_or(Command::Demo(demo::Demo::default())) {
         Command::Demo(command) => demo::run(&command),
+        Command::New(command) => new::run(&command),
+        Command::Completions(command) => manual::complete(&command, Program::command()),
+        Command::Manual(command) => manual::write(&command, Program::command()),
         Command::Node(command) => node::run(&command),
         Command::Run(command) => run::run(&command),
         Command::Call(command) => call::run(&command),

@@ -1,0 +1,85 @@
+//! The actors that `greenroom new` makes pass their own tests, and what is made is whole. `cargo xtask templates` builds and tests each
+//! project by itself.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output};
+
+use tempfile::TempDir;
+
+#[path = "../templates/rust/account.rs"]
+pub mod account;
+#[path = "../templates/rust/auction.rs"]
+pub mod auction;
+#[path = "../templates/rust/room.rs"]
+pub mod room;
+#[path = "../templates/rust/wallet.rs"]
+pub mod wallet;
+
+const PROGRAM: &str = env!("CARGO_BIN_EXE_greenroom");
+
+const VARIANTS: [&[&str]; 7] = [
+    &[],
+    &["--with", "persistent"],
+    &["--with", "reliable"],
+    &["--with", "geo"],
+    &["--lang", "python"],
+    &["--lang", "typescript"],
+    &["--lang", "go"],
+];
+
+fn new(folder: &Path, words: &[&str]) -> Output {
+    Command::new(PROGRAM).arg("new").args(words).current_dir(folder).output().expect("the program starts")
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// All files below a folder.
+fn files(folder: &Path) -> BTreeSet<String> {
+    let entries = fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("an entry").path());
+    let below = entries
+        .flat_map(|path| if path.is_dir() { files(&path) } else { BTreeSet::from([path.display().to_string()]) });
+    below.collect()
+}
+
+#[test]
+fn each_project_has_all_it_takes_and_no_place_is_left_unfilled() {
+    let folder = TempDir::new().expect("a folder");
+    for (number, variant) in VARIANTS.iter().enumerate() {
+        let name = format!("shop-{number}");
+        let made = new(folder.path(), &[&[name.as_str()], *variant].concat());
+        assert!(made.status.success(), "{variant:?}: {}", text(&made.stderr));
+        let project = folder.path().join(&name);
+        for file in ["README.md", "Containerfile", "greenroom.toml", ".gitignore", ".github/workflows/ci.yml"] {
+            assert!(project.join(file).exists(), "{variant:?} has no {file}");
+        }
+        for file in files(&project) {
+            let text = fs::read_to_string(&file).expect("text");
+            assert!(!text.contains("{{"), "{file}: {text}");
+        }
+        let checked = Command::new(PROGRAM).args(["config", "check"]).arg(project.join("greenroom.toml")).output();
+        let checked = checked.expect("the program starts");
+        assert!(checked.status.success(), "{variant:?}: {}", text(&checked.stderr));
+    }
+}
+
+#[test]
+fn what_is_there_is_refused_by_its_name_and_left_alone() {
+    let folder = TempDir::new().expect("a folder");
+    fs::create_dir(folder.path().join("shop")).expect("a folder");
+    let refused = new(folder.path(), &["shop"]);
+    assert!(!refused.status.success());
+    assert!(text(&refused.stderr).contains("shop is there already; choose another name"), "{}", text(&refused.stderr));
+    assert!(files(folder.path()).is_empty());
+}
+
+#[test]
+fn a_checkout_that_is_none_is_refused_before_anything_is_made() {
+    let folder = TempDir::new().expect("a folder");
+    let refused = new(folder.path(), &["shop", "--checkout", "."]);
+    assert!(text(&refused.stderr).contains("--checkout names Greenroom's sources"), "{}", text(&refused.stderr));
+    assert!(!folder.path().join("shop").exists());
+}
