@@ -2,17 +2,22 @@
 
 mod book;
 mod chaos;
+mod chart;
 mod console;
+mod dist;
 mod engines;
 mod fuzz;
+mod image;
 mod kills;
 mod languages;
+mod monitoring;
 mod mutants;
 mod pace;
 mod programs;
 mod quick;
 mod seeds;
 mod step;
+mod templates;
 mod test;
 
 use std::process::ExitCode;
@@ -36,6 +41,11 @@ fn main() -> ExitCode {
         Some((&"fuzz", options)) => fuzz::run(options),
         Some((&"mutants", options)) => mutants::run(options),
         Some((&"book", options)) => book::run(options),
+        Some((&"chart", options)) => chart::run(options),
+        Some((&"monitoring", options)) => monitoring::run(options),
+        Some((&"image", options)) => image::run(options),
+        Some((&"templates", options)) => templates::run(options),
+        Some((&"dist", options)) => dist::run(options),
         Some((&"console", options)) => console::run(options),
         Some((&"vendor", options)) => console::vendor(options),
         Some((&"pace", options)) => pace::run(options),
@@ -81,6 +91,24 @@ cargo xtask console
 
 cargo xtask vendor
     Gets the console's libraries again, as published. Needs npm.
+
+cargo xtask chart [--renew]
+    The Helm chart of deploy/chart: lints it, renders each file of values and compares with deploy/chart/renders (--renew writes
+    them), and holds it to what it must refuse. Needs helm. The renders meet a real API server in the tests of greenroom-cli.
+
+cargo xtask monitoring
+    The rules and alerts of deploy/monitoring by promtool: each alert fires where it must and is silent beside it. Needs promtool.
+
+cargo xtask image [--built]
+    A static program, in an image from scratch: it answers, and drains on SIGTERM. Needs buildah, musl-tools and Rust's target
+    x86_64-unknown-linux-musl; the program takes ten minutes to build (--built: it is there already).
+
+cargo xtask templates
+    Each project that `greenroom new` makes, built against this checkout, linted and tested; needs Python, Node with npm, and Go.
+
+cargo xtask dist [--built]
+    What is handed out, into target/dist: an archive with the static program, man pages, completions and the unit, the chart, and their
+    sums; made twice, and compared. What it takes is what `image` takes, without buildah.
 
 cargo xtask fuzz [--seconds N]
     Runs each fuzz target of fuzz/ for N seconds (60 by default). Needs a nightly toolchain and cargo-fuzz.

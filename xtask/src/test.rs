@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use crate::programs::{self, Ran};
 use crate::step::{cargo, run as step, say_times, took};
-use crate::{book, chaos, engines, languages, pace, quick};
+use crate::{book, chaos, chart, engines, languages, monitoring, pace, quick};
 
 /// Runs every check in order and stops at the first step that fails.
 pub(crate) fn run(options: &[&str]) -> Result<(), String> {
@@ -51,6 +51,14 @@ fn whole(all: bool) -> Result<(), String> {
     match book::missing() {
         None => book::run(&[])?,
         Some(missing) => println!("==> SKIPPED: the guide's site: {missing}"),
+    }
+    match chart::missing() {
+        None => chart::run(&[])?,
+        Some(missing) => println!("==> SKIPPED: the Helm chart's renders: {missing}"),
+    }
+    match monitoring::missing() {
+        None => monitoring::run(&[])?,
+        Some(missing) => println!("==> SKIPPED: rules and alerts: {missing}"),
     }
     engines::say_skipped(&missing);
     Ok(())
