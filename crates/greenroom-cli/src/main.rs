@@ -8,6 +8,7 @@ mod console;
 mod demo;
 mod door;
 mod drain;
+mod events;
 mod generate;
 mod inspect;
 mod interfaces;
@@ -74,6 +75,8 @@ enum Command {
     Methods(methods::MethodsCommand),
     /// Show turns that failed, or the slowest of the last minute
     Turns(turns::TurnsCommand),
+    /// Show what happened at the nodes of a cluster, and go on with what happens
+    Events(events::EventsCommand),
     /// Write OpenAPI, or typed clients of kinds
     Generate(generate::GenerateCommand),
     /// Show a cluster's nodes, kinds, activations and rates
@@ -136,6 +139,7 @@ fn main() -> ExitCode {
         Command::Kinds(command) => interfaces::run(&command),
         Command::Methods(command) => methods::run(&command),
         Command::Turns(command) => turns::run(&command),
+        Command::Events(command) => events::run(&command),
         Command::Generate(command) => generate::run(&command),
         Command::Status(command) => status::run(&command),
         Command::Clusters(command) => clusters::run(&command),

@@ -206,6 +206,9 @@ pub use crate::node::{
     Brought, Config, Drained, Error, Inspected, Inspection, KindConfig, LongTurn, Node, PastTurn, Result, RunningTurn,
     SPAWNED_LISTED_MAX, WaitingMessage, Waits,
 };
+pub use crate::observe::events::Event;
+pub use crate::observe::level::Level;
+pub use crate::observe::subject::Subject;
 pub use crate::pids::dead_letters::DEAD_LETTERS_LEN_MAX;
 pub use crate::pids::{DeadLetter, DeadLetters, Ended, Pid, Spawnable, Spawned};
 pub use crate::reliable::{Map, Queue, Register, Reliability, Set};

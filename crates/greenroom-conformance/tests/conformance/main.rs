@@ -25,6 +25,7 @@ mod locality;
 mod locating;
 mod membership;
 mod meters;
+mod observing;
 mod operations;
 mod overload;
 mod partitions;

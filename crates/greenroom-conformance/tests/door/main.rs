@@ -4,6 +4,7 @@ mod answers;
 mod client;
 mod console;
 mod context;
+mod events;
 mod hosts;
 mod idempotency;
 mod interfaces;

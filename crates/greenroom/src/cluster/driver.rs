@@ -27,6 +27,7 @@ use crate::actor::interface::Why;
 use crate::geo::word::News;
 use crate::here::Here;
 use crate::here::halt::Halt;
+use crate::observe::events::Happened;
 use crate::shard::{Item, Shard, ShardId};
 
 /// What the rest of the node asks of its control plane.
@@ -298,6 +299,9 @@ impl Driver {
                 }
                 failure_detection::Action::Suspect { node } => {
                     tracing::info!(%node, "a node is silent");
+                    if let Some(member) = self.node.member(node) {
+                        self.node.happened(Happened::Suspected { node: member.name });
+                    }
                     self.membership_event(membership::Event::Suspected { node });
                 }
             }

@@ -21,8 +21,10 @@ use super::fetch;
 use super::path::Path;
 use super::problem::Problem;
 use super::topic;
+use crate::here::Here;
 use crate::node::Config;
 use crate::node::error::Error;
+use crate::observe::events::Happened;
 
 /// What the doors ask of those who come.
 #[derive(Default)]
@@ -232,16 +234,21 @@ impl Guard {
     }
 
     /// Looks after files and keys until it is dropped.
-    pub(super) async fn look_after(&self, every: Duration) {
+    pub(super) async fn look_after(&self, node: &Here) {
+        let every = node.config().reload_every;
         let mut fetch_at = Instant::now();
         loop {
             let tls = self.tls.iter().map(|tls| ("the door's certificate", tls.look()));
             for (what, look) in tls.chain(self.access.look()) {
                 match look {
                     Look::Unchanged => {}
-                    Look::Renewed => tracing::info!("{what}: read again, and in force"),
+                    Look::Renewed => {
+                        tracing::info!("{what}: read again, and in force");
+                        node.happened(Happened::Renewed { what: what.to_string() });
+                    }
                     Look::Kept(error) => {
-                        tracing::error!(%error, "{what}: changed, but cannot be used; the old stay in force")
+                        tracing::error!(%error, "{what}: changed, but cannot be used; the old stay in force");
+                        node.happened(Happened::NotRenewed { what: what.to_string(), why: error.to_string() });
                     }
                 }
             }

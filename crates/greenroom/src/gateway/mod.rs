@@ -21,6 +21,7 @@ mod console;
 mod events;
 mod fetch;
 mod guard;
+mod happened;
 mod host;
 mod hosts;
 mod inspect;
@@ -222,7 +223,7 @@ impl Door {
 /// Does what the doors need done beside their connections, until the node takes no calls any more.
 async fn look_after(door: Arc<Door>) {
     tokio::select! {
-        () = door.guard.look_after(door.node.config().reload_every) => {}
+        () = door.guard.look_after(&door.node) => {}
         () = make_room(&door) => {}
         _ = door.node.halted() => {}
         () = closing(&door) => {}

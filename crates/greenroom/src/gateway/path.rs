@@ -32,6 +32,8 @@ pub(super) enum Path {
     Methods,
     /// `/-/turns`
     Turns,
+    /// `/-/events`
+    Events,
     /// `/-/waits`
     Waits,
     /// `/-/pids`
@@ -77,6 +79,7 @@ impl Path {
             ["-", "drain", node] => Path::Admin(Asked::Drain { node: decode(node)? }),
             ["-", "methods"] => Path::Methods,
             ["-", "turns"] => Path::Turns,
+            ["-", "events"] => Path::Events,
             ["-", "waits"] => Path::Waits,
             ["-", "pids"] => Path::Pids,
             ["-", "optimiser"] => Path::Optimiser,

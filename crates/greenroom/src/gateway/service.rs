@@ -12,7 +12,7 @@ use super::answer::{Answer, AnswerBody};
 use super::connections::Seat;
 use super::path::{self, Path};
 use super::problem::{self, Problem};
-use super::{Door, admin, call, console, events, hosts, metrics, status, topic};
+use super::{Door, admin, call, console, events, happened, hosts, metrics, status, topic};
 use super::{inspect, kinds, methods, turns};
 use crate::blocking;
 use crate::locality;
@@ -63,7 +63,11 @@ async fn route(door: &Arc<Door>, seat: &Arc<Seat>, mut request: Request<Incoming
             refuse_unnamed(request.headers())?;
         }
         let method = request.method().clone();
-        return admin::answer(door, asked, &method).await;
+        let answer = admin::answer(door, asked, &method).await?;
+        if !matches!(method, Method::GET | Method::HEAD) {
+            happened::changed(door, asked, &request);
+        }
+        return Ok(answer);
     }
     if path == Path::Host {
         refuse_other_sites(request.headers())?;
@@ -102,6 +106,10 @@ async fn route(door: &Arc<Door>, seat: &Arc<Seat>, mut request: Request<Incoming
         Path::Turns => {
             let wanted = turns::Wanted::read(request.uri().query())?;
             json(StatusCode::OK, &turns::list(door, &wanted))
+        }
+        Path::Events => {
+            let wanted = happened::Asked::read(request.uri().query())?;
+            json(StatusCode::OK, &happened::list(door, &wanted))
         }
         Path::Waits => {
             let over = over(request.uri().query())?;
@@ -197,7 +205,7 @@ pub(super) fn allow(answer: &mut Answer, methods: &'static str) {
 }
 
 /// The header in which a page says what it changes something for.
-const CHANGE: &str = "greenroom-change";
+pub(super) const CHANGE: &str = "greenroom-change";
 /// How long a turn must have run to be told of.
 const OVER_DEFAULT: Duration = Duration::from_secs(1);
 /// Wishes and edges that are shown of each shard.

@@ -13,6 +13,7 @@ use super::word::{AtHome, News, Word};
 use super::{Clusters, Event, Geo};
 use crate::cluster::directory::Entry;
 use crate::here::Here;
+use crate::observe::events::Happened;
 
 /// How far others are.
 #[derive(Default)]
@@ -198,6 +199,7 @@ impl Geo {
             self.note_silent(*cluster, true);
         }
         tracing::info!(epoch = list.epoch, clusters = list.clusters.len(), "a new list of clusters is in force");
+        node.happened(Happened::ClustersChanged { epoch: list.epoch, clusters: list.clusters.len() });
         *self.clusters.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(list);
         if let Some(mesh) = self.mesh.get() {
             let before = known.configuration().clusters.into_keys();

@@ -16,6 +16,7 @@ use crate::actor::error::Doubt;
 use crate::actor::key::{ActorId, Kind, stable_hash};
 use crate::cluster::directory::{Entry, Passing};
 use crate::here::Here;
+use crate::observe::events::Happened;
 use crate::shard::calls::Completion;
 use crate::shard::raw::RawParcel;
 use crate::shard::{AnyParcel, Item, Shard};
@@ -164,9 +165,11 @@ impl Geo {
         let name = list.name(cluster).unwrap_or("?");
         if answers {
             tracing::info!(cluster = name, "a cluster answers again");
+            node.happened(Happened::ClusterHeard { cluster: name.to_owned() });
             node.versioned().post().reached(cluster);
         } else {
             tracing::warn!(cluster = name, "a cluster does not answer");
+            node.happened(Happened::ClusterSilent { cluster: name.to_owned() });
         }
         if let Some(directory) = node.directory() {
             let event = || if answers { Event::Reached(cluster) } else { Event::Lost(cluster) };

@@ -42,6 +42,7 @@ use crate::actor::error::Refusal;
 use crate::actor::key::{ActorId, Kind};
 use crate::cluster::view::ClusterView;
 use crate::node::config::Config;
+use crate::observe::events::Events;
 use crate::pids::dead_letters::Office;
 use crate::shard::underway::Way;
 use crate::shard::{Gauges, Item, ShardId, ShardPort};
@@ -88,6 +89,7 @@ pub(crate) struct Here {
     worker_epochs: AtomicU64,
     strangers: Strangers,
     backlog: Arc<Backlog>,
+    events: Events,
 }
 
 impl Here {
@@ -135,6 +137,7 @@ impl Here {
             worker_epochs: AtomicU64::new(0),
             strangers: Strangers::default(),
             backlog,
+            events: Events::default(),
         }
     }
 
@@ -261,6 +264,11 @@ impl Here {
     /// Who has come to the listeners and was not let in.
     pub(crate) fn strangers(&self) -> &Strangers {
         &self.strangers
+    }
+
+    /// What has happened here.
+    pub(crate) fn events(&self) -> &Events {
+        &self.events
     }
 
     pub(crate) fn dead_letters(&self) -> &Office {

@@ -68,7 +68,7 @@ pub(crate) fn gave_way(node: &Here, id: &ActorId, cluster: &str) {
         cost: 0,
         why: "that cluster makes most of its calls",
     };
-    common.moved.note(moved, node.world().now());
+    common.moved.note(node, moved, node.world().now());
 }
 
 /// Actors of these kinds, so many of each, are called mostly from the cluster of that name, and stay: what a home there would save.

@@ -191,7 +191,7 @@ impl OnShard {
         self.with_mut(|common, tables| {
             if let Some(moved) = entered(shard, tables, id, from, brought) {
                 common.between_shards.moved.fetch_add(1, Ordering::Relaxed);
-                common.moved.note(moved, shard.now());
+                common.moved.note(&shard.port().node, moved, shard.now());
             }
         });
     }

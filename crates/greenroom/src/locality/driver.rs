@@ -326,7 +326,7 @@ impl Driver {
         let Some((to, moved)) = self.ordered.remove(&(x, hash)) else { return };
         if end == OrderEnd::Moved {
             self.moved(hash, (self.here.me(), to), partners);
-            self.common.moved.note(moved, self.now());
+            self.common.moved.note(&self.here, moved, self.now());
         }
     }
 }

@@ -6,6 +6,9 @@ use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use greenroom_world::Timestamp;
 use serde::Serialize;
 
+use crate::here::Here;
+use crate::observe::events::Happened;
+
 /// An actor that an optimiser has moved.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 #[non_exhaustive]
@@ -31,6 +34,18 @@ pub struct MovedActor {
     pub why: &'static str,
 }
 
+impl MovedActor {
+    fn happened(&self) -> Happened {
+        let place = |node: &str, shard: Option<u16>| match shard {
+            Some(shard) => format!("thread {shard} of {node}"),
+            None => node.to_owned(),
+        };
+        let [from, to] = self.shards.map_or([None; 2], |shards| shards.map(Some));
+        let (from, to) = (place(&self.from, from), place(&self.to, to));
+        Happened::Moved { actor: self.actor.clone(), from, to, why: format!("by the optimiser, as {}", self.why) }
+    }
+}
+
 /// The last of them, the last one last.
 #[derive(Default)]
 pub(super) struct Log {
@@ -49,7 +64,8 @@ impl Log {
     }
 
     /// An actor has been moved: its number and time are not known before.
-    pub(super) fn note(&self, moved: MovedActor, now: Timestamp) {
+    pub(super) fn note(&self, here: &Here, moved: MovedActor, now: Timestamp) {
+        here.happened(moved.happened());
         let at_s = now.since(*self.begun.get_or_init(|| now)).as_secs_f64();
         let mut all = self.all();
         let number = all.back().map_or(1, |last| last.number + 1);

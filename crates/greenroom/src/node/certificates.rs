@@ -7,6 +7,7 @@ use greenroom_security::watched::{Look, Watched};
 use greenroom_world::{Stage, Timestamp};
 
 use crate::here::Here;
+use crate::observe::events::Happened;
 
 /// Looks after the files of certificates, as long as the node runs.
 pub(super) fn watch(node: &Arc<Here>) {
@@ -23,9 +24,9 @@ async fn look_after(node: &Here) {
     let mut told: Option<Timestamp> = None;
     while !node.is_stopped() {
         if let Some(certificates) = node.links().certificates() {
-            look("the node's certificates", certificates);
+            look(node, "the node's certificates", certificates);
             if let Some(certificates) = node.geo().and_then(|geo| geo.certificates()) {
-                look("the certificates for other clusters", certificates);
+                look(node, "the certificates for other clusters", certificates);
             }
             let left = Duration::from_secs(certificates.current().seconds_left());
             let now = world.now();
@@ -43,12 +44,16 @@ async fn look_after(node: &Here) {
 }
 
 /// Takes up new files, and says so.
-fn look<T>(what: &str, watched: &Watched<T>) {
+fn look<T>(node: &Here, what: &str, watched: &Watched<T>) {
     match watched.look() {
         Look::Unchanged => {}
-        Look::Renewed => tracing::info!("{what} have been read again: new connections use them"),
+        Look::Renewed => {
+            tracing::info!("{what} have been read again: new connections use them");
+            node.happened(Happened::Renewed { what: what.to_owned() });
+        }
         Look::Kept(error) => {
-            tracing::error!(%error, "{what} have changed and cannot be used; the old ones stay in force")
+            tracing::error!(%error, "{what} have changed and cannot be used; the old ones stay in force");
+            node.happened(Happened::NotRenewed { what: what.to_owned(), why: error.to_string() });
         }
     }
 }

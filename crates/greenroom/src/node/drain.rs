@@ -18,6 +18,7 @@ use tokio::sync::oneshot;
 use crate::cluster::Order;
 use crate::here::Here;
 use crate::here::parts::Part;
+use crate::observe::events::Happened;
 use crate::shard::{Item, Shard};
 
 /// How a drain went.
@@ -90,6 +91,7 @@ async fn drain(node: &Arc<Here>, bound: Duration) -> Drained {
     let until = world.now() + bound;
     let (name, activations) = (node.name(), drained.activations);
     tracing::info!(name, activations, ?bound, "this node drains: it hands over what it has, and leaves");
+    node.happened(Happened::Draining { node: name.to_owned() });
     node.order(Order::Drain);
     let announced = (world.now() + ANNOUNCE_TIMEOUT).min(world.now() + bound / 4);
     wait(node, announced, || is_announced(node)).await;

@@ -33,6 +33,7 @@ use crate::here::Here;
 use crate::here::figures::Figure;
 pub use crate::here::node::Node;
 use crate::locality::{self, ActorAdvice, Advice, MovedActor};
+use crate::observe::events::{Event, Wanted};
 use crate::pids::{self, DeadLetters, Spawned};
 use crate::versioned::elsewhere::Post;
 
@@ -71,6 +72,11 @@ impl Node {
     /// Activations on this node.
     pub fn activations(&self) -> u64 {
         self.here().activations()
+    }
+
+    /// What has happened at the node, the last first: at most so many of its last 4096 events.
+    pub fn events(&self, len_max: usize) -> Vec<Event> {
+        self.here().events().last(&Wanted::default(), len_max).0
     }
 
     /// What the node's features have measured: `/metrics` of the HTTP door shows the same under the same names.

@@ -10,6 +10,7 @@ use super::key::{Address, number};
 use super::kin::{Kin, Parent};
 use crate::actor::interface::Why;
 use crate::actor::key::ActorId;
+use crate::observe::events::Happened;
 use crate::shard::activation::AnyActivation;
 use crate::shard::parts::{Fate, ShardPart, Then};
 use crate::shard::{Shard, Slot};
@@ -117,6 +118,7 @@ impl Shard {
         match decision {
             Decision::Restart { after } => {
                 tracing::warn!(actor = %id, pause = ?after, %why, "a spawned actor failed and is restarted");
+                self.port().node.happened(Happened::Restarted { actor: id.to_string(), why: why.to_string() });
                 for sibling in siblings {
                     if let Some(activation) = self.numbered(sibling) {
                         self.kin().borrow_mut().restart_at(activation.slot(), now + after);
@@ -129,6 +131,7 @@ impl Shard {
                 let parent = self.kin().borrow().find(slot).and_then(|kid| kid.parent);
                 let escalate = parent.filter(|_| decision == Decision::Escalate);
                 tracing::error!(actor = %id, %why, escalates = escalate.is_some(), "a spawned actor failed and ends");
+                self.port().node.happened(Happened::Failed { actor: id.to_string(), why: why.to_string() });
                 for sibling in siblings {
                     self.end_numbered(sibling, Why::Failed);
                 }

@@ -17,6 +17,7 @@ use super::takings::takings;
 use crate::actor::cx::Cx;
 use crate::actor::error::Refusal;
 use crate::node::error::Error;
+use crate::observe::events::Happened;
 
 impl Cx {
     /// Sends `value` as JSON to the outlet called `outlet`, after the turn's commit: at least once, with a key that tells
@@ -173,6 +174,8 @@ impl Desk {
                 }
                 if refusals >= if patient { REFUSALS_MAX } else { 1 } || passed_over >= PASSED_OVER_MAX {
                     tracing::warn!(error = %why, "an output of {by} to {to} is parked");
+                    let actor = by.to_string();
+                    node.happened(Happened::OutputParked { actor, to: to.to_string(), why: why.to_string() });
                     return Done::Output { lane, number, refused: Some(why.to_string()) };
                 }
                 pause.after(&node, &format!("an output of {by} to {to} waits"), &why).await;

@@ -27,6 +27,7 @@ use super::partition::Input;
 use super::takings::{Later, letter_size};
 use crate::actor::error::Refusal;
 use crate::here::port::Port;
+use crate::observe::events::Happened as Event;
 use crate::shard::Shard;
 use crate::shard::calls::Completion;
 
@@ -75,6 +76,8 @@ impl Owned {
         let now = (port.node.world().now(), port.node.wall());
         let machine = Machine::recover(config, ledger.owner(), recovered, now, &mut actions);
         tracing::info!(partition = ledger.owner().partition.0, epoch = ledger.owner().epoch.0, "a partition is taken");
+        let (partition, epoch) = (ledger.owner().partition.0, ledger.owner().epoch.0);
+        port.node.happened(Event::PartitionTaken { partition, epoch });
         let cast = Cast::new(port.clone(), ledger.owner(), ledger.life());
         Self {
             port: port.clone(),
@@ -300,6 +303,8 @@ impl Owned {
             Act::Stop(why) => {
                 if why == Stop::Deposed {
                     tracing::info!(partition = self.desk.ledger.owner().partition.0, "a partition has another owner");
+                    let partition = self.desk.ledger.owner().partition.0;
+                    self.port.node.happened(Event::PartitionLost { partition });
                 }
                 self.over = Some(Over::Again);
             }

@@ -29,6 +29,7 @@ use crate::actor::key::{ActorId, Kind};
 use crate::actor::migration::Unmoved;
 use crate::cluster::Order;
 use crate::cluster::directory::{Entry, MoveEnd};
+use crate::observe::events::Happened;
 use crate::pids::key::is_reserved;
 
 /// The moves of one shard.
@@ -257,6 +258,9 @@ impl Shard {
             self.note_arrived(id, wish.from.node, &letter);
             self.note_carried(id, bytes);
         } else {
+            if told.is_nobody() && !node.is_draining() {
+                self.tell_moved(id, host.unwrap_or(wish.to));
+            }
             told.ended(TripEnd::Moved);
             if let Some(host) = host {
                 self.hints.borrow_mut().insert(id.stable_hash(), host);
@@ -266,6 +270,14 @@ impl Shard {
             self.refill_budget();
             parcel.deliver(self);
         }
+    }
+
+    /// An actor has gone to the node `to` as somebody asked for it.
+    fn tell_moved(&self, id: &ActorId, to: NodeId) {
+        let node = &self.port.node;
+        let to = node.member(to).map_or_else(|| to.to_string(), |member| member.name);
+        let (actor, from) = (id.to_string(), node.name().to_owned());
+        node.happened(Happened::Moved { actor, from, to, why: "it was asked for".to_owned() });
     }
 
     /// Activates an actor that is this node's now with its state.

@@ -12,6 +12,7 @@ use greenroom_world::{Timestamp, World};
 
 use super::Shard;
 use super::turns::Frame;
+use crate::observe::events::Happened;
 
 /// Which polls of a shard are timed.
 #[derive(Default)]
@@ -134,7 +135,10 @@ impl Shard {
         if own.waited >= WAITED_MIN || own.computed >= COMPUTED_MIN {
             let id = frame.activation.id();
             let method = || frame.activation.method_name(frame.job.get().method);
-            self.gauges().stalls().note((id.kind.name(), frame.job.get().method), method, own, times);
+            let of = (id.kind.name(), frame.job.get().method);
+            if let Some(habit) = self.gauges().stalls().note(of, method, own, times) {
+                self.port.node.happened(habit.happened(of.0));
+            }
         }
         match above {
             Some(sum) => {
@@ -167,11 +171,17 @@ impl Stalls {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A poll has taken so much, and stands for so many. Says so in the log when it becomes a habit.
-    fn note(&self, of: (&'static str, u16), method: impl FnOnce() -> String, taken: Taken, stands_for: u32) {
+    /// A poll has taken so much, and stands for so many. Says so in the log, and to who calls, when it becomes a habit.
+    fn note(
+        &self,
+        of: (&'static str, u16),
+        method: impl FnOnce() -> String,
+        taken: Taken,
+        stands_for: u32,
+    ) -> Option<Stall> {
         let mut all = self.all();
         if all.len() >= STALLS_MAX && !all.contains_key(&of) {
-            return;
+            return None;
         }
         let stall = all.entry(of).or_insert_with(|| Stall { method: method(), ..Stall::default() });
         let before = stall.times;
@@ -180,12 +190,14 @@ impl Stalls {
         stall.computed += taken.computed * stands_for;
         if before < HABIT && stall.times >= HABIT {
             let method = format!("{}.{}", of.0, stall.method);
-            let (does, each) = (if stall.waits() { "waits" } else { "computes" }, stall.each());
+            let (does, each) = (stall.does(), stall.each());
             tracing::warn!(
                 %method,
                 "a method keeps its shard from all other actors: it {does} for {each:?} without an await; `#[blocking]` before it, or `cx.blocking`, gives it a thread"
             );
+            return Some(stall.clone());
         }
+        None
     }
 
     /// What has become a habit so far, by kind.
@@ -207,6 +219,16 @@ impl Stall {
     /// Whether it waits for most of that time.
     pub(crate) fn waits(&self) -> bool {
         self.waited >= self.computed
+    }
+
+    /// The same in a word.
+    fn does(&self) -> &'static str {
+        if self.waits() { "waits" } else { "computes" }
+    }
+
+    fn happened(self, kind: &str) -> Happened {
+        let (how, each) = (self.does(), self.each());
+        Happened::Stalls { kind: kind.to_owned(), method: self.method, how, each }
     }
 
     /// For how long each time.
@@ -258,7 +280,8 @@ mod tests {
         let stalls = Stalls::default();
         let taken = Taken { waited: 3 * MS, computed: MS };
         for times in 1..5_u64 {
-            stalls.note(("letter", 2), || "seal".to_owned(), taken, 1);
+            let told = stalls.note(("letter", 2), || "seal".to_owned(), taken, 1);
+            assert_eq!(told.is_some(), times == HABIT, "once");
             assert_eq!(stalls.seen().len(), usize::from(times >= HABIT), "{times} times");
         }
         let [(kind, stall)] = &stalls.seen()[..] else { panic!("one method") };
@@ -267,7 +290,7 @@ mod tests {
             ("letter", "seal", 4, true, 4 * MS)
         );
         for method in 0..100 {
-            (0..3).for_each(|_| stalls.note(("note", method), String::new, taken, 1));
+            (0..3).for_each(|_| drop(stalls.note(("note", method), String::new, taken, 1)));
         }
         assert_eq!(stalls.seen().len(), STALLS_MAX);
     }

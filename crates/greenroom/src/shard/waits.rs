@@ -10,6 +10,7 @@ use super::Shard;
 use super::beside::is_beside;
 use super::turns::Link;
 use crate::actor::spent::Seconds;
+use crate::observe::events::Happened;
 
 /// A turn that has run for long, as one node sees it: part of [`Waits`](crate::Waits).
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -87,6 +88,9 @@ impl Shard {
             if ends <= now && !std::mem::replace(&mut turn.told, true) && !is_beside(turn.activation.id()) {
                 let (name, ran) = (turn.activation.name_of(turn.job.method), Seconds(now.since(turn.began)));
                 let queued = turn.activation.waiting();
+                let (actor, ran_for) = (turn.activation.id().to_string(), now.since(turn.began));
+                let long = Happened::LongTurn { actor, turn: name.clone(), ran: ran_for, queued };
+                self.port.node.happened(long);
                 tracing::warn!(turn = %name, queued, "a turn has run for {ran}; `greenroom waits` says who waits for whom");
             } else if ends > now {
                 next = Some(next.map_or(ends, |next| next.min(ends)));

@@ -4,6 +4,8 @@ use greenroom_protocols::membership::StopReason;
 use greenroom_protocols::node::{End, Member, NodeId, Status, View};
 
 use super::Driver;
+use crate::here::Here;
+use crate::observe::events::Happened;
 
 impl Driver {
     /// Tells what is new in `view`.
@@ -20,11 +22,12 @@ impl Driver {
         if joined {
             let members: Vec<&str> = view.active().map(|(_, member)| member.name.as_str()).collect();
             tracing::info!(name, id = %me, cluster, ?members, "this node has joined the cluster");
+            self.node.happened(Happened::Joined { node: name.to_owned() });
         }
         // Who joins is told of the others at once.
         if view.is_active(me) && !joined {
             for (id, member) in view.members.iter().filter(|(id, _)| **id != me) {
-                tell_of(*id, member, before, view);
+                tell_of(&self.node, (*id, member), before, view);
             }
         }
     }
@@ -32,6 +35,9 @@ impl Driver {
     /// Tells why this node stops.
     pub(super) fn tell_stop(&self, reason: StopReason) {
         let name = self.node.name();
+        if let Some(why) = lost(reason) {
+            self.node.happened(Happened::LeaseLost { node: name.to_owned(), why });
+        }
         match reason {
             StopReason::Left => tracing::info!(name, "this node has left the cluster"),
             StopReason::DeclaredDead => tracing::error!(name, "the cluster has declared this node dead; it stops"),
@@ -43,21 +49,41 @@ impl Driver {
     }
 }
 
+/// How a node has lost its lease, if that is why it stops.
+fn lost(reason: StopReason) -> Option<&'static str> {
+    match reason {
+        StopReason::DeclaredDead => Some("the cluster has declared it dead"),
+        StopReason::LeaseRanOut => Some("its lease could not be renewed in time"),
+        StopReason::Left | StopReason::NameTaken(_) => None,
+    }
+}
+
 /// Tells what is new of one other node.
-fn tell_of(id: NodeId, member: &Member, before: &View, view: &View) {
+fn tell_of(here: &Here, (id, member): (NodeId, &Member), before: &View, view: &View) {
     let (name, address) = (&member.name, &member.address);
+    let node = || name.clone();
     let was = before.members.get(&id);
     match member.status {
         Status::Joining => {}
-        Status::Active if !before.is_active(id) => tracing::info!(name, %id, %address, "a node has joined"),
+        Status::Active if !before.is_active(id) => {
+            tracing::info!(name, %id, %address, "a node has joined");
+            here.happened(Happened::Joined { node: node() });
+        }
         Status::Active if member.draining && was.is_some_and(|was| !was.draining) => {
             tracing::info!(name, %id, "a node is about to leave");
+            here.happened(Happened::Draining { node: node() });
         }
         Status::Active => {}
         Status::Dead if was.is_some_and(|was| was.status == Status::Dead) => {}
         Status::Dead => match view.ends.get(&id).copied().unwrap_or_default() {
-            End::Left => tracing::info!(name, %id, "a node has left"),
-            why => tracing::info!(name, %id, %why, "a node is dead"),
+            End::Left => {
+                tracing::info!(name, %id, "a node has left");
+                here.happened(Happened::Left { node: node() });
+            }
+            why => {
+                tracing::info!(name, %id, %why, "a node is dead");
+                here.happened(Happened::Died { node: node(), why: why.to_string() });
+            }
         },
     }
 }

@@ -30,6 +30,7 @@ use super::states::{StateLetter, claim};
 use crate::actor::key::{ActorId, Kind};
 use crate::cluster::directory::{Entry, Tenant, Whereabouts};
 use crate::here::Here;
+use crate::observe::events::Happened;
 
 impl Geo {
     /// Whether the number of instances of actors of `kind` changes with how they are used.
@@ -119,6 +120,8 @@ impl Geo {
         let (fresh, ready) = directory.adapt(self, self.world.now(), key, known);
         if fresh {
             tracing::info!(actor = %key.id(), mode = ?known.mode, epoch = known.epoch.number, "an actor's instances adapt");
+            let (actor, mode) = (key.id().to_string(), format!("{:?}", known.mode));
+            node.happened(Happened::Switched { actor, mode });
             node.versioned().post().look_around_of(key.id().kind.name(), key.id().key.as_str());
             self.look.notify_one();
         }

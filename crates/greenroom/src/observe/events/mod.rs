@@ -1,0 +1,183 @@
+//! What has happened at a node: its last events, for who asks what changed just before.
+
+mod happened;
+
+use std::collections::VecDeque;
+use std::sync::{Mutex, PoisonError};
+
+use greenroom_protocols::reminders::Wall;
+use serde::Serialize;
+
+pub(crate) use self::happened::Happened;
+use self::happened::{Said, cut};
+use super::level::Level;
+use super::subject::Subject;
+use crate::here::Here;
+
+/// Something that has happened at a node, as the node saw it.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+#[non_exhaustive]
+pub struct Event {
+    /// The events of a node are numbered from 1, since it started.
+    pub number: u64,
+    /// When, in Unix milliseconds.
+    pub at: u64,
+    /// How much it matters.
+    pub level: Level,
+    /// What it is, in one word, as `joined` or `long-turn`.
+    pub event: &'static str,
+    /// What it is about.
+    pub subject: Subject,
+    /// The same in words; at most 256 bytes.
+    pub text: String,
+    /// The name of the person who has done it, if it was one: the principal of the request, or `anybody on this machine`.
+    pub by: Option<String>,
+}
+
+/// Which events are asked for.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Wanted {
+    /// From this Unix millisecond on.
+    pub(crate) since: Option<u64>,
+    /// Before that one.
+    pub(crate) until: Option<u64>,
+    /// Those that matter so much, or more.
+    pub(crate) level: Option<Level>,
+    /// Those about what has this name.
+    pub(crate) subject: Option<String>,
+}
+
+/// The last events of a node. What is only good to know has room of its own, so that a thousand moves of actors do not push
+/// out that a node has died.
+#[derive(Default)]
+pub(crate) struct Events(Mutex<Kept>);
+
+#[derive(Default)]
+struct Kept {
+    last: u64,
+    hints: VecDeque<Event>,
+    others: VecDeque<Event>,
+}
+
+impl Events {
+    fn note(&self, at: Wall, happened: Happened, by: Option<String>) {
+        let Said { event, level, mut subject, mut text } = happened.said();
+        cut(&mut text);
+        subject.actor.iter_mut().for_each(cut);
+        let mut by = by;
+        by.iter_mut().for_each(cut);
+        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.last += 1;
+        let event = Event { number: kept.last, at: at.0, level, event, subject, text, by };
+        let (ring, len_max) = match level {
+            Level::Hint => (&mut kept.hints, HINTS_LEN_MAX),
+            _ => (&mut kept.others, OTHERS_LEN_MAX),
+        };
+        if ring.len() >= len_max {
+            ring.pop_front();
+        }
+        ring.push_back(event);
+    }
+
+    /// Those that are wanted, the last ones first, at most so many; and how many more there are.
+    pub(crate) fn last(&self, wanted: &Wanted, len_max: usize) -> (Vec<Event>, usize) {
+        let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let all = kept.hints.iter().chain(&kept.others);
+        let mut found: Vec<&Event> = all.filter(|event| wanted.takes(event)).collect();
+        found.sort_by_key(|event| std::cmp::Reverse(event.number));
+        let left_out = found.len().saturating_sub(len_max);
+        (found.into_iter().take(len_max).cloned().collect(), left_out)
+    }
+}
+
+impl Wanted {
+    fn takes(&self, event: &Event) -> bool {
+        self.since.is_none_or(|since| event.at >= since)
+            && self.until.is_none_or(|until| event.at < until)
+            && self.level.is_none_or(|level| event.level >= level)
+            && self.subject.as_ref().is_none_or(|name| event.subject.names(name))
+    }
+}
+
+impl Here {
+    /// Remembers that this has happened.
+    pub(crate) fn happened(&self, happened: Happened) {
+        self.events().note(self.wall(), happened, None);
+    }
+
+    /// The same of what somebody has done.
+    pub(crate) fn happened_by(&self, who: String, happened: Happened) {
+        self.events().note(self.wall(), happened, Some(who));
+    }
+}
+
+/// Events that are kept, of those that are only good to know, and of the others.
+const HINTS_LEN_MAX: usize = 3072;
+const OTHERS_LEN_MAX: usize = 1024;
+/// Events that are kept of a node.
+pub(crate) const EVENTS_LEN_MAX: usize = HINTS_LEN_MAX + OTHERS_LEN_MAX;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn moved(key: usize) -> Happened {
+        let [from, to, why] = ["a", "b", "it talks with actors there"].map(str::to_owned);
+        Happened::Moved { actor: format!("room/{key}"), from, to, why }
+    }
+
+    fn died(node: &str) -> Happened {
+        Happened::Died { node: node.to_owned(), why: "its lease ran out".to_owned() }
+    }
+
+    fn all() -> Wanted {
+        Wanted::default()
+    }
+
+    #[test]
+    fn a_flood_of_moves_does_not_push_out_that_a_node_has_died() {
+        let events = Events::default();
+        events.note(Wall(1), died("b"), None);
+        (0..10_000).for_each(|key| events.note(Wall(2), moved(key), None));
+        let (last, left_out) = events.last(&all(), 1);
+        assert_eq!(
+            (&*last[0].text, left_out),
+            ("room/9999 has moved from a to b: it talks with actors there", HINTS_LEN_MAX)
+        );
+        let (grave, _) = events.last(&Wanted { level: Some(Level::Warn), ..all() }, 10);
+        assert_eq!(grave.iter().map(|event| &*event.text).collect::<Vec<_>>(), ["b is dead: its lease ran out"]);
+        (0..10_000).for_each(|_| events.note(Wall(3), died("c"), None));
+        assert_eq!(events.last(&all(), usize::MAX).0.len(), HINTS_LEN_MAX + OTHERS_LEN_MAX);
+    }
+
+    #[test]
+    fn events_are_found_by_time_level_and_what_they_are_about() {
+        let events = Events::default();
+        for (at, happened) in
+            [(1, died("b")), (2, moved(7)), (3, Happened::Joined { node: "b".to_owned() }), (4, died("c"))]
+        {
+            events.note(Wall(at), happened, None);
+        }
+        let numbers = |wanted: Wanted| events.last(&wanted, 10).0.iter().map(|event| event.number).collect::<Vec<_>>();
+        assert_eq!(numbers(all()), [4, 3, 2, 1], "the last first");
+        assert_eq!(numbers(Wanted { since: Some(2), until: Some(4), ..all() }), [3, 2]);
+        assert_eq!(numbers(Wanted { level: Some(Level::Bad), ..all() }), [4, 1]);
+        for (name, found) in [("b", vec![3, 1]), ("room/7", vec![2]), ("room", vec![2]), ("7", vec![])] {
+            assert_eq!(numbers(Wanted { subject: Some(name.to_owned()), ..all() }), found, "{name}");
+        }
+    }
+
+    #[test]
+    fn what_others_say_is_cut() {
+        let events = Events::default();
+        let why = "é".repeat(4_000);
+        let by = Some(why.clone());
+        events.note(Wall(1), Happened::Failed { actor: format!("room/{why}"), why }, by);
+        let (last, _) = events.last(&all(), 1);
+        let Event { text, subject, by, .. } = &last[0];
+        for said in [Some(text), subject.actor.as_ref(), by.as_ref()] {
+            let said = said.expect("it was said");
+            assert!(said.len() <= happened::TEXT_LEN_MAX && said.ends_with('…'), "{} bytes", said.len());
+        }
+    }
+}
