@@ -51,6 +51,20 @@ fn players_come_to_their_games_and_no_request_is_lost_on_the_way() {
 }
 
 #[test]
+fn calls_of_actors_in_a_host_are_measured_beside_its_languages_floor() {
+    for form in ["volatile", "persistent"] {
+        let results = results(&format!("host --sdk rust --form {form} --in-flight 4 --duration 400ms"));
+        for figure in ["calls_per_s", "floor_calls_per_s", "ratio"] {
+            assert!(results[figure].as_f64() > Some(0.0), "{form}: {figure} in {results}");
+        }
+        assert!(
+            results["latency_us"]["p50"].as_f64() > Some(0.0) && results["host_cpu_us_per_call"].is_number(),
+            "{results}"
+        );
+    }
+}
+
+#[test]
 fn nothing_passes_between_two_clusters_faster_than_the_network() {
     let results = results("geo-latency --wan-rtt 60ms --store-rtt 5ms --rounds 2");
     let cells = results["cells"].as_array().expect("there are cells");

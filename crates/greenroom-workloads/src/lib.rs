@@ -14,6 +14,7 @@ mod floor;
 mod geo;
 mod goals;
 mod heartbeat;
+mod hosts;
 pub mod kinds;
 mod output;
 mod plot;

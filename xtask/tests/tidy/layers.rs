@@ -59,7 +59,19 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("greenroom-explore", &["greenroom", "greenroom-sim", "greenroom-store", "greenroom-test", "greenroom-world"]),
     ("greenroom-otel", &["greenroom"]),
     ("greenroom-grpc", &["greenroom"]),
-    ("greenroom-workloads", &["greenroom", "greenroom-relay", "greenroom-sim", "greenroom-store", "greenroom-stores"]),
+    (
+        "greenroom-workloads",
+        &[
+            "greenroom",
+            "greenroom-describe",
+            "greenroom-host",
+            "greenroom-relay",
+            "greenroom-sim",
+            "greenroom-store",
+            "greenroom-stores",
+            "greenroom-world",
+        ],
+    ),
     (
         "greenroom-cli",
         &[

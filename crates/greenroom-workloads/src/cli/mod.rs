@@ -2,6 +2,7 @@
 
 mod geo;
 mod heartbeat;
+mod host;
 mod options;
 mod presence;
 
@@ -9,16 +10,20 @@ use std::process::ExitCode;
 
 pub use self::geo::{Api, At, GeoOptions, Instances, Ops};
 pub use self::heartbeat::{BeatThreads, Block, HeartbeatOptions};
+pub use self::host::{Echo, Form, HostOptions, Sdk};
 pub use self::options::{Bench, Durability, Mode, Workload, duration};
 pub use self::presence::{Graph, Locality, PresenceOptions};
 use crate::driver::{self, Plan};
-use crate::{floor, output, plot};
+use crate::{floor, hosts, output, plot};
 
 /// Runs one workload as the command line says, and prints what came of it. Failure is an error, a lost call, or a run
 /// that did not come to its end.
 pub fn run(bench: Bench) -> ExitCode {
     if let Some(peer) = bench.peer {
         return exit(floor::serve(peer).map_err(|error| error.to_string()));
+    }
+    if let Some(echo) = bench.host.echo {
+        return exit(hosts::serve(echo));
     }
     exit(measure(&bench))
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use greenroom::optimiser::OptimiserMode;
 
-use super::{GeoOptions, HeartbeatOptions, PresenceOptions};
+use super::{GeoOptions, HeartbeatOptions, HostOptions, PresenceOptions};
 use crate::floor::Peer;
 use crate::kinds::Style;
 
@@ -57,7 +57,7 @@ pub struct Bench {
     /// Writes a self-contained HTML page of plots.
     #[arg(long, value_name = "FILE")]
     pub plot: Option<PathBuf>,
-    /// Threads that run actors, a node; all cores shared among the nodes unless given.
+    /// Threads that run actors, a node; all cores shared among the nodes unless given, and one in host.
     #[arg(long)]
     pub shards: Option<u32>,
     /// One round trip in so many is timed; 16, and 1 in ping-pong of fewer than 8 pairs between processes.
@@ -69,7 +69,7 @@ pub struct Bench {
     /// Directory for files that are written (floor, store) and for the nodes' table; the system's temporary one unless given.
     #[arg(long)]
     pub dir: Option<PathBuf>,
-    /// Store to measure (store); a file of its own unless given.
+    /// Store to measure (store), or to save in (host); a file of its own, and memory, unless given.
     #[arg(long, value_name = "URL")]
     pub store: Option<String>,
     /// Journal of the reliable actors; a file of its own unless given.
@@ -97,6 +97,9 @@ pub struct Bench {
     #[command(flatten)]
     #[doc(hidden)]
     pub heartbeat: HeartbeatOptions,
+    #[command(flatten)]
+    #[doc(hidden)]
+    pub host: HostOptions,
     #[command(flatten)]
     #[doc(hidden)]
     pub presence: PresenceOptions,
@@ -144,6 +147,8 @@ pub enum Workload {
     Presence,
     /// The same in a simulated world, whose time passes as fast as this machine can work: more nodes than it has cores.
     PresenceSim,
+    /// Calls of actors in a host, in any language, beside a bare echo of its language.
+    Host,
 }
 
 impl Workload {
@@ -168,6 +173,7 @@ impl Workload {
             Workload::Heartbeat => "heartbeat",
             Workload::Presence => "presence",
             Workload::PresenceSim => "presence-sim",
+            Workload::Host => "host",
         }
     }
 

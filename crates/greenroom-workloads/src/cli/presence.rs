@@ -23,7 +23,7 @@ pub struct PresenceOptions {
     /// Games live for 20 to 30 minutes of a time that goes so many times as fast as the world's; 10, and 1 in presence-sim.
     #[arg(long, value_parser = time_scale)]
     pub time_scale: Option<f64>,
-    /// Requests at once, a node, each after the answer of another one, instead of a rate: what a cluster can do.
+    /// Requests at once, a node, each after the answer of another one, instead of a rate: what a cluster can do. In host, calls at once; 64.
     #[arg(long, value_name = "REQUESTS")]
     pub in_flight: Option<u32>,
     /// A further node joins so long after the first request, and it is told how soon as many actors live there as on the others.

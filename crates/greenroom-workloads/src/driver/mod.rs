@@ -13,14 +13,14 @@ use std::time::{Duration, Instant};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::{Map, Value, json};
 
-pub(crate) use self::plan::{Plan, cores, mode_name};
+pub(crate) use self::plan::{Plan, cores, mode_name, name};
 use crate::cli::Workload;
 use crate::cluster::{Cluster, Target};
 use crate::kinds::tally::TallyRef;
 use crate::reliable;
 use crate::report::{Latency, Report};
 use crate::store;
-use crate::{floor, geo, heartbeat, presence};
+use crate::{floor, geo, heartbeat, hosts, presence};
 
 /// What came of a run.
 #[derive(Debug, Default)]
@@ -39,7 +39,7 @@ pub(crate) struct Outcome {
 
 impl Outcome {
     /// An outcome with what every workload reports.
-    fn of(report: &Report) -> Self {
+    pub(crate) fn of(report: &Report) -> Self {
         let mut outcome = Outcome { elapsed: report.elapsed(), complaint: report.complaint.clone(), ..Self::default() };
         outcome.set("errors", report.errors);
         outcome.set("lost", report.lost);
@@ -101,6 +101,7 @@ pub(crate) fn run(plan: &Plan) -> Result<Outcome, String> {
             outcome = reliable::run(plan), if plan.is_reliable() => outcome,
             outcome = heartbeat::run(plan), if plan.workload == Workload::Heartbeat => outcome,
             outcome = store::run(plan), if plan.workload == Workload::Store => outcome,
+            outcome = hosts::run(plan), if plan.workload == Workload::Host => outcome,
             outcome = presence::run(plan), if plan.workload.is_presence() => outcome,
             _ = tokio::signal::ctrl_c() => Err("interrupted".into()),
         }

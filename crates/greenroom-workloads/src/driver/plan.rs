@@ -6,10 +6,10 @@ use std::time::Duration;
 use greenroom::optimiser::OptimiserMode;
 use serde_json::{Map, Value};
 
-use crate::cli::{Bench, Durability, GeoOptions, HeartbeatOptions, Mode, PresenceOptions, Workload};
-use crate::heartbeat;
+use crate::cli::{Bench, Durability, GeoOptions, HeartbeatOptions, HostOptions, Mode, PresenceOptions, Workload};
 use crate::kinds::{Extent, Style};
 use crate::store;
+use crate::{heartbeat, hosts};
 
 /// What a run is to do.
 #[derive(Clone, Debug)]
@@ -42,6 +42,7 @@ pub(crate) struct Plan {
     pub(crate) geo: GeoOptions,
     pub(crate) presence: PresenceOptions,
     pub(crate) heartbeat: HeartbeatOptions,
+    pub(crate) host: HostOptions,
     /// What the nodes' optimisers do; what they do by themselves unless given.
     pub(crate) optimiser: Option<OptimiserMode>,
     /// Whether pairs begin on different shards.
@@ -65,6 +66,8 @@ impl Plan {
         let mode = bench.mode.unwrap_or(if asked > 1 { Mode::Virtual } else { Mode::Local });
         let nodes = if mode == Mode::Local { 1 } else { asked };
         let cores = cores();
+        // The host has the other cores.
+        let shards = (workload == Workload::Host).then_some(1);
         let clusters = if workload.is_geo() { 2 } else { 1 };
         let plan = Plan {
             workload,
@@ -80,7 +83,7 @@ impl Plan {
             senders: bench.senders,
             duration: bench.duration,
             seed: bench.seed,
-            shards: bench.shards.unwrap_or_else(|| (cores / (nodes * clusters).max(1)).max(1)),
+            shards: bench.shards.or(shards).unwrap_or_else(|| (cores / (nodes * clusters).max(1)).max(1)),
             sample: bench.sample.unwrap_or(if mode != Mode::Local && is_sparse(bench) { 1 } else { 16 }),
             timeout: bench.timeout,
             dir: bench.dir.clone().unwrap_or_else(std::env::temp_dir),
@@ -93,6 +96,7 @@ impl Plan {
             geo: bench.geo.clone(),
             presence: bench.presence.clone(),
             heartbeat: bench.heartbeat.clone(),
+            host: bench.host.clone(),
             optimiser: bench.optimiser,
             apart: bench.apart,
         };
@@ -130,7 +134,7 @@ impl Plan {
 
     /// Whether its actors report to a tally.
     pub(crate) fn is_of_tallies(&self) -> bool {
-        !matches!(self.workload, Workload::Store | Workload::Heartbeat)
+        !matches!(self.workload, Workload::Store | Workload::Heartbeat | Workload::Host)
             && !self.workload.is_presence()
             && !self.is_reliable()
             && !self.is_geo()
@@ -264,6 +268,10 @@ impl Plan {
             heartbeat::params(self, set);
             return params;
         }
+        if self.workload == Workload::Host {
+            hosts::params(self, set);
+            return params;
+        }
         if self.workload.is_presence() {
             set("players", self.presence.players.into());
             set("graph", name(self.presence.graph).into());
@@ -329,7 +337,7 @@ pub(crate) fn mode_name(mode: OptimiserMode) -> &'static str {
 }
 
 /// A choice as the command line writes it.
-fn name(choice: impl clap::ValueEnum) -> String {
+pub(crate) fn name(choice: impl clap::ValueEnum) -> String {
     choice.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default()
 }
 
