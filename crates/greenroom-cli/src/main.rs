@@ -21,6 +21,7 @@ mod new;
 mod node;
 mod nodes;
 mod optimiser;
+mod overview;
 mod pids;
 mod plaza;
 mod ready;
@@ -79,6 +80,8 @@ enum Command {
     Events(events::EventsCommand),
     /// Write OpenAPI, or typed clients of kinds
     Generate(generate::GenerateCommand),
+    /// Show a cluster at a glance, with what it did in the last minutes
+    Overview(overview::OverviewCommand),
     /// Show a cluster's nodes, kinds, activations and rates
     Status(status::StatusCommand),
     /// Print the address of a node's pages for a browser
@@ -141,6 +144,7 @@ fn main() -> ExitCode {
         Command::Turns(command) => turns::run(&command),
         Command::Events(command) => events::run(&command),
         Command::Generate(command) => generate::run(&command),
+        Command::Overview(command) => overview::run(&command),
         Command::Status(command) => status::run(&command),
         Command::Clusters(command) => clusters::run(&command),
         Command::Waits(command) => waits::run(&command),

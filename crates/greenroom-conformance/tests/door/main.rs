@@ -15,6 +15,7 @@ mod life;
 mod limits;
 mod methods;
 mod optimiser;
+mod overview;
 mod pids;
 mod rebinding;
 mod reliable;

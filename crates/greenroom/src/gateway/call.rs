@@ -29,6 +29,7 @@ use crate::actor::reply::{self, ReplyForm, WireReply};
 use crate::actor::spent::Spent;
 use crate::duration;
 use crate::here::built_in::is_built_in;
+use crate::observe::Observed;
 use crate::pids::key::is_reserved;
 use crate::shard::baggage::{Baggage, Load};
 use crate::shard::calls::Completion;
@@ -150,7 +151,10 @@ impl Ready {
         let Ok(_permit) = door.calls.try_acquire() else {
             return Err(Problem::busy("the door works on as many requests as it may"));
         };
-        answer(perform(door, self, payload, form, limit).await, form.codec)
+        let began = door.node.world().now();
+        let replied = perform(door, self, payload, form, limit).await;
+        door.node.part::<Observed>().answered(door.node.world().now().since(began));
+        answer(replied, form.codec)
     }
 
     /// Sends the message, and waits for no turn.

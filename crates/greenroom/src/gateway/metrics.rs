@@ -6,6 +6,8 @@ use std::sync::atomic::Ordering;
 use greenroom_protocols::node::{Member, NodeId};
 
 use super::{Door, methods, status};
+use crate::observe::memory;
+use crate::observe::standing::standing;
 
 /// Everything that is measured.
 pub(super) fn write(door: &Door) -> String {
@@ -25,7 +27,7 @@ pub(super) fn write(door: &Door) -> String {
 
     page.family("greenroom_members", "gauge", "Nodes in the membership table, by where they stand.");
     for label in ["joining", "active", "draining", "left", "dead"] {
-        let stands = |(id, member): &(&NodeId, &Member)| status::standing(&view.view, **id, member) == label;
+        let stands = |(id, member): &(&NodeId, &Member)| standing(&view.view, **id, member) == label;
         let count = view.view.members.iter().filter(stands).count();
         page.line("greenroom_members", &format!("status=\"{label}\""), count);
     }
@@ -106,7 +108,7 @@ pub(super) fn write(door: &Door) -> String {
         let help = "Time for which the node's certificate is still valid.";
         page.one("greenroom_certificate_seconds_left", "gauge", help, certificates.current().seconds_left());
     }
-    if let Some(bytes) = status::resident_bytes() {
+    if let Some(bytes) = memory::resident() {
         page.one("process_resident_memory_bytes", "gauge", "Memory of the process that is in RAM.", bytes);
     }
     page.0

@@ -28,6 +28,7 @@ mod inspect;
 mod kinds;
 mod methods;
 mod metrics;
+mod overview;
 mod pass;
 mod path;
 mod problem;

@@ -28,6 +28,8 @@ pub(super) enum Path {
     Kind(String),
     /// `/-/console/{path}`
     Console(String),
+    /// `/-/overview`
+    Overview,
     /// `/-/methods`
     Methods,
     /// `/-/turns`
@@ -77,6 +79,7 @@ impl Path {
             ["-", "status"] => Path::Status,
             ["-", "host"] => Path::Host,
             ["-", "drain", node] => Path::Admin(Asked::Drain { node: decode(node)? }),
+            ["-", "overview"] => Path::Overview,
             ["-", "methods"] => Path::Methods,
             ["-", "turns"] => Path::Turns,
             ["-", "events"] => Path::Events,

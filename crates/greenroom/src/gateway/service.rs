@@ -13,7 +13,7 @@ use super::connections::Seat;
 use super::path::{self, Path};
 use super::problem::{self, Problem};
 use super::{Door, admin, call, console, events, happened, hosts, metrics, status, topic};
-use super::{inspect, kinds, methods, turns};
+use super::{inspect, kinds, methods, overview, turns};
 use crate::blocking;
 use crate::locality;
 
@@ -99,6 +99,10 @@ async fn route(door: &Arc<Door>, seat: &Arc<Seat>, mut request: Request<Incoming
         Path::Kind(kind) => json(StatusCode::OK, &kinds::one(door, &kind)?),
         Path::Console(path) => console::page(&path)?,
         Path::Status => json(StatusCode::OK, &status::status(door)),
+        Path::Overview => {
+            let seconds = overview::seconds(request.uri().query())?;
+            json(StatusCode::OK, &overview::overview(door, seconds))
+        }
         Path::Methods => {
             let kind = kind(request.uri().query())?;
             json(StatusCode::OK, &methods::list(door, kind.as_deref()))

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::Ordering;
 
-use greenroom_protocols::node::{End, KindInfo, Member, NodeId, Status, View};
+use greenroom_protocols::node::{End, KindInfo};
 use serde_json::{Map, Value, json};
 
 use super::Door;
@@ -11,6 +11,8 @@ use crate::here::Here;
 use crate::here::built_in::is_built_in;
 use crate::hosts::Hosts;
 use crate::node::SPAWNED_LISTED_MAX;
+use crate::observe::memory;
+use crate::observe::standing::standing;
 use crate::pids;
 
 /// Why the node is not to be sent requests, if so. One that was told to stop takes those that come for a while yet.
@@ -141,7 +143,7 @@ pub(super) fn status(door: &Door) -> Value {
             "watchers_let_go": door.stalled.load(Ordering::Relaxed),
         },
         "backlog_bytes": node.backlog().bytes(),
-        "resident_bytes": resident_bytes(),
+        "resident_bytes": memory::resident(),
     })
 }
 
@@ -165,17 +167,6 @@ fn hosts(node: &Here) -> Vec<Value> {
 /// What the node's features have measured, by the names of their metrics.
 fn figures(node: &Here) -> Map<String, Value> {
     node.figures().iter().map(|figure| (figure.name().to_owned(), figure.value().into())).collect()
-}
-
-/// Where a member stands, in one word.
-pub(super) fn standing(view: &View, id: NodeId, member: &Member) -> &'static str {
-    match member.status {
-        Status::Joining => "joining",
-        Status::Active if member.draining => "draining",
-        Status::Active => "active",
-        Status::Dead if view.ends.get(&id) == Some(&End::Left) => "left",
-        Status::Dead => "dead",
-    }
 }
 
 /// The version of a kind's interface, and the oldest one whose callers it serves.
@@ -225,15 +216,6 @@ fn table(health: &Health) -> Value {
         "seconds_since_answer": health.since_answer().map(|since| since.as_secs_f64()),
         "failing": health.failing(),
     })
-}
-
-/// Memory of this process that is in RAM; `None` where the system does not tell.
-pub(super) fn resident_bytes() -> Option<u64> {
-    let statm = std::fs::read_to_string("/proc/self/statm").ok()?;
-    let pages: u64 = statm.split_ascii_whitespace().nth(1)?.parse().ok()?;
-    // SAFETY: asks for a constant of the system.
-    let page = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
-    Some(pages * u64::try_from(page).ok()?)
 }
 
 const ABOUT_TO_LEAVE: &str = "the node is about to leave";

@@ -329,6 +329,11 @@ impl Here {
         Timestamp::from_nanos(self.fence.load(Ordering::Acquire)).since(self.world.now())
     }
 
+    /// Whether that ends of itself, as the node has a lease.
+    pub(crate) fn has_lease(&self) -> bool {
+        self.fence.load(Ordering::Acquire) != u64::MAX
+    }
+
     /// Whether they may at `now`, for who has just looked at the clock.
     pub(crate) fn fence_open_at(&self, now: Timestamp) -> bool {
         now.as_nanos() < self.fence.load(Ordering::Acquire)

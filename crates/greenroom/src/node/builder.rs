@@ -40,6 +40,7 @@ use crate::here::stores::{StateStore, open_store};
 use crate::hosts::Hosts;
 use crate::intercept::{Given, Interceptor};
 use crate::locality::Locality;
+use crate::observe::Observed;
 use crate::pids::{KeeperInterface, Spawnable, Spawners};
 use crate::reliable::{self, PARTITIONS, Partitions};
 use crate::shard::{self, ShardPort};
@@ -415,7 +416,12 @@ impl Builder {
         }
         let border = geo.clone().map(|geo| Arc::new(geo) as Arc<dyn Border>);
         let parts = Parts::default().with(InCluster::new(placements, orders, border)).with(versioned).with(journals);
-        let parts = parts.with(Calendar::new(&config.cluster)).with(spawners).with(topics).with(Drains);
+        let parts = parts
+            .with(Calendar::new(&config.cluster))
+            .with(spawners)
+            .with(topics)
+            .with(Drains)
+            .with(Observed::default());
         let parts =
             parts.with(Locality::new(config.optimiser.mode)).with(hosts).with(BlockingPool::new(&config.threads));
         let parts = match geo {

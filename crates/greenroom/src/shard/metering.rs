@@ -71,6 +71,13 @@ impl Shard {
         }
     }
 
+    /// Counts an activation that has come to the shard, or else has gone from it.
+    pub(super) fn count_activation(&self, kind: Kind, came: bool) {
+        if self.meter(kind, 0).is_some() {
+            self.metering.meters.count_active(kind, came);
+        }
+    }
+
     /// Counts a turn that is of no method.
     pub(super) fn count_hook(&self) {
         self.turns_begun.set(self.turns_begun.get() + 1);

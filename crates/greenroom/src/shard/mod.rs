@@ -413,6 +413,7 @@ impl Shard {
         if self.port.node.kinds().workers(id.kind) == 0 {
             self.port.node.activated(&id, epoch, slot);
         }
+        self.count_activation(id.kind, true);
         self.gauge_activations();
         let Some(activation) = self.activation(slot) else { return Err(Refusal::Moved) };
         #[cfg(feature = "rehearsal")]
@@ -427,6 +428,7 @@ impl Shard {
         self.activations.borrow_mut().insert(|slot| made.insert(make(slot)).clone());
         self.gauge_activations();
         let made = made.expect("a slab makes what it takes in");
+        self.count_activation(made.id().kind, true);
         #[cfg(feature = "rehearsal")]
         self.note_place(&*made);
         made
@@ -467,7 +469,10 @@ impl Shard {
 
     /// Takes an activation out, with what is tied to it on this shard.
     fn take_out(&self, slot: Slot) {
-        self.activations.borrow_mut().remove(slot);
+        let gone = self.activations.borrow_mut().remove(slot);
+        if let Some(gone) = gone {
+            self.count_activation(gone.id().kind, false);
+        }
         #[cfg(feature = "rehearsal")]
         self.note_left(slot);
         self.end_entrance(slot);

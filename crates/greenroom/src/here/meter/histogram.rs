@@ -4,11 +4,14 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-/// A histogram that one thread writes and any may read.
+use serde::{Deserialize, Serialize};
+
+/// A histogram that any thread may read.
 pub(crate) struct Histogram([AtomicU64; CLASSES]);
 
 /// What a histogram has at a moment, or several together.
-#[derive(Clone)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(from = "Vec<(u8, u64)>", into = "Vec<(u8, u64)>")]
 pub(crate) struct Distribution([u64; CLASSES]);
 
 impl Default for Histogram {
@@ -18,13 +21,18 @@ impl Default for Histogram {
 }
 
 impl Histogram {
-    /// Takes in that so many have taken `took`.
+    /// Takes in that so many have taken `took`, from the one thread that writes.
     pub(super) fn add(&self, took: Duration, count: u64) {
         let class = &self.0[class(took)];
         class.store(class.load(Ordering::Relaxed) + count, Ordering::Relaxed);
     }
 
-    pub(super) fn read(&self) -> Distribution {
+    /// Takes in that one has taken `took`, if several threads write.
+    pub(crate) fn add_shared(&self, took: Duration) {
+        self.0[class(took)].fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn read(&self) -> Distribution {
         Distribution(std::array::from_fn(|at| self.0[at].load(Ordering::Relaxed)))
     }
 }
@@ -37,7 +45,12 @@ impl Default for Distribution {
 
 impl Distribution {
     pub(crate) fn add(&mut self, other: &Self) {
-        self.0.iter_mut().zip(other.0).for_each(|(sum, count)| *sum += count);
+        self.0.iter_mut().zip(other.0).for_each(|(sum, count)| *sum = sum.saturating_add(count));
+    }
+
+    /// What has come since `before`, which is an earlier reading of the same.
+    pub(crate) fn since(&self, before: &Self) -> Self {
+        Self(std::array::from_fn(|at| self.0[at].saturating_sub(before.0[at])))
     }
 
     /// Takes in that so many more have taken less than a millisecond.
@@ -51,7 +64,7 @@ impl Distribution {
     }
 
     pub(crate) fn count(&self) -> u64 {
-        self.0.iter().sum()
+        self.0.iter().fold(0, |sum, count| sum.saturating_add(*count))
     }
 
     /// A time that the part `share` of them has not exceeded, at most a quarter too long; `None` if there are none.
@@ -59,7 +72,7 @@ impl Distribution {
         let wanted = (self.count() as f64 * share).ceil().max(1.0) as u64;
         let mut seen = 0;
         let class = self.0.iter().position(|count| {
-            seen += count;
+            seen = count.saturating_add(seen);
             seen >= wanted
         })?;
         Some(end(class))
@@ -75,6 +88,24 @@ impl Distribution {
     pub(crate) fn sum(&self) -> Duration {
         let middle = |class: usize| (begin(class) + end(class)).as_secs_f64() / 2.0;
         Duration::from_secs_f64(self.0.iter().enumerate().map(|(class, count)| middle(class) * *count as f64).sum())
+    }
+}
+
+/// The classes that have some, by their numbers: so it travels between nodes.
+impl From<Distribution> for Vec<(u8, u64)> {
+    fn from(of: Distribution) -> Self {
+        (0..).zip(of.0).filter(|(_, count)| *count > 0).collect()
+    }
+}
+
+impl From<Vec<(u8, u64)>> for Distribution {
+    fn from(said: Vec<(u8, u64)>) -> Self {
+        let mut all = Self::default();
+        for (class, count) in said {
+            let class = &mut all.0[usize::from(class).min(CLASSES - 1)];
+            *class = class.saturating_add(count);
+        }
+        all
     }
 }
 
@@ -134,6 +165,13 @@ mod tests {
         assert_eq!(both.up_to(Duration::from_micros(1_024)), 98);
         let sum = both.sum().as_secs_f64();
         assert!((0.09..0.13).contains(&sum), "{sum}");
+    }
+
+    #[test]
+    fn what_another_node_says_of_classes_is_bounded() {
+        let said: Distribution = vec![(0, 2), (255, u64::MAX), (255, 1)].into();
+        assert_eq!((said.count(), said.quantile(0.5)), (u64::MAX, Some(end(CLASSES - 1))));
+        assert_eq!(Vec::from(said), [(0, 2), (103, u64::MAX)]);
     }
 
     #[test]

@@ -10,8 +10,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-pub(crate) use self::histogram::Distribution;
-use self::histogram::Histogram;
+pub(crate) use self::histogram::{Distribution, Histogram};
 use super::by_kind::ByKind;
 use crate::actor::error::Refusal;
 use crate::actor::key::Kind;
@@ -22,6 +21,7 @@ pub(crate) struct Meters(ByKind<OfKind>);
 
 struct OfKind {
     kind: Kind,
+    active: AtomicU64,
     /// By the methods' numbers.
     methods: Box<[Meter]>,
 }
@@ -93,8 +93,21 @@ impl Meters {
     /// The same for a kind that is met now, with so many methods; those beyond are counted with the last one.
     pub(crate) fn meet(&self, kind: Kind, methods: usize, method: u16) -> Option<&Meter> {
         let methods = (0..methods.clamp(1, METHODS_MAX)).map(|_| Meter::default()).collect();
-        self.0.insert(kind, OfKind { kind, methods });
+        self.0.insert(kind, OfKind { kind, active: AtomicU64::default(), methods });
         self.find(kind, method)
+    }
+
+    /// Takes in that an activation of a kind that has been met has come, or else has gone.
+    pub(crate) fn count_active(&self, kind: Kind, came: bool) {
+        if let Some(OfKind { active, .. }) = self.0.find(kind) {
+            let now = active.load(Ordering::Relaxed);
+            active.store(if came { now + 1 } else { now.saturating_sub(1) }, Ordering::Relaxed);
+        }
+    }
+
+    /// How many activations there are of each kind that has been met.
+    pub(crate) fn active(&self) -> impl Iterator<Item = (Kind, u64)> {
+        self.0.iter().map(|of_kind| (of_kind.kind, of_kind.active.load(Ordering::Relaxed)))
     }
 
     /// Shows each meter, with its kind and the method's number.
@@ -141,14 +154,19 @@ impl Meter {
 impl MethodFigures {
     /// Takes in what a shard knows of the method.
     pub(crate) fn add(&mut self, meter: &Meter) {
-        self.turns += meter.turns.load(Ordering::Relaxed);
-        self.failed.iter_mut().zip(&meter.failed).for_each(|(sum, failed)| *sum += failed.load(Ordering::Relaxed));
+        self.count(meter);
         if let Some(took) = meter.took.get() {
             self.took.add(&took.read());
         }
         if let Some(waited) = meter.waited.get() {
             self.waited.add(&waited.read());
         }
+    }
+
+    /// Takes in how many turns a shard has counted of the method, and nothing of how long they took.
+    pub(crate) fn count(&mut self, meter: &Meter) {
+        self.turns += meter.turns.load(Ordering::Relaxed);
+        self.failed.iter_mut().zip(&meter.failed).for_each(|(sum, failed)| *sum += failed.load(Ordering::Relaxed));
     }
 
     pub(crate) fn failed(&self, class: Class) -> u64 {
