@@ -6,7 +6,7 @@ use clap::Args;
 use serde_json::Value;
 
 use crate::door::NodeAddress;
-use crate::status::{columns, text};
+use crate::status::{columns, silent, text};
 
 /// Whom to ask, and about how long.
 #[derive(Args)]
@@ -57,9 +57,7 @@ fn told(said: &Value) -> String {
         lines.push_str(&format!("\ncluster {}\n", text(&cluster["name"])));
         lines.push_str(&columns(&std::iter::once(head).chain(nodes).collect::<Vec<_>>()));
     }
-    for silent in said["silent"].as_array().into_iter().flatten() {
-        lines.push_str(&format!("silent: {}: {}\n", text(&silent["node"]), text(&silent["why"])));
-    }
+    lines.push_str(&silent(said));
     lines
 }
 

@@ -75,6 +75,14 @@ impl Sample {
     }
 }
 
+/// The nodes that gave no answer when another one asked on behalf of `said`, a line each.
+pub(crate) fn silent(said: &Value) -> String {
+    let silent = said["silent"].as_array().into_iter().flatten();
+    let lines = silent.map(|one| format!("silent: {}: {}\n", text(&one["node"]), text(&one["why"]).escape_debug()));
+    let left_out = said["left_out"].as_u64().filter(|count| *count > 0);
+    lines.chain(left_out.map(|count| format!("{count} more nodes were not asked\n"))).collect()
+}
+
 pub(crate) fn members(status: &Value) -> &[Value] {
     status["cluster"]["members"].as_array().map_or(&[], Vec::as_slice)
 }

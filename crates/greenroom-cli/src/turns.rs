@@ -6,8 +6,7 @@ use clap::{Args, ValueEnum};
 use serde_json::Value;
 
 use crate::door::{NodeAddress, encoded};
-use crate::nodes::ask;
-use crate::status::{columns, text};
+use crate::status::{columns, silent, text};
 
 /// Which turns, and how to tell.
 #[derive(Args)]
@@ -24,7 +23,7 @@ pub(crate) struct TurnsCommand {
     /// Those of the last seconds
     #[arg(long)]
     seconds: Option<u32>,
-    /// Print what the nodes say as JSON
+    /// Print what the node says as JSON
     #[arg(long)]
     json: bool,
     #[command(flatten)]
@@ -37,18 +36,16 @@ enum Outcome {
     Slow,
 }
 
-/// Asks all nodes, and prints the turns: the last ones that failed first, or the slowest.
+/// Asks a node, and prints the turns of its cluster: the last ones that failed first, or the slowest.
 pub(crate) fn run(command: &TurnsCommand) -> Result<(), String> {
     let door = command.node.door(TIMEOUT)?;
-    let path = path(command);
-    let (said, silent) = ask(&door, |door| door.get_json(&path))?;
+    let said = door.get_json(&path(command))?;
     if command.json {
         println!("{}", serde_json::to_string_pretty(&said).unwrap_or_default());
         return Ok(());
     }
-    silent.iter().for_each(|why| println!("not asked: {why}"));
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    print!("{}", columns(&table(&said, command.outcome, now)));
+    print!("{}{}", columns(&table(&said, now)), silent(&said));
     Ok(())
 }
 
@@ -66,17 +63,9 @@ fn path(command: &TurnsCommand) -> String {
     path
 }
 
-fn table(said: &[Value], outcome: Outcome, now: Duration) -> Vec<[String; 7]> {
-    let mut turns: Vec<_> = said.iter().flat_map(|node| node["turns"].as_array().into_iter().flatten()).collect();
-    match outcome {
-        Outcome::Failed => turns.sort_by_key(|turn| std::cmp::Reverse(turn["at"].as_u64())),
-        Outcome::Slow => turns.sort_by(|one, other| {
-            let ran = |turn: &Value| turn["ran"].as_f64().unwrap_or_default();
-            ran(other).total_cmp(&ran(one))
-        }),
-    }
+fn table(said: &Value, now: Duration) -> Vec<[String; 7]> {
     let head = ["AGE", "TURN", "OUTCOME", "RAN", "NODE", "CALLER", "ERROR"].map(str::to_owned);
-    let rows = turns.into_iter().map(|turn| {
+    let rows = said["turns"].as_array().into_iter().flatten().map(|turn| {
         let at = Duration::from_millis(turn["at"].as_u64().unwrap_or_default());
         let age = format!("{:.1} s", now.saturating_sub(at).as_secs_f64());
         let ran = turn["ran"].as_f64().and_then(|ran| Duration::try_from_secs_f64(ran).ok());
@@ -99,21 +88,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn turns_of_all_nodes_are_told_together() {
-        let node = |node: &str, at: u64, ran: f64| {
-            json!({ "turns": [{
-                "at": at, "actor": "room/a", "method": "post", "caller": "user/\u{1b}[2J", "queued": null, "ran": ran, "outcome": "error",
-                "error": "\"too\n\u{1b}[2Jlong\"", "trace": null, "node": node,
-            }] })
-        };
-        let said = [node("a", 1_000, 0.5), node("b", 3_000, 0.002)];
-        let rows = table(&said, Outcome::Failed, Duration::from_secs(4));
+    fn a_turn_is_told_with_what_it_failed_with() {
+        let turn = json!({
+            "at": 3_000, "actor": "room/a", "method": "post", "caller": "user/\u{1b}[2J", "queued": null, "ran": 0.002, "outcome": "error",
+            "error": "\"too\n\u{1b}[2Jlong\"", "trace": null, "node": "b",
+        });
+        let rows = table(&json!({ "turns": [turn] }), Duration::from_secs(4));
         assert_eq!(rows[1][..5], ["1.0 s", "room/a.post", "error", "2.0ms", "b"].map(str::to_owned));
         assert_eq!(
-            rows[2][5..],
+            rows[1][5..],
             ["user/\\u{1b}[2J", "\"too\\n\\u{1b}[2Jlong\""].map(str::to_owned),
             "nothing of it moves the cursor"
         );
-        assert_eq!(table(&said, Outcome::Slow, Duration::from_secs(4))[1][4], "a");
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use bytes::BytesMut;
 use greenroom::prelude::*;
 use greenroom_wire::codec::{self, Codec};
-use greenroom_wire::{CallHeader, CallId, ChainView, Encoder, Flow, Frame, Hello, HelloBody, Lane};
+use greenroom_wire::{CallHeader, CallId, ChainView, EncodeError, Encoder, Flow, Frame, Hello, HelloBody, Lane};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
@@ -196,3 +196,54 @@ async fn a_peer_that_takes_no_replies_and_ignores_its_credit_is_closed() {
 
 /// Time for what ends by itself.
 const HANG: Duration = Duration::from_secs(60);
+
+/// The hello of who wants to look at the node.
+fn look_lane() -> HelloBody {
+    HelloBody::new("greenroom", 7, "stranger", Lane::Look)
+}
+
+fn asked(question: &[u8]) -> BytesMut {
+    let mut bytes = hello(look_lane());
+    let put = |out: &mut BytesMut| {
+        out.extend_from_slice(question);
+        Ok::<(), EncodeError>(())
+    };
+    Encoder::default().control(&mut bytes, 1, put).unwrap();
+    bytes
+}
+
+#[tokio::test]
+async fn who_looks_and_asks_too_much_is_cut_off() {
+    let node = node().await;
+    // A question that is too long is not waited for, and one that came whole is not read.
+    let mut endless = hello(look_lane());
+    endless.extend_from_slice(&(8_u32 << 20).to_le_bytes());
+    endless.extend_from_slice(&[11; 64 << 10]);
+    refused(&node, &endless).await;
+    refused(&node, &asked(&[0; 20 << 10])).await;
+    // What is no message of the lane ends it, too.
+    let mut pinged = hello(look_lane());
+    Encoder::default().ping(&mut pinged, 7);
+    refused(&node, &pinged).await;
+    still_serves(&node).await;
+}
+
+#[tokio::test]
+async fn a_question_that_a_node_does_not_know_is_answered_with_why() {
+    let node = node().await;
+    for question in [&b"\x01\x01\x81\xa6future\xc0"[..], b"", b"\x01\x01\xc1"] {
+        let mut stream = TcpStream::connect(node.address()).await.unwrap();
+        stream.write_all(&asked(question)).await.unwrap();
+        let (mut decoder, mut bytes) = (greenroom_wire::Decoder::default(), BytesMut::new());
+        let reason = loop {
+            match decoder.decode(&mut bytes).unwrap() {
+                Some(Frame::Goodbye(reason)) => break reason.as_str().to_owned(),
+                Some(Frame::Hello(_)) => {}
+                Some(other) => panic!("{other:?}"),
+                None => assert_ne!(stream.read_buf(&mut bytes).await.unwrap(), 0, "it says why"),
+            }
+        };
+        assert!(reason.contains("does not know the question"), "{reason}");
+    }
+    still_serves(&node).await;
+}

@@ -3,7 +3,7 @@ import { html, useState } from "./lib.js";
 import { Call } from "./call.js";
 import { path } from "./api.js";
 import { hue, time } from "./format.js";
-import { seen, useAnswer } from "./live.js";
+import { nodesOf, seen, useAnswer } from "./live.js";
 import { go, to } from "./route.js";
 
 export function Actor({ rest }) {
@@ -82,7 +82,7 @@ function Bar({ turn, longest }) {
 }
 
 function Elsewhere({ ask, kind, at }) {
-  const node = seen.value?.nodes.find((one) => one.name === ask);
+  const node = nodesOf(seen.value).find((one) => one.name === ask);
   const there = node?.http ? `${location.protocol}//${node.http}/-/console/${to("actor", kind, at)}` : null;
   return html`<p class="empty">It is not on this node; ${ask} knows of it. ${there ? html`<a href=${there} rel="noreferrer">Look through ${ask}'s door</a>` : "That node has no door."}</p>`;
 }

@@ -31,7 +31,7 @@ export function Strip({ points, marks }) {
   const top = Math.max(...points.map((point) => point.calls), 1) * 1.15;
   const x = (at) => ((at - from) / (until - from)) * 1000;
   const shown = marks.filter(({ at }) => at >= from && at <= until);
-  return html`<svg class="strip" viewBox="0 0 1000 90" preserveAspectRatio="none" role="img" aria-label="Calls and failures a second since the page was opened">
+  return html`<svg class="strip" viewBox="0 0 1000 90" preserveAspectRatio="none" role="img" aria-label="Calls and failures a second">
     <path class="axis" d="M0 90H1000M0 45H1000" vector-effect="non-scaling-stroke" />
     ${shown.map(({ at }) => html`<path class="mark" d=${`M${x(at).toFixed(1)} 0V90`} vector-effect="non-scaling-stroke" />`)}
     <path class="line-green" d=${line(points.map((p) => p.calls), 1000, 90, top)} vector-effect="non-scaling-stroke" />

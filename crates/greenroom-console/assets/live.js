@@ -1,21 +1,28 @@
-// What the door says, asked again each second while somebody looks.
+// What the door says of the cluster, asked again each second while somebody looks.
 import { signal, useEffect, useState } from "./lib.js";
 import { get, refused } from "./api.js";
-import { overview } from "./overview-model.js";
+import { findings } from "./findings.js";
 
 export const live = signal(true);
-/** The last answers, in the shape of an overview; `null` before the first. */
+/** The last overview; `null` before the first. */
 export const seen = signal(/** @type {any} */ (null));
 /** Why the door gives no answer, if so; since when. */
 export const lost = signal(/** @type {{why: string, since: number}|null} */ (null));
 
+/** The nodes of all clusters that an overview tells of. @param {any} overview @returns {any[]} */
+export const nodesOf = (overview) => overview?.clusters.flatMap((cluster) => cluster.nodes) ?? [];
+
+/** The actors of a node, if it has told them. @param {any} node @returns {number|null} */
+export const activeOn = (node) => (node.answers ? node.shards.reduce((all, shard) => all + shard.activations, 0) : null);
+
 async function look() {
   if (document.hidden || !live.value || refused.value !== null) return;
   try {
-    // A node whose optimiser is off has moved nothing.
-    const asked = [get("/-/status"), get("/-/methods"), get("/-/waits?over=2s"), get("/-/optimiser/moves").catch(() => [])];
-    const [status, methods, waits, moves] = await Promise.all(asked);
-    seen.value = overview(status, methods, waits, moves ?? [], Date.now());
+    const asked = [get(`/-/overview?seconds=${SECONDS}`), get("/-/status"), get("/-/waits?over=2s")];
+    const [overview, status, waits] = await Promise.all(asked);
+    const here = nodesOf(overview).find((node) => node.id === status.node.id);
+    const shards = status.shards.map((shard, index) => ({ ...shard, busy: here?.shards?.[index]?.busy ?? 0 }));
+    seen.value = { ...overview, findings: findings(status, shards, waits, overview.at) };
     lost.value = null;
   } catch (error) {
     if (refused.value === null) lost.value = { why: String(error.message), since: lost.value?.since ?? Date.now() };
@@ -46,3 +53,6 @@ export function useAnswer(url, seconds = 2) {
   }, [url, seconds]);
   return state;
 }
+
+/** How much of the past is shown: what nodes keep by the second. */
+const SECONDS = 300;

@@ -3,7 +3,7 @@ import { html, render, useEffect, useRef, useState } from "./lib.js";
 import { refused, takeToken, useToken } from "./api.js";
 import { Actor } from "./actor.js";
 import { Kinds } from "./kinds.js";
-import { begin, live, lost, seen } from "./live.js";
+import { begin, live, lost, nodesOf, seen } from "./live.js";
 import { Overview } from "./overview.js";
 import { Moves, Nodes, Reminders, Spawned, Turns, Waits } from "./tables.js";
 import { time } from "./format.js";
@@ -25,7 +25,7 @@ const PAGES = {
 
 function Rail({ at }) {
   const wrong = seen.value?.findings.filter(({ level }) => level !== "good").length ?? 0;
-  const badges = { overview: wrong ? html`<span class=${`badge ${seen.value.findings[0].level}`}>${wrong}</span>` : null, nodes: seen.value ? html`<span class="badge">${seen.value.nodes.length}</span>` : null };
+  const badges = { overview: wrong ? html`<span class=${`badge ${seen.value.findings[0].level}`}>${wrong}</span>` : null, nodes: seen.value ? html`<span class="badge">${nodesOf(seen.value).length}</span>` : null };
   return html`<aside class="rail" aria-label="Greenroom"><div class="brand"><svg viewBox="0 0 24 24" aria-hidden="true"><path d="M2 4h20v3c-4 0-5 4-5 9v4h-2c0-8-1-12-3-12s-3 4-3 12H7v-4c0-5-1-9-5-9z" /></svg><b>Greenroom</b></div>
     <nav aria-label="Pages">${Object.entries(PAGES).map(([id, page]) => html`${page.group ? html`<div class="group">${page.group}</div>` : null}
       <a href=${`#/${id}`} aria-current=${at === id ? "page" : null}><svg class="icon" viewBox="0 0 16 16" aria-hidden="true"><path d=${page.icon} /></svg>${page.name}${badges[id]}</a>`)}</nav>
@@ -36,7 +36,9 @@ function verdict() {
   if (lost.value) return ["bad", "The door does not answer", `for ${time((Date.now() - lost.value.since) / 1000)}: ${lost.value.why}`];
   if (!seen.value) return ["off", "Asking the door", ""];
   const [first, ...more] = seen.value.findings;
-  if (!first) return ["", "All is well", `${seen.value.nodes.length} nodes answer`];
+  const silent = seen.value.silent.length;
+  if (!first && silent) return ["warn", `${seen.value.silent[0].node} does not answer`, seen.value.silent[0].why];
+  if (!first) return ["", "All is well", `${nodesOf(seen.value).filter((node) => node.answers).length} nodes answer`];
   return [first.level, first.title, more.length ? `and ${more.length} more` : `for ${time((seen.value.at - first.since) / 1000)}`];
 }
 
@@ -48,7 +50,7 @@ function Bar() {
     const page = Object.entries(PAGES).find(([, { name }]) => name.toLowerCase() === text.trim().toLowerCase());
     if (page) go(page[0]);
     else if (cut > 0) go("actor", text.slice(0, cut), text.slice(cut + 1));
-    else if (seen.value?.nodes.some(({ name }) => name === text)) go("nodes");
+    else if (nodesOf(seen.value).some(({ name }) => name === text)) go("nodes");
     else if (text) go("kinds", text);
   };
   const [level, what, rest] = verdict();

@@ -2,6 +2,7 @@
 import { html, useEffect, useRef } from "./lib.js";
 import { draw, perDot } from "./disc.js";
 import { count, percent } from "./format.js";
+import { activeOn, nodesOf } from "./live.js";
 import { theme } from "./theme.js";
 
 /** Nodes that are drawn; the rest is said. */
@@ -9,22 +10,24 @@ const SHOWN_MAX = 32;
 
 function Node({ node, per, here }) {
   const canvas = useRef(null);
-  const well = node.status === "active";
-  const dots = well ? Math.ceil((node.activations ?? 0) / per) : 0;
-  const rings = node.shards.map((shard) => Math.round(shard.busy * 100));
-  useEffect(() => { draw(canvas.current, dots, node.shards, well); }, [dots, rings.join(), well, theme.value]);
-  const busy = node.shards.length ? `${percent(Math.max(...node.shards.map((shard) => shard.busy)))} % busy` : null;
+  const well = node.status === "active" && node.answers;
+  const shards = node.shards ?? [];
+  const dots = well ? Math.ceil(activeOn(node) / per) : 0;
+  const rings = shards.map((shard) => Math.round(shard.busy * 100));
+  useEffect(() => { draw(canvas.current, dots, shards, well); }, [dots, rings.join(), well, theme.value]);
+  const standing = node.status === "active" ? "does not answer" : node.status;
+  const busy = shards.length ? `${percent(Math.max(...shards.map((shard) => shard.busy)))} % busy` : null;
   return html`<li class=${well ? "node" : "node ill"}>
     <canvas ref=${canvas} aria-hidden="true"></canvas>
     <b>${node.name}</b>
-    <span class="sub">${well ? `${count(node.activations)} actors` : node.status}${busy ? ` · ${busy}` : ""}</span>
+    <span class="sub">${well ? `${count(activeOn(node))} actors` : standing}${busy ? ` · ${busy}` : ""}</span>
     ${node.name === here ? html`<span class="badge">this door</span>` : null}
   </li>`;
 }
 
 export function ClusterMap({ overview }) {
-  const nodes = overview.nodes.filter((node) => node.status !== "left");
-  const per = perDot(Math.max(...nodes.map((node) => node.activations ?? 0), 1));
+  const nodes = nodesOf(overview).filter((node) => node.status !== "left");
+  const per = perDot(Math.max(...nodes.map((node) => activeOn(node) ?? 0), 1));
   const more = nodes.length - SHOWN_MAX;
   return html`<section class="card map" aria-labelledby="map">
     <header><h2 id="map">Cluster map</h2>

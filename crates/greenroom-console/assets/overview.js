@@ -3,23 +3,21 @@ import { html } from "./lib.js";
 import { Spark, Strip } from "./chart.js";
 import { ClusterMap } from "./map.js";
 import { clock, count, percent, time } from "./format.js";
-import { seen } from "./live.js";
+import { nodesOf, seen, useAnswer } from "./live.js";
 
-/** Mean of what was seen before the last minute, to compare with. */
-function was(points, of) {
-  const old = points.slice(0, -60).map(of).filter((value) => value !== null);
+/** Mean of what there was before the last minute, to compare with. */
+function was(values) {
+  const old = values.slice(0, -60).filter((value) => value !== null);
   return old.length < 10 ? null : old.reduce((a, b) => a + b, 0) / old.length;
 }
 
-function Number({ title, values, unit, show, hue, points, of }) {
-  const old = was(points, of);
+function Number({ title, values, unit, show, hue }) {
+  const old = was(values);
   return html`<div class="card kpi">
     <span class="t">${title}</span>${old === null ? null : html`<span class="d">was ${show(old)}</span>`}
-    <span class="v">${show(values.at(-1))} <small>${unit}</small></span>
-    <${Spark} values=${values} hue=${hue} /></div>`;
+    <span class="v">${show(values.findLast((value) => value !== null))} <small>${unit}</small></span>
+    <${Spark} values=${values.slice(-120)} hue=${hue} /></div>`;
 }
-
-const lately = (points, of) => points.slice(-120).map(of);
 
 export function Findings({ list, at }) {
   return html`<section class="card findings" aria-labelledby="findings">
@@ -34,23 +32,27 @@ export function Findings({ list, at }) {
 
 export function Overview() {
   const overview = seen.value;
+  // A node whose optimiser is off has moved nothing.
+  const { body: moves } = useAnswer("/-/optimiser/moves", 2);
   if (!overview) return html`<p class="empty" role="status">Asking the door …</p>`;
-  const { points, moves, at } = overview;
-  const share = (point) => (point.calls > 0 ? point.failed / point.calls : 0);
-  const opened = at - overview.status.node.uptime_seconds * 1000;
-  const happened = moves.slice(-200).map((move) => ({ at: opened + move.at_s * 1000, text: `${move.actor} moved from ${move.from} to ${move.to}: ${move.why}` }));
+  const { series, at } = overview;
+  const { from, step, calls, failed } = series;
+  const share = calls.map((count, index) => (count > 0 ? failed[index] / count : count));
+  const points = calls.map((count, index) => ({ at: from + index * step * 1000, calls: count, failed: failed[index] }));
+  const begun = at - (nodesOf(overview).find((node) => node.name === overview.here && node.answers)?.uptime ?? 0) * 1000;
+  const happened = (moves ?? []).slice(-200).map((move) => ({ at: begun + move.at_s * 1000, text: `${move.actor} moved from ${move.from} to ${move.to}: ${move.why}` }));
   return html`<div class="over"><h1 class="vh">Overview</h1>
     <div class="kpis">
-      <${Number} title="Turns here" unit="/s" hue="green" show=${count} values=${lately(points, (p) => p.calls)} points=${points} of=${(p) => p.calls} />
-      <${Number} title="Failed" unit="%" hue="red" show=${percent} values=${lately(points, share)} points=${points} of=${share} />
-      <${Number} title="p99 of a turn" unit="" hue="amber" show=${time} values=${lately(points, (p) => p.p99)} points=${points} of=${(p) => p.p99} />
-      <${Number} title="Active actors" unit="" hue="blue" show=${count} values=${lately(points, (p) => p.active)} points=${points} of=${(p) => p.active} />
-      <${Number} title="To other nodes" unit="%" hue="violet" show=${percent} values=${lately(points, (p) => p.away)} points=${points} of=${(p) => p.away} />
+      <${Number} title="Turns" unit="/s" hue="green" show=${count} values=${calls} />
+      <${Number} title="Failed" unit="%" hue="red" show=${percent} values=${share} />
+      <${Number} title="p99 of calls from outside" unit="" hue="amber" show=${time} values=${series.p99} />
+      <${Number} title="Active actors" unit="" hue="blue" show=${count} values=${series.activations} />
+      <${Number} title="Between nodes" unit="%" hue="violet" show=${percent} values=${series.remote} />
     </div>
     <${ClusterMap} overview=${overview} />
     <${Findings} list=${overview.findings} at=${at} />
     <section class="card line" aria-labelledby="happened">
-      <header><h2 id="happened">What happened</h2><span class="sub">since the page was opened; figures of ${overview.here}, moves of actors as marks</span>
+      <header><h2 id="happened">What happened</h2><span class="sub">in the last five minutes; moves of ${overview.here} as marks</span>
         <span class="more"><span class="good-text">turns/s</span> · <span class="bad-text">failed/s</span></span></header>
       <div class="plot"><${Strip} points=${points} marks=${happened} /></div>
       ${happened.length === 0 ? html`<p class="note">The optimiser has moved no actor.</p>` : html`<ol class="happened">${happened.slice(-4).reverse().map((one) =>

@@ -1,7 +1,7 @@
 // Nodes, turns that failed or were slow, waits, spawned actors and reminders: tables of what the door says.
 import { html } from "./lib.js";
 import { bytes, clock, count, percent, time } from "./format.js";
-import { seen, useAnswer } from "./live.js";
+import { activeOn, nodesOf, seen, useAnswer } from "./live.js";
 import { to } from "./route.js";
 
 function Table({ title, sub, heads, rows, empty }) {
@@ -22,15 +22,17 @@ function actor(name) {
 export function Nodes() {
   const overview = seen.value;
   if (!overview) return html`<p class="empty" role="status">Asking the door …</p>`;
-  const { status, nodes, shards } = overview;
-  return html`<div class="stack"><${Table} title="Nodes" sub=${`of ${overview.system}; actors as each reports them`} heads=${["node", "status", "actors", "node address", "door", "kinds"]} empty="There is none."
-    rows=${nodes.map((node) => [html`<b>${node.name}</b>`, html`<span class=${node.status === "active" ? "good-text" : "bad-text"}>${node.status}</span> ${node.why ?? ""}`,
-      count(node.activations), html`<span class="mono">${node.address}</span>`, html`<span class="mono">${node.http ?? "none"}</span>`, node.kinds.join(", ")])} />
-    <section class="card" aria-labelledby="here"><header><h2 id="here">${overview.here}</h2><span class="sub">the node of this door</span></header>
-      <div class="head form"><span class="chip">version ${status.node.version}</span><span class="chip">up ${time(status.node.uptime_seconds)}</span><span class="chip">${bytes(status.resident_bytes ?? 0)}</span>
-        <span class="chip">table answered ${time(status.table?.seconds_since_answer)} ago</span><span class="chip">${count(status.http.connections)} connections at the door</span></div>
-      <div class="scroll" tabindex="0" role="group" aria-labelledby="here"><table><thead><tr><th>thread</th><th class="n">busy</th><th class="n">actors</th><th class="n">waiting</th><th class="n">turned away</th><th class="n">turns</th></tr></thead>
-      <tbody>${shards.map((shard, index) => html`<tr><td>${index}</td><td class="n">${percent(shard.busy)} %</td><td class="n">${count(shard.activations)}</td><td class="n">${count(shard.inbox)}</td><td class="n">${count(shard.shed)}</td><td class="n">${count(shard.turns)}</td></tr>`)}</tbody></table></div></section></div>`;
+  const nodes = nodesOf(overview);
+  const why = new Map(overview.silent.map((silent) => [silent.node, silent.why]));
+  const kinds = (node) => Object.entries(node.kinds ?? {}).map(([kind, active]) => `${count(active)} ${kind}`).join(", ");
+  const memory = (node) => (node.resident ? `${bytes(node.resident)}${node.limit ? ` of ${bytes(node.limit)}` : ""}` : "–");
+  const standing = (node) => (node.status === "active" && !node.answers ? "silent" : node.status);
+  return html`<div class="stack"><${Table} title="Nodes" sub=${`of ${overview.system}, as each says of itself`} heads=${["node", "status", "actors", "up", "memory", "lease left", "version", "node address", "door", "kinds"]} empty="There is none."
+    rows=${nodes.map((node) => [html`<b>${node.name}</b>${node.name === overview.here ? html` <span class="badge">this door</span>` : null}`,
+      html`<span class=${node.status === "active" && node.answers ? "good-text" : "bad-text"}>${standing(node)}</span> ${node.why ?? (node.answers ? "" : why.get(node.name)) ?? ""}`,
+      count(activeOn(node)), time(node.uptime), memory(node), time(node.lease_left), node.version ?? "–", html`<span class="mono">${node.address}</span>`, html`<span class="mono">${node.http ?? "none"}</span>`, kinds(node)])} />
+    <${Table} title="Threads" sub="of all nodes that answer" heads=${["node", "thread", "busy", "actors", "waiting", "turned away"]} empty="No node answers."
+    rows=${nodes.flatMap((node) => (node.shards ?? []).map((shard, index) => [node.name, `${index}`, `${percent(shard.busy)} %`, count(shard.activations), count(shard.inbox), `${percent(shard.shed / 1000)} %`]))} /></div>`;
 }
 
 export function Waits() {
@@ -44,11 +46,11 @@ export function Waits() {
 /** Turns in groups of one kind, method and error, and then one by one. */
 function Outcome({ outcome, title, sub, empty }) {
   const { body, error } = useAnswer(`/-/turns?outcome=${outcome}`, 2);
-  const groups = outcome === "failed" ? html`<${Table} title=${title} sub=${`${sub}${body ? `, of ${body.node}` : ""}`} heads=${["turns", "method", "how", "with", "last"]} empty=${error ?? empty}
+  const groups = outcome === "failed" ? html`<${Table} title=${title} sub=${sub} heads=${["turns", "method", "how", "with", "last"]} empty=${error ?? empty}
     rows=${(body?.groups ?? []).map((one) => [count(one.count), html`<a class="mono" href=${to("kinds", one.kind)}>${one.kind}.${one.method}</a>`, one.class, html`<span class="mono">${one.error ?? ""}</span>`, clock(one.last)])} />` : null;
   if (groups && !body?.turns.length) return groups;
-  return html`${groups}<${Table} title=${groups ? "One by one" : title} sub=${groups ? "the last first" : `${sub}${body ? `, of ${body.node}` : ""}`} heads=${["at", "actor", "method", "ran", "waited", "called by", "how", "with"]} empty=${error ?? empty}
-    rows=${(body?.turns ?? []).map((one) => [clock(one.at), actor(one.actor), html`<span class="mono">${one.method}</span>`, time(one.ran), time(one.queued), actor(one.caller), one.outcome, html`<span class="mono">${one.error ?? ""}</span>`])} />`;
+  return html`${groups}<${Table} title=${groups ? "One by one" : title} sub=${groups ? "the last first" : sub} heads=${["at", "node", "actor", "method", "ran", "waited", "called by", "how", "with"]} empty=${error ?? empty}
+    rows=${(body?.turns ?? []).map((one) => [clock(one.at), one.node, actor(one.actor), html`<span class="mono">${one.method}</span>`, time(one.ran), time(one.queued), actor(one.caller), one.outcome, html`<span class="mono">${one.error ?? ""}</span>`])} />`;
 }
 
 export function Turns() {

@@ -102,6 +102,8 @@ pub enum Lane {
     Control,
     /// What other clusters say and are told.
     Geo,
+    /// Questions of who looks at a cluster, and what a node says of itself.
+    Look,
     /// Calls and replies of one of the sender's shards.
     User {
         /// The shard, below `shards`.

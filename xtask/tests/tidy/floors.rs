@@ -57,6 +57,7 @@ const MODULES: &[(&str, &str)] = &[
     ("node/error", "face"),
     ("observe", "core"),
     ("observe/look", "cluster"),
+    ("observe/overview", "cluster"),
     ("pids", "cluster"),
     ("pids/ended", "face"),
     ("pids/dead_letters", "core"),

@@ -9,6 +9,7 @@ mod edges;
 mod full_disk;
 mod geo;
 mod killed;
+mod looking;
 mod moving;
 mod nodes;
 mod parked;

@@ -23,6 +23,7 @@ mod keeping;
 mod lifecycle;
 mod locality;
 mod locating;
+mod looking;
 mod membership;
 mod meters;
 mod observing;

@@ -77,17 +77,10 @@ impl Mesh {
     pub(super) fn open(&self, to: NodeId, address: String) -> BoxFuture<io::Result<Box<dyn Stream>>> {
         let (world, links) = (self.world.clone(), self.links.clone());
         let body = HelloBody::new(&self.cluster, self.me.0, &self.name, Lane::Control).expecting(to.0);
-        let hello = Hello::new(body);
         let timeout = world.sleep_until(world.now() + OPEN_TIMEOUT);
         Box::pin(within(timeout, async move {
-            let (mut stream, peer) = links.dialled(world.connect(&address).await?).await?;
-            let mut out = BytesMut::new();
-            Encoder::default().hello(&mut out, &hello).map_err(io::Error::other)?;
-            stream.write_all(&out).await?;
-            stream.flush().await?;
-            let theirs = read_hello(&mut stream, &mut Decoder::default(), &mut BytesMut::new()).await?;
-            negotiate(&hello, &theirs).map_err(io::Error::other)?;
-            peer.not_node(&theirs.body.name).map_or(Ok(stream), |reason| Err(io::Error::other(reason)))
+            let (stream, _) = dial(&*world, &links, body, &address, Decoder::default()).await?;
+            Ok(stream)
         }))
     }
 
@@ -118,6 +111,26 @@ impl Mesh {
             }
         }
     }
+}
+
+/// Opens a connection to the node at `address` for what `body` says; `decoder` then reads what comes on it. The other side says nothing
+/// of its own accord.
+pub(crate) async fn dial(
+    world: &dyn World,
+    links: &Links,
+    body: HelloBody,
+    address: &str,
+    mut decoder: Decoder,
+) -> io::Result<(Box<dyn Stream>, Decoder)> {
+    let hello = Hello::new(body);
+    let (mut stream, peer) = links.dialled(world.connect(address).await?).await?;
+    let mut out = BytesMut::new();
+    Encoder::default().hello(&mut out, &hello).map_err(io::Error::other)?;
+    stream.write_all(&out).await?;
+    stream.flush().await?;
+    let theirs = read_hello(&mut stream, &mut decoder, &mut BytesMut::new()).await?;
+    negotiate(&hello, &theirs).map_err(io::Error::other)?;
+    peer.not_node(&theirs.body.name).map_or(Ok((stream, decoder)), |reason| Err(io::Error::other(reason)))
 }
 
 fn put(batch: &mut BytesMut, (channel, payload): &Said) {

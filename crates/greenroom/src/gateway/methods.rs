@@ -1,6 +1,5 @@
-//! What a node has counted and timed of its actors' methods, as JSON and for Prometheus.
+//! What is counted and timed of actors' methods: of the cluster as JSON, of this node for Prometheus.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -8,41 +7,21 @@ use serde_json::{Value, json};
 use super::Door;
 use super::metrics::{Page, escaped};
 use crate::here::Here;
-use crate::here::built_in::is_built_in;
 use crate::here::meter::{Class, Distribution, MethodFigures};
+use crate::observe::look::{self, Whom};
+use crate::observe::methods::{self, MethodWord, figures};
+use crate::observe::question::Question;
 
-type Methods = BTreeMap<(&'static str, &'static str), MethodFigures>;
-
-/// What is known of the methods of `kind`, or of all, that have been called here since the node started.
-pub(super) fn list(door: &Door, kind: Option<&str>) -> Value {
-    let wanted = |name: &str| kind.is_none_or(|kind| kind == name);
-    let methods: Vec<Value> = of_program(&door.node)
-        .iter()
-        .filter(|((kind, _), _)| wanted(kind))
-        .map(|((kind, method), figures)| {
-            json!({
-                "kind": kind, "method": method, "turns": figures.turns,
-                "failed": Class::ALL.map(|class| (class.name().to_owned(), json!(figures.failed(class)))).into_iter().collect::<serde_json::Map<_, _>>(),
-                "run": distribution(&figures.took),
-                "mailbox": distribution(&figures.mailbox()),
-            })
-        })
-        .collect();
-    json!({ "node": door.node.name(), "methods": methods })
+/// What is known of the methods of `kind`, or of all, that have been called since the nodes started.
+pub(super) async fn list(door: &Door, kind: Option<String>, whom: &Whom) -> Value {
+    let heard = look::ask::<Vec<MethodWord>>(&door.node, &Question::Methods { kind }, whom).await;
+    let methods = methods::told(heard.said.values().flatten());
+    heard.with_silent(json!({ "node": door.node.name(), "methods": methods }))
 }
 
-/// Seconds that parts of them have not exceeded, and how many there are in each class, by its upper end in microseconds.
-fn distribution(of: &Distribution) -> Value {
-    let quantile = |share| of.quantile(share).map(|bound: Duration| bound.as_secs_f64());
-    json!({
-        "p50": quantile(0.5), "p90": quantile(0.9), "p99": quantile(0.99), "max": quantile(1.0),
-        "buckets": of.classes().map(|(end, count)| json!([end.as_nanos() as f64 / 1e3, count])).collect::<Vec<_>>(),
-    })
-}
-
-/// Writes the same as metrics: of the methods with most turns by their names, of the others together.
+/// Writes what the node knows as metrics: of the methods with most turns by their names, of the others together.
 pub(super) fn write(page: &mut Page, node: &Here) {
-    let mut methods: Vec<_> = of_program(node).into_iter().collect();
+    let mut methods: Vec<_> = figures(node).into_iter().collect();
     methods.sort_by_key(|(name, figures)| (std::cmp::Reverse(figures.turns), *name));
     if methods.len() > METHODS_MAX {
         let mut others = MethodFigures::default();
@@ -87,22 +66,6 @@ fn histogram(
 
 fn labels(kind: &str, method: &str) -> String {
     format!("kind=\"{}\",method=\"{}\"", escaped(kind), escaped(method))
-}
-
-/// The methods of the program's own kinds.
-fn of_program(node: &Here) -> Methods {
-    let mut methods = Methods::new();
-    for gauges in node.gauges() {
-        gauges.meters().read(|kind, number, meter| {
-            let kind = kind.name();
-            if is_built_in(kind) || !meter.is_used() {
-                return;
-            }
-            let method = node.kinds().methods_of(kind).get(number).map_or("other", |method| method.name);
-            methods.entry((kind, method)).or_default().add(meter);
-        });
-    }
-    methods
 }
 
 /// Methods that have metrics of their own.

@@ -12,6 +12,7 @@
 
 mod admin;
 mod answer;
+mod asked;
 mod body;
 mod call;
 mod carried;

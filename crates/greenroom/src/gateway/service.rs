@@ -10,12 +10,14 @@ use hyper::{Method, Request, Response, StatusCode};
 
 use super::answer::{Answer, AnswerBody};
 use super::connections::Seat;
-use super::path::{self, Path};
+use super::path::Path;
 use super::problem::{self, Problem};
-use super::{Door, admin, call, console, events, happened, hosts, metrics, status, topic};
+use super::{Door, admin, asked, call, console, events, happened, hosts, metrics, status, topic};
 use super::{inspect, kinds, methods, overview, turns};
 use crate::blocking;
 use crate::locality;
+use crate::observe;
+use crate::observe::look::Whom;
 
 /// Answers one request.
 pub(super) async fn answer(door: &Arc<Door>, seat: &Arc<Seat>, request: Request<Incoming>) -> Answer {
@@ -100,16 +102,16 @@ async fn route(door: &Arc<Door>, seat: &Arc<Seat>, mut request: Request<Incoming
         Path::Console(path) => console::page(&path)?,
         Path::Status => json(StatusCode::OK, &status::status(door)),
         Path::Overview => {
-            let seconds = overview::seconds(request.uri().query())?;
-            json(StatusCode::OK, &overview::overview(door, seconds))
+            let (seconds, whom) = overview::wanted(request.uri().query())?;
+            json(StatusCode::OK, &observe::overview::overview(&door.node, seconds, &whom).await)
         }
         Path::Methods => {
-            let kind = kind(request.uri().query())?;
-            json(StatusCode::OK, &methods::list(door, kind.as_deref()))
+            let (kind, whom) = kind(request.uri().query())?;
+            json(StatusCode::OK, &methods::list(door, kind, &whom).await)
         }
         Path::Turns => {
-            let wanted = turns::Wanted::read(request.uri().query())?;
-            json(StatusCode::OK, &turns::list(door, &wanted))
+            let (wanted, whom) = turns::wanted(request.uri().query())?;
+            json(StatusCode::OK, &turns::list(door, wanted, &whom).await)
         }
         Path::Events => {
             let wanted = happened::Asked::read(request.uri().query())?;
@@ -147,10 +149,11 @@ fn over(query: Option<&str>) -> Result<Duration, Problem> {
 }
 
 /// What a request for `/-/methods` says of whose it wants: `?kind=chat_room`.
-fn kind(query: Option<&str>) -> Result<Option<String>, Problem> {
-    let Some(query) = query else { return Ok(None) };
-    let kind = query.strip_prefix("kind=").map(path::decode).transpose().ok().flatten();
-    kind.map(Some).ok_or_else(|| Problem::bad_request("write which kind is wanted as `?kind=chat_room`"))
+fn kind(query: Option<&str>) -> Result<(Option<String>, Whom), Problem> {
+    let mut kind = None;
+    let unclear = "write which kind is wanted as `?kind=chat_room`, with `&nodes=a,b` if not of all nodes";
+    let whom = asked::read(query, unclear, |name, value| (name == "kind").then(|| kind = Some(value)))?;
+    Ok((kind, whom))
 }
 
 /// What a request for `/-/optimiser` says of how many wishes and edges it wants of each shard: `?top=50`.

@@ -41,6 +41,7 @@ use crate::hosts::Hosts;
 use crate::intercept::{Given, Interceptor};
 use crate::locality::Locality;
 use crate::observe::Observed;
+use crate::observe::look::Look;
 use crate::pids::{KeeperInterface, Spawnable, Spawners};
 use crate::reliable::{self, PARTITIONS, Partitions};
 use crate::shard::{self, ShardPort};
@@ -421,7 +422,8 @@ impl Builder {
             .with(spawners)
             .with(topics)
             .with(Drains)
-            .with(Observed::default());
+            .with(Observed::default())
+            .with(Look::default());
         let parts =
             parts.with(Locality::new(config.optimiser.mode)).with(hosts).with(BlockingPool::new(&config.threads));
         let parts = match geo {

@@ -8,6 +8,7 @@ pub(crate) mod drain;
 pub(crate) mod error;
 pub(crate) mod inspect;
 mod opening;
+mod overview;
 mod passing;
 mod security;
 pub(crate) mod signals;

@@ -8,10 +8,14 @@
 pub(crate) mod events;
 pub(crate) mod history;
 pub(crate) mod level;
+pub(crate) mod look;
 pub(crate) mod memory;
+pub(crate) mod methods;
 pub(crate) mod overview;
+pub(crate) mod question;
 pub(crate) mod standing;
 pub(crate) mod subject;
+pub(crate) mod turns;
 pub(crate) mod word;
 
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};

@@ -1,18 +1,27 @@
 //! A cluster at a glance: what its nodes say of themselves, added up.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use greenroom_protocols::node::{End, NodeId};
 use serde_json::{Value, json};
 
 use super::history::Point;
+use super::look::{self, Whom};
+use super::question::Question;
 use super::standing::standing;
 use super::word::NodeWord;
 use crate::here::Here;
 use crate::here::meter::Distribution;
 
+/// The cluster at a glance, with the last `seconds` of the nodes that are asked.
+pub(crate) async fn overview(here: &Arc<Here>, seconds: u32, whom: &Whom) -> Value {
+    let heard = look::ask(here, &Question::Overview { seconds }, whom).await;
+    heard.with_silent(told(here, seconds, &heard.said))
+}
+
 /// What the nodes have said of themselves that answered, with the last `seconds` of their past.
-pub(crate) fn told(here: &Here, seconds: u32, said: &BTreeMap<NodeId, NodeWord>) -> Value {
+fn told(here: &Here, seconds: u32, said: &BTreeMap<NodeId, NodeWord>) -> Value {
     let view = here.view();
     let nodes = view.view.members.iter().map(|(id, member)| {
         let mut node = json!({

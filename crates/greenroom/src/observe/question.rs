@@ -1,0 +1,53 @@
+//! What a node may be asked of itself.
+
+use bytes::{Bytes, BytesMut};
+use greenroom_wire::codec::{self, Codec, DecodeError};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+use super::methods;
+use super::turns::{self, Wanted};
+use super::word::NodeWord;
+use crate::here::Here;
+
+/// What is asked. A node of an earlier version that does not know a question says so, and is named as one that said nothing.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Question {
+    /// [`NodeWord`], with the last `seconds` of its past.
+    Overview { seconds: u32 },
+    /// What it has counted of the methods of `kind`, or of all: `Vec<MethodWord>`.
+    Methods { kind: Option<String> },
+    /// Turns that failed or were slow: `Vec<TurnWord>`.
+    Turns { wanted: Wanted },
+}
+
+impl Question {
+    /// What `node` says of itself.
+    pub(crate) fn answer(&self, node: &Here) -> Bytes {
+        match self {
+            Self::Overview { seconds } => written(&NodeWord::of(node, *seconds)),
+            Self::Methods { kind } => written(&methods::of_node(node, kind.as_deref())),
+            Self::Turns { wanted } => written(&turns::of_node(node, wanted)),
+        }
+    }
+
+    pub(crate) fn encode(&self) -> Bytes {
+        written(self)
+    }
+}
+
+/// What another node says, if it can be read.
+pub(crate) fn read<T: DeserializeOwned>(said: &[u8]) -> Result<T, DecodeError> {
+    codec::decode(said)
+}
+
+fn written<T: Serialize>(said: &T) -> Bytes {
+    let mut out = BytesMut::new();
+    // Plain data always encodes.
+    let _ = codec::encode(Codec::MessagePack, FORMAT_VERSION, said, &mut out);
+    out.freeze()
+}
+
+/// Version of these messages.
+const FORMAT_VERSION: u8 = 1;
