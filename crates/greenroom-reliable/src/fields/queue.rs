@@ -89,7 +89,12 @@ impl<T: Serialize + DeserializeOwned> Field for Queue<T> {
             let value = number.checked_sub(self.first).and_then(|index| self.values.get(index as usize));
             Ok(Change { entry: format!("{number:016x}"), value: value.map(encode).transpose()? })
         };
-        std::mem::take(&mut self.changed).into_iter().map(change).collect()
+        let changes = std::mem::take(&mut self.changed).into_iter().map(change).collect();
+        if self.values.is_empty() {
+            // As one that is loaded: nobody can tell from what is written which numbers there were.
+            self.first = 0;
+        }
+        changes
     }
 }
 

@@ -170,3 +170,16 @@ fn entries_are_written_as_they_always_were() {
     let [Change { entry, value: Some(value) }] = &queue.changes().unwrap()[..] else { panic!("one entry is new") };
     assert_eq!((entry.as_str(), &value[..]), ("0000000000000000", &[1, 1, 0xc3][..]));
 }
+
+#[test]
+fn a_queue_that_was_emptied_writes_what_one_that_is_loaded_writes() {
+    let (mut queue, mut entries) = (Queue::<u8>::default(), Entries::default());
+    queue.push(1);
+    entries.apply(queue.changes().unwrap());
+    queue.pop();
+    entries.apply(queue.changes().unwrap());
+    let mut loaded: Queue<u8> = entries.load();
+    queue.push(2);
+    loaded.push(2);
+    assert_eq!(queue.changes().unwrap(), loaded.changes().unwrap());
+}
