@@ -41,7 +41,8 @@ impl Hall {
             let kept = states.clone();
             let cluster = Cluster::over(&sim, Stores::new(&sim, &[]), move |builder, _| {
                 let names = stores.iter().map(String::as_str).chain([""]);
-                equip(names.fold(builder, |builder, name| builder.state_journal(name, Arc::new(kept.clone()))))
+                let builder = names.fold(builder, |builder, name| builder.state_journal(name, Arc::new(kept.clone())));
+                equip(builder.configure(|config| config.reliable.partitions = PARTITIONS))
             });
             Stage::ask();
             cluster.start_all(&[NODE]).await;
@@ -96,6 +97,8 @@ impl Hall {
     }
 }
 
+/// Of reliable actors: each of them is one of its own on a stage.
+const PARTITIONS: u32 = 1;
 /// The node's name.
 const NODE: &str = "a";
 /// Virtual time of all schedules together.

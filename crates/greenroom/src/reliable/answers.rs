@@ -114,13 +114,7 @@ impl AnyReply for Answering {
 
     fn finish(self: Box<Self>, end: RuntimeEnd) {
         let completion = match reply::result::<Answered, Never>(end.0) {
-            Ok(Answered::Reply { status, payload }) => match Status::from_byte(status) {
-                Status::Other(other) => {
-                    failed(Doubt::Unreadable { message: format!("it has the unknown status {other}") })
-                }
-                status => Completion::Wire { status, payload: payload.0, from: None },
-            },
-            Ok(answered) => answered.failure(),
+            Ok(answered) => answered.completion(),
             Err(CallError::Actor(never)) => match never {},
             Err(CallError::Refused(refusal)) => failed(refusal),
             Err(CallError::Unknown(doubt)) => failed(doubt),
@@ -131,9 +125,16 @@ impl AnyReply for Answering {
 }
 
 impl Answered {
-    fn failure(self) -> Completion {
+    /// How the call ends for who made it.
+    pub(super) fn completion(self) -> Completion {
         match self {
-            Self::Reply { .. } | Self::Lost => failed(Doubt::Dropped),
+            Self::Reply { status, payload } => match Status::from_byte(status) {
+                Status::Other(other) => {
+                    failed(Doubt::Unreadable { message: format!("it has the unknown status {other}") })
+                }
+                status => Completion::Wire { status, payload: payload.0, from: None },
+            },
+            Self::Lost => failed(Doubt::Dropped),
             Self::Failed(message) => failed(Refusal::NotCommitted { message }),
             Self::Busy => {
                 let queue = "a partition of reliable actors".to_owned();

@@ -31,6 +31,10 @@ use crate::shard::{Shard, Slot};
 pub(super) struct Cast {
     pub(super) port: Arc<Port>,
     pub(super) epoch: Epoch,
+    /// Whether turns are run again.
+    pub(super) rerun: bool,
+    /// Whether they may be later.
+    pub(super) may_rerun: bool,
     births: Births,
     pub(super) actors: BTreeMap<Named, Actor>,
     turns: BTreeMap<TurnId, Turn>,
@@ -89,7 +93,8 @@ impl Cast {
     pub(super) fn new(port: Arc<Port>, owner: Ownership, life: Life) -> Self {
         let births = Births::new(owner, life);
         let (actors, turns, faulty) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
-        Self { port, epoch: Epoch(owner.epoch.0), births, actors, turns, faulty }
+        let rerun = port.node.config().reliable.rerun;
+        Self { port, epoch: Epoch(owner.epoch.0), rerun, may_rerun: rerun, births, actors, turns, faulty }
     }
 
     pub(super) fn len(&self) -> usize {
@@ -174,7 +179,7 @@ impl Cast {
             let route = kinds.route(&letter.to.kind, method);
             return fails(turn, called, kinds.unknown_method(&route));
         };
-        let rerun = self.port.node.config().reliable.rerun;
+        let (rerun, may_rerun) = (self.rerun, self.may_rerun);
         if rerun && let Some(found) = self.faulty.get(&(letter.to.clone(), method.clone())) {
             return Begun::Fails(turn, Outcome::Failed(found.clone()));
         }
@@ -184,7 +189,7 @@ impl Cast {
         let activation = match (live, entry.stored.take()) {
             (Some(live), _) => live,
             (None, Some(stored)) => {
-                entry.before = rerun.then(|| Box::new(Fields::of(&stored)));
+                entry.before = may_rerun.then(|| Box::new(Fields::of(&stored)));
                 let made = shard.activate_apart(id.clone(), self.epoch, Memory::seed(stored));
                 match made.and_then(|slot| Ok((slot, shard.activation(slot).ok_or(Refusal::Moved)?))) {
                     Ok((slot, activation)) => {

@@ -92,6 +92,10 @@ impl Shard {
         };
         let body = Body::Call { method, arguments: Payload(arguments), carried };
         let letter = Letter { from: None, birth: to.birth(), to, creates: false, call, body };
+        #[cfg(feature = "rehearsal")]
+        if self.is_rehearsed() {
+            return self.enter_company(letter, reply);
+        }
         match reply {
             Some(reply) => self.call_for(partition.called(letter), Box::new(Answering(reply)), deadline, chain),
             None => partition.told(letter).send(),

@@ -14,6 +14,16 @@ use crate::shard::parts::ShardPart;
 #[derive(Default)]
 pub(super) struct Hall {
     partitions: RefCell<BTreeMap<PartitionId, PartitionsRef>>,
+    #[cfg(feature = "rehearsal")]
+    company: std::rc::Rc<super::company::Company>,
+}
+
+#[cfg(feature = "rehearsal")]
+impl Hall {
+    /// The actors that are explored.
+    pub(super) fn company(&self) -> &std::rc::Rc<super::company::Company> {
+        &self.company
+    }
 }
 
 impl ShardPart for Hall {}

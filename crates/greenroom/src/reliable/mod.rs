@@ -6,7 +6,8 @@
 //! journal. Its driver (`driver.rs`, `owned.rs`) is the thin loop around the pure machine of `greenroom-protocols::delivery`: it
 //! reads and writes the ledger (`errands.rs`), and runs the turns on activations of its own shard (`cast.rs`), which no
 //! directory knows (`machine.rs`: as state machines). What a turn sends goes into its `Takings` instead of away. `entrance.rs` is the way in: whoever
-//! calls a reliable actor calls its partition. `outputs.rs` is the way out of the cluster. In tests, `again` runs each turn twice.
+//! calls a reliable actor calls its partition. `outputs.rs` is the way out of the cluster. In tests, `again` runs each turn twice. Where actors are
+//! explored, `company.rs` takes the place of partitions: it commits to memory.
 
 pub(crate) mod admin;
 mod again;
@@ -15,6 +16,8 @@ mod births;
 mod callers;
 mod cast;
 mod committed;
+#[cfg(feature = "rehearsal")]
+mod company;
 mod counts;
 mod driver;
 mod entrance;

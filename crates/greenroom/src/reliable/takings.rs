@@ -317,6 +317,23 @@ pub(super) struct Ended {
     pub(super) told: Vec<String>,
 }
 
+#[cfg(feature = "rehearsal")]
+impl Ended {
+    /// That of a turn that has come to these effects, and changed nothing.
+    pub(super) fn of(actor: &Named, turn: TurnId, effects: Effects<Named, Body>) -> Self {
+        let changes = (turn, TurnChanges::Fields(actor.clone(), Vec::new()));
+        Self { effects, changes, later: Vec::new(), record: None, told: Vec::new() }
+    }
+
+    /// Whether it makes anything true but its answer.
+    pub(super) fn is_seen(&self) -> bool {
+        let Effects { sends, cancels, timers, halts, reconsider, .. } = &self.effects;
+        let changes = !matches!(&self.changes.1, TurnChanges::Fields(_, fields) if fields.is_empty());
+        let sends = !(sends.is_empty() && cancels.is_empty() && timers.is_empty() && self.later.is_empty());
+        changes || sends || *halts || *reconsider
+    }
+}
+
 /// How many bytes a message has, about.
 pub(super) fn letter_size(letter: &Letter) -> usize {
     size(&letter.body) + letter.to.key.len() + letter.from.as_ref().map_or(0, |from| from.key.len())

@@ -331,7 +331,7 @@ impl Shard {
 
     /// Whether somebody else chooses what happens next: nothing begins or goes on by itself.
     #[inline]
-    fn is_rehearsed(&self) -> bool {
+    pub(crate) fn is_rehearsed(&self) -> bool {
         #[cfg(feature = "rehearsal")]
         return self.rehearsal.is_on();
         #[cfg(not(feature = "rehearsal"))]

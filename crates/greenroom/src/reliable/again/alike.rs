@@ -22,7 +22,7 @@ impl Fields {
         Self(stored.iter().map(|(field, entries)| (field.clone(), entries.iter().cloned().collect())).collect())
     }
 
-    pub(super) fn stored(&self) -> Vec<StoredField> {
+    pub(in crate::reliable) fn stored(&self) -> Vec<StoredField> {
         self.0.iter().map(|(field, entries)| (field.clone(), entries.clone().into_iter().collect())).collect()
     }
 

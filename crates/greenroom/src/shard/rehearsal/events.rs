@@ -8,7 +8,7 @@ use greenroom_wire::codec;
 use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
-use super::Party;
+use super::{Party, Shard};
 use crate::actor::error::Failure;
 use crate::actor::key::ActorId;
 use crate::shard::calls::Completion;
@@ -121,6 +121,22 @@ impl Events {
             let event = Event { step, what: what() };
             self.list.borrow_mut().push(event);
         }
+    }
+}
+
+impl Shard {
+    /// Notes that a message is under way that a part of the shard has sent, with the arguments as they travel.
+    pub(crate) fn note_letter(&self, message: u64, from: &Party, to: &ActorId, method: &str, arguments: &[u8]) {
+        let methods = self.port.node.kinds().methods_of(to.kind.name());
+        let method = methods.iter().find(|known| known.name == method).map_or("?", |known| known.name);
+        self.rehearsal.note(|| Happened::Sent {
+            message,
+            from: from.clone(),
+            to: to.clone(),
+            method,
+            arguments: fields_of(arguments).unwrap_or_else(|_| UNREADABLE.to_owned()),
+            awaited: false,
+        });
     }
 }
 

@@ -284,7 +284,7 @@ impl Shard {
         let lost = |held: &Held| match &held.what {
             What::Message { target, from, .. } => is_there(&target.id) || is_on(from),
             What::Answer { to, .. } => is_on(to),
-            What::Operation(_) => false,
+            What::Operation(_) | What::Deed(_) => false,
         };
         let (gone, left): (Vec<_>, Vec<_>) = rehearsal.held.take().into_iter().partition(lost);
         rehearsal.held.replace(left);
@@ -297,6 +297,9 @@ impl Shard {
         }
         // What nobody waits for any more was not done.
         rehearsal.held.borrow_mut().retain(|held| !matches!(&held.what, What::Operation(one) if is_on(&one.by)));
+        if let Some(player) = self.player() {
+            player.crashed(self, &is_there);
+        }
         rehearsal.ends_as.take();
         let from_there = |held: &&Held| matches!(&held.what, What::Answer { from, .. } if is_there(from));
         let answers: Vec<u64> = rehearsal.held.borrow().iter().filter(from_there).map(|held| held.number).collect();
@@ -313,7 +316,7 @@ impl Held {
                     matches!(completion, Completion::Failed(failure) if matches!(**failure, Failure::Unknown(_)));
                 !is_lost && labels.are_apart(to, from)
             }
-            What::Operation(_) => false,
+            What::Operation(_) | What::Deed(_) => false,
         }
     }
 }

@@ -2,6 +2,7 @@
 //!
 //! Messages, answers and turns that were woken are held, and each of them is a [`Step`]. All else of a shard is as it always is.
 
+mod deed;
 mod events;
 mod faults;
 mod look;
@@ -29,6 +30,8 @@ use crate::actor::key;
 use crate::actor::key::ActorId;
 use crate::actor::reference::{Inner, Route};
 
+use self::deed::Acting;
+pub(crate) use self::deed::{Deed, Player};
 use self::events::Events;
 pub use self::events::{Answer, Event, Happened};
 pub use self::faults::Fault;
@@ -74,6 +77,10 @@ pub(super) struct Rehearsal {
     plain: RefCell<Vec<(key::Kind, bool)>>,
     /// Forgets what actors have saved, if that can be.
     forget_states: RefCell<Option<Rc<dyn Fn()>>>,
+    /// Who has actors of its own here, those of them that no turn may begin on, and in whose name something is done.
+    player: RefCell<Option<Rc<dyn Player>>>,
+    occupied: RefCell<Vec<u64>>,
+    acting: RefCell<Option<Acting>>,
     events: Events,
 }
 
@@ -117,6 +124,7 @@ enum What {
         method: &'static str,
     },
     Operation(Operation),
+    Deed(Deed),
 }
 
 impl fmt::Display for What {
@@ -125,6 +133,7 @@ impl fmt::Display for What {
             What::Message { target, from, method, .. } => write!(f, "{}.{method}<{from}", target.id),
             What::Answer { to, from, method, .. } => write!(f, "{to}<{from}.{method}"),
             What::Operation(operation) => f.write_str(&operation.name),
+            What::Deed(deed) => f.write_str(&deed.name),
         }
     }
 }
@@ -161,6 +170,9 @@ impl Rehearsal {
             is_stained: Cell::new(false),
             plain: RefCell::default(),
             forget_states: RefCell::default(),
+            player: RefCell::default(),
+            occupied: RefCell::default(),
+            acting: RefCell::default(),
             events: Events::default(),
         }
     }
@@ -318,6 +330,9 @@ impl Shard {
 
     /// Who acts now.
     fn party(&self) -> Party {
+        if let Some(acting) = &*self.rehearsal.acting.borrow() {
+            return acting.party.clone();
+        }
         match (self.current(), self.rehearsal.client.get()) {
             (Some(frame), _) => Party::Actor(frame.activation.id().clone()),
             (None, Some(client)) => Party::Client(client),
@@ -328,6 +343,10 @@ impl Shard {
     /// A number for what is made now.
     fn next_number(&self) -> u64 {
         let rehearsal = &self.rehearsal;
+        if let Some(acting) = &mut *rehearsal.acting.borrow_mut() {
+            acting.made += 1;
+            return mix(acting.number, acting.made);
+        }
         if let Some(frame) = self.current() {
             return rehearsal.number_by(frame.id);
         }
@@ -345,6 +364,9 @@ impl Shard {
 
     /// Whether the turn of a message could begin now, or would be told that it never can.
     fn may_start(&self, target: &Inner, access: Access, link: &Link) -> bool {
+        if self.has_in_company(target) {
+            return !self.is_occupied(target.hash);
+        }
         let place = {
             let places = self.rehearsal.places.borrow();
             places.iter().find(|(hash, _)| *hash == target.hash).map(|(_, slot)| *slot)
@@ -357,10 +379,16 @@ impl Shard {
             || self.cycle(link, activation.id()).is_some()
     }
 
+    /// Whether a part of the shard has the actor.
+    fn has_in_company(&self, target: &Inner) -> bool {
+        self.port.node.kinds().is_reliable(target.id.kind)
+    }
+
     /// Lets a message go where its actor is known to be.
     fn guide(&self, target: &Inner) {
         if let Route::Unresolved = target.route()
             && !target.forged
+            && !self.has_in_company(target)
             && self.port.node.kinds().workers(target.id.kind) == 0
             && let Some((_, slot)) = self.rehearsal.places.borrow().iter().find(|(hash, _)| *hash == target.hash)
         {

@@ -22,6 +22,7 @@ impl Stage {
             clients();
             let held = shard.rehearsal.held.take();
             drop(held);
+            shard.player().into_iter().for_each(|player| player.forget());
             shard.forget_turns();
             shard.forget_activations();
             let calls = shard.calls.replace(Calls::default());
@@ -72,6 +73,7 @@ impl Stage {
             ("inbox", u64::from(shard.inbox.filled())),
             ("held", rehearsal.held.borrow().len() as u64),
             ("asked", rehearsal.asked.borrow().len() as u64),
+            ("occupied", rehearsal.occupied.borrow().len() as u64),
             ("places", rehearsal.places.borrow().len() as u64),
             ("makers", rehearsal.turns.borrow().len() as u64),
             ("clients", rehearsal.clients.borrow().iter().sum()),
@@ -105,7 +107,6 @@ impl Shard {
     fn has_plain(&self, kind: Kind) -> bool {
         let kinds = self.port.node.kinds();
         !is_built_in(kind.name())
-            && !kinds.is_reliable(kind)
             && kinds.find(kind).is_some_and(|found| {
                 !found.is_versioned() && (found.states().is_empty() || self.rehearsal.forget_states.borrow().is_some())
             })
@@ -153,6 +154,8 @@ impl Rehearsal {
         self.clients.borrow_mut().clear();
         self.panics.borrow_mut().clear();
         self.labels.take();
+        self.occupied.borrow_mut().clear();
+        self.acting.take();
         self.ends_as.take();
         self.events.clear();
     }

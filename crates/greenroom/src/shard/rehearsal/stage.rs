@@ -52,35 +52,35 @@ impl Stage {
 
     /// Adds what can happen next to `out`, in the order in which it was made.
     pub fn enabled(&self, out: &mut Vec<Step>) {
-        self.each(out, |shard, target, access, link| shard.may_start(target, access, link));
+        self.each(out, true);
     }
 
     /// Adds the messages to `out` that are the first of their queues, and wait for turns of their actors.
     pub fn blocked(&self, out: &mut Vec<Step>) {
-        let mut waiting = Vec::new();
-        self.each(&mut waiting, |shard, target, access, link| !shard.may_start(target, access, link));
-        out.extend(waiting.into_iter().filter(|step| step.kind == Kind::Start));
+        self.each(out, false);
     }
 
-    fn each(&self, out: &mut Vec<Step>, is_one: impl Fn(&Shard, &super::Inner, Access, &super::Link) -> bool) {
+    /// Adds what can come, or what cannot come as its actor is not free.
+    fn each(&self, out: &mut Vec<Step>, can_come: bool) {
         let shard = &*self.shard;
         let held = shard.rehearsal.held.borrow();
         for (place, Held { number, born, at, by, queue, what }) in held.iter().enumerate() {
-            let (kind, read) = match what {
-                What::Answer { .. } => (Kind::Answer, false),
-                What::Operation(_) => (Kind::Store, false),
+            let (kind, read, is_free) = match what {
+                What::Answer { .. } => (Kind::Answer, false, true),
+                What::Operation(_) => (Kind::Store, false, true),
+                What::Deed(deed) => (deed.kind, false, deed.kind != Kind::Start || !shard.is_occupied(*at)),
                 What::Message { target, access, link, .. } => {
-                    let is_behind = held[..place].iter().any(|before| before.queue == *queue);
-                    if is_behind || !is_one(shard, target, *access, link) {
-                        continue;
-                    }
-                    (Kind::Start, *access == Access::Read)
+                    (Kind::Start, *access == Access::Read, shard.may_start(target, *access, link))
                 }
             };
+            let is_behind = || *queue != 0 && held[..place].iter().any(|before| before.queue == *queue);
+            if is_free != can_come || is_behind() {
+                continue;
+            }
             out.push(Step { number: *number, kind, at: *at, by: *by, born: *born, read, queue: *queue });
         }
         let ready = shard.ready.borrow();
-        if ready.is_empty() {
+        if ready.is_empty() || !can_come {
             return;
         }
         let turns = shard.turns.borrow();
@@ -149,6 +149,13 @@ impl Stage {
                         _ => Performed::Whole,
                     }
                 }
+                (_, Some(What::Deed(deed))) => {
+                    if deed.kind == Kind::Start {
+                        rehearsal.note(|| Happened::Came { message: step.number });
+                    }
+                    (deed.perform)(shard);
+                    Performed::Whole
+                }
                 (_, Some(What::Operation(operation))) => {
                     shard.operate(operation, Outcome::Done);
                     Performed::Whole
@@ -187,6 +194,9 @@ impl Stage {
     /// Lets the shard know how late it is: time has passed, or may have.
     pub fn look_at_clock(&self) {
         self.shard.now.set(self.shard.port.node.world().now());
+        if let Some(player) = self.shard.player() {
+            player.pass_time(&self.shard);
+        }
     }
 
     /// Who waits for an answer that nobody has given.
@@ -198,7 +208,7 @@ impl Stage {
             .collect()
     }
 
-    /// Whether some turn waits for something else than an answer, or a timer for its time: it may help to let time pass.
+    /// Whether some turn waits for something else than an answer: it may help to let time pass.
     pub fn waits_for_time(&self) -> bool {
         let turns = self.shard.turns.borrow();
         if turns.iter().next().is_none() {
@@ -228,7 +238,7 @@ impl Stage {
                 || held.iter().any(|held| match &held.what {
                     What::Answer { to, .. } => is_of(id, to),
                     What::Operation(operation) => is_of(id, &operation.by),
-                    What::Message { .. } => false,
+                    What::Message { .. } | What::Deed(_) => false,
                 })
         };
         let woken: Vec<_> = ready.iter().filter_map(|turn| turns.find(*turn)).collect();
@@ -248,7 +258,7 @@ impl Stage {
         };
         let hears = held.iter().filter_map(|held| match &held.what {
             What::Answer { to, .. } => client(to),
-            What::Message { .. } | What::Operation(_) => None,
+            What::Message { .. } | What::Operation(_) | What::Deed(_) => None,
         });
         asked.iter().filter_map(|asked| client(&asked.by)).chain(hears).collect()
     }
@@ -272,7 +282,8 @@ impl Stage {
 
     /// When the next of the actors' timers is due.
     pub fn next_timer(&self) -> Option<Timestamp> {
-        self.shard.timers.borrow().next()
+        let of_parts = self.shard.player().and_then(|player| player.next_due(&self.shard));
+        self.shard.timers.borrow().next().into_iter().chain(of_parts).min()
     }
 
     /// Whether any turn has panicked since [`take_panics`](Self::take_panics).
@@ -308,8 +319,16 @@ impl Stage {
 }
 
 impl Shard {
-    /// Lets activations begin what waits in their mailboxes: ticks, and what came while they began.
+    /// Lets activations begin what waits in their mailboxes: ticks, and what came while they began. Then parts of the shard see what has come of it.
     fn settle(&self) {
+        self.run_all();
+        if let Some(player) = self.player() {
+            player.settle(self);
+            self.run_all();
+        }
+    }
+
+    fn run_all(&self) {
         loop {
             let next = self.runnable.borrow_mut().pop_front();
             match next {

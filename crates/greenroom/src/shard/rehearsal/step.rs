@@ -66,6 +66,8 @@ pub enum Kind {
     Answer,
     /// An operation on a store is done, and who waits for it goes on.
     Store,
+    /// What a turn of a reliable actor has done is committed.
+    Commit,
     /// A turn goes on that something else has woken.
     Wake,
     /// A client goes on.

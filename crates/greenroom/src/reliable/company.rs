@@ -1,0 +1,364 @@
+//! Reliable actors on a stage. Each is a partition of its own, whose commits go to memory, one by one, each when it is chosen; what it sends is then
+//! under way to the others. That partitions deliver what is committed exactly once is assumed here.
+
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use greenroom_protocols::delivery::{Birth, Destination, Effects, Epoch, Life, Outcome, Ownership, TurnId};
+use greenroom_protocols::reminders::Wall;
+use greenroom_world::Timestamp;
+use tokio::sync::oneshot;
+
+use super::again::Fields;
+use super::answers::Answered;
+use super::cast::{Begun, Cast, End};
+use super::name::{Body, Letter, Named};
+use super::takings::Ended;
+use crate::actor::key::{ActorId, Kind};
+use crate::actor::reply::{AnyReply, RuntimeEnd};
+use crate::shard::Shard;
+use crate::shard::calls::Completion;
+use crate::shard::rehearsal::{Deed, Kind as StepKind, Party, Player, mix};
+
+/// All of them.
+#[derive(Default)]
+pub(super) struct Company {
+    members: RefCell<BTreeMap<Named, Member>>,
+    timers: RefCell<Vec<Due>>,
+    /// Actors that others have created, and that have not halted.
+    born: RefCell<BTreeSet<Birth>>,
+}
+
+struct Member {
+    cast: Cast,
+    /// What is committed.
+    fields: Fields,
+    /// Messages that the state does not want yet, and those of them that are to be looked at again.
+    deferred: VecDeque<Entry>,
+    again: VecDeque<Entry>,
+    turns: u64,
+    running: Option<Running>,
+    /// What was answered to calls with idempotency keys.
+    answers: BTreeMap<String, (u64, Body)>,
+}
+
+/// A message with its turn, or before it.
+struct Entry {
+    letter: Letter,
+    reply: Option<Box<dyn AnyReply>>,
+    number: u64,
+}
+
+struct Running {
+    entry: Entry,
+    turn: TurnId,
+    /// Where the end of the turn comes to, and what it has come to.
+    end: Option<oneshot::Receiver<Completion>>,
+    ended: Option<Ended>,
+}
+
+/// A timer.
+struct Due {
+    at: Wall,
+    number: u64,
+    name: Option<String>,
+    letter: Letter,
+}
+
+impl Shard {
+    /// Takes a message to an actor on the stage.
+    pub(super) fn enter_company(&self, letter: Letter, reply: Option<Box<dyn AnyReply>>) {
+        let company = self.hall().company().clone();
+        self.join_in(&company);
+        company.begin(self, Entry { letter, reply, number: self.step_number() });
+    }
+}
+
+impl Company {
+    /// Begins the turn of a message.
+    fn begin(&self, shard: &Shard, entry: Entry) {
+        let named = entry.letter.to.clone();
+        let Some(id) = id_of(&named) else { return };
+        if entry.letter.birth.is_some_and(|birth| !self.born.borrow().contains(&birth)) {
+            return answer(entry.reply, Answered::NoActor);
+        }
+        if let Some(known) = self.known_answer(&entry) {
+            return answer(entry.reply, known);
+        }
+        shard.occupy(&id, true);
+        let begun = self.with(shard, &named, |member| {
+            member.turns += 1;
+            let (turn, letter) = (TurnId(member.turns), entry.letter.clone());
+            // One turn of eight runs twice, with its volatile fields reset.
+            let always = shard.port().node.config().reliable.rerun;
+            member.cast.rerun = always || entry.number.is_multiple_of(RERUN_EACH);
+            member.running = Some(Running { entry, turn, end: None, ended: None });
+            member.cast.begin(turn, letter, shard.now())
+        });
+        self.begun(shard, &named, begun);
+    }
+
+    fn known_answer(&self, entry: &Entry) -> Option<Answered> {
+        let call = entry.letter.call.as_ref().filter(|call| call.recorded)?;
+        let members = self.members.borrow();
+        let (request, body) = members.get(&entry.letter.to)?.answers.get(&call.key)?;
+        Some(match body {
+            Body::Reply { status, payload } if *request == call.request => {
+                Answered::Reply { status: *status, payload: payload.clone() }
+            }
+            _ => Answered::OtherRequest,
+        })
+    }
+
+    /// Takes in what has become of a turn at its beginning.
+    fn begun(&self, shard: &Shard, named: &Named, begun: Begun) {
+        match begun {
+            Begun::Runs(_, end) => self.with(shard, named, |member| {
+                if let Some(running) = &mut member.running {
+                    running.end = Some(end);
+                }
+            }),
+            Begun::Ended(_, completion) => self.over(shard, named, Some(completion)),
+            Begun::Reads(actor) => {
+                let begun = self.with(shard, named, |member| {
+                    let stored = member.fields.stored();
+                    member.cast.read(&actor, Ok(stored), shard.now())
+                });
+                self.begun(shard, named, begun);
+            }
+            Begun::Fails(turn, Outcome::Done(effects)) => self.ended(shard, named, Ended::of(named, turn, effects)),
+            Begun::Fails(_, Outcome::Failed(why)) => self.failed(shard, named, why),
+            Begun::Fails(_, Outcome::Deferred) => self.deferred(shard, named),
+            Begun::Waits => {}
+        }
+    }
+
+    /// Takes in the end of a turn.
+    fn over(&self, shard: &Shard, named: &Named, completion: Option<Completion>) {
+        let end = self.with(shard, named, |member| {
+            let turn = member.running.as_ref()?.turn;
+            member.cast.end(turn, completion)
+        });
+        match end {
+            Some(End::Done(ended)) => self.ended(shard, named, ended),
+            Some(End::Deferred) => self.deferred(shard, named),
+            Some(End::Failed(why)) => self.failed(shard, named, why),
+            Some(End::Again) => self.failed(shard, named, "its turn could not begin".to_owned()),
+            Some(End::Twice(begun)) => self.begun(shard, named, begun),
+            None => {}
+        }
+    }
+
+    /// A turn has effects: they come with its commit, which is a step if anybody could tell.
+    fn ended(&self, shard: &Shard, named: &Named, ended: Ended) {
+        let Some(id) = id_of(named) else { return };
+        let is_seen = ended.is_seen();
+        let number = self.with(shard, named, |member| {
+            let running = member.running.as_mut()?;
+            (running.end, running.ended) = (None, Some(ended));
+            Some(mix(running.entry.number, COMMIT))
+        });
+        let Some(number) = number else { return };
+        if !is_seen {
+            return self.commit(shard, named, number);
+        }
+        let (named, name) = (named.clone(), format!("commit {id}"));
+        let perform = move |shard: &Shard| shard.hall().company().clone().commit(shard, &named, number);
+        let by = Party::Actor(id.clone());
+        shard.hold_deed(number, Deed { kind: StepKind::Commit, at: id, by, name, perform: Box::new(perform) });
+    }
+
+    /// Makes true what a turn has done: all of it.
+    fn commit(&self, shard: &Shard, named: &Named, number: u64) {
+        let Some(id) = id_of(named) else { return };
+        let taken = self.with(shard, named, |member| {
+            let mut running = member.running.take()?;
+            let ended = running.ended.take()?;
+            let Effects { halts, reconsider, .. } = ended.effects;
+            member.fields.change(&ended.changes.1);
+            let _ = member.cast.committed(named);
+            if let (Some(call), Some(answer)) = (&running.entry.letter.call, &ended.effects.answer)
+                && call.recorded
+            {
+                member.answers.insert(call.key.clone(), (call.request, answer.clone()));
+            }
+            if reconsider {
+                member.again.append(&mut member.deferred);
+            }
+            let dropped = if halts { std::mem::take(&mut member.deferred) } else { VecDeque::new() };
+            Some((running.entry, ended, dropped))
+        });
+        let Some((entry, Ended { effects, later, .. }, dropped)) = taken else { return };
+        if effects.halts {
+            self.born.borrow_mut().retain(|birth| Some(*birth) != named.birth());
+            dropped.into_iter().for_each(|entry| answer(entry.reply, Answered::NoActor));
+        }
+        shard.act_as(&id, number, || {
+            let sends = effects.sends.into_iter().filter(|sent| matches!(sent.to, Destination::Partition(_)));
+            for (place, sent) in (0..).zip(sends) {
+                match sent.envelope.birth.filter(|_| sent.envelope.creates) {
+                    Some(birth) => _ = self.born.borrow_mut().insert(birth),
+                    None => send(shard, sent.envelope, mix(number, SENT | place)),
+                }
+            }
+            later.into_iter().for_each(|later| later(shard));
+        });
+        let mut timers = self.timers.borrow_mut();
+        let is_own = |due: &Due, name: &Option<String>| due.letter.from.as_ref() == Some(named) && due.name == *name;
+        for name in effects.cancels.into_iter().map(Some) {
+            timers.retain(|due| !is_own(due, &name));
+        }
+        for (place, timer) in (0..).zip(effects.timers) {
+            if timer.name.is_some() {
+                timers.retain(|due| !is_own(due, &timer.name));
+            }
+            let (name, letter) = (timer.name, timer.outgoing.envelope);
+            timers.push(Due { at: timer.due, number: mix(number, TIMER | place), name, letter });
+        }
+        drop(timers);
+        if let Some(Body::Reply { status, payload }) = effects.answer {
+            answer(entry.reply, Answered::Reply { status, payload });
+        }
+        self.free(shard, named);
+    }
+
+    fn deferred(&self, shard: &Shard, named: &Named) {
+        self.with(shard, named, |member| {
+            if let Some(running) = member.running.take() {
+                member.deferred.push_back(running.entry);
+            }
+        });
+        self.free(shard, named);
+    }
+
+    /// A turn has no effects, and never will.
+    fn failed(&self, shard: &Shard, named: &Named, why: String) {
+        let running = self.with(shard, named, |member| {
+            member.cast.cut(named);
+            member.running.take()
+        });
+        let Some(Running { entry, .. }) = running else { return };
+        let is_faulty = self.with(shard, named, |member| !std::mem::take(&mut member.cast.faulty).is_empty());
+        if entry.reply.is_none() || is_faulty {
+            shard.violate(why.clone());
+        }
+        answer(entry.reply, Answered::Failed(why));
+        self.free(shard, named);
+    }
+
+    /// Lets the actor's next message come: first those that it has deferred in another state.
+    fn free(&self, shard: &Shard, named: &Named) {
+        let Some(id) = id_of(named) else { return };
+        match self.with(shard, named, |member| member.again.pop_front()) {
+            Some(entry) => self.begin(shard, entry),
+            None => shard.occupy(&id, false),
+        }
+    }
+
+    fn with<T>(&self, shard: &Shard, named: &Named, act: impl FnOnce(&mut Member) -> T) -> T {
+        let mut members = self.members.borrow_mut();
+        act(members.entry(named.clone()).or_insert_with(|| Member::of(shard, named)))
+    }
+}
+
+impl Member {
+    fn of(shard: &Shard, named: &Named) -> Self {
+        let partition = named.partition(shard.port().node.config().reliable.partitions);
+        let owner = Ownership { partition, epoch: Epoch(1) };
+        // Whom it creates is called the same in all schedules, and otherwise than whom others create.
+        let life = Life(id_of(named).map_or(0, |id| id.stable_hash() >> LIFE_SHIFT));
+        let mut cast = Cast::new(shard.port().clone(), owner, life);
+        cast.may_rerun = true;
+        let (fields, answers) = (Fields::default(), BTreeMap::new());
+        let (deferred, again) = (VecDeque::new(), VecDeque::new());
+        Self { cast, fields, deferred, again, turns: 0, running: None, answers }
+    }
+}
+
+impl Player for Company {
+    fn settle(&self, shard: &Shard) {
+        let mut over = Vec::new();
+        for (named, member) in self.members.borrow_mut().iter_mut() {
+            let Some(running) = &mut member.running else { continue };
+            let Some(end) = &mut running.end else { continue };
+            match end.try_recv() {
+                Ok(completion) => over.push((named.clone(), Some(completion))),
+                Err(oneshot::error::TryRecvError::Closed) => over.push((named.clone(), None)),
+                Err(oneshot::error::TryRecvError::Empty) => {}
+            }
+        }
+        over.into_iter().for_each(|(named, completion)| self.over(shard, &named, completion));
+    }
+
+    fn crashed(&self, shard: &Shard, is_there: &dyn Fn(&ActorId) -> bool) {
+        let mut left = Vec::new();
+        for (named, member) in self.members.borrow_mut().iter_mut() {
+            let Some(id) = id_of(named).filter(|id| is_there(id)) else { continue };
+            member.cast.cut(named);
+            shard.drop_deeds(StepKind::Commit, &id);
+            shard.occupy(&id, false);
+            let running = member.running.take().map(|running| running.entry);
+            left.extend(running.into_iter().chain(member.again.drain(..)));
+            // Who waits for the answer to a message that stays hears nothing more.
+            member.deferred.iter_mut().for_each(|entry| drop(entry.reply.take()));
+        }
+        for Entry { letter, reply, number } in left.into_iter().rev() {
+            drop(reply);
+            // What others have committed comes again, before what they have sent since.
+            if letter.from.is_some() {
+                let number = mix(number, shard.step_number());
+                send(shard, letter, number);
+                shard.put_first(number);
+            }
+        }
+    }
+
+    fn next_due(&self, shard: &Shard) -> Option<Timestamp> {
+        let next = self.timers.borrow().iter().map(|due| due.at).min()?;
+        let node = &shard.port().node;
+        Some(node.world().now() + next.since(node.wall()))
+    }
+
+    fn pass_time(&self, shard: &Shard) {
+        let now = shard.port().node.wall();
+        let mut due: Vec<Due> = self.timers.borrow_mut().extract_if(.., |due| due.at <= now).collect();
+        due.sort_by_key(|due| due.at);
+        for Due { number, letter, .. } in due {
+            send(shard, letter, number);
+        }
+    }
+
+    fn forget(&self) {
+        drop((self.members.take(), self.timers.take(), self.born.take()));
+    }
+}
+
+/// Lets a message be under way.
+fn send(shard: &Shard, letter: Letter, number: u64) {
+    let Body::Call { method, arguments, .. } = &letter.body else { return };
+    let (Some(at), Some(from)) = (id_of(&letter.to), letter.from.as_ref().and_then(id_of)) else { return };
+    let by = Party::Actor(from);
+    shard.note_letter(number, &by, &at, method, &arguments.0);
+    let name = format!("{at}.{method}<{by}");
+    let perform = move |shard: &Shard| shard.enter_company(letter, None);
+    shard.hold_deed(number, Deed { kind: StepKind::Start, at, by, name, perform: Box::new(perform) });
+}
+
+fn answer(reply: Option<Box<dyn AnyReply>>, answered: Answered) {
+    if let Some(reply) = reply {
+        reply.finish(RuntimeEnd(answered.completion()));
+    }
+}
+
+fn id_of(named: &Named) -> Option<ActorId> {
+    Kind::known(&named.kind).map(|kind| ActorId::unchecked(kind, &*named.key))
+}
+
+/// One of so many turns runs twice.
+const RERUN_EACH: u64 = 8;
+/// Tell what comes of one commit apart, and commits from messages.
+const COMMIT: u64 = 11 << 59;
+const SENT: u64 = 13 << 59;
+const TIMER: u64 = 15 << 59;
+/// Leaves short names.
+const LIFE_SHIFT: u32 = 40;
