@@ -19,6 +19,7 @@ mod seeds;
 mod step;
 mod templates;
 mod test;
+mod tutorial;
 
 use std::process::ExitCode;
 
@@ -46,6 +47,7 @@ fn main() -> ExitCode {
         Some((&"image", options)) => image::run(options),
         Some((&"templates", options)) => templates::run(options),
         Some((&"dist", options)) => dist::run(options),
+        Some((&"tutorial", options)) => tutorial::run(options),
         Some((&"console", options)) => console::run(options),
         Some((&"vendor", options)) => console::vendor(options),
         Some((&"pace", options)) => pace::run(options),
@@ -121,6 +123,11 @@ cargo xtask pace [--debug | --release | --functions [--renew]]
     User CPU seconds to compile small programs: everything, their own crate, and one edit in it; beside ractor and kameo.
     --functions: how many functions the compiler makes in a user's crate, compared with xtask/functions.txt (--renew writes it).
 
+cargo xtask tutorial [PAGE]..
+    Types the commands of the tutorial's pages (docs/start), or of those whose names contain PAGE, in the folders of tutorial/, and
+    compares what comes with what the pages say: in a network of its own where the machine allows one (as root).
+
 cargo xtask book
-    Builds the guide as a site into target/book. Needs Python with venv; fetches mkdocs-material into target.
+    Builds the documentation as a site into target/book, with each page as Markdown and a list of them (llms.txt). A dead link and a
+    page that the table of contents lacks are errors. Needs Python with venv; fetches zensical into target.
 ";

@@ -51,17 +51,19 @@ pub(crate) fn target() -> Result<PathBuf, String> {
 }
 
 /// The cargo that runs this program, so that a step uses the same toolchain.
-///
-/// Not with what that cargo says of this package: build scripts look at such variables (ring's does), and all that stands on
-/// them would be built anew whenever a chore follows a cargo of one's own.
 pub(crate) fn cargo() -> Command {
-    let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    plain(Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into())))
+}
+
+/// `command` without what the cargo that runs this program says of this package: build scripts look at such variables (ring's
+/// does), and all that stands on them would be built anew whenever a chore follows a cargo of one's own.
+pub(crate) fn plain(mut command: Command) -> Command {
     let told = std::env::vars_os().map(|(name, _)| name).filter(|name| {
         let name = name.to_string_lossy();
         name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_") || name == "CARGO_BIN_NAME"
     });
-    told.for_each(|name| _ = cargo.env_remove(name));
-    cargo
+    told.for_each(|name| _ = command.env_remove(name));
+    command
 }
 
 /// The root of the repository. Asked when the program runs, because checkouts that share a target folder share it too.

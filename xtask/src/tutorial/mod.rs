@@ -1,0 +1,90 @@
+//! `cargo xtask tutorial`: types the commands of the tutorial's pages, and compares what comes with what the pages say.
+
+mod page;
+mod said;
+mod terminal;
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::Command;
+
+use crate::step::{self, cargo, root};
+use page::{Page, Typed};
+use terminal::Terminals;
+
+/// Runs the pages whose names contain `options`, or all.
+pub(crate) fn run(options: &[&str]) -> Result<(), String> {
+    if std::env::var_os(INSIDE).is_none() {
+        step::run("the program", cargo().args(["build", "--locked", "--quiet", "-p", "greenroom-cli"]))?;
+    }
+    if std::env::var_os(INSIDE).is_none() && own_network() {
+        let this = std::env::current_exe().map_err(|error| format!("cannot say where this program is: {error}"))?;
+        let mut inside = Command::new("unshare");
+        inside.args(["--net", "sh", "-c", "ip link set lo up && exec \"$0\" tutorial \"$@\""]).arg(this).args(options);
+        return step::run("the tutorial, in a network of its own", inside.env(INSIDE, "1"));
+    }
+    let pages = pages()?;
+    let wanted = |page: &&Page| options.is_empty() || options.iter().any(|name| page.name.contains(name));
+    let chosen: Vec<&Page> = pages.iter().filter(wanted).collect();
+    if chosen.is_empty() {
+        let names: Vec<&str> = pages.iter().map(|page| page.name.as_str()).collect();
+        return Err(format!("no page of the tutorial is called so; there are {}", names.join(", ")));
+    }
+    for page in chosen {
+        println!("==> {}", page.name);
+        go_through(page).map_err(|why| format!("{FOLDER}/{}.md{why}", page.name))?;
+    }
+    Ok(())
+}
+
+fn go_through(page: &Page) -> Result<(), String> {
+    let mut terminals = Terminals::open(root().join(&page.folder))?;
+    for block in &page.blocks {
+        for (index, line) in block.lines.iter().enumerate() {
+            let stays = block.terminal.is_some() && index + 1 == block.lines.len();
+            let terminal = block.terminal.as_deref().unwrap_or("");
+            let done = match &line.typed {
+                Typed::Command(command) if stays => terminals.begin(terminal, command, &line.said),
+                Typed::Command(command) => terminals.run(command, &line.said),
+                Typed::Signal(signal) => terminals.signal(terminal, signal, &line.said),
+            };
+            done.map_err(|why| format!(":{}: {why}", line.number))?;
+        }
+    }
+    Ok(())
+}
+
+/// The pages of the tutorial that have something to type, in their order.
+fn pages() -> Result<Vec<Page>, String> {
+    let folder = root().join(FOLDER);
+    let read = |error| format!("cannot read {FOLDER}: {error}");
+    let mut paths: Vec<PathBuf> = fs::read_dir(folder).map_err(read)?.flatten().map(|entry| entry.path()).collect();
+    paths.retain(|path| path.extension().is_some_and(|extension| extension == "md"));
+    // Installing comes before the steps, which are numbered.
+    paths.sort_by_key(|path| {
+        let name = path.file_name().unwrap_or_default().to_owned();
+        (name.as_encoded_bytes().first().is_some_and(u8::is_ascii_digit), name)
+    });
+    let mut pages = Vec::new();
+    for path in paths {
+        let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        let text = fs::read_to_string(&path).map_err(read)?;
+        let folder = if root().join("tutorial").join(&name).is_dir() { format!("tutorial/{name}") } else { ".".into() };
+        let page =
+            Page { blocks: page::blocks(&text).map_err(|why| format!("{FOLDER}/{name}.md{why}"))?, name, folder };
+        pages.extend((!page.blocks.is_empty()).then_some(page));
+    }
+    Ok(pages)
+}
+
+/// Whether processes may be given a network where no port is taken.
+fn own_network() -> bool {
+    let probe = Command::new("unshare").args(["--net", "ip", "link", "set", "lo", "up"]).output();
+    probe.is_ok_and(|output| output.status.success())
+}
+
+/// Where the tutorial's pages are.
+const FOLDER: &str = "docs/start";
+
+/// Set for the run inside of that network.
+const INSIDE: &str = "GREENROOM_TUTORIAL_INSIDE";
