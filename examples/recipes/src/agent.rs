@@ -20,10 +20,13 @@ pub enum Said {
     Tool(String),
 }
 
+/// What a model says next, and the tokens that it took; or why it says nothing.
+pub type Step = Pin<Box<dyn Future<Output = Result<(Said, u64), String>> + Send>>;
+
 /// A language model: asks a service, or is a program of its own.
 pub trait Model: Send + Sync + 'static {
-    /// Goes on from what was said: an answer or a wish, and the tokens that it took.
-    fn next(&self, said: &[Said]) -> Pin<Box<dyn Future<Output = Result<(Said, u64), String>> + Send>>;
+    /// Goes on from what was said: an answer or a wish.
+    fn next(&self, said: &[Said]) -> Step;
 }
 
 /// What outlives the node: what was said, and what is left of the budget.
@@ -114,7 +117,7 @@ mod tests {
     struct Adder;
 
     impl Model for Adder {
-        fn next(&self, said: &[Said]) -> Pin<Box<dyn Future<Output = Result<(Said, u64), String>> + Send>> {
+        fn next(&self, said: &[Said]) -> Step {
             let next = match said.last() {
                 Some(Said::User(text)) => Ok(Said::Wants { tool: "add".to_owned(), input: text.clone() }),
                 Some(Said::Tool(result)) => Ok(Said::Model(format!("it is {result}"))),

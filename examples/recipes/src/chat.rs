@@ -33,7 +33,7 @@ impl Room {
             self.lines.remove(0);
         }
         self.lines.push(line.clone());
-        Topic::of(cx, &format!("rooms/{}", cx.key())).send(&line);
+        Topic::of(cx, format!("rooms/{}", cx.key())).send(&line);
         line.number
     }
 

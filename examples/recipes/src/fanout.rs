@@ -17,7 +17,7 @@ pub struct Feed {
 impl Feed {
     /// Follows somebody.
     pub async fn follow(&mut self, cx: &Cx, author: String) {
-        let topic = Topic::<String>::of(cx, &format!("posts/{author}"));
+        let topic = Topic::<String>::of(cx, format!("posts/{author}"));
         let subscription = topic.subscribe(cx, FeedRef::me(cx), |me, post| me.take(post));
         self.following.insert(author, subscription);
     }
@@ -49,7 +49,7 @@ pub struct Author {}
 impl Author {
     /// Says something to all who follow. It is answered when the topic has taken it.
     pub async fn say(&self, cx: &Cx, text: String) -> Result<(), String> {
-        let topic = Topic::<String>::of(cx, &format!("posts/{}", cx.key()));
+        let topic = Topic::<String>::of(cx, format!("posts/{}", cx.key()));
         topic.publish(&format!("{}: {text}", cx.key())).await.map(drop).map_err(|error| error.to_string())
     }
 }

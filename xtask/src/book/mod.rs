@@ -60,10 +60,9 @@ fn prepare(source: &Path) -> Result<BTreeSet<String>, String> {
             } else if name.extension().is_some_and(|extension| extension == "md") {
                 let prepared = page::prepared(&name, &read(&path)?, &root())?;
                 write(&source.join(&name), &prepared.text)?;
-                prepared
-                    .files
-                    .iter()
-                    .try_for_each(|file| copy(&root().join(file), &source.join(page::FILES).join(file)))?;
+                for (file, to) in &prepared.files {
+                    copy(&root().join(file), &source.join(page::FILES).join(to))?;
+                }
                 pages.insert(name.display().to_string());
             } else {
                 copy(&path, &source.join(&name))?;

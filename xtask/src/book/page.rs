@@ -12,8 +12,8 @@ use std::path::{Component, Path, PathBuf};
 pub(crate) struct Prepared {
     /// Its Markdown.
     pub(crate) text: String,
-    /// Paths from the repository's root.
-    pub(crate) files: Vec<PathBuf>,
+    /// Paths from the repository's root, and from the folder of copies.
+    pub(crate) files: Vec<(PathBuf, PathBuf)>,
 }
 
 /// The folder of the site with copies of the repository's files.
@@ -37,7 +37,7 @@ pub(crate) fn prepared(name: &Path, text: &str, root: &Path) -> Result<Prepared,
                 page.push(line);
             }
         } else {
-            let linked = page.linked(name, line, root);
+            let linked = page.linked(name, line, root).map_err(|gone| format!("{}: there is no {gone}", place()))?;
             page.push(&linked);
         }
     }
@@ -50,21 +50,28 @@ impl Prepared {
         self.text.push('\n');
     }
 
-    /// `line` with its links to files that are no documentation leading to copies.
-    fn linked(&mut self, name: &Path, line: &str, root: &Path) -> String {
+    /// `line` with its links to files that are no documentation leading to copies; or the path of a picture or file that is not there.
+    /// Links to pages are the builder's to check.
+    fn linked(&mut self, name: &Path, line: &str, root: &Path) -> Result<String, String> {
         let mut linked = String::new();
         let mut rest = line;
         while let Some((before, target)) = rest.split_once("](") {
             let (target, after) = target.split_once(')').unwrap_or((target, ""));
             linked.push_str(before);
             let (path, anchor) = target.split_once('#').map_or((target, ""), |(path, anchor)| (path, anchor));
-            match outside(name, path).filter(|file| !path.contains(':') && root.join(file).is_file()) {
-                Some(file) => {
+            let here = !path.is_empty() && !path.contains(':');
+            let file = here.then(|| led_to(name, path)).flatten();
+            match file.filter(|file| !file.starts_with("docs") || file.extension().is_none_or(|end| end != "md")) {
+                Some(file) if !root.join(&file).exists() => return Err(file.display().to_string()),
+                Some(file) if !file.starts_with("docs") && root.join(&file).is_file() => {
                     let up = "../".repeat(name.components().count() - 1);
-                    linked.push_str(&format!("]({up}{FILES}/{}", file.display()));
-                    self.files.push(file);
+                    // Markdown of the repository is no page of the site.
+                    let plain = file.extension().is_some_and(|extension| extension == "md");
+                    let copy = file.with_added_extension(if plain { "txt" } else { "" });
+                    linked.push_str(&format!("]({up}{FILES}/{}", copy.display()));
+                    self.files.push((file, copy));
                 }
-                None => linked.push_str(&format!("]({path}")),
+                _ => linked.push_str(&format!("]({path}")),
             }
             if !anchor.is_empty() {
                 linked.push('#');
@@ -73,12 +80,12 @@ impl Prepared {
             linked.push(')');
             rest = after;
         }
-        linked + rest
+        Ok(linked + rest)
     }
 }
 
-/// Where a link of the page `name` leads in the repository, if it leaves the documentation.
-fn outside(name: &Path, target: &str) -> Option<PathBuf> {
+/// Where a link of the page `name` leads in the repository, if it does not leave it.
+fn led_to(name: &Path, target: &str) -> Option<PathBuf> {
     let mut at: Vec<Component<'_>> = vec![Component::Normal("docs".as_ref())];
     at.extend(name.parent()?.components());
     for step in Path::new(target).components() {
@@ -88,8 +95,7 @@ fn outside(name: &Path, target: &str) -> Option<PathBuf> {
             step => at.push(step),
         }
     }
-    let path: PathBuf = at.into_iter().collect();
-    (!target.is_empty() && !path.starts_with("docs")).then_some(path)
+    Some(at.into_iter().collect())
 }
 
 fn hidden(line: &str) -> bool {
@@ -165,8 +171,20 @@ mod tests {
 
     #[test]
     fn links_to_the_repository_lead_to_copies() {
-        let page = shown("see [one](../../mkdocs.yml), [two](b.md#c), [three](https://a.b/c) and [four](#d)\n");
-        assert_eq!(page.text, "see [one](../files/mkdocs.yml), [two](b.md#c), [three](https://a.b/c) and [four](#d)\n");
-        assert_eq!(page.files, [PathBuf::from("mkdocs.yml")]);
+        let page = shown(
+            "see [one](../../mkdocs.yml), [read](../../README.md#a), [two](b.md#c), [three](https://a.b/c) and [four](#d)\n",
+        );
+        assert_eq!(
+            page.text,
+            "see [one](../files/mkdocs.yml), [read](../files/README.md.txt#a), [two](b.md#c), [three](https://a.b/c) and [four](#d)\n"
+        );
+        let copies = [("mkdocs.yml", "mkdocs.yml"), ("README.md", "README.md.txt")];
+        assert_eq!(page.files, copies.map(|(file, copy)| (PathBuf::from(file), PathBuf::from(copy))));
+    }
+
+    #[test]
+    fn a_picture_that_is_not_there_is_an_error_with_its_place() {
+        let gone = prepared(Path::new("guide/a.md"), "\n![none](none.png)\n", &root());
+        assert_eq!(gone.err().as_deref(), Some("docs/guide/a.md:2: there is no docs/guide/none.png"));
     }
 }

@@ -88,7 +88,11 @@ impl Terminals {
         let file = File::create(&output).map_err(failed)?;
         let mut shell = plain(Command::new("bash"));
         // Who is ended by a key leaves no dump behind.
-        shell.args(["-c", &format!("ulimit -c 0\n{command}")]).current_dir(&self.folder).env("PATH", &self.path).process_group(0);
+        shell
+            .args(["-c", &format!("ulimit -c 0\n{command}")])
+            .current_dir(&self.folder)
+            .env("PATH", &self.path)
+            .process_group(0);
         shell.stdin(Stdio::null()).stdout(file.try_clone().map_err(failed)?).stderr(file);
         Ok(Running { child: shell.spawn().map_err(failed)?, output, told: 0 })
     }
