@@ -61,7 +61,7 @@ fn a_rolling_restart_under_load_loses_no_call_and_fails_none_that_is_retried_whe
     with_clerks(60, Faults::none(), FOUR, async |cluster, ledger| {
         let tally = rolling_restart(&cluster, FOUR).await;
         assert_eq!(tally.unknown.get(), 0, "every call was answered, or refused before it ran");
-        assert!(tally.answered.get() > 500, "hardly any load: {}", tally.answered.get());
+        assert!(tally.answered.get() > 300, "hardly any load: {}", tally.answered.get());
         assert_eq!(ledger.counts().len() as u64, tally.answered.get());
         at_most_once(&ledger);
     });
