@@ -1,11 +1,15 @@
 //! What a node counts and times of its actors' methods.
 
+use std::sync::Arc;
 use std::time::Duration;
 
+use greenroom::prelude::*;
+use greenroom_store::memory::MemoryStore;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::client::{call, get};
-use crate::kinds::{node, open};
+use crate::kinds::{NoteError, NotesRef, node, open};
 
 async fn method(door: &str, kind: &str, method: &str) -> Value {
     let said = get(door, &format!("/-/methods?kind={kind}")).await.json();
@@ -95,5 +99,57 @@ async fn turns_that_failed_and_turns_that_were_slow_are_kept_for_a_look() {
     for wrong in ["outcome=good", "seconds=-1", "kinds=notes", "kind"] {
         get(&door, &format!("/-/turns?{wrong}")).await.problem(400, "bad-request");
     }
+    node.stop().await;
+}
+
+/// Passes on what notes refuse.
+#[derive(Default, Actor)]
+struct Clerk {}
+
+#[actor]
+impl Clerk {
+    pub async fn write(&mut self, cx: &Cx) -> Result<usize, NoteError> {
+        match NotesRef::of(cx, cx.key()).add("a line that is too long".to_owned(), 1).await {
+            Err(CallError::Actor(refused)) => Err(refused),
+            other => Ok(other.expect("it answers")),
+        }
+    }
+}
+
+/// Is saved before it answers.
+#[derive(Default, Serialize, Deserialize, Actor)]
+struct Archive {
+    looks: u64,
+}
+
+#[actor(persistent, save = "turn")]
+impl Archive {
+    pub async fn look(&mut self) -> Result<u64, NoteError> {
+        self.looks += 1;
+        Err(NoteError::TooLong { max: 0 })
+    }
+}
+
+#[tokio::test]
+async fn a_turn_that_answers_an_error_is_counted_once() {
+    let node = node().register::<Clerk>().register::<Archive>().state_store("", Arc::new(MemoryStore::default()));
+    let (node, door) = open(node).await;
+    // Some clerks are on the same thread as their notes, and others are not.
+    let keys = ["a", "b", "c", "d", "e", "f"];
+    for key in keys {
+        call(&door, &format!("/clerk/{key}/write"), "").await.problem(422, "actor-error");
+        call(&door, &format!("/archive/{key}/look"), "").await.problem(422, "actor-error");
+    }
+    for (kind, named) in [("clerk", "write"), ("notes", "add"), ("archive", "look")] {
+        let counted = method(&door, kind, named).await;
+        assert_eq!((&counted["turns"], &counted["failed"]["error"]), (&6.into(), &6.into()), "{counted}");
+    }
+    let failed = get(&door, "/-/turns?outcome=failed").await.json();
+    let turns = failed["turns"].as_array().unwrap();
+    let mut actors: Vec<&str> = turns.iter().map(|turn| turn["actor"].as_str().unwrap()).collect();
+    actors.sort_unstable();
+    let once: Vec<String> =
+        ["archive", "clerk", "notes"].iter().flat_map(|kind| keys.map(|key| format!("{kind}/{key}"))).collect();
+    assert_eq!(actors, once, "{failed}");
     node.stop().await;
 }

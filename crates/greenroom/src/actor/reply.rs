@@ -126,10 +126,15 @@ impl<T: Portable, E: Portable> ReplyTo<T, E> {
     }
 
     /// Answers the call.
-    pub fn answer(mut self, result: Result<T, CallError<E>>) {
+    pub fn answer(self, result: Result<T, CallError<E>>) {
         if let Err(error) = &result {
             note_error(error);
         }
+        self.hand_over(result);
+    }
+
+    /// Answers the call, by a turn that is counted already.
+    fn hand_over(mut self, result: Result<T, CallError<E>>) {
         let site = std::mem::replace(&mut self.site, Site::Nobody);
         Self::answer_at(site, result);
     }
@@ -363,7 +368,7 @@ struct HeldReply<T: Portable, E: Portable> {
 impl<T: Portable, E: Portable> Held for HeldReply<T, E> {
     fn release(self: Box<Self>) {
         let Self { reply, result } = *self;
-        reply.answer(result);
+        reply.hand_over(result);
     }
 
     fn fail(self: Box<Self>, failure: Failure) {
