@@ -14,7 +14,7 @@ struct Seat {
     taken: u64,
 }
 
-#[actor(placement = "random")]
+#[actor(placement = "random", idle = "20s")]
 impl Seat {
     pub async fn take(&mut self) -> u64 {
         self.taken += 1;
@@ -80,6 +80,44 @@ fn who_is_dead_or_cut_off_is_named_and_holds_nobody_up() {
             }
             tokio::time::sleep(Duration::from_millis(200)).await;
         }
+    });
+}
+
+#[test]
+fn who_says_nothing_is_not_waited_for() {
+    calm(20, seats, |cluster| async move {
+        // So that there is a connection to it.
+        look(&cluster, "a").await;
+        cluster.sim.pause("c");
+        let asked = tokio::time::Instant::now();
+        let seen = look(&cluster, "a").await;
+        assert!(asked.elapsed() <= Duration::from_millis(510), "half a second each: {:?}", asked.elapsed());
+        assert_eq!(seen["silent"][0]["why"], "it gave no answer within 500 ms", "{seen}");
+        assert_eq!(node(&seen, "b")["answers"], true, "{seen}");
+    });
+}
+
+#[test]
+fn actors_that_are_gone_are_told_no_more() {
+    calm(10, seats, |cluster| async move {
+        take_seats(&cluster).await;
+        tokio::time::sleep(Duration::from_secs(60)).await;
+        let seen = look(&cluster, "b").await;
+        assert_eq!((&seen["totals"]["activations"], &seen["silent"]), (&0.into(), &Value::Array(Vec::new())), "{seen}");
+        assert!(NODES.iter().all(|name| node(&seen, name)["kinds"] == serde_json::json!({})), "{seen}");
+    });
+}
+
+#[test]
+fn a_node_that_is_asked_often_says_what_it_said_a_moment_ago() {
+    calm(10, seats, |cluster| async move {
+        let first = look(&cluster, "a").await;
+        tokio::time::sleep(Duration::from_millis(200)).await;
+        let soon = look(&cluster, "b").await;
+        assert_eq!(node(&first, "c")["uptime"], node(&soon, "c")["uptime"], "whoever asks");
+        tokio::time::sleep(Duration::from_millis(900)).await;
+        let later = look(&cluster, "a").await;
+        assert_ne!(node(&first, "c")["uptime"], node(&later, "c")["uptime"]);
     });
 }
 
