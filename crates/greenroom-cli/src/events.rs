@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::door::{Door, NodeAddress, encoded};
 use crate::nodes::ask;
-use crate::status::{columns, text};
+use crate::status::{columns, plain, text};
 
 /// Which events, and how to tell.
 #[derive(Args)]
@@ -134,9 +134,7 @@ impl Told {
 
 fn row(event: &Value) -> [String; 6] {
     let at = event["at"].as_u64().unwrap_or_default();
-    // What a program says may hold line ends and what moves a terminal's cursor.
-    let plain = |said: &Value| text(said).escape_debug().to_string().replace("\\\"", "\"").replace("\\'", "'");
-    let by = if event["by"].is_null() { "-".to_owned() } else { plain(&event["by"]) };
+    let by = plain(&event["by"]);
     [clock(at), text(&event["level"]), text(&event["node"]), text(&event["event"]), by, plain(&event["text"])]
 }
 

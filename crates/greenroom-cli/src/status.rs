@@ -78,7 +78,7 @@ impl Sample {
 /// The nodes that gave no answer when another one asked on behalf of `said`, a line each.
 pub(crate) fn silent(said: &Value) -> String {
     let silent = said["silent"].as_array().into_iter().flatten();
-    let lines = silent.map(|one| format!("silent: {}: {}\n", text(&one["node"]), text(&one["why"]).escape_debug()));
+    let lines = silent.map(|one| format!("silent: {}: {}\n", plain(&one["node"]), plain(&one["why"])));
     let left_out = said["left_out"].as_u64().filter(|count| *count > 0);
     lines.chain(left_out.map(|count| format!("{count} more nodes were not asked\n"))).collect()
 }
@@ -196,6 +196,11 @@ fn answers(status: &Value) -> u64 {
 
 pub(crate) fn text(value: &Value) -> String {
     value.as_str().unwrap_or("-").to_owned()
+}
+
+/// What a program or another node says, which may hold line ends and what moves a terminal's cursor.
+pub(crate) fn plain(said: &Value) -> String {
+    text(said).escape_debug().to_string().replace("\\\"", "\"").replace("\\'", "'")
 }
 
 /// The rows below each other.

@@ -6,7 +6,7 @@ use clap::{Args, ValueEnum};
 use serde_json::Value;
 
 use crate::door::{NodeAddress, encoded};
-use crate::status::{columns, silent, text};
+use crate::status::{columns, plain, silent, text};
 
 /// Which turns, and how to tell.
 #[derive(Args)]
@@ -70,11 +70,8 @@ fn table(said: &Value, now: Duration) -> Vec<[String; 7]> {
         let age = format!("{:.1} s", now.saturating_sub(at).as_secs_f64());
         let ran = turn["ran"].as_f64().and_then(|ran| Duration::try_from_secs_f64(ran).ok());
         let ran = ran.map_or_else(|| "-".to_owned(), |ran| format!("{ran:.1?}"));
-        let name = format!("{}.{}", text(&turn["actor"]), text(&turn["method"]));
-        // What a program says may hold line ends and what moves a terminal's cursor.
-        let said = [name, text(&turn["caller"]), text(&turn["error"])];
-        let [name, caller, error] = said.map(|said| said.escape_debug().to_string().replace("\\\"", "\""));
-        [age, name, text(&turn["outcome"]), ran, text(&turn["node"]), caller, error]
+        let name = format!("{}.{}", plain(&turn["actor"]), plain(&turn["method"]));
+        [age, name, text(&turn["outcome"]), ran, text(&turn["node"]), plain(&turn["caller"]), plain(&turn["error"])]
     });
     std::iter::once(head).chain(rows).collect()
 }
