@@ -6,11 +6,18 @@ use std::fmt::Write;
 pub(super) struct Source {
     pub(super) name: &'static str,
     pub(super) folder: &'static str,
-    pub(super) dependencies: &'static str,
+    /// What it stands on; sources that stand on the same share what is built of it.
+    pub(super) ground: &'static Ground,
     pub(super) text: fn() -> String,
     /// A line in the body of a method, and what an edit makes of it.
     pub(super) before: &'static str,
     pub(super) after: &'static str,
+}
+
+/// What sources stand on.
+pub(super) struct Ground {
+    pub(super) folder: &'static str,
+    pub(super) dependencies: &'static str,
 }
 
 /// All of them.
@@ -18,7 +25,7 @@ pub(super) const SOURCES: &[Source] = &[
     Source {
         name: "hello world, Greenroom",
         folder: "greenroom-hello",
-        dependencies: GREENROOM,
+        ground: &GREENROOM,
         text: || kinds(1, HELLO),
         before: "self.greeted += 1;",
         after: "self.greeted += 2;",
@@ -26,7 +33,7 @@ pub(super) const SOURCES: &[Source] = &[
     Source {
         name: "one kind of 5 methods",
         folder: "greenroom-one",
-        dependencies: GREENROOM,
+        ground: &GREENROOM,
         text: || kinds(1, KIND),
         before: "self.count += count;",
         after: "self.count += 2 * count;",
@@ -34,15 +41,30 @@ pub(super) const SOURCES: &[Source] = &[
     Source {
         name: "five kinds of 5 methods",
         folder: "greenroom-five",
-        dependencies: GREENROOM,
+        ground: &GREENROOM,
         text: || kinds(5, KIND),
         before: "self.count += count;",
         after: "self.count += 2 * count;",
     },
     Source {
+        name: "hello world, Greenroom without features",
+        folder: "greenroom-bare",
+        ground: &Ground {
+            folder: "bare",
+            dependencies: "greenroom = { path = \"LIBRARY\", default-features = false }\n\
+                tokio = { version = \"1\", features = [\"rt-multi-thread\", \"macros\"] }",
+        },
+        text: || kinds(1, HELLO),
+        before: "self.greeted += 1;",
+        after: "self.greeted += 2;",
+    },
+    Source {
         name: "hello world, ractor",
         folder: "ractor-hello",
-        dependencies: "ractor = \"0.16\"\ntokio = { version = \"1\", features = [\"rt-multi-thread\", \"macros\"] }",
+        ground: &Ground {
+            folder: "ractor",
+            dependencies: "ractor = \"0.16\"\ntokio = { version = \"1\", features = [\"rt-multi-thread\", \"macros\"] }",
+        },
         text: || RACTOR.to_owned(),
         before: "*greeted += 1;",
         after: "*greeted += 2;",
@@ -50,7 +72,10 @@ pub(super) const SOURCES: &[Source] = &[
     Source {
         name: "hello world, kameo",
         folder: "kameo-hello",
-        dependencies: "kameo = \"0.22\"\ntokio = { version = \"1\", features = [\"rt-multi-thread\", \"macros\"] }",
+        ground: &Ground {
+            folder: "kameo",
+            dependencies: "kameo = \"0.22\"\ntokio = { version = \"1\", features = [\"rt-multi-thread\", \"macros\"] }",
+        },
         text: || KAMEO.to_owned(),
         before: "self.greeted += 1;",
         after: "self.greeted += 2;",
@@ -77,8 +102,11 @@ pub(super) fn kinds(count: usize, kind: (&str, &str)) -> String {
     text
 }
 
-const GREENROOM: &str = "greenroom = { path = \"LIBRARY\" }\n\
-     tokio = { version = \"1\", features = [\"rt-multi-thread\", \"macros\"] }";
+const GREENROOM: Ground = Ground {
+    folder: "greenroom",
+    dependencies: "greenroom = { path = \"LIBRARY\" }\n\
+        tokio = { version = \"1\", features = [\"rt-multi-thread\", \"macros\"] }",
+};
 
 pub(super) const HELLO: (&str, &str) = (
     r#"
