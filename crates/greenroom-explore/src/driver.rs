@@ -1,6 +1,6 @@
 //! Drives one schedule: asks what can happen, has it chosen, does it, and looks at what is claimed.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::panic::{self, AssertUnwindSafe};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -34,6 +34,17 @@ pub(crate) enum Ended {
     GivenUp,
 }
 
+/// The half of a schedule in which all get their turns, if it comes so far: what must come yet has to.
+#[derive(Default)]
+struct Fair {
+    /// When each client and actor was served last, by its hash.
+    served: BTreeMap<u64, usize>,
+    /// Steps of it.
+    steps: usize,
+    /// Which claims for the end were true in it.
+    held: Vec<bool>,
+}
+
 /// One schedule under way.
 pub(crate) struct Driver {
     stage: Stage,
@@ -58,6 +69,7 @@ pub(crate) struct Driver {
     timed: Rc<BTreeSet<u64>>,
     /// Those that were found so, if they are looked for.
     probed: Option<BTreeSet<u64>>,
+    fair: Fair,
 }
 
 struct Client {
@@ -102,6 +114,7 @@ impl Driver {
             is_serial: false,
             timed: Rc::default(),
             probed: None,
+            fair: Fair::default(),
         }
     }
 
@@ -139,6 +152,7 @@ impl Driver {
         self.claims = self.world.claims();
         self.judges = Judges::begin(self.world.take_monitors(), self.world.is_linearizable(), tell, &self.stage);
         self.seen = vec![false; self.claims.len()];
+        self.fair.held = vec![false; self.claims.len()];
         self.world.explores(true);
         self.world.let_crowds_in();
         if !self.reach.faults.is_empty() && !self.is_serial {
@@ -152,10 +166,11 @@ impl Driver {
             self.judges.aftermath(&self.stage);
         }
         let ended = ended?;
-        if ended != Ended::Whole {
-            return Ok(ended);
+        match ended {
+            Ended::Whole => self.judge_end()?,
+            Ended::Cut => return self.judge_cut().map(|()| ended),
+            Ended::GivenUp => return Ok(ended),
         }
-        self.judge_end()?;
         self.claims.clear();
         for judge in self.world.take_finally() {
             let judged = self.act_alone(judge).await;
@@ -206,7 +221,7 @@ impl Driver {
                 self.look_for_timed().await;
             }
             self.look_further();
-            let default = self.default_step();
+            let default = if self.is_fair() { self.leave_the_fairest() } else { self.default_step() };
             let enabled = std::mem::take(&mut self.enabled);
             let name = |step: &Step| self.name(step);
             let chosen = choose(&name, &enabled, default).map(|chosen| enabled[chosen]);
@@ -256,9 +271,25 @@ impl Driver {
                 queue: 0,
             });
         }
-        if !self.reach.faults.is_empty() && !self.is_serial {
+        if !self.reach.faults.is_empty() && !self.is_serial && !self.is_fair() {
             self.stage.faults(&self.reach.faults.left(), &mut self.enabled);
         }
+    }
+
+    /// Whether the schedule has come so far that all get their turns.
+    fn is_fair(&self) -> bool {
+        self.world.is_explored() && self.steps >= self.reach.steps / 2
+    }
+
+    /// Leaves nothing to choose but the step of whom nothing has come for the longest time.
+    fn leave_the_fairest(&mut self) -> usize {
+        let served = |step: &Step| self.fair.served.get(&step.at).map_or(0, |at| at + 1);
+        if let Some(fairest) = self.enabled.iter().min_by_key(|step| served(step)).copied() {
+            self.fair.served.insert(fairest.at, self.steps);
+            self.enabled = vec![fairest];
+            self.fair.steps += 1;
+        }
+        0
     }
 
     /// Lets time pass, and notes who goes on by that alone.
@@ -372,10 +403,18 @@ impl Driver {
         if self.world.is_explored() {
             self.judges.step(&self.stage)?;
         }
+        if self.fair.steps > 0 {
+            self.judges.be_patient(self.reach.patience)?;
+        }
         if self.claims.is_empty() {
             return Ok(());
         }
         let now = Now::new(self.stage.look());
+        if self.fair.steps > 0 {
+            for (claim, held) in self.claims.iter().zip(&mut self.fair.held) {
+                *held |= claim.when == When::AtTheEnd && claim.judge(&now)? == Some(true);
+            }
+        }
         for (claim, seen) in self.claims.iter().zip(&mut self.seen) {
             match claim.when {
                 When::Always if claim.judge(&now)? == Some(false) => return Err(format!("not always: {}", claim.name)),
@@ -395,6 +434,16 @@ impl Driver {
             }
         }
         Ok(())
+    }
+
+    /// It has gone on for so long, with turns for all, that what must come had to.
+    fn judge_cut(&mut self) -> Result<(), Violated> {
+        if self.fair.steps < self.reach.patience {
+            return Ok(());
+        }
+        let never =
+            self.claims.iter().zip(&self.fair.held).find(|(claim, held)| claim.when == When::AtTheEnd && !**held);
+        never.map_or(Ok(()), |(claim, _)| Err(format!("not within {} fair steps: {}", self.fair.steps, claim.name)))
     }
 
     fn is_over(&self) -> bool {
@@ -443,7 +492,9 @@ impl Driver {
     fn who_waits(&self) -> String {
         let waiting = self.stage.waiting();
         let asking = waiting.iter().map(|one| format!("{} waits for {}.{}", one.who, one.target, one.method));
-        let asking: Vec<String> = asking.collect();
+        // In an order that does not depend on who else has asked and was answered.
+        let mut asking: Vec<String> = asking.collect();
+        asking.sort_unstable();
         if asking.is_empty() { "clients wait for something that never comes".to_owned() } else { asking.join(", ") }
     }
 }

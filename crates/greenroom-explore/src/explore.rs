@@ -117,9 +117,25 @@ impl Explore {
         self
     }
 
-    /// After how many steps a schedule is cut off; 10,000 by default.
+    /// After how many steps a schedule is cut off; 10,000 by default. In its second half nothing goes wrong any more and all get
+    /// their turns: see [`patience`](Self::patience).
     pub fn steps(mut self, steps: usize) -> Self {
         self.reach.steps = steps;
+        self.reach.patience = self.reach.patience.min(steps / 2);
+        self
+    }
+
+    /// For how many steps a schedule that does not end may leave something open once all get their turns: a monitor may be
+    /// [hot](crate::Verdict::Hot), or what is to be true [in the end](World::eventually) be false; 5,000 by default, or half of
+    /// [`steps`](Self::steps).
+    ///
+    /// # Panics
+    /// If a schedule has no so many.
+    #[track_caller]
+    pub fn patience(mut self, patience: usize) -> Self {
+        let most = self.reach.steps / 2;
+        assert!(patience <= most, "a schedule of {} steps has {most} fair ones: say `steps` first", self.reach.steps);
+        self.reach.patience = patience;
         self
     }
 

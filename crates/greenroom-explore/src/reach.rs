@@ -7,6 +7,8 @@ use greenroom::rehearsal::Fault;
 pub(crate) struct Reach {
     /// Steps, at most.
     pub(crate) steps: usize,
+    /// For how many steps in which all get their turns something may be waited for.
+    pub(crate) patience: usize,
     /// Nodes that actors sit on.
     pub(crate) nodes: u64,
     pub(crate) faults: Budget,
@@ -16,7 +18,7 @@ pub(crate) struct Reach {
 
 impl Default for Reach {
     fn default() -> Self {
-        Self { steps: STEPS, nodes: 1, faults: Budget::default(), in_time: false }
+        Self { steps: STEPS, patience: PATIENCE, nodes: 1, faults: Budget::default(), in_time: false }
     }
 }
 
@@ -99,6 +101,7 @@ const ELSEWHERE: [&str; 4] = ["repeat", "pause", "move", "skew"];
 /// Faults of one schedule, unless there are more of one kind.
 const TOGETHER: u32 = 2;
 const STEPS: usize = 10_000;
+const PATIENCE: usize = 5_000;
 
 #[cfg(test)]
 mod tests {

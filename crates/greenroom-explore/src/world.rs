@@ -94,7 +94,8 @@ impl World {
         self.claim(name, When::Always, holds);
     }
 
-    /// Claims that `holds` is true when nothing is left to do.
+    /// Claims that `holds` is true when nothing is left to do; or at some time while all get their turns, if that never comes
+    /// ([`Explore::patience`](crate::Explore::patience)).
     pub fn eventually(&self, name: &str, holds: impl Fn(&Now) -> bool + 'static) {
         self.claim(name, When::AtTheEnd, holds);
     }

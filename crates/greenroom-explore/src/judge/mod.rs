@@ -45,6 +45,8 @@ struct Watching {
     name: String,
     monitor: Box<dyn Monitor>,
     last: Verdict,
+    /// For how many fair steps something must come yet.
+    hot: usize,
 }
 
 impl Judges {
@@ -52,7 +54,7 @@ impl Judges {
     pub(crate) fn begin(monitors: Vec<(String, Box<dyn Monitor>)>, listen: bool, tell: bool, stage: &Stage) -> Self {
         let listen = listen || tell || !monitors.is_empty();
         stage.listen(listen);
-        let watching = |(name, monitor)| Watching { name, monitor, last: Verdict::Cold };
+        let watching = |(name, monitor)| Watching { name, monitor, last: Verdict::Cold, hot: 0 };
         let monitors = monitors.into_iter().map(watching).collect();
         Self { listen, monitors, states: tell.then(Vec::new), ..Self::default() }
     }
@@ -84,7 +86,7 @@ impl Judges {
             return Ok(());
         }
         let Some(event) = Event::of(event, &self.messages) else { return Ok(()) };
-        for Watching { name, monitor, last } in &mut self.monitors {
+        for Watching { name, monitor, last, .. } in &mut self.monitors {
             match monitor.saw(&event) {
                 Verdict::Violated(why) => return Err(format!("{name}: {why}")),
                 Verdict::Warm => {}
@@ -97,6 +99,17 @@ impl Judges {
     /// Takes in what has happened in the end, when nobody judges steps any more.
     pub(crate) fn aftermath(&mut self, stage: &Stage) {
         self.events.extend(stage.take_events());
+    }
+
+    /// Takes in a step of a schedule in which all get their turns: nothing is to be waited for during more of them than `patience`.
+    pub(crate) fn be_patient(&mut self, patience: usize) -> Result<(), Violated> {
+        for Watching { name, last, hot, .. } in &mut self.monitors {
+            *hot = if *last == Verdict::Hot { *hot + 1 } else { 0 };
+            if *hot >= patience {
+                return Err(format!("{name}: hot for {patience} fair steps"));
+            }
+        }
+        Ok(())
     }
 
     /// Nothing is left to do.

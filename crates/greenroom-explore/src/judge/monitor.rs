@@ -20,7 +20,8 @@ pub enum Verdict {
     Cold,
     /// As before.
     Warm,
-    /// Something must come yet: a schedule that ends so is a violation.
+    /// Something must come yet: a schedule that ends so is a violation, and one that stays so while all get their turns
+    /// ([`Explore::patience`](crate::Explore::patience)).
     Hot,
     /// This must not be.
     Violated(String),

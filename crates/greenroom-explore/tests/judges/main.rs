@@ -2,6 +2,7 @@
 
 mod anybody;
 mod bank;
+mod liveness;
 mod monitors;
 mod serial;
 mod told;
