@@ -6,6 +6,7 @@ mod deviate;
 mod dpor;
 mod pct;
 mod pos;
+mod urw;
 mod walk;
 
 use greenroom::rehearsal::Step;
@@ -16,13 +17,14 @@ use self::deviate::Deviate;
 use self::dpor::Dpor;
 use self::pct::Pct;
 use self::pos::Pos;
+use self::urw::Urw;
 use self::walk::Walk;
 
 /// How schedules are chosen.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 #[non_exhaustive]
 pub enum Strategy {
-    /// All the others take turns: none is best at everything.
+    /// `Dpor`, `Deviations`, `Pos`, `Pct` and `Urw` take turns: none is best at everything.
     #[default]
     Mixed,
     /// The default order with one step that comes early, for each step and each place; then with two, three, ..: finds what is
@@ -32,6 +34,8 @@ pub enum Strategy {
     Pos,
     /// A random priority for each sender, and a random place or two where the highest becomes the lowest.
     Pct,
+    /// Any step that can come, the likelier the more is expected to come of it: each order of steps is about as likely.
+    Urw,
     /// Any step that can come, each as likely: for comparison.
     Walk,
     /// Every trace there is, for small tests: when it ends, so does the test.
@@ -66,6 +70,7 @@ impl Strategy {
             Strategy::Deviations => Box::new(Deviate::default()),
             Strategy::Pos => Box::new(Aim::over(Box::new(Pos::default()))),
             Strategy::Pct => Box::new(Aim::over(Box::new(Pct::default()))),
+            Strategy::Urw => Box::new(Aim::over(Box::new(Urw::default()))),
             Strategy::Walk => Box::new(Aim::over(Box::new(Walk::default()))),
             Strategy::Dpor => Box::new(Dpor::default()),
             Strategy::All => Box::new(All::default()),
@@ -88,7 +93,7 @@ struct Mixed {
 
 impl Default for Mixed {
     fn default() -> Self {
-        let all: [_; ALL] = [Strategy::Dpor, Strategy::Deviations, Strategy::Pos, Strategy::Pct, Strategy::Walk];
+        let all: [_; ALL] = [Strategy::Dpor, Strategy::Deviations, Strategy::Pos, Strategy::Pct, Strategy::Urw];
         Self { all: all.map(Strategy::chooser).into(), turn: usize::MAX, begun: 0 }
     }
 }
