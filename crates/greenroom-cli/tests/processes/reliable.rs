@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use greenroom::{ActorId, Kind};
+use greenroom_protocols::delivery;
 use serde_json::Value;
 
 use crate::bank::{Bank, HANG, PATIENCE};
@@ -110,7 +112,7 @@ fn each_payment_is_made_once(journal: &str, mut nodes: Nodes, mut trouble: impl 
     assert!(orders >= PAYMENTS_MIN, "hardly anything was done: {orders}");
 }
 
-/// How many partitions each node owns, asked at one of the doors.
+/// The node that owns each partition, asked at one of the doors.
 fn owners(agent: &ureq::Agent, door: &str) -> BTreeMap<u64, String> {
     let answer = agent.get(format!("http://{door}/-/reliable")).call();
     let body = answer.ok().and_then(|mut answer| answer.body_mut().read_to_string().ok()).unwrap_or_default();
@@ -120,38 +122,43 @@ fn owners(agent: &ureq::Agent, door: &str) -> BTreeMap<u64, String> {
     rows.iter().filter_map(owner).collect()
 }
 
+/// Where each partition belongs, by the names of the nodes alone.
+fn homes(names: &[String]) -> BTreeMap<u64, String> {
+    let hash = |name: &String| ActorId::new(Kind::intern("node"), name.as_str()).expect("a key").stable_hash();
+    let hashes: Vec<u64> = names.iter().map(|name| hash(name)).collect();
+    let homes = delivery::homes(&hashes, PARTITIONS);
+    (0..).zip(homes).map(|(partition, node)| (partition, names[node].clone())).collect()
+}
+
 #[test]
 fn a_node_that_comes_back_gets_its_partitions_again() {
     let _machine = crate::alone();
     let mut nodes = Nodes::with_journal(3);
     let agent: ureq::Agent = ureq::Agent::config_builder().timeout_global(Some(PATIENCE)).build().into();
     let door = nodes.doors().swap_remove(0);
-    let until_spread = |names: &[String]| {
+    let until_home = |names: &[String]| {
         let begun = Instant::now();
+        let homes = homes(names);
         loop {
             let owners = owners(&agent, &door);
-            let share = |name: &String| owners.values().filter(|owner| *owner == name).count();
-            let spread: Vec<usize> = names.iter().map(share).collect();
-            if spread.iter().sum::<usize>() == PARTITIONS
-                && spread.iter().all(|own| *own <= PARTITIONS.div_ceil(names.len()))
-            {
-                return owners;
+            if owners == homes {
+                return;
             }
-            assert!(begun.elapsed() < HANG, "partitions are not spread: {spread:?} over {names:?}");
+            assert!(begun.elapsed() < HANG, "partitions are not where they belong: {owners:?} instead of {homes:?}");
             std::thread::sleep(Duration::from_millis(500));
         }
     };
     let names: Vec<String> = (0..nodes.count()).map(|place| nodes.name(place)).collect();
-    let first = until_spread(&names);
+    until_home(&names);
     nodes.kill(2);
-    until_spread(&names[..2]);
+    until_home(&names[..2]);
     nodes.revive();
     nodes.all_ready();
-    assert_eq!(until_spread(&names), first, "the same that it had");
+    until_home(&names);
 }
 
 /// As the nodes are told.
-const PARTITIONS: usize = 16;
+const PARTITIONS: u32 = 16;
 const CLIENTS: u64 = 6;
 /// Payments without which a loop shows nothing.
 const PAYMENTS_MIN: u64 = 40;
