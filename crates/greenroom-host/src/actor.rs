@@ -23,6 +23,21 @@ pub trait Actor: Send + 'static {
         None
     }
 
+    /// What is to be kept in the journal of an actor of a reliable kind, by its fields, each as a payload. It is asked after each
+    /// turn, and what has changed is committed with the messages that the turn has sent.
+    fn fields(&self) -> Vec<(&'static str, Vec<u8>)> {
+        Vec::new()
+    }
+
+    /// Becomes what a field was when it was committed last. A field that never was is not loaded.
+    ///
+    /// # Errors
+    /// What is wrong with it; the actor is then not made.
+    fn load_field(&mut self, name: &str, value: &[u8]) -> Result<(), String> {
+        let _ = (name, value);
+        Ok(())
+    }
+
     /// Becomes what was saved.
     ///
     /// # Errors

@@ -1,6 +1,6 @@
 //! What a turn, or a client, asks of the cluster.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -41,7 +41,18 @@ pub(crate) struct Calls {
     last: u64,
     waiting: BTreeMap<u64, oneshot::Sender<(Status, Vec<u8>)>>,
     routes: BTreeMap<(String, String), u32>,
+    /// Turns whose actors halt with them.
+    halting: BTreeSet<u64>,
     is_closed: bool,
+}
+
+/// The parameters of [`Operation::SetTimer`].
+#[derive(Serialize)]
+struct Timer<'a> {
+    name: &'a str,
+    method: &'a str,
+    after_us: u64,
+    arguments: &'a serde_bytes::Bytes,
 }
 
 /// What became of a call that has no result.
@@ -100,16 +111,7 @@ impl Cx {
             if calls.is_closed {
                 return Err(CallError::Fenced);
             }
-            let next = calls.routes.len() as u32;
-            let route = *calls.routes.entry((kind.to_owned(), method.to_owned())).or_insert(next);
-            // The first call of a method takes its Define along, before any other can use the number.
-            if route == next {
-                let define = FromHost::Define { route, kind, method, version: 0 };
-                if let Err(error) = self.link.outbox.send(&define) {
-                    calls.routes.remove(&(kind.to_owned(), method.to_owned()));
-                    return Err(error.into());
-                }
-            }
+            let route = self.link.define(&mut calls, kind, method)?;
             calls.last += 1;
             let request = calls.last;
             calls.waiting.insert(request, answer);
@@ -123,6 +125,44 @@ impl Cx {
             return Err(error.into());
         }
         self.answered(answered).await
+    }
+
+    /// Sends an actor a one-way message, once there is room on the lane. Of a turn of a reliable actor it leaves with that turn's
+    /// commit.
+    ///
+    /// # Errors
+    /// [`CallError`]: it was not sent.
+    pub async fn send(&self, kind: &str, key: &str, method: &str, payload: &[u8]) -> Result<(), CallError> {
+        if !self.link.may_act() {
+            return Err(CallError::Fenced);
+        }
+        let route = {
+            let mut calls = self.link.calls.lock().expect("no call panics");
+            if calls.is_closed {
+                return Err(CallError::Fenced);
+            }
+            self.link.define(&mut calls, kind, method)?
+        };
+        let extension = ExtensionView::EMPTY;
+        let call = Call { request: 0, turn: self.turn, route, key, left: None, extension, payload };
+        Ok(self.link.outbox.send_paid(&FromHost::Call(call)).await?)
+    }
+
+    /// Sends the turn's own actor a message when this time has passed, with the commit of a turn of a reliable actor. A timer of
+    /// the same name is replaced.
+    ///
+    /// # Errors
+    /// [`CallError`].
+    pub async fn after(&self, name: &str, after: Duration, method: &str, arguments: &[u8]) -> Result<(), CallError> {
+        let arguments = serde_bytes::Bytes::new(arguments);
+        let timer = Timer { name, method, after_us: u64::try_from(after.as_micros()).unwrap_or(u64::MAX), arguments };
+        let parameters = payload_as(Codec::MessagePack, &timer).map_err(|_| CallError::Fenced)?;
+        self.ask(Operation::SetTimer, &parameters).await.map(drop)
+    }
+
+    /// Ends the turn's reliable actor with the turn's commit: nothing of it stays.
+    pub fn halt(&self) {
+        self.link.calls.lock().expect("no call panics").halting.insert(self.turn);
     }
 
     /// Asks the node for what is no call.
@@ -160,6 +200,26 @@ impl Link {
         if let Some(waiting) = waiting {
             let _ = waiting.send((status, payload.to_vec()));
         }
+    }
+
+    /// The number of a method on this lane.
+    fn define(&self, calls: &mut Calls, kind: &str, method: &str) -> Result<u32, CallError> {
+        let next = calls.routes.len() as u32;
+        let route = *calls.routes.entry((kind.to_owned(), method.to_owned())).or_insert(next);
+        // The first call of a method takes its Define along, before any other can use the number.
+        if route == next {
+            let define = FromHost::Define { route, kind, method, version: 0 };
+            if let Err(error) = self.outbox.send(&define) {
+                calls.routes.remove(&(kind.to_owned(), method.to_owned()));
+                return Err(error.into());
+            }
+        }
+        Ok(route)
+    }
+
+    /// Whether the actor halts with this turn, which has ended.
+    pub(crate) fn take_halt(&self, turn: u64) -> bool {
+        self.calls.lock().expect("no call panics").halting.remove(&turn)
     }
 
     /// The next number of a request or a stream.

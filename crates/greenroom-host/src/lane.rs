@@ -172,19 +172,22 @@ impl Seats {
             return self.not_made(seat, "the offer is none of this host's");
         };
         let mut actor = (kind.make)(activate.key);
-        let stored = activate.fields.iter().find_map(|(name, form)| match form {
-            Form::Whole(value) if name == STATE => Some(value.to_vec()),
-            _ => None,
-        });
-        if let Some(Err(why)) = stored.as_deref().map(|stored| actor.load(stored)) {
-            return self.not_made(seat, &why);
+        let is_reliable = kind.description.options.reliable;
+        let mut saved = BTreeMap::new();
+        for (name, form) in activate.fields.iter() {
+            let Form::Whole(value) = form else { continue };
+            let loaded = if is_reliable { actor.load_field(name, value) } else { actor.load(value) };
+            if let Err(why) = loaded {
+                return self.not_made(seat, &why);
+            }
+            saved.insert(name.to_owned(), value.to_vec());
         }
         let (orders, ordered) = mpsc::unbounded_channel();
         self.seats.insert(seat, orders);
         let _ = self.link.outbox.send(&FromHost::Activated { seat, status: Status::Ok, payload: b"" });
         let mut running = self.running.clone();
         let (link, beside) = (self.link.clone(), self.running.clone());
-        let instance = Instance { seat, actor, kind, saved: stored, link, running: beside };
+        let instance = Instance { seat, actor, kind, saved, link, running: beside };
         let world = self.link.world.clone();
         world.spawn(
             Stage::Door,
@@ -208,8 +211,8 @@ struct Instance {
     seat: u64,
     actor: Box<dyn Actor>,
     kind: Kind,
-    /// What is stored of it.
-    saved: Option<Vec<u8>>,
+    /// What is stored of it, by name.
+    saved: BTreeMap<String, Vec<u8>>,
     link: Arc<Link>,
     running: Running,
 }
@@ -225,13 +228,14 @@ impl Instance {
                 Order::Turn { turn, method, arguments } => {
                     let codec = codec::parse(&arguments).map_or(Codec::MessagePack, |payload| payload.codec);
                     let cx = Cx { link: self.link.clone(), turn, codec };
-                    let name = self.kind.description.methods.get(method as usize).map(|method| method.name.clone());
-                    let result = match name {
+                    let method = self.kind.description.methods.get(method as usize);
+                    let is_read = method.is_some_and(|method| method.read);
+                    let result = match method.map(|method| method.name.clone()) {
                         Some(name) => self.actor.turn(&cx, &name, &arguments).await,
                         None => Err(Ended::Invalid("the kind has no such method".to_owned())),
                     };
                     if self.link.may_act() {
-                        self.end(turn, result);
+                        self.end(turn, is_read, result);
                     }
                 }
                 Order::Leave => {
@@ -261,26 +265,36 @@ impl Instance {
     }
 
     /// Says how a turn has ended, with what is to be saved of it: one frame (L4).
-    fn end(&mut self, turn: u64, result: Result<Vec<u8>, Ended>) {
+    fn end(&mut self, turn: u64, is_read: bool, result: Result<Vec<u8>, Ended>) {
         let (status, reply) = match result {
             Ok(reply) => (Status::Ok, reply),
             Err(Ended::Error(error)) => (Status::ActorError, error),
             Err(Ended::Invalid(why)) => (Status::Invalid, invalid(&why)),
             Err(Ended::Failed(why)) => (Status::Panicked, panicked(&why)),
         };
-        let state = self.actor.state().filter(|state| Some(state) != self.saved.as_ref());
+        let kept = match self.kind.description.options.reliable {
+            // What an actor begins with is written with its first change.
+            true if is_read => Vec::new(),
+            true => self.actor.fields(),
+            false => self.actor.state().map(|state| (STATE, state)).into_iter().collect(),
+        };
+        let is_changed = |(name, value): &(&str, Vec<u8>)| self.saved.get(*name) != Some(value);
+        let changed: Vec<_> = kept.into_iter().filter(is_changed).collect();
         let mut fields = FieldsWriter::new();
-        let written = state.as_ref().is_some_and(|state| fields.whole(STATE, state).is_ok());
+        let written = !changed.is_empty() && changed.iter().all(|(name, value)| fields.whole(name, value).is_ok());
         let changes = written.then(|| fields.fields());
+        let is_halt = self.link.take_halt(turn);
         let given = self.link.streams.take_given(turn).filter(|_| status == Status::Ok);
         let stream = given.map(|items| self.give(items));
-        let end = TurnEnd { turn, status, changes, jump: None, is_halt: false, stream, payload: &reply };
+        let end = TurnEnd { turn, status, changes, jump: None, is_halt, stream, payload: &reply };
         if self.link.outbox.send(&FromHost::TurnEnd(end)).is_err() {
             // The reply is over the bound of a frame: it is not there, and what was to be saved is not either.
             let end = TurnEnd { status: ABANDONED, changes: None, payload: b"", ..end };
             let _ = self.link.outbox.send(&FromHost::TurnEnd(end));
+        } else if is_halt {
+            self.saved.clear();
         } else if written {
-            self.saved = state;
+            self.saved.extend(changed.into_iter().map(|(name, value)| (name.to_owned(), value)));
         }
     }
 }

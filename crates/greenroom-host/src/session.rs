@@ -221,6 +221,10 @@ fn hello(host: &Host, ended: Option<Ended>) -> HelloMap {
     let mut map = HelloMap::new(&host.name);
     map.sdk = concat!("rust ", env!("CARGO_PKG_VERSION")).to_owned();
     map.ended = ended;
+    if host.kinds.iter().any(|kind| kind.description.options.reliable) {
+        // Reliable actors are on all shards.
+        map.lanes = u32::MAX;
+    }
     map.offers = host.kinds.iter().map(|kind| &kind.description).map(offer).collect();
     map
 }

@@ -493,7 +493,10 @@ impl Model for World {
             let session = link.session;
             state.shard(LaneEvent::Joined { session }, 0);
         }
-        state.shard(LaneEvent::Want { activation: ROOM, kind: "room".into(), wanted: versions::FIRST }, 0);
+        state.shard(
+            LaneEvent::Want { activation: ROOM, kind: "room".into(), wanted: versions::FIRST, is_patient: false },
+            0,
+        );
         state.begin(0);
         vec![state]
     }

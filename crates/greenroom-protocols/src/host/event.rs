@@ -208,6 +208,8 @@ pub enum LaneEvent {
         kind: KindName,
         /// The version of the interface that its first caller speaks; [`ANY`](crate::versions::ANY) serves anyone.
         wanted: u16,
+        /// Whether it waits for a host however long none comes: what it is to do is kept elsewhere, and is not given up.
+        is_patient: bool,
     },
     /// The host has made the instance, or could not: then it has dropped the seat.
     Activated {

@@ -57,9 +57,10 @@ impl Lanes {
                 self.look_around(out);
             }
             LaneEvent::Broke { session } => self.break_lane(session, None, out),
-            LaneEvent::Want { activation, kind, wanted } => {
-                let until = self.now + self.settings.grace;
-                let known = self.places.insert(activation, Place::new(kind, wanted, until));
+            LaneEvent::Want { activation, kind, wanted, is_patient } => {
+                let place = Place::new(kind, wanted, is_patient);
+                let until = place.patience(self.now + self.settings.grace);
+                let known = self.places.insert(activation, Place { stage: Stage::Waiting { until }, ..place });
                 assert!(known.is_none(), "an activation is wanted twice: {activation:?}");
                 self.homeless.insert((until, activation));
                 self.seek(activation, out);
@@ -84,7 +85,7 @@ impl Lanes {
 
     /// When `handle` next wants a `Tick`; `None` while no activation waits for a host.
     pub fn deadline(&self) -> Option<Timestamp> {
-        self.homeless.first().map(|(until, _)| *until)
+        self.homeless.first().map(|(until, _)| *until).filter(|until| *until != Timestamp::NEVER)
     }
 
     /// Whether a session may join its lane to this shard now: it is open, and all seats of an earlier lane have been dropped.

@@ -11,6 +11,8 @@ pub(super) struct Place {
     pub(super) kind: KindName,
     /// The version that its first caller speaks.
     pub(super) wanted: u16,
+    /// It waits for a host however long.
+    pub(super) is_patient: bool,
     /// The newest version that it has had a seat of.
     pub(super) version: u16,
     pub(super) stage: Stage,
@@ -61,18 +63,24 @@ pub(super) struct Run {
 }
 
 impl Place {
-    pub(super) fn new(kind: KindName, wanted: u16, until: Timestamp) -> Self {
+    pub(super) fn new(kind: KindName, wanted: u16, is_patient: bool) -> Self {
         Self {
             kind,
             wanted,
+            is_patient,
             version: 0,
-            stage: Stage::Waiting { until },
+            stage: Stage::Idle,
             is_wanted: true,
             waiting: VecDeque::new(),
             sent: BTreeSet::new(),
             leave: None,
             is_outdated: false,
         }
+    }
+
+    /// Until when it waits for a host, where who is not patient waits until `end`.
+    pub(super) fn patience(&self, end: Timestamp) -> Timestamp {
+        if self.is_patient { Timestamp::NEVER } else { end }
     }
 
     pub(super) fn at(&self) -> Option<At> {

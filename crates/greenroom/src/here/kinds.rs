@@ -152,8 +152,8 @@ pub(crate) trait AnyKind: Send + Sync {
 
 impl<A: Behaviour> AnyKind for KindEntry<A> {
     fn activation(self: Arc<Self>, shard: &Shard, id: ActorId, epoch: Epoch, slot: Slot) -> Rc<dyn AnyActivation> {
-        let Options { persistent, saving, .. } = AnyKind::options(&*self);
-        let state = (persistent || saving != Saving::Explicit).then(Arc::default);
+        let Options { persistent, reliable, saving, .. } = AnyKind::options(&*self);
+        let state = (persistent || reliable || saving != Saving::Explicit).then(Arc::default);
         let cx = Cx { port: shard.port().clone(), id, epoch, state };
         Activation::<A>::new(cx, self, slot, shard.now())
     }
@@ -311,7 +311,10 @@ impl Kinds {
 
     /// Whether actors of `kind` are reliable, if it is hosted here.
     pub(crate) fn is_reliable(&self, kind: Kind) -> bool {
-        self.by_kind.get(kind.index()).and_then(|hosted| hosted.as_ref()).is_some_and(|hosted| hosted.reliable)
+        match self.by_kind.get(kind.index()) {
+            Some(Some(hosted)) => hosted.reliable,
+            _ => self.foreign.find(kind).is_some_and(|foreign| foreign.kind.said().options.reliable),
+        }
     }
 
     /// The reliable kinds.

@@ -389,6 +389,11 @@ impl Here {
         self.outside_calls.fetch_add(1, Ordering::Relaxed)
     }
 
+    /// Whether a host may offer `kind` here, which the node does not have: one has, or the node takes hosts at all.
+    pub(crate) fn may_be_offered(&self, kind: &str) -> bool {
+        self.config().hosts.are_taken() || self.parts().any(|part| part.has_had(kind))
+    }
+
     // Refusals.
 
     pub(crate) fn unknown_kind(&self, kind: &str) -> Refusal {

@@ -13,13 +13,14 @@ use serde::{Deserialize, Serialize};
 use super::on_shard::OnShard;
 use super::reminders::{self, Wish};
 use super::seats::key;
-use super::state::{Change, Stated};
+use super::state::{self, Stated};
 use super::topics::{self, To};
 use super::turn::{Of, with};
 use crate::actor::cx::Cx;
 use crate::actor::error::{Doubt, Failure, Refusal};
 use crate::actor::interface::Why;
 use crate::actor::reply::{TYPE_VERSION, encode_failure};
+use crate::reliable::hosted::HostedTurn;
 use crate::shard::timers::NewTimer;
 use crate::shard::{Shard, Slot};
 
@@ -51,6 +52,10 @@ struct Parameters {
     arguments: Vec<u8>,
     stream: u64,
     window: u32,
+    outlet: String,
+    #[serde(with = "serde_bytes")]
+    message: Vec<u8>,
+    kind: String,
 }
 
 impl Asked {
@@ -138,11 +143,14 @@ fn read(payload: &[u8]) -> Result<Parameters, Refusal> {
 }
 
 async fn perform(cx: &Cx, of: &mut Of<'_>, operation: Operation, asked: Parameters) -> Result<Bytes, Failure> {
+    let baggage = Shard::with(|shard| shard.and_then(Shard::baggage));
+    if let Some(hosted) = HostedTurn::of(&baggage) {
+        return Ok(keep_back(&hosted, cx, operation, asked)?);
+    }
     match (operation, of) {
         (Operation::Save, Of::Exclusive(foreign)) => {
             let fields = Fields::parse(&asked.fields).map_err(|error| invalid(&error.to_string()))?;
-            let changes = Change::read(&fields).map_err(|message| invalid(&message))?;
-            match foreign.save(cx, changes).await {
+            match foreign.save(cx, state::changes(&fields)).await {
                 Stated::Saved => Ok(nil()),
                 Stated::Unsaved(doubt) => Err(doubt.into()),
             }
@@ -205,6 +213,32 @@ async fn perform(cx: &Cx, of: &mut Of<'_>, operation: Operation, asked: Paramete
         }
         (operation, _) => Err(invalid(&format!("this node does nothing for {operation:?} of hosts yet")).into()),
     }
+}
+
+/// Does what a turn of a reliable actor asks for: with its commit.
+fn keep_back(hosted: &HostedTurn, cx: &Cx, operation: Operation, asked: Parameters) -> Result<Bytes, Refusal> {
+    let node = &cx.port.node;
+    match operation {
+        Operation::SetTimer if asked.every_us.is_none() => {
+            method_of(cx, &asked.method)?;
+            let arguments = if asked.arguments.is_empty() { empty() } else { Bytes::from(asked.arguments) };
+            let after = Duration::from_micros(asked.after_us);
+            hosted.set_timer(cx, &asked.name, &asked.method, (after, arguments))?;
+        }
+        Operation::SetTimer => {
+            return Err(invalid("a reliable actor's timer fires once; let the turn that it begins set the next one"));
+        }
+        Operation::CancelTimer => hosted.cancel_timer(&asked.name),
+        Operation::Output => hosted.output(node, &asked.outlet, &asked.message)?,
+        Operation::Create => return Ok(written(&hosted.create(node, &asked.kind)?)),
+        operation => {
+            return Err(invalid(&format!(
+                "{operation:?} is nothing for a reliable actor's turn: its state is written with its commit, its timers last, and it \
+                 sends messages"
+            )));
+        }
+    }
+    Ok(nil())
 }
 
 fn set_timer(cx: &Cx, asked: Parameters) -> Result<(), Failure> {

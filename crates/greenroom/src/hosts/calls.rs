@@ -16,6 +16,7 @@ use crate::actor::key::{ActorId, Kind, stable_hash};
 use crate::actor::reference::Inner;
 use crate::actor::reply::{AnyReply, CallName, CallSite, ReplyForm, RuntimeEnd, Watcher, WireReply, encode_failure};
 use crate::here::built_in::{TOPICS, is_built_in};
+use crate::reliable::hosted::{HostedTurn, Parcel};
 use crate::shard::Shard;
 use crate::shard::baggage::{Baggage, Load};
 use crate::shard::calls::Completion;
@@ -135,6 +136,17 @@ impl OnShard {
             Err(refusal) => return refuse(refusal.into()),
         };
         let awaited = call.request != 0;
+        // What a reliable turn does is seen once it is committed.
+        if let Some(hosted) = HostedTurn::of(&inherited) {
+            if !awaited {
+                let arguments = Bytes::copy_from_slice(call.payload);
+                hosted.send(shard, Parcel { route: &route, key: call.key, arguments, load: baggage });
+                return Ok(());
+            }
+            if let Err(refusal) = hosted.check_call(node, &route, call.key) {
+                return refuse(refusal.into());
+            }
+        }
         let deadline = match awaited {
             true => node.deadline(call.left).min(until),
             false => Timestamp::NEVER,

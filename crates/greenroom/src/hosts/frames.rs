@@ -6,10 +6,10 @@ use greenroom_wire::Status;
 use greenroom_wire::host::{Ask, FromHost, Operation, TurnEnd};
 
 use super::ask::Asked;
-use super::lane::End;
+use super::lane::{End, Made};
 use super::on_shard::OnShard;
 use super::seats::State;
-use super::state::Change;
+use super::state;
 use crate::shard::Shard;
 
 /// Handles the whole frames that a lane has. On an error the lane is to end.
@@ -79,7 +79,8 @@ fn take(shard: &Shard, part: &OnShard, session: u64, frame: FromHost<'_>, len: u
 }
 
 fn turn_end(shard: &Shard, part: &OnShard, session: u64, end: TurnEnd<'_>) -> Result<(), String> {
-    let changes = end.changes.map(|fields| Change::read(&fields)).transpose()?.unwrap_or_default();
+    let changes = end.changes.map(|fields| state::changes(&fields)).unwrap_or_default();
+    let made = Made { changes, jump: end.jump.map(str::to_owned), is_halt: end.is_halt };
     {
         let mut state = part.state.borrow_mut();
         // Of one that is not live, the machine knows whether its host may still end it.
@@ -92,7 +93,7 @@ fn turn_end(shard: &Shard, part: &OnShard, session: u64, end: TurnEnd<'_>) -> Re
                 let actor = running.actor.to_string();
                 let stream = stream.map(|stream| lane.produce(shard, seat, stream, actor)).transpose()?;
                 let payload = Bytes::copy_from_slice(end.payload);
-                running.end = Some(End::Said { status: end.status, payload, changes, stream });
+                running.end = Some(End::Said { status: end.status, payload, made, stream });
             }
             (None, Some(stream), Some(lane)) => lane.refuse_stream(stream),
             _ => {}

@@ -16,6 +16,7 @@ use crate::actor::interface::{Actor, Behaviour, Interface, MethodInfo, Options, 
 use crate::actor::reference::Ref;
 use crate::actor::reply::{AnyReply, CallName, CallSite, RuntimeEnd, Watcher, WireReply};
 use crate::intercept::{Outcome, OutcomeCell};
+use crate::reliable::hosted::Journaled;
 use crate::shard::calls::Completion;
 use crate::state::Saving;
 
@@ -24,6 +25,8 @@ use crate::state::Saving;
 pub(crate) struct Foreign {
     /// What is stored of it.
     pub(super) states: States,
+    /// What is in a journal of it, if it is reliable.
+    pub(super) journaled: Option<Journaled>,
     /// Why it could not be activated.
     refusal: Option<Refusal>,
 }

@@ -9,6 +9,7 @@ use std::task::{Context, Poll, Wake, Waker};
 
 use bytes::{Buf, Bytes, BytesMut};
 use greenroom_protocols::host::{Activation, Cookie};
+use greenroom_reliable::ledger::FieldChanges;
 use greenroom_wire::Status;
 use greenroom_wire::host::{Closing, Decoder, FRAME_LEN_MAX, FromNode};
 use greenroom_world::{Stream, Timestamp};
@@ -17,11 +18,11 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use super::ask::Asked;
 use super::calls::HostRoute;
 use super::session::Session;
-use super::state::Change;
 use super::streams::{Begun, Streams};
 use super::turn::NewTurn;
 use crate::actor::error::Refusal;
 use crate::actor::key::ActorId;
+use crate::reliable::hosted::HostedTurn;
 use crate::shard::baggage::Load;
 use crate::shard::calls::CallSlot;
 use crate::shard::turns::Link;
@@ -76,10 +77,20 @@ pub(super) struct Sent {
     pub(super) position: u64,
 }
 
+/// What a turn has made of its actor's state.
+#[derive(Default)]
+pub(super) struct Made {
+    pub(super) changes: Vec<FieldChanges>,
+    /// The state that a state machine is in from now on.
+    pub(super) jump: Option<String>,
+    /// The actor has ended for good.
+    pub(super) is_halt: bool,
+}
+
 /// How a turn ended.
 pub(super) enum End {
     /// As its host says.
-    Said { status: Status, payload: Bytes, changes: Vec<Change>, stream: Option<Begun> },
+    Said { status: Status, payload: Bytes, made: Made, stream: Option<Begun> },
     /// Its host was lost: whether it may run again, as nothing had begun or nobody sees it.
     Lost { is_again: bool },
     /// Nothing began: the description that the host offers has no such method.
@@ -91,7 +102,7 @@ pub(super) enum End {
 impl Running {
     /// Whether it may run again when its host is lost.
     pub(super) fn runs_again(&self) -> bool {
-        self.new.is_read
+        self.new.is_read || HostedTurn::of(&self.baggage).is_some()
     }
 
     /// Bytes of its frame, about.

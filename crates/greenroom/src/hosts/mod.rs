@@ -12,6 +12,7 @@ mod greeting;
 mod kind;
 mod lane;
 mod listener;
+mod machine;
 mod offers;
 mod on_shard;
 mod plane;

@@ -82,6 +82,9 @@ impl Offers {
             return Err(format!("no description with the digest {} was shown", offered.digest));
         };
         check(here, offered, &description)?;
+        if description.options.reliable {
+            check_reliable(here, shards, &description)?;
+        }
         let kind = Kind::offered(&offered.kind).ok_or("this node knows as many kinds as it can; restart it")?;
         if self.kinds.len() >= KINDS_MAX && !self.kinds.contains_key(kind.name()) {
             return Err(format!("hosts have offered {KINDS_MAX} kinds here, which is the most"));
@@ -195,7 +198,6 @@ fn check(here: &Here, offered: &OfferMap, description: &Description) -> Result<(
     let options = &description.options;
     let unfit = [
         (options.workers.is_some_and(|workers| workers > 0), "workers"),
-        (options.reliable, "reliable"),
         (options.home.is_some(), "home"),
         (options.protocol.is_some() || options.leader.is_some(), "protocol"),
         (options.instances.as_deref().is_some_and(|instances| instances != "single"), "instances"),
@@ -230,6 +232,24 @@ fn check(here: &Here, offered: &OfferMap, description: &Description) -> Result<(
     Ok(())
 }
 
+/// Whether the node may take the offer of a reliable kind from a session with lanes to so many shards.
+fn check_reliable(here: &Here, shards: u16, description: &Description) -> Result<(), String> {
+    if here.journal().is_none() {
+        return Err(format!(
+            "{:?} is reliable, and this node has no journal; write its URL as `journal` under `[reliable]`",
+            description.kind
+        ));
+    }
+    let all = here.shards().len();
+    if usize::from(shards) < all {
+        return Err(format!(
+            "actors of {:?} are reliable, and on all of this node's {all} shards; let the host's `lanes` be {all}",
+            description.kind
+        ));
+    }
+    Ok(())
+}
+
 /// Makes the kind known here, as `description` says if it `holds` from now on; the numbers of its methods.
 fn say(here: &Here, kind: Kind, description: &Description, holds: bool) -> Result<Vec<u16>, String> {
     let methods: Vec<NamedMethod> =
@@ -242,7 +262,14 @@ fn say(here: &Here, kind: Kind, description: &Description, holds: bool) -> Resul
         options: options(description),
         description: description.clone(),
     };
-    let Some(known) = here.kinds().foreign(kind) else {
+    let known = here.kinds().foreign(kind);
+    if let Some(before) = known.map(|known| known.said().options.reliable)
+        && before != description.options.reliable
+    {
+        let (was, is) = if before { ("was", "is not") } else { ("was not", "is") };
+        return Err(format!("{:?} {was} reliable here, and now {is}; give this one another name", kind.name()));
+    }
+    let Some(known) = known else {
         let (all, numbers) = number_all(&[], &methods);
         let foreign = Arc::new(ForeignKind::new(kind.name(), said(all, numbers.clone())));
         let factory = Box::new(|_: &crate::actor::cx::Cx| Ok(Foreign::default()));

@@ -10,12 +10,13 @@ use bytes::BytesMut;
 use greenroom_protocols::host::{Cookie, LaneEvent, SessionId, Settings, Word};
 use greenroom_protocols::versions::ANY;
 use greenroom_wire::Status;
-use greenroom_wire::host::{Closing, FieldsWriter, Leave};
+use greenroom_wire::host::{Closing, Leave};
 use greenroom_world::{Stream, Timestamp};
 
 use super::lane::{End, Running, Wire};
 use super::seats::{Place, Sits, Sitter, State, key, leave, remember};
 use super::session::Session;
+use super::state::Given;
 use super::topics::Followed;
 use super::turn::{NewTurn, Next};
 use crate::actor::error::Refusal;
@@ -53,13 +54,7 @@ impl OnShard {
     }
 
     /// Has an activation made that is not known yet; `None` while it waits for something.
-    fn want(
-        &self,
-        shard: &Shard,
-        sitter: &Sitter<'_>,
-        fields: impl FnOnce() -> FieldsWriter,
-        waker: &Waker,
-    ) -> Option<()> {
+    fn want(&self, shard: &Shard, sitter: &Sitter<'_>, given: impl FnOnce() -> Given, waker: &Waker) -> Option<()> {
         let activation = key(sitter.slot);
         let is_new = {
             let mut state = self.state.borrow_mut();
@@ -70,18 +65,21 @@ impl OnShard {
                     return None;
                 }
                 Some(place) if place.sits == Sits::Nowhere => {
-                    place.fields = Some(fields());
+                    place.given = Some(given());
                     false
                 }
                 Some(Place { sits: Sits::Ready, .. }) => false,
                 Some(_) | None => {
-                    state.places.insert(activation, Place::new(sitter, fields()));
+                    state.places.insert(activation, Place::new(sitter, given()));
                     true
                 }
             }
         };
         if is_new {
-            self.tell(shard, LaneEvent::Want { activation, kind: sitter.id.kind.name().into(), wanted: ANY });
+            // What reliable actors are to do waits in a journal.
+            let is_patient = shard.port().node.kinds().is_reliable(sitter.id.kind);
+            let kind = sitter.id.kind.name().into();
+            self.tell(shard, LaneEvent::Want { activation, kind, wanted: ANY, is_patient });
         }
         Some(())
     }
@@ -94,7 +92,7 @@ impl OnShard {
         &self,
         shard: &Shard,
         sitter: &Sitter<'_>,
-        fields: impl FnOnce() -> FieldsWriter,
+        given: impl FnOnce() -> Given,
         waker: &Waker,
     ) -> Poll<Result<(), Refusal>> {
         let activation = key(sitter.slot);
@@ -109,7 +107,7 @@ impl OnShard {
         if let Some(failed) = failed(&mut self.state.borrow_mut()) {
             return failed;
         }
-        if self.want(shard, sitter, fields, waker).is_none() {
+        if self.want(shard, sitter, given, waker).is_none() {
             return Poll::Pending;
         }
         let mut state = self.state.borrow_mut();
@@ -178,11 +176,11 @@ impl OnShard {
         &self,
         shard: &Shard,
         sitter: &Sitter<'_>,
-        fields: impl Fn() -> FieldsWriter,
+        given: impl Fn() -> Given,
         new: &NewTurn,
         waker: &Waker,
     ) -> Poll<Cookie> {
-        if self.want(shard, sitter, &fields, waker).is_none() {
+        if self.want(shard, sitter, &given, waker).is_none() {
             return Poll::Pending;
         }
         let running = Running {
@@ -214,7 +212,7 @@ impl OnShard {
             // It may be sent to another seat than the one that the activation has now, which is then to be made.
             let waits = state.turns.get(&cookie).is_some_and(|running| running.sent.is_none());
             if let Some(place) = state.places.get_mut(&key(sitter.slot)) {
-                place.fields = waits.then(&fields);
+                place.given = waits.then(&given);
             }
             woken
         });

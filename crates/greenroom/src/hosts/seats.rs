@@ -11,12 +11,13 @@ use greenroom_protocols::host::{
     Activation, Cookie, Fate, LaneAction, LaneEvent, Lanes, Named, Seat, SessionId, Settings, TurnNumber,
 };
 use greenroom_wire::Status;
-use greenroom_wire::host::{Activate, Closing, FieldsWriter, FromNode, Leave};
+use greenroom_wire::host::{Activate, Closing, FromNode, Leave};
 use greenroom_world::Timestamp;
 
 use super::ask::Asked;
 use super::lane::{End, Lane, Running, Sent};
 use super::session::{FromShard, Told};
+use super::state::Given;
 use crate::actor::error::{CallError, Failure, Never, Refusal};
 use crate::actor::interface::Why;
 use crate::actor::key::ActorId;
@@ -43,7 +44,7 @@ pub(super) struct Place {
     pub(super) epoch: u64,
     pub(super) sits: Sits,
     /// What is stored of it, while it is to be made or a turn of its waits to be sent.
-    pub(super) fields: Option<FieldsWriter>,
+    pub(super) given: Option<Given>,
     /// What it has brought from its last seat.
     carried: Option<Bytes>,
     /// Why it leaves its seat for good.
@@ -75,12 +76,12 @@ pub(super) struct Sitter<'a> {
 }
 
 impl Place {
-    pub(super) fn new(sitter: &Sitter<'_>, fields: FieldsWriter) -> Self {
+    pub(super) fn new(sitter: &Sitter<'_>, given: Given) -> Self {
         Self {
             id: sitter.id.clone(),
             epoch: sitter.epoch,
             sits: Sits::Nowhere,
-            fields: Some(fields),
+            given: Some(given),
             carried: None,
             why: Leave::Failed,
             refusal: None,
@@ -267,15 +268,17 @@ impl State {
 
     fn activate(&mut self, session: SessionId, seat: Seat, activation: Activation, offer: u32) -> Option<LaneEvent> {
         let (place, lane) = (self.places.get_mut(&activation)?, self.lanes.get_mut(&session.0)?);
-        let none = FieldsWriter::new();
+        let none = Given::default();
+        // It is kept: the next host is given the same, if this one is lost before it has made the actor.
+        let given = place.given.as_ref().unwrap_or(&none);
         let frame = Activate {
             seat: seat.0,
             offer,
             epoch: place.epoch,
-            state: None,
+            state: given.state.as_deref(),
             carried: place.carried.as_deref(),
             key: &place.id.key,
-            fields: place.fields.as_ref().unwrap_or(&none).fields(),
+            fields: given.fields.fields(),
         };
         if lane.put(&FromNode::Activate(frame)) {
             return None;

@@ -50,6 +50,11 @@ impl Default for HostsConfig {
 }
 
 impl HostsConfig {
+    /// Whether there is a socket for hosts.
+    pub(crate) fn are_taken(&self) -> bool {
+        !matches!(self.listen.as_str(), "" | "off")
+    }
+
     /// Whether who has shown `roles` may offer `kind`.
     pub(crate) fn allows(&self, roles: &[&str], kind: &str) -> bool {
         let covers = |pattern: &String| match pattern.strip_suffix('*') {

@@ -1,6 +1,8 @@
 //! States of actors in hosts: the node keeps them, hosts get them with a seat and send changes with a turn's end.
 
 use bytes::Bytes;
+use greenroom_reliable::fields::Change;
+use greenroom_reliable::ledger::FieldChanges;
 use greenroom_wire::codec;
 use greenroom_wire::host::{Fields, FieldsWriter, Form};
 
@@ -8,6 +10,7 @@ use super::kind::Foreign;
 use crate::actor::cx::Cx;
 use crate::actor::error::{Doubt, Refusal};
 use crate::actor::version_gap::VersionGap;
+use crate::reliable::hosted::Journaled;
 use crate::state::{Slot, StateError};
 
 /// The states of one actor.
@@ -26,28 +29,28 @@ struct Kept {
     value: Option<Bytes>,
 }
 
-/// A state's new value.
-pub(super) struct Change {
-    pub(super) name: String,
-    pub(super) value: Bytes,
+/// The changes that a frame brings: of states in a store, each as a whole, or of fields in a journal.
+pub(super) fn changes(fields: &Fields<'_>) -> Vec<FieldChanges> {
+    let change = |entry: &str, value: Option<&[u8]>| Change {
+        entry: entry.to_owned(),
+        value: value.map(Bytes::copy_from_slice),
+    };
+    let of = |(name, form): (&str, Form<'_>)| {
+        let changes = match form {
+            Form::Whole(value) => vec![change("", Some(value))],
+            Form::Entries(entries) => entries.iter().map(|(entry, value)| change(entry, value)).collect(),
+        };
+        FieldChanges { field: name.to_owned(), changes }
+    };
+    fields.iter().map(of).collect()
 }
 
-impl Change {
-    /// Those that a frame brings.
-    ///
-    /// # Errors
-    /// They are no states of a store, written as a whole.
-    pub(super) fn read(fields: &Fields<'_>) -> Result<Vec<Self>, String> {
-        fields
-            .iter()
-            .map(|(name, form)| match form {
-                Form::Whole(value) => Ok(Self { name: name.to_owned(), value: Bytes::copy_from_slice(value) }),
-                Form::Entries(_) => {
-                    Err(format!("the change of {name:?} comes by entries, and it is a state of a store"))
-                }
-            })
-            .collect()
-    }
+/// What a host is given of an actor with its seat.
+#[derive(Default)]
+pub(super) struct Given {
+    pub(super) fields: FieldsWriter,
+    /// The state that a state machine is in, if it has ever jumped.
+    pub(super) state: Option<String>,
 }
 
 /// What became of changes.
@@ -59,12 +62,23 @@ pub(super) enum Stated {
 impl Foreign {
     /// Whether anything of the actor is stored.
     pub(super) fn is_kept(&self) -> bool {
-        !self.states.all.is_empty()
+        !self.states.all.is_empty() || self.journaled.is_some()
     }
 
     /// What its host is given of it.
-    pub(super) fn fields(&self) -> FieldsWriter {
+    pub(super) fn given(&self) -> Given {
+        Given { fields: self.fields(), state: self.journaled.as_ref().and_then(Journaled::state) }
+    }
+
+    fn fields(&self) -> FieldsWriter {
         let mut fields = FieldsWriter::new();
+        for (name, entries) in self.journaled.iter().flat_map(Journaled::fields) {
+            // What is over a bound here was so when its host wrote it.
+            let _ = match entries.get("") {
+                Some(value) if entries.len() == 1 => fields.whole(name, value),
+                _ => fields.entries(name, entries.iter().map(|(entry, value)| (entry.as_str(), Some(&value[..])))),
+            };
+        }
         for Kept { name, value, .. } in &self.states.all {
             if let Some(value) = value {
                 // Descriptions bound the names and their number.
@@ -80,6 +94,10 @@ impl Foreign {
     /// A state cannot be read, or was written by a newer version than any host's.
     pub(super) async fn load(&mut self, cx: &Cx) -> Result<(), Refusal> {
         let Some(kind) = cx.port.node.kinds().foreign(cx.id.kind) else { return Ok(()) };
+        if kind.said().options.reliable {
+            self.journaled = Some(Journaled::of(cx));
+            return Ok(());
+        }
         let states = kind.said().description.states.clone();
         self.states.all.clear();
         for state in states {
@@ -100,9 +118,13 @@ impl Foreign {
     }
 
     /// Writes what a turn has changed.
-    pub(super) async fn save(&mut self, cx: &Cx, changes: Vec<Change>) -> Stated {
-        for Change { name, value } in changes {
+    pub(super) async fn save(&mut self, cx: &Cx, changes: Vec<FieldChanges>) -> Stated {
+        for FieldChanges { field: name, mut changes } in changes {
             let unsaved = |message: String| Stated::Unsaved(Doubt::Unsaved { message });
+            let whole = changes.pop().filter(|change| changes.is_empty() && change.entry.is_empty());
+            let Some(value) = whole.and_then(|change| change.value) else {
+                return unsaved(format!("the change of {name:?} comes by entries, and it is a state of a store"));
+            };
             let Some(kept) = self.states.all.iter_mut().find(|kept| kept.name == name) else {
                 return unsaved(format!("the kind's description names no state {name:?}"));
             };

@@ -12,6 +12,7 @@ use greenroom_wire::{ExtensionView, Status};
 use super::ask::Asked;
 use super::kind::{Foreign, ForeignMessage, ForeignReply};
 use super::lane::End;
+use super::machine;
 use super::on_shard::OnShard;
 use super::seats::Sitter;
 use super::state::Stated;
@@ -20,7 +21,9 @@ use crate::actor::cx::Cx;
 use crate::actor::error::{Doubt, Failure, Refusal};
 use crate::actor::interface::Why;
 use crate::actor::reply;
+use crate::reliable::hosted::HostedTurn;
 use crate::shard::Shard;
+use crate::shard::baggage::Load;
 use crate::shard::calls::Completion;
 use crate::shard::turns::Access;
 
@@ -87,7 +90,7 @@ impl Of<'_> {
 /// Runs the turn of `message` in the actor's host, whichever that is.
 pub(super) async fn run(cx: &Cx, mut of: Of<'_>, message: ForeignMessage) {
     let ForeignMessage { method, payload, reply } = message;
-    let baggage = Shard::with(|shard| shard.and_then(|shard| shard.baggage()));
+    let baggage = baggage_of_turn();
     let carried = baggage.as_ref().and_then(|baggage| baggage.carried().ok().flatten());
     let new = NewTurn {
         method,
@@ -97,12 +100,24 @@ pub(super) async fn run(cx: &Cx, mut of: Of<'_>, message: ForeignMessage) {
         extension: carried.unwrap_or_default(),
         payload,
     };
+    let hosted = HostedTurn::of(&baggage_of_turn());
+    if let Some(refusal) = hosted.as_ref().and_then(|hosted| machine::unwanted(hosted, cx, of.get(), method)) {
+        return answer(reply, Err(refusal.into()));
+    }
     let ended = loop {
+        if let Some(hosted) = &hosted {
+            hosted.begin();
+        }
         if let Some(ended) = attempt(cx, &mut of, &new).await {
             break ended;
         }
     };
     answer(reply, ended);
+}
+
+/// What came with the message of the current turn.
+fn baggage_of_turn() -> Load {
+    Shard::with(|shard| shard.and_then(Shard::baggage))
 }
 
 /// Runs a turn at a host; `None` if that was lost, and the turn is to run again.
@@ -132,11 +147,13 @@ async fn attempt(cx: &Cx, of: &mut Of<'_>, new: &NewTurn) -> Option<Result<(Stat
                 }
                 Some(Err(refusal.into()))
             }
-            End::Said { status, payload, changes, stream } => {
+            End::Said { status, payload, made, stream } => {
                 let stream = stream.map(|begun| Items::of(underway.session, begun));
-                if let Of::Exclusive(foreign) = of
-                    && !changes.is_empty()
-                    && let Stated::Unsaved(doubt) = foreign.save(cx, changes).await
+                if let Some(hosted) = HostedTurn::of(&baggage_of_turn()) {
+                    machine::commit(&hosted, cx, of, (status, made));
+                } else if let Of::Exclusive(foreign) = of
+                    && !made.changes.is_empty()
+                    && let Stated::Unsaved(doubt) = foreign.save(cx, made.changes).await
                 {
                     leave_seat(Leave::Unsaved);
                     return Some(Err(doubt.into()));
@@ -170,7 +187,7 @@ pub(super) async fn seated(cx: &Cx, foreign: &mut Foreign) -> Result<(), Refusal
                     return Some(Poll::Ready(Err(asked)));
                 }
                 let sitter = Sitter { slot, id: &cx.id, epoch: cx.epoch() };
-                Some(part.poll_seat(shard, &sitter, || foreign.fields(), context.waker()).map(Ok))
+                Some(part.poll_seat(shard, &sitter, || foreign.given(), context.waker()).map(Ok))
             })
             .unwrap_or(Poll::Ready(Ok(Err(Refusal::Stopping))))
         });
@@ -186,7 +203,7 @@ async fn begin(cx: &Cx, foreign: &Foreign, new: &NewTurn) -> Option<Cookie> {
     poll_fn(|context| {
         with(|shard, part| {
             let sitter = Sitter { slot: shard.current_slot()?, id: &cx.id, epoch: cx.epoch() };
-            Some(part.poll_begin(shard, &sitter, || foreign.fields(), new, context.waker()).map(Some))
+            Some(part.poll_begin(shard, &sitter, || foreign.given(), new, context.waker()).map(Some))
         })
         .unwrap_or(Poll::Ready(None))
     })

@@ -38,6 +38,8 @@ pub(super) struct Cast {
     births: Births,
     pub(super) actors: BTreeMap<Named, Actor>,
     turns: BTreeMap<TurnId, Turn>,
+    /// Turns of actors whose kind a host is to offer yet.
+    stranded: BTreeMap<TurnId, Named>,
     /// Methods that came to something else when they were run again, by actor, with what was found.
     pub(super) faulty: BTreeMap<(Named, Arc<str>), String>,
 }
@@ -86,15 +88,19 @@ pub(super) enum Begun {
     Fails(TurnId, Outcome<Named, Body>),
     /// The actor's fields must be read first.
     Reads(Named),
+    /// No host has offered its kind here yet: it is begun again later.
+    Strands(TurnId, Box<Letter>),
     Waits,
 }
 
 impl Cast {
     pub(super) fn new(port: Arc<Port>, owner: Ownership, life: Life) -> Self {
         let births = Births::new(owner, life);
+        let epoch = Epoch(owner.epoch.0);
         let (actors, turns, faulty) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
         let rerun = port.node.config().reliable.rerun;
-        Self { port, epoch: Epoch(owner.epoch.0), rerun, may_rerun: rerun, births, actors, turns, faulty }
+        let stranded = BTreeMap::new();
+        Self { port, epoch, rerun, may_rerun: rerun, births, actors, turns, stranded, faulty }
     }
 
     pub(super) fn len(&self) -> usize {
@@ -155,6 +161,11 @@ impl Cast {
         })
     }
 
+    /// Begins a turn whose kind was not there, unless that is forgotten.
+    pub(super) fn begin_stranded(&mut self, turn: TurnId, letter: Letter, now: Timestamp) -> Begun {
+        if self.stranded.contains_key(&turn) { self.begin(turn, letter, now) } else { Begun::Waits }
+    }
+
     fn begin_on(&mut self, shard: &Shard, turn: TurnId, letter: Letter, now: Timestamp) -> Begun {
         let called = letter.call.is_some();
         let method = match &letter.body {
@@ -166,6 +177,12 @@ impl Cast {
             }
         };
         let kinds = self.port.node.kinds();
+        if kinds.contains(&letter.to.kind) {
+            self.stranded.remove(&turn);
+        } else if self.port.node.may_be_offered(&letter.to.kind) {
+            self.stranded.insert(turn, letter.to.clone());
+            return Begun::Strands(turn, Box::new(letter));
+        }
         let Some(kind) = Kind::known(&letter.to.kind).filter(|kind| kinds.find(*kind).is_some()) else {
             let name = self.port.node.name();
             let kind = &letter.to.kind;
@@ -179,7 +196,9 @@ impl Cast {
             let route = kinds.route(&letter.to.kind, method);
             return fails(turn, called, kinds.unknown_method(&route));
         };
-        let (rerun, may_rerun) = (self.rerun, self.may_rerun);
+        // Nobody has told a host what to choose again.
+        let linked = kinds.has_linked(&letter.to.kind);
+        let (rerun, may_rerun) = (self.rerun && linked, self.may_rerun && linked);
         if rerun && let Some(found) = self.faulty.get(&(letter.to.clone(), method.clone())) {
             return Begun::Fails(turn, Outcome::Failed(found.clone()));
         }
@@ -276,10 +295,12 @@ impl Cast {
             cut(entry.slot);
         }
         self.turns.retain(|_, turn| turn.actor != *actor);
+        self.stranded.retain(|_, stranded| stranded != actor);
     }
 
     pub(super) fn cut_all(&mut self) {
         self.turns.clear();
+        self.stranded.clear();
         for entry in std::mem::take(&mut self.actors).into_values() {
             cut(entry.slot);
         }

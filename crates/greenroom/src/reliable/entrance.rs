@@ -19,7 +19,7 @@ use crate::shard::underway::{Opened, Underway, Way};
 impl Here {
     /// Whether actors of `kind` are reliable, whose interface is this.
     pub(crate) fn is_reliable(&self, kind: Kind, interface: &Described) -> bool {
-        interface.reliable || self.kinds().is_reliable(kind)
+        interface.reliable || self.is_reliable_kind(kind)
     }
 
     /// Refuses a call with an idempotency key to actors for which nobody keeps answers; `reliable` if the caller knows that

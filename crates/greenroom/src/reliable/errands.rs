@@ -25,6 +25,8 @@ pub(super) enum Done {
     Unloadable { actor: Named, error: String },
     /// An actor's fields are read, as its activation has ended by itself; or they never can be.
     Fields { actor: Named, fields: Result<Vec<StoredField>, String> },
+    /// A turn that could not begin is to be tried again.
+    Due { turn: TurnId, letter: Box<Letter> },
     /// A turn has ended; `None` if it was dropped.
     Turn { turn: TurnId, completion: Option<Completion> },
     /// A commit has ended.
@@ -84,6 +86,15 @@ impl Desk {
                     Err(error) => pause.after(&self.node, &format!("{actor} cannot be loaded"), &error).await,
                 }
             }
+        })
+    }
+
+    /// Waits before a turn is begun again whose kind nobody has offered here yet.
+    pub(super) fn later(self, turn: TurnId, letter: Box<Letter>) -> Errand {
+        Box::pin(async move {
+            let world = self.node.world();
+            world.sleep_until(world.now() + OFFERED_AFTER).await;
+            Done::Due { turn, letter }
         })
     }
 
@@ -270,5 +281,7 @@ pub(super) fn subject(letter: &Letter) -> String {
 
 const PAUSE_MIN: Duration = Duration::from_millis(20);
 const PAUSE_MAX: Duration = Duration::from_secs(2);
+/// Between two looks whether a kind is offered.
+const OFFERED_AFTER: Duration = Duration::from_millis(200);
 /// Pause where a retry helps only after an operator has.
 const PAUSE_PERMANENT: Duration = Duration::from_secs(5);

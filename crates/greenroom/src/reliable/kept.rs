@@ -62,6 +62,11 @@ impl Memory {
         cx.state.as_ref()?.memory.get_or_init(|| Box::<Self>::default()).downcast_ref()
     }
 
+    /// What the journal holds, once.
+    pub(super) fn take(&self) -> Vec<StoredField> {
+        std::mem::take(&mut self.known().unread)
+    }
+
     pub(super) fn states(&self) -> &'static [&'static str] {
         self.known().states
     }

@@ -5,9 +5,9 @@
 //! built-in kind (`partition.rs`), found, placed and kept single like all others; what makes it safe is its fence in the
 //! journal. Its driver (`driver.rs`, `owned.rs`) is the thin loop around the pure machine of `greenroom-protocols::delivery`: it
 //! reads and writes the ledger (`errands.rs`), and runs the turns on activations of its own shard (`cast.rs`), which no
-//! directory knows (`machine.rs`: as state machines). What a turn sends goes into its `Takings` instead of away. `entrance.rs` is the way in: whoever
-//! calls a reliable actor calls its partition. `outputs.rs` is the way out of the cluster. In tests, `again` runs each turn twice. Where actors are
-//! explored, `company.rs` takes the place of partitions: it commits to memory.
+//! directory knows (`machine.rs`: as state machines; `hosted.rs`: those whose turns run in hosts). What a turn sends goes into its `Takings`
+//! instead of away. `entrance.rs` is the way in: whoever calls a reliable actor calls its partition. `outputs.rs` is the way out of the
+//! cluster. In tests, `again` runs each turn twice. Where actors are explored, `company.rs` takes the place of partitions: it commits to memory.
 
 pub(crate) mod admin;
 mod again;
@@ -26,6 +26,7 @@ mod hall;
 mod homes;
 #[cfg(feature = "http")]
 mod hook;
+pub(crate) mod hosted;
 mod kept;
 mod machine;
 mod name;

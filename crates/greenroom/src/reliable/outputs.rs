@@ -31,13 +31,7 @@ impl Cx {
         let Some(takings) = takings() else {
             return Err(refused(format!("{} is no turn of a reliable actor; only these have outputs", self.id())));
         };
-        let outlets = self.port.node.outlets();
-        let number = outlets.number(outlet).ok_or_else(|| {
-            let known: Vec<&str> = outlets.names().collect();
-            refused(format!(
-                "there is no outlet {outlet:?}, but {known:?}; name its URL under `[reliable.outlets]` on all nodes"
-            ))
-        })?;
+        let number = self.port.node.outlets().known(outlet)?;
         let body = serde_json::to_vec(value).map_err(|error| refused(format!("an output has no JSON: {error}")))?;
         takings.output(number, outlet, body.into());
         Ok(())
@@ -79,12 +73,19 @@ impl Outlets {
         }
     }
 
-    fn number(&self, name: &str) -> Option<u32> {
-        Some(number(name)).filter(|number| self.0.get(number).is_some_and(|(known, _)| known == name))
-    }
-
-    fn names(&self) -> impl Iterator<Item = &str> {
-        self.0.values().map(|(name, _)| name.as_str())
+    /// The number of the outlet called `name`.
+    ///
+    /// # Errors
+    /// [`Refusal::Invalid`]: there is none.
+    pub(super) fn known(&self, name: &str) -> Result<u32, Refusal> {
+        let known = Some(number(name)).filter(|number| self.0.get(number).is_some_and(|(known, _)| known == name));
+        known.ok_or_else(|| {
+            let known: Vec<&str> = self.0.values().map(|(name, _)| name.as_str()).collect();
+            let message = format!(
+                "there is no outlet {name:?}, but {known:?}; name its URL under `[reliable.outlets]` on all nodes"
+            );
+            Refusal::Invalid { field: String::new(), message }
+        })
     }
 
     fn get(&self, lane: Lane) -> Option<Arc<dyn Outlet>> {

@@ -317,6 +317,7 @@ impl Owned {
             Begun::Runs(turn, ended) => self.errands.push(Desk::turn(turn, ended)),
             Begun::Ended(turn, completion) => self.turn_over(turn, Some(completion)),
             Begun::Fails(turn, outcome) => self.happen(Happening::Ended { turn, outcome }),
+            Begun::Strands(turn, letter) => self.errands.push(self.desk.clone().later(turn, letter)),
             Begun::Reads(actor) => self.errands.push(self.desk.clone().fields(actor)),
             Begun::Waits => {}
         }
@@ -336,6 +337,10 @@ impl Owned {
             }
             Done::Fields { actor, fields } => {
                 let begun = self.cast.read(&actor, fields, self.port.node.world().now());
+                self.begun(begun);
+            }
+            Done::Due { turn, letter } => {
+                let begun = self.cast.begin_stranded(turn, *letter, self.port.node.world().now());
                 self.begun(begun);
             }
             Done::Turn { turn, completion } => self.turn_over(turn, completion),

@@ -21,7 +21,7 @@ use crate::actor::reference::Inner;
 use crate::here::built_in::is_built_in;
 use crate::pids::key::reserved;
 use crate::shard::Shard;
-use crate::shard::baggage::Baggage;
+use crate::shard::baggage::{Baggage, Load};
 use crate::shard::holdback::{Holdback, Unsent, holdback};
 use crate::shard::one_way::Told;
 use crate::shard::submit::Callee;
@@ -84,6 +84,16 @@ impl Takings {
         Self { by, births, taken: Mutex::new(Taken { record, ..Taken::default() }) }
     }
 
+    /// Whose turn it is.
+    pub(super) fn by(&self) -> &Named {
+        &self.by
+    }
+
+    /// Forgets what the turn has done: it begins again.
+    pub(super) fn begin_again(&self) {
+        *self.taken() = Taken::default();
+    }
+
     /// Does something with what this run gets, where turns are run again.
     fn record<T>(&self, with: impl FnOnce(&mut Record) -> T) -> Option<T> {
         self.taken().record.as_deref_mut().map(with)
@@ -128,12 +138,22 @@ impl Takings {
             self.record(|record| record.tell(format!("{}.{}", target.id, message.method)));
             let own = load.map(|load| Box::new(Baggage::clone(&load)));
             let later = Unsent { own, ..message };
-            self.taken().later.push(Box::new(move |shard| later.send(shard)));
+            self.later(Box::new(move |shard| later.send(shard)));
             return Ok(());
         }
         let outgoing = self.outgoing(shard, message)?;
-        self.taken().sends.push(outgoing);
+        self.keep(outgoing);
         Ok(())
+    }
+
+    /// Keeps a message to a reliable actor back.
+    pub(super) fn keep(&self, outgoing: Outgoing<Named, Body>) {
+        self.taken().sends.push(outgoing);
+    }
+
+    /// Keeps back what is to be done after the commit.
+    pub(super) fn later(&self, later: Later) {
+        self.taken().later.push(later);
     }
 
     /// Keeps a message back that is to be sent when it is due; `name` is what it is cancelled by.
@@ -156,12 +176,17 @@ impl Takings {
             return Err(Refusal::Invalid { field: String::new(), message });
         }
         let outgoing = self.outgoing(shard, message)?;
+        self.keep_until(outgoing, due, name);
+        Ok(())
+    }
+
+    /// Keeps a message to a reliable actor back that is to be sent when it is due.
+    pub(super) fn keep_until(&self, outgoing: Outgoing<Named, Body>, due: Wall, name: Option<String>) {
         let mut taken = self.taken();
         if let Some(name) = &name {
             taken.timers.retain(|timer| timer.name.as_ref() != Some(name));
         }
         taken.timers.push(Timer { due, slot: delivery::Slot::default(), outgoing, name });
-        Ok(())
     }
 
     /// Cancels the actor's timer of this name.
@@ -175,10 +200,24 @@ impl Takings {
         let Unsent { target, own, method, call, .. } = message;
         let delivery = own.as_ref().map_or(Delivery::ExactlyOnce, |own| own.delivery);
         let load = shard.load(own)?;
+        self.letter(shard, Named::of(&target.id), method, call.arguments()?, (load, delivery))
+    }
+
+    /// A message to the reliable actor `to`.
+    ///
+    /// # Errors
+    /// [`Refusal`]: it can never be sent.
+    pub(super) fn letter(
+        &self,
+        shard: &Shard,
+        to: Named,
+        method: &str,
+        arguments: Bytes,
+        (load, delivery): (Load, Delivery),
+    ) -> Result<Outgoing<Named, Body>, Refusal> {
         let partitions = shard.port().node.config().reliable.partitions;
-        let to = Named::of(&target.id);
         to.check(partitions)?;
-        let arguments = Payload(call.arguments()?);
+        let arguments = Payload(arguments);
         let carried = load.as_ref().map_or(Ok(None), |load| load.carried())?.map(Payload);
         let body = Body::Call { method: method.into(), arguments, carried };
         self.taken().bytes += size(&body) + to.key.len();

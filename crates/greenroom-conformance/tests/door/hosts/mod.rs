@@ -3,6 +3,7 @@
 mod host;
 mod offers;
 mod puppet;
+mod reliable;
 mod rules;
 mod streams;
 

@@ -8,8 +8,8 @@ use bytes::BytesMut;
 use greenroom_describe::Description;
 use greenroom_wire::codec::{self, Codec};
 use greenroom_wire::host::{
-    Call, Closing, FieldsWriter, FromHost, FromNode, Hello, HelloMap, Join, JoinMap, OfferMap, OfferStatus, TurnEnd,
-    Welcome,
+    Call, Closing, FieldsWriter, Form, FromHost, FromNode, Hello, HelloMap, Join, JoinMap, OfferMap, OfferStatus,
+    TurnEnd, Welcome,
 };
 use greenroom_wire::{ExtensionView, Status};
 use serde_json::{Value, json};
@@ -44,10 +44,26 @@ enum Told {
 /// What the node says on the user lane.
 #[derive(PartialEq, Debug)]
 pub(super) enum Heard {
-    Activate { seat: u64, key: String, is_carried: bool },
-    Turn { turn: u64, seat: u64, method: &'static str },
-    Deactivate { seat: u64, is_carry: bool },
-    Reply { request: u64, status: Status },
+    /// With the state that it brings, if it is stored.
+    Activate {
+        seat: u64,
+        key: String,
+        is_carried: bool,
+        stored: Option<u64>,
+    },
+    Turn {
+        turn: u64,
+        seat: u64,
+        method: &'static str,
+    },
+    Deactivate {
+        seat: u64,
+        is_carry: bool,
+    },
+    Reply {
+        request: u64,
+        status: Status,
+    },
     Other,
 }
 
@@ -104,6 +120,10 @@ impl Puppet {
                 seat: activate.seat,
                 key: activate.key.to_owned(),
                 is_carried: activate.carried.is_some(),
+                stored: activate.fields.iter().find_map(|(_, form)| match form {
+                    Form::Whole(value) => codec::decode(value).ok(),
+                    Form::Entries(_) => None,
+                }),
             },
             FromNode::Turn(turn) => {
                 codecs.insert(turn.turn, codec::parse(turn.payload).expect("arguments are a payload").codec);

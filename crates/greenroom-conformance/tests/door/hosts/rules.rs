@@ -116,6 +116,32 @@ async fn l3_what_a_host_says_of_a_turn_of_a_seat_that_was_lost_does_not_count() 
 }
 
 #[tokio::test]
+async fn what_is_stored_comes_with_each_seat_until_an_actor_is_made_of_it() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (node, door, path) = opened(&folder).await;
+    let kept = json!({ "options": { "persistent": true }, "states": [{ "name": "self", "version": 1 }] });
+    let comes = || Puppet::with(&path, "stored", 1, kept.clone(), |_| ());
+    let mut first = comes().await;
+    let add = calls(&door, "/stored/x/add");
+    first.seats().await;
+    let (turn, _) = first.turn().await;
+    first.ends(turn, 7, true).await;
+    assert_eq!(answered(add).await.body, "7");
+    first.leaves().await;
+    let read = calls(&door, "/stored/x/total");
+    // The next one goes before it has made the actor.
+    let mut next = comes().await;
+    let brings = |heard| matches!(heard, Heard::Activate { stored: Some(7), .. });
+    assert!(brings(next.hears().await));
+    next.leaves().await;
+    let mut last = comes().await;
+    assert!(brings(last.hears().await), "the state is not there any more");
+    drop(last);
+    drop(read);
+    node.stop().await;
+}
+
+#[tokio::test]
 async fn l7_numbers_of_seats_and_turns_rise_over_all_lanes_of_a_session() {
     let folder = tempfile::tempdir().expect("a folder");
     let (node, door, path) = opened(&folder).await;

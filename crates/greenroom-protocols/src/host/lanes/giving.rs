@@ -4,7 +4,7 @@ use crate::mix::mix;
 use crate::versions;
 
 use super::super::lane::Lane;
-use super::super::place::{At, Stage};
+use super::super::place::{At, Place, Stage};
 use super::super::{Activation, Fate, Fault, LEAVING_MAX, LaneAction, Seat, SessionId};
 use super::Lanes;
 
@@ -12,9 +12,8 @@ impl Lanes {
     /// Gives a homeless activation a seat, or gives it up if all that could have one for it are full; else it waits.
     pub(super) fn seek(&mut self, activation: Activation, out: &mut Vec<LaneAction>) {
         self.seat(activation, out);
-        let is_homeless =
-            self.places.get(&activation).is_some_and(|place| matches!(place.stage, Stage::Waiting { .. }));
-        if is_homeless && self.is_full_for(activation) {
+        let is_given_up = |place: &Place| matches!(place.stage, Stage::Waiting { .. }) && !place.is_patient;
+        if self.places.get(&activation).is_some_and(is_given_up) && self.is_full_for(activation) {
             self.forget(activation, LaneAction::NoHost { activation, is_full: true }, Fate::Overloaded, out);
         }
     }
@@ -195,8 +194,9 @@ impl Lanes {
 
     /// The activation waits for a seat from now on.
     pub(super) fn look_for_seat(&mut self, activation: Activation, out: &mut Vec<LaneAction>) {
-        let until = self.now + self.settings.grace;
+        let end = self.now + self.settings.grace;
         let Some(place) = self.places.get_mut(&activation) else { return };
+        let until = place.patience(end);
         place.stage = Stage::Waiting { until };
         self.homeless.insert((until, activation));
         self.seek(activation, out);

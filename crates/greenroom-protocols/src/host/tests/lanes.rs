@@ -36,7 +36,7 @@ impl World {
 
     /// Wants a seat, and has it made ready.
     fn seated(&mut self, activation: Activation) -> (SessionId, Seat) {
-        let actions = self.tell(LaneEvent::Want { activation, kind: "room".into(), wanted: 1 });
+        let actions = self.tell(LaneEvent::Want { activation, kind: "room".into(), wanted: 1, is_patient: false });
         let [LaneAction::Activate { session, seat, .. }] = actions[..] else { panic!("{actions:?}") };
         self.ready(session, seat);
         (session, seat)
@@ -78,7 +78,7 @@ fn activate(session: SessionId, seat: u64) -> LaneAction {
 #[test]
 fn a_turn_waits_for_its_seat_is_sent_and_ends() {
     let mut world = World::new(Settings::default(), &[(A, 1)]);
-    let actions = world.tell(LaneEvent::Want { activation: ROOM, kind: "room".into(), wanted: 1 });
+    let actions = world.tell(LaneEvent::Want { activation: ROOM, kind: "room".into(), wanted: 1, is_patient: false });
     assert_eq!(actions, [activate(A, 1)]);
     assert_eq!(world.begin(1, false), []);
     assert_eq!(world.ready(A, Seat(1)), [LaneAction::Ready { activation: ROOM }, send(A, 1, 1, 1)]);
@@ -132,7 +132,7 @@ fn what_nobody_calls_gets_its_next_seat_with_its_next_turn() {
     assert_eq!(world.lanes.deadline(), None, "and nothing is given up for that nobody waits");
     assert_eq!(world.begin(1, false), [activate(B, 1)]);
     let mut world = World::new(Settings::default(), &[(A, 1)]);
-    world.tell(LaneEvent::Want { activation: ROOM, kind: "room".into(), wanted: 1 });
+    world.tell(LaneEvent::Want { activation: ROOM, kind: "room".into(), wanted: 1, is_patient: false });
     world.word(Word::Over { session: A });
     assert_eq!(world.joins(B, 1, Bounds::default()), [activate(B, 1)], "but what is wanted is made");
 }
@@ -247,7 +247,7 @@ fn l16_what_was_not_sent_waits_for_the_next_host() {
 #[test]
 fn l16_without_a_host_nothing_begins_and_that_is_said() {
     let mut world = World::new(Settings::default(), &[]);
-    assert_eq!(world.tell(LaneEvent::Want { activation: ROOM, kind: "room".into(), wanted: 1 }), []);
+    assert_eq!(world.tell(LaneEvent::Want { activation: ROOM, kind: "room".into(), wanted: 1, is_patient: false }), []);
     world.begin(1, true);
     assert_eq!(world.lanes.deadline(), Some(at(10_000)));
     world.ms = 10_000;
@@ -256,6 +256,23 @@ fn l16_without_a_host_nothing_begins_and_that_is_said() {
         [fail(1, Fate::NoHost), LaneAction::NoHost { activation: ROOM, is_full: false }]
     );
     assert_eq!(world.lanes.deadline(), None);
+}
+
+#[test]
+fn l16_who_is_patient_waits_for_a_host_that_comes_or_has_room_however_late() {
+    let mut world = World::new(Settings::default(), &[]);
+    let want = LaneEvent::Want { activation: ROOM, kind: "room".into(), wanted: 1, is_patient: true };
+    assert_eq!(world.tell(want), []);
+    assert_eq!(world.begin(1, true), []);
+    world.ms = 3_600_000;
+    assert_eq!((world.tell(LaneEvent::Tick), world.lanes.deadline()), (vec![], None));
+    assert_eq!(world.joins(A, 1, Bounds { seats_max: 0, ..Bounds::default() }), []);
+    assert_eq!(world.joins(B, 1, Bounds::default()), [activate(B, 1)]);
+    world.ready(B, Seat(1));
+    world.word(Word::Lost { session: B });
+    assert_eq!(world.word(Word::Over { session: B }), []);
+    world.ms = 7_200_000;
+    assert_eq!((world.tell(LaneEvent::Tick), world.lanes.deadline()), (vec![], None));
 }
 
 #[test]
@@ -332,7 +349,7 @@ fn l23_callers_that_the_newer_version_does_not_serve_keep_the_older_one() {
     world.word(Word::Offers { session: B, index: 0, offer: newer });
     assert_eq!(world.tell(LaneEvent::Joined { session: B }), []);
     let other = Activation(8);
-    let wants = world.tell(LaneEvent::Want { activation: other, kind: "room".into(), wanted: 2 });
+    let wants = world.tell(LaneEvent::Want { activation: other, kind: "room".into(), wanted: 2, is_patient: false });
     assert!(matches!(wants[..], [LaneAction::Activate { session: B, .. }]));
 }
 
@@ -389,7 +406,7 @@ fn seats_go_to_the_less_full_host_by_their_weights() {
 fn what_finds_all_hosts_full_is_overloaded() {
     let mut world = World::new(Settings::default(), &[]);
     world.joins(A, 1, Bounds { seats_max: 0, ..Bounds::default() });
-    let want = LaneEvent::Want { activation: ROOM, kind: "room".into(), wanted: 1 };
+    let want = LaneEvent::Want { activation: ROOM, kind: "room".into(), wanted: 1, is_patient: false };
     let full = LaneAction::NoHost { activation: ROOM, is_full: true };
     let refused = world.tell(want);
     assert_eq!(refused, std::slice::from_ref(&full));
@@ -432,7 +449,7 @@ fn a_host_that_names_what_is_not_there_loses_its_lane() {
 #[test]
 fn an_instance_that_cannot_be_made_frees_its_seat() {
     let mut world = World::new(Settings::default(), &[(A, 1)]);
-    world.tell(LaneEvent::Want { activation: ROOM, kind: "room".into(), wanted: 1 });
+    world.tell(LaneEvent::Want { activation: ROOM, kind: "room".into(), wanted: 1, is_patient: false });
     world.begin(1, false);
     let out = world.tell(LaneEvent::Activated { session: A, seat: Seat(1), is_ready: false });
     assert_eq!(out, [fail(1, Fate::Unseated), LaneAction::NotMade { activation: ROOM }]);
@@ -443,7 +460,7 @@ fn an_instance_that_cannot_be_made_frees_its_seat() {
 fn an_activation_leaves_wherever_it_is() {
     let leave = LaneEvent::Leave { activation: ROOM, is_abandon: false };
     let mut world = World::new(Settings::default(), &[]);
-    world.tell(LaneEvent::Want { activation: ROOM, kind: "room".into(), wanted: 1 });
+    world.tell(LaneEvent::Want { activation: ROOM, kind: "room".into(), wanted: 1, is_patient: false });
     world.begin(1, false);
     assert_eq!(world.tell(leave.clone()), [fail(1, Fate::Unseated), LaneAction::Left { activation: ROOM }]);
     world.joins(A, 1, Bounds::default());
