@@ -2,6 +2,7 @@ package greenroom
 
 import (
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"iter"
 	"strconv"
@@ -44,7 +45,7 @@ func (c *Cx) Save() error {
 		return err
 	}
 	var fields batch
-	fields.state(written)
+	fields.fields(map[string][]byte{stateName: written})
 	if _, err = c.ask(opSave, map[string]any{"state": "self", "fields": []byte(fields)}); err == nil {
 		c.seat.saved = written
 	}
@@ -94,6 +95,27 @@ func (c *Cx) Unsubscribe(topic string) error {
 	return err
 }
 
+// Output sends a value as JSON to an outlet of the nodes', with the commit of this reliable actor's turn: at least once.
+func (c *Cx) Output(outlet string, value any) error {
+	written, err := payload(value, codecJSON, 1)
+	if err != nil {
+		return err
+	}
+	return c.seat.lane.tell(c, opOutput, map[string]any{"outlet": outlet, "message": written})
+}
+
+// Create lets an actor of a reliable kind come into being with this turn's commit: its key, which was never used.
+func (c *Cx) Create(kind string) (key string, err error) {
+	written, err := c.ask(opCreate, map[string]any{"kind": kind})
+	if err == nil {
+		err = read(written, &key)
+	}
+	return key, err
+}
+
+// Halt ends this reliable actor with its turn's commit: its state and what waits for it go.
+func (c *Cx) Halt() { c.turn.halts = true }
+
 // Deactivate ends the activation after this turn.
 func (c *Cx) Deactivate() error { return c.seat.lane.tell(c, opDeactivate, map[string]any{}) }
 
@@ -108,6 +130,10 @@ func (c *Cx) timer(after, every time.Duration, method string, of any) (func(), e
 		return nil, err
 	}
 	name := strconv.FormatUint(c.seat.lane.number(), 10)
+	if c.seat.kind.options.reliable {
+		// It outlasts its lane, and is known by its name alone.
+		name = rand.Text()
+	}
 	what := map[string]any{"name": name, "method": method, "arguments": written, "after_us": max(1, after.Microseconds())}
 	if every > 0 {
 		what["every_us"] = max(1, every.Microseconds())

@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math/bits"
+	"slices"
 )
 
 // The types of frames of the host protocol, version 1: length u32 LE (of what follows), type u8, body.
@@ -25,9 +27,9 @@ const (
 
 // What an Ask asks for.
 const (
-	opSave, opTimer, opCancelTimer, opRemind, opForget = 1, 4, 5, 6, 7
-	opSubscribe, opUnsubscribe, opOpenStream           = 9, 10, 11
-	opKeepAlive, opDeactivate, opMigrate               = 12, 13, 14
+	opSave, opTimer, opCancelTimer, opRemind, opForget, opOutput, opCreate = 1, 4, 5, 6, 7, 15, 16
+	opSubscribe, opUnsubscribe, opOpenStream                               = 9, 10, 11
+	opKeepAlive, opDeactivate, opMigrate                                   = 12, 13, 14
 )
 
 const (
@@ -69,7 +71,16 @@ func (b *batch) text(value string) *batch {
 	*b = append(*b, value...)
 	return b
 }
-func (b *batch) state(payload []byte) *batch { return b.varint(1).text("self").u8(0).block(payload) }
+
+// fields appends payloads by their names.
+func (b *batch) fields(all map[string][]byte) *batch {
+	b.varint(uint64(len(all)))
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		b.text(name).u8(0).block(all[name])
+	}
+	return b
+}
+
 func frame(kind byte, write func(*batch)) batch {
 	var b batch
 	at := b.begin(kind)
@@ -127,16 +138,14 @@ func (r *reader) block() []byte { return r.bytes(r.varint()) }
 func (r *reader) text() string  { return string(r.block()) }
 
 // states gives the payload of the whole state "self", if there is one.
-func (r *reader) states() []byte {
-	var found []byte
+func (r *reader) fields() map[string][]byte {
+	found := map[string][]byte{}
 	for left := r.varint(); left > 0 && r.err == nil; left-- {
 		name := r.text()
 		if r.u8() != 0 {
 			r.fail("state " + name + " comes in entries, which this SDK did not offer to read")
 		}
-		if payload := r.block(); name == "self" {
-			found = payload
-		}
+		found[name] = r.block()
 	}
 	return found
 }

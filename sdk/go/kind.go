@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"iter"
 	"reflect"
 	"regexp"
 	"runtime"
@@ -31,6 +32,7 @@ type KindOf struct {
 type options struct {
 	name                        string
 	persistent, onTurn, travels bool
+	reliable                    bool
 	version, compatible         uint16
 	stateVersion                byte
 	idle                        time.Duration
@@ -47,6 +49,10 @@ func Persistent() Option { return func(o *options) { o.persistent = true } }
 
 // SavedOnTurn is Persistent, and saves after each turn that has changed something: callers are answered when it is stored.
 func SavedOnTurn() Option { return func(o *options) { o.persistent, o.onTurn = true, true } }
+
+// Reliable keeps each exported field of the type in the nodes' journal: what a turn has changed is committed with the messages that it
+// has sent, once, whatever crashes.
+func Reliable() Option { return func(o *options) { o.reliable = true } }
 
 // Travels lets the state go along when an actor moves to another node.
 func Travels() Option { return func(o *options) { o.travels = true } }
@@ -114,6 +120,9 @@ func Kind[T any](said ...Option) KindOf {
 	if !regexp.MustCompile(`^[\w.-]{1,64}$`).MatchString(k.name) {
 		k.err = fmt.Errorf("kind %q is not 1 to 64 letters, digits, _, - and .", k.name)
 	}
+	if o := k.options; o.reliable && (o.persistent || o.travels) {
+		k.err = fmt.Errorf("%s is reliable, which says already what is kept; leave the other options out", of)
+	}
 	k.describe(pointer)
 	return k
 }
@@ -140,6 +149,9 @@ func (k *KindOf) describe(pointer reflect.Type) {
 	}
 	if k.options.travels {
 		said["migrate"] = true
+	}
+	if k.options.reliable {
+		said["reliable"] = true
 	}
 	if k.options.idle > 0 {
 		said["idle_ms"] = k.options.idle.Milliseconds()
@@ -203,17 +215,28 @@ func schema(of reflect.Type, defs map[string]any, inline bool) any {
 
 func object(of reflect.Type, defs map[string]any) any {
 	properties := map[string]any{}
-	for _, field := range reflect.VisibleFields(of) {
-		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
-		if !field.IsExported() || field.Anonymous || name == "-" {
-			continue
-		}
-		if name == "" {
-			name = field.Name
-		}
+	for name, field := range fieldsOf(of) {
 		properties[name] = schema(field.Type, defs, false)
 	}
 	return map[string]any{"type": "object", "properties": properties}
+}
+
+// fieldsOf are a type's exported fields, by their names on the wire.
+func fieldsOf(of reflect.Type) iter.Seq2[string, reflect.StructField] {
+	return func(yield func(string, reflect.StructField) bool) {
+		for _, field := range reflect.VisibleFields(of) {
+			name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+			if !field.IsExported() || field.Anonymous || name == "-" {
+				continue
+			}
+			if name == "" {
+				name = field.Name
+			}
+			if !yield(name, field) {
+				return
+			}
+		}
+	}
 }
 
 // nameOf is the wire's name of the method that a method expression names.

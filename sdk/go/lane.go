@@ -297,7 +297,7 @@ func (l *lane) begin(r *reader) error {
 }
 
 // finish says how a turn ended.
-func (l *lane) finish(t *turn, status byte, value any, state []byte, stream uint64) {
+func (l *lane) finish(t *turn, status byte, value any, changes map[string][]byte, stream uint64) {
 	version := byte(1)
 	if t.isTold && status == sActorError {
 		version = 2
@@ -308,7 +308,7 @@ func (l *lane) finish(t *turn, status byte, value any, state []byte, stream uint
 	}
 	written, err := payload(value, codec, version)
 	if err != nil {
-		status, state, stream = sUnknown, nil, 0
+		status, changes, stream = sUnknown, nil, 0
 		written, _ = payload(map[string]any{"Unknown": map[string]any{"Unreadable": map[string]any{"message": err.Error()}}}, codecPack, 1)
 	}
 	if !t.method.isStream {
@@ -324,15 +324,18 @@ func (l *lane) finish(t *turn, status byte, value any, state []byte, stream uint
 	delete(l.turns, t.number)
 	end := func(b *batch) {
 		var flags byte
-		if state != nil {
+		if len(changes) > 0 {
 			flags |= 1
+		}
+		if t.halts {
+			flags |= 4
 		}
 		if stream != 0 {
 			flags |= 8
 		}
 		b.varint(t.number).u8(status).u8(flags)
-		if state != nil {
-			b.state(state)
+		if len(changes) > 0 {
+			b.fields(changes)
 		}
 		if stream != 0 {
 			b.varint(stream)
@@ -340,7 +343,7 @@ func (l *lane) finish(t *turn, status byte, value any, state []byte, stream uint
 		b.bytes(written)
 	}
 	if l.put(tTurnEnd, end) == 0 && !l.isDead {
-		state, stream, status = nil, 0, sUnknown
+		changes, stream, status = nil, 0, sUnknown
 		written, _ = payload(map[string]any{"Unknown": map[string]any{"Unreadable": map[string]any{"message": "the reply is over the bound of a frame"}}}, codecPack, 1)
 		l.put(tTurnEnd, end)
 	}
@@ -353,7 +356,7 @@ func (l *lane) activate(r *reader) error {
 	if flags&2 != 0 {
 		carried = r.block()
 	}
-	stored := r.states()
+	stored := r.fields()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if r.err == nil && (flags&^2 != 0 || offer >= uint64(len(l.session.kinds)) || l.seats[number] != nil) {
@@ -362,7 +365,12 @@ func (l *lane) activate(r *reader) error {
 	if r.err != nil {
 		return r.err
 	}
-	s := &seat{lane: l, number: number, kind: &l.session.kinds[offer], key: key, epoch: epoch, saved: stored}
+	s := &seat{lane: l, number: number, kind: &l.session.kinds[offer], key: key, epoch: epoch}
+	if s.kind.options.reliable {
+		s.journaled = stored
+	} else {
+		s.saved = stored[stateName]
+	}
 	s.context, s.end = context.WithCancelCause(context.Background())
 	l.seats[number] = s
 	go l.make(s, carried)

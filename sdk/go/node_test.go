@@ -95,8 +95,47 @@ func (p *GoPurse) BreakOff(*Cx, None) (None, error) {
 	return None{}, errors.New("in the middle")
 }
 
+type Payment struct {
+	To    string `json:"to"`
+	Coins int    `json:"coins"`
+}
+
+type Pouch struct {
+	Coins int   `json:"coins"`
+	Taken []int `json:"taken"`
+}
+
+func (p *Pouch) Pay(cx *Cx, a Payment) (int, error) {
+	p.Coins -= a.Coins
+	if err := Send(cx, Of[Pouch](cx, a.To), (*Pouch).Take, a); err != nil {
+		return 0, err
+	}
+	if a.Coins == 13 {
+		return 0, errors.New("thirteen")
+	}
+	return p.Coins, nil
+}
+
+func (p *Pouch) Take(_ *Cx, a Payment) (None, error) {
+	p.Coins += a.Coins
+	p.Taken = append(p.Taken, a.Coins)
+	return None{}, nil
+}
+
+func (p *Pouch) Later(cx *Cx, a Payment) (None, error) {
+	_, err := cx.After(20*time.Millisecond, "pay", a)
+	return None{}, err
+}
+
+func (p *Pouch) Ask(cx *Cx, a Payment) (None, error) {
+	return Call(cx, Of[Pouch](cx, a.To), (*Pouch).Take, a)
+}
+
+func (p *Pouch) Close(cx *Cx, _ None) (None, error) { cx.Halt(); return None{}, nil }
+func (p Pouch) Look(*Cx, None) (string, error)      { return fmt.Sprint(p.Coins, p.Taken), nil }
+
 // node starts the real program, and gives its way in and its door.
-func node(t *testing.T) (way, door string) {
+func node(t *testing.T, flags ...string) (way, door string) {
 	program := os.Getenv("GREENROOM_BIN")
 	if program == "" && os.Getenv("GREENROOM_LANGUAGES") != "all" {
 		t.Skip("no program: set GREENROOM_BIN")
@@ -112,6 +151,7 @@ func node(t *testing.T) (way, door string) {
 	door = free.Addr().String()
 	_ = free.Close()
 	command := exec.Command(program, "node", "--name", "node", "--http", door, "--without-examples", "--until-stdin-ends")
+	command.Args = append(command.Args, flags...)
 	command.Env = append(os.Environ(), "XDG_RUNTIME_DIR="+directory, "RUST_LOG=warn")
 	command.Stderr = os.Stderr
 	input, err := command.StdinPipe()
@@ -191,6 +231,49 @@ func TestErrorsAreToldByErrorsIsAndAs(t *testing.T) {
 	if !errors.Is(err, ErrRefused) || !errors.As(err, &failure) || failure.Reason != "UnknownKind" {
 		t.Fatal(err)
 	}
+}
+
+func TestAReliableTurnIsOneCommitWithWhatItSends(t *testing.T) {
+	way, _ := node(t, "--journal", "memory:")
+	first := started(t, way, Kind[Pouch](Reliable()))
+	c := within(t, first)
+	ada, bob := Of[Pouch](c, "ada"), Of[Pouch](c, "bob")
+	found, err := Call(c, ada, (*Pouch).Pay, Payment{"bob", 5})
+	is(t, found, err, -5)
+	if _, err = Call(c, ada, (*Pouch).Pay, Payment{"bob", 13}); err == nil || !strings.Contains(err.Error(), "thirteen") {
+		t.Fatal(err)
+	}
+	found, err = Call(c, ada, (*Pouch).Pay, Payment{"bob", 2})
+	is(t, found, err, -7)
+	if _, err = Call(c, ada, (*Pouch).Later, Payment{"bob", 1}); err != nil {
+		t.Fatal(err)
+	}
+	for {
+		seen, err := Call(c, bob, (*Pouch).Look, None{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if seen == "8 [5 2 1]" {
+			break
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	if _, err = Call(c, ada, (*Pouch).Ask, Payment{To: "bob"}); err == nil || !strings.Contains(err.Error(), "send it one-way") {
+		t.Fatal(err)
+	}
+	first.Close()
+	// What is kept is there again at the next host, and goes with who halts.
+	c = within(t, started(t, way, Kind[Pouch](Reliable())))
+	ada, bob = Of[Pouch](c, "ada"), Of[Pouch](c, "bob")
+	seen, err := Call(c, ada, (*Pouch).Look, None{})
+	is(t, seen, err, "-8 []")
+	seen, err = Call(c, bob, (*Pouch).Look, None{})
+	is(t, seen, err, "8 [5 2 1]")
+	if _, err = Call(c, bob, (*Pouch).Close, None{}); err != nil {
+		t.Fatal(err)
+	}
+	seen, err = Call(c, bob, (*Pouch).Look, None{})
+	is(t, seen, err, "0 []")
 }
 
 func TestStateIsSavedBeforeTheCallerIsAnswered(t *testing.T) {

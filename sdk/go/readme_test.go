@@ -8,9 +8,15 @@ import (
 	"testing"
 )
 
-// TestTheReadmesProgramCompiles builds it in a module of its own, as its reader does.
-func TestTheReadmesProgramCompiles(t *testing.T) {
-	text, err := os.ReadFile("README.md")
+// TestDocumentedProgramsCompile builds each in a module of its own, as its reader does.
+func TestDocumentedProgramsCompile(t *testing.T) {
+	for _, document := range []string{"README.md", "../../docs/guide/hosts.md"} {
+		t.Run(filepath.Base(document), func(t *testing.T) { compiles(t, document) })
+	}
+}
+
+func compiles(t *testing.T, document string) {
+	text, err := os.ReadFile(document)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"reflect"
 	"runtime/debug"
 	"sync"
@@ -21,9 +22,11 @@ type seat struct {
 	instance reflect.Value
 	isReady  bool
 	// saved is the payload of the state as it is stored, as far as is known.
-	saved   []byte
-	context context.Context
-	end     context.CancelCauseFunc
+	saved []byte
+	// journaled has the payloads of a reliable actor's fields, as the last turn has left them.
+	journaled map[string][]byte
+	context   context.Context
+	end       context.CancelCauseFunc
 	// steps is held by an exclusive turn, and by the steps of streams: these begin only between such turns.
 	steps   sync.RWMutex
 	outlets []*outlet
@@ -35,10 +38,33 @@ func (s *seat) isDead() bool { return errors.Is(context.Cause(s.context), ErrFen
 // renew makes the instance anew from what is stored: a failed handler's half-changed memory is not saved by the next turn.
 func (s *seat) renew() error {
 	s.instance = reflect.New(s.kind.of)
+	for name, field := range fieldsOf(s.kind.of) {
+		if stored, kept := s.journaled[name]; kept {
+			if err := read(stored, s.instance.Elem().FieldByIndex(field.Index).Addr().Interface()); err != nil {
+				return err
+			}
+		}
+	}
 	if s.saved == nil {
 		return nil
 	}
 	return s.load(s.saved)
+}
+
+// changes gives what a turn has changed of a reliable actor's fields; from now on it is kept.
+func (s *seat) changes() (map[string][]byte, error) {
+	changed := map[string][]byte{}
+	for name, field := range fieldsOf(s.kind.of) {
+		now, err := payload(s.instance.Elem().FieldByIndex(field.Index).Interface(), codecPack, 1)
+		if err != nil {
+			return nil, err
+		}
+		if !bytes.Equal(now, s.journaled[name]) {
+			changed[name] = now
+		}
+	}
+	maps.Copy(s.journaled, changed)
+	return changed, nil
 }
 
 func (s *seat) load(stored []byte) error {
@@ -68,15 +94,17 @@ func (s *seat) dump() ([]byte, error) {
 
 // turn is the handling of one message at a seat.
 type turn struct {
-	seat      *seat
-	number    uint64
-	method    *method
-	codec     byte
-	isTold    bool
-	cx        *Cx
-	cancel    context.CancelCauseFunc
-	stop      context.CancelFunc
-	isEnded   bool
+	seat    *seat
+	number  uint64
+	method  *method
+	codec   byte
+	isTold  bool
+	cx      *Cx
+	cancel  context.CancelCauseFunc
+	stop    context.CancelFunc
+	isEnded bool
+	// halts says that the turn's reliable actor ends with it.
+	halts     bool
 	arguments []byte
 }
 
@@ -102,7 +130,7 @@ func (t *turn) run() {
 			l.settle(t, status, value)
 			return
 		}
-		if t.seat.kind.options.persistent && !t.method.isRead {
+		if o := t.seat.kind.options; (o.persistent || o.reliable) && !t.method.isRead {
 			_ = t.seat.renew()
 		}
 		l.finish(t, status, value, nil, 0)
@@ -130,6 +158,10 @@ func (t *turn) handle(with reflect.Value) (reply reflect.Value, err error) {
 }
 
 func (l *lane) settle(t *turn, status byte, value any) {
+	if t.seat.kind.options.reliable && !t.method.isRead {
+		l.commit(t, status, value)
+		return
+	}
 	if t.method.isRead || !t.seat.kind.options.onTurn {
 		l.finish(t, status, value, nil, 0)
 		return
@@ -143,9 +175,26 @@ func (l *lane) settle(t *turn, status byte, value any) {
 	default:
 		// Reply and state are one frame: neither comes without the other.
 		t.seat.saved = state
-		l.finish(t, status, value, state, 0)
+		l.finish(t, status, value, map[string][]byte{stateName: state}, 0)
 	}
 }
+
+// commit ends a turn of a reliable actor with all that it has changed: the node commits that with what the turn has sent.
+func (l *lane) commit(t *turn, status byte, value any) {
+	changed, err := t.seat.changes()
+	if err != nil {
+		_ = t.seat.renew()
+		l.finish(t, sUnknown, map[string]any{"Unknown": map[string]any{"Unsaved": map[string]any{"message": err.Error()}}}, nil, 0)
+		return
+	}
+	if t.halts {
+		clear(t.seat.journaled)
+	}
+	l.finish(t, status, value, changed, 0)
+}
+
+// stateName is what the state of a persistent actor is called.
+const stateName = "self"
 
 func left(c context.Context) uint64 {
 	until, has := c.Deadline()

@@ -16,7 +16,8 @@ ROOT = Path(__file__).parents[3]
 FENCE = re.compile(r"^```python\n(?:# (\w+\.py)\n)?(.*?)^```", re.M | re.S)
 GUIDE: list[tuple[str, str]] = FENCE.findall((ROOT / "docs/guide/python.md").read_text())
 README: list[tuple[str, str]] = FENCE.findall((ROOT / "sdk/python/README.md").read_text())
-CLASSES = [code for name, code in [*GUIDE, *README] if name in ("", "chat.py")]
+HOSTS: list[tuple[str, str]] = FENCE.findall((ROOT / "docs/guide/hosts.md").read_text())
+CLASSES = [code for name, code in [*GUIDE, *README, *HOSTS] if name in ("", "chat.py")]
 
 
 @pytest.mark.parametrize("code", [*CLASSES, (ROOT / "examples/languages/chat.py").read_text()])

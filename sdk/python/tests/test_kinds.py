@@ -132,7 +132,7 @@ def test_an_error_without_fields_is_its_name() -> None:
     ("options", "words"),
     [
         ({"kind": "no spaces"}, "letters, digits"),
-        ({"reliable": True}, "cannot be hosted in Python yet"),
+        ({"reliable": True, "persistent": True}, "leave the other options out"),
         ({"save": "turn"}, "persistent=True"),
         ({"persistent": True, "save": "sometimes"}, "'explicit', 'turn' nor a time"),
         ({"compatible": 2}, "at most `version`"),

@@ -133,6 +133,35 @@ class Purse(gr.Actor, persistent=True, save="turn"):
         return self.balance
 
 
+class Pouch(gr.Actor, reliable=True):
+    coins: int = 0
+    taken: list[int] = []
+
+    async def pay(self, to: str, coins: int) -> int:
+        self.coins -= coins
+        await self.cx.send(Pouch, to).take(coins)
+        if coins == 13:
+            raise RuntimeError("thirteen")
+        return self.coins
+
+    async def take(self, coins: int) -> None:
+        self.coins += coins
+        self.taken = [*self.taken, coins]
+
+    async def later(self, to: str, coins: int) -> None:
+        self.cx.after(0.02, self.pay, to, coins)
+
+    async def ask(self, to: str) -> None:
+        await self.cx.ref(Pouch, to).take(1)
+
+    async def close(self) -> None:
+        self.cx.halt()
+
+    @gr.read
+    async def look(self) -> tuple[int, list[int]]:
+        return self.coins, self.taken
+
+
 class Listener(gr.Actor):
     heard: list[float] = []
     ticked: list[str] = []
@@ -279,6 +308,31 @@ async def test_what_an_actor_saves_is_what_is_there_again(greenroom_node: Progra
         assert [await draft.write("a", True), await draft.write("b", False)] == ["", "a"]
     async with greenroom_node.host(Draft) as host:
         assert await host.ref(Draft, "d", by=10).write("c", False) == "a"
+
+
+async def test_a_reliable_turn_is_one_commit_with_what_it_sends(tmp_path: Path) -> None:
+    node = Program("--journal", f"sqlite:{tmp_path / 'journal'}")
+    try:
+        async with node.host(Pouch) as host:
+            ada, bob = host.ref(Pouch, "ada", by=20), host.ref(Pouch, "bob", by=20)
+            assert await ada.pay("bob", 5) == -5
+            with pytest.raises(gr.Failure, match="thirteen"):
+                await ada.pay("bob", 13)
+            assert await ada.pay("bob", 2) == -7
+            await ada.later("bob", 1)
+            while len((await bob.look())[1]) < 3:
+                await asyncio.sleep(0.01)
+            assert await bob.look() == (8, [5, 2, 1])
+            with pytest.raises(gr.Failure, match="send it one-way"):
+                await ada.ask("bob")
+        # What is kept is there again at the next host, and goes with who halts.
+        async with node.host(Pouch) as host:
+            ada, bob = host.ref(Pouch, "ada", by=20), host.ref(Pouch, "bob", by=20)
+            assert [await ada.look(), await bob.look()] == [(-8, []), (8, [5, 2, 1])]
+            await bob.close()
+            assert await bob.look() == (0, [])
+    finally:
+        node.stop()
 
 
 async def test_a_timer_ticks(greenroom_node: Program) -> None:

@@ -1,7 +1,10 @@
 /** What a turn may ask of its node. */
 
+import { randomUUID } from "node:crypto";
+
 import { Fenced } from "./errors.js";
-import { Batch, Op, Reader, payload, valueOf } from "./frames.js";
+import { Batch, Op, Reader, payload, payloadIn, valueOf } from "./frames.js";
+import type { AnyKind } from "./kind.js";
 import type { Lane, Seat, Turn } from "./lane.js";
 import { Referrer } from "./refs.js";
 
@@ -119,6 +122,23 @@ export class Context<S = object> extends Referrer {
     await this.#ask(Op.unsubscribe, { topic });
   }
 
+  /** Sends a value as JSON to an outlet of the nodes', with the commit of this reliable actor's turn: at least once. */
+  output(outlet: string, value: unknown): void {
+    this.#reliable();
+    this.#tell(Op.output, { outlet, message: payloadIn(2, value) });
+  }
+
+  /** Lets an actor of a reliable kind come into being with this turn's commit: its key, which was never used. */
+  async create(kind: AnyKind | string): Promise<string> {
+    this.#reliable();
+    return valueOf(await this.#ask(Op.create, { kind: typeof kind === "string" ? kind : kind.name })) as string;
+  }
+
+  /** Ends this reliable actor with its turn's commit: its state and what waits for it go. */
+  halt(): void {
+    this.#reliable().halts = true;
+  }
+
   /** Keeps the activation from ending of idleness for so many milliseconds. */
   keepAlive(ms: number): void {
     this.#tell(Op.keepAlive, { for_ms: Math.round(ms) });
@@ -141,6 +161,11 @@ export class Context<S = object> extends Referrer {
     return this.seat.lane;
   }
 
+  #reliable(): Turn {
+    if (!this.turn || !this.seat.kind.definition.reliable) throw new TypeError(`${this.kind}: this is for turns of reliable actors`);
+    return this.turn;
+  }
+
   #ask(operation: number, what: Record<string, unknown>): Promise<Buffer> {
     return this.seat.lane.ask(this.seat, this.turn, operation, what);
   }
@@ -152,7 +177,8 @@ export class Context<S = object> extends Referrer {
 
   #timer(method: string, args: unknown, times: Record<string, number>): Timer {
     this.seat.method(method);
-    const name = String(this.seat.lane.number());
+    // The timer of a reliable actor outlasts its lane, and is known by its name alone.
+    const name = this.seat.kind.definition.reliable ? randomUUID() : String(this.seat.lane.number());
     this.#tell(Op.timer, { name, method, arguments: payload(args), ...times });
     return { name, cancel: () => this.#tell(Op.cancelTimer, { name }) };
   }

@@ -38,9 +38,11 @@ export class Host extends Referrer {
     const names = kinds.map(({ name }) => name);
     if (new Set(names).size < names.length) throw new TypeError(`two kinds have one name, of ${names.join(", ")}`);
     this.#ways = find(options.node, options.token);
+    // Reliable actors are on all shards.
+    const lanes = this.#kinds.some((kind) => kind.definition.reliable) ? LANES_ALL : (options.lanes ?? 4);
     const token = this.#ways.find((way) => way.token)?.token;
     this.#hello = {
-      name: options.name ?? `${basename(process.argv[1] ?? "node")}-${process.pid}`, sdk: "typescript 0.1.0", lanes: options.lanes ?? 4,
+      name: options.name ?? `${basename(process.argv[1] ?? "node")}-${process.pid}`, sdk: "typescript 0.1.0", lanes,
       codecs: [1, 2], seats_max: options.seatsMax ?? 100_000, turns_max: options.turnsMax ?? 1024, bytes_max: 8 << 20,
       weight: options.weight ?? 1, spread: "", ...(token && { token }),
     };
@@ -176,3 +178,4 @@ function hash(text: string): number {
 }
 
 const PATIENCE_MS = 5_000;
+const LANES_ALL = 4096;

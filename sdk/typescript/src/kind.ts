@@ -31,6 +31,8 @@ export interface Definition<S extends object, M, R> {
   activated?: (c: Context<S>) => unknown;
   deactivating?: (c: Context<S>, why: string) => unknown;
   persistent?: boolean;
+  /** Turns commit in a journal: each member of the state that has changed, together with the messages that were sent. */
+  reliable?: boolean;
   save?: "explicit" | "turn" | { after: number };
   version?: number;
   compatible?: number;
@@ -102,6 +104,10 @@ export class Served {
     this.hasState = Boolean(definition.persistent || definition.travels);
     if (!/^[\w.-]{1,64}$/.test(name)) throw new TypeError(`kind ${JSON.stringify(name)} is not 1 to 64 letters, digits, _, - and .`);
     if (definition.save !== undefined && !definition.persistent) throw new TypeError(`${name}: \`save\` is for persistent: true`);
+    const { persistent, travels, placement, store, onError } = definition;
+    if (definition.reliable && (persistent || travels || placement || store || onError)) {
+      throw new TypeError(`${name}: reliable: true says already where it is and what is kept; leave the other options out`);
+    }
     const all = [
       ...Object.entries(definition.methods ?? {}).map(([method, run]) => ({ method, run, isRead: isGenerator(run) })),
       ...Object.entries(definition.reads ?? {}).map(([method, run]) => ({ method, run, isRead: true })),
@@ -121,6 +127,7 @@ export class Served {
     const options: Record<string, unknown> = {};
     if (said.persistent) options.persistent = true;
     if (said.persistent) options.save = typeof said.save === "object" ? { after_ms: said.save.after } : (said.save ?? "explicit");
+    if (said.reliable) options.reliable = true;
     if (said.travels) options.migrate = true;
     if (said.idle !== undefined) options.idle_ms = Math.round(said.idle);
     if (said.onError === "restart") options.on_error = "restart";

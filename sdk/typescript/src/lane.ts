@@ -14,6 +14,8 @@ export class Seat {
   state: object = {};
   /** The payload of the state as it is stored, as far as is known. */
   saved: Buffer | undefined;
+  /** The payloads of a reliable actor's state by its members, as the last turn has left them. */
+  journaled = new Map<string, Buffer>();
   exclusive: Turn | undefined;
   isReady = false;
   isDead = false;
@@ -28,6 +30,15 @@ export class Seat {
   renew(): void {
     this.state = (this.kind.definition.state?.() ?? {}) as object;
     if (this.saved) this.load(this.saved);
+    for (const [name, value] of this.journaled) (this.state as Record<string, unknown>)[name] = valueOf(value);
+  }
+
+  /** What a turn has changed of the state's members; from now on it is kept. */
+  changes(): [string, Buffer][] {
+    const now = Object.entries(this.state).map(([name, value]): [string, Buffer] => [name, payload(value ?? null)]);
+    const changed = now.filter(([name, value]) => !this.journaled.get(name)?.equals(value));
+    for (const [name, value] of changed) this.journaled.set(name, value);
+    return changed;
   }
 
   /** Takes the state of a payload, whatever version of the kind wrote it. */
@@ -57,6 +68,10 @@ export class Seat {
 /** The handling of one message at a seat. */
 export class Turn {
   isDead = false;
+  /** Whether its reliable actor ends with it. */
+  halts = false;
+  /** Messages of a reliable actor's turn that wait for room on the lane: it ends behind them. */
+  readonly owed: Promise<unknown>[] = [];
   extension: Buffer | undefined;
   /** That of the arguments: the reply comes in it. */
   codec = 1;
@@ -298,7 +313,9 @@ export class Lane {
   #end(turn: Turn, value: unknown): void {
     if (turn.isDead) return;
     try {
-      this.#settle(turn, Status.ok, payloadIn(turn.codec, value ?? null));
+      const answer = payloadIn(turn.codec, value ?? null);
+      if (turn.owed.length === 0) return this.#settle(turn, Status.ok, answer);
+      void Promise.allSettled(turn.owed.splice(0)).then(() => this.#end(turn, value));
     } catch (error) {
       this.#fail(turn, new Unknown("Unreadable", { message: `the reply cannot be sent: ${String(error)}` }));
     }
@@ -306,6 +323,7 @@ export class Lane {
 
   #fail(turn: Turn, error: unknown): void {
     if (turn.isDead) return;
+    if (turn.owed.length > 0) return void Promise.allSettled(turn.owed.splice(0)).then(() => this.#fail(turn, error));
     const { seat, method } = turn;
     const [status, value] = outcome(error, `${seat.kind.name}/${seat.key}.${method.name}`);
     let answer = payload(value);
@@ -318,8 +336,8 @@ export class Lane {
         error = unsaved;
       }
     }
-    const { persistent, onError } = seat.kind.definition;
-    if ((persistent || onError === "restart") && !method.isRead && status !== Status.invalid) {
+    const { persistent, reliable, onError } = seat.kind.definition;
+    if ((persistent || reliable || onError === "restart") && !method.isRead && status !== Status.invalid) {
       try {
         seat.renew();
       } catch (why) {
@@ -331,24 +349,27 @@ export class Lane {
 
   #settle(turn: Turn, status: number, answer: Buffer): void {
     const { seat, method } = turn;
-    const { save } = seat.kind.definition;
+    const { save, reliable } = seat.kind.definition;
+    // The node commits what has changed with what was sent.
+    if (reliable && !method.isRead) return this.#finish(turn, status, answer, undefined, seat.changes());
     if (method.isRead || save === undefined || save === "explicit") return this.#finish(turn, status, answer);
     const state = seat.dump();
     if (seat.saved?.equals(state)) return this.#finish(turn, status, answer);
     // Reply and state are one frame: neither comes without the other.
-    this.#finish(turn, status, answer, undefined, state);
+    this.#finish(turn, status, answer, undefined, [["self", state]]);
     seat.saved = state;
   }
 
-  #finish(turn: Turn, status: number, answer: Buffer, stream?: number, state?: Buffer): void {
+  #finish(turn: Turn, status: number, answer: Buffer, stream?: number, changes: [string, Buffer][] = []): void {
     const { seat, number } = turn;
     this.write(T.turnEnd, (body) => {
-      body.varint(number).u8(status).u8((state ? 1 : 0) + (stream === undefined ? 0 : 8));
-      if (state) body.fields([["self", state]]);
+      body.varint(number).u8(status).u8((changes.length > 0 ? 1 : 0) + (turn.halts ? 4 : 0) + (stream === undefined ? 0 : 8));
+      if (changes.length > 0) body.fields(changes);
       if (stream !== undefined) body.varint(stream);
       body.bytes(answer);
     });
     this.turns.delete(number);
+    if (turn.halts) seat.journaled.clear();
     if (seat.exclusive === turn) {
       seat.exclusive = undefined;
       for (const wake of seat.waiting.splice(0)) wake();
@@ -363,21 +384,22 @@ export class Lane {
     const kind = this.session.kinds[offer];
     if (!kind || (flags & ~2) !== 0 || this.seats.has(number)) throw new FrameError(`Activate of seat ${number} names what is not there`);
     const carried = flags & 2 ? Buffer.from(reader.block()) : undefined;
-    const stored = reader.fields().get("self");
+    const stored = [...reader.fields()].map(([name, value]): [string, Buffer] => [name, Buffer.from(value)]);
     const seat = new Seat(this, number, kind, key, epoch);
     this.seats.set(number, seat);
-    void this.#make(seat, stored && Buffer.from(stored), carried);
+    void this.#make(seat, new Map(stored), carried);
   }
 
-  async #make(seat: Seat, stored?: Buffer, carried?: Buffer): Promise<void> {
+  async #make(seat: Seat, stored: Map<string, Buffer>, carried?: Buffer): Promise<void> {
     let status: number = Status.ok;
     let answer: Buffer = NIL;
     try {
-      seat.saved = stored;
+      if (seat.kind.definition.reliable) seat.journaled = stored;
+      const saved = (seat.saved = seat.kind.definition.reliable ? undefined : stored.get("self"));
       seat.renew();
       if (carried && seat.kind.hasState) {
         seat.load(carried);
-        seat.saved = stored;
+        seat.saved = saved;
       }
       await seat.kind.definition.activated?.(new Context(seat));
       seat.isReady = true;

@@ -86,7 +86,14 @@ class Target {
     return (args, options) => this.#call(name, args, options);
   }
 
-  async send(name: string, args: unknown): Promise<void> {
+  send(name: string, args: unknown): Promise<void> {
+    const sent = this.#send(name, args);
+    const { turn } = this.caller.scope();
+    if (turn?.seat.kind.definition.reliable) turn.owed.push(sent);
+    return sent;
+  }
+
+  async #send(name: string, args: unknown): Promise<void> {
     const lane = this.caller.laneNow(this.name, this.key) ?? (await this.caller.lane(this.name, this.key));
     const packed = payload(args ?? {});
     if (!lane.hasRoom) await lane.room();

@@ -19,9 +19,9 @@ function compiled(): string {
   mkdirSync(join(folder, "node_modules"));
   symlinkSync(sdk, join(folder, "node_modules/greenroom"));
   writeFileSync(join(folder, "package.json"), '{"type": "module"}');
-  const guide = readFileSync(join(root, "docs/guide/typescript.md"), "utf8");
+  const guide = ["typescript", "hosts"].map((name) => readFileSync(join(root, `docs/guide/${name}.md`), "utf8")).join("");
   const blocks = [...guide.matchAll(/^```ts\n\/\/ (\S+)\n([^]*?)^```/gm)];
-  assert.equal(blocks.length, 3);
+  assert.equal(blocks.length, 4);
   for (const [, name, code] of blocks) writeFileSync(join(folder, name!), code!);
   writeFileSync(join(folder, "example.ts"), readFileSync(join(root, "examples/languages/chat.ts"), "utf8"));
   const tsc = join(sdk, "node_modules/.bin/tsc");

@@ -73,6 +73,33 @@ const purse = actor("ts_purse", {
   reads: { get: async (c) => c.state.balance },
 });
 
+const pouch = actor("ts_pouch", {
+  state: () => ({ coins: 0, taken: [] as number[] }),
+  reliable: true,
+  methods: {
+    async pay(c, { to, coins }: { to: string; coins: number }): Promise<number> {
+      c.state.coins -= coins;
+      c.ref("ts_pouch", to).$send.take!({ coins });
+      if (coins === 13) throw new Error("thirteen");
+      return c.state.coins;
+    },
+    async take(c, { coins }: { coins: number }) {
+      c.state.coins += coins;
+      c.state.taken.push(coins);
+    },
+    async later(c, { to, coins }: { to: string; coins: number }) {
+      c.after(20, "pay", { to, coins });
+    },
+    async ask(c, { to }: { to: string }): Promise<void> {
+      await c.ref("ts_pouch", to).take!({ coins: 1 });
+    },
+    async close(c) {
+      c.halt();
+    },
+  },
+  reads: { look: async (c) => [c.state.coins, c.state.taken] },
+});
+
 const listener = actor("ts_listener", {
   state: () => ({ heard: [] as unknown[] }),
   activated: (c) => c.subscribe("news/ts", "hear", "text"),
@@ -145,6 +172,31 @@ at("errors have their classes, and the door its problems", async (node, host) =>
   await assert.rejects(host.ref(hall, "h", BY).circle({ name: "m" }), (error) => error instanceof Unknown && /Cycle/.test(error.message));
   await assert.rejects(host.ref("no_such_kind", "h", BY).enter!(), (error) => error instanceof Refused && error.reason === "UnknownKind");
   await assert.rejects(door(node.http).ref<typeof purse>("ts_purse", "ada").pay({ amount: 3 }), (error) => error instanceof Problem && JSON.stringify(error.error) === '{"Empty":{"balance":0}}');
+});
+
+test("a reliable turn is one commit with what it sends", { skip }, async () => {
+  const node = await Program.start("--journal", "memory:");
+  try {
+    const host = await node.host([pouch]);
+    const [ada, bob] = [host.ref(pouch, "ada", BY), host.ref(pouch, "bob", BY)];
+    assert.equal(await ada.pay({ to: "bob", coins: 5 }), -5);
+    await assert.rejects(ada.pay({ to: "bob", coins: 13 }), /thirteen/);
+    assert.equal(await ada.pay({ to: "bob", coins: 2 }), -7);
+    await ada.later({ to: "bob", coins: 1 });
+    while ((await bob.look() as [number, number[]])[1].length < 3) await new Promise((resolve) => setTimeout(resolve, 20));
+    assert.deepEqual(await bob.look(), [8, [5, 2, 1]]);
+    await assert.rejects(ada.ask({ to: "bob" }), /send it one-way/);
+    await host.close();
+    // What is kept is there again at the next host, and goes with who halts.
+    const next = await node.host([pouch]);
+    const again = next.ref(pouch, "bob", BY);
+    assert.deepEqual([await next.ref(pouch, "ada", BY).look(), await again.look()], [[-8, []], [8, [5, 2, 1]]]);
+    await again.close();
+    assert.deepEqual(await again.look(), [0, []]);
+    await next.close();
+  } finally {
+    await node.stop();
+  }
 });
 
 at("state is saved before the caller is answered", async (node, host) => {

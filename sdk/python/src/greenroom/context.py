@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, cast, overload
@@ -181,6 +182,23 @@ class Cx(Referrer):
         """The actor's reminders: of each its `name`, `method`, `due_ms` since 1970, and `every_ms` or `cron` if it comes again."""
         return cast("list[Any]", errors.value_of(await self._ask(frames.LIST_REMINDERS, {})))
 
+    def output(self, outlet: str, value: Any) -> None:
+        """Sends a value as JSON to an outlet of the nodes', with the commit of this reliable actor's turn: at least once."""
+        self._reliable()
+        self._tell(frames.OUTPUT, {"outlet": outlet, "message": bytes((frames.JSON, 1)) + msgspec.json.encode(value)})
+
+    async def create(self, kind: type[Actor] | str) -> str:
+        """Lets an actor of a reliable kind come into being with this turn's commit: its key, which was never used."""
+        from .actor import kind_of
+
+        self._reliable()
+        name = kind if isinstance(kind, str) else kind_of(kind).name
+        return cast("str", errors.value_of(await self._ask(frames.CREATE, {"kind": name})))
+
+    def halt(self) -> None:
+        """Ends this reliable actor with its turn's commit: its state and what waits for it go."""
+        self._reliable().halts = True
+
     def keep_alive(self, seconds: float) -> None:
         """Keeps the activation from ending of idleness for so long."""
         self._tell(frames.KEEP_ALIVE, {"for_ms": round(seconds * 1000)})
@@ -208,6 +226,12 @@ class Cx(Referrer):
         """What is known of a method of this actor."""
         return self._method(method)
 
+    def _reliable(self) -> Turn:
+        turn = self._turn()
+        if turn is None or not self._seat.kind.options.reliable:
+            raise RuntimeError(f"{self._seat.kind.cls.__name__}: this is for turns of reliable actors")
+        return turn
+
     def _turn(self) -> Turn | None:
         turn = current.get()
         return turn if turn is not None and turn.seat is self._seat else None
@@ -230,7 +254,9 @@ class Cx(Referrer):
 
     def _timer(self, after: float, every: float | None, method: Callable[..., Any], args: Any, named: Any) -> Timer:
         found = self._method(method)
-        timer = Timer(self, str(self._seat.lane.number()))
+        # The timer of a reliable actor outlasts its lane, and is known by its name alone.
+        name = uuid.uuid4().hex if self._seat.kind.options.reliable else str(self._seat.lane.number())
+        timer = Timer(self, name)
         what: dict[str, Any] = {"name": timer.name, "method": found.name, "arguments": found.pack(args, named)}
         what["after_us"] = max(1, round(after * 1e6))
         if every is not None:

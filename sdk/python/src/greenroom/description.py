@@ -55,7 +55,7 @@ def canonical(description: dict[str, Any]) -> str:
 
 def _options(options: Options) -> dict[str, Any]:
     """Those that were said."""
-    said: dict[str, Any] = {name: True for name in ("persistent", "migrate") if getattr(options, name)}
+    said: dict[str, Any] = {name: True for name in ("persistent", "reliable", "migrate") if getattr(options, name)}
     said |= {name: value for name in ("placement", "store", "mailbox") if (value := getattr(options, name)) is not None}
     if options.idle is not None:
         said["idle_ms"] = round(options.idle * 1000)

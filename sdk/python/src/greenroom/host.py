@@ -44,6 +44,9 @@ class Host(Referrer):
         names = [kind.name for kind in self._kinds]
         if twice := {name for name in names if names.count(name) > 1}:
             raise ClassError(f"two classes are of kind {', '.join(sorted(twice))}: write class NAME(gr.Actor, kind=..)")
+        if any(kind.options.reliable for kind in self._kinds):
+            # Reliable actors are on all shards.
+            lanes = max(lanes, LANES_ALL)
         self._ways = find(node, token)
         self._hello: dict[str, Any] = {
             "name": name or f"{os.path.basename(sys.argv[0]) or 'python'}-{os.getpid()}", "sdk": SDK, "lanes": lanes,
@@ -234,5 +237,6 @@ PATIENCE = 5.0
 """Seconds that a call waits for a session."""
 START = 30.0
 LOOK_AGAIN = 0.02
+LANES_ALL = 4096
 _HOSTS: weakref.WeakSet[Host] = weakref.WeakSet()
 os.register_at_fork(after_in_child=_forked)

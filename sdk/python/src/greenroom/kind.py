@@ -46,8 +46,8 @@ class Options:
         """Raises `ClassError` for what cannot be."""
         if not re.fullmatch(r"[a-zA-Z0-9_.-]{1,64}", self.kind):
             raise ClassError(f"{cls}: kind {self.kind!r} is not 1 to 64 letters, digits, _, - and .")
-        if self.reliable:
-            raise ClassError(f"{cls}: reliable kinds cannot be hosted in Python yet; use persistent=True, save='turn'")
+        if self.reliable and (self.persistent or self.migrate or self.placement or self.store or self.on_error != "keep"):
+            raise ClassError(f"{cls}: reliable=True says already where it is and what is kept; leave the other options out")
         if not re.fullmatch(r"explicit|turn|\d+(ms|s)", self.save):
             raise ClassError(f"{cls}: save={self.save!r} is neither 'explicit', 'turn' nor a time as '5s'")
         if self.save != "explicit" and not self.persistent:
@@ -144,10 +144,22 @@ class Kind:
             raise ClassError(f"{cls.__name__} has no method that callers have: write at least one `async def`")
         self.by_name = {method.name: method for method in self.methods}
         self.state = self._state_coder(hints) if options.persistent or options.migrate else None
+        self.fields = {name: Coder(hints[name]) for name in self._kept()} if options.reliable else {}
+        """What is kept of a reliable actor, each by itself."""
 
     def fresh(self) -> Any:
         """A new instance, with no state."""
         return self.cls()
+
+    def dump_fields(self, instance: Any) -> dict[str, bytes]:
+        """The payloads of what a journal keeps of an instance."""
+        return {name: coder.write(getattr(instance, name)) for name, coder in self.fields.items()}
+
+    def load_fields(self, instance: Any, payloads: dict[str, bytes]) -> None:
+        """Gives an instance what a journal has of it. What the class does not know any more stays there."""
+        for name, coder in self.fields.items():
+            if name in payloads:
+                setattr(instance, name, coder.read(payloads[name]))
 
     def dump(self, instance: Any) -> bytes:
         """The payload of an instance's state."""
@@ -169,12 +181,14 @@ class Kind:
         for name in self.state_fields:
             setattr(instance, name, getattr(value, name))
 
-    def _state_coder(self, hints: dict[str, Any]) -> Coder:
-        members: list[Any] = []
+    def _kept(self) -> list[str]:
         for name, default in self.state_fields.items():
             if default is _MISSING:
                 raise ClassError(f"{self.cls.__name__}.{name} is a part of its state, and needs a default")
-            members.append((name, hints[name], _begins_as(default)))
+        return list(self.state_fields)
+
+    def _state_coder(self, hints: dict[str, Any]) -> Coder:
+        members: list[Any] = [(name, hints[name], _begins_as(self.state_fields[name])) for name in self._kept()]
         return Coder(msgspec.defstruct(f"{self.cls.__name__}State", members, kw_only=True))
 
 

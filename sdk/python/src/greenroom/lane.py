@@ -237,7 +237,7 @@ class Lane(asyncio.Protocol):
         except (TypeError, ValueError, OverflowError, RecursionError) as error:
             self.fail_turn(turn, Unknown("Unreadable", {"message": f"the reply cannot be encoded: {error}"}))
             return
-        self._settle(turn, frames.OK, payload)
+        self._end(turn, frames.OK, payload)
 
     def fail_turn(self, turn: Turn, error: BaseException) -> None:
         """The turn's handler has raised."""
@@ -245,10 +245,11 @@ class Lane(asyncio.Protocol):
             return
         status, payload = outcome(turn, error)
         if status == frames.ACTOR_ERROR:
-            self._settle(turn, status, payload)
+            self._end(turn, status, payload)
             return
         seat = turn.seat
-        restart = seat.kind.options.persistent or seat.kind.options.on_error == "restart"
+        options = seat.kind.options
+        restart = options.persistent or options.reliable or options.on_error == "restart"
         if restart and not turn.method.read:
             try:
                 seat.renew(self.bind)
@@ -256,8 +257,23 @@ class Lane(asyncio.Protocol):
                 log.exception("%s/%s cannot be made anew", seat.kind.name, seat.key)
         self.finish(turn, status, payload)
 
+    def _end(self, turn: Turn, status: int, payload: bytes) -> None:
+        if not turn.owed:
+            self._settle(turn, status, payload)
+            return
+
+        async def behind() -> None:
+            await asyncio.gather(*turn.owed, return_exceptions=True)
+            if not turn.dead:
+                self._settle(turn, status, payload)
+
+        turn.task = self.loop.create_task(behind())
+
     def _settle(self, turn: Turn, status: int, payload: bytes) -> None:
         seat = turn.seat
+        if seat.kind.options.reliable and not turn.method.read:
+            self._commit(turn, status, payload)
+            return
         if turn.method.read or seat.kind.options.save == "explicit":
             self.finish(turn, status, payload)
             return
@@ -272,6 +288,18 @@ class Lane(asyncio.Protocol):
             # Reply and state are one frame: neither comes without the other.
             seat.saved = changed
             self.finish(turn, status, payload, 1, frames.fields([("self", changed)]))
+
+    def _commit(self, turn: Turn, status: int, payload: bytes) -> None:
+        """Ends a turn of a reliable actor with all that it has changed: the node commits that with what it has sent."""
+        try:
+            changed = turn.seat.changes()
+        except (TypeError, ValueError, OverflowError) as error:
+            self.fail_turn(turn, Unknown("Unsaved", {"message": f"its state cannot be encoded: {error}"}))
+            return
+        flags = (1 if changed else 0) | (4 if turn.halts else 0)
+        if turn.halts:
+            turn.seat.journaled.clear()
+        self.finish(turn, status, payload, flags, frames.fields(changed) if changed else b"")
 
     def finish(self, turn: Turn, status: int, payload: bytes, flags: int = 0, parts: bytes = b"") -> None:
         """Says how a turn ended. A frame that is too long is not sent: its caller is told."""
@@ -299,12 +327,15 @@ class Lane(asyncio.Protocol):
         carried = reader.block() if flags & 2 else None
         states = reader.fields()
         seat = self.seats[number] = Seat(self, number, self.session.kinds[offer], key, epoch)
-        task = self.loop.create_task(self._make(seat, carried, states.get("self")))
+        task = self.loop.create_task(self._make(seat, carried, states))
         task.add_done_callback(lambda task: None if task.cancelled() else task.exception())
 
-    async def _make(self, seat: Seat, carried: bytes | None, state: bytes | None) -> None:
+    async def _make(self, seat: Seat, carried: bytes | None, states: dict[str, bytes]) -> None:
         try:
-            seat.saved = state
+            if seat.kind.options.reliable:
+                seat.journaled = states
+            else:
+                seat.saved = states.get("self")
             seat.renew(self.bind)
             if carried is not None and seat.kind.state is not None:
                 seat.kind.load(seat.instance, carried)

@@ -153,6 +153,9 @@ class Sent:
         else:
             rest = _send_later(target, name, payload)
             self._rest = lane.loop.create_task(rest) if lane is not None else rest
+            _, turn = target.caller.scope()
+            if turn is not None and turn.seat.kind.options.reliable:
+                turn.owed.append(self._rest)
 
     def __await__(self) -> Generator[Any, None, None]:
         if self._rest is not None:

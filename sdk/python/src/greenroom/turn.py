@@ -29,7 +29,9 @@ current: contextvars.ContextVar[Turn | None] = contextvars.ContextVar("greenroom
 class Seat:
     """An activation's place in a session, and its instance."""
 
-    __slots__ = ("dead", "epoch", "exclusive", "instance", "key", "kind", "lane", "number", "saved", "streams", "waiting")
+    __slots__ = (
+        "dead", "epoch", "exclusive", "instance", "journaled", "key", "kind", "lane", "number", "saved", "streams", "waiting",
+    )  # fmt: skip
 
     def __init__(self, lane: Lane, number: int, kind: Kind, key: str, epoch: int) -> None:
         self.lane = lane
@@ -40,6 +42,8 @@ class Seat:
         self.instance: Any = None
         self.saved: bytes | None = None
         """The payload of the state as it is stored, as far as is known."""
+        self.journaled: dict[str, bytes] = {}
+        """The payloads of what a journal keeps, as the last turn has left them."""
         self.exclusive: Turn | None = None
         self.dead = False
         self.streams: set[int] = set()
@@ -52,12 +56,20 @@ class Seat:
         bind(instance, self)
         if self.saved is not None:
             self.kind.load(instance, self.saved)
+        self.kind.load_fields(instance, self.journaled)
         self.instance = instance
 
     def changed(self) -> bytes | None:
         """The payload of the state, if it is not what is stored."""
         payload = self.kind.dump(self.instance)
         return None if payload == self.saved else payload
+
+    def changes(self) -> list[tuple[str, bytes]]:
+        """What a turn has changed of what a journal keeps; from now on it is kept."""
+        now = self.kind.dump_fields(self.instance)
+        changed = [(name, payload) for name, payload in now.items() if self.journaled.get(name) != payload]
+        self.journaled |= changed
+        return changed
 
     def end_exclusive(self) -> None:
         """Lets streams go on."""
@@ -76,8 +88,8 @@ class Turn:
     """
 
     __slots__ = (
-        "awaited", "cancel_asked", "cancelled", "codec", "context", "dead", "extension", "lane", "method", "number", "seat",
-        "task", "told", "until",
+        "awaited", "cancel_asked", "cancelled", "codec", "context", "dead", "extension", "halts", "lane", "method", "number",
+        "owed", "seat", "task", "told", "until",
     )  # fmt: skip
 
     def __init__(self, lane: Lane, seat: Seat, number: int, method: Method, awaited: bool, left: int) -> None:
@@ -91,6 +103,9 @@ class Turn:
         self.told = False
         self.extension = b""
         self.dead = False
+        self.halts = False
+        self.owed: list[asyncio.Future[None]] = []
+        """Messages of a reliable actor's turn that wait for room on the lane: it ends behind them."""
         self.cancelled = False
         self.cancel_asked = False
         self.task: asyncio.Task[Any] | None = None
