@@ -94,10 +94,7 @@ impl Lanes {
 
     /// Somebody has come or offers more: seats what waits, and leaves what is outdated.
     pub(super) fn look_around(&mut self, out: &mut Vec<LaneAction>) {
-        let homeless: Vec<_> = self.homeless.iter().map(|(_, activation)| *activation).collect();
-        for activation in homeless {
-            self.seat(activation, out);
-        }
+        self.seat_homeless(out);
         if self.settings.checks.versions {
             self.outdate();
         }
@@ -106,6 +103,14 @@ impl Lanes {
             self.sweep(session, out);
         }
         self.give_up(out);
+    }
+
+    /// Gives seats to what waits for one, as far as there are any.
+    fn seat_homeless(&mut self, out: &mut Vec<LaneAction>) {
+        let homeless: Vec<_> = self.homeless.iter().map(|(_, activation)| *activation).collect();
+        for activation in homeless {
+            self.seat(activation, out);
+        }
     }
 
     /// Marks what sits at an older version than it could.
@@ -164,10 +169,14 @@ impl Lanes {
     /// A seat that nobody sits in any more.
     pub(super) fn free(&mut self, at: At, out: &mut Vec<LaneAction>) {
         let Some(lane) = self.lanes.get_mut(&at.session) else { return };
+        let was_full = lane.is_full();
         lane.seats.remove(&at.seat);
         lane.dropped.retain(|_, seat| *seat != at.seat);
         end_streams(at.session, lane, Some(at.seat), self.settings.checks.streams, out);
         self.drained(at.session, out);
+        if was_full {
+            self.seat_homeless(out);
+        }
     }
 
     /// Says, once, that a draining session has no seat left here.

@@ -276,6 +276,20 @@ fn l16_who_is_patient_waits_for_a_host_that_comes_or_has_room_however_late() {
 }
 
 #[test]
+fn l16_who_is_patient_gets_a_seat_as_soon_as_one_is_free() {
+    let mut world = World::new(Settings::default(), &[]);
+    world.joins(A, 1, Bounds { seats_max: 1, ..Bounds::default() });
+    let (session, seat) = world.seated(ROOM);
+    let other = Activation(8);
+    let want = LaneEvent::Want { activation: other, kind: "room".into(), wanted: 1, is_patient: true };
+    assert_eq!(world.tell(want), [], "the only seat is taken");
+    world.tell(LaneEvent::Leave { activation: ROOM, is_abandon: false });
+    let out = world.tell(LaneEvent::Released { session, seat });
+    let next = LaneAction::Activate { session: A, seat: Seat(2), activation: other, offer: 0 };
+    assert_eq!(out, [next, LaneAction::Left { activation: ROOM }]);
+}
+
+#[test]
 fn l18_a_request_names_turns_of_its_own_lane_only() {
     let named = |settings| {
         let mut world = World::new(settings, &[(A, 1), (B, 1)]);
