@@ -93,6 +93,11 @@ impl Lanes {
         self.lanes.get(&session).is_some_and(|lane| !lane.is_joined && !lane.is_held && !lane.is_lost)
     }
 
+    /// Whether a session's lane may be joined again once its host has dropped the seats that it had on the last one.
+    pub fn is_held(&self, session: SessionId) -> bool {
+        self.lanes.get(&session).is_some_and(|lane| lane.is_held && !lane.is_lost)
+    }
+
     /// The turn that a request on the lane of `session` names (L18): principal, chain, context and limit are that turn's.
     pub fn turn(&self, session: SessionId, turn: TurnNumber) -> Named {
         let own = self.lanes.get(&session).filter(|lane| lane.is_live());

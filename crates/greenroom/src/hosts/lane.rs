@@ -33,6 +33,8 @@ pub(super) struct Lane {
     pub(super) session: Arc<Session>,
     /// `None` before the host has joined, and while its lane is lost.
     pub(super) wire: Option<Wire>,
+    /// What the host has joined with before it was heard that it has dropped the seats of its last lane.
+    pub(super) early: Option<Wire>,
     /// Bytes that had left on the lane that is lost.
     pub(super) written: u64,
     /// Its seats, as the session's count has them.
@@ -130,6 +132,7 @@ impl Lane {
         Self {
             session,
             wire: None,
+            early: None,
             written: 0,
             counted: 0,
             routes: Vec::new(),

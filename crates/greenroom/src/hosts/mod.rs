@@ -9,6 +9,7 @@ mod calls;
 mod control;
 mod frames;
 mod greeting;
+mod joining;
 mod kind;
 mod lane;
 mod listener;

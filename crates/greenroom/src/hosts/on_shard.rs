@@ -10,7 +10,7 @@ use bytes::BytesMut;
 use greenroom_protocols::host::{Cookie, LaneEvent, SessionId, Settings, Word};
 use greenroom_protocols::versions::ANY;
 use greenroom_wire::Status;
-use greenroom_wire::host::{Closing, Leave};
+use greenroom_wire::host::Leave;
 use greenroom_world::{Stream, Timestamp};
 
 use super::lane::{End, Running, Wire};
@@ -285,11 +285,14 @@ impl OnShard {
     /// Hears what the control plane says of a session.
     pub(super) fn hear(&self, shard: &Shard, session: &Arc<Session>, word: Word) {
         self.act(shard, |state| {
-            let is_over = matches!(word, Word::Over { .. });
+            let (is_over, is_dropped) = (matches!(word, Word::Over { .. }), matches!(word, Word::Dropped { .. }));
             if let Word::Open { .. } = word {
                 state.open(session);
             }
-            let woken = state.handle(LaneEvent::Word(word));
+            let mut woken = state.handle(LaneEvent::Word(word));
+            if is_dropped {
+                woken.extend(state.join_early(session.number));
+            }
             if is_over {
                 state.lanes.remove(&session.number);
             }
@@ -303,20 +306,8 @@ impl OnShard {
             Ok(stream) => stream,
             Err(error) => return tracing::warn!(%error, host = session.name, "a host's lane could not be taken over"),
         };
-        self.act(shard, |state| {
-            let may_join = state.may_join(session.number);
-            let Some(lane) = state.lanes.get_mut(&session.number).filter(|_| may_join) else {
-                let reason = "the shard's lane is joined already, or its seats are not dropped";
-                let mut wire = Wire::new(stream, BytesMut::new(), joined.decoder, shard.here(), session.number);
-                wire.say_goodbye(Closing::BadFrame, reason);
-                let _ = wire.flush();
-                return Vec::new();
-            };
-            let wire = Wire::new(stream, joined.input, joined.decoder, shard.here(), session.number);
-            wire.flag().clone().raise();
-            lane.wire = Some(wire);
-            state.handle(LaneEvent::Joined { session: SessionId(session.number) })
-        });
+        let wire = Wire::new(stream, joined.input, joined.decoder, shard.here(), session.number);
+        self.act(shard, |state| state.join(session.number, wire));
     }
 }
 

@@ -26,7 +26,7 @@ use crate::shard::Slot;
 
 /// What a shard has of hosts.
 pub(super) struct State {
-    machine: Lanes,
+    pub(super) machine: Lanes,
     pub(super) now: Timestamp,
     pub(super) shard: u16,
     pub(super) lanes: BTreeMap<u64, Lane>,
@@ -107,10 +107,6 @@ impl State {
 
     pub(super) fn deadline(&self) -> Option<Timestamp> {
         self.machine.deadline()
-    }
-
-    pub(super) fn may_join(&self, session: u64) -> bool {
-        self.machine.may_join(SessionId(session))
     }
 
     /// The turn that a frame on a session's lane names, if it is live.

@@ -110,10 +110,6 @@ impl Puppet {
 
     /// The next frame on the user lane.
     pub(super) async fn hears(&mut self) -> Heard {
-        self.hears_next().await.expect("the lane lasts")
-    }
-
-    async fn hears_next(&mut self) -> Option<Heard> {
         let codecs = &mut self.codecs;
         let heard = self.lane.hear(|frame| match frame {
             FromNode::Activate(activate) => Heard::Activate {
@@ -133,7 +129,7 @@ impl Puppet {
             FromNode::Reply { request, status, .. } => Heard::Reply { request, status },
             _ => Heard::Other,
         });
-        tokio::time::timeout(PATIENCE, heard).await.expect("the node says something")
+        tokio::time::timeout(PATIENCE, heard).await.expect("the node says something").expect("the lane lasts")
     }
 
     /// Hears an Activate, and says that it is done: the seat and the actor's key.
@@ -187,14 +183,16 @@ impl Puppet {
         assert_eq!(self.hears_of_itself().await, Told::LaneLost);
     }
 
-    /// Says that it has dropped the seats of its lane, and joins again, until the node has heard the first: what it hears then.
-    pub(super) async fn drops_and_rejoins(&mut self) -> Heard {
+    /// Joins its lane again, and then says that it has dropped the seats of the last one: what it hears.
+    pub(super) async fn rejoins_and_drops(&mut self) -> Heard {
+        self.lane = joined(&self.path, &self.welcome).await;
+        // So the node has most likely read the first before it hears the second, on another lane.
+        tokio::time::sleep(PULSE).await;
         self.drops();
         loop {
-            self.lane = joined(&self.path, &self.welcome).await;
-            match self.hears_next().await {
-                Some(Heard::Other) | None => {}
-                Some(heard) => return heard,
+            match self.hears().await {
+                Heard::Other => {}
+                heard => return heard,
             }
         }
     }

@@ -150,7 +150,7 @@ async fn l7_numbers_of_seats_and_turns_rise_over_all_lanes_of_a_session() {
     let (seat, _) = host.seats().await;
     let (turn, _) = host.turn().await;
     host.loses_lane().await;
-    let next_seat = match host.drops_and_rejoins().await {
+    let next_seat = match host.rejoins_and_drops().await {
         Heard::Activate { seat, .. } => seat,
         other => panic!("{other:?}"),
     };
