@@ -127,7 +127,8 @@ cargo xtask tutorial [PAGE]..
     Types the commands of the tutorial's pages (docs/start), or of those whose names contain PAGE, in the folders of tutorial/, and
     compares what comes with what the pages say: in a network of its own where the machine allows one (as root).
 
-cargo xtask book
-    Builds the documentation as a site into target/book, with each page as Markdown and a list of them (llms.txt). A dead link and a
-    page that the table of contents lacks are errors. Needs Python with venv; fetches zensical into target.
+cargo xtask book [--built]
+    Builds the documentation as a site into target/book, with each page as Markdown and a list of them (llms.txt). Commands, settings,
+    metrics, paths, errors and events are pages made from the sources and from the program (--built: it is there already). A dead link
+    and a page that the table of contents lacks are errors. Needs Python with venv; fetches zensical into target.
 ";

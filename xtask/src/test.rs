@@ -49,7 +49,8 @@ fn whole(all: bool) -> Result<(), String> {
     }
     step("docs", cargo().args(["doc", "--no-deps"]).args(EVERYTHING).env("RUSTDOCFLAGS", "-D warnings"))?;
     match book::missing() {
-        None => book::run(&[])?,
+        // The tests have built the program.
+        None => book::run(&["--built"])?,
         Some(missing) => println!("==> SKIPPED: the guide's site: {missing}"),
     }
     match chart::missing() {

@@ -306,6 +306,28 @@ fn a_configuration_is_checked_and_shown_without_its_passwords() {
 }
 
 #[test]
+fn the_program_writes_a_page_of_all_its_commands() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().to_str().unwrap();
+    let written = greenroom(&["manual", "--markdown", path]);
+    assert!(written.status.success(), "{}", text(&written.stderr));
+    let page = std::fs::read_to_string(folder.path().join("commands.md")).unwrap();
+    for said in [
+        "\n## greenroom config print\n",
+        "| `--drain-delay <TIME>` | Time for which the node goes on serving after SIGTERM, while /readyz answers 503, before it drains: for \
+         load balancers that hear late. | `0s` | `GREENROOM_DRAIN_DELAY` |",
+        "greenroom call [OPTIONS] [KIND/KEY]",
+    ] {
+        assert!(page.contains(said), "{said:?} is not in\n{page}");
+    }
+    let help = text(&greenroom(&["help"]).stdout);
+    let commands = help.lines().skip_while(|line| *line != "Commands:").skip(1).take_while(|line| !line.is_empty());
+    for command in commands.filter_map(|line| line.split_whitespace().next()).filter(|name| *name != "help") {
+        assert!(page.contains(&format!("\n## greenroom {command}\n")), "{command}");
+    }
+}
+
+#[test]
 fn a_node_tells_its_life_without_being_asked_to() {
     let temporary = tempfile::tempdir().unwrap();
     let log = temporary.path().join("log");

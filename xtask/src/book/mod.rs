@@ -3,23 +3,27 @@
 mod contents;
 mod llms;
 mod page;
+mod reference;
 
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use crate::step::{root, run as step};
+use crate::step::{cargo, root, run as step, target};
 use contents::Contents;
 
 /// Builds the site into `target/book`; a dead link or a page that the table of contents lacks is an error.
 pub(crate) fn run(options: &[&str]) -> Result<(), String> {
-    if !options.is_empty() {
-        return Err("usage: cargo xtask book".to_owned());
+    match options {
+        [] => step("the program", cargo().args(["build", "--locked", "--quiet", "-p", "greenroom-cli"]))?,
+        ["--built"] => {}
+        _ => return Err("usage: cargo xtask book [--built]".to_owned()),
     }
     let contents = Contents::read(&root().join("mkdocs.yml"))?;
     let source = root().join(SOURCE);
-    let pages = prepare(&source)?;
+    let mut pages = prepare(&source)?;
+    pages.extend(reference::make(&source, &target()?.join("debug/greenroom"))?);
     contents.check(&pages)?;
     if !program().exists() {
         install()?;

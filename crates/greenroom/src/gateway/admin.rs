@@ -45,9 +45,10 @@ pub(super) enum Asked {
     },
     /// Show the clusters: `GET /-/clusters`.
     Clusters,
-    /// Change the list of clusters: `POST /-/clusters/add/{name}/{gateways}`, `../drain/{name}` or `../remove/{name}`.
+    /// Change the list of clusters: `POST /-/clusters/add/{name}/{gateways}`, `POST /-/clusters/drain/{name}`, `POST /-/clusters/remove/{name}`.
+    /// Take one out that does not answer and never will: `POST /-/clusters/remove-lost/{name}`.
     ChangeClusters(ClusterChange),
-    /// Look after reliable actors: `/-/reliable..`.
+    /// Look after reliable actors.
     Reliable(Reliable),
     /// Let an actor go to a node with its state: `POST /-/migrate/{kind}/{key}/{node}`.
     Migrate {

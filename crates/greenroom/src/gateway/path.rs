@@ -5,56 +5,59 @@ use super::reliable::Reliable;
 use crate::geo::ClusterChange;
 use crate::here::built_in::is_built_in;
 
-/// A path's meaning.
+/// A path's meaning. The documentation's page of paths is made from what is said of each here.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum Path {
-    /// `/`
+    /// The kinds that can be called, with the methods of those that the node hosts, and the members; a browser is sent to the console:
+    /// `GET /`.
     Root,
-    /// `/healthz`
+    /// 200 while the process lives: `GET /healthz`.
     Health,
-    /// `/readyz`
+    /// 200 while the node is in its cluster and its lease holds, 503 if not: `GET /readyz`.
     Ready,
-    /// `/metrics`
+    /// Metrics in Prometheus' text format: `GET /metrics`.
     Metrics,
-    /// `/-/status`
+    /// The state of the node and its cluster: `GET /-/status`.
     Status,
-    /// `/-/host`
+    /// Becomes a lane of a host, with `Upgrade: greenroom-host/1`: `GET /-/host`.
     Host,
-    /// `/openapi.json`
+    /// What can be called here, as OpenAPI 3.1: `GET /openapi.json`.
     OpenApi,
-    /// `/-/kinds`
+    /// The kinds of the cluster: `GET /-/kinds`.
     Kinds,
-    /// `/-/kinds/{kind}`
+    /// What one kind is, its methods and their arguments: `GET /-/kinds/{kind}`.
     Kind(String),
-    /// `/-/console/{path}`
+    /// The pages for a browser: `GET /-/console/{path}`.
     Console(String),
-    /// `/-/overview`
+    /// The cluster at a glance, with what it did in the last seconds: `GET /-/overview?seconds=`.
     Overview,
-    /// `/-/methods`
+    /// How often methods are called, how long they take, how they fail: `GET /-/methods?kind=`.
     Methods,
-    /// `/-/turns`
+    /// The last turns that failed, or the slowest of the last minute: `GET /-/turns?outcome=&kind=&method=&seconds=`.
     Turns,
-    /// `/-/events`
+    /// What has happened at the node: `GET /-/events?since=&until=&level=&subject=&limit=`.
     Events,
-    /// `/-/waits`
+    /// Turns that have run for long, who waits for them, and deadlocks: `GET /-/waits?over=`.
     Waits,
-    /// `/-/pids`
+    /// The node's spawned actors: `GET /-/pids`.
     Pids,
-    /// `/-/optimiser`
+    /// Which actors talk with each other, and who would do better elsewhere: `GET /-/optimiser?top=`.
     Optimiser,
-    /// `/-/optimiser/moves`
+    /// The actors that the optimiser moved last, and why: `GET /-/optimiser/moves`.
     Moves,
-    /// `/-/optimiser/explain/{kind}/{key}`
+    /// Why an actor is where it is: `GET /-/optimiser/explain/{kind}/{key}`.
     Explain { kind: String, key: String },
-    /// `/-/inspect/{kind}/{key}`
+    /// An actor's running turns, what waits for it, and its last turns: `GET /-/inspect/{kind}/{key}`.
     Inspect { kind: String, key: String },
-    /// `/-/problems/{name}`
+    /// What a type of problem means: `GET /-/problems/{name}`.
     Problem(String),
     /// What operators ask.
     Admin(Asked),
-    /// `/{kind}/{key}/{method}`
+    /// Calls a method, with a JSON object of its arguments; `GET` with `Accept: text/event-stream` for one that answers with a stream:
+    /// `POST /{kind}/{key}/{method}`.
     Call { kind: String, key: String, method: String },
-    /// `/topics/{name}` and `/topics/{name}/ws`
+    /// Publishes to a topic: `POST /topics/{name}`. Its events as they come, as server-sent events or over a WebSocket:
+    /// `GET /topics/{name}`, `GET /topics/{name}/ws`.
     Topic(String),
     /// Anything else.
     Other,
