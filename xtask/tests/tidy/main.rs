@@ -11,6 +11,7 @@ mod floors;
 mod layers;
 mod protocols;
 mod reach;
+mod said;
 mod source;
 mod tree;
 mod words;

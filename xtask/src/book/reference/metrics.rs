@@ -94,7 +94,11 @@ impl Node {
         let failed = |error| format!("{} does not start: {error}", program.display());
         let mut node = alone(program);
         node.args(["node", "--config", "node.toml", "--tls-dir", "certs", "--hosts", "off", "--journal", "memory:"]);
-        node.args(["--http", "127.0.0.1:0"]).current_dir(folder).stdin(Stdio::null()).stdout(Stdio::piped());
+        node.env("RUST_LOG", "error")
+            .args(["--http", "127.0.0.1:0"])
+            .current_dir(folder)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped());
         let mut process = node.spawn().map_err(failed)?;
         let lines = process.stdout.take().map(BufReader::new).into_iter().flat_map(BufReader::lines);
         let door =
