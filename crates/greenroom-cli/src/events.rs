@@ -8,8 +8,7 @@ use clap::{Args, ValueEnum};
 use serde_json::Value;
 
 use crate::door::{Door, NodeAddress, encoded};
-use crate::nodes::ask;
-use crate::status::{columns, plain, text};
+use crate::status::{columns, plain, silent, text};
 
 /// Which events, and how to tell.
 #[derive(Args)]
@@ -26,7 +25,7 @@ pub(crate) struct EventsCommand {
     /// Those of the last seconds
     #[arg(long)]
     seconds: Option<u32>,
-    /// So many of each node, the last ones; at most 4096
+    /// So many, the last ones; at most 1000
     #[arg(long, default_value_t = 100)]
     limit: u16,
     /// Print them as JSON, one a line
@@ -44,14 +43,13 @@ enum Level {
     Bad,
 }
 
-/// Asks all nodes, and prints what happened, the last at the end.
+/// Asks a node, and prints what happened at those of its cluster, the last at the end.
 pub(crate) fn run(command: &EventsCommand) -> Result<(), String> {
     let door = command.node.door(TIMEOUT)?;
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let since = command.seconds.map(|seconds| now.saturating_sub(Duration::from_secs(seconds.into())));
     let mut told = Told::default();
-    let silent = print(command, &door, since, &mut told)?;
-    silent.iter().for_each(|why| eprintln!("not asked: {why}"));
+    eprint!("{}", print(command, &door, since, &mut told)?);
     if !command.follow {
         return Ok(());
     }
@@ -64,26 +62,21 @@ pub(crate) fn run(command: &EventsCommand) -> Result<(), String> {
     }
 }
 
-/// Prints those events since then that were not told yet; who was not asked, and why.
-fn print(
-    command: &EventsCommand,
-    door: &Door,
-    since: Option<Duration>,
-    told: &mut Told,
-) -> Result<Vec<String>, String> {
-    let path = path(command, since);
-    let (said, silent) = ask(door, |door| door.get_json(&path))?;
+/// Prints those events since then that were not told yet; what is to be said of the nodes that gave no answer.
+fn print(command: &EventsCommand, door: &Door, since: Option<Duration>, told: &mut Told) -> Result<String, String> {
+    let mut said = door.get_json(&path(command, since))?;
+    let left_out = said["left_out"].take();
+    said["left_out"] = said["nodes_left_out"].take();
     let events = told.news(&said);
     if command.json {
         events.iter().for_each(|event| println!("{event}"));
-        return Ok(silent);
+        return Ok(silent(&said));
     }
-    let head = told.head();
-    print!("{}", columns(&head.into_iter().chain(events.iter().map(row)).collect::<Vec<_>>()));
-    for node in said.iter().filter(|node| node["left_out"] != 0 && told.rounds == 1) {
-        println!("{} more of {} are left out; --limit has them, or --seconds", node["left_out"], text(&node["node"]));
+    print!("{}", columns(&told.head().into_iter().chain(events.iter().map(row)).collect::<Vec<_>>()));
+    if let Some(left_out) = left_out.as_u64().filter(|count| *count > 0 && told.rounds == 1) {
+        println!("{left_out} earlier ones are left out: --limit, --level and --seconds choose");
     }
-    Ok(silent)
+    Ok(silent(&said))
 }
 
 fn path(command: &EventsCommand, since: Option<Duration>) -> String {
@@ -109,10 +102,10 @@ struct Told {
 }
 
 impl Told {
-    /// Those that were not told yet, of all nodes in their order.
-    fn news(&mut self, said: &[Value]) -> Vec<Value> {
+    /// Those that were not told yet, in their order.
+    fn news(&mut self, said: &Value) -> Vec<Value> {
         self.rounds += 1;
-        let all = said.iter().flat_map(|node| node["events"].as_array().into_iter().flatten());
+        let all = said["events"].as_array().into_iter().flatten();
         let name = |event: &Value| {
             let number = |name: &str| event[name].as_u64().unwrap_or_default();
             (number("at"), text(&event["node"]), number("number"))
@@ -158,24 +151,24 @@ mod tests {
 
     use super::*;
 
-    fn node(name: &str, events: &[(u64, u64, &str)]) -> Value {
-        let event = |(number, at, text): &(u64, u64, &str)| json!({ "number": number, "at": at, "level": "bad", "event": "died", "subject": {}, "text": text, "by": null, "node": name });
-        json!({ "node": name, "events": events.iter().map(event).collect::<Vec<_>>(), "left_out": 0 })
+    fn said(events: &[(&str, u64, u64, &str)]) -> Value {
+        let event = |(node, number, at, text): &(&str, u64, u64, &str)| json!({ "number": number, "at": at, "level": "bad", "event": "died", "subject": {}, "text": text, "by": null, "node": node });
+        json!({ "events": events.iter().map(event).collect::<Vec<_>>(), "left_out": 0, "silent": [] })
     }
 
     #[test]
-    fn events_of_all_nodes_are_told_in_their_order_and_each_once() {
+    fn events_are_told_in_their_order_and_each_once() {
         let mut told = Told::default();
-        let said = [node("a", &[(2, 9_000, "three"), (1, 3_000, "one")]), node("b", &[(1, 4_000, "two")])];
         let texts = |events: Vec<Value>| events.iter().map(|event| text(&event["text"])).collect::<Vec<_>>();
-        assert_eq!(texts(told.news(&said)), ["one", "two", "three"]);
-        let said = [node("a", &[(2, 9_000, "three")]), node("b", &[(2, 4_000, "four"), (1, 4_000, "two")])];
-        assert_eq!(texts(told.news(&said)), ["four"]);
+        let first = said(&[("a", 2, 9_000, "three"), ("b", 1, 4_000, "two"), ("a", 1, 3_000, "one")]);
+        assert_eq!(texts(told.news(&first)), ["one", "two", "three"]);
+        let next = said(&[("a", 2, 9_000, "three"), ("b", 2, 4_000, "four"), ("b", 1, 4_000, "two")]);
+        assert_eq!(texts(told.news(&next)), ["four"]);
     }
 
     #[test]
     fn an_event_moves_no_cursor() {
-        let said = node("a", &[(1, 86_400_000 + 3_723_004, "room/\u{1b}[2J\nis \"dead\"")]);
+        let said = said(&[("a", 1, 86_400_000 + 3_723_004, "room/\u{1b}[2J\nis \"dead\"")]);
         let row = row(&said["events"][0]);
         assert_eq!(row, ["01:02:03.004", "bad", "a", "died", "-", "room/\\u{1b}[2J\\nis \"dead\""].map(str::to_owned));
     }

@@ -9,6 +9,7 @@ mod demo;
 mod door;
 mod drain;
 mod events;
+mod findings;
 mod generate;
 mod inspect;
 mod interfaces;
@@ -76,6 +77,8 @@ enum Command {
     Methods(methods::MethodsCommand),
     /// Show turns that failed, or the slowest of the last minute
     Turns(turns::TurnsCommand),
+    /// Show what is wrong in a cluster, and what to do
+    Findings(findings::FindingsCommand),
     /// Show what happened at the nodes of a cluster, and go on with what happens
     Events(events::EventsCommand),
     /// Write OpenAPI, or typed clients of kinds
@@ -142,6 +145,7 @@ fn main() -> ExitCode {
         Command::Kinds(command) => interfaces::run(&command),
         Command::Methods(command) => methods::run(&command),
         Command::Turns(command) => turns::run(&command),
+        Command::Findings(command) => findings::run(&command),
         Command::Events(command) => events::run(&command),
         Command::Generate(command) => generate::run(&command),
         Command::Overview(command) => overview::run(&command),

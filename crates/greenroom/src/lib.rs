@@ -207,6 +207,7 @@ pub use crate::node::{
     SPAWNED_LISTED_MAX, WaitingMessage, Waits,
 };
 pub use crate::observe::events::Event;
+pub use crate::observe::findings::{Evidence, Finding};
 pub use crate::observe::level::Level;
 pub use crate::observe::subject::Subject;
 pub use crate::pids::dead_letters::DEAD_LETTERS_LEN_MAX;

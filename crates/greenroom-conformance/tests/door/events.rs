@@ -1,6 +1,11 @@
-//! What a node says of what happened, and of what people changed.
+//! What a node says of what happened, of what people changed, and of what is wrong.
 
-use crate::client::{get, raw};
+use std::time::Duration;
+
+use greenroom::prelude::*;
+use serde_json::Value;
+
+use crate::client::{call, get, raw};
 use crate::kinds::{node, open};
 
 async fn post(door: &str, path: &str, headers: &str) -> u16 {
@@ -49,8 +54,50 @@ async fn events_are_asked_for_by_subject_level_and_time() {
         (Some(0), &1.into()),
         "what is cut off is said"
     );
-    for wrong in ["level=awful", "since=yesterday", "limit=4097", "page=2", "level"] {
+    for wrong in ["level=awful", "since=yesterday", "limit=1001", "page=2", "level"] {
         get(&door, &format!("/-/events?{wrong}")).await.problem(400, "bad-request");
     }
+    node.stop().await;
+}
+
+/// Keeps its thread.
+#[derive(Default, Actor)]
+struct Blocker {}
+
+#[actor]
+impl Blocker {
+    pub async fn block(&mut self, ms: u64) {
+        std::thread::sleep(Duration::from_millis(ms));
+    }
+}
+
+/// Asks until there are such findings, or are not.
+async fn until(door: &str, enough: impl Fn(&[Value]) -> bool) -> Vec<Value> {
+    loop {
+        let said = get(door, "/-/findings").await.json();
+        let found = said["findings"].as_array().expect("a list").clone();
+        if enough(&found) {
+            return found;
+        }
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+}
+
+#[tokio::test]
+async fn a_thread_that_is_stuck_in_a_turn_is_found_while_it_is() {
+    let (node, door) = open(node().name("one").register::<Blocker>()).await;
+    assert!(until(&door, |_| true).await.is_empty(), "nothing is wrong");
+    let asked = door.clone();
+    let blocking = tokio::spawn(async move { call(&asked, "/blocker/a/block", r#"{"ms":4500}"#).await.status });
+    let found = until(&door, |found| !found.is_empty()).await;
+    let [finding] = &found[..] else { panic!("{found:?}") };
+    assert_eq!((&finding["check"], &finding["level"]), (&"stuck-shard".into(), &"bad".into()), "{finding}");
+    assert_eq!((&finding["subject"]["node"], &finding["page"]), (&"one".into(), &"#/waits".into()), "{finding}");
+    assert!(finding["evidence"][0]["value"].as_f64() >= Some(1.0), "{finding}");
+    assert_eq!(blocking.await.unwrap(), 200);
+    until(&door, <[Value]>::is_empty).await;
+    let happened = texts(&door, "?level=good&subject=one").await;
+    let title = finding["title"].as_str().unwrap();
+    assert!(happened.contains(&title.to_owned()) && happened.contains(&format!("no more: {title}")), "{happened:?}");
     node.stop().await;
 }

@@ -299,6 +299,7 @@ impl Driver {
                 }
                 failure_detection::Action::Suspect { node } => {
                     tracing::info!(%node, "a node is silent");
+                    self.node.loads().silent(node, now);
                     if let Some(member) = self.node.member(node) {
                         self.node.happened(Happened::Suspected { node: member.name });
                     }

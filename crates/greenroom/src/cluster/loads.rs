@@ -22,6 +22,8 @@ struct Said {
     activations: u64,
     /// The version of the table that it knows.
     table: u64,
+    /// Since when it has not answered this node, if it does not.
+    silent_since: Option<Timestamp>,
     /// Until then it is taken for one that other nodes reach, and this one does not.
     apart_until: Timestamp,
 }
@@ -29,7 +31,19 @@ struct Said {
 impl Loads {
     /// Takes in what `node` says of its activations.
     pub(crate) fn heard(&self, node: NodeId, activations: u64) {
-        self.lock().entry(node).or_default().activations = activations;
+        let mut said = self.lock();
+        let said = said.entry(node).or_default();
+        (said.activations, said.silent_since) = (activations, None);
+    }
+
+    /// Takes in, at `now`, that `node` does not answer.
+    pub(crate) fn silent(&self, node: NodeId, now: Timestamp) {
+        self.lock().entry(node).or_default().silent_since.get_or_insert(now);
+    }
+
+    /// Since when `node` has not answered, if it does not.
+    pub(crate) fn silent_since(&self, node: NodeId) -> Option<Timestamp> {
+        self.lock().get(&node)?.silent_since
     }
 
     /// Takes in that `node` has answered us.

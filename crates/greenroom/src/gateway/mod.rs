@@ -21,6 +21,7 @@ mod connections;
 mod console;
 mod events;
 mod fetch;
+mod findings;
 mod guard;
 mod happened;
 mod host;

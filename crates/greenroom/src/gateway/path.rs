@@ -35,8 +35,10 @@ pub(super) enum Path {
     Methods,
     /// The last turns that failed, or the slowest of the last minute: `GET /-/turns?outcome=&kind=&method=&seconds=`.
     Turns,
-    /// What has happened at the node: `GET /-/events?since=&until=&level=&subject=&limit=`.
+    /// What has happened at the nodes: `GET /-/events?since=&until=&level=&subject=&limit=`.
     Events,
+    /// What the nodes find wrong, since when, and what to do: `GET /-/findings`.
+    Findings,
     /// Turns that have run for long, who waits for them, and deadlocks: `GET /-/waits?over=`.
     Waits,
     /// The node's spawned actors: `GET /-/pids`.
@@ -86,6 +88,7 @@ impl Path {
             ["-", "methods"] => Path::Methods,
             ["-", "turns"] => Path::Turns,
             ["-", "events"] => Path::Events,
+            ["-", "findings"] => Path::Findings,
             ["-", "waits"] => Path::Waits,
             ["-", "pids"] => Path::Pids,
             ["-", "optimiser"] => Path::Optimiser,

@@ -12,7 +12,7 @@ use super::answer::{Answer, AnswerBody};
 use super::connections::Seat;
 use super::path::Path;
 use super::problem::{self, Problem};
-use super::{Door, admin, asked, call, console, events, happened, hosts, metrics, status, topic};
+use super::{Door, admin, asked, call, console, events, findings, happened, hosts, metrics, status, topic};
 use super::{inspect, kinds, methods, overview, turns};
 use crate::blocking;
 use crate::locality;
@@ -114,8 +114,12 @@ async fn route(door: &Arc<Door>, seat: &Arc<Seat>, mut request: Request<Incoming
             json(StatusCode::OK, &turns::list(door, wanted, &whom).await)
         }
         Path::Events => {
-            let wanted = happened::Asked::read(request.uri().query())?;
-            json(StatusCode::OK, &happened::list(door, &wanted))
+            let wanted = happened::wanted(request.uri().query())?;
+            json(StatusCode::OK, &happened::list(door, wanted).await)
+        }
+        Path::Findings => {
+            let whom = findings::wanted(request.uri().query())?;
+            json(StatusCode::OK, &findings::list(door, &whom).await)
         }
         Path::Waits => {
             let over = over(request.uri().query())?;

@@ -91,6 +91,18 @@ pub struct MultiCluster {
 }
 
 impl Geo {
+    /// The other clusters: name, whether it answers, why not, and by how many seconds its clock is ahead if that is far.
+    pub(crate) fn others(&self) -> Vec<(String, bool, Option<String>, Option<i64>)> {
+        let (list, silent) = (self.clusters(), self.silent());
+        let clocks = self.clocks.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let others = list.clusters.keys().map(|name| (name, id_of(name))).filter(|(_, id)| *id != self.me());
+        let told = others.map(|(name, id)| {
+            let trouble = self.mesh.get().and_then(|mesh| mesh.trouble(id));
+            (name.clone(), !silent.contains(&id), trouble, clocks.get(&id).copied())
+        });
+        told.collect()
+    }
+
     /// The multi-cluster, as this node sees it.
     pub(crate) fn status(&self, node: &Here) -> MultiCluster {
         let list = self.clusters();

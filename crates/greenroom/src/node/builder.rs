@@ -16,6 +16,7 @@ use super::certificates;
 use super::config::Config;
 use super::drain::Drains;
 use super::error::Error;
+use super::facts;
 use super::opening::{check_names, check_protocols, check_stores, membership_config, open_geo, open_stores};
 use super::security;
 use super::{Node, Result};
@@ -41,6 +42,7 @@ use crate::hosts::Hosts;
 use crate::intercept::{Given, Interceptor};
 use crate::locality::Locality;
 use crate::observe::Observed;
+use crate::observe::findings::Findings;
 use crate::observe::look::Look;
 use crate::pids::{KeeperInterface, Spawnable, Spawners};
 use crate::reliable::{self, PARTITIONS, Partitions};
@@ -423,7 +425,8 @@ impl Builder {
             .with(topics)
             .with(Drains)
             .with(Observed::default())
-            .with(Look::default());
+            .with(Look::default())
+            .with(Findings::default());
         let parts =
             parts.with(Locality::new(config.optimiser.mode)).with(hosts).with(BlockingPool::new(&config.threads));
         let parts = match geo {
@@ -447,6 +450,7 @@ impl Builder {
         certificates::watch(&here);
         cluster::start(&here, listener, order_queue, table, membership, member);
         here.parts().for_each(|part| part.start(&here));
+        facts::watch(&here, health.clone());
         #[cfg(feature = "http")]
         if let Some(door) = door {
             door.open(&here, health);

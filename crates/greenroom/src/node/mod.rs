@@ -6,6 +6,7 @@ mod certificates;
 pub(crate) mod config;
 pub(crate) mod drain;
 pub(crate) mod error;
+mod facts;
 pub(crate) mod inspect;
 mod opening;
 mod overview;
@@ -35,6 +36,7 @@ use crate::here::figures::Figure;
 pub use crate::here::node::Node;
 use crate::locality::{self, ActorAdvice, Advice, MovedActor};
 use crate::observe::events::{Event, Wanted};
+use crate::observe::findings::{Finding, Findings};
 use crate::pids::{self, DeadLetters, Spawned};
 use crate::versioned::elsewhere::Post;
 
@@ -78,6 +80,11 @@ impl Node {
     /// What has happened at the node, the last first: at most so many of its last 4096 events.
     pub fn events(&self, len_max: usize) -> Vec<Event> {
         self.here().events().last(&Wanted::default(), len_max).0
+    }
+
+    /// What this node finds wrong at itself and its cluster, the worst first; it looks once a second.
+    pub fn findings(&self) -> Vec<Finding> {
+        self.here().find_part::<Findings>().map(|findings| findings.last().to_vec()).unwrap_or_default()
     }
 
     /// What the node's features have measured: `/metrics` of the HTTP door shows the same under the same names.

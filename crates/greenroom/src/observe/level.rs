@@ -1,9 +1,9 @@
 //! How much something matters to who looks after a node.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// How much an event or a finding matters: a later one matters more.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 #[non_exhaustive]
 pub enum Level {

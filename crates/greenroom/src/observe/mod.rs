@@ -6,6 +6,7 @@
 //! (`overview.rs`, `methods.rs`, `turns.rs`).
 
 pub(crate) mod events;
+pub(crate) mod findings;
 pub(crate) mod history;
 pub(crate) mod level;
 pub(crate) mod look;

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use greenroom_protocols::node::{End, NodeId};
 use serde_json::{Value, json};
 
+use super::findings::together;
 use super::history::Point;
 use super::look::{self, Whom};
 use super::question::Question;
@@ -49,7 +50,7 @@ fn told(here: &Here, seconds: u32, said: &BTreeMap<NodeId, NodeWord>) -> Value {
         "clusters": [cluster],
         "totals": totals(said, step, &past),
         "series": series(now, step, &past),
-        "findings": [],
+        "findings": together(said.values().flat_map(|word| word.findings.iter().cloned())),
     })
 }
 

@@ -5,6 +5,8 @@ use greenroom_wire::codec::{self, Codec, DecodeError};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+use super::events::{EventsWord, Wanted as WantedEvents};
+use super::findings::Findings;
 use super::methods;
 use super::turns::{self, Wanted};
 use super::word::NodeWord;
@@ -20,6 +22,10 @@ pub(crate) enum Question {
     Methods { kind: Option<String> },
     /// Turns that failed or were slow: `Vec<TurnWord>`.
     Turns { wanted: Wanted },
+    /// What has happened there: `EventsWord`, with at most so many.
+    Events { wanted: WantedEvents, limit: u32 },
+    /// What it finds wrong: `Vec<Finding>`.
+    Findings,
 }
 
 impl Question {
@@ -29,6 +35,8 @@ impl Question {
             Self::Overview { seconds } => written(&NodeWord::of(node, *seconds)),
             Self::Methods { kind } => written(&methods::of_node(node, kind.as_deref())),
             Self::Turns { wanted } => written(&turns::of_node(node, wanted)),
+            Self::Events { wanted, limit } => written(&EventsWord::of(node, wanted, *limit)),
+            Self::Findings => written(&node.part::<Findings>().last().to_vec()),
         }
     }
 

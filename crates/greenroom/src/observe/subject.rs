@@ -1,9 +1,12 @@
 //! What an event or a finding is about.
 
-use serde::Serialize;
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
 
 /// What an event or a finding is about; empty for the node that says it.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Default, Serialize)]
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
 #[non_exhaustive]
 pub struct Subject {
     /// A node, by its name.
@@ -31,6 +34,10 @@ impl Subject {
         Self { node: Some(name.into()), ..Self::default() }
     }
 
+    pub(crate) fn shard(node: impl Into<String>, shard: u16) -> Self {
+        Self { shard: Some(shard), ..Self::node(node) }
+    }
+
     pub(crate) fn cluster(name: impl Into<String>) -> Self {
         Self { cluster: Some(name.into()), ..Self::default() }
     }
@@ -52,5 +59,21 @@ impl Subject {
         let parts = [&self.node, &self.cluster, &self.kind, &self.method, &self.actor];
         let kind = self.actor.as_deref().and_then(|actor| actor.split_once('/')).map(|(kind, _)| kind);
         parts.into_iter().flatten().any(|part| part == name) || kind == Some(name)
+    }
+}
+
+impl fmt::Display for Subject {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let shard = self.shard.map(|shard| shard.to_string());
+        let parts = [
+            ("node", &self.node),
+            ("thread", &shard),
+            ("cluster", &self.cluster),
+            ("kind", &self.kind),
+            ("method", &self.method),
+            ("actor", &self.actor),
+        ];
+        let said = parts.into_iter().filter_map(|(what, name)| Some(format!("{what} {}", name.as_ref()?)));
+        f.write_str(&said.collect::<Vec<_>>().join(" "))
     }
 }

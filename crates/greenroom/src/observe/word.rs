@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use super::findings::{Finding, Findings};
 use super::history::Point;
 use super::{Observed, memory};
 use crate::here::Here;
@@ -24,6 +25,8 @@ pub(crate) struct NodeWord {
     pub(crate) limit: Option<u64>,
     /// Seconds for which it may still act, unless it hears from the table; `None` of one without a lease.
     pub(crate) lease_left: Option<f64>,
+    /// What it finds wrong.
+    pub(crate) findings: Vec<Finding>,
     /// How many seconds a point of the past stands for.
     pub(crate) step: u32,
     /// The newest last.
@@ -71,6 +74,7 @@ impl NodeWord {
             resident: is_real.then(memory::resident).flatten(),
             limit: is_real.then(memory::limit).flatten(),
             lease_left: node.has_lease().then(|| node.fence_left().as_secs_f64()),
+            findings: node.part::<Findings>().last().to_vec(),
             step,
             past,
         }

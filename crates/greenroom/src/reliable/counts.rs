@@ -23,6 +23,8 @@ pub(crate) struct Counts {
     pub(crate) answers_bytes: AtomicU64,
     /// Calls with new keys that were refused, as no more answers may be kept.
     pub(crate) answers_refused: AtomicU64,
+    /// Messages that are parked.
+    pub(crate) parked: AtomicU64,
     pub(crate) commits: AtomicU64,
     pub(crate) turns: AtomicU64,
     /// Time that commits took, in microseconds.
@@ -67,8 +69,8 @@ impl Counts {
     }
 }
 
-/// Actors in memory, waiting and outgoing messages, kept answers and their bytes.
-type Gauges = [u64; 5];
+/// Actors in memory, waiting and outgoing messages, kept answers and their bytes, parked messages.
+type Gauges = [u64; 6];
 
 /// One ownership's part of the counts, for as long as it lasts.
 pub(super) struct Share {
@@ -84,8 +86,8 @@ impl Share {
 
     /// Says how it is now.
     pub(super) fn tell(&mut self, now: Gauges) {
-        let Counts { actors, waiting, outgoing, answers, answers_bytes, .. } = self.node.reliable();
-        let gauges = [actors, waiting, outgoing, answers, answers_bytes];
+        let Counts { actors, waiting, outgoing, answers, answers_bytes, parked, .. } = self.node.reliable();
+        let gauges = [actors, waiting, outgoing, answers, answers_bytes, parked];
         for ((gauge, now), told) in gauges.into_iter().zip(now).zip(&mut self.told) {
             if *told != now {
                 gauge.fetch_add(now.wrapping_sub(*told), Ordering::Relaxed);

@@ -115,8 +115,14 @@ impl Owned {
                 return over;
             }
             let (answers, answers_bytes) = self.machine.kept();
-            let now =
-                [self.cast.len() as u64, self.machine.queued() as u64, self.backlog(), answers as u64, answers_bytes];
+            let now = [
+                self.cast.len() as u64,
+                self.machine.queued() as u64,
+                self.backlog(),
+                answers as u64,
+                answers_bytes,
+                self.machine.parked() as u64,
+            ];
             self.share.tell(now);
             let now = world.now();
             if leaving.as_ref().is_some_and(|(until, _)| *until <= now || self.is_quiet()) {

@@ -1,10 +1,14 @@
 //! What a shard tells of itself, for whoever looks.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use greenroom_world::Timestamp;
 
 use super::shedding::Shed;
 use super::stalls::Stalls;
+use super::waits::LongTurn;
 use crate::here::meter::Meters;
 use crate::here::samples::Samples;
 
@@ -18,6 +22,9 @@ pub(crate) struct Gauges {
     sends_refused: AtomicU64,
     cancelled: AtomicU64,
     busy_nanos: AtomicU64,
+    /// When the shard began what it does, in nanoseconds of the world's clock; 0 while it rests.
+    began_nanos: AtomicU64,
+    long_turns: Mutex<Vec<LongTurn>>,
     shed: Shed,
     spawned: AtomicU64,
     restarts: AtomicU64,
@@ -78,6 +85,23 @@ impl Gauges {
         self.busy_nanos.load(Ordering::Relaxed)
     }
 
+    /// How long the shard has been in one go, without looking at anything else.
+    pub(crate) fn in_one_go(&self, now: Timestamp) -> Duration {
+        match self.began_nanos.load(Ordering::Relaxed) {
+            0 => Duration::ZERO,
+            began => now.since(Timestamp::from_nanos(began)),
+        }
+    }
+
+    /// Turns that have run for longer than `long_turn`.
+    pub(crate) fn long_turns(&self) -> Vec<LongTurn> {
+        self.long_turns.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    pub(super) fn set_long_turns(&self, turns: Vec<LongTurn>) {
+        *self.long_turns.lock().unwrap_or_else(PoisonError::into_inner) = turns;
+    }
+
     /// Spawned actors.
     pub(crate) fn spawned(&self) -> u64 {
         self.spawned.load(Ordering::Relaxed)
@@ -102,7 +126,14 @@ impl Gauges {
         self.calls.store(calls as u64, Ordering::Relaxed);
     }
 
-    pub(super) fn add_busy(&self, nanos: u64) {
+    /// The shard begins to look for something to do.
+    pub(super) fn begin(&self, now: Timestamp) {
+        self.began_nanos.store(now.as_nanos(), Ordering::Relaxed);
+    }
+
+    /// It rests, after so long.
+    pub(super) fn end(&self, nanos: u64) {
+        self.began_nanos.store(0, Ordering::Relaxed);
         self.busy_nanos.store(self.busy_nanos() + nanos, Ordering::Relaxed);
     }
 

@@ -80,6 +80,7 @@ impl Life {
         let shard = self.shard.clone();
         shard.set_lane_waker(context.waker());
         let began = shard.port.node.world().now();
+        shard.gauges().begin(began);
         for _ in 0..ROUNDS_A_POLL {
             let worked = self.round(&shard);
             if shard.stopped() {
@@ -90,13 +91,13 @@ impl Life {
                 self.spins.end(true);
                 continue;
             }
-            shard.gauges().add_busy(shard.now().since(began).as_nanos() as u64);
+            shard.gauges().end(shard.now().since(began).as_nanos() as u64);
             return self.rest(&shard, context);
         }
         self.began = None;
         // Let the sockets and timers of this thread have their go, and the clock.
         shard.look_at_clock(shard.now());
-        shard.gauges().add_busy(shard.port.node.world().now().since(began).as_nanos() as u64);
+        shard.gauges().end(shard.port.node.world().now().since(began).as_nanos() as u64);
         context.waker().wake_by_ref();
         Poll::Pending
     }

@@ -82,9 +82,10 @@ impl Shard {
             return (due != Timestamp::NEVER).then_some(due);
         }
         let mut turns = self.turns.borrow_mut();
-        let mut next: Option<Timestamp> = None;
+        let (mut next, mut any): (Option<Timestamp>, bool) = (None, false);
         for turn in turns.iter_mut() {
             let ends = turn.began + over;
+            any |= ends <= now;
             if ends <= now && !std::mem::replace(&mut turn.told, true) && !is_beside(turn.activation.id()) {
                 let (name, ran) = (turn.activation.name_of(turn.job.method), Seconds(now.since(turn.began)));
                 let queued = turn.activation.waiting();
@@ -96,11 +97,21 @@ impl Shard {
                 next = Some(next.map_or(ends, |next| next.min(ends)));
             }
         }
+        drop(turns);
+        if any || !self.gauges().long_turns().is_empty() {
+            // As long as there is one it is looked whether it still runs.
+            self.gauges().set_long_turns(self.long_turns(over, LONG_MAX));
+            next = Some(next.map_or(now + LOOKS_AGAIN, |next| next.min(now + LOOKS_AGAIN)));
+        }
         // A turn that begins to wait from now on is not long before that.
         self.long_look.set(next.unwrap_or(now + over));
         next
     }
 }
 
+/// Long turns that are published.
+const LONG_MAX: usize = 64;
+/// Time after which it is looked again whether they run.
+const LOOKS_AGAIN: Duration = Duration::from_secs(1);
 /// Waiters of one turn that are named.
 const WAITERS_MAX: usize = 64;

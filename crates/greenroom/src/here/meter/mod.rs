@@ -132,6 +132,28 @@ impl Meter {
         self.turns.load(Ordering::Relaxed) > 0 || self.failed.iter().any(|failed| failed.load(Ordering::Relaxed) > 0)
     }
 
+    pub(crate) fn turns(&self) -> u64 {
+        self.turns.load(Ordering::Relaxed)
+    }
+
+    /// How many have failed in one of these ways.
+    pub(crate) fn failed(&self, classes: &[Class]) -> u64 {
+        classes.iter().map(|class| self.failed[*class as usize].load(Ordering::Relaxed)).sum()
+    }
+
+    /// Messages that have waited for longer than `bound`, which ends a class.
+    pub(crate) fn waited_over(&self, bound: Duration) -> u64 {
+        self.waited.get().map_or(0, |waited| {
+            let waited = waited.read();
+            waited.count() - waited.up_to(bound)
+        })
+    }
+
+    /// What its turns have taken together.
+    pub(crate) fn took_in_all(&self) -> Duration {
+        self.took.get().map_or(Duration::ZERO, |took| took.read().sum())
+    }
+
     /// Counts a message that failed.
     pub(crate) fn count_failed(&self, class: Class) {
         rise(&self.failed[class as usize], 1);

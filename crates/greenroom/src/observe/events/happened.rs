@@ -1,8 +1,10 @@
 //! The kinds of events, each with what is said of it.
 
+use std::borrow::Cow;
 use std::time::Duration;
 
 use crate::actor::spent::Seconds;
+use crate::observe::findings::Finding;
 use crate::observe::level::Level;
 use crate::observe::subject::Subject;
 
@@ -49,13 +51,17 @@ pub(crate) enum Happened {
     Renewed { what: String },
     /// They have changed and cannot be used.
     NotRenewed { what: String, why: String },
+    /// Something has been wrong for so long that it is a finding.
+    Found(Finding),
+    /// It is a finding no more.
+    Over(Finding),
     /// A person has changed something, for what they said.
     Changed { what: String, subject: Subject, purpose: Option<String> },
 }
 
 /// What is said of an event.
 pub(super) struct Said {
-    pub(super) event: &'static str,
+    pub(super) event: Cow<'static, str>,
     pub(super) level: Level,
     pub(super) subject: Subject,
     pub(super) text: String,
@@ -64,7 +70,7 @@ pub(super) struct Said {
 impl Happened {
     pub(super) fn said(self) -> Said {
         use Level::{Bad, Good, Hint, Warn};
-        let say = |event, level, subject, text| Said { event, level, subject, text };
+        let say = |event: &'static str, level, subject, text| Said { event: event.into(), level, subject, text };
         match self {
             Self::Joined { node } => {
                 let text = format!("{node} has joined the cluster");
@@ -146,6 +152,10 @@ impl Happened {
                 let text = format!("{what}: changed and of no use, so that the old stay in force: {why}");
                 say("not-renewed", Bad, Subject::default(), text)
             }
+            Self::Found(Finding { check, level, subject, title, .. }) => {
+                Said { event: check, level, subject, text: title }
+            }
+            Self::Over(Finding { subject, title, .. }) => say("over", Good, subject, format!("no more: {title}")),
             Self::Changed { what, subject, purpose } => {
                 let purpose = purpose.map(|purpose| format!(", for: {purpose}")).unwrap_or_default();
                 say("changed", Warn, subject, format!("{what}{purpose}"))

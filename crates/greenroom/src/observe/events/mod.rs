@@ -2,11 +2,12 @@
 
 mod happened;
 
+use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
 
 use greenroom_protocols::reminders::Wall;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 pub(crate) use self::happened::Happened;
 use self::happened::{Said, cut};
@@ -15,7 +16,7 @@ use super::subject::Subject;
 use crate::here::Here;
 
 /// Something that has happened at a node, as the node saw it.
-#[derive(Clone, PartialEq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Event {
     /// The events of a node are numbered from 1, since it started.
@@ -25,7 +26,7 @@ pub struct Event {
     /// How much it matters.
     pub level: Level,
     /// What it is, in one word, as `joined` or `long-turn`.
-    pub event: &'static str,
+    pub event: Cow<'static, str>,
     /// What it is about.
     pub subject: Subject,
     /// The same in words; at most 256 bytes.
@@ -35,7 +36,8 @@ pub struct Event {
 }
 
 /// Which events are asked for.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub(crate) struct Wanted {
     /// From this Unix millisecond on.
     pub(crate) since: Option<u64>,
@@ -90,6 +92,40 @@ impl Events {
     }
 }
 
+/// What a node says of its events.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub(crate) struct EventsWord {
+    /// The last ones first.
+    pub(crate) events: Vec<Event>,
+    /// How many more there are of those wanted.
+    pub(crate) left_out: u64,
+}
+
+impl EventsWord {
+    /// What `node` says, with at most so many.
+    pub(crate) fn of(node: &Here, wanted: &Wanted, limit: u32) -> Self {
+        let (events, left_out) = node.events().last(wanted, (limit as usize).min(TOLD_LEN_MAX));
+        Self { events, left_out: left_out as u64 }
+    }
+
+    /// What several nodes say, each event with its node: the last ones first, at most so many; and how many more there are.
+    pub(crate) fn together<'a>(
+        said: impl IntoIterator<Item = (&'a str, &'a Self)>,
+        limit: usize,
+    ) -> (Vec<(&'a str, &'a Event)>, u64) {
+        let (mut all, mut left_out) = (Vec::new(), 0_u64);
+        for (node, word) in said {
+            all.extend(word.events.iter().map(|event| (node, event)));
+            left_out = left_out.saturating_add(word.left_out);
+        }
+        all.sort_by_key(|(node, event)| (std::cmp::Reverse((event.at, event.number)), *node));
+        left_out = left_out.saturating_add(all.len().saturating_sub(limit) as u64);
+        all.truncate(limit);
+        (all, left_out)
+    }
+}
+
 impl Wanted {
     fn takes(&self, event: &Event) -> bool {
         self.since.is_none_or(|since| event.at >= since)
@@ -114,8 +150,8 @@ impl Here {
 /// Events that are kept, of those that are only good to know, and of the others.
 const HINTS_LEN_MAX: usize = 3072;
 const OTHERS_LEN_MAX: usize = 1024;
-/// Events that are kept of a node.
-pub(crate) const EVENTS_LEN_MAX: usize = HINTS_LEN_MAX + OTHERS_LEN_MAX;
+/// Events that are told at once: they fit into one answer between nodes.
+pub(crate) const TOLD_LEN_MAX: usize = 1000;
 
 #[cfg(test)]
 mod tests {
@@ -165,6 +201,19 @@ mod tests {
         for (name, found) in [("b", vec![3, 1]), ("room/7", vec![2]), ("room", vec![2]), ("7", vec![])] {
             assert_eq!(numbers(Wanted { subject: Some(name.to_owned()), ..all() }), found, "{name}");
         }
+    }
+
+    #[test]
+    fn events_of_several_nodes_stand_in_one_order_and_what_is_cut_off_is_counted() {
+        let word = |times: &[u64]| {
+            let events = Events::default();
+            times.iter().for_each(|at| events.note(Wall(*at), died("c"), None));
+            EventsWord { events: events.last(&all(), 10).0, left_out: 2 }
+        };
+        let (a, b) = (word(&[1, 3, 5]), word(&[2, 4]));
+        let (told, left_out) = EventsWord::together([("a", &a), ("b", &b)], 4);
+        let told: Vec<_> = told.iter().map(|(node, event)| (*node, event.at)).collect();
+        assert_eq!((told, left_out), (vec![("a", 5), ("b", 4), ("a", 3), ("b", 2)], 5));
     }
 
     #[test]

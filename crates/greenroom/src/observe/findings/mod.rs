@@ -1,0 +1,127 @@
+//! What is wrong at a node, in words: since when, by what figures, and what to do. Pure: [`Facts`] in, findings out.
+//!
+//! A check says what is so at a moment. A finding appears once that has held for as long as its check says, and goes when it has not
+//! held for three times as long: one that cries wolf is a bug.
+
+mod checks;
+mod facts;
+mod watch;
+
+use std::borrow::Cow;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+pub(crate) use self::facts::{
+    Certificate, Cluster, Facts, Kind, Lease, Member, Memory, Method, Shard, Share, Standing,
+};
+pub(crate) use self::watch::Watch;
+use super::level::Level;
+use super::subject::Subject;
+use crate::here::parts::Part;
+
+/// Something that a node finds wrong, or better than before.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Finding {
+    /// Tells it from others: its check, and what it is about. All nodes that find the same say the same.
+    pub id: String,
+    /// The check that has found it, as `table-failing`.
+    pub check: Cow<'static, str>,
+    /// How much it matters.
+    pub level: Level,
+    /// What is so, in a few words.
+    pub title: String,
+    /// The same with what is known of it.
+    pub text: String,
+    /// What to do.
+    pub remedy: Cow<'static, str>,
+    /// Since when, in Unix milliseconds.
+    pub since: u64,
+    /// What it is about.
+    pub subject: Subject,
+    /// The figures that say so.
+    pub evidence: Vec<Evidence>,
+    /// The page of the console to look at.
+    pub page: Cow<'static, str>,
+    /// Where the guide says more.
+    pub docs: String,
+    /// The name of the node that has found it.
+    pub node: String,
+}
+
+/// A figure that a finding rests on.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Evidence {
+    /// What it is.
+    pub name: Cow<'static, str>,
+    /// How much of it.
+    pub value: f64,
+    /// Its unit; empty for a number of things.
+    pub unit: Cow<'static, str>,
+}
+
+/// A check.
+struct Check {
+    name: &'static str,
+    /// How long what it looks for must have held.
+    holds: Duration,
+    /// The page of the console to look at.
+    page: &'static str,
+    remedy: &'static str,
+    look: fn(&Facts, &mut Vec<Found>),
+}
+
+/// What a check has found at a moment.
+#[derive(Debug)]
+struct Found {
+    level: Level,
+    subject: Subject,
+    title: String,
+    text: String,
+    evidence: Vec<Evidence>,
+}
+
+impl Found {
+    fn new(level: Level, subject: Subject, title: String, text: impl Into<String>) -> Self {
+        Self { level, subject, title, text: text.into(), evidence: Vec::new() }
+    }
+
+    fn with(mut self, name: &'static str, value: f64, unit: &'static str) -> Self {
+        self.evidence.push(Evidence { name: name.into(), value, unit: unit.into() });
+        self
+    }
+}
+
+/// What a node has found last, for whoever looks.
+#[derive(Default)]
+pub(crate) struct Findings(Mutex<Arc<[Finding]>>);
+
+impl Part for Findings {}
+
+impl Findings {
+    /// The worst first, and of those the oldest.
+    pub(crate) fn last(&self) -> Arc<[Finding]> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    pub(crate) fn publish(&self, findings: Vec<Finding>) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = findings.into();
+    }
+}
+
+/// What several nodes have found, each once: the worst first, and of those the oldest.
+pub(crate) fn together(found: impl IntoIterator<Item = Finding>) -> Vec<Finding> {
+    let mut all: Vec<Finding> = Vec::new();
+    for finding in found {
+        match all.iter_mut().find(|known| known.id == finding.id) {
+            Some(known) if known.since <= finding.since => {}
+            Some(known) => *known = finding,
+            None => all.push(finding),
+        }
+    }
+    all.sort_by(|one, other| (other.level, one.since, &one.id).cmp(&(one.level, other.since, &other.id)));
+    all
+}
