@@ -33,10 +33,10 @@ async fn look_after(here: &Here, table: &Health) {
         let facts = gathering.facts(here, table, world.now());
         let changes = watch.look(&facts, world.now(), here.wall().0);
         for finding in changes.raised.iter().filter(|finding| is_news(finding)) {
-            here.happened(Happened::Found(finding.clone()));
+            here.happened(Happened::Found { finding: finding.clone() });
         }
         for finding in changes.over.iter().filter(|finding| is_news(finding)) {
-            here.happened(Happened::Over(finding.clone()));
+            here.happened(Happened::Over { finding: finding.clone() });
         }
         if let Some(findings) = here.find_part::<Findings>() {
             findings.publish(watch.findings());

@@ -51,10 +51,10 @@ pub(crate) enum Happened {
     Renewed { what: String },
     /// They have changed and cannot be used.
     NotRenewed { what: String, why: String },
-    /// Something has been wrong for so long that it is a finding.
-    Found(Finding),
+    /// Something has been wrong for so long that it is a finding; the event is called as its check, and has its level.
+    Found { finding: Finding },
     /// It is a finding no more.
-    Over(Finding),
+    Over { finding: Finding },
     /// A person has changed something, for what they said.
     Changed { what: String, subject: Subject, purpose: Option<String> },
 }
@@ -152,10 +152,12 @@ impl Happened {
                 let text = format!("{what}: changed and of no use, so that the old stay in force: {why}");
                 say("not-renewed", Bad, Subject::default(), text)
             }
-            Self::Found(Finding { check, level, subject, title, .. }) => {
-                Said { event: check, level, subject, text: title }
+            Self::Found { finding: Finding { check, level, subject, title, .. } } => {
+                Said { event: check, ..say("finding", level, subject, title) }
             }
-            Self::Over(Finding { subject, title, .. }) => say("over", Good, subject, format!("no more: {title}")),
+            Self::Over { finding: Finding { subject, title, .. } } => {
+                say("over", Good, subject, format!("no more: {title}"))
+            }
             Self::Changed { what, subject, purpose } => {
                 let purpose = purpose.map(|purpose| format!(", for: {purpose}")).unwrap_or_default();
                 say("changed", Warn, subject, format!("{what}{purpose}"))
