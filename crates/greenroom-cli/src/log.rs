@@ -2,16 +2,19 @@
 
 use std::fmt;
 use std::io::IsTerminal;
+use std::str::FromStr;
 
 use clap::ValueEnum;
 use serde_json::{Map, Value};
 use tracing::field::{Field, Visit};
 use tracing::{Event, Subscriber};
-use tracing_subscriber::EnvFilter;
+use tracing_subscriber::filter::Targets;
 use tracing_subscriber::fmt::format::Writer;
 use tracing_subscriber::fmt::time::{FormatTime, SystemTime};
 use tracing_subscriber::fmt::{FmtContext, FormatEvent, FormatFields};
+use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::registry::LookupSpan;
+use tracing_subscriber::util::SubscriberInitExt;
 
 /// How lines are written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, ValueEnum)]
@@ -26,13 +29,15 @@ pub(crate) enum LogFormat {
 /// Logs to standard error from here on: what `RUST_LOG` says, or, without it, what is worth a look, and the life of a `node`.
 pub(crate) fn begin(format: LogFormat, node: bool) {
     let default = if node { "greenroom=info,warn" } else { "warn" };
-    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(default));
-    tracing_subscriber::fmt()
-        .with_env_filter(filter)
+    let asked = std::env::var("RUST_LOG").ok().filter(|asked| !asked.is_empty());
+    let filter = asked
+        .and_then(|asked| Targets::from_str(&asked).ok())
+        .unwrap_or_else(|| Targets::from_str(default).expect("it is as Targets are written"));
+    let lines = tracing_subscriber::fmt::layer()
         .with_writer(std::io::stderr)
         .with_ansi(format == LogFormat::Text && std::io::stderr().is_terminal())
-        .event_format(Lines(format))
-        .init();
+        .event_format(Lines(format));
+    tracing_subscriber::registry().with(filter).with(lines).init();
 }
 
 struct Lines(LogFormat);
