@@ -1,11 +1,12 @@
-//! `cargo xtask kills`: money moves between node processes that are killed, and so is the journal's server; and actors move between such nodes.
+//! `cargo xtask kills`: money moves between node processes that are killed, and so is the journal's server; actors move between such nodes; and
+//! money moves between actors in Python and in Go, whose hosts are killed and frozen as well.
 
 use crate::step::{cargo, run as step};
 use crate::test::EVERYTHING;
 
 /// Runs the kill loop over the journals that `options` name, or that of actors which move, for so many minutes each.
 pub(crate) fn run(options: &[&str]) -> Result<(), String> {
-    let (mut minutes, mut loops) = (1.0, Vec::new());
+    let (mut minutes, mut loops, mut hosts) = (1.0, Vec::new(), false);
     let mut options = options;
     while let [option, rest @ ..] = options {
         options = rest.get(1..).unwrap_or_default();
@@ -14,14 +15,25 @@ pub(crate) fn run(options: &[&str]) -> Result<(), String> {
                 loops.push(MOVING);
                 options = rest;
             }
+            ("--hosts", _) => {
+                hosts = true;
+                options = rest;
+            }
             ("--minutes", [number, ..]) => {
                 minutes = number.parse().map_err(|_| format!("--minutes wants a number, not `{number}`"))?;
             }
             ("--journal", [name, ..]) => loops.push(journal(name)?),
             _ => {
-                let usage = "usage: cargo xtask kills [--minutes N] [--journal sqlite|postgres|kafka].. [--moving]";
+                let usage =
+                    "usage: cargo xtask kills [--minutes N] [--journal sqlite|postgres|kafka].. [--moving] [--hosts]";
                 return Err(usage.to_owned());
             }
+        }
+    }
+    if hosts {
+        crate::languages::payments(60.0 * minutes)?;
+        if loops.is_empty() {
+            return Ok(());
         }
     }
     if loops.is_empty() {

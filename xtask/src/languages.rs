@@ -25,16 +25,33 @@ pub(crate) fn run(all: bool) -> Result<(), String> {
     Ok(())
 }
 
-fn python(all: bool) -> Result<(), String> {
+/// Pays between actors in Python and in Go, whose hosts and nodes are killed and frozen, for so many seconds.
+pub(crate) fn payments(seconds: f64) -> Result<(), String> {
+    if let Some(missing) = python_is_missing().or_else(|| go_is_missing("sdk/go")) {
+        return Err(format!("payments between hosts need {missing}"));
+    }
+    let mut payments = tool(&python_environment()?.join("pytest"), &root().join("sdk/python"));
+    payments.args(["--capture=no", "-k", "each_payment"]).env("GREENROOM_BIN", program()?);
+    payments.env("GREENROOM_LANGUAGES", "all").env("GREENROOM_KILL_SECONDS", format!("{seconds:.0}"));
+    step("kills of hosts", &mut payments)
+}
+
+/// The programs of an environment where the SDK for Python is installed.
+fn python_environment() -> Result<PathBuf, String> {
     let environment = target()?.join("sdk-python");
     let bin = environment.join("bin");
-    let sdk = root().join("sdk/python");
     if !bin.join("pyright").exists() {
         step("an environment for Python", Command::new("python3").args(["-m", "venv"]).arg(&environment))?;
         let mut pip = Command::new(bin.join("pip"));
         pip.args(["install", "--quiet", "--disable-pip-version-check", "--editable", "sdk/python[test]"]);
         step("the SDK for Python", &mut pip)?;
     }
+    Ok(bin)
+}
+
+fn python(all: bool) -> Result<(), String> {
+    let bin = python_environment()?;
+    let sdk = root().join("sdk/python");
     let mut tests = tool(&bin.join("pytest"), &sdk);
     tests.arg("--quiet").env("GREENROOM_BIN", program()?);
     if all {

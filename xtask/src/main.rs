@@ -79,12 +79,13 @@ cargo xtask chaos [--minutes N] [--seed N] [--nodes N] [--table sqlite|postgres|
     its table in a real engine (etcd by default), and callers whose histories are checked. Network namespaces and the full
     disk want root; without it nodes run behind relays on loopback, or anyway with --relays.
 
-cargo xtask kills [--minutes N] [--journal sqlite|postgres|kafka].. [--moving]
+cargo xtask kills [--minutes N] [--journal sqlite|postgres|kafka].. [--moving] [--hosts]
     Money moves between reliable actors on three node processes, of which a random one is killed every three seconds for N
     minutes (1 by default), and the journal's server now and then: over each journal, or those that are named. Says how many
     payments there were, and what was lost, doubled and answered otherwise: 0. --moving: counters that optimisers move to and fro
     between three nodes, one of which is killed or restarted each time some have moved: no save is lost or made twice, and
-    a restart leaves no call in doubt.
+    a restart leaves no call in doubt. --hosts: reliable actors in Python and in Go, with two nodes; hosts are killed, and frozen past
+    their lease.
 
 cargo xtask console
     The console's pages in Chromium, before three real nodes: each page, dark and light, in three widths, with no error, nothing that

@@ -1,0 +1,204 @@
+"""Money moves between reliable actors in Python and in Go, while their hosts and nodes are killed and frozen: each payment is made once.
+
+`GREENROOM_KILL_SECONDS` says for how long; `cargo xtask kills --hosts` sets it.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import urllib.error
+import urllib.request
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+
+from greenroom.testing import Program
+
+HERE = Path(__file__).parent
+REQUIRED = os.environ.get("GREENROOM_LANGUAGES") == "all"
+MISSING = [
+    what
+    for what, found in (("GREENROOM_BIN", os.environ.get("GREENROOM_BIN")), ("Go 1.26", shutil.which("go")))
+    if not found
+]
+LASTING = float(os.environ.get("GREENROOM_KILL_SECONDS", "20"))
+LEASE = 1.0
+"""Seconds that a host may act after it last asked."""
+PURSES = 10
+"""Of each language."""
+CLIENTS = 6
+PAYMENTS_MIN = 50
+HANG = 120.0
+"""Far more than it takes until all answer again."""
+
+
+@dataclass
+class Cluster:
+    """Two nodes over one journal, and two hosts of each language that dial both."""
+
+    directory: Path
+    nodes: list[Program] = field(default_factory=list[Program])
+    commands: list[list[str]] = field(default_factory=list[list[str]])
+    hosts: list[subprocess.Popen[bytes]] = field(default_factory=list[subprocess.Popen[bytes]])
+
+    def start(self) -> None:
+        config = self.directory / "node.toml"
+        at = f"sqlite:{self.directory}"
+        config.write_text(
+            f'table = "{at}/table.db"\n[reliable]\njournal = "{at}/journal.db"\npartitions = 16\n[hosts]\nlease = {LEASE}\n'
+        )
+        purse = str(self.directory / "purse")
+        subprocess.run(["go", "-C", str(HERE / "../../go"), "build", "-o", purse, "./testdata/purse"], check=True)
+        flags = ["--listen", "127.0.0.1:0", "--shards", "1", "--config", str(config)]
+        self.nodes = [Program(*flags, name=name, directory=self.directory) for name in ("a", "b")]
+        self.commands = [[sys.executable, str(HERE / "purse.py")], [purse]] * 2
+        self.hosts = [self._host(command) for command in self.commands]
+
+    def _host(self, command: list[str]) -> subprocess.Popen[bytes]:
+        ways = ",".join(node.url for node in self.nodes)
+        return subprocess.Popen(command, env=os.environ | {"GREENROOM_HOST": ways})
+
+    def kill_node(self, place: int) -> None:
+        self.nodes[place].kill()
+        time.sleep(0.2)
+        self.nodes[place].restart()
+
+    def kill_host(self, place: int) -> None:
+        self.hosts[place].kill()
+        self.hosts[place].wait()
+        self.hosts[place] = self._host(self.commands[place])
+
+    def freeze_host(self, place: int) -> None:
+        """Past its lease: its actors are made anew in another host, and then it wakes."""
+        self.hosts[place].send_signal(signal.SIGSTOP)
+        time.sleep(2.5 * LEASE)
+        self.hosts[place].send_signal(signal.SIGCONT)
+
+    def stop(self) -> None:
+        for host in self.hosts:
+            host.send_signal(signal.SIGCONT)
+            host.kill()
+            host.wait()
+        for node in self.nodes:
+            node.stop()
+
+
+class Bank:
+    """Clients that pay through the doors of the nodes, each payment again until it is answered."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self.doors = [node.http for node in cluster.nodes]
+        self.orders = itertools.count()
+        self.answered: list[str] = []
+        self.repeats = 0
+        self.stopped = threading.Event()
+        self.failed: list[BaseException] = []
+
+    def call(self, door: int, path: str, arguments: dict[str, Any], key: str | None = None) -> Any:
+        """The answer, or `None`."""
+        headers = {"greenroom-timeout": "3s", "content-type": "application/json"} | ({"idempotency-key": key} if key else {})
+        request = urllib.request.Request(f"{self.doors[door % 2]}/{path}", json.dumps(arguments).encode(), headers)
+        try:
+            with urllib.request.urlopen(request, timeout=10) as answer:
+                return json.loads(answer.read())
+        except urllib.error.HTTPError as error:
+            # A turn that loses its host runs again: nobody hears that it has failed.
+            assert error.code != 500, error.read()
+            return None
+        except OSError:
+            return None
+
+    def insist(self, path: str, arguments: dict[str, Any], key: str | None = None) -> Any:
+        until = time.monotonic() + HANG
+        for door in itertools.count():
+            if (answer := self.call(door, path, arguments, key)) is not None:
+                return answer
+            assert time.monotonic() < until, f"{path} {arguments} is not answered"
+            self.repeats += 1
+            time.sleep(0.05)
+
+    def drive(self, client: int) -> None:
+        chance = Random(client)
+        try:
+            while not self.stopped.is_set():
+                order = f"order {next(self.orders)}"
+                kind, key, to = chance.choice(("py", "go")), chance.randrange(PURSES), chance.randrange(PURSES)
+                arguments = {"order": order, "to": str(to), "coins": chance.randint(1, 100)}
+                self.insist(f"{kind}_purse/{key}/pay", arguments, order)
+                self.answered.append(order)
+        except BaseException as error:
+            self.failed.append(error)
+
+    def books(self) -> tuple[int, Counter[str], Counter[str]]:
+        """All coins, and how often each order was paid and got."""
+        coins, paid, got = 0, Counter[str](), Counter[str]()
+        for kind, number in itertools.product(("py", "go"), range(PURSES)):
+            shown = self.insist(f"{kind}_purse/{number}/look", {})
+            coins += shown["coins"]
+            paid.update(shown["paid"] or {})
+            got.update(shown["got"] or {})
+        return coins, paid, got
+
+
+@pytest.fixture
+def cluster() -> Iterator[Cluster]:
+    # In memory where that can be: a slow disk holds up writes for longer than a lease lasts.
+    memory = Path("/dev/shm")
+    directory = tempfile.mkdtemp(prefix="greenroom-", dir=memory if memory.is_dir() else None)
+    cluster = Cluster(Path(directory))
+    try:
+        cluster.start()
+        yield cluster
+    finally:
+        cluster.stop()
+        shutil.rmtree(directory)
+
+
+@pytest.mark.skipif(bool(MISSING) and not REQUIRED, reason=f"no {' and no '.join(MISSING)}")
+def test_each_payment_between_python_and_go_is_made_once(cluster: Cluster) -> None:
+    bank, chance = Bank(cluster), Random(LASTING)
+    bank.insist("py_purse/0/look", {})
+    bank.insist("go_purse/0/look", {})
+    clients = [threading.Thread(target=bank.drive, args=(client,)) for client in range(CLIENTS)]
+    for client in clients:
+        client.start()
+    begun, done = time.monotonic(), Counter[str]()
+    try:
+        # Hosts of both languages are at even and at odd places.
+        faults = itertools.cycle((cluster.kill_host, cluster.freeze_host, cluster.kill_host, cluster.kill_node))
+        is_over = lambda: time.monotonic() - begun > LASTING and len(bank.answered) >= PAYMENTS_MIN  # noqa: E731
+        while not is_over() and not bank.failed and time.monotonic() - begun < LASTING + HANG:
+            time.sleep(chance.uniform(0.3, 1.5))
+            fault = next(faults)
+            fault(chance.randrange(2 if fault == cluster.kill_node else 4))
+            done[fault.__name__] += 1
+    finally:
+        bank.stopped.set()
+        for client in clients:
+            client.join()
+    assert bank.failed == []
+    for place in range(2):
+        cluster.kill_node(place)
+    until = time.monotonic() + HANG
+    while (books := bank.books())[1] != books[2] and time.monotonic() < until:
+        time.sleep(0.2)
+    coins, paid, got = books
+    lost = [order for order in bank.answered if order not in paid or order not in got]
+    doubled = [order for order, times in (paid + got).items() if times != 2]
+    print(f"{len(bank.answered)} payments, {bank.repeats} calls made again, {dict(done)}: lost {len(lost)}, doubled {len(doubled)}")
+    assert (lost, doubled, coins) == ([], [], 0)
+    assert paid == got and len(paid) == len(bank.answered) >= PAYMENTS_MIN
