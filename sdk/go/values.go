@@ -5,7 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"reflect"
+	"strconv"
+	"sync"
 	"time"
 
 	"github.com/vmihailenco/msgpack/v5"
@@ -51,9 +54,105 @@ func unpack(data []byte, into any) error {
 	defer msgpack.PutDecoder(from)
 	from.Reset(bytes.NewReader(data))
 	from.SetCustomStructTag("json")
-	from.UseLooseInterfaceDecoding(true)
-	return from.Decode(into)
+	if err := from.Decode(into); err != nil {
+		return err
+	}
+	widen(reflect.ValueOf(into))
+	return nil
 }
+
+// widen gives what is in interfaces the types that one expects there, whatever the wire has: int64, uint64 beyond it, float64.
+func widen(value reflect.Value) {
+	if !holdsAny(value.Type()) {
+		return
+	}
+	switch value.Kind() {
+	case reflect.Interface:
+		if !value.IsNil() {
+			value.Set(widened(value.Elem()))
+		}
+	case reflect.Pointer:
+		if !value.IsNil() {
+			widen(value.Elem())
+		}
+	case reflect.Slice, reflect.Array:
+		for at := range value.Len() {
+			widen(value.Index(at))
+		}
+	case reflect.Map:
+		for _, key := range value.MapKeys() {
+			item := reflect.New(value.Type().Elem()).Elem()
+			item.Set(value.MapIndex(key))
+			widen(item)
+			value.SetMapIndex(key, item)
+		}
+	case reflect.Struct:
+		for at := range value.NumField() {
+			if value.Type().Field(at).IsExported() {
+				widen(value.Field(at))
+			}
+		}
+	}
+}
+
+func widened(value reflect.Value) reflect.Value {
+	switch {
+	case value.CanInt():
+		return reflect.ValueOf(value.Int())
+	case value.CanUint() && value.Uint() <= math.MaxInt64:
+		return reflect.ValueOf(int64(value.Uint()))
+	case value.CanUint():
+		return reflect.ValueOf(value.Uint())
+	case value.CanFloat():
+		return reflect.ValueOf(value.Float())
+	}
+	number, isNumber := value.Interface().(json.Number)
+	if !isNumber {
+		widen(value)
+		return value
+	}
+	if found, err := strconv.ParseInt(number.String(), 10, 64); err == nil {
+		return reflect.ValueOf(found)
+	}
+	if found, err := strconv.ParseUint(number.String(), 10, 64); err == nil {
+		return reflect.ValueOf(found)
+	}
+	found, _ := number.Float64()
+	return reflect.ValueOf(found)
+}
+
+// holdsAny says whether a value of the type may have one in an interface.
+func holdsAny(of reflect.Type) bool {
+	if known, is := holding.Load(of); is {
+		return known.(bool)
+	}
+	found := looksForAny(of, map[reflect.Type]bool{})
+	holding.Store(of, found)
+	return found
+}
+
+func looksForAny(of reflect.Type, seen map[reflect.Type]bool) bool {
+	switch of.Kind() {
+	case reflect.Interface:
+		return of.NumMethod() == 0
+	case reflect.Pointer, reflect.Slice, reflect.Array, reflect.Map:
+		return looksForAny(of.Elem(), seen)
+	case reflect.Struct:
+		if seen[of] {
+			return false
+		}
+		seen[of] = true
+		for at := range of.NumField() {
+			if field := of.Field(at); field.IsExported() && looksForAny(field.Type, seen) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// holding has what holdsAny has found, by types.
+var holding sync.Map
 
 // payload gives a value with its codec and type version.
 func payload(value any, codec, version byte) ([]byte, error) {
@@ -89,7 +188,13 @@ func read(payload []byte, into any) error {
 	case payload[0] == codecPack:
 		return unpack(payload[2:], into)
 	case payload[0] == codecJSON:
-		return json.Unmarshal(payload[2:], into)
+		from := json.NewDecoder(bytes.NewReader(payload[2:]))
+		from.UseNumber()
+		if err := from.Decode(into); err != nil {
+			return err
+		}
+		widen(reflect.ValueOf(into))
+		return nil
 	default:
 		return fmt.Errorf("a payload has codec %d, which is not known", payload[0])
 	}
