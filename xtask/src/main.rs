@@ -130,6 +130,6 @@ cargo xtask tutorial [PAGE]..
 
 cargo xtask book [--built]
     Builds the documentation as a site into target/book, with each page as Markdown and a list of them (llms.txt). Commands, settings,
-    metrics, paths, errors and events are pages made from the sources and from the program (--built: it is there already). A dead link
-    and a page that the table of contents lacks are errors. Needs Python with venv; fetches zensical into target.
+    metrics, paths, errors, events and findings are pages made from the sources and from the program (--built: it is there already). A
+    dead link and a page that the table of contents lacks are errors. Needs Python with venv; fetches zensical into target.
 ";

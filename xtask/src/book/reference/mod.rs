@@ -2,6 +2,7 @@
 
 mod errors;
 mod events;
+mod findings;
 mod metrics;
 mod paths;
 mod rust;
@@ -27,6 +28,7 @@ pub(crate) fn make(site: &Path, program: &Path) -> Result<Vec<String>, String> {
         ("paths.md", paths::page()?),
         ("errors.md", errors::page()?),
         ("events.md", events::page()?),
+        ("findings.md", findings::page()?),
     ];
     let mut names = vec![format!("{FOLDER}/commands.md")];
     for (name, text) in pages {
