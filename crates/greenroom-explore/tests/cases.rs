@@ -6,6 +6,8 @@
 
 #[path = "../examples/auction.rs"]
 mod auction;
+#[path = "../examples/auction_house.rs"]
+mod auction_house;
 #[path = "../../greenroom/examples/chat.rs"]
 mod chat;
 #[path = "../../greenroom/examples/survey.rs"]
@@ -24,6 +26,18 @@ fn an_auction_that_compares_and_takes_in_two_turns_holds_money_for_nothing() {
     assert!(failure.violated().contains("held for a bid that does not stand"), "{failure}");
     assert!(failure.deviations() <= 6, "{failure}");
     auction::house().schedules(1_000).run(|world| auction::auction(world, true));
+}
+
+#[test]
+fn an_auction_house_that_forgets_to_save_a_bid_under_way_holds_money_for_nothing() {
+    for seed in 0..8 {
+        let failure = auction_house::house().seed(seed).check(|world| auction_house::sale(world, false));
+        let failure = failure.expect_err("the bid is gone with its node, and the money is held");
+        assert!(failure.violated().contains("held for a bid that does not stand"), "{failure}");
+        assert!(failure.replay().contains("crash "), "{failure}");
+        assert!(failure.schedule() <= 167 && failure.deviations() <= 6, "{failure}");
+    }
+    auction_house::house().faults("crash:2").run(|world| auction_house::sale(world, true));
 }
 
 #[explore(chat::ChatRoom, chat::User, schedules = 300)]
