@@ -149,6 +149,9 @@ impl Explore {
     /// | `late` | a call's deadline passes while its message waits, or while its turn runs, which goes on |
     /// | `idle` | an activation ends as if nobody had used it |
     /// | `store` | a store refuses a read or a write of a state; or nobody knows whether it has written, and it has, has not, or will later |
+    /// | `pause` | a node sleeps beyond its lease: as `crash`, but what it had sent is still under way, and comes before or after what its actors send elsewhere |
+    /// | `move` | an actor with a state goes to another node between two turns: what was sent to it before may come after what is sent then |
+    /// | `repeat` | a message that a reliable actor has sent [at least once](greenroom::Call::at_least_once) comes once more |
     ///
     /// # Panics
     /// For a kind that is not known, or that one shard cannot show.

@@ -111,7 +111,8 @@ fn check(function: &ItemFn) -> Result<()> {
 }
 
 /// Options with a value: each is a method of `Explore`.
-const VALUES: &[&str] = &["schedules", "seconds", "steps", "seed", "strategy", "replay", "faults", "nodes", "timers"];
+const VALUES: &[&str] =
+    &["schedules", "seconds", "steps", "seed", "strategy", "replay", "faults", "nodes", "timers", "patience"];
 
 #[cfg(test)]
 mod tests {

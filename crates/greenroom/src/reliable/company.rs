@@ -3,8 +3,9 @@
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::rc::Rc;
 
-use greenroom_protocols::delivery::{Birth, Destination, Effects, Epoch, Life, Outcome, Ownership, TurnId};
+use greenroom_protocols::delivery::{Birth, Delivery, Destination, Effects, Epoch, Life, Outcome, Ownership, TurnId};
 use greenroom_protocols::reminders::Wall;
 use greenroom_world::Timestamp;
 use tokio::sync::oneshot;
@@ -162,10 +163,11 @@ impl Company {
         if !is_seen {
             return self.commit(shard, named, number);
         }
-        let (named, name) = (named.clone(), format!("commit {id}"));
+        let named = named.clone();
         let perform = move |shard: &Shard| shard.hall().company().clone().commit(shard, &named, number);
         let by = Party::Actor(id.clone());
-        shard.hold_deed(number, Deed { kind: StepKind::Commit, at: id, by, name, perform: Box::new(perform) });
+        let (kind, delivery) = (StepKind::Commit, Delivery::ExactlyOnce);
+        shard.hold_deed(number, Deed { kind, at: id, by, method: None, delivery, perform: Rc::new(perform) });
     }
 
     /// Makes true what a turn has done: all of it.
@@ -198,7 +200,7 @@ impl Company {
             for (place, sent) in (0..).zip(sends) {
                 match sent.envelope.birth.filter(|_| sent.envelope.creates) {
                     Some(birth) => _ = self.born.borrow_mut().insert(birth),
-                    None => send(shard, sent.envelope, mix(number, SENT | place)),
+                    None => send(shard, sent.envelope, mix(number, SENT | place), sent.delivery),
                 }
             }
             later.into_iter().for_each(|later| later(shard));
@@ -307,7 +309,7 @@ impl Player for Company {
             // What others have committed comes again, before what they have sent since.
             if letter.from.is_some() {
                 let number = mix(number, shard.step_number());
-                send(shard, letter, number);
+                send(shard, letter, number, Delivery::ExactlyOnce);
                 shard.put_first(number);
             }
         }
@@ -324,7 +326,7 @@ impl Player for Company {
         let mut due: Vec<Due> = self.timers.borrow_mut().extract_if(.., |due| due.at <= now).collect();
         due.sort_by_key(|due| due.at);
         for Due { number, letter, .. } in due {
-            send(shard, letter, number);
+            send(shard, letter, number, Delivery::ExactlyOnce);
         }
     }
 
@@ -334,14 +336,14 @@ impl Player for Company {
 }
 
 /// Lets a message be under way.
-fn send(shard: &Shard, letter: Letter, number: u64) {
+fn send(shard: &Shard, letter: Letter, number: u64, delivery: Delivery) {
     let Body::Call { method, arguments, .. } = &letter.body else { return };
     let (Some(at), Some(from)) = (id_of(&letter.to), letter.from.as_ref().and_then(id_of)) else { return };
     let by = Party::Actor(from);
     shard.note_letter(number, &by, &at, method, &arguments.0);
-    let name = format!("{at}.{method}<{by}");
-    let perform = move |shard: &Shard| shard.enter_company(letter, None);
-    shard.hold_deed(number, Deed { kind: StepKind::Start, at, by, name, perform: Box::new(perform) });
+    let method = Some(method.clone());
+    let perform = move |shard: &Shard| shard.enter_company(letter.clone(), None);
+    shard.hold_deed(number, Deed { kind: StepKind::Start, at, by, method, delivery, perform: Rc::new(perform) });
 }
 
 fn answer(reply: Option<Box<dyn AnyReply>>, answered: Answered) {

@@ -1,22 +1,37 @@
 //! What a part of the shard holds back by itself, until it is chosen.
 
+use std::fmt;
 use std::rc::Rc;
+use std::sync::Arc;
 
+use greenroom_protocols::delivery::Delivery;
 use greenroom_world::Timestamp;
 
 use super::{Held, Kind, Party, Shard, What, mix};
 use crate::actor::key::ActorId;
 
 /// Something that a part of the shard does when it is chosen.
+#[derive(Clone)]
 pub(crate) struct Deed {
     /// `Kind::Start` if it begins a turn, for which its actor must be free.
     pub(crate) kind: Kind,
     /// Whom it touches, and who made it.
     pub(crate) at: ActorId,
     pub(crate) by: Party,
-    /// What it is called.
-    pub(crate) name: String,
-    pub(crate) perform: Box<dyn FnOnce(&Shard)>,
+    /// The method whose turn it begins; none of a commit.
+    pub(crate) method: Option<Arc<str>>,
+    /// How often it comes, and whether in its order.
+    pub(crate) delivery: Delivery,
+    pub(crate) perform: Rc<dyn Fn(&Shard)>,
+}
+
+impl fmt::Display for Deed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.method {
+            Some(method) => write!(f, "{}.{method}<{}", self.at, self.by),
+            None => write!(f, "commit {}", self.at),
+        }
+    }
 }
 
 /// A part of the shard that has actors of its own on a stage.
@@ -57,8 +72,23 @@ impl Shard {
     /// Holds a deed back; `number` tells it from others.
     pub(crate) fn hold_deed(&self, number: u64, deed: Deed) {
         let (at, by) = (deed.at.stable_hash(), deed.by.hash());
-        let queue = if deed.kind == Kind::Start { mix(by, at) | 1 } else { 0 };
+        let is_ordered = deed.kind == Kind::Start && deed.delivery == Delivery::ExactlyOnce;
+        let queue = if is_ordered { mix(by, at) | 1 } else { 0 };
         self.rehearsal.hold(number, (at, by, queue), What::Deed(deed));
+    }
+
+    /// Lets a deed that waits come twice.
+    pub(super) fn repeat(&self, number: u64) {
+        let again = {
+            let held = self.rehearsal.held.borrow();
+            held.iter().find(|held| held.number == number).and_then(|held| match &held.what {
+                What::Deed(deed) => Some(deed.clone()),
+                _ => None,
+            })
+        };
+        if let Some(deed) = again {
+            self.hold_deed(mix(number, self.rehearsal.step.get()), deed);
+        }
     }
 
     /// Lets a deed come before all others that its maker has for whom it touches.

@@ -127,13 +127,12 @@ impl Events {
 impl Shard {
     /// Notes that a message is under way that a part of the shard has sent, with the arguments as they travel.
     pub(crate) fn note_letter(&self, message: u64, from: &Party, to: &ActorId, method: &str, arguments: &[u8]) {
-        let methods = self.port.node.kinds().methods_of(to.kind.name());
-        let method = methods.iter().find(|known| known.name == method).map_or("?", |known| known.name);
+        let methods = || self.port.node.kinds().methods_of(to.kind.name());
         self.rehearsal.note(|| Happened::Sent {
             message,
             from: from.clone(),
             to: to.clone(),
-            method,
+            method: methods().iter().find(|known| known.name == method).map_or("?", |known| known.name),
             arguments: fields_of(arguments).unwrap_or_else(|_| UNREADABLE.to_owned()),
             awaited: false,
         });

@@ -4,9 +4,12 @@
 
 use std::fmt;
 
+use greenroom_protocols::delivery::Delivery;
+
 use super::{Answer, Kind, Party, Performed, Stage, Step};
-use super::{Asked, Happened, Held, Operation, Outcome, Shard, What, mix};
+use super::{Asked, Happened, Held, Operation, Outcome, Place, Shard, What, mix};
 use crate::actor::error::{Doubt, Failure};
+use crate::actor::interface::Travels;
 use crate::actor::key::ActorId;
 use crate::here::built_in::is_built_in;
 use crate::pids::key::is_reserved;
@@ -27,6 +30,12 @@ pub enum Fault {
     Idle,
     /// A store does not do what it is asked, or does not say so.
     Store,
+    /// A node sleeps beyond its lease: its actors begin anew elsewhere, and what it had sent is still under way.
+    Pause,
+    /// An actor with a state goes to another node, and what was sent to it before may come after what is sent then.
+    Move,
+    /// What is promised at least once comes twice.
+    Repeat,
 }
 
 impl fmt::Display for Fault {
@@ -37,6 +46,9 @@ impl fmt::Display for Fault {
             Fault::Late => "late",
             Fault::Idle => "idle",
             Fault::Store => "store",
+            Fault::Pause => "pause",
+            Fault::Move => "move",
+            Fault::Repeat => "repeat",
         })
     }
 }
@@ -46,6 +58,8 @@ impl fmt::Display for Fault {
 pub(super) struct Labels {
     nodes: u64,
     placement: u64,
+    /// The actors that have moved, and where to.
+    moved: Vec<(u64, u64)>,
     /// The actors that steps have touched, the last one last, with the steps.
     touched: Vec<(u64, u64)>,
 }
@@ -53,7 +67,15 @@ pub(super) struct Labels {
 impl Labels {
     /// The node of the actor with this hash.
     fn of(&self, hash: u64) -> u64 {
-        mix(self.placement, hash) % self.nodes.max(1)
+        let moved = self.moved.iter().find(|(actor, _)| *actor == hash);
+        moved.map_or_else(|| mix(self.placement, hash) % self.nodes.max(1), |(_, node)| *node)
+    }
+
+    /// Lets an actor sit on the node behind its own.
+    fn let_move(&mut self, hash: u64) {
+        let node = (self.of(hash) + 1) % self.nodes.max(1);
+        self.moved.retain(|(actor, _)| *actor != hash);
+        self.moved.push((hash, node));
     }
 
     pub(super) fn touch(&mut self, actor: u64, step: u64) {
@@ -97,7 +119,7 @@ enum Hit {
 impl Stage {
     /// Lets actors sit on so many nodes: which one sits on which is another for each `placement`.
     pub fn place(&self, nodes: u64, placement: u64) {
-        *self.shard.rehearsal.labels.borrow_mut() = Labels { nodes, placement, touched: Vec::new() };
+        *self.shard.rehearsal.labels.borrow_mut() = Labels { nodes, placement, ..Labels::default() };
     }
 
     /// Adds what of `kinds` can go wrong next to `out`.
@@ -111,7 +133,7 @@ impl Stage {
         for kind in kinds {
             let mut hits = |number: u64, at: u64, hit: Hit| found(step(*kind, number, at), hit);
             match kind {
-                Fault::Crash => {
+                Fault::Crash | Fault::Pause => {
                     for node in 0..labels.nodes {
                         if let Some(last) = labels.last_on(node).filter(|_| self.is_inhabited(&labels, node)) {
                             hits(mix(last, node), node, Hit::Node(node));
@@ -132,12 +154,23 @@ impl Stage {
                     }
                 }
                 Fault::Idle => {
-                    for (hash, slot) in rehearsal.places.borrow().iter() {
+                    for Place { actor, slot, .. } in rehearsal.places.borrow().iter() {
                         if self.is_quiet(*slot) {
-                            hits(mix(labels.last_at(*hash), *hash), *hash, Hit::Activation(*slot));
+                            hits(mix(labels.last_at(*actor), *actor), *actor, Hit::Activation(*slot));
                         }
                     }
                 }
+                Fault::Move => {
+                    for Place { actor, slot, .. } in rehearsal.places.borrow().iter() {
+                        if labels.nodes > 1 && self.is_quiet(*slot) && self.may_move(*slot) {
+                            hits(mix(labels.last_at(*actor), *actor), *actor, Hit::Activation(*slot));
+                        }
+                    }
+                }
+                Fault::Repeat => held
+                    .iter()
+                    .filter(|held| held.may_come_twice())
+                    .for_each(|held| hits(held.number, held.at, Hit::Held(held.number))),
                 Fault::Store => {
                     for Held { number, at, what, .. } in held.iter() {
                         let What::Operation(Operation { by: Party::Actor(_), is_write, .. }) = what else { continue };
@@ -189,6 +222,10 @@ impl Stage {
         let shard = &*self.shard;
         shard.rehearsal.note(|| Happened::Fault { what });
         match hits {
+            Some(Hit::Held(number)) if kind == Fault::Repeat => {
+                shard.repeat(number);
+                Performed::Whole
+            }
             Some(Hit::Held(number)) => {
                 let failure = match kind {
                     Fault::Late => shard.expired(Default::default()).into(),
@@ -205,11 +242,15 @@ impl Stage {
                 Performed::Whole
             }
             Some(Hit::Node(node)) => {
-                shard.crash(node);
+                shard.lose_node(node, kind == Fault::Pause);
                 Performed::Whole
             }
             Some(Hit::Activation(slot)) => {
                 if let Some(activation) = shard.activation(slot) {
+                    if kind == Fault::Move {
+                        shard.let_overtake(|held| held.at == activation.id().stable_hash());
+                        shard.rehearsal.labels.borrow_mut().let_move(activation.id().stable_hash());
+                    }
                     activation.check_idle(shard, shard.now() + LONG);
                 }
                 Performed::Whole
@@ -219,8 +260,15 @@ impl Stage {
     }
 
     fn is_inhabited(&self, labels: &Labels, node: u64) -> bool {
-        let activations = self.shard.activations.borrow();
-        activations.iter().any(|one| may_crash(one.id()) && labels.of(one.id().stable_hash()) == node)
+        let places = self.shard.rehearsal.places.borrow();
+        places.iter().any(|place| place.may_crash && labels.of(place.actor) == node)
+    }
+
+    /// Whether an activation may go to another node: one that has nothing but what is in a store can.
+    fn may_move(&self, slot: Slot) -> bool {
+        let kinds = self.shard.port.node.kinds();
+        let found = self.shard.activation(slot).and_then(|one| kinds.find(one.id().kind));
+        found.is_some_and(|kind| kind.travels() == Travels::ByStore)
     }
 
     fn is_quiet(&self, slot: Slot) -> bool {
@@ -270,8 +318,17 @@ impl Shard {
         }
     }
 
-    /// Lets a node be gone. What is under way to it and from it is lost, and its actors begin anew elsewhere.
-    fn crash(&self, node: u64) {
+    /// Lets what is under way be no queue with what is sent from here on.
+    fn let_overtake(&self, is_meant: impl Fn(&Held) -> bool) {
+        let step = self.rehearsal.step.get();
+        let mut held = self.rehearsal.held.borrow_mut();
+        for held in held.iter_mut().filter(|held| held.queue != 0 && is_meant(held)) {
+            held.queue = mix(held.queue, step) | 1;
+        }
+    }
+
+    /// Lets a node be gone, and its actors begin anew elsewhere. What is under way to it is lost; what it had sent is, too, unless it `sleeps`.
+    fn lose_node(&self, node: u64, sleeps: bool) {
         let rehearsal = &self.rehearsal;
         let failure = disconnected(&label(node));
         let is_on = |party: &Party| match party {
@@ -282,12 +339,13 @@ impl Shard {
         // Nobody there waits for anything any more.
         rehearsal.asked.borrow_mut().retain(|asked| !is_on(&asked.by));
         let lost = |held: &Held| match &held.what {
-            What::Message { target, from, .. } => is_there(&target.id) || is_on(from),
+            What::Message { target, from, .. } => is_there(&target.id) || (is_on(from) && !sleeps),
             What::Answer { to, .. } => is_on(to),
             What::Operation(_) | What::Deed(_) => false,
         };
         let (gone, left): (Vec<_>, Vec<_>) = rehearsal.held.take().into_iter().partition(lost);
         rehearsal.held.replace(left);
+        self.let_overtake(|held| matches!(&held.what, What::Message { from, .. } if is_on(from)));
         rehearsal.ends_as.replace(Some(failure.clone()));
         drop(gone);
         let activations: Vec<_> = self.activations.borrow().iter().filter(|one| is_there(one.id())).cloned().collect();
@@ -301,6 +359,9 @@ impl Shard {
             player.crashed(self, &is_there);
         }
         rehearsal.ends_as.take();
+        if sleeps {
+            return;
+        }
         let from_there = |held: &&Held| matches!(&held.what, What::Answer { from, .. } if is_there(from));
         let answers: Vec<u64> = rehearsal.held.borrow().iter().filter(from_there).map(|held| held.number).collect();
         answers.into_iter().for_each(|number| self.lose(number, failure.clone()));
@@ -316,13 +377,18 @@ impl Held {
                     matches!(completion, Completion::Failed(failure) if matches!(**failure, Failure::Unknown(_)));
                 !is_lost && labels.are_apart(to, from)
             }
-            What::Operation(_) | What::Deed(_) => false,
+            What::Deed(deed) => deed.delivery == Delivery::BestEffort && labels.are_apart(&deed.by, &deed.at),
+            What::Operation(_) => false,
         }
+    }
+
+    fn may_come_twice(&self) -> bool {
+        matches!(&self.what, What::Deed(deed) if deed.delivery == Delivery::AtLeastOnce)
     }
 }
 
 /// Whether it goes with its node: what the library itself has stays, and so do spawned actors, whose names would be gone for ever.
-fn may_crash(id: &ActorId) -> bool {
+pub(super) fn may_crash(id: &ActorId) -> bool {
     !is_built_in(id.kind.name()) && !is_reserved(&id.key)
 }
 

@@ -61,8 +61,7 @@ pub(super) struct Rehearsal {
     begun: Cell<u64>,
     held: RefCell<Vec<Held>>,
     asked: RefCell<Vec<Asked>>,
-    /// The activations, by the hashes of their actors.
-    places: RefCell<Vec<(u64, Slot)>>,
+    places: RefCell<Vec<Place>>,
     turns: RefCell<Vec<Maker>>,
     /// How much each client has made, by its number.
     clients: RefCell<Vec<u64>>,
@@ -82,6 +81,16 @@ pub(super) struct Rehearsal {
     occupied: RefCell<Vec<u64>>,
     acting: RefCell<Option<Acting>>,
     events: Events,
+}
+
+/// Where an activation is.
+#[derive(Clone, Copy)]
+struct Place {
+    /// The actor, as a hash.
+    actor: u64,
+    slot: Slot,
+    /// Whether it goes with its node.
+    may_crash: bool,
 }
 
 /// A turn, as who makes steps.
@@ -133,7 +142,7 @@ impl fmt::Display for What {
             What::Message { target, from, method, .. } => write!(f, "{}.{method}<{from}", target.id),
             What::Answer { to, from, method, .. } => write!(f, "{to}<{from}.{method}"),
             What::Operation(operation) => f.write_str(&operation.name),
-            What::Deed(deed) => f.write_str(&deed.name),
+            What::Deed(deed) => deed.fmt(f),
         }
     }
 }
@@ -272,7 +281,8 @@ impl Shard {
     /// Remembers where an activation is.
     pub(super) fn note_place(&self, activation: &dyn AnyActivation) {
         if self.rehearsal.on {
-            let place = (activation.id().stable_hash(), activation.slot());
+            let (actor, may_crash) = (activation.id().stable_hash(), faults::may_crash(activation.id()));
+            let place = Place { actor, slot: activation.slot(), may_crash };
             self.stain_by(activation.id());
             self.rehearsal.places.borrow_mut().push(place);
         }
@@ -281,7 +291,7 @@ impl Shard {
     /// Remembers that an activation is gone.
     pub(super) fn note_left(&self, slot: Slot) {
         if self.rehearsal.on {
-            self.rehearsal.places.borrow_mut().retain(|(_, at)| *at != slot);
+            self.rehearsal.places.borrow_mut().retain(|place| place.slot != slot);
         }
     }
 
@@ -369,7 +379,7 @@ impl Shard {
         }
         let place = {
             let places = self.rehearsal.places.borrow();
-            places.iter().find(|(hash, _)| *hash == target.hash).map(|(_, slot)| *slot)
+            places.iter().find(|place| place.actor == target.hash).map(|place| place.slot)
         };
         let Some(slot) = place else { return true };
         let Some(activation) = self.activation(slot) else { return true };
@@ -390,9 +400,9 @@ impl Shard {
             && !target.forged
             && !self.has_in_company(target)
             && self.port.node.kinds().workers(target.id.kind) == 0
-            && let Some((_, slot)) = self.rehearsal.places.borrow().iter().find(|(hash, _)| *hash == target.hash)
+            && let Some(place) = self.rehearsal.places.borrow().iter().find(|place| place.actor == target.hash)
         {
-            target.set_route(Route::Here(self.id(), *slot));
+            target.set_route(Route::Here(self.id(), place.slot));
         }
     }
 
