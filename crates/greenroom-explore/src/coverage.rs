@@ -1,6 +1,8 @@
 //! How much was seen: schedules that differ, how often another one still turns up, and which turns came behind which.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::numbers::ByNumber;
 
 /// A turn that began.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -15,9 +17,9 @@ pub(crate) struct Began {
 #[derive(Default)]
 pub(crate) struct Coverage {
     /// How often each trace came.
-    traces: HashMap<u64, u32>,
+    traces: ByNumber<u32>,
     /// What turns are called, by their numbers: the kind and the method.
-    names: HashMap<u64, (String, String)>,
+    names: ByNumber<(String, String)>,
     /// Methods that began at each actor.
     at: BTreeMap<u64, BTreeSet<(String, String)>>,
     /// Methods of one kind, one right behind the other at one actor.
@@ -55,7 +57,7 @@ impl Coverage {
         if *times > 1 {
             return;
         }
-        let mut last: HashMap<u64, &(String, String)> = HashMap::new();
+        let mut last: ByNumber<&(String, String)> = ByNumber::default();
         for Began { at, number } in began {
             let Some(turn) = self.names.get(number) else { continue };
             let seen = self.at.entry(*at).or_default();

@@ -53,6 +53,7 @@ mod failure;
 mod hall;
 mod judge;
 mod now;
+mod numbers;
 mod quiet;
 mod reach;
 mod report;

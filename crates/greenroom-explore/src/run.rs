@@ -1,7 +1,7 @@
 //! One schedule from its beginning: the test's body, its clients, its end.
 
 use std::cell::RefCell;
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet};
 use std::future::Future;
 use std::rc::Rc;
 
@@ -15,6 +15,7 @@ use crate::driver::{Driver, Ended, Names};
 use crate::hall::Hall;
 use crate::judge::serial::{Path, RUNS_MAX, Serial};
 use crate::judge::{States, history};
+use crate::numbers::Numbers;
 use crate::quiet::quietly;
 use crate::reach::Reach;
 use crate::strategy::Chooser;
@@ -34,7 +35,7 @@ pub(crate) struct Subject {
     /// Where the schedules are run, once there was one.
     hall: RefCell<Option<Hall>>,
     /// Turns whose names have been told.
-    known: Rc<RefCell<HashSet<u64>>>,
+    known: Rc<RefCell<Numbers>>,
     /// What clients could be told one after the other; known once somebody has asked.
     serial: RefCell<BTreeMap<Program, Rc<Serial>>>,
 }
@@ -303,7 +304,7 @@ struct Picks {
     began: Vec<Began>,
     names: Vec<(u64, String)>,
     /// Turns whose names are known.
-    known: Rc<RefCell<HashSet<u64>>>,
+    known: Rc<RefCell<Numbers>>,
 }
 
 impl Picks {

@@ -3,12 +3,13 @@
 //!
 //! Each schedule draws which kinds of faults it has at all (swarm testing: Groce and others, ISSTA 2012).
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use greenroom::rehearsal::{Fault, Kind, Step, mix};
 use greenroom_sim::Random;
 
 use super::Chooser;
+use crate::numbers::Numbers;
 
 pub(super) struct Aim {
     /// Chooses among the steps that are no faults.
@@ -16,7 +17,7 @@ pub(super) struct Aim {
     /// How much there was to be hit in one schedule, at most.
     most: BTreeMap<Fault, usize>,
     /// What there was in this one, by the numbers of steps.
-    seen: BTreeSet<u64>,
+    seen: Numbers,
     here: BTreeMap<Fault, usize>,
     /// What is to be hit: the how many-th.
     aims: Vec<(Fault, usize)>,
@@ -24,7 +25,7 @@ pub(super) struct Aim {
 
 impl Aim {
     pub(super) fn over(steps: Box<dyn Chooser>) -> Self {
-        Self { steps, most: BTreeMap::new(), seen: BTreeSet::new(), here: BTreeMap::new(), aims: Vec::new() }
+        Self { steps, most: BTreeMap::new(), seen: Numbers::default(), here: BTreeMap::new(), aims: Vec::new() }
     }
 
     /// What the fault is to be hit by, if it is its turn.

@@ -1,17 +1,16 @@
 //! Probabilistic concurrency testing (Burckhardt and others, ASPLOS 2010): who has the highest priority acts, and loses it at a few random
 //! places. Here senders have priorities.
 
-use std::collections::HashMap;
-
 use greenroom::rehearsal::Step;
 use greenroom_sim::Random;
 
 use super::Chooser;
+use crate::numbers::ByNumber;
 
 pub(super) struct Pct {
     random: Random,
     /// By senders.
-    priorities: HashMap<u64, u64>,
+    priorities: ByNumber<u64>,
     /// At which steps the highest is lost.
     drops: Vec<usize>,
     taken: usize,
@@ -19,7 +18,7 @@ pub(super) struct Pct {
 
 impl Default for Pct {
     fn default() -> Self {
-        Self { random: Random::new(0), priorities: HashMap::new(), drops: Vec::new(), taken: 0 }
+        Self { random: Random::new(0), priorities: ByNumber::default(), drops: Vec::new(), taken: 0 }
     }
 }
 

@@ -1,21 +1,20 @@
 //! Partial order sampling (Yuan, Yang, Gu, CAV 2018): a step's priority is drawn anew when a step that it races with has come.
 
-use std::collections::HashMap;
-
 use greenroom::rehearsal::Step;
 use greenroom_sim::Random;
 
 use super::Chooser;
+use crate::numbers::ByNumber;
 
 pub(super) struct Pos {
     random: Random,
     /// By the numbers of steps.
-    priorities: HashMap<u64, u64>,
+    priorities: ByNumber<u64>,
 }
 
 impl Default for Pos {
     fn default() -> Self {
-        Self { random: Random::new(0), priorities: HashMap::new() }
+        Self { random: Random::new(0), priorities: ByNumber::default() }
     }
 }
 

@@ -3,18 +3,17 @@
 //!
 //! Were steps held up by nothing but those that they come of, each order of them would be exactly as likely.
 
-use std::collections::HashMap;
-
 use greenroom::rehearsal::Step;
 use greenroom_sim::Random;
 
 use super::Chooser;
+use crate::numbers::ByNumber;
 
 pub(super) struct Urw {
     random: Random,
     learnt: u32,
     /// How many steps came of each, by its number: all together, and in how many schedules.
-    sizes: HashMap<u64, (u32, u32)>,
+    sizes: ByNumber<(u32, u32)>,
     /// The steps of this schedule, each with the place of the one that it came of; what is learnt from.
     path: Vec<(u64, Option<usize>)>,
     weights: Vec<u64>,
@@ -22,7 +21,7 @@ pub(super) struct Urw {
 
 impl Default for Urw {
     fn default() -> Self {
-        Self { random: Random::new(0), learnt: 0, sizes: HashMap::new(), path: Vec::new(), weights: Vec::new() }
+        Self { random: Random::new(0), learnt: 0, sizes: ByNumber::default(), path: Vec::new(), weights: Vec::new() }
     }
 }
 

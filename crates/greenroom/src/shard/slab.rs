@@ -71,11 +71,17 @@ impl Slab {
     /// Gives places out as if none had been, now that there are no activations.
     #[cfg(feature = "rehearsal")]
     pub(super) fn begin_anew(&mut self) {
-        self.free.sort_unstable_by(|one, other| other.cmp(one));
+        if self.len == 0 && self.free.len() == self.next as usize {
+            self.free.clear();
+            self.next = 0;
+        } else {
+            self.free.sort_unstable_by(|one, other| other.cmp(one));
+        }
     }
 
     pub(super) fn iter(&self) -> impl Iterator<Item = &Rc<dyn AnyActivation>> {
-        self.pages.iter().flat_map(|page| page.iter()).filter_map(|entry| entry.activation.as_ref())
+        let entries = self.pages.iter().flat_map(|page| page.iter()).take(self.next as usize);
+        entries.filter_map(|entry| entry.activation.as_ref())
     }
 }
 
