@@ -10,9 +10,10 @@ use crate::step::{root, run as step, target};
 pub(crate) fn run(all: bool) -> Result<(), String> {
     type Test = fn(bool) -> Result<(), String>;
     let tests: [(&str, Option<&str>, Test); 4] = [
-        ("the SDK for Python", python_is_missing(), python),
         ("the SDK for TypeScript", node_is_missing(), typescript),
         ("the SDK for Go", go_is_missing("sdk/go"), go),
+        // With the cases for all languages, whose probe in TypeScript has been built by then.
+        ("the SDK for Python", python_is_missing(), python),
         ("the gRPC door from Go", go_is_missing(GRPC_GO), grpc_go),
     ];
     for (what, missing, test) in tests {

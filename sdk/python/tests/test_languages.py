@@ -1,0 +1,326 @@
+"""One suite for all languages: the same cases, against a probe of each, on both ways in and in both codecs.
+
+Probes are hosts with one actor in three forms, each a process: `probe.py`, `sdk/typescript/probe`, `sdk/go/testdata/probe`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import itertools
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import greenroom as gr
+from greenroom.testing import Program
+
+SDKS = Path(__file__).parents[2]
+TYPESCRIPT = SDKS / "typescript/dist/probe/probe.js"
+REQUIRED = os.environ.get("GREENROOM_LANGUAGES") == "all"
+MISSING = {
+    "python": "GREENROOM_BIN" not in os.environ and "GREENROOM_BIN",
+    "typescript": not (shutil.which("node") and TYPESCRIPT.exists()) and "npm run build in sdk/typescript",
+    "go": not shutil.which("go") and "Go 1.26",
+}
+LANGUAGES = list(MISSING)
+IS_THERE = [language for language, missing in MISSING.items() if REQUIRED or not missing]
+FORMS = ["volatile", "persistent", "reliable"]
+HANG = 30.0
+"""Far more than anything here takes."""
+
+pytestmark = pytest.mark.skipif(not (REQUIRED or IS_THERE) or "python" not in IS_THERE, reason="no program: set GREENROOM_BIN")
+language = pytest.mark.parametrize("language", LANGUAGES)
+form = pytest.mark.parametrize("form", FORMS)
+numbers = itertools.count()
+
+
+class Probes:
+    """A node, and a probe of each language."""
+
+    def __init__(self, way: str, directory: Path) -> None:
+        config = directory / "node.toml"
+        config.write_text(f'[reliable]\njournal = "sqlite:{directory}/journal"\n[hosts]\nlease = 1.0\n')
+        self.node = Program("--config", str(config), name="n", directory=directory)
+        self.way = self.node.url if way == "unix" else self.node.http
+        go = directory / "probe"
+        self.commands = {
+            "python": [sys.executable, str(Path(__file__).parent / "probe.py")],
+            "typescript": ["node", str(TYPESCRIPT)],
+            "go": [str(go)],
+        }
+        if "go" in IS_THERE:
+            subprocess.run(["go", "-C", str(SDKS / "go"), "build", "-o", str(go), "./testdata/probe"], check=True)
+        self.running: dict[str, subprocess.Popen[bytes]] = {}
+        for one in IS_THERE:
+            self.start(one)
+
+    def start(self, language: str) -> None:
+        """Starts a probe, and waits until the cluster has its kinds."""
+        self.running[language] = subprocess.Popen(self.commands[language], env=os.environ | {"GREENROOM_HOST": self.way})
+        until(lambda: self.post(f"{language}_volatile/first/get")[0] == 200)
+
+    def kill(self, language: str) -> None:
+        self.running[language].kill()
+        self.running[language].wait()
+
+    def stop(self) -> None:
+        for language in self.running:
+            self.kill(language)
+        self.node.stop()
+
+    def post(self, path: str, arguments: Any = None, **headers: str) -> tuple[int, Any]:
+        """A call by HTTP: its status, and the value or the problem."""
+        body = json.dumps(arguments or {}).encode()
+        sent = {"content-type": "application/json"} | {name.replace("_", "-"): value for name, value in headers.items()}
+        request = urllib.request.Request(f"{self.node.http}/{path}", body, sent)
+        try:
+            with urllib.request.urlopen(request, timeout=HANG) as answer:
+                return answer.status, json.loads(answer.read() or b"null")
+        except urllib.error.HTTPError as error:
+            return error.code, json.loads(error.read())
+
+    def value(self, path: str, arguments: Any = None) -> Any:
+        """The value of a call that is answered."""
+        status, value = self.post(path, arguments)
+        assert status == 200, value
+        return value
+
+    def called(self, kind: str, key: str, method: str, **arguments: Any) -> Any:
+        """A call over frames, in MessagePack."""
+
+        async def call() -> Any:
+            async with gr.Host([], self.way) as client:
+                return await getattr(client.ref(kind, key, by=HANG), method)(**arguments)
+
+        return asyncio.run(call())
+
+
+@pytest.fixture(scope="module", params=["unix", "door"])
+def probes(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Probes]:
+    probes = Probes(request.param, tmp_path_factory.mktemp("p"))
+    yield probes
+    probes.stop()
+
+
+@pytest.fixture
+def key() -> str:
+    """That of an actor that no other case has."""
+    return f"k{next(numbers)}"
+
+
+@pytest.fixture(autouse=True)
+def is_there(request: pytest.FixtureRequest) -> None:
+    named: dict[str, Any] = request.node.callspec.params
+    for needed in (named.get("language"), named.get("other")):
+        if needed and needed not in IS_THERE:
+            pytest.skip(f"no {needed}: {MISSING[needed]}")
+
+
+def until(holds: Callable[[], bool]) -> None:
+    end = time.monotonic() + HANG
+    while not holds():
+        assert time.monotonic() < end, "it does not come"
+        time.sleep(0.02)
+
+
+def kinds(problem: Any) -> str:
+    return str(problem["type"]).rsplit("/", 1)[-1]
+
+
+# Turns and state.
+
+
+@language
+@form
+def test_turns_follow_each_other(probes: Probes, language: str, form: str, key: str) -> None:
+    actor = f"{language}_{form}/{key}"
+    assert [probes.value(f"{actor}/add", {"n": n}) for n in (2, 3, -1)] == [2, 5, 4]
+    assert probes.value(f"{actor}/get") == 4
+
+
+@language
+@form
+def test_calls_at_once_run_one_after_the_other(probes: Probes, language: str, form: str, key: str) -> None:
+    with ThreadPoolExecutor(8) as pool:
+        calls = [pool.submit(probes.value, f"{language}_{form}/{key}/add", {"n": 1}) for _ in range(16)]
+    assert sorted(call.result() for call in calls) == list(range(1, 17))
+
+
+@language
+@form
+def test_an_error_of_its_own_comes_to_the_caller_and_its_changes_stay(probes: Probes, language: str, form: str, key: str) -> None:
+    status, problem = probes.post(f"{language}_{form}/{key}/fail")
+    assert (status, kinds(problem), problem["error"]) == (422, "actor-error", {"Broke": {"at": 1}})
+    assert probes.value(f"{language}_{form}/{key}/get") == 1
+
+
+@language
+@form
+def test_l21_what_a_failed_turn_has_half_changed_is_not_kept(probes: Probes, language: str, form: str, key: str) -> None:
+    actor = f"{language}_{form}/{key}"
+    probes.value(f"{actor}/add", {"n": 1})
+    status, problem = probes.post(f"{actor}/panic")
+    assert status == 500 and "in the middle" in json.dumps(problem), problem
+    assert probes.value(f"{actor}/add", {"n": 1}) == (1002 if form == "volatile" else 2)
+
+
+@language
+@form
+def test_a_timer_is_a_turn(probes: Probes, language: str, form: str, key: str) -> None:
+    probes.value(f"{language}_{form}/{key}/later", {"ms": 20, "n": 7})
+    until(lambda: probes.value(f"{language}_{form}/{key}/get") == 7)
+
+
+@language
+@pytest.mark.parametrize("form", ["volatile", "persistent"])
+def test_a_reminder_wakes_who_sleeps(probes: Probes, language: str, form: str, key: str) -> None:
+    probes.value(f"{language}_{form}/{key}/remind", {"ms": 100, "n": 7})
+    probes.value(f"{language}_{form}/{key}/rest")
+    until(lambda: probes.value(f"{language}_{form}/{key}/get") == 7)
+
+
+@language
+@pytest.mark.parametrize("form", ["volatile", "persistent"])
+def test_what_is_saved_outlasts_the_activation(probes: Probes, language: str, form: str, key: str) -> None:
+    probes.value(f"{language}_{form}/{key}/add", {"n": 5})
+    probes.value(f"{language}_{form}/{key}/rest")
+    assert probes.value(f"{language}_{form}/{key}/get") == (0 if form == "volatile" else 5)
+
+
+@language
+@pytest.mark.parametrize("form", ["volatile", "persistent"])
+def test_a_stream_is_events_at_the_door(probes: Probes, language: str, form: str, key: str) -> None:
+    headers = {"accept": "text/event-stream", "content-type": "application/json"}
+    request = urllib.request.Request(f"{probes.node.http}/{language}_{form}/{key}/count", b'{"upto": 100}', headers)
+    with urllib.request.urlopen(request, timeout=HANG) as answer:
+        events = answer.read().decode().strip().split("\n\n")
+    assert events == [*(f"id: {n}\ndata: {n}" for n in range(100)), "event: end\ndata: null"]
+
+
+# Refusals.
+
+
+@language
+@form
+def test_what_there_is_not_is_said(probes: Probes, language: str, form: str, key: str) -> None:
+    status, problem = probes.post(f"{language}_{form}/{key}/nothing")
+    assert (status, kinds(problem)) == (404, "unknown-method")
+
+
+@pytest.mark.parametrize("language", ["python", "go"])
+@form
+def test_arguments_that_do_not_fit_begin_nothing(probes: Probes, language: str, form: str, key: str) -> None:
+    status, problem = probes.post(f"{language}_{form}/{key}/add", {"n": "many"})
+    assert (status, kinds(problem)) == (400, "invalid-arguments"), problem
+    assert probes.value(f"{language}_{form}/{key}/get") == 0
+
+
+@language
+def test_a_caller_whose_time_is_over_is_told_and_the_turn_goes_on(probes: Probes, language: str, key: str) -> None:
+    status, problem = probes.post(f"{language}_volatile/{key}/slow", {"ms": 400}, greenroom_timeout="100ms")
+    assert status == 504, problem
+    assert probes.value(f"{language}_volatile/{key}/add", {"n": 1}) == 2
+
+
+# Values.
+
+VALUES: list[Any] = [
+    None, True, -1, 2**53 + 1, -(2**63), 2**64 - 1, 1.5, "", "größe \u2028 \U0001f3ad", [], [1, [None, "x"]], {}, {"a": {"b": [1.25]}},
+]  # fmt: skip
+
+
+@language
+@pytest.mark.parametrize("value", VALUES, ids=json.dumps)
+def test_l22_a_value_comes_back_as_it_went_in_json(probes: Probes, language: str, value: Any) -> None:
+    assert probes.value(f"{language}_volatile/echo/echo", {"value": value}) == value
+
+
+@language
+@pytest.mark.parametrize("value", [*VALUES, b"\x00\xff"], ids=repr)
+def test_l22_a_value_comes_back_as_it_went_in_messagepack(probes: Probes, language: str, value: Any) -> None:
+    found = probes.called(f"{language}_volatile", "echo", "echo", value=value)
+    assert (found, type(found)) == (value, type(value))
+
+
+# Languages among each other.
+
+
+@language
+@pytest.mark.parametrize("other", LANGUAGES)
+def test_an_actor_calls_one_of_another_language(probes: Probes, language: str, other: str, key: str) -> None:
+    asked = {"kind": f"{other}_persistent", "key": key, "method": "add", "arguments": {"n": 4}}
+    assert [probes.value(f"{language}_volatile/{key}/call", asked) for _ in range(2)] == [4, 8]
+
+
+@language
+@pytest.mark.parametrize("other", LANGUAGES)
+def test_a_call_that_waits_for_itself_is_a_cycle(probes: Probes, language: str, other: str, key: str) -> None:
+    back = {"kind": f"{language}_volatile", "key": key, "method": "add", "arguments": {"n": 1}}
+    there = {"kind": f"{other}_persistent", "key": key, "method": "call", "arguments": back}
+    status, problem = probes.post(f"{language}_volatile/{key}/call", there)
+    assert status >= 400 and "would deadlock" in json.dumps(problem), problem
+
+
+@language
+@pytest.mark.parametrize("other", LANGUAGES)
+def test_a_reliable_actor_pays_one_of_another_language(probes: Probes, language: str, other: str, key: str) -> None:
+    assert probes.value(f"{language}_reliable/{key}-from/send", {"kind": f"{other}_reliable", "key": f"{key}-to", "n": 3}) == -3
+    until(lambda: probes.value(f"{other}_reliable/{key}-to/get") == 3)
+
+
+@language
+def test_a_reliable_turn_awaits_nothing_that_would_act_before_it(probes: Probes, language: str, key: str) -> None:
+    asked = {"kind": f"{language}_volatile", "key": key, "method": "add", "arguments": {"n": 4}}
+    status, problem = probes.post(f"{language}_reliable/{key}/call", asked)
+    assert status >= 400 and "send it one-way" in json.dumps(problem), problem
+    assert probes.value(f"{language}_volatile/{key}/get") == 0
+
+
+# Hosts that end.
+
+
+@language
+def test_l15_a_host_that_is_killed_leaves_reads_and_reliable_turns_that_run_again(probes: Probes, language: str, key: str) -> None:
+    paths = [(f"{language}_volatile/{key}-read/look", 200), (f"{language}_reliable/{key}/slow", 200), (f"{language}_volatile/{key}/slow", 502)]
+    with ThreadPoolExecutor(len(paths)) as pool:
+        calls = [pool.submit(probes.post, path, {"ms": 1000}) for path, _ in paths]
+        time.sleep(0.3)
+        probes.kill(language)
+        probes.start(language)
+        found = [call.result() for call in calls]
+    assert [status for status, _ in found] == [status for _, status in paths], found
+    assert [found[0][1], found[1][1]] == [0, 1]
+    assert kinds(found[2][1]) == "unknown-outcome"
+    assert probes.value(f"{language}_reliable/{key}/get") == 1
+
+
+@language
+def test_l2_a_host_that_was_frozen_past_its_lease_acts_no_more(probes: Probes, language: str, key: str) -> None:
+    first = probes.running[language]
+    probes.value(f"{language}_persistent/{key}/add", {"n": 1})
+    with ThreadPoolExecutor(1) as pool:
+        lost = pool.submit(probes.post, f"{language}_persistent/{key}/slow", {"ms": 300})
+        time.sleep(0.1)
+        first.send_signal(signal.SIGSTOP)
+        with contextlib.ExitStack() as woken:
+            woken.callback(first.send_signal, signal.SIGCONT)
+            probes.start(language)
+            assert lost.result()[0] == 502
+            assert probes.value(f"{language}_persistent/{key}/add", {"n": 10}) == 11
+    time.sleep(0.5)
+    assert probes.value(f"{language}_persistent/{key}/get") == 11
+    first.kill()
+    first.wait()
