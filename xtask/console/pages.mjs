@@ -1,19 +1,23 @@
 // The console in a real browser, before three real nodes: `node pages.mjs GREENROOM MODULES CHROMIUM`.
 import { spawn } from "node:child_process";
+import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
+import { createServer } from "node:net";
 import { join } from "node:path";
 
 const [program, modules, chromium] = process.argv.slice(2);
 const playwright = createRequire(join(modules, "x.js"))("playwright-core");
 const axe = readFileSync(join(modules, "node_modules/axe-core/axe.min.js"), "utf8");
-const PAGES = ["overview", "kinds", "kinds/chat_room", "actor", "actor/chat_room/lobby", "turns", "waits", "spawned", "nodes", "moves", "reminders"];
+const PAGES = ["overview", "kinds", "kinds/chat_room", "actor", "actor/chat_room/lobby", "turns", "waits", "spawned", "nodes", "clusters", "events", "events?level=bad&text=dead", "moves", "reliable", "reminders"];
 const HOSTILE = "<img src=x onerror=document.title='taken'>";
 const PATIENCE = 60_000;
 
 const demo = spawn(program, ["demo", "--port", "0"], { stdio: ["ignore", "pipe", "inherit"] });
 let said = "";
 demo.stdout.on("data", (text) => { said += text; });
+/** Nodes beside those of the demo. */
+const again = [];
 const wrong = [];
 const expect = (holds, what) => { if (!holds) { wrong.push(what); console.log(`WRONG: ${what}`); } };
 
@@ -134,14 +138,49 @@ async function dots(context, console) {
   await page.close();
 }
 
-/** A node that is killed is the verdict. */
+/** A node that is killed is the verdict, until it is there again; and an event that is found by its words. */
 async function killed(context, console) {
   const page = await open(context, console);
   await page.getByRole("status").getByText("All is well").waitFor({ timeout: PATIENCE });
-  process.kill(Number(/demo-2 is process (\d+)/.exec(said)[1]), "SIGKILL");
+  const pid = Number(/demo-2 is process (\d+)/.exec(said)[1]);
+  const [command, ...words] = readFileSync(`/proc/${pid}/cmdline`, "utf8").split("\0").slice(0, -1);
+  process.kill(pid, "SIGKILL");
   const began = Date.now();
   await page.getByRole("status").getByText("demo-2 is dead").waitFor({ timeout: PATIENCE });
   process.stdout.write(`the page said that the node was dead after ${((Date.now() - began) / 1000).toFixed(1)} s\n`);
+  await page.locator(".finding").getByText("Start it again").waitFor({ timeout: PATIENCE });
+  again.push(spawn(command, words, { stdio: ["pipe", "ignore", "inherit"], env: { ...process.env, RUST_LOG: "warn" } }));
+  await page.getByRole("status").getByText("All is well").waitFor({ timeout: PATIENCE });
+  await page.goto(`${console}#/events`);
+  const row = page.getByRole("row").filter({ hasText: "demo-2 is dead" });
+  await row.first().waitFor({ timeout: PATIENCE });
+  await page.getByRole("combobox", { name: "Level" }).selectOption("bad");
+  await page.getByRole("row").filter({ hasText: "has joined" }).first().waitFor({ state: "detached", timeout: PATIENCE });
+  await page.getByRole("searchbox", { name: "Text" }).fill("nothing of the kind");
+  await page.getByText("None of these is meant").waitFor({ timeout: PATIENCE });
+  await page.getByRole("searchbox", { name: "Text" }).fill("DEAD");
+  await row.first().waitFor({ timeout: PATIENCE });
+  expect(page.url().endsWith("#/events?level=bad&text=DEAD"), `what was chosen stands in the address, which is ${page.url()}`);
+  expect(page.complaints.length === 0, `events: ${page.complaints.join("; ")}`);
+  await page.close();
+}
+
+/** A node alone with a journal shows who owns its partitions, and each of them in the table. */
+async function reliable(context) {
+  const free = createServer().listen(0, "127.0.0.1");
+  await once(free, "listening");
+  const http = `127.0.0.1:${free.address().port}`;
+  await new Promise((done) => free.close(done));
+  again.push(spawn(program, ["node", "--name", "solo", "--http", http, "--journal", "memory:", "--shards", "1", "--until-stdin-ends"], { stdio: ["pipe", "ignore", "inherit"], env: { ...process.env, RUST_LOG: "warn" } }));
+  for (const until = Date.now() + PATIENCE; Date.now() < until; await new Promise((done) => setTimeout(done, 100))) {
+    if (await fetch(`http://${http}/readyz`).then(({ ok }) => ok, () => false)) break;
+  }
+  const page = await open(context, `http://${http}/-/console/#/reliable`);
+  await page.getByText("solo: 64").waitFor({ timeout: PATIENCE });
+  expect((await page.locator("svg.grid rect").count()) === 64, "each partition is a square");
+  await page.evaluate(axe);
+  const found = await page.evaluate(() => globalThis.axe.run().then(({ violations }) => violations.map(({ id }) => id)));
+  expect(found.length === 0 && page.complaints.length === 0, `reliable: ${found.join()} ${page.complaints.join("; ")}`);
   await page.close();
 }
 
@@ -152,12 +191,14 @@ try {
   const context = await browser.newContext({ viewport: { width: 1440, height: 900 } });
   for (const check of [dots, byKeyboard, hostile, failed]) await check(context, console);
   await everyPage(browser, console);
+  await reliable(context);
   await killed(context, console);
 } catch (error) {
   expect(false, error.stack);
 } finally {
   await browser?.close();
   demo.kill("SIGTERM");
+  for (const node of again) node.kill("SIGTERM");
 }
 console.log(wrong.length === 0 ? "the console is as it should be" : `${wrong.length} things are wrong`);
 process.exitCode = wrong.length === 0 ? 0 : 1;

@@ -24,6 +24,9 @@ export const percent = (share) =>
 /** @param {number} at Unix milliseconds, as 14:02:17 */
 export const clock = (at) => new Date(at).toLocaleTimeString("en-GB");
 
+/** @param {number} at Unix milliseconds; with the day, if it is long ago */
+export const when = (at) => (Date.now() - at < 72e6 ? clock(at) : new Date(at).toLocaleString("en-GB"));
+
 /** @param {number} bytes */
 export const bytes = (bytes) => `${(bytes / 1048576).toFixed(0)} MB`;
 

@@ -1,7 +1,6 @@
 // What the door says of the cluster, asked again each second while somebody looks.
 import { signal, useEffect, useState } from "./lib.js";
 import { get, refused } from "./api.js";
-import { findings } from "./findings.js";
 
 export const live = signal(true);
 /** The last overview; `null` before the first. */
@@ -18,11 +17,7 @@ export const activeOn = (node) => (node.answers ? node.shards.reduce((all, shard
 async function look() {
   if (document.hidden || !live.value || refused.value !== null) return;
   try {
-    const asked = [get(`/-/overview?seconds=${SECONDS}`), get("/-/status"), get("/-/waits?over=2s")];
-    const [overview, status, waits] = await Promise.all(asked);
-    const here = nodesOf(overview).find((node) => node.id === status.node.id);
-    const shards = status.shards.map((shard, index) => ({ ...shard, busy: here?.shards?.[index]?.busy ?? 0 }));
-    seen.value = { ...overview, findings: findings(status, shards, waits, overview.at) };
+    seen.value = await get(`/-/overview?seconds=${SECONDS}`);
     lost.value = null;
   } catch (error) {
     if (refused.value === null) lost.value = { why: String(error.message), since: lost.value?.since ?? Date.now() };

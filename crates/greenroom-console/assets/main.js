@@ -2,9 +2,12 @@
 import { html, render, useEffect, useRef, useState } from "./lib.js";
 import { refused, takeToken, useToken } from "./api.js";
 import { Actor } from "./actor.js";
+import { Clusters } from "./clusters.js";
+import { Events } from "./events.js";
 import { Kinds } from "./kinds.js";
 import { begin, live, lost, nodesOf, seen } from "./live.js";
 import { Overview } from "./overview.js";
+import { Reliable } from "./reliable.js";
 import { Moves, Nodes, Reminders, Spawned, Turns, Waits } from "./tables.js";
 import { time } from "./format.js";
 import { go, route } from "./route.js";
@@ -19,27 +22,33 @@ const PAGES = {
   waits: { name: "Waits", icon: "M4 2h8M4 14h8M5 2c0 5 6 7 6 12M11 2c0 5-6 7-6 12", key: "w", draw: Waits },
   spawned: { name: "Spawned", icon: "M8 2v12M2 8h12", key: "p", draw: Spawned },
   nodes: { name: "Nodes", icon: "M2 3h12v4H2zM2 9h12v4H2z", key: "n", draw: Nodes, group: "System" },
+  clusters: { name: "Clusters", icon: "M2 4h5v5H2zM9 7h5v5H9zM7 6l2 3", key: "c", draw: Clusters },
+  events: { name: "Events", icon: "M3 2v12M3 4h10M3 8h7M3 12h9", key: "e", draw: Events },
   moves: { name: "Moves", icon: "M2 5h10l-3-3M14 11H4l3 3", key: "m", draw: Moves },
+  reliable: { name: "Reliable", icon: "M2 2h5v5H2zM9 2h5v5H9zM2 9h5v5H2zM9 9h5v5H9z", key: "l", draw: Reliable },
   reminders: { name: "Reminders", icon: "M8 2a6 6 0 1 0 .1 0M8 4v4l3 2", key: "r", draw: Reminders },
 };
 
 function Rail({ at }) {
-  const wrong = seen.value?.findings.filter(({ level }) => level !== "good").length ?? 0;
-  const badges = { overview: wrong ? html`<span class=${`badge ${seen.value.findings[0].level}`}>${wrong}</span>` : null, nodes: seen.value ? html`<span class="badge">${nodesOf(seen.value).length}</span>` : null };
+  const found = wrong();
+  const badges = { overview: found.length ? html`<span class=${`badge ${found[0].level}`}>${found.length}</span>` : null, nodes: seen.value ? html`<span class="badge">${nodesOf(seen.value).length}</span>` : null };
   return html`<aside class="rail" aria-label="Greenroom"><div class="brand"><svg viewBox="0 0 24 24" aria-hidden="true"><path d="M2 4h20v3c-4 0-5 4-5 9v4h-2c0-8-1-12-3-12s-3 4-3 12H7v-4c0-5-1-9-5-9z" /></svg><b>Greenroom</b></div>
     <nav aria-label="Pages">${Object.entries(PAGES).map(([id, page]) => html`${page.group ? html`<div class="group">${page.group}</div>` : null}
       <a href=${`#/${id}`} aria-current=${at === id ? "page" : null}><svg class="icon" viewBox="0 0 16 16" aria-hidden="true"><path d=${page.icon} /></svg>${page.name}${badges[id]}</a>`)}</nav>
     <div class="foot"><span>Looking changes nothing.<br /></span><button class="link" onClick=${() => document.querySelector("#keys").showModal()}>Keys: ?</button></div></aside>`;
 }
 
+/** Findings of what is wrong, or will be. */
+const wrong = () => seen.value?.findings.filter(({ level }) => level === "bad" || level === "warn") ?? [];
+
 function verdict() {
   if (lost.value) return ["bad", "The door does not answer", `for ${time((Date.now() - lost.value.since) / 1000)}: ${lost.value.why}`];
   if (!seen.value) return ["off", "Asking the door", ""];
-  const [first, ...more] = seen.value.findings;
+  const [first, ...more] = wrong();
   const silent = seen.value.silent.length;
   if (!first && silent) return ["warn", `${seen.value.silent[0].node} does not answer`, seen.value.silent[0].why];
   if (!first) return ["", "All is well", `${nodesOf(seen.value).filter((node) => node.answers).length} nodes answer`];
-  return [first.level, first.title, more.length ? `and ${more.length} more` : `for ${time((seen.value.at - first.since) / 1000)}`];
+  return [first.level, first.title, more.length ? `and ${more.length} more` : `for ${time(Math.max(seen.value.at - first.since, 0) / 1000)}`];
 }
 
 function Bar() {

@@ -3,21 +3,7 @@ import { html } from "./lib.js";
 import { bytes, clock, count, percent, time } from "./format.js";
 import { activeOn, nodesOf, seen, useAnswer } from "./live.js";
 import { to } from "./route.js";
-
-function Table({ title, sub, heads, rows, empty }) {
-  const id = `title-${title.toLowerCase().replaceAll(" ", "-")}`;
-  return html`<section class="card" aria-labelledby=${id}><header><h1 id=${id}>${title}</h1><span class="sub">${sub}</span></header>
-    ${rows.length === 0 ? html`<p class="empty">${empty}</p>` : html`<div class="scroll" tabindex="0" role="group" aria-labelledby=${id}><table>
-      <thead><tr>${heads.map((head) => html`<th>${head}</th>`)}</tr></thead>
-      <tbody>${rows.slice(0, 500).map((row) => html`<tr>${row.map((cell) => html`<td>${cell}</td>`)}</tr>`)}</tbody></table></div>`}
-    ${rows.length > 500 ? html`<p class="note">500 of ${rows.length}</p>` : null}</section>`;
-}
-
-/** An actor's name as a link to its page. */
-function actor(name) {
-  const cut = String(name).indexOf("/");
-  return cut > 0 ? html`<a class="mono" href=${to("actor", name.slice(0, cut), name.slice(cut + 1))}>${name}</a>` : String(name ?? "");
-}
+import { Table, actor } from "./table.js";
 
 export function Nodes() {
   const overview = seen.value;
