@@ -72,8 +72,15 @@ fn cut(name: &str) -> &str {
 
 /// The role that may do everything.
 pub const ADMIN: &str = "admin";
+/// The role that may look after nodes and actors: all that a viewer may, with values and errors; it drains nodes, moves actors,
+/// and sees to reminders and parked messages.
+pub const OPERATOR: &str = "operator";
+/// The role that may look at a cluster, but at no stored value and no error's text, and changes nothing.
+pub const VIEWER: &str = "viewer";
 /// The role that may read a node's metrics, and nothing else.
 pub const METRICS: &str = "metrics";
+/// The roles that mean something by themselves.
+pub const BUILT_IN: [&str; 4] = [ADMIN, OPERATOR, VIEWER, METRICS];
 /// What rules call everybody who has shown no credentials.
 pub const ANONYMOUS: &str = "anonymous";
 /// Longest name of a principal or role, in bytes.

@@ -16,6 +16,11 @@ impl Mirror {
         Some(format!("{}: {}", who.name(), who.roles().collect::<Vec<_>>().join(", ")))
     }
 
+    /// Fails, and says so.
+    pub async fn crack(&self) -> Result<(), String> {
+        Err("the secret is 42".to_owned())
+    }
+
     /// Asks another mirror, which may be on another node.
     pub async fn ask(&self, cx: &Cx, key: String) -> Option<String> {
         MirrorRef::of(cx, key).who().await.unwrap_or_else(|error| panic!("{error}"))
@@ -25,6 +30,8 @@ impl Mirror {
 pub(super) const ADA: &str = "authorization: Bearer ada-0123456789abcdef";
 pub(super) const BOB: &str = "Authorization: bearer bob-0123456789abcdef";
 const OPS: &str = "authorization: Bearer ops-0123456789abcdef";
+const OPERATOR: &str = "authorization: Bearer opr-0123456789abcdef";
+const VIEWER: &str = "authorization: Bearer vie-0123456789abcdef";
 const SCRAPER: &str = "authorization: Bearer scr-0123456789abcdef";
 
 pub(super) fn tokens(names: &[(&str, &str, &str)]) -> String {
@@ -39,6 +46,8 @@ fn all_tokens() -> String {
         ("ada", "user", "ada-0123456789abcdef"),
         ("bob", "guest", "bob-0123456789abcdef"),
         ("ops", "admin", "ops-0123456789abcdef"),
+        ("eve", "operator", "opr-0123456789abcdef"),
+        ("vic", "viewer", "vie-0123456789abcdef"),
         ("scraper", "metrics", "scr-0123456789abcdef"),
     ])
 }
@@ -113,22 +122,73 @@ async fn each_may_do_what_a_rule_allows_and_nothing_else() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn pages_for_admins_are_for_admins() {
+async fn pages_are_for_those_whose_role_they_are_for() {
     let site = Site::new("music");
     let (node, door) = site.guarded("a").await;
-    for (path, anybody, known, scraper, ops) in [
-        ("/healthz", 200, 200, 200, 200),
-        ("/readyz", 200, 200, 200, 200),
-        ("/", 401, 200, 200, 200),
-        ("/metrics", 401, 403, 200, 200),
-        ("/-/status", 401, 403, 403, 200),
-        ("/-/reminders", 401, 403, 403, 200),
-        ("/-/reminders/mirror/x", 401, 403, 403, 200),
+    for (path, anybody, known, scraper, viewer, operator, ops) in [
+        ("/healthz", 200, 200, 200, 200, 200, 200),
+        ("/readyz", 200, 200, 200, 200, 200, 200),
+        ("/", 401, 200, 200, 200, 200, 200),
+        ("/-/whoami", 401, 200, 200, 200, 200, 200),
+        ("/metrics", 401, 403, 200, 403, 403, 200),
+        ("/-/status", 401, 403, 403, 200, 200, 200),
+        ("/-/overview", 401, 403, 403, 200, 200, 200),
+        ("/-/events", 401, 403, 403, 200, 200, 200),
+        ("/-/inspect/mirror/x", 401, 403, 403, 200, 200, 200),
+        ("/-/reminders", 401, 403, 403, 200, 200, 200),
+        ("/-/reminders/mirror/x", 401, 403, 403, 200, 200, 200),
+        // This node has neither a journal nor other clusters, which those are told who may ask.
+        ("/-/clusters", 401, 403, 403, 400, 400, 400),
+        ("/-/reliable/parked", 401, 403, 403, 400, 400, 400),
+        ("/-/reliable/actor/mirror/x", 401, 403, 403, 403, 400, 400),
     ] {
-        let wanted = [("x: y", anybody), (ADA, known), (SCRAPER, scraper), (OPS, ops)];
+        let operate = [(VIEWER, viewer), (OPERATOR, operator), (OPS, ops)];
+        let wanted = [("x: y", anybody), (ADA, known), (SCRAPER, scraper)].into_iter().chain(operate);
         for (header, status) in wanted {
             assert_eq!(get(&door, path, &[header]).await.status, status, "{header} {path}");
         }
+    }
+    node.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_viewer_sees_no_error_and_changes_nothing_and_an_operator_no_list_of_clusters() {
+    let site = Site::new("music");
+    let (node, door) = site.guarded("a").await;
+    assert_eq!(post(&door, "/mirror/x/crack", &[ADA], "{}").await.status, 422);
+    for (who, sees) in [(VIEWER, false), (OPERATOR, true), (OPS, true)] {
+        let failed = get(&door, "/-/turns?outcome=failed", &[who]).await;
+        assert!(failed.body.contains("mirror/x"), "{who}: {failed:?}");
+        assert_eq!(failed.body.contains("the secret is 42"), sees, "{who}: {failed:?}");
+    }
+    for (path, viewer, operator, ops) in [
+        ("/-/optimiser/pause", 403, 200, 200),
+        // Actors of this kind do not say what they carry, which those are told who may ask.
+        ("/-/migrate/mirror/x/a", 403, 400, 400),
+        ("/-/drain/nobody", 403, 404, 404),
+        ("/-/clusters/drain/other", 403, 403, 400),
+    ] {
+        for (who, status) in [(VIEWER, viewer), (OPERATOR, operator), (OPS, ops)] {
+            let answer = post(&door, path, &[who], "").await;
+            assert_eq!(answer.status, status, "{who} {path}: {answer:?}");
+        }
+    }
+    node.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_asks_is_told_who_they_are_and_what_they_may_do() {
+    let site = Site::new("music");
+    let (node, door) = site.guarded("a").await;
+    for (who, name, may) in [
+        (ADA, "ada", [false; 4]),
+        (VIEWER, "vic", [true, false, false, false]),
+        (OPERATOR, "eve", [true, true, true, false]),
+        (OPS, "ops", [true; 4]),
+    ] {
+        let told: serde_json::Value = serde_json::from_str(&get(&door, "/-/whoami", &[who]).await.body).unwrap();
+        assert_eq!((&told["name"], &told["open"]), (&name.into(), &false.into()), "{told}");
+        assert_eq!(["look", "values", "operate", "change"].map(|what| told["may"][what] == true), may, "{told}");
     }
     node.stop().await;
 }

@@ -16,7 +16,7 @@ use serde_json::{Map, Value};
 pub use self::keys::Keys;
 use crate::auth::Issuer;
 use crate::error::Error;
-use crate::principal::{ADMIN, METRICS, NAME_LEN_MAX, Principal};
+use crate::principal::{BUILT_IN, NAME_LEN_MAX, Principal};
 use crate::rules::matches;
 
 /// How the tokens of one issuer are judged.
@@ -149,7 +149,7 @@ impl Judge {
         };
         let counts = |role: &&str| match &self.issuer.may_give {
             Some(given) => given.iter().any(|given| matches(given, role)),
-            None => ![ADMIN, METRICS].contains(role),
+            None => !BUILT_IN.contains(role),
         };
         Ok(Principal::new(name, roles.into_iter().filter(counts)).issued_by(&self.issuer.issuer))
     }

@@ -61,11 +61,39 @@ pub(super) enum Asked {
     },
 }
 
-/// Does what is asked. Whether who asks may, the guard has seen to.
+/// What somebody must be allowed to, to ask for something.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Needs {
+    /// To look.
+    Look,
+    /// To see stored values, or to look after nodes and actors.
+    Operate,
+    /// To change what the cluster is.
+    Change,
+}
+
+impl Asked {
+    /// What it takes to ask this.
+    pub(super) fn needs(&self) -> Needs {
+        match self {
+            Self::Reminders { .. } | Self::Clusters | Self::Reliable(Reliable::Partitions | Reliable::Parked) => {
+                Needs::Look
+            }
+            Self::Drain { .. }
+            | Self::PauseOptimiser(_)
+            | Self::CancelReminder { .. }
+            | Self::Migrate { .. }
+            | Self::Reliable(Reliable::Actor { .. } | Reliable::Retry { .. } | Reliable::Drop { .. }) => Needs::Operate,
+            Self::ChangeClusters(_) => Needs::Change,
+        }
+    }
+}
+
+/// Does what is asked, with what errors say if `values`. Whether who asks may, the guard has seen to.
 ///
 /// # Errors
 /// The problem that the operator is told.
-pub(super) async fn answer(door: &Door, asked: &Asked, method: &Method) -> Result<Answer, Problem> {
+pub(super) async fn answer(door: &Door, asked: &Asked, method: &Method, values: bool) -> Result<Answer, Problem> {
     match asked {
         Asked::Drain { node } if *method == Method::POST => drain(door, node),
         Asked::Drain { .. } => Err(Problem::wrong_method("POST")),
@@ -84,7 +112,7 @@ pub(super) async fn answer(door: &Door, asked: &Asked, method: &Method) -> Resul
         Asked::Clusters => Err(Problem::wrong_method("GET")),
         Asked::ChangeClusters(wish) if *method == Method::POST => clusters::change(door, wish).await,
         Asked::ChangeClusters(_) => Err(Problem::wrong_method("POST")),
-        Asked::Reliable(asked) if *method == asked.method() => reliable::answer(door, asked).await,
+        Asked::Reliable(asked) if *method == asked.method() => reliable::answer(door, asked, values).await,
         Asked::Reliable(asked) => {
             Err(Problem::wrong_method(if asked.method() == Method::GET { "GET" } else { "POST" }))
         }

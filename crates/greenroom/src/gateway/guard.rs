@@ -7,16 +7,18 @@ use std::time::{Duration, Instant};
 
 use greenroom_security::access::{Access, Denied};
 use greenroom_security::door::{self, DoorCertificates};
-use greenroom_security::principal::{ADMIN, METRICS, Principal};
+use greenroom_security::principal::{ADMIN, METRICS, OPERATOR, Principal, VIEWER};
 use greenroom_security::rules::{self, Target};
 use greenroom_security::watched::{Look, Watched};
 use greenroom_store::url::Secret;
 use hyper::header::{AUTHORIZATION, HeaderMap};
 use hyper::{Method, Request};
+use serde::Serialize;
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
 use tokio_rustls::server::TlsStream;
 
+use super::admin::Needs;
 use super::fetch;
 use super::path::Path;
 use super::problem::Problem;
@@ -60,6 +62,8 @@ enum For<'a> {
     /// Everybody with credentials, where there are such.
     Known,
     Metrics,
+    Viewers,
+    Operators,
     Admins,
     /// Everybody with credentials; where there are none, this machine.
     Hosts,
@@ -150,8 +154,8 @@ impl Guard {
             if headers.contains_key(AUTHORIZATION) {
                 return Err(Problem::unauthenticated(Some("this node has no `auth`, so that it knows no credentials")));
             }
-            let local = || visitor.is_some_and(|visitor| visitor.local) && !is_passed_on(headers);
-            let trusted = !matches!(whom, For::Admins | For::Hosts) || local();
+            let local = visitor.is_some_and(|visitor| visitor.local) && !is_passed_on(headers);
+            let trusted = local || matches!(whom, For::Everybody | For::Known | For::Metrics | For::Callers(_));
             return if trusted { Ok(None) } else { Err(Problem::not_local()) };
         }
         let principal = self.identify(headers, visitor).await?;
@@ -185,13 +189,18 @@ impl Guard {
     }
 
     fn permit(&self, whom: For<'_>, who: Option<&Principal>) -> Result<(), Problem> {
-        let has = |role| who.is_some_and(|who| who.has_role(role));
+        let one_of = |roles: &[&str]| {
+            let wanted = roles.iter().map(|role| format!("{role:?}")).collect::<Vec<_>>().join(" or ");
+            (has_one_of(who, roles), format!("it takes the role {wanted}"))
+        };
         let (allowed, wanted) = match whom {
             For::Everybody => (true, String::new()),
             // What each may offer, `hosts.allow` says.
             For::Known | For::Hosts => (who.is_some(), String::new()),
-            For::Metrics => (has(METRICS) || has(ADMIN), "it takes the role \"metrics\" or \"admin\"".to_owned()),
-            For::Admins => (has(ADMIN), "it takes the role \"admin\"".to_owned()),
+            For::Metrics => one_of(&[METRICS, ADMIN]),
+            For::Viewers => one_of(&[VIEWER, OPERATOR, ADMIN]),
+            For::Operators => one_of(&[OPERATOR, ADMIN]),
+            For::Admins => one_of(&[ADMIN]),
             For::Callers(target) => {
                 let wanted = || who.map(|who| format!("a rule such as {} would", rules::missing(who, target)));
                 match self.access.rules().allow(who, target) {
@@ -263,7 +272,43 @@ impl Guard {
     }
 }
 
-/// Whom `path` is for. What is not named here is for admins.
+/// What somebody may do with a node's pages and the figures behind them.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+pub(super) struct Rights {
+    /// Look at what nodes say of themselves.
+    look: bool,
+    /// See stored values and what errors say.
+    pub(super) values: bool,
+    /// Drain nodes, move actors, see to reminders and parked messages.
+    operate: bool,
+    /// Change anything, the list of clusters too.
+    change: bool,
+}
+
+impl Guard {
+    /// What who sends `request` may do; `request` was let in, and on whose behalf is noted in it.
+    pub(super) fn rights<B>(&self, request: &Request<B>) -> Rights {
+        if self.is_open() {
+            let local = request.extensions().get::<Visitor>().is_some_and(|visitor| visitor.local);
+            let all = local && !is_passed_on(request.headers());
+            return Rights { look: all, values: all, operate: all, change: all };
+        }
+        let who = request.extensions().get::<Principal>();
+        let operate = has_one_of(who, &[OPERATOR, ADMIN]);
+        Rights {
+            look: has_one_of(who, &[VIEWER, OPERATOR, ADMIN]),
+            values: operate,
+            operate,
+            change: has_one_of(who, &[ADMIN]),
+        }
+    }
+}
+
+fn has_one_of(who: Option<&Principal>, roles: &[&str]) -> bool {
+    who.is_some_and(|who| roles.iter().any(|role| who.has_role(role)))
+}
+
+/// Whom `path` is for: each path is named, so that a new one is for nobody by oversight.
 fn whom_for<'a>(path: &'a Path, method: &Method) -> For<'a> {
     match path {
         Path::Health | Path::Ready | Path::Problem(_) | Path::Console(_) | Path::Other => For::Everybody,
@@ -274,8 +319,26 @@ fn whom_for<'a>(path: &'a Path, method: &Method) -> For<'a> {
         // A topic is an actor, and what is asked of it are calls.
         Path::Topic(name) if *method == Method::POST => For::Callers(topic::target(name, topic::PUBLISH)),
         Path::Topic(name) => For::Callers(topic::target(name, topic::SUBSCRIBE)),
-        #[allow(unreachable_patterns)]
-        _ => For::Admins,
+        Path::Whoami => For::Known,
+        Path::Status
+        | Path::Kinds
+        | Path::Kind(_)
+        | Path::Overview
+        | Path::Methods
+        | Path::Turns
+        | Path::Events
+        | Path::Findings
+        | Path::Waits
+        | Path::Pids
+        | Path::Optimiser
+        | Path::Moves
+        | Path::Explain { .. }
+        | Path::Inspect { .. } => For::Viewers,
+        Path::Admin(asked) => match asked.needs() {
+            Needs::Look => For::Viewers,
+            Needs::Operate => For::Operators,
+            Needs::Change => For::Admins,
+        },
     }
 }
 

@@ -10,7 +10,7 @@ use super::reliable::Reliable;
 use super::service::CHANGE;
 use super::{Door, asked};
 use crate::geo::ClusterChange;
-use crate::observe::events::{EventsWord, Happened, TOLD_LEN_MAX, Wanted};
+use crate::observe::events::{Event, EventsWord, Happened, TOLD_LEN_MAX, Wanted};
 use crate::observe::level::Level;
 use crate::observe::look::{self, Whom};
 use crate::observe::question::Question;
@@ -36,11 +36,14 @@ pub(super) fn wanted(query: Option<&str>) -> Result<(Wanted, usize, Whom), Probl
     Ok((wanted, limit, whom))
 }
 
-/// The events that the nodes keep of those wanted, the last ones first.
-pub(super) async fn list(door: &Door, (wanted, limit, whom): (Wanted, usize, Whom)) -> Value {
+/// The events that the nodes keep of those wanted, the last ones first; with what errors say if `values`.
+pub(super) async fn list(door: &Door, (wanted, limit, whom): (Wanted, usize, Whom), values: bool) -> Value {
     let node = &door.node;
     let question = Question::Events { wanted, limit: limit as u32 };
-    let heard = look::ask::<EventsWord>(node, &question, &whom).await;
+    let mut heard = look::ask::<EventsWord>(node, &question, &whom).await;
+    if !values {
+        heard.said.values_mut().flat_map(|word| &mut word.events).for_each(Event::keep_error_to_itself);
+    }
     let view = node.view();
     let named = heard.said.iter().filter_map(|(id, word)| Some((&*view.member(*id)?.name, word)));
     let (events, left_out) = EventsWord::together(named, limit);

@@ -29,6 +29,8 @@ pub(super) enum Path {
     Kind(String),
     /// The pages for a browser: `GET /-/console/{path}`.
     Console(String),
+    /// Who asks, in which roles, and what they may: `GET /-/whoami`.
+    Whoami,
     /// The cluster at a glance, with what it did in the last seconds: `GET /-/overview?seconds=`.
     Overview,
     /// How often methods are called, how long they take, how they fail: `GET /-/methods?kind=`.
@@ -84,6 +86,7 @@ impl Path {
             ["-", "status"] => Path::Status,
             ["-", "host"] => Path::Host,
             ["-", "drain", node] => Path::Admin(Asked::Drain { node: decode(node)? }),
+            ["-", "whoami"] => Path::Whoami,
             ["-", "overview"] => Path::Overview,
             ["-", "methods"] => Path::Methods,
             ["-", "turns"] => Path::Turns,

@@ -59,15 +59,15 @@ impl Reliable {
     }
 }
 
-/// Does what is asked.
-pub(super) async fn answer(door: &Door, asked: &Reliable) -> Result<Answer, Problem> {
+/// Does what is asked; what parked messages hold and failed with is shown if `values`.
+pub(super) async fn answer(door: &Door, asked: &Reliable, values: bool) -> Result<Answer, Problem> {
     if door.node.journal().is_none() {
         return Err(Problem::bad_request("this node has no journal of reliable actors; ask one that hosts them"));
     }
     let node = Node::at(std::sync::Arc::new(Port { node: door.node.clone() }));
     let shown = match asked {
         Reliable::Partitions => partitions(&node).await,
-        Reliable::Parked => parked(&node).await,
+        Reliable::Parked => parked(&node, values).await,
         Reliable::Actor { kind, key } => {
             check(key)?;
             let wish = Wish::Actor { kind: kind.clone(), key: key.clone() };
@@ -95,13 +95,17 @@ async fn partitions(node: &Node) -> Value {
     json!({ "partitions": shown.collect::<Vec<_>>() })
 }
 
-async fn parked(node: &Node) -> Value {
+async fn parked(node: &Node, values: bool) -> Value {
     let (mut shown, mut silent) = (Vec::new(), Vec::new());
     for partition in 0..node.here().config().reliable.partitions {
         match admin::ask(node, partition, Wish::Parked).await {
             Ok(parked) => {
                 for mut message in json_of(&parked).as_array().cloned().unwrap_or_default() {
                     message["partition"] = partition.into();
+                    if !values {
+                        message["what"] = Value::Null;
+                        message["error"] = Value::Null;
+                    }
                     shown.push(message);
                 }
             }

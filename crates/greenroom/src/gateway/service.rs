@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
+use greenroom_security::principal::Principal;
 use hyper::body::Incoming;
 use hyper::header::{ALLOW, CACHE_CONTROL, CONNECTION, CONTENT_TYPE, HOST, HeaderMap, HeaderValue, ORIGIN};
 use hyper::{Method, Request, Response, StatusCode};
@@ -65,7 +66,7 @@ async fn route(door: &Arc<Door>, seat: &Arc<Seat>, mut request: Request<Incoming
             refuse_unnamed(request.headers())?;
         }
         let method = request.method().clone();
-        let answer = admin::answer(door, asked, &method).await?;
+        let answer = admin::answer(door, asked, &method, door.guard.rights(&request).values).await?;
         if !matches!(method, Method::GET | Method::HEAD) {
             happened::changed(door, asked, &request);
         }
@@ -82,6 +83,7 @@ async fn route(door: &Arc<Door>, seat: &Arc<Seat>, mut request: Request<Incoming
         }
         return topic::answer(door, seat, name, request).await;
     }
+    let values = door.guard.rights(&request).values;
     let answer = match path {
         Path::Admin(_) | Path::Other | Path::Host | Path::Call { .. } | Path::Topic(_) => {
             return Err(Problem::no_such_path(request.uri().path()));
@@ -101,6 +103,7 @@ async fn route(door: &Arc<Door>, seat: &Arc<Seat>, mut request: Request<Incoming
         Path::Kind(kind) => json(StatusCode::OK, &kinds::one(door, &kind)?),
         Path::Console(path) => console::page(&path)?,
         Path::Status => json(StatusCode::OK, &status::status(door)),
+        Path::Whoami => json(StatusCode::OK, &whoami(door, &request)),
         Path::Overview => {
             let (seconds, whom) = overview::wanted(request.uri().query())?;
             json(StatusCode::OK, &observe::overview::overview(&door.node, seconds, &whom).await)
@@ -111,11 +114,11 @@ async fn route(door: &Arc<Door>, seat: &Arc<Seat>, mut request: Request<Incoming
         }
         Path::Turns => {
             let (wanted, whom) = turns::wanted(request.uri().query())?;
-            json(StatusCode::OK, &turns::list(door, wanted, &whom).await)
+            json(StatusCode::OK, &turns::list(door, wanted, &whom, values).await)
         }
         Path::Events => {
             let wanted = happened::wanted(request.uri().query())?;
-            json(StatusCode::OK, &happened::list(door, wanted).await)
+            json(StatusCode::OK, &happened::list(door, wanted, values).await)
         }
         Path::Findings => {
             let whom = findings::wanted(request.uri().query())?;
@@ -143,6 +146,17 @@ async fn route(door: &Arc<Door>, seat: &Arc<Seat>, mut request: Request<Incoming
         },
     };
     Ok(answer)
+}
+
+/// Who sends this request, and what they may do.
+fn whoami<B>(door: &Door, request: &Request<B>) -> serde_json::Value {
+    let who = request.extensions().get::<Principal>();
+    serde_json::json!({
+        "name": who.map(Principal::name),
+        "roles": who.map(|who| who.roles().collect::<Vec<_>>()).unwrap_or_default(),
+        "may": door.guard.rights(request),
+        "open": door.guard.is_open(),
+    })
 }
 
 /// What a request for `/-/waits` says of how long a turn must have run: `?over=500ms`.

@@ -27,10 +27,14 @@ pub(super) fn wanted(query: Option<&str>) -> Result<(Wanted, Whom), Problem> {
     Ok((wanted, whom))
 }
 
-/// The turns that are kept of those wanted: grouped, the largest group first; and each, the last or the slowest first.
-pub(super) async fn list(door: &Door, wanted: Wanted, whom: &Whom) -> Value {
+/// The turns that are kept of those wanted: grouped, the largest group first; and each, the last or the slowest first. What errors say
+/// is told if `values`.
+pub(super) async fn list(door: &Door, wanted: Wanted, whom: &Whom, values: bool) -> Value {
     let (node, slow) = (&door.node, wanted.slow);
-    let heard = look::ask::<Vec<TurnWord>>(node, &Question::Turns { wanted }, whom).await;
+    let mut heard = look::ask::<Vec<TurnWord>>(node, &Question::Turns { wanted }, whom).await;
+    if !values {
+        heard.said.values_mut().flatten().for_each(TurnWord::keep_error_to_itself);
+    }
     let view = node.view();
     let named = heard.said.iter().filter_map(|(id, turns)| Some((&*view.member(*id)?.name, turns)));
     let (groups, turns) = turns::told(slow, named.flat_map(|(name, turns)| turns.iter().map(move |turn| (name, turn))));

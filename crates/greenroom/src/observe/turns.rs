@@ -89,6 +89,11 @@ pub(crate) fn told<'a>(slow: bool, said: impl IntoIterator<Item = (&'a str, &'a 
 }
 
 impl TurnWord {
+    /// What the turn failed with is told to nobody.
+    pub(crate) fn keep_error_to_itself(&mut self) {
+        self.error = None;
+    }
+
     fn of(one: &Sample, method: &str) -> Self {
         let seconds = |time: Option<Duration>| time.map(|time| time.as_secs_f64());
         Self {

@@ -6,16 +6,18 @@ use super::table::{code, table};
 
 /// The page, from what the door's sources say of each path, and whom they are for.
 pub(super) fn page() -> Result<String, String> {
-    let guard = source(GUARD)?;
+    let (guard, asked) = (source(GUARD)?, source(ASKED)?);
     let mut rows = Vec::new();
     for (file, name) in ENUMS {
         let text = source(file)?;
+        let who_may = |variant: &str| match *name {
+            "Path" => whom(&guard, variant),
+            _ => whom_asked(&guard, &asked, variant),
+        };
         let item = item(&text, name).ok_or_else(|| format!("{file} has no enum {name} any more"))?;
         for member in &item.members {
-            // Whatever operators may ask is one arm there.
-            let variant = if *name == "Path" { member.name.as_str() } else { "Admin" };
             for (request, what) in requests(&member.doc) {
-                rows.push(vec![code(&request), whom(&guard, variant)?.to_owned(), what]);
+                rows.push(vec![code(&request), who_may(&member.name)?.to_owned(), what]);
             }
         }
     }
@@ -51,14 +53,36 @@ fn requests(doc: &str) -> Vec<(String, String)> {
 
 /// Whom the guard says that a path is for.
 fn whom(guard: &str, variant: &str) -> Result<&'static str, String> {
-    let body = guard.split_once("fn whom_for").and_then(|(_, rest)| rest.split_once("\n}\n"));
-    let body = body.ok_or_else(|| format!("{GUARD} does not say any more whom paths are for"))?.0;
-    let of = |arm: &str| arm.split(|letter: char| !letter.is_alphanumeric()).any(|word| word == variant);
-    let arm = body.lines().find(|line| line.split_once("=>").is_some_and(|(paths, _)| of(paths)));
-    let class = arm.and_then(|arm| arm.split("For::").nth(1)).unwrap_or("Admins");
-    let class: String = class.chars().take_while(|letter| letter.is_alphabetic()).collect();
+    let arm =
+        arm(guard, "fn whom_for", variant).ok_or_else(|| format!("{GUARD} does not say whom {variant} is for"))?;
+    let class: String =
+        arm.split("For::").nth(1).unwrap_or_default().chars().take_while(|letter| letter.is_alphabetic()).collect();
     let found = WHOM.iter().find(|(name, _)| *name == class);
     found.map(|(_, said)| *said).ok_or_else(|| format!("{GUARD} has paths for {class}, which the page cannot name"))
+}
+
+/// Whom something is for that operators may ask: by what it needs.
+fn whom_asked(guard: &str, asked: &str, variant: &str) -> Result<&'static str, String> {
+    let needed = arm(asked, "fn needs", variant).and_then(|arm| Some(arm.split_once("Needs::")?.1.to_owned()));
+    let needed = needed.ok_or_else(|| format!("{ASKED} does not say what {variant} needs"))?;
+    whom(guard, needed.split(|letter: char| !letter.is_alphabetic()).next().unwrap_or_default())
+}
+
+/// The arm of a `match` in the function that has this word before its arrow, on however many lines it stands.
+fn arm(text: &str, function: &str, word: &str) -> Option<String> {
+    let (_, body) = text.split_once(function)?;
+    let mut patterns = String::new();
+    for line in body.lines().take_while(|line| *line != "}") {
+        patterns.push_str(line);
+        let Some((before, after)) = patterns.split_once("=>") else { continue };
+        if before.split(|letter: char| !letter.is_alphanumeric()).any(|known| known == word) {
+            // What it leads to may begin on the next line.
+            let more = body.split_once(line).map_or("", |(_, rest)| rest.lines().nth(1).unwrap_or_default());
+            return Some(format!("{after}{more}"));
+        }
+        patterns.clear();
+    }
+    None
 }
 
 const METHODS: &[&str] = &["GET", "POST", "PUT", "DELETE"];
@@ -67,12 +91,16 @@ const WHOM: &[(&str, &str)] = &[
     ("Everybody", "everybody"),
     ("Known", "who has credentials"),
     ("Metrics", "roles `metrics`, `admin`"),
+    ("Viewers", "roles `viewer`, `operator`, `admin`"),
+    ("Operators", "roles `operator`, `admin`"),
     ("Admins", "role `admin`"),
     ("Hosts", "hosts"),
     ("Callers", "whom a rule allows"),
 ];
 
 const GUARD: &str = "crates/greenroom/src/gateway/guard.rs";
+
+const ASKED: &str = "crates/greenroom/src/gateway/admin.rs";
 
 const ENUMS: &[(&str, &str)] = &[
     ("crates/greenroom/src/gateway/path.rs", "Path"),
@@ -86,7 +114,7 @@ const HEAD: &str = "\
 For who asks a node's HTTP door by programs. This page is made from the door's sources. Answers are JSON unless it says otherwise, and an error is a
 [problem document](errors.md#at-the-http-door). `{name}` stands for one part of the path, percent-encoded; what follows a `?` may be left out.
 
-Without `auth` in its configuration, a door takes calls from everybody who reaches it, and answers what is for the role `admin` and for hosts to its own machine alone:
+Without `auth` in its configuration, a door takes calls from everybody who reaches it, and answers what is for `viewer`, `operator`, `admin` and hosts to its own machine alone:
 [security](../guide/security.md). A request below `/-/` that changes something has the header `Greenroom-Change`, which says what for.
 ";
 
@@ -139,7 +167,11 @@ mod tests {
     fn the_guard_is_asked_whom_a_path_is_for() {
         let page = page().expect("it can be made");
         for said in [
-            "| `POST /-/drain/{node}` | role `admin` | Let a node hand over what it has, and leave. |",
+            "| `POST /-/drain/{node}` | roles `operator`, `admin` | Let a node hand over what it has, and leave. |",
+            "| `GET /-/status` | roles `viewer`, `operator`, `admin` | ",
+            "| `GET /-/reliable/parked` | roles `viewer`, `operator`, `admin` | ",
+            "| `GET /-/reliable/actor/{kind}/{key}` | roles `operator`, `admin` | ",
+            "| `POST /-/clusters/drain/{name}` | role `admin` | ",
             "| `GET /metrics` | roles `metrics`, `admin` | ",
             "| `GET /healthz` | everybody | ",
             "| `GET /-/host` | hosts | ",

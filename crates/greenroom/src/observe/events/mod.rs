@@ -35,6 +35,18 @@ pub struct Event {
     pub by: Option<String>,
 }
 
+impl Event {
+    /// The same without what a program's error says.
+    pub(crate) fn keep_error_to_itself(&mut self) {
+        // Such a text ends with the error, after the first colon.
+        if ERRORS.contains(&&*self.event)
+            && let Some((before, _)) = self.text.split_once(": ")
+        {
+            self.text.truncate(before.len());
+        }
+    }
+}
+
 /// Which events are asked for.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
@@ -147,6 +159,8 @@ impl Here {
     }
 }
 
+/// Events that end with what a program's error says.
+const ERRORS: [&str; 3] = ["restarted", "failed", "parked"];
 /// Events that are kept, of those that are only good to know, and of the others.
 const HINTS_LEN_MAX: usize = 3072;
 const OTHERS_LEN_MAX: usize = 1024;
