@@ -13,6 +13,7 @@ mod keys;
 mod kinds;
 mod life;
 mod limits;
+mod live;
 mod methods;
 mod optimiser;
 mod overview;

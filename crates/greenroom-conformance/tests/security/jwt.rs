@@ -147,8 +147,8 @@ async fn one_name_of_two_issuers_is_two_callers() {
     };
     let refused = start(json!({}), None).await.map(drop).expect_err("one name may be two callers").to_string();
     assert!(refused.contains("rule 1") && refused.contains("`issuer`"), "{refused}");
-    let [theirs, admin] =
-        [json!(["user"]), json!(["admin"])].map(|roles| signer.header("ES256", &json!({ "roles": roles })));
+    let [theirs, admin] = [json!(["user"]), json!(["viewer", "operator", "admin"])]
+        .map(|roles| signer.header("ES256", &json!({ "roles": roles })));
     for (more, issuer, own, jwt, may_drain) in [
         (json!({}), "own", 200, 403, 403),
         (json!({ "may_give": ["user"] }), "https://id", 403, 200, 403),

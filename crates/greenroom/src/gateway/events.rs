@@ -3,6 +3,7 @@
 //! The client's own pace is the stream's: when it takes nothing, nothing is asked of the producer, and when it has taken nothing for
 //! [`STALL_MAX`] its connection goes. A client that leaves drops the body, and that cancels the stream.
 
+use std::borrow::Cow;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
@@ -33,7 +34,7 @@ use crate::stream::pipe::Taken;
 pub(super) struct Event {
     pub(super) id: Option<String>,
     /// Its type, if it is not the usual one.
-    pub(super) name: Option<&'static str>,
+    pub(super) name: Option<Cow<'static, str>>,
     pub(super) data: Bytes,
 }
 
@@ -121,7 +122,7 @@ impl Events {
                 }
                 Poll::Ready(None) => {
                     self.over = true;
-                    Event { id: None, name: Some("end"), data: Bytes::from_static(b"null") }
+                    Event { id: None, name: Some("end".into()), data: Bytes::from_static(b"null") }
                 }
             };
             next.write(&mut out);
@@ -140,7 +141,7 @@ impl Events {
 
 impl Event {
     fn error(problem: &Problem) -> Self {
-        Self { id: None, name: Some("error"), data: problem.document().to_string().into() }
+        Self { id: None, name: Some("error".into()), data: problem.document().to_string().into() }
     }
 
     fn write(&self, out: &mut BytesMut) {
@@ -149,7 +150,7 @@ impl Event {
             out.put_slice(id.as_bytes());
             out.put_u8(b'\n');
         }
-        if let Some(name) = self.name {
+        if let Some(name) = &self.name {
             out.put_slice(b"event: ");
             out.put_slice(name.as_bytes());
             out.put_u8(b'\n');

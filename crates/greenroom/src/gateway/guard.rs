@@ -125,6 +125,20 @@ impl Guard {
         self.look_at(For::Known, headers, Some(visitor)).await.map(drop)
     }
 
+    /// Whether who has shown this may look at the pages, with values and errors' texts if `values`.
+    ///
+    /// # Errors
+    /// The problem that the client is told.
+    pub(super) async fn check_pages(
+        &self,
+        values: bool,
+        headers: &HeaderMap,
+        visitor: Option<&Visitor>,
+    ) -> Result<(), Problem> {
+        let whom = if values { For::Operators } else { For::Viewers };
+        self.look_at(whom, headers, visitor).await.map(drop)
+    }
+
     /// Whether the door asks nobody for anything.
     pub(super) fn is_open(&self) -> bool {
         !self.access.is_configured()
@@ -321,6 +335,7 @@ fn whom_for<'a>(path: &'a Path, method: &Method) -> For<'a> {
         Path::Topic(name) => For::Callers(topic::target(name, topic::SUBSCRIBE)),
         Path::Whoami => For::Known,
         Path::Status
+        | Path::Live
         | Path::Kinds
         | Path::Kind(_)
         | Path::Overview

@@ -17,25 +17,45 @@ pub(super) struct Pass {
     /// What the request said of who makes it.
     headers: HeaderMap,
     visitor: Option<Visitor>,
-    kind: String,
-    key: String,
+    to: To,
+}
+
+/// What a pass is for.
+enum To {
+    Actor { kind: String, key: String },
+    Pages { values: bool },
 }
 
 impl Pass {
     /// The pass of a visitor who asks an actor with these headers.
     pub(super) fn new(door: &Arc<Door>, headers: &HeaderMap, visitor: Option<&Visitor>, kind: &str, key: &str) -> Self {
-        let said = headers.get_all(AUTHORIZATION).iter();
-        let headers = said.map(|value| (AUTHORIZATION, value.clone())).collect();
-        Self { door: door.clone(), headers, visitor: visitor.cloned(), kind: kind.to_owned(), key: key.to_owned() }
+        Self::to(door, headers, visitor, To::Actor { kind: kind.to_owned(), key: key.to_owned() })
     }
 
-    /// Whether its holder may call `method` now.
+    /// The pass of a visitor who looks at pages with these headers; at values and errors' texts if `values`.
+    pub(super) fn to_pages(door: &Arc<Door>, headers: &HeaderMap, visitor: Option<&Visitor>, values: bool) -> Self {
+        Self::to(door, headers, visitor, To::Pages { values })
+    }
+
+    fn to(door: &Arc<Door>, headers: &HeaderMap, visitor: Option<&Visitor>, to: To) -> Self {
+        let said = headers.get_all(AUTHORIZATION).iter();
+        let headers = said.map(|value| (AUTHORIZATION, value.clone())).collect();
+        Self { door: door.clone(), headers, visitor: visitor.cloned(), to }
+    }
+
+    /// Whether its holder may call `method` now, or look at pages if it is for those.
     ///
     /// # Errors
     /// The problem that the client is told.
     pub(super) async fn check(&self, method: &str) -> Result<(), Problem> {
-        let target = Target { kind: &self.kind, key: &self.key, method };
-        self.door.guard.check(target, &self.headers, self.visitor.as_ref()).await.map(drop)
+        let (guard, visitor) = (&self.door.guard, self.visitor.as_ref());
+        match &self.to {
+            To::Actor { kind, key } => {
+                let target = Target { kind, key, method };
+                guard.check(target, &self.headers, visitor).await.map(drop)
+            }
+            To::Pages { values } => guard.check_pages(*values, &self.headers, visitor).await,
+        }
     }
 
     /// Resolves when a stream that `method` has opened must end: with why.

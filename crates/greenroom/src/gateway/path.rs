@@ -31,6 +31,8 @@ pub(super) enum Path {
     Console(String),
     /// Who asks, in which roles, and what they may: `GET /-/whoami`.
     Whoami,
+    /// Pages told again each second, as server-sent events of their names: `GET /-/live?views=`.
+    Live,
     /// The cluster at a glance, with what it did in the last seconds: `GET /-/overview?seconds=`.
     Overview,
     /// How often methods are called, how long they take, how they fail: `GET /-/methods?kind=`.
@@ -87,6 +89,7 @@ impl Path {
             ["-", "host"] => Path::Host,
             ["-", "drain", node] => Path::Admin(Asked::Drain { node: decode(node)? }),
             ["-", "whoami"] => Path::Whoami,
+            ["-", "live"] => Path::Live,
             ["-", "overview"] => Path::Overview,
             ["-", "methods"] => Path::Methods,
             ["-", "turns"] => Path::Turns,

@@ -13,12 +13,7 @@ use super::answer::{Answer, AnswerBody};
 use super::connections::Seat;
 use super::path::Path;
 use super::problem::{self, Problem};
-use super::{Door, admin, asked, call, console, events, findings, happened, hosts, metrics, status, topic};
-use super::{inspect, kinds, methods, overview, turns};
-use crate::blocking;
-use crate::locality;
-use crate::observe;
-use crate::observe::look::Whom;
+use super::{Door, admin, call, console, events, happened, hosts, kinds, live, metrics, pages, status, topic};
 
 /// Answers one request.
 pub(super) async fn answer(door: &Arc<Door>, seat: &Arc<Seat>, request: Request<Incoming>) -> Answer {
@@ -76,6 +71,16 @@ async fn route(door: &Arc<Door>, seat: &Arc<Seat>, mut request: Request<Incoming
         refuse_other_sites(request.headers())?;
         return hosts::open(door, request);
     }
+    if path == Path::Live {
+        refuse_other_sites(request.headers())?;
+        if request.method() != Method::GET {
+            return Err(Problem::wrong_method("GET"));
+        }
+        if seat.is_reserved() {
+            return Err(Problem::busy("the door serves as many connections as it may").closing());
+        }
+        return live::answer(door, seat, &request);
+    }
     if let Path::Topic(name) = path {
         refuse_other_sites(request.headers())?;
         if seat.is_reserved() {
@@ -83,9 +88,8 @@ async fn route(door: &Arc<Door>, seat: &Arc<Seat>, mut request: Request<Incoming
         }
         return topic::answer(door, seat, name, request).await;
     }
-    let values = door.guard.rights(&request).values;
     let answer = match path {
-        Path::Admin(_) | Path::Other | Path::Host | Path::Call { .. } | Path::Topic(_) => {
+        Path::Admin(_) | Path::Other | Path::Host | Path::Live | Path::Call { .. } | Path::Topic(_) => {
             return Err(Problem::no_such_path(request.uri().path()));
         }
         _ if !matches!(*request.method(), Method::GET | Method::HEAD) => {
@@ -99,51 +103,19 @@ async fn route(door: &Arc<Door>, seat: &Arc<Seat>, mut request: Request<Incoming
         },
         Path::Metrics => text(StatusCode::OK, "text/plain; version=0.0.4; charset=utf-8", metrics::write(door)),
         Path::OpenApi => json(StatusCode::OK, &kinds::openapi(door)),
-        Path::Kinds => json(StatusCode::OK, &kinds::list(door)),
-        Path::Kind(kind) => json(StatusCode::OK, &kinds::one(door, &kind)?),
         Path::Console(path) => console::page(&path)?,
-        Path::Status => json(StatusCode::OK, &status::status(door)),
         Path::Whoami => json(StatusCode::OK, &whoami(door, &request)),
-        Path::Overview => {
-            let (seconds, whom) = overview::wanted(request.uri().query())?;
-            json(StatusCode::OK, &observe::overview::overview(&door.node, seconds, &whom).await)
-        }
-        Path::Methods => {
-            let (kind, whom) = kind(request.uri().query())?;
-            json(StatusCode::OK, &methods::list(door, kind, &whom).await)
-        }
-        Path::Turns => {
-            let (wanted, whom) = turns::wanted(request.uri().query())?;
-            json(StatusCode::OK, &turns::list(door, wanted, &whom, values).await)
-        }
-        Path::Events => {
-            let wanted = happened::wanted(request.uri().query())?;
-            json(StatusCode::OK, &happened::list(door, wanted, values).await)
-        }
-        Path::Findings => {
-            let whom = findings::wanted(request.uri().query())?;
-            json(StatusCode::OK, &findings::list(door, &whom).await)
-        }
-        Path::Waits => {
-            let over = over(request.uri().query())?;
-            let waits = crate::node::waits::waits(&door.node, over).await;
-            json(StatusCode::OK, &serde_json::to_value(waits).unwrap_or_default())
-        }
-        Path::Pids => json(StatusCode::OK, &status::pids(door).await),
-        Path::Optimiser => {
-            let top = top(request.uri().query())?;
-            let advice = locality::advice(&door.node, top).await;
-            let mut said = serde_json::to_value(advice).unwrap_or_default();
-            said["pool"] = serde_json::to_value(blocking::status(&door.node)).unwrap_or_default();
-            json(StatusCode::OK, &said)
-        }
-        Path::Moves => json(StatusCode::OK, &serde_json::to_value(locality::moved(&door.node)).unwrap_or_default()),
-        Path::Explain { kind, key } => json(StatusCode::OK, &inspect::explain(door, &kind, &key).await?),
-        Path::Inspect { kind, key } => json(StatusCode::OK, &inspect::inspect(door, &kind, &key).await?),
         Path::Problem(name) => match problem::explain(&name) {
             Some(explanation) => text(StatusCode::OK, "text/plain; charset=utf-8", format!("{explanation}\n")),
             None => return Err(Problem::no_such_path(request.uri().path())),
         },
+        path => {
+            let values = door.guard.rights(&request).values;
+            match pages::said(door, &path, request.uri().query(), values).await? {
+                Some(said) => json(StatusCode::OK, &said),
+                None => return Err(Problem::no_such_path(request.uri().path())),
+            }
+        }
     };
     Ok(answer)
 }
@@ -157,28 +129,6 @@ fn whoami<B>(door: &Door, request: &Request<B>) -> serde_json::Value {
         "may": door.guard.rights(request),
         "open": door.guard.is_open(),
     })
-}
-
-/// What a request for `/-/waits` says of how long a turn must have run: `?over=500ms`.
-fn over(query: Option<&str>) -> Result<Duration, Problem> {
-    let Some(query) = query else { return Ok(OVER_DEFAULT) };
-    let read = query.strip_prefix("over=").and_then(crate::duration::parse);
-    read.ok_or_else(|| Problem::bad_request("write how long a turn must have run as `?over=500ms`, `?over=2s` or so"))
-}
-
-/// What a request for `/-/methods` says of whose it wants: `?kind=chat_room`.
-fn kind(query: Option<&str>) -> Result<(Option<String>, Whom), Problem> {
-    let mut kind = None;
-    let unclear = "write which kind is wanted as `?kind=chat_room`, with `&nodes=a,b` if not of all nodes";
-    let whom = asked::read(query, unclear, |name, value| (name == "kind").then(|| kind = Some(value)))?;
-    Ok((kind, whom))
-}
-
-/// What a request for `/-/optimiser` says of how many wishes and edges it wants of each shard: `?top=50`.
-fn top(query: Option<&str>) -> Result<usize, Problem> {
-    let Some(query) = query else { return Ok(TOP_DEFAULT) };
-    let read = query.strip_prefix("top=").and_then(|top| top.parse().ok()).filter(|top| *top <= TOP_MAX);
-    read.ok_or_else(|| Problem::bad_request(&format!("write how many are wanted as `?top=50`, at most {TOP_MAX}")))
 }
 
 /// Web pages of other sites must not call actors through their visitors' browsers, which say where a page is from.
@@ -231,10 +181,5 @@ pub(super) fn allow(answer: &mut Answer, methods: &'static str) {
 
 /// The header in which a page says what it changes something for.
 pub(super) const CHANGE: &str = "greenroom-change";
-/// How long a turn must have run to be told of.
-const OVER_DEFAULT: Duration = Duration::from_secs(1);
-/// Wishes and edges that are shown of each shard.
-const TOP_DEFAULT: usize = 50;
-const TOP_MAX: usize = 1000;
 /// Time for the answer to a slow client to leave.
 const GRACE: Duration = Duration::from_secs(2);

@@ -178,7 +178,7 @@ fn event(parcel: Result<Parcel, CallError>) -> Option<Result<Event, Failure>> {
         Ok(Parcel::Event(id, text)) => Ok(Event { id: Some(text_of(id)), name: None, data: text.into() }),
         Ok(Parcel::Missed(count)) => {
             let data = Bytes::from(json!({ "count": count }).to_string());
-            Ok(Event { id: None, name: Some("missed"), data })
+            Ok(Event { id: None, name: Some("missed".into()), data })
         }
         Ok(Parcel::TooSlow) => Err(too_slow().into()),
         Err(error) => Err(broken(error)),
