@@ -165,6 +165,48 @@ async function killed(context, console) {
   await page.close();
 }
 
+/** Nothing can be changed until that is allowed, and then with what for, which is an event with who. */
+async function changed(context, console) {
+  const page = await open(context, `${console}#/actor/counter/${encodeURIComponent(HOSTILE)}`);
+  const called = await page.evaluate((key) => fetch(`/counter/${encodeURIComponent(key)}/add`, { method: "POST", headers: { "content-type": "application/json" }, body: '{"amount":1}' }).then(({ status }) => status), HOSTILE);
+  expect(called === 200, `a counter answers ${called}`);
+  await page.locator(".chip").first().waitFor({ timeout: PATIENCE });
+  expect((await page.getByRole("button", { name: /^Move/ }).count()) === 0, "it can be moved though changes are not allowed");
+  await page.getByRole("button", { name: "Allow changes" }).click();
+  await page.getByRole("button", { name: /^Move/ }).click();
+  await page.getByRole("textbox", { name: "What for?" }).fill(`to see ${HOSTILE}`);
+  await page.evaluate(axe);
+  const found = await page.evaluate(() => globalThis.axe.run().then(({ violations }) => violations.map(({ id, nodes }) => `${id} at ${nodes[0].target}`)));
+  expect(found.length === 0, `the dialog of a change: axe finds ${found.join("; ")}`);
+  await page.getByRole("dialog").getByRole("button", { name: "Move" }).click();
+  await page.getByRole("dialog").waitFor({ state: "hidden", timeout: PATIENCE });
+  await page.goto(`${console}#/events?event=changed`);
+  const row = page.getByRole("row").filter({ hasText: "is asked to go to" });
+  await row.getByText(`for: to see ${HOSTILE}`, { exact: false }).first().waitFor({ timeout: PATIENCE });
+  await row.getByText("anybody on this machine").first().waitFor({ timeout: PATIENCE });
+  expect((await page.locator("img").count()) === 0, "what a change is for became an element");
+  await page.getByRole("button", { name: /^Changes allowed/ }).click();
+  await page.getByRole("button", { name: "Allow changes" }).waitFor({ timeout: PATIENCE });
+  expect(page.complaints.length === 0, `changes: ${page.complaints.join("; ")}`);
+  await page.close();
+}
+
+/** What changes often is told on one connection, not asked for again and again. */
+async function told(context, console) {
+  const page = await open(context, `${console}#/overview`);
+  await page.locator(".node canvas").nth(2).waitFor({ timeout: PATIENCE });
+  await page.waitForResponse((answer) => answer.url().includes("/-/live?views="), { timeout: PATIENCE }).catch(() => {});
+  await new Promise((done) => setTimeout(done, 2000));
+  let asked = 0;
+  page.on("request", (request) => { if (request.url().includes("/-/overview")) asked += 1; });
+  const shown = () => page.evaluate(() => document.querySelector(".strip path.line-green")?.getAttribute("d"));
+  const before = await shown();
+  for (const until = Date.now() + PATIENCE; Date.now() < until && (await shown()) === before; ) await new Promise((done) => setTimeout(done, 200));
+  expect((await shown()) !== before, "the line goes on");
+  expect(asked === 0, `the overview was asked for ${asked} times though it is told`);
+  await page.close();
+}
+
 /** A node alone with a journal shows who owns its partitions, and each of them in the table. */
 async function reliable(context) {
   const free = createServer().listen(0, "127.0.0.1");
@@ -189,7 +231,7 @@ try {
   const console = await address();
   browser = await playwright.chromium.launch({ executablePath: chromium, args: ["--no-sandbox"] });
   const context = await browser.newContext({ viewport: { width: 1440, height: 900 } });
-  for (const check of [dots, byKeyboard, hostile, failed]) await check(context, console);
+  for (const check of [dots, byKeyboard, hostile, failed, changed, told]) await check(context, console);
   await everyPage(browser, console);
   await reliable(context);
   await killed(context, console);

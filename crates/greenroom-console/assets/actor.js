@@ -2,6 +2,7 @@
 import { html, useState } from "./lib.js";
 import { Call } from "./call.js";
 import { path } from "./api.js";
+import { Do, allowed } from "./changes.js";
 import { hue, time } from "./format.js";
 import { nodesOf, seen, useAnswer } from "./live.js";
 import { go, to } from "./route.js";
@@ -28,12 +29,22 @@ function Choose({ kind }) {
 function One({ kind, at }) {
   const { body: found, error } = useAnswer(path("-", "inspect", kind, at), 1);
   const { body: said, error: unknown } = useAnswer(path("-", "kinds", kind), 30);
-  return html`<div class="head"><h1><a href=${to("kinds", kind)} class=${`hue-${hue(kind)}`}>${kind}</a>/${at}</h1>${found ? html`<${Chips} found=${found} />` : null}</div>
+  return html`<div class="head"><h1><a href=${to("kinds", kind)} class=${`hue-${hue(kind)}`}>${kind}</a>/${at}</h1>${found ? html`<${Chips} found=${found} />` : null}${found?.state === "ready" || found?.state === "elsewhere" ? html`<${Move} kind=${kind} at=${at} from=${found.node ?? found.ask} />` : null}</div>
     ${error ? html`<p class="problem" role="alert">${error}</p>` : null}
     <div class="two"><div class="stack"><${Turns} found=${found} kind=${kind} at=${at} /><${Inside} found=${found} /></div>
       <section class="card" aria-labelledby="call"><header><h2 id="call">Call</h2>
         <span class="more">${said ? `from the interface, version ${said.version}` : ""}</span></header>
         ${said ? html`<${Call} kind=${kind} at=${at} interface=${said} />` : html`<p class="empty">${unknown ?? "Asking …"}</p>`}</section></div>`;
+}
+
+/** Where to it can be moved. */
+function Move({ kind, at, from }) {
+  const others = nodesOf(seen.value).filter((node) => node.status === "active" && node.name !== from).map(({ name }) => name);
+  const [chosen, set] = useState("");
+  if (!allowed() || others.length === 0) return null;
+  const target = others.includes(chosen) ? chosen : others[0];
+  return html`<label class="move"><span class="vh">Node to move it to</span><select value=${target} onChange=${(event) => set(event.currentTarget.value)}>${others.map((name) => html`<option>${name}</option>`)}</select></label>
+    <${Do} label="Move" what="Move" name=${`${kind}/${at} to ${target}`} url=${path("-", "migrate", kind, at, target)} />`;
 }
 
 function Chips({ found }) {

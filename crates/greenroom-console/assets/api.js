@@ -30,8 +30,29 @@ export async function ask(url, how = {}) {
   const text = await answer.text();
   let body = null;
   try { body = text === "" ? null : JSON.parse(text); } catch { body = text; }
-  if (answer.status === 401 || (answer.status === 403 && url.startsWith("/-/"))) refused.value = body?.detail ?? "";
+  const looks = (how.method ?? "GET") === "GET";
+  if (answer.status === 401 || (answer.status === 403 && looks && url.startsWith("/-/"))) refused.value = body?.detail ?? "";
   return { status: answer.status, body, took: (performance.now() - begun) / 1000 };
+}
+
+/** What the door tells on one connection, each with its name. It ends when the door ends it, or by `end`.
+ * @param {string} url @param {AbortSignal} end */
+export async function* listen(url, end) {
+  const headers = new Headers({ accept: "text/event-stream" });
+  if (token) headers.set("authorization", `Bearer ${token}`);
+  const answer = await fetch(url, { headers, credentials: "same-origin", cache: "no-store", signal: end });
+  if (answer.status !== 200) throw new Error(`the door answers ${answer.status}`);
+  const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
+  for (let text = ""; ;) {
+    const { value, done } = await reader.read();
+    if (done) return;
+    const events = (text + value).split("\n\n");
+    text = events.pop();
+    for (const one of events) {
+      const lines = new Map(one.split("\n").map((line) => [line.slice(0, line.indexOf(": ")), line.slice(line.indexOf(": ") + 2)]));
+      if (lines.has("data")) yield { event: lines.get("event") ?? "", data: JSON.parse(lines.get("data")) };
+    }
+  }
 }
 
 /** Asks for JSON. @param {string} url */

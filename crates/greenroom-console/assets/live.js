@@ -1,6 +1,7 @@
-// What the door says of the cluster, asked again each second while somebody looks.
+// What the door says of the cluster, told or asked again each second while somebody looks.
 import { signal, useEffect, useState } from "./lib.js";
 import { get, refused } from "./api.js";
+import { isTold, want } from "./told.js";
 
 export const live = signal(true);
 /** The last overview; `null` before the first. */
@@ -14,40 +15,56 @@ export const nodesOf = (overview) => overview?.clusters.flatMap((cluster) => clu
 /** The actors of a node, if it has told them. @param {any} node @returns {number|null} */
 export const activeOn = (node) => (node.answers ? node.shards.reduce((all, shard) => all + shard.activations, 0) : null);
 
+function see(overview) {
+  if (!live.value) return;
+  seen.value = overview;
+  lost.value = null;
+}
+
 async function look() {
-  if (document.hidden || !live.value || refused.value !== null) return;
+  if (document.hidden || !live.value || refused.value !== null || isTold(OVERVIEW)) return;
   try {
-    seen.value = await get(`/-/overview?seconds=${SECONDS}`);
-    lost.value = null;
+    see(await get(OVERVIEW));
   } catch (error) {
     if (refused.value === null) lost.value = { why: String(error.message), since: lost.value?.since ?? Date.now() };
   }
 }
 
-export async function begin() {
+async function watch() {
   await look();
-  setTimeout(begin, 1000);
+  setTimeout(watch, 1000);
 }
 
-/** What stands at `url`, asked again every `seconds`. @param {string} url @param {number} [seconds] */
+/** Looks from now on. */
+export function begin() {
+  want(OVERVIEW, { took: see, failed: () => {} });
+  watch();
+}
+
+/** What stands at `url`, asked again every `seconds`, or told by the door if that is often. @param {string} url @param {number} [seconds] */
 export function useAnswer(url, seconds = 2) {
   const [state, set] = useState(/** @type {{body?: any, error?: string}} */ ({}));
   useEffect(() => {
     let over = false;
     let timer = 0;
+    const often = seconds <= OFTEN;
+    const fail = (error) => { if (!over) set((old) => ({ ...old, error })); };
+    const end = often ? want(url, { took: (body) => { if (!over && live.value) set({ body }); }, failed: fail }) : () => {};
     const again = async () => {
-      if (!document.hidden && live.value) {
+      if (!document.hidden && live.value && !isTold(url)) {
         try { const body = await get(url); if (!over) set({ body }); }
-        catch (error) { if (!over) set((old) => ({ ...old, error: String(error.message) })); }
+        catch (error) { fail(String(error.message)); }
       }
       if (!over) timer = setTimeout(again, seconds * 1000);
     };
     set({});
     again();
-    return () => { over = true; clearTimeout(timer); };
+    return () => { over = true; clearTimeout(timer); end(); };
   }, [url, seconds]);
   return state;
 }
 
-/** How much of the past is shown: what nodes keep by the second. */
-const SECONDS = 300;
+/** With as much of the past as nodes keep by the second. */
+const OVERVIEW = "/-/overview?seconds=300";
+/** What is asked for so often, in seconds, the door tells. */
+const OFTEN = 2;

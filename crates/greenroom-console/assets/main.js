@@ -2,6 +2,7 @@
 import { html, render, useEffect, useRef, useState } from "./lib.js";
 import { refused, takeToken, useToken } from "./api.js";
 import { Actor } from "./actor.js";
+import { Asking, Lock, watchWho, who } from "./changes.js";
 import { Clusters } from "./clusters.js";
 import { Events } from "./events.js";
 import { Kinds } from "./kinds.js";
@@ -67,6 +68,7 @@ function Bar() {
     <div class="verdict" role="status"><span class=${`dot ${level}`} aria-hidden="true"></span><span>${what}</span><span class="sub">${rest}</span></div>
     <form class="find" role="search" onSubmit=${find}><input id="find" aria-label="Find an actor as kind/key, a kind, a node or a page" placeholder="Find an actor: kind/key" autocomplete="off" value=${text} onInput=${(event) => set(event.currentTarget.value)} /><kbd aria-hidden="true">/</kbd></form>
     <div class="seg" role="group" aria-label="Time"><button aria-pressed=${String(live.value)} onClick=${() => { live.value = !live.value; }}><span class=${live.value ? "dot" : "dot off"} aria-hidden="true"></span>${live.value ? "Live" : "Stopped"}</button></div>
+    <${Lock} />${who.value?.name ? html`<span class="sub name">${who.value.name}</span>` : null}
     <button class="btn" aria-label=${theme.value === "dark" ? "Light colours" : "Dark colours"} onClick=${turn}>◐</button></header>`;
 }
 
@@ -113,10 +115,11 @@ function App() {
   const content = refused.value !== null ? html`<${Credentials} />` : shown ? html`<${shown.draw} rest=${rest} />`
     : html`<p class="empty">There is no page "${page}"; the rail has all of them.</p>`;
   return html`<div class="app"><a class="skip" href="#main" onClick=${(event) => { event.preventDefault(); document.querySelector("main").focus(); }}>Skip to content</a>
-    <${Rail} at=${page} /><${Bar} /><main id="main" tabindex="0">${content}</main><${Keys} /></div>`;
+    <${Rail} at=${page} /><${Bar} /><main id="main" tabindex="0">${content}</main><${Keys} /><${Asking} /></div>`;
 }
 
 takeToken();
+watchWho();
 begin();
 const root = document.querySelector("#app");
 root.replaceChildren();

@@ -1,6 +1,8 @@
 // Reliable actors: their partitions, and the messages that wait for an operator.
 import { html } from "./lib.js";
 import { count, hue, percent, time } from "./format.js";
+import { path } from "./api.js";
+import { Do, allowed } from "./changes.js";
 import { useAnswer } from "./live.js";
 import { Table, actor } from "./table.js";
 
@@ -36,10 +38,11 @@ function Parked({ parked, silent }) {
   const note = silent.length ? `Partitions that gave no answer: ${silent.join(", ")}` : parked.length ? html`<code>greenroom reliable retry PARTITION:SLOT</code> tries one again, <code>drop</code> drops it.` : null;
   return html`<${Table} title="Parked messages" sub=${parked.length ? "in groups; the last error" : ""} heads=${["messages", "to", "method", "error"]} empty="No message is parked." note=${parked.length ? null : note}
       rows=${[...groups.values()].sort((one, other) => other.count - one.count).map((one) => [count(one.count), kind(one.to), html`<span class="mono">${one.method}</span>`, html`<span class="bad-text">${one.error}</span>`])} />
-    ${parked.length ? html`<${Table} title="Parked, one by one" sub="" heads=${["where", "from", "to", "method", "what", "error"]} empty="" note=${note}
-      rows=${parked.map((one) => [html`<span class="mono">${one.partition}:${one.slot}</span>`, one.from ? actor(one.from) : "outside", actor(one.to), html`<span class="mono">${one.method}</span>`, one.what, one.error])} />` : null}`;
+    ${parked.length ? html`<${Table} title="Parked, one by one" sub="" heads=${["where", "from", "to", "method", "what", "error", ...(allowed() ? ["change"] : [])]} empty="" note=${note}
+      rows=${parked.map((one) => [html`<span class="mono">${one.partition}:${one.slot}</span>`, one.from ? actor(one.from) : "outside", actor(one.to), html`<span class="mono">${one.method}</span>`, one.what, one.error, ...(allowed() ? [[change(one, "Retry", "retry"), change(one, "Drop", "drop")]] : [])])} />` : null}`;
 }
 
+const change = ({ partition, slot }, label, verb) => html`<${Do} label=${label} what=${label} name=${`message ${partition}:${slot}`} url=${path("-", "reliable", String(partition), verb, slot)} />`;
 const kind = (name) => String(name).split("/")[0];
 
 function Partitions({ list }) {

@@ -2,6 +2,8 @@
 import { html } from "./lib.js";
 import { bytes, clock, count, percent, time } from "./format.js";
 import { activeOn, nodesOf, seen, useAnswer } from "./live.js";
+import { Do, allowed } from "./changes.js";
+import { path } from "./api.js";
 import { to } from "./route.js";
 import { Table, actor } from "./table.js";
 
@@ -13,10 +15,10 @@ export function Nodes() {
   const kinds = (node) => Object.entries(node.kinds ?? {}).map(([kind, active]) => `${count(active)} ${kind}`).join(", ");
   const memory = (node) => (node.resident ? `${bytes(node.resident)}${node.limit ? ` of ${bytes(node.limit)}` : ""}` : "–");
   const standing = (node) => (node.status === "active" && !node.answers ? "silent" : node.status);
-  return html`<div class="stack"><${Table} title="Nodes" sub=${`of ${overview.system}, as each says of itself`} heads=${["node", "status", "actors", "up", "memory", "lease left", "version", "node address", "door", "kinds"]} empty="There is none."
+  return html`<div class="stack"><${Table} title="Nodes" sub=${`of ${overview.system}, as each says of itself`} heads=${["node", "status", "actors", "up", "memory", "lease left", "version", "node address", "door", "kinds", ...(allowed() ? ["change"] : [])]} empty="There is none."
     rows=${nodes.map((node) => [html`<b>${node.name}</b>${node.name === overview.here ? html` <span class="badge">this door</span>` : null}`,
       html`<span class=${node.status === "active" && node.answers ? "good-text" : "bad-text"}>${standing(node)}</span> ${node.why ?? (node.answers ? "" : why.get(node.name)) ?? ""}`,
-      count(activeOn(node)), time(node.uptime), memory(node), time(node.lease_left), node.version ?? "–", html`<span class="mono">${node.address}</span>`, html`<span class="mono">${node.http ?? "none"}</span>`, kinds(node)])} />
+      count(activeOn(node)), time(node.uptime), memory(node), time(node.lease_left), node.version ?? "–", html`<span class="mono">${node.address}</span>`, html`<span class="mono">${node.http ?? "none"}</span>`, kinds(node), ...(allowed() ? [node.status === "active" ? html`<${Do} label="Drain" what="Drain" name=${node.name} url=${path("-", "drain", node.name)} />` : ""] : [])])} />
     <${Table} title="Threads" sub="of all nodes that answer" heads=${["node", "thread", "busy", "actors", "waiting", "turned away"]} empty="No node answers."
     rows=${nodes.flatMap((node) => (node.shards ?? []).map((shard, index) => [node.name, `${index}`, `${percent(shard.busy)} %`, count(shard.activations), count(shard.inbox), `${percent(shard.shed / 1000)} %`]))} /></div>`;
 }
@@ -56,8 +58,14 @@ export function Spawned() {
     rows=${(body?.spawned ?? []).map((one) => [actor(one.actor), html`<span class="mono">${JSON.stringify(one)}</span>`])} />`;
 }
 
+function cancel({ actor, name }) {
+  const cut = actor.indexOf("/");
+  const url = path("-", "reminders", actor.slice(0, cut), actor.slice(cut + 1), name);
+  return html`<${Do} label="Cancel" what="Cancel" name=${`reminder ${name} of ${actor}`} url=${url} method="DELETE" />`;
+}
+
 export function Reminders() {
   const { body, error } = useAnswer("/-/reminders", 5);
-  return html`<${Table} title="Reminders" sub=${body ? `at most ${body.listed_at_most}` : ""} heads=${["actor", "name", "method", "schedule", "due"]} empty=${error ?? "No actor wants to be reminded."}
-    rows=${(body?.reminders ?? []).map((one) => [actor(one.actor), one.name, one.method, one.schedule, new Date(one.due_unix_seconds * 1000).toLocaleString("en-GB")])} />`;
+  return html`<${Table} title="Reminders" sub=${body ? `at most ${body.listed_at_most}` : ""} heads=${["actor", "name", "method", "schedule", "due", ...(allowed() ? ["change"] : [])]} empty=${error ?? "No actor wants to be reminded."}
+    rows=${(body?.reminders ?? []).map((one) => [actor(one.actor), one.name, one.method, one.schedule, new Date(one.due_unix_seconds * 1000).toLocaleString("en-GB"), ...(allowed() ? [cancel(one)] : [])])} />`;
 }
