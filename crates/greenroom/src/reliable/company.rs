@@ -130,6 +130,10 @@ impl Company {
             Begun::Fails(turn, Outcome::Done(effects)) => self.ended(shard, named, Ended::of(named, turn, effects)),
             Begun::Fails(_, Outcome::Failed(why)) => self.failed(shard, named, why),
             Begun::Fails(_, Outcome::Deferred) => self.deferred(shard, named),
+            Begun::Strands(..) => {
+                let why = "it is hosted in another language, and hosts are not explored: test it with a whole cluster";
+                self.failed(shard, named, format!("kind {:?}: {why}", named.kind));
+            }
             Begun::Waits => {}
         }
     }
