@@ -3,6 +3,7 @@
 //! Load is the share of its cores that a node uses, and then its activations. An actor weighs in both, and both must be in
 //! balance.
 
+use super::newcomers::NEARLY;
 use super::survey::Load;
 use super::{Checks, Tolerance};
 
@@ -44,6 +45,8 @@ pub(super) struct Scales {
     hysteresis: bool,
     /// Balance by activations needs no node that is full, and fills one up to the mean that is δ below it.
     newcomers: bool,
+    /// Whether the chooser, and the proposer, are being filled already.
+    filling: [bool; 2],
     /// Whether anything is refused for balance.
     holds: bool,
 }
@@ -67,7 +70,13 @@ impl Scales {
         let loads = [chooser, proposer];
         let (mean_share, mean_count) = (signed(busy / cores), signed(activations.div_ceil(nodes)));
         let Checks { hysteresis, newcomers, balance: holds, .. } = checks;
-        Self { loads, first: loads, mean_share, mean_count, tolerance, hysteresis, newcomers, holds }
+        let filling = [false; 2];
+        Self { loads, first: loads, mean_share, mean_count, tolerance, hysteresis, newcomers, filling, holds }
+    }
+
+    /// The same, of a chooser and a proposer of which some are being filled.
+    pub(super) fn filling(self, filling: [bool; 2]) -> Self {
+        Self { filling, ..self }
     }
 
     /// Whether actors of this weight may go that way for locality: up to the mean and δ, and to a difference of δ, or to what was.
@@ -100,10 +109,11 @@ impl Scales {
             let measure = [Measure::Share, Measure::Count].into_iter().find(|measure| {
                 let [taker, giver] = ends(way, self.loads).map(|load| of(load, *measure));
                 let far = match measure {
-                    Measure::Share => 2 * self.delta(*measure),
+                    // What goes on needs no more than makes a difference.
+                    Measure::Count if self.goes_on(way) => self.mean_count / signed(NEARLY),
                     // Unlike shares of cores, activations are counted and do not waver.
-                    Measure::Count if self.newcomers => self.delta(*measure) * 3 / 2,
-                    Measure::Count => 2 * self.delta(*measure),
+                    Measure::Count if self.newcomers => self.far_by_count(),
+                    Measure::Share | Measure::Count => 2 * self.delta(*measure),
                 };
                 let full = match measure {
                     Measure::Share => giver > signed(self.tolerance.full_share),
@@ -127,7 +137,19 @@ impl Scales {
     /// Whether who takes had so few activations that all who have more than the mean are to fill it.
     fn fills(&self, way: Way, measure: Measure) -> bool {
         let [taker, _] = ends(way, self.first).map(|load| of(load, measure));
-        self.newcomers && measure == Measure::Count && taker < self.mean_count - self.delta(measure)
+        let begins = self.newcomers && measure == Measure::Count && taker < self.mean_count - self.delta(measure);
+        begins || (measure == Measure::Count && self.goes_on(way))
+    }
+
+    /// Whether who takes is being filled already.
+    fn goes_on(&self, way: Way) -> bool {
+        let [taker, _] = ends(way, self.filling);
+        self.newcomers && taker
+    }
+
+    /// How far two nodes differ in activations when balance begins.
+    fn far_by_count(&self) -> i64 {
+        signed(self.tolerance.far_by_count(self.mean_count.unsigned_abs()))
     }
 
     /// What so much of it is of the measure, at the node that gives.
@@ -153,16 +175,27 @@ impl Scales {
     }
 
     fn delta(&self, measure: Measure) -> i64 {
-        let Tolerance { share, count_percent, count_min, .. } = self.tolerance;
         match measure {
-            Measure::Share => signed(share),
-            Measure::Count => signed(count_min).max(self.mean_count.saturating_mul(signed(count_percent)) / 100),
+            Measure::Share => signed(self.tolerance.share),
+            Measure::Count => signed(self.tolerance.of_count(self.mean_count.unsigned_abs())),
         }
     }
 }
 
+impl Tolerance {
+    /// δ in activations, of this mean.
+    pub(super) fn of_count(&self, mean: u64) -> u64 {
+        self.count_min.max(mean.saturating_mul(self.count_percent) / 100)
+    }
+
+    /// How far two nodes differ in activations when balance begins to act.
+    pub(super) fn far_by_count(&self, mean: u64) -> u64 {
+        self.of_count(mean).saturating_mul(3) / 2
+    }
+}
+
 /// Who takes and who gives.
-fn ends(way: Way, [chooser, proposer]: [Load; 2]) -> [Load; 2] {
+fn ends<T>(way: Way, [chooser, proposer]: [T; 2]) -> [T; 2] {
     if way == Way::Take { [chooser, proposer] } else { [proposer, chooser] }
 }
 

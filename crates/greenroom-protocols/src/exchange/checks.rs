@@ -34,6 +34,8 @@ pub struct Checks {
     pub hysteresis: bool,
     /// Balance by activations needs no node that is full, and fills one that is far below the mean (O27).
     pub newcomers: bool,
+    /// Who is being filled is so until it has the mean (O28).
+    pub filling: bool,
     /// An actor wishes for each place that is better, not for the best alone (O20).
     pub every_wish: bool,
     /// Fruitless partners are skipped for a while (O20).
@@ -64,6 +66,7 @@ impl Default for Checks {
             deadlines: true,
             hysteresis: true,
             newcomers: true,
+            filling: true,
             every_wish: true,
             fruitless: true,
             whole_sets: true,

@@ -7,7 +7,8 @@ use super::balance::{Measure, Scales, Way, Weight};
 use super::books::Books;
 use super::choice::{Choice, Question, is_stale};
 use super::hand::{Hand, Offered, Progress, Stage, Step};
-use super::message::{Accept, ExchangeId, Given, Message, Offer, Side};
+use super::message::{Accept, CANDIDATES_MAX, ExchangeId, Given, Message, Offer, Side};
+use super::newcomers::Newcomers;
 use super::pace::Pace;
 use super::partners::Partners;
 use super::side::{Index, Surplus};
@@ -27,6 +28,7 @@ pub struct Exchange {
     hands: BTreeMap<ExchangeId, Hand>,
     partners: Partners,
     books: Books,
+    newcomers: Newcomers,
     pace: Pace,
 }
 
@@ -35,7 +37,8 @@ impl Exchange {
     pub fn new(me: NodeId, config: Config, now: Timestamp) -> Self {
         assert!(config.credit > 0, "without credit no actor moves");
         let partners = Partners::new(now + config.round);
-        Self { me, config, number: 0, hands: BTreeMap::new(), partners, books: Books::default(), pace: Pace::default() }
+        let (books, newcomers, pace) = (Books::default(), Newcomers::default(), Pace::default());
+        Self { me, config, number: 0, hands: BTreeMap::new(), partners, books, newcomers, pace }
     }
 
     /// When [`handle`](Self::handle) next wants an [`Event::Tick`]; in the past if at once.
@@ -55,6 +58,15 @@ impl Exchange {
     /// Whether it is in no exchange.
     pub fn is_idle(&self) -> bool {
         self.hands.is_empty()
+    }
+
+    /// Whether balance would send actors of this node to another one, as loaded as the survey says; who its actors are is not looked at.
+    pub fn relieves(&self, survey: &Survey) -> bool {
+        survey.others.keys().any(|node| self.partners.may(*node) && self.relieves_node(*node, survey))
+    }
+
+    fn relieves_node(&self, node: NodeId, survey: &Survey) -> bool {
+        surplus(&self.scales(node, self.books.of(node, survey), survey), self.own(survey)).is_some()
     }
 
     /// Whether an actor that `from` sends by the exchange `x`, and that takes `cpu` µs a second, is to be taken: if it was
@@ -186,6 +198,7 @@ impl Exchange {
             return out.push(Action::Send { to: from, message: Message::Busy { x, wait } });
         }
         let (survey, hosts) = (roster.survey(), |hash| roster.hosts(hash));
+        self.look_for_newcomers(&survey);
         let load = self.own(&survey);
         let scales = self.scales(from, offer.side.load, &survey);
         let ours = self.side(from, &scales, load, &survey);
@@ -217,7 +230,16 @@ impl Exchange {
             .keys()
             .filter(|other| **other != node && **other != self.me)
             .map(|other| self.books.of(*other, survey));
-        Scales::new([own, theirs], others, tolerance, checks)
+        let filling = [self.me, node].map(|node| checks.filling && self.newcomers.contains(node));
+        Scales::new([own, theirs], others, tolerance, checks).filling(filling)
+    }
+
+    fn look_for_newcomers(&mut self, survey: &Survey) {
+        let others = survey.others.keys().filter(|other| **other != self.me);
+        let mut counts: BTreeMap<NodeId, u64> =
+            others.map(|other| (*other, self.books.of(*other, survey).activations)).collect();
+        counts.insert(self.me, self.own(survey).activations);
+        self.newcomers.look(&counts, self.config.tolerance);
     }
 
     /// The exchange in which an offer of this node to `from` may be answered.
@@ -244,6 +266,10 @@ impl Exchange {
             self.partners.skip_fruitless(now, from, &self.config);
         } else {
             self.partners.forgive(from);
+            if surplus || offered.len() >= CANDIDATES_MAX {
+                // There was more than one exchange takes.
+                self.partners.hurry(now);
+            }
         }
         let is_offered = accept.take.iter().all(|hash| offered.contains_key(hash));
         if chosen == 0 || !is_offered {
@@ -346,11 +372,12 @@ impl Exchange {
             return;
         }
         let survey = roster.survey();
+        self.look_for_newcomers(&survey);
         if self.partners.begins_round() {
             let jitter = (u128::from(random) * self.config.jitter.as_nanos()) >> 64;
             let next = now + self.config.round + Duration::from_nanos(jitter as u64);
             let visits = self.ranked(now, &survey);
-            self.partners.begin(visits, next, &self.config);
+            self.partners.begin(now, visits, next, &self.config);
         }
         while let Some(node) = self.partners.next_visit() {
             let load = self.own(&survey);
@@ -375,9 +402,7 @@ impl Exchange {
     /// Whom to visit: the emptiest of those that balance would send actors to, then by the sum of wishes.
     fn ranked(&self, now: Timestamp, survey: &Survey) -> Vec<NodeId> {
         let wished = Index::new(survey, self.config.checks).wished();
-        let own = self.own(survey);
-        let relieves = |node: NodeId| surplus(&self.scales(node, self.books.of(node, survey), survey), own).is_some();
-        let relief = self.partners.willing(now).filter(|node| relieves(*node));
+        let relief = self.partners.willing(now).filter(|node| self.relieves_node(*node, survey));
         let relief = relief.min_by_key(|node| {
             let load = self.books.of(*node, survey);
             (load.share(), load.activations)

@@ -51,6 +51,8 @@
 //! | O25 | one coarse sample is all that an actor remembers | `coarse_samples_make_nobody_wish_away_from_home_and_without_a_grain_one_alone_does_o25` |
 //! | O26 | two exchanges by one survey: partners pass each other | `choice::o26`, `exchanges::an_actor_that_asks_to_stay_stays_so_long_and_says_why_it_moved_then` of the conformance suite |
 //! | O27 | a node joins a cluster that has cores to spare: nobody is full, and it stays empty | `loads::o27` |
+//! | O28 | a node is filled by several exchanges: after the first it differs too little for the next | `loads::o28` |
+//! | O29 | everybody is busy, or has more to give than one exchange takes: each waits for its next round | `presence::o29` |
 
 mod balance;
 mod books;
@@ -59,6 +61,7 @@ mod choice;
 mod hand;
 mod machine;
 mod message;
+mod newcomers;
 mod pace;
 mod partners;
 mod side;
@@ -205,6 +208,8 @@ pub enum Outcome {
 pub struct Config {
     /// Time between two rounds of visits; 2 s by default.
     pub round: Duration,
+    /// The same if the first has left something to be done: a partner was busy, or there was more than one exchange takes; 1 s by default.
+    pub again: Duration,
     /// What is added to it at random; up to 1 s by default.
     pub jitter: Duration,
     /// Partners visited in a round; 8 by default.
@@ -260,6 +265,7 @@ impl Default for Config {
     fn default() -> Self {
         Self {
             round: Duration::from_secs(2),
+            again: Duration::from_secs(1),
             jitter: Duration::from_secs(1),
             visits: 8,
             answer_within: Duration::from_millis(500),

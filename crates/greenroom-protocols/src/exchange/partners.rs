@@ -19,6 +19,8 @@ pub(super) struct Partners {
     /// Whom this round still visits.
     visits: VecDeque<NodeId>,
     round_at: Timestamp,
+    /// When it may begin at the earliest.
+    again_at: Timestamp,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
@@ -38,6 +40,7 @@ impl Partners {
             numbers: BTreeMap::new(),
             visits: VecDeque::new(),
             round_at,
+            again_at: round_at,
         }
     }
 
@@ -90,6 +93,13 @@ impl Partners {
     pub(super) fn skip_busy(&mut self, now: Timestamp, node: NodeId, wait: Duration, config: &Config) {
         let skipped = self.skipped.entry(node).or_default();
         skipped.until = skipped.until.max(now + wait.min(config.quiet));
+        let until = skipped.until;
+        self.hurry(until);
+    }
+
+    /// Something is left to be done from `at` on: the next round waits no longer than it must.
+    pub(super) fn hurry(&mut self, at: Timestamp) {
+        self.round_at = self.round_at.min(self.again_at.max(at));
     }
 
     /// The exchange with `node` was worth it.
@@ -109,9 +119,9 @@ impl Partners {
     }
 
     /// Begins a round of these visits.
-    pub(super) fn begin(&mut self, visits: Vec<NodeId>, next_round_at: Timestamp, config: &Config) {
+    pub(super) fn begin(&mut self, now: Timestamp, visits: Vec<NodeId>, next_round_at: Timestamp, config: &Config) {
         self.visits = visits.into_iter().take(config.visits).collect();
-        self.round_at = next_round_at;
+        (self.round_at, self.again_at) = (next_round_at, now + config.again);
     }
 
     pub(super) fn next_visit(&mut self) -> Option<NodeId> {

@@ -92,6 +92,7 @@ impl World {
     pub(super) fn config(&self) -> Config {
         Config {
             round: Duration::ZERO,
+            again: Duration::ZERO,
             jitter: Duration::ZERO,
             visits: 2,
             answer_within: UNIT,

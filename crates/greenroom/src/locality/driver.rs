@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use greenroom_protocols::exchange::{
-    Action, Config, Event, Exchange, ExchangeId, Load, Measured, Message, OrderEnd, Tolerance,
+    Action, Config, Event, Exchange, ExchangeId, Load, Measured, Message, OrderEnd, Survey, Tolerance,
 };
 use greenroom_protocols::heavy_edges;
 use greenroom_protocols::node::NodeId;
@@ -202,7 +202,7 @@ impl Driver {
         let now = self.now();
         let others: BTreeMap<NodeId, Measured> =
             self.others.iter().map(|(node, other)| (*node, other.measured())).collect();
-        let for_balance = self.is_fuller(others.values());
+        let for_balance = self.relieves(&others);
         if self.surveyed.is_some_and(|(at, all)| now.since(at) < FRESH && (all || !for_balance)) {
             let Machine { survey, .. } = &mut *self.common.exchanges.machine();
             (survey.load, survey.others) = (self.load, others);
@@ -226,14 +226,10 @@ impl Driver {
     }
 
     /// Whether some other node has so much less to do that balance may want any actor of this one.
-    fn is_fuller<'a>(&self, others: impl Iterator<Item = &'a Measured>) -> bool {
-        let Load { busy, cores, activations } = self.load.load;
-        let share = |busy: u64, cores: u32| busy / u64::from(cores.max(1));
-        let lighter = |other: &Load| {
-            let count = activations > other.activations + other.activations / 4 + u64::from(FEW);
-            count || share(busy, cores) > share(other.busy, other.cores) + FULLER
-        };
-        others.into_iter().any(|other| lighter(&other.load))
+    fn relieves(&self, others: &BTreeMap<NodeId, Measured>) -> bool {
+        let loads = Survey { load: self.load, others: others.clone(), ..Survey::default() };
+        let machine = self.common.exchanges.machine();
+        machine.exchange.as_ref().is_some_and(|exchange| exchange.relieves(&loads))
     }
 
     fn event(&mut self, event: Event) {
@@ -339,7 +335,3 @@ const SPANS: usize = 5;
 const FRESH: Duration = Duration::from_secs(1);
 /// Who has said nothing for so long takes part in nothing.
 const SILENT: Duration = Duration::from_secs(10);
-/// Activations more than a quarter of another node's.
-const FEW: u32 = 32;
-/// The part of its cores, in millionths, by which a node is fuller.
-const FULLER: u64 = 50_000;

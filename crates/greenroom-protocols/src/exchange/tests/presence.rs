@@ -120,6 +120,39 @@ fn o15_one_exchange_a_minute_lags_behind_the_games() {
 }
 
 #[test]
+fn o29_who_has_left_something_to_be_done_does_not_wait_for_its_next_round() {
+    let waits = Config { again: Config::default().round, ..Config::default() };
+    let moved = |config: Config| {
+        let tolerance = Tolerance { count_min: 10_000, ..Tolerance::default() };
+        let mut world = World::new(2, Config { tolerance, ..config });
+        world.anchor(1, 2, 0);
+        // More than two exchanges take.
+        for hash in 1_000..2_400 {
+            world.actor(hash, 1, 0);
+            world.talk(hash, 1, 100);
+        }
+        world.settle();
+        world.seconds(4)
+    };
+    let (kept, waited) = (moved(Config::default()), moved(waits));
+    assert!(kept == 1_400 && waited < 1_200, "{kept} and {waited}");
+    let asks_again = |config| {
+        let mut world = World::new(2, config);
+        world.fate = |_, _, _| Vec::new();
+        world.actor(10, 1, 0);
+        world.anchor(20, 2, 0);
+        world.talk(10, 20, 100);
+        world.settle();
+        world.tick(1);
+        let x = ExchangeId { by: NodeId(1), number: 1 };
+        world.say(2, 1, Message::Busy { x, wait: Duration::from_millis(100) });
+        world.pass(Duration::from_millis(1_100));
+        !world.nodes[&NodeId(1)].is_idle()
+    };
+    assert!(asks_again(Config::default()) && !asks_again(waits));
+}
+
+#[test]
 fn messages_that_are_lost_and_late_only_slow_it_down() {
     let mut world = presence(4, 60, Config::default());
     world.fate = |from, to, message| match mix(from.0 * 31 + to.0 * 7 + message.x().number) % 5 {
