@@ -2,10 +2,12 @@
 
 use std::time::Duration;
 
+use super::budget::SAMPLES_MIN;
+
 /// Counts messages down to the next sample: one load, one store and one branch for each.
 ///
 /// A gap is drawn evenly from [1, 2s - 1], so that its mean is the stride s and no rhythm of the messages meets a rhythm of the
-/// samples. Each second the stride is set anew by what came, so that about [`SAMPLES_MAX`] samples are taken and not more.
+/// samples. Each second the stride is set anew by what came, so that about as many samples are taken as there is a budget for, and not more.
 #[derive(Clone, Debug)]
 pub struct Gap {
     left: u32,
@@ -15,6 +17,8 @@ pub struct Gap {
     /// Samples in this second, and the messages that they stand for.
     taken: u32,
     seen: u64,
+    /// Samples at most in this second.
+    budget: u32,
     /// Samples at which the stride is doubled within the second.
     doubles_at: u32,
     drawn: bool,
@@ -29,7 +33,8 @@ impl Default for Gap {
 impl Gap {
     /// The next message is sampled, and all until there are too many.
     pub fn new() -> Self {
-        Self { left: 1, stride: 1, weight: 1, taken: 0, seen: 0, doubles_at: DOUBLES_AT, drawn: true }
+        let (budget, doubles_at) = (SAMPLES_MAX, doubles_at(SAMPLES_MAX));
+        Self { left: 1, stride: 1, weight: 1, taken: 0, seen: 0, budget, doubles_at, drawn: true }
     }
 
     /// One that always takes its stride for a gap.
@@ -67,19 +72,26 @@ impl Gap {
         if self.taken >= self.doubles_at {
             // More come than in the second before.
             self.stride = self.stride.saturating_mul(2).min(STRIDE_MAX);
-            self.doubles_at += DOUBLES_EVERY;
+            // Sixteen times, for a thousand times as many messages as the budget, before there are too many.
+            self.doubles_at += (self.budget - doubles_at(self.budget)) / 16;
         }
         self.begin(draw);
         weight
     }
 
-    /// Sets the stride by what came in the time that has passed: to be called about once a second. A gap is cut short that is
-    /// longer than any new one. `draw` is a random word of its own.
-    pub fn second(&mut self, passed: Duration, draw: u64) {
-        let may_be = f64::from(SAMPLES_MAX) * passed.as_secs_f64();
+    /// About so many messages have come since the last second.
+    pub fn messages(&self) -> u64 {
+        self.seen
+    }
+
+    /// Sets the stride by what came in the time that has passed, so that no more than `budget` samples are taken in the next second: to be
+    /// called about once in one. A gap is cut short that is longer than any new one. `draw` is a random word of its own.
+    pub fn second(&mut self, passed: Duration, budget: u32, draw: u64) {
+        self.budget = budget.clamp(SAMPLES_MIN, SAMPLES_MAX);
+        let may_be = f64::from(self.budget) * passed.as_secs_f64();
         let stride = (self.seen as f64 * SLACK / may_be.max(1.0)).ceil();
         self.stride = (stride as u32).clamp(1, STRIDE_MAX);
-        (self.taken, self.seen, self.doubles_at) = (0, 0, DOUBLES_AT);
+        (self.taken, self.seen, self.doubles_at) = (0, 0, doubles_at(self.budget));
         if self.left >= 2 * self.stride {
             self.begin(draw);
         }
@@ -97,12 +109,13 @@ impl Gap {
     }
 }
 
+/// Samples at which more is known to come than in the second before.
+fn doubles_at(budget: u32) -> u32 {
+    budget / 4 * 3
+}
+
 /// Samples a second, at most.
 pub const SAMPLES_MAX: u32 = 8 * 1024;
-/// Samples at which more is known to come than in the second before.
-const DOUBLES_AT: u32 = SAMPLES_MAX / 4 * 3;
-/// Samples after which the stride is doubled again: sixteen times, for 8 million messages more, before there are too many.
-const DOUBLES_EVERY: u32 = (SAMPLES_MAX - DOUBLES_AT) / 16;
 /// A sample stands for so many messages at most: more would come than any shard can send.
 const STRIDE_MAX: u32 = 1 << 20;
 /// The stride is set for so much more than came, as the next second may bring more.

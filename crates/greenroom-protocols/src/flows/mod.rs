@@ -11,11 +11,12 @@
 //! A row knows the parts of four single places beside its own shard, the other shards together, and who is no actor and on its node; these may be other
 //! shards of the node, other nodes and clusters. That is enough, as whoever has a wish has at least a third for it.
 //!
-//! [`gap`] says which messages are sampled, and [`sets`] finds actors that are to move together. All of it is advice: what is
+//! [`gap`] says which messages are sampled, [`budget`] how many, and [`sets`] finds actors that are to move together. All of it is advice: what is
 //! counted twice, late or not at all costs time and never safety.
 //!
 //! Pure: no clock, no I/O, no randomness. Nothing is allocated for a sample of a known kind.
 
+pub mod budget;
 pub mod gap;
 mod patience;
 mod place;
@@ -27,6 +28,7 @@ mod wishes;
 
 use std::time::Duration;
 
+use self::budget::Savings;
 use self::patience::Kinds;
 pub use self::patience::{Cost, MEMORY_MAX, MEMORY_MIN};
 pub use self::place::{Level, PLACES_MAX, Place};
@@ -63,6 +65,7 @@ pub struct Flows {
     decay: Decay,
     kinds: Kinds,
     judged: Judged,
+    savings: Savings,
     /// The set that [`Flows::look_on`] looks at next.
     next: usize,
     /// Messages that one sample stands for at most.
@@ -114,8 +117,8 @@ impl Flows {
     #[doc(hidden)]
     pub fn with_rules(capacity: usize, now: Timestamp, rules: Rules) -> Self {
         let rows = Ways::new(capacity.clamp(ROWS_MIN, ROWS_MAX).next_power_of_two());
-        let (kinds, judged) = Default::default();
-        Self { rows, decay: Decay::new(now), kinds, judged, next: 0, grain: 1.0, rules }
+        let (kinds, judged, savings) = Default::default();
+        Self { rows, decay: Decay::new(now), kinds, judged, savings, next: 0, grain: 1.0, rules }
     }
 
     /// How many rows there is room for.
@@ -150,6 +153,11 @@ impl Flows {
         self.judged
     }
 
+    /// What was counted and saved since this was last asked.
+    pub fn take_savings(&mut self) -> Savings {
+        std::mem::take(&mut self.savings)
+    }
+
     /// Samples stand for so many messages at most from now on: all of this shard, near and far, which are sampled unlike each other.
     pub fn set_grain(&mut self, grain: u32) {
         self.grain = grain.max(1) as f32;
@@ -168,6 +176,7 @@ impl Flows {
         let scaled = (f64::from(weight) * factor) as f32;
         let rules = self.rules;
         self.grain = self.grain.max(weight);
+        self.savings.counted += f64::from(weight);
         let least = self.least();
         let Some(row) = self.row_or_coldest(actor, kind, scaled, draw) else { return };
         let by = match rules.by_messages {
@@ -179,7 +188,9 @@ impl Flows {
         row.wait = row.wait.saturating_sub(1);
         if let Some(level) = row.from.level() {
             let is_here = place == Place::NEAR || level == Level::Nodes && place.level() != Some(Level::Nodes);
-            row.profit += if is_here { weight } else { 0.0 } - if place == row.from { weight } else { 0.0 };
+            let saved = if is_here { weight } else { 0.0 } - if place == row.from { weight } else { 0.0 };
+            row.profit += saved;
+            self.savings.saved += f64::from(saved);
         }
     }
 

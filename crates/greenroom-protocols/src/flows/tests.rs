@@ -1,3 +1,4 @@
+mod budget;
 mod noise;
 mod rows;
 mod sets;

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use greenroom_protocols::callers::Callers;
 use greenroom_protocols::exchange::ExchangeId;
+use greenroom_protocols::flows::budget::Budget;
 use greenroom_protocols::flows::gap::Gap;
 use greenroom_protocols::flows::{self, Cost, Flows, Judged, KindId, Place, Standing, Wish};
 use greenroom_protocols::heavy_edges::{self, Edge, HeavyEdges};
@@ -22,6 +23,9 @@ use crate::shard::sampling::{self, Sample};
 pub(super) struct Tables {
     near: Gap,
     far: Gap,
+    budget: Budget,
+    /// The version of the view under which it last looked.
+    view: u64,
     pub(super) flows: Flows,
     pub(super) edges: HeavyEdges,
     names: Names,
@@ -96,6 +100,8 @@ impl Tables {
         Self {
             near: Gap::new(),
             far: Gap::new(),
+            budget: Budget::default(),
+            view: 0,
             flows: Flows::new(flows::ROWS_MIN, now),
             edges: HeavyEdges::new(flows::ROWS_MIN, now),
             names: Names(vec![None; NAMES_LEN].into()),
@@ -133,12 +139,19 @@ impl Tables {
     /// What is due each second: makes room, sets the strides, and looks for wishes.
     pub(super) fn look(&mut self, shard: &Shard, common: &Common, now: Timestamp) {
         self.make_room(shard.gauges().activations() as usize);
-        let random = || shard.port().node.world().random();
+        let node = &shard.port().node;
+        let random = || node.world().random();
         let passed = now.since(self.since);
         self.since = now;
+        let view = node.view().view.version;
+        if std::mem::replace(&mut self.view, view) != view {
+            self.budget.renew();
+        }
+        let messages = self.near.messages().max(self.far.messages());
+        let budget = self.budget.second(self.flows.take_savings(), messages);
         for (near, gap) in [(true, &mut self.near), (false, &mut self.far)] {
             let before = gap.left();
-            gap.second(passed, random());
+            gap.second(passed, budget, random());
             if gap.left() < before {
                 shard.sample_after(near, gap.left());
             }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use super::super::budget::SAMPLES_MIN;
 use super::gap::{Gap, SAMPLES_MAX};
 use super::*;
 use crate::heavy_edges::HeavyEdges;
@@ -41,7 +42,7 @@ fn sampled_players(mut gap: Gap) -> [u64; 8] {
             gap.sampled(dice.word());
         }
     }
-    gap.second(Duration::from_secs(1), dice.word());
+    gap.second(Duration::from_secs(1), SAMPLES_MAX, dice.word());
     assert_eq!(gap.stride(), 8);
     let mut players = [0; 8];
     for number in 0..5 * SAMPLES_MAX as usize {
@@ -111,10 +112,22 @@ fn samples_are_bounded_each_second_and_stand_for_all_messages() {
         assert!(samples <= SAMPLES_MAX, "{samples} of {messages}");
         let error = weights.abs_diff(messages) as f64;
         assert!(error < 0.1 * messages as f64 + 100.0, "{weights} instead of {messages}");
-        gap.second(Duration::from_secs(1), dice.word());
+        assert_eq!(gap.messages(), weights);
+        gap.second(Duration::from_secs(1), SAMPLES_MAX, dice.word());
         assert!(u64::from(gap.stride()) <= 1 + 2 * weights / u64::from(SAMPLES_MAX), "{}", gap.stride());
     }
     assert_eq!(gap.stride(), 1);
+    for (budget, messages) in [(SAMPLES_MIN, 1_000_000), (SAMPLES_MIN, 2_000_000), (SAMPLES_MAX, 2_000_000)] {
+        gap.second(Duration::from_secs(1), budget, dice.word());
+        let mut samples = 0;
+        for _ in 0..messages {
+            if gap.message() {
+                samples += 1;
+                gap.sampled(dice.word());
+            }
+        }
+        assert!(samples <= budget, "{samples} of {messages}");
+    }
 }
 
 #[test]
@@ -122,7 +135,7 @@ fn samples_are_bounded_each_second_and_stand_for_all_messages() {
 fn a_message_that_was_not_chosen_is_not_sampled() {
     let mut gap = Gap::new();
     assert!(gap.message());
-    gap.second(Duration::from_secs(1), 0);
+    gap.second(Duration::from_secs(1), SAMPLES_MAX, 0);
     gap.sampled(0);
     while !gap.message() {}
     gap.sampled(1);
