@@ -161,6 +161,7 @@ mod here;
 mod hosts;
 mod intercept;
 mod locality;
+mod net;
 mod node;
 mod observe;
 mod pids;

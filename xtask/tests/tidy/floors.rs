@@ -51,6 +51,7 @@ const MODULES: &[(&str, &str)] = &[
     ("intercept", "core"),
     ("locality", "locality"),
     ("locality/settings", "face"),
+    ("net", "cluster"),
     ("node", "node"),
     ("node/builder", "door"),
     ("node/config", "face"),

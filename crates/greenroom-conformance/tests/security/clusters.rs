@@ -3,6 +3,7 @@
 use greenroom::{GeoCluster, GeoConfig};
 use greenroom_engines::free_address;
 use greenroom_security::identity::Identity;
+use greenroom_security::link::TLS_WANTED;
 
 use super::*;
 
@@ -86,6 +87,21 @@ async fn a_cluster_with_the_certificate_of_another_one_is_refused() {
     assert!(told.contains("authorit"), "{told}");
     assert!(trouble(&b, "eu", |trouble| trouble.contains("authorit")).await.is_some());
     assert_eq!(CounterRef::of(&a, "mine").add(1).await.unwrap(), 1);
+    a.stop().await;
+    b.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_cluster_without_certificates_hears_from_the_gateway_what_is_missing() {
+    let (eu, us) = (Site::new("eu"), Site::new("us"));
+    let gateways = gateways();
+    let a = node(&eu, &gateways, eu.files("a", &eu.authority, Who::AnyNode), &[&eu.authority]).await;
+    let mut geo = GeoConfig::default();
+    geo.gateway = Some(gateways[1].1.clone());
+    geo.clusters = gateways.iter().map(|(name, at)| ((*name).to_owned(), GeoCluster::at([at]))).collect();
+    let b = us.builder("b", None).configure(|config| config.geo = Some(geo)).start().await.unwrap();
+    let told = trouble(&b, "eu", |trouble| trouble.contains(TLS_WANTED)).await;
+    assert!(told.is_some());
     a.stop().await;
     b.stop().await;
 }

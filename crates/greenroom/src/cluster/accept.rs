@@ -1,139 +1,53 @@
 //! The node's port: reads each connection's hello, and hands it to whom it is for.
 
-use std::io;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Duration;
 
-use bytes::BytesMut;
 use greenroom_protocols::node::{NodeId, Status};
-use greenroom_security::link::{NotAccepted, PLAIN_WANTED, Peer, is_tls};
-use greenroom_wire::{Decoder, Encoder, Hello, HelloBody, Lane, negotiate};
-use greenroom_world::{Listener, Stage, Stream};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use greenroom_security::link::{NotAccepted, Peer};
+use greenroom_wire::{Hello, HelloBody, Lane, negotiate};
+use greenroom_world::{BoxFuture, Listener, Stream};
 use tokio::sync::mpsc;
 
 use super::mesh::{self, Inbound};
 use crate::here::Here;
 use crate::here::parts::Met;
+use crate::net::{Answer, OPEN_TIMEOUT, Place, greet, let_in, too_late, turn_away, within};
 use crate::shard::Item;
-use crate::shard::lanes::{Flow, Greeted, OPEN_TIMEOUT, read_hello, within};
+use crate::shard::lanes::{Flow, Greeted};
 
 /// Accepts connections until the node stops.
-pub(super) async fn accept(node: Arc<Here>, mut listener: Box<dyn Listener>, inbound: mpsc::Sender<Inbound>) {
-    let greeting = Arc::new(AtomicUsize::new(0));
-    loop {
-        let (stream, from) = match listener.accept().await {
-            Ok(accepted) => accepted,
-            Err(error) => {
-                tracing::warn!(%error, "a connection could not be accepted");
-                let world = node.world();
-                world.sleep_until(world.now() + ACCEPT_PAUSE).await;
-                continue;
-            }
-        };
-        if node.is_stopped() {
-            return;
-        }
-        if greeting.fetch_add(1, Ordering::AcqRel) >= GREETING_MAX {
-            // Strangers that say nothing must not keep friends out for long, nor cost memory.
-            greeting.fetch_sub(1, Ordering::AcqRel);
-            node.strangers().count_refused();
-            continue;
-        }
-        let (task_node, inbound, greeting) = (node.clone(), inbound.clone(), greeting.clone());
-        node.world().spawn(
-            Stage::Control,
-            Box::pin(async move {
-                let world = task_node.world();
-                let timeout = world.sleep_until(world.now() + OPEN_TIMEOUT);
-                let greeted = within(timeout, async { Ok(greet(&task_node, stream).await) }).await;
-                let refused = match greeted {
-                    Ok(Ok((hello, met))) => {
-                        greeting.fetch_sub(1, Ordering::AcqRel);
-                        return hand_over(&task_node, hello, met, inbound).await;
-                    }
-                    Ok(Err(refused)) => refused,
-                    Err(_) => {
-                        let why = io::Error::new(io::ErrorKind::TimedOut, "it did not say who it is in time");
-                        NotAccepted { why, plain: false, stream: None }
-                    }
-                };
-                task_node.strangers().refuse(task_node.world().now(), &from, &refused.why);
-                if let Some(stream) = refused.stream {
-                    let timeout = world.sleep_until(world.now() + HEAR_OUT_TIMEOUT);
-                    // Whether who was refused stays to hear it is its own affair.
-                    let _ = within(timeout, hear_out(stream)).await;
-                }
-                greeting.fetch_sub(1, Ordering::AcqRel);
-            }),
-        );
-    }
+pub(super) async fn accept(node: Arc<Here>, listener: Box<dyn Listener>, inbound: mpsc::Sender<Inbound>) {
+    let meeting = node.clone();
+    let meet = move |stream, from: String, place| -> BoxFuture<()> {
+        Box::pin(meet(meeting.clone(), stream, from, place, inbound.clone()))
+    };
+    let_in(node, listener, GREETING_MAX, meet).await;
 }
 
-async fn greet(node: &Here, stream: Box<dyn Stream>) -> Result<(Hello, Met), NotAccepted> {
-    let (mut stream, peer) = match node.links().accepted(stream).await {
-        Ok(secured) => secured,
-        Err(refused) => return Err(dismiss(refused).await),
-    };
-    let mut decoder = Decoder::default();
-    let mut input = BytesMut::new();
-    let theirs = match read_hello(&mut stream, &mut decoder, &mut input).await {
-        Ok(hello) => hello,
-        Err(_) if is_tls(&input) => {
-            let why = io::Error::other(PLAIN_WANTED);
-            return Err(dismiss(NotAccepted { why, plain: true, stream: Some(stream) }).await);
+/// Greets who has come, and serves it. It has a place while it is greeted.
+async fn meet(node: Arc<Here>, stream: Box<dyn Stream>, from: String, place: Place, inbound: mpsc::Sender<Inbound>) {
+    let world = node.world();
+    let timeout = world.sleep_until(world.now() + OPEN_TIMEOUT);
+    let judge = |theirs: &Hello, shown: &Peer| answer(&node, theirs, shown);
+    let greeted = within(timeout, async { Ok(greet(node.links(), stream, judge).await) }).await;
+    let refused = match greeted {
+        Ok(Ok((hello, met))) => {
+            drop(place);
+            return hand_over(&node, hello, met, inbound).await;
         }
-        Err(why) => return Err(NotAccepted { why, plain: false, stream: Some(stream) }),
+        Ok(Err(refused)) => refused,
+        Err(_) => NotAccepted { why: too_late(), plain: false, stream: None },
     };
+    node.strangers().refuse(world.now(), &from, &refused.why);
+    turn_away(&**world, refused).await;
+    drop(place);
+}
+
+fn answer(node: &Here, theirs: &Hello, shown: &Peer) -> Answer {
     let body = HelloBody::new(&node.config().cluster, node.me().0, node.name(), theirs.body.lane);
     let ours = Hello::new(body.giving(Flow::hello(node.world().now())));
-    let refusal =
-        negotiate(&ours, &theirs).err().map(|error| error.to_string()).or_else(|| stranger(node, &theirs, &peer));
-    let mut out = BytesMut::new();
-    let mut answered = Encoder::default().hello(&mut out, &ours).map_err(io::Error::other);
-    if let Some(reason) = &refusal {
-        Encoder::default().goodbye(&mut out, reason);
-    }
-    if answered.is_ok() {
-        answered = say(&mut stream, &out).await;
-    }
-    match (answered, refusal) {
-        (Ok(()), None) => Ok((theirs, Met { stream, decoder, input })),
-        (_, Some(reason)) => Err(NotAccepted { why: io::Error::other(reason), plain: false, stream: Some(stream) }),
-        (Err(why), None) => Err(NotAccepted { why, plain: false, stream: None }),
-    }
-}
-
-async fn say(stream: &mut Box<dyn Stream>, bytes: &[u8]) -> io::Result<()> {
-    stream.write_all(bytes).await?;
-    stream.flush().await
-}
-
-/// Tells who speaks plain why it is refused.
-async fn dismiss(mut refused: NotAccepted) -> NotAccepted {
-    if let Some(stream) = refused.stream.as_mut().filter(|_| refused.plain) {
-        let mut out = BytesMut::new();
-        Encoder::default().goodbye(&mut out, &refused.why.to_string());
-        // If it is gone, there is nobody to tell.
-        let _ = say(stream, &out).await;
-    }
-    refused
-}
-
-/// Reads on until who was refused has gone: a connection that is closed over unread bytes takes back what was said on it.
-async fn hear_out(mut stream: Box<dyn Stream>) -> io::Result<()> {
-    // It is told at once that nothing more will be said.
-    stream.shutdown().await?;
-    let mut heard = 0;
-    let mut ignored = [0; 1024];
-    while heard < HEAR_OUT_LEN_MAX {
-        match stream.read(&mut ignored).await? {
-            0 => break,
-            read => heard += read,
-        }
-    }
-    Ok(())
+    let misfit = negotiate(&ours, theirs).err().map(|error| error.to_string());
+    Answer { refusal: misfit.or_else(|| stranger(node, theirs, shown)), hello: Some(ours) }
 }
 
 /// Why who says this hello is not let in.
@@ -190,9 +104,3 @@ async fn hand_over(node: &Arc<Here>, hello: Hello, met: Met, inbound: mpsc::Send
 
 /// Connections whose hellos are awaited at once.
 const GREETING_MAX: usize = 256;
-/// Time for who was refused to hear it.
-const HEAR_OUT_TIMEOUT: Duration = Duration::from_secs(1);
-/// Bytes that are read of who was refused.
-const HEAR_OUT_LEN_MAX: usize = 64 << 10;
-/// Pause after a failed accept: the usual cause, too many open files, passes.
-const ACCEPT_PAUSE: Duration = Duration::from_millis(50);

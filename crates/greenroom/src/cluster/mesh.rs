@@ -7,14 +7,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 use bytes::{Bytes, BytesMut};
 use greenroom_protocols::node::NodeId;
 use greenroom_security::link::Links;
-use greenroom_wire::{Decoder, EncodeError, Encoder, Frame, Hello, HelloBody, Lane, negotiate};
+use greenroom_wire::{Decoder, EncodeError, Encoder, Frame, Hello, HelloBody, Lane};
 use greenroom_world::{BoxFuture, Stage, Stream, World};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::io::AsyncReadExt;
 use tokio::sync::mpsc;
 
 use super::control::{CHANNEL, Message};
 use crate::here::Here;
-use crate::shard::lanes::{OPEN_TIMEOUT, read_hello, within};
+use crate::net::{OPEN_TIMEOUT, dial_node, say, within};
 
 /// What comes from other nodes.
 pub(super) type Inbound = (NodeId, Message);
@@ -79,8 +79,8 @@ impl Mesh {
         let body = HelloBody::new(&self.cluster, self.me.0, &self.name, Lane::Control).expecting(to.0);
         let timeout = world.sleep_until(world.now() + OPEN_TIMEOUT);
         Box::pin(within(timeout, async move {
-            let (stream, _) = dial(&*world, &links, body, &address, Decoder::default()).await?;
-            Ok(stream)
+            let answered = dial_node(&*world, &links, &address, &Hello::new(body), Decoder::default()).await?;
+            Ok(answered.met.stream)
         }))
     }
 
@@ -94,11 +94,7 @@ impl Mesh {
                         put(&mut batch, &said);
                     }
                     let timeout = self.world.sleep_until(self.world.now() + OPEN_TIMEOUT);
-                    let written = within(timeout, async {
-                        stream.write_all(&batch).await?;
-                        stream.flush().await
-                    });
-                    if let Err(error) = written.await {
+                    if let Err(error) = within(timeout, say(&mut stream, &batch)).await {
                         tracing::debug!(%to, %error, "a control connection broke");
                         break;
                     }
@@ -111,26 +107,6 @@ impl Mesh {
             }
         }
     }
-}
-
-/// Opens a connection to the node at `address` for what `body` says; `decoder` then reads what comes on it. The other side says nothing
-/// of its own accord.
-pub(crate) async fn dial(
-    world: &dyn World,
-    links: &Links,
-    body: HelloBody,
-    address: &str,
-    mut decoder: Decoder,
-) -> io::Result<(Box<dyn Stream>, Decoder)> {
-    let hello = Hello::new(body);
-    let (mut stream, peer) = links.dialled(world.connect(address).await?).await?;
-    let mut out = BytesMut::new();
-    Encoder::default().hello(&mut out, &hello).map_err(io::Error::other)?;
-    stream.write_all(&out).await?;
-    stream.flush().await?;
-    let theirs = read_hello(&mut stream, &mut decoder, &mut BytesMut::new()).await?;
-    negotiate(&hello, &theirs).map_err(io::Error::other)?;
-    peer.not_node(&theirs.body.name).map_or(Ok((stream, decoder)), |reason| Err(io::Error::other(reason)))
 }
 
 fn put(batch: &mut BytesMut, (channel, payload): &Said) {

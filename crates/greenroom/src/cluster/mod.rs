@@ -22,7 +22,6 @@ use tokio::sync::mpsc;
 use self::driver::Driver;
 pub(crate) use self::driver::{Order, Orders};
 pub(crate) use self::loads::Loads;
-pub(crate) use self::mesh::dial;
 pub(crate) use self::part::InCluster;
 use self::table::TableStore;
 use crate::here::Here;

@@ -2,15 +2,14 @@
 
 use std::io;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use bytes::BytesMut;
 use greenroom_protocols::gsi::ClusterId;
-use greenroom_security::link::Peer;
-use greenroom_wire::{Decoder, Encoder, Frame, Hello, HelloBody, Lane};
-use greenroom_world::{Listener, Stage, Stream};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use greenroom_security::link::{NotAccepted, Peer};
+use greenroom_wire::{Encoder, Frame, Hello, HelloBody, Lane};
+use greenroom_world::{BoxFuture, Listener, Stream};
+use tokio::io::AsyncReadExt;
 
 use super::Geo;
 use super::clusters::id_of;
@@ -19,65 +18,43 @@ use super::news::CHANNEL;
 use super::states::StateLetter;
 use super::word::News;
 use crate::here::Here;
-use crate::shard::lanes::{OPEN_TIMEOUT, read_hello, within};
+use crate::here::parts::Met;
+use crate::net::{Answer, OPEN_TIMEOUT, Place, greet, let_in, say, too_late, turn_away, within};
 
 /// Accepts connections of other clusters until the node stops.
-pub(super) async fn accept(geo: Arc<Geo>, node: Arc<Here>, mut listener: Box<dyn Listener>) {
-    let open = Arc::new(AtomicUsize::new(0));
-    while !node.is_stopped() {
-        let (stream, from) = match listener.accept().await {
-            Ok(accepted) => accepted,
-            Err(error) => {
-                tracing::warn!(%error, "a connection of another cluster could not be accepted");
-                node.world().sleep_until(node.world().now() + ACCEPT_PAUSE).await;
-                continue;
-            }
-        };
-        if open.fetch_add(1, Ordering::AcqRel) >= CONNECTIONS_MAX {
-            open.fetch_sub(1, Ordering::AcqRel);
-            node.strangers().count_refused();
-            continue;
-        }
-        let (geo, task_node, open) = (geo.clone(), node.clone(), open.clone());
-        let serve = async move {
-            let timeout = task_node.world().sleep_until(task_node.world().now() + OPEN_TIMEOUT);
-            match within(timeout, greet(&geo, &task_node, stream)).await {
-                Ok((cluster, stream, decoder, input)) => {
-                    if let Err(error) = read(&geo, &task_node, Some(cluster), stream, decoder, input).await {
-                        tracing::debug!(%from, %error, "a connection of another cluster closed");
-                    }
-                }
-                Err(why) => task_node.strangers().refuse(task_node.world().now(), &from, &why),
-            }
-            open.fetch_sub(1, Ordering::AcqRel);
-        };
-        node.world().spawn(Stage::Control, Box::pin(serve));
-    }
+pub(super) async fn accept(geo: Arc<Geo>, node: Arc<Here>, listener: Box<dyn Listener>) {
+    let meeting = node.clone();
+    let meet = move |stream, from: String, place| -> BoxFuture<()> {
+        Box::pin(meet(geo.clone(), meeting.clone(), stream, from, place))
+    };
+    let_in(node, listener, CONNECTIONS_MAX, meet).await;
 }
 
-type Met = (ClusterId, Box<dyn Stream>, Decoder, BytesMut);
-
-async fn greet(geo: &Geo, node: &Here, stream: Box<dyn Stream>) -> io::Result<Met> {
-    let (mut stream, shown) = geo.links(node).accepted(stream).await.map_err(|refused| refused.why)?;
-    let (mut decoder, mut input) = (Decoder::default(), BytesMut::new());
-    let theirs = read_hello(&mut stream, &mut decoder, &mut input).await?;
-    let ours = Hello::new(HelloBody::new(geo.name(), node.me().0, node.name(), Lane::Geo));
-    let mut out = BytesMut::new();
-    let refused = stranger(geo, &theirs, &shown);
-    match &refused {
-        None => Encoder::default().hello(&mut out, &ours).map_err(io::Error::other)?,
-        // In place of a hello: it ends there.
-        Some(reason) => Encoder::default().goodbye(&mut out, reason),
-    }
-    stream.write_all(&out).await?;
-    stream.flush().await?;
-    match refused {
-        None => Ok((id_of(&theirs.body.cluster), stream, decoder, input)),
-        Some(reason) => {
-            stream.shutdown().await?;
-            Err(io::Error::other(reason))
+/// Greets who has come, and reads what it writes. It has a place until its connection closes.
+async fn meet(geo: Arc<Geo>, node: Arc<Here>, stream: Box<dyn Stream>, from: String, place: Place) {
+    let world = node.world();
+    let timeout = world.sleep_until(world.now() + OPEN_TIMEOUT);
+    let judge = |theirs: &Hello, shown: &Peer| answer(&geo, &node, theirs, shown);
+    let greeted = within(timeout, async { Ok(greet(geo.links(&node), stream, judge).await) }).await;
+    let refused = match greeted {
+        Ok(Ok((hello, met))) => {
+            if let Err(error) = read(&geo, &node, Some(id_of(&hello.body.cluster)), met).await {
+                tracing::debug!(%from, %error, "a connection of another cluster closed");
+            }
+            return;
         }
-    }
+        Ok(Err(refused)) => refused,
+        Err(_) => NotAccepted { why: too_late(), plain: false, stream: None },
+    };
+    node.strangers().refuse(world.now(), &from, &refused.why);
+    turn_away(&**world, refused).await;
+    drop(place);
+}
+
+fn answer(geo: &Geo, node: &Here, theirs: &Hello, shown: &Peer) -> Answer {
+    let refusal = stranger(geo, theirs, shown);
+    let ours = || Hello::new(HelloBody::new(geo.name(), node.me().0, node.name(), Lane::Geo));
+    Answer { hello: refusal.is_none().then(ours), refusal }
 }
 
 /// Why who says this hello is not let in.
@@ -113,14 +90,8 @@ fn stranger(geo: &Geo, theirs: &Hello, shown: &Peer) -> Option<String> {
 }
 
 /// Reads letters from a connection until it closes: of another cluster, or those that a node of this one hands over.
-pub(crate) async fn read(
-    geo: &Arc<Geo>,
-    node: &Arc<Here>,
-    from: Option<ClusterId>,
-    mut stream: Box<dyn Stream>,
-    mut decoder: Decoder,
-    mut input: BytesMut,
-) -> io::Result<()> {
+pub(crate) async fn read(geo: &Arc<Geo>, node: &Arc<Here>, from: Option<ClusterId>, met: Met) -> io::Result<()> {
+    let Met { mut stream, mut decoder, mut input } = met;
     let world = node.world();
     loop {
         if node.is_stopped() {
@@ -156,8 +127,7 @@ pub(crate) async fn read(
             return Err(io::Error::other("its cluster is not in the list any more"));
         }
         if !out.is_empty() {
-            stream.write_all(&out).await?;
-            stream.flush().await?;
+            say(&mut stream, &out).await?;
         }
         let timeout = world.sleep_until(world.now() + SILENCE_MAX);
         if within(timeout, stream.read_buf(&mut input)).await? == 0 {
@@ -168,7 +138,5 @@ pub(crate) async fn read(
 
 /// Connections of other clusters that one gateway keeps.
 const CONNECTIONS_MAX: usize = 4096;
-/// Pause after a failed accept.
-const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 /// Silence after which a connection is closed: who opened it asks every second.
 const SILENCE_MAX: Duration = Duration::from_secs(15);

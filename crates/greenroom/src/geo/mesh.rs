@@ -9,15 +9,16 @@ use std::time::Duration;
 use bytes::{Bytes, BytesMut};
 use greenroom_protocols::gsi::ClusterId;
 use greenroom_protocols::node::NodeId;
-use greenroom_wire::{Decoder, EncodeError, Encoder, Frame, Hello, HelloBody, Lane, negotiate};
-use greenroom_world::{Stage, Stream, Timestamp};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use greenroom_wire::{Decoder, EncodeError, Encoder, Frame, Hello, HelloBody, Lane};
+use greenroom_world::{Stage, Timestamp};
+use tokio::io::AsyncReadExt;
 use tokio::sync::mpsc;
 
 use super::Geo;
 use super::word::News;
 use crate::here::Here;
-use crate::shard::lanes::{OPEN_TIMEOUT, read_hello, within};
+use crate::here::parts::Met;
+use crate::net::{Answered, OPEN_TIMEOUT, dial, dial_node, say, within};
 
 /// Whom letters are sent to.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -157,7 +158,7 @@ impl Mesh {
         queue: &mut mpsc::Receiver<Mail>,
         room: &tokio::sync::Semaphore,
     ) -> io::Result<()> {
-        let (mut stream, mut decoder, mut input) = open_any(geo, node, to).await?;
+        let Met { mut stream, mut decoder, mut input } = open_any(geo, node, to).await?;
         if queue.is_closed() {
             return Ok(());
         }
@@ -222,22 +223,15 @@ impl Mesh {
             }
             if !batch.is_empty() {
                 let timeout = world.sleep_until(world.now() + OPEN_TIMEOUT);
-                within(timeout, async {
-                    stream.write_all(&batch).await?;
-                    stream.flush().await
-                })
-                .await?;
+                within(timeout, say(&mut stream, &batch)).await?;
                 batch.clear();
             }
         }
     }
 }
 
-/// A connection, and what was read of it beyond its hello.
-type Opened = (Box<dyn Stream>, Decoder, BytesMut);
-
 /// Opens a connection to `to`: by the first of its doors that answers, beginning with any.
-async fn open_any(geo: &Geo, node: &Here, to: Peer) -> io::Result<Opened> {
+async fn open_any(geo: &Geo, node: &Here, to: Peer) -> io::Result<Met> {
     let doors: Vec<String> = match to {
         Peer::Cluster(cluster) => geo.clusters().gateways(cluster).to_vec(),
         Peer::Node(id) => node.member(id).map(|member| member.address).into_iter().collect(),
@@ -254,7 +248,7 @@ async fn open_any(geo: &Geo, node: &Here, to: Peer) -> io::Result<Opened> {
     Err(failed)
 }
 
-async fn open(geo: &Geo, node: &Here, to: Peer, door: &str) -> io::Result<Opened> {
+async fn open(geo: &Geo, node: &Here, to: Peer, door: &str) -> io::Result<Met> {
     let world = node.world();
     let timeout = world.sleep_until(world.now() + OPEN_TIMEOUT);
     let hello = HelloBody::new(geo.name(), node.me().0, node.name(), Lane::Geo);
@@ -263,35 +257,19 @@ async fn open(geo: &Geo, node: &Here, to: Peer, door: &str) -> io::Result<Opened
         Peer::Cluster(_) => hello,
     });
     within(timeout, async {
-        let links = match to {
-            Peer::Node(_) => node.links(),
-            Peer::Cluster(_) => geo.links(node),
+        let world = &**world;
+        let Peer::Cluster(cluster) = to else {
+            return Ok(dial_node(world, node.links(), door, &hello, Decoder::default()).await?.met);
         };
-        let (mut stream, shown) = links.dialled(world.connect(door).await?).await?;
-        let mut out = BytesMut::new();
-        Encoder::default().hello(&mut out, &hello).map_err(io::Error::other)?;
-        stream.write_all(&out).await?;
-        stream.flush().await?;
-        let (mut decoder, mut input) = (Decoder::default(), BytesMut::new());
-        let theirs = read_hello(&mut stream, &mut decoder, &mut input).await?;
-        let stranger = match to {
-            Peer::Node(_) => {
-                negotiate(&hello, &theirs).map_err(io::Error::other)?;
-                shown.not_node(&theirs.body.name)
-            }
-            Peer::Cluster(cluster) => {
-                let list = geo.clusters();
-                let name = list.name(cluster).unwrap_or_default();
-                let other = (theirs.body.cluster != name).then(|| {
-                    format!(
-                        "cluster {:?} answers where {name:?} should; correct the list of clusters",
-                        theirs.body.cluster
-                    )
-                });
-                other.or_else(|| shown.not_node_of(name, &theirs.body.name))
-            }
-        };
-        stranger.map_or(Ok((stream, decoder, input)), |reason| Err(io::Error::other(reason)))
+        let Answered { hello: theirs, shown, met } =
+            dial(world, geo.links(node), door, &hello, Decoder::default()).await?;
+        let list = geo.clusters();
+        let name = list.name(cluster).unwrap_or_default();
+        let other = (theirs.body.cluster != name).then(|| {
+            format!("cluster {:?} answers where {name:?} should; correct the list of clusters", theirs.body.cluster)
+        });
+        let stranger = other.or_else(|| shown.not_node_of(name, &theirs.body.name));
+        stranger.map_or(Ok(met), |reason| Err(io::Error::other(reason)))
     })
     .await
 }

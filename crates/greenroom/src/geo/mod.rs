@@ -125,7 +125,7 @@ impl Part for Arc<Geo> {
             return Err(met);
         }
         let (geo, here) = (self.clone(), here.clone());
-        Ok(Box::pin(async move { gateway::read(&geo, &here, None, met.stream, met.decoder, met.input).await }))
+        Ok(Box::pin(async move { gateway::read(&geo, &here, None, met).await }))
     }
 
     fn claim(&self, id: &ActorId, epoch: Epoch, key: &str) -> Option<Claim> {

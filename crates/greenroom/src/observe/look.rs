@@ -13,18 +13,17 @@ use std::time::Duration;
 use bytes::{Bytes, BytesMut};
 use greenroom_protocols::node::{NodeId, Status};
 use greenroom_wire::limit::Limits;
-use greenroom_wire::{Decoder, EncodeError, Encoder, Frame, HelloBody, Lane};
+use greenroom_wire::{Decoder, EncodeError, Encoder, Frame, Hello, HelloBody, Lane};
 use greenroom_world::{BoxFuture, Stage, Stream, Timestamp};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::io::AsyncReadExt;
 use tokio::sync::oneshot;
 
 use super::question::{Question, read};
-use crate::cluster;
 use crate::here::Here;
 use crate::here::parts::{Met, Part};
-use crate::shard::lanes::{OPEN_TIMEOUT, within};
+use crate::net::{OPEN_TIMEOUT, dial_node, say, within};
 
 /// A node's part.
 #[derive(Default)]
@@ -162,15 +161,16 @@ impl Lent {
     async fn open(here: &Here, to: NodeId, address: &str) -> io::Result<Self> {
         let body = HelloBody::new(&here.config().cluster, here.me().0, here.name(), Lane::Look).expecting(to.0);
         let decoder = Decoder::new(Limits { frame_len_max: ANSWER_LEN_MAX });
-        let (stream, decoder) = cluster::dial(&**here.world(), here.links(), body, address, decoder).await?;
+        let answered = dial_node(&**here.world(), here.links(), address, &Hello::new(body), decoder).await?;
+        // The other side says nothing of its own accord.
+        let Met { stream, decoder, .. } = answered.met;
         Ok(Self { stream, decoder, used: here.world().now() })
     }
 
     async fn ask(&mut self, question: &[u8]) -> io::Result<Bytes> {
         let mut out = BytesMut::new();
         put(&mut out, question).map_err(io::Error::other)?;
-        self.stream.write_all(&out).await?;
-        self.stream.flush().await?;
+        say(&mut self.stream, &out).await?;
         match next(&mut self.stream, &mut self.decoder, &mut BytesMut::new(), ANSWER_LEN_MAX as usize).await? {
             Some(answer) => Ok(answer),
             None => Err(io::Error::new(io::ErrorKind::UnexpectedEof, "it closed the connection")),
@@ -215,11 +215,7 @@ async fn answer(here: &Here, kept: &Kept, met: Met) -> io::Result<()> {
             Encoder::default().goodbye(&mut out, &why);
         }
         let timeout = world.sleep_until(world.now() + OPEN_TIMEOUT);
-        let saying = async {
-            stream.write_all(&out).await?;
-            stream.flush().await
-        };
-        within(timeout, saying).await?;
+        within(timeout, say(&mut stream, &out)).await?;
     }
     Ok(())
 }

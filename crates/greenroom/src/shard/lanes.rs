@@ -31,7 +31,7 @@ mod shares;
 mod streams;
 mod table;
 
-pub(crate) use self::dial::{Greeted, OPEN_TIMEOUT, read_hello, within};
+pub(crate) use self::dial::Greeted;
 use self::farewell::Farewell;
 pub(crate) use self::flow::Flow;
 pub(crate) use self::table::LaneId;

@@ -4,27 +4,23 @@ use std::collections::VecDeque;
 use std::io;
 use std::sync::Arc;
 use std::task::{Context, Poll};
-use std::time::Duration;
 
 use bytes::BytesMut;
 use greenroom_protocols::credit::Sending;
 use greenroom_protocols::node::NodeId;
 use greenroom_security::link::Links;
-use greenroom_wire::{
-    Decoder, Encoder, Flow as WireFlow, Frame, Hello, HelloBody, Lane as WireLane, RouteEncoder, RouteTable, negotiate,
-};
+use greenroom_wire::{Decoder, Flow as WireFlow, Hello, HelloBody, Lane as WireLane, RouteEncoder, RouteTable};
 use greenroom_world::{BoxFuture, Stream, World};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use super::{Flow, Lane, LaneId, Link};
 use crate::actor::error::Refusal;
+use crate::here::parts::Met;
+use crate::net::{OPEN_TIMEOUT, dial_node, within};
 use crate::shard::Shard;
 
 /// A connection whose hellos have been exchanged by the one who dialled.
 pub(super) struct Opened {
-    stream: Box<dyn Stream>,
-    decoder: Decoder,
-    input: BytesMut,
+    met: Met,
     /// The credit that the peer gives.
     window: Option<u64>,
 }
@@ -97,11 +93,11 @@ impl Shard {
                 Poll::Ready(Err(error)) => return Poll::Ready(Err((false, error.to_string()))),
             },
         };
-        lane.link = Link::Open(opened.stream);
+        let Met { stream, decoder, input } = opened.met;
+        lane.link = Link::Open(stream);
         lane.flow.sending = Sending::new(opened.window);
         lane.let_go();
-        lane.decoder = opened.decoder;
-        lane.input = opened.input;
+        (lane.decoder, lane.input) = (decoder, input);
         lane.heard = self.now();
         drop(lanes);
         Poll::Ready(self.receive(id).map_err(|reason| (true, reason)))
@@ -148,56 +144,13 @@ fn open(world: Arc<dyn World>, links: Arc<Links>, address: String, hello: Hello)
     let timeout = world.sleep_until(world.now() + OPEN_TIMEOUT);
     Box::pin(async move {
         let opening = async {
-            let (mut stream, peer) = links.dialled(world.connect(&address).await?).await?;
-            let mut out = BytesMut::new();
-            Encoder::default().hello(&mut out, &hello).map_err(io::Error::other)?;
-            stream.write_all(&out).await?;
-            stream.flush().await?;
-            let mut decoder = Decoder::default();
-            let mut input = BytesMut::new();
-            let theirs = read_hello(&mut stream, &mut decoder, &mut input).await?;
-            negotiate(&hello, &theirs).map_err(io::Error::other)?;
-            let window = theirs.body.flow.map(|flow| flow.window);
-            let opened = Opened { stream, decoder, input, window };
-            peer.not_node(&theirs.body.name).map_or(Ok(opened), |reason| Err(io::Error::other(reason)))
+            let answered = dial_node(&*world, &links, &address, &hello, Decoder::default()).await?;
+            let window = answered.hello.body.flow.map(|flow| flow.window);
+            Ok(Opened { met: answered.met, window })
         };
         within(timeout, opening).await
     })
 }
-
-/// Reads the first frame, which must be a hello.
-pub(crate) async fn read_hello(
-    stream: &mut Box<dyn Stream>,
-    decoder: &mut Decoder,
-    input: &mut BytesMut,
-) -> io::Result<Hello> {
-    loop {
-        match decoder.decode(input).map_err(io::Error::other)? {
-            Some(Frame::Hello(hello)) => return Ok(hello),
-            Some(Frame::Goodbye(reason)) => return Err(io::Error::other(reason.as_str().to_owned())),
-            Some(_) => return Err(io::Error::other("the first frame is no hello")),
-            None => {}
-        }
-        if stream.read_buf(input).await? == 0 {
-            return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "closed before its hello"));
-        }
-    }
-}
-
-/// What `work` gives, or an error once `timeout` is over.
-pub(crate) async fn within<T>(mut timeout: BoxFuture<()>, work: impl Future<Output = io::Result<T>>) -> io::Result<T> {
-    let mut work = std::pin::pin!(work);
-    std::future::poll_fn(|context| {
-        if let Poll::Ready(done) = work.as_mut().poll(context) {
-            return Poll::Ready(done);
-        }
-        timeout.as_mut().poll(context).map(|()| Err(io::ErrorKind::TimedOut.into()))
-    })
-    .await
-}
-
-/// Time for a connection to open, hellos included.
-pub(crate) const OPEN_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// A connection that is not heard of keeps nobody's time.
 const _: () = assert!(OPEN_TIMEOUT.as_secs() < super::SILENCE_MAX.as_secs());
