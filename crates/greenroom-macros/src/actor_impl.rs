@@ -9,7 +9,7 @@ use crate::interface::Interface;
 use crate::machine::{self, Machine};
 use crate::method::{self, Method};
 use crate::options::Options;
-use crate::{assertions, before_commit, behaviour, names, one_block, reference, stream_type, wire_type};
+use crate::{assertions, before_commit, behaviour, by_hand, names, one_block, reference, stream_type, wire_type};
 
 /// The block as it is, and all that is written from it.
 pub(crate) fn expand(options: TokenStream, mut item: ItemImpl) -> TokenStream {
@@ -42,6 +42,7 @@ fn write(options: TokenStream, item: &ItemImpl) -> Result<(TokenStream, Option<V
     let actor = &*item.self_ty;
     let base = base(item)?;
     one_block::check(base)?;
+    by_hand::check(base)?;
     let mut methods = Vec::new();
     let mut hooks = Hooks::default();
     let mut machine = Machine::default();

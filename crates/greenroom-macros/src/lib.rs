@@ -10,6 +10,7 @@ mod actor_trait;
 mod assertions;
 mod before_commit;
 mod behaviour;
+mod by_hand;
 mod derive;
 mod explore;
 mod hooks;

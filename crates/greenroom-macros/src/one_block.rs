@@ -11,13 +11,9 @@ use crate::wire_type;
 /// Refuses the block of the actor `name` if the file has another one above it. Without the file, as in an editor, nothing is
 /// looked at.
 pub(crate) fn check(name: &Ident) -> Result<()> {
-    if !proc_macro::is_available() {
-        return Ok(());
-    }
-    let place = name.span().unwrap();
-    let Some(text) = place.local_file().and_then(|file| fs::read_to_string(file).ok()) else { return Ok(()) };
+    let Some((text, line)) = file_of(name) else { return Ok(()) };
     let Some(first) = first_of_several(&text, &name.to_string()) else { return Ok(()) };
-    if place.start().line() <= first {
+    if line <= first {
         return Ok(());
     }
     let message = format!(
@@ -25,6 +21,16 @@ pub(crate) fn check(name: &Ident) -> Result<()> {
          `#[actor]` may hold the rest"
     );
     Err(Error::new(name.span(), message))
+}
+
+/// The file that `name` stands in, and its line there; nothing without the file, as in an editor.
+pub(crate) fn file_of(name: &Ident) -> Option<(String, usize)> {
+    if !proc_macro::is_available() {
+        return None;
+    }
+    let place = name.span().unwrap();
+    let text = place.local_file().and_then(|file| fs::read_to_string(file).ok())?;
+    Some((text, place.start().line()))
 }
 
 /// The line of the first block of the actor `name`, if a module has several. Most files are not parsed: they have one `impl`.

@@ -7,7 +7,7 @@ use syn::{Error, ImplItem, ItemImpl, Path, Result};
 use crate::actor_impl::{Errors, base};
 use crate::hooks::{self, Hooks};
 use crate::options::Options;
-use crate::{behaviour, names, stream_type};
+use crate::{behaviour, by_hand, names, stream_type};
 
 /// The block without its hooks, the hooks in a block of their own, and the dispatch.
 pub(crate) fn expand(options: TokenStream, mut item: ItemImpl) -> TokenStream {
@@ -36,7 +36,7 @@ pub(crate) fn expand(options: TokenStream, mut item: ItemImpl) -> TokenStream {
 }
 
 fn write(options: &Options, item: &ItemImpl, hooks: &Hooks) -> Result<TokenStream> {
-    base(item)?;
+    by_hand::check(base(item)?)?;
     options.allow_only(
         &[
             "placement",

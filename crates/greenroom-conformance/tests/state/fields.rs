@@ -44,6 +44,11 @@ impl Player {
         self.wallet.clear(cx).await
     }
 
+    pub async fn change_purse(&mut self, cx: &Cx) -> Result<(), StateError> {
+        self.wallet = Stored::default();
+        self.wallet.save(cx).await
+    }
+
     pub async fn look(&mut self) -> (String, u64, u64) {
         self.seen += 1;
         (self.profile.name.clone(), self.wallet.coins, self.seen)
@@ -86,6 +91,19 @@ async fn each_field_is_a_state_of_its_own() {
     player.lose_all().await.unwrap();
     player.leave().await.unwrap();
     assert_eq!(player.look().await, Ok(("Ada".to_owned(), 0, 1)));
+}
+
+#[tokio::test]
+async fn a_state_that_the_actor_did_not_come_with_is_refused_and_the_remedy_named() {
+    let store = Faulty::new();
+    let node = node(store.clone(), |builder| builder.register::<Player>()).await;
+    let player = PlayerRef::of(&node, "ada");
+    assert_eq!(player.earn(7).await, Ok(7));
+    let refused = player.change_purse().await;
+    let Err(CallError::Actor(StateError::NotSaved { state, reason })) = refused else { panic!("{refused:?}") };
+    assert!(state.contains("Wallet of player"), "{state}");
+    assert!(reason.contains("`#[derive(Actor)]`"), "{reason}");
+    assert_eq!(player.look().await, Ok((String::new(), 7, 1)), "what is stored stays");
 }
 
 #[tokio::test]

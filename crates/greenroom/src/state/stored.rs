@@ -95,6 +95,9 @@ impl<S: State + Default> Stored<S> {
     }
 
     fn site(&self, cx: &Cx) -> Result<Site, StateError> {
+        if self.name.is_empty() {
+            return Err(StateError::not_saved(&format!("{} of {}", std::any::type_name::<S>(), cx.kind()), NAMELESS));
+        }
         cx.site(self.name).map_err(|why| StateError::not_saved(self.name, why))
     }
 }
@@ -187,6 +190,10 @@ impl<S: fmt::Debug> fmt::Debug for Stored<S> {
         self.value.fmt(f)
     }
 }
+
+/// Why a state is not kept that has no name.
+const NAMELESS: &str = "it is in no field that `#[derive(Actor)]` has given its name: write the derive above the actor's struct, in place \
+                        of an `impl Actor` by hand, and do not replace the field that the actor came with";
 
 // In an actor that is persistent as a whole, the field is a record of its own: nothing of it is in the actor's.
 impl<S> Serialize for Stored<S> {
