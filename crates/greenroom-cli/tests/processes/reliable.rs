@@ -125,7 +125,7 @@ fn owners(agent: &ureq::Agent, door: &str) -> BTreeMap<u64, String> {
 /// Where each partition belongs, by the names of the nodes alone.
 fn homes(names: &[String]) -> BTreeMap<u64, String> {
     let hash = |name: &String| ActorId::new(Kind::intern("node"), name.as_str()).expect("a key").stable_hash();
-    let hashes: Vec<u64> = names.iter().map(|name| hash(name)).collect();
+    let hashes: Vec<u64> = names.iter().map(hash).collect();
     let homes = delivery::homes(&hashes, PARTITIONS);
     (0..).zip(homes).map(|(partition, node)| (partition, names[node].clone())).collect()
 }
