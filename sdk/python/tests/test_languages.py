@@ -308,6 +308,20 @@ def test_l15_a_host_that_is_killed_leaves_reads_and_reliable_turns_that_run_agai
 
 
 @language
+def test_a_host_that_drains_fails_no_call(probes: Probes, language: str, key: str) -> None:
+    first = probes.running[language]
+    probes.start(language)
+    done: list[int] = []
+    with ThreadPoolExecutor(4) as pool:
+        calls = [pool.submit(probes.post, f"{language}_persistent/{key}-{n % 4}/add", {"n": 1}) for n in range(80)]
+        first.send_signal(signal.SIGTERM)
+        done.extend(call.result()[0] for call in calls)
+    first.wait(HANG)
+    assert done == [200] * 80
+    assert [probes.value(f"{language}_persistent/{key}-{n}/get") for n in range(4)] == [20] * 4
+
+
+@language
 def test_l2_a_host_that_was_frozen_past_its_lease_acts_no_more(probes: Probes, language: str, key: str) -> None:
     first = probes.running[language]
     probes.value(f"{language}_persistent/{key}/add", {"n": 1})

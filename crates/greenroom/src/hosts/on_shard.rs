@@ -84,7 +84,7 @@ impl OnShard {
         Some(())
     }
 
-    /// Waits until an activation has a seat that is ready.
+    /// Waits until a host has made an activation. Its host may leave or be lost at once: then its first turn gets it another seat.
     ///
     /// # Errors
     /// [`Refusal::NoHost`]: no host came in time. Or the host could not make it.
@@ -115,7 +115,7 @@ impl OnShard {
             return failed;
         }
         match state.places.get_mut(&activation) {
-            Some(Place { sits: Sits::Ready, .. }) => Poll::Ready(Ok(())),
+            Some(Place { was_made: true, .. }) => Poll::Ready(Ok(())),
             Some(place) => {
                 remember(&mut place.wakers, waker);
                 Poll::Pending

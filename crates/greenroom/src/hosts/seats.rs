@@ -43,6 +43,8 @@ pub(super) struct Place {
     pub(super) id: ActorId,
     pub(super) epoch: u64,
     pub(super) sits: Sits,
+    /// Whether a host has made it, also if it has lost that seat since.
+    pub(super) was_made: bool,
     /// What is stored of it, while it is to be made or a turn of its waits to be sent.
     pub(super) given: Option<Given>,
     /// What it has brought from its last seat.
@@ -81,6 +83,7 @@ impl Place {
             id: sitter.id.clone(),
             epoch: sitter.epoch,
             sits: Sits::Nowhere,
+            was_made: false,
             given: Some(given),
             carried: None,
             why: Leave::Failed,
@@ -193,7 +196,7 @@ impl State {
             }
             LaneAction::Ready { activation } => {
                 if let Some(place) = self.places.get_mut(&activation) {
-                    (place.sits, place.carried) = (Sits::Ready, None);
+                    (place.sits, place.was_made, place.carried) = (Sits::Ready, true, None);
                     woken.append(&mut place.wakers);
                 }
             }

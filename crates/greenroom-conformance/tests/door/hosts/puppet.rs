@@ -31,6 +31,7 @@ pub(super) struct Puppet {
 }
 
 enum Order {
+    Drain,
     LaneDropped,
     Goodbye,
 }
@@ -202,6 +203,12 @@ impl Puppet {
         self.lane.say(&FromHost::Activated { seat, status: Status::Ok, payload: &[] }).await;
     }
 
+    /// Drains, which the node has most likely heard when this returns.
+    pub(super) async fn drains(&self) {
+        self.control.send(Order::Drain).expect("it lives");
+        tokio::time::sleep(PULSE).await;
+    }
+
     pub(super) fn drops(&self) {
         self.control.send(Order::LaneDropped).expect("it lives");
     }
@@ -263,6 +270,7 @@ async fn live(mut line: Line, mut orders: mpsc::UnboundedReceiver<Order>, tells:
                 line.say(&FromHost::Alive { number }).await;
             }
             order = orders.recv() => match order {
+                Some(Order::Drain) => line.say(&FromHost::Drain).await,
                 Some(Order::LaneDropped) => line.say(&FromHost::LaneDropped { shard: 0 }).await,
                 Some(Order::Goodbye) => line.say(&FromHost::Goodbye { code: Closing::Done, reason: "" }).await,
                 None => return,

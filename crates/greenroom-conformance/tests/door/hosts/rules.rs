@@ -142,6 +142,26 @@ async fn what_is_stored_comes_with_each_seat_until_an_actor_is_made_of_it() {
 }
 
 #[tokio::test]
+async fn an_actor_that_is_made_by_a_host_which_leaves_gets_its_turn_at_the_next() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (node, door, path) = opened(&folder).await;
+    let mut first = Puppet::comes(&path, "drained", 1).await;
+    let read = calls(&door, "/drained/x/total");
+    let Heard::Activate { seat, .. } = first.hears().await else { panic!("no Activate") };
+    let mut next = Puppet::comes(&path, "drained", 1).await;
+    first.drains().await;
+    first.has_made(seat).await;
+    assert_eq!(first.hears().await, Heard::Deactivate { seat, is_carry: true });
+    first.releases(seat, &[]).await;
+    assert_eq!(next.seats().await.1, "x");
+    let (turn, _) = next.turn().await;
+    next.ends(turn, 3, false).await;
+    assert_eq!(answered(read).await.body, "3");
+    drop((first, next));
+    node.stop().await;
+}
+
+#[tokio::test]
 async fn l7_numbers_of_seats_and_turns_rise_over_all_lanes_of_a_session() {
     let folder = tempfile::tempdir().expect("a folder");
     let (node, door, path) = opened(&folder).await;
