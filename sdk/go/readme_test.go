@@ -8,20 +8,25 @@ import (
 	"testing"
 )
 
-// TestDocumentedProgramsCompile builds each in a module of its own, as its reader does.
-func TestDocumentedProgramsCompile(t *testing.T) {
-	for _, document := range []string{"README.md", "../../docs/guide/hosts.md"} {
-		t.Run(filepath.Base(document), func(t *testing.T) { compiles(t, document) })
+// TestDocumentedAndGeneratedCodeCompiles builds each file in a module of its own, as its reader does.
+func TestDocumentedAndGeneratedCodeCompiles(t *testing.T) {
+	for _, document := range []string{"README.md", "../../docs/guide/hosts.md", "../../crates/greenroom-cli/src/generate/golden/chat_room.go"} {
+		t.Run(filepath.Base(document), func(t *testing.T) {
+			text, err := os.ReadFile(document)
+			if err != nil {
+				t.Fatal(err)
+			}
+			code := string(text)
+			if filepath.Ext(document) == ".md" {
+				_, code, _ = strings.Cut(code, "```go\n")
+				code, _, _ = strings.Cut(code, "```")
+			}
+			compiles(t, code)
+		})
 	}
 }
 
-func compiles(t *testing.T, document string) {
-	text, err := os.ReadFile(document)
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, code, _ := strings.Cut(string(text), "```go\n")
-	code, _, _ = strings.Cut(code, "```")
+func compiles(t *testing.T, code string) {
 	here, err := filepath.Abs(".")
 	if err != nil {
 		t.Fatal(err)

@@ -1,5 +1,6 @@
 //! `greenroom generate`: OpenAPI, and typed clients of kinds. The same descriptions give the same bytes.
 
+mod go;
 mod python;
 #[cfg(test)]
 mod tests;
@@ -33,6 +34,7 @@ pub(crate) struct GenerateCommand {
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Language {
+    Go,
     Openapi,
     Python,
     Ts,
@@ -51,10 +53,12 @@ pub(crate) fn run(command: &GenerateCommand) -> Result<(), String> {
         }
         language => {
             let kinds = if command.kinds.is_empty() { interfaces::names(&door)? } else { command.kinds.clone() };
+            let folder = command.out.file_name().and_then(|name| name.to_str()).unwrap_or("actors");
             let mut files = Vec::new();
             for kind in kinds {
                 let (description, _) = interfaces::describe(&door, &kind)?;
                 files.push(match language {
+                    Language::Go => (format!("{}.go", file_name(&kind)), go::file(&description, folder)),
                     Language::Ts => (format!("{}.ts", file_name(&kind)), typescript::module(&description)),
                     _ => (format!("{}.py", file_name(&kind)), python::module(&description)),
                 });

@@ -1,9 +1,9 @@
-//! What is written of a description, byte by byte: `tsc --strict` and `pyright` took the same files.
+//! What is written of a description, byte by byte: `tsc --strict`, `pyright` and `go vet` took the same files.
 
 use greenroom_describe::Description;
 use serde_json::json;
 
-use super::{camel, identifier, python, typescript};
+use super::{camel, go, identifier, python, typescript};
 
 fn description() -> Description {
     Description::of_document(json!({
@@ -43,6 +43,11 @@ fn a_python_module_is_what_it_was() {
 #[test]
 fn a_typescript_module_is_what_it_was() {
     assert_eq!(typescript::module(&description()), golden("chat_room.ts"));
+}
+
+#[test]
+fn a_go_file_is_what_it_was() {
+    assert_eq!(go::file(&description(), "actors"), golden("chat_room.go"));
 }
 
 #[test]
