@@ -52,7 +52,7 @@ fn players_come_to_their_games_and_no_request_is_lost_on_the_way() {
 
 #[test]
 fn calls_of_actors_in_a_host_are_measured_beside_its_languages_floor() {
-    for form in ["volatile", "persistent"] {
+    for form in ["volatile", "persistent", "reliable"] {
         let results = results(&format!("host --sdk rust --form {form} --in-flight 4 --duration 400ms"));
         for figure in ["calls_per_s", "floor_calls_per_s", "ratio"] {
             assert!(results[figure].as_f64() > Some(0.0), "{form}: {figure} in {results}");
@@ -61,6 +61,7 @@ fn calls_of_actors_in_a_host_are_measured_beside_its_languages_floor() {
             results["latency_us"]["p50"].as_f64() > Some(0.0) && results["host_cpu_us_per_call"].is_number(),
             "{results}"
         );
+        assert_eq!(results["linked_ratio"].as_f64() > Some(0.0), form == "reliable", "{results}");
     }
 }
 

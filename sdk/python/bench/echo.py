@@ -22,6 +22,14 @@ class Persistent(gr.Actor, kind="echo", persistent=True, save="turn"):
         return text
 
 
+class Reliable(gr.Actor, kind="echo", reliable=True):
+    turns: int = 0
+
+    async def echo(self, text: str, n: int) -> str:
+        self.turns += 1
+        return text
+
+
 class Arguments(msgspec.Struct):
     text: str
     n: int
@@ -87,5 +95,7 @@ if __name__ == "__main__":
             gr.serve(Volatile)
         case ["persistent"]:
             gr.serve(Persistent)
+        case ["reliable"]:
+            gr.serve(Reliable)
         case _:
-            sys.exit("usage: echo.py floor|volatile|persistent")
+            sys.exit("usage: echo.py floor|volatile|persistent|reliable")

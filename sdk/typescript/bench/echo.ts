@@ -25,6 +25,17 @@ const persistent = actor("echo", {
   },
 });
 
+const reliable = actor("echo", {
+  reliable: true,
+  state: () => ({ turns: 0 }),
+  methods: {
+    async echo(c, { text }: Arguments) {
+      c.state.turns += 1;
+      return text;
+    },
+  },
+});
+
 async function echo({ text }: Arguments): Promise<string> {
   return text;
 }
@@ -70,7 +81,10 @@ switch (process.argv[2]) {
   case "persistent":
     await serve([persistent]);
     break;
+  case "reliable":
+    await serve([reliable]);
+    break;
   default:
-    console.error("usage: echo.js floor|volatile|persistent");
+    console.error("usage: echo.js floor|volatile|persistent|reliable");
     process.exitCode = 2;
 }

@@ -9,7 +9,7 @@ pub struct HostOptions {
     /// The SDK that the host is written with.
     #[arg(long, value_name = "SDK", default_value = "python")]
     pub sdk: Sdk,
-    /// What the host's actors keep: nothing, or a count that is saved with each turn.
+    /// What the host's actors keep: nothing, a count that is saved with each turn, or one that a journal has.
     #[arg(long, value_name = "FORM", default_value = "volatile")]
     pub form: Form,
     /// Where the SDKs are: `sdk` of a checkout, each built as its README says.
@@ -43,6 +43,8 @@ pub enum Form {
     Volatile,
     /// A count of their turns, which is saved with each of them.
     Persistent,
+    /// A count of their turns, which each of them commits to a journal.
+    Reliable,
 }
 
 /// What the host in Rust is.
@@ -54,4 +56,6 @@ pub enum Echo {
     Volatile,
     /// A host of persistent actors.
     Persistent,
+    /// A host of reliable actors.
+    Reliable,
 }

@@ -14,6 +14,21 @@ pub(super) trait Echo {
     async fn echo(&mut self, text: String, n: u64) -> String;
 }
 
+/// The same in Rust, in the node: what reliable actors in hosts are measured by.
+#[derive(Default, Actor)]
+pub(super) struct Linked {
+    turns: Register<u64>,
+}
+
+#[actor(kind = "echo", reliable)]
+impl Linked {
+    pub async fn echo(&mut self, text: String, n: u64) -> String {
+        let _ = n;
+        self.turns.set(self.turns.get() + 1);
+        text
+    }
+}
+
 /// Calls actors in hosts.
 #[derive(Default, Actor)]
 pub(super) struct Caller;

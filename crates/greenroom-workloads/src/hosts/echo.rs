@@ -1,5 +1,6 @@
 //! The host in Rust, with the reference of the SDKs, and its floor.
 
+use std::collections::BTreeMap;
 use std::env;
 use std::error::Error;
 use std::sync::Arc;
@@ -27,8 +28,9 @@ pub(crate) fn serve(echo: Echo) -> Result<(), String> {
     let served = runtime.block_on(async {
         match echo {
             Echo::Floor => floor(path).await,
-            Echo::Volatile => host(path, false).await,
-            Echo::Persistent => host(path, true).await,
+            Echo::Volatile => host(path, None).await,
+            Echo::Persistent => host(path, Some("persistent")).await,
+            Echo::Reliable => host(path, Some("reliable")).await,
         }
     });
     served.map_err(|error| error.to_string())
@@ -66,22 +68,33 @@ impl Actor for Echoing {
         self.0.as_ref().and_then(|state| payload(state).ok())
     }
 
+    fn fields(&self) -> Vec<(&'static str, Vec<u8>)> {
+        self.state().map(|state| ("state", state)).into_iter().collect()
+    }
+
+    fn load_field(&mut self, _: &str, value: &[u8]) -> Result<(), String> {
+        self.load(value)
+    }
+
     fn load(&mut self, state: &[u8]) -> Result<(), String> {
         self.0 = Some(arguments(state).map_err(|error| format!("{error:?}"))?);
         Ok(())
     }
 }
 
-async fn host(path: &str, is_kept: bool) -> Result<(), Box<dyn Error>> {
+/// Serves actors whose description has the option `kept`, if they keep anything.
+async fn host(path: &str, kept: Option<&str>) -> Result<(), Box<dyn Error>> {
     let given = json!({
         "type": "object", "required": ["text", "n"],
         "properties": {"text": {"type": "string"}, "n": {"type": "integer"}},
     });
-    let states = if is_kept { json!([{"name": "self", "version": 1}]) } else { json!([]) };
+    let states = if kept == Some("persistent") { json!([{"name": "self", "version": 1}]) } else { json!([]) };
+    let options: BTreeMap<_, _> = kept.into_iter().map(|option| (option, true)).collect();
     let description = Description::of_document(json!({
-        "greenroom": 1, "kind": "echo", "version": 1, "compatible": 1, "options": {"persistent": is_kept}, "states": states,
+        "greenroom": 1, "kind": "echo", "version": 1, "compatible": 1, "options": options, "states": states,
         "methods": [{"name": "echo", "arguments": given, "reply": {"type": "string"}}],
     }))?;
+    let is_kept = kept.is_some();
     let kind = Kind::new(description, move |_| Echoing(is_kept.then_some(State { turns: 0 })));
     let world = RealWorld::start()?;
     Host::new("echo").offer(kind).serve(world as Arc<_>, &unix(path)).await?;

@@ -5,13 +5,17 @@ mod echo;
 mod floor;
 mod program;
 
+use std::path::Path;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use greenroom::{CallError, Node};
+use greenroom_store::Journal;
 use serde_json::{Value, json};
 
-use self::caller::{Caller, CallerRef};
+use self::caller::{Caller, CallerRef, Linked};
 use self::program::Program;
+use crate::cli::Form;
 use crate::driver::{Outcome, Plan, name, output_rate};
 use crate::report::{Latency, Report, Total};
 
@@ -63,6 +67,13 @@ pub(crate) async fn run(plan: &Plan) -> Result<Outcome, String> {
     outcome.set("latency_us", json!(Latency::of(&hosted.report.latency_ns)));
     outcome.set("floor_latency_us", json!(Latency::of(&floor.report.latency_ns)));
     outcome.beside_ns.push(("floor".to_owned(), floor.report.latency_ns));
+    if plan.host.form == Form::Reliable {
+        let linked = linked(plan, part * 2).await?;
+        outcome.set("linked_calls_per_s", output_rate(linked.messages_per_s()));
+        outcome.set("linked_ratio", digits(hosted.calls_per_s() / linked.messages_per_s()));
+        outcome.set("linked_latency_us", json!(Latency::of(&linked.latency_ns)));
+        outcome.beside_ns.push(("linked".to_owned(), linked.latency_ns));
+    }
     Ok(outcome)
 }
 
@@ -87,6 +98,9 @@ async fn hosted(plan: &Plan, time: Duration) -> Result<Echoed, String> {
         let opened = greenroom_stores::open(store).await.map_err(|error| error.to_string())?;
         builder = builder.store(opened.store.clone());
     }
+    if plan.host.form == Form::Reliable {
+        builder = builder.journal_store(journal(plan, scratch.path()).await?);
+    }
     let node = builder
         .configure(|config| {
             config.hosts.listen.clone_from(&socket);
@@ -103,26 +117,45 @@ async fn hosted(plan: &Plan, time: Duration) -> Result<Echoed, String> {
     echoed
 }
 
+/// Calls of the same reliable actors in the node itself, over a journal of the same kind.
+async fn linked(plan: &Plan, time: Duration) -> Result<Report, String> {
+    let scratch = scratch(plan)?;
+    let journal = journal(plan, scratch.path()).await?;
+    let builder = Node::builder().register::<Caller>().register::<Linked>().journal_store(journal);
+    let builder = builder.configure(|config| config.shards = plan.shards as usize);
+    let node = builder.start().await.map_err(|error| error.to_string())?;
+    calling(plan, &node, WARM).await?;
+    let report = calling(plan, &node, time).await;
+    node.stop().await;
+    report
+}
+
+/// The plan's journal, or one in a file of `scratch`.
+async fn journal(plan: &Plan, scratch: &Path) -> Result<Arc<dyn Journal>, String> {
+    let file = || format!("sqlite:{}", scratch.join("journal.db").display());
+    let opened = greenroom_stores::open(&plan.journal.clone().unwrap_or_else(file)).await;
+    let opened = opened.map_err(|error| error.to_string())?;
+    opened.journal.ok_or_else(|| format!("{} is no journal", opened.name))
+}
+
+/// Calls for `time`.
+async fn calling(plan: &Plan, node: &Node, time: Duration) -> Result<Report, String> {
+    let called = CallerRef::of(node, "one").call(in_flight(plan), time).by(time + plan.timeout).await;
+    called.map_err(|error: CallError| error.to_string())
+}
+
 async fn answered(plan: &Plan, node: &Node, host: &mut Program, time: Duration) -> Result<Echoed, String> {
-    let caller = CallerRef::of(node, "one");
-    let calling = |time: Duration| {
-        let caller = caller.clone();
-        async move {
-            let by = time + plan.timeout;
-            caller.call(in_flight(plan), time).by(by).await.map_err(|error: CallError| error.to_string())
-        }
-    };
     let end = Instant::now() + plan.timeout;
     loop {
         // Its first calls begin when the cluster knows the kind; they also have it warm.
-        let first = calling(WARM).await?;
+        let first = calling(plan, node, WARM).await?;
         match first.complaint {
             None => break,
             Some(complaint) if Instant::now() > end => return Err(format!("the host does not answer: {complaint}")),
             Some(_) => host.is_there()?,
         }
     }
-    host.timed(calling(time)).await
+    host.timed(calling(plan, node, time)).await
 }
 
 fn scratch(plan: &Plan) -> Result<tempfile::TempDir, String> {

@@ -27,7 +27,7 @@ type Volatile struct{}
 // Echo gives the text back.
 func (v *Volatile) Echo(_ *greenroom.Cx, a arguments) (string, error) { return a.Text, nil }
 
-// Persistent echoes, and keeps how often.
+// Persistent echoes, and keeps how often: in a store, or in the journal.
 type Persistent struct {
 	Turns int `json:"turns"`
 }
@@ -41,7 +41,7 @@ func (p *Persistent) Echo(_ *greenroom.Cx, a arguments) (string, error) {
 func main() {
 	log.SetFlags(0)
 	if len(os.Args) != 2 {
-		log.Fatal("usage: echo floor|volatile|persistent")
+		log.Fatal("usage: echo floor|volatile|persistent|reliable")
 	}
 	switch ctx := context.Background(); os.Args[1] {
 	case "floor":
@@ -52,8 +52,10 @@ func main() {
 		log.Fatal(greenroom.Serve(ctx, greenroom.Kind[Volatile](greenroom.Named("echo"))))
 	case "persistent":
 		log.Fatal(greenroom.Serve(ctx, greenroom.Kind[Persistent](greenroom.Named("echo"), greenroom.SavedOnTurn())))
+	case "reliable":
+		log.Fatal(greenroom.Serve(ctx, greenroom.Kind[Persistent](greenroom.Named("echo"), greenroom.Reliable())))
 	default:
-		log.Fatalf("%s is none of floor, volatile, persistent", os.Args[1])
+		log.Fatalf("%s is none of floor, volatile, persistent, reliable", os.Args[1])
 	}
 }
 
