@@ -24,7 +24,8 @@ use crate::state::{AnyStored, Saving, StateError};
 /// A type whose values are actors. `#[derive(Default, Actor)]` implements it by the type's default.
 ///
 /// For actors that need more than that, write `impl Actor for ..` by hand: with a [`create`](Actor::create), or empty and
-/// registered with [`register_with`](crate::Builder::register_with).
+/// registered with [`register_with`](crate::Builder::register_with). Fields that are states of their own, as [`Stored`](crate::Stored) ones, are
+/// stored by names that only the derive gives them.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not an actor",
     note = "write `#[derive(Default, Actor)]` above `struct {Self}`"
