@@ -92,3 +92,25 @@ fn who_waits_for_others_that_are_not_let_in_for_long_raises_no_alarm() {
         explored.unwrap_or_else(|failure| panic!("{strategy:?}: {failure}"));
     }
 }
+
+#[test]
+fn who_comes_late_gets_its_turns_beside_one_that_never_stops() {
+    for strategy in [Strategy::Mixed, Strategy::Pct] {
+        let explored = explore().strategy(strategy).check(|world| async move {
+            world.monitor::<Seen>();
+            let lamp = LampRef::of(&world, "hall");
+            world.client(async move {
+                while !lamp.is_lit().await.expect("it answers") {}
+                lamp.seen().await.expect("it answers");
+            });
+            let (way, lamp) = (LampRef::of(&world, "way"), LampRef::of(&world, "hall"));
+            world.client(async move {
+                for _ in 0..20 {
+                    way.press().await.expect("it answers");
+                }
+                lamp.light().await.expect("it answers");
+            });
+        });
+        explored.unwrap_or_else(|failure| panic!("{strategy:?}: {failure}"));
+    }
+}
