@@ -90,9 +90,15 @@ pub(crate) fn described(status: u16, body: &str) -> String {
         words = format!("{words} (argument {field:?})");
     }
     match text("detail") {
-        Some(detail) => format!("{words}: {detail}"),
+        Some(detail) => format!("{words}: {}", beyond(text("title").unwrap_or_default(), detail)),
         None => words,
     }
+}
+
+/// What the detail says beyond the title, with which it may begin.
+fn beyond<'a>(title: &str, detail: &'a str) -> &'a str {
+    let said = detail.get(..title.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(title));
+    if said { detail[title.len()..].strip_prefix(": ").unwrap_or(detail) } else { detail }
 }
 
 /// Longer than any call may take.
@@ -106,6 +112,8 @@ mod tests {
     fn a_problem_is_told_in_words() {
         let body = r#"{"title":"T","detail":"D","field":"f","status":400}"#;
         assert_eq!(described(400, body), "T (argument \"f\"): D");
+        let twice = r#"{"title":"It fails","detail":"it fails: as it does","field":"","status":400}"#;
+        assert_eq!(described(400, twice), "It fails: as it does");
         assert_eq!(described(502, "<html>"), "the door answers 502");
     }
 }
