@@ -13,7 +13,7 @@ const PAGES = ["overview", "kinds", "kinds/chat_room", "actor", "actor/chat_room
 const HOSTILE = "<img src=x onerror=document.title='taken'>";
 const PATIENCE = 60_000;
 
-const demo = spawn(program, ["demo", "--port", "0"], { stdio: ["ignore", "pipe", "inherit"] });
+const demo = spawn(program, ["demo", "--port", "0", "--quiet"], { stdio: ["ignore", "pipe", "inherit"] });
 let said = "";
 demo.stdout.on("data", (text) => { said += text; });
 /** Nodes beside those of the demo. */

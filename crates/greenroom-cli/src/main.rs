@@ -1,5 +1,6 @@
 //! The `greenroom` program: a demo, a node, and a client for both.
 
+mod arena;
 mod call;
 mod certs;
 mod clusters;
@@ -61,7 +62,7 @@ struct Program {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Start three nodes with a chat room and steady traffic, and say what to try
+    /// Start three nodes with a chat, games and steady traffic, and say what to try
     Demo(demo::Demo),
     /// Make a project to begin with: an actor, its test in a simulated cluster, and what it takes to run it
     New(new::NewCommand),

@@ -12,7 +12,7 @@ use greenroom_workloads::FarStore;
 #[cfg(feature = "otel")]
 use greenroom_otel::Telemetry;
 
-use crate::{kinds, plaza, score_board, wallet};
+use crate::{arena, kinds, plaza, score_board, wallet};
 
 /// How to run a node.
 #[derive(Args)]
@@ -56,7 +56,7 @@ pub(crate) fn builder() -> Builder {
 
 /// Runs the node until it is told to stop.
 pub(crate) fn run(command: &NodeCommand) -> Result<(), String> {
-    let examples = [kinds::register, wallet::register, plaza::register, score_board::register];
+    let examples = [kinds::register, arena::register, wallet::register, plaza::register, score_board::register];
     let mut builder = builder();
     if !command.without_examples {
         builder = examples.iter().fold(builder, |builder, register| register(builder));
@@ -103,11 +103,14 @@ async fn far(command: &NodeCommand, builder: Builder) -> greenroom::Result<Build
     Ok(builder.state_store("", Arc::new(FarStore::new(opened.store, round_trip))))
 }
 
-/// The kinds that a node can host: without a journal no wallets, unless they are asked for.
+/// The kinds that a node can host: the demo's arena only if it is asked for, and without a journal no wallets either.
 fn hosted(flags: &NodeFlags, builder: Builder) -> greenroom::Result<Builder> {
     let builder = flags.apply(builder)?;
-    let has = builder.has_journal() || !flags.kinds.is_empty();
-    Ok(if has { builder } else { builder.retain_kinds(|kind| kind != wallet::WALLET) })
+    if !flags.kinds.is_empty() {
+        return Ok(builder);
+    }
+    let has_journal = builder.has_journal();
+    Ok(builder.retain_kinds(|kind| !arena::NAMES.contains(&kind) && (has_journal || kind != wallet::WALLET)))
 }
 
 /// What a program that is built without the feature `otel` never has.

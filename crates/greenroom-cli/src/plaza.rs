@@ -13,6 +13,9 @@ pub(crate) fn register(builder: Builder) -> Builder {
     builder.register::<Room>().register::<Board>()
 }
 
+/// Their names.
+pub(crate) const NAMES: [&str; 2] = ["plaza_room", "plaza_board"];
+
 /// A room on the plaza: what was said there last.
 #[derive(Default, Serialize, Deserialize, Actor)]
 pub(crate) struct Room {

@@ -1,6 +1,6 @@
 //! The program from outside: processes, signals and what is printed.
 
-use std::io::{BufRead, BufReader, Read};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::net::UnixDatagram;
 use std::path::Path;
 use std::process::{Child, ChildStdout, Command, Output, Stdio};
@@ -37,6 +37,11 @@ impl Running {
                 return lines;
             }
         }
+    }
+
+    fn press(&mut self, keys: &str) {
+        let input = self.child.stdin.as_mut().expect("it is piped");
+        input.write_all(keys.as_bytes()).and_then(|()| input.flush()).expect("it reads");
     }
 
     fn signal(&self, signal: i32) {
@@ -89,6 +94,20 @@ fn processes(lines: &[String]) -> Vec<u32> {
         .collect()
 }
 
+/// The first node's door in the demo's invitation.
+fn address(lines: &[String]) -> String {
+    let line = lines.iter().find(|line| line.contains("in a browser:")).expect("it says where the console is");
+    let (door, _) = line.rsplit(' ').next().unwrap_or_default().split_once("/-/console/").expect("an address");
+    door.to_owned()
+}
+
+/// Asks again until the answer is as wanted.
+fn until_says(args: &[&str], wanted: impl Fn(&str) -> bool) {
+    while !wanted(&text(&greenroom(args).stdout)) {
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
 /// Does what a printed curl line would do: its status and what came back.
 fn curl(line: &str) -> (u16, String) {
     let agent: ureq::Agent = ureq::Agent::config_builder().http_status_as_error(false).build().into();
@@ -136,11 +155,57 @@ fn the_demo_answers_its_curl_lines_and_leaves_nothing_behind() {
 #[test]
 fn the_nodes_of_a_demo_that_is_killed_end() {
     let temporary = tempfile::tempdir().unwrap();
-    let mut demo = Running::start(&["demo", "--port", "0"], temporary.path());
+    let mut demo = Running::start(&["demo", "--port", "0", "--quiet"], temporary.path());
     let pids = processes(&demo.until("Ctrl-C"));
     assert!(pids.iter().all(|pid| is_running(*pid)));
     demo.signal(libc::SIGKILL);
     wait_for_ends(&pids);
+}
+
+#[test]
+fn keys_in_a_terminal_kill_a_node_of_the_demo_and_start_it_again_and_send_players_about() {
+    let temporary = tempfile::tempdir().unwrap();
+    // It gives the program a terminal, whose keys come by a pipe.
+    let command = ["--quiet", "--return", "--command", &format!("{PROGRAM} demo --port 0"), "/dev/null"];
+    let mut demo = Running::start_as(Command::new("script"), &command, temporary.path());
+    let lines = demo.until("Ctrl-C");
+    let door = address(&lines);
+    demo.press("2");
+    demo.until("Node demo-2 is killed, as by kill -9");
+    wait_for_ends(&processes(&lines)[1..2]);
+    demo.press("2");
+    let again = demo.until("Node demo-2 starts again, as process").pop().unwrap();
+    let again: u32 = again.trim_end_matches('.').rsplit(' ').next().unwrap().parse().unwrap();
+    assert!(is_running(again));
+    until_says(&["status", "--node", &door], |status| status.matches("active").count() >= 3);
+
+    demo.press("m");
+    demo.until("Players go to nodes by chance");
+    until_says(&["methods", "--node", &door], |methods| {
+        methods.lines().any(|line| line.split_whitespace().take(2).eq(["player", "go"]))
+    });
+    demo.press("\x03");
+    demo.until("nothing is left behind");
+    assert_eq!(demo.end(), Some(0));
+    wait_for_ends(&[again]);
+}
+
+#[test]
+fn a_key_cuts_the_link_between_the_demos_clusters_and_heals_it() {
+    let temporary = tempfile::tempdir().unwrap();
+    let mut demo = Running::start(&["demo", "--port", "0", "--quiet", "--clusters", "2"], temporary.path());
+    let door = address(&demo.until("Ctrl-C"));
+    let status = ["clusters", "status", "--node", &door];
+    let far = |status: &str, says: &str| status.lines().any(|line| line.starts_with("there") && line.contains(says));
+    until_says(&status, |status| far(status, " answers"));
+    demo.press("c");
+    demo.until("The link is cut");
+    until_says(&status, |status| far(status, "does not answer"));
+    demo.press("c");
+    demo.until("The link is healed");
+    until_says(&status, |status| far(status, " answers"));
+    demo.signal(libc::SIGINT);
+    assert_eq!(demo.end(), Some(0));
 }
 
 #[test]

@@ -8,35 +8,94 @@ use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 
+use super::link::{FIRST, Link, SECOND};
 use crate::door::Door;
-use crate::kinds;
+use crate::{arena, kinds, plaza, wallet};
 
-/// Three node processes and the directory of their table. Dropping it ends them at once.
+/// Node processes and the folder of what they share. Dropping it ends them at once.
 pub(super) struct Nodes {
     nodes: Vec<NodeProcess>,
-    _table: TempDir,
+    link: Option<Link>,
+    folder: TempDir,
+}
+
+/// What the demo consists of.
+#[derive(Clone, Copy)]
+pub(super) struct Stage {
+    /// The first node's HTTP port.
+    pub(super) port: u16,
+    /// Whether there is a second cluster, of one node.
+    pub(super) has_second: bool,
+    /// Whether there is the arena.
+    pub(super) has_arena: bool,
 }
 
 struct NodeProcess {
     name: String,
+    arguments: Vec<String>,
     child: Child,
     door: Door,
+    /// Nodes of its cluster.
+    cluster_len: usize,
     ended: bool,
 }
 
+/// What a key did to a node.
+pub(super) enum Toggled {
+    Killed(String),
+    Started(String, u32),
+}
+
 impl Nodes {
-    /// Starts them, with HTTP doors from `port` on.
-    pub(super) fn start(port: u16) -> Result<Self, String> {
+    /// Starts them, with HTTP doors from the stage's port on.
+    pub(super) fn start(stage: Stage) -> Result<Self, String> {
         let dir = tempfile::Builder::new().prefix("greenroom-demo-").tempdir().map_err(|error| {
             format!("cannot make a temporary directory: {error}; set TMPDIR to one that can be used")
         })?;
-        let table = format!("sqlite:{}", dir.path().join("table.db").display());
-        let ports = free_ports(port).map_err(|error| format!("cannot find free ports from {port} on: {error}"))?;
-        let mut nodes = Nodes { nodes: Vec::new(), _table: dir };
-        for (at, port) in ports.into_iter().enumerate() {
-            nodes.nodes.push(NodeProcess::start(&format!("demo-{}", at + 1), port, &table)?);
+        let clusters = [&[FIRST; NODES][..], if stage.has_second { &[SECOND] } else { &[] }].concat();
+        let port = stage.port;
+        let ports = free_ports(port, clusters.len())
+            .map_err(|error| format!("cannot find free ports from {port} on: {error}"))?;
+        let (link, files) = match stage.has_second {
+            true => Link::lay(dir.path(), &clusters).map(|(link, files)| (Some(link), files))?,
+            false => (None, Vec::new()),
+        };
+        let mut nodes = Nodes { nodes: Vec::new(), link, folder: dir };
+        let kinds = kinds_of(stage);
+        for (at, (port, cluster)) in ports.into_iter().zip(&clusters).enumerate() {
+            let path =
+                |what: &str| format!("sqlite:{}", nodes.folder.path().join(format!("{what}-{cluster}.db")).display());
+            let (name, http) = (format!("demo-{}", at + 1), format!("127.0.0.1:{port}"));
+            let mut arguments =
+                ["node", "--name", &name, "--listen", "127.0.0.1:0", "--http", &http].map(str::to_owned).to_vec();
+            arguments.extend(["--table", &path("table"), "--journal", &path("journal")].map(str::to_owned));
+            arguments.extend(["--kinds", &kinds, "--shards", "1", "--until-stdin-ends"].map(str::to_owned));
+            if let Some(file) = files.get(at) {
+                arguments.extend(["--config".to_owned(), file.display().to_string()]);
+            }
+            let cluster_len = clusters.iter().filter(|other| *other == cluster).count();
+            let door = Door::new(&http, REQUEST_TIMEOUT);
+            let child = start(&arguments)?;
+            nodes.nodes.push(NodeProcess { name, arguments, child, door, cluster_len, ended: false });
         }
         Ok(nodes)
+    }
+
+    /// Kills the node of this number, from 1, as `kill -9` does, or starts it again; nothing if there is none.
+    pub(super) fn toggle(&mut self, number: usize) -> Result<Option<Toggled>, String> {
+        let Some(node) = number.checked_sub(1).and_then(|at| self.nodes.get_mut(at)) else { return Ok(None) };
+        if node.has_ended() {
+            node.child = start(&node.arguments)?;
+            node.ended = false;
+            return Ok(Some(Toggled::Started(node.name.clone(), node.child.id())));
+        }
+        node.kill();
+        Ok(Some(Toggled::Killed(node.name.clone())))
+    }
+
+    /// The link between the clusters, if there are two.
+    pub(super) fn link(&mut self) -> Option<&mut Link> {
+        self.link.as_mut()
     }
 
     /// Resolves when each knows all.
@@ -46,10 +105,9 @@ impl Nodes {
             if let Some(ended) = self.ended().first() {
                 return Err(format!("node {ended} has ended; what it said is above"));
             }
-            let all = self.nodes.len();
-            let doors = self.doors();
+            let nodes: Vec<_> = self.nodes.iter().map(|node| (node.door.clone(), node.cluster_len)).collect();
             // The client blocks; this thread must stay to hear signals.
-            let ready = tokio::task::spawn_blocking(move || doors.iter().all(|door| knows(door, all))).await;
+            let ready = tokio::task::spawn_blocking(move || nodes.iter().all(|(door, all)| knows(door, *all))).await;
             if ready.unwrap_or(false) {
                 return Ok(());
             }
@@ -60,8 +118,19 @@ impl Nodes {
         }
     }
 
+    /// The doors of the first cluster's nodes.
     pub(super) fn doors(&self) -> Vec<Door> {
-        self.nodes.iter().map(|node| node.door.clone()).collect()
+        self.nodes.iter().take(NODES).map(|node| node.door.clone()).collect()
+    }
+
+    /// The door of the second cluster's node, if there is one.
+    pub(super) fn far_door(&self) -> Option<Door> {
+        self.nodes.get(NODES).map(|node| node.door.clone())
+    }
+
+    /// Names of the first cluster's nodes.
+    pub(super) fn names(&self) -> Vec<String> {
+        self.nodes.iter().take(NODES).map(|node| node.name.clone()).collect()
     }
 
     /// Names and process ids.
@@ -69,13 +138,10 @@ impl Nodes {
         self.nodes.iter().map(|node| (node.name.as_str(), node.child.id()))
     }
 
-    /// Names of those that have ended since this was last asked.
+    /// Names of those that have ended by themselves since this was last asked.
     pub(super) fn ended(&mut self) -> Vec<String> {
-        let ended = self.nodes.iter_mut().filter_map(|node| {
-            let news = !node.ended && matches!(node.child.try_wait(), Ok(Some(_)));
-            node.ended |= news;
-            news.then(|| node.name.clone())
-        });
+        let ended =
+            self.nodes.iter_mut().filter_map(|node| (!node.ended && node.has_ended()).then(|| node.name.clone()));
         ended.collect()
     }
 
@@ -105,51 +171,65 @@ fn knows(door: &Door, nodes: usize) -> bool {
 }
 
 impl NodeProcess {
-    fn start(name: &str, port: u16, table: &str) -> Result<Self, String> {
-        let program = std::env::current_exe().map_err(|error| format!("this program has no path: {error}"))?;
-        let http = format!("127.0.0.1:{port}");
-        let mut command = Command::new(&program);
-        command.args(["node", "--name", name, "--listen", "127.0.0.1:0", "--http", &http, "--table", table]);
-        command.args(["--kinds", &kinds::NAMES.join(","), "--shards", "1", "--until-stdin-ends"]);
-        // Their lives are not what the demo shows, unless it is asked for them.
-        if std::env::var_os("RUST_LOG").is_none() {
-            command.env("RUST_LOG", "warn");
-        }
-        // Ctrl-C is for the demo, which then stops its nodes.
-        command.process_group(0).stdin(Stdio::piped()).stdout(Stdio::null());
-        let tie = || {
-            // SAFETY: a system call that touches no memory of this process.
-            match unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) } {
-                0 => Ok(()),
-                _ => Err(io::Error::last_os_error()),
-            }
-        };
-        // SAFETY: between fork and exec the closure makes one system call, and allocates nothing.
-        let child = unsafe { command.pre_exec(tie) }.spawn();
-        let child = child.map_err(|error| format!("cannot start {}: {error}", program.display()))?;
-        let door = Door::new(&http, REQUEST_TIMEOUT);
-        Ok(Self { name: name.to_owned(), child, door, ended: false })
+    fn has_ended(&mut self) -> bool {
+        self.ended |= matches!(self.child.try_wait(), Ok(Some(_)));
+        self.ended
+    }
+
+    fn kill(&mut self) {
+        // Errors mean that it has ended.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+        self.ended = true;
     }
 }
 
 impl Drop for NodeProcess {
     fn drop(&mut self) {
         if !self.ended {
-            // Errors mean that it has ended.
-            let _ = self.child.kill();
-            let _ = self.child.wait();
+            self.kill();
         }
     }
 }
 
-/// Three ports that nobody listens at, from `first` on.
-fn free_ports(first: u16) -> io::Result<Vec<u16>> {
+/// Starts a process of this program that does not outlive the calling thread.
+fn start(arguments: &[String]) -> Result<Child, String> {
+    let program = std::env::current_exe().map_err(|error| format!("this program has no path: {error}"))?;
+    let mut command = Command::new(&program);
+    command.args(arguments);
+    // Their lives are not what the demo shows, unless it is asked for them.
+    if std::env::var_os("RUST_LOG").is_none() {
+        command.env("RUST_LOG", "warn");
+    }
+    // Ctrl-C is for the demo, which then stops its nodes.
+    command.process_group(0).stdin(Stdio::piped()).stdout(Stdio::null());
+    let tie = || {
+        // SAFETY: a system call that touches no memory of this process.
+        match unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) } {
+            0 => Ok(()),
+            _ => Err(io::Error::last_os_error()),
+        }
+    };
+    // SAFETY: between fork and exec the closure makes one system call, and allocates nothing.
+    let child = unsafe { command.pre_exec(tie) }.spawn();
+    child.map_err(|error| format!("cannot start {}: {error}", program.display()))
+}
+
+/// The kinds that its nodes host.
+fn kinds_of(stage: Stage) -> String {
+    let arena: &[&str] = if stage.has_arena { &arena::NAMES } else { &[] };
+    let plaza: &[&str] = if stage.has_second { &plaza::NAMES } else { &[] };
+    [&kinds::NAMES[..], &[wallet::WALLET], arena, plaza].concat().join(",")
+}
+
+/// As many ports that nobody listens at, from `first` on.
+pub(super) fn free_ports(first: u16, count: usize) -> io::Result<Vec<u16>> {
     // All are held until all are found, so that none is given twice.
     let mut held: Vec<TcpListener> = Vec::new();
     let candidates = (0..PORTS_TRIED).map(|step| if first == 0 { 0 } else { first.saturating_add(step) });
     let mut last = None;
     for port in candidates {
-        if held.len() == NODES {
+        if held.len() == count {
             break;
         }
         match TcpListener::bind((Ipv4Addr::LOCALHOST, port)) {
@@ -157,12 +237,13 @@ fn free_ports(first: u16) -> io::Result<Vec<u16>> {
             Err(error) => last = Some(error),
         }
     }
-    if held.len() < NODES {
+    if held.len() < count {
         return Err(last.unwrap_or_else(|| io::Error::other("none is free")));
     }
     held.iter().map(|listener| listener.local_addr().map(|address| address.port())).collect()
 }
 
+/// Of the first cluster.
 const NODES: usize = 3;
 const PORTS_TRIED: u16 = 100;
 const START_TIMEOUT: Duration = Duration::from_secs(40);

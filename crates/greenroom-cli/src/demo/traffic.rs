@@ -1,81 +1,67 @@
 //! A little life in the demo: users who chat and say that they are there, over HTTP.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use serde_json::json;
 
-use crate::door::Door;
+use super::tally::Tally;
+use crate::door::{Answer, Door};
 
-/// Steady calls to the nodes' doors, each by the next one.
-pub(super) struct Traffic {
-    state: Arc<State>,
+/// Lets users chat by the nodes' doors, each by the next one.
+pub(super) fn chat(tally: &Arc<Tally>, doors: &[Door]) {
+    for speaker in 0..SPEAKERS {
+        speak(tally, doors, speaker, in_a_room);
+    }
 }
 
-#[derive(Default)]
-struct State {
-    stopped: AtomicBool,
-    answered: AtomicU64,
-    failed: AtomicU64,
-    last_micros: AtomicU64,
+/// Lets people of two clusters meet on the plaza, each by the door of a cluster of their own.
+pub(super) fn plaza(tally: &Arc<Tally>, doors: [Door; 2]) {
+    for (speaker, door) in doors.into_iter().enumerate() {
+        speak(tally, &[door], speaker, on_the_plaza);
+    }
 }
 
-impl Traffic {
-    pub(super) fn start(doors: Vec<Door>) -> Self {
-        let state = Arc::new(State::default());
-        for speaker in 0..SPEAKERS {
-            let (state, doors) = (state.clone(), doors.clone());
-            std::thread::spawn(move || speak(&state, &doors, speaker));
+/// Says one thing after the other, in a thread of its own.
+fn speak(tally: &Arc<Tally>, doors: &[Door], speaker: usize, say: fn(&Door, usize) -> Result<Answer, String>) {
+    let (tally, doors) = (tally.clone(), doors.to_vec());
+    std::thread::spawn(move || {
+        let mut turn = speaker;
+        while !tally.is_stopped() {
+            turn += SPEAKERS;
+            let began = Instant::now();
+            let answered = say(&doors[turn / SPEAKERS % doors.len()], turn).is_ok_and(|answer| answer.status == 200);
+            tally.count(began, u64::from(answered), u64::from(!answered));
+            std::thread::sleep(PAUSE);
         }
-        Self { state }
-    }
+    });
+}
 
-    pub(super) fn stop(&self) {
-        self.state.stopped.store(true, Ordering::Relaxed);
-    }
-
-    pub(super) fn answered(&self) -> u64 {
-        self.state.answered.load(Ordering::Relaxed)
-    }
-
-    pub(super) fn failed(&self) -> u64 {
-        self.state.failed.load(Ordering::Relaxed)
-    }
-
-    pub(super) fn last_latency(&self) -> Duration {
-        Duration::from_micros(self.state.last_micros.load(Ordering::Relaxed))
+fn in_a_room(door: &Door, turn: usize) -> Result<Answer, String> {
+    let user = USERS[turn % USERS.len()];
+    let room = ROOMS[turn / 7 % ROOMS.len()];
+    match turn % 4 {
+        0 => door.call("chat_room", room, "post", &post(turn)),
+        1 => door.call("chat_room", room, "read", "{}"),
+        _ => door.call("presence", room, "heartbeat", &json!({ "user": user }).to_string()),
     }
 }
 
-fn speak(state: &State, doors: &[Door], speaker: usize) {
-    let mut turn = speaker;
-    while !state.stopped.load(Ordering::Relaxed) {
-        turn += SPEAKERS;
-        let door = &doors[turn / SPEAKERS % doors.len()];
-        let user = USERS[turn % USERS.len()];
-        let room = ROOMS[turn / 7 % ROOMS.len()];
-        let began = Instant::now();
-        let answer = match turn % 4 {
-            0 => {
-                let text = LINES[turn / 4 % LINES.len()];
-                door.call("chat_room", room, "post", &json!({ "user": user, "text": text }).to_string())
-            }
-            1 => door.call("chat_room", room, "read", "{}"),
-            _ => door.call("presence", room, "heartbeat", &json!({ "user": user }).to_string()),
-        };
-        match answer {
-            Ok(answer) if answer.status == 200 => {
-                state.answered.fetch_add(1, Ordering::Relaxed);
-                let micros = u64::try_from(began.elapsed().as_micros()).unwrap_or(u64::MAX);
-                state.last_micros.store(micros, Ordering::Relaxed);
-            }
-            _ => {
-                state.failed.fetch_add(1, Ordering::Relaxed);
-            }
-        }
-        std::thread::sleep(PAUSE);
+fn on_the_plaza(door: &Door, turn: usize) -> Result<Answer, String> {
+    match turn / SPEAKERS % 8 {
+        0 => door.call("plaza_room", ROOMS[0], "post", &post(turn)),
+        1 => door.call(
+            "plaza_board",
+            "chess",
+            "won",
+            &json!({ "player": USERS[turn % USERS.len()], "points": 1 }).to_string(),
+        ),
+        _ => door.call("plaza_room", ROOMS[0], "read", "{}"),
     }
+}
+
+fn post(turn: usize) -> String {
+    json!({ "user": USERS[turn % USERS.len()], "text": LINES[turn / 4 % LINES.len()] }).to_string()
 }
 
 /// Callers at once.
