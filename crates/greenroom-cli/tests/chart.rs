@@ -51,7 +51,7 @@ fn nodes_with_the_charts_rights_and_environment_lose_no_call_when_one_is_told_to
     let Some(server) = unless_missing(KubeApiserver::start()) else { return };
     let cluster = Cluster::with_records(&server);
     let account = cluster.account(NAMESPACE, |role| role);
-    let mut pods = ["pod-a", "pod-b", "pod-c"].map(|name| Pod::start(name, "insecure", &account));
+    let mut pods = ["pod-a", "pod-b", "pod-c"].map(|name| Pod::start(name, "insecure", &account, None));
     for pod in &pods {
         assert!(greenroom_engines::wait_until(PATIENCE, || pod.is_ready()), "{} is ready", pod.door);
     }
@@ -92,6 +92,36 @@ fn nodes_with_the_charts_rights_and_environment_lose_no_call_when_one_is_told_to
     });
     assert!(failed.is_empty(), "{} of {} calls failed: {failed:?}", failed.len(), calls.load(Ordering::Relaxed));
     assert!(calls.load(Ordering::Relaxed) >= 400);
+}
+
+#[test]
+fn nodes_with_the_charts_secrets_form_a_cluster_by_tls_and_answer_who_has_a_token() {
+    let Some(server) = unless_missing(KubeApiserver::start()) else { return };
+    let cluster = Cluster::with_records(&server);
+    let account = cluster.account(NAMESPACE, |role| role);
+    let secrets = Secrets::make();
+    let pods = ["pod-a", "pod-b", "pod-c"].map(|name| Pod::start(name, "secrets", &account, Some(&secrets)));
+    for pod in &pods {
+        assert!(pod.door.starts_with("https://"), "{}", pod.door);
+        let is_ready = || secrets.ask(&["ready"], &pod.door).status.success();
+        assert!(greenroom_engines::wait_until(PATIENCE, is_ready), "{} is ready", pod.door);
+    }
+    let [first, second, third] = pods.each_ref().map(|pod| pod.door.as_str());
+    let all = || text(&secrets.ask(&["status"], third).stdout).matches(" active").count() == pods.len();
+    assert!(greenroom_engines::wait_until(PATIENCE, all), "{}", text(&secrets.ask(&["status"], third).stdout));
+    // Rooms are on all nodes, so that calls go from node to node.
+    for room in (0..30).map(|number| format!("chat_room/room-{number}")) {
+        let posted = secrets.ask(&["call", &room, "post", r#"{"user":"ada","text":"hello"}"#], first);
+        assert!(posted.status.success(), "{}", text(&posted.stderr));
+        let read = secrets.ask(&["call", &room, "read"], second);
+        assert!(text(&read.stdout).contains("hello"), "{}{}", text(&read.stdout), text(&read.stderr));
+    }
+    let without = Secrets { token: None, ..secrets };
+    let refused = without.ask(&["call", "chat_room/lobby", "read"], first);
+    assert!(text(&refused.stderr).contains("this takes credentials"), "{}", text(&refused.stderr));
+    let stranger = Secrets::make();
+    let refused = stranger.ask(&["ready"], first);
+    assert!(text(&refused.stderr).contains("certificate"), "another authority's: {}", text(&refused.stderr));
 }
 
 #[test]
@@ -183,6 +213,49 @@ impl Account {
     }
 }
 
+/// What the secrets of the chart's values hold, as files where they are mounted.
+struct Secrets {
+    folder: TempDir,
+    token: Option<PathBuf>,
+}
+
+impl Secrets {
+    /// A certificate for any node of the cluster, as cert-manager would issue it, and somebody's token.
+    fn make() -> Self {
+        let folder = TempDir::new().expect("a folder");
+        let run = |words: &[&str]| {
+            let mut command = Command::new(PROGRAM);
+            let output = command.args(words).current_dir(&folder).stdin(Stdio::null()).output().expect("it starts");
+            assert!(output.status.success(), "{words:?}: {}", text(&output.stderr));
+            output.stdout
+        };
+        run(&["certs", "ca", "tls", "--cluster", "shop"]);
+        run(&["certs", "node", "tls", "--host", "shop-greenroom.games.svc"]);
+        for (file, key) in [("ca.pem", "ca.crt"), ("node.pem", "tls.crt"), ("node.key", "tls.key")] {
+            fs::rename(folder.path().join("tls").join(file), folder.path().join("tls").join(key)).expect("it is there");
+        }
+        fs::create_dir(folder.path().join("tokens")).expect("a folder");
+        let token = folder.path().join("ada.token");
+        let said = run(&["token", "ada", "--role", "admin", "--file", "tokens/tokens.toml"]);
+        fs::write(&token, said).expect("it can be written");
+        Self { folder, token: Some(token) }
+    }
+
+    fn path(&self) -> String {
+        self.folder.path().display().to_string()
+    }
+
+    /// What the program says that trusts this authority and shows the token.
+    fn ask(&self, words: &[&str], door: &str) -> Output {
+        let mut command = Command::new(PROGRAM);
+        command.args(words).args(["--node", door, "--ca"]).arg(self.folder.path().join("tls/ca.crt"));
+        if let Some(token) = &self.token {
+            command.arg("--token-file").arg(token);
+        }
+        command.stdin(Stdio::null()).output().expect("it starts")
+    }
+}
+
 /// A node with what a render gives its container, on free ports of this machine.
 struct Pod {
     child: Child,
@@ -191,7 +264,7 @@ struct Pod {
 }
 
 impl Pod {
-    fn start(name: &str, render: &str, account: &Account) -> Self {
+    fn start(name: &str, render: &str, account: &Account, secrets: Option<&Secrets>) -> Self {
         let files = TempDir::new().expect("a folder");
         let objects = objects(render);
         let of = |kind: &str| &objects.iter().find(|(found, _)| found == kind).expect("it is rendered").1;
@@ -204,14 +277,15 @@ impl Pod {
         for (variable, value) in environment(of("Deployment")) {
             // Pods have addresses of their own, and these three have one.
             let value = value.replace("$(POD_IP)", "127.0.0.1").replace(":7000", ":0").replace(":7070", ":0");
-            command.env(variable, value);
+            let mounted = secrets.map(|secrets| value.replace("/etc/greenroom", &secrets.path()));
+            command.env(variable, mounted.unwrap_or(value));
         }
         command.env("GREENROOM_NAME", name).env("GREENROOM_CONFIG", &config);
         let mut child = command.spawn().expect("the program starts");
         let lines = BufReader::new(child.stdout.take().expect("it is piped")).lines();
         let line = lines.map_while(Result::ok).find(|line| line.contains("HTTP door")).expect("it joins its cluster");
-        let (_, port) = line.trim().rsplit_once(':').expect("it says a port");
-        let door = format!("http://127.0.0.1:{port}");
+        let (_, door) = line.trim().rsplit_once(' ').expect("it says where");
+        let door = door.replace("0.0.0.0", "127.0.0.1");
         Self { child, door, _files: files }
     }
 
