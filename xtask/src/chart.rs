@@ -1,9 +1,10 @@
-//! `cargo xtask chart`: what the Helm chart renders, and what it refuses.
+//! `cargo xtask chart`: what the Helm chart renders, and what it refuses; and whether compose takes its file.
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 
+use crate::engines;
 use crate::step::{root, run as step};
 
 /// Lints the chart, compares what it renders of each file of values with the expectation beside it, and holds it to what it must
@@ -14,16 +15,14 @@ pub(crate) fn run(options: &[&str]) -> Result<(), String> {
         ["--renew"] => true,
         _ => return Err("usage: cargo xtask chart [--renew]".to_owned()),
     };
-    if let Some(missing) = missing() {
-        return Err(format!("the chart needs {missing}"));
-    }
+    let helm = Helm { program: engines::built("helm")? };
     let values = values()?;
     for (name, file) in &values {
-        step(&format!("chart: lint of {name}"), helm().args(["lint", "--quiet", CHART, "--values"]).arg(file))?;
+        step(&format!("chart: lint of {name}"), helm.command().args(["lint", "--quiet", CHART, "--values"]).arg(file))?;
     }
     let mut differ = Vec::new();
     for (name, file) in &values {
-        let rendered = render(template().arg("--values").arg(file));
+        let rendered = render(helm.template().arg("--values").arg(file));
         let rendered = rendered.map_err(|why| format!("{name} is not rendered: {why}"))?;
         let expected = root().join(RENDERS).join(format!("{name}.yaml"));
         if is_renewal {
@@ -38,22 +37,22 @@ pub(crate) fn run(options: &[&str]) -> Result<(), String> {
             differ.join("\n  ")
         ));
     }
-    refusals()?;
+    refusals(&helm)?;
+    composed()?;
     println!("==> chart: {} files of values render as expected, and {} are refused", values.len(), REFUSED.len());
     Ok(())
 }
 
-/// What is missing, if the chart cannot be rendered here.
-pub(crate) fn missing() -> Option<&'static str> {
-    let mut version = Command::new("helm");
-    version.arg("version").stdout(Stdio::null()).stderr(Stdio::null());
-    let found = version.status().is_ok_and(|status| status.success());
-    (!found).then_some("helm 3 (`go install helm.sh/helm/v3/cmd/helm@v3.22.0`)")
+/// Lets the file for compose be read as compose reads it.
+fn composed() -> Result<(), String> {
+    let mut compose = Command::new(engines::built("compose")?);
+    compose.arg(root().join(COMPOSED));
+    render(&mut compose).map_err(|why| format!("{COMPOSED} is not what compose takes: {why}")).map(drop)
 }
 
-fn refusals() -> Result<(), String> {
+fn refusals(helm: &Helm) -> Result<(), String> {
     for (settings, why) in REFUSED {
-        let mut command = template();
+        let mut command = helm.template();
         settings.iter().for_each(|setting| _ = command.args(["--set", setting]));
         match render(&mut command) {
             Ok(_) => return Err(format!("the chart renders {settings:?}, which it must refuse: {why}")),
@@ -81,21 +80,28 @@ fn values() -> Result<Vec<(String, PathBuf)>, String> {
     Ok(values)
 }
 
-fn template() -> Command {
-    let mut command = helm();
-    command.args(["template", "shop", CHART, "--namespace", "games", "--kube-version", KUBERNETES]);
-    command
+/// Renders charts.
+struct Helm {
+    program: PathBuf,
 }
 
-fn helm() -> Command {
-    let mut helm = Command::new("helm");
-    helm.current_dir(root());
-    helm
+impl Helm {
+    fn template(&self) -> Command {
+        let mut command = self.command();
+        command.args(["template", "shop", CHART, "--namespace", "games", "--kube-version", KUBERNETES]);
+        command
+    }
+
+    fn command(&self) -> Command {
+        let mut helm = Command::new(&self.program);
+        helm.current_dir(root());
+        helm
+    }
 }
 
 /// What is rendered, or what is said.
 fn render(command: &mut Command) -> Result<String, String> {
-    let output = command.output().map_err(|error| format!("helm does not start: {error}"))?;
+    let output = command.output().map_err(|error| format!("{command:?} does not start: {error}"))?;
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     if output.status.success() { Ok(text(&output.stdout)) } else { Err(text(&output.stderr)) }
 }
@@ -124,6 +130,8 @@ const REFUSED: &[(&[&str], &str)] = &[
 ];
 
 const CHART: &str = "deploy/chart";
+
+const COMPOSED: &str = "deploy/compose.yaml";
 
 const RENDERS: &str = "deploy/chart/renders";
 

@@ -1,11 +1,11 @@
 //! `cargo xtask dist`: what is handed out, in `target/dist`: the same bytes whenever it is made of the same program and commit.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::image;
 use crate::step::{cargo, root, run as step, target};
+use crate::{engines, image, materials};
 
 /// Builds the static program (or takes that which is there, with `--built`), and packs it and the chart, twice.
 pub(crate) fn run(options: &[&str]) -> Result<(), String> {
@@ -15,9 +15,7 @@ pub(crate) fn run(options: &[&str]) -> Result<(), String> {
         _ => return Err("usage: cargo xtask dist [--built]".to_owned()),
     }
     let program = image::program()?;
-    // Pages and completions are the same of each build, and this one runs on whatever machine builds.
-    step("the program that knows its pages", cargo().args(["build", "--quiet", "--package", "greenroom-cli"]))?;
-    let speaker = target()?.join("debug/greenroom");
+    let speaker = speaker(&program)?;
     let folder = target()?.join("dist");
     let mut sums = Vec::new();
     for round in ["first", "again"] {
@@ -25,6 +23,8 @@ pub(crate) fn run(options: &[&str]) -> Result<(), String> {
         fs::create_dir_all(&folder).map_err(|error| format!("cannot make {}: {error}", folder.display()))?;
         archive(&folder, &program, &speaker)?;
         chart(&folder)?;
+        let bill = materials::bill(image::TARGET, image::FEATURES, &image::epoch()?)?;
+        write(&folder.join(format!("{}.cdx.json", name())), bill.as_bytes())?;
         sums.push(sum(&folder)?);
         println!("==> dist: made {round}");
     }
@@ -35,9 +35,20 @@ pub(crate) fn run(options: &[&str]) -> Result<(), String> {
     Ok(())
 }
 
+/// Who knows the pages and completions: the program, or where it is for other machines one that is built for this one.
+fn speaker(program: &Path) -> Result<PathBuf, String> {
+    if engines::starts(&program.display().to_string()) {
+        return Ok(program.to_owned());
+    }
+    let mut build = cargo();
+    build.args(["build", "--quiet", "--locked", "--package", "greenroom-cli", "--features", image::FEATURES]);
+    step("the program that knows its pages", &mut build)?;
+    Ok(target()?.join("debug/greenroom"))
+}
+
 /// What belongs below a prefix, as /usr/local.
 fn archive(dist: &Path, program: &Path, speaker: &Path) -> Result<(), String> {
-    let name = format!("greenroom-{}-{}", env!("CARGO_PKG_VERSION"), image::TARGET);
+    let name = name();
     let prefix = dist.join(&name);
     put(program, &prefix.join("bin/greenroom"))?;
     step("man pages", Command::new(speaker).arg("manual").arg(prefix.join("share/man/man1")))?;
@@ -51,6 +62,11 @@ fn archive(dist: &Path, program: &Path, speaker: &Path) -> Result<(), String> {
     }
     pack(dist, &name, &format!("{name}.tar.gz"))?;
     fs::remove_dir_all(&prefix).map_err(|error| format!("cannot remove {}: {error}", prefix.display()))
+}
+
+/// Of the archive, and of what goes with it.
+fn name() -> String {
+    format!("greenroom-{}-{}", env!("CARGO_PKG_VERSION"), image::TARGET)
 }
 
 /// The chart, as `helm package` would pack it, but for the time of day.

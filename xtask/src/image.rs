@@ -8,6 +8,7 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
+use crate::engines;
 use crate::step::{cargo, root, run as step, target};
 
 /// Builds the static program (or takes that which is there, with `--built`), puts it into an image, and runs that.
@@ -17,8 +18,7 @@ pub(crate) fn run(options: &[&str]) -> Result<(), String> {
         ["--built"] => {}
         _ => return Err("usage: cargo xtask image [--built]".to_owned()),
     }
-    let found = Command::new("buildah").arg("--version").stdout(Stdio::null()).status();
-    if !found.is_ok_and(|status| status.success()) {
+    if !engines::starts("buildah") {
         return Err("the image needs buildah (`apt-get install buildah`)".to_owned());
     }
     let program = program()?;
@@ -60,7 +60,7 @@ pub(crate) fn run(options: &[&str]) -> Result<(), String> {
 pub(crate) fn build_program() -> Result<(), String> {
     let mut build = cargo();
     build.args(["build", "--locked", "--profile", "dist", "--target", TARGET, "--package", "greenroom-cli"]);
-    step("the static program", build.args(["--features", "postgres,redis,etcd,s3,kube,otel"]))
+    step("the static program", build.args(["--features", FEATURES]))
 }
 
 /// Where it is.
@@ -211,6 +211,9 @@ fn buildah(folder: &Path) -> Command {
 
 /// What programs that are handed out are built for.
 pub(crate) const TARGET: &str = "x86_64-unknown-linux-musl";
+
+/// All of the program's but Kafka's client.
+pub(crate) const FEATURES: &str = "postgres,redis,etcd,s3,kube,otel";
 
 /// The public authorities, where Debian has them.
 const AUTHORITIES: &str = "/etc/ssl/certs/ca-certificates.crt";

@@ -10,6 +10,7 @@ mod fuzz;
 mod image;
 mod kills;
 mod languages;
+mod materials;
 mod monitoring;
 mod mutants;
 mod pace;
@@ -97,7 +98,8 @@ cargo xtask vendor
 
 cargo xtask chart [--renew]
     The Helm chart of deploy/chart: lints it, renders each file of values and compares with deploy/chart/renders (--renew writes
-    them), and holds it to what it must refuse. Needs helm. The renders meet a real API server in the tests of greenroom-cli.
+    them), and holds it to what it must refuse; and deploy/compose.yaml, as compose reads it. Needs Go once, which builds helm and compose's
+    reader into the cache of engines. The renders meet a real API server in the tests of greenroom-cli.
 
 cargo xtask monitoring
     The rules and alerts of deploy/monitoring by promtool: each alert fires where it must and is silent beside it. Needs promtool.
@@ -110,8 +112,8 @@ cargo xtask templates
     Each project that `greenroom new` makes, built against this checkout, linted and tested; needs Python, Node with npm, and Go.
 
 cargo xtask dist [--built]
-    What is handed out, into target/dist: an archive with the static program, man pages, completions and the unit, the chart, and their
-    sums; made twice, and compared. What it takes is what `image` takes, without buildah.
+    What is handed out, into target/dist: an archive with the static program, man pages, completions and the unit, its bill of materials
+    (CycloneDX), the chart, and their sums; made twice, and compared. What it takes is what `image` takes, without buildah.
 
 cargo xtask fuzz [--seconds N]
     Runs each fuzz target of fuzz/ for N seconds (60 by default). Needs a nightly toolchain and cargo-fuzz.
@@ -124,9 +126,10 @@ cargo xtask pace [--debug | --release | --functions [--renew]]
     User CPU seconds to compile small programs: everything, their own crate, and one edit in it; beside ractor and kameo.
     --functions: how many functions the compiler makes in a user's crate, compared with xtask/functions.txt (--renew writes it).
 
-cargo xtask tutorial [PAGE]..
+cargo xtask tutorial [--built] [PAGE]..
     Types the commands of the tutorial's pages (docs/start), or of those whose names contain PAGE, in the folders of tutorial/, and
-    compares what comes with what the pages say: in a network of its own where the machine allows one (as root).
+    compares what comes with what the pages say: in a network of its own where the machine allows one (as root). --built: `cargo run`
+    runs the programs that are built with the workspace, and pages that build otherwise are left out.
 
 cargo xtask book [--built]
     Builds the documentation as a site into target/book, with each page as Markdown and a list of them (llms.txt). Commands, settings,

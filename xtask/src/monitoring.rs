@@ -1,7 +1,8 @@
 //! `cargo xtask monitoring`: the rules and alerts of `deploy/monitoring`, as Prometheus reads them.
 
-use std::process::{Command, Stdio};
+use std::process::Command;
 
+use crate::engines;
 use crate::step::run as step;
 
 /// Checks them, and lets each alert fire and not fire.
@@ -24,10 +25,7 @@ pub(crate) fn run(options: &[&str]) -> Result<(), String> {
 
 /// What is missing, if they cannot be checked here.
 pub(crate) fn missing() -> Option<&'static str> {
-    let mut version = Command::new("promtool");
-    version.arg("--version").stdout(Stdio::null()).stderr(Stdio::null());
-    let found = version.status().is_ok_and(|status| status.success());
-    (!found).then_some("promtool (`apt-get install prometheus`)")
+    (!engines::starts("promtool")).then_some("promtool (`apt-get install prometheus`)")
 }
 
 const FOLDER: &str = "deploy/monitoring";

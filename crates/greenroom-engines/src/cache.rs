@@ -20,11 +20,15 @@ pub enum GoEngine {
     Minio,
     /// Kubernetes' API server 1.36.3: about eight minutes.
     KubeApiserver,
+    /// Helm 3.22.0, which renders what the API server is given: about two minutes.
+    Helm,
+    /// compose-go 2.16.2, which reads files as `docker compose` does: ten seconds.
+    Compose,
 }
 
 impl GoEngine {
     /// Every engine that is built so.
-    pub const ALL: [Self; 3] = [Self::Etcd, Self::Minio, Self::KubeApiserver];
+    pub const ALL: [Self; 5] = [Self::Etcd, Self::Minio, Self::KubeApiserver, Self::Helm, Self::Compose];
 
     /// The name that the install command takes.
     pub fn name(self) -> &'static str {
@@ -93,7 +97,7 @@ impl GoEngine {
         if !output.status.success() {
             return Err(self.failed(&String::from_utf8_lossy(&output.stderr)));
         }
-        Ok(scratch.join(recipe.name))
+        Ok(scratch.join(recipe.program()))
     }
 
     fn missing(self, remedy: String) -> Error {
@@ -117,7 +121,21 @@ impl GoEngine {
                     ("tools.go", include_str!("../engines/etcd/tools.go")),
                 ]),
             },
-            // Its go.mod replaces nothing, so that it can be installed without a module around it.
+            // Their go.mod replaces nothing, so that they can be installed without a module around them.
+            Self::Helm => Recipe {
+                name: "helm",
+                version: "3.22.0",
+                package: "helm.sh/helm/v3/cmd/helm@v3.22.0",
+                link: "-s -w",
+                module: None,
+            },
+            Self::Compose => Recipe {
+                name: "compose",
+                version: "2.16.2",
+                package: "github.com/compose-spec/compose-go/v2/cmd@v2.16.2",
+                link: "-s -w",
+                module: None,
+            },
             Self::Minio => Recipe {
                 name: "minio",
                 version: "20260212",
@@ -150,6 +168,15 @@ struct Recipe {
     link: &'static str,
     /// The files of the module to build in; `None` if the package is installed by itself.
     module: Option<[(&'static str, &'static str); 3]>,
+}
+
+impl Recipe {
+    /// The file that is built: named by us, or after its package.
+    fn program(&self) -> &'static str {
+        let package = self.package.split('@').next().unwrap_or_default();
+        let last = package.rsplit('/').next().unwrap_or_default();
+        if self.module.is_some() { self.name } else { last }
+    }
 }
 
 /// Where built engines are: [`CACHE_VARIABLE`], or `greenroom/engines` in the user's cache folder.
