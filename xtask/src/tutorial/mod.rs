@@ -9,12 +9,18 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use crate::step::{self, cargo, root};
+use crate::test::EVERYTHING;
 use page::{Page, Typed};
 use terminal::Terminals;
 
-/// Runs the pages whose names contain `options`, or all.
+/// Runs the pages whose names contain `options`, or all; with `--built` those that type no other cargo than `cargo run`, which then
+/// runs the program that is built with all of the workspace.
 pub(crate) fn run(options: &[&str]) -> Result<(), String> {
-    if std::env::var_os(INSIDE).is_none() {
+    let is_built = options.contains(&BUILT);
+    if std::env::var_os(INSIDE).is_none() && is_built {
+        step::run("the tutorial's programs", cargo().args(["build", "--quiet", "--bins"]).args(EVERYTHING))?;
+        terminal::share_programs()?;
+    } else if std::env::var_os(INSIDE).is_none() {
         step::run("the program", cargo().args(["build", "--locked", "--quiet", "-p", "greenroom-cli"]))?;
     }
     if std::env::var_os(INSIDE).is_none() && own_network() {
@@ -23,8 +29,16 @@ pub(crate) fn run(options: &[&str]) -> Result<(), String> {
         inside.args(["--net", "sh", "-c", "ip link set lo up && exec \"$0\" tutorial \"$@\""]).arg(this).args(options);
         return step::run("the tutorial, in a network of its own", inside.env(INSIDE, "1"));
     }
-    let pages = pages()?;
-    let wanted = |page: &&Page| options.is_empty() || options.iter().any(|name| page.name.contains(name));
+    let mut pages = pages()?;
+    if is_built {
+        let (typed, left): (Vec<Page>, _) =
+            pages.into_iter().partition(|page| !page.types("cargo test") && !page.types("cargo build"));
+        let left: Vec<&str> = left.iter().map(|page: &Page| page.name.as_str()).collect();
+        println!("==> the tutorial: without {}, which build otherwise than all the rest", left.join(" and "));
+        pages = typed;
+    }
+    let names: Vec<&&str> = options.iter().filter(|option| **option != BUILT).collect();
+    let wanted = |page: &&Page| names.is_empty() || names.iter().any(|name| page.name.contains(**name));
     let chosen: Vec<&Page> = pages.iter().filter(wanted).collect();
     if chosen.is_empty() {
         let names: Vec<&str> = pages.iter().map(|page| page.name.as_str()).collect();
@@ -32,13 +46,13 @@ pub(crate) fn run(options: &[&str]) -> Result<(), String> {
     }
     for page in chosen {
         println!("==> {}", page.name);
-        go_through(page).map_err(|why| format!("{FOLDER}/{}.md{why}", page.name))?;
+        go_through(page, is_built).map_err(|why| format!("{FOLDER}/{}.md{why}", page.name))?;
     }
     Ok(())
 }
 
-fn go_through(page: &Page) -> Result<(), String> {
-    let mut terminals = Terminals::open(root().join(&page.folder))?;
+fn go_through(page: &Page, is_built: bool) -> Result<(), String> {
+    let mut terminals = Terminals::open(root().join(&page.folder), is_built)?;
     for block in &page.blocks {
         for (index, line) in block.lines.iter().enumerate() {
             let stays = block.terminal.is_some() && index + 1 == block.lines.len();
@@ -85,6 +99,9 @@ fn own_network() -> bool {
 
 /// Where the tutorial's pages are.
 const FOLDER: &str = "docs/start";
+
+/// The option of who has built all of the workspace.
+const BUILT: &str = "--built";
 
 /// Set for the run inside of that network.
 const INSIDE: &str = "GREENROOM_TUTORIAL_INSIDE";

@@ -14,6 +14,14 @@ pub(crate) struct Page {
     pub(crate) blocks: Vec<Block>,
 }
 
+impl Page {
+    /// Whether a command of it begins so.
+    pub(crate) fn types(&self, beginning: &str) -> bool {
+        let mut lines = self.blocks.iter().flat_map(|block| &block.lines);
+        lines.any(|line| matches!(&line.typed, Typed::Command(command) if command.starts_with(beginning)))
+    }
+}
+
 /// A block of lines that are typed.
 pub(crate) struct Block {
     /// The terminal's title, if it is not the one for all that ends.

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs::{self, File};
+use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -28,10 +29,12 @@ struct Running {
 }
 
 impl Terminals {
-    /// Terminals in `folder`, with the programs of this checkout.
-    pub(crate) fn open(folder: PathBuf) -> Result<Self, String> {
+    /// Terminals in `folder`, with the programs of this checkout; with `is_built`, cargo is that of [`share_programs`].
+    pub(crate) fn open(folder: PathBuf, is_built: bool) -> Result<Self, String> {
         let paths = std::env::var_os("PATH").unwrap_or_default();
-        let paths = [target()?.join("debug")].into_iter().chain(std::env::split_paths(&paths));
+        let first = is_built.then(stand_in).transpose()?;
+        let ours = first.into_iter().chain([target()?.join("debug")]);
+        let paths = ours.chain(std::env::split_paths(&paths));
         let path = std::env::join_paths(paths).map_err(|error| format!("PATH cannot be added to: {error}"))?;
         Ok(Self { folder, path, running: BTreeMap::new() })
     }
@@ -109,6 +112,27 @@ impl Running {
         // It may have ended by itself, and then there is nothing to signal.
         _ = Command::new("kill").args(["-s", signal, "--", &group]).stderr(Stdio::null()).status();
     }
+}
+
+/// Makes the cargo of terminals whose programs are built: `cargo run` runs the one of its folder. Building it once more, by
+/// itself, would compile the library with other features than all the rest has it with.
+pub(crate) fn share_programs() -> Result<(), String> {
+    let folder = stand_in()?;
+    let program = folder.join("cargo");
+    let text = format!(
+        "#!/bin/sh\n[ \"$1 $2\" = 'run --quiet' ] || {{ echo \"cargo $*: only cargo run --quiet is typed here\" >&2; exit 1; }}\n\
+         shift 2\n[ \"$1\" != -- ] || shift\n\
+         exec {}/debug/\"$(sed -n 's/^name = \"\\(.*\\)\"$/\\1/p' Cargo.toml | head -n 1)\" \"$@\"\n",
+        target()?.display()
+    );
+    let written = fs::create_dir_all(&folder).and_then(|()| fs::write(&program, text));
+    let written = written.and_then(|()| fs::set_permissions(&program, fs::Permissions::from_mode(0o755)));
+    written.map_err(|error| format!("cannot write {}: {error}", program.display()))
+}
+
+/// The folder of that cargo.
+fn stand_in() -> Result<PathBuf, String> {
+    Ok(target()?.join("tutorial"))
 }
 
 impl Drop for Running {
