@@ -108,8 +108,9 @@ cargo xtask image [--built]
     A static program, in an image from scratch: it answers, and drains on SIGTERM. Needs buildah, musl-tools and Rust's target
     x86_64-unknown-linux-musl; the program takes ten minutes to build (--built: it is there already).
 
-cargo xtask templates
-    Each project that `greenroom new` makes, built against this checkout, linted and tested; needs Python, Node with npm, and Go.
+cargo xtask templates [--built] [NAME]..
+    Each project that `greenroom new` makes, or those that are named, built against this checkout, linted and tested; needs Python, Node
+    with npm, and Go. --built: the program is there already.
 
 cargo xtask dist [--built]
     What is handed out, into target/dist: an archive with the static program, man pages, completions and the unit, its bill of materials

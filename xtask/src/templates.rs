@@ -6,16 +6,21 @@ use std::process::Command;
 
 use crate::step::{cargo, root, run as step, target};
 
-/// Makes, builds and tests each; those in other languages too.
+/// Makes, builds and tests each, or those that are named; those in other languages too.
 pub(crate) fn run(options: &[&str]) -> Result<(), String> {
-    if !options.is_empty() {
-        return Err("usage: cargo xtask templates".to_owned());
+    let (built, names): (Vec<&str>, Vec<&str>) = options.iter().partition(|option| **option == BUILT);
+    if let Some(unknown) = names.iter().find(|name| PROJECTS.iter().all(|(project, _)| project != *name)) {
+        let projects: Vec<&str> = PROJECTS.iter().map(|(name, _)| *name).collect();
+        return Err(format!("there is no project {unknown}; there are {}", projects.join(", ")));
     }
-    step("the program", cargo().args(["build", "--quiet", "--package", "greenroom-cli"]))?;
+    if built.is_empty() {
+        step("the program", cargo().args(["build", "--quiet", "--locked", "--package", "greenroom-cli"]))?;
+    }
     let program = target()?.join("debug/greenroom");
     let folder = target()?.join("templates");
     fs::create_dir_all(&folder).map_err(|error| format!("cannot make {}: {error}", folder.display()))?;
-    for (name, words) in PROJECTS {
+    let chosen = PROJECTS.iter().filter(|(name, _)| names.is_empty() || names.contains(name));
+    for (name, words) in chosen.clone() {
         let project = folder.join(name);
         drop(fs::remove_dir_all(&project));
         let mut new = Command::new("env");
@@ -24,12 +29,18 @@ pub(crate) fn run(options: &[&str]) -> Result<(), String> {
         match words {
             ["--lang", "python"] => python(name, &project, &program)?,
             ["--lang", "typescript"] => typescript(name, &project, &program)?,
-            ["--lang", _] => go(name, &project)?,
+            ["--lang", _] => go(name, &project, &program)?,
             _ => rust(name, &project, &folder)?,
         }
     }
-    println!("==> templates: {} projects are made, built and tested", PROJECTS.len());
+    println!("==> templates: {} projects are made, built and tested", chosen.count());
     Ok(())
+}
+
+/// Those of other languages, with the program that is built: what they take is had in seconds, where each project in Rust would
+/// compile the library once more.
+pub(crate) fn other_languages() -> Result<(), String> {
+    run(&[BUILT, "python", "typescript", "golang"])
 }
 
 /// All in Rust build into one folder, by the versions of this checkout.
@@ -75,15 +86,18 @@ fn npm(folder: &Path, words: &[&str]) -> Command {
     npm
 }
 
-fn go(name: &str, project: &Path) -> Result<(), String> {
+fn go(name: &str, project: &Path, program: &Path) -> Result<(), String> {
     let go = |words: &[&str]| {
         let mut go = Command::new("go");
-        go.arg("-C").arg(project).args(words);
+        go.arg("-C").arg(project).args(words).env("GREENROOM_BIN", program);
         go
     };
     step(&format!("lints of {name}"), &mut go(&["vet", "./..."]))?;
     step(&format!("tests of {name}"), &mut go(&["test", "./..."]))
 }
+
+/// The option of who has built the program.
+const BUILT: &str = "--built";
 
 const PROJECTS: &[(&str, &[&str])] = &[
     ("memory", &[]),

@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use crate::programs::{self, Ran};
 use crate::step::{cargo, run as step, say_times, took};
-use crate::{book, chaos, chart, engines, languages, monitoring, pace, quick};
+use crate::{book, chaos, chart, engines, languages, monitoring, pace, quick, templates, tutorial};
 
 /// Runs every check in order and stops at the first step that fails.
 pub(crate) fn run(options: &[&str]) -> Result<(), String> {
@@ -46,6 +46,8 @@ fn whole(all: bool) -> Result<(), String> {
         // What a program says of a provider that it was built without.
         step("tests without engines", cargo().args(["test", "--locked", "-p", "greenroom-stores"]))?;
         chaos::smoke()?;
+        templates::other_languages()?;
+        tutorial::run(&["--built"])?;
     }
     step("docs", cargo().args(["doc", "--no-deps"]).args(EVERYTHING).env("RUSTDOCFLAGS", "-D warnings"))?;
     match book::missing() {
