@@ -9,7 +9,7 @@ import { join } from "node:path";
 const [program, modules, chromium] = process.argv.slice(2);
 const playwright = createRequire(join(modules, "x.js"))("playwright-core");
 const axe = readFileSync(join(modules, "node_modules/axe-core/axe.min.js"), "utf8");
-const PAGES = ["overview", "kinds", "kinds/chat_room", "actor", "actor/chat_room/lobby", "turns", "waits", "spawned", "nodes", "clusters", "events", "events?level=bad&text=dead", "moves", "reliable", "reminders"];
+const PAGES = ["overview", "kinds", "kinds/chat_room", "actors", "actors?kind=chat_room&order=key", "tail", "tail?outcome=failed", "actor", "actor/chat_room/lobby", "turns", "waits", "spawned", "nodes", "clusters", "events", "events?level=bad&text=dead", "moves", "reliable", "reminders"];
 const HOSTILE = "<img src=x onerror=document.title='taken'>";
 const PATIENCE = 60_000;
 
@@ -115,6 +115,33 @@ async function failed(context, console) {
   await page.getByRole("link", { name: "chat_room.post" }).first().waitFor({ timeout: PATIENCE });
   await page.getByText('"Empty"').first().waitFor({ timeout: PATIENCE });
   expect((await page.locator("img").count()) === 0, "a key became an element");
+  await page.close();
+}
+
+/** A turn is told when it has ended, and others than those that are meant are not. */
+async function tail(context, console) {
+  const page = await open(context, `${console}#/tail?kind=counter&key=${encodeURIComponent(HOSTILE)}`);
+  await page.getByText(/turns of .*demo-0.* as they end/).waitFor({ timeout: PATIENCE });
+  await page.evaluate((key) => fetch(`/counter/${encodeURIComponent(key)}/add`, { method: "POST", headers: { "content-type": "application/json" }, body: '{"amount":1}' }), HOSTILE);
+  const row = page.getByRole("row").filter({ hasText: "add" });
+  await row.getByText("<img", { exact: false }).first().waitFor({ timeout: PATIENCE });
+  expect((await page.getByRole("row").filter({ hasText: "chat_room" }).count()) === 0, "turns are told that are not meant");
+  expect((await page.locator("img").count()) === 0, "a key became an element");
+  expect(page.complaints.length === 0, `tail: ${page.complaints.join("; ")}`);
+  await page.close();
+}
+
+/** Active actors are listed page by page, by what their keys begin with. */
+async function actors(context, console) {
+  const page = await open(context, `${console}#/actors`);
+  const called = await page.evaluate(() => Promise.all(Array.from({ length: 120 }, (_, number) => fetch(`/counter/listed-${number}/add`, { method: "POST", headers: { "content-type": "application/json" }, body: '{"amount":1}' }).then(({ status }) => status))));
+  expect(called.every((status) => status === 200), `counters answer ${called}`);
+  await page.getByRole("combobox", { name: "Kind" }).selectOption("counter");
+  await page.getByRole("searchbox", { name: "Key begins with" }).fill("listed-");
+  await page.getByText("100 of 120 that are active").waitFor({ timeout: PATIENCE });
+  await page.getByRole("button", { name: "Next page" }).click();
+  await page.getByText("20 of 120 that are active").waitFor({ timeout: PATIENCE });
+  expect(page.complaints.length === 0, `actors: ${page.complaints.join("; ")}`);
   await page.close();
 }
 
@@ -231,7 +258,7 @@ try {
   const console = await address();
   browser = await playwright.chromium.launch({ executablePath: chromium, args: ["--no-sandbox"] });
   const context = await browser.newContext({ viewport: { width: 1440, height: 900 } });
-  for (const check of [dots, byKeyboard, hostile, failed, changed, told]) await check(context, console);
+  for (const check of [dots, byKeyboard, hostile, failed, tail, actors, changed, told]) await check(context, console);
   await everyPage(browser, console);
   await reliable(context);
   await killed(context, console);

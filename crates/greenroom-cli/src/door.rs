@@ -176,7 +176,12 @@ impl Door {
 
     /// A topic's events, as they come: no time limit holds.
     pub(crate) fn watch(&self, topic: &str) -> Result<impl Read + use<>, String> {
-        let request = self.agent.get(format!("{}/topics/{}", self.url, encoded(topic)));
+        self.listen(&format!("/topics/{}", encoded(topic)))
+    }
+
+    /// Events as they come: no time limit holds.
+    pub(crate) fn listen(&self, path: &str) -> Result<impl Read + use<>, String> {
+        let request = self.agent.get(format!("{}{path}", self.url));
         let request = request.config().timeout_global(None).build().header("accept", "text/event-stream");
         let answer = self.signed(request).call();
         match answer {

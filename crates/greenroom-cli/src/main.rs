@@ -1,5 +1,6 @@
 //! The `greenroom` program: a demo, a node, and a client for both.
 
+mod actors;
 mod arena;
 mod call;
 mod certs;
@@ -35,6 +36,7 @@ mod run;
 mod score_board;
 mod state;
 mod status;
+mod tail;
 mod token;
 mod topic;
 mod turns;
@@ -78,6 +80,10 @@ enum Command {
     Methods(methods::MethodsCommand),
     /// Show turns that failed, or the slowest of the last minute
     Turns(turns::TurnsCommand),
+    /// List actors that are active
+    Actors(actors::ActorsCommand),
+    /// Show turns as they end
+    Tail(tail::TailCommand),
     /// Show what is wrong in a cluster, and what to do
     Findings(findings::FindingsCommand),
     /// Show what happened at the nodes of a cluster, and go on with what happens
@@ -146,6 +152,8 @@ fn main() -> ExitCode {
         Command::Kinds(command) => interfaces::run(&command),
         Command::Methods(command) => methods::run(&command),
         Command::Turns(command) => turns::run(&command),
+        Command::Actors(command) => actors::run(&command),
+        Command::Tail(command) => tail::run(&command),
         Command::Findings(command) => findings::run(&command),
         Command::Events(command) => events::run(&command),
         Command::Generate(command) => generate::run(&command),

@@ -3,7 +3,7 @@ import { html } from "./lib.js";
 import { when } from "./format.js";
 import { nodesOf, seen, useAnswer } from "./live.js";
 import { choose, route, to } from "./route.js";
-import { Table, actor, silence } from "./table.js";
+import { Choice, Table, actor, silence } from "./table.js";
 
 /** The last ones first; what several nodes say of one thing is one event. @param {any[]} events @returns {any[]} */
 export function merged(events) {
@@ -36,11 +36,6 @@ export function Events() {
       <${Choice} name="Said by" value=${node} pick=${(node) => choose({ node })} all="any node" options=${names(node)} />
       <${Choice} name="Event" value=${event} pick=${(event) => choose({ event })} all="any" options=${kinds.map((kind) => [kind, kind])} />
       <label>Text<input type="search" autocomplete="off" value=${text} onInput=${(input) => choose({ text: input.currentTarget.value })} /></label></form><//>`;
-}
-
-function Choice({ name, value, pick, all, options }) {
-  return html`<label>${name}<select value=${value} onChange=${(event) => pick(event.currentTarget.value)}><option value="">${all}</option>
-    ${options.map(([id, text]) => html`<option value=${id} selected=${id === value}>${text}</option>`)}</select></label>`;
 }
 
 /** The nodes of the cluster, and one that is no more if it was chosen. */

@@ -2,6 +2,7 @@
 import { html, render, useEffect, useRef, useState } from "./lib.js";
 import { refused, takeToken, useToken } from "./api.js";
 import { Actor } from "./actor.js";
+import { Actors } from "./actors.js";
 import { Asking, Lock, watchWho, who } from "./changes.js";
 import { Clusters } from "./clusters.js";
 import { Events } from "./events.js";
@@ -10,6 +11,7 @@ import { begin, live, lost, nodesOf, seen } from "./live.js";
 import { Overview } from "./overview.js";
 import { Reliable } from "./reliable.js";
 import { Moves, Nodes, Reminders, Spawned, Turns, Waits } from "./tables.js";
+import { Tail } from "./tail.js";
 import { time } from "./format.js";
 import { go, route } from "./route.js";
 import { theme, turn } from "./theme.js";
@@ -18,8 +20,10 @@ import { theme, turn } from "./theme.js";
 const PAGES = {
   overview: { name: "Overview", icon: "M2 7l6-5 6 5v7H2z", key: "o", draw: Overview },
   kinds: { name: "Kinds", icon: "M2 4h12M2 8h12M2 12h8", key: "k", draw: Kinds, group: "Actors" },
+  actors: { name: "Actors", icon: "M5 5a2 2 0 1 0 .1 0M11 5a2 2 0 1 0 .1 0M8 10a2 2 0 1 0 .1 0", key: "i", draw: Actors },
   actor: { name: "Actor", icon: "M8 2a3 3 0 1 0 .1 0M2 14c1-4 11-4 12 0", key: "a", draw: Actor },
   turns: { name: "Slow and failed", icon: "M8 2l6 11H2zM8 6v3M8 11v.5", key: "f", draw: Turns },
+  tail: { name: "Tail", icon: "M2 3h12M2 6.5h12M2 10h8M8 12l3 2 3-5", key: "t", draw: Tail },
   waits: { name: "Waits", icon: "M4 2h8M4 14h8M5 2c0 5 6 7 6 12M11 2c0 5-6 7-6 12", key: "w", draw: Waits },
   spawned: { name: "Spawned", icon: "M8 2v12M2 8h12", key: "p", draw: Spawned },
   nodes: { name: "Nodes", icon: "M2 3h12v4H2zM2 9h12v4H2z", key: "n", draw: Nodes, group: "System" },

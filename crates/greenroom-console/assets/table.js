@@ -19,5 +19,11 @@ export function actor(name) {
   return cut > 0 ? html`<a class="mono" href=${to("actor", name.slice(0, cut), name.slice(cut + 1))}>${name}</a>` : String(name ?? "");
 }
 
+/** One of several, or all of them. */
+export function Choice({ name, value, pick, all, options }) {
+  return html`<label>${name}<select value=${value} onChange=${(event) => pick(event.currentTarget.value)}><option value="">${all}</option>
+    ${options.map(([id, text]) => html`<option value=${id} selected=${id === value}>${text}</option>`)}</select></label>`;
+}
+
 /** Who gave no answer, in words; nothing if all did. @param {{node: string, why: string}[]|undefined} silent */
 export const silence = (silent) => (silent?.length ? silent.map(({ node, why }) => `${node} gave no answer: ${why}`).join("; ") : null);

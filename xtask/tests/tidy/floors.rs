@@ -57,6 +57,7 @@ const MODULES: &[(&str, &str)] = &[
     ("node/config", "face"),
     ("node/error", "face"),
     ("observe", "core"),
+    ("observe/following", "cluster"),
     ("observe/look", "cluster"),
     ("observe/overview", "cluster"),
     ("pids", "cluster"),

@@ -1,5 +1,6 @@
 //! The HTTP door of real nodes, over real sockets.
 
+mod actors;
 mod answers;
 mod client;
 mod console;
@@ -23,4 +24,5 @@ mod reliable;
 mod reminders;
 mod slow;
 mod streams;
+mod tail;
 mod topics;

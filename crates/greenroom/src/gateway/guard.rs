@@ -336,6 +336,8 @@ fn whom_for<'a>(path: &'a Path, method: &Method) -> For<'a> {
         Path::Whoami => For::Known,
         Path::Status
         | Path::Live
+        | Path::Tail
+        | Path::Actors
         | Path::Kinds
         | Path::Kind(_)
         | Path::Overview

@@ -10,6 +10,7 @@
 //!
 //! A door listens on the system's own sockets, on the door's stage of the world; a simulated world has none.
 
+mod actors;
 mod admin;
 mod answer;
 mod asked;
@@ -42,6 +43,7 @@ mod reminders;
 mod service;
 mod socket;
 mod status;
+mod tail;
 #[cfg(test)]
 mod tests;
 mod topic;

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::path::Path;
 use super::problem::Problem;
-use super::{Door, asked, findings, happened, inspect, kinds, methods, overview, status, turns};
+use super::{Door, actors, asked, findings, happened, inspect, kinds, methods, overview, status, turns};
 use crate::blocking;
 use crate::locality;
 use crate::observe;
@@ -15,12 +15,12 @@ use crate::observe::look::Whom;
 /// Whether there is a page at `path`.
 pub(super) fn is_one(path: &Path) -> bool {
     use Path::{
-        Events, Explain, Findings, Inspect, Kind, Kinds, Methods, Moves, Optimiser, Overview, Pids, Status, Turns,
-        Waits,
+        Actors, Events, Explain, Findings, Inspect, Kind, Kinds, Methods, Moves, Optimiser, Overview, Pids, Status,
+        Turns, Waits,
     };
     let plain = matches!(
         path,
-        Kinds | Status | Overview | Methods | Turns | Events | Findings | Waits | Pids | Optimiser | Moves
+        Actors | Kinds | Status | Overview | Methods | Turns | Events | Findings | Waits | Pids | Optimiser | Moves
     );
     plain || matches!(path, Kind(_) | Explain { .. } | Inspect { .. })
 }
@@ -50,6 +50,10 @@ pub(super) async fn said(
         Path::Turns => {
             let (wanted, whom) = turns::wanted(query)?;
             turns::list(door, wanted, &whom, values).await
+        }
+        Path::Actors => {
+            let (wish, whom) = actors::wanted(query)?;
+            actors::list(door, wish, &whom).await
         }
         Path::Events => {
             let wanted = happened::wanted(query)?;

@@ -33,6 +33,10 @@ pub(super) enum Path {
     Whoami,
     /// Pages told again each second, as server-sent events of their names: `GET /-/live?views=`.
     Live,
+    /// Actors that are active, page by page: `GET /-/actors?kind=&node=&order=&prefix=&after=&limit=`.
+    Actors,
+    /// Turns as they end, as server-sent events, at most 200 a second: `GET /-/tail?kind=&key=&method=&outcome=&over=`.
+    Tail,
     /// The cluster at a glance, with what it did in the last seconds: `GET /-/overview?seconds=`.
     Overview,
     /// How often methods are called, how long they take, how they fail: `GET /-/methods?kind=`.
@@ -90,6 +94,8 @@ impl Path {
             ["-", "drain", node] => Path::Admin(Asked::Drain { node: decode(node)? }),
             ["-", "whoami"] => Path::Whoami,
             ["-", "live"] => Path::Live,
+            ["-", "actors"] => Path::Actors,
+            ["-", "tail"] => Path::Tail,
             ["-", "overview"] => Path::Overview,
             ["-", "methods"] => Path::Methods,
             ["-", "turns"] => Path::Turns,

@@ -13,7 +13,7 @@ use super::answer::{Answer, AnswerBody};
 use super::connections::Seat;
 use super::path::Path;
 use super::problem::{self, Problem};
-use super::{Door, admin, call, console, events, happened, hosts, kinds, live, metrics, pages, status, topic};
+use super::{Door, admin, call, console, events, happened, hosts, kinds, live, metrics, pages, status, tail, topic};
 
 /// Answers one request.
 pub(super) async fn answer(door: &Arc<Door>, seat: &Arc<Seat>, request: Request<Incoming>) -> Answer {
@@ -71,7 +71,7 @@ async fn route(door: &Arc<Door>, seat: &Arc<Seat>, mut request: Request<Incoming
         refuse_other_sites(request.headers())?;
         return hosts::open(door, request);
     }
-    if path == Path::Live {
+    if let Path::Live | Path::Tail = path {
         refuse_other_sites(request.headers())?;
         if request.method() != Method::GET {
             return Err(Problem::wrong_method("GET"));
@@ -79,7 +79,10 @@ async fn route(door: &Arc<Door>, seat: &Arc<Seat>, mut request: Request<Incoming
         if seat.is_reserved() {
             return Err(Problem::busy("the door serves as many connections as it may").closing());
         }
-        return live::answer(door, seat, &request);
+        return match path {
+            Path::Tail => tail::answer(door, seat, &request),
+            _ => live::answer(door, seat, &request),
+        };
     }
     if let Path::Topic(name) = path {
         refuse_other_sites(request.headers())?;
@@ -89,7 +92,7 @@ async fn route(door: &Arc<Door>, seat: &Arc<Seat>, mut request: Request<Incoming
         return topic::answer(door, seat, name, request).await;
     }
     let answer = match path {
-        Path::Admin(_) | Path::Other | Path::Host | Path::Live | Path::Call { .. } | Path::Topic(_) => {
+        Path::Admin(_) | Path::Other | Path::Host | Path::Live | Path::Tail | Path::Call { .. } | Path::Topic(_) => {
             return Err(Problem::no_such_path(request.uri().path()));
         }
         _ if !matches!(*request.method(), Method::GET | Method::HEAD) => {

@@ -18,6 +18,7 @@ pub(crate) mod port;
 pub(crate) mod samples;
 pub(crate) mod stores;
 pub(crate) mod strangers;
+pub(crate) mod tail;
 
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};

@@ -102,17 +102,20 @@ pub(crate) async fn ask<T: DeserializeOwned>(here: &Arc<Here>, question: &Questi
         .into_iter()
         .map(|(id, name, address)| {
             let (sender, answer) = oneshot::channel();
-            let (node, encoded) = (here.clone(), encoded.clone());
-            if id == here.me() {
-                // Nobody waits any more if it is too late.
-                let _ = sender.send(Ok(question.answer(here)));
-            } else {
-                let asking = async move {
-                    let timeout = node.world().sleep_until(node.world().now() + PATIENCE);
-                    let _ = sender.send(within(timeout, hear(&node, id, &address, &encoded)).await);
+            let (node, question, encoded) = (here.clone(), question.clone(), encoded.clone());
+            let asking = async move {
+                let timeout = node.world().sleep_until(node.world().now() + PATIENCE);
+                let answering = async {
+                    if id == node.me() {
+                        Ok(question.answer(&node).await)
+                    } else {
+                        hear(&node, id, &address, &encoded).await
+                    }
                 };
-                here.world().spawn(Stage::Door, Box::pin(asking));
-            }
+                // Nobody waits any more if it is too late.
+                let _ = sender.send(within(timeout, answering).await);
+            };
+            here.world().spawn(Stage::Door, Box::pin(asking));
             (id, name, answer)
         })
         .collect();
@@ -210,7 +213,7 @@ async fn answer(here: &Here, kept: &Kept, met: Met) -> io::Result<()> {
         let asking = next(&mut stream, &mut decoder, &mut input, QUESTION_LEN_MAX);
         let Some(question) = within(timeout, asking).await? else { return Ok(()) };
         let mut out = BytesMut::new();
-        let said = kept.say(here, question);
+        let said = kept.say(here, question).await;
         if let Err(why) = said.and_then(|said| put(&mut out, &said).map_err(|error| error.to_string())) {
             Encoder::default().goodbye(&mut out, &why);
         }
@@ -225,13 +228,13 @@ impl Kept {
     ///
     /// # Errors
     /// It does not know the question.
-    fn say(&self, here: &Here, question: Bytes) -> Result<Bytes, String> {
+    async fn say(&self, here: &Here, question: Bytes) -> Result<Bytes, String> {
         let now = here.world().now();
         if let Some(said) = locked(&self.said).iter().find(|said| said.question == question && said.is_fresh(now)) {
             return Ok(said.answer.clone());
         }
         let unknown = |error| format!("version {} does not know the question: {error}", env!("CARGO_PKG_VERSION"));
-        let answer = read::<Question>(&question).map_err(unknown)?.answer(here);
+        let answer = read::<Question>(&question).map_err(unknown)?.answer(here).await;
         let mut kept = locked(&self.said);
         kept.retain(|said| said.is_fresh(now));
         if kept.len() < SAID_MAX {

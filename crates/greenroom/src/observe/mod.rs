@@ -5,8 +5,10 @@
 //! [`Question`](question::Question); whoever looks at any node hears all of them (`look.rs`), and what they say is added up
 //! (`overview.rs`, `methods.rs`, `turns.rs`).
 
+pub(crate) mod actors;
 pub(crate) mod events;
 pub(crate) mod findings;
+pub(crate) mod following;
 pub(crate) mod history;
 pub(crate) mod level;
 pub(crate) mod look;
@@ -16,6 +18,7 @@ pub(crate) mod overview;
 pub(crate) mod question;
 pub(crate) mod standing;
 pub(crate) mod subject;
+pub(crate) mod tail;
 pub(crate) mod turns;
 pub(crate) mod word;
 

@@ -5,12 +5,16 @@ use greenroom_wire::codec::{self, Codec, DecodeError};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+use super::actors::ActorsWord;
 use super::events::{EventsWord, Wanted as WantedEvents};
 use super::findings::Findings;
 use super::methods;
+use super::tail::TailWord;
 use super::turns::{self, Wanted};
 use super::word::NodeWord;
 use crate::here::Here;
+use crate::here::tail::Meant;
+use crate::shard::listing::Wish;
 
 /// What is asked. A node of an earlier version that does not know a question says so, and is named as one that said nothing.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -26,16 +30,22 @@ pub(crate) enum Question {
     Events { wanted: WantedEvents, limit: u32 },
     /// What it finds wrong: `Vec<Finding>`.
     Findings,
+    /// A page of its active actors: `ActorsWord`.
+    Actors { wish: Wish },
+    /// Turns that have ended since the round before: `TailWord`. A node looks at its turns only as long as it is asked.
+    Tail { id: u64, round: u64, meant: Meant },
 }
 
 impl Question {
     /// What `node` says of itself.
-    pub(crate) fn answer(&self, node: &Here) -> Bytes {
+    pub(crate) async fn answer(&self, node: &Here) -> Bytes {
         match self {
             Self::Overview { seconds } => written(&NodeWord::of(node, *seconds)),
             Self::Methods { kind } => written(&methods::of_node(node, kind.as_deref())),
             Self::Turns { wanted } => written(&turns::of_node(node, wanted)),
             Self::Events { wanted, limit } => written(&EventsWord::of(node, wanted, *limit)),
+            Self::Actors { wish } => written(&ActorsWord::of(node, wish).await),
+            Self::Tail { id, meant, .. } => written(&TailWord::of(node, *id, meant)),
             Self::Findings => written(&node.part::<Findings>().last().to_vec()),
         }
     }

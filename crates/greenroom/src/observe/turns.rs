@@ -53,7 +53,7 @@ pub(super) fn of_node(node: &Here, wanted: &Wanted) -> Vec<TurnWord> {
         let (kind, method) = (one.actor.kind.name(), method_of(node, &one));
         let is = |wanted: &Option<String>, name: &str| wanted.as_ref().is_none_or(|wanted| wanted == name);
         let wanted = !is_built_in(kind) && is(&wanted.kind, kind) && is(&wanted.method, method);
-        wanted.then(|| TurnWord::of(&one, method))
+        wanted.then(|| TurnWord::of(&one, method, "slow"))
     });
     words.collect()
 }
@@ -79,13 +79,7 @@ pub(crate) fn told<'a>(slow: bool, said: impl IntoIterator<Item = (&'a str, &'a 
     let groups = groups.into_iter().map(|((kind, method, class, error), (count, first, last))| {
         json!({ "kind": kind, "method": method, "class": class, "error": error, "count": count, "first": first, "last": last })
     });
-    let turns = turns.into_iter().map(|(node, word)| {
-        json!({
-            "at": word.at, "actor": word.actor, "method": word.method, "caller": word.caller, "queued": word.queued,
-            "ran": word.ran, "outcome": word.outcome, "error": word.error, "trace": word.trace, "node": node,
-        })
-    });
-    (groups.collect(), turns.collect())
+    (groups.collect(), turns.into_iter().map(|(node, word)| word.told(node)).collect())
 }
 
 impl TurnWord {
@@ -94,7 +88,25 @@ impl TurnWord {
         self.error = None;
     }
 
-    fn of(one: &Sample, method: &str) -> Self {
+    /// When it was noted, in Unix milliseconds.
+    pub(super) fn at(&self) -> u64 {
+        self.at
+    }
+
+    /// As JSON, with the node that says it.
+    pub(crate) fn told(&self, node: &str) -> Value {
+        json!({
+            "at": self.at, "actor": self.actor, "method": self.method, "caller": self.caller, "queued": self.queued,
+            "ran": self.ran, "outcome": self.outcome, "error": self.error, "trace": self.trace, "node": node,
+        })
+    }
+
+    /// One that somebody follows, of `node`.
+    pub(super) fn ended(node: &Here, one: &Sample) -> Self {
+        Self::of(one, method_of(node, one), "ok")
+    }
+
+    fn of(one: &Sample, method: &str, else_it: &str) -> Self {
         let seconds = |time: Option<Duration>| time.map(|time| time.as_secs_f64());
         Self {
             at: one.at.0,
@@ -104,7 +116,7 @@ impl TurnWord {
             caller: one.caller.clone(),
             queued: seconds(one.queued),
             ran: seconds(one.ran),
-            outcome: one.failed.map_or("slow", |class| class.name()).to_owned(),
+            outcome: one.failed.map_or(else_it, |class| class.name()).to_owned(),
             error: one.error.clone(),
             trace: one.trace.clone(),
         }

@@ -213,17 +213,17 @@ impl Shard {
         let known = self.turns.borrow_mut().end(frame.id);
         // What else it holds is dropped while nobody borrows the turns.
         let known = known.map(|turn| (turn.began, turn.link));
-        if frame.timed != Timestamp::NEVER {
-            self.note_took(frame, known.as_ref());
-        } else if let Some((began, _)) = &known {
-            self.look_whether_slow(frame, self.now().since(*began), known.as_ref());
-        }
-        #[cfg(feature = "rehearsal")]
-        self.note_end(frame, panic);
         if let Some(message) = panic {
             self.note_broken(frame, known.as_ref(), message);
             tracing::error!(actor = %frame.activation.id(), message, "a turn panicked; the activation restarts clean");
         }
+        if frame.timed != Timestamp::NEVER {
+            self.note_took(frame, known.as_ref());
+        } else if let Some((began, _)) = &known {
+            self.look_at_ended(frame, self.now().since(*began), known.as_ref());
+        }
+        #[cfg(feature = "rehearsal")]
+        self.note_end(frame, panic);
         frame.activation.clone().turn_ended(self, frame.job.get(), panic);
     }
 

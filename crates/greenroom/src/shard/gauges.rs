@@ -11,6 +11,7 @@ use super::stalls::Stalls;
 use super::waits::LongTurn;
 use crate::here::meter::Meters;
 use crate::here::samples::Samples;
+use crate::here::tail::Tail;
 
 /// One shard's numbers. Written by the shard alone, on a cache line of its own.
 #[derive(Default)]
@@ -31,6 +32,7 @@ pub(crate) struct Gauges {
     stalls: Stalls,
     meters: Arc<Meters>,
     samples: Samples,
+    tail: Tail,
 }
 
 impl Gauges {
@@ -79,6 +81,11 @@ impl Gauges {
     /// Turns of them that failed or were slow.
     pub(crate) fn samples(&self) -> &Samples {
         &self.samples
+    }
+
+    /// Who follows its turns.
+    pub(crate) fn tail(&self) -> &Tail {
+        &self.tail
     }
 
     pub(crate) fn busy_nanos(&self) -> u64 {

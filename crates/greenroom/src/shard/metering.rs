@@ -9,6 +9,7 @@ use greenroom_world::Timestamp;
 use super::Shard;
 use super::late::HOOK;
 use super::samples::Known;
+use super::tail::Failing;
 use super::turns::Frame;
 use crate::actor::error::Refusal;
 use crate::actor::key::{ActorId, Kind};
@@ -28,12 +29,15 @@ pub(super) struct Metering {
     draw: Cell<u32>,
     /// Which turns are among the slowest.
     pub(super) bar: Cell<Bar>,
+    /// Those that have failed, for who follows.
+    pub(super) failing: Failing,
 }
 
 impl Metering {
     pub(super) fn new(meters: Arc<Meters>) -> Self {
         let (left, stride, draw) = (Cell::new(1), Cell::new(1), Cell::new(1));
-        Self { meters, left, stride, last: Cell::default(), draw, bar: Cell::default() }
+        let (last, bar, failing) = Default::default();
+        Self { meters, left, stride, last, draw, bar, failing }
     }
 
     /// Whether the turn that begins is timed.
@@ -44,8 +48,17 @@ impl Metering {
         left == 0
     }
 
-    /// A turn is timed that begins now: which one is next.
-    fn next(&self, now: Timestamp) {
+    /// Has the next turn timed.
+    pub(super) fn time_next(&self) {
+        self.left.set(1);
+    }
+
+    /// A turn is timed that begins now: which one is next. While somebody follows, it is each.
+    fn next(&self, now: Timestamp, followed: bool) {
+        if followed {
+            self.last.set(now);
+            return self.left.set(1);
+        }
         let passed = now.since(self.last.replace(now));
         let stride = self.stride.get();
         let stride = match passed {
@@ -106,7 +119,7 @@ impl Shard {
     #[cold]
     fn time_turn(&self) -> Timestamp {
         let now = self.clock();
-        self.metering.next(now);
+        self.metering.next(now, self.is_followed());
         now
     }
 
@@ -119,7 +132,7 @@ impl Shard {
         {
             let took = self.clock().since(frame.timed);
             meter.took(took);
-            self.look_whether_slow(frame, took, known);
+            self.look_at_ended(frame, took, known);
         }
     }
 
@@ -162,6 +175,7 @@ impl Shard {
             && let Some(meter) = self.meter(frame.activation.id().kind, method)
         {
             meter.count_failed(class);
+            self.note_failing(frame, class, error);
             self.sample_failed(frame, class, known, error);
         }
     }

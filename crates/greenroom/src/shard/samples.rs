@@ -17,11 +17,14 @@ use crate::here::samples::{Sample, cut};
 pub(super) type Known = (Timestamp, Link);
 
 impl Shard {
-    /// Keeps the turn of `frame`, which has ended, if it is among the slowest.
+    /// Keeps the turn of `frame`, which has ended, if it is among the slowest, and tells those who follow.
     #[inline]
-    pub(super) fn look_whether_slow(&self, frame: &Frame, took: Duration, known: Option<&Known>) {
+    pub(super) fn look_at_ended(&self, frame: &Frame, took: Duration, known: Option<&Known>) {
         if self.metering.bar.get().is_passed(took, self.now()) {
             self.sample_slow(frame, took, known);
+        }
+        if self.is_followed() {
+            self.tell_followers(frame, took, known);
         }
     }
 
@@ -45,20 +48,23 @@ impl Shard {
 
     /// Keeps a message that was refused where its actor is.
     pub(super) fn sample_refused(&self, id: &ActorId, method: u16, refusal: &Refusal) {
-        let samples = self.gauges().samples();
-        if !samples.takes_failure(self.now()) {
-            return;
-        }
         let queued = match refusal {
             Refusal::Expired(spent) => spent.queued,
             _ => None,
         };
+        if self.is_followed() {
+            self.tell_of_refused(id, method, refusal, queued);
+        }
+        let samples = self.gauges().samples();
+        if !samples.takes_failure(self.now()) {
+            return;
+        }
         let (failed, error) = (Some(refusal.into()), Some(cut(&refusal.to_string())));
         samples.note_failure(Sample { queued, failed, error, ..self.sample_of(id.clone(), method) });
     }
 
     /// What is known of the turn of `frame`, which runs or has just ended.
-    fn told_of(&self, frame: &Frame, known: Option<&Known>) -> Sample {
+    pub(super) fn told_of(&self, frame: &Frame, known: Option<&Known>) -> Sample {
         let (began, caller) = match known {
             Some((began, link)) => (Some(*began), self.awaited_by(link)),
             None if frame.entered.get() => {
@@ -75,7 +81,7 @@ impl Shard {
         Sample { caller, ran, trace, ..sample }
     }
 
-    fn sample_of(&self, actor: ActorId, method: u16) -> Sample {
+    pub(super) fn sample_of(&self, actor: ActorId, method: u16) -> Sample {
         let (noted, at) = (self.now(), self.port.node.wall());
         Sample {
             noted,
