@@ -64,8 +64,16 @@ function cancel({ actor, name }) {
   return html`<${Do} label="Cancel" what="Cancel" name=${`reminder ${name} of ${actor}`} url=${url} method="DELETE" />`;
 }
 
+/** By how many seconds a reminder is late, by the clock of the door. @param {{due_unix_seconds: number}} one */
+const late = (one) => (seen.value ? seen.value.at / 1000 - one.due_unix_seconds : 0);
+
 export function Reminders() {
   const { body, error } = useAnswer("/-/reminders", 5);
-  return html`<${Table} title="Reminders" sub=${body ? `at most ${body.listed_at_most}` : ""} heads=${["actor", "name", "method", "schedule", "due", ...(allowed() ? ["change"] : [])]} empty=${error ?? "No actor wants to be reminded."}
-    rows=${(body?.reminders ?? []).map((one) => [actor(one.actor), one.name, one.method, one.schedule, new Date(one.due_unix_seconds * 1000).toLocaleString("en-GB"), ...(allowed() ? [cancel(one)] : [])])} />`;
+  const all = [...(body?.reminders ?? [])].sort((one, other) => one.due_unix_seconds - other.due_unix_seconds);
+  const many = all.filter((one) => late(one) > LATE).length;
+  return html`<${Table} title="Reminders" sub=${body ? `at most ${body.listed_at_most}; ${many ? `${many} late by over ${LATE} s` : "none is late"}` : ""} heads=${["actor", "name", "method", "schedule", "due", "late", ...(allowed() ? ["change"] : [])]} empty=${error ?? "No actor wants to be reminded."}
+    rows=${all.map((one) => [actor(one.actor), one.name, one.method, one.schedule, new Date(one.due_unix_seconds * 1000).toLocaleString("en-GB"), late(one) > LATE ? html`<span class="bad-text">by ${time(late(one))}</span>` : "", ...(allowed() ? [cancel(one)] : [])])} />`;
 }
+
+/** Seconds by which a tick may be late before it is said. */
+const LATE = 10;

@@ -155,6 +155,11 @@ impl<K: Clone + Eq + Debug, P: Plan> Keeper<K, P> {
         self.ranges.get(usize::from(range.0)).is_some_and(Range::is_owned)
     }
 
+    /// As [`Range::behind`], of all ranges.
+    pub fn behind(&self) -> Option<Wall> {
+        self.ranges.iter().filter_map(Range::behind).min()
+    }
+
     /// Ranges that this node owns, and hints of theirs in memory.
     pub fn counts(&self) -> (usize, usize) {
         let owned = self.ranges.iter().filter(|range| range.is_owned()).count();

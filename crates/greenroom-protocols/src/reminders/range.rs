@@ -226,6 +226,14 @@ impl<K: Clone + Eq + Debug, P: Plan> Range<K, P> {
         self.works.len()
     }
 
+    /// Since when the tick has been due that is late longest: begun, or put off, and its turn has not run.
+    pub fn behind(&self) -> Option<Wall> {
+        let is_out = |work: &&Work<K, P>| {
+            work.ran.is_none() && matches!(work.stage, Stage::Paused(_) | Stage::Reading | Stage::Delivering(..))
+        };
+        self.works.values().filter(is_out).map(|work| work.at.wake).min()
+    }
+
     /// Applies `event` at `now`, appending what must be done to `out`, in order.
     pub fn handle(&mut self, now: Now, event: Event<K, P>, out: &mut Vec<Action<K, P>>) {
         match event {

@@ -197,6 +197,22 @@ fn a_reminder_ticks_at_its_time_and_moves_on() {
 }
 
 #[test]
+fn a_range_is_behind_from_when_a_tick_was_due_until_its_turn_has_run() {
+    let mut scene = Scene::new();
+    scene.rows.register(1, 1_010_000, 10_000);
+    scene.note(1_010_000);
+    scene.pass(5_000);
+    assert_eq!(scene.range.behind(), None, "it is not due");
+    scene.how = Delivered::Again;
+    scene.pass(20_000);
+    assert_eq!(scene.range.behind(), Some(Wall(1_010_000)), "its actor did not take it");
+    scene.how = Delivered::Ran;
+    scene.pass(30_000);
+    assert_eq!(scene.range.behind(), None);
+    assert!(!scene.ticks.is_empty());
+}
+
+#[test]
 fn ticks_missed_while_nobody_owned_the_range_come_as_one() {
     let mut scene = Scene::new();
     scene.rows.register(1, 1_010_000, 1_000);

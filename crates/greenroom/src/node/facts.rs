@@ -48,6 +48,14 @@ async fn look_after(here: &Here, table: &Health) {
     }
 }
 
+/// How late the tick is that is late longest.
+fn tick_late(here: &Here) -> Duration {
+    match here.calendar().counts.behind.load(Ordering::Relaxed) {
+        0 => Duration::ZERO,
+        due => Duration::from_millis(here.wall().0.saturating_sub(due)),
+    }
+}
+
 /// Whether nothing else tells of the same as an event.
 fn is_news(finding: &Finding) -> bool {
     !["cluster-silent", "long-turn", "member-joining", "member-silent"].contains(&&*finding.check)
@@ -61,6 +69,7 @@ struct Gathering {
     ticks_refused: Recent,
     doubtful: Recent,
     duplicates: Recent,
+    saves: [Recent; 3],
 }
 
 /// What is counted of a method.
@@ -98,6 +107,7 @@ impl Gathering {
             ticks_refused: Recent::default(),
             doubtful: Recent::default(),
             duplicates: Recent::default(),
+            saves: Default::default(),
         }
     }
 
@@ -105,6 +115,7 @@ impl Gathering {
         let passed = now.since(std::mem::replace(&mut self.at, now));
         let view = here.view();
         self.ticks_refused.note(here.calendar().counts.hopeless.load(Ordering::Relaxed), passed);
+        let saves = self.saves(here, passed);
         let mut clusters = Vec::new();
         if let Some(geo) = here.geo() {
             let counts = geo.counts().now();
@@ -122,6 +133,9 @@ impl Gathering {
             long_turns: here.gauges().iter().flat_map(|gauges| gauges.long_turns()).collect(),
             parked: here.journal().map_or(0, |_| here.reliable().parked.load(Ordering::Relaxed)),
             ticks_refused: self.ticks_refused.minute,
+            tick_late: tick_late(here),
+            saves_slow: Share { all: saves[0], of_them: saves[1] },
+            saves_in_conflict: Share { all: saves[0], of_them: saves[2] },
             clusters,
             doubtful: self.doubtful.minute,
             duplicates: self.duplicates.minute,
@@ -129,6 +143,19 @@ impl Gathering {
             certificate: certificate(here),
             kinds: kinds(&view.view),
         }
+    }
+
+    /// Saves of the last minute, those of them that were slow, and those that met a conflict.
+    fn saves(&mut self, here: &Here, passed: Duration) -> [f64; 3] {
+        let sums = here
+            .gauges()
+            .iter()
+            .map(|gauges| gauges.saves())
+            .fold([0; 3], |sums, saves| std::array::from_fn(|at| sums[at] + saves[at]));
+        for (recent, now) in self.saves.iter_mut().zip(sums) {
+            recent.note(now, passed);
+        }
+        std::array::from_fn(|at| self.saves[at].minute)
     }
 
     fn shards(&mut self, here: &Here, now: Timestamp, passed: Duration) -> Vec<Shard> {

@@ -33,6 +33,8 @@ pub(crate) struct Gauges {
     meters: Arc<Meters>,
     samples: Samples,
     tail: Tail,
+    /// Saves of states, those that took long, and those that met a conflict.
+    saves: [AtomicU64; 3],
 }
 
 impl Gauges {
@@ -86,6 +88,19 @@ impl Gauges {
     /// Who follows its turns.
     pub(crate) fn tail(&self) -> &Tail {
         &self.tail
+    }
+
+    /// Saves of states, those of them that took over a second, and those that met what somebody else has written.
+    pub(crate) fn saves(&self) -> [u64; 3] {
+        std::array::from_fn(|at| self.saves[at].load(Ordering::Relaxed))
+    }
+
+    /// Counts a save of a state, which took so long.
+    pub(crate) fn count_save(&self, took: Duration, conflict: bool) {
+        let counts = [true, took > SAVE_LONG, conflict];
+        for (count, _) in self.saves.iter().zip(counts).filter(|(_, counts)| *counts) {
+            count.store(count.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+        }
     }
 
     pub(crate) fn busy_nanos(&self) -> u64 {
@@ -149,3 +164,6 @@ impl Gauges {
         self.sends_refused.fetch_add(1, Ordering::Relaxed);
     }
 }
+
+/// Time from which on a save is slow.
+const SAVE_LONG: Duration = Duration::from_secs(1);

@@ -12,6 +12,7 @@ use super::record::{self, Author};
 use super::{State, StateError};
 use crate::actor::cx::Cx;
 use crate::actor::key::ActorId;
+use crate::shard::Shard;
 
 /// Where a state is kept.
 pub(crate) struct Site {
@@ -145,6 +146,19 @@ impl Slot {
     /// A write whose outcome is not known is looked for, and written again under the same condition, until it is known
     /// or the time is up: under one version only one of the writes can be applied, and they all write the same.
     async fn write(&self, cx: &Cx, site: &Site, payload: &[u8], digest: u64) -> Result<(), Missed> {
+        let world = cx.port.node.world();
+        let began = world.now();
+        let written = self.write_until_known(cx, site, payload, digest).await;
+        let conflict = written.as_ref().is_err_and(|missed| missed.found.is_some());
+        Shard::with(|shard| {
+            if let Some(shard) = shard {
+                shard.gauges().count_save(world.now().since(began), conflict);
+            }
+        });
+        written
+    }
+
+    async fn write_until_known(&self, cx: &Cx, site: &Site, payload: &[u8], digest: u64) -> Result<(), Missed> {
         let patience = Patience::begin(cx);
         let (mut expected, first) = {
             let mut seen = self.seen();

@@ -46,6 +46,8 @@ pub(crate) struct Counts {
     pub(crate) retries: AtomicU64,
     /// Due times that were missed and folded into a later tick.
     pub(crate) missed: AtomicU64,
+    /// Since when the tick has been due that is late longest, in Unix milliseconds; 0 if none is.
+    pub(crate) behind: AtomicU64,
 }
 
 /// What the loop has not heard yet: at most one entry for each range and node.

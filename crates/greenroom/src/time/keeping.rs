@@ -141,6 +141,7 @@ impl Keeping {
         let counts = &node.calendar().counts;
         counts.ranges.store(ranges as u64, Ordering::Relaxed);
         counts.loaded.store(loaded as u64, Ordering::Relaxed);
+        counts.behind.store(self.keeper.behind().map_or(0, |due| due.0), Ordering::Relaxed);
     }
 }
 

@@ -25,6 +25,12 @@ pub(crate) struct Facts {
     pub(crate) parked: u64,
     /// Ticks of reminders that were refused for good in the last minute, about.
     pub(crate) ticks_refused: f64,
+    /// How late the tick of a reminder is that is late longest.
+    pub(crate) tick_late: Duration,
+    /// Saves of states of the last minute, about, and those that took over a second.
+    pub(crate) saves_slow: Share,
+    /// The same, and those that met a conflict.
+    pub(crate) saves_in_conflict: Share,
     /// The other clusters.
     pub(crate) clusters: Vec<Cluster>,
     /// Actors that were activated here in the last minute, about, while not all clusters answered.

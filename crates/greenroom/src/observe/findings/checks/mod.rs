@@ -14,7 +14,10 @@ mod member_silent;
 mod memory_full;
 mod method_failing;
 mod parked;
+mod reminders_late;
 mod reminders_refused;
+mod saves_in_conflict;
+mod saves_slow;
 mod settings_differ;
 mod shedding;
 mod stuck_shard;
@@ -39,7 +42,10 @@ pub(super) const CHECKS: &[Check] = &[
     memory_full::CHECK,
     method_failing::CHECK,
     parked::CHECK,
+    reminders_late::CHECK,
     reminders_refused::CHECK,
+    saves_in_conflict::CHECK,
+    saves_slow::CHECK,
     settings_differ::CHECK,
     shedding::CHECK,
     stuck_shard::CHECK,
