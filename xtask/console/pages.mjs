@@ -9,7 +9,7 @@ import { join } from "node:path";
 const [program, modules, chromium] = process.argv.slice(2);
 const playwright = createRequire(join(modules, "x.js"))("playwright-core");
 const axe = readFileSync(join(modules, "node_modules/axe-core/axe.min.js"), "utf8");
-const PAGES = ["overview", "kinds", "kinds/chat_room", "actors", "actors?kind=chat_room&order=key", "tail", "tail?outcome=failed", "actor", "actor/chat_room/lobby", "turns", "waits", "spawned", "nodes", "clusters", "events", "events?level=bad&text=dead", "moves", "reliable", "reminders"];
+const PAGES = ["overview", "kinds", "kinds/chat_room", "actors", "actors?kind=chat_room&order=key", "tail", "tail?outcome=failed", "state", "state/account/self/nobody", "topics", "actor", "actor/chat_room/lobby", "turns", "waits", "spawned", "nodes", "clusters", "events", "events?level=bad&text=dead", "moves", "reliable", "reminders"];
 const HOSTILE = "<img src=x onerror=document.title='taken'>";
 const PATIENCE = 60_000;
 

@@ -45,6 +45,13 @@ pub(crate) struct Door {
     token: Option<Secret>,
 }
 
+/// As what something was seen that is changed.
+pub(crate) enum Condition<'a> {
+    /// It was not there.
+    Missing,
+    Version(&'a str),
+}
+
 /// What a door answered.
 pub(crate) struct Answer {
     pub(crate) status: u16,
@@ -203,6 +210,23 @@ impl Door {
     pub(crate) fn delete(&self, path: &[&str]) -> Result<Answer, String> {
         let path: Vec<String> = path.iter().map(|part| encoded(part)).collect();
         self.read(self.signed(self.agent.delete(format!("{}/{}", self.url, path.join("/")))).call())
+    }
+
+    /// Asks for something to be replaced by a JSON value, or removed without one, if it is as it was seen.
+    pub(crate) fn change(&self, path: &str, seen: &Condition<'_>, value: Option<&str>) -> Result<Answer, String> {
+        let url = format!("{}{path}", self.url);
+        let (name, version) = match seen {
+            Condition::Missing => ("if-none-match", "*"),
+            Condition::Version(version) => ("if-match", *version),
+        };
+        let answer = match value {
+            Some(value) => {
+                let request = self.signed(self.agent.put(url)).header(name, version);
+                request.header("content-type", "application/json").send(value)
+            }
+            None => self.signed(self.agent.delete(url)).header(name, version).call(),
+        };
+        self.read(answer)
     }
 
     fn read(&self, answer: Result<ureq::http::Response<ureq::Body>, ureq::Error>) -> Result<Answer, String> {

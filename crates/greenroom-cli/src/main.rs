@@ -36,6 +36,8 @@ mod run;
 mod score_board;
 mod state;
 mod status;
+mod stored;
+mod support;
 mod tail;
 mod token;
 mod topic;
@@ -84,6 +86,8 @@ enum Command {
     Actors(actors::ActorsCommand),
     /// Show turns as they end
     Tail(tail::TailCommand),
+    /// Write all that a cluster says of itself into one file, without keys and values, for a bug report
+    Support(support::SupportCommand),
     /// Show what is wrong in a cluster, and what to do
     Findings(findings::FindingsCommand),
     /// Show what happened at the nodes of a cluster, and go on with what happens
@@ -120,6 +124,8 @@ enum Command {
     Inspect(inspect::InspectCommand),
     /// Let an actor go to another node, with what it holds in memory
     Migrate(migrate::MigrateCommand),
+    /// Show and change what actors have stored, by way of a node
+    Stored(stored::StoredCommand),
     /// Read and change what is in a store
     State(state::StateCommand),
     /// Make and check certificates for trying TLS out
@@ -153,7 +159,9 @@ fn main() -> ExitCode {
         Command::Methods(command) => methods::run(&command),
         Command::Turns(command) => turns::run(&command),
         Command::Actors(command) => actors::run(&command),
+        Command::Stored(command) => stored::run(&command),
         Command::Tail(command) => tail::run(&command),
+        Command::Support(command) => support::run(&command),
         Command::Findings(command) => findings::run(&command),
         Command::Events(command) => events::run(&command),
         Command::Generate(command) => generate::run(&command),

@@ -7,7 +7,8 @@ use clap::{Args, Subcommand};
 use serde_json::Value;
 
 use crate::call::described;
-use crate::door::NodeAddress;
+use crate::door::{NodeAddress, encoded};
+use crate::status::{columns, plain, silent, text};
 
 /// What to do with a topic.
 #[derive(Args)]
@@ -22,6 +23,8 @@ enum Command {
     Publish(Publish),
     /// Print events as they come, one a line
     Watch(Watch),
+    /// List the topics that are active, with who subscribes and what waits
+    List(List),
 }
 
 #[derive(Args)]
@@ -48,11 +51,30 @@ struct Watch {
     node: NodeAddress,
 }
 
-/// Publishes or watches.
+#[derive(Args)]
+struct List {
+    /// What their names begin with
+    #[arg(default_value = "")]
+    prefix: String,
+    /// So many
+    #[arg(long, default_value_t = 100, value_parser = clap::value_parser!(u16).range(1..=500))]
+    limit: u16,
+    /// Begin behind this one
+    #[arg(long, value_name = "TOPIC")]
+    after: Option<String>,
+    /// Print what the node says as JSON
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    node: NodeAddress,
+}
+
+/// Publishes, watches or lists.
 pub(crate) fn run(command: &TopicCommand) -> Result<(), String> {
     match &command.command {
         Command::Publish(publish) => publish.run(),
         Command::Watch(watch) => watch.run(),
+        Command::List(list) => list.run(),
     }
 }
 
@@ -94,6 +116,34 @@ impl Watch {
         }
         Ok(())
     }
+}
+
+impl List {
+    fn run(&self) -> Result<(), String> {
+        let after = self.after.as_ref().map(|after| format!("&after={}", encoded(after))).unwrap_or_default();
+        let path = format!("/-/topics?prefix={}&limit={}{after}", encoded(&self.prefix), self.limit);
+        let said = self.node.door(TIMEOUT)?.get_json(&path)?;
+        if self.json {
+            println!("{}", serde_json::to_string_pretty(&said).unwrap_or_default());
+            return Ok(());
+        }
+        print!("{}", columns(&table(&said)));
+        if let Some(next) = said["next"].as_str() {
+            println!("go on with --after '{}'", next.escape_debug());
+        }
+        print!("{}", silent(&said));
+        Ok(())
+    }
+}
+
+fn table(said: &Value) -> Vec<[String; 7]> {
+    let head = ["TOPIC", "NODE", "SUBSCRIBERS", "WAITING", "MISSED", "PUBLISHED", "KEPT WAITING BY"].map(str::to_owned);
+    let rows = said["topics"].as_array().into_iter().flatten().map(|one| {
+        let count = |name: &str| one[name].to_string();
+        let [subscribers, waiting, missed] = ["subscribers", "waiting", "missed"].map(count);
+        [plain(&one["topic"]), text(&one["node"]), subscribers, waiting, missed, count("published"), count("holding")]
+    });
+    std::iter::once(head).chain(rows).collect()
 }
 
 /// Longer than an event may wait for slow subscribers.

@@ -8,7 +8,7 @@ export const who = signal(/** @type {any} */ (null));
 const until = signal(0);
 /** What is about to be changed. */
 const wish = signal(/** @type {Wish|null} */ (null));
-/** @typedef {{what: string, name: string, url: string, method?: string}} Wish */
+/** @typedef {{what: string, name: string, url: string, method?: string, body?: string, headers?: Record<string, string>}} Wish */
 
 /** Asks who one is, now and whenever that may have changed. */
 export const watchWho = () => effect(() => {
@@ -26,16 +26,16 @@ function unlock() {
 
 /** The switch in the bar; only for who may change something. */
 export function Lock() {
-  if (!who.value?.may.operate) return null;
+  if (!who.value?.may.operate || who.value.console !== "change") return null;
   const open = until.value > 0;
   const text = open ? `Changes allowed until ${new Date(until.value).toLocaleTimeString("en-GB", { timeStyle: "short" })}` : "Allow changes";
   return html`<button class=${open ? "btn open" : "btn"} aria-pressed=${String(open)} onClick=${open ? lock : unlock}>${text}</button>`;
 }
 
 /** A button for a change, while changes are allowed; nothing else. @param {Wish & {label: string}} props */
-export function Do({ label, what, name, url, method }) {
+export function Do({ label, what, name, url, method, body, headers }) {
   if (until.value === 0) return null;
-  return html`<button type="button" class="btn" aria-label=${`${label} ${name}`} onClick=${() => { wish.value = { what, name, url, method }; }}>${label}</button>`;
+  return html`<button type="button" class="btn" aria-label=${`${label} ${name}`} onClick=${() => { wish.value = { what, name, url, method, body, headers }; }}>${label}</button>`;
 }
 
 /** Whether buttons for changes are shown. */
@@ -54,7 +54,7 @@ export function Asking() {
     // A header holds plain letters only.
     const plain = purpose.normalize("NFKD").replace(/[^ -~]/g, "?").trim();
     try {
-      const { status, body } = await ask(wanted.url, { method: wanted.method ?? "POST", headers: { "greenroom-change": plain } });
+      const { status, body } = await ask(wanted.url, { method: wanted.method ?? "POST", headers: { ...wanted.headers, "greenroom-change": plain }, body: wanted.body });
       if (status < 300) close();
       else say(body?.detail ?? `the door answers ${status}`);
     } catch (error) { say(`the door gave no answer: ${error.message}`); }

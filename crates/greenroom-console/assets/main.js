@@ -11,7 +11,9 @@ import { begin, live, lost, nodesOf, seen } from "./live.js";
 import { Overview } from "./overview.js";
 import { Reliable } from "./reliable.js";
 import { Moves, Nodes, Reminders, Spawned, Turns, Waits } from "./tables.js";
+import { State } from "./state.js";
 import { Tail } from "./tail.js";
+import { Topics } from "./topics.js";
 import { time } from "./format.js";
 import { go, route } from "./route.js";
 import { theme, turn } from "./theme.js";
@@ -25,12 +27,14 @@ const PAGES = {
   turns: { name: "Slow and failed", icon: "M8 2l6 11H2zM8 6v3M8 11v.5", key: "f", draw: Turns },
   tail: { name: "Tail", icon: "M2 3h12M2 6.5h12M2 10h8M8 12l3 2 3-5", key: "t", draw: Tail },
   waits: { name: "Waits", icon: "M4 2h8M4 14h8M5 2c0 5 6 7 6 12M11 2c0 5-6 7-6 12", key: "w", draw: Waits },
+  state: { name: "State", icon: "M3 3h10v3H3zM3 8h10v5H3zM6 10.5h4", key: "s", draw: State },
   spawned: { name: "Spawned", icon: "M8 2v12M2 8h12", key: "p", draw: Spawned },
   nodes: { name: "Nodes", icon: "M2 3h12v4H2zM2 9h12v4H2z", key: "n", draw: Nodes, group: "System" },
   clusters: { name: "Clusters", icon: "M2 4h5v5H2zM9 7h5v5H9zM7 6l2 3", key: "c", draw: Clusters },
   events: { name: "Events", icon: "M3 2v12M3 4h10M3 8h7M3 12h9", key: "e", draw: Events },
   moves: { name: "Moves", icon: "M2 5h10l-3-3M14 11H4l3 3", key: "m", draw: Moves },
   reliable: { name: "Reliable", icon: "M2 2h5v5H2zM9 2h5v5H9zM2 9h5v5H2zM9 9h5v5H9z", key: "l", draw: Reliable },
+  topics: { name: "Topics", icon: "M3 8a5 5 0 0 1 10 0M5.5 8a2.5 2.5 0 0 1 5 0M8 8v6", key: "b", draw: Topics },
   reminders: { name: "Reminders", icon: "M8 2a6 6 0 1 0 .1 0M8 4v4l3 2", key: "r", draw: Reminders },
 };
 

@@ -135,6 +135,17 @@ fn persistence(whole: &TokenStream) -> TokenStream {
         ) -> ::core::result::Result<(), ::greenroom::__private::StateError> {
             ::greenroom::__private::Cx::save_changed::<#whole>(cx, self).await
         }
+
+        fn written(
+            state: &str,
+            json: &[u8],
+            in_force: u8,
+        ) -> ::core::option::Option<::core::result::Result<::greenroom::__private::Written, ::std::string::String>> {
+            if state == "self" {
+                return ::core::option::Option::Some(::greenroom::__private::written::<#whole>(json, in_force));
+            }
+            <Self as ::greenroom::__private::Actor>::written_field(state, json, in_force)
+        }
     }
 }
 

@@ -98,8 +98,25 @@ fn stored(item: &DeriveInput) -> Option<TokenStream> {
         let said = quote!(<#ty as ::greenroom::__private::StoredVersions>);
         (name == "Stored" || name == "Versioned").then(|| quote!((#said::VERSIONS, #said::UPDATES)))
     });
+    let written = data.fields.iter().filter_map(|field| {
+        let (ty, name) = (&field.ty, wire_type::last_ident(&field.ty)?);
+        let text = field.ident.as_ref()?.unraw().to_string();
+        let said = quote!(<#ty as ::greenroom::__private::StoredVersions>::written(json, in_force));
+        (name == "Stored").then(|| quote!(#text => #said))
+    });
     (!fields.is_empty()).then(|| {
         quote! {
+            fn written_field(
+                field: &str,
+                json: &[u8],
+                in_force: u8,
+            ) -> ::core::option::Option<::core::result::Result<::greenroom::__private::Written, ::std::string::String>> {
+                match field {
+                    #(#written,)*
+                    _ => ::core::option::Option::None,
+                }
+            }
+
             const STORED: bool = true;
             const FIELD_VERSIONS: &'static [(
                 ::greenroom::__private::StateVersions,

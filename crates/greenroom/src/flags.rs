@@ -25,6 +25,7 @@ use greenroom_security::files::{DoorTls, NodeTls};
 use crate::geo::GeoConfig;
 use crate::locality::settings::OptimiserMode;
 use crate::node::builder::Builder;
+use crate::node::config::ConsoleMode;
 use crate::node::signals::Signals;
 use crate::node::{Config, Error, Node, Result};
 
@@ -56,6 +57,12 @@ pub struct NodeFlags {
     /// repeated
     #[arg(long = "http-host", value_name = "NAME", env = "GREENROOM_HTTP_HOSTS", value_delimiter = ',')]
     pub http_hosts: Vec<String>,
+    /// What the pages of the console may do: off, look or change [default: change on loopback without credentials, else look]
+    #[arg(long, value_name = "WHAT", env = "GREENROOM_CONSOLE", value_parser = console)]
+    pub console: Option<ConsoleMode>,
+    /// A kind whose actors' keys viewers do not see; may be repeated
+    #[arg(long = "hide-keys", value_name = "KIND", env = "GREENROOM_HIDE_KEYS", value_delimiter = ',')]
+    pub hide_keys: Vec<String>,
     /// The membership table: `memory:` for a node alone, `sqlite:PATH` for several on one machine, or an engine's URL that
     /// this program was built with, as `postgres://user@host/database` [default: memory:]
     #[arg(long, value_name = "URL", env = "GREENROOM_TABLE")]
@@ -200,6 +207,10 @@ impl NodeFlags {
         config.insecure_listen |= self.insecure_listen;
         config.http_plain |= self.http_plain;
         config.http_proxied |= self.http_proxied;
+        config.console = self.console.or(config.console);
+        if !self.hide_keys.is_empty() {
+            config.hide_keys.clone_from(&self.hide_keys);
+        }
         config.auth.tokens = self.tokens.clone().or(config.auth.tokens.take());
         if let Some(folder) = &self.tls_dir {
             config.tls = Some(NodeTls::in_folder(folder));
@@ -302,6 +313,11 @@ fn did_you_mean<'a>(wanted: &str, names: impl Iterator<Item = &'a str>) -> Strin
 
 fn duration(text: &str) -> Result<Duration, &'static str> {
     crate::duration::parse(text).ok_or("a time is a number and its unit, such as 500ms, 2s or 1m")
+}
+
+fn console(text: &str) -> Result<ConsoleMode, &'static str> {
+    let known = [ConsoleMode::Off, ConsoleMode::Look, ConsoleMode::Change];
+    known.into_iter().find(|mode| mode.name() == text).ok_or("it is off, look or change")
 }
 
 /// Lets the process open as many files as the system allows it: the usual first limit is for programs of a past age.

@@ -204,8 +204,8 @@ pub use crate::here::figures::Figure;
 pub use crate::intercept::{CallInfo, End, Interceptor, Outcome};
 pub use crate::node::builder::Builder;
 pub use crate::node::{
-    Brought, Config, Drained, Error, Inspected, Inspection, KindConfig, LongTurn, Node, PastTurn, Result, RunningTurn,
-    SPAWNED_LISTED_MAX, WaitingMessage, Waits,
+    Brought, Config, ConsoleMode, Drained, Error, Inspected, Inspection, KindConfig, LongTurn, Node, PastTurn, Result,
+    RunningTurn, SPAWNED_LISTED_MAX, WaitingMessage, Waits,
 };
 pub use crate::observe::events::Event;
 pub use crate::observe::findings::{Evidence, Finding};
@@ -314,7 +314,7 @@ pub mod __private {
         Anything, Awaited, Kept, collect, defer, ignore, is_known, kept, load, state, unhandled,
     };
     pub use crate::state::{
-        AnyStored, Data, Old, Older, Saving, State, StateError, StoredVersions, Written, state_of, versions,
+        AnyStored, Data, Old, Older, Saving, State, StateError, StoredVersions, Written, state_of, versions, written,
     };
     pub use crate::stream::reply_stream::ReplyStream;
 }

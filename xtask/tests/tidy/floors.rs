@@ -60,6 +60,8 @@ const MODULES: &[(&str, &str)] = &[
     ("observe/following", "cluster"),
     ("observe/look", "cluster"),
     ("observe/overview", "cluster"),
+    ("observe/question", "cluster"),
+    ("observe/whereabouts", "cluster"),
     ("pids", "cluster"),
     ("pids/ended", "face"),
     ("pids/dead_letters", "core"),

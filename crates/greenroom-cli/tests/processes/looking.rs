@@ -1,5 +1,7 @@
 //! Looking at a cluster of processes by way of any of their doors.
 
+use std::collections::BTreeSet;
+use std::io::{BufRead, BufReader};
 use std::time::Duration;
 
 use serde_json::Value;
@@ -62,6 +64,46 @@ fn any_door_answers_for_the_cluster_and_names_who_was_killed() {
     nodes.revive();
     nodes.all_ready();
     until(&doors[1], "/-/overview", |seen| answered(seen) && node(seen, "node-2")["answers"] == true);
+}
+
+#[test]
+fn any_door_tells_of_turns_lists_actors_and_ends_them_on_all_nodes() {
+    let _machine = crate::alone();
+    let nodes = Nodes::on_sqlite(3);
+    let (doors, client) = (nodes.doors(), Client::new(HANG, HANG));
+    let add = |key: usize| drop(client.call(&doors[key % doors.len()], key, "add", "{\"amount\":1}"));
+    (0..KEYS).for_each(add);
+    let listed = |said: &Value| -> BTreeSet<String> {
+        let actors = said["actors"].as_array().expect("a list");
+        actors.iter().map(|actor| actor["node"].as_str().expect("a name").to_owned()).collect()
+    };
+    let all = until(&doors[1], "/-/actors?kind=counter&limit=500&order=key", |said| said["matched"] == KEYS as u64);
+    assert_eq!(listed(&all).len(), 3, "they are on all nodes: {all}");
+    // Each that is called from now on is told, wherever it is.
+    let agent: ureq::Agent = ureq::Agent::config_builder().timeout_global(Some(HANG * 4)).build().into();
+    let request = agent.get(format!("http://{}/-/tail?kind=counter&method=add", doors[0]));
+    let answer = request.header("accept", "text/event-stream").call().expect("the door answers");
+    let mut lines = BufReader::new(answer.into_body().into_reader()).lines().map_while(Result::ok);
+    let mut next = |name: &str| -> Value {
+        lines.find(|line| *line == format!("event: {name}")).expect("it goes on");
+        let data = lines.next().expect("it goes on");
+        serde_json::from_str(data.strip_prefix("data: ").expect("data")).expect("JSON")
+    };
+    let mut followed = next("following");
+    while followed["nodes"].as_array().map(Vec::len) != Some(3) {
+        followed = next("following");
+    }
+    (0..KEYS).for_each(add);
+    let mut told = BTreeSet::new();
+    while told.len() < KEYS {
+        told.insert(next("turn")["actor"].as_str().expect("a name").to_owned());
+    }
+    for actor in all["actors"].as_array().expect("a list") {
+        let actor = actor["actor"].as_str().expect("a name");
+        let url = format!("http://{}/-/actors/{actor}/deactivate", doors[2]);
+        assert_eq!(agent.post(url).send_empty().expect("the door answers").status().as_u16(), 202);
+    }
+    until(&doors[1], "/-/actors?kind=counter", |said| said["matched"] == 0);
 }
 
 const KEYS: usize = 30;

@@ -2,7 +2,9 @@
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
-use crate::client::raw;
+use greenroom::ConsoleMode;
+
+use crate::client::{get, raw};
 use crate::kinds::{node, open};
 
 /// The head of an answer, whose body may be no text.
@@ -62,5 +64,27 @@ async fn a_browser_changes_something_only_for_a_page_that_says_what_for() {
         .await
         .problem(403, "other-site");
     assert_eq!(raw(&door, pause("").as_bytes()).await.status, 200, "a program is no browser");
+    node.stop().await;
+}
+
+#[tokio::test]
+async fn what_pages_may_do_is_what_the_node_says() {
+    let pause = |headers: &str| {
+        format!("POST /-/optimiser/pause HTTP/1.1\r\nhost: localhost\r\n{headers}content-length: 0\r\n\r\n")
+    };
+    let page = "origin: http://localhost\r\ngreenroom-change: a test\r\n";
+    for (mode, told, pages) in [(ConsoleMode::Look, "look", true), (ConsoleMode::Off, "off", false)] {
+        let (node, door) = open(node().configure(|config| config.console = Some(mode))).await;
+        raw(&door, pause(page).as_bytes()).await.problem(403, "only-looks");
+        assert_eq!(raw(&door, pause("").as_bytes()).await.status, 200, "a program may what its role allows");
+        assert_eq!(get(&door, "/-/whoami").await.json()["console"], told);
+        let found = head(&door, "/-/console/", "").await;
+        assert_eq!(found.starts_with("http/1.1 200"), pages, "{found}");
+        let sent = head(&door, "/", "accept: text/html\r\n").await;
+        assert_eq!(sent.starts_with("http/1.1 303"), pages, "{sent}");
+        node.stop().await;
+    }
+    let (node, door) = open(node()).await;
+    assert_eq!(get(&door, "/-/whoami").await.json()["console"], "change", "this machine alone comes to the door");
     node.stop().await;
 }

@@ -23,6 +23,7 @@ mod rebinding;
 mod reliable;
 mod reminders;
 mod slow;
+mod state;
 mod streams;
 mod tail;
 mod topics;

@@ -210,3 +210,26 @@ async fn what_is_wrong_with_a_request_is_named() {
     raw(&door, b"DELETE /topics/news HTTP/1.1\r\nhost: localhost\r\n\r\n").await.problem(405, "wrong-method");
     node.stop().await;
 }
+
+#[tokio::test]
+async fn topics_are_listed_with_their_subscribers_and_what_waits() {
+    let (node, door) = open(Node::builder().http("127.0.0.1:0")).await;
+    let mut events = Events::open(&door, "GET", "/topics/listed/one", "", "").await;
+    watched(&node, "listed/one", 1).await;
+    for event in ["1", "2", "3"] {
+        assert_eq!(call(&door, "/topics/listed%2Fone", event).await.status, 200);
+    }
+    assert_eq!(call(&door, "/topics/other", "0").await.status, 200);
+    let page = get(&door, "/-/topics?prefix=listed%2F").await.json();
+    let one = &page["topics"][0];
+    assert_eq!((&one["topic"], &one["node"]), (&json!("listed/one"), &json!(node.name())), "{page}");
+    assert_eq!((&one["subscribers"], &one["published"], &one["missed"]), (&json!(1), &json!(3), &json!(0)), "{page}");
+    assert_eq!(page["topics"].as_array().map(Vec::len), Some(1), "{page}");
+    let first = get(&door, "/-/topics?limit=1").await.json();
+    assert_eq!(first["next"], "listed/one", "{first}");
+    let last = get(&door, "/-/topics?limit=1&after=listed%2Fone").await.json();
+    assert_eq!((&last["topics"][0]["topic"], &last["next"]), (&json!("other"), &Value::Null), "{last}");
+    get(&door, "/-/topics?limit=0").await.problem(400, "bad-request");
+    assert_eq!(events.next().await.expect("it goes on").data, "1");
+    node.stop().await;
+}

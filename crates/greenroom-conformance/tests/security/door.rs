@@ -134,6 +134,11 @@ async fn pages_are_for_those_whose_role_they_are_for() {
         ("/-/status", 401, 403, 403, 200, 200, 200),
         ("/-/overview", 401, 403, 403, 200, 200, 200),
         ("/-/events", 401, 403, 403, 200, 200, 200),
+        ("/-/actors", 401, 403, 403, 200, 200, 200),
+        // Who takes no events is told so who may look.
+        ("/-/tail", 401, 403, 403, 406, 406, 406),
+        ("/-/state", 401, 403, 403, 200, 200, 200),
+        ("/-/state/counter/self/x", 401, 403, 403, 404, 404, 404),
         ("/-/inspect/mirror/x", 401, 403, 403, 200, 200, 200),
         ("/-/reminders", 401, 403, 403, 200, 200, 200),
         ("/-/reminders/mirror/x", 401, 403, 403, 200, 200, 200),
@@ -166,12 +171,80 @@ async fn a_viewer_sees_no_error_and_changes_nothing_and_an_operator_no_list_of_c
         // Actors of this kind do not say what they carry, which those are told who may ask.
         ("/-/migrate/mirror/x/a", 403, 400, 400),
         ("/-/drain/nobody", 403, 404, 404),
+        ("/-/actors/mirror/nobody/deactivate", 403, 202, 202),
         ("/-/clusters/drain/other", 403, 403, 400),
     ] {
         for (who, status) in [(VIEWER, viewer), (OPERATOR, operator), (OPS, ops)] {
             let answer = post(&door, path, &[who], "").await;
             assert_eq!(answer.status, status, "{who} {path}: {answer:?}");
         }
+    }
+    node.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn keys_that_are_hidden_are_shown_to_no_viewer_on_any_page() {
+    let site = Site::new("music");
+    let hide = |builder: Builder| builder.configure(|config| config.hide_keys = vec!["mirror".to_owned()]);
+    let (node, door) = site.guarded_by("a", rules(), hide).await;
+    let key = "ada-lovelace-1815";
+    for method in ["crack", "who"] {
+        post(&door, &format!("/mirror/{key}/{method}"), &[ADA], "{}").await;
+    }
+    assert_eq!(post(&door, &format!("/-/actors/mirror/{key}/deactivate"), &[OPERATOR], "").await.status, 202);
+    post(&door, &format!("/mirror/{key}/who"), &[ADA], "{}").await;
+    assert_eq!(post(&door, "/counter/plain-key/place", &[OPS], "{}").await.status, 200);
+    // Where the key stands for who may see it.
+    for path in ["/-/actors", "/-/turns?outcome=failed", "/-/events"] {
+        let (viewer, operator) = (get(&door, path, &[VIEWER]).await, get(&door, path, &[OPERATOR]).await);
+        assert!(operator.body.contains(key), "{path}: {operator:?}");
+        assert!(!viewer.body.contains(key), "{path}: {viewer:?}");
+    }
+    let listed = get(&door, "/-/actors", &[VIEWER]).await;
+    assert!(listed.body.contains("\"mirror/#") && listed.body.contains("counter/plain-key"), "{listed:?}");
+    for path in [
+        "/-/overview",
+        "/-/findings",
+        "/-/waits",
+        "/-/pids",
+        "/-/optimiser",
+        "/-/optimiser/moves",
+        "/-/reminders",
+        "/-/state",
+        "/-/status",
+    ] {
+        let viewer = get(&door, path, &[VIEWER]).await;
+        assert!(viewer.status == 200 && !viewer.body.contains(key), "{path}: {viewer:?}");
+    }
+    for path in [
+        format!("/-/inspect/mirror/{key}"),
+        format!("/-/optimiser/explain/mirror/{key}"),
+        format!("/-/reminders/mirror/{key}"),
+        format!("/-/state/mirror/self/{key}"),
+        "/-/actors?prefix=ada".to_owned(),
+        "/-/actors?kind=mirror&order=key".to_owned(),
+        format!("/-/events?subject=mirror%2F{key}"),
+        "/-/state?prefix=mirror%2Fself%2Fada".to_owned(),
+    ] {
+        let viewer = get(&door, &path, &[VIEWER]).await;
+        assert!(viewer.status == 403 && viewer.body.contains("hide_keys"), "{path}: {viewer:?}");
+        let operator = get(&door, &path, &[OPERATOR]).await;
+        assert!(operator.status != 403, "{path}: {operator:?}");
+    }
+    node.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_file_for_a_bug_report_has_no_keys_and_nothing_that_errors_say() {
+    let site = Site::new("music");
+    let (node, door) = site.guarded("a").await;
+    let key = "ada-lovelace-1815";
+    assert_eq!(post(&door, &format!("/mirror/{key}/crack"), &[ADA], "{}").await.status, 422);
+    assert_eq!(post(&door, &format!("/-/actors/mirror/{key}/deactivate"), &[OPERATOR], "").await.status, 202);
+    for who in [VIEWER, OPERATOR, OPS] {
+        let file = get(&door, "/-/support", &[who]).await;
+        assert!(file.status == 200 && file.body.contains("mirror/#") && file.body.contains("crack"), "{who}: {file:?}");
+        assert!(!file.body.contains(key) && !file.body.contains("the secret is 42"), "{who}: {file:?}");
     }
     node.stop().await;
 }

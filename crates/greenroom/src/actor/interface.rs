@@ -19,7 +19,7 @@ use super::reply::{AnyReply, ReplyTo, WireReply};
 use super::signature::Signature;
 pub use super::why::Why;
 use crate::pids::ended::Ended;
-use crate::state::{AnyStored, Saving, StateError};
+use crate::state::{AnyStored, Saving, StateError, Written};
 
 /// A type whose values are actors. `#[derive(Default, Actor)]` implements it by the type's default.
 ///
@@ -53,6 +53,13 @@ pub trait Actor: Sized + Send + 'static {
     /// field that is not named here.
     #[doc(hidden)]
     const FIELD_VERSIONS: &'static [(StateVersions, Option<StateVersions>)] = &[];
+
+    /// What somebody has written as JSON for the field called so, as a record of it; `None` if it has no such field that is written as a whole.
+    #[doc(hidden)]
+    fn written_field(field: &str, json: &[u8], in_force: u8) -> Option<Result<Written, String>> {
+        let _ = (field, json, in_force);
+        None
+    }
 
     /// Its [`Stored`](crate::Stored) fields, by name.
     #[doc(hidden)]
@@ -125,6 +132,12 @@ pub trait Behaviour: Actor {
             }
             Ok(())
         }
+    }
+
+    /// As [`Actor::written_field`], for any of its states.
+    #[doc(hidden)]
+    fn written(state: &str, json: &[u8], in_force: u8) -> Option<Result<Written, String>> {
+        Self::written_field(state, json, in_force)
     }
 
     /// Runs before the first turn.

@@ -4,6 +4,7 @@ mod accept;
 mod control;
 pub(crate) mod directory;
 mod driver;
+pub(crate) mod ending;
 mod loads;
 mod mesh;
 mod part;

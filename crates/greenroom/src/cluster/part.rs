@@ -8,7 +8,7 @@ use greenroom_protocols::node::NodeId;
 
 use super::directory::{Border, Directory};
 use super::placement::Placements;
-use super::{Loads, Order, Orders};
+use super::{Loads, Order, Orders, ending};
 use crate::actor::error::Refusal;
 use crate::actor::key::ActorId;
 use crate::here::Here;
@@ -36,6 +36,14 @@ impl InCluster {
 impl Part for InCluster {
     fn way(&self) -> Option<&dyn Way> {
         Some(self)
+    }
+
+    fn channel(&self) -> Option<u8> {
+        Some(ending::CHANNEL)
+    }
+
+    fn told(&self, here: &Arc<Here>, _from: NodeId, payload: &[u8]) {
+        ending::hear(here, payload);
     }
 }
 

@@ -31,6 +31,11 @@ pub(super) fn wanted(query: Option<&str>) -> Result<(Wish, Whom), Problem> {
     Ok((wish, node.unwrap_or(whom)))
 }
 
+/// Whether it says something of keys that a page without would not.
+pub(super) fn chooses_by_key(wish: &Wish) -> bool {
+    !wish.prefix.is_empty() || wish.after.is_some() || wish.order == Order::Key
+}
+
 /// A page of the actors that are wanted.
 pub(super) async fn list(door: &Door, wish: Wish, whom: &Whom) -> Value {
     let (node, limit) = (&door.node, wish.limit);

@@ -10,7 +10,7 @@ use super::clusters;
 use super::problem::Problem;
 use super::reliable::{self, Reliable};
 use super::reminders;
-use super::service;
+use super::{service, state};
 use crate::actor::interface::Travels;
 use crate::actor::key::{ActorId, Kind};
 use crate::actor::migration::Unmoved;
@@ -50,6 +50,13 @@ pub(super) enum Asked {
     ChangeClusters(ClusterChange),
     /// Look after reliable actors.
     Reliable(Reliable),
+    /// Let an actor end, wherever it is active: `POST /-/actors/{kind}/{key}/deactivate`.
+    Deactivate {
+        /// The actor's kind.
+        kind: String,
+        /// Its key.
+        key: String,
+    },
     /// Let an actor go to a node with its state: `POST /-/migrate/{kind}/{key}/{node}`.
     Migrate {
         /// The actor's kind.
@@ -83,6 +90,7 @@ impl Asked {
             | Self::PauseOptimiser(_)
             | Self::CancelReminder { .. }
             | Self::Migrate { .. }
+            | Self::Deactivate { .. }
             | Self::Reliable(Reliable::Actor { .. } | Reliable::Retry { .. } | Reliable::Drop { .. }) => Needs::Operate,
             Self::ChangeClusters(_) => Needs::Change,
         }
@@ -94,6 +102,9 @@ impl Asked {
 /// # Errors
 /// The problem that the operator is told.
 pub(super) async fn answer(door: &Door, asked: &Asked, method: &Method, values: bool) -> Result<Answer, Problem> {
+    if let (Asked::Reminders { of: Some((kind, _)) }, false) = (asked, values) {
+        door.guard.hidden().check(Some(kind))?;
+    }
     match asked {
         Asked::Drain { node } if *method == Method::POST => drain(door, node),
         Asked::Drain { .. } => Err(Problem::wrong_method("POST")),
@@ -102,7 +113,10 @@ pub(super) async fn answer(door: &Door, asked: &Asked, method: &Method, values: 
             Ok(service::json(StatusCode::OK, &json!({ "node": door.node.name(), "paused": paused })))
         }
         Asked::PauseOptimiser(_) => Err(Problem::wrong_method("POST")),
-        Asked::Reminders { of } if *method == Method::GET => reminders::list(door, of.as_ref()).await,
+        Asked::Reminders { of } if *method == Method::GET => {
+            let listed = reminders::list(door, of.as_ref()).await?;
+            Ok(service::json(StatusCode::OK, &door.guard.shown(listed, values)))
+        }
         Asked::Reminders { .. } => Err(Problem::wrong_method("GET")),
         Asked::CancelReminder { kind, key, name } if *method == Method::DELETE => {
             reminders::cancel(door, kind, key, name).await
@@ -112,10 +126,17 @@ pub(super) async fn answer(door: &Door, asked: &Asked, method: &Method, values: 
         Asked::Clusters => Err(Problem::wrong_method("GET")),
         Asked::ChangeClusters(wish) if *method == Method::POST => clusters::change(door, wish).await,
         Asked::ChangeClusters(_) => Err(Problem::wrong_method("POST")),
-        Asked::Reliable(asked) if *method == asked.method() => reliable::answer(door, asked, values).await,
+        Asked::Reliable(asked) if *method == asked.method() => {
+            let told = reliable::answer(door, asked, values).await?;
+            Ok(service::json(StatusCode::OK, &door.guard.shown(told, values)))
+        }
         Asked::Reliable(asked) => {
             Err(Problem::wrong_method(if asked.method() == Method::GET { "GET" } else { "POST" }))
         }
+        Asked::Deactivate { kind, key } if *method == Method::POST => {
+            Ok(service::json(StatusCode::ACCEPTED, &state::deactivate(door, kind, key).await?))
+        }
+        Asked::Deactivate { .. } => Err(Problem::wrong_method("POST")),
         Asked::Migrate { kind, key, node } if *method == Method::POST => migrate(door, kind, key, node),
         Asked::Migrate { .. } => Err(Problem::wrong_method("POST")),
     }

@@ -20,11 +20,13 @@ use tokio_rustls::server::TlsStream;
 
 use super::admin::Needs;
 use super::fetch;
+use super::hidden::Hidden;
 use super::path::Path;
 use super::problem::Problem;
 use super::topic;
 use crate::here::Here;
 use crate::node::Config;
+use crate::node::config::{ConsoleMode, is_loopback};
 use crate::node::error::Error;
 use crate::observe::events::Happened;
 
@@ -36,6 +38,9 @@ pub(super) struct Guard {
     cluster: String,
     /// Whether somebody on this machine passes requests on for others.
     proxied: bool,
+    /// What the pages may do.
+    console: ConsoleMode,
+    hidden: Hidden,
     /// When the keys of each fetched issuer may be fetched again.
     pauses: Vec<Mutex<Option<Instant>>>,
 }
@@ -76,7 +81,10 @@ impl Guard {
         let tls = config.door_tls().map(|files| DoorCertificates::watch(&files)).transpose()?;
         let access = Access::open(&config.auth, &config.allow)?;
         let pauses = config.auth.jwt.iter().map(|_| Mutex::default()).collect();
-        Ok(Self { tls, access, cluster: config.cluster.clone(), proxied: config.http_proxied, pauses })
+        let (cluster, proxied, hidden) = (config.cluster.clone(), config.http_proxied, Hidden::new(&config.hide_keys));
+        let alone = !proxied && !access.is_configured() && config.http.as_deref().is_some_and(is_loopback);
+        let console = config.console.unwrap_or(if alone { ConsoleMode::Change } else { ConsoleMode::Look });
+        Ok(Self { tls, access, cluster, proxied, console, hidden, pauses })
     }
 
     /// Lets a connection in that is to speak `protocol` (its name in ALPN), inside of TLS if the doors have certificates.
@@ -137,6 +145,24 @@ impl Guard {
     ) -> Result<(), Problem> {
         let whom = if values { For::Operators } else { For::Viewers };
         self.look_at(whom, headers, visitor).await.map(drop)
+    }
+
+    /// What the pages may do.
+    pub(super) fn console(&self) -> ConsoleMode {
+        self.console
+    }
+
+    /// The kinds whose keys viewers do not see.
+    pub(super) fn hidden(&self) -> &Hidden {
+        &self.hidden
+    }
+
+    /// What is told to who sees values, or else does not and so no hidden keys.
+    pub(super) fn shown(&self, mut told: serde_json::Value, values: bool) -> serde_json::Value {
+        if !values {
+            self.hidden.hide(&mut told);
+        }
+        told
     }
 
     /// Whether the door asks nobody for anything.
@@ -338,6 +364,9 @@ fn whom_for<'a>(path: &'a Path, method: &Method) -> For<'a> {
         | Path::Live
         | Path::Tail
         | Path::Actors
+        | Path::State
+        | Path::Topics
+        | Path::Support
         | Path::Kinds
         | Path::Kind(_)
         | Path::Overview
@@ -351,6 +380,8 @@ fn whom_for<'a>(path: &'a Path, method: &Method) -> For<'a> {
         | Path::Moves
         | Path::Explain { .. }
         | Path::Inspect { .. } => For::Viewers,
+        Path::StateOf(_) if matches!(*method, Method::GET | Method::HEAD) => For::Viewers,
+        Path::StateOf(_) => For::Admins,
         Path::Admin(asked) => match asked.needs() {
             Needs::Look => For::Viewers,
             Needs::Operate => For::Operators,

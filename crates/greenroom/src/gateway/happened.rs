@@ -60,7 +60,13 @@ pub(super) async fn list(door: &Door, (wanted, limit, whom): (Wanted, usize, Who
 
 /// Remembers what somebody has changed by this request, who it was, and what they said that it is for.
 pub(super) fn changed<B>(door: &Door, change: &Asked, request: &Request<B>) {
-    let Some((what, subject)) = told(change) else { return };
+    if let Some(told) = told(change) {
+        noted(door, told, request);
+    }
+}
+
+/// The same of a change in words, and of what it is about.
+pub(super) fn noted<B>(door: &Door, (what, subject): (String, Subject), request: &Request<B>) {
     let who = request.extensions().get::<Principal>().map_or(ANYBODY, Principal::name);
     let purpose = request.headers().get(CHANGE).and_then(|purpose| purpose.to_str().ok()).map(str::to_owned);
     door.node.happened_by(who.to_owned(), Happened::Changed { what, subject, purpose });
@@ -74,6 +80,9 @@ fn told(change: &Asked) -> Option<(String, Subject)> {
         Asked::PauseOptimiser(false) => ("the optimiser of this node goes on".to_owned(), Subject::default()),
         Asked::CancelReminder { kind, key, name } => {
             (format!("reminder {name} of {kind}/{key} is cancelled"), Subject::actor(format!("{kind}/{key}")))
+        }
+        Asked::Deactivate { kind, key } => {
+            (format!("{kind}/{key} is asked to end"), Subject::actor(format!("{kind}/{key}")))
         }
         Asked::Migrate { kind, key, node } => {
             (format!("{kind}/{key} is asked to go to node {node}"), Subject::actor(format!("{kind}/{key}")))

@@ -6,7 +6,10 @@ use serde_json::Value;
 
 use super::path::Path;
 use super::problem::Problem;
-use super::{Door, actors, asked, findings, happened, inspect, kinds, methods, overview, status, turns};
+use super::state::Of;
+use super::{
+    Door, actors, asked, findings, happened, inspect, kinds, methods, overview, state, status, support, topics, turns,
+};
 use crate::blocking;
 use crate::locality;
 use crate::observe;
@@ -16,11 +19,23 @@ use crate::observe::look::Whom;
 pub(super) fn is_one(path: &Path) -> bool {
     use Path::{
         Actors, Events, Explain, Findings, Inspect, Kind, Kinds, Methods, Moves, Optimiser, Overview, Pids, Status,
-        Turns, Waits,
+        Topics, Turns, Waits,
     };
     let plain = matches!(
         path,
-        Actors | Kinds | Status | Overview | Methods | Turns | Events | Findings | Waits | Pids | Optimiser | Moves
+        Actors
+            | Topics
+            | Kinds
+            | Status
+            | Overview
+            | Methods
+            | Turns
+            | Events
+            | Findings
+            | Waits
+            | Pids
+            | Optimiser
+            | Moves
     );
     plain || matches!(path, Kind(_) | Explain { .. } | Inspect { .. })
 }
@@ -30,6 +45,25 @@ pub(super) fn is_one(path: &Path) -> bool {
 /// # Errors
 /// Something else is asked for than the page can tell.
 pub(super) async fn said(
+    door: &Door,
+    path: &Path,
+    query: Option<&str>,
+    values: bool,
+) -> Result<Option<Value>, Problem> {
+    if let (Path::Explain { kind, .. } | Path::Inspect { kind, .. } | Path::StateOf(Of { kind, .. }), false) =
+        (path, values)
+    {
+        door.guard.hidden().check(Some(kind))?;
+    }
+    if *path == Path::Support {
+        return Ok(Some(support::document(door).await));
+    }
+    let told = tell(door, path, query, values).await?;
+    Ok(told.map(|told| door.guard.shown(told, values)))
+}
+
+/// The same, with the keys of all kinds.
+pub(super) async fn tell(
     door: &Door,
     path: &Path,
     query: Option<&str>,
@@ -53,16 +87,36 @@ pub(super) async fn said(
         }
         Path::Actors => {
             let (wish, whom) = actors::wanted(query)?;
+            if !values && actors::chooses_by_key(&wish) {
+                door.guard.hidden().check(wish.kind.as_deref())?;
+            }
             actors::list(door, wish, &whom).await
         }
         Path::Events => {
             let wanted = happened::wanted(query)?;
+            let kind = wanted.0.subject.as_deref().and_then(|subject| subject.split_once('/'));
+            if let (Some((kind, _)), false) = (kind, values) {
+                door.guard.hidden().check(Some(kind))?;
+            }
             happened::list(door, wanted, values).await
         }
         Path::Findings => {
             let whom = findings::wanted(query)?;
             findings::list(door, &whom).await
         }
+        Path::Topics => {
+            let (wanted, whom) = topics::wanted(query)?;
+            topics::list(door, wanted, &whom).await
+        }
+        Path::State => {
+            let listed = state::wanted(query)?;
+            let kind = listed.after.as_ref().unwrap_or(&listed.prefix).split_once('/');
+            if let (Some((kind, _)), false) = (kind, values) {
+                door.guard.hidden().check(Some(kind))?;
+            }
+            state::list(door, &listed).await?
+        }
+        Path::StateOf(of) => state::show(door, of, values).await?,
         Path::Waits => {
             let over = over(query)?;
             let waits = crate::node::waits::waits(&door.node, over).await;

@@ -2,6 +2,7 @@
 
 use super::admin::Asked;
 use super::reliable::Reliable;
+use super::state;
 use crate::geo::ClusterChange;
 use crate::here::built_in::is_built_in;
 
@@ -35,6 +36,15 @@ pub(super) enum Path {
     Live,
     /// Actors that are active, page by page: `GET /-/actors?kind=&node=&order=&prefix=&after=&limit=`.
     Actors,
+    /// All that the cluster says of itself, without keys and values, for bug reports: `GET /-/support`.
+    Support,
+    /// Topics that are active: `GET /-/topics?prefix=&after=&limit=`.
+    Topics,
+    /// What actors have stored, by its names: `GET /-/state?prefix=&store=&after=&limit=`.
+    State,
+    /// One state of an actor: `GET /-/state/{kind}/{field}/{key}`. Written or removed as it was seen, with `If-Match`:
+    /// `PUT /-/state/{kind}/{field}/{key}`, `DELETE /-/state/{kind}/{field}/{key}`.
+    StateOf(state::Of),
     /// Turns as they end, as server-sent events, at most 200 a second: `GET /-/tail?kind=&key=&method=&outcome=&over=`.
     Tail,
     /// The cluster at a glance, with what it did in the last seconds: `GET /-/overview?seconds=`.
@@ -95,6 +105,15 @@ impl Path {
             ["-", "whoami"] => Path::Whoami,
             ["-", "live"] => Path::Live,
             ["-", "actors"] => Path::Actors,
+            ["-", "actors", kind, key, "deactivate"] => {
+                Path::Admin(Asked::Deactivate { kind: decode(kind)?, key: decode(key)? })
+            }
+            ["-", "support"] => Path::Support,
+            ["-", "topics"] => Path::Topics,
+            ["-", "state"] => Path::State,
+            ["-", "state", kind, field, key] => {
+                Path::StateOf(state::Of { kind: decode(kind)?, field: decode(field)?, key: decode(key)? })
+            }
             ["-", "tail"] => Path::Tail,
             ["-", "overview"] => Path::Overview,
             ["-", "methods"] => Path::Methods,

@@ -172,6 +172,49 @@ impl Problem {
         Self::new("unnamed-change", detail)
     }
 
+    /// A page asks for a change at a door whose pages change nothing.
+    pub(super) fn only_looks(console: &str) -> Self {
+        let detail = format!(
+            "the pages of this node change nothing: its `console` is {console:?}; set `console = \"change\"`, or use the program `greenroom`"
+        );
+        Self::new("only-looks", detail)
+    }
+
+    /// The pages are switched off.
+    pub(super) fn console_off() -> Self {
+        let detail = "this node has no pages: its `console` is \"off\"; set it to \"look\" or \"change\", or ask for the same as JSON: GET / says where";
+        Self::new("no-such-path", detail)
+    }
+
+    /// Who may not see the keys of `kind` chooses by one.
+    pub(super) fn hidden_keys(kind: &str) -> Self {
+        let detail = format!(
+            "keys of kind {kind:?} are hidden from viewers (`hide_keys`), so nothing is looked up by them; ask for a kind whose keys are not, or as an operator"
+        );
+        Self::new("hidden-keys", detail).with("kind", kind)
+    }
+
+    pub(super) fn no_such_state(name: &str) -> Self {
+        Self::new("no-such-state", format!("nothing is stored as {name:?}; GET /-/state says what is"))
+    }
+
+    pub(super) fn still_active(actor: &str, node: &str) -> Self {
+        let detail = format!("{actor} is active on node {node}; deactivate it first, or say `?deactivate=true`");
+        Self::new("still-active", detail)
+    }
+
+    pub(super) fn changed_meanwhile(name: &str) -> Self {
+        Self::new(
+            "changed-meanwhile",
+            format!("{name:?} is not as it was seen: somebody else has written, or removed it; look again"),
+        )
+    }
+
+    /// Nobody knows whether a change has been made.
+    pub(super) fn unknown_outcome(why: &str) -> Self {
+        Self::new("unknown-outcome", why).with("may_have_run", true)
+    }
+
     #[cfg(not(feature = "console"))]
     pub(super) fn no_console() -> Self {
         let detail = "this program was built without the console; build it with greenroom's feature `console`, or ask \
@@ -362,7 +405,7 @@ const fn class(name: &'static str, status: u16, title: &'static str, explanation
 const RAN: [&str; 5] = ["internal", "actor-error", "panicked", "unknown-outcome", "timed-out"];
 
 /// Every type of problem. The first stands for what has no name of its own.
-static CLASSES: [Class; 31] = [
+static CLASSES: [Class; 36] = [
     class("internal", 500, "Internal error", "The node is at fault. Please report it."),
     class("bad-request", 400, "Bad request", "The request is malformed; the detail says where."),
     class(
@@ -399,6 +442,31 @@ static CLASSES: [Class; 31] = [
         403,
         "A change without a reason",
         "A page that changes something says what for in the header Greenroom-Change. Nothing was changed.",
+    ),
+    class(
+        "only-looks",
+        403,
+        "Pages of this node change nothing",
+        "The node's `console` says so. Programs such as `greenroom` may change what their role allows. Nothing was changed.",
+    ),
+    class(
+        "hidden-keys",
+        403,
+        "The keys of this kind are hidden",
+        "The node's `hide_keys` names the kind: a viewer cannot ask for one of its actors by key. An operator can.",
+    ),
+    class("no-such-state", 404, "Nothing is stored there", "GET /-/state says what is."),
+    class(
+        "still-active",
+        409,
+        "The actor is active",
+        "What is stored would be changed behind its back. Deactivate it first, or say `?deactivate=true`. Nothing was changed.",
+    ),
+    class(
+        "changed-meanwhile",
+        412,
+        "Somebody else has written",
+        "What is stored has another version than the one that was seen: look again. Nothing was changed.",
     ),
     class("no-such-node", 404, "No such node", "The detail names the nodes that there are."),
     class(

@@ -1,13 +1,11 @@
 //! Reliable actors as operators see them.
 
-use hyper::{Method, StatusCode};
+use hyper::Method;
 use serde_json::{Value, json};
 
 use super::Door;
-use super::answer::Answer;
 use super::path::decode;
 use super::problem::Problem;
-use super::service;
 use crate::actor::key::check;
 use crate::here::port::Port;
 use crate::node::Node;
@@ -60,7 +58,7 @@ impl Reliable {
 }
 
 /// Does what is asked; what parked messages hold and failed with is shown if `values`.
-pub(super) async fn answer(door: &Door, asked: &Reliable, values: bool) -> Result<Answer, Problem> {
+pub(super) async fn answer(door: &Door, asked: &Reliable, values: bool) -> Result<Value, Problem> {
     if door.node.journal().is_none() {
         return Err(Problem::bad_request("this node has no journal of reliable actors; ask one that hosts them"));
     }
@@ -83,7 +81,7 @@ pub(super) async fn answer(door: &Door, asked: &Reliable, values: bool) -> Resul
             json!({ "dropped": granted(&node, *partition, Wish::Drop(slot.clone())).await? })
         }
     };
-    Ok(service::json(StatusCode::OK, &shown))
+    Ok(shown)
 }
 
 async fn partitions(node: &Node) -> Value {

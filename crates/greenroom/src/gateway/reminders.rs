@@ -13,7 +13,7 @@ use crate::actor::key::check;
 use crate::time::{self, ReminderError, ReminderInfo};
 
 /// All reminders, or one actor's: at most so many as an operator reads.
-pub(super) async fn list(door: &Door, of: Option<&(String, String)>) -> Result<Answer, Problem> {
+pub(super) async fn list(door: &Door, of: Option<&(String, String)>) -> Result<Value, Problem> {
     let node = &door.node;
     of.map_or(Ok(()), |(_, key)| check(key))?;
     let prefix = match of {
@@ -24,7 +24,7 @@ pub(super) async fn list(door: &Door, of: Option<&(String, String)>) -> Result<A
         time::list(node, &prefix, node.config().store_timeout, LISTED_MAX).await.map_err(|error| problem(&error))?;
     let wanted = found.into_iter().filter(|(id, _)| of.is_none_or(|(kind, key)| id.is_of(kind, key)));
     let shown: Vec<Value> = wanted.map(|(_, info)| show(&info)).collect();
-    Ok(service::json(StatusCode::OK, &json!({ "reminders": shown, "listed_at_most": LISTED_MAX })))
+    Ok(json!({ "reminders": shown, "listed_at_most": LISTED_MAX }))
 }
 
 /// Cancels one.

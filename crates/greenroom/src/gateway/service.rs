@@ -13,7 +13,10 @@ use super::answer::{Answer, AnswerBody};
 use super::connections::Seat;
 use super::path::Path;
 use super::problem::{self, Problem};
-use super::{Door, admin, call, console, events, happened, hosts, kinds, live, metrics, pages, status, tail, topic};
+use super::{
+    Door, admin, call, console, events, happened, hosts, kinds, live, metrics, pages, state, status, tail, topic,
+};
+use crate::node::config::ConsoleMode;
 
 /// Answers one request.
 pub(super) async fn answer(door: &Arc<Door>, seat: &Arc<Seat>, request: Request<Incoming>) -> Answer {
@@ -38,7 +41,7 @@ pub(super) async fn answer(door: &Arc<Door>, seat: &Arc<Seat>, request: Request<
 async fn route(door: &Arc<Door>, seat: &Arc<Seat>, mut request: Request<Incoming>) -> Result<Answer, Problem> {
     door.hosts.check(&request)?;
     let path = Path::read(request.uri().path()).map_err(|why| Problem::bad_request(&why))?;
-    if path == Path::Root && console::wants_page(request.headers()) {
+    if path == Path::Root && door.guard.console() != ConsoleMode::Off && console::wants_page(request.headers()) {
         return Ok(console::there());
     }
     if let Some(principal) = door.guard.admit(&path, &request).await? {
@@ -58,7 +61,7 @@ async fn route(door: &Arc<Door>, seat: &Arc<Seat>, mut request: Request<Incoming
     if let Path::Admin(asked) = &path {
         refuse_other_sites(request.headers())?;
         if !matches!(*request.method(), Method::GET | Method::HEAD) {
-            refuse_unnamed(request.headers())?;
+            refuse_unnamed(door, request.headers())?;
         }
         let method = request.method().clone();
         let answer = admin::answer(door, asked, &method, door.guard.rights(&request).values).await?;
@@ -66,6 +69,11 @@ async fn route(door: &Arc<Door>, seat: &Arc<Seat>, mut request: Request<Incoming
             happened::changed(door, asked, &request);
         }
         return Ok(answer);
+    }
+    if let (Path::StateOf(of), &Method::PUT | &Method::DELETE) = (&path, request.method()) {
+        refuse_other_sites(request.headers())?;
+        refuse_unnamed(door, request.headers())?;
+        return state::change(door, of, request).await;
     }
     if path == Path::Host {
         refuse_other_sites(request.headers())?;
@@ -96,7 +104,8 @@ async fn route(door: &Arc<Door>, seat: &Arc<Seat>, mut request: Request<Incoming
             return Err(Problem::no_such_path(request.uri().path()));
         }
         _ if !matches!(*request.method(), Method::GET | Method::HEAD) => {
-            return Err(Problem::wrong_method("GET, HEAD"));
+            let allowed = if let Path::StateOf(_) = path { "GET, HEAD, PUT, DELETE" } else { "GET, HEAD" };
+            return Err(Problem::wrong_method(allowed));
         }
         Path::Root => json(StatusCode::OK, &status::hosted(door)),
         Path::Health => text(StatusCode::OK, "text/plain; charset=utf-8", "the process lives\n".to_owned()),
@@ -106,6 +115,7 @@ async fn route(door: &Arc<Door>, seat: &Arc<Seat>, mut request: Request<Incoming
         },
         Path::Metrics => text(StatusCode::OK, "text/plain; version=0.0.4; charset=utf-8", metrics::write(door)),
         Path::OpenApi => json(StatusCode::OK, &kinds::openapi(door)),
+        Path::Console(_) if door.guard.console() == ConsoleMode::Off => return Err(Problem::console_off()),
         Path::Console(path) => console::page(&path)?,
         Path::Whoami => json(StatusCode::OK, &whoami(door, &request)),
         Path::Problem(name) => match problem::explain(&name) {
@@ -131,6 +141,7 @@ fn whoami<B>(door: &Door, request: &Request<B>) -> serde_json::Value {
         "roles": who.map(|who| who.roles().collect::<Vec<_>>()).unwrap_or_default(),
         "may": door.guard.rights(request),
         "open": door.guard.is_open(),
+        "console": door.guard.console().name(),
     })
 }
 
@@ -152,10 +163,14 @@ pub(super) fn refuse_other_sites(headers: &HeaderMap) -> Result<(), Problem> {
 
 /// What a browser asks to be changed must come from a page that says what for. Another site's page cannot: browsers let it
 /// send a header of its own only where the door allows that beforehand, which it never does.
-fn refuse_unnamed(headers: &HeaderMap) -> Result<(), Problem> {
+fn refuse_unnamed(door: &Door, headers: &HeaderMap) -> Result<(), Problem> {
     let browser = headers.contains_key(ORIGIN) || headers.contains_key("sec-fetch-site");
     let named = headers.get(CHANGE).is_some_and(|what| !what.is_empty());
-    if browser && !named { Err(Problem::unnamed_change()) } else { Ok(()) }
+    match door.guard.console() {
+        console if browser && console != ConsoleMode::Change => Err(Problem::only_looks(console.name())),
+        _ if browser && !named => Err(Problem::unnamed_change()),
+        _ => Ok(()),
+    }
 }
 
 pub(super) fn json(status: StatusCode, value: &serde_json::Value) -> Answer {

@@ -33,6 +33,9 @@ pub(super) fn answer(door: &Arc<Door>, seat: &Arc<Seat>, request: &Request<Incom
     }
     let (meant, whom) = wanted(request.uri().query())?;
     let values = door.guard.rights(request).values;
+    if !values && meant.key.is_some() {
+        door.guard.hidden().check(meant.kind.as_deref())?;
+    }
     let pass = Pass::to_pages(door, request.headers(), request.extensions().get::<Visitor>(), values);
     let following = Following::new(door.node.world().random(), meant, whom);
     let (due, told, said) = (Instant::now(), Told::default(), VecDeque::new());
@@ -87,7 +90,7 @@ impl Telling {
             if !self.values {
                 turn.keep_error_to_itself();
             }
-            self.said.push_back(event("turn", &turn.told(&node)));
+            self.said.push_back(event("turn", &self.door.guard.shown(turn.told(&node), self.values)));
         }
         if missed > 0 {
             self.said.push_back(event("missed", &json!({ "count": missed })));

@@ -5,6 +5,7 @@ use std::rc::Rc;
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 use std::time::Duration;
 
+use bytes::Bytes;
 use greenroom_describe::Description;
 use greenroom_protocols::directory::Epoch;
 use greenroom_protocols::names::near_names;
@@ -30,7 +31,7 @@ use crate::shard::activation::{Activation, AnyActivation};
 use crate::shard::inspect::PastTurn;
 use crate::shard::raw::RouteTarget;
 use crate::shard::{Shard, Slot};
-use crate::state::{Saving, WHOLE, updates_of};
+use crate::state::{Saving, WHOLE, Written, updates_of};
 
 pub(crate) type Factory<A> = Box<dyn Fn(&Cx) -> Result<A, String> + Send + Sync>;
 
@@ -140,6 +141,8 @@ pub(crate) trait AnyKind: Send + Sync {
     fn methods(&self) -> &'static [MethodInfo];
     /// The names of the states in the store that its activations load, and whether each is versioned.
     fn states(&self) -> Vec<(&'static str, bool)>;
+    /// What somebody has written as JSON for a state, as its record's payload; `None` if it has no such state that is written as a whole.
+    fn written(&self, state: &str, json: &[u8], in_force: u8) -> Option<Result<Bytes, String>>;
     /// The versions of those of them that are not versioned.
     fn state_versions(&self) -> BTreeMap<String, StateVersions>;
     /// Which callers its interface serves.
@@ -185,6 +188,10 @@ impl<A: Behaviour> AnyKind for KindEntry<A> {
     fn states(&self) -> Vec<(&'static str, bool)> {
         let whole = A::OPTIONS.persistent.then_some((WHOLE, false));
         whole.into_iter().chain(A::FIELDS.iter().copied()).collect()
+    }
+
+    fn written(&self, state: &str, json: &[u8], in_force: u8) -> Option<Result<Bytes, String>> {
+        A::written(state, json, in_force).map(|written| written.map(Written::into_bytes))
     }
 
     fn state_versions(&self) -> BTreeMap<String, StateVersions> {

@@ -247,6 +247,11 @@ impl Here {
         }
     }
 
+    /// What one of the parts says to who looks and asks for `what`, choosing by `by`.
+    pub(crate) fn shows(&self, what: &str, by: &serde_json::Value) -> Option<serde_json::Value> {
+        self.parts().find_map(|part| part.shows(what, by))
+    }
+
     /// The record of this key, if it is being read for the actor and nobody has claimed it: for its activation's first look.
     pub(crate) fn claim(&self, id: &ActorId, epoch: Epoch, key: &str) -> Option<Claim> {
         self.parts().find_map(|part| part.claim(id, epoch, key))

@@ -10,6 +10,7 @@ use greenroom_protocols::directory::Epoch;
 use greenroom_protocols::node::NodeId;
 use greenroom_wire::{Decoder, Lane};
 use greenroom_world::{BoxFuture, Stream};
+use serde_json::Value;
 
 use super::Here;
 use super::figures::Figures;
@@ -81,6 +82,13 @@ pub(crate) trait Part: Any + Send + Sync {
     fn read(&self, here: &Arc<Here>, lane: Lane, met: Met) -> Result<BoxFuture<io::Result<()>>, Met> {
         let _ = (here, lane);
         Err(met)
+    }
+
+    /// What it says to who looks at the cluster and asks for `what`, choosing by `by`; `None` if that is none of the feature's. It looks at
+    /// what is published, and takes no shard's time.
+    fn shows(&self, what: &str, by: &Value) -> Option<Value> {
+        let _ = (what, by);
+        None
     }
 
     /// The channel of control messages on which the same feature of other nodes speaks to it, if it does. The first belongs to the

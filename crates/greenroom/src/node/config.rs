@@ -40,6 +40,11 @@ pub struct Config {
     /// Whether there is a proxy on the node's own machine in front of the HTTP door: then whoever seems to come from this
     /// machine may be anybody, and the `/-/` pages take credentials.
     pub http_proxied: bool,
+    /// What the pages of the console may do: `off` for none, `look`, or `change` for who may by their role. Without it `change` at a
+    /// door on loopback that asks nobody for credentials, and else `look`.
+    pub console: Option<ConsoleMode>,
+    /// Kinds whose actors' keys are hidden from viewers: wherever one would be told them, a hash stands in its place.
+    pub hide_keys: Vec<String>,
     /// The membership table: `memory:` for a node alone, `sqlite:PATH` for several on one machine, or the URL of an engine
     /// whose feature is on.
     pub table: String,
@@ -175,6 +180,8 @@ impl Default for Config {
             grpc: None,
             http_hosts: Vec::new(),
             http_proxied: false,
+            console: None,
+            hide_keys: Vec::new(),
             table: "memory:".into(),
             lease: LeaseTimes::default().length,
             store: String::new(),
@@ -212,6 +219,30 @@ impl Default for Config {
             reload_every: Duration::from_secs(5),
             geo: None,
             checks: Checks::default(),
+        }
+    }
+}
+
+/// What the pages of the console may do.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ConsoleMode {
+    /// There are none; what they show is still there as JSON.
+    Off,
+    /// They show, and the door lets no page change anything.
+    #[default]
+    Look,
+    /// They change what who looks may change by their role, and call actors.
+    Change,
+}
+
+impl ConsoleMode {
+    /// As it is written.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Off => "off",
+            Self::Look => "look",
+            Self::Change => "change",
         }
     }
 }
@@ -288,7 +319,7 @@ impl Config {
 }
 
 /// Whether only this machine can reach `address`. Names other than `localhost` are not trusted to stay what they are.
-pub(super) fn is_loopback(address: &str) -> bool {
+pub(crate) fn is_loopback(address: &str) -> bool {
     let host = address.rsplit_once(':').map_or(address, |(host, _)| host).trim_matches(['[', ']']);
     host == "localhost" || host.parse::<std::net::IpAddr>().is_ok_and(|ip| ip.is_loopback())
 }

@@ -21,7 +21,7 @@ use std::time::Duration;
 use futures_util::FutureExt;
 use greenroom_world::Timestamp;
 
-pub use self::config::{Config, KindConfig};
+pub use self::config::{Config, ConsoleMode, KindConfig};
 pub use self::drain::Drained;
 pub use self::error::{Error, Result};
 pub use self::inspect::{Brought, Inspected, Inspection, PastTurn, RunningTurn, WaitingMessage};

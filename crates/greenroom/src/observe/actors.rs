@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use tokio::sync::oneshot;
 
 use crate::here::Here;
-use crate::shard::listing::{Listed, Listing, Place, Wish};
+use crate::shard::listing::{Listed, Place, Roll, Wish};
 use crate::shard::{Item, Shard, ShardPort};
 
 /// What a node says of its actors.
@@ -31,7 +31,7 @@ impl ActorsWord {
         let mut word = Self::default();
         for (shard, found) in (0..).zip(join_all(looks).await) {
             match found {
-                Some(Listing { listed, matched, .. }) => {
+                Some(Roll { listed, matched, .. }) => {
                     word.matched += matched;
                     word.actors.extend(listed);
                 }
@@ -45,23 +45,23 @@ impl ActorsWord {
 }
 
 /// Looks through one shard, unless it takes too long.
-async fn look(node: &Here, port: &ShardPort, wish: Wish, until: Timestamp) -> Option<Listing> {
-    let mut listing = Listing::new(wish);
+async fn look(node: &Here, port: &ShardPort, wish: Wish, until: Timestamp) -> Option<Roll> {
+    let mut roll = Roll::new(wish);
     let mut next = Some(0);
     while let Some(first) = next {
         let (sender, answer) = oneshot::channel();
         let run = move |shard: &Shard| {
-            let next = shard.list_some(first, &mut listing);
+            let next = shard.list_some(first, &mut roll);
             // Nobody waits any more if it comes too late.
-            let _ = sender.send((listing, next));
+            let _ = sender.send((roll, next));
         };
         port.push(Item::Run(Box::new(run))).ok()?;
         match select(answer, node.world().sleep_until(until)).await {
-            Either::Left((answer, _)) => (listing, next) = answer.ok()?,
+            Either::Left((answer, _)) => (roll, next) = answer.ok()?,
             Either::Right(_) => return None,
         }
     }
-    Some(listing)
+    Some(roll)
 }
 
 /// The actors of several nodes in one order, `limit` of them, with where the next page begins.

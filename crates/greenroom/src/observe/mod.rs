@@ -20,6 +20,7 @@ pub(crate) mod standing;
 pub(crate) mod subject;
 pub(crate) mod tail;
 pub(crate) mod turns;
+pub(crate) mod whereabouts;
 pub(crate) mod word;
 
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};

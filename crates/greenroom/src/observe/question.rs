@@ -4,6 +4,7 @@ use bytes::{Bytes, BytesMut};
 use greenroom_wire::codec::{self, Codec, DecodeError};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use super::actors::ActorsWord;
 use super::events::{EventsWord, Wanted as WantedEvents};
@@ -11,6 +12,7 @@ use super::findings::Findings;
 use super::methods;
 use super::tail::TailWord;
 use super::turns::{self, Wanted};
+use super::whereabouts::WhereWord;
 use super::word::NodeWord;
 use crate::here::Here;
 use crate::here::tail::Meant;
@@ -32,6 +34,10 @@ pub(crate) enum Question {
     Findings,
     /// A page of its active actors: `ActorsWord`.
     Actors { wish: Wish },
+    /// Where it knows an actor to be active: `WhereWord`.
+    Where { kind: String, key: String },
+    /// What a feature shows, chosen by something: a JSON value, or null if no part of the node knows of it.
+    Shown { what: String, by: Value },
     /// Turns that have ended since the round before: `TailWord`. A node looks at its turns only as long as it is asked.
     Tail { id: u64, round: u64, meant: Meant },
 }
@@ -45,6 +51,8 @@ impl Question {
             Self::Turns { wanted } => written(&turns::of_node(node, wanted)),
             Self::Events { wanted, limit } => written(&EventsWord::of(node, wanted, *limit)),
             Self::Actors { wish } => written(&ActorsWord::of(node, wish).await),
+            Self::Where { kind, key } => written(&WhereWord::of(node, kind, key)),
+            Self::Shown { what, by } => written(&node.shows(what, by)),
             Self::Tail { id, meant, .. } => written(&TailWord::of(node, *id, meant)),
             Self::Findings => written(&node.part::<Findings>().last().to_vec()),
         }

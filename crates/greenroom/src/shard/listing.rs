@@ -59,7 +59,7 @@ pub(crate) struct Listed {
 }
 
 /// A list in the making.
-pub(crate) struct Listing {
+pub(crate) struct Roll {
     wish: Wish,
     /// The first of those that are wanted, in their order: as many as are wanted, and one more.
     pub(crate) listed: Vec<Listed>,
@@ -67,7 +67,7 @@ pub(crate) struct Listing {
     pub(crate) matched: u64,
 }
 
-impl Listing {
+impl Roll {
     pub(crate) fn new(wish: Wish) -> Self {
         Self { wish, listed: Vec::new(), matched: 0 }
     }
@@ -125,9 +125,9 @@ impl PartialOrd for Place {
 
 impl Shard {
     /// Takes some of the activations into the list, from the place `first` on; where to go on, if there are more.
-    pub(crate) fn list_some(&self, first: u32, listing: &mut Listing) -> Option<u32> {
+    pub(crate) fn list_some(&self, first: u32, roll: &mut Roll) -> Option<u32> {
         let (some, next) = self.activations.borrow().some(first, LOOKED_AT_A_ROUND);
-        some.iter().for_each(|activation| listing.see(self, &**activation));
+        some.iter().for_each(|activation| roll.see(self, &**activation));
         next
     }
 

@@ -8,6 +8,7 @@ pub(crate) mod error;
 mod held;
 mod payload;
 mod record;
+pub(crate) mod shown;
 mod slot;
 mod stored;
 
@@ -21,6 +22,8 @@ use serde::de::DeserializeOwned;
 
 pub use self::error::StateError;
 pub(crate) use self::held::{Held, Holder};
+#[doc(hidden)]
+pub use self::shown::written;
 pub(crate) use self::slot::{Lost, Site, Slot};
 pub use self::stored::{AnyStored, Stored, StoredVersions};
 pub(crate) use self::stored::{Loading, updates_of};

@@ -8,7 +8,7 @@ use std::pin::Pin;
 use greenroom_protocols::state_versions::StateVersions;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::{Lost, Site, Slot, State, StateError};
+use super::{Lost, Site, Slot, State, StateError, Written};
 use crate::actor::cx::Cx;
 
 /// A state of its own in a field of an actor, kept in the store under the field's name. It is loaded when the actor
@@ -109,6 +109,13 @@ pub trait StoredVersions {
     const VERSIONS: StateVersions;
     /// Those of its updates' type, if it is changed by updates.
     const UPDATES: Option<StateVersions> = None;
+
+    /// What somebody has written as JSON, as a record of it, while version `in_force` of its type is what all nodes read; `None` if it is
+    /// changed by updates alone.
+    fn written(json: &[u8], in_force: u8) -> Option<Result<Written, String>> {
+        let _ = (json, in_force);
+        None
+    }
 }
 
 /// What the updates of the versioned state called `field` are called among a kind's states: no field can be called so.
@@ -118,6 +125,10 @@ pub(crate) fn updates_of(field: &str) -> String {
 
 impl<S: State> StoredVersions for Stored<S> {
     const VERSIONS: StateVersions = super::versions::<S>();
+
+    fn written(json: &[u8], in_force: u8) -> Option<Result<Written, String>> {
+        Some(super::written::<S>(json, in_force))
+    }
 }
 
 /// What a state in a field takes its time for.

@@ -70,6 +70,7 @@ pub(crate) struct Topics {
 impl Actor for Topics {
     fn create(cx: &Cx) -> Result<Self, String> {
         let hub = Hub::new(cx.epoch(), cx.port.node.backlog().clone());
+        cx.port.node.topics().active.begin(cx.key(), &hub);
         Ok(Self { hub, gate: tokio::sync::Mutex::default(), waiting: AtomicUsize::new(0) })
     }
 }

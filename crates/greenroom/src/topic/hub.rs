@@ -30,6 +30,20 @@ struct Subscriber {
     waker: Option<Waker>,
 }
 
+/// A topic at a glance.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Figures {
+    pub(crate) subscribers: u64,
+    /// Events that wait for them, all together.
+    pub(crate) waiting: u64,
+    /// Events that those who subscribe now have missed, as far as that is known.
+    pub(crate) missed: u64,
+    /// Subscribers for whom publishers wait.
+    pub(crate) holding: u64,
+    /// Events since its activation began.
+    pub(crate) published: u64,
+}
+
 /// A place among the subscribers, until it is dropped.
 pub(crate) struct Seat {
     hub: Arc<Hub>,
@@ -129,6 +143,19 @@ impl Hub {
     /// Whether all that was published has been taken by its subscribers.
     pub(crate) fn is_drained(&self) -> bool {
         self.lock().subscribers.values().all(|subscriber| subscriber.queue.is_empty())
+    }
+
+    /// How it is, for who looks.
+    pub(crate) fn figures(&self) -> Figures {
+        let state = self.lock();
+        let queues = || state.subscribers.values().map(|subscriber| &subscriber.queue);
+        Figures {
+            subscribers: state.subscribers.len() as u64,
+            waiting: queues().map(|queue| queue.len() as u64).sum(),
+            missed: queues().map(Queue::missed_in_all).sum(),
+            holding: queues().filter(|queue| queue.is_in_the_way()).count() as u64,
+            published: state.taken,
+        }
     }
 
     /// How many subscribe.

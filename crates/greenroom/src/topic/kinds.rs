@@ -6,8 +6,10 @@ use std::sync::Arc;
 
 use greenroom_world::BoxFuture;
 use serde::de::DeserializeOwned;
+use serde_json::Value;
 
 use super::deliver::Try;
+use super::shown::{Active, TOPICS_SHOWN};
 use crate::actor::call::Call;
 use crate::actor::error::Refusal;
 use crate::actor::interface::Method;
@@ -27,11 +29,15 @@ pub(crate) trait KindSubscription: Send + Sync {
 
 /// The kinds that subscribe, by the first part of the topics' names.
 #[derive(Default)]
-pub(crate) struct KindSubscriptions(BTreeMap<String, Vec<Arc<dyn KindSubscription>>>);
+pub(crate) struct KindSubscriptions {
+    by_namespace: BTreeMap<String, Vec<Arc<dyn KindSubscription>>>,
+    /// The topics of this node.
+    pub(crate) active: Active,
+}
 
 impl KindSubscriptions {
     pub(crate) fn insert(&mut self, namespace: String, subscription: Arc<dyn KindSubscription>) {
-        self.0.entry(namespace).or_default().push(subscription);
+        self.by_namespace.entry(namespace).or_default().push(subscription);
     }
 
     /// Whether the events of `topic` can come to the kinds that subscribe to it.
@@ -50,11 +56,15 @@ impl KindSubscriptions {
     /// Those that get the events of `topic`.
     pub(crate) fn of(&self, topic: &Key) -> Vec<Arc<dyn KindSubscription>> {
         let namespace = topic.split_once('/').map(|(namespace, _)| namespace);
-        namespace.and_then(|namespace| self.0.get(namespace)).cloned().unwrap_or_default()
+        namespace.and_then(|namespace| self.by_namespace.get(namespace)).cloned().unwrap_or_default()
     }
 }
 
-impl Part for KindSubscriptions {}
+impl Part for KindSubscriptions {
+    fn shows(&self, what: &str, by: &Value) -> Option<Value> {
+        (what == TOPICS_SHOWN).then(|| self.active.show(by))
+    }
+}
 
 impl Here {
     /// The kinds that subscribe to topics.

@@ -12,6 +12,7 @@ mod deliver;
 mod hub;
 pub(crate) mod kinds;
 mod queue;
+pub(crate) mod shown;
 
 use std::fmt;
 use std::future::IntoFuture;

@@ -93,13 +93,25 @@ pub(crate) struct Queue {
     bytes: usize,
     /// Events dropped in front of the first one that waits.
     missed: Option<Option<u64>>,
+    /// Those that are known by their number, since it began.
+    missed_in_all: u64,
     cut: bool,
 }
 
 impl Queue {
     pub(crate) fn new(slow: Slow, len_max: u32) -> Self {
         let len_max = (len_max as usize).clamp(1, QUEUE_LEN_MAX);
-        Self { slow, len_max, events: VecDeque::new(), bytes: 0, missed: None, cut: false }
+        Self { slow, len_max, events: VecDeque::new(), bytes: 0, missed: None, missed_in_all: 0, cut: false }
+    }
+
+    /// Events that wait.
+    pub(crate) fn len(&self) -> usize {
+        self.events.len()
+    }
+
+    /// Events that were missed, as far as their number is known.
+    pub(crate) fn missed_in_all(&self) -> u64 {
+        self.missed_in_all
     }
 
     /// Whether a publisher must wait for this subscriber.
@@ -136,6 +148,7 @@ impl Queue {
 
     /// Events are missing in front of what waits.
     pub(crate) fn miss(&mut self, count: Option<u64>) {
+        self.missed_in_all += count.unwrap_or_default();
         let before = self.missed.unwrap_or(Some(0));
         self.missed = Some(before.zip(count).map(|(before, count)| before + count));
     }

@@ -73,6 +73,13 @@ pub(super) fn open(types: Types, bytes: &[u8]) -> Result<Record<StateValue>, Str
     })
 }
 
+/// The payload of the state in `bytes`; `None` if they are no record of a versioned state that is kept as a whole.
+pub(crate) fn payload_of(bytes: &[u8]) -> Option<&[u8]> {
+    let rest = bytes.strip_prefix(&[FORMAT])?;
+    let (len, rest) = rest.split_first_chunk::<4>()?;
+    rest.get(u32::from_le_bytes(*len) as usize..)
+}
+
 /// Tells these records from those of other states.
 pub(super) const FORMAT: u8 = 2;
 const HEAD_VERSION: u8 = 1;

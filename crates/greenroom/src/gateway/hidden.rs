@@ -1,0 +1,181 @@
+//! Keys that viewers do not see: wherever one would be told, a hash stands in its place.
+//!
+//! What is told is gone through as a whole, so that no page has to think of it. A text that holds an actor's name is a name, or is
+//! written by us and has the name within it: there the names of the same object are known, and what is not known is cut.
+
+use std::collections::hash_map::RandomState;
+use std::hash::BuildHasher;
+
+use serde_json::Value;
+
+use super::problem::Problem;
+
+/// The kinds whose keys are hidden.
+#[derive(Default)]
+pub(super) struct Hidden {
+    kinds: Vec<String>,
+    /// Drawn when the door opens: nobody can try keys against the hashes.
+    secret: RandomState,
+}
+
+impl Hidden {
+    pub(super) fn new(kinds: &[String]) -> Self {
+        Self { kinds: kinds.to_vec(), secret: RandomState::new() }
+    }
+
+    /// What stands in place of a key: the same for as long as the door is open.
+    pub(super) fn hash(&self, kind: &str, key: &str) -> String {
+        format!("#{:016x}", self.secret.hash_one((kind, key)))
+    }
+
+    /// Takes the keys out of what is told.
+    pub(super) fn hide(&self, told: &mut Value) {
+        if !self.kinds.is_empty() {
+            self.walk(told, &mut Vec::new());
+        }
+    }
+
+    /// Refuses who may not see keys and chooses by one.
+    ///
+    /// # Errors
+    /// The keys of `kind` are hidden, or those of one of all kinds.
+    pub(super) fn check(&self, kind: Option<&str>) -> Result<(), Problem> {
+        let hidden = match kind {
+            Some(kind) => self.kinds.iter().find(|hidden| *hidden == kind),
+            None => self.kinds.first(),
+        };
+        hidden.map_or(Ok(()), |kind| Err(Problem::hidden_keys(kind)))
+    }
+
+    fn walk(&self, told: &mut Value, names: &mut Vec<String>) {
+        match told {
+            Value::String(text) => *text = self.without_key(text, names),
+            Value::Array(items) => items.iter_mut().for_each(|item| self.walk(item, names)),
+            Value::Object(members) => {
+                let known = names.len();
+                members.iter().for_each(|(name, value)| self.learn(name, value, names));
+                let all = std::mem::take(members).into_iter();
+                *members = all
+                    .map(|(name, mut value)| {
+                        match &mut value {
+                            Value::String(text) if !PROSE.contains(&&*name) => *text = self.without_key(text, names),
+                            other => self.walk(other, names),
+                        }
+                        (self.without_key(&name, names), value)
+                    })
+                    .collect();
+                names.truncate(known);
+            }
+            _ => {}
+        }
+    }
+
+    /// Learns the names of hidden actors that stand in a member or below it.
+    fn learn(&self, member: &str, value: &Value, names: &mut Vec<String>) {
+        match value {
+            Value::String(text) if !PROSE.contains(&member) && self.kind_of(text).is_some() => names.push(text.clone()),
+            Value::Object(members) => members.iter().for_each(|(name, value)| self.learn(name, value, names)),
+            _ => {}
+        }
+    }
+
+    /// The hidden kind whose actor's name `text` is.
+    fn kind_of(&self, text: &str) -> Option<&str> {
+        let (kind, _) = text.split_once('/')?;
+        self.kinds.iter().map(String::as_str).find(|hidden| *hidden == kind)
+    }
+
+    /// A name without its key; or a text.
+    fn without_key(&self, text: &str, names: &[String]) -> String {
+        match self.kind_of(text) {
+            Some(kind) => format!("{kind}/{}", self.hash(kind, &text[kind.len() + 1..])),
+            None => self.without_keys(text, names),
+        }
+    }
+
+    /// A text in which names may stand, those of `names` or others: those are cut with all that follows.
+    fn without_keys(&self, text: &str, names: &[String]) -> String {
+        let (mut hidden, mut rest) = (String::new(), text);
+        while let Some((at, kind)) = self.first_in(rest, hidden.chars().last()) {
+            let (before, from) = rest.split_at(at);
+            hidden.push_str(before);
+            let ends = |name: &&String| {
+                let next = from[name.len()..].chars().next();
+                next.is_none_or(|next| next.is_whitespace() || ",;:)\"'".contains(next))
+            };
+            let known = names.iter().filter(|name| from.starts_with(name.as_str())).max_by_key(|name| name.len());
+            let Some(name) = known.filter(ends) else {
+                return format!("{hidden}{kind}/…");
+            };
+            hidden.push_str(&format!("{kind}/{}", self.hash(kind, &name[kind.len() + 1..])));
+            rest = &from[name.len()..];
+        }
+        hidden + rest
+    }
+
+    /// Where a name of a hidden kind begins in `text`, which stands behind `before`.
+    fn first_in(&self, text: &str, before: Option<char>) -> Option<(usize, &str)> {
+        let begins = |at: usize| {
+            let before = text[..at].chars().last().or(before);
+            before.is_none_or(|before| !before.is_alphanumeric() && before != '_')
+        };
+        let found = self.kinds.iter().filter_map(|kind| {
+            let name = format!("{kind}/");
+            text.match_indices(&name).map(|(at, _)| at).find(|at| begins(*at)).map(|at| (at, kind.as_str()))
+        });
+        found.min()
+    }
+}
+
+/// Members that are written for people, and may have names anywhere.
+const PROSE: [&str; 7] = ["text", "title", "what", "why", "detail", "error", "page"];
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn hidden() -> Hidden {
+        Hidden::new(&["user".to_owned()])
+    }
+
+    #[test]
+    fn a_hash_stands_in_place_of_a_key_wherever_it_is_told() {
+        let hidden = hidden();
+        let name = format!("user/{}", hidden.hash("user", "ada lovelace"));
+        let mut told = json!({
+            "actor": "user/ada lovelace",
+            "callers": ["user/ada lovelace", "room/lobby", "superuser/ada"],
+            "subject": { "actor": "user/ada lovelace" },
+            "text": "user/ada lovelace is asked to go to node b",
+            "page": "#/actor/user/ada%20lovelace",
+            "user/ada lovelace": 1,
+        });
+        hidden.hide(&mut told);
+        assert_eq!(told["actor"], name);
+        assert_eq!(told["callers"], json!([name, "room/lobby", "superuser/ada"]));
+        assert_eq!(told["text"], format!("{name} is asked to go to node b"));
+        assert_eq!(told["page"], "#/actor/user/…", "what cannot be known is cut");
+        assert!(!told.to_string().contains("ada lovelace"), "{told}");
+    }
+
+    #[test]
+    fn a_key_that_goes_on_behind_a_known_one_is_cut() {
+        let mut told = json!({ "subject": { "actor": "user/ad" }, "text": "user/ada waits for user/bob" });
+        hidden().hide(&mut told);
+        assert_eq!(told["text"], "user/…");
+    }
+
+    #[test]
+    fn who_does_not_see_keys_chooses_by_none_of_them() {
+        let hidden = hidden();
+        assert!(hidden.check(Some("user")).is_err() && hidden.check(None).is_err());
+        assert!(hidden.check(Some("room")).is_ok() && Hidden::default().check(None).is_ok());
+    }
+
+    #[test]
+    fn another_door_has_other_hashes() {
+        assert_ne!(hidden().hash("user", "ada"), hidden().hash("user", "ada"));
+    }
+}
