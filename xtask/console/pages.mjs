@@ -121,7 +121,7 @@ async function failed(context, console) {
 /** A turn is told when it has ended, and others than those that are meant are not. */
 async function tail(context, console) {
   const page = await open(context, `${console}#/tail?kind=counter&key=${encodeURIComponent(HOSTILE)}`);
-  await page.getByText(/turns of .*demo-0.* as they end/).waitFor({ timeout: PATIENCE });
+  await page.getByText(/turns of .*demo-1.* as they end/).waitFor({ timeout: PATIENCE });
   await page.evaluate((key) => fetch(`/counter/${encodeURIComponent(key)}/add`, { method: "POST", headers: { "content-type": "application/json" }, body: '{"amount":1}' }), HOSTILE);
   const row = page.getByRole("row").filter({ hasText: "add" });
   await row.getByText("<img", { exact: false }).first().waitFor({ timeout: PATIENCE });

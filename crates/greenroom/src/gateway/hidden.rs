@@ -58,7 +58,7 @@ impl Hidden {
                 *members = all
                     .map(|(name, mut value)| {
                         match &mut value {
-                            Value::String(text) if !PROSE.contains(&&*name) => *text = self.without_key(text, names),
+                            Value::String(text) if PROSE.contains(&&*name) => *text = self.without_keys(text, names),
                             other => self.walk(other, names),
                         }
                         (self.without_key(&name, names), value)
