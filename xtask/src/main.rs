@@ -6,6 +6,7 @@ mod chart;
 mod console;
 mod dist;
 mod engines;
+mod floors;
 mod fuzz;
 mod image;
 mod kills;
@@ -51,6 +52,7 @@ fn main() -> ExitCode {
         Some((&"tutorial", options)) => tutorial::run(options),
         Some((&"console", options)) => console::run(options),
         Some((&"vendor", options)) => console::vendor(options),
+        Some((&"floors", options)) => floors::run(options),
         Some((&"pace", options)) => pace::run(options),
         Some((other, _)) => Err(format!("there is no `cargo xtask {other}`; `cargo xtask` lists what there is")),
     };
@@ -122,6 +124,11 @@ cargo xtask fuzz [--seconds N]
 cargo xtask mutants [ROOM]..
     Breaks the pure protocols (those of ROOM) in one place at a time, about a hundred in all, and runs their tests and models:
     each mutant must die, or be listed with the reason why no test can notice it. Takes hours for all; needs `timeout`.
+
+cargo xtask floors [--rounds N] [--beside PROGRAM] [ROW]..
+    The figures that have goals, of all rows or of those whose names begin with ROW, beside the machine's own floor: medians of N
+    rounds (5 by default), and how far off each is. Builds the program in release if it is not. --beside: measures
+    another program in turn with it, such as one from before a change, and shows the ratios.
 
 cargo xtask pace [--debug | --release | --functions [--renew]]
     User CPU seconds to compile small programs: everything, their own crate, and one edit in it; beside ractor and kameo.
