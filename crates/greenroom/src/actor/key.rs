@@ -5,8 +5,9 @@
 
 use std::collections::HashMap;
 use std::fmt;
-use std::sync::{Arc, OnceLock, RwLock};
+use std::sync::{OnceLock, RwLock};
 
+use arcstr::ArcStr;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::error::Refusal;
@@ -16,7 +17,7 @@ use super::error::Refusal;
 ///
 /// Integers are spelled in decimal and UUIDs in lower-case hyphenated form, so that every caller names the same actor.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Key(Arc<str>);
+pub struct Key(ArcStr);
 
 impl Key {
     /// The key as text.

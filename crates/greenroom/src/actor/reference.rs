@@ -104,10 +104,10 @@ impl Inner {
     pub(crate) fn route(&self) -> Route {
         let word = self.route.load(Ordering::Relaxed);
         match word >> 62 {
-            HERE => Route::Here(
-                ShardId::from_raw((word >> 50) as u16 & 0xFFF),
-                Slot { index: word as u32, generation: (word >> 32) as u32 & Slot::GENERATION_MAX },
-            ),
+            HERE => {
+                let (shard, slot) = ShardId::unpacked(word);
+                Route::Here(shard, slot)
+            }
             THERE => Route::There(NodeId(word & NODE_MASK)),
             _ => Route::Unresolved,
         }
@@ -116,12 +116,7 @@ impl Inner {
     pub(crate) fn set_route(&self, route: Route) {
         let word = match route {
             Route::Unresolved => 0,
-            Route::Here(shard, slot) => {
-                (HERE << 62)
-                    | (u64::from(shard.raw()) << 50)
-                    | (u64::from(slot.generation) << 32)
-                    | u64::from(slot.index)
-            }
+            Route::Here(shard, slot) => (HERE << 62) | shard.packed(slot),
             Route::There(node) if node.0 <= NODE_MASK => (THERE << 62) | node.0,
             Route::There(_) => 0,
         };

@@ -1,6 +1,7 @@
 //! The directory on this node: its ranges, each with this node's activations of it behind one lock.
 
 mod abroad;
+mod active;
 mod adaptive;
 mod border;
 mod by_hash;
@@ -21,6 +22,7 @@ use greenroom_world::Timestamp;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 pub(crate) use self::abroad::Passing;
+use self::active::Active;
 pub(crate) use self::adaptive::Tenant;
 use self::border::Beyond;
 pub(crate) use self::border::Border;
@@ -109,19 +111,6 @@ pub(crate) enum Whereabouts {
     Unknown,
 }
 
-/// An activation of this node.
-#[derive(Clone, Copy, Debug)]
-struct Active {
-    epoch: Epoch,
-    shard: ShardId,
-    /// `None` until the shard has made it.
-    slot: Option<Slot>,
-    /// It has ended, and its state is on the way elsewhere; undecided.
-    moving: bool,
-    /// There may be another one in another cluster.
-    doubtful: bool,
-}
-
 impl Directory {
     pub(crate) fn new(me: NodeId, checks: Checks, border: Option<Arc<dyn Border>>) -> Self {
         let range = |range| {
@@ -146,7 +135,7 @@ impl Directory {
 
     /// The shard of this node that has the actor.
     pub(crate) fn home(&self, id: &ActorId, hash: u64) -> Option<ShardId> {
-        self.range(hash).active.get(&Entry { hash, id: id.clone() }).map(|active| active.shard)
+        self.range(hash).active.get(&Entry { hash, id: id.clone() }).map(Active::shard)
     }
 
     /// Where a message for `id` must go. `brought` is the directory's word that came with it.
@@ -291,7 +280,7 @@ impl Directory {
         if let Some(active) = self.range(hash).active.get_mut(&Entry { hash, id: id.clone() })
             && active.epoch == epoch
         {
-            active.slot = Some(slot);
+            active.put(active.shard(), Some(slot));
         }
     }
 
@@ -330,7 +319,7 @@ impl Directory {
     pub(crate) fn whereabouts(&self, now: Timestamp, key: &Entry) -> Whereabouts {
         let range = self.range(key.hash);
         if let Some(active) = range.active.get(key) {
-            return Whereabouts::Here { shard: active.shard, slot: active.slot, epoch: active.epoch };
+            return Whereabouts::Here { shard: active.shard(), slot: active.slot(), epoch: active.epoch };
         }
         match range.machine.resolve(now, key) {
             Resolution::At(grant) if grant.placed.node != self.me => Whereabouts::There(grant.placed.node),
@@ -450,9 +439,9 @@ impl Directory {
 
 impl RangeHere {
     fn location(&self, entry: &Entry, active: &Active) -> Location {
-        let Active { epoch, shard, slot, moving, .. } = *active;
+        let (epoch, shard, slot) = (active.epoch, active.shard(), active.slot());
         match self.passing.get(entry).filter(|_| slot.is_none()) {
-            _ if moving => Location::Moving { shard },
+            _ if active.is_moving() => Location::Moving { shard },
             Some(passage) => Location::Passing { to: shard, passage: *passage },
             None => Location::Here { shard, slot, epoch },
         }
@@ -469,7 +458,7 @@ impl RangeHere {
     ) -> Location {
         let shard = node.choose_shard(entry.id().kind.name(), asker.near, !asker.outside);
         let doubtful = border.is_some_and(|border| border.begins_doubtful(self, &entry, epoch));
-        self.active.insert(entry, Active { epoch, shard, slot: None, moving: false, doubtful });
+        self.active.insert(entry, Active::new(epoch, shard, doubtful));
         Location::Here { shard, slot: None, epoch }
     }
 }

@@ -9,6 +9,7 @@ use std::task::{RawWaker, RawWakerVTable, Waker};
 
 use super::Shard;
 use super::inbox::Inbox;
+use super::slot::Slot;
 use super::turns::TurnId;
 
 /// A shard of this process.
@@ -22,6 +23,19 @@ impl ShardId {
 
     pub(crate) const fn raw(self) -> u16 {
         self.0
+    }
+
+    /// This shard's `slot`, in the lower 62 bits of a word.
+    #[inline]
+    pub(crate) fn packed(self, slot: Slot) -> u64 {
+        (u64::from(self.0) << 50) | (u64::from(slot.generation) << 32) | u64::from(slot.index)
+    }
+
+    /// The shard and the slot that are in a word's lower 62 bits.
+    #[inline]
+    pub(crate) fn unpacked(word: u64) -> (ShardId, Slot) {
+        let slot = Slot { index: word as u32, generation: (word >> 32) as u32 & Slot::GENERATION_MAX };
+        (ShardId::from_raw((word >> 50) as u16 & 0xFFF), slot)
     }
 
     /// The inbox of the shard that has this number now.

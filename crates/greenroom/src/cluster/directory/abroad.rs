@@ -189,7 +189,7 @@ impl Directory {
         let mut all = Vec::new();
         for range in 0..self.ranges.len() {
             let here = self.at(range);
-            let owned = here.active.iter().filter(|(key, active)| !active.doubtful && filter(key));
+            let owned = here.active.iter().filter(|(key, active)| !active.is_doubtful() && filter(key));
             all.extend(owned.map(|(key, active)| (key.clone(), active.epoch)));
         }
         all
@@ -209,7 +209,7 @@ impl Directory {
         let key = Entry::new(id.clone());
         let range = self.range(key.hash);
         let several = || self.geo().is_some_and(|geo| geo.mode(&key) == Mode::PerCluster);
-        range.active.get(&key).is_some_and(|active| active.epoch == epoch && active.doubtful && !several())
+        range.active.get(&key).is_some_and(|active| active.epoch == epoch && active.is_doubtful() && !several())
     }
 
     /// The activations here of these ranges that may not be the only ones over all clusters.
@@ -220,7 +220,7 @@ impl Directory {
         let mut all = Vec::new();
         for range in ranges {
             let here = self.at(range.0.into());
-            all.extend(here.active.iter().filter(|(_, active)| active.doubtful).map(|(key, _)| key.clone()));
+            all.extend(here.active.iter().filter(|(_, active)| active.is_doubtful()).map(|(key, _)| key.clone()));
         }
         all
     }
@@ -231,7 +231,7 @@ impl Directory {
         for index in 0..self.ranges.len() {
             let range = self.at(index);
             let Some(owner) = range.machine.owner().filter(|_| !range.active.is_empty()) else { continue };
-            let doubtful = range.active.iter().filter(|(_, active)| active.doubtful).map(|(key, _)| key.clone());
+            let doubtful = range.active.iter().filter(|(_, active)| active.is_doubtful()).map(|(key, _)| key.clone());
             all.entry(owner).or_default().extend(doubtful);
         }
         all
@@ -258,7 +258,7 @@ impl Directory {
     pub(crate) fn owned(&self, key: &Entry, epoch: Epoch) {
         let mut range = self.range(key.hash);
         match range.active.get_mut(key) {
-            Some(active) if active.epoch == epoch => active.doubtful = false,
+            Some(active) if active.epoch == epoch => active.settle(),
             Some(_) => {}
             None => {
                 // The word was faster than the call that begins it.
@@ -316,8 +316,12 @@ impl Directory {
                 machines.forget(geo);
             }
             if tenure.is_some() {
-                let own: Vec<Entry> =
-                    range.active.iter().filter(|(_, active)| active.doubtful).map(|(key, _)| key.clone()).collect();
+                let own: Vec<Entry> = range
+                    .active
+                    .iter()
+                    .filter(|(_, active)| active.is_doubtful())
+                    .map(|(key, _)| key.clone())
+                    .collect();
                 range.machines().reported(own);
             }
         }
@@ -371,7 +375,7 @@ impl Directory {
             match (range.machine.resolve(now, key), effect) {
                 (Resolution::At(grant), Effect::Owned) if grant.placed.node == self.me => {
                     if let Some(active) = range.active.get_mut(key) {
-                        active.doubtful = false;
+                        active.settle();
                     }
                 }
                 (Resolution::At(grant), Effect::Owned) => {

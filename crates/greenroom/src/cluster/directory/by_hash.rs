@@ -23,8 +23,8 @@ impl Directory {
     pub(crate) fn hosted(&self, hash: u64) -> Option<Hosted> {
         let range = self.range(hash);
         let (entry, active) = range.active.range(Entry { hash, id: least().clone() }..).next()?;
-        let is_it = entry.hash == hash && !active.moving;
-        let (id, epoch, shard, slot) = (entry.id.clone(), active.epoch, active.shard, active.slot);
+        let is_it = entry.hash == hash && !active.is_moving();
+        let (id, epoch, shard, slot) = (entry.id.clone(), active.epoch, active.shard(), active.slot());
         is_it.then_some(Hosted { id, epoch, shard, slot })
     }
 }

@@ -26,8 +26,7 @@ impl Directory {
         let entry = Entry::new(id.clone());
         let mut range = self.range(entry.hash);
         if let Some(active) = range.active.get_mut(&entry).filter(|active| active.epoch == epoch) {
-            active.slot = None;
-            active.moving = true;
+            active.depart();
             range.passing.remove(&entry);
         }
     }
@@ -46,8 +45,8 @@ impl Directory {
     /// The shard that waits for the decision of `wish`.
     pub(crate) fn waits_for_move(&self, wish: &Move<Entry>) -> Option<ShardId> {
         let range = self.range(wish.key.hash);
-        let leaves = range.active.get(&wish.key).filter(|active| active.moving && active.epoch == wish.from.epoch);
-        leaves.map(|active| active.shard).or_else(|| range.carried.get(&wish.key).copied())
+        let leaves = range.active.get(&wish.key).filter(|active| active.is_moving() && active.epoch == wish.from.epoch);
+        leaves.map(Active::shard).or_else(|| range.carried.get(&wish.key).copied())
     }
 
     /// Decides a move, as the owner of its range.
@@ -78,8 +77,7 @@ impl Directory {
                     let epoch = grant.placed.epoch;
                     let border = self.border();
                     let doubtful = border.is_some_and(|border| border.begins_doubtful(&mut range, &wish.key, epoch));
-                    let active = Active { epoch, shard, slot: None, moving: false, doubtful };
-                    range.active.insert(wish.key.clone(), active);
+                    range.active.insert(wish.key.clone(), Active::new(epoch, shard, doubtful));
                     return MoveEnd::Here(epoch);
                 }
                 Acceptance::Behind { view } => {
@@ -93,7 +91,7 @@ impl Directory {
             Decision::Wait | Decision::NotOwner(_) => return MoveEnd::Again,
         }
         range.carried.remove(&wish.key);
-        if range.active.get(&wish.key).is_some_and(|active| active.moving && active.epoch == wish.from.epoch) {
+        if range.active.get(&wish.key).is_some_and(|active| active.is_moving() && active.epoch == wish.from.epoch) {
             range.active.remove(&wish.key);
             // Whoever decided knows: no late grant of this activation begins it again.
             range.machine.release(wish.key.clone(), wish.from.epoch);

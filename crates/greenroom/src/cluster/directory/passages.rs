@@ -12,9 +12,9 @@ impl Directory {
     pub(crate) fn pass(&self, id: &ActorId, epoch: Epoch, passage: Passage, to: ShardId) -> bool {
         let entry = Entry::new(id.clone());
         let mut range = self.range(entry.hash);
-        let known = range.active.get_mut(&entry).filter(|active| active.epoch == epoch && !active.moving);
+        let known = range.active.get_mut(&entry).filter(|active| active.epoch == epoch && !active.is_moving());
         let Some(active) = known.filter(|active| active.is_at(passage)) else { return false };
-        (active.shard, active.slot) = (to, None);
+        active.put(to, None);
         range.passing.insert(entry, passage);
         true
     }
@@ -27,7 +27,7 @@ impl Directory {
             return;
         }
         if let Some(active) = range.active.get_mut(&entry).filter(|active| active.epoch == epoch) {
-            (active.shard, active.slot) = (at.0, Some(at.1));
+            active.put(at.0, Some(at.1));
         }
         range.passing.remove(&entry);
     }
@@ -36,13 +36,13 @@ impl Directory {
     pub(crate) fn place(&self, id: &ActorId) -> Option<(ShardId, Option<Slot>)> {
         let entry = Entry::new(id.clone());
         let range = self.range(entry.hash);
-        range.active.get(&entry).map(|active| (active.shard, active.slot))
+        range.active.get(&entry).map(|active| (active.shard(), active.slot()))
     }
 }
 
 impl Active {
     fn is_at(&self, passage: Passage) -> bool {
-        self.shard == passage.from && self.slot == Some(passage.slot)
+        self.shard() == passage.from && self.slot() == Some(passage.slot)
     }
 }
 
@@ -50,6 +50,6 @@ impl RangeHere {
     /// Where an activation is. One that is passing is where it was: who comes there is told where it goes.
     pub(super) fn slot_of(&self, entry: &Entry, active: &Active) -> Option<(ShardId, Slot)> {
         let passage = || self.passing.get(entry).map(|passage| (passage.from, passage.slot));
-        active.slot.map(|slot| (active.shard, slot)).or_else(passage)
+        active.slot().map(|slot| (active.shard(), slot)).or_else(passage)
     }
 }
