@@ -52,19 +52,35 @@ pub(crate) struct Reader {
     pub(crate) connection: Connection,
 }
 
-/// Serves reads, in order, until nobody can ask any more. Each sees what was committed when it began.
+/// Serves reads, in order, until nobody can ask any more. Those that wait when one begins share its snapshot: each sees what was
+/// committed when it was asked.
 pub(crate) fn run(reader: Reader, queue: Receiver<Request<Read>>) {
-    for request in queue {
-        if let Some(request) = request.begin() {
-            let answer = reader.read(&request);
-            request.answer(answer);
-        }
+    while let Ok(first) = queue.recv() {
+        let others = queue.try_iter().take(TOGETHER_MAX - 1);
+        reader.serve(std::iter::once(first).chain(others).collect());
     }
 }
 
 impl Reader {
+    fn serve(&self, requests: Vec<Request<Read>>) {
+        let present = self.file.check_present();
+        // Without a snapshot for all of them each has its own.
+        let shared = requests.len() > 1 && self.run(BEGIN).is_ok();
+        for request in requests.into_iter().filter_map(Request::begin) {
+            let answer = present.clone().and_then(|()| self.read(&request));
+            request.answer(answer);
+        }
+        if shared && !self.connection.is_autocommit() {
+            // It fails only if there is no transaction, which is what is wanted.
+            drop(self.run(END));
+        }
+    }
+
+    fn run(&self, sql: &str) -> rusqlite::Result<()> {
+        self.connection.prepare_cached(sql)?.execute([]).map(drop)
+    }
+
     fn read(&self, request: &Request<Read>) -> Result<Answer> {
-        self.file.check_present()?;
         loop {
             let answer = match &request.ask {
                 Read::Key(key) => self.key(key).map(Answer::Page),
@@ -135,6 +151,14 @@ const SELECT_FROM: &str = "SELECT key, version, value FROM greenroom_store WHERE
 const SELECT_ENTRIES: &str = "SELECT position, value FROM greenroom_log
     WHERE log = (SELECT id FROM greenroom_logs WHERE name = ?1) AND position >= ?2 ORDER BY position";
 const SELECT_AFTER: &str = "SELECT key, version, value FROM greenroom_store WHERE key > ?1 ORDER BY key";
+
+/// The snapshot is that of the first read behind it.
+const BEGIN: &str = "BEGIN";
+/// It has only read.
+const END: &str = "ROLLBACK";
+
+/// Most reads that share a snapshot: while it lasts, the log of writes cannot be begun anew.
+const TOGETHER_MAX: usize = 64;
 
 /// Between attempts to read a file that is locked for the moment.
 const BUSY_PAUSE: Duration = Duration::from_micros(500);

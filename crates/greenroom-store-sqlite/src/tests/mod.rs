@@ -3,6 +3,7 @@ mod full;
 mod killed;
 mod lock;
 mod odd_files;
+mod together;
 
 use std::path::Path;
 
