@@ -14,6 +14,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use futures_util::future::try_join;
 use greenroom_protocols::delivery::{
     Commit, Deferred, Envelope, Lane, Life, Ownership, Parked, Presence, Recorded, Recovered, TurnId, Write,
 };
@@ -127,20 +128,30 @@ impl Ledger {
         A: Name,
         M: DeserializeOwned,
     {
-        let mut presence = None;
+        try_join(self.presence(actor), self.queue(actor)).await
+    }
+
+    async fn presence<A: Name>(&self, actor: &A) -> Result<Option<Presence>, StoreError> {
         for key in [self.place.present(actor), self.place.tombstone(actor)] {
             if let Some(found) = self.journal.read(&key, self.timeout).await? {
-                presence = Some(decode::<(A, Presence)>(&key, &found.value)?.1);
-                break;
+                return Ok(Some(decode::<(A, Presence)>(&key, &found.value)?.1));
             }
         }
+        Ok(None)
+    }
+
+    async fn queue<A, M>(&self, actor: &A) -> Result<Vec<Deferred<A, M>>, StoreError>
+    where
+        A: Name,
+        M: DeserializeOwned,
+    {
         let mut queue = Vec::new();
         self.each(&self.place.deferred_of(actor), |key, value| {
             queue.push(decode::<Deferred<A, M>>(key, value)?);
             Ok(())
         })
         .await?;
-        Ok((presence, queue))
+        Ok(queue)
     }
 
     /// The fields of an actor.

@@ -3,7 +3,7 @@
 use std::fmt::Display;
 use std::time::Duration;
 
-use futures_util::future::LocalBoxFuture;
+use futures_util::future::{LocalBoxFuture, try_join};
 use greenroom_protocols::delivery::{Commit, CommitId, Deferred, Lane, Parked, Presence, TurnId};
 use greenroom_reliable::ledger::{Ledger, Outcome, StoredField, TurnChanges};
 use greenroom_store::StoreError;
@@ -73,12 +73,9 @@ impl Desk {
             }
             let mut pause = Pause::default();
             loop {
-                let read = async {
-                    let (presence, queue) = self.ledger.load::<_, Body>(&actor).await?;
-                    Ok::<_, StoreError>((presence, queue, self.ledger.fields(&actor).await?))
-                };
-                match read.await {
-                    Ok((presence, queue, fields)) => return Done::Loaded { actor, presence, queue, fields },
+                // All at once: a journal may serve them together.
+                match try_join(self.ledger.load::<_, Body>(&actor), self.ledger.fields(&actor)).await {
+                    Ok(((presence, queue), fields)) => return Done::Loaded { actor, presence, queue, fields },
                     Err(error) if error.is_permanent() => {
                         tracing::error!(%actor, %error, "an actor cannot be loaded; callers are told, and messages for it are parked");
                         return Done::Unloadable { actor, error: error.to_string() };

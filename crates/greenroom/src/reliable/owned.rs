@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
+use futures_util::{FutureExt, StreamExt};
 use greenroom_protocols::delivery::{
     Answer, Batch, CommitId, Config, DeadLetter, Outcome as TurnOutcome, Parked, Recovered, Stop, TurnId,
 };
@@ -105,6 +105,7 @@ impl Owned {
         let mut timer: Option<(Timestamp, BoxFuture<()>)> = None;
         let mut sweep_at = world.now() + SWEEP;
         let mut leaving: Option<(Timestamp, oneshot::Sender<()>)> = None;
+        let mut at_once = 0;
         loop {
             while let Some(input) = early.pop_front() {
                 self.input(input, &mut leaving);
@@ -114,6 +115,12 @@ impl Owned {
                 self.let_go();
                 return over;
             }
+            // What has come already is taken in before anybody looks at the whole, which takes as long as one of them.
+            if at_once < AT_ONCE_MAX && self.take_in(inputs, &mut leaving) {
+                at_once += 1;
+                continue;
+            }
+            at_once = 0;
             let (answers, answers_bytes) = self.machine.kept();
             let now = [
                 self.cast.len() as u64,
@@ -157,6 +164,22 @@ impl Owned {
                 }
             }
         }
+    }
+
+    /// Takes in one thing that has come, if there is one.
+    fn take_in(
+        &mut self,
+        inputs: &mut mpsc::Receiver<Input>,
+        leaving: &mut Option<(Timestamp, oneshot::Sender<()>)>,
+    ) -> bool {
+        if let Some(done) = self.errands.next().now_or_never().flatten() {
+            self.done(done);
+        } else if let Ok(input) = inputs.try_recv() {
+            self.input(input, leaving);
+        } else {
+            return false;
+        }
+        true
     }
 
     /// Whether nothing is under way but messages to other partitions.
@@ -463,6 +486,8 @@ fn parts(wire: Wire) -> Vec<Wire> {
 
 /// Most bytes of messages in one frame, unless one alone has more.
 const PART_BYTES_MAX: usize = 1 << 20;
+/// What is taken in between two looks at the whole: at gauges, at what is due, at whether the partition is to leave.
+const AT_ONCE_MAX: u32 = 64;
 /// Between two looks for actors that nobody needs.
 const SWEEP: Duration = Duration::from_secs(5);
 /// Time for what has begun to be committed before a partition leaves.
