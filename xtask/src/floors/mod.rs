@@ -13,7 +13,7 @@ use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
-use self::rows::{ROWS, Row, Words};
+use self::rows::{NET_HTTP, ROWS, Row, Words};
 use self::table::Seen;
 use crate::step::{cargo, root, run as step, target};
 
@@ -121,7 +121,13 @@ impl Bench {
     /// Runs a workload, and gives its results.
     fn run(&self, words: Words) -> Result<Value, String> {
         let mut command = Command::new(&self.program);
-        command.arg("bench").args(words.words).args(["--json", "-"]).current_dir(root());
+        command.arg("bench").args(["--json", "-"]).current_dir(root());
+        for word in words.words {
+            match *word {
+                NET_HTTP => command.arg(net_http()?),
+                word => command.arg(word),
+            };
+        }
         command.stdin(Stdio::null()).stderr(Stdio::piped());
         if words.is_secured {
             command.env("GREENROOM_TLS_DIR", &self.certificates).env("GREENROOM_HTTP_PLAIN", "true");
@@ -136,6 +142,17 @@ impl Bench {
             .map_err(|error| format!("`bench {}` printed no JSON: {error}", words.words.join(" ")))?;
         Ok(document["results"].clone())
     }
+}
+
+/// The echo by Go's net/http, built if it is not.
+fn net_http() -> Result<PathBuf, String> {
+    let program = target()?.join("floors/net-http");
+    if !program.exists() {
+        let mut build = Command::new("go");
+        build.args(["build", "-C", "peers/net-http", "-o"]).arg(&program).arg(".");
+        step("net/http (needs Go)", &mut build)?;
+    }
+    Ok(program)
 }
 
 const FLOOR: Words = Words { words: &["floor", "--duration", "6s"], is_secured: false };

@@ -31,6 +31,9 @@ pub(super) enum Goal {
     AlwaysAtLeast(f64),
 }
 
+/// Stands for the echo by Go's net/http.
+pub(super) const NET_HTTP: &str = "NET_HTTP";
+
 /// All of them.
 pub(super) const ROWS: &[Row] = &[
     Row {
@@ -175,6 +178,20 @@ pub(super) const ROWS: &[Row] = &[
         goal: Goal::AtLeast(1.5),
     },
     Row {
+        name: "door",
+        what: "door by net/http, calls a CPU second, 64 connections",
+        runs: &[DOOR],
+        figure: |_, runs| at(runs.first()?, "/ratio_per_cpu_second"),
+        goal: Goal::AtLeast(1.5),
+    },
+    Row {
+        name: "door-alone",
+        what: "door, one connection: p99, ms",
+        runs: &[DOOR_ALONE],
+        figure: |_, runs| at(runs.first()?, "/latency_us/p99").map(|us| us / 1e3),
+        goal: Goal::AtMost(0.6),
+    },
+    Row {
         name: "tls",
         what: "64 pairs on two nodes: TLS by plain",
         runs: &[Words { is_secured: true, ..BETWEEN }, BETWEEN],
@@ -187,6 +204,8 @@ const CALL: Words = plain(&["ping-pong", "--mode", "local", "--duration", "2s"])
 const SEND: Words = plain(&["ping-pong", "--mode", "local", "--style", "send", "--duration", "2s"]);
 const BETWEEN: Words = plain(&["ping-pong", "--mode", "distributed", "--duration", "3s"]);
 const CREATE: Words = plain(&["reliable-create", "--duration", "6s"]);
+const DOOR: Words = plain(&["door", "--pairs", "64", "--duration", "6s", "--beside", NET_HTTP]);
+const DOOR_ALONE: Words = plain(&["door", "--pairs", "1", "--duration", "2s"]);
 const ORDER: Words =
     plain(&["order", "--api", "versioned", "--ops", "mixed", "--robots", "1000", "--think", "1ms", "--duration", "5s"]);
 const ORDER_SECONDS: f64 = 5.0;

@@ -20,7 +20,8 @@ pub struct Bench {
     /// How actors talk.
     #[arg(long, default_value = "call")]
     pub style: Style,
-    /// Pairs of actors (ping-pong, reliable-latency, reliable-throughput), or callers (reliable-calls, reliable-create).
+    /// Pairs of actors (ping-pong, reliable-latency, reliable-throughput), callers (reliable-calls, reliable-create), or
+    /// connections (door).
     #[arg(long, default_value_t = 64)]
     pub pairs: u32,
     /// Messages that each pair has in flight (ping-pong with `--style send`).
@@ -85,6 +86,9 @@ pub struct Bench {
     /// (ping-pong).
     #[arg(long)]
     pub apart: bool,
+    /// Program that prints the address of an HTTP server and serves what it is asked, to be measured in turn (door).
+    #[arg(long, value_name = "PROGRAM")]
+    pub beside: Option<PathBuf>,
     /// Requests a second, whether they are answered or not (presence, presence-sim, heartbeat).
     #[arg(long)]
     pub rate: Option<f64>,
@@ -119,6 +123,8 @@ pub enum Workload {
     Big,
     /// One-way messages from a few to many.
     Tell,
+    /// Calls through the HTTP door of one node, each connection with one in flight.
+    Door,
     /// A million actors that wait: memory.
     Idle,
     /// What this machine does without Greenroom: loopback, mailboxes, disk.
@@ -159,6 +165,7 @@ impl Workload {
             Workload::Sort => "sort",
             Workload::Big => "big",
             Workload::Tell => "tell",
+            Workload::Door => "door",
             Workload::Idle => "idle",
             Workload::Floor => "floor",
             Workload::Store => "store",

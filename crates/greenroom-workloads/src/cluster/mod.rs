@@ -1,9 +1,11 @@
 //! The nodes of a run: one in this process, or several processes of their own.
 
 mod http;
+mod line;
 mod process;
 
 use std::io;
+use std::net::SocketAddr;
 use std::ops::Range;
 use std::time::{Duration, Instant};
 
@@ -13,6 +15,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use tempfile::TempDir;
 
+pub(crate) use self::line::Line;
 pub(crate) use self::process::{NodeProcess, cpu_seconds, free_address, spawn_tied};
 use crate::cli::{Mode, Workload};
 use crate::driver::{Plan, mode_name};
@@ -95,6 +98,11 @@ impl Cluster {
             Cluster::Processes { nodes, .. } => nodes,
             Cluster::Local(_) | Cluster::Simulated(_) => &[],
         }
+    }
+
+    /// The door of the first node process, if nodes are processes.
+    pub(crate) fn door(&self) -> Option<SocketAddr> {
+        self.processes().first().map(|node| node.door().0)
     }
 
     /// Calls a method: by `here` where the node is in this process, and through the HTTP door with `arguments` where not, the

@@ -2,6 +2,7 @@
 
 mod apart;
 mod big;
+mod door;
 mod idle;
 mod ping_pong;
 mod plan;
@@ -117,6 +118,7 @@ async fn drive(plan: &Plan) -> Result<Outcome, String> {
         Workload::PingPong => ping_pong::run(&mut run).await,
         Workload::Sort => sort::run(&mut run).await,
         Workload::Big => big::run(&mut run).await,
+        Workload::Door => door::run(&mut run).await,
         Workload::Tell => tell::run(&mut run).await,
         _ => idle::run(&mut run).await,
     };

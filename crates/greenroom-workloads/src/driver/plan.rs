@@ -47,6 +47,8 @@ pub(crate) struct Plan {
     pub(crate) optimiser: Option<OptimiserMode>,
     /// Whether pairs begin on different shards.
     pub(crate) apart: bool,
+    /// Another server that is asked the same.
+    pub(crate) beside: Option<PathBuf>,
 }
 
 /// The end of a run of that length that starts now.
@@ -63,7 +65,8 @@ impl Plan {
     pub(crate) fn of(bench: &Bench) -> Result<Self, String> {
         let workload = bench.workload;
         let asked = bench.nodes.unwrap_or_else(|| workload.nodes_default());
-        let mode = bench.mode.unwrap_or(if asked > 1 { Mode::Virtual } else { Mode::Local });
+        let apart = asked > 1 || workload == Workload::Door;
+        let mode = bench.mode.unwrap_or(if apart { Mode::Virtual } else { Mode::Local });
         let nodes = if mode == Mode::Local { 1 } else { asked };
         let cores = cores();
         // The host has the other cores.
@@ -99,6 +102,7 @@ impl Plan {
             host: bench.host.clone(),
             optimiser: bench.optimiser,
             apart: bench.apart,
+            beside: bench.beside.clone(),
         };
         plan.check()?;
         Ok(plan)
@@ -310,6 +314,7 @@ impl Plan {
                 set("style", style.into());
             }
             Workload::Sort => set("size", self.size.into()),
+            Workload::Door => set("pairs", self.pairs.into()),
             Workload::Tell => {
                 set("senders", self.senders.into());
                 set("actors", self.actors.into());

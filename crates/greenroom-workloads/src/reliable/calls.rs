@@ -7,11 +7,10 @@ use std::time::{Duration, Instant};
 use futures_util::future::try_join_all;
 use greenroom::Node;
 use serde_json::json;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::TcpStream;
 
 use super::kinds::AdderRef;
 use super::text;
+use crate::cluster::Line;
 use crate::driver::{Outcome, Plan, output_rate};
 use crate::report::{self, Latency};
 
@@ -65,79 +64,26 @@ async fn call(address: &str, plan: &Plan, caller: u32, begun: Instant, duration:
     while begun.elapsed() < duration {
         let key = format!("{}-{number}", plan.seed);
         let sent = Instant::now();
-        let answer = line.ask(address, number % plan.actors, &key).await?;
+        let answer = add(&mut line, number % plan.actors, &key).await?;
         called.times.push(sent.elapsed());
         called.answered += 1;
         if called.answered % REPEAT_EVERY == 0 {
-            called.changed += u64::from(line.ask(address, number % plan.actors, &key).await? != answer);
+            called.changed += u64::from(add(&mut line, number % plan.actors, &key).await? != answer);
         }
         first.get_or_insert((number % plan.actors, key, answer));
         number = number.wrapping_add(step);
     }
     if let Some((actor, key, answer)) = first {
-        called.changed += u64::from(line.ask(address, actor, &key).await? != answer);
+        called.changed += u64::from(add(&mut line, actor, &key).await? != answer);
     }
     Ok(called)
 }
 
-/// A connection that stays open.
-struct Line {
-    stream: TcpStream,
-    request: Vec<u8>,
-    answer: Vec<u8>,
-}
-
-impl Line {
-    async fn open(address: &str) -> io::Result<Self> {
-        let stream = TcpStream::connect(address).await?;
-        stream.set_nodelay(true)?;
-        Ok(Self { stream, request: Vec::new(), answer: Vec::new() })
-    }
-
-    /// Adds one to an actor's sum, and gives the sum.
-    async fn ask(&mut self, host: &str, actor: u32, key: &str) -> io::Result<Vec<u8>> {
-        use std::io::Write as _;
-
-        self.request.clear();
-        write!(
-            self.request,
-            "POST /bench_adder/{actor}/add HTTP/1.1\r\nhost: {host}\r\nidempotency-key: {key}\r\n\
-             content-type: application/json\r\ncontent-length: {}\r\n\r\n{BODY}",
-            BODY.len()
-        )?;
-        self.stream.write_all(&self.request).await?;
-        self.answer.clear();
-        loop {
-            if let Some((head, body)) = split(&self.answer) {
-                let all = head.len() + END.len() + length(head)?;
-                if self.answer.len() >= all {
-                    return match head.starts_with("HTTP/1.1 200") {
-                        true => Ok(body.to_vec()),
-                        false => Err(io::Error::other(String::from_utf8_lossy(&self.answer).into_owned())),
-                    };
-                }
-            }
-            if self.stream.read_buf(&mut self.answer).await? == 0 {
-                return Err(io::ErrorKind::UnexpectedEof.into());
-            }
-        }
-    }
-}
-
-fn split(answer: &[u8]) -> Option<(&str, &[u8])> {
-    let at = answer.windows(END.len()).position(|window| window == END)?;
-    Some((std::str::from_utf8(&answer[..at]).ok()?, &answer[at + END.len()..]))
-}
-
-/// What the head says of the body's length.
-fn length(head: &str) -> io::Result<usize> {
-    let named = head.split("\r\n").filter_map(|line| line.split_once(':'));
-    let mut lengths = named.filter(|(name, _)| name.eq_ignore_ascii_case("content-length"));
-    let length = lengths.next().and_then(|(_, length)| length.trim().parse().ok());
-    length.ok_or_else(|| io::Error::other("an answer without a length"))
+/// Adds one to an actor's sum, and gives the sum.
+async fn add(line: &mut Line, actor: u32, key: &str) -> io::Result<Vec<u8>> {
+    line.post(&format!("/bench_adder/{actor}/add"), Some(key), BODY).await
 }
 
 const BODY: &str = r#"{"n":1}"#;
-const END: &[u8] = b"\r\n\r\n";
 /// One call in so many is made twice.
 const REPEAT_EVERY: u64 = 64;
