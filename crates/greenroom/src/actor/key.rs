@@ -164,6 +164,11 @@ impl Kind {
         (usize::from(number) < names.all.len()).then_some(Kind(number))
     }
 
+    /// The kind that gave this number.
+    pub(crate) fn of_number(number: u16) -> Kind {
+        Kind(number)
+    }
+
     pub(crate) fn index(self) -> usize {
         usize::from(self.0)
     }

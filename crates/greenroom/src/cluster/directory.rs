@@ -5,6 +5,7 @@ mod active;
 mod adaptive;
 mod border;
 mod by_hash;
+mod entry;
 mod memory;
 mod moves;
 mod passages;
@@ -19,13 +20,13 @@ use greenroom_protocols::directory::{
 };
 use greenroom_protocols::node::{NodeId, View};
 use greenroom_world::Timestamp;
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 pub(crate) use self::abroad::Passing;
 use self::active::Active;
 pub(crate) use self::adaptive::Tenant;
 use self::border::Beyond;
 pub(crate) use self::border::Border;
+pub(crate) use self::entry::Entry;
 use self::memory::Memory;
 pub(crate) use self::moves::MoveEnd;
 use super::placement;
@@ -35,41 +36,6 @@ use crate::cluster::Order;
 use crate::here::Here;
 use crate::here::location::{Asker, Location, Passage};
 use crate::shard::{ShardId, Slot};
-
-/// An actor in the directory: compared by its hash first.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub(crate) struct Entry {
-    hash: u64,
-    id: ActorId,
-}
-
-impl Serialize for Entry {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        self.id.serialize(serializer)
-    }
-}
-
-impl<'de> Deserialize<'de> for Entry {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let id = ActorId::deserialize(deserializer)?;
-        Ok(Self { hash: id.stable_hash(), id })
-    }
-}
-
-impl Entry {
-    pub(crate) fn new(id: ActorId) -> Self {
-        Self { hash: id.stable_hash(), id }
-    }
-
-    pub(crate) fn id(&self) -> &ActorId {
-        &self.id
-    }
-
-    /// The same on every node of every cluster.
-    pub(crate) fn hash(&self) -> u64 {
-        self.hash
-    }
-}
 
 /// All ranges, as this node has them.
 pub(crate) struct Directory {
@@ -135,7 +101,7 @@ impl Directory {
 
     /// The shard of this node that has the actor.
     pub(crate) fn home(&self, id: &ActorId, hash: u64) -> Option<ShardId> {
-        self.range(hash).active.get(&Entry { hash, id: id.clone() }).map(Active::shard)
+        self.range(hash).active.get(&Entry::hashed(id, hash)).map(Active::shard)
     }
 
     /// Where a message for `id` must go. `brought` is the directory's word that came with it.
@@ -147,7 +113,7 @@ impl Directory {
         asker: Asker,
         brought: Option<Grant>,
     ) -> Result<Location, Refusal> {
-        let entry = Entry { hash, id: id.clone() };
+        let entry = Entry::hashed(id, hash);
         let now = node.world().now();
         let border = self.border().filter(|border| border.is_single(id.kind));
         let must_ask = |range: &RangeHere| border.is_some_and(|border| !border.may_begin(range, &entry));
@@ -271,13 +237,13 @@ impl Directory {
     /// Takes in what a message says of the directory that cannot go on yet.
     pub(crate) fn handed_back(&self, now: Timestamp, id: &ActorId, hash: u64, from: NodeId, grant: &Grant) {
         if grant.by == self.me {
-            self.take_back(&mut self.range(hash), now, &Entry { hash, id: id.clone() }, from, grant);
+            self.take_back(&mut self.range(hash), now, &Entry::hashed(id, hash), from, grant);
         }
     }
 
     /// Notes where the shard has put the activation that it was told to make.
     pub(crate) fn activated(&self, id: &ActorId, hash: u64, epoch: Epoch, slot: Slot) {
-        if let Some(active) = self.range(hash).active.get_mut(&Entry { hash, id: id.clone() })
+        if let Some(active) = self.range(hash).active.get_mut(&Entry::hashed(id, hash))
             && active.epoch == epoch
         {
             active.put(active.shard(), Some(slot));
@@ -287,7 +253,7 @@ impl Directory {
     /// Takes an ended activation out; what the owner must be told, and the owner, if it is another node.
     pub(crate) fn release(&self, now: Timestamp, id: &ActorId, epoch: Epoch) -> Option<(NodeId, Released<Entry>)> {
         let hash = id.stable_hash();
-        let entry = Entry { hash, id: id.clone() };
+        let entry = Entry::hashed(id, hash);
         let mut range = self.range(hash);
         if range.active.get(&entry).is_some_and(|active| active.epoch == epoch) {
             range.active.remove(&entry);
@@ -310,14 +276,14 @@ impl Directory {
 
     /// Where the actor is active on this node.
     pub(crate) fn slot_of(&self, key: &Entry) -> Option<(ShardId, Slot)> {
-        let range = self.range(key.hash);
+        let range = self.range(key.word);
         let active = range.active.get(key)?;
         range.slot_of(key, active)
     }
 
     /// Where `key` is, as far as this node knows; nothing is activated.
     pub(crate) fn whereabouts(&self, now: Timestamp, key: &Entry) -> Whereabouts {
-        let range = self.range(key.hash);
+        let range = self.range(key.word);
         if let Some(active) = range.active.get(key) {
             return Whereabouts::Here { shard: active.shard(), slot: active.slot(), epoch: active.epoch };
         }
@@ -331,7 +297,7 @@ impl Directory {
 
     /// The owner's word on where `key` is, if this node owns its range.
     pub(crate) fn resolve(&self, now: Timestamp, key: &Entry) -> Resolution {
-        self.range(key.hash).machine.resolve(now, key)
+        self.range(key.word).machine.resolve(now, key)
     }
 
     /// Takes in a view: what must be sent.
@@ -389,14 +355,14 @@ impl Directory {
 
     /// The activation of `key` with this epoch, if it is here.
     pub(crate) fn find(&self, key: &Entry, epoch: Epoch) -> Option<(ShardId, Slot)> {
-        let range = self.range(key.hash);
+        let range = self.range(key.word);
         let active = range.active.get(key).filter(|active| active.epoch == epoch)?;
         range.slot_of(key, active)
     }
 
     /// Whether the activation of `key` with this epoch is being made here, or its state has come and may become it.
     pub(crate) fn is_beginning(&self, key: &Entry, epoch: Epoch) -> bool {
-        let range = self.range(key.hash);
+        let range = self.range(key.word);
         range.active.get(key).is_some_and(|active| active.epoch == epoch) || range.carried.contains_key(key)
     }
 
@@ -456,7 +422,7 @@ impl RangeHere {
         epoch: Epoch,
         asker: Asker,
     ) -> Location {
-        let shard = node.choose_shard(entry.id().kind.name(), asker.near, !asker.outside);
+        let shard = node.choose_shard(entry.kind().name(), asker.near, !asker.outside);
         let doubtful = border.is_some_and(|border| border.begins_doubtful(self, &entry, epoch));
         self.active.insert(entry, Active::new(epoch, shard, doubtful));
         Location::Here { shard, slot: None, epoch }

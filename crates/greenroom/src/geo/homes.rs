@@ -27,7 +27,7 @@ impl Geo {
     /// Where the actor is at home, if its kind has homes.
     pub(super) fn home(&self, key: &Entry) -> Option<Home> {
         let view = self.view.read().unwrap_or_else(PoisonError::into_inner);
-        let home = view.homes().get(key.id().kind.name())?;
+        let home = view.homes().get(key.kind().name())?;
         Some(match home.strip_prefix("lease:") {
             Some(cluster) => Home::At(id_of(cluster), key.hash()),
             None => Home::Hash(key.hash()),

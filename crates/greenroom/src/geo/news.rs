@@ -79,7 +79,7 @@ impl Geo {
     fn own(&self, node: &Here) -> Word {
         let list = self.clusters();
         let leaving = list.clusters.get(self.name()).is_none_or(|cluster| cluster.draining);
-        let single = |key: &Entry| self.is_single(key.id().kind);
+        let single = |key: &Entry| self.is_single(key.kind());
         if leaving {
             self.leave(node, single);
         }

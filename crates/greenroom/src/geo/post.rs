@@ -93,13 +93,13 @@ impl Geo {
         let (sender, receiver) = oneshot::channel();
         let awaited = operation.awaited;
         let run_key = key.clone();
-        let port = &self.shards[stable_hash(key.id().kind.name(), &key.id().key) as usize % self.shards.len()];
+        let port = &self.shards[stable_hash(key.kind().name(), key.key()) as usize % self.shards.len()];
         let number = id.0 as u32;
         // Its uses are counted by the cluster of the caller.
-        let kind = key.id().kind;
+        let kind = key.kind();
         let caller = (self.is_adaptive(kind) || self.may_wander(kind)).then_some(origin);
         let run = move |shard: &Shard| {
-            shard.run_for_cluster(run_key.id(), operation, caller, awaited.then_some((sender, number)));
+            shard.run_for_cluster(&run_key.id(), operation, caller, awaited.then_some((sender, number)));
         };
         let (geo, key) = (self.clone(), key.clone());
         if port.push(Item::Run(Box::new(run))).is_err() {

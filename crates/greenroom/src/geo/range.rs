@@ -86,7 +86,7 @@ impl GeoRange {
         if self.held.contains_key(key) {
             return true;
         }
-        let instances = geo.instances(key.id().kind);
+        let instances = geo.instances(key.kind());
         let since = self.since(now);
         // An instance that is one of several is none that the machine keeps single.
         let one_of_several = presence == Presence::At && geo.mode(key) == Mode::PerCluster;
@@ -162,7 +162,7 @@ impl GeoRange {
             geo.waits(1);
             held.calls.insert(call.id, parcel);
             // What is read early could be older than what callers have seen of an instance that was one of several.
-            held.host = host.or(held.host).filter(|_| !geo.is_adaptive(key.id().kind));
+            held.host = host.or(held.host).filter(|_| !geo.is_adaptive(key.kind()));
         }
         self.handle(geo, now, key, Event::Call(call), out);
     }
@@ -200,7 +200,7 @@ impl GeoRange {
     pub(crate) fn gone(&mut self, geo: &Arc<Geo>, now: Timestamp, key: &Entry, out: &mut Vec<Effect>) {
         self.doubtful.remove(key);
         let Some(held) = self.held.get_mut(key) else {
-            if geo.is_single(key.id().kind) {
+            if geo.is_single(key.kind()) {
                 self.stillness.ended(now);
             }
             return;
@@ -409,7 +409,7 @@ impl GeoRange {
         (held.touched, held.stillness) = (now, self.stillness);
         // The last one is the first that is taken.
         let mut events = vec![event];
-        events.extend(geo.lease(key.id().kind).map(Event::Lease));
+        events.extend(geo.lease(key.kind()).map(Event::Lease));
         while let Some(event) = events.pop() {
             let mut actions = Vec::new();
             held.machine.handle(now, event, &mut actions);

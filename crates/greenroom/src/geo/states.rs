@@ -239,9 +239,9 @@ impl Geo {
     fn wake(self: &Arc<Self>, node: &Arc<Here>, key: Entry, mut letter: StateLetter) {
         letter.hops += 1;
         let (sender, receiver) = oneshot::channel();
-        let port = &self.shards[stable_hash(key.id().kind.name(), &key.id().key) as usize % self.shards.len()];
+        let port = &self.shards[stable_hash(key.kind().name(), key.key()) as usize % self.shards.len()];
         let wake =
-            move |shard: &Shard| shard.wake_for_cluster(key.id(), WireReply::gateway(sender, 0, ReplyForm::PLAIN));
+            move |shard: &Shard| shard.wake_for_cluster(&key.id(), WireReply::gateway(sender, 0, ReplyForm::PLAIN));
         if port.push(Item::Run(Box::new(wake))).is_err() {
             return;
         }

@@ -76,7 +76,7 @@ impl Geo {
             }
         }
         if fenced {
-            self.leave(node, |key| self.instances(key.id().kind) == Instances::Pessimistic);
+            self.leave(node, |key| self.instances(key.kind()) == Instances::Pessimistic);
         }
     }
 

@@ -232,7 +232,7 @@ impl Shard {
     /// The node that `wish` names does not take it: asks the owner to have it back.
     pub(crate) fn declined(&self, wish: &Move<Entry>) {
         let mut moves = self.moves.borrow_mut();
-        let Some(undecided) = moves.undecided.get_mut(wish.key.id()) else { return };
+        let Some(undecided) = moves.undecided.get_mut(&wish.key.id()) else { return };
         if undecided.from == wish.from && wish.from.node == self.port.node.me() {
             undecided.ask_at = self.now();
         }
@@ -241,7 +241,7 @@ impl Shard {
     /// The owner has decided a move; `host` is the new host, if it said so itself.
     pub(crate) fn decided(&self, wish: &Move<Entry>, decision: &Decision, host: Option<NodeId>) {
         let node = &self.port.node;
-        let id = wish.key.id();
+        let id = &wish.key.id();
         let known = self.moves.borrow().undecided.get(id).is_some_and(|undecided| undecided.from == wish.from);
         // Without a lease nothing begins here. It is asked for again.
         let Some(directory) = node.directory().filter(|_| known && self.fence_open()) else { return };
@@ -282,7 +282,7 @@ impl Shard {
 
     /// Activates an actor that is this node's now with its state.
     fn arrive(&self, wish: &Move<Entry>, epoch: Epoch, state: Bytes) {
-        let (node, id) = (&self.port.node, wish.key.id());
+        let (node, id) = (&self.port.node, &wish.key.id());
         self.refill_budget();
         // A hook that fails tells who waits; the next message activates the actor anew.
         if let Err(refusal) = self.activate(id.clone(), epoch, Seed::Carried(state)) {

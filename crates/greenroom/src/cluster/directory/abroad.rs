@@ -45,7 +45,7 @@ impl Border for Arc<Geo> {
 
     fn early_host(&self, range: &RangeHere, now: Timestamp, key: &Entry, node: &Here, wanted: u16) -> Option<NodeId> {
         let host = range.beyond.get::<GeoRange>()?.early_host(now, key)?;
-        node.view().hosts(key.id().kind)?.serving(wanted).contains(&host).then_some(host)
+        node.view().hosts(key.kind())?.serving(wanted).contains(&host).then_some(host)
     }
 
     fn begins_doubtful(&self, range: &mut RangeHere, key: &Entry, epoch: Epoch) -> bool {
@@ -53,7 +53,7 @@ impl Border for Arc<Geo> {
         if let Some(told) = told {
             range.owned_early.remove(told);
         }
-        Geo::is_single(self, key.id().kind) && told.is_none() && !range.owns(key)
+        Geo::is_single(self, key.kind()) && told.is_none() && !range.owns(key)
     }
 
     fn granted(
@@ -96,7 +96,7 @@ impl Directory {
         key: &Entry,
         (call, parcel, host): (gsi::Call<Operation>, RawParcel, Option<NodeId>),
     ) {
-        let mut range = self.range(key.hash);
+        let mut range = self.range(key.word);
         let tenure = range.machine.tenure();
         let absent = range.presence(now, key) == Presence::Absent;
         let (Some(tenure), true, false) = (tenure, absent, range.may_begin_here(geo, key)) else {
@@ -117,7 +117,7 @@ impl Directory {
         key: &Entry,
         (from, message, quiet): (ClusterId, Message, bool),
     ) -> Passing {
-        let mut range = self.range(key.hash);
+        let mut range = self.range(key.word);
         let Some(tenure) = range.machine.tenure() else {
             return match range.machine.owner() {
                 Some(owner) if owner != self.me => Passing::On(owner, message),
@@ -134,7 +134,7 @@ impl Directory {
 
     /// Lets an actor go to the cluster that calls it most, if its range is this node's; otherwise who owns the range.
     pub(crate) fn yields(&self, geo: &Arc<Geo>, now: Timestamp, key: &Entry) -> Option<NodeId> {
-        let mut range = self.range(key.hash);
+        let mut range = self.range(key.word);
         if range.machine.tenure().is_none() {
             return range.machine.owner().filter(|owner| *owner != self.me);
         }
@@ -207,7 +207,7 @@ impl Directory {
     /// Whether the activation of this epoch here may not be the only one over all clusters.
     pub(crate) fn is_doubtful(&self, id: &ActorId, epoch: Epoch) -> bool {
         let key = Entry::new(id.clone());
-        let range = self.range(key.hash);
+        let range = self.range(key.word);
         let several = || self.geo().is_some_and(|geo| geo.mode(&key) == Mode::PerCluster);
         range.active.get(&key).is_some_and(|active| active.epoch == epoch && active.is_doubtful() && !several())
     }
@@ -241,7 +241,7 @@ impl Directory {
     pub(crate) fn reported_doubtful(&self, now: Timestamp, keys: Vec<Entry>) {
         let Some(geo) = self.geo() else { return };
         for key in keys {
-            let mut range = self.range(key.hash);
+            let mut range = self.range(key.word);
             if range.owns(&key) {
                 // The word has not come to the host.
                 self.take_effect(geo, now, &mut range, &key, vec![Effect::Owned]);
@@ -256,7 +256,7 @@ impl Directory {
 
     /// Takes in that an activation here is the only one over all clusters.
     pub(crate) fn owned(&self, key: &Entry, epoch: Epoch) {
-        let mut range = self.range(key.hash);
+        let mut range = self.range(key.word);
         match range.active.get_mut(key) {
             Some(active) if active.epoch == epoch => active.settle(),
             Some(_) => {}
@@ -285,18 +285,18 @@ impl Directory {
         if node != self.me && machines.owns(key) {
             geo.order(Order::Owned { to: node, key: key.clone(), epoch, early });
         } else if let Some(token) = early {
-            geo.early().allow(key.id(), token, epoch);
+            geo.early().allow(&key.id(), token, epoch);
         }
     }
 
     /// The node that would have the actor, if it were activated for this caller: it reads the actor's states while other
     /// clusters are asked. `None` for actors without any.
     pub(crate) fn early_host(&self, node: &Here, key: &Entry, asker: Asker) -> Option<NodeId> {
-        let kind = node.kinds().find(key.id().kind)?;
+        let kind = node.kinds().find(key.kind())?;
         if kind.states().is_empty() {
             return None;
         }
-        self.choose(node, (key.id(), key.hash), asker, None).ok()?
+        self.choose(node, (&key.id(), key.hash()), asker, None).ok()?
     }
 
     fn gone_abroad(&self, geo: &Arc<Geo>, now: Timestamp, range: &mut RangeHere, key: &Entry) {
@@ -429,7 +429,7 @@ impl RangeHere {
     fn may_begin_here(&self, geo: &Geo, key: &Entry) -> bool {
         let machines = self.beyond.get::<GeoRange>();
         let one_of_several = || {
-            geo.is_adaptive(key.id().kind)
+            geo.is_adaptive(key.kind())
                 && match machines {
                     Some(machines) => !machines.is_single(geo, key),
                     None => geo.mode(key) == Mode::PerCluster,

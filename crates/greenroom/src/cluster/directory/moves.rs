@@ -24,7 +24,7 @@ impl Directory {
     /// Notes that an activation has ended and its state is on its way: it stays reported until that is decided.
     pub(crate) fn depart(&self, id: &ActorId, epoch: Epoch) {
         let entry = Entry::new(id.clone());
-        let mut range = self.range(entry.hash);
+        let mut range = self.range(entry.word);
         if let Some(active) = range.active.get_mut(&entry).filter(|active| active.epoch == epoch) {
             active.depart();
             range.passing.remove(&entry);
@@ -34,7 +34,7 @@ impl Directory {
     /// Notes that a state has come to `shard`; false if the actor is here already.
     pub(crate) fn carry(&self, id: &ActorId, shard: ShardId) -> bool {
         let entry = Entry::new(id.clone());
-        let mut range = self.range(entry.hash);
+        let mut range = self.range(entry.word);
         let free = !range.active.contains_key(&entry) && range.carried.get(&entry).is_none_or(|at| *at == shard);
         if free {
             range.carried.insert(entry, shard);
@@ -44,17 +44,17 @@ impl Directory {
 
     /// The shard that waits for the decision of `wish`.
     pub(crate) fn waits_for_move(&self, wish: &Move<Entry>) -> Option<ShardId> {
-        let range = self.range(wish.key.hash);
+        let range = self.range(wish.key.word);
         let leaves = range.active.get(&wish.key).filter(|active| active.is_moving() && active.epoch == wish.from.epoch);
         leaves.map(Active::shard).or_else(|| range.carried.get(&wish.key).copied())
     }
 
     /// Decides a move, as the owner of its range.
     pub(crate) fn decide(&self, now: Timestamp, wish: &Move<Entry>) -> Decision {
-        let mut range = self.range(wish.key.hash);
+        let mut range = self.range(wish.key.word);
         let decision = range.machine.decide(now, wish);
         if let Decision::Granted(grant) = &decision {
-            range.memory.note(wish.key.hash, grant.placed.node, now);
+            range.memory.note(wish.key.hash(), grant.placed.node, now);
             self.note_granted(now, &mut range, &wish.key, (grant.placed.node, grant.placed.epoch));
         }
         decision
@@ -62,14 +62,14 @@ impl Directory {
 
     /// Takes in that a move is over, as the owner of its range; the owner, if that is another node.
     pub(crate) fn settled(&self, key: &Entry, placed: Placed) -> Option<NodeId> {
-        let mut range = self.range(key.hash);
+        let mut range = self.range(key.word);
         range.machine.settled(key, placed);
         range.machine.owner().filter(|owner| *owner != self.me)
     }
 
     /// Takes in the decision of a move whose state is on `shard` of this node.
     pub(crate) fn end_move(&self, node: &Here, wish: &Move<Entry>, decision: &Decision, shard: ShardId) -> MoveEnd {
-        let mut range = self.range(wish.key.hash);
+        let mut range = self.range(wish.key.word);
         match decision {
             Decision::Granted(grant) => match range.machine.accept(grant) {
                 Acceptance::Accepted => {

@@ -11,7 +11,7 @@ impl Directory {
     /// Lets the activation of `id` go to the shard `to`; false if it is not where `passage` says.
     pub(crate) fn pass(&self, id: &ActorId, epoch: Epoch, passage: Passage, to: ShardId) -> bool {
         let entry = Entry::new(id.clone());
-        let mut range = self.range(entry.hash);
+        let mut range = self.range(entry.word);
         let known = range.active.get_mut(&entry).filter(|active| active.epoch == epoch && !active.is_moving());
         let Some(active) = known.filter(|active| active.is_at(passage)) else { return false };
         active.put(to, None);
@@ -22,7 +22,7 @@ impl Directory {
     /// Nothing comes by way of the old shard any more: who sends may know the new slot.
     pub(crate) fn passed(&self, id: &ActorId, epoch: Epoch, passage: Passage, at: (ShardId, Slot)) {
         let entry = Entry::new(id.clone());
-        let mut range = self.range(entry.hash);
+        let mut range = self.range(entry.word);
         if range.passing.get(&entry) != Some(&passage) {
             return;
         }
@@ -35,7 +35,7 @@ impl Directory {
     /// The shard that has `id` or gets it, and its slot there.
     pub(crate) fn place(&self, id: &ActorId) -> Option<(ShardId, Option<Slot>)> {
         let entry = Entry::new(id.clone());
-        let range = self.range(entry.hash);
+        let range = self.range(entry.word);
         range.active.get(&entry).map(|active| (active.shard(), active.slot()))
     }
 }

@@ -31,7 +31,7 @@ impl Driver {
 
     pub(super) fn owned(&self, key: &Entry, epoch: Epoch, early: Option<u64>) {
         if let (Some(geo), Some(token)) = (self.node.geo(), early) {
-            geo.early().allow(key.id(), token, epoch);
+            geo.early().allow(&key.id(), token, epoch);
         }
         if let Some(directory) = self.node.directory() {
             directory.owned(key, epoch);
@@ -47,7 +47,7 @@ impl Driver {
 
     pub(super) fn read_early(&self, key: &Entry, token: u64) {
         if let Some(geo) = self.node.geo() {
-            geo.read_early(&self.node, key.id(), token);
+            geo.read_early(&self.node, &key.id(), token);
         }
     }
 
@@ -66,7 +66,7 @@ impl Driver {
             // The word to end it comes again.
             None if directory.is_beginning(key, epoch) => {}
             // The message that brought its grant is lost, or on its way still: it never begins.
-            None => self.node.release(key.id(), epoch),
+            None => self.node.release(&key.id(), epoch),
         }
     }
 

@@ -105,7 +105,7 @@ impl Driver {
 
     pub(super) fn released(&mut self, from: NodeId, released: Vec<Released<Entry>>) {
         for released in released.into_iter().filter(|released| released.placed.node == from) {
-            let range = directory::range_of(released.key.id().stable_hash());
+            let range = directory::range_of(released.key.hash());
             self.directory_event(range, directory::Event::Released(released));
         }
     }

@@ -52,7 +52,7 @@ impl Geo {
     pub(super) fn decider(&self, key: &Entry) -> ClusterId {
         let list = self.clusters().configuration();
         let full = list.clusters.iter().filter(|(_, standing)| **standing == Standing::Full).map(|(id, _)| *id);
-        let (kind, key) = (key.id().kind.name(), key.id().key.as_str());
+        let (kind, key) = (key.kind().name(), key.key().as_str());
         full.max_by_key(|id| (claim(kind, key, *id), *id)).unwrap_or(self.me)
     }
 
@@ -60,7 +60,7 @@ impl Geo {
         let Ok(bytes) = word.encode() else {
             return tracing::error!("a word of an adaptive actor cannot be written");
         };
-        let letter = StateLetter::of_word(self.me, key.id(), bytes.into());
+        let letter = StateLetter::of_word(self.me, &key.id(), bytes.into());
         match to == self.me {
             true => self.receive_word(node, letter),
             false => self.post_state(Peer::Cluster(to), &letter),
@@ -122,7 +122,7 @@ impl Geo {
             tracing::info!(actor = %key.id(), mode = ?known.mode, epoch = known.epoch.number, "an actor's instances adapt");
             let (actor, mode) = (key.id().to_string(), format!("{:?}", known.mode));
             node.happened(Happened::Switched { actor, mode });
-            node.versioned().post().look_around_of(key.id().kind.name(), key.id().key.as_str());
+            node.versioned().post().look_around_of(key.kind().name(), key.key().as_str());
             self.look.notify_one();
         }
         if let Some(epoch) = ready {
@@ -132,7 +132,7 @@ impl Geo {
 
     fn decide(self: &Arc<Self>, node: &Arc<Here>, key: &Entry, event: Event) {
         let Some(directory) = node.directory() else { return };
-        let options = node.kinds().find(key.id().kind).map(|kind| kind.options());
+        let options = node.kinds().find(key.kind()).map(|kind| kind.options());
         let store = super::states::shown(options.map_or("", |options| options.store));
         let near = self.config.stores.get(store).map(|cluster| super::clusters::id_of(cluster));
         for deed in directory.tell_decider(self, self.world.now(), (key, near), event) {
@@ -161,7 +161,7 @@ impl Geo {
 
     /// Refreshes the instance of this cluster for another one, and tells it.
     fn refresh(self: &Arc<Self>, node: &Arc<Here>, key: &Entry, letter: StateLetter, request: u64) {
-        let (kind, name) = (key.id().kind.name(), key.id().key.as_str());
+        let (kind, name) = (key.kind().name(), key.key().as_str());
         if let Some(refreshing) = node.versioned().post().refresh_of(kind, name) {
             let geo = self.clone();
             let refresh = async move {

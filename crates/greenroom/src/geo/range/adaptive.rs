@@ -247,7 +247,7 @@ impl GeoRange {
         floor.0 += 1;
         let instance = *floor;
         let mut out = Vec::new();
-        let config = gsi::Config { home: geo.home(key), ..geo.config().machine(geo.instances(key.id().kind)) };
+        let config = gsi::Config { home: geo.home(key), ..geo.config().machine(geo.instances(key.kind())) };
         let mut machine = Machine::recovering(geo.me(), geo.clusters().configuration(), config, instance, since);
         machine.handle(now, Event::Recovered(Some(Report { instance, owned })), &mut out);
         self.hold(geo, now, key, machine, out, effects);
