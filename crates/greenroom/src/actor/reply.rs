@@ -130,7 +130,10 @@ impl<T: Portable, E: Portable> ReplyTo<T, E> {
         if let Err(error) = &result {
             note_error(error);
         }
-        self.hand_over(result);
+        // What nobody waits for is not taken apart to find that out.
+        if !matches!(self.site, Site::Nobody) {
+            self.hand_over(result);
+        }
     }
 
     /// Answers the call, by a turn that is counted already.
