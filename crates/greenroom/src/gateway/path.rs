@@ -42,8 +42,8 @@ pub(super) enum Path {
     Topics,
     /// What actors have stored, by its names: `GET /-/state?prefix=&store=&after=&limit=`.
     State,
-    /// One state of an actor: `GET /-/state/{kind}/{field}/{key}`. Written or removed as it was seen, with `If-Match`:
-    /// `PUT /-/state/{kind}/{field}/{key}`, `DELETE /-/state/{kind}/{field}/{key}`.
+    /// One state of an actor, which the role `admin` also replaces or removes, by PUT and DELETE with `If-Match`:
+    /// `GET /-/state/{kind}/{field}/{key}`.
     StateOf(state::Of),
     /// Turns as they end, as server-sent events, at most 200 a second: `GET /-/tail?kind=&key=&method=&outcome=&over=`.
     Tail,
