@@ -97,7 +97,7 @@ impl Bench {
     fn of(program: &Path) -> Result<Self, String> {
         let certificates = target()?.join("floors/certs");
         let bench = Self { program: program.to_owned(), certificates };
-        if !bench.certificates.join("node.crt").exists() {
+        if !bench.certificates.join("node.pem").exists() {
             for what in ["ca", "node"] {
                 let mut command = Command::new(&bench.program);
                 command.args(["certs", what]).arg(&bench.certificates).stdout(Stdio::null());
