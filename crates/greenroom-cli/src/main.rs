@@ -34,6 +34,7 @@ mod reminders;
 mod replay;
 mod run;
 mod score_board;
+mod stage;
 mod state;
 mod status;
 mod stored;
@@ -96,6 +97,8 @@ enum Command {
     Generate(generate::GenerateCommand),
     /// Show a cluster at a glance, with what it did in the last minutes
     Overview(overview::OverviewCommand),
+    /// Show where a cluster's actors are, which of them are hot, who talks with whom, and who has moved
+    Stage(stage::StageCommand),
     /// Show a cluster's nodes, kinds, activations and rates
     Status(status::StatusCommand),
     /// Print the address of a node's pages for a browser
@@ -166,6 +169,7 @@ fn main() -> ExitCode {
         Command::Events(command) => events::run(&command),
         Command::Generate(command) => generate::run(&command),
         Command::Overview(command) => overview::run(&command),
+        Command::Stage(command) => stage::run(&command),
         Command::Status(command) => status::run(&command),
         Command::Clusters(command) => clusters::run(&command),
         Command::Waits(command) => waits::run(&command),

@@ -207,7 +207,7 @@ pub use crate::node::{
     Brought, Config, ConsoleMode, Drained, Error, Inspected, Inspection, KindConfig, LongTurn, Node, PastTurn, Result,
     RunningTurn, SPAWNED_LISTED_MAX, WaitingMessage, Waits,
 };
-pub use crate::observe::events::Event;
+pub use crate::observe::events::{Event, Moved};
 pub use crate::observe::findings::{Evidence, Finding};
 pub use crate::observe::level::Level;
 pub use crate::observe::subject::Subject;

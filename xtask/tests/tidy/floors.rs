@@ -62,6 +62,7 @@ const MODULES: &[(&str, &str)] = &[
     ("observe/overview", "cluster"),
     ("observe/question", "cluster"),
     ("observe/whereabouts", "cluster"),
+    ("observe/stage/cluster", "cluster"),
     ("pids", "cluster"),
     ("pids/ended", "face"),
     ("pids/dead_letters", "core"),

@@ -38,6 +38,7 @@ mod registers;
 mod reliable;
 mod scenario;
 mod security;
+mod stage;
 mod state_versions;
 mod storms;
 mod streams;

@@ -23,6 +23,7 @@ mod rebinding;
 mod reliable;
 mod reminders;
 mod slow;
+mod stage;
 mod state;
 mod streams;
 mod tail;

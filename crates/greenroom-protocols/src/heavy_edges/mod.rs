@@ -15,9 +15,11 @@
 //!
 //! Pure: no clock, no I/O, no randomness. Nothing is allocated for a sample.
 
-pub(crate) mod decay;
+pub mod decay;
 #[cfg(test)]
 mod tests;
+
+use std::cmp::Ordering;
 
 use self::decay::Decay;
 pub use self::decay::HALF_LIFE;
@@ -151,9 +153,13 @@ impl HeavyEdges {
 
     /// The `n` heaviest edges, the heaviest first. Reads the whole table.
     pub fn heaviest(&self, n: usize, now: Timestamp) -> Vec<Edge> {
-        let mut found: Vec<Edge> = self.kept().map(|edge| self.at(edge, now)).collect();
+        let mut found: Vec<Edge> = self.all(now).collect();
+        if n < found.len() {
+            // To sort what is left out would take longer than all else.
+            found.select_nth_unstable_by(n, heavier_first);
+            found.truncate(n);
+        }
         heaviest_first(&mut found);
-        found.truncate(n);
         found
     }
 
@@ -222,7 +228,11 @@ fn nth_set(actor: u64, step: usize, sets: usize) -> usize {
 }
 
 fn heaviest_first(edges: &mut [Edge]) {
-    edges.sort_unstable_by(|a, b| b.weight.total_cmp(&a.weight).then((a.actor, a.partner).cmp(&(b.actor, b.partner))));
+    edges.sort_unstable_by(heavier_first);
+}
+
+fn heavier_first(a: &Edge, b: &Edge) -> Ordering {
+    b.weight.total_cmp(&a.weight).then((a.actor, a.partner).cmp(&(b.actor, b.partner)))
 }
 
 /// A random word as a number from 0 to below 1.

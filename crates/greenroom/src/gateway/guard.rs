@@ -370,6 +370,7 @@ fn whom_for<'a>(path: &'a Path, method: &Method) -> For<'a> {
         | Path::Kinds
         | Path::Kind(_)
         | Path::Overview
+        | Path::Stage
         | Path::Methods
         | Path::Turns
         | Path::Events

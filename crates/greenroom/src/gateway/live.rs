@@ -121,7 +121,7 @@ const EVERY: Duration = Duration::from_secs(1);
 /// Views of one client.
 const VIEWS_MAX: usize = 8;
 const UNCLEAR: &str = "write which pages are wanted as `?views=overview,inspect/room/lobby`, at most 8 of those that can be had by GET below `/-/`: \
-    overview, findings, events, actors, topics, methods, turns, kinds, waits, status, pids, optimiser and inspect, with what they take behind a `?` as `%3F`";
+    overview, stage, findings, events, actors, topics, methods, turns, kinds, waits, status, pids, optimiser and inspect, with what they take behind a `?` as `%3F`";
 
 #[cfg(test)]
 mod tests {

@@ -43,6 +43,7 @@ mod reliable;
 mod reminders;
 mod service;
 mod socket;
+mod stage;
 mod state;
 mod status;
 mod support;

@@ -8,7 +8,8 @@ use super::path::Path;
 use super::problem::Problem;
 use super::state::Of;
 use super::{
-    Door, actors, asked, findings, happened, inspect, kinds, methods, overview, state, status, support, topics, turns,
+    Door, actors, asked, findings, happened, inspect, kinds, methods, overview, stage, state, status, support, topics,
+    turns,
 };
 use crate::blocking;
 use crate::locality;
@@ -18,8 +19,8 @@ use crate::observe::look::Whom;
 /// Whether there is a page at `path`.
 pub(super) fn is_one(path: &Path) -> bool {
     use Path::{
-        Actors, Events, Explain, Findings, Inspect, Kind, Kinds, Methods, Moves, Optimiser, Overview, Pids, Status,
-        Topics, Turns, Waits,
+        Actors, Events, Explain, Findings, Inspect, Kind, Kinds, Methods, Moves, Optimiser, Overview, Pids, Stage,
+        Status, Topics, Turns, Waits,
     };
     let plain = matches!(
         path,
@@ -28,6 +29,7 @@ pub(super) fn is_one(path: &Path) -> bool {
             | Kinds
             | Status
             | Overview
+            | Stage
             | Methods
             | Turns
             | Events
@@ -76,6 +78,10 @@ pub(super) async fn tell(
         Path::Overview => {
             let (seconds, whom) = overview::wanted(query)?;
             observe::overview::overview(&door.node, seconds, &whom).await
+        }
+        Path::Stage => {
+            let (top, whom) = stage::wanted(query)?;
+            stage::list(door, top, &whom).await
         }
         Path::Methods => {
             let (kind, whom) = kind_of(query)?;

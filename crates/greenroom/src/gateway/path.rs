@@ -49,6 +49,8 @@ pub(super) enum Path {
     Tail,
     /// The cluster at a glance, with what it did in the last seconds: `GET /-/overview?seconds=`.
     Overview,
+    /// Where actors are, which of them are hot, who talks with whom, and who has moved: `GET /-/stage?top=`.
+    Stage,
     /// How often methods are called, how long they take, how they fail: `GET /-/methods?kind=`.
     Methods,
     /// The last turns that failed, or the slowest of the last minute: `GET /-/turns?outcome=&kind=&method=&seconds=`.
@@ -116,6 +118,7 @@ impl Path {
             }
             ["-", "tail"] => Path::Tail,
             ["-", "overview"] => Path::Overview,
+            ["-", "stage"] => Path::Stage,
             ["-", "methods"] => Path::Methods,
             ["-", "turns"] => Path::Turns,
             ["-", "events"] => Path::Events,

@@ -8,6 +8,7 @@ pub(crate) mod figures;
 pub(crate) mod foreign;
 pub(crate) mod gate;
 pub(crate) mod halt;
+pub(crate) mod heat;
 pub(crate) mod history;
 pub(crate) mod kinds;
 pub(crate) mod location;

@@ -19,6 +19,7 @@ mod places;
 pub(crate) mod settings;
 mod survey;
 mod tables;
+mod talk;
 mod word;
 
 use std::sync::atomic::{AtomicU64, Ordering};

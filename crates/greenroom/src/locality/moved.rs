@@ -7,7 +7,7 @@ use greenroom_world::Timestamp;
 use serde::Serialize;
 
 use crate::here::Here;
-use crate::observe::events::Happened;
+use crate::observe::events::{Happened, Moved};
 
 /// An actor that an optimiser has moved.
 #[derive(Clone, PartialEq, Debug, Serialize)]
@@ -36,13 +36,9 @@ pub struct MovedActor {
 
 impl MovedActor {
     fn happened(&self) -> Happened {
-        let place = |node: &str, shard: Option<u16>| match shard {
-            Some(shard) => format!("thread {shard} of {node}"),
-            None => node.to_owned(),
-        };
-        let [from, to] = self.shards.map_or([None; 2], |shards| shards.map(Some));
-        let (from, to) = (place(&self.from, from), place(&self.to, to));
-        Happened::Moved { actor: self.actor.clone(), from, to, why: format!("by the optimiser, as {}", self.why) }
+        let (from, to, shards) = (self.from.clone(), self.to.clone(), self.shards);
+        let moved = Moved { from, to, shards, why: format!("by the optimiser, as {}", self.why) };
+        Happened::Moved { actor: self.actor.clone(), moved }
     }
 }
 

@@ -17,6 +17,7 @@ use super::word::Letter;
 use super::{Common, leavers, orders};
 use crate::actor::key::ActorId;
 use crate::here::Here;
+use crate::observe::stage::Talk;
 use crate::pids::key::is_reserved;
 use crate::shard::parts::{Arrival, ShardPart};
 use crate::shard::sampling::{self, Sample};
@@ -104,6 +105,9 @@ impl ShardPart for OnShard {
         });
         tables.gap(near).due();
         let stands_for = tables.gap(near).sampled(node.world().random());
+        if let Some(sample) = sample {
+            tables.pairs.count(stands_for, sample, shard.now());
+        }
         let weight = stands_for * sample.map_or(1, Sample::messages);
         if let Some((place, sample)) = counted {
             tables.count(weight, &sample, place, shard);
@@ -153,6 +157,10 @@ impl ShardPart for OnShard {
 
     fn whither(&self, shard: &Shard, id: &ActorId, among: &[NodeId]) -> Option<NodeId> {
         self.with(|common, tables| leavers::whither(shard, common, tables, id, among)).flatten()
+    }
+
+    fn talk(&self, shard: &Shard, edges_max: usize) -> Option<Talk> {
+        self.with(|_, tables| tables.talk(edges_max, shard.now()))
     }
 
     fn brought(&self, id: &ActorId) -> Option<Arrival> {

@@ -13,6 +13,7 @@ use greenroom_world::Timestamp;
 
 use super::Common;
 use super::anchors::Pins;
+use super::talk::Pairs;
 use super::word::Letter;
 use crate::actor::key::ActorId;
 use crate::here::Here;
@@ -28,6 +29,7 @@ pub(super) struct Tables {
     view: u64,
     pub(super) flows: Flows,
     pub(super) edges: HeavyEdges,
+    pub(super) pairs: Pairs,
     names: Names,
     whereabouts: Whereabouts,
     pub(super) pins: Pins,
@@ -104,6 +106,7 @@ impl Tables {
             view: 0,
             flows: Flows::new(flows::ROWS_MIN, now),
             edges: HeavyEdges::new(flows::ROWS_MIN, now),
+            pairs: Pairs::new(now),
             names: Names(vec![None; NAMES_LEN].into()),
             whereabouts: Whereabouts::new(flows::ROWS_MIN),
             pins: Pins::default(),

@@ -1,4 +1,4 @@
-//! The cluster at a glance, for a program.
+//! The cluster at a glance, and its stage, for a program.
 
 use futures_util::FutureExt;
 use serde_json::Value;
@@ -6,6 +6,8 @@ use serde_json::Value;
 use super::Node;
 use crate::observe::look::Whom;
 use crate::observe::overview::overview;
+use crate::observe::stage::TOP_MAX;
+use crate::observe::stage::cluster::stage;
 
 impl Node {
     /// The cluster at a glance, as `GET /-/overview` says it: its nodes and what each says of itself, and what happened in the last
@@ -31,6 +33,14 @@ impl Node {
     pub fn overview(&self, seconds: u32) -> impl Future<Output = Value> + Send {
         let here = self.here().clone();
         async move { overview(&here, seconds.clamp(1, SECONDS_MAX), &Whom::All).await }.boxed()
+    }
+
+    /// Who is on the stage of the cluster, as `GET /-/stage` says it: how many actors of which kinds each thread has, the `top` hottest of
+    /// them (at most 2000), who of them talks with whom, and who has moved. Nodes are asked as for [`overview`](Self::overview); their
+    /// shards are, too, each for what it has counted and sampled.
+    pub fn stage(&self, top: usize) -> impl Future<Output = Value> + Send {
+        let here = self.here().clone();
+        async move { stage(&here, top.min(TOP_MAX), &Whom::All, str::to_owned).await }.boxed()
     }
 }
 

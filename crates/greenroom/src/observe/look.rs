@@ -106,10 +106,12 @@ pub(crate) async fn ask<T: DeserializeOwned>(here: &Arc<Here>, question: &Questi
             let asking = async move {
                 let timeout = node.world().sleep_until(node.world().now() + PATIENCE);
                 let answering = async {
-                    if id == node.me() {
-                        Ok(question.answer(&node).await)
-                    } else {
+                    if id != node.me() {
                         hear(&node, id, &address, &encoded).await
+                    } else if question.asks_shards() {
+                        node.part::<Look>().0.say(&node, encoded).await.map_err(io::Error::other)
+                    } else {
+                        Ok(question.answer(&node).await)
                     }
                 };
                 // Nobody waits any more if it is too late.
@@ -230,8 +232,8 @@ impl Kept {
     /// It does not know the question.
     async fn say(&self, here: &Here, question: Bytes) -> Result<Bytes, String> {
         let now = here.world().now();
-        if let Some(said) = locked(&self.said).iter().find(|said| said.question == question && said.is_fresh(now)) {
-            return Ok(said.answer.clone());
+        if let Some(answer) = self.said_before(&question, now) {
+            return Ok(answer);
         }
         let unknown = |error| format!("version {} does not know the question: {error}", env!("CARGO_PKG_VERSION"));
         let answer = read::<Question>(&question).map_err(unknown)?.answer(here).await;
@@ -241,6 +243,12 @@ impl Kept {
             kept.push(Said { question, at: now, answer: answer.clone() });
         }
         Ok(answer)
+    }
+
+    fn said_before(&self, question: &Bytes, now: Timestamp) -> Option<Bytes> {
+        let kept = locked(&self.said);
+        let said = kept.iter().find(|said| said.question == *question && said.is_fresh(now))?;
+        Some(said.answer.clone())
     }
 }
 

@@ -3,7 +3,7 @@
 //!
 //! Once a second what the shards have published goes into rings (`history.rs`). What a node says of itself is the answer to a
 //! [`Question`](question::Question); whoever looks at any node hears all of them (`look.rs`), and what they say is added up
-//! (`overview.rs`, `methods.rs`, `turns.rs`).
+//! (`overview.rs`, `methods.rs`, `turns.rs`, `stage`).
 
 pub(crate) mod actors;
 pub(crate) mod events;
@@ -16,6 +16,7 @@ pub(crate) mod memory;
 pub(crate) mod methods;
 pub(crate) mod overview;
 pub(crate) mod question;
+pub(crate) mod stage;
 pub(crate) mod standing;
 pub(crate) mod subject;
 pub(crate) mod tail;

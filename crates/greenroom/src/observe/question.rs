@@ -10,6 +10,7 @@ use super::actors::ActorsWord;
 use super::events::{EventsWord, Wanted as WantedEvents};
 use super::findings::Findings;
 use super::methods;
+use super::stage::StageWord;
 use super::tail::TailWord;
 use super::turns::{self, Wanted};
 use super::whereabouts::WhereWord;
@@ -32,6 +33,8 @@ pub(crate) enum Question {
     Events { wanted: WantedEvents, limit: u32 },
     /// What it finds wrong: `Vec<Finding>`.
     Findings,
+    /// Its actors on their threads, and at most `top` of the hot ones: `StageWord`.
+    Stage { top: u32 },
     /// A page of its active actors: `ActorsWord`.
     Actors { wish: Wish },
     /// Where it knows an actor to be active: `WhereWord`.
@@ -55,7 +58,13 @@ impl Question {
             Self::Shown { what, by } => written(&node.shows(what, by)),
             Self::Tail { id, meant, .. } => written(&TailWord::of(node, *id, meant)),
             Self::Findings => written(&node.part::<Findings>().last().to_vec()),
+            Self::Stage { top } => written(&StageWord::of(node, *top).await),
         }
+    }
+
+    /// Whether shards are asked for what is to be answered, and have something to do for it.
+    pub(super) fn asks_shards(&self) -> bool {
+        matches!(self, Self::Stage { .. })
     }
 
     pub(crate) fn encode(&self) -> Bytes {

@@ -1,6 +1,6 @@
 //! How a shard's turns are counted and timed. A turn costs a look into a table; some thousand a second are timed.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,6 +13,7 @@ use super::tail::Failing;
 use super::turns::Frame;
 use crate::actor::error::Refusal;
 use crate::actor::key::{ActorId, Kind};
+use crate::here::heat::{Heat, Hot};
 use crate::here::meter::{Class, Meter, Meters};
 use crate::here::samples::{Bar, cut};
 
@@ -31,13 +32,15 @@ pub(super) struct Metering {
     pub(super) bar: Cell<Bar>,
     /// Those that have failed, for who follows.
     pub(super) failing: Failing,
+    /// Which actors have most turns, by those that are timed.
+    heat: RefCell<Option<Heat>>,
 }
 
 impl Metering {
     pub(super) fn new(meters: Arc<Meters>) -> Self {
         let (left, stride, draw) = (Cell::new(1), Cell::new(1), Cell::new(1));
-        let (last, bar, failing) = Default::default();
-        Self { meters, left, stride, last, draw, bar, failing }
+        let (last, bar, failing, heat) = Default::default();
+        Self { meters, left, stride, last, draw, bar, failing, heat }
     }
 
     /// Whether the turn that begins is timed.
@@ -85,10 +88,18 @@ impl Shard {
     }
 
     /// Counts an activation that has come to the shard, or else has gone from it.
-    pub(super) fn count_activation(&self, kind: Kind, came: bool) {
-        if self.meter(kind, 0).is_some() {
-            self.metering.meters.count_active(kind, came);
+    pub(super) fn count_activation(&self, id: &ActorId, came: bool) {
+        if self.meter(id.kind, 0).is_some() {
+            self.metering.meters.count_active(id.kind, came);
         }
+        if !came && let Some(heat) = &mut *self.metering.heat.borrow_mut() {
+            heat.forget(id);
+        }
+    }
+
+    /// The `n` actors of the program that have most turns, the hottest first; and how many more are known.
+    pub(crate) fn hottest(&self, n: usize) -> (Vec<Hot>, usize) {
+        self.metering.heat.borrow().as_ref().map_or_else(Default::default, |heat| heat.hottest(n, self.now()))
     }
 
     /// Counts a turn that is of no method.
@@ -131,7 +142,10 @@ impl Shard {
             && let Some(meter) = self.meter(frame.activation.id().kind, method)
         {
             let took = self.clock().since(frame.timed);
-            meter.took(took);
+            let stands_for = meter.took(took);
+            let mut heat = self.metering.heat.borrow_mut();
+            let heat = heat.get_or_insert_with(|| Heat::new(self.now()));
+            heat.turned(frame.activation.id(), stands_for, self.now(), self.metering.draw.get());
             self.look_at_ended(frame, took, known);
         }
     }
@@ -152,6 +166,7 @@ impl Shard {
     pub(super) fn note_refused(&self, id: &ActorId, method: u16, refusal: &Refusal) {
         if let Some(meter) = self.meter(id.kind, method) {
             meter.count_failed(refusal.into());
+            self.heat_failed(id);
             self.sample_refused(id, method, refusal);
         }
     }
@@ -176,7 +191,14 @@ impl Shard {
         {
             meter.count_failed(class);
             self.note_failing(frame, class, error);
+            self.heat_failed(frame.activation.id());
             self.sample_failed(frame, class, known, error);
+        }
+    }
+
+    fn heat_failed(&self, id: &ActorId) {
+        if let Some(heat) = &mut *self.metering.heat.borrow_mut() {
+            heat.failed(id, self.now());
         }
     }
 }

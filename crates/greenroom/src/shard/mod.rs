@@ -415,7 +415,7 @@ impl Shard {
         if self.port.node.kinds().workers(id.kind) == 0 {
             self.port.node.activated(&id, epoch, slot);
         }
-        self.count_activation(id.kind, true);
+        self.count_activation(&id, true);
         self.gauge_activations();
         let Some(activation) = self.activation(slot) else { return Err(Refusal::Moved) };
         #[cfg(feature = "rehearsal")]
@@ -430,7 +430,7 @@ impl Shard {
         self.activations.borrow_mut().insert(|slot| made.insert(make(slot)).clone());
         self.gauge_activations();
         let made = made.expect("a slab makes what it takes in");
-        self.count_activation(made.id().kind, true);
+        self.count_activation(made.id(), true);
         #[cfg(feature = "rehearsal")]
         self.note_place(&*made);
         made
@@ -473,7 +473,7 @@ impl Shard {
     fn take_out(&self, slot: Slot) {
         let gone = self.activations.borrow_mut().remove(slot);
         if let Some(gone) = gone {
-            self.count_activation(gone.id().kind, false);
+            self.count_activation(gone.id(), false);
         }
         #[cfg(feature = "rehearsal")]
         self.note_left(slot);

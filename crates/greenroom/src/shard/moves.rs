@@ -29,7 +29,7 @@ use crate::actor::key::{ActorId, Kind};
 use crate::actor::migration::Unmoved;
 use crate::cluster::Order;
 use crate::cluster::directory::{Entry, MoveEnd};
-use crate::observe::events::Happened;
+use crate::observe::events::{Happened, Moved};
 use crate::pids::key::is_reserved;
 
 /// The moves of one shard.
@@ -277,7 +277,8 @@ impl Shard {
         let node = &self.port.node;
         let to = node.member(to).map_or_else(|| to.to_string(), |member| member.name);
         let (actor, from) = (id.to_string(), node.name().to_owned());
-        node.happened(Happened::Moved { actor, from, to, why: "it was asked for".to_owned() });
+        let moved = Moved { from, to, shards: None, why: "it was asked for".to_owned() };
+        node.happened(Happened::Moved { actor, moved });
     }
 
     /// Activates an actor that is this node's now with its state.

@@ -10,6 +10,7 @@ use super::sampling::Sample;
 use super::{Shard, ShardId, Slot};
 use crate::actor::interface::Why;
 use crate::actor::key::ActorId;
+use crate::observe::stage::Talk;
 
 /// What a feature keeps on one shard, beside its turns. Its methods do nothing by default.
 pub(crate) trait ShardPart: Any {
@@ -45,6 +46,12 @@ pub(crate) trait ShardPart: Any {
     /// come before the next one; `None` from who samples none.
     fn sampled(&self, shard: &Shard, near: bool, sample: Option<&Sample<'_>>) -> Option<u32> {
         let _ = (shard, near, sample);
+        None
+    }
+
+    /// Whom the actors of the shard talk with, and at most so many of its edges, if that is known.
+    fn talk(&self, shard: &Shard, edges_max: usize) -> Option<Talk> {
+        let _ = (shard, edges_max);
         None
     }
 
@@ -176,6 +183,11 @@ impl Shard {
     /// Tells the parts that the actor of an activation is gone, and about to be made anew.
     pub(super) fn note_lost(&self, slot: Slot) {
         self.parts.iter().for_each(|part| part.lost(self, slot));
+    }
+
+    /// Whom the actors of this shard talk with, if a part knows it.
+    pub(crate) fn talk(&self, edges_max: usize) -> Option<Talk> {
+        self.parts.iter().find_map(|part| part.talk(self, edges_max))
     }
 
     /// Whether the parts let an actor come that moves here.

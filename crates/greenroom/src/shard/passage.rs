@@ -209,7 +209,7 @@ impl Shard {
         let Enter { id, epoch, idle, passage, actor, brought } = enter;
         let slot = self.activations.borrow_mut().insert(|slot| actor.activation(slot));
         self.idle.borrow_mut().insert(self.now() + idle, slot);
-        self.count_activation(id.kind, true);
+        self.count_activation(&id, true);
         self.gauge_activations();
         if passage.from == self.id() {
             // It could not go.

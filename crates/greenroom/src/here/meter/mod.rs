@@ -159,12 +159,13 @@ impl Meter {
         rise(&self.failed[class as usize], 1);
     }
 
-    /// Takes in that a turn has ended which was timed.
-    pub(crate) fn took(&self, took: Duration) {
+    /// Takes in that a turn has ended which was timed; for how many of its method it stands.
+    pub(crate) fn took(&self, took: Duration) -> u64 {
         // Nested turns of the method may have been timed before.
         let stands_for = self.turns.load(Ordering::Relaxed).saturating_sub(self.told.load(Ordering::Relaxed));
         self.took.get_or_init(Box::default).add(took, stands_for);
         rise(&self.told, stands_for);
+        stands_for
     }
 
     /// Takes in how long a message has waited whose turn begins.

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::time::Duration;
 
+use super::Moved;
 use crate::actor::spent::Seconds;
 use crate::observe::findings::Finding;
 use crate::observe::level::Level;
@@ -32,7 +33,7 @@ pub(crate) enum Happened {
     /// A spawned actor has failed and ends.
     Failed { actor: String, why: String },
     /// An actor has gone elsewhere.
-    Moved { actor: String, from: String, to: String, why: String },
+    Moved { actor: String, moved: Moved },
     /// Another cluster does not answer.
     ClusterSilent { cluster: String },
     /// It answers again.
@@ -68,6 +69,14 @@ pub(super) struct Said {
 }
 
 impl Happened {
+    /// Whence an actor has gone where, if it has.
+    pub(super) fn moved(&self) -> Option<Moved> {
+        let Self::Moved { moved, .. } = self else { return None };
+        let mut moved = moved.clone();
+        [&mut moved.from, &mut moved.to, &mut moved.why].into_iter().for_each(cut);
+        Some(moved)
+    }
+
     pub(super) fn said(self) -> Said {
         use Level::{Bad, Good, Hint, Warn};
         let say = |event: &'static str, level, subject, text| Said { event: event.into(), level, subject, text };
@@ -113,7 +122,13 @@ impl Happened {
                 let text = format!("{actor} has failed and ends: {why}");
                 say("failed", Warn, Subject::actor(actor), text)
             }
-            Self::Moved { actor, from, to, why } => {
+            Self::Moved { actor, moved: Moved { from, to, shards, why } } => {
+                let place = |node: &str, shard: Option<u16>| match shard {
+                    Some(shard) => format!("thread {shard} of {node}"),
+                    None => node.to_owned(),
+                };
+                let [old, new] = shards.map_or([None; 2], |shards| shards.map(Some));
+                let (from, to) = (place(&from, old), place(&to, new));
                 let text = format!("{actor} has moved from {from} to {to}: {why}");
                 say("moved", Hint, Subject::actor(actor), text)
             }

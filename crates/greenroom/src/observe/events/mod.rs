@@ -33,6 +33,24 @@ pub struct Event {
     pub text: String,
     /// The name of the person who has done it, if it was one: the principal of the request, or `anybody on this machine`.
     pub by: Option<String>,
+    /// Whence an actor has gone where, if it has.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub moved: Option<Moved>,
+}
+
+/// How an actor has moved.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Moved {
+    /// The name of the node that it left.
+    pub from: String,
+    /// The name of the node that it went to.
+    pub to: String,
+    /// From which shard to which, if it stayed on its node.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shards: Option<[u16; 2]>,
+    /// Why, in words.
+    pub why: String,
 }
 
 impl Event {
@@ -75,6 +93,7 @@ struct Kept {
 
 impl Events {
     fn note(&self, at: Wall, happened: Happened, by: Option<String>) {
+        let moved = happened.moved();
         let Said { event, level, mut subject, mut text } = happened.said();
         cut(&mut text);
         subject.actor.iter_mut().for_each(cut);
@@ -82,7 +101,7 @@ impl Events {
         by.iter_mut().for_each(cut);
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         kept.last += 1;
-        let event = Event { number: kept.last, at: at.0, level, event, subject, text, by };
+        let event = Event { number: kept.last, at: at.0, level, event, subject, text, by, moved };
         let (ring, len_max) = match level {
             Level::Hint => (&mut kept.hints, HINTS_LEN_MAX),
             _ => (&mut kept.others, OTHERS_LEN_MAX),
@@ -101,6 +120,16 @@ impl Events {
         found.sort_by_key(|event| std::cmp::Reverse(event.number));
         let left_out = found.len().saturating_sub(len_max);
         (found.into_iter().take(len_max).cloned().collect(), left_out)
+    }
+
+    /// Shows each move that is kept, the last one first: when, and of which actor.
+    pub(crate) fn each_move(&self, mut show: impl FnMut(u64, &str, &Moved)) {
+        let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        for event in kept.hints.iter().rev() {
+            if let (Some(actor), Some(moved)) = (&event.subject.actor, &event.moved) {
+                show(event.at, actor, moved);
+            }
+        }
     }
 }
 
@@ -173,7 +202,7 @@ mod tests {
 
     fn moved(key: usize) -> Happened {
         let [from, to, why] = ["a", "b", "it talks with actors there"].map(str::to_owned);
-        Happened::Moved { actor: format!("room/{key}"), from, to, why }
+        Happened::Moved { actor: format!("room/{key}"), moved: Moved { from, to, shards: None, why } }
     }
 
     fn died(node: &str) -> Happened {
