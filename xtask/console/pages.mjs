@@ -6,10 +6,12 @@ import { createRequire } from "node:module";
 import { createServer } from "node:net";
 import { join } from "node:path";
 
+import { stage } from "./stage.mjs";
+
 const [program, modules, chromium] = process.argv.slice(2);
 const playwright = createRequire(join(modules, "x.js"))("playwright-core");
 const axe = readFileSync(join(modules, "node_modules/axe-core/axe.min.js"), "utf8");
-const PAGES = ["overview", "kinds", "kinds/chat_room", "actors", "actors?kind=chat_room&order=key", "tail", "tail?outcome=failed", "state", "state/account/self/nobody", "topics", "actor", "actor/chat_room/lobby", "turns", "waits", "spawned", "nodes", "clusters", "events", "events?level=bad&text=dead", "moves", "reliable", "reminders"];
+const PAGES = ["overview", "stage", "stage?by=talk&colour=heat", "stage?by=table", "kinds", "kinds/chat_room", "actors", "actors?kind=chat_room&order=key", "tail", "tail?outcome=failed", "state", "state/account/self/nobody", "topics", "actor", "actor/chat_room/lobby", "turns", "waits", "spawned", "nodes", "clusters", "events", "events?level=bad&text=dead", "moves", "reliable", "reminders"];
 const HOSTILE = "<img src=x onerror=document.title='taken'>";
 const PATIENCE = 60_000;
 
@@ -259,6 +261,7 @@ try {
   browser = await playwright.chromium.launch({ executablePath: chromium, args: ["--no-sandbox"] });
   const context = await browser.newContext({ viewport: { width: 1440, height: 900 } });
   for (const check of [dots, byKeyboard, hostile, failed, tail, actors, changed, told]) await check(context, console);
+  await stage(context, console, { open, expect, hostile: HOSTILE });
   await everyPage(browser, console);
   await reliable(context);
   await killed(context, console);

@@ -18,9 +18,22 @@ import { time } from "./format.js";
 import { go, route } from "./route.js";
 import { theme, turn } from "./theme.js";
 
+/** A page that is loaded when it is first wanted. @param {() => Promise<any>} load */
+function later(load) {
+  let page = /** @type {any} */ (null);
+  return function Later(props) {
+    const [, loaded] = useState(page !== null);
+    useEffect(() => { if (!page) load().then((found) => { page = found; loaded(true); }); }, []);
+    return page ? html`<${page} ...${props} />` : html`<p class="empty" role="status">Asking for the page …</p>`;
+  };
+}
+
+const Stage = later(() => import("./stage.js").then(({ Stage }) => Stage));
+
 /** Each page: its name, icon, key after `g`, and what draws it. */
 const PAGES = {
   overview: { name: "Overview", icon: "M2 7l6-5 6 5v7H2z", key: "o", draw: Overview },
+  stage: { name: "Stage", icon: "M5 5a3 3 0 1 0 .1 0M12 9a2 2 0 1 0 .1 0M8 8l2 2", key: "s", draw: Stage },
   kinds: { name: "Kinds", icon: "M2 4h12M2 8h12M2 12h8", key: "k", draw: Kinds, group: "Actors" },
   actors: { name: "Actors", icon: "M5 5a2 2 0 1 0 .1 0M11 5a2 2 0 1 0 .1 0M8 10a2 2 0 1 0 .1 0", key: "i", draw: Actors },
   actor: { name: "Actor", icon: "M8 2a3 3 0 1 0 .1 0M2 14c1-4 11-4 12 0", key: "a", draw: Actor },

@@ -61,7 +61,7 @@ document.addEventListener("visibilitychange", () => again());
 effect(() => { if (refused.value === null) again(); });
 
 /** Pages that can be told. */
-const PAGES = /^\/-\/(overview|findings|events|methods|turns|actors|topics|kinds|waits|status|pids|optimiser|inspect)\b/;
+const PAGES = /^\/-\/(overview|stage|findings|events|methods|turns|actors|topics|kinds|waits|status|pids|optimiser|inspect)\b/;
 /** How many the door tells one client. */
 const VIEWS = 8;
 /** Milliseconds of silence after which the door is asked all the same. */

@@ -44,6 +44,44 @@ mod tests {
         assert!(all <= ALL_LEN_MAX, "{all} bytes gzipped, and {ALL_LEN_MAX} are the bound");
     }
 
+    /// The files that a browser loads before it draws: what the page names, and what those import by themselves.
+    fn first() -> std::collections::BTreeSet<String> {
+        let text = |name: &str| {
+            let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("assets");
+            std::fs::read_to_string(folder.join(name)).unwrap()
+        };
+        let mut wanted: Vec<String> = text("index.html")
+            .split("{folder}/")
+            .skip(1)
+            .filter_map(|part| Some(part.split_once('"')?.0.to_owned()))
+            .collect();
+        let mut first = std::collections::BTreeSet::new();
+        while let Some(name) = wanted.pop() {
+            let imports: Vec<String> = text(&name)
+                .split("from \"./")
+                .skip(1)
+                .filter_map(|part| Some(part.split_once('"')?.0.to_owned()))
+                .collect();
+            if first.insert(name) {
+                wanted.extend(imports);
+            }
+        }
+        first
+    }
+
+    #[test]
+    fn what_is_loaded_before_the_first_picture_is_small_and_the_stage_is_none_of_it() {
+        let first = first();
+        assert!(
+            first.contains("main.js") && first.contains("vendor/preact.mjs") && !first.contains("stage.js"),
+            "{first:?}"
+        );
+        let vendor = FILES.iter().filter(|(name, ..)| name.starts_with("vendor/"));
+        let own = FILES.iter().filter(|(name, ..)| !name.starts_with("vendor/") && first.contains(*name));
+        let len: usize = vendor.chain(own).map(|(.., bytes)| bytes.len()).sum();
+        assert!(len <= FIRST_LEN_MAX, "{len} bytes gzipped, and {FIRST_LEN_MAX} are the bound");
+    }
+
     #[test]
     fn a_page_is_found_under_the_hash_of_all_and_nowhere_else() {
         assert!(find("").is_some_and(|page| !page.lasting && page.content_type.starts_with("text/html")));
@@ -93,4 +131,6 @@ mod tests {
 
     /// More than a page of a status display is worth on a slow line.
     const ALL_LEN_MAX: usize = 120 << 10;
+    /// What a browser waits for on a slow line before it shows anything.
+    const FIRST_LEN_MAX: usize = 60 << 10;
 }
