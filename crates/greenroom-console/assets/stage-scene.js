@@ -2,9 +2,12 @@
 // places of the hot ones among them. Places are computed from counts alone, so that they stay while nothing changes.
 
 const GOLDEN = Math.PI * (3 - Math.sqrt(5));
-/** Dots that are drawn at most, and the width of the largest. */
+/** Dots that are drawn at most, and how wide they are where there are many, and where there are few. */
 const DOTS_MAX = 120_000;
-const SIZE_MAX = 4;
+const SIZE_MANY = 4;
+const SIZE_FEW = 9;
+/** How far apart dots are at most: half of it, as places go. */
+const SPREAD_MAX = 22;
 /** Room for a name below a disc, and around it. */
 const LABEL = 34;
 const RIM = 12;
@@ -34,15 +37,17 @@ function grid(count, width, height, scale) {
   return best;
 }
 
-/** How many actors a dot stands for, and how wide it is. @param {number[]} fullest for each node, the actors of its fullest thread times its threads
+/** How many actors a dot stands for, how wide it is, and how far from the next. @param {number[]} fullest for each node, the actors of its fullest thread times its threads
  * @param {number} all @param {number} radius @param {number} scale */
 function grain(fullest, all, radius, scale) {
   const most = Math.max(...fullest, 1);
   const area = Math.PI * radius * radius * 0.6;
   let per = 1;
   while (all / per > DOTS_MAX || most / per > area) per *= 10;
-  const size = Math.max(1, Math.min(Math.floor(SIZE_MAX * scale), Math.floor(Math.sqrt(area / (most / per)) * 0.9)));
-  return { per, size };
+  const spread = Math.min(radius / Math.sqrt(most / per + 1), SPREAD_MAX * scale);
+  const many = Math.min(SIZE_MANY * scale, Math.sqrt(area / (most / per)) * 0.9);
+  const size = Math.max(1, Math.floor(Math.max(many, Math.min(SIZE_FEW * scale, spread * 0.4))));
+  return { per, size, spread };
 }
 
 /** A scene of nodes as they are. @param {any} stage what the door says @param {number} width @param {number} height @param {number} scale pixels of the canvas for each of the page
@@ -54,8 +59,7 @@ export function byPlace(stage, width, height, scale) {
   const sums = nodes.map((node) => node.shards.map((shard) => total(shard.counts)));
   const fullest = sums.map((shards) => Math.max(...shards, 0) * shards.length);
   const all = sums.flat().reduce((one, other) => one + other, 0);
-  const { per, size } = grain(fullest, all, radius, scale);
-  const spread = Math.min(radius / Math.sqrt(Math.max(...fullest, 1) / per + 1), 7 * scale);
+  const { per, size, spread } = grain(fullest, all, radius, scale);
   const room = nodes.flatMap((node) => node.shards).reduce((sum, shard) => sum + dotsOf(shard.counts, per), 0);
   const dots = { x: new Float32Array(room), y: new Float32Array(room), kind: new Uint16Array(room), length: 0 };
   const kinds = [...new Set(nodes.flatMap((node) => node.shards.flatMap((shard) => Object.keys(shard.counts))))].sort();
@@ -175,5 +179,5 @@ export function byTalk(stage, grouped, places, width, height, scale) {
     dots.length += 1;
     return { x: dots.x[index], y: dots.y[index], disc, index, kind };
   });
-  return { width, height, size: Math.round(SIZE_MAX * scale), per: 1, discs, dots, kinds, hot, links: stage.edges.map(([from, to, rate]) => [from, to, rate]) };
+  return { width, height, size: Math.round(SIZE_MANY * scale), per: 1, discs, dots, kinds, hot, links: stage.edges.map(([from, to, rate]) => [from, to, rate]) };
 }

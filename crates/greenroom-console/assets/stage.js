@@ -81,6 +81,6 @@ export function Stage() {
     <${Side} stage=${stage} moves=${moves} chosen=${at !== null} /></div>`;
 }
 
-const ASKED = "/-/stage?top=500";
+const ASKED = "/-/stage?top=300";
 /** @type {any[]} */
 const NONE = [];

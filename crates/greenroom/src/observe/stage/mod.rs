@@ -18,6 +18,6 @@ const EDGES_MAX: usize = 4000;
 /// Pairs of kinds that are told at most.
 const PAIRS_MAX: usize = 256;
 /// Moves that are told one by one.
-const MOVES_MAX: usize = 100;
+const MOVES_MAX: usize = 50;
 /// So many minutes of moves are counted.
 const MINUTES: usize = 60;
