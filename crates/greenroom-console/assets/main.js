@@ -40,7 +40,7 @@ const PAGES = {
   turns: { name: "Slow and failed", icon: "M8 2l6 11H2zM8 6v3M8 11v.5", key: "f", draw: Turns },
   tail: { name: "Tail", icon: "M2 3h12M2 6.5h12M2 10h8M8 12l3 2 3-5", key: "t", draw: Tail },
   waits: { name: "Waits", icon: "M4 2h8M4 14h8M5 2c0 5 6 7 6 12M11 2c0 5-6 7-6 12", key: "w", draw: Waits },
-  state: { name: "State", icon: "M3 3h10v3H3zM3 8h10v5H3zM6 10.5h4", key: "s", draw: State },
+  state: { name: "State", icon: "M3 3h10v3H3zM3 8h10v5H3zM6 10.5h4", key: "v", draw: State },
   spawned: { name: "Spawned", icon: "M8 2v12M2 8h12", key: "p", draw: Spawned },
   nodes: { name: "Nodes", icon: "M2 3h12v4H2zM2 9h12v4H2z", key: "n", draw: Nodes, group: "System" },
   clusters: { name: "Clusters", icon: "M2 4h5v5H2zM9 7h5v5H9zM7 6l2 3", key: "c", draw: Clusters },

@@ -24,7 +24,7 @@ pub(super) fn wanted(query: Option<&str>) -> Result<(usize, Whom), Problem> {
 
 /// Where actors are, and the `top` hottest of them with who talks with whom.
 pub(super) async fn list(door: &Door, top: usize, whom: &Whom) -> Value {
-    stage(&door.node, top, whom, str::to_owned).await
+    stage(&door.node, top, whom).await
 }
 
 const UNCLEAR: &str = "write how many of the hottest actors are wanted as `?top=500`, at most 2000, with `&nodes=a,b` if not those of all nodes";

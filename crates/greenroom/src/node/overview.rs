@@ -40,7 +40,7 @@ impl Node {
     /// shards are, too, each for what it has counted and sampled.
     pub fn stage(&self, top: usize) -> impl Future<Output = Value> + Send {
         let here = self.here().clone();
-        async move { stage(&here, top.min(TOP_MAX), &Whom::All, str::to_owned).await }.boxed()
+        async move { stage(&here, top.min(TOP_MAX), &Whom::All).await }.boxed()
     }
 }
 
