@@ -112,6 +112,12 @@ impl Cast {
         self.actors.get(&actor).is_some_and(|entry| entry.slot.is_some())
     }
 
+    /// Whether anything of the actor is in memory.
+    #[cfg(feature = "rehearsal")]
+    pub(super) fn knows(&self, actor: &Named) -> bool {
+        self.actors.contains_key(actor)
+    }
+
     /// Whose changes these are.
     pub(super) fn changed(changes: &TurnChanges<Named>) -> &Named {
         match changes {

@@ -24,13 +24,22 @@ use crate::shard::rehearsal::{Deed, Kind as StepKind, Party, Player, mix};
 /// All of them.
 #[derive(Default)]
 pub(super) struct Company {
-    members: RefCell<BTreeMap<Named, Member>>,
+    /// By the hashes of their names.
+    members: RefCell<BTreeMap<u64, Member>>,
     timers: RefCell<Vec<Due>>,
     /// Actors that others have created, and that have not halted.
     born: RefCell<BTreeSet<Birth>>,
 }
 
+/// One of them, by all that it is called.
+struct Who {
+    named: Named,
+    id: ActorId,
+    hash: u64,
+}
+
 struct Member {
+    who: Rc<Who>,
     cast: Cast,
     /// What is committed.
     fields: Fields,
@@ -45,6 +54,7 @@ struct Member {
 
 /// A message with its turn, or before it.
 struct Entry {
+    to: Rc<Who>,
     letter: Letter,
     reply: Option<Box<dyn AnyReply>>,
     number: u64,
@@ -71,38 +81,50 @@ impl Shard {
     pub(super) fn enter_company(&self, letter: Letter, reply: Option<Box<dyn AnyReply>>) {
         let company = self.hall().company().clone();
         self.join_in(&company);
-        company.begin(self, Entry { letter, reply, number: self.step_number() });
+        if let Some(to) = company.who(&letter.to) {
+            company.begin(self, Entry { to, letter, reply, number: self.step_number() });
+        }
     }
 }
 
 impl Company {
+    /// Whom a name is of; nobody, if its kind is none.
+    fn who(&self, named: &Named) -> Option<Rc<Who>> {
+        let id = ActorId::unchecked(Kind::known(&named.kind)?, &*named.key);
+        let hash = id.stable_hash();
+        let known = self.members.borrow().get(&hash).map(|member| member.who.clone());
+        Some(known.unwrap_or_else(|| Rc::new(Who { named: named.clone(), id, hash })))
+    }
+
     /// Begins the turn of a message.
     fn begin(&self, shard: &Shard, entry: Entry) {
-        let named = entry.letter.to.clone();
-        let Some(id) = id_of(&named) else { return };
+        let who = entry.to.clone();
         if entry.letter.birth.is_some_and(|birth| !self.born.borrow().contains(&birth)) {
             return answer(entry.reply, Answered::NoActor);
         }
         if let Some(known) = self.known_answer(&entry) {
             return answer(entry.reply, known);
         }
-        shard.occupy(&id, true);
-        let begun = self.with(shard, &named, |member| {
+        shard.occupy(who.hash, true);
+        let begun = self.with(shard, &who, |member| {
             member.turns += 1;
             let (turn, letter) = (TurnId(member.turns), entry.letter.clone());
             // One turn of eight runs twice, with its volatile fields reset.
             let always = shard.port().node.config().reliable.rerun;
             member.cast.rerun = always || entry.number.is_multiple_of(RERUN_EACH);
             member.running = Some(Running { entry, turn, end: None, ended: None });
+            if !member.cast.knows(&who.named) {
+                member.cast.loaded(&who.named, member.fields.stored());
+            }
             member.cast.begin(turn, letter, shard.now())
         });
-        self.begun(shard, &named, begun);
+        self.begun(shard, &who, begun);
     }
 
     fn known_answer(&self, entry: &Entry) -> Option<Answered> {
         let call = entry.letter.call.as_ref().filter(|call| call.recorded)?;
         let members = self.members.borrow();
-        let (request, body) = members.get(&entry.letter.to)?.answers.get(&call.key)?;
+        let (request, body) = members.get(&entry.to.hash)?.answers.get(&call.key)?;
         Some(match body {
             Body::Reply { status, payload } if *request == call.request => {
                 Answered::Reply { status: *status, payload: payload.clone() }
@@ -112,77 +134,76 @@ impl Company {
     }
 
     /// Takes in what has become of a turn at its beginning.
-    fn begun(&self, shard: &Shard, named: &Named, begun: Begun) {
+    fn begun(&self, shard: &Shard, who: &Rc<Who>, begun: Begun) {
         match begun {
-            Begun::Runs(_, end) => self.with(shard, named, |member| {
+            Begun::Runs(_, end) => self.with(shard, who, |member| {
                 if let Some(running) = &mut member.running {
                     running.end = Some(end);
                 }
             }),
-            Begun::Ended(_, completion) => self.over(shard, named, Some(completion)),
+            Begun::Ended(_, completion) => self.over(shard, who, Some(completion)),
             Begun::Reads(actor) => {
-                let begun = self.with(shard, named, |member| {
+                let begun = self.with(shard, who, |member| {
                     let stored = member.fields.stored();
                     member.cast.read(&actor, Ok(stored), shard.now())
                 });
-                self.begun(shard, named, begun);
+                self.begun(shard, who, begun);
             }
-            Begun::Fails(turn, Outcome::Done(effects)) => self.ended(shard, named, Ended::of(named, turn, effects)),
-            Begun::Fails(_, Outcome::Failed(why)) => self.failed(shard, named, why),
-            Begun::Fails(_, Outcome::Deferred) => self.deferred(shard, named),
+            Begun::Fails(turn, Outcome::Done(effects)) => self.ended(shard, who, Ended::of(&who.named, turn, effects)),
+            Begun::Fails(_, Outcome::Failed(why)) => self.failed(shard, who, why),
+            Begun::Fails(_, Outcome::Deferred) => self.deferred(shard, who),
             Begun::Strands(..) => {
                 let why = "it is hosted in another language, and hosts are not explored: test it with a whole cluster";
-                self.failed(shard, named, format!("kind {:?}: {why}", named.kind));
+                self.failed(shard, who, format!("kind {:?}: {why}", who.named.kind));
             }
             Begun::Waits => {}
         }
     }
 
     /// Takes in the end of a turn.
-    fn over(&self, shard: &Shard, named: &Named, completion: Option<Completion>) {
-        let end = self.with(shard, named, |member| {
+    fn over(&self, shard: &Shard, who: &Rc<Who>, completion: Option<Completion>) {
+        let end = self.with(shard, who, |member| {
             let turn = member.running.as_ref()?.turn;
             member.cast.end(turn, completion)
         });
         match end {
-            Some(End::Done(ended)) => self.ended(shard, named, ended),
-            Some(End::Deferred) => self.deferred(shard, named),
-            Some(End::Failed(why)) => self.failed(shard, named, why),
-            Some(End::Again) => self.failed(shard, named, "its turn could not begin".to_owned()),
-            Some(End::Twice(begun)) => self.begun(shard, named, begun),
+            Some(End::Done(ended)) => self.ended(shard, who, ended),
+            Some(End::Deferred) => self.deferred(shard, who),
+            Some(End::Failed(why)) => self.failed(shard, who, why),
+            Some(End::Again) => self.failed(shard, who, "its turn could not begin".to_owned()),
+            Some(End::Twice(begun)) => self.begun(shard, who, begun),
             None => {}
         }
     }
 
     /// A turn has effects: they come with its commit, which is a step if anybody could tell.
-    fn ended(&self, shard: &Shard, named: &Named, ended: Ended) {
-        let Some(id) = id_of(named) else { return };
+    fn ended(&self, shard: &Shard, who: &Rc<Who>, ended: Ended) {
         let is_seen = ended.is_seen();
-        let number = self.with(shard, named, |member| {
+        let number = self.with(shard, who, |member| {
             let running = member.running.as_mut()?;
             (running.end, running.ended) = (None, Some(ended));
             Some(mix(running.entry.number, COMMIT))
         });
         let Some(number) = number else { return };
         if !is_seen {
-            return self.commit(shard, named, number);
+            return self.commit(shard, who, number);
         }
-        let named = named.clone();
-        let perform = move |shard: &Shard| shard.hall().company().clone().commit(shard, &named, number);
+        let (of, id) = (who.clone(), who.id.clone());
+        let perform = move |shard: &Shard| shard.hall().company().clone().commit(shard, &of, number);
         let by = Party::Actor(id.clone());
         let (kind, delivery) = (StepKind::Commit, Delivery::ExactlyOnce);
-        shard.hold_deed(number, Deed { kind, at: id, by, method: None, delivery, perform: Rc::new(perform) });
+        let deed = Deed { kind, at: id, by, method: None, delivery, perform: Rc::new(perform) };
+        shard.hold_deed(number, (who.hash, who.hash), deed);
     }
 
     /// Makes true what a turn has done: all of it.
-    fn commit(&self, shard: &Shard, named: &Named, number: u64) {
-        let Some(id) = id_of(named) else { return };
-        let taken = self.with(shard, named, |member| {
+    fn commit(&self, shard: &Shard, who: &Rc<Who>, number: u64) {
+        let taken = self.with(shard, who, |member| {
             let mut running = member.running.take()?;
             let ended = running.ended.take()?;
             let Effects { halts, reconsider, .. } = ended.effects;
             member.fields.change(&ended.changes.1);
-            let _ = member.cast.committed(named);
+            let _ = member.cast.committed(&who.named);
             if let (Some(call), Some(answer)) = (&running.entry.letter.call, &ended.effects.answer)
                 && call.recorded
             {
@@ -196,21 +217,22 @@ impl Company {
         });
         let Some((entry, Ended { effects, later, .. }, dropped)) = taken else { return };
         if effects.halts {
-            self.born.borrow_mut().retain(|birth| Some(*birth) != named.birth());
+            self.born.borrow_mut().retain(|birth| Some(*birth) != who.named.birth());
             dropped.into_iter().for_each(|entry| answer(entry.reply, Answered::NoActor));
         }
-        shard.act_as(&id, number, || {
+        shard.act_as(&who.id, number, || {
             let sends = effects.sends.into_iter().filter(|sent| matches!(sent.to, Destination::Partition(_)));
             for (place, sent) in (0..).zip(sends) {
                 match sent.envelope.birth.filter(|_| sent.envelope.creates) {
                     Some(birth) => _ = self.born.borrow_mut().insert(birth),
-                    None => send(shard, sent.envelope, mix(number, SENT | place), sent.delivery),
+                    None => self.send(shard, sent.envelope, mix(number, SENT | place), sent.delivery),
                 }
             }
             later.into_iter().for_each(|later| later(shard));
         });
         let mut timers = self.timers.borrow_mut();
-        let is_own = |due: &Due, name: &Option<String>| due.letter.from.as_ref() == Some(named) && due.name == *name;
+        let is_own =
+            |due: &Due, name: &Option<String>| due.letter.from.as_ref() == Some(&who.named) && due.name == *name;
         for name in effects.cancels.into_iter().map(Some) {
             timers.retain(|due| !is_own(due, &name));
         }
@@ -225,95 +247,111 @@ impl Company {
         if let Some(Body::Reply { status, payload }) = effects.answer {
             answer(entry.reply, Answered::Reply { status, payload });
         }
-        self.free(shard, named);
+        self.free(shard, who);
     }
 
-    fn deferred(&self, shard: &Shard, named: &Named) {
-        self.with(shard, named, |member| {
+    fn deferred(&self, shard: &Shard, who: &Rc<Who>) {
+        self.with(shard, who, |member| {
             if let Some(running) = member.running.take() {
                 member.deferred.push_back(running.entry);
             }
         });
-        self.free(shard, named);
+        self.free(shard, who);
     }
 
     /// A turn has no effects, and never will.
-    fn failed(&self, shard: &Shard, named: &Named, why: String) {
-        let running = self.with(shard, named, |member| {
-            member.cast.cut(named);
+    fn failed(&self, shard: &Shard, who: &Rc<Who>, why: String) {
+        let running = self.with(shard, who, |member| {
+            member.cast.cut(&who.named);
             member.running.take()
         });
         let Some(Running { entry, .. }) = running else { return };
-        let is_faulty = self.with(shard, named, |member| !std::mem::take(&mut member.cast.faulty).is_empty());
+        let is_faulty = self.with(shard, who, |member| !std::mem::take(&mut member.cast.faulty).is_empty());
         if entry.reply.is_none() || is_faulty {
             shard.violate(why.clone());
         }
         answer(entry.reply, Answered::Failed(why));
-        self.free(shard, named);
+        self.free(shard, who);
     }
 
     /// Lets the actor's next message come: first those that it has deferred in another state.
-    fn free(&self, shard: &Shard, named: &Named) {
-        let Some(id) = id_of(named) else { return };
-        match self.with(shard, named, |member| member.again.pop_front()) {
+    fn free(&self, shard: &Shard, who: &Rc<Who>) {
+        match self.with(shard, who, |member| member.again.pop_front()) {
             Some(entry) => self.begin(shard, entry),
-            None => shard.occupy(&id, false),
+            None => shard.occupy(who.hash, false),
         }
     }
 
-    fn with<T>(&self, shard: &Shard, named: &Named, act: impl FnOnce(&mut Member) -> T) -> T {
+    fn with<T>(&self, shard: &Shard, who: &Rc<Who>, act: impl FnOnce(&mut Member) -> T) -> T {
         let mut members = self.members.borrow_mut();
-        act(members.entry(named.clone()).or_insert_with(|| Member::of(shard, named)))
+        act(members.entry(who.hash).or_insert_with(|| Member::of(shard, who)))
+    }
+
+    /// Lets a message be under way.
+    fn send(&self, shard: &Shard, letter: Letter, number: u64, delivery: Delivery) {
+        let Body::Call { method, arguments, .. } = &letter.body else { return };
+        let from = letter.from.as_ref().and_then(|from| self.who(from));
+        let (Some(to), Some(from)) = (self.who(&letter.to), from) else { return };
+        let by = Party::Actor(from.id.clone());
+        shard.note_letter(number, &by, &to.id, method, &arguments.0);
+        let (method, at, touches) = (Some(method.clone()), to.id.clone(), (to.hash, from.hash));
+        let perform = move |shard: &Shard| {
+            let company = shard.hall().company().clone();
+            let (to, letter, number) = (to.clone(), letter.clone(), shard.step_number());
+            company.begin(shard, Entry { to, letter, reply: None, number });
+        };
+        let deed = Deed { kind: StepKind::Start, at, by, method, delivery, perform: Rc::new(perform) };
+        shard.hold_deed(number, touches, deed);
     }
 }
 
 impl Member {
-    fn of(shard: &Shard, named: &Named) -> Self {
-        let partition = named.partition(shard.port().node.config().reliable.partitions);
+    fn of(shard: &Shard, who: &Rc<Who>) -> Self {
+        let partition = who.named.partition(shard.port().node.config().reliable.partitions);
         let owner = Ownership { partition, epoch: Epoch(1) };
         // Whom it creates is called the same in all schedules, and otherwise than whom others create.
-        let life = Life(id_of(named).map_or(0, |id| id.stable_hash() >> LIFE_SHIFT));
+        let life = Life(who.hash >> LIFE_SHIFT);
         let mut cast = Cast::new(shard.port().clone(), owner, life);
         cast.may_rerun = true;
         let (fields, answers) = (Fields::default(), BTreeMap::new());
         let (deferred, again) = (VecDeque::new(), VecDeque::new());
-        Self { cast, fields, deferred, again, turns: 0, running: None, answers }
+        Self { who: who.clone(), cast, fields, deferred, again, turns: 0, running: None, answers }
     }
 }
 
 impl Player for Company {
     fn settle(&self, shard: &Shard) {
         let mut over = Vec::new();
-        for (named, member) in self.members.borrow_mut().iter_mut() {
+        for member in self.members.borrow_mut().values_mut() {
             let Some(running) = &mut member.running else { continue };
             let Some(end) = &mut running.end else { continue };
             match end.try_recv() {
-                Ok(completion) => over.push((named.clone(), Some(completion))),
-                Err(oneshot::error::TryRecvError::Closed) => over.push((named.clone(), None)),
+                Ok(completion) => over.push((member.who.clone(), Some(completion))),
+                Err(oneshot::error::TryRecvError::Closed) => over.push((member.who.clone(), None)),
                 Err(oneshot::error::TryRecvError::Empty) => {}
             }
         }
-        over.into_iter().for_each(|(named, completion)| self.over(shard, &named, completion));
+        over.into_iter().for_each(|(who, completion)| self.over(shard, &who, completion));
     }
 
     fn crashed(&self, shard: &Shard, is_there: &dyn Fn(&ActorId) -> bool) {
         let mut left = Vec::new();
-        for (named, member) in self.members.borrow_mut().iter_mut() {
-            let Some(id) = id_of(named).filter(|id| is_there(id)) else { continue };
+        for member in self.members.borrow_mut().values_mut().filter(|member| is_there(&member.who.id)) {
+            let Who { named, hash, .. } = &*member.who;
             member.cast.cut(named);
-            shard.drop_deeds(StepKind::Commit, &id);
-            shard.occupy(&id, false);
+            shard.drop_deeds(StepKind::Commit, *hash);
+            shard.occupy(*hash, false);
             let running = member.running.take().map(|running| running.entry);
             left.extend(running.into_iter().chain(member.again.drain(..)));
             // Who waits for the answer to a message that stays hears nothing more.
             member.deferred.iter_mut().for_each(|entry| drop(entry.reply.take()));
         }
-        for Entry { letter, reply, number } in left.into_iter().rev() {
+        for Entry { letter, reply, number, .. } in left.into_iter().rev() {
             drop(reply);
             // What others have committed comes again, before what they have sent since.
             if letter.from.is_some() {
                 let number = mix(number, shard.step_number());
-                send(shard, letter, number, Delivery::ExactlyOnce);
+                self.send(shard, letter, number, Delivery::ExactlyOnce);
                 shard.put_first(number);
             }
         }
@@ -330,7 +368,7 @@ impl Player for Company {
         let mut due: Vec<Due> = self.timers.borrow_mut().extract_if(.., |due| due.at <= now).collect();
         due.sort_by_key(|due| due.at);
         for Due { number, letter, .. } in due {
-            send(shard, letter, number, Delivery::ExactlyOnce);
+            self.send(shard, letter, number, Delivery::ExactlyOnce);
         }
     }
 
@@ -339,25 +377,10 @@ impl Player for Company {
     }
 }
 
-/// Lets a message be under way.
-fn send(shard: &Shard, letter: Letter, number: u64, delivery: Delivery) {
-    let Body::Call { method, arguments, .. } = &letter.body else { return };
-    let (Some(at), Some(from)) = (id_of(&letter.to), letter.from.as_ref().and_then(id_of)) else { return };
-    let by = Party::Actor(from);
-    shard.note_letter(number, &by, &at, method, &arguments.0);
-    let method = Some(method.clone());
-    let perform = move |shard: &Shard| shard.enter_company(letter.clone(), None);
-    shard.hold_deed(number, Deed { kind: StepKind::Start, at, by, method, delivery, perform: Rc::new(perform) });
-}
-
 fn answer(reply: Option<Box<dyn AnyReply>>, answered: Answered) {
     if let Some(reply) = reply {
         reply.finish(RuntimeEnd(answered.completion()));
     }
-}
-
-fn id_of(named: &Named) -> Option<ActorId> {
-    Kind::known(&named.kind).map(|kind| ActorId::unchecked(kind, &*named.key))
 }
 
 /// One of so many turns runs twice.

@@ -69,9 +69,8 @@ impl Shard {
         self.rehearsal.player.borrow().clone()
     }
 
-    /// Holds a deed back; `number` tells it from others.
-    pub(crate) fn hold_deed(&self, number: u64, deed: Deed) {
-        let (at, by) = (deed.at.stable_hash(), deed.by.hash());
+    /// Holds a deed back; `number` tells it from others. It touches one whose hash is the first, and was made by the second.
+    pub(crate) fn hold_deed(&self, number: u64, (at, by): (u64, u64), deed: Deed) {
         let is_ordered = deed.kind == Kind::Start && deed.delivery == Delivery::ExactlyOnce;
         let queue = if is_ordered { mix(by, at) | 1 } else { 0 };
         self.rehearsal.hold(number, (at, by, queue), What::Deed(deed));
@@ -87,7 +86,8 @@ impl Shard {
             })
         };
         if let Some(deed) = again {
-            self.hold_deed(mix(number, self.rehearsal.step.get()), deed);
+            let touches = (deed.at.stable_hash(), deed.by.hash());
+            self.hold_deed(mix(number, self.rehearsal.step.get()), touches, deed);
         }
     }
 
@@ -100,19 +100,18 @@ impl Shard {
         }
     }
 
-    /// Lets no deed of this kind come any more that touches an actor.
-    pub(crate) fn drop_deeds(&self, kind: Kind, at: &ActorId) {
-        let is_other = |held: &Held| !matches!(&held.what, What::Deed(deed) if deed.kind == kind && deed.at == *at);
+    /// Lets no deed of this kind come any more that touches the actor with this hash.
+    pub(crate) fn drop_deeds(&self, kind: Kind, at: u64) {
+        let is_other = |held: &Held| !matches!(&held.what, What::Deed(deed) if deed.kind == kind && held.at == at);
         self.rehearsal.held.borrow_mut().retain(is_other);
     }
 
-    /// Lets no turn of the actor begin, or lets them again.
-    pub(crate) fn occupy(&self, actor: &ActorId, is_taken: bool) {
-        let hash = actor.stable_hash();
+    /// Lets no turn of the actor with this hash begin, or lets them again.
+    pub(crate) fn occupy(&self, actor: u64, is_taken: bool) {
         let mut occupied = self.rehearsal.occupied.borrow_mut();
-        occupied.retain(|known| *known != hash);
+        occupied.retain(|known| *known != actor);
         if is_taken {
-            occupied.push(hash);
+            occupied.push(actor);
         }
     }
 

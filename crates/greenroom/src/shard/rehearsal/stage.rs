@@ -299,7 +299,7 @@ impl Stage {
     /// The first actor whose invariant does not hold, and what is wrong.
     pub fn unsound(&self) -> Option<(ActorId, String)> {
         let activations = self.shard.activations.borrow();
-        activations.iter().find_map(|one| Some((one.id().clone(), one.unsound()?)))
+        activations.iter().find_map(|one| one.unsound().map(|why| (one.id().clone(), why)))
     }
 
     /// Notes from here on what happens, or does not any more.
