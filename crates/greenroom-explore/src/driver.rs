@@ -1,21 +1,20 @@
 //! Drives one schedule: asks what can happen, has it chosen, does it, and looks at what is claimed.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::panic::{self, AssertUnwindSafe};
-use std::rc::Rc;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::task::{Context, Poll, Wake, Waker};
-use std::time::Duration;
+mod clients;
+mod judged;
+mod time;
 
-use greenroom::rehearsal::{Kind, Party, Performed, Stage, Step, mix};
+use std::collections::BTreeSet;
+use std::rc::Rc;
+
+use greenroom::rehearsal::{Kind, Performed, Stage, Step, mix};
 use greenroom_world::LocalFuture;
 
+use self::clients::Client;
+use self::judged::Fair;
 use crate::judge::Judges;
-use crate::now::Now;
-use crate::quiet::said;
 use crate::reach::Reach;
-use crate::world::{Claim, When, World};
+use crate::world::{Claim, World};
 
 /// What steps are called.
 pub(crate) type Names<'a> = dyn Fn(&Step) -> String + 'a;
@@ -32,17 +31,6 @@ pub(crate) enum Ended {
     Cut,
     /// Who chooses did not want more of it.
     GivenUp,
-}
-
-/// The half of a schedule in which all get their turns, if it comes so far: what must come yet has to.
-#[derive(Default)]
-struct Fair {
-    /// When each client and actor was served last, by its hash.
-    served: BTreeMap<u64, usize>,
-    /// Steps of it.
-    steps: usize,
-    /// Which claims for the end were true in it.
-    held: Vec<bool>,
 }
 
 /// One schedule under way.
@@ -70,25 +58,6 @@ pub(crate) struct Driver {
     /// Those that were found so, if they are looked for.
     probed: Option<BTreeSet<u64>>,
     fair: Fair,
-}
-
-struct Client {
-    number: u32,
-    /// `None` once it has ended.
-    future: Option<LocalFuture>,
-    woken: Arc<Woken>,
-    /// The step in which that was seen first.
-    woken_in: Option<u64>,
-    polls: u32,
-}
-
-#[derive(Default)]
-struct Woken(AtomicBool);
-
-impl Wake for Woken {
-    fn wake(self: Arc<Self>) {
-        self.0.store(true, Ordering::Relaxed);
-    }
 }
 
 /// Why a schedule did not end well.
@@ -240,7 +209,7 @@ impl Driver {
         self.enabled.clear();
         self.stage.enabled(&mut self.enabled);
         for client in &mut self.clients {
-            if client.future.is_some() && client.woken.0.load(Ordering::Relaxed) {
+            if client.is_woken() {
                 let (at, born) = (u64::from(client.number) + 1, *client.woken_in.get_or_insert(self.last));
                 self.enabled.push(Step {
                     number: client.step(),
@@ -272,50 +241,8 @@ impl Driver {
             });
         }
         if !self.reach.faults.is_empty() && !self.is_serial && !self.is_fair() {
-            self.stage.faults(&self.reach.faults.left(), &mut self.enabled);
+            self.stage.faults(self.reach.faults.left(), &mut self.enabled);
         }
-    }
-
-    /// Whether the schedule has come so far that all get their turns.
-    fn is_fair(&self) -> bool {
-        self.world.is_explored() && self.steps >= self.reach.steps / 2
-    }
-
-    /// Leaves nothing to choose but the step of whom nothing has come for the longest time.
-    fn leave_the_fairest(&mut self) -> usize {
-        let served = |step: &Step| self.fair.served.get(&step.at).map_or(0, |at| at + 1);
-        if let Some(fairest) = self.enabled.iter().min_by_key(|step| served(step)).copied() {
-            self.fair.served.insert(fairest.at, self.steps);
-            self.enabled = vec![fairest];
-            self.fair.steps += 1;
-        }
-        0
-    }
-
-    /// Lets time pass, and notes who goes on by that alone.
-    async fn look_for_timed(&mut self) {
-        let before: Vec<u64> = self.enabled.iter().map(|step| step.number).collect();
-        // Half of what is left, so that there is some for the steps to come.
-        let left =
-            self.stage.until_deadline().map_or(PROBE_MAX, |left| (left.saturating_sub(MARGIN) / 2).min(PROBE_MAX));
-        self.let_time_pass(left).await;
-        let is_new = |step: &&Step| matches!(step.kind, Kind::Client | Kind::Wake) && !before.contains(&step.number);
-        let found: Vec<u64> = self.enabled.iter().filter(is_new).map(|step| step.at).collect();
-        self.probed.iter_mut().for_each(|probed| probed.extend(&found));
-    }
-
-    /// Whether somebody may wait for a moment to come.
-    fn waits_for_time(&self) -> bool {
-        if self.stage.may_wait_for_time(|actor| self.timed.contains(&actor)) {
-            return true;
-        }
-        let waits = |client: &&Client| client.future.is_some() && !client.woken.0.load(Ordering::Relaxed);
-        let mut waiting = self.clients.iter().filter(waits).peekable();
-        if waiting.peek().is_none() {
-            return false;
-        }
-        let hears = self.stage.listeners();
-        waiting.any(|client| !hears.contains(&client.number) || self.timed.contains(&(u64::from(client.number) + 1)))
     }
 
     /// The messages that wait for turns of their actors.
@@ -337,18 +264,6 @@ impl Driver {
             Kind::Time => "time".to_owned(),
             _ => self.stage.name(step),
         }
-    }
-
-    /// Lets time pass until something new can come, but not until a call runs out of it.
-    async fn perform_time(&mut self, step: &Step) -> Result<(), Violated> {
-        (self.steps, self.last) = (self.steps + 1, step.number);
-        self.times += 1;
-        self.stage.begin_time(step.number);
-        let patience = self.stage.until_deadline().map_or(TIME_MAX, |left| left.saturating_sub(MARGIN).min(TIME_MAX));
-        let is_of_use = self.let_time_pass(patience).await;
-        // In serial runs it passes once between two calls.
-        self.is_time_spent = !is_of_use || self.is_serial;
-        self.take_panics()
     }
 
     fn perform(&mut self, step: &Step) -> Result<(), Violated> {
@@ -378,115 +293,8 @@ impl Driver {
         Ok(())
     }
 
-    fn poll_client(&mut self, number: u32, step: u64) -> Result<(), Violated> {
-        let Some(client) = self.clients.iter_mut().find(|client| client.number == number) else { return Ok(()) };
-        let Some(mut future) = client.future.take() else { return Ok(()) };
-        client.polls += 1;
-        client.woken_in = None;
-        client.woken.0.store(false, Ordering::Relaxed);
-        let waker = Waker::from(client.woken.clone());
-        let polled = self.stage.as_client(number, step, || {
-            panic::catch_unwind(AssertUnwindSafe(|| future.as_mut().poll(&mut Context::from_waker(&waker))))
-        });
-        match polled {
-            Ok(Poll::Pending) => client.future = Some(future),
-            Ok(Poll::Ready(())) => {}
-            Err(payload) => {
-                let who = if number == 0 { String::new() } else { format!("client {number} panicked: ") };
-                return Err(format!("{who}{}", said(&*payload)));
-            }
-        }
-        Ok(())
-    }
-
-    fn judge_step(&mut self) -> Result<(), Violated> {
-        if self.world.is_explored() {
-            self.judges.step(&self.stage)?;
-        }
-        if self.fair.steps > 0 {
-            self.judges.be_patient(self.reach.patience)?;
-        }
-        if self.claims.is_empty() {
-            return Ok(());
-        }
-        let now = Now::new(self.stage.look());
-        if self.fair.steps > 0 {
-            for (claim, held) in self.claims.iter().zip(&mut self.fair.held) {
-                *held |= claim.when == When::AtTheEnd && claim.judge(&now)? == Some(true);
-            }
-        }
-        for (claim, seen) in self.claims.iter().zip(&mut self.seen) {
-            match claim.when {
-                When::Always if claim.judge(&now)? == Some(false) => return Err(format!("not always: {}", claim.name)),
-                When::Sometimes if !*seen => *seen = claim.judge(&now)? == Some(true),
-                _ => {}
-            }
-        }
-        Ok(())
-    }
-
-    fn judge_end(&mut self) -> Result<(), Violated> {
-        self.judges.end()?;
-        let now = Now::new(self.stage.look());
-        for claim in self.claims.iter().filter(|claim| claim.when == When::AtTheEnd) {
-            if claim.judge(&now)? != Some(true) {
-                return Err(format!("not in the end: {}", claim.name));
-            }
-        }
-        Ok(())
-    }
-
-    /// It has gone on for so long, with turns for all, that what must come had to.
-    fn judge_cut(&mut self) -> Result<(), Violated> {
-        if self.fair.steps < self.reach.patience {
-            return Ok(());
-        }
-        let never =
-            self.claims.iter().zip(&self.fair.held).find(|(claim, held)| claim.when == When::AtTheEnd && !**held);
-        never.map_or(Ok(()), |(claim, _)| Err(format!("not within {} fair steps: {}", self.fair.steps, claim.name)))
-    }
-
     fn is_over(&self) -> bool {
         self.clients.iter().all(|client| client.future.is_none())
-    }
-
-    /// For how long something may yet happen by itself, and what it is called if nothing does. Who waits for an answer may give up
-    /// sooner than the library does.
-    fn patience(&self) -> (Duration, String) {
-        if self.is_over() {
-            return (AFTERMATH, String::new());
-        }
-        let waiting = self.stage.waiting();
-        let asks = |client: &Client| waiting.iter().any(|one| one.who == Party::Client(client.number));
-        let idle = self.clients.iter().any(|client| client.future.is_some() && !asks(client));
-        match idle || self.stage.waits_for_time() || self.stage.next_timer().is_some() {
-            true => (PATIENCE, format!("nothing happens any more for {PATIENCE:?}")),
-            false => (BEFORE_DEADLINES, "deadlock".to_owned()),
-        }
-    }
-
-    /// Lets virtual time pass until something can happen. `false` if nothing will.
-    async fn let_time_pass(&mut self, patience: Duration) -> bool {
-        let (mut pause, mut passed) = (PAUSE_MIN, Duration::ZERO);
-        self.look();
-        let before: Vec<u64> = self.enabled.iter().map(|step| step.number).collect();
-        let turns = self.stage.turns_begun();
-        while passed < patience {
-            tokio::time::sleep(pause.min(patience - passed)).await;
-            passed += pause;
-            self.stage.look_at_clock();
-            pause = (pause * 2).min(PAUSE_MAX);
-            self.look();
-            let is_new = |step: &Step| !before.contains(&step.number);
-            if self.enabled.iter().any(is_new) || (!before.is_empty() && self.stage.turns_begun() > turns) {
-                // All that this moment brings comes, whatever is woken first.
-                tokio::time::sleep(PAUSE_MIN).await;
-                self.stage.look_at_clock();
-                self.look();
-                return true;
-            }
-        }
-        false
     }
 
     fn who_waits(&self) -> String {
@@ -499,34 +307,9 @@ impl Driver {
     }
 }
 
-impl Client {
-    fn new(number: u32, future: LocalFuture) -> Self {
-        let woken = Arc::new(Woken(AtomicBool::new(true)));
-        Self { number, future: Some(future), woken, woken_in: Some(0), polls: 0 }
-    }
-
-    /// The number of its next step.
-    fn step(&self) -> u64 {
-        1 << 62 | u64::from(self.number) << 32 | u64::from(self.polls)
-    }
-}
-
 /// Ways in which actors may sit on nodes.
 const PLACEMENTS: usize = 4;
 /// Tells the passing of time from other steps.
 const TIME: u64 = 13 << 60;
 /// No step has this number.
 const NEVER: u64 = u64::MAX;
-/// Virtual time that passes in one step, at most, and how much of it calls have left then.
-const TIME_MAX: Duration = Duration::from_secs(60);
-/// The same where it is looked for who waits for it.
-const PROBE_MAX: Duration = Duration::from_secs(5);
-const MARGIN: Duration = Duration::from_millis(100);
-const PAUSE_MIN: Duration = Duration::from_millis(1);
-const PAUSE_MAX: Duration = Duration::from_secs(1);
-/// Virtual time for which clients may wait for something else than an answer.
-const PATIENCE: Duration = Duration::from_secs(600);
-/// The same for those who wait for answers: less than a call has by default.
-const BEFORE_DEADLINES: Duration = Duration::from_secs(8);
-/// The same for turns, when all clients have ended.
-const AFTERMATH: Duration = Duration::from_secs(60);

@@ -28,6 +28,8 @@ pub(crate) struct Budget {
     each: Vec<(Fault, u32)>,
     /// All together.
     all: u32,
+    /// What may still go wrong.
+    left: Vec<Fault>,
 }
 
 impl Budget {
@@ -50,7 +52,9 @@ impl Budget {
             }
         }
         let most = each.iter().map(|(_, count)| *count).max().unwrap_or(0);
-        Ok(Self { all: if each.is_empty() { 0 } else { most.max(TOGETHER) }, each })
+        let mut budget = Self { all: if each.is_empty() { 0 } else { most.max(TOGETHER) }, each, left: Vec::new() };
+        budget.see_what_is_left();
+        Ok(budget)
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -58,9 +62,13 @@ impl Budget {
     }
 
     /// What may still go wrong.
-    pub(crate) fn left(&self) -> Vec<Fault> {
+    pub(crate) fn left(&self) -> &[Fault] {
+        &self.left
+    }
+
+    fn see_what_is_left(&mut self) {
         let some = self.each.iter().filter(|(_, count)| *count > 0 && self.all > 0);
-        some.map(|(fault, _)| *fault).collect()
+        self.left = some.map(|(fault, _)| *fault).collect();
     }
 
     /// Takes in that something has gone wrong.
@@ -68,6 +76,7 @@ impl Budget {
         self.all = self.all.saturating_sub(1);
         let of_kind = self.each.iter_mut().filter(|(known, _)| *known == fault);
         of_kind.for_each(|(_, count)| *count = count.saturating_sub(1));
+        self.see_what_is_left();
     }
 }
 
