@@ -1,3 +1,5 @@
+use std::time::Duration;
+
 use greenroom_explore::prelude::*;
 
 /// An account whose deposits are told to a book.
@@ -19,7 +21,7 @@ impl Account {
     }
 
     pub async fn deposit_later(&mut self, cx: &Cx, amount: i64) {
-        AccountRef::me(cx).deposit(amount).after(std::time::Duration::from_secs(3)).send();
+        AccountRef::me(cx).deposit(amount).after(DUE_IN).send();
     }
 }
 
@@ -90,8 +92,11 @@ fn a_timer_that_is_committed_fires_once() {
         account.deposit_later(5).await.expect("it answers");
         world.client(async move { drop(account.deposit(10).await) });
         world.finally(|world| async move {
-            tokio::time::sleep(std::time::Duration::from_secs(60)).await;
+            // The timer was due a second ago, whatever crashed meanwhile.
+            tokio::time::sleep(DUE_IN + Duration::from_secs(1)).await;
             agreed(&world, 5).await;
+            let balance = AccountRef::of(&world, "ada").balance().await;
+            assert!(matches!(balance, Ok(5 | 15)), "5 came by the timer, once: {balance:?}");
         });
     });
 }
@@ -108,3 +113,6 @@ fn what_a_turn_decides_by_volatile_fields_is_found() {
     println!("{failure}");
     assert!(failure.violated().contains("volatile"), "{failure}");
 }
+
+/// When a deposit for later comes.
+const DUE_IN: Duration = Duration::from_secs(3);
