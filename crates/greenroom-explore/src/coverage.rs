@@ -72,6 +72,19 @@ impl Coverage {
         }
     }
 
+    /// Takes in what others have shown.
+    pub(crate) fn add_all(&mut self, other: Self) {
+        for (trace, times) in other.traces {
+            let known = self.traces.entry(trace).or_default();
+            *known = known.saturating_add(times);
+        }
+        self.names.extend(other.names);
+        for (actor, turns) in other.at {
+            self.at.entry(actor).or_default().extend(turns);
+        }
+        self.pairs.extend(other.pairs);
+    }
+
     /// How much was seen.
     pub(crate) fn seen(&self) -> Seen {
         let mut never = BTreeSet::new();

@@ -1,24 +1,22 @@
 //! What is to be explored, and how far.
 
-use std::cell::RefCell;
-use std::collections::BTreeMap;
 use std::env;
 use std::fmt;
 use std::future::Future;
 use std::path::Path;
-use std::rc::Rc;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use greenroom::Builder;
-use greenroom_sim::{Random, test_name};
+use greenroom_sim::test_name;
 
-use crate::coverage::{Coverage, Seen};
+use crate::coverage::Seen;
 use crate::deviations::Deviations;
 use crate::failure::{Failure, Files};
-use crate::judge::twice::differs;
 use crate::reach::{Budget, Reach};
 use crate::report::{self, Saved, matters};
-use crate::run::{Plan, Ran, Subject};
+use crate::run::{Body, Equip, Plan, Ran, Subject, Subjects};
+use crate::search::{Found, Search};
 use crate::shrink::{Shrunk, shrink};
 use crate::strategy::Strategy;
 use crate::world::World;
@@ -27,16 +25,13 @@ use crate::world::World;
 #[must_use = "it does nothing before `run`"]
 #[derive(Clone)]
 pub struct Explore {
-    equip: Rc<dyn Fn(Builder) -> Builder>,
-    stores: Vec<String>,
-    schedules: u64,
-    time: Option<Duration>,
-    reach: Reach,
+    pub(crate) equip: Equip,
+    pub(crate) stores: Vec<String>,
+    pub(crate) search: Search,
+    pub(crate) reach: Reach,
     /// Nodes that actors sit on, if the test says so.
     nodes: Option<u64>,
-    seed: u64,
-    strategy: Strategy,
-    replay: Option<String>,
+    pub(crate) replay: Option<String>,
 }
 
 /// What was explored, and nothing found.
@@ -90,12 +85,10 @@ impl fmt::Display for Explored {
 
 impl Explore {
     /// Explores actors of a node that hosts what `equip` registers with it.
-    pub fn of(equip: impl Fn(Builder) -> Builder + 'static) -> Self {
-        let equip = Rc::new(equip);
-        let strategy = Strategy::default();
-        let reach = Reach::default();
-        let stores = Vec::new();
-        Self { equip, stores, schedules: SCHEDULES, time: None, reach, nodes: None, seed: 0, strategy, replay: None }
+    pub fn of(equip: impl Fn(Builder) -> Builder + Send + Sync + 'static) -> Self {
+        let search = Search { strategy: Strategy::default(), seed: 0, schedules: SCHEDULES, time: None, threads: 1 };
+        let (equip, reach) = (Arc::new(equip), Reach::default());
+        Self { equip, stores: Vec::new(), search, reach, nodes: None, replay: None }
     }
 
     /// Lets kinds keep their states in a store called `name`, too: `#[actor(persistent, store = "name")]`.
@@ -106,14 +99,14 @@ impl Explore {
 
     /// How many schedules are run; 1,000 by default. `GREENROOM_SCHEDULES=count` overrides it.
     pub fn schedules(mut self, schedules: u64) -> Self {
-        self.schedules = schedules;
+        self.search.schedules = schedules;
         self
     }
 
     /// After how many seconds no other schedule is begun; never by default. `GREENROOM_SECONDS=count` overrides it. Without
     /// [`schedules`](Self::schedules) it is all that bounds a test.
     pub fn seconds(mut self, seconds: u64) -> Self {
-        self.time = Some(Duration::from_secs(seconds));
+        self.search.time = Some(Duration::from_secs(seconds));
         self
     }
 
@@ -190,13 +183,25 @@ impl Explore {
 
     /// What decides all that is random; 0 by default.
     pub fn seed(mut self, seed: u64) -> Self {
-        self.seed = seed;
+        self.search.seed = seed;
         self
     }
 
     /// How schedules are chosen; [`Strategy::Mixed`] by default.
     pub fn strategy(mut self, strategy: Strategy) -> Self {
-        self.strategy = strategy;
+        self.search.strategy = strategy;
+        self
+    }
+
+    /// On how many threads schedules are run; one by default. `GREENROOM_THREADS=count` overrides it. What is found, and which schedule is
+    /// the first to show it, does not depend on it.
+    ///
+    /// # Panics
+    /// If there are none.
+    #[track_caller]
+    pub fn threads(mut self, threads: usize) -> Self {
+        assert!(threads > 0, "schedules are run on one thread at least");
+        self.search.threads = threads;
         self
     }
 
@@ -213,7 +218,7 @@ impl Explore {
     /// With the [`Failure`] that was found; if a claim that is to hold [sometimes](World::sometimes) never did; if the
     /// schedule to be replayed cannot be read.
     #[track_caller]
-    pub fn run<F: Future<Output = ()> + 'static>(self, body: impl Fn(World) -> F + 'static) {
+    pub fn run<F: Future<Output = ()> + 'static>(self, body: impl Fn(World) -> F + Send + Sync + 'static) {
         match self.check(body) {
             Ok(explored) => println!("{}: {explored}", test_name()),
             Err(failure) => panic!("{}", told(&failure)),
@@ -231,68 +236,49 @@ impl Explore {
     #[track_caller]
     pub fn check<F: Future<Output = ()> + 'static>(
         self,
-        body: impl Fn(World) -> F + 'static,
+        body: impl Fn(World) -> F + Send + Sync + 'static,
     ) -> Result<Explored, Box<Failure>> {
         let nodes = self.nodes.unwrap_or(if self.reach.faults.is_empty() { 1 } else { NODES });
-        let subject = Subject::new(self.equip.clone(), Reach { nodes, ..self.reach.clone() }, body);
-        let subject = subject.with_stores(&self.stores);
+        let body: Body = Arc::new(move |world| Box::pin(body(world)));
+        let (equip, stores, reach) = (self.equip.clone(), self.stores.clone().into(), self.reach.clone());
+        let subjects = Subjects { equip, stores, body, reach: Reach { nodes, ..reach } };
+        let subject = subjects.subject();
         if let Some((replay, saved)) = self.replay.clone().map(|replay| (replay, None)).or_else(asked_to_replay) {
             return replayed(&subject, &replay, saved.as_ref());
         }
-        let schedules = number_of("GREENROOM_SCHEDULES").unwrap_or(self.schedules);
-        assert!(schedules > 0, "no schedule is to be run, so nothing would be tested: say how many");
-        let chooser = Rc::new(RefCell::new(self.strategy.chooser()));
-        let mut seeds = Random::new(self.seed);
-        let (began, mut coverage, mut sometimes) = (Instant::now(), Coverage::default(), BTreeMap::new());
-        let mut explored = Explored {
-            schedules: 0,
-            all: false,
-            different: 0,
-            new_in: None,
-            pairs: 0,
-            never: Vec::new(),
-            cut: 0,
-            steps: 0,
-            took: Duration::ZERO,
-        };
-        let time = number_of("GREENROOM_SECONDS").map(Duration::from_secs).or(self.time);
-        for schedule in 1..=schedules {
-            if time.is_some_and(|time| schedule > 1 && began.elapsed() >= time) {
-                break;
-            }
-            chooser.borrow_mut().begin(seeds.bits(), explored.steps);
-            let ran = subject.run(Plan::Chooser(chooser.clone()), false);
-            explored.steps = explored.steps.max(ran.steps);
-            explored.cut += u64::from(ran.is_cut);
-            ran.names.iter().for_each(|(number, name)| coverage.name(*number, name));
-            if !ran.is_given_up {
-                coverage.add(ran.trace, &ran.began);
-            }
-            for (name, seen) in &ran.sometimes {
-                *sometimes.entry(name.to_string()).or_insert(false) |= seen;
-            }
-            if (ran.violated.is_some() || schedule % TWICE_EACH == 1)
-                && let Some(why) = differs(&subject, &ran.picks)
-            {
-                return Err(Box::new(undecided(&subject, ran, why, (schedule, schedules))));
-            }
-            if ran.violated.is_some() {
-                return Err(Box::new(found(&subject, ran, (schedule, schedules))));
-            }
-            explored.schedules = schedule;
-            explored.all = explored.cut == 0 && !ran.judges_order && chooser.borrow().has_all();
-            if explored.all {
-                break;
-            }
+        let search = self.search.clone().overridden();
+        assert!(search.schedules > 0, "no schedule is to be run, so nothing would be tested: say how many");
+        let began = Instant::now();
+        let searched = search.run(&subject, &subjects);
+        if let Some(found) = searched.found {
+            return Err(Box::new(told_of(&subject, found, search.schedules)));
         }
-        let never: Vec<String> = sometimes.into_iter().filter_map(|(name, seen)| (!seen).then_some(name)).collect();
+        let never: Vec<&str> =
+            searched.sometimes.iter().filter_map(|(name, seen)| (!seen).then_some(name.as_str())).collect();
         let why = "so the test proves less than it says: let its clients do more, or run more schedules";
-        assert!(never.is_empty(), "never in {} schedules: {}; {why}", explored.schedules, never.join(", "));
-        let Seen { traces, once, pairs, never } = coverage.seen();
-        explored.new_in = (once > 0).then(|| explored.schedules.div_ceil(once));
-        (explored.different, explored.pairs, explored.never) = (traces, pairs, never);
-        explored.took = began.elapsed();
-        Ok(explored)
+        assert!(never.is_empty(), "never in {} schedules: {}; {why}", searched.schedules, never.join(", "));
+        let Seen { traces, once, pairs, never } = searched.coverage.seen();
+        Ok(Explored {
+            schedules: searched.schedules,
+            all: searched.all,
+            different: traces,
+            new_in: (once > 0).then(|| searched.schedules.div_ceil(once)),
+            pairs,
+            never,
+            cut: searched.cut,
+            steps: searched.steps,
+            took: began.elapsed(),
+        })
+    }
+}
+
+impl Search {
+    /// As the environment wants it.
+    fn overridden(mut self) -> Self {
+        self.schedules = number_of("GREENROOM_SCHEDULES").unwrap_or(self.schedules);
+        self.time = number_of("GREENROOM_SECONDS").map(Duration::from_secs).or(self.time);
+        self.threads = number_of("GREENROOM_THREADS").map_or(self.threads, |threads| threads.max(1) as usize);
+        self
     }
 }
 
@@ -310,21 +296,20 @@ fn told(failure: &Failure) -> String {
     }
 }
 
-/// Makes what was found short, and says what it depends on.
-fn found(subject: &Subject, ran: Ran, schedule: (u64, u64)) -> Failure {
-    let violated = ran.violated.clone().unwrap_or_default();
-    let (ran, runs) = match shrink(subject, ran.picks.clone(), &violated) {
+/// Makes what was found short, and says what it depends on; or in what its choices do not decide it.
+fn told_of(subject: &Subject, found: Found, schedules: u64) -> Failure {
+    let Found { schedule, picks, violated, undecided } = found;
+    let schedule = (schedule, schedules);
+    if undecided.is_some() {
+        let ran = Ran { violated: undecided, ..subject.run(Plan::Picks(picks), true) };
+        return Failure::new(schedule, None, &ran, &[]);
+    }
+    let (ran, runs) = match shrink(subject, picks.clone(), &violated) {
         Some(Shrunk { ran, runs }) => (ran, Some(runs)),
-        None => (subject.run(Plan::Picks(ran.picks), true), None),
+        None => (subject.run(Plan::Picks(picks), true), None),
     };
     let matters = matters(subject, &violated, &ran.told);
     Failure::new(schedule, runs, &ran, &matters)
-}
-
-/// A schedule in which something happens that its choices do not decide.
-fn undecided(subject: &Subject, ran: Ran, why: String, schedule: (u64, u64)) -> Failure {
-    let ran = Ran { violated: Some(why), ..subject.run(Plan::Picks(ran.picks), true) };
-    Failure::new(schedule, None, &ran, &[])
 }
 
 /// Runs one schedule: as it is written, or as it stands in a file.
@@ -365,11 +350,9 @@ fn asked_to_replay() -> Option<(String, Option<Saved>)> {
 /// The number in an environment variable.
 fn number_of(name: &str) -> Option<u64> {
     let text = env::var(name).ok()?;
-    Some(text.parse().unwrap_or_else(|_| panic!("{name}={text:?} is not a number; give a count of schedules")))
+    Some(text.parse().unwrap_or_else(|_| panic!("{name}={text:?} is not a number; give a count")))
 }
 
-/// The first schedule and one of so many run twice.
-const TWICE_EACH: u64 = 64;
 const SCHEDULES: u64 = 1_000;
 /// Nodes that actors sit on where something may go wrong.
 const NODES: u64 = 3;

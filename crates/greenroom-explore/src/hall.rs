@@ -1,15 +1,15 @@
 //! Where schedules are run: one node in a simulated world, which is as new before each of them.
 
-use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
+use greenroom::Node;
 use greenroom::rehearsal::{Digest, Stage};
-use greenroom::{Builder, Node};
 use greenroom_sim::{Faults, Stepped};
 use greenroom_test::{Cluster, Stores, simulation};
 
 use crate::driver::Driver;
+use crate::run::Equip;
 use crate::states::States;
 
 /// A node whose shard is on a stage.
@@ -31,7 +31,7 @@ impl Hall {
     ///
     /// # Panics
     /// If it cannot start.
-    pub(crate) fn open(equip: Rc<dyn Fn(Builder) -> Builder>, stores: Rc<[String]>) -> Self {
+    pub(crate) fn open(equip: Equip, stores: Arc<[String]>) -> Self {
         let mut faults = Faults::none();
         (faults.clock_drift, faults.clock_offset) = (0.0, Duration::ZERO);
         let stepped = simulation(0, faults).deadline(DEADLINE).stepped();

@@ -58,6 +58,7 @@ mod quiet;
 mod reach;
 mod report;
 mod run;
+mod search;
 mod shrink;
 mod states;
 mod strategy;

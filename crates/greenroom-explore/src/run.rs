@@ -2,8 +2,8 @@
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
-use std::future::Future;
 use std::rc::Rc;
+use std::sync::Arc;
 
 use greenroom::Builder;
 use greenroom::rehearsal::{Event, Kind, Step, ask_maybe, mix};
@@ -22,11 +22,43 @@ use crate::strategy::Chooser;
 use crate::trace::Trace;
 use crate::world::{When, World};
 
+/// What is tested, for each thread that runs it.
+pub(crate) struct Subjects {
+    pub(crate) equip: Equip,
+    /// Beside the node's own, stores for states by their names.
+    pub(crate) stores: Arc<[String]>,
+    pub(crate) body: Body,
+    pub(crate) reach: Reach,
+}
+
+/// Registers what a node hosts.
+pub(crate) type Equip = Arc<dyn Fn(Builder) -> Builder + Send + Sync>;
+/// A test's body.
+pub(crate) type Body = Arc<dyn Fn(World) -> LocalFuture + Send + Sync>;
+
+impl Subjects {
+    /// That of one thread.
+    pub(crate) fn subject(&self) -> Subject {
+        let Self { equip, stores, body, reach } = self;
+        Subject {
+            equip: equip.clone(),
+            stores: stores.clone(),
+            body: body.clone(),
+            reach: reach.clone(),
+            timed: RefCell::default(),
+            without: RefCell::default(),
+            hall: RefCell::default(),
+            known: Rc::default(),
+            serial: RefCell::default(),
+        }
+    }
+}
+
 /// What is tested, on one thread.
 pub(crate) struct Subject {
-    equip: Rc<dyn Fn(Builder) -> Builder>,
-    stores: Rc<[String]>,
-    body: Rc<dyn Fn(World) -> LocalFuture>,
+    equip: Equip,
+    stores: Arc<[String]>,
+    body: Body,
     reach: Reach,
     /// Who waits for moments beside answers, once somebody has looked.
     timed: RefCell<Option<Rc<BTreeSet<u64>>>>,
@@ -111,30 +143,6 @@ pub(crate) enum Plan {
 }
 
 impl Subject {
-    pub(crate) fn new<F: Future<Output = ()> + 'static>(
-        equip: Rc<dyn Fn(Builder) -> Builder>,
-        reach: Reach,
-        body: impl Fn(World) -> F + 'static,
-    ) -> Self {
-        let body: Rc<dyn Fn(World) -> LocalFuture> = Rc::new(move |world| Box::pin(body(world)));
-        Self {
-            equip,
-            stores: Rc::default(),
-            reach,
-            body,
-            timed: RefCell::default(),
-            without: RefCell::default(),
-            hall: RefCell::default(),
-            known: Rc::default(),
-            serial: RefCell::default(),
-        }
-    }
-
-    /// Lets kinds keep their states in these stores, too.
-    pub(crate) fn with_stores(self, names: &[String]) -> Self {
-        Self { stores: names.into(), ..self }
-    }
-
     /// Leaves clients out from here on, and no others.
     pub(crate) fn leave_out(&self, clients: BTreeSet<u32>) {
         self.without.replace(clients);

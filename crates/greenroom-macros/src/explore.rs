@@ -111,8 +111,19 @@ fn check(function: &ItemFn) -> Result<()> {
 }
 
 /// Options with a value: each is a method of `Explore`.
-const VALUES: &[&str] =
-    &["schedules", "seconds", "steps", "seed", "strategy", "replay", "faults", "nodes", "timers", "patience"];
+const VALUES: &[&str] = &[
+    "schedules",
+    "seconds",
+    "steps",
+    "seed",
+    "strategy",
+    "replay",
+    "faults",
+    "nodes",
+    "timers",
+    "patience",
+    "threads",
+];
 
 #[cfg(test)]
 mod tests {

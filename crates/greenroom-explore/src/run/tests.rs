@@ -36,21 +36,39 @@ impl Cell {
     }
 }
 
+fn subject_of<F: Future<Output = ()> + 'static>(
+    equip: impl Fn(Builder) -> Builder + Send + Sync + 'static,
+    reach: Reach,
+    body: impl Fn(World) -> F + Send + Sync + 'static,
+) -> Subject {
+    let body: Body = Arc::new(move |world| Box::pin(body(world)));
+    Subjects { equip: Arc::new(equip), stores: Arc::default(), body, reach }.subject()
+}
+
+fn chooser(strategy: Strategy) -> Box<dyn Chooser> {
+    strategy.choosers().remove(0)
+}
+
 /// A test in which much is still under way when its schedules end, or violate something.
 fn subject() -> Subject {
-    Subject::new(Rc::new(|builder: Builder| builder.register::<Cell>()), reach(40), |world: World| async move {
-        CellRef::of(&world, "first").write(1, false).await.expect("it answers");
-        for client in 0..3_u64 {
-            let (cell, other) = (CellRef::of(&world, "first"), CellRef::of(&world, "another"));
-            world.client(async move {
-                other.write(client, client == 1).send();
-                assert_ne!(cell.lend("another".to_owned()).await, Ok(6), "clients leave in the middle");
-                cell.write(7, true).send();
-                let _ =
-                    tokio::time::timeout(Duration::from_millis(50), cell.lend("first".to_owned()).into_future()).await;
-            });
-        }
-    })
+    subject_of(
+        |builder: Builder| builder.register::<Cell>(),
+        reach(40),
+        |world: World| async move {
+            CellRef::of(&world, "first").write(1, false).await.expect("it answers");
+            for client in 0..3_u64 {
+                let (cell, other) = (CellRef::of(&world, "first"), CellRef::of(&world, "another"));
+                world.client(async move {
+                    other.write(client, client == 1).send();
+                    assert_ne!(cell.lend("another".to_owned()).await, Ok(6), "clients leave in the middle");
+                    cell.write(7, true).send();
+                    let _ =
+                        tokio::time::timeout(Duration::from_millis(50), cell.lend("first".to_owned()).into_future())
+                            .await;
+                });
+            }
+        },
+    )
 }
 
 fn reach(steps: usize) -> Reach {
@@ -58,7 +76,7 @@ fn reach(steps: usize) -> Reach {
 }
 
 fn strategy() -> Plan {
-    Plan::Chooser(Rc::new(RefCell::new(Strategy::Walk.chooser())))
+    Plan::Chooser(Rc::new(RefCell::new(chooser(Strategy::Walk))))
 }
 
 #[test]
@@ -68,7 +86,7 @@ fn a_schedule_on_a_node_that_was_used_is_as_one_on_a_new_node() {
     for _ in 0..200 {
         let plan = strategy();
         if let Plan::Chooser(chooser) = &plan {
-            chooser.borrow_mut().begin(random.bits(), 0);
+            chooser.borrow_mut().begin(random.bits());
         }
         runs.push(used.run(plan, true));
         assert!(used.hall.borrow().is_some(), "the node is as new, and stays");
@@ -102,7 +120,7 @@ impl Saved {
 #[test]
 fn what_one_schedule_has_saved_is_not_met_by_the_next_one() {
     let equip = |builder: Builder| builder.register::<Saved>();
-    let subject = Subject::new(Rc::new(equip), reach(40), |world: World| async move {
+    let subject = subject_of(equip, reach(40), |world: World| async move {
         for _ in 0..2 {
             let saved = SavedRef::of(&world, "1");
             world.client(async move { assert!(saved.add(1).await.is_ok_and(|value| value <= 2)) });
@@ -127,7 +145,7 @@ impl Parent {
 #[test]
 fn what_may_be_left_of_a_schedule_is_not_met_by_the_next_one() {
     let equip = |builder: Builder| builder.register::<Parent>();
-    let subject = Subject::new(Rc::new(equip), reach(40), |world: World| async move {
+    let subject = subject_of(equip, reach(40), |world: World| async move {
         ParentRef::of(&world, "1").give_birth().await.expect("it answers");
     });
     subject.run(strategy(), false);
@@ -171,38 +189,42 @@ impl Node {
 
 /// A program of two or three clients that make up to three calls in all.
 fn program(seed: u64) -> Subject {
-    Subject::new(Rc::new(|builder: Builder| builder.register::<Node>()), reach(200), move |world: World| async move {
-        let mut random = Random::new(seed);
-        let clients = 2 + random.index(2);
-        for client in 0..clients {
-            let calls = if client == 0 && clients == 2 { 2 } else { 1 };
-            let calls: Vec<_> =
-                (0..calls).map(|_| (random.index(5), random.index(2) as u64, random.index(2) as u64)).collect();
-            let world_of_client = world.clone();
-            world.client(async move {
-                for (what, at, other) in calls {
-                    let node = NodeRef::of(&world_of_client, at);
-                    let _ = match what {
-                        0 => node.say(5).await.map(drop),
-                        1 => node.listen().await.map(drop),
-                        2 => node.ask(other).await,
-                        3 => node.pass_on(other).await,
-                        _ => {
-                            node.tell(other).send();
-                            Ok(())
-                        }
-                    };
-                }
-            });
-        }
-    })
+    subject_of(
+        |builder: Builder| builder.register::<Node>(),
+        reach(200),
+        move |world: World| async move {
+            let mut random = Random::new(seed);
+            let clients = 2 + random.index(2);
+            for client in 0..clients {
+                let calls = if client == 0 && clients == 2 { 2 } else { 1 };
+                let calls: Vec<_> =
+                    (0..calls).map(|_| (random.index(5), random.index(2) as u64, random.index(2) as u64)).collect();
+                let world_of_client = world.clone();
+                world.client(async move {
+                    for (what, at, other) in calls {
+                        let node = NodeRef::of(&world_of_client, at);
+                        let _ = match what {
+                            0 => node.say(5).await.map(drop),
+                            1 => node.listen().await.map(drop),
+                            2 => node.ask(other).await,
+                            3 => node.pass_on(other).await,
+                            _ => {
+                                node.tell(other).send();
+                                Ok(())
+                            }
+                        };
+                    }
+                });
+            }
+        },
+    )
 }
 
 /// The traces and violations that `chooser` finds, and its runs.
 fn traces(subject: &Subject, chooser: Box<dyn Chooser>) -> (BTreeSet<(u64, bool)>, u64) {
     let (chooser, mut found, mut runs) = (Rc::new(RefCell::new(chooser)), BTreeSet::new(), 0);
     loop {
-        chooser.borrow_mut().begin(0, 0);
+        chooser.borrow_mut().begin(0);
         let ran = subject.run(Plan::Chooser(chooser.clone()), false);
         runs += 1;
         assert!(!ran.is_cut && runs < 200_000);
@@ -222,7 +244,7 @@ fn all_traces_are_those_of_sleep_sets_alone() {
     for seed in 0..40 {
         let subject = program(seed);
         let (expected, more) = traces(&subject, crate::strategy::sleep_sets());
-        let (found, runs) = traces(&subject, Strategy::Dpor.chooser());
+        let (found, runs) = traces(&subject, chooser(Strategy::Dpor));
         assert_eq!(found, expected, "program {seed}");
         assert!(runs <= more, "program {seed}: {runs} runs instead of {more}");
         (all, by_sleep_sets) = (all + runs, by_sleep_sets + more);
@@ -235,15 +257,15 @@ fn all_traces_are_those_of_blind_search_where_that_ends() {
     let mut ended = 0;
     for seed in 0..40 {
         let subject = program(seed);
-        let (all, mut blind) = (Rc::new(RefCell::new(Strategy::All.chooser())), BTreeSet::new());
+        let (all, mut blind) = (Rc::new(RefCell::new(chooser(Strategy::All))), BTreeSet::new());
         let is_over = (0..BLIND_MAX).any(|_| {
-            all.borrow_mut().begin(0, 0);
+            all.borrow_mut().begin(0);
             let ran = subject.run(Plan::Chooser(all.clone()), false);
             blind.insert((ran.trace, ran.violated.is_some()));
             all.borrow().has_all()
         });
         if is_over {
-            assert_eq!(traces(&subject, Strategy::Dpor.chooser()).0, blind, "program {seed}");
+            assert_eq!(traces(&subject, chooser(Strategy::Dpor)).0, blind, "program {seed}");
             ended += 1;
         }
     }

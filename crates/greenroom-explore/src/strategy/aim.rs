@@ -8,14 +8,15 @@ use std::collections::BTreeMap;
 use greenroom::rehearsal::{Fault, Kind, Step, mix};
 use greenroom_sim::Random;
 
-use super::Chooser;
+use super::{Chooser, LEARNT_MAX};
 use crate::numbers::Numbers;
 
 pub(super) struct Aim {
     /// Chooses among the steps that are no faults.
     steps: Box<dyn Chooser>,
-    /// How much there was to be hit in one schedule, at most.
+    /// How much there was to be hit in one schedule, at most, and how many schedules say so.
     most: BTreeMap<Fault, usize>,
+    learnt: u32,
     /// What there was in this one, by the numbers of steps.
     seen: Numbers,
     here: BTreeMap<Fault, usize>,
@@ -25,7 +26,8 @@ pub(super) struct Aim {
 
 impl Aim {
     pub(super) fn over(steps: Box<dyn Chooser>) -> Self {
-        Self { steps, most: BTreeMap::new(), seen: Numbers::default(), here: BTreeMap::new(), aims: Vec::new() }
+        let (seen, here) = (Numbers::default(), BTreeMap::new());
+        Self { steps, most: BTreeMap::new(), learnt: 0, seen, here, aims: Vec::new() }
     }
 
     /// What the fault is to be hit by, if it is its turn.
@@ -41,11 +43,15 @@ impl Aim {
 }
 
 impl Chooser for Aim {
-    fn begin(&mut self, seed: u64, length: usize) {
-        self.steps.begin(seed, length);
-        for (fault, count) in std::mem::take(&mut self.here) {
-            let most = self.most.entry(fault).or_default();
-            *most = (*most).max(count);
+    fn begin(&mut self, seed: u64) {
+        self.steps.begin(seed);
+        let here = std::mem::take(&mut self.here);
+        if self.learnt <= LEARNT_MAX {
+            self.learnt += 1;
+            for (fault, count) in here {
+                let most = self.most.entry(fault).or_default();
+                *most = (*most).max(count);
+            }
         }
         self.seen.clear();
         self.aims.clear();
@@ -77,6 +83,11 @@ impl Chooser for Aim {
     fn end(&mut self, blocked: &[Step]) {
         self.steps.end(blocked);
     }
+
+    fn fork(&self) -> Option<Box<dyn Chooser>> {
+        let steps = self.steps.fork().filter(|_| self.learnt > LEARNT_MAX)?;
+        Some(Box::new(Self { most: self.most.clone(), learnt: self.learnt, ..Self::over(steps) }))
+    }
 }
 
 /// Faults that one schedule is to have, at most.
@@ -95,10 +106,10 @@ mod tests {
 
     #[test]
     fn what_is_hit_is_as_often_late_in_a_schedule_as_early() {
-        let mut aim = Strategy::Walk.chooser();
+        let mut aim = Strategy::Walk.choosers().remove(0);
         let mut hits = [0; 20];
         for seed in 0..2_000 {
-            aim.begin(seed, 20);
+            aim.begin(seed);
             for place in 0..20_u64 {
                 let enabled = [step(place, Kind::Client), step(100 + place, Kind::Fault(Fault::Lose))];
                 if aim.pick(&enabled, 0) == Some(1) {

@@ -14,7 +14,7 @@ pub(super) struct All {
 }
 
 impl Chooser for All {
-    fn begin(&mut self, _seed: u64, _length: usize) {
+    fn begin(&mut self, _seed: u64) {
         self.at = 0;
         if !std::mem::replace(&mut self.has_begun, true) {
             return;

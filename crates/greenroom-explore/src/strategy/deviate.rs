@@ -49,7 +49,7 @@ impl Deviate {
 }
 
 impl Chooser for Deviate {
-    fn begin(&mut self, seed: u64, length: usize) {
+    fn begin(&mut self, seed: u64) {
         self.at = 0;
         self.early.clear();
         self.phase = match self.phase {
@@ -65,7 +65,7 @@ impl Chooser for Deviate {
                 self.random = Random::new(seed);
                 let count = 2 + self.random.index(SEVERAL_MAX - 1);
                 for _ in 0..count {
-                    let place = self.random.index(length.max(1));
+                    let place = self.random.index(self.widths.len().max(1));
                     self.early.push((place, 1 + self.random.index(WHICH_MAX)));
                 }
             }
@@ -80,6 +80,11 @@ impl Chooser for Deviate {
         self.at += 1;
         // Counted from the one that would come.
         Some(early.map_or(default, |(_, which)| (default + which) % enabled.len()))
+    }
+
+    fn fork(&self) -> Option<Box<dyn Chooser>> {
+        let (phase, widths) = (self.phase, self.widths.clone());
+        matches!(phase, Phase::Several).then(|| Box::new(Self { phase, widths, ..Self::default() }) as _)
     }
 }
 

@@ -174,7 +174,7 @@ fn is_branch(step: &Step) -> bool {
 }
 
 impl Chooser for Dpor {
-    fn begin(&mut self, _seed: u64, _length: usize) {
+    fn begin(&mut self, _seed: u64) {
         self.at = 0;
         if !std::mem::replace(&mut self.has_begun, true) {
             return;

@@ -4,7 +4,7 @@
 use greenroom::rehearsal::Step;
 use greenroom_sim::Random;
 
-use super::Chooser;
+use super::{Chooser, LEARNT_MAX};
 use crate::numbers::ByNumber;
 
 pub(super) struct Pct {
@@ -14,25 +14,33 @@ pub(super) struct Pct {
     /// At which steps the highest is lost.
     drops: Vec<usize>,
     taken: usize,
+    /// Schedules that were learnt from, and how many steps the longest had.
+    learnt: u32,
+    length: usize,
 }
 
 impl Default for Pct {
     fn default() -> Self {
-        Self { random: Random::new(0), priorities: ByNumber::default(), drops: Vec::new(), taken: 0 }
+        let (random, priorities) = (Random::new(0), ByNumber::default());
+        Self { random, priorities, drops: Vec::new(), taken: 0, learnt: 0, length: LENGTH }
     }
 }
 
 impl Chooser for Pct {
-    fn begin(&mut self, seed: u64, length: usize) {
+    fn begin(&mut self, seed: u64) {
+        if self.learnt < LEARNT_MAX {
+            self.learnt += u32::from(self.taken > 0);
+            self.length = self.length.max(self.taken);
+        }
         self.random = Random::new(seed);
         self.priorities.clear();
         self.taken = 0;
         let drops = 1 + self.random.index(DROPS_MAX);
-        self.drops = (0..drops).map(|_| self.random.index(length.max(1))).collect();
+        self.drops = (0..drops).map(|_| self.random.index(self.length)).collect();
     }
 
     fn pick(&mut self, enabled: &[Step], default: usize) -> Option<usize> {
-        let Self { random, priorities, drops, taken } = self;
+        let Self { random, priorities, drops, taken, .. } = self;
         // The lower half is for those that have lost theirs.
         let mut priority = |step: &Step| *priorities.entry(step.by).or_insert_with(|| random.bits() | 1 << 63);
         let best = |priority: &mut dyn FnMut(&Step) -> u64| {
@@ -47,6 +55,13 @@ impl Chooser for Pct {
         *taken += 1;
         Some(chosen)
     }
+
+    fn fork(&self) -> Option<Box<dyn Chooser>> {
+        let (learnt, length) = (self.learnt, self.length);
+        (learnt == LEARNT_MAX).then(|| Box::new(Self { learnt, length, ..Self::default() }) as _)
+    }
 }
 
 const DROPS_MAX: usize = 3;
+/// How long a schedule is taken to be before any was run.
+const LENGTH: usize = 16;

@@ -19,7 +19,7 @@ impl Default for Pos {
 }
 
 impl Chooser for Pos {
-    fn begin(&mut self, seed: u64, _length: usize) {
+    fn begin(&mut self, seed: u64) {
         self.random = Random::new(seed);
         self.priorities.clear();
     }
@@ -38,5 +38,9 @@ impl Chooser for Pos {
             priorities.remove(&step.number);
         }
         Some(best.0)
+    }
+
+    fn fork(&self) -> Option<Box<dyn Chooser>> {
+        Some(Box::new(Self::default()))
     }
 }

@@ -6,7 +6,7 @@
 use greenroom::rehearsal::Step;
 use greenroom_sim::Random;
 
-use super::Chooser;
+use super::{Chooser, LEARNT_MAX};
 use crate::numbers::ByNumber;
 
 pub(super) struct Urw {
@@ -45,9 +45,9 @@ impl Urw {
 }
 
 impl Chooser for Urw {
-    fn begin(&mut self, seed: u64, _length: usize) {
+    fn begin(&mut self, seed: u64) {
         self.learn();
-        self.learnt += 1;
+        self.learnt = (self.learnt + 1).min(LEARNT_MAX + 1);
         self.random = Random::new(seed);
     }
 
@@ -70,10 +70,13 @@ impl Chooser for Urw {
         }
         Some(chosen)
     }
+
+    fn fork(&self) -> Option<Box<dyn Chooser>> {
+        let (learnt, sizes) = (self.learnt, self.sizes.clone());
+        (learnt > LEARNT_MAX).then(|| Box::new(Self { learnt, sizes, ..Self::default() }) as _)
+    }
 }
 
-/// Schedules that are learnt from.
-const LEARNT_MAX: u32 = 16;
 /// The weight of a step of which nothing comes.
 const UNIT: u64 = 16;
 
@@ -88,7 +91,7 @@ mod tests {
         let step = |number, born| Step { number, kind: Kind::Client, at: number, by: 0, born, read: false, queue: 0 };
         let mut places = vec![0; CHAIN as usize + 1];
         for seed in 0..6_000 {
-            chooser.begin(seed, 0);
+            chooser.begin(seed);
             let (mut next, mut at) = (1, None);
             for place in 0..=CHAIN as usize {
                 let chain = (next <= CHAIN).then(|| step(next, next - 1));

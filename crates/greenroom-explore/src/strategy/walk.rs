@@ -14,11 +14,15 @@ impl Default for Walk {
 }
 
 impl Chooser for Walk {
-    fn begin(&mut self, seed: u64, _length: usize) {
+    fn begin(&mut self, seed: u64) {
         self.0 = Random::new(seed);
     }
 
     fn pick(&mut self, enabled: &[Step], _default: usize) -> Option<usize> {
         Some(self.0.index(enabled.len()))
+    }
+
+    fn fork(&self) -> Option<Box<dyn Chooser>> {
+        Some(Box::new(Self::default()))
     }
 }

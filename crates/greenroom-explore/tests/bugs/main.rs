@@ -3,6 +3,7 @@
 //! `GREENROOM_SEEDS=40 cargo test --release -p greenroom-explore --test bugs -- --nocapture` prints the table of the guide.
 
 mod programs;
+mod threads;
 
 use greenroom_explore::{Explored, Failure, Strategy};
 
