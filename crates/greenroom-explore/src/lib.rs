@@ -63,6 +63,7 @@ mod shrink;
 mod states;
 mod strategy;
 mod trace;
+mod whole;
 mod world;
 
 pub use crate::explore::{Explore, Explored};
@@ -70,6 +71,7 @@ pub use crate::failure::{Failure, Files};
 pub use crate::judge::{Event, Monitor, Verdict, What};
 pub use crate::now::Now;
 pub use crate::strategy::Strategy;
+pub use crate::whole::Whole;
 pub use crate::world::World;
 
 /// What most tests need.
