@@ -2,6 +2,7 @@
 //!
 //! `GREENROOM_SEEDS=40 cargo test --release -p greenroom-explore --test bugs -- --nocapture` prints the table of the guide.
 
+mod others;
 mod programs;
 mod threads;
 
