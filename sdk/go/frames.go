@@ -37,7 +37,7 @@ const (
 	frameMax = 8 << 20
 )
 
-// nothing is the payload of no value.
+// nothing is the payload of no value: who reads a status of success looks at no more.
 var nothing = []byte{1, 1, 0xc0}
 
 // errFrame is of bytes that are no frame: the lane that they came on is closed.

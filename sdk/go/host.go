@@ -35,6 +35,9 @@ func Start(c context.Context, node string, kinds ...KindOf) (*Host, error) {
 			return nil, k.err
 		}
 	}
+	if len(codecs) == 0 {
+		return nil, fmt.Errorf("GREENROOM_CODEC is %q: write messagepack or json, or leave it unset for both", os.Getenv("GREENROOM_CODEC"))
+	}
 	var err error
 	if h.ways, err = ways(node); err != nil {
 		return nil, err
@@ -208,9 +211,13 @@ func (h *Host) tell() {
 func (h *Host) stay(way string) {
 	pause := pauseMin
 	var ended map[string]any
+	reads := make([]int, len(codecs))
+	for at, codec := range codecs {
+		reads[at] = int(codec)
+	}
 	for {
 		hello := map[string]any{
-			"name": fmt.Sprintf("%s-%d", filepath.Base(os.Args[0]), os.Getpid()), "sdk": "go 0.1.0", "lanes": 1024, "codecs": []int{1, 2},
+			"name": fmt.Sprintf("%s-%d", filepath.Base(os.Args[0]), os.Getpid()), "sdk": "go 0.1.0", "lanes": 1024, "codecs": reads,
 			"seats_max": 100_000, "turns_max": 1024, "bytes_max": 8 << 20, "weight": 1, "spread": "",
 		}
 		if token := os.Getenv("GREENROOM_TOKEN"); token != "" {

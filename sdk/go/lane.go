@@ -279,7 +279,7 @@ func (l *lane) begin(r *reader) error {
 		l.session.lose("its lease is over")
 		return nil
 	}
-	t := &turn{seat: s, number: number, method: s.kind.methods[methodNumber], codec: codecPack, arguments: r.data, stop: func() {}}
+	t := &turn{seat: s, number: number, method: s.kind.methods[methodNumber], codec: firstCodec(), arguments: r.data, stop: func() {}}
 	if len(r.data) > 1 {
 		t.codec, t.isTold = r.data[0], r.data[0] == codecJSON && r.data[1] == 2
 	}
@@ -304,12 +304,12 @@ func (l *lane) finish(t *turn, status byte, value any, changes map[string][]byte
 	}
 	codec := t.codec
 	if status != sOK && status != sActorError {
-		codec = codecPack
+		codec = firstCodec()
 	}
 	written, err := payload(value, codec, version)
 	if err != nil {
 		status, changes, stream = sUnknown, nil, 0
-		written, _ = payload(map[string]any{"Unknown": map[string]any{"Unreadable": map[string]any{"message": err.Error()}}}, codecPack, 1)
+		written, _ = payload(map[string]any{"Unknown": map[string]any{"Unreadable": map[string]any{"message": err.Error()}}}, firstCodec(), 1)
 	}
 	if !t.method.isStream {
 		t.cancel(nil)
@@ -344,7 +344,7 @@ func (l *lane) finish(t *turn, status byte, value any, changes map[string][]byte
 	}
 	if l.put(tTurnEnd, end) == 0 && !l.isDead {
 		changes, stream, status = nil, 0, sUnknown
-		written, _ = payload(map[string]any{"Unknown": map[string]any{"Unreadable": map[string]any{"message": "the reply is over the bound of a frame"}}}, codecPack, 1)
+		written, _ = payload(map[string]any{"Unknown": map[string]any{"Unreadable": map[string]any{"message": "the reply is over the bound of a frame"}}}, firstCodec(), 1)
 		l.put(tTurnEnd, end)
 	}
 }
@@ -389,7 +389,7 @@ func (l *lane) make(s *seat, carried []byte) {
 	if err != nil {
 		slog.Error("greenroom: an actor cannot be activated", "actor", s.kind.name+"/"+s.key, "error", err)
 		status = sRefused
-		written, _ = payload(map[string]any{"Refused": map[string]any{"Activation": map[string]any{"message": err.Error()}}}, codecPack, 1)
+		written, _ = payload(map[string]any{"Refused": map[string]any{"Activation": map[string]any{"message": err.Error()}}}, firstCodec(), 1)
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()

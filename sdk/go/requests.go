@@ -95,7 +95,7 @@ func (l *lane) tell(c Caller, operation byte, what map[string]any) error {
 }
 
 func (l *lane) asking(c Caller, operation byte, what map[string]any) (func(uint64) func(*batch), error) {
-	written, err := payload(what, codecPack, 1)
+	written, err := payload(what, firstCodec(), 1)
 	s, t := c.scope()
 	var seatNumber, turnNumber uint64
 	if s != nil {

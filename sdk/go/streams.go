@@ -77,7 +77,7 @@ func (o *outlet) run() {
 			status, value = sUnknown, map[string]any{"Unknown": map[string]any{"Ended": map[string]any{"actor": o.seat.kind.name + "/" + o.seat.key}}}
 		}
 	}
-	written, _ := payload(value, codecPack, 1)
+	written, _ := payload(value, firstCodec(), 1)
 	l.write(tStreamEnd, func(b *batch) { b.varint(o.number).varint(sent).u8(status).bytes(written) })
 }
 

@@ -55,7 +55,7 @@ func (s *seat) renew() error {
 func (s *seat) changes() (map[string][]byte, error) {
 	changed := map[string][]byte{}
 	for name, field := range fieldsOf(s.kind.of) {
-		now, err := payload(s.instance.Elem().FieldByIndex(field.Index).Interface(), codecPack, 1)
+		now, err := payload(s.instance.Elem().FieldByIndex(field.Index).Interface(), firstCodec(), 1)
 		if err != nil {
 			return nil, err
 		}
@@ -89,7 +89,7 @@ func (s *seat) load(stored []byte) error {
 }
 
 func (s *seat) dump() ([]byte, error) {
-	return payload(s.instance.Interface(), codecPack, s.kind.options.stateVersion)
+	return payload(s.instance.Interface(), firstCodec(), s.kind.options.stateVersion)
 }
 
 // turn is the handling of one message at a seat.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"os"
 	"reflect"
 	"strconv"
 	"sync"
@@ -18,6 +19,18 @@ const (
 	codecPack = 1
 	codecJSON = 2
 )
+
+// codecs are those that this process reads, by GREENROOM_CODEC; the node writes over what is in another one. The first is the one that it
+// writes, but for replies: these are in the codec of their arguments.
+var codecs = map[string][]byte{"": {codecPack, codecJSON}, "messagepack": {codecPack}, "json": {codecJSON}}[os.Getenv("GREENROOM_CODEC")]
+
+// firstCodec is the codec of what this process is the first to write.
+func firstCodec() byte {
+	if len(codecs) == 0 {
+		return codecPack
+	}
+	return codecs[0]
+}
 
 func init() {
 	// Times travel as text: MessagePack's own extension is not for all languages.
@@ -172,9 +185,9 @@ func payload(value any, codec, version byte) ([]byte, error) {
 // arguments is payload for what a call sends: no value is no arguments.
 func arguments(value any) ([]byte, error) {
 	if _, isNone := value.(None); isNone || value == nil {
-		return []byte{1, 1, 0x80}, nil
+		value = map[string]any{}
 	}
-	return payload(value, codecPack, 1)
+	return payload(value, firstCodec(), 1)
 }
 
 // read reads a payload's value.

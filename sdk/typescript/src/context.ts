@@ -3,7 +3,7 @@
 import { randomUUID } from "node:crypto";
 
 import { Fenced } from "./errors.js";
-import { Batch, Op, Reader, payload, payloadIn, valueOf } from "./frames.js";
+import { Batch, NIL, Op, Reader, payload, payloadIn, valueOf } from "./frames.js";
 import type { AnyKind } from "./kind.js";
 import type { Lane, Seat, Turn } from "./lane.js";
 import { Referrer } from "./refs.js";
@@ -70,7 +70,7 @@ export class Context<S = object> extends Referrer {
   /** Reads the state again from the store. */
   async reload(): Promise<void> {
     const stored = await this.#ask(Op.reload, { state: "self" });
-    if (stored.length > 3) this.seat.load(stored);
+    if (!stored.equals(NIL)) this.seat.load(stored);
   }
 
   /** Removes the state from the store, and begins with a fresh one. */

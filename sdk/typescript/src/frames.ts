@@ -46,14 +46,14 @@ export function unpack(bytes: Uint8Array): unknown {
   }
 }
 
-/** The payload of a value: codec, type version, value. */
+const CHOICE = process.env.GREENROOM_CODEC ?? "";
+
+/** The codecs that this process reads; the node writes over what is in another one. */
+export const CODECS = ({ "": [1, 2], messagepack: [1], json: [2] } as Record<string, number[]>)[CHOICE];
+
+/** The payload of a value: codec, type version, value. Replies alone are in the codec of their arguments. */
 export function payload(value: unknown, version = 1): Buffer {
-  const packed = pack(value);
-  const out = Buffer.allocUnsafe(packed.length + 2);
-  out[0] = 1;
-  out[1] = version;
-  packed.copy(out, 2);
-  return out;
+  return payloadIn(CODECS?.[0] ?? 1, value, version);
 }
 
 /** What a payload holds. */
@@ -62,13 +62,26 @@ export function valueOf(bytes: Buffer): unknown {
   return bytes[0] === 1 ? unpack(bytes.subarray(2)) : fromJson(bytes.toString("utf8", 2));
 }
 
-/** The same in either codec: what came in JSON is answered in it. */
+/** The same in a codec that is named. */
 export function payloadIn(codec: number, value: unknown, version = 1): Buffer {
-  if (codec !== 2) return payload(value, version);
-  const large = (_: string, inside: unknown) =>
-    typeof inside === "bigint" ? MARK + inside : inside instanceof Uint8Array ? Buffer.from(inside).toString("base64") : inside;
-  const text = (JSON.stringify(value ?? null, large) ?? "null").replaceAll(new RegExp(`"${MARK}(-?\\d+)"`, "g"), "$1");
+  if (codec !== 2) {
+    const packed = pack(value);
+    const out = Buffer.allocUnsafe(packed.length + 2);
+    out[0] = 1;
+    out[1] = version;
+    packed.copy(out, 2);
+    return out;
+  }
+  const text = (JSON.stringify(plain(value ?? null), toJson) ?? "null").replaceAll(new RegExp(`"${MARK}(-?\\d+)"`, "g"), "$1");
   return Buffer.concat([Buffer.from([2, version]), Buffer.from(text)]);
+}
+
+/** Large integers as marked texts, bytes as base64. */
+function toJson(this: Record<string, unknown>, name: string, inside: unknown): unknown {
+  // A Buffer has a form of its own in JSON, which it has already been given here.
+  const value = this[name];
+  if (value instanceof Uint8Array) return Buffer.from(value).toString("base64");
+  return typeof inside === "bigint" ? MARK + inside : inside;
 }
 
 /** JSON, with integers beyond 2^53 as BigInt: these are passed through the library's reader as marked texts. */
@@ -85,7 +98,7 @@ function fromJson(text: string): unknown {
 const MARK = `${randomUUID()}:`;
 
 /** The payload of nothing. */
-export const NIL = Buffer.from([1, 1, 0xc0]);
+export const NIL = payload(null);
 
 /** What the codec would write otherwise than all others do: large integers as floats, times as an extension, maps of maps. */
 function plain(value: unknown): unknown {

@@ -3,6 +3,7 @@
 import { basename } from "node:path";
 
 import { Refused } from "./errors.js";
+import { CODECS } from "./frames.js";
 import { Served, type AnyKind } from "./kind.js";
 import type { Lane } from "./lane.js";
 import { Referrer } from "./refs.js";
@@ -37,13 +38,14 @@ export class Host extends Referrer {
     this.#kinds = kinds.map((kind) => new Served(kind));
     const names = kinds.map(({ name }) => name);
     if (new Set(names).size < names.length) throw new TypeError(`two kinds have one name, of ${names.join(", ")}`);
+    if (!CODECS) throw new TypeError(`GREENROOM_CODEC is ${process.env.GREENROOM_CODEC}: write messagepack or json, or leave it unset for both`);
     this.#ways = find(options.node, options.token);
     // Reliable actors are on all shards.
     const lanes = this.#kinds.some((kind) => kind.definition.reliable) ? LANES_ALL : (options.lanes ?? 4);
     const token = this.#ways.find((way) => way.token)?.token;
     this.#hello = {
       name: options.name ?? `${basename(process.argv[1] ?? "node")}-${process.pid}`, sdk: "typescript 0.1.0", lanes,
-      codecs: [1, 2], seats_max: options.seatsMax ?? 100_000, turns_max: options.turnsMax ?? 1024, bytes_max: 8 << 20,
+      codecs: CODECS, seats_max: options.seatsMax ?? 100_000, turns_max: options.turnsMax ?? 1024, bytes_max: 8 << 20,
       weight: options.weight ?? 1, spread: "", ...(token && { token }),
     };
   }

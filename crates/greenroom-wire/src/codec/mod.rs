@@ -47,7 +47,8 @@ impl Codec {
         }
     }
 
-    const fn name(self) -> &'static str {
+    /// Its name, for people.
+    pub const fn name(self) -> &'static str {
         match self {
             Self::MessagePack => "MessagePack",
             Self::Json => "JSON",

@@ -11,6 +11,7 @@ use greenroom_wire::host::{Fields, Operation};
 use serde::{Deserialize, Serialize};
 
 use super::on_shard::OnShard;
+use super::reads::octets;
 use super::reminders::{self, Wish};
 use super::seats::key;
 use super::state::{self, Stated};
@@ -37,7 +38,7 @@ pub(crate) struct Asked {
 #[serde(default)]
 struct Parameters {
     state: String,
-    #[serde(with = "serde_bytes")]
+    #[serde(deserialize_with = "octets")]
     fields: Vec<u8>,
     name: String,
     method: String,
@@ -48,12 +49,12 @@ struct Parameters {
     every_ms: Option<u64>,
     topic: String,
     argument: String,
-    #[serde(with = "serde_bytes")]
+    #[serde(deserialize_with = "octets")]
     arguments: Vec<u8>,
     stream: u64,
     window: u32,
     outlet: String,
-    #[serde(with = "serde_bytes")]
+    #[serde(deserialize_with = "octets")]
     message: Vec<u8>,
     kind: String,
 }

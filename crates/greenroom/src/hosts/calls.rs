@@ -248,9 +248,14 @@ impl OnShard {
         let mut state = self.state.borrow_mut();
         let Some(lane) = state.lanes.get_mut(&session) else { return };
         let Some(Request { turn, .. }) = lane.requests.remove(&request) else { return };
-        if !lane.put(&FromNode::Reply { request, status, payload }) {
-            let message = "the reply is too large for a host's frame".to_owned();
-            let (status, payload): (Status, Bytes) = encode_failure(&Doubt::Unreadable { message }.into());
+        let reads = lane.session.reads;
+        let unread = match reads.written(payload) {
+            Ok(payload) if lane.put(&FromNode::Reply { request, status, payload: &payload }) => None,
+            Ok(_) => Some("the reply is too large for a host's frame".to_owned()),
+            Err(error) => Some(format!("the host reads one codec only: {error}")),
+        };
+        if let Some(message) = unread {
+            let (status, payload) = reads.failure(&Doubt::Unreadable { message }.into());
             lane.put(&FromNode::Reply { request, status, payload: &payload });
         }
         let woken = turn.map(|cookie| state.handle(LaneEvent::GoesOn { cookie }));

@@ -18,6 +18,7 @@ use tokio::sync::mpsc;
 use super::Hosts;
 use super::greeting::{Ended, Line, Peer};
 use super::plane::{Host, SESSIONS_MAX};
+use super::reads::Reads;
 use super::session::{FromShard, Session, Told};
 use crate::here::Here;
 
@@ -33,6 +34,13 @@ pub(super) async fn reside(here: &Arc<Here>, line: &mut Line, hello: Hello, peer
             format!("this node speaks versions {} to {} of the host protocol", versions.min, versions.max),
         )
     })?;
+    let reads = Reads::of(&hello.map.codecs).ok_or_else(|| {
+        let reason = format!(
+            "the Hello names the codecs {:?}; name those that the host reads: 1 is MessagePack, 2 is JSON",
+            hello.map.codecs
+        );
+        (Closing::NotLetIn, reason)
+    })?;
     let hosts = here.part::<Hosts>();
     let ended = hello.map.ended.as_ref().and_then(|ended| hosts.known(ended.session, ended.secret));
     let ended = ended.map(|ended| ended.id());
@@ -45,7 +53,7 @@ pub(super) async fn reside(here: &Arc<Here>, line: &mut Line, hello: Hello, peer
     let (secret, shards) = (Secret(secret(here)), here.shards().len().min(hello.map.lanes.max(1) as usize) as u16);
     let (told, mut tells) = mpsc::unbounded_channel();
     let begun = hosts.begin(|number| {
-        let session = Session::new(number, &hello.map, shards, told);
+        let session = Session::new(number, &hello.map, (reads, shards), told);
         Host { session, secret, from: peer.from.clone(), since: here.wall() }
     });
     let session = begun

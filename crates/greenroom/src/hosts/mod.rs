@@ -17,6 +17,7 @@ mod machine;
 mod offers;
 mod on_shard;
 mod plane;
+mod reads;
 mod reminders;
 mod seats;
 mod session;

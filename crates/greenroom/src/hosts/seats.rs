@@ -270,14 +270,27 @@ impl State {
         let none = Given::default();
         // It is kept: the next host is given the same, if this one is lost before it has made the actor.
         let given = place.given.as_ref().unwrap_or(&none);
+        let reads = lane.session.reads;
+        let read = reads.written_fields(given.fields.fields()).and_then(|fields| {
+            Ok((fields, place.carried.as_deref().map(|carried| reads.written(carried)).transpose()?))
+        });
+        let (fields, carried) = match read {
+            Ok(read) => read,
+            Err(error) => {
+                let message =
+                    format!("what is kept of it cannot be told its host, which reads one codec only: {error}");
+                place.refusal = Some(Refusal::Activation { message });
+                return Some(LaneEvent::Activated { session, seat, is_ready: false });
+            }
+        };
         let frame = Activate {
             seat: seat.0,
             offer,
             epoch: place.epoch,
             state: given.state.as_deref(),
-            carried: place.carried.as_deref(),
+            carried: carried.as_deref(),
             key: &place.id.key,
-            fields: given.fields.fields(),
+            fields: fields.as_ref().unwrap_or(&given.fields).fields(),
         };
         if lane.put(&FromNode::Activate(frame)) {
             return None;
@@ -307,14 +320,19 @@ impl State {
             .then(|| running.deadline.since(self.now).max(Duration::from_micros(1)));
         let end = match method {
             None => End::NoMethod,
-            Some(method) if lane.put(&FromNode::Turn(running.new.frame(turn.0, seat.0, method, left))) => {
-                running.sent = Some(Sent { session: session.0, seat: seat.0, position });
-                return None;
-            }
-            Some(_) => {
-                let message = "the arguments are too large for a host's frame".to_owned();
-                End::Refused(Refusal::Unsendable { message })
-            }
+            Some(method) => match lane.session.reads.written(&running.new.payload) {
+                Ok(payload)
+                    if lane.put(&FromNode::Turn(running.new.frame((turn.0, seat.0, method), left, &payload))) =>
+                {
+                    running.sent = Some(Sent { session: session.0, seat: seat.0, position });
+                    return None;
+                }
+                Ok(_) => {
+                    let message = "the arguments are too large for a host's frame".to_owned();
+                    End::Refused(Refusal::Unsendable { message })
+                }
+                Err(error) => End::Refused(reply::invalid(&error)),
+            },
         };
         running.end = Some(end);
         woken.extend(running.waker.take());

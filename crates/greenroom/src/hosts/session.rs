@@ -8,6 +8,7 @@ use greenroom_wire::host::HelloMap;
 use tokio::sync::mpsc;
 
 use super::offers::Taken;
+use super::reads::Reads;
 use crate::actor::key::Kind;
 
 /// A session.
@@ -16,6 +17,7 @@ pub(crate) struct Session {
     pub(super) name: String,
     pub(super) sdk: String,
     bounds: Bounds,
+    pub(super) reads: Reads,
     /// The shards whose lanes it may join.
     pub(super) shards: u16,
     /// What it offers, by the offer's index in its Hello; empty for what was refused, or is not judged yet.
@@ -46,7 +48,12 @@ pub(super) enum FromShard {
 }
 
 impl Session {
-    pub(super) fn new(number: u64, hello: &HelloMap, shards: u16, told: mpsc::UnboundedSender<Told>) -> Arc<Self> {
+    pub(super) fn new(
+        number: u64,
+        hello: &HelloMap,
+        (reads, shards): (Reads, u16),
+        told: mpsc::UnboundedSender<Told>,
+    ) -> Arc<Self> {
         Arc::new(Self {
             number,
             name: hello.name.clone(),
@@ -57,6 +64,7 @@ impl Session {
                 bytes_max: hello.bytes_max.clamp(BYTES_MIN, BYTES_MAX),
                 weight: hello.weight.max(1),
             },
+            reads,
             shards,
             offers: hello.offers.iter().map(|_| OnceLock::new()).collect(),
             seats: AtomicU32::new(0),

@@ -14,6 +14,7 @@ use super::kind::{Foreign, ForeignMessage, ForeignReply};
 use super::lane::End;
 use super::machine;
 use super::on_shard::OnShard;
+use super::reads;
 use super::seats::Sitter;
 use super::state::Stated;
 use super::streams::Items;
@@ -40,8 +41,14 @@ pub(super) struct NewTurn {
 }
 
 impl NewTurn {
-    pub(super) fn frame(&self, turn: u64, seat: u64, method: u32, left: Option<Duration>) -> Turn<'_> {
-        let Self { is_awaited, is_read, is_tick, payload, .. } = self;
+    /// Its frame, with its numbers in a session and its arguments as the host reads them.
+    pub(super) fn frame<'a>(
+        &'a self,
+        (turn, seat, method): (u64, u64, u32),
+        left: Option<Duration>,
+        payload: &'a [u8],
+    ) -> Turn<'a> {
+        let Self { is_awaited, is_read, is_tick, .. } = self;
         let (is_awaited, is_read, is_tick) = (*is_awaited, *is_read, *is_tick);
         let extension = ExtensionView::parse(&self.extension).unwrap_or_default();
         Turn { turn, seat, method, is_awaited, is_read, is_tick, left, extension, payload }
@@ -166,7 +173,9 @@ async fn attempt(cx: &Cx, of: &mut Of<'_>, new: &NewTurn) -> Option<Result<(Stat
                     Some(stream) if status == Status::Ok && new.is_awaited => {
                         stream.named(&new.payload).map(|name| (status, name))
                     }
-                    _ => Ok((status, payload)),
+                    _ => reads::in_codec_of(&new.payload, payload).map(|payload| (status, payload)).map_err(|error| {
+                        Doubt::Unreadable { message: format!("what its host has answered: {error}") }.into()
+                    }),
                 })
             }
         };

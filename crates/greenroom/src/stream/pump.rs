@@ -170,6 +170,7 @@ pub(crate) struct Encoded(pub(crate) Bytes);
 impl Item for Encoded {
     fn write(&self, codec: Codec, out: &mut BytesMut) -> Result<(), EncodeError> {
         codec::rewrite(&self.0, codec, out)
+            .map_err(|error| EncodeError::Value { codec: codec.name(), what: error.to_string().into() })
     }
 }
 

@@ -5,6 +5,7 @@ A frame is `length u32 LE` (of what follows), `type u8`, body. Numbers are LEB12
 
 from __future__ import annotations
 
+import os
 from typing import Any, Final
 
 import msgspec
@@ -31,7 +32,14 @@ UNSUBSCRIBE, OPEN_STREAM, KEEP_ALIVE, DEACTIVATE_ME, MIGRATE, OUTPUT, CREATE = 1
 MESSAGE_PACK, JSON = 1, 2
 """The codecs of payloads."""
 
-NIL: Final = b"\x01\x01\xc0"
+CHOICE: Final = os.environ.get("GREENROOM_CODEC", "")
+CODECS: Final = {"": [MESSAGE_PACK, JSON], "messagepack": [MESSAGE_PACK], "json": [JSON]}.get(CHOICE, [])
+"""What this process reads. The node writes over what is in another one."""
+
+CODEC: Final = JSON if CHOICE == "json" else MESSAGE_PACK
+"""What this process writes, but for replies: these are in the codec of their arguments."""
+
+NIL: Final = b"\x02\x01null" if CODEC == JSON else b"\x01\x01\xc0"
 """The payload of nothing."""
 
 
@@ -76,8 +84,9 @@ def bare_map(value: Any) -> bytes:
 
 
 def packed(value: Any) -> bytes:
-    """A payload of MessagePack."""
-    return b"\x01\x01" + msgspec.msgpack.encode(value)
+    """The payload of a value without a type."""
+    module = msgspec.json if CODEC == JSON else msgspec.msgpack
+    return bytes((CODEC, 1)) + module.encode(value)
 
 
 def fields(states: list[tuple[str, bytes]]) -> bytes:

@@ -10,6 +10,7 @@ import sys
 import weakref
 from typing import Any
 
+from . import frames
 from .actor import Actor, kind_of
 from .context import Referrer
 from .errors import Refused
@@ -47,10 +48,12 @@ class Host(Referrer):
         if any(kind.options.reliable for kind in self._kinds):
             # Reliable actors are on all shards.
             lanes = max(lanes, LANES_ALL)
+        if not frames.CODECS:
+            raise ValueError(f"GREENROOM_CODEC is {frames.CHOICE!r}: write messagepack or json, or leave it unset for both")
         self._ways = find(node, token)
         self._hello: dict[str, Any] = {
             "name": name or f"{os.path.basename(sys.argv[0]) or 'python'}-{os.getpid()}", "sdk": SDK, "lanes": lanes,
-            "codecs": [1, 2], "seats_max": seats_max, "turns_max": turns_max, "bytes_max": 8 << 20, "weight": weight,
+            "codecs": frames.CODECS, "seats_max": seats_max, "turns_max": turns_max, "bytes_max": 8 << 20, "weight": weight,
             "spread": "",
         }  # fmt: skip
         if token := next((way.token for way in self._ways if way.token), None):

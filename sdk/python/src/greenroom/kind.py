@@ -80,7 +80,7 @@ class Coder:
             return self.from_json.decode(memoryview(payload)[2:])
         raise msgspec.DecodeError("a payload has no codec that is known")
 
-    def write(self, value: Any, codec: int = frames.MESSAGE_PACK, version: int = 1) -> bytes:
+    def write(self, value: Any, codec: int = frames.CODEC, version: int = 1) -> bytes:
         """The payload of a value."""
         if codec == frames.JSON:
             return bytes((codec, version)) + _JSON.encode(value)

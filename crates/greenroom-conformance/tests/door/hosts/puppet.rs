@@ -23,6 +23,10 @@ pub(super) struct Puppet {
     lane: Line,
     /// The codecs that its turns are asked in.
     codecs: BTreeMap<u64, Codec>,
+    /// The codec of the state that came with a seat last.
+    pub(super) stored_in: Option<Codec>,
+    /// What the last turn carried along, and the time that it had.
+    pub(super) carried: (Vec<u8>, Option<Duration>),
     welcome: Welcome,
     path: PathBuf,
     control: mpsc::UnboundedSender<Order>,
@@ -106,23 +110,38 @@ impl Puppet {
         let (control, orders) = mpsc::unbounded_channel();
         let (tells, told) = mpsc::unbounded_channel();
         let life = tokio::spawn(live(line, orders, tells));
-        Self { offered, lane, codecs: BTreeMap::new(), welcome, path: path.clone(), control, told, life }
+        Self {
+            offered,
+            lane,
+            codecs: BTreeMap::new(),
+            stored_in: None,
+            carried: (Vec::new(), None),
+            welcome,
+            path: path.clone(),
+            control,
+            told,
+            life,
+        }
     }
 
     /// The next frame on the user lane.
     pub(super) async fn hears(&mut self) -> Heard {
-        let codecs = &mut self.codecs;
+        let (codecs, stored_in, carried) = (&mut self.codecs, &mut self.stored_in, &mut self.carried);
         let heard = self.lane.hear(|frame| match frame {
             FromNode::Activate(activate) => Heard::Activate {
                 seat: activate.seat,
                 key: activate.key.to_owned(),
                 is_carried: activate.carried.is_some(),
                 stored: activate.fields.iter().find_map(|(_, form)| match form {
-                    Form::Whole(value) => codec::decode(value).ok(),
+                    Form::Whole(value) => {
+                        *stored_in = codec::parse(value).ok().map(|value| value.codec);
+                        codec::decode(value).ok()
+                    }
                     Form::Entries(_) => None,
                 }),
             },
             FromNode::Turn(turn) => {
+                *carried = (turn.extension.as_bytes().to_vec(), turn.left);
                 codecs.insert(turn.turn, codec::parse(turn.payload).expect("arguments are a payload").codec);
                 Heard::Turn { turn: turn.turn, seat: turn.seat, method: METHODS[turn.method as usize].0 }
             }
@@ -155,23 +174,59 @@ impl Puppet {
     /// Ends a turn by a number, which becomes the actor's state if it is to be `saved`.
     pub(super) async fn ends(&mut self, turn: u64, reply: u64, saved: bool) {
         let payload = encoded(self.codecs[&turn], reply);
+        self.answers(turn, reply, saved, &payload).await;
+    }
+
+    /// The codec that a turn was asked in.
+    pub(super) fn asked_in(&self, turn: u64) -> Codec {
+        self.codecs[&turn]
+    }
+
+    /// Ends a turn by any bytes.
+    pub(super) async fn answers(&mut self, turn: u64, reply: u64, saved: bool, payload: &[u8]) {
         let mut fields = FieldsWriter::new();
         fields.whole("self", &written(reply)).expect("it fits");
         let changes = saved.then(|| fields.fields());
         let (status, jump, stream) = (Status::Ok, None, None);
         self.lane
-            .say(&FromHost::TurnEnd(TurnEnd { turn, status, changes, jump, is_halt: false, stream, payload: &payload }))
+            .say(&FromHost::TurnEnd(TurnEnd { turn, status, changes, jump, is_halt: false, stream, payload }))
             .await;
     }
 
     /// Calls `total` of an actor of its own kind, for a turn.
     pub(super) async fn calls(&mut self, turn: u64, kind: &str, key: &str) {
+        self.defines(kind).await;
+        self.asks((1, turn), key, None, ExtensionView::default()).await;
+    }
+
+    /// Numbers `total` of a kind.
+    pub(super) async fn defines(&mut self, kind: &str) {
         self.lane.say(&FromHost::Define { route: 0, kind, method: "total", version: 1 }).await;
+    }
+
+    /// Calls what it has numbered.
+    pub(super) async fn asks(
+        &mut self,
+        (request, turn): (u64, u64),
+        key: &str,
+        left: Option<Duration>,
+        extension: ExtensionView<'_>,
+    ) {
         let mut payload = BytesMut::new();
         codec::encode(Codec::MessagePack, 1, &json!({}), &mut payload).expect("it has an encoding");
-        let (left, extension) = (None, ExtensionView::default());
-        let call = Call { request: 1, turn, route: 0, key, left, extension, payload: &payload };
+        let call = Call { request, turn, route: 0, key, left, extension, payload: &payload };
         self.lane.say(&FromHost::Call(call)).await;
+    }
+
+    /// The next answer to what it has asked.
+    pub(super) async fn answer(&mut self) -> (u64, Status) {
+        loop {
+            match self.hears().await {
+                Heard::Reply { request, status } => return (request, status),
+                Heard::Other => {}
+                heard => panic!("no Reply but {heard:?}"),
+            }
+        }
     }
 
     pub(super) async fn releases(&mut self, seat: u64, carried: &[u8]) {

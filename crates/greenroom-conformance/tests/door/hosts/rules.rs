@@ -2,9 +2,12 @@
 
 use std::path::PathBuf;
 
+use bytes::BytesMut;
 use greenroom::prelude::*;
-use greenroom_wire::Status;
+use greenroom_wire::carried::PrincipalView;
+use greenroom_wire::extension::tag;
 use greenroom_wire::host::OfferStatus;
+use greenroom_wire::{ExtensionView, ExtensionWriter, Status};
 use serde_json::json;
 use tempfile::TempDir;
 use tokio::task::JoinHandle;
@@ -216,6 +219,74 @@ async fn l12_a_version_of_a_kind_has_one_description() {
     assert!(reason.contains("another one") && reason.contains("higher version"), "{reason}");
     let same = Puppet::comes(&path, "claimed", 1).await;
     assert_eq!(same.offered.0, OfferStatus::Taken);
+    node.stop().await;
+}
+
+#[tokio::test]
+async fn l14_a_route_means_what_it_did_after_an_upgrade_and_is_looked_up_again_until_its_kind_has_come() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (node, _, path) = opened(&folder).await;
+    let mut asker = Puppet::comes(&path, "asker", 1).await;
+    asker.defines("numbered").await;
+    asker.asks((1, 0), "x", None, ExtensionView::default()).await;
+    assert_eq!(asker.answer().await, (1, Status::Refused));
+    let mut first = Puppet::comes(&path, "numbered", 1).await;
+    asker.asks((2, 0), "x", None, ExtensionView::default()).await;
+    let (seat, _) = first.seats().await;
+    let (turn, method) = first.turn().await;
+    assert_eq!(method, "total");
+    first.ends(turn, 1, false).await;
+    assert_eq!(asker.answer().await, (2, Status::Ok));
+    // The newer version has the method at another place: the third, where the puppet's own list has `ask`.
+    let of = |name: &str, read: bool| json!({ "name": name, "read": read, "arguments": true });
+    let moved = json!({ "methods": [of("add", false), of("ask", false), of("total", true)] });
+    let mut newer = Puppet::with(&path, "numbered", 2, moved, |_| ()).await;
+    assert_eq!(newer.offered.0, OfferStatus::TakenInPlace);
+    assert_eq!(first.hears().await, Heard::Deactivate { seat, is_carry: true });
+    first.releases(seat, &[]).await;
+    asker.asks((3, 0), "x", None, ExtensionView::default()).await;
+    newer.seats().await;
+    let (turn, method) = newer.turn().await;
+    assert_eq!(method, "ask");
+    newer.ends(turn, 2, false).await;
+    assert_eq!(asker.answer().await, (3, Status::Ok));
+    drop((asker, first, newer));
+    node.stop().await;
+}
+
+#[tokio::test]
+async fn l18_a_host_names_nobody_and_has_no_more_time_than_its_turn() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (node, door, path) = opened(&folder).await;
+    let mut host = Puppet::comes(&path, "climber", 1).await;
+    let asked = calls(&door, "/climber/x/ask");
+    host.seats().await;
+    let (asking, _) = host.turn().await;
+    let left = host.carried.1.expect("the door's calls have a limit");
+    let mut field = BytesMut::new();
+    PrincipalView { name: "root", roles: vec!["admin"] }.put(&mut field);
+    let mut extension = ExtensionWriter::new();
+    extension.put(tag::PRINCIPAL, &field).expect("it fits");
+    let extension = extension.view();
+    host.defines("climber").await;
+    // In the turn, and as a client.
+    for (turn, key) in [(asking, "y"), (0, "z")] {
+        host.asks((1 + turn, turn), key, Some(left * 1000), extension).await;
+        assert_eq!(host.seats().await.1, key);
+        let (called, _) = host.turn().await;
+        let (carried, has) = host.carried.clone();
+        let carried = ExtensionView::parse(&carried).expect("it is one");
+        assert!(carried.find(tag::PRINCIPAL).is_none(), "the host has made itself an admin");
+        assert!(turn == 0 || has.is_some_and(|has| has <= left), "{has:?} of {left:?}");
+        host.ends(called, 1, false).await;
+        assert_eq!(host.answer().await, (1 + turn, Status::Ok));
+    }
+    // A turn that it does not run has no name to lend.
+    host.asks((99, asking + 1000), "y", None, ExtensionView::default()).await;
+    assert_eq!(host.answer().await, (99, Status::Unknown));
+    host.ends(asking, 5, false).await;
+    assert_eq!(answered(asked).await.body, "5");
+    drop(host);
     node.stop().await;
 }
 

@@ -7,13 +7,11 @@ use std::task::{Context, Poll, Waker};
 use bytes::Bytes;
 use greenroom_protocols::reply_stream::{Reader, WINDOW_MAX};
 use greenroom_wire::Status;
-use greenroom_wire::codec::Codec;
 use greenroom_wire::host::{FromNode, STREAMS_MAX};
 
 use super::super::on_shard::OnShard;
 use super::super::turn::{tell, with};
 use crate::actor::error::{Doubt, Failure, Refusal};
-use crate::actor::reply::encode_failure;
 use crate::shard::Shard;
 use crate::stream::handle::Handle;
 use crate::stream::inlet::Inlet;
@@ -49,7 +47,7 @@ impl OnShard {
         let invalid =
             |field: &str, message: &str| Refusal::Invalid { field: field.to_owned(), message: message.to_owned() };
         let handle: Handle = name.parse().map_err(|error| invalid("name", error))?;
-        {
+        let codec = {
             let mut state = self.state.borrow_mut();
             let Some(lane) = state.lanes.get_mut(&session) else { return Ok(()) };
             let streams = &mut lane.streams.consumed;
@@ -61,8 +59,9 @@ impl OnShard {
                 return Err(invalid("stream", "a stream is open under this number already"));
             }
             streams.insert(number, Consumed { until: window.min(WINDOW_MAX).into(), waker: None });
-        }
-        let inlet = Inlet::open(handle, Codec::MessagePack, shard.port());
+            lane.session.reads.first()
+        };
+        let inlet = Inlet::open(handle, codec, shard.port());
         let reader = inlet.reader();
         let relay = Relay { session, number, inlet, reader, sent: 0 };
         shard.begin_beside(None, Box::pin(relay));
@@ -100,12 +99,12 @@ impl OnShard {
     }
 
     fn end_consumed(&self, session: u64, stream: u64, number: u64, end: Result<(), Failure>) {
-        let (status, payload) = match end {
-            Ok(()) => (Status::Ok, Bytes::new()),
-            Err(failure) => encode_failure(&failure),
-        };
         let mut state = self.state.borrow_mut();
         let Some(lane) = state.lanes.get_mut(&session) else { return };
+        let (status, payload) = match end {
+            Ok(()) => (Status::Ok, Bytes::new()),
+            Err(failure) => lane.session.reads.failure(&failure),
+        };
         if lane.streams.consumed.remove(&stream).is_some() {
             lane.put(&FromNode::StreamEnd { stream, number, status, payload: &payload });
         }
