@@ -55,6 +55,15 @@ struct Timer<'a> {
     arguments: &'a serde_bytes::Bytes,
 }
 
+/// The parameters of [`Operation::SetReminder`].
+#[derive(Serialize)]
+struct Reminder<'a> {
+    name: &'a str,
+    method: &'a str,
+    due_ms: u64,
+    arguments: &'a serde_bytes::Bytes,
+}
+
 /// What became of a call that has no result.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
 #[non_exhaustive]
@@ -158,6 +167,25 @@ impl Cx {
         let timer = Timer { name, method, after_us: u64::try_from(after.as_micros()).unwrap_or(u64::MAX), arguments };
         let parameters = payload_as(Codec::MessagePack, &timer).map_err(|_| CallError::Fenced)?;
         self.ask(Operation::SetTimer, &parameters).await.map(drop)
+    }
+
+    /// Has the turn's own actor called when this time has passed, whether it is active then or not. A reminder of the same name is replaced.
+    ///
+    /// # Errors
+    /// [`CallError`].
+    pub async fn remind(&self, name: &str, after: Duration, method: &str, arguments: &[u8]) -> Result<(), CallError> {
+        let arguments = serde_bytes::Bytes::new(arguments);
+        let due_ms = u64::try_from((self.link.world.wall() + after).as_millis()).unwrap_or(u64::MAX);
+        let parameters = payload_as(Codec::MessagePack, &Reminder { name, method, due_ms, arguments });
+        self.ask(Operation::SetReminder, &parameters.map_err(|_| CallError::Fenced)?).await.map(drop)
+    }
+
+    /// Ends the turn's activation when the turn is over.
+    ///
+    /// # Errors
+    /// [`CallError`].
+    pub async fn deactivate(&self) -> Result<(), CallError> {
+        self.ask(Operation::Deactivate, &[]).await.map(drop)
     }
 
     /// Ends the turn's reliable actor with the turn's commit: nothing of it stays.

@@ -273,6 +273,8 @@ impl Instance {
             Err(Ended::Failed(why)) => (Status::Panicked, panicked(&why)),
         };
         let kept = match self.kind.description.options.reliable {
+            // What a failed turn has half changed is not kept (L21).
+            _ if !matches!(status, Status::Ok | Status::ActorError) => Vec::new(),
             // What an actor begins with is written with its first change.
             true if is_read => Vec::new(),
             true => self.actor.fields(),

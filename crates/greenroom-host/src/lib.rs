@@ -23,6 +23,7 @@
 
 mod actor;
 mod cx;
+mod dial;
 mod lane;
 mod outbox;
 mod session;
@@ -36,9 +37,12 @@ use std::time::Duration;
 use greenroom_wire::host::{Closing, Ended as EndedSession};
 use greenroom_world::World;
 use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::sync::watch;
 
 pub use actor::{Actor, Ended, Kind, Turning, arguments, payload};
 pub use cx::{CallError, Cx};
+pub use dial::{door, unix};
+pub use greenroom_wire::codec::Codec;
 pub use session::Error;
 pub use streams::Incoming;
 
@@ -57,18 +61,40 @@ pub type Dialing = Pin<Box<dyn Future<Output = io::Result<Box<dyn Connection>>> 
 pub struct Host {
     pub(crate) name: String,
     pub(crate) kinds: Vec<Kind>,
+    pub(crate) codecs: Vec<Codec>,
+    /// Told `true` when the seats are to be given back.
+    pub(crate) drain: watch::Receiver<bool>,
 }
 
 impl Host {
     /// A host of this name, for people, that offers nothing yet: a client.
     pub fn new(name: impl Into<String>) -> Self {
-        Self { name: name.into(), kinds: Vec::new() }
+        Self {
+            name: name.into(),
+            kinds: Vec::new(),
+            codecs: vec![Codec::MessagePack, Codec::Json],
+            drain: watch::channel(false).1,
+        }
     }
 
     /// The same, offering a kind.
     #[must_use]
     pub fn offer(mut self, kind: Kind) -> Self {
         self.kinds.push(kind);
+        self
+    }
+
+    /// The same, given nothing but payloads in this codec: the node writes over what is in the other one.
+    #[must_use]
+    pub fn only(mut self, codec: Codec) -> Self {
+        self.codecs = vec![codec];
+        self
+    }
+
+    /// The same, which gives its seats back, saved, once `drain` is told `true`: no call fails, and then it is done.
+    #[must_use]
+    pub fn drained_by(mut self, drain: watch::Receiver<bool>) -> Self {
+        self.drain = drain;
         self
     }
 
@@ -110,18 +136,6 @@ impl Host {
             pause = (pause * 2).min(PAUSE_MAX);
         }
     }
-}
-
-/// Dials the socket of a node on this machine.
-pub fn unix(path: impl Into<std::path::PathBuf>) -> Dial {
-    let path = path.into();
-    Arc::new(move || {
-        let path = path.clone();
-        Box::pin(async move {
-            let stream = tokio::net::UnixStream::connect(path).await?;
-            Ok(Box::new(stream) as Box<dyn Connection>)
-        })
-    })
 }
 
 const PAUSE_MIN: Duration = Duration::from_millis(50);

@@ -14,6 +14,7 @@ use greenroom_wire::host::{
 use greenroom_world::{Stage, World};
 use thiserror::Error;
 use tokio::io::{AsyncReadExt, ReadHalf};
+use tokio::sync::watch;
 
 use crate::cx::Cx;
 use crate::lane::{self, Lane};
@@ -69,6 +70,7 @@ pub(crate) async fn run(
         outbox,
         lanes: BTreeMap::new(),
         welcome,
+        drain: host.drain.clone(),
     };
     let result = session.serve(&mut incoming, &mut read, welcomed).await;
     // Before another Hello all of this session is dropped (L5).
@@ -88,6 +90,7 @@ struct Session {
     outbox: Arc<Outbox>,
     lanes: BTreeMap<u32, Lane>,
     welcome: Welcome,
+    drain: watch::Receiver<bool>,
 }
 
 impl Session {
@@ -112,6 +115,7 @@ impl Session {
         if let Some(lane) = self.lanes.values().next() {
             welcomed(lane.client());
         }
+        let (mut drain, mut is_draining) = (self.drain.clone(), false);
         loop {
             let (due, until) = {
                 let pulse = self.pulse.lock().expect("no pulse panics");
@@ -120,6 +124,10 @@ impl Session {
             tokio::select! {
                 more = incoming.fill(read) => more?,
                 () = self.world.sleep_until(due.min(until)) => {}
+                Ok(_) = drain.wait_for(|drain| *drain), if !is_draining => {
+                    is_draining = true;
+                    self.send(&FromHost::Drain)?;
+                }
             }
             let now = self.world.now();
             if !self.pulse.lock().expect("no pulse panics").may_act(now) {
@@ -221,6 +229,7 @@ fn hello(host: &Host, ended: Option<Ended>) -> HelloMap {
     let mut map = HelloMap::new(&host.name);
     map.sdk = concat!("rust ", env!("CARGO_PKG_VERSION")).to_owned();
     map.ended = ended;
+    map.codecs = host.codecs.iter().map(|codec| codec.tag()).collect();
     if host.kinds.iter().any(|kind| kind.description.options.reliable) {
         // Reliable actors are on all shards.
         map.lanes = u32::MAX;
