@@ -1,6 +1,8 @@
 //! `greenroom node`: a node with the built-in kinds.
 
 use std::io::Read;
+#[cfg(feature = "grpc")]
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -26,6 +28,10 @@ pub(crate) struct NodeCommand {
     #[cfg(feature = "otel")]
     #[arg(long, value_name = "URL", env = "GREENROOM_OTLP")]
     otlp: Option<String>,
+    /// Serve kinds at the gRPC door by services of their own, too: descriptors of what `generate --lang proto` has written
+    #[cfg(feature = "grpc")]
+    #[arg(long, value_name = "FILE", env = "GREENROOM_GRPC_SERVICES", value_delimiter = ',')]
+    grpc_services: Vec<PathBuf>,
     /// Stop when standard input ends: for who starts nodes and must not leave them behind
     #[arg(long, hide = true)]
     until_stdin_ends: bool,
@@ -54,10 +60,23 @@ pub(crate) fn builder() -> Builder {
     builder
 }
 
+/// The gRPC door, with the services that kinds have in descriptors.
+#[cfg(feature = "grpc")]
+fn grpc(sets: &[PathBuf]) -> Result<greenroom_grpc::Grpc, String> {
+    sets.iter().try_fold(greenroom_grpc::Grpc::default(), |door, path| {
+        let set = std::fs::read(path).map_err(|error| format!("cannot read {}: {error}", path.display()))?;
+        door.services(&set).map_err(|error| format!("{}: {error}", path.display()))
+    })
+}
+
 /// Runs the node until it is told to stop.
 pub(crate) fn run(command: &NodeCommand) -> Result<(), String> {
     let examples = [kinds::register, arena::register, wallet::register, plaza::register, score_board::register];
     let mut builder = builder();
+    #[cfg(feature = "grpc")]
+    {
+        builder = builder.grpc_door(grpc(&command.grpc_services)?);
+    }
     if !command.without_examples {
         builder = examples.iter().fold(builder, |builder, register| register(builder));
         builder = greenroom_workloads::register(builder);

@@ -28,7 +28,7 @@ pub use crate::contents::{Contents, Handling, Method, Options, Save, State, Topi
 pub use crate::description::Description;
 pub use crate::difference::Difference;
 pub use crate::error::Error;
-pub use crate::schema::Schema;
+pub use crate::schema::{Schema, referred};
 
 /// The version of the format that this program writes, and the only one that it reads.
 pub const FORMAT: u32 = 1;

@@ -8,15 +8,14 @@ use hyper::server::conn::http2;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 
-use crate::reflection::Reflection;
-use crate::route;
+use crate::{Grpc, route};
 
 /// Answers the requests that come on `connection`, to its end.
-pub(crate) async fn serve(visit: Visit, reflection: Reflection, connection: Connection) {
+pub(crate) async fn serve(visit: Visit, door: Grpc, connection: Connection) {
     let asked = visit.clone();
     let service = service_fn(move |request| {
-        let (visit, reflection) = (asked.clone(), reflection.clone());
-        async move { Ok::<_, Infallible>(route::answer(visit, reflection, request).await) }
+        let (visit, door) = (asked.clone(), door.clone());
+        async move { Ok::<_, Infallible>(route::answer(visit, door, request).await) }
     });
     let served = http2::Builder::new(TokioExecutor::new())
         .timer(TokioTimer::new())

@@ -124,6 +124,20 @@ fn json_of(value: Value, path: &str) -> Result<Json, Status> {
     })
 }
 
+/// Makes integers of all whole numbers, as methods want them.
+pub(crate) fn make_whole(json: &mut Json) {
+    match json {
+        Json::Number(found) if found.is_f64() => {
+            if let Some(whole) = found.as_f64().and_then(number) {
+                *found = whole;
+            }
+        }
+        Json::Array(values) => values.iter_mut().for_each(make_whole),
+        Json::Object(members) => members.values_mut().for_each(make_whole),
+        _ => {}
+    }
+}
+
 /// Whole numbers are integers, as methods want them; what is beyond the bounds of exact ones stays as it is.
 fn number(value: f64) -> Option<Number> {
     if value.fract() == 0.0 && value.abs() <= SAFE_MAX as f64 {

@@ -19,8 +19,10 @@ mod form;
 mod health;
 mod reflection;
 mod route;
+mod services;
 mod status;
 mod timeout;
+mod typed;
 /// The messages and the service of `greenroom.v1`, as `tonic-prost-build` writes them.
 #[path = "generated/greenroom.v1.rs"]
 #[rustfmt::skip]
@@ -32,11 +34,33 @@ use std::pin::Pin;
 use greenroom::door::{Connection, Protocol, Visit};
 
 use crate::reflection::Reflection;
+use crate::services::Services;
+
+pub use crate::services::NotServices;
 
 /// What the gRPC door speaks: for [`Builder::grpc_door`](greenroom::Builder::grpc_door).
 #[derive(Clone, Default)]
 pub struct Grpc {
     reflection: Reflection,
+    services: Services,
+}
+
+impl Grpc {
+    /// Serves kinds by services of their own, too: those of an encoded `FileDescriptorSet` whose options name them.
+    ///
+    /// # Errors
+    /// [`NotServices`]: what is wrong with the set.
+    ///
+    /// ```no_run
+    /// # fn read() -> Result<greenroom_grpc::Grpc, Box<dyn std::error::Error>> {
+    /// let door = greenroom_grpc::Grpc::default().services(&std::fs::read("kinds.pb")?)?;
+    /// # Ok(door) }
+    /// ```
+    pub fn services(mut self, set: &[u8]) -> Result<Self, NotServices> {
+        self.services.add(set)?;
+        self.reflection = self.reflection.with(set)?;
+        Ok(self)
+    }
 }
 
 impl Protocol for Grpc {
@@ -45,7 +69,7 @@ impl Protocol for Grpc {
     }
 
     fn attend(&self, visit: Visit, connection: Connection) -> Pin<Box<dyn Future<Output = ()> + Send>> {
-        Box::pin(connection::serve(visit, self.reflection.clone(), connection))
+        Box::pin(connection::serve(visit, self.clone(), connection))
     }
 }
 

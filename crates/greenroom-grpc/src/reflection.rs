@@ -12,16 +12,18 @@ use hyper::body::{Frame, Incoming};
 use tokio::time::Sleep;
 use tonic::Status;
 use tonic::body::Body;
-use tonic_reflection::server::Builder;
+use tonic_reflection::server::{Builder, Error};
 use tower_service::Service;
 
-use crate::DESCRIPTORS;
+use crate::{DESCRIPTORS, NotServices};
 
 /// Both versions of the service.
 #[derive(Clone)]
 pub(crate) struct Reflection {
     v1: Answering,
     v1alpha: Answering,
+    /// What it shows beside what is built in.
+    sets: Vec<Bytes>,
 }
 
 type Answering = Arc<dyn Fn(Request<Asking>) -> Answer + Send + Sync>;
@@ -29,19 +31,29 @@ type Answer = Pin<Box<dyn Future<Output = Response<Body>> + Send>>;
 
 impl Default for Reflection {
     fn default() -> Self {
-        let shown = || {
-            let health = tonic_health::pb::FILE_DESCRIPTOR_SET;
-            Builder::configure()
-                .register_encoded_file_descriptor_set(DESCRIPTORS)
-                .register_encoded_file_descriptor_set(health)
-        };
-        const BUILT_IN: &str = "descriptors that are built in can be read";
-        let (v1, v1alpha) = (shown().build_v1().expect(BUILT_IN), shown().build_v1alpha().expect(BUILT_IN));
-        Self { v1: answering(v1), v1alpha: answering(v1alpha) }
+        Self::of(&[]).expect("descriptors that are built in can be read")
     }
 }
 
 impl Reflection {
+    fn of(sets: &[Bytes]) -> Result<Self, Error> {
+        let shown = || {
+            let health = tonic_health::pb::FILE_DESCRIPTOR_SET;
+            let built_in = Builder::configure()
+                .register_encoded_file_descriptor_set(DESCRIPTORS)
+                .register_encoded_file_descriptor_set(health);
+            sets.iter().fold(built_in, |shown, set| shown.register_encoded_file_descriptor_set(set))
+        };
+        let (v1, v1alpha) = (answering(shown().build_v1()?), answering(shown().build_v1alpha()?));
+        Ok(Self { v1, v1alpha, sets: sets.to_vec() })
+    }
+
+    /// Shows the services of another set, too.
+    pub(crate) fn with(&self, set: &[u8]) -> Result<Self, NotServices> {
+        let sets = [&self.sets[..], &[Bytes::copy_from_slice(set)]].concat();
+        Self::of(&sets).map_err(|error| NotServices(format!("reflection cannot show them: {error}")))
+    }
+
     /// Answers one conversation, with who has credentials, for a minute at most.
     pub(crate) async fn answer(
         &self,

@@ -10,14 +10,15 @@ use tonic::body::Body;
 use tonic_health::pb::health_server::HealthServer;
 use tower_service::Service;
 
+use crate::Grpc;
 use crate::actors::Actors;
 use crate::health::Health;
-use crate::reflection::Reflection;
 use crate::status;
+use crate::typed;
 use crate::v1::actors_server::ActorsServer;
 
 /// Answers one request.
-pub(crate) async fn answer(visit: Visit, reflection: Reflection, request: Request<Incoming>) -> Response<Body> {
+pub(crate) async fn answer(visit: Visit, door: Grpc, request: Request<Incoming>) -> Response<Body> {
     let _working = visit.begin();
     if !is_grpc(&request) {
         let mut answer = Response::new(Body::empty());
@@ -35,7 +36,17 @@ pub(crate) async fn answer(visit: Visit, reflection: Reflection, request: Reques
             whole(&visit, request, async |request| health.call(request).await).await
         }
         "grpc.reflection.v1.ServerReflection" | "grpc.reflection.v1alpha.ServerReflection" => {
-            reflection.answer(&visit, service.ends_with("v1alpha.ServerReflection"), request).await
+            door.reflection.answer(&visit, service.ends_with("v1alpha.ServerReflection"), request).await
+        }
+        _ if door.services.has(&service) => {
+            let path = request.uri().path().to_owned();
+            match door.services.find(&path) {
+                Some(method) => {
+                    let answer = async |request| Ok::<_, Status>(typed::answer(&visit, method, request).await);
+                    whole(&visit, request, answer).await
+                }
+                None => Ok(Status::unimplemented(format!("{service} has no method of the path {path}")).into_http()),
+            }
         }
         _ => {
             let known =

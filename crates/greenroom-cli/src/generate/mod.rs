@@ -1,6 +1,7 @@
 //! `greenroom generate`: OpenAPI, and typed clients of kinds. The same descriptions give the same bytes.
 
 mod go;
+mod proto;
 mod python;
 #[cfg(test)]
 mod tests;
@@ -36,6 +37,7 @@ pub(crate) struct GenerateCommand {
 enum Language {
     Go,
     Openapi,
+    Proto,
     Python,
     Ts,
 }
@@ -55,10 +57,18 @@ pub(crate) fn run(command: &GenerateCommand) -> Result<(), String> {
             let kinds = if command.kinds.is_empty() { interfaces::names(&door)? } else { command.kinds.clone() };
             let folder = command.out.file_name().and_then(|name| name.to_str()).unwrap_or("actors");
             let mut files = Vec::new();
+            if language == Language::Proto {
+                files.push(("greenroom_kind.proto".to_owned(), proto::OPTIONS.to_owned()));
+            }
             for kind in kinds {
                 let (description, _) = interfaces::describe(&door, &kind)?;
                 files.push(match language {
                     Language::Go => (format!("{}.go", file_name(&kind)), go::file(&description, folder)),
+                    Language::Proto => {
+                        let name = format!("{}.proto", file_name(&kind));
+                        let before = fs::read_to_string(command.out.join(&name)).unwrap_or_default();
+                        (name, proto::file(&description, &before))
+                    }
                     Language::Ts => (format!("{}.ts", file_name(&kind)), typescript::module(&description)),
                     _ => (format!("{}.py", file_name(&kind)), python::module(&description)),
                 });
@@ -66,9 +76,10 @@ pub(crate) fn run(command: &GenerateCommand) -> Result<(), String> {
             files
         }
     };
-    fs::create_dir_all(&command.out).map_err(|error| format!("cannot make {}: {error}", command.out.display()))?;
     for (name, text) in files {
         let path = command.out.join(name);
+        let folder = path.parent().unwrap_or(&command.out);
+        fs::create_dir_all(folder).map_err(|error| format!("cannot make {}: {error}", folder.display()))?;
         fs::write(&path, text).map_err(|error| format!("cannot write {}: {error}", path.display()))?;
         println!("{}", path.display());
     }

@@ -3,7 +3,7 @@
 use greenroom_describe::Description;
 use serde_json::json;
 
-use super::{camel, go, identifier, python, typescript};
+use super::{camel, go, identifier, proto, python, typescript};
 
 fn description() -> Description {
     Description::of_document(json!({
@@ -48,6 +48,32 @@ fn a_typescript_module_is_what_it_was() {
 #[test]
 fn a_go_file_is_what_it_was() {
     assert_eq!(go::file(&description(), "actors"), golden("chat_room.go"));
+}
+
+#[test]
+fn a_proto_file_is_what_it_was() {
+    assert_eq!(proto::file(&description(), ""), golden("chat_room.proto"));
+}
+
+#[test]
+fn a_field_keeps_its_number_and_none_is_given_again() {
+    let of = |properties: serde_json::Value| {
+        let required: Vec<_> = properties.as_object().into_iter().flat_map(|all| all.keys()).collect();
+        let arguments = json!({"type": "object", "properties": properties, "required": required});
+        let document = json!({"greenroom": 1, "kind": "k", "methods": [{"name": "m", "arguments": arguments}]});
+        Description::of_document(document).expect("it is a description")
+    };
+    let (text, number) = (json!({"type": "string"}), json!({"type": "integer"}));
+    let first = proto::file(&of(json!({"b": text, "c": text})), "");
+    assert!(first.contains("message MArguments {\n  string b = 1;\n  string c = 2;\n}"), "{first}");
+    let second = proto::file(&of(json!({"a": text, "b": number})), &first);
+    assert!(second.contains("message MArguments {\n  reserved 1, 2;\n  string a = 3;\n  int64 b = 4;\n}"), "{second}");
+    let third = proto::file(&of(json!({"a": text, "b": text})), &second);
+    assert!(
+        third.contains("message MArguments {\n  reserved 1, 2, 4;\n  string a = 3;\n  string b = 5;\n}"),
+        "{third}"
+    );
+    assert_eq!(proto::file(&of(json!({"a": text, "b": text})), &third), third);
 }
 
 #[test]
