@@ -1,5 +1,5 @@
 //! `cargo xtask kills`: money moves between node processes that are killed, and so is the journal's server; actors move between such nodes; and
-//! money moves between actors in Python and in Go, whose hosts are killed and frozen as well.
+//! money moves between actors in Python and in Go, and actors in TypeScript count, whose hosts are killed, frozen and cut off as well.
 
 use crate::step::{cargo, run as step};
 use crate::test::EVERYTHING;
@@ -31,7 +31,7 @@ pub(crate) fn run(options: &[&str]) -> Result<(), String> {
         }
     }
     if hosts {
-        crate::languages::payments(60.0 * minutes)?;
+        crate::languages::kills(60.0 * minutes)?;
         if loops.is_empty() {
             return Ok(());
         }

@@ -4,7 +4,8 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use crate::step::{root, run as step, target};
+use crate::step::{cargo, root, run as step, target};
+use crate::test::EVERYTHING;
 
 /// Installs and tests each of them; with `all`, one whose interpreter is missing is an error.
 pub(crate) fn run(all: bool) -> Result<(), String> {
@@ -26,22 +27,25 @@ pub(crate) fn run(all: bool) -> Result<(), String> {
     Ok(())
 }
 
-/// Pays between actors in Python and in Go, whose hosts and nodes are killed and frozen, for so many seconds.
-pub(crate) fn payments(seconds: f64) -> Result<(), String> {
-    if let Some(missing) = python_is_missing().or_else(|| go_is_missing("sdk/go")) {
-        return Err(format!("payments between hosts need {missing}"));
+/// Pays between actors in Python and in Go, and counts in TypeScript, whose hosts and nodes are killed and frozen and whose lanes are cut, for
+/// so many seconds each.
+pub(crate) fn kills(seconds: f64) -> Result<(), String> {
+    if let Some(missing) = python_is_missing().or_else(|| go_is_missing("sdk/go")).or_else(node_is_missing) {
+        return Err(format!("kills of hosts need {missing}"));
     }
-    let mut payments = tool(&python_environment()?.join("pytest"), &root().join("sdk/python"));
-    payments.args(["--capture=no", "-k", "each_payment"]).env("GREENROOM_BIN", program()?);
-    payments.env("GREENROOM_LANGUAGES", "all").env("GREENROOM_KILL_SECONDS", format!("{seconds:.0}"));
-    step("kills of hosts", &mut payments)
+    build_typescript()?;
+    let mut kills = tool(&python_environment()?.join("pytest"), &root().join("sdk/python"));
+    kills.args(["--capture=no", "-k", "each_payment or no_save"]).env("GREENROOM_BIN", program()?);
+    kills.env("GREENROOM_LANGUAGES", "all").env("GREENROOM_KILL_SECONDS", format!("{seconds:.0}"));
+    step("kills of hosts", &mut kills)
 }
 
 /// The programs of an environment where the SDK for Python is installed.
 fn python_environment() -> Result<PathBuf, String> {
     let environment = target()?.join("sdk-python");
     let bin = environment.join("bin");
-    if !bin.join("pyright").exists() {
+    // What came to be needed last: an environment that was made before is completed.
+    if !bin.join("python-grpc-tools-protoc").exists() {
         step("an environment for Python", Command::new("python3").args(["-m", "venv"]).arg(&environment))?;
         let mut pip = Command::new(bin.join("pip"));
         pip.args(["install", "--quiet", "--disable-pip-version-check", "--editable", "sdk/python[test]"]);
@@ -53,6 +57,9 @@ fn python_environment() -> Result<PathBuf, String> {
 fn python(all: bool) -> Result<(), String> {
     let bin = python_environment()?;
     let sdk = root().join("sdk/python");
+    let mut probe = cargo();
+    // As all tests are built, so that nothing is built twice.
+    step("the probe in Rust", probe.args(["build", "--quiet"]).args(EVERYTHING).args(["--example", "probe"]))?;
     let mut tests = tool(&bin.join("pytest"), &sdk);
     tests.arg("--quiet").env("GREENROOM_BIN", program()?);
     if all {
@@ -63,15 +70,27 @@ fn python(all: bool) -> Result<(), String> {
     step("types of the SDK for Python", types.arg("--pythonpath").arg(bin.join("python")))
 }
 
-fn typescript(all: bool) -> Result<(), String> {
-    let npm = |words: &[&str]| {
-        let mut npm = Command::new("npm");
-        npm.args(["--prefix", "sdk/typescript", "--silent", "--no-audit", "--no-fund"]).args(words);
-        npm
-    };
-    if !root().join("sdk/typescript/node_modules/typescript").exists() {
-        step("the SDK for TypeScript", npm(&["install", "--no-package-lock", "--ignore-scripts"]).env("CI", "1"))?;
+fn npm(words: &[&str]) -> Command {
+    let mut npm = Command::new("npm");
+    npm.args(["--prefix", "sdk/typescript", "--silent", "--no-audit", "--no-fund"]).args(words);
+    npm
+}
+
+fn install_typescript() -> Result<(), String> {
+    if root().join("sdk/typescript/node_modules/typescript").exists() {
+        return Ok(());
     }
+    step("the SDK for TypeScript", npm(&["install", "--no-package-lock", "--ignore-scripts"]).env("CI", "1"))
+}
+
+/// Its probe, for the tests in Python.
+fn build_typescript() -> Result<(), String> {
+    install_typescript()?;
+    step("the probe in TypeScript", &mut npm(&["run", "build"]))
+}
+
+fn typescript(all: bool) -> Result<(), String> {
+    install_typescript()?;
     let mut tests = npm(&["test"]);
     tests.env("GREENROOM_BIN", program()?);
     if all {

@@ -87,8 +87,8 @@ cargo xtask kills [--minutes N] [--journal sqlite|postgres|kafka].. [--moving] [
     minutes (1 by default), and the journal's server now and then: over each journal, or those that are named. Says how many
     payments there were, and what was lost, doubled and answered otherwise: 0. --moving: counters that optimisers move to and fro
     between three nodes, one of which is killed or restarted each time some have moved: no save is lost or made twice, and
-    a restart leaves no call in doubt. --hosts: reliable actors in Python and in Go, with two nodes; hosts are killed, and frozen past
-    their lease.
+    a restart leaves no call in doubt. --hosts: reliable actors in Python and in Go, with two nodes, and persistent ones in TypeScript;
+    hosts are killed, frozen past their lease, and cut off from lanes.
 
 cargo xtask console
     The console's pages in Chromium, before three real nodes: each page, dark and light, in three widths, with no error, nothing that

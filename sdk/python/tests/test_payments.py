@@ -1,4 +1,5 @@
-"""Money moves between reliable actors in Python and in Go, while their hosts and nodes are killed and frozen: each payment is made once.
+"""Money moves between reliable actors in Python and in Go, while their hosts and nodes are killed and frozen, and lanes cut: each payment
+is made once.
 
 `GREENROOM_KILL_SECONDS` says for how long; `cargo xtask kills --hosts` sets it.
 """
@@ -25,6 +26,7 @@ from random import Random
 from typing import Any
 
 import pytest
+from cuts import Relay
 
 from greenroom.testing import Program
 
@@ -48,12 +50,14 @@ HANG = 120.0
 
 @dataclass
 class Cluster:
-    """Two nodes over one journal, and two hosts of each language that dial both."""
+    """Two nodes over one journal, and two hosts of each language that dial both: the first by their sockets, the second through relays."""
 
     directory: Path
     nodes: list[Program] = field(default_factory=list[Program])
     commands: list[list[str]] = field(default_factory=list[list[str]])
     hosts: list[subprocess.Popen[bytes]] = field(default_factory=list[subprocess.Popen[bytes]])
+    relays: list[Relay] = field(default_factory=list[Relay])
+    chance: Random = field(default_factory=lambda: Random(LASTING))
 
     def start(self) -> None:
         config = self.directory / "node.toml"
@@ -65,12 +69,16 @@ class Cluster:
         subprocess.run(["go", "-C", str(HERE / "../../go"), "build", "-o", purse, "./testdata/purse"], check=True)
         flags = ["--listen", "127.0.0.1:0", "--shards", "1", "--config", str(config)]
         self.nodes = [Program(*flags, name=name, directory=self.directory) for name in ("a", "b")]
+        self.relays = [Relay(node.http) for node in self.nodes]
         self.commands = [[sys.executable, str(HERE / "purse.py")], [purse]] * 2
-        self.hosts = [self._host(command) for command in self.commands]
+        self.hosts = [self._host(place) for place in range(len(self.commands))]
 
-    def _host(self, command: list[str]) -> subprocess.Popen[bytes]:
-        ways = ",".join(node.url for node in self.nodes)
-        return subprocess.Popen(command, env=os.environ | {"GREENROOM_HOST": ways})
+    def _host(self, place: int) -> subprocess.Popen[bytes]:
+        ways = ",".join(way.url for way in (self.nodes if place < 2 else self.relays))
+        return subprocess.Popen(self.commands[place], env=os.environ | {"GREENROOM_HOST": ways})
+
+    def cut_lanes(self, place: int) -> None:
+        self.relays[place].cut(self.chance)
 
     def kill_node(self, place: int) -> None:
         self.nodes[place].kill()
@@ -80,7 +88,7 @@ class Cluster:
     def kill_host(self, place: int) -> None:
         self.hosts[place].kill()
         self.hosts[place].wait()
-        self.hosts[place] = self._host(self.commands[place])
+        self.hosts[place] = self._host(place)
 
     def freeze_host(self, place: int) -> None:
         """Past its lease: its actors are made anew in another host, and then it wakes."""
@@ -93,6 +101,8 @@ class Cluster:
             host.send_signal(signal.SIGCONT)
             host.kill()
             host.wait()
+        for relay in self.relays:
+            relay.stop()
         for node in self.nodes:
             node.stop()
 
@@ -179,12 +189,14 @@ def test_each_payment_between_python_and_go_is_made_once(cluster: Cluster) -> No
     begun, done = time.monotonic(), Counter[str]()
     try:
         # Hosts of both languages are at even and at odd places.
-        faults = itertools.cycle((cluster.kill_host, cluster.freeze_host, cluster.kill_host, cluster.kill_node))
+        faults = itertools.cycle(
+            (cluster.kill_host, cluster.cut_lanes, cluster.freeze_host, cluster.cut_lanes, cluster.kill_host, cluster.kill_node)
+        )
         is_over = lambda: time.monotonic() - begun > LASTING and len(bank.answered) >= PAYMENTS_MIN  # noqa: E731
         while not is_over() and not bank.failed and time.monotonic() - begun < LASTING + HANG:
             time.sleep(chance.uniform(0.3, 1.5))
             fault = next(faults)
-            fault(chance.randrange(2 if fault == cluster.kill_node else 4))
+            fault(chance.randrange(4 if fault in (cluster.kill_host, cluster.freeze_host) else 2))
             done[fault.__name__] += 1
     finally:
         bank.stopped.set()
