@@ -201,6 +201,7 @@ pub use crate::geo::{
     GeoCounts, GeoHome, GeoInstances, GeoKind, MultiCluster, Standings,
 };
 pub use crate::here::figures::Figure;
+pub use crate::hosts::settings::{HostRule, HostsConfig};
 pub use crate::intercept::{CallInfo, End, Interceptor, Outcome};
 pub use crate::node::builder::Builder;
 pub use crate::node::{

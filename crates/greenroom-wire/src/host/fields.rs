@@ -113,6 +113,10 @@ fn field<'a>(reader: &mut Reader<'a>) -> Result<(&'a str, Form<'a>), FrameError>
 
 fn entry<'a>(reader: &mut Reader<'a>) -> Result<(&'a str, Option<&'a [u8]>), FrameError> {
     let name = reader.text("entry name", ENTRY_NAME_LEN_MAX)?;
+    if name.is_empty() {
+        // It is that of a field as a whole.
+        return Err(FrameError::OutOfBounds { field: "entry name length", value: 0, max: ENTRY_NAME_LEN_MAX as u64 });
+    }
     let value = match reader.u8("entry presence")? {
         0 => None,
         1 => Some(reader.bytes("entry value", usize::MAX)?),
@@ -142,7 +146,7 @@ impl FieldsWriter {
         self.field(name, WHOLE, |writer| writer.bytes("field value", value, usize::MAX).map(|_| ()))
     }
 
-    /// Appends a field by its entries.
+    /// Appends a field by its entries, whose names are not empty: that is the name of a field as a whole.
     ///
     /// # Errors
     /// As for [`FieldsWriter::whole`].

@@ -124,8 +124,12 @@ fn fields_that_are_not_there_are_refused_before_anything_is_made_for_them() {
     assert_eq!(node_error(32, &entries), FrameError::Truncated { field: "entry name" });
     let form = [&declared[..], &[1, 0, 2]].concat();
     assert_eq!(node_error(32, &form), FrameError::OutOfBounds { field: "field form", value: 2, max: 1 });
-    let presence = [&declared[..], &[1, 0, 1, 1, 0, 2]].concat();
+    let presence = [&declared[..], &[1, 0, 1, 1, 1, b'e', 2]].concat();
     assert_eq!(node_error(32, &presence), FrameError::OutOfBounds { field: "entry presence", value: 2, max: 1 });
+    // Without a name it would be taken for a field as a whole.
+    let nameless = [&declared[..], &[1, 0, 1, 1, 0, 0]].concat();
+    let refused = FrameError::OutOfBounds { field: "entry name length", value: 0, max: 512 };
+    assert_eq!(node_error(32, &nameless), refused);
 }
 
 #[test]

@@ -28,7 +28,7 @@ fn time() -> impl Strategy<Value = Option<Duration>> {
 }
 
 fn fields() -> impl Strategy<Value = FieldsWriter> {
-    let field = ("[a-z]{0,8}", any::<bool>(), vec((".{0,9}", option::of(bytes())), 0..4), bytes());
+    let field = ("[a-z]{0,8}", any::<bool>(), vec((".{1,9}", option::of(bytes())), 0..4), bytes());
     vec(field, 0..4).prop_map(|fields| {
         let mut writer = FieldsWriter::new();
         for (name, is_whole, entries, value) in fields {

@@ -37,6 +37,24 @@ pub struct HostRule {
     pub kinds: Vec<String>,
 }
 
+impl HostRule {
+    /// Lets hosts that have shown one of `roles` at the HTTP door offer `kinds`.
+    ///
+    /// ```
+    /// let builder = greenroom::Node::builder().configure(|config| {
+    ///     config.hosts.listen = "auto".into();
+    ///     config.hosts.allow.push(greenroom::HostRule::new(["chat"], ["chat_*", "user"]));
+    /// });
+    /// # drop(builder);
+    /// ```
+    pub fn new<R: Into<String>, K: Into<String>>(
+        roles: impl IntoIterator<Item = R>,
+        kinds: impl IntoIterator<Item = K>,
+    ) -> Self {
+        Self { roles: roles.into_iter().map(Into::into).collect(), kinds: kinds.into_iter().map(Into::into).collect() }
+    }
+}
+
 impl Default for HostsConfig {
     fn default() -> Self {
         Self {
@@ -81,7 +99,7 @@ mod tests {
 
     #[test]
     fn a_rule_names_roles_and_kinds() {
-        let rule = HostRule { roles: vec!["chat".into()], kinds: vec!["chat_*".into(), "user".into()] };
+        let rule = HostRule::new(["chat"], ["chat_*", "user"]);
         let config = HostsConfig { allow: vec![rule], ..HostsConfig::default() };
         assert!(config.allows(&["chat"], "chat_room") && config.allows(&["other", "chat"], "user"));
         assert!(

@@ -31,10 +31,11 @@ impl Lanes {
             && let Some(cookie) = place.waiting.pop_front()
         {
             place.sent.insert(cookie);
+            let is_patient = place.is_patient;
             let lane = self.lanes.get_mut(&session).expect("its session is known");
             if lane.queue.is_empty() && lane.has_room() {
                 self.send(session, cookie, out);
-            } else if lane.is_crowded(lane.queue.len()) {
+            } else if !is_patient && lane.is_crowded(lane.queue.len()) {
                 self.fail(cookie, Fate::Overloaded, out);
             } else {
                 lane.queue.push_back(cookie);

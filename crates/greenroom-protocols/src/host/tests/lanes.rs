@@ -290,6 +290,19 @@ fn l16_who_is_patient_gets_a_seat_as_soon_as_one_is_free() {
 }
 
 #[test]
+fn l16_who_is_patient_waits_for_a_place_on_a_crowded_lane() {
+    let mut world = World::new(Settings::default(), &[]);
+    world.joins(A, 1, Bounds { turns_max: 1, ..Bounds::default() });
+    let want = LaneEvent::Want { activation: ROOM, kind: "room".into(), wanted: 1, is_patient: true };
+    assert_eq!(world.tell(want), [activate(A, 1)]);
+    world.ready(A, Seat(1));
+    let sent: Vec<_> = (1..=18).flat_map(|cookie| world.begin(cookie, true)).collect();
+    assert_eq!(sent, [send(A, 1, 1, 1)], "the others wait, and no partition is recovered");
+    let after: Vec<_> = (1..=17).flat_map(|turn| world.ends(A, turn)).collect();
+    assert_eq!(after.last(), Some(&send(A, 1, 18, 18)));
+}
+
+#[test]
 fn l18_a_request_names_turns_of_its_own_lane_only() {
     let named = |settings| {
         let mut world = World::new(settings, &[(A, 1), (B, 1)]);
