@@ -139,7 +139,7 @@ mod tests {
             (&b""[..], Codec::Json, "no codec"),
             (b"\x09\x01\xc0", Codec::Json, "codec 9"),
             (b"\x02\x01{\"a\":{\"b\":]}}", Codec::MessagePack, "`a.b`"),
-            (b"\x02\x01{} 1", Codec::MessagePack, "follows"),
+            (b"\x02\x01{} 1", Codec::MessagePack, "followed by"),
             (b"\x01\x01\x81\xc0\x01", Codec::Json, "no key null"),
             (&nan, Codec::Json, "`a[0]` is wrong: JSON has no number NaN"),
         ] {
