@@ -148,7 +148,8 @@ impl Tables {
         self.since = now;
         let view = node.view().view.version;
         if std::mem::replace(&mut self.view, view) != view {
-            self.budget.renew();
+            // Between shards actors may move at once.
+            self.budget.renew(node.shards().len() == 1);
         }
         let messages = self.near.messages().max(self.far.messages());
         let budget = self.budget.second(self.flows.take_savings(), messages);

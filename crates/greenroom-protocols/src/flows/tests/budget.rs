@@ -1,6 +1,6 @@
 //! How many samples are taken where there is something to gain, and where there is nothing.
 
-use super::super::budget::{Budget, EAGER_SECONDS, SAMPLES_MIN, Savings};
+use super::super::budget::{Budget, CALM_SECONDS, EAGER_SECONDS, SAMPLES_MIN, Savings};
 use super::gap::SAMPLES_MAX;
 use super::*;
 
@@ -23,8 +23,18 @@ fn where_nothing_is_gained_ever_fewer_samples_are_taken_and_where_moves_pay_all(
     // What is lost is no gain.
     let lost = (0..100).map(|_| budget.second(saving(-0.5), BUSY)).min();
     assert_eq!(lost, Some(SAMPLES_MIN));
-    budget.renew();
+    budget.renew(false);
     assert_eq!(budget.second(saving(0.0), BUSY), SAMPLES_MAX);
+}
+
+#[test]
+fn while_nobody_may_move_few_samples_are_taken_and_then_all() {
+    let mut budget = Budget::default();
+    budget.renew(true);
+    let calm: Vec<u32> = (0..CALM_SECONDS).map(|_| budget.second(saving(0.5), BUSY)).collect();
+    assert!(calm.iter().all(|samples| *samples == SAMPLES_MIN), "{calm:?}");
+    let then: Vec<u32> = (CALM_SECONDS..EAGER_SECONDS).map(|_| budget.second(saving(0.0), BUSY)).collect();
+    assert!(then.iter().all(|samples| *samples == SAMPLES_MAX), "{then:?}");
 }
 
 #[test]
