@@ -13,12 +13,9 @@ use crate::status::{plain, silent, text};
 /// Which turns, and how to tell.
 #[derive(Args)]
 pub(crate) struct TailCommand {
-    /// Those of a kind
-    #[arg(long)]
-    kind: Option<String>,
-    /// Those of the actors with this key
-    #[arg(long)]
-    key: Option<String>,
+    /// Those of a kind, or of one actor
+    #[arg(value_name = "KIND[/KEY]")]
+    whose: Option<String>,
     /// Those of a method
     #[arg(long)]
     method: Option<String>,
@@ -87,15 +84,20 @@ pub(crate) fn run(command: &TailCommand) -> Result<(), String> {
 fn path(command: &TailCommand) -> String {
     let outcome = command.outcome.and_then(|outcome| outcome.to_possible_value());
     let outcome = outcome.map(|outcome| outcome.get_name().to_owned());
+    let whose = command.whose.as_deref();
+    let (kind, key) = whose.map_or((None, None), |whose| match whose.split_once('/') {
+        Some((kind, key)) => (Some(kind), Some(key)),
+        None => (Some(whose), None),
+    });
     let asked = [
-        ("kind", &command.kind),
-        ("key", &command.key),
-        ("method", &command.method),
-        ("outcome", &outcome),
-        ("over", &command.over),
-        ("nodes", &command.nodes),
+        ("kind", kind),
+        ("key", key),
+        ("method", command.method.as_deref()),
+        ("outcome", outcome.as_deref()),
+        ("over", command.over.as_deref()),
+        ("nodes", command.nodes.as_deref()),
     ];
-    let asked = asked.into_iter().filter_map(|(name, value)| Some(format!("{name}={}", encoded(value.as_ref()?))));
+    let asked = asked.into_iter().filter_map(|(name, value)| Some(format!("{name}={}", encoded(value?))));
     format!("/-/tail?{}", asked.collect::<Vec<_>>().join("&"))
 }
 
