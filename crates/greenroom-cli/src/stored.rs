@@ -9,6 +9,7 @@ use serde_json::Value;
 
 use crate::call::described;
 use crate::door::{Condition, Door, NodeAddress, encoded};
+use crate::migrate::split;
 use crate::status::{columns, plain, text};
 
 /// What to do with what is stored.
@@ -56,10 +57,9 @@ struct List {
 /// A state of one actor.
 #[derive(Args)]
 struct Of {
-    /// The actor's kind
-    kind: String,
-    /// The actor's key
-    key: String,
+    /// The actor: its kind and its key, as in chat_room/lobby
+    #[arg(value_name = "KIND/KEY")]
+    actor: String,
     /// The field that is a state of its own; without it the actor as a whole
     #[arg(long, default_value = "self")]
     field: String,
@@ -109,10 +109,9 @@ struct Delete {
 
 #[derive(Args)]
 struct Deactivate {
-    /// The actor's kind
-    kind: String,
-    /// The actor's key
-    key: String,
+    /// The actor: its kind and its key, as in chat_room/lobby
+    #[arg(value_name = "KIND/KEY")]
+    actor: String,
     #[command(flatten)]
     node: NodeAddress,
 }
@@ -122,7 +121,7 @@ pub(crate) fn run(command: &StoredCommand) -> Result<(), String> {
     match &command.action {
         Action::List(list) => list.run(),
         Action::Show(One { of, node }) => {
-            let answer = node.door(TIMEOUT)?.get(&of.path(false))?;
+            let answer = node.door(TIMEOUT)?.get(&of.path(false)?)?;
             if answer.status != 200 {
                 return Err(described(answer.status, &answer.body));
             }
@@ -131,21 +130,22 @@ pub(crate) fn run(command: &StoredCommand) -> Result<(), String> {
         }
         Action::Put(put) => {
             let condition = put.expect.as_deref().map_or(Condition::Missing, Condition::Version);
-            changed(&put.node.door(TIMEOUT)?, &put.of.path(put.deactivate), &condition, Some(&put.value))
+            changed(&put.node.door(TIMEOUT)?, &put.of.path(put.deactivate)?, &condition, Some(&put.value))
         }
         Action::Delete(delete) => {
             let condition = Condition::Version(&delete.expect);
-            changed(&delete.node.door(TIMEOUT)?, &delete.of.path(delete.deactivate), &condition, None)
+            changed(&delete.node.door(TIMEOUT)?, &delete.of.path(delete.deactivate)?, &condition, None)
         }
-        Action::Deactivate(Deactivate { kind, key, node }) => {
+        Action::Deactivate(Deactivate { actor, node }) => {
+            let (kind, key) = split(actor)?;
             let answer = node.door(TIMEOUT)?.post(&["-", "actors", kind, key, "deactivate"], "")?;
             if answer.status != 202 {
                 return Err(described(answer.status, &answer.body));
             }
             let said: Value = serde_json::from_str(&answer.body).unwrap_or_default();
             match said["was_on"].as_str() {
-                Some(node) => println!("{kind}/{key} ends on node {node}"),
-                None => println!("{kind}/{key} is not active"),
+                Some(node) => println!("{actor} ends on node {node}"),
+                None => println!("{actor} is not active"),
             }
             Ok(())
         }
@@ -163,9 +163,10 @@ fn changed(door: &Door, path: &str, condition: &Condition<'_>, value: Option<&st
 }
 
 impl Of {
-    fn path(&self, deactivate: bool) -> String {
-        let path = [&self.kind, &self.field, &self.key].map(|part| encoded(part)).join("/");
-        format!("/-/state/{path}{}", if deactivate { "?deactivate=true" } else { "" })
+    fn path(&self, deactivate: bool) -> Result<String, String> {
+        let (kind, key) = split(&self.actor)?;
+        let path = [kind, &self.field, key].map(encoded).join("/");
+        Ok(format!("/-/state/{path}{}", if deactivate { "?deactivate=true" } else { "" }))
     }
 }
 
