@@ -24,7 +24,8 @@ pub(crate) fn run(options: &[&str]) -> Result<(), String> {
         step::run("the program", cargo().args(["build", "--locked", "--quiet", "-p", "greenroom-cli"]))?;
     }
     if std::env::var_os(INSIDE).is_none() && own_network() {
-        let this = std::env::current_exe().map_err(|error| format!("cannot say where this program is: {error}"))?;
+        // The build may have put another one in its place.
+        let this = format!("/proc/{}/exe", std::process::id());
         let mut inside = Command::new("unshare");
         inside.args(["--net", "sh", "-c", "ip link set lo up && exec \"$0\" tutorial \"$@\""]).arg(this).args(options);
         return step::run("the tutorial, in a network of its own", inside.env(INSIDE, "1"));
