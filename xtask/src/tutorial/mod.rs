@@ -27,7 +27,7 @@ pub(crate) fn run(options: &[&str]) -> Result<(), String> {
         // The build may have put another one in its place.
         let this = format!("/proc/{}/exe", std::process::id());
         let mut inside = Command::new("unshare");
-        inside.args(["--net", "sh", "-c", "ip link set lo up && exec \"$0\" tutorial \"$@\""]).arg(this).args(options);
+        inside.args(["--net", "sh", "-c", INSIDE_SCRIPT]).arg(this).args(options);
         return step::run("the tutorial, in a network of its own", inside.env(INSIDE, "1"));
     }
     let mut pages = pages()?;
@@ -104,5 +104,7 @@ const FOLDER: &str = "docs/start";
 /// The option of who has built all of the workspace.
 const BUILT: &str = "--built";
 
+/// Begins the tutorial in a network of its own. Who was started in the background ignores the keys that end a page's programs, and so would they.
+const INSIDE_SCRIPT: &str = "ip link set lo up && exec env --default-signal=INT,QUIT \"$0\" tutorial \"$@\"";
 /// Set for the run inside of that network.
 const INSIDE: &str = "GREENROOM_TUTORIAL_INSIDE";
