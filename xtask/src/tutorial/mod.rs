@@ -106,5 +106,6 @@ const BUILT: &str = "--built";
 
 /// Begins the tutorial in a network of its own. Who was started in the background ignores the keys that end a page's programs, and so would they.
 const INSIDE_SCRIPT: &str = "ip link set lo up && exec env --default-signal=INT,QUIT \"$0\" tutorial \"$@\"";
+
 /// Set for the run inside of that network.
 const INSIDE: &str = "GREENROOM_TUTORIAL_INSIDE";
