@@ -165,8 +165,8 @@ fn the_nodes_of_a_demo_that_is_killed_end() {
 #[test]
 fn keys_in_a_terminal_kill_a_node_of_the_demo_and_start_it_again_and_send_players_about() {
     let temporary = tempfile::tempdir().unwrap();
-    // It gives the program a terminal, whose keys come by a pipe.
-    let command = ["--quiet", "--return", "--command", &format!("{PROGRAM} demo --port 0"), "/dev/null"];
+    // It gives the program a terminal, whose keys come by a pipe. A shell in between would be interrupted too.
+    let command = ["--quiet", "--return", "--command", &format!("exec {PROGRAM} demo --port 0"), "/dev/null"];
     let mut demo = Running::start_as(Command::new("script"), &command, temporary.path());
     let lines = demo.until("Ctrl-C");
     let door = address(&lines);
