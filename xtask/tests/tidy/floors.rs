@@ -72,7 +72,6 @@ const MODULES: &[(&str, &str)] = &[
     ("shard", "core"),
     ("shard/slot", "face"),
     ("shard/lanes", "cluster"),
-    ("shard/moves", "cluster"),
     ("shard/versions", "cluster"),
     ("state", "core"),
     ("state/error", "face"),

@@ -7,6 +7,7 @@ mod driver;
 pub(crate) mod ending;
 mod loads;
 mod mesh;
+mod moves;
 mod part;
 pub(crate) mod placement;
 pub(crate) mod table;

@@ -1,5 +1,6 @@
 //! What a node keeps of its cluster, and what its other parts ask there.
 
+use std::cell::RefCell;
 use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
@@ -7,6 +8,7 @@ use greenroom_protocols::directory::{Epoch, Grant};
 use greenroom_protocols::node::NodeId;
 
 use super::directory::{Border, Directory};
+use super::moves::Moves;
 use super::placement::Placements;
 use super::{Loads, Order, Orders, ending};
 use crate::actor::error::Refusal;
@@ -15,6 +17,7 @@ use crate::here::Here;
 use crate::here::location::{Asker, Location};
 use crate::here::parts::Part;
 use crate::shard::Slot;
+use crate::shard::parts::ShardPart;
 use crate::shard::underway::Way;
 
 /// A node's part in its cluster.
@@ -36,6 +39,10 @@ impl InCluster {
 impl Part for InCluster {
     fn way(&self) -> Option<&dyn Way> {
         Some(self)
+    }
+
+    fn on_shard(&self) -> Option<Box<dyn ShardPart>> {
+        Some(Box::new(RefCell::new(Moves::default())))
     }
 
     fn channel(&self) -> Option<u8> {

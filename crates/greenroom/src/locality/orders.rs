@@ -14,7 +14,7 @@ use super::on_shard::OnShard;
 use super::word::Letter;
 use crate::actor::key::ActorId;
 use crate::here::Here;
-use crate::shard::moves::{Told, Trip, TripEnd};
+use crate::shard::trips::{Told, Trip, TripEnd};
 use crate::shard::{Item, Shard};
 
 /// Lets an activation go to another node, with its set of so many actors or alone; which actor it is of, if it is here.

@@ -34,6 +34,7 @@ mod table;
 pub(crate) use self::dial::Greeted;
 use self::farewell::Farewell;
 pub(crate) use self::flow::Flow;
+pub(crate) use self::send::{CARRIES, LETTERS};
 pub(crate) use self::table::LaneId;
 pub(super) use self::table::Lanes;
 use self::table::{Lane, Link};

@@ -30,7 +30,6 @@ pub(crate) mod listing;
 pub(crate) mod mail;
 mod mailbox;
 mod metering;
-pub(crate) mod moves;
 pub(crate) mod one_way;
 mod outbox;
 mod outgoing;
@@ -58,6 +57,7 @@ pub(crate) mod submit;
 mod tail;
 mod ticking;
 pub(crate) mod timers;
+pub(crate) mod trips;
 pub(crate) mod turns;
 pub(crate) mod underway;
 mod versions;
@@ -99,7 +99,7 @@ use crate::pids::key::is_reserved;
 
 pub(crate) use self::gauges::Gauges;
 pub(crate) use self::item::Item;
-pub(crate) use self::lanes::{Greeted, LaneId};
+pub(crate) use self::lanes::{CARRIES, Greeted, LETTERS, LaneId};
 pub(crate) use self::registry::ShardId;
 pub(crate) use self::round::life;
 pub(crate) use self::slot::Slot;
@@ -169,7 +169,7 @@ pub(crate) struct Shard {
     recent: RefCell<places::Recent>,
     hints: RefCell<places::Hints>,
     answered: RefCell<places::Hints>,
-    moves: RefCell<moves::Moves>,
+    trips: RefCell<trips::Trips>,
     passages: RefCell<passage::Passages>,
     /// The hash of the actor whose message is taken in that another shard has handed on.
     handed: Cell<Option<u64>>,
@@ -241,7 +241,7 @@ impl Shard {
             recent: RefCell::default(),
             hints: RefCell::default(),
             answered: RefCell::default(),
-            moves: RefCell::default(),
+            trips: RefCell::default(),
             passages: RefCell::default(),
             handed: Cell::new(None),
             outboxes: RefCell::new((0..shards).map(|_| Outbox::default()).collect()),

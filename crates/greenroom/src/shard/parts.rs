@@ -7,7 +7,9 @@ use greenroom_protocols::node::NodeId;
 use greenroom_world::Timestamp;
 
 use super::sampling::Sample;
+use super::trips::Departed;
 use super::{Shard, ShardId, Slot};
+use crate::actor::error::Refusal;
 use crate::actor::interface::Why;
 use crate::actor::key::ActorId;
 use crate::observe::stage::Talk;
@@ -104,6 +106,23 @@ pub(crate) trait ShardPart: Any {
         let _ = (shard, id, from, brought);
     }
 
+    /// Sends on its way what an activation carries that has ended to begin anew elsewhere, and hears what becomes of it; it comes back from
+    /// who does not.
+    fn departs(&self, shard: &Shard, departed: Departed) -> Option<Departed> {
+        let _ = shard;
+        Some(departed)
+    }
+
+    /// Hears what a shard of another node says on a channel of a connection of this shard: only the parts know what it means.
+    fn told(&self, shard: &Shard, from: NodeId, channel: u8, payload: &[u8]) {
+        let _ = (shard, from, channel, payload);
+    }
+
+    /// Refuses the messages that wait here, as the node stops.
+    fn refuse_waiting(&self, refusal: &Refusal) {
+        let _ = refusal;
+    }
+
     /// Hears that an activation has ended.
     fn ended(&self, shard: &Shard, slot: Slot, why: Why) {
         let _ = (shard, slot, why);
@@ -191,23 +210,28 @@ impl Shard {
     }
 
     /// Whether the parts let an actor come that moves here.
-    pub(super) fn admits(&self, id: &ActorId, from: NodeId, letter: &[u8]) -> bool {
+    pub(crate) fn admits(&self, id: &ActorId, from: NodeId, letter: &[u8]) -> bool {
         self.parts.iter().all(|part| part.admits(self, id, from, letter))
     }
 
     /// Tells the parts that an actor has come by a move.
-    pub(super) fn note_arrived(&self, id: &ActorId, from: NodeId, letter: &[u8]) {
+    pub(crate) fn note_arrived(&self, id: &ActorId, from: NodeId, letter: &[u8]) {
         self.parts.iter().for_each(|part| part.arrived(self, id, from, letter));
     }
 
     /// Tells the parts how much an actor carries from node to node.
-    pub(super) fn note_carried(&self, id: &ActorId, bytes: usize) {
+    pub(crate) fn note_carried(&self, id: &ActorId, bytes: usize) {
         self.parts.iter().for_each(|part| part.carried(self, id, bytes));
     }
 
     /// Tells the parts that an actor asks to stay on its node.
     pub(super) fn note_pinned(&self, id: &ActorId, until: Timestamp) {
         self.parts.iter().for_each(|part| part.pinned(self, id, until));
+    }
+
+    /// Lets the parts hear what a shard of another node says.
+    pub(super) fn tell_parts(&self, from: NodeId, channel: u8, payload: &[u8]) {
+        self.parts.iter().for_each(|part| part.told(self, from, channel, payload));
     }
 
     /// Which node of `among` a part would have an actor go to, as this one leaves.

@@ -272,7 +272,6 @@ impl Shard {
         let long = self.warn_of_long_turns(now);
         self.tick_timers(now);
         let lanes = self.look_after_lanes(now);
-        let moves = self.look_after_moves(now);
         self.flush_lanes();
         let parts = self.look_after_parts(now);
         let parked = self.retry_parked(now);
@@ -281,7 +280,7 @@ impl Shard {
         let sweep = self.calls.borrow().next_sweep();
         let (idle, saves) = (self.idle.borrow().next(), self.saves.borrow().next());
         let timers = self.timers.borrow().next();
-        [late, long, lanes, moves, parked, streams, parts, stop, sweep, idle, saves, timers].into_iter().flatten().min()
+        [late, long, lanes, parked, streams, parts, stop, sweep, idle, saves, timers].into_iter().flatten().min()
     }
 
     /// Keeps a message until the directory can say where its actor is.

@@ -1,7 +1,6 @@
 //! What goes out on a shard's connections: calls, replies, and what nodes tell each other of actors that moved.
 
 use bytes::BytesMut;
-use greenroom_protocols::directory::Placed;
 use greenroom_protocols::node::NodeId;
 use greenroom_protocols::versions::FIRST;
 use greenroom_wire::{CallId, EncodeError, Encoder, Extension, Status};
@@ -10,11 +9,10 @@ use greenroom_world::Timestamp;
 use super::LaneId;
 use super::shares::OF_ACTOR_LEN_MAX;
 use crate::actor::error::{Doubt, Failure, Refusal};
-use crate::actor::key::{ActorId, stable_hash};
+use crate::actor::key::stable_hash;
 use crate::actor::reply::{encode_failure, unencodable};
 use crate::shard::baggage;
 use crate::shard::calls::{CallSlot, Completion};
-use crate::shard::moves::Carried;
 use crate::shard::outgoing::Outgoing;
 use crate::shard::{Item, Shard};
 
@@ -150,37 +148,34 @@ impl Shard {
         lanes.mark_unflushed(id.index);
     }
 
-    /// Sends the state of an activation to `to`, and before it what is said of it there; false if there is no way or no room.
-    pub(in crate::shard) fn lane_carry(
-        &self,
-        to: NodeId,
-        id: &ActorId,
-        from: Placed,
-        state: &[u8],
-        letter: &[u8],
-    ) -> bool {
-        let Ok(lane_id) = self.dialled(to) else { return false };
+    /// Puts control frames onto this shard's connection to `to`, right behind each other, each on its channel; false if there is no
+    /// way or no room, or one of them is too long.
+    pub(crate) fn lane_tell(&self, to: NodeId, frames: &[(u8, &dyn Fn(&mut BytesMut))]) -> bool {
+        let Ok(id) = self.dialled(to) else { return false };
         let mut lanes = self.lanes.borrow_mut();
         let encoder = lanes.encoder;
-        let Some(lane) = lanes.lane(lane_id).filter(|lane| lane.out.len() <= OUT_LEN_MAX) else { return false };
-        if !letter.is_empty() {
-            // Letters are far below any frame limit.
-            let _ = encoder.control(&mut lane.out, LETTERS, |out| {
-                out.extend_from_slice(&id.stable_hash().to_le_bytes());
-                out.extend_from_slice(&from.epoch.0.to_le_bytes());
-                out.extend_from_slice(letter);
+        let Some(lane) = lanes.lane(id).filter(|lane| lane.out.len() <= OUT_LEN_MAX) else { return false };
+        let written = frames.iter().try_for_each(|(channel, write)| {
+            encoder.control(&mut lane.out, *channel, |out| {
+                write(out);
                 Ok::<(), EncodeError>(())
-            });
-        }
-        let written = encoder.control(&mut lane.out, CARRIES, |out| {
-            Carried::write(id, from, state, out);
-            Ok::<(), EncodeError>(())
+            })
         });
         if let Err(error) = &written {
-            tracing::warn!(actor = %id, %error, "a state could not be sent");
+            tracing::warn!(peer = %lane.peer_name, %error, "what a part of this node says could not be sent");
         }
-        self.flush_soon(lanes, lane_id);
+        self.flush_soon(lanes, id);
         written.is_ok()
+    }
+
+    /// The state of an actor that moves here has come.
+    pub(super) fn take_carry(&self, peer: NodeId, payload: &[u8]) {
+        self.tell_parts(peer, CARRIES, payload);
+    }
+
+    /// What is said of such an actor before its state has come.
+    pub(super) fn take_letter(&self, peer: NodeId, payload: &[u8]) {
+        self.tell_parts(peer, LETTERS, payload);
     }
 }
 
@@ -201,7 +196,7 @@ const REPLIES_LEN_MAX: usize = 32 << 20;
 /// node, 8 bytes each, little-endian.
 pub(super) const HINTS: u8 = 2;
 /// The channel of control frames on shards' connections that carry the states of actors that move.
-pub(super) const CARRIES: u8 = 4;
+pub(crate) const CARRIES: u8 = 4;
 /// The channel of control frames on shards' connections that say something of an actor whose state comes next: its hash and epoch, 8
 /// bytes each, little-endian, and what the parts of its shard say.
-pub(super) const LETTERS: u8 = 5;
+pub(crate) const LETTERS: u8 = 5;

@@ -3,11 +3,11 @@
 use bytes::BytesMut;
 use greenroom_protocols::directory::{Epoch, Placed};
 
-use super::STATE_LEN_MAX;
 use crate::actor::key::{ActorId, check};
+use crate::shard::trips::STATE_LEN_MAX;
 
 /// A state on its way: the epoch, the lengths of kind and key, these, and the state.
-pub(in crate::shard) struct Carried<'a> {
+pub(super) struct Carried<'a> {
     pub(super) kind: &'a str,
     pub(super) key: &'a str,
     pub(super) epoch: Epoch,
@@ -27,7 +27,7 @@ impl<'a> Carried<'a> {
     }
 
     /// Writes what [`Carried::read`] reads.
-    pub(in crate::shard) fn write(id: &ActorId, from: Placed, state: &[u8], out: &mut BytesMut) {
+    pub(super) fn write(id: &ActorId, from: Placed, state: &[u8], out: &mut BytesMut) {
         let kind = id.kind.name();
         out.extend_from_slice(&from.epoch.0.to_le_bytes());
         // Names and keys are bounded far below this where they come in.

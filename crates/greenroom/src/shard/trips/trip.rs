@@ -41,11 +41,11 @@ impl Told {
         Self(Some(Box::new(hear)))
     }
 
-    pub(super) fn is_nobody(&self) -> bool {
+    pub(crate) fn is_nobody(&self) -> bool {
         self.0.is_none()
     }
 
-    pub(super) fn ended(mut self, end: TripEnd) {
+    pub(crate) fn ended(mut self, end: TripEnd) {
         if let Some(hear) = self.0.take() {
             hear(end);
         }

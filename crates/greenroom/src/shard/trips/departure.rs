@@ -3,15 +3,26 @@
 use std::rc::Rc;
 
 use bytes::Bytes;
+use greenroom_protocols::directory::Epoch;
 use greenroom_world::Timestamp;
 
 use super::{STATE_LEN_MAX, Trip};
 use crate::actor::interface::{Behaviour, Travels, Why};
+use crate::actor::key::ActorId;
 use crate::shard::Shard;
 use crate::shard::activation::{Activation, Phase};
 use crate::shard::envelope::Body;
 use crate::shard::frames::Caller;
 use crate::shard::late::HOOK;
+
+/// An activation that has ended, to begin anew where its trip goes.
+pub(crate) struct Departed {
+    pub(crate) id: ActorId,
+    pub(crate) epoch: Epoch,
+    pub(crate) trip: Trip,
+    /// What it carries.
+    pub(crate) state: Bytes,
+}
 
 impl<A: Behaviour> Activation<A> {
     /// Whether activations of its kind leave at all: known to the compiler.
@@ -20,7 +31,7 @@ impl<A: Behaviour> Activation<A> {
     /// Begins to leave with its state, as no turn runs.
     #[expect(clippy::await_holding_refcell_ref, reason = "turns are admitted by the same rules as borrows")]
     pub(in crate::shard) fn begin_move(self: &Rc<Self>, shard: &Shard) {
-        let trip = shard.moves.borrow_mut().wanted.remove(&self.cx.id);
+        let trip = shard.trips.borrow_mut().wanted.remove(&self.cx.id);
         let leaves = |trip: &Trip| Self::LEAVES && shard.fence_open() && shard.now() < trip.until;
         let Some(trip) = trip.filter(leaves) else { return };
         self.begin_last(shard);
@@ -30,7 +41,7 @@ impl<A: Behaviour> Activation<A> {
                 match this.pack(actor).await {
                     Ok(Some(state)) => Shard::with(|shard| {
                         if let Some(shard) = shard {
-                            shard.moves.borrow_mut().packed.insert(this.cx.id.clone(), (trip, state));
+                            shard.trips.borrow_mut().packed.insert(this.cx.id.clone(), (trip, state));
                         }
                     }),
                     // It is to end for another reason.
@@ -72,7 +83,9 @@ impl<A: Behaviour> Activation<A> {
     pub(in crate::shard) fn set_out(self: &Rc<Self>, shard: &Shard, trip: Trip, state: Bytes) {
         self.phase.set(Phase::Gone);
         let waiting = self.take_waiting();
-        shard.depart(self.slot, &self.cx.id, self.cx.epoch, trip, state);
+        shard.take_out(self.slot);
+        shard.send_on_trip(Departed { id: self.cx.id.clone(), epoch: self.cx.epoch, trip, state });
+        shard.note_ended(self.slot, Why::Migrating);
         for (_, envelope) in waiting {
             match envelope.body {
                 // They go with their activation.
