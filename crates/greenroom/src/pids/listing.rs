@@ -56,7 +56,7 @@ impl Shard {
 
 impl Shard {
     /// The actors that the activation in `slot` has spawned, at most `max`: those elsewhere by their keys alone.
-    pub(crate) fn children_of(&self, slot: Slot, max: usize) -> Vec<String> {
+    pub(super) fn list_children(&self, slot: Slot, max: usize) -> Vec<String> {
         let kin = self.kin().borrow();
         let (here, elsewhere) = kin.children(slot);
         let here = here.filter_map(|number| Some(self.numbered(number)?.id().to_string()));

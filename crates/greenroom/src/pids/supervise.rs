@@ -44,6 +44,14 @@ impl ShardPart for RefCell<Kin> {
         self.borrow().is_parent(slot)
     }
 
+    fn viewed(&self, shard: &Shard) {
+        shard.tell_of_lost_nodes();
+    }
+
+    fn children(&self, shard: &Shard, slot: Slot, max: usize) -> Vec<String> {
+        shard.list_children(slot, max)
+    }
+
     fn failed(&self, shard: &Shard, slot: Slot, id: &ActorId, why: Why) -> Option<Fate> {
         Some(shard.decide_spawned(slot, id, why))
     }

@@ -230,7 +230,7 @@ impl Shard {
     }
 
     /// Takes in that the cluster has changed.
-    pub(crate) fn tell_of_lost_nodes(&self) {
+    pub(super) fn tell_of_lost_nodes(&self) {
         let node = self.port().node.clone();
         let lost: Vec<Address> = {
             let mut kin = self.kin().borrow_mut();

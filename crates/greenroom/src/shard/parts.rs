@@ -33,10 +33,21 @@ pub(crate) trait ShardPart: Any {
         false
     }
 
+    /// The actors that an activation has made, at most `max` of them.
+    fn children(&self, shard: &Shard, slot: Slot, max: usize) -> Vec<String> {
+        let _ = (shard, slot, max);
+        Vec::new()
+    }
+
     /// What becomes of an activation that has failed; `None` for those that are none of the feature's.
     fn failed(&self, shard: &Shard, slot: Slot, id: &ActorId, why: Why) -> Option<Fate> {
         let _ = (shard, slot, id, why);
         None
+    }
+
+    /// Hears that the cluster has changed, as [`Here::view`](crate::here::Here::view) says already.
+    fn viewed(&self, shard: &Shard) {
+        let _ = shard;
     }
 
     /// Hears that the actor of an activation is gone, and about to be made anew.
@@ -202,6 +213,16 @@ impl Shard {
     /// Tells the parts that the actor of an activation is gone, and about to be made anew.
     pub(super) fn note_lost(&self, slot: Slot) {
         self.parts.iter().for_each(|part| part.lost(self, slot));
+    }
+
+    /// Tells the parts that the cluster has changed.
+    pub(super) fn note_viewed(&self) {
+        self.parts.iter().for_each(|part| part.viewed(self));
+    }
+
+    /// The actors that the activation in `slot` has made, at most `max` of each part.
+    pub(super) fn children_of(&self, slot: Slot, max: usize) -> Vec<String> {
+        self.parts.iter().flat_map(|part| part.children(self, slot, max)).collect()
     }
 
     /// Whom the actors of this shard talk with, if a part knows it.

@@ -62,6 +62,6 @@ impl Shard {
             self.close_lane(id, true, "the cluster has declared the node dead");
         }
         self.lanes.borrow_mut().departed.retain(|node, _| self.port.node.is_member(*node));
-        self.tell_of_lost_nodes();
+        self.note_viewed();
     }
 }
