@@ -71,7 +71,6 @@ const MODULES: &[(&str, &str)] = &[
     ("reliable/settings", "face"),
     ("shard", "core"),
     ("shard/slot", "face"),
-    ("shard/versions", "cluster"),
     ("state", "core"),
     ("state/error", "face"),
     ("stream", "core"),

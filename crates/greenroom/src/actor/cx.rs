@@ -48,7 +48,7 @@ impl Cx {
     /// Whether another cluster may have an instance of the actor too: it was activated while a cluster did not answer, and
     /// no other one has been looked for successfully since. Always false in a cluster that is alone.
     pub fn is_doubtful(&self) -> bool {
-        self.port.node.directory().is_some_and(|directory| directory.is_doubtful(&self.id, self.epoch))
+        self.port.node.is_doubtful(&self.id, self.epoch)
     }
 
     /// The actor's kind, as it is called on the wire.

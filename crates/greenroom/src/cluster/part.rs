@@ -16,9 +16,10 @@ use crate::actor::key::ActorId;
 use crate::here::Here;
 use crate::here::location::{Asker, Location};
 use crate::here::parts::Part;
-use crate::shard::Slot;
+use crate::here::registrar::Registrar;
 use crate::shard::parts::ShardPart;
 use crate::shard::underway::Way;
+use crate::shard::{ShardId, Slot};
 
 /// A node's part in its cluster.
 pub(crate) struct InCluster {
@@ -41,6 +42,10 @@ impl Part for InCluster {
         Some(self)
     }
 
+    fn registrar(&self) -> Option<&dyn Registrar> {
+        Some(self)
+    }
+
     fn on_shard(&self) -> Option<Box<dyn ShardPart>> {
         Some(Box::new(RefCell::new(Moves::default())))
     }
@@ -51,6 +56,45 @@ impl Part for InCluster {
 
     fn told(&self, here: &Arc<Here>, _from: NodeId, payload: &[u8]) {
         ending::hear(here, payload);
+    }
+}
+
+impl Registrar for InCluster {
+    fn activated(&self, id: &ActorId, epoch: Epoch, slot: Slot) {
+        if let Some(directory) = self.directory.get() {
+            directory.activated(id, id.stable_hash(), epoch, slot);
+        }
+    }
+
+    fn released(&self, here: &Here, id: &ActorId, epoch: Epoch) {
+        let released = self.directory.get().and_then(|directory| directory.release(here.world().now(), id, epoch));
+        if let Some((owner, released)) = released {
+            here.order(Order::Released(owner, released));
+        }
+    }
+
+    fn home(&self, id: &ActorId, hash: u64) -> Option<ShardId> {
+        self.directory.get()?.home(id, hash)
+    }
+
+    fn is_doubtful(&self, id: &ActorId, epoch: Epoch) -> bool {
+        self.directory.get().is_some_and(|directory| directory.is_doubtful(id, epoch))
+    }
+
+    fn detour(&self, here: &Here, to: NodeId) -> Option<NodeId> {
+        let apart = self.loads.apart(here.world().now());
+        if !apart.contains(&to) {
+            return None;
+        }
+        let view = here.view();
+        let near = |node: &NodeId| *node != here.me() && !apart.contains(node);
+        let relays: Vec<NodeId> = view.view.active().map(|(node, _)| node).filter(near).collect();
+        let draw = here.world().random().checked_rem(relays.len() as u64)?;
+        relays.get(draw as usize).copied()
+    }
+
+    fn hears_of(&self, here: &Here, version: u64) {
+        here.order(Order::Refresh(version));
     }
 }
 
@@ -65,19 +109,6 @@ impl Here {
 
     pub(crate) fn loads(&self) -> &Loads {
         &self.in_cluster().loads
-    }
-
-    /// A node through which `to` is reached, if the direct way there is cut.
-    pub(crate) fn detour(&self, to: NodeId) -> Option<NodeId> {
-        let apart = self.loads().apart(self.world().now());
-        if !apart.contains(&to) {
-            return None;
-        }
-        let view = self.view();
-        let near = |node: &NodeId| *node != self.me() && !apart.contains(node);
-        let relays: Vec<NodeId> = view.view.active().map(|(node, _)| node).filter(near).collect();
-        let draw = self.world().random().checked_rem(relays.len() as u64)?;
-        relays.get(draw as usize).copied()
     }
 
     /// `None` before the node joined.
@@ -115,20 +146,6 @@ impl Here {
         match self.directory() {
             Some(directory) => directory.locate(self, id, hash, asker, grant),
             None => Err(Refusal::Recovering),
-        }
-    }
-
-    pub(crate) fn activated(&self, id: &ActorId, epoch: Epoch, slot: Slot) {
-        if let Some(directory) = self.directory() {
-            directory.activated(id, id.stable_hash(), epoch, slot);
-        }
-    }
-
-    /// Takes an ended activation out of the directory.
-    pub(crate) fn release(&self, id: &ActorId, epoch: Epoch) {
-        let released = self.directory().and_then(|directory| directory.release(self.world().now(), id, epoch));
-        if let Some((owner, released)) = released {
-            self.order(Order::Released(owner, released));
         }
     }
 }

@@ -16,6 +16,7 @@ pub(crate) mod meter;
 pub(crate) mod node;
 pub(crate) mod parts;
 pub(crate) mod port;
+pub(crate) mod registrar;
 pub(crate) mod samples;
 pub(crate) mod stores;
 pub(crate) mod strangers;

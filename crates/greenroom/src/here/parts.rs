@@ -14,6 +14,7 @@ use serde_json::Value;
 
 use super::Here;
 use super::figures::Figures;
+use super::registrar::Registrar;
 use crate::actor::key::ActorId;
 use crate::cluster::view::{ClusterView, KindHosts};
 use crate::shard::parts::ShardPart;
@@ -51,6 +52,11 @@ pub(crate) trait Part: Any + Send + Sync {
 
     /// How its actors are found, if the directory knows nothing of them.
     fn way(&self) -> Option<&dyn Way> {
+        None
+    }
+
+    /// Who keeps the register of the node's activations, if that is this part: one of them does, or none.
+    fn registrar(&self) -> Option<&dyn Registrar> {
         None
     }
 
@@ -122,6 +128,8 @@ pub(crate) struct Parts {
     all: Vec<(TypeId, Box<dyn Part>)>,
     /// Which of them have a way for messages, the last first.
     ways: VecDeque<usize>,
+    /// Which of them keeps the register of activations.
+    registrar: Option<usize>,
 }
 
 impl Parts {
@@ -129,6 +137,9 @@ impl Parts {
     pub(crate) fn with<P: Part>(mut self, part: P) -> Self {
         if part.way().is_some() {
             self.ways.push_front(self.all.len());
+        }
+        if part.registrar().is_some() {
+            self.registrar = Some(self.all.len());
         }
         self.all.push((TypeId::of::<P>(), Box::new(part)));
         self
@@ -145,6 +156,12 @@ impl Parts {
     /// The ways of messages. A part that was handed over later is asked first, as it stands on those before.
     pub(crate) fn ways(&self) -> impl Iterator<Item = &dyn Way> {
         self.ways.iter().filter_map(|at| self.all.get(*at)?.1.way())
+    }
+
+    /// Who keeps the register of the node's activations.
+    #[inline]
+    pub(super) fn registrar(&self) -> Option<&dyn Registrar> {
+        self.all.get(self.registrar?)?.1.registrar()
     }
 
     pub(crate) fn all(&self) -> impl Iterator<Item = &dyn Part> {

@@ -83,8 +83,7 @@ impl Here {
         if is_reserved(&id.key) {
             return self.home_of_spawned(&id.key).unwrap_or_else(|| self.entrance(hash));
         }
-        let home = self.directory().and_then(|directory| directory.home(id, hash));
-        let port = home.and_then(|home| self.shards().iter().copied().find(|port| port.id == home));
+        let port = self.home(id, hash).and_then(|home| self.shards().iter().copied().find(|port| port.id == home));
         port.unwrap_or_else(|| self.entrance(hash))
     }
 

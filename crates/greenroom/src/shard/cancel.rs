@@ -207,7 +207,7 @@ impl Shard {
         if is_reserved(&id.key) {
             return self.port().node.home_of_spawned(&id.key).map(|port| port.id);
         }
-        self.port().node.directory().and_then(|directory| directory.home(id, hash))
+        self.port().node.home(id, hash)
     }
 
     fn call_id(&self, slot: CallSlot) -> CallId {

@@ -13,7 +13,6 @@ use crate::actor::error::Refusal;
 use crate::actor::interface::Why;
 use crate::actor::key::Kind;
 use crate::actor::version_gap::VersionGap;
-use crate::cluster::Order;
 use crate::pids::key::is_reserved;
 
 impl Chain {
@@ -50,7 +49,7 @@ impl Shard {
                 }
             }
             Fit::Refuses if view.is_behind(call.journey.origin) => {
-                node.order(Order::Refresh(view.view.version + 1));
+                node.hears_of(view.view.version + 1);
                 self.park(Box::new(call.into_parcel(id)));
             }
             Fit::Refuses => {
