@@ -17,6 +17,7 @@ pub(crate) mod node;
 pub(crate) mod parts;
 pub(crate) mod port;
 pub(crate) mod registrar;
+pub(crate) mod reliable;
 pub(crate) mod samples;
 pub(crate) mod stores;
 pub(crate) mod strangers;

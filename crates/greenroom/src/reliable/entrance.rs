@@ -7,45 +7,12 @@ use super::answers::Answering;
 use super::name::{Body, Letter, Named, Payload};
 use super::start::Journals;
 use crate::actor::error::Refusal;
-use crate::actor::key::{KEY_LEN_MAX, Kind, check_within};
+use crate::actor::key::{KEY_LEN_MAX, check_within};
 use crate::actor::reply::{TYPE_VERSION, refused};
 use crate::here::Here;
-use crate::here::built_in::RELIABLE;
+use crate::here::reliable::IDEMPOTENCY_KEY;
 use crate::shard::Shard;
-use crate::shard::baggage::Baggage;
-use crate::shard::mail::Described;
 use crate::shard::underway::{Opened, Underway, Way};
-
-impl Here {
-    /// Whether actors of `kind` are reliable, whose interface is this.
-    pub(crate) fn is_reliable(&self, kind: Kind, interface: &Described) -> bool {
-        interface.reliable || self.is_reliable_kind(kind)
-    }
-
-    /// Refuses a call with an idempotency key to actors for which nobody keeps answers; `reliable` if the caller knows that
-    /// they are.
-    ///
-    /// # Errors
-    /// [`Refusal::Invalid`], which names the kind.
-    pub(crate) fn check_idempotency(&self, kind: Kind, reliable: bool, load: Option<&Baggage>) -> Result<(), Refusal> {
-        if load.is_none_or(|load| load.idempotency.is_none()) || reliable || self.is_reliable_kind(kind) {
-            return Ok(());
-        }
-        let message = format!(
-            "actors of kind {:?} are not reliable, so a repeat of a call with an idempotency key would run again; leave the key \
-             out, or let the kind be `#[actor(reliable)]`",
-            kind.name()
-        );
-        Err(Refusal::Invalid { field: IDEMPOTENCY_KEY.to_owned(), message })
-    }
-
-    /// The same as [`is_reliable`](Self::is_reliable), for who does not know the interface.
-    pub(crate) fn is_reliable_kind(&self, kind: Kind) -> bool {
-        self.kinds().is_reliable(kind)
-            || (self.kinds().find(kind).is_none()
-                && self.view().hosts(kind).is_some_and(|hosts| hosts.placement == RELIABLE))
-    }
-}
 
 impl Way for Journals {
     fn takes(&self, node: &Here, message: &dyn Underway) -> bool {
@@ -115,9 +82,6 @@ fn check_idempotency_key(key: &str) -> Result<(), Refusal> {
         Refusal::Invalid { field: IDEMPOTENCY_KEY.to_owned(), message }
     })
 }
-
-/// What is wrong where a key is refused: the name of the header that gives it at the HTTP door.
-const IDEMPOTENCY_KEY: &str = "Idempotency-Key";
 
 /// A number that tells requests under one idempotency key apart (FNV-1a). How a door reads the reply is no part of them.
 fn fingerprint(method: &str, arguments: &[u8]) -> u64 {
