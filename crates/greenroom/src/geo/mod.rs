@@ -128,6 +128,10 @@ impl Part for Arc<Geo> {
         Ok(Box::pin(async move { gateway::read(&geo, &here, None, met).await }))
     }
 
+    fn instances(&self, actor: &ActorId) -> Option<Adaptive> {
+        self.adaptive(actor)
+    }
+
     fn claim(&self, id: &ActorId, epoch: Epoch, key: &str) -> Option<Claim> {
         self.early.claim(id, epoch, key)
     }

@@ -162,6 +162,10 @@ impl Elsewhere for States {
         Kind::known(kind).is_some_and(|kind| self.geo.is_adaptive(kind))
     }
 
+    fn lost(&self, state: &str, updates: usize) {
+        self.geo.counts().updates_lost(state, updates);
+    }
+
     fn send(&self, to: ClusterId, letter: Letter) {
         self.geo.post_state(Peer::Cluster(to), &StateLetter::new(self.geo.me(), letter));
     }

@@ -17,6 +17,7 @@ use super::figures::Figures;
 use super::registrar::Registrar;
 use crate::actor::key::ActorId;
 use crate::cluster::view::{ClusterView, KindHosts};
+use crate::geo::adaptive::report::Adaptive;
 use crate::shard::parts::ShardPart;
 use crate::shard::underway::Way;
 use crate::state::early::Claim;
@@ -69,6 +70,12 @@ pub(crate) trait Part: Any + Send + Sync {
     /// The shard for a new activation of `kind`, if `near` is none of those where it can be.
     fn shard_beside(&self, here: &Here, kind: &str, near: u16) -> Option<u16> {
         let _ = (here, kind, near);
+        None
+    }
+
+    /// How many instances an actor has over all clusters, if the part decides that.
+    fn instances(&self, actor: &ActorId) -> Option<Adaptive> {
+        let _ = actor;
         None
     }
 

@@ -169,7 +169,7 @@ impl Shard {
             turns,
             waiting: activation.waiting() as u64,
             messages,
-            instances: node.geo().and_then(|geo| geo.adaptive(activation.id())),
+            instances: node.parts().find_map(|part| part.instances(activation.id())),
             brought: self.brought_to(slot),
             timers: self.timers.borrow().of(slot) as u64,
             children: self.children_of(slot, LISTED_MAX),

@@ -27,6 +27,12 @@ pub trait Elsewhere: Send + Sync + 'static {
         false
     }
 
+    /// Hears that a duplicate has ended with so many updates of the state `state` that it had told confirmed, and the instance that stays
+    /// has not.
+    fn lost(&self, state: &str, updates: usize) {
+        let _ = (state, updates);
+    }
+
     /// Brings `letter` to the cluster `to`, by its [`delivery`](Letter::delivery).
     fn send(&self, to: ClusterId, letter: Letter);
 }

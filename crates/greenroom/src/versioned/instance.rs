@@ -309,18 +309,19 @@ impl Instance {
             let inner = self.inner();
             if inner.yields && !inner.ended { inner.protocol.pending() } else { 0 }
         };
+        let post = self.node.versioned().post();
         if lost > 0
-            && let Some(geo) = self.node.geo()
+            && let Some(elsewhere) = post.elsewhere()
         {
             tracing::error!(
                 state = self.key,
                 updates = lost,
                 "a duplicate has ended, and the instance that stays has not confirmed its updates"
             );
-            geo.counts().updates_lost(&self.key, lost);
+            elsewhere.lost(&self.key, lost);
         }
         self.handle(Event::Ends);
-        self.node.versioned().post().leave(self);
+        post.leave(self);
     }
 
     /// Has what only this instance has confirmed by the one in another cluster that stays.
