@@ -150,7 +150,7 @@ impl Shard {
 
     /// Puts control frames onto this shard's connection to `to`, right behind each other, each on its channel; false if there is no
     /// way or no room, or one of them is too long.
-    pub(crate) fn lane_tell(&self, to: NodeId, frames: &[(u8, &dyn Fn(&mut BytesMut))]) -> bool {
+    pub(crate) fn lane_tell(&self, to: NodeId, frames: &[(u8, Written<'_>)]) -> bool {
         let Ok(id) = self.dialled(to) else { return false };
         let mut lanes = self.lanes.borrow_mut();
         let encoder = lanes.encoder;
@@ -178,6 +178,9 @@ impl Shard {
         self.tell_parts(peer, LETTERS, payload);
     }
 }
+
+/// Writes what a frame says.
+type Written<'a> = &'a dyn Fn(&mut BytesMut);
 
 fn put_failure(encoder: &Encoder, out: &mut BytesMut, call: CallId, failure: &Failure) {
     let (status, payload) = encode_failure(failure);
