@@ -8,6 +8,9 @@ export function count(n) {
   return n >= 100 || Number.isInteger(n) ? Math.round(n).toLocaleString("en") : n.toFixed(1);
 }
 
+/** Turns a second, which are 0 of who has too few to be counted. @param {number} n */
+export const turns = (n) => (n > 0 ? count(n) : "few");
+
 /** @param {number|null|undefined} s seconds, as 12.4 ms */
 export function time(s) {
   if (s === null || s === undefined) return "–";

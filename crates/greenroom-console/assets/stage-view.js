@@ -1,6 +1,6 @@
 // The Stage's picture: pixels below, rings, names and comets above. Drawn when something has changed; again and again only while something flies.
 import { html, useEffect, useRef, useState } from "./lib.js";
-import { colour, count, hue } from "./format.js";
+import { colour, count, hue, turns } from "./format.js";
 import { byPlace, byTalk, groups } from "./stage-scene.js";
 import { paint, pixel } from "./stage-paint.js";
 import { theme } from "./theme.js";
@@ -101,7 +101,7 @@ export function Picture({ stage, by, view, plain, moves }) {
   const move = shown ? stage.moves.find(({ actor }) => actor === shown.actor) : null;
   return html`<div class="stage-picture"><canvas ref=${canvas} role="img" aria-label=${`${stage.nodes.length} nodes with their actors; the view Table has the same as text`} onPointerMove=${point} onPointerLeave=${() => hover(null)}></canvas>
     ${shown ? html`<div class=${`tip${over.x > size.width / 2 ? " left" : ""}`} style=${{ left: `${over.x}px`, top: `${over.y}px` }}><b class="mono">${shown.actor}</b>
-      <span>${shown.node}, thread ${shown.shard} · ${count(shown.turns)} turns/s${shown.failed > 0 ? html` · <span class="bad-text">${count(shown.failed)} failed/s</span>` : null}</span>
+      <span>${shown.node}, thread ${shown.shard} · ${turns(shown.turns)} turns/s${shown.failed > 0 ? html` · <span class="bad-text">${count(shown.failed)} failed/s</span>` : null}</span>
       ${move ? html`<span class="sub">moved here from ${move.from}: ${move.why}</span>` : null}</div>` : null}</div>`;
 }
 

@@ -1,7 +1,7 @@
 // Stage: where actors are, which of them are hot, who talks with whom, and who moves.
 import { html, useEffect, useState } from "./lib.js";
 import { get } from "./api.js";
-import { count, hue } from "./format.js";
+import { count, hue, turns } from "./format.js";
 import { useAnswer } from "./live.js";
 import { choose, route } from "./route.js";
 import { Picture } from "./stage-view.js";
@@ -42,8 +42,8 @@ function Lists({ stage }) {
   const apart = ["one thread", "one node", "two nodes"];
   return html`<div class="stack"><${Table} title="Threads" sub="and their actors" heads=${["node", "thread", "busy", "actors"]} empty="No node answers."
       rows=${stage.nodes.flatMap((node) => node.shards.map((shard, number) => [node.node, `${number}`, `${Math.round(shard.busy * 100)} %`, Object.entries(shard.counts).map(([kind, n]) => `${count(n)} ${kind}`).join(", ") || "none"]))} />
-    <${Table} title="Hot actors" sub="the hottest first" heads=${["actor", "node", "thread", "turns/s", "failed/s", "why it moved"]} empty="No actor has had turns of late." wrap=${5}
-      rows=${stage.hot.map((one) => [actor(one.actor), one.node, `${one.shard}`, count(one.turns), count(one.failed), moved.get(one.actor)?.why ?? ""])} />
+    <${Table} title="Hot actors" sub="and those that talk most, the hottest first" heads=${["actor", "node", "thread", "turns/s", "failed/s", "why it moved"]} empty="No actor has had turns of late." wrap=${5}
+      rows=${stage.hot.map((one) => [actor(one.actor), one.node, `${one.shard}`, turns(one.turns), count(one.failed), moved.get(one.actor)?.why ?? ""])} />
     <${Table} title="Who talks with whom" sub="messages a second, answers among them" heads=${["actor", "and", "messages/s", "on"]} empty="Nobody talks with anybody, as far as messages are sampled."
       rows=${stage.edges.map(([from, to, rate, distance]) => [actor(stage.hot[from].actor), actor(stage.hot[to].actor), count(rate), apart[distance]])} /></div>`;
 }
@@ -57,8 +57,8 @@ function leftOut(stage) {
     stage.left_out ? `${stage.left_out} more nodes were not asked.` : null,
     stuck.length ? `A turn keeps ${stuck.join(", ")}.` : null,
     deaf.length ? `No messages are sampled on ${deaf.join(", ")}: the optimiser is off there, or has nowhere to move an actor to.` : null,
-    stage.hot_left_out ? `${stage.hot.length} of ${count(stage.hot.length + stage.hot_left_out)} known hot actors.` : null,
-    stage.edges_left_out ? `${stage.edges.length} of ${count(stage.edges.length + stage.edges_left_out)} known pairs.` : null,
+    stage.hot_left_out ? `${count(stage.hot_left_out)} more hot actors are known.` : null,
+    stage.edges_left_out ? `${stage.edges.length} of ${count(stage.edges.length + stage.edges_left_out)} known pairs that talk.` : null,
   ].filter(Boolean).join(" ");
 }
 

@@ -134,6 +134,31 @@ fn any_node_says_who_is_where_who_is_hot_and_who_talks_with_whom() {
 }
 
 #[test]
+fn where_all_have_as_much_to_do_some_who_talk_are_told_with_both_ends() {
+    calm(5, advised, |cluster| async move {
+        let a = cluster.node("a").expect("it was started");
+        for _ in 0..20 {
+            for pair in 0..80_u64 {
+                FanRef::of(&a, pair).cheer(format!("of-{pair}")).await.expect("they play");
+            }
+            tokio::time::sleep(Duration::from_millis(500)).await;
+        }
+        for at in NODES {
+            let seen = cluster.node(at).expect("it was started").stage(10).await;
+            let (told, edges) = (list(&seen["hot"]), list(&seen["edges"]));
+            assert!(told.len() == 10 && edges.len() >= 2, "half of the places are those of pairs: {seen}");
+            for edge in edges {
+                let ends = [&edge[0], &edge[1]].map(|end| &told[end.as_u64().expect("an index") as usize]["actor"]);
+                let mut keys = ends.map(|end| end.as_str().expect("a name").replace("fan/", "band/of-"));
+                keys.sort();
+                assert_eq!(keys[0], keys[1], "{ends:?}");
+            }
+            assert_eq!(seen["edges_left_out"].as_u64().map(|left_out| left_out > 40), Some(true), "{seen}");
+        }
+    });
+}
+
+#[test]
 fn who_has_moved_is_told_with_why_and_is_hot_where_it_is_now() {
     calm(10, advised, |cluster| async move {
         concert(&cluster, 10).await;

@@ -80,23 +80,30 @@ impl Heat {
 
     /// The `n` hottest actors of the program's own kinds, the hottest first, of those that were met more than once; and how many more are known.
     pub(crate) fn hottest(&self, n: usize, now: Timestamp) -> (Vec<Hot>, usize) {
-        let (factor, counted) = (self.decay.factor(now), now.since(self.begun));
-        let rate = |count: f64| a_second_within(count / factor, counted);
+        let factor = self.decay.factor(now);
         let known = self.sets.iter().flatten().flatten();
-        let known = known.filter(|entry| entry.samples >= SAMPLES_MIN * factor && !is_built_in(entry.id.kind.name()));
+        let known = known.filter(|entry| entry.is_counted(factor) && !is_built_in(entry.id.kind.name()));
         let mut known: Vec<&Entry> = known.collect();
         known.sort_unstable_by(|a, b| b.turns.total_cmp(&a.turns).then(a.hash.cmp(&b.hash)));
-        let told = known.iter().take(n).map(|entry| Hot {
-            hash: entry.hash,
-            id: entry.id.clone(),
-            turns: rate(entry.turns),
-            failed: rate(entry.failed),
-        });
-        (told.collect(), known.len().saturating_sub(n))
+        (known.iter().take(n).map(|entry| self.hot(entry, now)).collect(), known.len().saturating_sub(n))
+    }
+
+    /// Those of the actors with these hashes that were met more than once.
+    pub(crate) fn of(&self, hashes: &[u64], now: Timestamp) -> Vec<Hot> {
+        let factor = self.decay.factor(now);
+        let entry = |hash: &u64| self.sets[set_of(*hash)].iter().flatten().find(|entry| entry.hash == *hash);
+        let known = hashes.iter().filter_map(entry).filter(|entry| entry.is_counted(factor));
+        known.map(|entry| self.hot(entry, now)).collect()
+    }
+
+    fn hot(&self, entry: &Entry, now: Timestamp) -> Hot {
+        let (factor, counted) = (self.decay.factor(now), now.since(self.begun));
+        let rate = |count: f64| a_second_within(count / factor, counted);
+        Hot { hash: entry.hash, id: entry.id.clone(), turns: rate(entry.turns), failed: rate(entry.failed) }
     }
 
     fn set(&mut self, hash: u64) -> &mut Set {
-        &mut self.sets[hash as usize % SETS]
+        &mut self.sets[set_of(hash)]
     }
 
     fn renew(&mut self, now: Timestamp) {
@@ -108,6 +115,16 @@ impl Heat {
             place.take_if(|entry| entry.turns < FADED);
         }
     }
+}
+
+impl Entry {
+    fn is_counted(&self, factor: f64) -> bool {
+        self.samples >= SAMPLES_MIN * factor
+    }
+}
+
+fn set_of(hash: u64) -> usize {
+    hash as usize % SETS
 }
 
 const WAYS: usize = 8;

@@ -10,7 +10,7 @@ use super::actors::ActorsWord;
 use super::events::{EventsWord, Wanted as WantedEvents};
 use super::findings::Findings;
 use super::methods;
-use super::stage::StageWord;
+use super::stage::{self, StageWord};
 use super::tail::TailWord;
 use super::turns::{self, Wanted};
 use super::whereabouts::WhereWord;
@@ -35,6 +35,8 @@ pub(crate) enum Question {
     Findings,
     /// Its actors on their threads, and at most `top` of the hot ones: `StageWord`.
     Stage { top: u32 },
+    /// Which actors with these hashes are active there: `Vec<HotWord>`.
+    Seats { actors: Vec<u64> },
     /// A page of its active actors: `ActorsWord`.
     Actors { wish: Wish },
     /// Where it knows an actor to be active: `WhereWord`.
@@ -59,12 +61,13 @@ impl Question {
             Self::Tail { id, meant, .. } => written(&TailWord::of(node, *id, meant)),
             Self::Findings => written(&node.part::<Findings>().last().to_vec()),
             Self::Stage { top } => written(&StageWord::of(node, *top).await),
+            Self::Seats { actors } => written(&stage::seats(node, actors).await),
         }
     }
 
     /// Whether shards are asked for what is to be answered, and have something to do for it.
     pub(super) fn asks_shards(&self) -> bool {
-        matches!(self, Self::Stage { .. })
+        matches!(self, Self::Stage { .. } | Self::Seats { .. })
     }
 
     pub(crate) fn encode(&self) -> Bytes {

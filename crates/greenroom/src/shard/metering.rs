@@ -102,6 +102,11 @@ impl Shard {
         self.metering.heat.borrow().as_ref().map_or_else(Default::default, |heat| heat.hottest(n, self.now()))
     }
 
+    /// What turns those of these actors have that are counted, by their hashes.
+    pub(crate) fn heat_of(&self, hashes: &[u64]) -> Vec<Hot> {
+        self.metering.heat.borrow().as_ref().map_or_else(Vec::new, |heat| heat.of(hashes, self.now()))
+    }
+
     /// Counts a turn that is of no method.
     pub(super) fn count_hook(&self) {
         self.turns_begun.set(self.turns_begun.get() + 1);

@@ -4,28 +4,31 @@ use std::collections::{BTreeMap, HashMap};
 
 use serde_json::{Value, json};
 
-use super::word::{HotWord, StageWord, edges_of};
-use super::{MINUTES, MOVES_MAX, PAIRS_MAX};
+use super::cast::{Cast, Edge};
+use super::word::{HotWord, StageWord};
+use super::{EDGES_MAX, MINUTES, MOVES_MAX, PAIRS_MAX};
 
-/// What nodes have said, each with its name, as `GET /-/stage` tells it at the Unix millisecond `now`: at most `top` hot actors.
-pub(crate) fn told(now: u64, cluster: &str, said: &[(&str, &StageWord)], top: usize) -> Value {
+/// What nodes have said, each with its name, as `GET /-/stage` tells it at the Unix millisecond `now`: the actors of `cast`, of whom each node has
+/// named these `seats` when it was asked.
+pub(super) fn told(
+    now: u64,
+    cluster: &str,
+    said: &[(&str, &StageWord)],
+    cast: &Cast<'_>,
+    seats: &[&[HotWord]],
+) -> Value {
     let nodes = said.iter().map(|(node, word)| {
         let shards = word.shards.iter().map(|seats| {
             json!({ "busy": round(seats.busy), "counts": seats.counts, "answers": seats.answers, "samples": seats.samples })
         });
         json!({ "node": node, "cluster": cluster, "shards": shards.collect::<Vec<_>>() })
     });
-    let mut hot: Vec<(usize, &HotWord)> = Vec::new();
-    for (node, (_, word)) in said.iter().enumerate() {
-        hot.extend(word.hot.iter().map(|hot| (node, hot)));
-    }
-    hot.sort_by(|(_, a), (_, b)| b.turns.total_cmp(&a.turns));
-    let hot_left_out =
-        hot.len().saturating_sub(top) as u64 + said.iter().map(|(_, word)| word.hot_left_out).sum::<u64>();
-    hot.truncate(top);
-    let (edges, edges_left_out) = edges(said, &hot, top);
+    let told = cast.told(seats);
+    let (edges, drawn) = edges(cast, &told.hot);
+    let edges_left_out =
+        said.iter().map(|(_, word)| word.edges_left_out).sum::<u64>() + (cast.edges.len() - drawn) as u64;
     let (called, pairs_left_out) = called(said);
-    let list = hot.iter().map(|(node, hot)| {
+    let list = told.hot.iter().map(|(node, hot)| {
         json!({
             "actor": hot.actor, "node": said[*node].0, "shard": hot.shard, "turns": round(hot.turns), "failed": round(hot.failed),
         })
@@ -34,7 +37,7 @@ pub(crate) fn told(now: u64, cluster: &str, said: &[(&str, &StageWord)], top: us
         "at": now,
         "nodes": nodes.collect::<Vec<_>>(),
         "hot": list.collect::<Vec<_>>(),
-        "hot_left_out": hot_left_out,
+        "hot_left_out": told.left_out,
         "edges": edges,
         "edges_left_out": edges_left_out,
         "kinds": called,
@@ -44,41 +47,29 @@ pub(crate) fn told(now: u64, cluster: &str, said: &[(&str, &StageWord)], top: us
     })
 }
 
-/// Edges between hot actors, each pair once: two indices, messages a second, and how far apart they are: 0 on one thread, 1 on one
-/// node, 2 on two.
-fn edges(said: &[(&str, &StageWord)], hot: &[(usize, &HotWord)], top: usize) -> (Vec<Value>, u64) {
+/// Edges between actors that are told: two indices, messages a second, and how far apart they are: 0 on one thread, 1 on one node, 2 on two; and
+/// how many they are.
+fn edges(cast: &Cast<'_>, hot: &[(usize, &HotWord)]) -> (Vec<Value>, usize) {
     let mut index: HashMap<u64, usize> = HashMap::with_capacity(hot.len());
     for (at, (_, hot)) in hot.iter().enumerate() {
         index.entry(hot.hash).or_insert(at);
     }
-    let mut left_out: u64 = said.iter().map(|(_, word)| word.edges_left_out).sum();
-    // By the two ends, what the first has told of it and what the second has.
-    let mut pairs: BTreeMap<(usize, usize), [f64; 2]> = BTreeMap::new();
-    for (actor, partner, rate) in said.iter().flat_map(|(_, word)| &word.edges) {
-        match (index.get(actor), index.get(partner)) {
-            (Some(actor), Some(partner)) if actor != partner => {
-                let told = pairs.entry((*actor.min(partner), *actor.max(partner))).or_default();
-                told[usize::from(actor > partner)] += rate;
-            }
-            _ => left_out += 1,
-        }
+    let mut edges: Vec<(usize, usize, f64, u8)> = Vec::new();
+    for Edge { ends: (one, other), told } in &cast.edges {
+        let (Some(&one), Some(&other)) = (index.get(one), index.get(other)) else { continue };
+        let (a, b) = (one.min(other), one.max(other));
+        let ((one_node, one), (other_node, other)) = (hot[a], hot[b]);
+        edges.push(match (one_node == other_node, one.shard == other.shard) {
+            // Both ends have counted what stayed on their thread; of what did not, each has what it has sent.
+            (true, true) => (a, b, told[0].max(told[1]), 0),
+            (true, false) => (a, b, told[0] + told[1], 1),
+            (false, _) => (a, b, told[0] + told[1], 2),
+        });
     }
-    let mut edges: Vec<(usize, usize, f64, u8)> = pairs
-        .into_iter()
-        .map(|((a, b), told)| {
-            let ((one_node, one), (other_node, other)) = (hot[a], hot[b]);
-            match (one_node == other_node, one.shard == other.shard) {
-                // Both ends have counted what stayed on their thread; of what did not, each has what it has sent.
-                (true, true) => (a, b, told[0].max(told[1]), 0),
-                (true, false) => (a, b, told[0] + told[1], 1),
-                (false, _) => (a, b, told[0] + told[1], 2),
-            }
-        })
-        .collect();
     edges.sort_by(|a, b| b.2.total_cmp(&a.2));
-    left_out += edges.len().saturating_sub(edges_of(top)) as u64;
-    edges.truncate(edges_of(top));
-    (edges.into_iter().map(|(a, b, rate, distance)| json!([a, b, round(rate), distance])).collect(), left_out)
+    edges.truncate(EDGES_MAX);
+    let drawn = edges.len();
+    (edges.into_iter().map(|(a, b, rate, distance)| json!([a, b, round(rate), distance])).collect(), drawn)
 }
 
 /// Which kinds ask which, how often, and the part of it that goes between nodes.
@@ -135,7 +126,7 @@ mod tests {
     }
 
     fn seen(said: &[(&str, &StageWord)], top: usize) -> Value {
-        told(7_200_000, "main", said, top)
+        told(7_200_000, "main", said, &Cast::of(said, top), &[])
     }
 
     #[test]
@@ -186,7 +177,7 @@ mod tests {
             minutes: vec![1, 0, 2],
             ..StageWord::default()
         };
-        let seen = told(7_200_000, "main", &[("a", &word(1)), ("b", &word(2))], 1);
+        let seen = seen(&[("a", &word(1)), ("b", &word(2))], 1);
         assert_eq!((&seen["moves"][0]["actor"], &seen["moves"][1]["at"]), (&json!("room/2"), &json!(1)), "{seen}");
         assert_eq!(seen["moves"][0]["why"], "it was asked for");
         let counts = seen["moved"]["counts"].as_array().unwrap();

@@ -68,7 +68,7 @@ pub(super) struct Seats {
 
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
-pub(super) struct HotWord {
+pub(crate) struct HotWord {
     pub(super) hash: u64,
     pub(super) actor: String,
     pub(super) shard: u16,
@@ -101,7 +101,8 @@ impl StageWord {
             }
             word.shards.push(Seats { busy, counts, ..Seats::default() });
         }
-        for (shard, said) in ask(node, top).await {
+        let said = of_shards(node, move |shard| (shard.hottest(top), shard.talk(edges_of(top)))).await;
+        for (shard, said) in said {
             word.add(shard, said);
         }
         word.hot.sort_by(|a, b| b.turns.total_cmp(&a.turns));
@@ -145,21 +146,22 @@ impl StageWord {
     }
 }
 
-/// Edges that are told with so many hot actors.
-pub(super) fn edges_of(top: usize) -> usize {
+/// Edges that a node tells with so many hot actors.
+fn edges_of(top: usize) -> usize {
     (top * 2).min(EDGES_MAX)
 }
 
-/// What each shard says that answers in time.
-async fn ask(node: &Here, top: usize) -> Vec<(u16, Said)> {
+/// What each shard says that answers in time, with its number.
+pub(super) async fn of_shards<T: Send + 'static>(
+    node: &Here,
+    look: impl Fn(&Shard) -> T + Clone + Send + 'static,
+) -> Vec<(u16, T)> {
     let ask = |port: &ShardPort| {
         let (telling, told) = oneshot::channel();
-        let look = move |shard: &Shard| {
-            let talk = shard.talk(edges_of(top));
-            // Who does not wait any more need not know.
-            let _ = telling.send((shard.hottest(top), talk));
-        };
-        port.push(Item::Run(Box::new(look))).ok().map(|()| told)
+        let look = look.clone();
+        // Who does not wait any more need not know.
+        let run = move |shard: &Shard| _ = telling.send(look(shard));
+        port.push(Item::Run(Box::new(run))).ok().map(|()| told)
     };
     // All are asked before the first is waited for.
     let asked: Vec<_> = node.shards().iter().map(ask).collect();
