@@ -116,6 +116,13 @@ func (c *Cx) Create(kind string) (key string, err error) {
 // Halt ends this reliable actor with its turn's commit: its state and what waits for it go.
 func (c *Cx) Halt() { c.turn.halts = true }
 
+// Jump takes this state machine to another of its states, with its turn's commit: what is deferred is looked at again.
+// The turn fails if nothing names that state.
+func (c *Cx) Jump(state string) { c.turn.jump = state }
+
+// MachineState is the state that this state machine is in, in this turn to its end; empty of what is none.
+func (c *Cx) MachineState() string { return c.seat.state }
+
 // Deactivate ends the activation after this turn.
 func (c *Cx) Deactivate() error { return c.seat.lane.tell(c, opDeactivate, map[string]any{}) }
 

@@ -10,6 +10,7 @@ import (
 	"reflect"
 	"regexp"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -20,13 +21,20 @@ type None struct{}
 
 // KindOf is a kind, as Serve takes it.
 type KindOf struct {
-	name        string
-	of          reflect.Type
-	methods     []*method
+	name    string
+	of      reflect.Type
+	methods []*method
+	// kept are the fields that a journal keeps of a reliable actor, each by itself.
+	kept        []kept
 	options     options
 	description []byte
 	digest      string
 	err         error
+}
+
+type kept struct {
+	name  string
+	index []int
 }
 
 type options struct {
@@ -36,6 +44,9 @@ type options struct {
 	version, compatible         uint16
 	stateVersion                byte
 	idle                        time.Duration
+	// start is a state machine's first state, and handling what becomes of messages by their names.
+	start    string
+	handling map[string]In
 }
 
 // Option says something of a kind.
@@ -53,6 +64,40 @@ func SavedOnTurn() Option { return func(o *options) { o.persistent, o.onTurn = t
 // Reliable keeps each exported field of the type in the nodes' journal: what a turn has changed is committed with the messages that it
 // has sent, once, whatever crashes.
 func Reliable() Option { return func(o *options) { o.reliable = true } }
+
+// Starts makes a reliable actor a state machine, which begins in this state. Cx.Jump takes it to another one.
+func Starts(state string) Option { return func(o *options) { o.start = state } }
+
+// In says in which states of a state machine a message runs, and in which it waits for the next jump (Defer) or is done with, unseen
+// (Ignore). "*" stands for all states that are not named. In others it is refused.
+type In struct{ Run, Defer, Ignore []string }
+
+// On says what becomes of a method's messages in the states of a state machine. One of which nothing is said runs in all of them.
+func On(method any, in In) Option {
+	return func(o *options) {
+		if o.handling == nil {
+			o.handling = map[string]In{}
+		}
+		o.handling[nameOf(method)] = in
+	}
+}
+
+// states is what the description says of them.
+func (in In) states() (map[string]any, error) {
+	found := map[string]any{}
+	for _, each := range []struct {
+		handling string
+		states   []string
+	}{{"run", in.Run}, {"defer", in.Defer}, {"ignore", in.Ignore}} {
+		for _, state := range each.states {
+			if _, twice := found[state]; twice {
+				return nil, fmt.Errorf("the state %q is named twice", state)
+			}
+			found[state] = each.handling
+		}
+	}
+	return found, nil
+}
 
 // Travels lets the state go along when an actor moves to another node.
 func Travels() Option { return func(o *options) { o.travels = true } }
@@ -123,6 +168,19 @@ func Kind[T any](said ...Option) KindOf {
 	if o := k.options; o.reliable && (o.persistent || o.travels) {
 		k.err = fmt.Errorf("%s is reliable, which says already what is kept; leave the other options out", of)
 	}
+	if o := k.options; o.start != "" && !o.reliable || o.start == "" && o.handling != nil {
+		k.err = fmt.Errorf("%s is no state machine: say both Reliable and Starts", of)
+	}
+	for name := range k.options.handling {
+		if !slices.ContainsFunc(k.methods, func(m *method) bool { return m.name == name }) {
+			k.err = fmt.Errorf("%s has no method %s, of which On says something", of, name)
+		}
+	}
+	if k.options.reliable {
+		for name, field := range fieldsOf(of) {
+			k.kept = append(k.kept, kept{name, field.Index})
+		}
+	}
 	k.describe(pointer)
 	return k
 }
@@ -136,6 +194,13 @@ func (k *KindOf) describe(pointer reflect.Type) {
 			about["stream"] = schema(form.Out(0).In(0).In(0), defs, false)
 		} else {
 			about["reply"] = schema(form.Out(0), defs, false)
+		}
+		if in, said := k.options.handling[m.name]; said {
+			states, err := in.states()
+			if err != nil {
+				k.err = fmt.Errorf("%s of %s: %w", m.name, k.of, err)
+			}
+			about["states"] = states
 		}
 		methods = append(methods, about)
 	}
@@ -152,6 +217,9 @@ func (k *KindOf) describe(pointer reflect.Type) {
 	}
 	if k.options.reliable {
 		said["reliable"] = true
+	}
+	if k.options.start != "" {
+		said["start"] = k.options.start
 	}
 	if k.options.idle > 0 {
 		said["idle_ms"] = k.options.idle.Milliseconds()

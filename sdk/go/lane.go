@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"reflect"
+	"runtime"
 	"sync"
 	"time"
 )
@@ -117,6 +118,8 @@ func (l *lane) writes() {
 		case <-l.done:
 			return
 		}
+		// Turns that are about to end come along: a write costs more than most of them.
+		runtime.Gosched()
 		l.mu.Lock()
 		full := l.out
 		l.out = spare[:0]
@@ -327,6 +330,11 @@ func (l *lane) finish(t *turn, status byte, value any, changes map[string][]byte
 		if len(changes) > 0 {
 			flags |= 1
 		}
+		// Of a turn that has failed nothing is kept.
+		jump := t.jump != "" && (status == sOK || status == sActorError)
+		if jump {
+			flags |= 2
+		}
 		if t.halts {
 			flags |= 4
 		}
@@ -336,6 +344,9 @@ func (l *lane) finish(t *turn, status byte, value any, changes map[string][]byte
 		b.varint(t.number).u8(status).u8(flags)
 		if len(changes) > 0 {
 			b.fields(changes)
+		}
+		if jump {
+			b.text(t.jump)
 		}
 		if stream != 0 {
 			b.varint(stream)
@@ -352,6 +363,10 @@ func (l *lane) finish(t *turn, status byte, value any, changes map[string][]byte
 func (l *lane) activate(r *reader) error {
 	number, offer, epoch, flags := r.varint(), r.varint(), r.varint(), r.u8()
 	key := r.text()
+	state := l.startOf(offer)
+	if flags&1 != 0 {
+		state = r.text()
+	}
 	var carried []byte
 	if flags&2 != 0 {
 		carried = r.block()
@@ -359,13 +374,13 @@ func (l *lane) activate(r *reader) error {
 	stored := r.fields()
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if r.err == nil && (flags&^2 != 0 || offer >= uint64(len(l.session.kinds)) || l.seats[number] != nil) {
+	if r.err == nil && (flags&^3 != 0 || offer >= uint64(len(l.session.kinds)) || l.seats[number] != nil) {
 		r.fail("Activate names what is not there")
 	}
 	if r.err != nil {
 		return r.err
 	}
-	s := &seat{lane: l, number: number, kind: &l.session.kinds[offer], key: key, epoch: epoch}
+	s := &seat{lane: l, number: number, kind: &l.session.kinds[offer], key: key, epoch: epoch, state: state}
 	if s.kind.options.reliable {
 		s.journaled = stored
 	} else {
@@ -375,6 +390,14 @@ func (l *lane) activate(r *reader) error {
 	l.seats[number] = s
 	go l.make(s, carried)
 	return nil
+}
+
+// startOf gives the first state of an offer's state machine, if it is one.
+func (l *lane) startOf(offer uint64) string {
+	if offer >= uint64(len(l.session.kinds)) {
+		return ""
+	}
+	return l.session.kinds[offer].options.start
 }
 
 func (l *lane) make(s *seat, carried []byte) {

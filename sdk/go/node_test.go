@@ -276,6 +276,107 @@ func TestAReliableTurnIsOneCommitWithWhatItSends(t *testing.T) {
 	is(t, seen, err, "0 []")
 }
 
+// Text is what a Counter is told.
+type Text struct {
+	Text string `json:"text"`
+}
+
+// Counter is a state machine.
+type Counter struct{ Words []string }
+
+// Begin lets it count.
+func (c *Counter) Begin(cx *Cx, _ None) (None, error) {
+	cx.Jump("Counting")
+	return None{}, nil
+}
+
+// Word counts.
+func (c *Counter) Word(_ *Cx, a Text) (None, error) {
+	c.Words = append(c.Words, a.Text)
+	return None{}, nil
+}
+
+// Close jumps to a state, if there is one.
+func (c *Counter) Close(cx *Cx, a Text) (None, error) {
+	c.Words = append(c.Words, "close")
+	cx.Jump(a.Text)
+	if a.Text == "" {
+		cx.Jump("Done")
+		panic("in the middle")
+	}
+	return None{}, nil
+}
+
+// Look shows all of it.
+func (c Counter) Look(cx *Cx, _ None) (string, error) {
+	return fmt.Sprint(cx.MachineState(), c.Words), nil
+}
+
+func TestAStateMachineDefersIgnoresAndJumps(t *testing.T) {
+	way, _ := node(t, "--journal", "memory:")
+	counter := Kind[Counter](Reliable(), Starts("Init"), On((*Counter).Begin, In{Run: []string{"Init"}}), On((*Counter).Close, In{Run: []string{"Counting"}}),
+		On((*Counter).Word, In{Run: []string{"Counting"}, Defer: []string{"Init"}, Ignore: []string{"Done"}}))
+	first := started(t, way, counter)
+	c := within(t, first)
+	of := Of[Counter](c, "c")
+	early := make(chan error, 1)
+	go func() {
+		_, err := Call(c, of, (*Counter).Word, Text{"early"})
+		early <- err
+	}()
+	time.Sleep(100 * time.Millisecond)
+	seen, err := Call(c, of, (*Counter).Look, None{})
+	is(t, seen, err, "Init[]")
+	if len(early) > 0 {
+		t.Fatal("a deferred call is answered")
+	}
+	if _, err := Call(c, of, (*Counter).Begin, None{}); err != nil {
+		t.Fatal(err)
+	}
+	// What had waited has run by now, and is answered.
+	if err := <-early; err != nil {
+		t.Fatal(err)
+	}
+	refused := func(words string, err error) {
+		t.Helper()
+		if err == nil || !strings.Contains(err.Error(), words) {
+			t.Fatalf("%v; expected %s", err, words)
+		}
+	}
+	_, err = Call(c, of, (*Counter).Begin, None{})
+	refused(`does not know "begin" in the state "Counting"`, err)
+	// A turn that fails has not jumped.
+	_, err = Call(c, of, (*Counter).Close, Text{"Nowhere"})
+	refused(`no state "Nowhere"`, err)
+	_, err = Call(c, of, (*Counter).Close, Text{})
+	refused("in the middle", err)
+	seen, err = Call(c, of, (*Counter).Look, None{})
+	is(t, seen, err, "Counting[early]")
+	first.Close()
+	// The state is there again at the next host.
+	c = within(t, started(t, way, counter))
+	seen, err = Call(c, of, (*Counter).Look, None{})
+	is(t, seen, err, "Counting[early]")
+	_, err = Call(c, of, (*Counter).Close, Text{"Done"})
+	is(t, None{}, err, None{})
+	_, err = Call(c, of, (*Counter).Word, Text{"never"})
+	refused(`ignores "word" in the state "Done"`, err)
+	seen, err = Call(c, of, (*Counter).Look, None{})
+	is(t, seen, err, "Done[early close]")
+}
+
+func TestAKindThatIsNoStateMachineIsRefusedWithTheRemedy(t *testing.T) {
+	for words, kind := range map[string]KindOf{
+		"say both":       Kind[Counter](Starts("Init")),
+		"no method":      Kind[Counter](Reliable(), Starts("Init"), On((*Pouch).Pay, In{Run: []string{"Init"}})),
+		"is named twice": Kind[Counter](Reliable(), Starts("Init"), On((*Counter).Word, In{Run: []string{"Init"}, Defer: []string{"Init"}})),
+	} {
+		if kind.err == nil || !strings.Contains(kind.err.Error(), words) {
+			t.Fatalf("%v; expected %s", kind.err, words)
+		}
+	}
+}
+
 func TestStateIsSavedBeforeTheCallerIsAnswered(t *testing.T) {
 	way, _ := node(t)
 	h := started(t, way, Kind[GoPurse](SavedOnTurn()))

@@ -25,8 +25,10 @@ type seat struct {
 	saved []byte
 	// journaled has the payloads of a reliable actor's fields, as the last turn has left them.
 	journaled map[string][]byte
-	context   context.Context
-	end       context.CancelCauseFunc
+	// state is the one that a state machine is in.
+	state   string
+	context context.Context
+	end     context.CancelCauseFunc
 	// steps is held by an exclusive turn, and by the steps of streams: these begin only between such turns.
 	steps   sync.RWMutex
 	outlets []*outlet
@@ -38,9 +40,9 @@ func (s *seat) isDead() bool { return errors.Is(context.Cause(s.context), ErrFen
 // renew makes the instance anew from what is stored: a failed handler's half-changed memory is not saved by the next turn.
 func (s *seat) renew() error {
 	s.instance = reflect.New(s.kind.of)
-	for name, field := range fieldsOf(s.kind.of) {
-		if stored, kept := s.journaled[name]; kept {
-			if err := read(stored, s.instance.Elem().FieldByIndex(field.Index).Addr().Interface()); err != nil {
+	for _, field := range s.kind.kept {
+		if stored, is := s.journaled[field.name]; is {
+			if err := read(stored, s.instance.Elem().FieldByIndex(field.index).Addr().Interface()); err != nil {
 				return err
 			}
 		}
@@ -54,13 +56,13 @@ func (s *seat) renew() error {
 // changes gives what a turn has changed of a reliable actor's fields; from now on it is kept.
 func (s *seat) changes() (map[string][]byte, error) {
 	changed := map[string][]byte{}
-	for name, field := range fieldsOf(s.kind.of) {
-		now, err := payload(s.instance.Elem().FieldByIndex(field.Index).Interface(), firstCodec(), 1)
+	for _, field := range s.kind.kept {
+		now, err := payload(s.instance.Elem().FieldByIndex(field.index).Interface(), firstCodec(), 1)
 		if err != nil {
 			return nil, err
 		}
-		if !bytes.Equal(now, s.journaled[name]) {
-			changed[name] = now
+		if !bytes.Equal(now, s.journaled[field.name]) {
+			changed[field.name] = now
 		}
 	}
 	maps.Copy(s.journaled, changed)
@@ -104,7 +106,9 @@ type turn struct {
 	stop    context.CancelFunc
 	isEnded bool
 	// halts says that the turn's reliable actor ends with it.
-	halts     bool
+	halts bool
+	// jump is the state of a state machine from this turn on, if it says one.
+	jump      string
 	arguments []byte
 }
 
@@ -187,8 +191,12 @@ func (l *lane) commit(t *turn, status byte, value any) {
 		l.finish(t, sUnknown, map[string]any{"Unknown": map[string]any{"Unsaved": map[string]any{"message": err.Error()}}}, nil, 0)
 		return
 	}
+	if t.jump != "" {
+		t.seat.state = t.jump
+	}
 	if t.halts {
 		clear(t.seat.journaled)
+		t.seat.state = t.seat.kind.options.start
 	}
 	l.finish(t, status, value, changed, 0)
 }

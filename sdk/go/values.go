@@ -52,14 +52,18 @@ func init() {
 // pack gives a value as MessagePack, with the names of `json` tags.
 func pack(value any) ([]byte, error) {
 	var out bytes.Buffer
+	err := packTo(&out, value)
+	return out.Bytes(), err
+}
+
+func packTo(out *bytes.Buffer, value any) error {
 	to := msgpack.GetEncoder()
 	defer msgpack.PutEncoder(to)
-	to.Reset(&out)
+	to.Reset(out)
 	to.SetCustomStructTag("json")
 	to.UseCompactInts(true)
 	to.SetSortMapKeys(true)
-	err := to.Encode(value)
-	return out.Bytes(), err
+	return to.Encode(value)
 }
 
 func unpack(data []byte, into any) error {
@@ -169,17 +173,17 @@ var holding sync.Map
 
 // payload gives a value with its codec and type version.
 func payload(value any, codec, version byte) ([]byte, error) {
-	var written []byte
-	var err error
 	if _, isNone := value.(None); isNone {
 		value = nil
 	}
-	if codec == codecJSON {
-		written, err = json.Marshal(value)
-	} else {
-		written, err = pack(value)
+	out := bytes.NewBuffer(append(make([]byte, 0, 64), codec, version))
+	if codec != codecJSON {
+		err := packTo(out, value)
+		return out.Bytes(), err
 	}
-	return append([]byte{codec, version}, written...), err
+	written, err := json.Marshal(value)
+	out.Write(written)
+	return out.Bytes(), err
 }
 
 // arguments is payload for what a call sends: no value is no arguments.

@@ -133,6 +133,7 @@ def test_an_error_without_fields_is_its_name() -> None:
     [
         ({"kind": "no spaces"}, "letters, digits"),
         ({"reliable": True, "persistent": True}, "leave the other options out"),
+        ({"start": "Init"}, "write reliable=True too"),
         ({"save": "turn"}, "persistent=True"),
         ({"persistent": True, "save": "sometimes"}, "'explicit', 'turn' nor a time"),
         ({"compatible": 2}, "at most `version`"),
@@ -161,7 +162,13 @@ def test_classes_that_cannot_be_are_refused_with_the_remedy() -> None:
         async def run(self) -> int:  # pyright: ignore
             yield 1  # pyright: ignore
 
-    for cls, words in [(Empty, "at least one"), (Variable, "ordinary"), (NoDefault, "needs a default"), (NoStream, "AsyncIterator")]:
+    class Stateless(gr.Actor, reliable=True):
+        @gr.on("Open")
+        async def run(self) -> None: ...
+
+    with pytest.raises(gr.ClassError, match="'Open' twice"):
+        gr.on("Open", ignore="Open")
+    for cls, words in [(Stateless, "say the first one"), (Empty, "at least one"), (Variable, "ordinary"), (NoDefault, "needs a default"), (NoStream, "AsyncIterator")]:
         with pytest.raises(gr.ClassError, match=words):
             kind_of(cls)
     with pytest.raises(gr.ClassError, match="two classes are of kind chat_room"):

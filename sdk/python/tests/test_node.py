@@ -162,6 +162,29 @@ class Pouch(gr.Actor, reliable=True):
         return self.coins, self.taken
 
 
+class Counter(gr.Actor, reliable=True, start="Init"):
+    words: list[str] = []
+
+    @gr.on("Init")
+    async def begin(self) -> None:
+        self.cx.jump("Counting")
+
+    @gr.on("Counting", defer="Init", ignore="Done")
+    async def word(self, word: str) -> None:
+        self.words = [*self.words, word]
+
+    @gr.on("Counting")
+    async def close(self, state: str) -> None:
+        self.words = [*self.words, "close"]
+        self.cx.jump(state or "Done")
+        if not state:
+            raise RuntimeError("in the middle")
+
+    @gr.read
+    async def look(self) -> tuple[list[str], list[str]]:
+        return self.words, [self.cx.machine_state or ""]
+
+
 class Listener(gr.Actor):
     heard: list[float] = []
     ticked: list[str] = []
@@ -331,6 +354,38 @@ async def test_a_reliable_turn_is_one_commit_with_what_it_sends(tmp_path: Path) 
             assert [await ada.look(), await bob.look()] == [(-8, []), (8, [5, 2, 1])]
             await bob.close()
             assert await bob.look() == (0, [])
+    finally:
+        node.stop()
+
+
+async def test_a_state_machine_defers_ignores_and_jumps(tmp_path: Path) -> None:
+    node = Program("--journal", f"sqlite:{tmp_path / 'journal'}")
+    try:
+        async with node.host(Counter) as host:
+            words = host.ref(Counter, "c", by=20)
+            early = asyncio.ensure_future(words.word("early"))
+            await asyncio.sleep(0.1)
+            assert (early.done(), await words.look()) == (False, ([], ["Init"]))
+            await words.begin()
+            # What had waited has run by now, and is answered.
+            await early
+            await words.word("late")
+            with pytest.raises(gr.Refused, match="does not know \"begin\" in the state \"Counting\""):
+                await words.begin()
+            # A turn that fails has not jumped.
+            with pytest.raises(gr.Failure, match="no state \"Nowhere\""):
+                await words.close("Nowhere")
+            with pytest.raises(gr.Failure, match="in the middle"):
+                await words.close("")
+            assert await words.look() == (["early", "late"], ["Counting"])
+        # The state is there again at the next host.
+        async with node.host(Counter) as host:
+            words = host.ref(Counter, "c", by=20)
+            assert await words.look() == (["early", "late"], ["Counting"])
+            await words.close("Done")
+            with pytest.raises(gr.Refused, match="ignores \"word\" in the state \"Done\""):
+                await words.word("never")
+            assert await words.look() == (["early", "late", "close"], ["Done"])
     finally:
         node.stop()
 

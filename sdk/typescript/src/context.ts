@@ -139,6 +139,23 @@ export class Context<S = object> extends Referrer {
     this.#reliable().halts = true;
   }
 
+  /**
+   * Takes this state machine to another of its states, with its turn's commit: what is deferred is looked at again. The turn fails if
+   * nothing names that state.
+   */
+  jump(state: string): void {
+    const turn = this.#reliable();
+    if (turn.method.isRead || this.seat.kind.definition.start === undefined) {
+      throw new TypeError(`${this.kind}.${turn.method.name}: only exclusive turns of state machines jump`);
+    }
+    turn.jump = state;
+  }
+
+  /** The state that this state machine is in, in this turn to its end; `undefined` of what is none. */
+  get machineState(): string | undefined {
+    return this.seat.machineState;
+  }
+
   /** Keeps the activation from ending of idleness for so many milliseconds. */
   keepAlive(ms: number): void {
     this.#tell(Op.keepAlive, { for_ms: Math.round(ms) });

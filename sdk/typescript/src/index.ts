@@ -3,6 +3,6 @@
 export { Context, type Reminder, type SetReminder, type Timer } from "./context.js";
 export { ActorError, Cycle, Failure, Fenced, Refused, Unknown } from "./errors.js";
 export { Host, connect, serve, type HostOptions } from "./host.js";
-export { actor, type AnyKind, type Definition, type Kind, type Schema } from "./kind.js";
+export { actor, type AnyKind, type Definition, type In, type Kind, type Schema } from "./kind.js";
 export { Topic, type AnyRef, type CallOptions, type Ref } from "./refs.js";
 export { NoNode, NotLetIn } from "./ways.js";

@@ -33,6 +33,10 @@ export interface Definition<S extends object, M, R> {
   persistent?: boolean;
   /** Turns commit in a journal: each member of the state that has changed, together with the messages that were sent. */
   reliable?: boolean;
+  /** The first state of a state machine, which a reliable actor is then. */
+  start?: string;
+  /** What becomes of messages in a state machine's states. One of which nothing is said runs in all of them. */
+  on?: { [name in NoInfer<keyof M | keyof R>]?: In };
   save?: "explicit" | "turn" | { after: number };
   version?: number;
   compatible?: number;
@@ -47,6 +51,16 @@ export interface Definition<S extends object, M, R> {
   placement?: string;
   store?: string;
   doc?: string;
+}
+
+/**
+ * States of a state machine in which a message runs, in which it waits for the next jump (`defer`), and in which it is done with, unseen
+ * (`ignore`); "*" stands for all that are not named. In others it is refused.
+ */
+export interface In {
+  run?: readonly string[];
+  defer?: readonly string[];
+  ignore?: readonly string[];
 }
 
 /** A kind, with the types of its methods. */
@@ -108,6 +122,10 @@ export class Served {
     if (definition.reliable && (persistent || travels || placement || store || onError)) {
       throw new TypeError(`${name}: reliable: true says already where it is and what is kept; leave the other options out`);
     }
+    const { start, on } = definition;
+    if (start !== undefined ? !definition.reliable : on !== undefined) {
+      throw new TypeError(`${name} is no state machine: write both reliable: true and its first state, start`);
+    }
     const all = [
       ...Object.entries(definition.methods ?? {}).map(([method, run]) => ({ method, run, isRead: isGenerator(run) })),
       ...Object.entries(definition.reads ?? {}).map(([method, run]) => ({ method, run, isRead: true })),
@@ -118,6 +136,8 @@ export class Served {
       const schema = definition.schemas?.[method]?.arguments;
       return { name: method, index, isRead, run: run as Handler<object>, schema };
     });
+    const unknown = Object.keys(on ?? {}).find((said) => !all.some(({ method }) => method === said));
+    if (unknown !== undefined) throw new TypeError(`${name} has no method ${unknown}, of which \`on\` says something`);
     this.description = this.#describe();
     this.digest = digest(this.description);
   }
@@ -128,6 +148,7 @@ export class Served {
     if (said.persistent) options.persistent = true;
     if (said.persistent) options.save = typeof said.save === "object" ? { after_ms: said.save.after } : (said.save ?? "explicit");
     if (said.reliable) options.reliable = true;
+    if (said.start !== undefined) options.start = said.start;
     if (said.travels) options.migrate = true;
     if (said.idle !== undefined) options.idle_ms = Math.round(said.idle);
     if (said.onError === "restart") options.on_error = "restart";
@@ -139,6 +160,7 @@ export class Served {
       const answer = of(schemas?.reply, defs);
       return {
         name, read: isRead, arguments: of(schemas?.arguments, defs), [isGenerator(run) ? "stream" : "reply"]: answer, error: true,
+        ...statesOf(kind, name, said.on?.[name]),
       };
     });
     const states = said.persistent ? [{ name: "self", version: this.stateVersion }] : [];
@@ -146,6 +168,19 @@ export class Served {
     const compatible = said.compatible ?? 1;
     return { greenroom: 1, kind, version, compatible, doc: said.doc ?? "", options, methods, states, topics: [], $defs: defs };
   }
+}
+
+/** What a description says of a method's states. */
+function statesOf(kind: string, method: string, said: In | undefined): { states?: Record<string, string> } {
+  if (said === undefined) return {};
+  const states = new Map<string, string>();
+  for (const handling of ["run", "defer", "ignore"] as const) {
+    for (const state of said[handling] ?? []) {
+      if (states.has(state)) throw new TypeError(`${kind}.${method} names the state ${state} twice`);
+      states.set(state, handling);
+    }
+  }
+  return { states: Object.fromEntries(states) };
 }
 
 /** Checks arguments against a method's schema: gives what the schema makes of them. */

@@ -16,6 +16,8 @@ export class Seat {
   saved: Buffer | undefined;
   /** The payloads of a reliable actor's state by its members, as the last turn has left them. */
   journaled = new Map<string, Buffer>();
+  /** The state that a state machine is in. */
+  machineState: string | undefined;
   exclusive: Turn | undefined;
   isReady = false;
   isDead = false;
@@ -24,7 +26,9 @@ export class Seat {
   /** Streams whose next step waits for the end of an exclusive turn. */
   waiting: (() => void)[] = [];
 
-  constructor(readonly lane: Lane, readonly number: number, readonly kind: Served, readonly key: string, readonly epoch: bigint) {}
+  constructor(readonly lane: Lane, readonly number: number, readonly kind: Served, readonly key: string, readonly epoch: bigint) {
+    this.machineState = kind.definition.start;
+  }
 
   /** Makes the state anew from what is stored: a failed handler's half-changed memory is not saved by the next turn. */
   renew(): void {
@@ -70,6 +74,8 @@ export class Turn {
   isDead = false;
   /** Whether its reliable actor ends with it. */
   halts = false;
+  /** The state of a state machine from this turn on, if it says one. */
+  jump: string | undefined;
   /** Messages of a reliable actor's turn that wait for room on the lane: it ends behind them. */
   readonly owed: Promise<unknown>[] = [];
   extension: Buffer | undefined;
@@ -362,14 +368,22 @@ export class Lane {
 
   #finish(turn: Turn, status: number, answer: Buffer, stream?: number, changes: [string, Buffer][] = []): void {
     const { seat, number } = turn;
+    // Of a turn that has failed nothing is kept.
+    const jump = status === Status.ok || status === Status.actorError ? turn.jump : undefined;
     this.write(T.turnEnd, (body) => {
-      body.varint(number).u8(status).u8((changes.length > 0 ? 1 : 0) + (turn.halts ? 4 : 0) + (stream === undefined ? 0 : 8));
+      const flags = (changes.length > 0 ? 1 : 0) + (jump === undefined ? 0 : 2) + (turn.halts ? 4 : 0) + (stream === undefined ? 0 : 8);
+      body.varint(number).u8(status).u8(flags);
       if (changes.length > 0) body.fields(changes);
+      if (jump !== undefined) body.text(jump);
       if (stream !== undefined) body.varint(stream);
       body.bytes(answer);
     });
     this.turns.delete(number);
-    if (turn.halts) seat.journaled.clear();
+    seat.machineState = jump ?? seat.machineState;
+    if (turn.halts) {
+      seat.journaled.clear();
+      seat.machineState = seat.kind.definition.start;
+    }
     if (seat.exclusive === turn) {
       seat.exclusive = undefined;
       for (const wake of seat.waiting.splice(0)) wake();
@@ -381,11 +395,13 @@ export class Lane {
     const epoch = reader.big();
     const flags = reader.u8();
     const key = reader.text();
+    const state = flags & 1 ? reader.text() : undefined;
     const kind = this.session.kinds[offer];
-    if (!kind || (flags & ~2) !== 0 || this.seats.has(number)) throw new FrameError(`Activate of seat ${number} names what is not there`);
+    if (!kind || (flags & ~3) !== 0 || this.seats.has(number)) throw new FrameError(`Activate of seat ${number} names what is not there`);
     const carried = flags & 2 ? Buffer.from(reader.block()) : undefined;
     const stored = [...reader.fields()].map(([name, value]): [string, Buffer] => [name, Buffer.from(value)]);
     const seat = new Seat(this, number, kind, key, epoch);
+    seat.machineState = state ?? seat.machineState;
     this.seats.set(number, seat);
     void this.#make(seat, new Map(stored), carried);
   }

@@ -73,6 +73,29 @@ const purse = actor("ts_purse", {
   reads: { get: async (c) => c.state.balance },
 });
 
+const counter = actor("ts_counter", {
+  state: () => ({ words: [] as string[] }),
+  reliable: true,
+  start: "Init",
+  on: {
+    begin: { run: ["Init"] },
+    word: { run: ["Counting"], defer: ["Init"], ignore: ["Done"] },
+    close: { run: ["Counting"] },
+  },
+  methods: {
+    begin: async (c) => c.jump("Counting"),
+    async word(c, { word }: { word: string }) {
+      c.state.words.push(word);
+    },
+    async close(c, { state }: { state: string }) {
+      c.state.words.push("close");
+      c.jump(state || "Done");
+      if (!state) throw new Error("in the middle");
+    },
+  },
+  reads: { look: async (c) => [c.machineState, ...c.state.words] },
+});
+
 const pouch = actor("ts_pouch", {
   state: () => ({ coins: 0, taken: [] as number[] }),
   reliable: true,
@@ -193,6 +216,37 @@ test("a reliable turn is one commit with what it sends", { skip }, async () => {
     assert.deepEqual([await next.ref(pouch, "ada", BY).look(), await again.look()], [[-8, []], [8, [5, 2, 1]]]);
     await again.close();
     assert.deepEqual(await again.look(), [0, []]);
+    await next.close();
+  } finally {
+    await node.stop();
+  }
+});
+
+test("a state machine defers, ignores and jumps", { skip }, async () => {
+  const node = await Program.start("--journal", "memory:");
+  try {
+    const host = await node.host([counter]);
+    const words = host.ref(counter, "c", BY);
+    let isEarly = true;
+    const early = words.word({ word: "early" }).then(() => (isEarly = false));
+    await new Promise((resolve) => setTimeout(resolve, 100));
+    assert.deepEqual([isEarly, await words.look()], [true, ["Init"]]);
+    await words.begin();
+    // What had waited has run by now, and is answered.
+    await early;
+    await assert.rejects(words.begin(), /does not know "begin" in the state "Counting"/);
+    // A turn that fails has not jumped.
+    await assert.rejects(words.close({ state: "Nowhere" }), /no state "Nowhere"/);
+    await assert.rejects(words.close({ state: "" }), /in the middle/);
+    assert.deepEqual(await words.look(), ["Counting", "early"]);
+    await host.close();
+    // The state is there again at the next host.
+    const next = await node.host([counter]);
+    const again = next.ref(counter, "c", BY);
+    assert.deepEqual(await again.look(), ["Counting", "early"]);
+    await again.close({ state: "Done" });
+    await assert.rejects(again.word({ word: "never" }), /ignores "word" in the state "Done"/);
+    assert.deepEqual(await again.look(), ["Done", "early", "close"]);
     await next.close();
   } finally {
     await node.stop();

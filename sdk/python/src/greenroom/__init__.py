@@ -15,7 +15,7 @@
     gr.serve(ChatRoom)
 """
 
-from .actor import Actor, read
+from .actor import Actor, on, read
 from .blocking import Client, connect_sync
 from .context import Cx, Timer, Topic
 from .errors import ActorError, Cycle, Failure, Fenced, Refused, Unknown
@@ -25,5 +25,5 @@ from .ways import NoNode, NotLetIn
 
 __all__ = [
     "Actor", "ActorError", "ClassError", "Client", "Cx", "Cycle", "Failure", "Fenced", "Host", "NoNode", "NotLetIn",
-    "Refused", "Timer", "Topic", "Unknown", "connect", "connect_sync", "read", "serve",
+    "Refused", "Timer", "Topic", "Unknown", "connect", "connect_sync", "on", "read", "serve",
 ]  # fmt: skip

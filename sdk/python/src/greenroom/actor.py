@@ -19,6 +19,27 @@ def read(method: F) -> F:
     return method
 
 
+def on(*states: str, defer: str | tuple[str, ...] = (), ignore: str | tuple[str, ...] = ()) -> Callable[[F], F]:
+    """Says in which states of a state machine a method's messages run: `@gr.on("Counting", defer="Init", ignore="Done")`.
+
+    In those of `defer` a message waits until the actor has jumped, in those of `ignore` it is done with and nothing has run, in others
+    it is refused; "*" stands for all states that are not named. A method without this runs in all of them.
+    """
+    said = [("run", states), *((how, (of,) if isinstance(of, str) else of) for how, of in (("defer", defer), ("ignore", ignore)))]
+    handling: dict[str, str] = {}
+    for how, named in said:
+        for state in named:
+            if state in handling:
+                raise ClassError(f"@gr.on names the state {state!r} twice")
+            handling[state] = how
+
+    def mark(method: F) -> F:
+        cast("Any", method).__greenroom_states__ = handling
+        return method
+
+    return mark
+
+
 class Actor:
     """A virtual actor: its public `async` methods are what callers have, its annotated attributes what each activation has.
 
@@ -37,6 +58,7 @@ class Actor:
         persistent: bool = False,
         save: str = "explicit",
         reliable: bool = False,
+        start: str | None = None,
         version: int = 1,
         compatible: int = 1,
         state_version: int = 1,
@@ -50,7 +72,7 @@ class Actor:
         super().__init_subclass__()
         cls.__options = {
             "kind": kind or snake(cls.__name__), "persistent": persistent, "save": save, "reliable": reliable,
-            "version": version, "compatible": compatible, "state_version": state_version, "idle": idle,
+            "start": start, "version": version, "compatible": compatible, "state_version": state_version, "idle": idle,
             "migrate": migrate, "on_error": on_error, "placement": placement, "store": store, "mailbox": mailbox,
         }  # fmt: skip
         cls.__kind = None

@@ -199,6 +199,21 @@ class Cx(Referrer):
         """Ends this reliable actor with its turn's commit: its state and what waits for it go."""
         self._reliable().halts = True
 
+    def jump(self, state: str) -> None:
+        """Takes this state machine to another of its states, with its turn's commit: what is deferred is looked at again.
+
+        The turn fails if nothing names that state.
+        """
+        turn = self._reliable()
+        if turn.method.read or self._seat.kind.options.start is None:
+            raise RuntimeError(f"{self._seat.kind.cls.__name__}.{turn.method.name}: only exclusive turns of state machines jump")
+        turn.jump = state
+
+    @property
+    def machine_state(self) -> str | None:
+        """The state that this state machine is in, in this turn to its end; `None` of what is none."""
+        return self._seat.state
+
     def keep_alive(self, seconds: float) -> None:
         """Keeps the activation from ending of idleness for so long."""
         self._tell(frames.KEEP_ALIVE, {"for_ms": round(seconds * 1000)})

@@ -57,6 +57,8 @@ def _options(options: Options) -> dict[str, Any]:
     """Those that were said."""
     said: dict[str, Any] = {name: True for name in ("persistent", "reliable", "migrate") if getattr(options, name)}
     said |= {name: value for name in ("placement", "store", "mailbox") if (value := getattr(options, name)) is not None}
+    if options.start is not None:
+        said["start"] = options.start
     if options.idle is not None:
         said["idle_ms"] = round(options.idle * 1000)
     if options.on_error != "keep":
@@ -80,6 +82,8 @@ def _method(method: Method, schemas: Iterable[Any], defs: dict[str, Any]) -> dic
     error = errors[0] if len(errors) == 1 else {"anyOf": errors} if errors else True
     about: dict[str, Any] = {"name": method.name, "read": method.read, "arguments": arguments, "error": error}
     about["stream" if method.stream else "reply"] = reply
+    if method.states is not None:
+        about["states"] = method.states
     return about | {"doc": inspect.getdoc(method.function) or ""}
 
 

@@ -32,6 +32,8 @@ class Options:
     persistent: bool = False
     save: str = "explicit"
     reliable: bool = False
+    start: str | None = None
+    """The first state of a state machine."""
     version: int = 1
     compatible: int = 1
     state_version: int = 1
@@ -48,6 +50,8 @@ class Options:
             raise ClassError(f"{cls}: kind {self.kind!r} is not 1 to 64 letters, digits, _, - and .")
         if self.reliable and (self.persistent or self.migrate or self.placement or self.store or self.on_error != "keep"):
             raise ClassError(f"{cls}: reliable=True says already where it is and what is kept; leave the other options out")
+        if self.start is not None and not (self.reliable and self.start):
+            raise ClassError(f"{cls}: start={self.start!r} makes a state machine, which is reliable: write reliable=True too")
         if not re.fullmatch(r"explicit|turn|\d+(ms|s)", self.save):
             raise ClassError(f"{cls}: save={self.save!r} is neither 'explicit', 'turn' nor a time as '5s'")
         if self.save != "explicit" and not self.persistent:
@@ -105,6 +109,8 @@ class Method:
     """The arguments of a read struct: nothing, one, or a tuple."""
     reply: Coder
     """Of a stream: its items."""
+    states: dict[str, str] | None = None
+    """What becomes of its messages in the states of a state machine; `None` if it runs in all of them."""
     errors: list[type[ActorError]] = field(default_factory=list[type[ActorError]])
 
     def pack(self, args: tuple[Any, ...], named: dict[str, Any]) -> bytes:
@@ -142,6 +148,9 @@ class Kind:
         self.methods = _methods(cls)
         if not self.methods:
             raise ClassError(f"{cls.__name__} has no method that callers have: write at least one `async def`")
+        machine = next((method.name for method in self.methods if method.states is not None), None)
+        if machine is not None and options.start is None:
+            raise ClassError(f"{cls.__name__}.{machine} names states: say the first one, class {cls.__name__}(.., start=\"..\")")
         self.by_name = {method.name: method for method in self.methods}
         self.state = self._state_coder(hints) if options.persistent or options.migrate else None
         self.fields = {name: Coder(hints[name]) for name in self._kept()} if options.reliable else {}
@@ -266,6 +275,7 @@ def _method(cls: type[Any], index: int, name: str, function: Callable[..., Any])
     take = cast("Callable[[Any], Any]", operator.attrgetter(*names) if names else _nothing)
     read = bool(getattr(function, "__greenroom_read__", False)) or stream
     method = Method(name, index, function, read, stream, tuple(names), required, arguments, take, replies)
+    method.states = getattr(function, "__greenroom_states__", None)
     method.errors = _raised(function)
     return method
 

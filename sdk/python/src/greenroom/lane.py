@@ -296,10 +296,15 @@ class Lane(asyncio.Protocol):
         except (TypeError, ValueError, OverflowError) as error:
             self.fail_turn(turn, Unknown("Unsaved", {"message": f"its state cannot be encoded: {error}"}))
             return
-        flags = (1 if changed else 0) | (4 if turn.halts else 0)
+        seat, jump = turn.seat, turn.jump
+        flags = (1 if changed else 0) | (2 if jump else 0) | (4 if turn.halts else 0)
+        if jump:
+            seat.state = jump
         if turn.halts:
-            turn.seat.journaled.clear()
-        self.finish(turn, status, payload, flags, frames.fields(changed) if changed else b"")
+            seat.journaled.clear()
+            seat.state = seat.kind.options.start
+        parts = frames.fields(changed) if changed else b""
+        self.finish(turn, status, payload, flags, parts + text(jump) if jump else parts)
 
     def finish(self, turn: Turn, status: int, payload: bytes, flags: int = 0, parts: bytes = b"") -> None:
         """Says how a turn ended. A frame that is too long is not sent: its caller is told."""
@@ -322,11 +327,13 @@ class Lane(asyncio.Protocol):
     def _on_activate(self, reader: Reader) -> None:
         number, offer, epoch, flags = reader.varint(), reader.varint(), reader.varint(), reader.u8()
         key = reader.text()
-        if flags & ~2 or number in self.seats or offer >= len(self.session.kinds):
+        state = reader.text() if flags & 1 else None
+        if flags & ~3 or number in self.seats or offer >= len(self.session.kinds):
             raise FrameError(f"Activate of seat {number} names what is not there")
         carried = reader.block() if flags & 2 else None
         states = reader.fields()
         seat = self.seats[number] = Seat(self, number, self.session.kinds[offer], key, epoch)
+        seat.state = state or seat.state
         task = self.loop.create_task(self._make(seat, carried, states))
         task.add_done_callback(lambda task: None if task.cancelled() else task.exception())
 

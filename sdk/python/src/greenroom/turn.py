@@ -30,7 +30,7 @@ class Seat:
     """An activation's place in a session, and its instance."""
 
     __slots__ = (
-        "dead", "epoch", "exclusive", "instance", "journaled", "key", "kind", "lane", "number", "saved", "streams", "waiting",
+        "dead", "epoch", "exclusive", "instance", "journaled", "key", "kind", "lane", "number", "saved", "state", "streams", "waiting",
     )  # fmt: skip
 
     def __init__(self, lane: Lane, number: int, kind: Kind, key: str, epoch: int) -> None:
@@ -44,6 +44,8 @@ class Seat:
         """The payload of the state as it is stored, as far as is known."""
         self.journaled: dict[str, bytes] = {}
         """The payloads of what a journal keeps, as the last turn has left them."""
+        self.state = kind.options.start
+        """The state that a state machine is in."""
         self.exclusive: Turn | None = None
         self.dead = False
         self.streams: set[int] = set()
@@ -88,7 +90,7 @@ class Turn:
     """
 
     __slots__ = (
-        "awaited", "cancel_asked", "cancelled", "codec", "context", "dead", "extension", "halts", "lane", "method", "number",
+        "awaited", "cancel_asked", "cancelled", "codec", "context", "dead", "extension", "halts", "jump", "lane", "method", "number",
         "owed", "seat", "task", "told", "until",
     )  # fmt: skip
 
@@ -104,6 +106,8 @@ class Turn:
         self.extension = b""
         self.dead = False
         self.halts = False
+        self.jump: str | None = None
+        """The state of a state machine from this turn on, if it says one."""
         self.owed: list[asyncio.Future[None]] = []
         """Messages of a reliable actor's turn that wait for room on the lane: it ends behind them."""
         self.cancelled = False
