@@ -33,7 +33,6 @@ const MODULES: &[(&str, &str)] = &[
     ("cluster/view", "core"),
     ("cluster/directory/abroad", "geo"),
     ("cluster/directory/adaptive", "geo"),
-    ("cluster/driver/abroad", "geo"),
     ("context", "face"),
     ("duration", "face"),
     ("flags", "door"),

@@ -5,6 +5,7 @@ mod active;
 mod adaptive;
 mod border;
 mod by_hash;
+mod doubt;
 mod entry;
 mod memory;
 mod moves;

@@ -111,6 +111,11 @@ impl Here {
         &self.in_cluster().loads
     }
 
+    /// Who knows of other clusters, if there are any.
+    pub(super) fn border(&self) -> Option<&dyn Border> {
+        self.in_cluster().border.as_deref()
+    }
+
     /// `None` before the node joined.
     pub(crate) fn directory(&self) -> Option<&Directory> {
         self.in_cluster().directory.get()

@@ -1,21 +1,20 @@
 //! The directory's part in a multi-cluster: the machines that ask other clusters are beside the ranges that they are for,
 //! so that what they allow and what is granted is one step.
 
-use std::any::Any;
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use greenroom_protocols::adaptive::Mode;
-use greenroom_protocols::directory::{Action, Epoch, RangeId, Resolution};
+use greenroom_protocols::directory::{Action, Epoch, Resolution};
 use greenroom_protocols::gsi::{self, ClusterId};
 use greenroom_protocols::node::{NodeId, View};
 use greenroom_world::Timestamp;
 
 use super::{Border, Directory, Entry, RangeHere, lock};
 use crate::actor::interface::Why;
-use crate::actor::key::{ActorId, Kind};
+use crate::actor::key::Kind;
 use crate::cluster::Order;
+use crate::geo::word::News;
 use crate::geo::{Effect, Event, Geo, GeoRange, Message, Operation, Presence, Standings};
 use crate::here::Here;
 use crate::here::location::Asker;
@@ -46,6 +45,26 @@ impl Border for Arc<Geo> {
     fn early_host(&self, range: &RangeHere, now: Timestamp, key: &Entry, node: &Here, wanted: u16) -> Option<NodeId> {
         let host = range.beyond.get::<GeoRange>()?.early_host(now, key)?;
         node.view().hosts(key.kind())?.serving(wanted).contains(&host).then_some(host)
+    }
+
+    fn is_in_each(&self, key: &Entry) -> bool {
+        self.mode(key) == Mode::PerCluster
+    }
+
+    fn reported(&self, directory: &Directory, now: Timestamp, keys: Vec<Entry>) {
+        directory.reported_doubtful(self, now, keys);
+    }
+
+    fn told(&self, here: &Here, from: NodeId, news: News) {
+        self.told_by_node(here, from, news);
+    }
+
+    fn read_early(&self, here: &Here, key: &Entry, token: u64) {
+        Geo::read_early(self, here, &key.id(), token);
+    }
+
+    fn allow_early(&self, key: &Entry, token: u64, epoch: Epoch) {
+        self.early().allow(&key.id(), token, epoch);
     }
 
     fn begins_doubtful(&self, range: &mut RangeHere, key: &Entry, epoch: Epoch) -> bool {
@@ -204,42 +223,8 @@ impl Directory {
         }
     }
 
-    /// Whether the activation of this epoch here may not be the only one over all clusters.
-    pub(crate) fn is_doubtful(&self, id: &ActorId, epoch: Epoch) -> bool {
-        let key = Entry::new(id.clone());
-        let range = self.range(key.word);
-        let several = || self.geo().is_some_and(|geo| geo.mode(&key) == Mode::PerCluster);
-        range.active.get(&key).is_some_and(|active| active.epoch == epoch && active.is_doubtful() && !several())
-    }
-
-    /// The activations here of these ranges that may not be the only ones over all clusters.
-    pub(crate) fn doubtful(&self, ranges: impl Iterator<Item = RangeId>) -> Vec<Entry> {
-        if self.geo().is_none() {
-            return Vec::new();
-        }
-        let mut all = Vec::new();
-        for range in ranges {
-            let here = self.at(range.0.into());
-            all.extend(here.active.iter().filter(|(_, active)| active.is_doubtful()).map(|(key, _)| key.clone()));
-        }
-        all
-    }
-
-    /// The activations here that may not be the only ones over all clusters, by the owners of their ranges.
-    pub(crate) fn in_doubt(&self) -> BTreeMap<NodeId, Vec<Entry>> {
-        let mut all = BTreeMap::<NodeId, Vec<Entry>>::new();
-        for index in 0..self.ranges.len() {
-            let range = self.at(index);
-            let Some(owner) = range.machine.owner().filter(|_| !range.active.is_empty()) else { continue };
-            let doubtful = range.active.iter().filter(|(_, active)| active.is_doubtful()).map(|(key, _)| key.clone());
-            all.entry(owner).or_default().extend(doubtful);
-        }
-        all
-    }
-
     /// Takes in which of the reported activations of hosts may not be the only ones.
-    pub(crate) fn reported_doubtful(&self, now: Timestamp, keys: Vec<Entry>) {
-        let Some(geo) = self.geo() else { return };
+    fn reported_doubtful(&self, geo: &Arc<Geo>, now: Timestamp, keys: Vec<Entry>) {
         for key in keys {
             let mut range = self.range(key.word);
             if range.owns(&key) {
@@ -250,22 +235,6 @@ impl Directory {
             range.machines().reported([key]);
             for (key, effects) in range.look_for_doubtful(geo, now) {
                 self.take_effect(geo, now, &mut range, &key, effects);
-            }
-        }
-    }
-
-    /// Takes in that an activation here is the only one over all clusters.
-    pub(crate) fn owned(&self, key: &Entry, epoch: Epoch) {
-        let mut range = self.range(key.word);
-        match range.active.get_mut(key) {
-            Some(active) if active.epoch == epoch => active.settle(),
-            Some(_) => {}
-            None => {
-                // The word was faster than the call that begins it.
-                if range.owned_early.len() == super::GONE_MAX {
-                    range.owned_early.pop_front();
-                }
-                range.owned_early.push_back((key.clone(), epoch));
             }
         }
     }
@@ -332,12 +301,6 @@ impl Directory {
         for (key, effects) in range.look_for_doubtful(geo, now) {
             self.take_effect(geo, now, range, &key, effects);
         }
-    }
-
-    /// The multi-cluster that this cluster is in.
-    fn geo(&self) -> Option<&Arc<Geo>> {
-        let border: &dyn Any = self.border()?;
-        border.downcast_ref()
     }
 
     pub(super) fn at(&self, range: usize) -> std::sync::MutexGuard<'_, RangeHere> {

@@ -9,6 +9,7 @@ use greenroom_world::Timestamp;
 
 use super::{Directory, Entry, RangeHere};
 use crate::actor::key::Kind;
+use crate::geo::word::News;
 use crate::here::Here;
 use crate::shard::Shard;
 use crate::shard::raw::RawParcel;
@@ -27,6 +28,21 @@ pub(crate) trait Border: Any + Send + Sync {
 
     /// Takes a message on its way for whose actor other clusters must be asked first.
     fn call(&self, shard: &Shard, parcel: RawParcel);
+
+    /// Whether each cluster may have an instance of this actor now, which others need not know of.
+    fn is_in_each(&self, key: &Entry) -> bool;
+
+    /// Hears which activations that hosts have reported may not be the only ones over all clusters.
+    fn reported(&self, directory: &Directory, now: Timestamp, keys: Vec<Entry>);
+
+    /// Hears what another node of this cluster knows of the multi-cluster.
+    fn told(&self, here: &Here, from: NodeId, news: News);
+
+    /// Reads the states of an actor that this node may soon activate; `token` names the reading.
+    fn read_early(&self, here: &Here, key: &Entry, token: u64);
+
+    /// Hears that an activation of this epoch may use what was read under `token`.
+    fn allow_early(&self, key: &Entry, token: u64, epoch: Epoch);
 
     /// Whether an activation that begins here may not be the only one over all clusters.
     fn begins_doubtful(&self, range: &mut RangeHere, key: &Entry, epoch: Epoch) -> bool;

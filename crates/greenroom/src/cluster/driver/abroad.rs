@@ -17,8 +17,8 @@ impl Driver {
     }
 
     pub(super) fn told_of_clusters(&self, from: NodeId, news: News) {
-        if let Some(geo) = self.node.geo() {
-            geo.told_by_node(&self.node, from, news);
+        if let Some(border) = self.node.border() {
+            border.told(&self.node, from, news);
         }
     }
 
@@ -30,8 +30,8 @@ impl Driver {
     }
 
     pub(super) fn owned(&self, key: &Entry, epoch: Epoch, early: Option<u64>) {
-        if let (Some(geo), Some(token)) = (self.node.geo(), early) {
-            geo.early().allow(&key.id(), token, epoch);
+        if let (Some(border), Some(token)) = (self.node.border(), early) {
+            border.allow_early(key, token, epoch);
         }
         if let Some(directory) = self.node.directory() {
             directory.owned(key, epoch);
@@ -46,8 +46,8 @@ impl Driver {
     }
 
     pub(super) fn read_early(&self, key: &Entry, token: u64) {
-        if let Some(geo) = self.node.geo() {
-            geo.read_early(&self.node, &key.id(), token);
+        if let Some(border) = self.node.border() {
+            border.read_early(&self.node, key, token);
         }
     }
 
@@ -90,8 +90,8 @@ impl Driver {
     }
 
     pub(super) fn reported_doubtful(&self, doubtful: Vec<Entry>) {
-        if let Some(directory) = self.node.directory() {
-            directory.reported_doubtful(self.node.world().now(), doubtful);
+        if let (Some(directory), Some(border)) = (self.node.directory(), self.node.border()) {
+            border.reported(directory, self.node.world().now(), doubtful);
         }
     }
 }
