@@ -31,8 +31,6 @@ const MODULES: &[(&str, &str)] = &[
     ("blocking/settings", "face"),
     ("cluster", "cluster"),
     ("cluster/view", "core"),
-    ("cluster/directory/abroad", "geo"),
-    ("cluster/directory/adaptive", "geo"),
     ("context", "face"),
     ("duration", "face"),
     ("flags", "door"),

@@ -1,8 +1,6 @@
 //! The directory on this node: its ranges, each with this node's activations of it behind one lock.
 
-mod abroad;
 mod active;
-mod adaptive;
 mod border;
 mod by_hash;
 mod doubt;
@@ -22,9 +20,7 @@ use greenroom_protocols::directory::{
 use greenroom_protocols::node::{NodeId, View};
 use greenroom_world::Timestamp;
 
-pub(crate) use self::abroad::Passing;
 use self::active::Active;
-pub(crate) use self::adaptive::Tenant;
 use self::border::Beyond;
 pub(crate) use self::border::Border;
 pub(crate) use self::entry::Entry;
@@ -50,8 +46,8 @@ pub(crate) struct Directory {
 
 /// A range, as this node has it.
 pub(crate) struct RangeHere {
-    machine: Range<Entry>,
-    active: BTreeMap<Entry, Active>,
+    pub(crate) machine: Range<Entry>,
+    pub(crate) active: BTreeMap<Entry, Active>,
     /// The last activations that ended here: who is sent the actor's messages hears of it by them, at the latest.
     gone: VecDeque<(Entry, Epoch)>,
     /// Actors whose states have come from other nodes, and the shards that have these, until it is decided whose they are.
@@ -61,9 +57,9 @@ pub(crate) struct RangeHere {
     /// Actors that go from one shard of this node to another, which has them under the epoch of their activation.
     passing: BTreeMap<Entry, Passage>,
     /// What the border keeps of this range's actors.
-    beyond: Beyond,
+    pub(crate) beyond: Beyond,
     /// Activations that are the only ones over all clusters, and have not begun here yet.
-    owned_early: VecDeque<(Entry, Epoch)>,
+    pub(crate) owned_early: VecDeque<(Entry, Epoch)>,
 }
 
 /// Where an actor is, for who only looks.
@@ -96,8 +92,23 @@ impl Directory {
         Self { me, ranges: (0..RANGES).map(range).collect(), border, viewed: AtomicU64::new(0) }
     }
 
-    fn range(&self, hash: u64) -> MutexGuard<'_, RangeHere> {
+    pub(crate) fn me(&self) -> NodeId {
+        self.me
+    }
+
+    /// The range of the actors of this hash, locked.
+    pub(crate) fn range(&self, hash: u64) -> MutexGuard<'_, RangeHere> {
         lock(&self.ranges[usize::from(range_of(hash).0)])
+    }
+
+    /// All ranges, each locked as it comes.
+    pub(crate) fn every(&self) -> impl Iterator<Item = MutexGuard<'_, RangeHere>> {
+        self.ranges.iter().map(lock)
+    }
+
+    /// The version of the view that all ranges go by.
+    pub(crate) fn viewed(&self) -> u64 {
+        self.viewed.load(Ordering::Acquire)
     }
 
     /// The shard of this node that has the actor.
@@ -214,7 +225,7 @@ impl Directory {
 
     /// The node for a new activation of an actor that moved to `went_to` not long ago; `None` if the caller may know a node that is not
     /// known here yet.
-    fn choose(
+    pub(crate) fn choose(
         &self,
         node: &Here,
         (id, hash): (&ActorId, u64),

@@ -7,6 +7,7 @@
 
 mod abroad;
 pub(crate) mod adaptive;
+mod border;
 mod changes;
 mod clusters;
 pub(crate) mod config;

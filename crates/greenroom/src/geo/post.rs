@@ -9,12 +9,13 @@ use greenroom_world::Stage;
 use tokio::sync::oneshot;
 
 use super::Geo;
+use super::border::Passing;
 use super::letter::{Blob, Body, Event, Letter, Message, Operation, completion, outcome};
 use super::mesh::{Mail, Peer};
 use super::range::refusal;
 use crate::actor::error::Doubt;
 use crate::actor::key::{ActorId, Kind, stable_hash};
-use crate::cluster::directory::{Entry, Passing};
+use crate::cluster::directory::Entry;
 use crate::here::Here;
 use crate::observe::events::Happened;
 use crate::shard::calls::Completion;

@@ -8,50 +8,50 @@ use crate::shard::{ShardId, Slot};
 
 /// An activation of this node.
 #[derive(Clone, Copy)]
-pub(super) struct Active {
-    pub(super) epoch: Epoch,
+pub(crate) struct Active {
+    pub(crate) epoch: Epoch,
     /// The shard and the slot, and what else is to be known.
     word: u64,
 }
 
 impl Active {
     /// One that `shard` is about to make. `doubtful`: there may be another one in another cluster.
-    pub(super) fn new(epoch: Epoch, shard: ShardId, doubtful: bool) -> Self {
+    pub(crate) fn new(epoch: Epoch, shard: ShardId, doubtful: bool) -> Self {
         Self { epoch, word: shard.packed(NOWHERE) | (u64::from(doubtful) * DOUBTFUL) }
     }
 
-    pub(super) fn shard(&self) -> ShardId {
+    pub(crate) fn shard(&self) -> ShardId {
         ShardId::unpacked(self.word).0
     }
 
     /// `None` until the shard has made it.
-    pub(super) fn slot(&self) -> Option<Slot> {
+    pub(crate) fn slot(&self) -> Option<Slot> {
         Some(ShardId::unpacked(self.word).1).filter(|slot| *slot != NOWHERE)
     }
 
     /// Whether it has ended, and its state is on the way elsewhere; undecided.
-    pub(super) fn is_moving(&self) -> bool {
+    pub(crate) fn is_moving(&self) -> bool {
         self.word & MOVING != 0
     }
 
     /// Whether there may be another one in another cluster.
-    pub(super) fn is_doubtful(&self) -> bool {
+    pub(crate) fn is_doubtful(&self) -> bool {
         self.word & DOUBTFUL != 0
     }
 
     /// Notes where it is, or that it is being made there.
-    pub(super) fn put(&mut self, shard: ShardId, slot: Option<Slot>) {
+    pub(crate) fn put(&mut self, shard: ShardId, slot: Option<Slot>) {
         self.word = shard.packed(slot.unwrap_or(NOWHERE)) | (self.word & (MOVING | DOUBTFUL));
     }
 
     /// Notes that it has ended, and that its state is on the way elsewhere.
-    pub(super) fn depart(&mut self) {
+    pub(crate) fn depart(&mut self) {
         self.put(self.shard(), None);
         self.word |= MOVING;
     }
 
     /// Notes that there is no other one.
-    pub(super) fn settle(&mut self) {
+    pub(crate) fn settle(&mut self) {
         self.word &= !DOUBTFUL;
     }
 }

@@ -24,11 +24,13 @@ pub(crate) use self::modes::Modes;
 pub use self::report::Adaptive;
 use self::word::Word;
 use super::Geo;
+use super::border::Tenant;
 use super::mesh::Peer;
 use super::range::Deed;
 use super::states::{StateLetter, claim};
 use crate::actor::key::{ActorId, Kind};
-use crate::cluster::directory::{Entry, Tenant, Whereabouts};
+use crate::cluster::directory::{Entry, Whereabouts};
+
 use crate::here::Here;
 use crate::observe::events::Happened;
 

@@ -7,8 +7,8 @@ use greenroom_protocols::gsi::ClusterId;
 use greenroom_protocols::node::NodeId;
 use greenroom_world::Timestamp;
 
-use super::abroad::presence;
-use super::{Directory, Entry, RangeHere};
+use super::presence;
+use crate::cluster::directory::{Directory, Entry, RangeHere};
 use crate::geo::{Deed, Geo, GeoRange};
 
 /// Who owns an actor's range.
@@ -25,17 +25,17 @@ pub(crate) enum Tenant {
 impl Directory {
     /// Who owns the range of `key`.
     pub(crate) fn tenant(&self, key: &Entry) -> Tenant {
-        let range = self.range(key.word);
+        let range = self.range(key.hash());
         match (range.machine.tenure(), range.machine.owner()) {
             (Some(_), _) => Tenant::Here,
-            (None, Some(owner)) if owner != self.me => Tenant::There(owner),
+            (None, Some(owner)) if owner != self.me() => Tenant::There(owner),
             _ => Tenant::Unknown,
         }
     }
 
     /// Takes in a mode; whether it is new here, and its epoch if this node's cluster is to be the home and is ready.
     pub(crate) fn adapt(&self, geo: &Arc<Geo>, now: Timestamp, key: &Entry, known: &Known) -> (bool, Option<Epoch>) {
-        let mut range = self.range(key.word);
+        let mut range = self.range(key.hash());
         let before = geo.modes().known(key).epoch;
         if known.epoch < before {
             return (false, None);
@@ -52,7 +52,7 @@ impl Directory {
 
     /// Takes in that the instance of an actor in the cluster `from` is refreshed.
     pub(crate) fn refreshed(&self, geo: &Geo, now: Timestamp, key: &Entry, from: ClusterId, request: u64) {
-        if let Some(machines) = self.range(key.word).beyond.get_mut::<GeoRange>() {
+        if let Some(machines) = self.range(key.hash()).beyond.get_mut::<GeoRange>() {
             machines.refreshed(now, key, from, request);
             geo.look_at(machines.deadline());
         }
@@ -66,7 +66,7 @@ impl Directory {
         (key, near): (&Entry, Option<ClusterId>),
         event: adaptive::Event,
     ) -> Vec<Deed> {
-        let mut range = self.range(key.word);
+        let mut range = self.range(key.hash());
         let machines = range.machines();
         let deeds = machines.decide(geo, now, (key, near), event);
         geo.look_at(machines.deadline());
@@ -76,8 +76,7 @@ impl Directory {
     /// Lets deciders and switches go on.
     pub(crate) fn tick_adaptive(&self, geo: &Arc<Geo>, now: Timestamp) -> Vec<(Entry, Deed)> {
         let mut deeds = Vec::new();
-        for index in 0..self.ranges.len() {
-            let mut range = self.at(index);
+        for mut range in self.every() {
             let RangeHere { machine, beyond, .. } = &mut *range;
             let Some(machines) = beyond.get_mut::<GeoRange>() else { continue };
             let mut effects = Vec::new();

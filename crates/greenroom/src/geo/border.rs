@@ -1,8 +1,9 @@
-//! The directory's part in a multi-cluster: the machines that ask other clusters are beside the ranges that they are for,
-//! so that what they allow and what is granted is one step.
+//! The border of the directory, where other clusters begin: the machines that ask these are beside the ranges that they are for, so that
+//! what they allow and what is granted is one step.
+
+mod adaptive;
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 use greenroom_protocols::adaptive::Mode;
 use greenroom_protocols::directory::{Action, Epoch, Resolution};
@@ -10,16 +11,18 @@ use greenroom_protocols::gsi::{self, ClusterId};
 use greenroom_protocols::node::{NodeId, View};
 use greenroom_world::Timestamp;
 
-use super::{Border, Directory, Entry, RangeHere, lock};
+use super::word::News;
+use super::{Effect, Event, Geo, GeoRange, Message, Operation, Presence, Standings};
 use crate::actor::interface::Why;
 use crate::actor::key::Kind;
 use crate::cluster::Order;
-use crate::geo::word::News;
-use crate::geo::{Effect, Event, Geo, GeoRange, Message, Operation, Presence, Standings};
+use crate::cluster::directory::{Border, Directory, Entry, RangeHere};
 use crate::here::Here;
 use crate::here::location::Asker;
 use crate::shard::Shard;
 use crate::shard::raw::RawParcel;
+
+pub(crate) use self::adaptive::Tenant;
 
 /// What becomes of a letter.
 pub(crate) enum Passing {
@@ -115,7 +118,7 @@ impl Directory {
         key: &Entry,
         (call, parcel, host): (gsi::Call<Operation>, RawParcel, Option<NodeId>),
     ) {
-        let mut range = self.range(key.word);
+        let mut range = self.range(key.hash());
         let tenure = range.machine.tenure();
         let absent = range.presence(now, key) == Presence::Absent;
         let (Some(tenure), true, false) = (tenure, absent, range.may_begin_here(geo, key)) else {
@@ -136,10 +139,10 @@ impl Directory {
         key: &Entry,
         (from, message, quiet): (ClusterId, Message, bool),
     ) -> Passing {
-        let mut range = self.range(key.word);
+        let mut range = self.range(key.hash());
         let Some(tenure) = range.machine.tenure() else {
             return match range.machine.owner() {
-                Some(owner) if owner != self.me => Passing::On(owner, message),
+                Some(owner) if owner != self.me() => Passing::On(owner, message),
                 _ => Passing::Done,
             };
         };
@@ -153,9 +156,9 @@ impl Directory {
 
     /// Lets an actor go to the cluster that calls it most, if its range is this node's; otherwise who owns the range.
     pub(crate) fn yields(&self, geo: &Arc<Geo>, now: Timestamp, key: &Entry) -> Option<NodeId> {
-        let mut range = self.range(key.word);
+        let mut range = self.range(key.hash());
         if range.machine.tenure().is_none() {
-            return range.machine.owner().filter(|owner| *owner != self.me);
+            return range.machine.owner().filter(|owner| *owner != self.me());
         }
         let mut effects = Vec::new();
         range.machines().yields(geo, now, key, &mut effects);
@@ -175,21 +178,14 @@ impl Directory {
 
     /// When [`Directory::tick_abroad`] is next wanted.
     pub(crate) fn deadline_abroad(&self) -> Option<Timestamp> {
-        let due = |range: usize| self.at(range).beyond.get().and_then(GeoRange::deadline);
-        (0..self.ranges.len()).filter_map(due).min()
-    }
-
-    /// The version of the view that all ranges go by.
-    pub(crate) fn viewed(&self) -> u64 {
-        self.viewed.load(Ordering::Acquire)
+        self.every().filter_map(|range| range.beyond.get().and_then(GeoRange::deadline)).min()
     }
 
     /// Whether no actor of this node's ranges has an instance or waits for one, and no activation is here that `filter` wants; and the
     /// version of the view in which that is so. What a range in recovery has is not known yet.
     pub(crate) fn is_vacant_abroad(&self, filter: impl Fn(&Entry) -> bool) -> (bool, u64) {
         let view = self.viewed();
-        let is_vacant = (0..self.ranges.len()).all(|range| {
-            let range = self.at(range);
+        let is_vacant = self.every().all(|range| {
             let owns = range.machine.tenure().is_some();
             let machines = range.beyond.get().is_none_or(GeoRange::is_vacant);
             let vacant = !owns || range.machine.deadline().is_none() && machines;
@@ -200,14 +196,13 @@ impl Directory {
 
     /// Whether no actor of this node's ranges is owned here and at home in another cluster.
     pub(crate) fn owns_none_away(&self) -> bool {
-        (0..self.ranges.len()).all(|range| self.at(range).beyond.get().is_none_or(GeoRange::owns_none_away))
+        self.every().all(|range| range.beyond.get().is_none_or(GeoRange::owns_none_away))
     }
 
     /// The activations here that `filter` wants, except those that may not be the only ones.
     pub(crate) fn owned_here(&self, filter: impl Fn(&Entry) -> bool) -> Vec<(Entry, Epoch)> {
         let mut all = Vec::new();
-        for range in 0..self.ranges.len() {
-            let here = self.at(range);
+        for here in self.every() {
             let owned = here.active.iter().filter(|(key, active)| !active.is_doubtful() && filter(key));
             all.extend(owned.map(|(key, active)| (key.clone(), active.epoch)));
         }
@@ -216,8 +211,8 @@ impl Directory {
 
     /// Counts the actors of this node's ranges by where they stand.
     pub(crate) fn count_abroad(&self, counts: &mut Standings) {
-        for range in 0..self.ranges.len() {
-            if let Some(machines) = self.at(range).beyond.get::<GeoRange>() {
+        for range in self.every() {
+            if let Some(machines) = range.beyond.get::<GeoRange>() {
                 machines.count(counts);
             }
         }
@@ -226,7 +221,7 @@ impl Directory {
     /// Takes in which of the reported activations of hosts may not be the only ones.
     fn reported_doubtful(&self, geo: &Arc<Geo>, now: Timestamp, keys: Vec<Entry>) {
         for key in keys {
-            let mut range = self.range(key.word);
+            let mut range = self.range(key.hash());
             if range.owns(&key) {
                 // The word has not come to the host.
                 self.take_effect(geo, now, &mut range, &key, vec![Effect::Owned]);
@@ -251,7 +246,7 @@ impl Directory {
     ) {
         let Some(machines) = range.beyond.get_mut::<GeoRange>() else { return };
         let early = machines.take_early(now, key, node);
-        if node != self.me && machines.owns(key) {
+        if node != self.me() && machines.owns(key) {
             geo.order(Order::Owned { to: node, key: key.clone(), epoch, early });
         } else if let Some(token) = early {
             geo.early().allow(&key.id(), token, epoch);
@@ -303,18 +298,13 @@ impl Directory {
         }
     }
 
-    pub(super) fn at(&self, range: usize) -> std::sync::MutexGuard<'_, RangeHere> {
-        lock(&self.ranges[range])
-    }
-
     fn each_abroad(
         &self,
         geo: &Arc<Geo>,
         now: Timestamp,
         mut each: impl FnMut(&mut GeoRange, &dyn Fn(&Entry) -> Presence) -> Vec<(Entry, Vec<Effect>)>,
     ) {
-        for index in 0..self.ranges.len() {
-            let mut range = self.at(index);
+        for mut range in self.every() {
             let RangeHere { machine, beyond, .. } = &mut *range;
             let Some(machines) = beyond.get_mut() else { continue };
             let all = each(machines, &|key: &Entry| presence(&machine.resolve(now, key)));
@@ -336,7 +326,7 @@ impl Directory {
         let mut effects = std::collections::VecDeque::from(effects);
         while let Some(effect) = effects.pop_front() {
             match (range.machine.resolve(now, key), effect) {
-                (Resolution::At(grant), Effect::Owned) if grant.placed.node == self.me => {
+                (Resolution::At(grant), Effect::Owned) if grant.placed.node == self.me() => {
                     if let Some(active) = range.active.get_mut(key) {
                         active.settle();
                     }
@@ -412,7 +402,7 @@ impl RangeHere {
     }
 }
 
-pub(super) fn presence(resolution: &Resolution) -> Presence {
+fn presence(resolution: &Resolution) -> Presence {
     match resolution {
         Resolution::At(_) => Presence::At,
         Resolution::Absent => Presence::Absent,
