@@ -4,6 +4,8 @@ pub(crate) mod built_in;
 mod by_kind;
 mod dealer;
 mod descriptions;
+mod ending;
+mod fence;
 pub(crate) mod figures;
 pub(crate) mod foreign;
 pub(crate) mod gate;
@@ -32,7 +34,7 @@ use greenroom_protocols::node::{Member, NodeId};
 use greenroom_protocols::reminders::Wall;
 use greenroom_protocols::state_versions;
 use greenroom_security::link::Links;
-use greenroom_world::{Timestamp, World};
+use greenroom_world::World;
 use tokio::sync::watch;
 
 use self::dealer::Dealer;
@@ -49,7 +51,7 @@ use crate::node::config::Config;
 use crate::observe::events::Events;
 use crate::pids::dead_letters::Office;
 use crate::shard::underway::Way;
-use crate::shard::{Gauges, Item, ShardId, ShardPort};
+use crate::shard::{Gauges, ShardId, ShardPort};
 use crate::state::early::Claim;
 use crate::stream::backlog::Backlog;
 use crate::time::tick::Ticked;
@@ -319,46 +321,6 @@ impl Here {
         self.view().member(node).cloned()
     }
 
-    // Turns.
-
-    /// Whether turns may begin and act on others.
-    #[inline]
-    pub(crate) fn fence_open(&self) -> bool {
-        let fence = self.fence.load(Ordering::Acquire);
-        fence == u64::MAX || self.world.now().as_nanos() < fence
-    }
-
-    /// Whether what has been gathered for other nodes may still leave: turns may act, or none has ever begun.
-    pub(crate) fn may_send(&self) -> bool {
-        self.fence.load(Ordering::Acquire) == NEVER_OPEN || self.fence_open()
-    }
-
-    /// How long they may from now on; nothing once they may not.
-    pub(crate) fn fence_left(&self) -> Duration {
-        Timestamp::from_nanos(self.fence.load(Ordering::Acquire)).since(self.world.now())
-    }
-
-    /// Whether that ends of itself, as the node has a lease.
-    pub(crate) fn has_lease(&self) -> bool {
-        self.fence.load(Ordering::Acquire) != u64::MAX
-    }
-
-    /// Whether they may at `now`, for who has just looked at the clock.
-    pub(crate) fn fence_open_at(&self, now: Timestamp) -> bool {
-        now.as_nanos() < self.fence.load(Ordering::Acquire)
-    }
-
-    pub(crate) fn set_fence(&self, until: Timestamp) {
-        if !self.is_stopped() {
-            self.fence.store(until.as_nanos(), Ordering::Release);
-        }
-    }
-
-    /// When a call made now from outside of all turns must have ended.
-    pub(crate) fn deadline(&self, limit: Option<Duration>) -> Timestamp {
-        self.world.now() + limit.unwrap_or(self.config.call_timeout)
-    }
-
     // Activations.
 
     /// The epoch of a stateless worker: it is compared with nobody's.
@@ -410,101 +372,6 @@ impl Here {
             return Refusal::NoHost { kind: kind.to_owned() };
         }
         Refusal::UnknownKind { kind: kind.to_owned(), near: self.view().near_kinds(kind) }
-    }
-
-    // The end.
-
-    /// Has the node drain, as another one or an operator asked for it.
-    pub(crate) fn ask_to_drain(self: &Arc<Self>) {
-        self.parts.all().for_each(|part| part.drain(self));
-    }
-
-    /// Notes that the node was told to stop: clients are to go elsewhere, and those that come are still served.
-    pub(crate) fn announce_leaving(&self) {
-        self.leaving_soon.store(true, Ordering::Release);
-    }
-
-    /// Whether it was told to stop.
-    #[cfg(feature = "http")]
-    pub(crate) fn is_leaving_soon(&self) -> bool {
-        self.leaving_soon.load(Ordering::Acquire)
-    }
-
-    /// Notes that the node drains; whether it did not before.
-    pub(crate) fn begin_drain(&self) -> bool {
-        !self.draining.swap(true, Ordering::AcqRel)
-    }
-
-    /// Whether the node drains.
-    pub(crate) fn is_draining(&self) -> bool {
-        self.draining.load(Ordering::Acquire)
-    }
-
-    /// Activates nothing any more.
-    pub(crate) fn begin_hand_over(&self) {
-        self.handing_over.store(true, Ordering::Release);
-    }
-
-    pub(crate) fn is_handing_over(&self) -> bool {
-        self.handing_over.load(Ordering::Acquire)
-    }
-
-    /// Takes no calls from outside any more.
-    pub(crate) fn begin_closing(&self) {
-        self.closing.store(true, Ordering::Release);
-    }
-
-    /// Requests that the HTTP door works on.
-    pub(crate) fn requests(&self) -> u64 {
-        self.requests.load(Ordering::Acquire)
-    }
-
-    /// Counts a request of the HTTP door until it is dropped.
-    #[cfg(feature = "http")]
-    pub(crate) fn count_request(&self) -> impl Drop + '_ {
-        struct Request<'a>(&'a Here);
-        impl Drop for Request<'_> {
-            fn drop(&mut self) {
-                self.0.end_request();
-            }
-        }
-        self.begin_request();
-        Request(self)
-    }
-
-    pub(crate) fn begin_request(&self) {
-        self.requests.fetch_add(1, Ordering::AcqRel);
-    }
-
-    pub(crate) fn end_request(&self) {
-        self.requests.fetch_sub(1, Ordering::AcqRel);
-    }
-
-    pub(crate) fn is_closing(&self) -> bool {
-        self.closing.load(Ordering::Acquire)
-    }
-
-    pub(crate) fn is_stopped(&self) -> bool {
-        self.stopped.load(Ordering::Acquire)
-    }
-
-    /// Ends everything at once: no turn starts any more, and what runs is dropped.
-    pub(crate) fn halt(&self, why: impl Into<Halt>) {
-        if self.stopped.swap(true, Ordering::AcqRel) {
-            return;
-        }
-        self.fence.store(CLOSED, Ordering::Release);
-        for port in &self.shards {
-            let _ = port.push(Item::Run(Box::new(|shard| shard.stop(Timestamp::default()))));
-        }
-        self.halted.send_replace(Some(why.into()));
-    }
-
-    /// Why the node has stopped; waits until it has.
-    pub(crate) async fn halted(&self) -> Halt {
-        let mut halted = self.halted.subscribe();
-        let why = halted.wait_for(Option::is_some).await.ok().and_then(|why| why.clone());
-        why.unwrap_or(Halt::Because("it was dropped"))
     }
 }
 

@@ -57,7 +57,7 @@ const TYPES: &[(&str, &str)] = &[
     ("Error", "crates/greenroom/src/node/error.rs"),
 ];
 
-const PROBLEMS: &str = "crates/greenroom/src/gateway/problem.rs";
+const PROBLEMS: &str = "crates/greenroom/src/gateway/problem/classes.rs";
 
 const HEAD: &str = "\
 # Errors
