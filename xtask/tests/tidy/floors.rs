@@ -60,6 +60,7 @@ const MODULES: &[(&str, &str)] = &[
     ("observe/question", "cluster"),
     ("observe/whereabouts", "cluster"),
     ("observe/stage/cluster", "cluster"),
+    ("observe/stage/seats", "cluster"),
     ("pids", "cluster"),
     ("pids/ended", "face"),
     ("pids/dead_letters", "core"),

@@ -10,7 +10,8 @@ use super::actors::ActorsWord;
 use super::events::{EventsWord, Wanted as WantedEvents};
 use super::findings::Findings;
 use super::methods;
-use super::stage::{self, StageWord};
+use super::stage::StageWord;
+use super::stage::seats::seats;
 use super::tail::TailWord;
 use super::turns::{self, Wanted};
 use super::whereabouts::WhereWord;
@@ -61,7 +62,7 @@ impl Question {
             Self::Tail { id, meant, .. } => written(&TailWord::of(node, *id, meant)),
             Self::Findings => written(&node.part::<Findings>().last().to_vec()),
             Self::Stage { top } => written(&StageWord::of(node, *top).await),
-            Self::Seats { actors } => written(&stage::seats(node, actors).await),
+            Self::Seats { actors } => written(&seats(node, actors).await),
         }
     }
 

@@ -6,11 +6,10 @@
 
 mod cast;
 pub(crate) mod cluster;
-mod seats;
+pub(crate) mod seats;
 mod told;
 mod word;
 
-pub(crate) use self::seats::seats;
 pub(crate) use self::word::{Called, StageWord, Talk};
 
 /// Actors that are told at most, and those that are told if nothing is said.
