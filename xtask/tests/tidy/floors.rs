@@ -142,12 +142,15 @@ pub(crate) fn without_tests(text: &str) -> &str {
 fn imports(module: &str, text: &str) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     for line in statements(text) {
-        for (at, word) in line.match_indices("crate::").chain(line.match_indices("super::")) {
+        for (at, word) in ["crate::", "super::", "self::"].iter().flat_map(|word| line.match_indices(word)) {
             let before = line[..at].chars().next_back();
             if before.is_some_and(|c| c.is_alphanumeric() || c == '_' || c == ':') {
                 continue;
             }
             let (mut base, mut rest) = (Vec::new(), &line[at + word.len()..]);
+            if word == "self::" {
+                base = module.split('/').collect();
+            }
             if word == "super::" {
                 base = module.split('/').collect();
                 base.pop();
@@ -214,6 +217,9 @@ fn an_import_of_a_floor_above_is_caught() {
     );
     caught("use super::super::versioned::registry::Registry;", "topic/hub.rs -> versioned");
     caught("use crate::Node;", "topic/hub.rs -> node");
+    let (observe, look) = (format!("{SOURCES}observe/mod.rs"), format!("{SOURCES}observe/look.rs"));
+    let shows = Tree::of(&[(&observe, "pub(crate) use self::{heat::Heat, look::Looks};"), (&look, "")]);
+    assert_caught(&upward_arrows(&shows), "observe/mod.rs -> observe/look");
 }
 
 #[test]
