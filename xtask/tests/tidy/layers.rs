@@ -95,6 +95,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("greenroom-mistakes", &[]),
     ("xtask", &[]),
     ("peers", &["greenroom"]),
+    ("peers-shuttle", &["greenroom", "greenroom-explore"]),
 ];
 
 /// Folders of packages that stand on all others, and that no other uses.
