@@ -1,6 +1,7 @@
 //! How soon the classic mistakes are found, and that their repaired twins raise no alarm.
 //!
-//! `GREENROOM_SEEDS=40 cargo test --release -p greenroom-explore --test bugs -- --nocapture` prints the table of the guide.
+//! `GREENROOM_SEEDS=40 cargo test --release -p greenroom-explore --test bugs -- --nocapture` prints the table of the guide;
+//! `GREENROOM_SCHEDULES=100000 cargo test --release -p greenroom-explore --test bugs repaired` looks for alarms longer.
 
 mod others;
 mod programs;
@@ -46,8 +47,10 @@ fn repaired_twins_raise_no_alarm() {
         let alone = program.explore(true).strategy(Strategy::Dpor).schedules(5_000);
         let explored = alone.check(move |world| program.body(world, true, 0));
         let explored = explored.unwrap_or_else(|failure| panic!("{program:?}: {failure}"));
-        let has_end = !program.has_crashes() && program != Program::Bank;
-        assert_eq!(explored.all, has_end, "{program:?}: {explored}");
+        // Where nodes crash there are more traces than are run by default.
+        if !program.has_crashes() {
+            assert_eq!(explored.all, program != Program::Bank, "{program:?}: {explored}");
+        }
         let noisy = explore(program, true, 0, Strategy::Mixed);
         println!("{program:?}: {}", noisy.unwrap_or_else(|failure| panic!("{program:?}: {failure}")));
     }
