@@ -14,6 +14,7 @@ use self::clients::Client;
 use self::judged::Fair;
 use crate::judge::Judges;
 use crate::reach::Reach;
+use crate::run::Tell;
 use crate::world::{Claim, World};
 
 /// What steps are called.
@@ -117,7 +118,7 @@ impl Driver {
     }
 
     /// Runs the clients, and judges the end.
-    pub(crate) async fn explore(&mut self, choose: Choose<'_>, tell: bool) -> Result<Ended, Violated> {
+    pub(crate) async fn explore(&mut self, choose: Choose<'_>, tell: Tell) -> Result<Ended, Violated> {
         self.claims = self.world.claims();
         self.judges = Judges::begin(self.world.take_monitors(), self.world.is_linearizable(), tell, &self.stage);
         self.seen = vec![false; self.claims.len()];

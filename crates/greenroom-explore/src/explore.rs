@@ -15,7 +15,7 @@ use crate::deviations::Deviations;
 use crate::failure::{Failure, Files};
 use crate::reach::{Budget, Reach};
 use crate::report::{self, Saved, matters};
-use crate::run::{Body, Equip, Plan, Ran, Subject, Subjects};
+use crate::run::{Body, Equip, Plan, Ran, Subject, Subjects, Tell};
 use crate::search::{Found, Search};
 use crate::shrink::{Shrunk, shrink};
 use crate::strategy::Strategy;
@@ -301,12 +301,12 @@ fn told_of(subject: &Subject, found: Found, schedules: u64) -> Failure {
     let Found { schedule, picks, violated, undecided } = found;
     let schedule = (schedule, schedules);
     if undecided.is_some() {
-        let ran = Ran { violated: undecided, ..subject.run(Plan::Picks(picks), true) };
+        let ran = Ran { violated: undecided, ..subject.run(Plan::Picks(picks), Tell::All) };
         return Failure::new(schedule, None, &ran, &[]);
     }
     let (ran, runs) = match shrink(subject, picks.clone(), &violated) {
         Some(Shrunk { ran, runs }) => (ran, Some(runs)),
-        None => (subject.run(Plan::Picks(picks), true), None),
+        None => (subject.run(Plan::Picks(picks), Tell::All), None),
     };
     let matters = matters(subject, &violated, &ran.told);
     Failure::new(schedule, runs, &ran, &matters)
@@ -317,7 +317,7 @@ fn replayed(subject: &Subject, replay: &str, saved: Option<&Saved>) -> Result<Ex
     let began = Instant::now();
     let mut wanted: Deviations = replay.parse().unwrap_or_else(|error| panic!("{replay:?} is no schedule: {error}"));
     subject.leave_out(wanted.take_left_out());
-    let ran = subject.run(Plan::Deviations(wanted), true);
+    let ran = subject.run(Plan::Deviations(wanted), Tell::All);
     if let Some(steps) = saved.map(|saved| &saved.steps).filter(|steps| !steps.is_empty()) {
         let same = steps.iter().zip(&ran.told).take_while(|(step, told)| **step == told.name).count();
         if same < steps.len().max(ran.told.len()) {

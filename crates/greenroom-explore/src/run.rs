@@ -126,6 +126,17 @@ pub(crate) struct Told {
     pub(crate) states: States,
 }
 
+/// How much is kept of what happens in a schedule.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Tell {
+    /// No more than what judges ask for.
+    Nothing,
+    /// The steps, and what was sent and answered in them.
+    Steps,
+    /// What the actors are after each step, too.
+    All,
+}
+
 /// Who chooses.
 pub(crate) enum Plan {
     /// A strategy.
@@ -154,7 +165,7 @@ impl Subject {
     }
 
     /// Runs one schedule, and judges it.
-    pub(crate) fn run(&self, plan: Plan, tell: bool) -> Ran {
+    pub(crate) fn run(&self, plan: Plan, tell: Tell) -> Ran {
         let mut ran = self.play(plan, tell);
         if ran.is_linearizable && ran.violated.is_none() && !ran.is_cut && !ran.is_given_up && !ran.has_faults {
             let calls = history::calls(&ran.events);
@@ -181,7 +192,7 @@ impl Subject {
         let path = Rc::new(RefCell::new(Path::of(program)));
         let mut serial = Serial::default();
         loop {
-            let ran = self.play(Plan::Serial(path.clone()), false);
+            let ran = self.play(Plan::Serial(path.clone()), Tell::Nothing);
             if ran.violated.is_none() && !ran.is_cut {
                 serial.insert(&history::calls(&ran.events));
             }
@@ -193,15 +204,16 @@ impl Subject {
         }
     }
 
-    fn play(&self, plan: Plan, tell: bool) -> Ran {
+    fn play(&self, plan: Plan, tell: Tell) -> Ran {
         if self.timed.borrow().is_none() {
-            let probed = if self.reach.in_time { BTreeSet::new() } else { self.perform(Plan::Probe, false).probed };
+            let probed =
+                if self.reach.in_time { BTreeSet::new() } else { self.perform(Plan::Probe, Tell::Nothing).probed };
             self.timed.replace(Some(Rc::new(probed)));
         }
         self.perform(plan, tell)
     }
 
-    fn perform(&self, plan: Plan, tell: bool) -> Ran {
+    fn perform(&self, plan: Plan, tell: Tell) -> Ran {
         let hall = self.hall.take();
         let (ran, hall) = quietly(|| {
             let hall = hall.unwrap_or_else(|| Hall::open(self.equip.clone(), self.stores.clone()));
@@ -218,14 +230,14 @@ impl Subject {
         self.hall.take();
     }
 
-    fn run_in(&self, hall: &Hall, plan: Plan, tell: bool) -> (Ran, Driver) {
+    fn run_in(&self, hall: &Hall, plan: Plan, tell: Tell) -> (Ran, Driver) {
         let picks = Picks {
             plan,
             trace: Trace::default(),
             has_faults: false,
             made: Vec::new(),
             open: Vec::new(),
-            told: tell.then(Vec::new),
+            told: (tell != Tell::Nothing).then(Vec::new),
             began: Vec::new(),
             names: Vec::new(),
             known: self.known.clone(),
@@ -250,7 +262,7 @@ async fn run(
     mut driver: Driver,
     world: World,
     body: LocalFuture,
-    tell: bool,
+    tell: Tell,
     picks: Rc<RefCell<Picks>>,
 ) -> (Ran, Driver) {
     match picks.borrow().plan {

@@ -15,7 +15,7 @@ use greenroom::rehearsal::{Step, mix};
 
 use crate::coverage::Coverage;
 use crate::judge::twice::differs;
-use crate::run::{Plan, Ran, Subject, Subjects};
+use crate::run::{Plan, Ran, Subject, Subjects, Tell};
 use crate::strategy::{Chooser, Strategy};
 
 /// Which schedules are to be run.
@@ -213,7 +213,7 @@ impl Part<'_> {
                 return;
             }
             chooser.borrow_mut().begin(mix(board.search.seed, schedule));
-            let ran = subject.run(Plan::Chooser(chooser.clone()), false);
+            let ran = subject.run(Plan::Chooser(chooser.clone()), Tell::Nothing);
             searched.add(&ran);
             let is_to_differ = ran.violated.is_some() || schedule % TWICE_EACH == 1;
             let undecided = if is_to_differ { differs(subject, &ran.picks) } else { None };

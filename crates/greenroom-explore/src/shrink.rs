@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use crate::deviations::Deviations;
 use crate::reach::is_fault;
-use crate::run::{Plan, Ran, Subject};
+use crate::run::{Plan, Ran, Subject, Tell};
 
 /// The shortest that was found, and after how many runs.
 pub(crate) struct Shrunk {
@@ -17,7 +17,7 @@ pub(crate) struct Shrunk {
 /// written down by names, violates something else.
 pub(crate) fn shrink(subject: &Subject, picks: Vec<u32>, violated: &str) -> Option<Shrunk> {
     let mut search = Search { subject, violated, runs: 0, until: Instant::now() + TIME_MAX };
-    let first = search.run(Plan::Picks(picks), true);
+    let first = search.run(Plan::Picks(picks), Tell::All);
     let mut best = search.again(Deviations::of(&first.told))?;
     search.leave_out_clients(&mut best);
     search.leave_out_faults(&mut best);
@@ -36,7 +36,7 @@ struct Search<'a> {
 type Found = (Deviations, Ran);
 
 impl Search<'_> {
-    fn run(&mut self, plan: Plan, tell: bool) -> Ran {
+    fn run(&mut self, plan: Plan, tell: Tell) -> Ran {
         self.runs += 1;
         self.subject.run(plan, tell)
     }
@@ -47,7 +47,7 @@ impl Search<'_> {
 
     /// Runs `wanted`; those of the deviations that were of use, if the same is violated.
     fn again(&mut self, wanted: Deviations) -> Option<Found> {
-        let ran = self.run(Plan::Deviations(wanted), true);
+        let ran = self.run(Plan::Deviations(wanted), Tell::All);
         (ran.violated.as_deref() == Some(self.violated)).then(|| (Deviations::of(&ran.told), ran))
     }
 
@@ -70,7 +70,7 @@ impl Search<'_> {
                 continue;
             }
             let order = best.1.told.iter().map(|step| step.number).collect();
-            let ran = self.run(Plan::Order(order), true);
+            let ran = self.run(Plan::Order(order), Tell::All);
             let is_same = ran.violated.as_deref() == Some(self.violated);
             match is_same.then(|| self.again(Deviations::of(&ran.told))).flatten() {
                 Some(found) => *best = found,
@@ -80,7 +80,7 @@ impl Search<'_> {
     }
 
     fn is_well_by_default(&mut self) -> bool {
-        self.run(Plan::Deviations(Deviations::default()), false).violated.is_none()
+        self.run(Plan::Deviations(Deviations::default()), Tell::Nothing).violated.is_none()
     }
 
     /// Leaves out what goes wrong.
@@ -127,9 +127,9 @@ impl Search<'_> {
                     return;
                 }
                 let first = prefix.len();
-                let ran = self.run(Plan::Picks(prefix), false);
+                let ran = self.run(Plan::Picks(prefix), Tell::Nothing);
                 if ran.violated.as_deref() == Some(self.violated) {
-                    let told = self.run(Plan::Picks(ran.picks), true).told;
+                    let told = self.run(Plan::Picks(ran.picks), Tell::All).told;
                     if let Some(found) = self.again(Deviations::of(&told)) {
                         *best = found;
                     }

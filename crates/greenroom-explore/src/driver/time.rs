@@ -21,15 +21,9 @@ impl Driver {
 
     /// Whether somebody may wait for a moment to come.
     pub(super) fn waits_for_time(&self) -> bool {
-        if self.stage.may_wait_for_time(|actor| self.timed.contains(&actor)) {
-            return true;
-        }
-        let mut waiting = self.clients.iter().filter(|client| client.waits()).peekable();
-        if waiting.peek().is_none() {
-            return false;
-        }
-        let hears = self.stage.listeners();
-        waiting.any(|client| !hears.contains(&client.number) || self.timed.contains(&(u64::from(client.number) + 1)))
+        let may_give_up = |client: &Client| self.timed.contains(&(u64::from(client.number) + 1));
+        let waits = |client: &Client| client.waits() && (may_give_up(client) || !self.stage.is_to_hear(client.number));
+        self.clients.iter().any(waits) || self.stage.may_wait_for_time(&self.timed)
     }
 
     /// Lets time pass until something new can come, but not until a call runs out of it.

@@ -16,6 +16,7 @@ use greenroom::rehearsal::{Event as Raw, Happened, Party, Stage};
 
 pub use self::monitor::{Event, Monitor, Verdict, What};
 use crate::driver::Violated;
+use crate::run::Tell;
 
 /// A message that was sent.
 #[derive(Clone, Debug)]
@@ -51,12 +52,12 @@ struct Watching {
 
 impl Judges {
     /// Judges of a schedule that begins. If they are not to `listen`, and it is not to be told, only monitors hear of what happens.
-    pub(crate) fn begin(monitors: Vec<(String, Box<dyn Monitor>)>, listen: bool, tell: bool, stage: &Stage) -> Self {
-        let listen = listen || tell || !monitors.is_empty();
+    pub(crate) fn begin(monitors: Vec<(String, Box<dyn Monitor>)>, listen: bool, tell: Tell, stage: &Stage) -> Self {
+        let listen = listen || tell != Tell::Nothing || !monitors.is_empty();
         stage.listen(listen);
         let watching = |(name, monitor)| Watching { name, monitor, last: Verdict::Cold, hot: 0 };
         let monitors = monitors.into_iter().map(watching).collect();
-        Self { listen, monitors, states: tell.then(Vec::new), ..Self::default() }
+        Self { listen, monitors, states: (tell == Tell::All).then(Vec::new), ..Self::default() }
     }
 
     /// Takes in what has happened in a step.

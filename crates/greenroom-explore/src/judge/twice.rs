@@ -3,11 +3,11 @@
 use greenroom::rehearsal::{Event, Happened};
 
 use super::letters::{shown, told};
-use crate::run::{Plan, Ran, Subject};
+use crate::run::{Plan, Ran, Subject, Tell};
 
 /// What differs between two runs of one schedule; `None` if nothing does.
 pub(crate) fn differs(subject: &Subject, picks: &[u32]) -> Option<String> {
-    let run = || scenes(&subject.run(Plan::Picks(picks.to_vec()), true));
+    let run = || scenes(&subject.run(Plan::Picks(picks.to_vec()), Tell::Steps));
     let (one, other) = (run(), run());
     let at = first_difference(&one, &other)?;
     let third = run();

@@ -4,7 +4,7 @@ use std::fmt;
 
 use crate::deviations::Deviations;
 use crate::reach::is_fault;
-use crate::run::{Plan, Subject, Told};
+use crate::run::{Plan, Subject, Tell, Told};
 
 /// Two steps of one actor or client that came the wrong way round, or something that went wrong.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -31,7 +31,7 @@ pub(crate) fn matters(subject: &Subject, violated: &str, told: &[Told]) -> Vec<S
     for at in 0..all.0.len().min(DEVIATIONS_MAX) {
         let mut fewer = all.clone();
         let gone = fewer.0.remove(at);
-        let ran = subject.run(Plan::Deviations(fewer), true);
+        let ran = subject.run(Plan::Deviations(fewer), Tell::All);
         if ran.violated.as_deref() == Some(violated) {
             continue;
         }

@@ -88,13 +88,13 @@ fn a_schedule_on_a_node_that_was_used_is_as_one_on_a_new_node() {
         if let Plan::Chooser(chooser) = &plan {
             chooser.borrow_mut().begin(random.bits());
         }
-        runs.push(used.run(plan, true));
+        runs.push(used.run(plan, Tell::All));
         assert!(used.hall.borrow().is_some(), "the node is as new, and stays");
     }
     drop(used);
     let (new, names) = (subject(), |ran: &Ran| ran.told.iter().map(|told| told.name.clone()).collect::<Vec<_>>());
     for first in &runs {
-        let again = new.run(Plan::Picks(first.picks.clone()), true);
+        let again = new.run(Plan::Picks(first.picks.clone()), Tell::All);
         new.renew();
         assert_eq!((first.violated.as_ref(), names(first)), (again.violated.as_ref(), names(&again)));
         assert_eq!(first.trace, again.trace);
@@ -127,7 +127,7 @@ fn what_one_schedule_has_saved_is_not_met_by_the_next_one() {
         }
     });
     for _ in 0..3 {
-        assert_eq!(subject.run(strategy(), false).violated, None);
+        assert_eq!(subject.run(strategy(), Tell::Nothing).violated, None);
         assert!(subject.hall.borrow().is_some(), "the node is as new, and stays");
     }
 }
@@ -148,7 +148,7 @@ fn what_may_be_left_of_a_schedule_is_not_met_by_the_next_one() {
     let subject = subject_of(equip, reach(40), |world: World| async move {
         ParentRef::of(&world, "1").give_birth().await.expect("it answers");
     });
-    subject.run(strategy(), false);
+    subject.run(strategy(), Tell::Nothing);
     assert!(subject.hall.borrow().is_none(), "a spawned actor outlives its parent's turn");
 }
 
@@ -225,7 +225,7 @@ fn traces(subject: &Subject, chooser: Box<dyn Chooser>) -> (BTreeSet<(u64, bool)
     let (chooser, mut found, mut runs) = (Rc::new(RefCell::new(chooser)), BTreeSet::new(), 0);
     loop {
         chooser.borrow_mut().begin(0);
-        let ran = subject.run(Plan::Chooser(chooser.clone()), false);
+        let ran = subject.run(Plan::Chooser(chooser.clone()), Tell::Nothing);
         runs += 1;
         assert!(!ran.is_cut && runs < 200_000);
         if !ran.is_given_up {
@@ -260,7 +260,7 @@ fn all_traces_are_those_of_blind_search_where_that_ends() {
         let (all, mut blind) = (Rc::new(RefCell::new(chooser(Strategy::All))), BTreeSet::new());
         let is_over = (0..BLIND_MAX).any(|_| {
             all.borrow_mut().begin(0);
-            let ran = subject.run(Plan::Chooser(all.clone()), false);
+            let ran = subject.run(Plan::Chooser(all.clone()), Tell::Nothing);
             blind.insert((ran.trace, ran.violated.is_some()));
             all.borrow().has_all()
         });

@@ -31,11 +31,16 @@ impl Fields {
             TurnChanges::Halted(..) => self.0.clear(),
             TurnChanges::Fields(_, changed) => {
                 for FieldChanges { field, changes } in changed {
-                    let entries = self.0.entry(field.clone()).or_default();
+                    // Names are copied for what is new alone.
+                    if !self.0.contains_key(field) {
+                        self.0.insert(field.clone(), BTreeMap::new());
+                    }
+                    let Some(entries) = self.0.get_mut(field) else { continue };
                     for Change { entry, value } in changes {
-                        match value {
-                            Some(value) => _ = entries.insert(entry.clone(), value.clone()),
-                            None => _ = entries.remove(entry),
+                        match (value, entries.get_mut(entry)) {
+                            (Some(value), Some(known)) => known.clone_from(value),
+                            (Some(value), None) => _ = entries.insert(entry.clone(), value.clone()),
+                            (None, _) => _ = entries.remove(entry),
                         }
                     }
                 }

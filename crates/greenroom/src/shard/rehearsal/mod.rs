@@ -153,6 +153,8 @@ struct Asked {
     message: u64,
     by: Party,
     target: ActorId,
+    /// The hashes of both: whom its answer touches, and who makes it.
+    touches: (u64, u64),
     method: &'static str,
     /// Whether it has a deadline.
     is_bounded: bool,
@@ -226,7 +228,7 @@ impl Shard {
         let method = mail.interface().methods.get(usize::from(method));
         let access = if method.is_some_and(|method| method.read) { Access::Read } else { Access::Exclusive };
         let (from, method) = (self.party(), method.map_or("?", |method| method.name));
-        let number = self.next_number();
+        let (number, by) = (self.next_number(), from.hash());
         let call = mail.reply().and_then(|reply| reply.call()).filter(|site| site.shard == self.id());
         if let Some(site) = call {
             let asked = Asked {
@@ -234,6 +236,7 @@ impl Shard {
                 message: number,
                 by: from.clone(),
                 target: target.id.clone(),
+                touches: (by, target.hash),
                 method,
                 is_bounded: mail.deadline() != Timestamp::NEVER,
             };
@@ -249,7 +252,6 @@ impl Shard {
         });
         let link = mail.chain().map(|chain| chain.link.clone()).unwrap_or_default();
         if let Some(parcel) = mail.seal(target) {
-            let by = from.hash();
             let queue = mix(by, target.hash) | 1;
             let what = What::Message { parcel, target: target.clone(), from, method, access, link };
             rehearsal.hold(number, (target.hash, by, queue), what);
@@ -265,14 +267,13 @@ impl Shard {
         }
         let mut asked = rehearsal.asked.borrow_mut();
         let Some(at) = asked.iter().position(|asked| asked.call == call) else { return Some(completion) };
-        let Asked { by, message, target, method, .. } = asked.swap_remove(at);
+        let Asked { by, message, target, method, touches: (to, from), .. } = asked.swap_remove(at);
         let failed = rehearsal.ends_as.borrow().clone().map(|failure| Completion::Failed(Box::new(failure)));
         let completion = failed.unwrap_or(completion);
         rehearsal.note(|| Happened::Answered { message, answer: Answer::from(&completion) });
-        let touches = (by.hash(), target.stable_hash(), 0);
         rehearsal.hold(
             mix(message, ANSWER),
-            touches,
+            (to, from, 0),
             What::Answer { call, completion, message, to: by, from: target, method },
         );
         None

@@ -1,6 +1,7 @@
 //! A shard, for who chooses what happens on it.
 
 use std::cell::{Cell, RefCell};
+use std::collections::BTreeSet;
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -224,8 +225,8 @@ impl Stage {
     }
 
     /// Whether time alone may let somebody go on, though there are steps: a timer waits, or a turn for something else than an answer. Turns
-    /// of actors that are `timed` may wait for a moment beside an answer.
-    pub fn may_wait_for_time(&self, timed: impl Fn(u64) -> bool) -> bool {
+    /// of actors that are `timed`, by their hashes, may wait for a moment beside an answer.
+    pub fn may_wait_for_time(&self, timed: &BTreeSet<u64>) -> bool {
         if self.next_timer().is_some() {
             return true;
         }
@@ -245,22 +246,18 @@ impl Stage {
         let mut waiting = turns.iter().filter(|turn| !woken.iter().any(|woken| std::ptr::eq(*woken, *turn)));
         waiting.any(|turn| {
             let id = turn.activation.id();
-            !beside::is_beside(id) && (!hears(id) || timed(id.stable_hash()))
+            // A hash takes longer than to look whether anybody asks for it.
+            let is_timed = || !timed.is_empty() && timed.contains(&id.stable_hash());
+            (!hears(id) || is_timed()) && !beside::is_beside(id)
         })
     }
 
-    /// The clients that wait for answers, those that are under way included.
-    pub fn listeners(&self) -> Vec<u32> {
+    /// Whether a client waits for an answer, or has one under way.
+    pub fn is_to_hear(&self, client: u32) -> bool {
         let (held, asked) = (self.shard.rehearsal.held.borrow(), self.shard.rehearsal.asked.borrow());
-        let client = |party: &Party| match party {
-            Party::Client(number) => Some(*number),
-            _ => None,
-        };
-        let hears = held.iter().filter_map(|held| match &held.what {
-            What::Answer { to, .. } => client(to),
-            What::Message { .. } | What::Operation(_) | What::Deed(_) => None,
-        });
-        asked.iter().filter_map(|asked| client(&asked.by)).chain(hears).collect()
+        let is_it = |party: &Party| matches!(party, Party::Client(number) if *number == client);
+        asked.iter().any(|asked| is_it(&asked.by))
+            || held.iter().any(|held| matches!(&held.what, What::Answer { to, .. } if is_it(to)))
     }
 
     /// How many turns have begun on the shard.
