@@ -22,6 +22,9 @@ pub(crate) struct EventsCommand {
     /// Those about a node, cluster, kind, method or actor of this name
     #[arg(long)]
     subject: Option<String>,
+    /// Those that are called so: `moved` tells each move of the optimiser, which are one event a minute otherwise
+    #[arg(long)]
+    event: Option<String>,
     /// Those of the last seconds
     #[arg(long)]
     seconds: Option<u32>,
@@ -90,6 +93,9 @@ fn path(command: &EventsCommand, since: Option<Duration>) -> String {
     }
     if let Some(subject) = &command.subject {
         path.push_str(&format!("&subject={}", encoded(subject)));
+    }
+    if let Some(event) = &command.event {
+        path.push_str(&format!("&event={}", encoded(event)));
     }
     path
 }

@@ -21,7 +21,7 @@ function useMoves(at, lately) {
   useEffect(() => {
     if (at === null) { set(null); return undefined; }
     let over = false;
-    get(`/-/events?since=${Math.round(at - 30_000)}&until=${Math.round(at + 30_000)}&limit=1000`).then(({ events }) => {
+    get(`/-/events?event=moved&since=${Math.round(at - 30_000)}&until=${Math.round(at + 30_000)}&limit=1000`).then(({ events }) => {
       if (!over) set(events.filter(({ moved }) => moved).map(({ at: when, subject, moved }) => ({ at: when, actor: subject.actor, ...moved, flight: at })));
     }, () => { if (!over) set([]); });
     return () => { over = true; };

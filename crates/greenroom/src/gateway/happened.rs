@@ -16,7 +16,7 @@ use crate::observe::look::{self, Whom};
 use crate::observe::question::Question;
 use crate::observe::subject::Subject;
 
-/// Reads `?since=1764000000000&until=1764000060000&level=warn&subject=node%201&limit=100`, of which each may be left out.
+/// Reads `?since=1764000000000&until=1764000060000&level=warn&subject=node%201&event=moved&limit=100`, of which each may be left out.
 ///
 /// # Errors
 /// Something else is asked for.
@@ -28,6 +28,7 @@ pub(super) fn wanted(query: Option<&str>) -> Result<(Wanted, usize, Whom), Probl
             "until" => wanted.until = Some(value.parse().ok()?),
             "level" => wanted.level = Some(Level::find(&value)?),
             "subject" => wanted.subject = Some(value),
+            "event" => wanted.event = Some(value),
             "limit" => limit = value.parse().ok().filter(|limit| *limit <= TOLD_LEN_MAX)?,
             _ => return None,
         }
@@ -111,5 +112,5 @@ fn told(change: &Asked) -> Option<(String, Subject)> {
 const ANYBODY: &str = "anybody on this machine";
 const LIMIT_DEFAULT: usize = 100;
 const UNCLEAR: &str = "write which events are wanted as `?since=1764000000000&until=1764000060000` (Unix milliseconds), `&level=warn` (hint, \
-    good, warn or bad: that and worse), `&subject=NAME` (of a node, cluster, kind, method or actor) and `&limit=100` (at most 1000), with \
+    good, warn or bad: that and worse), `&subject=NAME` (of a node, cluster, kind, method or actor), `&event=moved` (those called so) and `&limit=100` (at most 1000), with \
     `&nodes=a,b` if not those of all nodes";

@@ -7,7 +7,7 @@ use greenroom_world::Timestamp;
 use serde::Serialize;
 
 use crate::here::Here;
-use crate::observe::events::{Happened, Moved};
+use crate::observe::events::Moved;
 
 /// An actor that an optimiser has moved.
 #[derive(Clone, PartialEq, Debug, Serialize)]
@@ -35,10 +35,9 @@ pub struct MovedActor {
 }
 
 impl MovedActor {
-    fn happened(&self) -> Happened {
+    fn moved(&self) -> Moved {
         let (from, to, shards) = (self.from.clone(), self.to.clone(), self.shards);
-        let moved = Moved { from, to, shards, why: format!("by the optimiser, as {}", self.why) };
-        Happened::Moved { actor: self.actor.clone(), moved }
+        Moved { from, to, shards, why: format!("by the optimiser, as {}", self.why) }
     }
 }
 
@@ -61,7 +60,7 @@ impl Log {
 
     /// An actor has been moved: its number and time are not known before.
     pub(super) fn note(&self, here: &Here, moved: MovedActor, now: Timestamp) {
-        here.happened(moved.happened());
+        here.optimised(moved.actor.clone(), moved.moved());
         let at_s = now.since(*self.begun.get_or_init(|| now)).as_secs_f64();
         let mut all = self.all();
         let number = all.back().map_or(1, |last| last.number + 1);

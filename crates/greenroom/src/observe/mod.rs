@@ -95,6 +95,7 @@ impl Part for Observed {
                 past.busy = now.busy_since(&before);
                 past.rings.push(now.at.since(before.at), now.since(&before));
                 drop(past);
+                node.events().tell_moves(node.wall());
                 before = now;
             }
         };

@@ -1,6 +1,7 @@
 //! The kinds of events, each with what is said of it.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::Moved;
@@ -34,6 +35,8 @@ pub(crate) enum Happened {
     Failed { actor: String, why: String },
     /// An actor has gone elsewhere.
     Moved { actor: String, moved: Moved },
+    /// The optimiser has moved so many actors within a minute, by the node that they went to, and between shards of this one.
+    Optimised { to: BTreeMap<String, u64>, between_shards: u64 },
     /// Another cluster does not answer.
     ClusterSilent { cluster: String },
     /// It answers again.
@@ -131,6 +134,14 @@ impl Happened {
                 let (from, to) = (place(&from, old), place(&to, new));
                 let text = format!("{actor} has moved from {from} to {to}: {why}");
                 say("moved", Hint, Subject::actor(actor), text)
+            }
+            Self::Optimised { to, between_shards } => {
+                let all = to.values().sum::<u64>() + between_shards;
+                let to = to.into_iter().map(|(node, count)| format!("{count} to {node}"));
+                let between = (between_shards > 0).then(|| format!("{between_shards} between threads of this node"));
+                let ways = to.chain(between).collect::<Vec<_>>().join(", ");
+                let text = format!("the optimiser has moved {all} actors within a minute: {ways}");
+                say("optimised", Hint, Subject::default(), text)
             }
             Self::ClusterSilent { cluster } => {
                 let text = format!("cluster {cluster} does not answer");

@@ -1,14 +1,16 @@
 //! What has happened at a node: its last events, for who asks what changed just before.
 
+mod gathered;
 mod happened;
 
 use std::borrow::Cow;
 use std::collections::VecDeque;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use greenroom_protocols::reminders::Wall;
 use serde::{Deserialize, Serialize};
 
+use self::gathered::{Gathering, Minutes};
 pub(crate) use self::happened::Happened;
 use self::happened::{Said, cut};
 use super::level::Level;
@@ -77,10 +79,12 @@ pub(crate) struct Wanted {
     pub(crate) level: Option<Level>,
     /// Those about what has this name.
     pub(crate) subject: Option<String>,
+    /// Those that are called so.
+    pub(crate) event: Option<String>,
 }
 
-/// The last events of a node. What is only good to know has room of its own, so that a thousand moves of actors do not push
-/// out that a node has died.
+/// The last events of a node. What is only good to know has room of its own, so that a thousand restarts do not push out that a node
+/// has died. So have the moves of the optimiser, which are told once a minute as one event, and each for itself to who asks for moves.
 #[derive(Default)]
 pub(crate) struct Events(Mutex<Kept>);
 
@@ -89,48 +93,100 @@ struct Kept {
     last: u64,
     hints: VecDeque<Event>,
     others: VecDeque<Event>,
+    /// What the optimiser has moved.
+    moves: VecDeque<Event>,
+    gathering: Option<Gathering>,
+    /// How many actors have moved, whoever has moved them.
+    minutes: Minutes,
 }
 
 impl Events {
     fn note(&self, at: Wall, happened: Happened, by: Option<String>) {
-        let moved = happened.moved();
-        let Said { event, level, mut subject, mut text } = happened.said();
-        cut(&mut text);
-        subject.actor.iter_mut().for_each(cut);
-        let mut by = by;
-        by.iter_mut().for_each(cut);
-        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        kept.last += 1;
-        let event = Event { number: kept.last, at: at.0, level, event, subject, text, by, moved };
-        let (ring, len_max) = match level {
-            Level::Hint => (&mut kept.hints, HINTS_LEN_MAX),
-            _ => (&mut kept.others, OTHERS_LEN_MAX),
-        };
-        if ring.len() >= len_max {
-            ring.pop_front();
-        }
-        ring.push_back(event);
+        self.kept().note(at.0, happened, by);
+    }
+
+    /// The optimiser has moved an actor.
+    fn optimised(&self, at: Wall, actor: String, moved: Moved) {
+        let mut kept = self.kept();
+        kept.tell_moves(at.0);
+        kept.gathering.get_or_insert_with(|| Gathering::new(at.0)).add(&moved);
+        let event = kept.event(at.0, Happened::Moved { actor, moved }, None);
+        push(&mut kept.moves, event, MOVES_LEN_MAX);
+    }
+
+    /// Tells what the optimiser has moved, if it is time to.
+    pub(crate) fn tell_moves(&self, at: Wall) {
+        self.kept().tell_moves(at.0);
+    }
+
+    fn kept(&self) -> MutexGuard<'_, Kept> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Those that are wanted, the last ones first, at most so many; and how many more there are.
     pub(crate) fn last(&self, wanted: &Wanted, len_max: usize) -> (Vec<Event>, usize) {
-        let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let all = kept.hints.iter().chain(&kept.others);
+        let kept = self.kept();
+        let moves = kept.moves.iter().filter(|_| wanted.wants_moves());
+        let all = kept.hints.iter().chain(&kept.others).chain(moves);
         let mut found: Vec<&Event> = all.filter(|event| wanted.takes(event)).collect();
         found.sort_by_key(|event| std::cmp::Reverse(event.number));
         let left_out = found.len().saturating_sub(len_max);
         (found.into_iter().take(len_max).cloned().collect(), left_out)
     }
 
-    /// Shows each move that is kept, the last one first: when, and of which actor.
-    pub(crate) fn each_move(&self, mut show: impl FnMut(u64, &str, &Moved)) {
-        let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        for event in kept.hints.iter().rev() {
-            if let (Some(actor), Some(moved)) = (&event.subject.actor, &event.moved) {
-                show(event.at, actor, moved);
-            }
+    /// The last moves of actors, at most so many and the last one first: when, and of which actor.
+    pub(crate) fn last_moves(&self, len_max: usize) -> Vec<(u64, String, Moved)> {
+        let kept = self.kept();
+        let moved =
+            |event: &Event| Some((event.number, (event.at, event.subject.actor.clone()?, event.moved.clone()?)));
+        let last = |ring: &VecDeque<Event>| ring.iter().rev().filter_map(moved).take(len_max).collect::<Vec<_>>();
+        let mut moves = last(&kept.moves);
+        moves.extend(last(&kept.hints));
+        moves.sort_by_key(|(number, _)| std::cmp::Reverse(*number));
+        moves.into_iter().take(len_max).map(|(_, moved)| moved).collect()
+    }
+
+    /// How many actors have moved in each of the last `n` minutes, this one first; of the last hour.
+    pub(crate) fn moves_by_minute(&self, n: usize, now: Wall) -> Vec<u32> {
+        self.kept().minutes.last(n, now.0)
+    }
+}
+
+impl Kept {
+    fn note(&mut self, at: u64, happened: Happened, by: Option<String>) {
+        let event = self.event(at, happened, by);
+        match event.level {
+            Level::Hint => push(&mut self.hints, event, HINTS_LEN_MAX),
+            _ => push(&mut self.others, event, OTHERS_LEN_MAX),
         }
     }
+
+    fn event(&mut self, at: u64, happened: Happened, mut by: Option<String>) -> Event {
+        let moved = happened.moved();
+        if moved.is_some() {
+            self.minutes.count(at);
+        }
+        let Said { event, level, mut subject, mut text } = happened.said();
+        cut(&mut text);
+        subject.actor.iter_mut().for_each(cut);
+        by.iter_mut().for_each(cut);
+        self.last += 1;
+        Event { number: self.last, at, level, event, subject, text, by, moved }
+    }
+
+    fn tell_moves(&mut self, at: u64) {
+        if let Some(gathering) = self.gathering.take_if(|gathering| gathering.is_due(at)) {
+            self.note(at, gathering.happened(), None);
+        }
+    }
+}
+
+/// Takes one in, and lets the first go if there are as many as may be.
+fn push(ring: &mut VecDeque<Event>, event: Event, len_max: usize) {
+    if ring.len() >= len_max {
+        ring.pop_front();
+    }
+    ring.push_back(event);
 }
 
 /// What a node says of its events.
@@ -173,6 +229,12 @@ impl Wanted {
             && self.until.is_none_or(|until| event.at < until)
             && self.level.is_none_or(|level| event.level >= level)
             && self.subject.as_ref().is_none_or(|name| event.subject.names(name))
+            && self.event.as_ref().is_none_or(|name| *name == event.event)
+    }
+
+    /// Whether they want what the optimiser moves, one by one: by what moves are called, or of an actor that they name.
+    fn wants_moves(&self) -> bool {
+        self.event.is_some() || self.subject.as_ref().is_some_and(|name| name.contains('/'))
     }
 }
 
@@ -186,13 +248,19 @@ impl Here {
     pub(crate) fn happened_by(&self, who: String, happened: Happened) {
         self.events().note(self.wall(), happened, Some(who));
     }
+
+    /// Remembers that the optimiser has moved an actor.
+    pub(crate) fn optimised(&self, actor: String, moved: Moved) {
+        self.events().optimised(self.wall(), actor, moved);
+    }
 }
 
 /// Events that end with what a program's error says.
 const ERRORS: [&str; 3] = ["restarted", "failed", "parked"];
-/// Events that are kept, of those that are only good to know, and of the others.
-const HINTS_LEN_MAX: usize = 3072;
+/// Events that are kept: of those that are only good to know, of the others, and moves of the optimiser.
+const HINTS_LEN_MAX: usize = 2048;
 const OTHERS_LEN_MAX: usize = 1024;
+const MOVES_LEN_MAX: usize = 1024;
 /// Events that are told at once: they fit into one answer between nodes.
 pub(crate) const TOLD_LEN_MAX: usize = 1000;
 
@@ -227,6 +295,33 @@ mod tests {
         assert_eq!(grave.iter().map(|event| &*event.text).collect::<Vec<_>>(), ["b is dead: its lease ran out"]);
         (0..10_000).for_each(|_| events.note(Wall(3), died("c"), None));
         assert_eq!(events.last(&all(), usize::MAX).0.len(), HINTS_LEN_MAX + OTHERS_LEN_MAX);
+    }
+
+    #[test]
+    fn what_the_optimiser_moves_is_one_event_a_minute_and_each_move_to_who_asks_for_moves() {
+        let events = Events::default();
+        let moved = |key: usize| match moved(key) {
+            Happened::Moved { actor, moved } => (actor, moved),
+            _ => unreachable!("it is a move"),
+        };
+        events.note(Wall(0), Happened::Restarted { actor: "room/x".to_owned(), why: "it failed".to_owned() }, None);
+        for key in 0..9_000 {
+            let (actor, mut moved) = moved(key);
+            moved.shards = (key % 3 == 0).then_some([0, 1]);
+            events.optimised(Wall(key as u64 * 10), actor, moved);
+        }
+        events.tell_moves(Wall(119_999));
+        let texts = |wanted: Wanted| events.last(&wanted, 10).0.into_iter().map(|event| event.text).collect::<Vec<_>>();
+        let first = "the optimiser has moved 6000 actors within a minute: 4000 to b, 2000 between threads of this node";
+        assert_eq!(texts(all()), [first, "room/x has failed and is restarted: it failed"], "the second minute goes on");
+        events.tell_moves(Wall(120_000));
+        assert!(texts(all())[0].starts_with("the optimiser has moved 3000 actors"), "{:?}", texts(all()));
+        assert_eq!(texts(Wanted { event: Some("moved".to_owned()), ..all() }).len(), 10, "one by one");
+        let of_one = Wanted { subject: Some("room/8999".to_owned()), ..all() };
+        assert_eq!(texts(of_one), ["room/8999 has moved from a to b: it talks with actors there"]);
+        assert_eq!(events.moves_by_minute(3, Wall(120_000)), [0, 3_000, 6_000]);
+        let last: Vec<_> = events.last_moves(2).into_iter().map(|(_, actor, _)| actor).collect();
+        assert_eq!(last, ["room/8999", "room/8998"]);
     }
 
     #[test]

@@ -134,15 +134,10 @@ impl StageWord {
     }
 
     fn remember_moves(&mut self, node: &Here) {
-        let now = node.wall().0;
-        self.minutes = vec![0; MINUTES];
-        node.events().each_move(|at, actor, moved| {
-            let Some(count) = self.minutes.get_mut((now.saturating_sub(at) / 60_000) as usize) else { return };
-            *count += 1;
-            if self.moves.len() < MOVES_MAX {
-                self.moves.push(MoveWord { at, actor: actor.to_owned(), moved: moved.clone() });
-            }
-        });
+        self.minutes = node.events().moves_by_minute(MINUTES, node.wall());
+        let moves = node.events().last_moves(MOVES_MAX).into_iter();
+        let moves = moves.map(|(at, actor, moved)| MoveWord { at, actor, moved });
+        self.moves = moves.filter(|one| node.wall().0.saturating_sub(one.at) < HOUR).collect();
     }
 }
 
@@ -176,5 +171,7 @@ pub(super) async fn of_shards<T: Send + 'static>(
     said
 }
 
+/// In milliseconds.
+const HOUR: u64 = 3_600_000;
 /// Time for a shard to answer: less than who looks waits for its node.
 const PATIENCE: Duration = Duration::from_millis(300);
