@@ -13,17 +13,10 @@ use greenroom_test::Random;
 #[derive(Default, Actor)]
 struct Cell {
     said: Vec<u64>,
-    /// Its own references to both: what it sends by one keeps its order, wherever the other is found meanwhile.
-    cells: Vec<CellRef>,
 }
 
 #[actor]
 impl Cell {
-    async fn activated(&mut self, cx: &Cx) -> Result<(), String> {
-        self.cells = [0_u64, 1].map(|at| CellRef::of(cx, at)).into();
-        Ok(())
-    }
-
     pub async fn say(&mut self, what: u64) -> u64 {
         self.said.push(what);
         self.said.len() as u64
@@ -34,23 +27,22 @@ impl Cell {
     }
 
     /// Asks another one while it excludes others.
-    pub async fn ask(&mut self, other: u64) -> u64 {
-        let heard = self.cells[other as usize].listen().await.unwrap_or(9);
+    pub async fn ask(&mut self, cx: &Cx, other: u64) -> u64 {
+        let heard = CellRef::of(cx, other).listen().await.unwrap_or(9);
         self.said.push(heard % 7);
         heard
     }
 
     /// Asks another one, and tells it, while others go on.
-    pub async fn pass_on(&self, other: u64) -> u64 {
-        let other = &self.cells[other as usize];
-        let heard = other.listen().await.unwrap_or(9);
-        other.say(heard % 7).send();
+    pub async fn pass_on(&self, cx: &Cx, other: u64) -> u64 {
+        let heard = CellRef::of(cx, other).listen().await.unwrap_or(9);
+        CellRef::of(cx, other).say(heard % 7).send();
         heard
     }
 
-    pub async fn tell(&mut self, other: u64) {
-        self.cells[other as usize].say(3).send();
-        self.cells[other as usize].say(4).send();
+    pub async fn tell(&mut self, cx: &Cx, other: u64) {
+        CellRef::of(cx, other).say(3).send();
+        CellRef::of(cx, other).say(4).send();
         self.said.push(5);
     }
 }

@@ -17,6 +17,7 @@
 //! | [`gsi`] | across clusters at most one owns an actor |
 //! | [`bcas`] | an update of a stored state that is confirmed is in it exactly once |
 //! | [`update_log`] | the same, with the history of all updates |
+//! | [`courses`] | what one sender sends an actor is not overtaken while the sender learns where the actor is |
 //! | [`credit`] | a slow node makes no other node's memory grow |
 //! | [`shedding`] | what a shard takes on ends in time; replies and protocols are never turned away |
 //! | [`vlb`] | the same for a state in memory, as long as its leader lives |
@@ -35,6 +36,7 @@ pub mod adaptive;
 pub mod bcas;
 pub mod callers;
 pub mod checks;
+pub mod courses;
 pub mod credit;
 pub mod delivery;
 pub mod directory;

@@ -95,6 +95,44 @@ fn one_callers_messages_arrive_in_the_order_they_were_sent_from_any_node() {
 }
 
 #[test]
+fn one_callers_messages_keep_their_order_when_they_find_a_shorter_way() {
+    calm(
+        20,
+        |builder, _| builder.register::<Notes>(),
+        |cluster| async move {
+            let nodes = cluster.three();
+            let mut random = cluster.sim.random();
+            const KEYS: u64 = 12;
+            let kept: Vec<Vec<NotesRef>> =
+                nodes.iter().map(|node| (0..KEYS).map(|key| NotesRef::of(node, key)).collect()).collect();
+            for number in 0..40 {
+                for (node, kept) in nodes.iter().zip(&kept) {
+                    for key in 0..KEYS {
+                        let made = NotesRef::of(node, key);
+                        let notes = if random.chance(0.5) { &made } else { &kept[key as usize] };
+                        match random.chance(0.1) {
+                            true => drop(notes.write(node.name(), number).await.unwrap()),
+                            false => notes.write(node.name(), number).send(),
+                        }
+                    }
+                }
+                tokio::time::sleep(random.within(&(Duration::ZERO..Duration::from_millis(4)))).await;
+            }
+            for key in 0..KEYS {
+                let all = loop {
+                    tokio::time::sleep(Duration::from_secs(1)).await;
+                    let all = NotesRef::of(&nodes[0], key).all().await.unwrap();
+                    if all.len() == 120 {
+                        break all;
+                    }
+                };
+                in_order(&all);
+            }
+        },
+    );
+}
+
+#[test]
 fn a_call_in_doubt_runs_soon_or_never() {
     rough(
         20,

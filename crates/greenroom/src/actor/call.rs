@@ -211,14 +211,10 @@ impl Way {
                 Completion::Failed(Box::new(Doubt::Unreadable { message }.into()))
             }
         };
-        match completion {
-            // Who answered has the actor: the next call goes there at once.
-            Completion::Wire { from: Some(from), .. } => made.target.set_route(Route::There(from)),
-            // The actor has come to this node, and the call has found it by a way around.
-            Completion::Wire { from: None, .. } if let Route::There(_) = made.target.route() => {
-                made.target.set_route(Route::Unresolved);
-            }
-            _ => {}
+        if !matches!(completion, Completion::Value(_)) {
+            Shard::with(|shard| {
+                shard.into_iter().for_each(|shard| shard.learn_of_call(&made.target, call, &completion))
+            });
         }
         Poll::Ready(completion)
     }

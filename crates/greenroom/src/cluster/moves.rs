@@ -232,7 +232,7 @@ impl Shard {
             }
             told.ended(TripEnd::Moved);
             if let Some(host) = host {
-                self.note_host(id.stable_hash(), host);
+                self.goes_straight(id.stable_hash(), host);
             }
         }
         for parcel in held {

@@ -1,6 +1,8 @@
 //! The way of a message to an actor that the directory knows, or whose activations are stateless workers.
 
+use greenroom_protocols::courses::Next;
 use greenroom_protocols::directory::Epoch;
+use greenroom_protocols::node::NodeId;
 
 use super::directory::Directory;
 use super::part::InCluster;
@@ -9,6 +11,7 @@ use crate::actor::key::ActorId;
 use crate::here::Here;
 use crate::here::location::{Asker, Location, Passage};
 use crate::shard::raw::Journey;
+use crate::shard::routes::Marked;
 use crate::shard::seed::Seed;
 use crate::shard::underway::{Underway, Way};
 use crate::shard::{AnyParcel, Shard, ShardId, Slot};
@@ -25,6 +28,19 @@ impl Way for InCluster {
             return send_to_worker(shard, &id, message);
         }
         let (hash, journey) = (message.hash(), message.journey(node));
+        let ours = journey.from == node.me();
+        if ours && shard.keeps_to_round(hash) {
+            match shard.next_course(hash) {
+                Next::Held => {
+                    if let Some(parcel) = message.sealed(shard) {
+                        shard.hold_back(parcel);
+                    }
+                    return Ok(());
+                }
+                Next::Round(by) => return message.send_to(shard, by, None),
+                Next::Straight(_) | Next::Asks | Next::Unknown => {}
+            }
+        }
         match self.location(shard, &id, message)? {
             Location::Here { shard: at, slot, epoch } if at == shard.id() => {
                 let activation = match slot {
@@ -41,12 +57,17 @@ impl Way for InCluster {
                 shard.pass_on(message, at);
             }
             Location::There { node: to, grant } => {
-                let ours = journey.from == node.me();
-                let awaited = message.is_awaited();
-                if journey.hops == 0 && !ours && !awaited {
+                if journey.hops == 0 && !ours && !message.is_awaited() {
                     shard.lane_hint(journey.from, hash, to);
                 }
-                let to = if ours && grant.is_none() { shard.shortcut(hash, to, awaited) } else { to };
+                let to = match grant {
+                    None if ours => course(shard, &id, to, message),
+                    Some(_) if ours => {
+                        shard.goes_straight(hash, to);
+                        to
+                    }
+                    _ => to,
+                };
                 message.send_to(shard, to, grant)?;
             }
             Location::Moving { shard: at } if at == shard.id() => {
@@ -102,6 +123,18 @@ impl InCluster {
         let outside = from == node.me() && !shard.in_turn();
         let asker = Asker { origin, from, near: shard.index(), outside, wanted: message.wanted() };
         Ok(shard.reachable(node.locate(id, hash, asker, grant)?))
+    }
+}
+
+/// Where a message goes that `owner` would pass on.
+fn course(shard: &Shard, id: &ActorId, owner: NodeId, message: &mut dyn Underway) -> NodeId {
+    let hash = message.hash();
+    match shard.next_course(hash) {
+        Next::Straight(host) => host,
+        _ => {
+            shard.goes_round(hash, owner, Marked { id: id.clone(), version: message.wanted() });
+            owner
+        }
     }
 }
 

@@ -24,6 +24,13 @@ pub(crate) struct CallSlot {
     pub(crate) generation: u32,
 }
 
+impl CallSlot {
+    /// The same in one word.
+    pub(super) fn packed(self) -> u64 {
+        u64::from(self.generation) << 32 | u64::from(self.index)
+    }
+}
+
 /// What a call ended with.
 pub(crate) enum Completion {
     /// The handler's `Result<T, E>`, moved.
@@ -44,6 +51,8 @@ pub(super) enum Waiter {
     Waker(Waker),
     /// Not a future: the reply goes on to where it was asked for. The call is for the actor with this hash.
     Relay(Box<dyn AnyReply>, u64),
+    /// The call is a mark on the way to the actor with this hash.
+    Mark(u64),
 }
 
 enum State {
@@ -63,11 +72,17 @@ pub(super) enum Then {
     Nothing,
     WakeTurn(TurnId),
     Wake(Waker),
-    /// The call was for the actor with this hash, and last went to this node.
+    /// The call was for the actor with this hash.
     Relay {
         reply: Box<dyn AnyReply>,
+        call: CallSlot,
         hash: u64,
-        peer: Option<NodeId>,
+        completion: Completion,
+    },
+    /// The call was a mark on the way to the actor with this hash.
+    Marked {
+        call: CallSlot,
+        hash: u64,
         completion: Completion,
     },
 }
@@ -131,20 +146,24 @@ impl Calls {
         if !matches!(slot.state, State::Waiting { .. }) {
             return Then::Nothing;
         }
-        let State::Waiting { waiter, peer, .. } = std::mem::replace(&mut slot.state, State::Free { next: u32::MAX })
-        else {
+        let State::Waiting { waiter, .. } = std::mem::replace(&mut slot.state, State::Free { next: u32::MAX }) else {
             return Then::Nothing;
         };
-        if let Waiter::Relay(reply, hash) = waiter {
-            self.close(call);
-            return Then::Relay { reply, hash, peer, completion };
-        }
-        slot.state = State::Done(completion);
-        match waiter {
+        let then = match waiter {
+            Waiter::Relay(reply, hash) => {
+                self.close(call);
+                return Then::Relay { reply, call, hash, completion };
+            }
+            Waiter::Mark(hash) => {
+                self.close(call);
+                return Then::Marked { call, hash, completion };
+            }
             Waiter::Turn(turn) => Then::WakeTurn(turn),
             Waiter::Waker(waker) => Then::Wake(waker),
-            Waiter::None | Waiter::Relay(..) => Then::Nothing,
-        }
+            Waiter::None => Then::Nothing,
+        };
+        slot.state = State::Done(completion);
+        then
     }
 
     /// Takes the result if it is there; otherwise notes who waits now. `None` for a call that is not open.

@@ -49,6 +49,7 @@ impl Shard {
     /// Refuses what waits for the directory, or at activations that will not get to it, and names some of these.
     pub(crate) fn refuse_waiting(&self) -> Vec<String> {
         self.refuse_parked(&Refusal::Stopping);
+        self.refuse_held_back(&Refusal::Stopping);
         self.refuse_entering(&Refusal::Stopping);
         self.parts.iter().for_each(|part| part.refuse_waiting(&Refusal::Stopping));
         let all: Vec<_> = self.activations.borrow().iter().cloned().collect();

@@ -43,7 +43,7 @@ mod registry;
 #[cfg(feature = "rehearsal")]
 pub(crate) mod rehearsal;
 mod round;
-mod routes;
+pub(crate) mod routes;
 mod samples;
 pub(crate) mod sampling;
 mod saving;
@@ -163,8 +163,7 @@ pub(crate) struct Shard {
     workers: RefCell<workers::Workers>,
     lanes: RefCell<Lanes>,
     recent: RefCell<places::Recent>,
-    hints: RefCell<places::Hints>,
-    answered: RefCell<places::Hints>,
+    routes: RefCell<routes::Routes>,
     trips: RefCell<trips::Trips>,
     passages: RefCell<passage::Passages>,
     /// The hash of the actor whose message is taken in that another shard has handed on.
@@ -235,8 +234,7 @@ impl Shard {
             workers: RefCell::default(),
             lanes: RefCell::default(),
             recent: RefCell::default(),
-            hints: RefCell::default(),
-            answered: RefCell::default(),
+            routes: RefCell::default(),
             trips: RefCell::default(),
             passages: RefCell::default(),
             handed: Cell::new(None),
@@ -378,19 +376,11 @@ impl Shard {
             Then::Nothing => {}
             Then::WakeTurn(turn) => self.wake_turn(turn),
             Then::Wake(waker) => waker.wake(),
-            Then::Relay { reply, hash, peer, completion } => {
-                match (&completion, peer) {
-                    // Who answered has the actor: the next call from outside goes there at once.
-                    (Completion::Wire { from: Some(from), .. }, _) => self.answered.borrow_mut().insert(hash, *from),
-                    // Perhaps there is another way.
-                    (Completion::Failed(_), Some(silent)) => {
-                        self.answered.borrow_mut().remove(hash, silent);
-                        self.hints.borrow_mut().remove(hash, silent);
-                    }
-                    _ => {}
-                }
+            Then::Relay { reply, call, hash, completion } => {
+                self.learn_of_end(hash, call, &completion);
                 reply.finish(RuntimeEnd(completion));
             }
+            Then::Marked { call, hash, completion } => self.mark_ended(hash, call, &completion),
         }
     }
 

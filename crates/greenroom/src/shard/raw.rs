@@ -8,7 +8,7 @@ use greenroom_protocols::directory::Grant;
 use greenroom_protocols::node::NodeId;
 use greenroom_protocols::versions::Offer;
 use greenroom_security::principal::Principal;
-use greenroom_wire::CallId;
+use greenroom_wire::{CallId, Status};
 use greenroom_world::Timestamp;
 
 use super::activation::AnyActivation;
@@ -16,6 +16,7 @@ use super::calls::{Completion, Waiter};
 use super::drops::post;
 use super::envelope::{IncomingCall, WireCall};
 use super::outgoing::Outgoing;
+use super::routes::MARK;
 use super::sampling::Place;
 use super::submit::{AnyParcel, refuse_reply, turn_away};
 use super::turns::Chain;
@@ -100,7 +101,8 @@ impl Shard {
         };
         let hash = stable_hash(&call.route.kind_name, call.key);
         let known = self.recent.borrow().find(hash);
-        if let Some(slot) = known {
+        let keeps_round = || call.journey.from == self.port.node.me() && self.keeps_to_round(hash);
+        if let Some(slot) = known.filter(|_| !keeps_round()) {
             let found = self.activation(slot);
             if let Some(activation) = found.filter(|found| found.id().kind == kind && &*found.id().key == call.key) {
                 return self.offer_raw(activation, call, kind, hash);
@@ -125,6 +127,9 @@ impl Shard {
 
     pub(crate) fn offer_raw(&self, activation: Rc<dyn AnyActivation>, call: RawCall<'_>, kind: Kind, hash: u64) {
         let (offer, method) = self.port.node.kinds().meant(kind, call.route);
+        if method.is_none() && call.route.method == MARK {
+            return call.reply.finish(Completion::Wire { status: Status::Ok, payload: Bytes::new(), from: None });
+        }
         if !offer.serves(call.chain.wanted()) {
             return self.misfit(&activation, call, kind, hash, offer);
         }
@@ -196,12 +201,12 @@ impl Shard {
             Forward::Nobody => (None, Some(journey.origin), None),
             Forward::Origin(origin, id) => (Some(id), Some(origin), None),
             Forward::Relay(reply) => {
-                let opened =
-                    self.calls.borrow_mut().open(Waiter::Relay(reply, stable_hash(&route.kind_name, key)), deadline);
+                let hash = stable_hash(&route.kind_name, key);
+                let opened = self.calls.borrow_mut().open(Waiter::Relay(reply, hash), deadline);
                 match opened {
                     Ok(slot) => {
                         let id = CallId { shard: self.index(), index: slot.index, generation: slot.generation };
-                        (Some(id), None, Some(slot))
+                        (Some(id), None, Some((hash, slot)))
                     }
                     Err(waiter) => return turn_away(waiter),
                 }
@@ -226,13 +231,13 @@ impl Shard {
             Ok(())
         });
         match (sent, slot, id) {
-            (Ok(()), Some(slot), _) => self.calls.borrow_mut().sent_to(slot, to),
+            (Ok(()), Some((hash, slot)), _) => self.called(hash, to, slot),
             (Ok(()), None, Some(id)) => {
                 if let Some(origin) = origin {
                     self.remember_forwarded(to, origin, id);
                 }
             }
-            (Err(refusal), Some(slot), _) => self.complete(slot, Completion::Failed(Box::new(refusal.into()))),
+            (Err(refusal), Some((_, slot)), _) => self.complete(slot, Completion::Failed(Box::new(refusal.into()))),
             (Err(refusal), None, Some(id)) => {
                 if let Some(origin) = origin {
                     refuse_reply(WireReply::node(origin, id, ReplyForm::PLAIN), refusal);

@@ -179,6 +179,7 @@ impl Life {
 impl Drop for Life {
     fn drop(&mut self) {
         self.shard.refuse_parked(&Refusal::Stopping);
+        self.shard.refuse_held_back(&Refusal::Stopping);
         self.shard.refuse_entering(&Refusal::Stopping);
         registry::release(self.shard.here.id);
     }
@@ -294,10 +295,10 @@ impl Shard {
         self.parked.waiting.set(parked);
     }
 
-    /// Whether messages wait for the directory.
+    /// Whether messages wait for the directory, or for a mark.
     pub(crate) fn has_parked(&self) -> bool {
         let parked = self.parked.waiting.take();
-        let any = !parked.is_empty();
+        let any = !parked.is_empty() || self.routes.borrow().has_held();
         self.parked.waiting.set(parked);
         any
     }

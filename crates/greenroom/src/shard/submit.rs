@@ -4,6 +4,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
+use greenroom_protocols::courses::Next;
 use greenroom_protocols::directory::Grant;
 use greenroom_protocols::node::NodeId;
 use greenroom_security::principal::Principal;
@@ -193,14 +194,35 @@ impl Shard {
                 mail.post(self, index, slot, target);
                 return Ok(());
             }
-            Route::There(node)
-                if self.is_still_at(node, target.hash, mail) && (self.has_lane(node) || self.may_dial(node)) =>
-            {
-                return self.send_away(node, None, target, mail);
+            // What waits for the directory came before.
+            Route::There(node) if !self.is_parked(target.hash) => {
+                if let Some(result) = self.submit_away(node, target, mail) {
+                    return result;
+                }
+                target.set_route(Route::Unresolved);
             }
             _ => target.set_route(Route::Unresolved),
         }
         self.route(target, mail)
+    }
+
+    /// Takes a message to another node, where its actor was last at `known`; `None` if there is no such way.
+    fn submit_away(&self, known: NodeId, target: &Arc<Inner>, mail: &mut dyn AnyMail) -> Option<Result<(), Refusal>> {
+        let to = match self.next_course(target.hash) {
+            Next::Held => {
+                if let Some(parcel) = self.sealed(target, mail) {
+                    self.hold_back(parcel);
+                }
+                return Some(Ok(()));
+            }
+            Next::Straight(to) | Next::Round(to) => to,
+            Next::Unknown if self.may_reach(known) => {
+                self.goes_straight(target.hash, known);
+                known
+            }
+            Next::Unknown | Next::Asks => return None,
+        };
+        Some(self.send_away(to, None, target, mail))
     }
 
     /// A slot that passes its end on to `reply`; `None` if there is no room, and who waits has been told.
@@ -306,7 +328,7 @@ impl Shard {
             mail.clear();
         }
         match (sent, slot) {
-            (Ok(()), Some(slot)) => self.calls.borrow_mut().sent_to(slot, to),
+            (Ok(()), Some(slot)) => self.called(target.hash, to, slot),
             (Ok(()), None) => {}
             (Err(refusal), Some(slot)) => self.complete(slot, Completion::Failed(Box::new(refusal.into()))),
             (Err(refusal), None) => return Err(refusal),

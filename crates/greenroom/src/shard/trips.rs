@@ -103,11 +103,6 @@ impl Shard {
         })
     }
 
-    /// Remembers that the actor of this hash is at `host`.
-    pub(crate) fn note_host(&self, hash: u64, host: NodeId) {
-        self.hints.borrow_mut().insert(hash, host);
-    }
-
     /// Has a part send what an ended activation carries on its way.
     fn send_on_trip(&self, departed: Departed) {
         self.note_carried(&departed.id, departed.state.len());

@@ -131,7 +131,7 @@ impl Shard {
             }
             FrameView::Reply(reply) => self.reply(peer, reply),
             FrameView::Cancel(cancel) => self.take_cancel(peer, cancel),
-            FrameView::Control { channel: HINTS, payload } => self.take_hint(payload),
+            FrameView::Control { channel: HINTS, payload } => self.take_hint(peer, payload),
             FrameView::Control { channel: CARRIES, payload } => self.take_carry(peer, payload),
             FrameView::Control { channel: LETTERS, payload } => self.take_letter(peer, payload),
             FrameView::Control { channel: FAREWELL, payload } => self.take_farewell(id, peer, payload),
@@ -207,12 +207,10 @@ impl Shard {
         Ok(())
     }
 
-    /// A node that we sent a one-way message to says where it went on to.
-    fn take_hint(&self, payload: &[u8]) {
-        if let Some((hash, node)) = payload.split_first_chunk().zip(payload.get(8..16)).and_then(|((hash, _), node)| {
-            Some((u64::from_le_bytes(*hash), NodeId(u64::from_le_bytes(node.try_into().ok()?))))
-        }) {
-            self.hints.borrow_mut().insert(hash, node);
+    /// A node that we sent a one-way message to says that it has passed it on.
+    fn take_hint(&self, peer: NodeId, payload: &[u8]) {
+        if let Some(hash) = payload.first_chunk() {
+            self.learn_of_passing(u64::from_le_bytes(*hash), peer);
         }
     }
 

@@ -120,7 +120,8 @@ impl Shard {
             Ok(()) => (status, out.freeze()),
             Err(error) => encode_failure(&unencodable(&error)),
         };
-        self.reply_to(call, Completion::Wire { status, payload, from: None });
+        let from = matches!(status, Status::Ok | Status::ActorError).then_some(self.port().node.me());
+        self.reply_to(call, Completion::Wire { status, payload, from });
     }
 
     /// Ends a call that this node knows by its name on the wire, whichever shard made it.
