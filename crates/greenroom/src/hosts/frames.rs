@@ -90,8 +90,8 @@ fn turn_end(shard: &Shard, part: &OnShard, session: u64, end: TurnEnd<'_>) -> Re
         match (running, end.stream, lanes.get_mut(&session)) {
             (Some(running), stream, Some(lane)) => {
                 let seat = running.sent.as_ref().map_or(0, |sent| sent.seat);
-                let actor = running.actor.to_string();
-                let stream = stream.map(|stream| lane.produce(shard, seat, stream, actor)).transpose()?;
+                let produce = |stream| lane.produce(shard, seat, stream, running.actor.to_string());
+                let stream = stream.map(produce).transpose()?;
                 let payload = Bytes::copy_from_slice(end.payload);
                 running.end = Some(End::Said { status: end.status, payload, made, stream });
             }

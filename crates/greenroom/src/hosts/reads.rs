@@ -5,9 +5,9 @@ use std::borrow::Cow;
 
 use base64::prelude::{BASE64_STANDARD, Engine};
 use bytes::{Bytes, BytesMut};
-use greenroom_wire::Status;
 use greenroom_wire::codec::{self, Codec, DecodeError};
 use greenroom_wire::host::{Fields, FieldsWriter, Form};
+use greenroom_wire::{EncodeError, Status};
 use serde::{Deserialize, Deserializer};
 
 use crate::actor::error::Failure;
@@ -18,6 +18,17 @@ use crate::actor::reply::encode_failure;
 pub(super) enum Reads {
     Both,
     Only(Codec),
+}
+
+/// Why what is kept of an actor cannot be written as its host reads it.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum Unwritten {
+    /// The host's codec has no such value, or it is no value.
+    #[error(transparent)]
+    Value(#[from] DecodeError),
+    /// A field is over a bound of the frame.
+    #[error(transparent)]
+    Field(#[from] EncodeError),
 }
 
 impl Reads {
@@ -65,22 +76,21 @@ impl Reads {
     /// All values in `fields` in codecs that the host reads; `None` where they are so already.
     ///
     /// # Errors
-    /// As for [`Reads::written`].
-    pub(super) fn written_fields(self, fields: Fields<'_>) -> Result<Option<FieldsWriter>, DecodeError> {
+    /// A value as for [`Reads::written`], or a field that cannot be appended: none is left out.
+    pub(super) fn written_fields(self, fields: Fields<'_>) -> Result<Option<FieldsWriter>, Unwritten> {
         let Self::Only(_) = self else { return Ok(None) };
         let mut out = FieldsWriter::new();
         for (name, form) in fields.iter() {
-            // Names and their number are those of fields that stand already.
-            let _ = match form {
-                Form::Whole(value) => out.whole(name, &self.written(value)?),
+            match form {
+                Form::Whole(value) => out.whole(name, &self.written(value)?)?,
                 Form::Entries(entries) => {
                     let mut written = Vec::with_capacity(entries.len());
                     for (entry, value) in entries.iter() {
                         written.push((entry, value.map(|value| self.written(value)).transpose()?));
                     }
-                    out.entries(name, written.iter().map(|(entry, value)| (*entry, value.as_deref())))
+                    out.entries(name, written.iter().map(|(entry, value)| (*entry, value.as_deref())))?;
                 }
-            };
+            }
         }
         Ok(Some(out))
     }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use bytes::BytesMut;
 use greenroom::prelude::*;
-use greenroom_wire::carried::PrincipalView;
+use greenroom_wire::carried::{PrincipalView, pairs};
 use greenroom_wire::extension::tag;
 use greenroom_wire::host::OfferStatus;
 use greenroom_wire::{ExtensionView, ExtensionWriter, Status};
@@ -15,7 +15,7 @@ use tokio::task::JoinHandle;
 use super::host::{Plan, TestHost};
 use super::puppet::{Heard, Puppet, written};
 use super::with_socket;
-use crate::client::{Answer, call};
+use crate::client::{Answer, call, post, raw};
 use crate::kinds::{node, open};
 
 /// A node with one shard that takes hosts, its door, and its socket.
@@ -259,7 +259,7 @@ async fn l18_a_host_names_nobody_and_has_no_more_time_than_its_turn() {
     let folder = tempfile::tempdir().expect("a folder");
     let (node, door, path) = opened(&folder).await;
     let mut host = Puppet::comes(&path, "climber", 1).await;
-    let asked = calls(&door, "/climber/x/ask");
+    let asked = tokio::spawn(async move { raw(&door, &post("/climber/x/ask", "baggage: tenant=a\r\n", "{}")).await });
     host.seats().await;
     let (asking, _) = host.turn().await;
     let left = host.carried.1.expect("the door's calls have a limit");
@@ -278,9 +278,15 @@ async fn l18_a_host_names_nobody_and_has_no_more_time_than_its_turn() {
         let carried = ExtensionView::parse(&carried).expect("it is one");
         assert!(carried.find(tag::PRINCIPAL).is_none(), "the host has made itself an admin");
         assert!(turn == 0 || has.is_some_and(|has| has <= left), "{has:?} of {left:?}");
+        // What the turn carries goes on with its calls, and with no others.
+        let context = carried.find(tag::CONTEXT).map(|context| pairs(context).expect("they are pairs"));
+        assert_eq!(context, (turn != 0).then(|| vec![("tenant", "a")]));
         host.ends(called, 1, false).await;
         assert_eq!(host.answer().await, (1 + turn, Status::Ok));
     }
+    // Nor does its call begin a chain of its own: what would wait for itself is told so.
+    host.asks((50, asking), "x", None, ExtensionView::default()).await;
+    assert_eq!(host.answer().await, (50, Status::Cycle));
     // A turn that it does not run has no name to lend.
     host.asks((99, asking + 1000), "y", None, ExtensionView::default()).await;
     assert_eq!(host.answer().await, (99, Status::Unknown));
