@@ -16,6 +16,7 @@ mod determinism;
 mod exchanges;
 mod families;
 mod fencing;
+mod finding_states;
 mod geo;
 mod guarded;
 mod interceptors;
