@@ -51,7 +51,7 @@ enum Trouble {
 /// A store with which something is wrong.
 #[derive(Debug)]
 struct Troubled {
-    store: SimStore,
+    store: Arc<dyn Store>,
     trouble: Trouble,
     /// Of so many saves one is troubled; none if it is 0.
     every: Arc<AtomicU64>,
