@@ -96,6 +96,25 @@ impl Here {
         self.halted.send_replace(Some(why.into()));
     }
 
+    /// Counts a socket that somebody may come in by, until what is returned is dropped: after the socket.
+    pub(crate) fn count_entrance(self: &Arc<Self>) -> impl Drop + Send + use<> {
+        struct Entrance(Arc<Here>);
+        impl Drop for Entrance {
+            fn drop(&mut self) {
+                self.0.entrances.send_modify(|open| *open -= 1);
+            }
+        }
+        self.entrances.send_modify(|open| *open += 1);
+        Entrance(self.clone())
+    }
+
+    /// Waits until the node has stopped and nobody comes in by its sockets: they may be had again.
+    pub(crate) async fn closed(&self) {
+        self.halted().await;
+        // The node itself keeps the sender.
+        let _ = self.entrances.subscribe().wait_for(|open| *open == 0).await;
+    }
+
     /// Why the node has stopped; waits until it has.
     pub(crate) async fn halted(&self) -> Halt {
         let mut halted = self.halted.subscribe();

@@ -79,6 +79,8 @@ pub(crate) struct Here {
     links: Arc<Links>,
     /// Why the node has stopped, once it has.
     halted: watch::Sender<Option<Halt>>,
+    /// Sockets that somebody may still come in by.
+    entrances: watch::Sender<usize>,
     stopped: AtomicBool,
     /// Whether this node was told to stop, and drains soon.
     leaving_soon: AtomicBool,
@@ -132,6 +134,7 @@ impl Here {
             stores,
             links: Arc::new(links),
             halted: watch::Sender::new(None),
+            entrances: watch::Sender::new(0),
             stopped: AtomicBool::new(false),
             leaving_soon: AtomicBool::new(false),
             draining: AtomicBool::new(false),

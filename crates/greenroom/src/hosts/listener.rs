@@ -40,7 +40,12 @@ pub(super) fn bind(listen: &str, name: &str) -> Result<Option<Bound>, Error> {
 pub(super) fn open(here: &Arc<Here>, bound: Bound) {
     let here = here.clone();
     let world = here.world().clone();
-    world.spawn(Stage::Door, Box::pin(async move { accept(here, bound).await }));
+    let counted = here.count_entrance();
+    let accepting = async move {
+        accept(here, bound).await;
+        drop(counted);
+    };
+    world.spawn(Stage::Door, Box::pin(accepting));
 }
 
 async fn accept(here: Arc<Here>, bound: Bound) {

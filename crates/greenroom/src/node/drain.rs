@@ -84,7 +84,7 @@ pub(super) async fn begin(node: &Arc<Here>, bound: Duration) -> Drained {
 async fn drain(node: &Arc<Here>, bound: Duration) -> Drained {
     let mut drained = Drained { activations: node.activations(), ..Drained::default() };
     if !node.begin_drain() {
-        node.halted().await;
+        node.closed().await;
         return drained;
     }
     let world = node.world();
@@ -116,6 +116,7 @@ async fn drain(node: &Arc<Here>, bound: Duration) -> Drained {
         tracing::warn!(cut, calls_cut, some = ?cut_names, "the drain has taken its time; what has not ended is cut");
     }
     leave(node, until).await;
+    node.closed().await;
     drained
 }
 

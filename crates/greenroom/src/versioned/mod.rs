@@ -26,6 +26,7 @@ use serde::de::DeserializeOwned;
 pub use self::enqueued::{Enqueued, UpdateError};
 pub use self::field::Versioned;
 pub use self::history::Recorded;
+#[cfg(feature = "http")]
 pub(crate) use self::record::payload_of;
 pub use self::versions::Versions;
 use crate::state::{Old, Older, Written};
