@@ -94,17 +94,19 @@ impl Shard {
 
     /// `host` has the actor of this hash: it has answered `call`.
     fn learn(&self, hash: u64, host: NodeId, call: CallSlot) {
-        let mut routes = self.routes.borrow_mut();
-        let due = routes.courses.answered(hash, self.host(host), call.packed(), self.now());
-        if let Some(mark) = due.and_then(|(by, actor)| self.send_mark(hash, by, actor)) {
-            routes.courses.marked(hash, mark.packed());
-        }
+        let host = self.host(host);
+        self.take_news(hash, |courses| courses.answered(hash, host, call.packed(), self.now()));
     }
 
     /// The node `by` has passed on a message to the actor of this hash.
     pub(super) fn learn_of_passing(&self, hash: u64, by: NodeId) {
+        self.take_news(hash, |courses| courses.passed_on(hash, by));
+    }
+
+    /// Sends a mark if it is due after the news of where the actor of this hash is.
+    fn take_news(&self, hash: u64, take: impl FnOnce(&mut Courses<Marked>) -> Option<(NodeId, &Marked)>) {
         let mut routes = self.routes.borrow_mut();
-        let due = routes.courses.passed_on(hash, by);
+        let due = take(&mut routes.courses);
         if let Some(mark) = due.and_then(|(by, actor)| self.send_mark(hash, by, actor)) {
             routes.courses.marked(hash, mark.packed());
         }
