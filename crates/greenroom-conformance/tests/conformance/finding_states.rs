@@ -39,10 +39,20 @@ impl Clerk {
     pub async fn wake(&mut self) {}
 }
 
-/// A store at which some saves take over a second.
+/// What is wrong with a store.
+#[derive(Clone, Copy, Debug)]
+enum Trouble {
+    /// Some saves take over a second.
+    Slow,
+    /// Somebody else has written just before, what is [another actor's](ANOTHERS).
+    Contested,
+}
+
+/// A store with which something is wrong.
 #[derive(Debug)]
 struct Troubled {
     store: Arc<dyn Store>,
+    trouble: Trouble,
     /// Of so many saves one is troubled; none if it is 0.
     every: Arc<AtomicU64>,
     saves: AtomicU64,
@@ -67,8 +77,13 @@ impl Store for Troubled {
         Box::pin(async move {
             let save = self.saves.fetch_add(1, Ordering::Relaxed);
             let is_troubled = save.checked_rem(self.every.load(Ordering::Relaxed)) == Some(0);
-            if is_troubled {
-                tokio::time::sleep(Duration::from_millis(1_500)).await;
+            match self.trouble {
+                Trouble::Slow if is_troubled => tokio::time::sleep(Duration::from_millis(1_500)).await,
+                Trouble::Contested if is_troubled => {
+                    let theirs = self.store.read(ANOTHERS, timeout).await?.expect("it was saved first");
+                    self.store.replace(key, theirs.value, expected, timeout).await?;
+                }
+                _ => {}
             }
             self.store.replace(key, value, expected, timeout).await
         })
@@ -90,7 +105,7 @@ impl Store for Troubled {
 }
 
 /// Runs `scenario` at a node that keeps its states in such a store; it is handed of how many saves one is to be troubled.
-fn run<F: Future<Output = ()> + 'static>(scenario: fn(Node, Arc<AtomicU64>) -> F) {
+fn run<F: Future<Output = ()> + 'static>(trouble: Trouble, scenario: fn(Node, Arc<AtomicU64>) -> F) {
     seeds(&test_name(), 2, |seed| {
         sim(seed, Faults::none()).deadline(Duration::from_secs(600)).run(|of| {
             let every = Arc::new(AtomicU64::new(0));
@@ -98,7 +113,7 @@ fn run<F: Future<Output = ()> + 'static>(scenario: fn(Node, Arc<AtomicU64>) -> F
             let seen = states.clone();
             let cluster = Cluster::new(&of, move |builder, name| {
                 let store = seen.get().expect("no node starts before the cluster is there").seen_by(name);
-                let store = Troubled { store, every: kept.clone(), saves: AtomicU64::new(0) };
+                let store = Troubled { store, trouble, every: kept.clone(), saves: AtomicU64::new(0) };
                 builder.register::<Clerk>().state_store("", Arc::new(store))
             });
             assert!(states.set(cluster.store.clone()).is_ok(), "nobody else sets it");
@@ -120,26 +135,36 @@ async fn save(node: &Node, seconds: u64) {
         if !found(node).is_empty() {
             return;
         }
-        ClerkRef::of(node, "c").count().await.expect("it is only slow");
+        // What conflicts is answered with an error.
+        let _ = ClerkRef::of(node, "c").count().await;
         tokio::time::sleep(Duration::from_millis(200)).await;
     }
 }
 
+/// Of a hundred saves two are troubled, which is nothing wrong; then many.
+async fn troubled(node: Node, every: Arc<AtomicU64>, check: &str) {
+    ClerkRef::of(&node, "another").count().await.expect("nothing is wrong yet");
+    every.store(50, Ordering::Relaxed);
+    save(&node, 120).await;
+    assert_eq!(found(&node), [""; 0], "one in fifty");
+    every.store(5, Ordering::Relaxed);
+    save(&node, 120).await;
+    assert_eq!(found(&node), [check], "one in five");
+}
+
 #[test]
 fn saves_that_take_long_are_a_finding_and_a_few_of_them_are_none() {
-    run(|node, every| async move {
-        every.store(50, Ordering::Relaxed);
-        save(&node, 120).await;
-        assert_eq!(found(&node), [""; 0], "one in fifty");
-        every.store(5, Ordering::Relaxed);
-        save(&node, 120).await;
-        assert_eq!(found(&node), ["saves-slow"], "one in five");
-    });
+    run(Trouble::Slow, |node, every| troubled(node, every, "saves-slow"));
+}
+
+#[test]
+fn saves_that_meet_what_others_wrote_are_a_finding_and_a_few_of_them_are_none() {
+    run(Trouble::Contested, |node, every| troubled(node, every, "saves-in-conflict"));
 }
 
 #[test]
 fn a_reminder_that_waits_for_long_is_a_finding_and_one_that_waits_a_little_is_none() {
-    run(|node, _| async move {
+    run(Trouble::Slow, |node, _| async move {
         for (key, seconds, late) in [("briefly", 15, false), ("long", 28, true)] {
             let dozing = ClerkRef::of(&node, key).doze(seconds).by(Duration::from_secs(60));
             let looking = async {
@@ -157,3 +182,6 @@ fn a_reminder_that_waits_for_long_is_a_finding_and_one_that_waits_a_little_is_no
         }
     });
 }
+
+/// Where the state of a clerk is that meets nobody.
+const ANOTHERS: &str = "state/clerk/self/another";
