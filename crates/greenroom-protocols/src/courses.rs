@@ -10,8 +10,10 @@
 //!
 //! This holds for an actor that stays where it is, over connections that last. Wrong news of where one is cost a hop.
 
-use std::collections::BTreeMap;
+use std::collections::HashMap;
 use std::time::Duration;
+
+use foldhash::fast::FixedState;
 
 use crate::node::NodeId;
 use crate::time::Timestamp;
@@ -19,17 +21,19 @@ use crate::time::Timestamp;
 /// What a sender knows of its ways to actors, by the actors' hashes. `T` is what it must know of an actor to send it a mark.
 #[derive(Clone, Debug)]
 pub struct Courses<T> {
-    of: BTreeMap<u64, Course<T>>,
-    /// With so many, those that nothing can be under way on any more are dropped.
-    limit: usize,
+    /// Those that were used since the last ones were dropped, and those that were not.
+    used: ByActor<T>,
+    unused: ByActor<T>,
+    dropped: Timestamp,
 }
+
+type ByActor<T> = HashMap<u64, Course<T>, FixedState>;
 
 /// By whom messages go.
 #[derive(Clone, PartialEq, Eq, Debug)]
 struct Course<T> {
     /// `None` if only the directory can say.
     to: Option<NodeId>,
-    used: Timestamp,
     /// `None` if the actor is there.
     round: Option<Box<Round<T>>>,
 }
@@ -69,18 +73,17 @@ pub enum Host {
     There(NodeId),
 }
 
-impl<T> Default for Courses<T> {
-    fn default() -> Self {
-        Self { of: BTreeMap::new(), limit: DROPPED_MIN }
-    }
-}
-
 impl<T> Courses<T> {
+    /// Knows nothing. The seed is what nobody can guess who chooses the keys of actors.
+    pub fn new(seed: u64) -> Self {
+        let empty = || HashMap::with_hasher(FixedState::with_seed(seed));
+        Self { used: empty(), unused: empty(), dropped: Timestamp::default() }
+    }
+
     /// How a message to `actor` goes that is sent now. A call is to be [told of](Self::called) once it has left.
     #[inline]
-    pub fn next(&mut self, actor: u64, now: Timestamp) -> Next {
-        let Some(course) = self.of.get_mut(&actor) else { return Next::Unknown };
-        course.used = now;
+    pub fn next(&mut self, actor: u64) -> Next {
+        let Some(course) = self.course(actor) else { return Next::Unknown };
         match (&mut course.round, course.to) {
             (_, None) => Next::Asks,
             (None, Some(host)) => Next::Straight(host),
@@ -94,7 +97,8 @@ impl<T> Courses<T> {
 
     /// Whether messages to `actor` must keep to a way round, or wait: others before them may not have arrived.
     pub fn is_round(&self, actor: u64) -> bool {
-        self.of.get(&actor).is_some_and(|course| course.round.is_some())
+        let course = self.used.get(&actor).or_else(|| self.unused.get(&actor));
+        course.is_some_and(|course| course.round.is_some())
     }
 
     /// A message has gone to `host` of which nothing was known here, and which has the actor for all that its sender knows.
@@ -113,7 +117,7 @@ impl<T> Courses<T> {
 
     /// The message that went to `to` last is this call.
     pub fn called(&mut self, actor: u64, to: NodeId, call: u64) {
-        if let Some(Course { to: by, round: Some(round), .. }) = self.of.get_mut(&actor)
+        if let Some(Course { to: by, round: Some(round) }) = self.course(actor)
             && *by == Some(to)
         {
             round.last = Some(call);
@@ -123,12 +127,10 @@ impl<T> Courses<T> {
     /// Takes in where the actor is: who has it has answered `call`.
     #[must_use = "a mark may be due"]
     pub fn answered(&mut self, actor: u64, host: Host, call: u64, now: Timestamp) -> Option<(NodeId, &T)> {
-        let arrived = match self.of.get(&actor) {
+        let arrived = match self.course(actor) {
             // What is held goes first.
             Some(Course { round: Some(round), .. }) if round.mark.is_some() => return None,
-            Some(Course { to, round: Some(round), .. }) => {
-                to.map(Host::There) == Some(host) || round.last == Some(call)
-            }
+            Some(Course { to, round: Some(round) }) => to.map(Host::There) == Some(host) || round.last == Some(call),
             _ => true,
         };
         if arrived {
@@ -141,7 +143,7 @@ impl<T> Courses<T> {
     /// The node `by` says that it has passed on a message. It may have come by there long ago.
     #[must_use = "a mark may be due"]
     pub fn passed_on(&mut self, actor: u64, by: NodeId) -> Option<(NodeId, &T)> {
-        if self.of.get(&actor)?.to != Some(by) {
+        if self.course(actor)?.to != Some(by) {
             return None;
         }
         self.doubt(actor);
@@ -149,22 +151,22 @@ impl<T> Courses<T> {
     }
 
     /// To whom a mark is to be sent, behind all that went there, and what it must know of the actor.
-    fn mark_due(&self, actor: u64) -> Option<(NodeId, &T)> {
-        let Course { to, round, .. } = self.of.get(&actor)?;
+    fn mark_due(&mut self, actor: u64) -> Option<(NodeId, &T)> {
+        let Course { to, round } = self.course(actor)?;
         let round = round.as_ref().filter(|round| round.mark.is_none())?;
         Some(((*to)?, &round.actor))
     }
 
     /// The mark has left as this call.
     pub fn marked(&mut self, actor: u64, mark: u64) {
-        if let Some(Course { round: Some(round), .. }) = self.of.get_mut(&actor) {
+        if let Some(Course { round: Some(round), .. }) = self.course(actor) {
             round.mark = Some(mark);
         }
     }
 
     /// The mark was answered from where the actor is, or came to nothing: what is held goes on now.
     pub fn mark_ended(&mut self, actor: u64, mark: u64, host: Option<Host>, now: Timestamp) {
-        let Some(Course { round: Some(round), .. }) = self.of.get_mut(&actor) else { return };
+        let Some(Course { round: Some(round), .. }) = self.course(actor) else { return };
         if round.mark != Some(mark) {
             return;
         }
@@ -176,19 +178,20 @@ impl<T> Courses<T> {
 
     /// No more can be held back: what is held goes on the way round, as does what follows.
     pub fn give_up(&mut self, actor: u64) {
-        if let Some(Course { round: Some(round), .. }) = self.of.get_mut(&actor) {
+        if let Some(Course { round: Some(round), .. }) = self.course(actor) {
             round.mark = None;
         }
     }
 
     /// There is no way to the node by which messages went.
     pub fn forget(&mut self, actor: u64) {
-        self.of.remove(&actor);
+        self.used.remove(&actor);
+        self.unused.remove(&actor);
     }
 
     /// What went straight was not answered, or not from where the actor is: perhaps it is elsewhere.
     pub fn doubt(&mut self, actor: u64) {
-        if let Some(course) = self.of.get_mut(&actor)
+        if let Some(course) = self.course(actor)
             && course.round.is_none()
         {
             course.to = None;
@@ -204,24 +207,34 @@ impl<T> Courses<T> {
         self.enter(actor, to, now, None);
     }
 
-    fn enter(&mut self, actor: u64, to: Option<NodeId>, used: Timestamp, round: Option<Box<Round<T>>>) {
-        if self.of.len() >= self.limit && !self.of.contains_key(&actor) {
-            self.drop_unused(used);
+    fn enter(&mut self, actor: u64, to: Option<NodeId>, now: Timestamp, round: Option<Box<Round<T>>>) {
+        let course = Course { to, round };
+        if let Some(known) = self.course(actor) {
+            *known = course;
+            return;
         }
-        self.of.insert(actor, Course { to, used, round });
+        if self.used.len() >= DROPPED_MIN && now.since(self.dropped) >= KEPT || self.used.len() >= COURSES_MAX / 2 {
+            self.drop_unused(now);
+        }
+        self.used.insert(actor, course);
     }
 
-    /// Makes room. Beyond [`COURSES_MAX`], order gives way to memory.
-    fn drop_unused(&mut self, now: Timestamp) {
-        let mut kept = KEPT;
-        loop {
-            self.of.retain(|_, course| now.since(course.used) < kept);
-            if self.of.len() <= COURSES_MAX / 2 {
-                break;
-            }
-            kept /= 2;
+    /// What is known of `actor`, which is used by that.
+    #[inline]
+    fn course(&mut self, actor: u64) -> Option<&mut Course<T>> {
+        if !self.unused.is_empty()
+            && let Some(course) = self.unused.remove(&actor)
+        {
+            self.used.insert(actor, course);
         }
-        self.limit = (self.of.len() * 2).max(DROPPED_MIN);
+        self.used.get_mut(&actor)
+    }
+
+    /// Makes room. Where so many are used at once that it is done before [`KEPT`] has passed, order gives way to memory.
+    fn drop_unused(&mut self, now: Timestamp) {
+        let room = HashMap::with_hasher(self.used.hasher().clone());
+        self.unused = std::mem::replace(&mut self.used, room);
+        self.dropped = now;
     }
 }
 
@@ -243,8 +256,8 @@ mod tests {
     const NOW: Timestamp = Timestamp::from_nanos(1);
 
     fn round() -> Courses<&'static str> {
-        let mut courses = Courses::default();
-        assert_eq!(courses.next(ACTOR, NOW), Next::Unknown);
+        let mut courses = Courses::new(1);
+        assert_eq!(courses.next(ACTOR), Next::Unknown);
         courses.goes_round(ACTOR, OWNER, NOW, "room/lobby");
         courses
     }
@@ -254,22 +267,22 @@ mod tests {
         let mut courses = round();
         courses.called(ACTOR, OWNER, 4);
         assert_eq!(courses.answered(ACTOR, THERE, 4, NOW), None);
-        assert_eq!(courses.next(ACTOR, NOW), Next::Straight(HOST));
+        assert_eq!(courses.next(ACTOR), Next::Straight(HOST));
     }
 
     #[test]
     fn news_behind_which_something_is_under_way_send_a_mark_and_hold_what_follows() {
         let mut courses = round();
         courses.called(ACTOR, OWNER, 4);
-        assert_eq!(courses.next(ACTOR, NOW), Next::Round(OWNER), "a one-way message behind the call");
+        assert_eq!(courses.next(ACTOR), Next::Round(OWNER), "a one-way message behind the call");
         assert_eq!(courses.answered(ACTOR, THERE, 4, NOW), Some((OWNER, &"room/lobby")));
         courses.marked(ACTOR, 5);
-        assert_eq!(courses.next(ACTOR, NOW), Next::Held);
+        assert_eq!(courses.next(ACTOR), Next::Held);
         assert_eq!(courses.passed_on(ACTOR, OWNER), None, "one mark is enough");
         courses.mark_ended(ACTOR, 4, Some(THERE), NOW);
-        assert_eq!(courses.next(ACTOR, NOW), Next::Held, "another's end");
+        assert_eq!(courses.next(ACTOR), Next::Held, "another's end");
         courses.mark_ended(ACTOR, 5, Some(THERE), NOW);
-        assert_eq!(courses.next(ACTOR, NOW), Next::Straight(HOST));
+        assert_eq!(courses.next(ACTOR), Next::Straight(HOST));
     }
 
     #[test]
@@ -278,9 +291,9 @@ mod tests {
         courses.called(ACTOR, OWNER, 4);
         assert!(courses.passed_on(ACTOR, OWNER).is_some());
         courses.marked(ACTOR, 5);
-        assert_eq!(courses.next(ACTOR, NOW), Next::Held);
+        assert_eq!(courses.next(ACTOR), Next::Held);
         assert_eq!(courses.answered(ACTOR, THERE, 4, NOW), None);
-        assert_eq!(courses.next(ACTOR, NOW), Next::Held);
+        assert_eq!(courses.next(ACTOR), Next::Held);
     }
 
     #[test]
@@ -289,25 +302,25 @@ mod tests {
         assert!(courses.passed_on(ACTOR, OWNER).is_some());
         courses.marked(ACTOR, 5);
         courses.mark_ended(ACTOR, 5, None, NOW);
-        assert_eq!(courses.next(ACTOR, NOW), Next::Round(OWNER));
+        assert_eq!(courses.next(ACTOR), Next::Round(OWNER));
         courses.marked(ACTOR, 6);
         courses.give_up(ACTOR);
-        assert_eq!(courses.next(ACTOR, NOW), Next::Round(OWNER));
+        assert_eq!(courses.next(ACTOR), Next::Round(OWNER));
         courses.mark_ended(ACTOR, 6, Some(THERE), NOW);
-        assert_eq!(courses.next(ACTOR, NOW), Next::Round(OWNER), "something has gone round behind it");
+        assert_eq!(courses.next(ACTOR), Next::Round(OWNER), "something has gone round behind it");
     }
 
     #[test]
     fn an_owner_that_has_the_actor_itself_is_as_straight_as_can_be() {
         let mut courses = round();
         courses.doubt(ACTOR);
-        assert_eq!(courses.next(ACTOR, NOW), Next::Round(OWNER), "what goes round keeps to it");
+        assert_eq!(courses.next(ACTOR), Next::Round(OWNER), "what goes round keeps to it");
         assert_eq!(courses.answered(ACTOR, Host::There(OWNER), 9, NOW), None);
-        assert_eq!(courses.next(ACTOR, NOW), Next::Straight(OWNER));
+        assert_eq!(courses.next(ACTOR), Next::Straight(OWNER));
         courses.doubt(ACTOR);
-        assert_eq!(courses.next(ACTOR, NOW), Next::Asks);
+        assert_eq!(courses.next(ACTOR), Next::Asks);
         courses.goes_round(ACTOR, OWNER, NOW, "room/lobby");
-        assert_eq!(courses.next(ACTOR, NOW), Next::Round(OWNER));
+        assert_eq!(courses.next(ACTOR), Next::Round(OWNER));
     }
 
     #[test]
@@ -315,9 +328,9 @@ mod tests {
         let mut courses = round();
         assert_eq!(courses.answered(ACTOR, Host::There(OWNER), 9, NOW), None);
         assert_eq!(courses.passed_on(ACTOR, HOST), None);
-        assert_eq!(courses.next(ACTOR, NOW), Next::Straight(OWNER), "another one's news are old");
+        assert_eq!(courses.next(ACTOR), Next::Straight(OWNER), "another one's news are old");
         assert_eq!(courses.passed_on(ACTOR, OWNER), None);
-        assert_eq!(courses.next(ACTOR, NOW), Next::Asks);
+        assert_eq!(courses.next(ACTOR), Next::Asks);
     }
 
     #[test]
@@ -326,20 +339,25 @@ mod tests {
         assert!(courses.passed_on(ACTOR, OWNER).is_some());
         courses.marked(ACTOR, 5);
         courses.mark_ended(ACTOR, 5, Some(Host::Here), NOW);
-        assert_eq!(courses.next(ACTOR, NOW), Next::Asks);
+        assert_eq!(courses.next(ACTOR), Next::Asks);
     }
 
     #[test]
     fn only_ways_that_nothing_is_under_way_on_are_dropped() {
-        let mut courses = Courses::<()>::default();
-        let late = NOW + KEPT;
+        let mut courses = Courses::<()>::new(1);
+        let known = |courses: &Courses<()>| courses.used.len() + courses.unused.len();
         let old = DROPPED_MIN as u64;
-        (0..old).for_each(|actor| courses.went_straight(actor, HOST, NOW));
-        assert_eq!(courses.next(3, late), Next::Straight(HOST));
-        courses.went_straight(old, HOST, late);
-        assert_eq!(courses.of.len(), 2);
+        let late = NOW + KEPT;
+        (0..old).for_each(|actor| courses.went_straight(actor, HOST, late));
+        courses.went_straight(old, HOST, late + KEPT / 2);
+        assert_eq!(known(&courses), DROPPED_MIN + 1, "those were used half of the time ago");
+        assert_eq!(courses.next(3), Next::Straight(HOST));
+        (old + 1..old * 2).for_each(|actor| courses.went_straight(actor, HOST, late + KEPT / 2));
+        courses.went_straight(old * 2, HOST, late + KEPT + KEPT / 2);
+        assert_eq!(courses.next(3), Next::Straight(HOST), "it was used");
+        assert_eq!(courses.next(4), Next::Unknown, "and this was not");
         let many = (COURSES_MAX + DROPPED_MIN) as u64;
-        (0..many).for_each(|actor| courses.went_straight(actor, HOST, late + Duration::from_nanos(actor)));
-        assert!(courses.of.len() <= COURSES_MAX, "{}", courses.of.len());
+        (0..many).for_each(|actor| courses.went_straight(actor, HOST, late + KEPT + KEPT / 2));
+        assert!(known(&courses) <= COURSES_MAX, "{}", known(&courses));
     }
 }

@@ -104,7 +104,7 @@ impl State {
         if known_here && !(small.rules.here_too && self.courses.is_round(ACTOR)) {
             return self.hear(Item::Message(number, awaited));
         }
-        let (lane, to) = match self.courses.next(ACTOR, NOW) {
+        let (lane, to) = match self.courses.next(ACTOR) {
             Next::Held if small.rules.holds => return self.held.push_back((number, awaited)),
             Next::Held => (2, HOST),
             Next::Straight(host) => (if host == OWNER { 0 } else { 2 }, host),
@@ -178,7 +178,7 @@ impl Model for Small {
 
     fn init_states(&self) -> Vec<State> {
         vec![State {
-            courses: Courses::default(),
+            courses: Courses::new(1),
             sent: 0,
             marks: 0,
             held: VecDeque::new(),
@@ -260,8 +260,8 @@ impl Model for Small {
             Property::sometimes("what follows goes straight", |small: &Small, state: &State| {
                 let mut courses = state.courses.clone();
                 match small.at {
-                    Host::There(host) => courses.next(ACTOR, NOW) == Next::Straight(host),
-                    Host::Here => state.heard > 0 && courses.next(ACTOR, NOW) == Next::Asks,
+                    Host::There(host) => courses.next(ACTOR) == Next::Straight(host),
+                    Host::Here => state.heard > 0 && courses.next(ACTOR) == Next::Asks,
                 }
             }),
         ]

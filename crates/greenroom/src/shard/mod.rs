@@ -206,7 +206,7 @@ thread_local! {
 impl Shard {
     pub(crate) fn new(here: ShardPort, index: u16, port: Arc<Port>) -> Rc<Self> {
         let shards = port.node.shards().len();
-        let now = port.node.world().now();
+        let (now, seed) = (port.node.world().now(), port.node.world().random());
         let parts = port.node.parts().filter_map(|part| part.on_shard()).collect();
         let metering = Metering::new(port.node.gauges()[usize::from(index)].meters().clone());
         let intercepts = !port.node.kinds().interceptors().is_empty();
@@ -234,7 +234,7 @@ impl Shard {
             workers: RefCell::default(),
             lanes: RefCell::default(),
             recent: RefCell::default(),
-            routes: RefCell::default(),
+            routes: RefCell::new(routes::Routes::new(seed)),
             trips: RefCell::default(),
             passages: RefCell::default(),
             handed: Cell::new(None),

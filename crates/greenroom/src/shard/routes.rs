@@ -18,7 +18,6 @@ use crate::actor::reply::failure;
 use crate::here::location::Location;
 
 /// What a shard keeps so that its messages to an actor elsewhere do not overtake each other.
-#[derive(Default)]
 pub(super) struct Routes {
     courses: Courses<Marked>,
     /// What waits for a mark, by the actors' hashes.
@@ -33,6 +32,11 @@ pub(crate) struct Marked {
 }
 
 impl Routes {
+    /// Keeps nothing yet. The seed is what nobody outside knows.
+    pub(super) fn new(seed: u64) -> Self {
+        Self { courses: Courses::new(seed), held: BTreeMap::new(), held_len: 0 }
+    }
+
     /// Whether messages wait for a mark.
     pub(super) fn has_held(&self) -> bool {
         self.held_len > 0
@@ -58,7 +62,7 @@ impl Shard {
 
     /// How the next message of this shard to the actor of this hash goes, if it goes to another node.
     pub(crate) fn next_course(&self, hash: u64) -> Next {
-        let next = self.routes.borrow_mut().courses.next(hash, self.now());
+        let next = self.routes.borrow_mut().courses.next(hash);
         match next {
             Next::Straight(node) if self.may_reach(node) => next,
             // A connection that others must stand in for is as good as broken.
