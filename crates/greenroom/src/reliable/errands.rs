@@ -246,7 +246,11 @@ impl Default for Pause {
 
 impl Pause {
     pub(super) async fn after(&mut self, node: &Here, what: &str, error: &(impl Display + Sync)) {
-        tracing::warn!(%error, again_in = ?self.0, "{what}");
+        if self.0 < PAUSE_TOLD {
+            tracing::debug!(%error, again_in = ?self.0, "{what}");
+        } else {
+            tracing::warn!(%error, again_in = ?self.0, "{what}");
+        }
         self.rest(node).await;
     }
 
@@ -277,6 +281,8 @@ pub(super) fn subject(letter: &Letter) -> String {
 }
 
 const PAUSE_MIN: Duration = Duration::from_millis(20);
+/// The first pause of which people are told: a burst that a store turns down for a moment is nothing to warn of, thousands of times.
+const PAUSE_TOLD: Duration = Duration::from_millis(100);
 const PAUSE_MAX: Duration = Duration::from_secs(2);
 /// Between two looks whether a kind is offered.
 const OFFERED_AFTER: Duration = Duration::from_millis(200);
