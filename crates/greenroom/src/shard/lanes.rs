@@ -23,6 +23,7 @@ use crate::actor::error::Refusal;
 mod cancel;
 mod closing;
 mod dial;
+mod early;
 mod farewell;
 mod flow;
 mod receive;
@@ -156,10 +157,22 @@ impl Shard {
         Poll::Ready(self.receive(id))
     }
 
-    /// Lets what was put onto a connection leave: now if it is much, else at the end of the round.
+    /// A round begins, in which the shard may find work after it had none.
+    pub(super) fn lanes_begin_round(&self, was_idle: bool) {
+        let mut lanes = self.lanes.borrow_mut();
+        lanes.is_early = was_idle;
+        lanes.found_work += u64::from(was_idle);
+    }
+
+    /// Lets what was put onto a connection leave: now if it is much or the first after a rest, else at the end of the round.
     fn flush_soon(&self, mut lanes: RefMut<'_, Lanes>, id: LaneId) {
         lanes.mark_unflushed(id.index);
-        let Some(lane) = lanes.lane(id).filter(|lane| lane.out.len() >= lane.flush_len) else { return };
+        let early = lanes.is_early.then_some(lanes.found_work);
+        let Some(lane) = lanes.lane(id) else { return };
+        let is_early = early.is_some_and(|found| lane.early.frame(found));
+        if !is_early && lane.out.len() < lane.flush_len {
+            return;
+        }
         // If the peer takes nothing now, it is not asked for each message.
         lane.flush_len = lane.out.len() + FLUSH_LEN;
         let waker = Waker::from(lane.flag.clone());

@@ -111,6 +111,7 @@ impl Life {
         shard.now.set(now);
         shard.fenced.set(!shard.port.node.fence_open_at(now));
         self.gauge.round(shard, now, shard.queued());
+        shard.lanes_begin_round(self.idle_since.is_some());
         let mut worked = shard.poll_lanes();
         if shard.inbox.filled() {
             shard.inbox.drain(&mut self.items, &mut self.wakes, &mut self.returned);

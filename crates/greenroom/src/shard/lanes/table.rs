@@ -12,6 +12,7 @@ use greenroom_wire::{CallId, Decoder, Encoder, RouteEncoder, RouteTable};
 use greenroom_world::{BoxFuture, Stream, Timestamp};
 
 use super::dial::Opened;
+use super::early::Early;
 use super::farewell::Farewell;
 use super::flow::Flow;
 use crate::shard::raw::RouteTarget;
@@ -44,6 +45,7 @@ pub(super) struct Lane {
     pub(super) unflushed: bool,
     /// So many bytes wait no longer for the end of the round: the peer may be idle.
     pub(super) flush_len: usize,
+    pub(super) early: Early,
     /// The latest calls that were forwarded on it for other nodes: they are told if it breaks.
     pub(super) forwarded: VecDeque<(NodeId, CallId)>,
     pub(super) heard: Timestamp,
@@ -93,6 +95,10 @@ pub(in crate::shard) struct Lanes {
     pub(super) shard: Option<Waker>,
     pub(super) encoder: Encoder,
     pub(super) next_look: Option<Timestamp>,
+    /// How often the shard had nothing to do and found work again.
+    pub(super) found_work: u64,
+    /// Whether that was in this round.
+    pub(super) is_early: bool,
 }
 
 #[derive(Default)]
