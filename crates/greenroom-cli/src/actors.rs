@@ -19,7 +19,7 @@ pub(crate) struct ActorsCommand {
     /// Those whose keys begin so
     #[arg(long)]
     prefix: Option<String>,
-    /// Which first: those with most messages waiting, the oldest, those that have rested for longest, or by name
+    /// Which first: those with most messages waiting, those with most turns, the oldest, those that have rested for longest, or by name
     #[arg(long, value_enum, default_value_t = Order::Mailbox)]
     order: Order,
     /// So many
@@ -38,6 +38,7 @@ pub(crate) struct ActorsCommand {
 #[derive(Clone, Copy, ValueEnum)]
 enum Order {
     Mailbox,
+    Heat,
     Age,
     Idle,
     Key,
@@ -69,8 +70,8 @@ fn path(command: &ActorsCommand) -> String {
     format!("/-/actors?{}", asked.collect::<Vec<_>>().join("&"))
 }
 
-fn table(said: &Value) -> Vec<[String; 6]> {
-    let head = ["ACTOR", "NODE", "STATE", "MAILBOX", "AGE", "IDLE"].map(str::to_owned);
+fn table(said: &Value) -> Vec<[String; 7]> {
+    let head = ["ACTOR", "NODE", "STATE", "MAILBOX", "TURNS/S", "AGE", "IDLE"].map(str::to_owned);
     let time = |seconds: &Value| {
         let seconds = seconds.as_f64().and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
         seconds.map_or_else(|| "-".to_owned(), |time| format!("{time:.1?}"))
@@ -78,9 +79,25 @@ fn table(said: &Value) -> Vec<[String; 6]> {
     let rows = said["actors"].as_array().into_iter().flatten().map(|actor| {
         let node = format!("{}, thread {}", text(&actor["node"]), actor["shard"]);
         let [state, mailbox] = [text(&actor["state"]), actor["mailbox"].to_string()];
-        [plain(&actor["actor"]), node, state, mailbox, time(&actor["age"]), time(&actor["idle"])]
+        [
+            plain(&actor["actor"]),
+            node,
+            state,
+            mailbox,
+            turns(&actor["turns"]),
+            time(&actor["age"]),
+            time(&actor["idle"]),
+        ]
     });
     std::iter::once(head).chain(rows).collect()
+}
+
+/// Turns a second, where a thread counts them: it counts those that have many.
+fn turns(turns: &Value) -> String {
+    match turns.as_f64() {
+        Some(turns) if turns > 0.0 => format!("{turns:.1}"),
+        _ => "few".to_owned(),
+    }
 }
 
 /// How many there are, and how to go on.
@@ -106,9 +123,12 @@ mod tests {
 
     #[test]
     fn a_page_says_how_many_there_are_and_how_to_go_on() {
-        let actor = json!({ "actor": "room/a\n", "node": "b", "shard": 1, "state": "ready", "mailbox": 7, "age": 2.5, "idle": 0.002 });
+        let actor = json!({ "actor": "room/a\n", "node": "b", "shard": 1, "state": "ready", "mailbox": 7, "turns": 12.34, "age": 2.5, "idle": 0.002 });
         let said = json!({ "actors": [actor], "matched": 61_240, "next": "7.room/a", "unseen": [{ "node": "c", "shard": 0 }] });
-        assert_eq!(table(&said)[1], ["room/a\\n", "b, thread 1", "ready", "7", "2.5s", "2.0ms"].map(str::to_owned));
+        assert_eq!(
+            table(&said)[1],
+            ["room/a\\n", "b, thread 1", "ready", "7", "12.3", "2.5s", "2.0ms"].map(str::to_owned)
+        );
         let rest = rest(&said);
         assert_eq!(
             rest,

@@ -1,6 +1,6 @@
 // Actors that are active, page by page, and never all at once.
 import { html } from "./lib.js";
-import { count, time } from "./format.js";
+import { count, time, turns } from "./format.js";
 import { nodesOf, seen, useAnswer } from "./live.js";
 import { choose, route } from "./route.js";
 import { Choice, Table, actor, silence } from "./table.js";
@@ -15,9 +15,9 @@ export function Actors() {
   const late = (body?.unseen ?? []).map((one) => `thread ${one.shard} of ${one.node} was not looked through in time`);
   /** Chooses anew, from the first page on. @param {Record<string, string>} more */
   const pick = (more) => choose({ ...more, after: "" });
-  return html`<${Table} title="Actors" sub=${body ? `${count(body.actors.length)} of ${count(body.matched)} that are active` : "those that are active"} heads=${["actor", "node", "thread", "state", "waiting", "active for", "idle for"]}
+  return html`<${Table} title="Actors" sub=${body ? `${count(body.actors.length)} of ${count(body.matched)} that are active` : "those that are active"} heads=${["actor", "node", "thread", "state", "waiting", "turns/s", "active for", "idle for"]}
     empty=${error ?? (body ? "No such actor is active: an actor is while it is called." : "Asking …")} note=${[...late, silence(body?.silent)].filter(Boolean).join("; ")}
-    rows=${(body?.actors ?? []).map((one) => [actor(one.actor), one.node, `${one.shard}`, one.state, count(one.mailbox), time(one.age), time(one.idle)])}>
+    rows=${(body?.actors ?? []).map((one) => [actor(one.actor), one.node, `${one.shard}`, one.state, count(one.mailbox), turns(one.turns), time(one.age), time(one.idle)])}>
     <form class="filter" role="search" aria-label="Which actors" onSubmit=${(submit) => submit.preventDefault()}>
       <${Choice} name="Kind" value=${kind} pick=${(kind) => pick({ kind })} all="any" options=${kinds.map((one) => [one, one])} />
       <label>Key begins with<input type="search" autocomplete="off" value=${prefix} onInput=${(event) => pick({ prefix: event.currentTarget.value })} /></label>
@@ -27,6 +27,6 @@ export function Actors() {
         ${body?.next ? html`<button type="button" class="btn" onClick=${() => choose({ after: body.next })}>Next page</button>` : null}</div></form><//>`;
 }
 
-const ORDERS = [["age", "oldest"], ["idle", "idle for longest"], ["key", "by key"]];
+const ORDERS = [["heat", "most turns"], ["age", "oldest"], ["idle", "idle for longest"], ["key", "by key"]];
 /** Actors of a page. */
 const LIMIT = 100;

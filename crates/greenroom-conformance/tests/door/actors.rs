@@ -66,6 +66,30 @@ async fn those_with_most_messages_waiting_stand_first() {
 }
 
 #[tokio::test]
+async fn those_with_most_turns_stand_first_by_heat() {
+    let (node, door) = open(node()).await;
+    // How many of its turns are timed, and so counted, the shard draws.
+    let seen = loop {
+        for (key, count) in [("many", 40), ("some", 10), ("few", 1)] {
+            for _ in 0..count {
+                assert_eq!(call(&door, &format!("/notes/{key}/size"), r#"{"text":"x"}"#).await.status, 200);
+            }
+        }
+        let page = get(&door, "/-/actors?kind=notes&order=heat").await.json();
+        let actors = page["actors"].as_array().expect("a list");
+        let turns: Vec<f64> = actors.iter().filter_map(|actor| actor["turns"].as_f64()).collect();
+        assert!(turns.len() == 3 && turns.is_sorted_by(|one, other| one + 0.01 >= *other), "{page}");
+        if turns[0] > 2.0 * turns[1] && turns[1] > 2.0 * turns[2] && turns[2] > 0.0 {
+            break page;
+        }
+    };
+    assert_eq!(names(&seen), ["notes/many", "notes/some", "notes/few"]);
+    let second = format!("/-/actors?kind=notes&order=heat&limit=1&after={}.notes%2Fmany", u64::MAX);
+    assert_eq!(names(&get(&door, &second).await.json()), ["notes/many"], "behind a place that none is before");
+    node.stop().await;
+}
+
+#[tokio::test]
 async fn who_asks_for_another_page_than_there_is_is_told_what_there_is() {
     let (node, door) = open(node()).await;
     for wrong in ["limit=501", "order=size", "after=notes", "king=notes"] {

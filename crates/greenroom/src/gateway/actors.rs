@@ -45,12 +45,17 @@ pub(super) async fn list(door: &Door, wish: Wish, whom: &Whom) -> Value {
     heard.with_silent(told(limit, named))
 }
 
-const ORDERS: [(&str, Order); 4] =
-    [("mailbox", Order::Mailbox), ("age", Order::Age), ("idle", Order::Idle), ("key", Order::Key)];
+const ORDERS: [(&str, Order); 5] = [
+    ("mailbox", Order::Mailbox),
+    ("heat", Order::Heat),
+    ("age", Order::Age),
+    ("idle", Order::Idle),
+    ("key", Order::Key),
+];
 const LIMIT_DEFAULT: usize = 100;
 const LIMIT_MAX: usize = 500;
 const UNCLEAR: &str = "write which actors are wanted as `?kind=chat_room&node=a&order=mailbox&prefix=eu-&limit=100`, each of which may be left out; \
-    an order is mailbox, age, idle or key, a limit at most 500, and `&after=` takes the last page's `next`";
+    an order is mailbox, heat, age, idle or key, a limit at most 500, and `&after=` takes the last page's `next`";
 
 #[cfg(test)]
 mod tests {

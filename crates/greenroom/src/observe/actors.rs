@@ -80,7 +80,7 @@ pub(crate) fn told<'a>(limit: usize, said: impl IntoIterator<Item = (&'a str, &'
     let actors = actors.into_iter().map(|(node, actor)| {
         json!({
             "actor": actor.place.actor, "node": node, "shard": actor.shard, "state": actor.state, "mailbox": actor.mailbox,
-            "age": actor.age, "idle": actor.idle,
+            "age": actor.age, "idle": actor.idle, "turns": actor.turns,
         })
     });
     json!({ "actors": actors.collect::<Vec<_>>(), "next": next, "matched": matched, "unseen": unseen })

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::Shard;
 use super::activation::AnyActivation;
 use super::beside::is_beside;
+use crate::actor::key::ActorId;
 use crate::here::built_in::is_built_in;
 
 /// Which activations are wanted, and in which order.
@@ -34,6 +35,8 @@ pub(crate) enum Order {
     Age,
     /// Those that have had no turn for longest first.
     Idle,
+    /// Those with most turns a second first.
+    Heat,
     /// By their names alone.
     Key,
 }
@@ -56,6 +59,8 @@ pub(crate) struct Listed {
     /// Seconds since it was activated, and since its last turn began.
     pub(crate) age: f64,
     pub(crate) idle: f64,
+    /// Turns a second of late; 0 where they are so few that its shard does not count them.
+    pub(crate) turns: f64,
 }
 
 /// A list in the making.
@@ -87,6 +92,7 @@ impl Roll {
             Order::Mailbox => activation.waiting() as u64,
             Order::Age => shard.long_ago(made),
             Order::Idle => shard.long_ago(used),
+            Order::Heat => (shard.turns_of(id) * RANKS_A_TURN) as u64,
             Order::Key => 0,
         };
         let is_full = self.listed.len() > self.wish.limit;
@@ -106,6 +112,7 @@ impl Roll {
             mailbox: activation.waiting() as u64,
             age: shard.now().since(made).as_secs_f64(),
             idle: shard.now().since(used).as_secs_f64(),
+            turns: shard.turns_of(id),
         };
         self.listed.insert(at, listed);
     }
@@ -131,6 +138,11 @@ impl Shard {
         next
     }
 
+    /// An actor's turns a second, if it has so many that they are counted.
+    fn turns_of(&self, id: &ActorId) -> f64 {
+        self.heat_of(&[id.stable_hash()]).first().map_or(0.0, |hot| hot.turns)
+    }
+
     /// The higher the longer ago it was. It goes by the wall's clock, in tenths of a second, so that it is the same on the next page.
     fn long_ago(&self, then: Timestamp) -> u64 {
         let ago = self.now().since(then).as_millis() as u64;
@@ -138,5 +150,7 @@ impl Shard {
     }
 }
 
+/// How finely actors are told apart by their turns a second.
+const RANKS_A_TURN: f64 = 1000.0;
 /// Activations that one round looks at.
 const LOOKED_AT_A_ROUND: u32 = 4096;
