@@ -8,6 +8,7 @@ use std::hash::BuildHasher;
 
 use serde_json::Value;
 
+use super::path::{decode, encode};
 use super::problem::Problem;
 
 /// The kinds whose keys are hidden.
@@ -58,6 +59,7 @@ impl Hidden {
                 *members = all
                     .map(|(name, mut value)| {
                         match &mut value {
+                            Value::String(link) if name == LINK => *link = self.without_keys_in_path(link),
                             Value::String(text) if PROSE.contains(&&*name) => *text = self.without_keys(text, names),
                             other => self.walk(other, names),
                         }
@@ -73,7 +75,9 @@ impl Hidden {
     /// Learns the names of hidden actors that stand in a member or below it.
     fn learn(&self, member: &str, value: &Value, names: &mut Vec<String>) {
         match value {
-            Value::String(text) if !PROSE.contains(&member) && self.kind_of(text).is_some() => names.push(text.clone()),
+            Value::String(text) if member != LINK && !PROSE.contains(&member) && self.kind_of(text).is_some() => {
+                names.push(text.clone())
+            }
             Value::Object(members) => members.iter().for_each(|(name, value)| self.learn(name, value, names)),
             _ => {}
         }
@@ -113,6 +117,23 @@ impl Hidden {
         hidden + rest
     }
 
+    /// A link, in which names stand percent-encoded as parts of a path: all that follows a hidden kind is hashed, and so are names in one part.
+    fn without_keys_in_path(&self, link: &str) -> String {
+        let mut of = None;
+        let parts = link.split_inclusive(['/', '?', '&', '=']).map(|part| {
+            let (part, end) = part.split_at(part.trim_end_matches(['/', '?', '&', '=']).len());
+            let Ok(said) = decode(part) else { return "…".to_owned() + end };
+            let told = match of {
+                Some(kind) if !said.is_empty() => self.hash(kind, &said),
+                _ => self.without_key(&said, &[]),
+            };
+            of = of.or_else(|| self.kinds.iter().find(|kind| **kind == said).map(String::as_str));
+            let part = if told == said { part.to_owned() } else { encode(&told) };
+            part + end
+        });
+        parts.collect()
+    }
+
     /// Where a name of a hidden kind begins in `text`, which stands behind `before`.
     fn first_in(&self, text: &str, before: Option<char>) -> Option<(usize, &str)> {
         let begins = |at: usize| {
@@ -128,7 +149,9 @@ impl Hidden {
 }
 
 /// Members that are written for people, and may have names anywhere.
-const PROSE: [&str; 7] = ["text", "title", "what", "why", "detail", "error", "page"];
+const PROSE: [&str; 6] = ["text", "title", "what", "why", "detail", "error"];
+/// The member that leads to one of the console's pages.
+const LINK: &str = "page";
 
 #[cfg(test)]
 mod tests {
@@ -156,8 +179,27 @@ mod tests {
         assert_eq!(told["actor"], name);
         assert_eq!(told["callers"], json!([name, "room/lobby", "superuser/ada"]));
         assert_eq!(told["text"], format!("{name} is asked to go to node b"));
-        assert_eq!(told["page"], "#/actor/user/…", "what cannot be known is cut");
+        let linked = hidden.hash("user", "ada lovelace").replace('#', "%23");
+        assert_eq!(told["page"], format!("#/actor/user/{linked}"), "a link leads to the same name");
         assert!(!told.to_string().contains("ada lovelace"), "{told}");
+    }
+
+    #[test]
+    fn no_key_is_in_a_link_and_links_to_others_stay() {
+        let hidden = hidden();
+        let hashed = |key: &str| hidden.hash("user", key).replace('#', "%23");
+        for (link, shown) in [
+            ("#/actor/room/a%2Fb?at=7&of=user", "#/actor/room/a%2Fb?at=7&of=user".to_owned()),
+            ("#/actor/user/a%2Fb", format!("#/actor/user/{}", hashed("a/b"))),
+            ("#/state/user/self/ada", format!("#/state/user/{}/{}", hashed("self"), hashed("ada"))),
+            ("#/actors?kind=user&prefix=ada", format!("#/actors?kind=user&{}={}", hashed("prefix"), hashed("ada"))),
+            ("#/find?of=user%2Fada", format!("#/find?of=user%2F{}", hashed("ada"))),
+            ("#/actor/%ff/ada", "#/actor/…/ada".to_owned()),
+        ] {
+            let mut told = json!({ "page": link });
+            hidden.hide(&mut told);
+            assert_eq!(told["page"], shown, "{link}");
+        }
     }
 
     #[test]

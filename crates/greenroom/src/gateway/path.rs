@@ -191,6 +191,12 @@ pub(super) fn decode(text: &str) -> Result<String, String> {
     String::from_utf8(bytes).map_err(|_| "a part of the path is not UTF-8 once its percent-encoding is undone".into())
 }
 
+/// A part of a path, percent-encoded.
+pub(super) fn encode(text: &str) -> String {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
+    text.bytes().map(|byte| if plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") }).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
