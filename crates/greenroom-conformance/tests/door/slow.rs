@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use greenroom::{Delivery, Slow, Topic};
-use tokio::io::AsyncWriteExt;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpSocket, TcpStream};
 
 use crate::client::{Events, call, get, post};
@@ -79,6 +79,52 @@ async fn slow_watchers_hold_a_bounded_memory_all_together_and_who_reads_gets_eve
     assert_eq!(reading.next().await.expect("who reads is not let go").data, "\"last\"", "{settled}");
     drop((slow, reading));
     until(&door, "who leaves holds nothing", |status| status["backlog_bytes"].as_u64().unwrap() < 1 << 20).await;
+    node.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_takes_a_kilobyte_a_second_of_a_page_is_told_of_a_gap_and_costs_nobody_anything() {
+    const SLOW: u64 = 24;
+    const SECONDS: u64 = 8;
+    let (node, door) = open(node()).await;
+    // Once a second a page of some 180 KB.
+    let long = "k".repeat(greenroom::KEY_LEN_MAX - 8);
+    for number in 0..500 {
+        assert_eq!(call(&door, &format!("/notes/{number}-{long}/size"), r#"{"text":"x"}"#).await.status, 200);
+    }
+    let mut slow = Vec::new();
+    for _ in 0..SLOW {
+        slow.push(stalled(&door, "/-/live?views=actors%3Flimit%3D500").await);
+    }
+    let mut reading = Events::open(&door, "GET", "/-/live?views=overview", "", "").await;
+    let (mut told, mut most) = (0, 0);
+    for _ in 0..SECONDS {
+        let mut some = [0; 1024];
+        for stream in &mut slow {
+            stream.read_exact(&mut some).await.expect("it is told something");
+        }
+        told += u64::from(reading.next().await.expect("it goes on").name.as_deref() == Some("overview"));
+        assert_eq!(call(&door, "/notes/other/size", r#"{"text":"x"}"#).await.status, 200, "others are served");
+        most = most.max(status(&door).await["backlog_bytes"].as_u64().unwrap());
+    }
+    assert!(told >= SECONDS - 1, "who reads is told each second: {told} of {SECONDS}");
+    assert!(most < SLOW * (512 << 10), "of each no more than one page waits: {most}");
+    // Whoever reads on hears what it has missed, and that before much that is old.
+    let mut text = Vec::new();
+    let mut stream = slow.pop().expect("there are some");
+    let gap = async {
+        let mut some = [0; 16 << 10];
+        loop {
+            let len = stream.read(&mut some).await.expect("it goes on");
+            text.extend_from_slice(&some[..len]);
+            if len == 0 || text.windows(10).any(|part| part == b"event: gap") {
+                return;
+            }
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(60), gap).await.expect("the gap is told");
+    let old = String::from_utf8_lossy(&text).matches("event: actors").count();
+    assert!(old <= 2, "{old} pages were told that were old");
     node.stop().await;
 }
 

@@ -67,6 +67,7 @@ use greenroom_world::Stage;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
+use socket2::SockRef;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
@@ -312,6 +313,8 @@ fn turn_away(door: &Door, speech: &Speech, stream: &TcpStream) {
 /// Serves one connection to its end.
 async fn attend(door: Arc<Door>, speech: Speech, stream: TcpStream, seat: Arc<Seat>) {
     let _ = stream.set_nodelay(true);
+    // Beyond this the system takes nothing for a client that reads slowly: it costs no memory, and pages that it is told are not old.
+    let _ = SockRef::from(&stream).set_tcp_notsent_lowat(UNSENT_MAX);
     let serving = async {
         // A connection that says nothing costs no buffer.
         if stream.readable().await.is_err() {
@@ -401,6 +404,8 @@ const STALL_MIN: Duration = Duration::from_secs(1);
 const ROOM_PAUSE: Duration = Duration::from_millis(20);
 /// Pause after a failed accept.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(20);
+/// Bytes of a connection that the system keeps and has not sent yet.
+const UNSENT_MAX: u32 = 128 << 10;
 /// Time for answers to leave when the node has stopped.
 const FAREWELL: Duration = Duration::from_secs(1);
 const GRPC_MISSING: &str = "this program has no gRPC door; give its `Builder` one with `grpc_door`, or build `greenroom` with \
