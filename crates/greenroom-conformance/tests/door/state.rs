@@ -98,11 +98,22 @@ async fn a_state_is_changed_as_it_was_seen_and_only_while_its_actor_is_not_activ
     change(&door, "PUT", path, &matches, &value).await.problem(409, "still-active");
     change(&door, "PUT", path, "", &value).await.problem(400, "bad-request");
     change(&door, "PUT", path, &matches, r#"{"balance":"much"}"#).await.problem(400, "bad-request");
+    let browser = format!("{matches}origin: http://localhost\r\n");
+    for method in ["PUT", "DELETE"] {
+        change(&door, method, path, &browser, &value).await.problem(403, "unnamed-change");
+        let elsewhere = format!("{matches}origin: http://evil.example\r\ngreenroom-change: x\r\n");
+        change(&door, method, path, &elsewhere, &value).await.problem(403, "other-site");
+    }
     let ends = format!("{path}?deactivate=true");
     change(&door, "PUT", &ends, "if-match: 0\r\n", &value).await.problem(412, "changed-meanwhile");
     assert_eq!(call(&door, "/account/a/read", "").await.body, r#"[7,""]"#, "nothing was written");
     let written = change(&door, "PUT", &ends, &matches, &value).await;
     assert_eq!(written.status, 200, "{written:?}");
+    let (before, now) = (&seen["writer"], &shown(&door, path).await["writer"]);
+    assert_eq!(now["epoch"], before["epoch"], "an activation that comes meanwhile is not ended by it");
+    let number = |wrote: &Value| wrote["number"].as_str().expect("a number").to_owned();
+    assert_ne!(number(now), number(before), "none takes it for a write of its own");
+    assert_ne!(number(now), "0".repeat(16), "it names a writer");
     assert_eq!(call(&door, "/account/a/read", "").await.body, r#"[100,""]"#);
     change(&door, "PUT", &ends, &matches, &value).await.problem(412, "changed-meanwhile");
     // Another one, where nothing was.

@@ -23,7 +23,12 @@ pub(crate) async fn get(address: &str, path: &str, headers: &[&str]) -> Answer {
 
 /// Calls a method in plain.
 pub(crate) async fn post(address: &str, path: &str, headers: &[&str], body: &str) -> Answer {
-    exchange(TcpStream::connect(address).await.unwrap(), &request("POST", path, headers, body)).await
+    ask("POST", address, path, headers, body).await
+}
+
+/// Asks in plain by any of HTTP's methods.
+pub(crate) async fn ask(method: &str, address: &str, path: &str, headers: &[&str], body: &str) -> Answer {
+    exchange(TcpStream::connect(address).await.unwrap(), &request(method, path, headers, body)).await
 }
 
 /// Asks for a page inside of TLS, trusting `folder`'s authority, with the client's certificate in it if it has one.

@@ -1,8 +1,8 @@
 //! Credentials and rules at the HTTP door.
 
-use greenroom::{Auth, Rule};
+use greenroom::{Auth, ConsoleMode, Rule};
 
-use super::client::{Answer, get, get_secure, post};
+use super::client::{Answer, ask, get, get_secure, post};
 use super::*;
 
 /// Says on whose behalf it was called.
@@ -24,6 +24,20 @@ impl Mirror {
     /// Asks another mirror, which may be on another node.
     pub async fn ask(&self, cx: &Cx, key: String) -> Option<String> {
         MirrorRef::of(cx, key).who().await.unwrap_or_else(|error| panic!("{error}"))
+    }
+}
+
+/// Has something stored.
+#[derive(Default, serde::Serialize, serde::Deserialize, Actor)]
+struct Purse {
+    coins: u32,
+}
+
+#[actor(persistent)]
+impl Purse {
+    pub async fn fill(&mut self, cx: &Cx, coins: u32) -> Result<(), StateError> {
+        self.coins = coins;
+        cx.save(self).await
     }
 }
 
@@ -180,6 +194,56 @@ async fn a_viewer_sees_no_error_and_changes_nothing_and_an_operator_no_list_of_c
         }
     }
     node.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_stored_is_shown_to_no_viewer_and_changed_for_admins_alone() {
+    let site = Site::new("music");
+    let rules = vec![rule(&["user"], "purse", &["*"], "*")];
+    let (node, door) = site.guarded_by("a", rules, |builder| builder.register::<Purse>()).await;
+    assert_eq!(post(&door, "/purse/p/fill", &[ADA], r#"{"coins":4711}"#).await.status, 200);
+    assert_eq!(post(&door, "/-/actors/purse/p/deactivate", &[OPERATOR], "").await.status, 202);
+    let path = "/-/state/purse/self/p";
+    let mut version = String::new();
+    for (who, sees) in [(VIEWER, false), (OPERATOR, true), (OPS, true)] {
+        let told = get(&door, path, &[who]).await;
+        let json: serde_json::Value = serde_json::from_str(&told.body).unwrap();
+        let shown = (json.get("value").is_some(), json.get("raw").is_some(), told.body.contains("4711"));
+        assert_eq!(shown, (sees, sees, sees), "{who}: {told:?}");
+        version = json["version"].as_str().unwrap().to_owned();
+    }
+    let matches = format!("if-match: {version}");
+    let ends = format!("{path}?deactivate=true");
+    for who in [VIEWER, OPERATOR, ADA, SCRAPER, "x: y"] {
+        for (method, body) in [("PUT", r#"{"coins":1}"#), ("DELETE", "")] {
+            let refused = ask(method, &door, &ends, &[who, &matches], body).await.status;
+            assert_eq!(refused, if who == "x: y" { 401 } else { 403 }, "{who} {method}");
+        }
+    }
+    let cancelled = "/-/reminders/purse/p/rent";
+    assert_eq!(ask("DELETE", &door, cancelled, &[VIEWER], "").await.status, 403);
+    assert_ne!(ask("DELETE", &door, cancelled, &[OPERATOR], "").await.status, 403);
+    let still = get(&door, path, &[OPS]).await;
+    assert!(still.body.contains("4711") && still.body.contains(&version), "{still:?}");
+    assert_eq!(ask("PUT", &door, &ends, &[OPS, &matches], r#"{"coins":1}"#).await.status, 200);
+    node.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn pages_of_a_door_with_credentials_only_look_unless_the_node_says_more() {
+    let site = Site::new("music");
+    let page = [OPERATOR, "origin: http://localhost", "greenroom-change: a test"];
+    for (mode, told, status) in [(None, "look", 403), (Some(ConsoleMode::Change), "change", 200)] {
+        let (node, door) =
+            site.guarded_by("a", rules(), |builder| builder.configure(|config| config.console = mode)).await;
+        let who: serde_json::Value = serde_json::from_str(&get(&door, "/-/whoami", &[VIEWER]).await.body).unwrap();
+        assert_eq!(who["console"], told);
+        let changed = post(&door, "/-/optimiser/pause", &page, "").await;
+        assert_eq!(changed.status, status, "{changed:?}");
+        assert_eq!(changed.body.contains("only-looks"), status == 403, "{changed:?}");
+        assert_eq!(post(&door, "/-/optimiser/resume", &[OPERATOR], "").await.status, 200, "a program is no page");
+        node.stop().await;
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
