@@ -97,6 +97,16 @@ export async function stage(context, console, { open, expect, hostile }) {
   })()`);
   expect(at?.includes("/"), `who is pointed at is named, and not ${at}`);
 
+  // Circles stay circles while the page takes another size, before anything is drawn anew.
+  const oval = await page.evaluate(() => {
+    const [picture, canvas] = [document.querySelector(".stage-picture"), document.querySelector(".stage-picture canvas")];
+    picture.style.height = `${picture.clientHeight + 150}px`;
+    const { width, height } = canvas.getBoundingClientRect();
+    picture.style.height = "";
+    return Math.abs(width / height - canvas.width / canvas.height);
+  });
+  expect(oval < 0.01, `the picture is drawn out by ${oval}`);
+
   // Nothing is drawn while nothing happens.
   const before = await frames(page);
   await page.evaluate(async () => { for (let n = 0; n < 60; n += 1) await new Promise(requestAnimationFrame); });

@@ -44,7 +44,8 @@ function grain(fullest, all, radius, scale) {
   const area = Math.PI * radius * radius * 0.6;
   let per = 1;
   while (all / per > DOTS_MAX || most / per > area) per *= 10;
-  const spread = Math.min(radius / Math.sqrt(most / per + 1), SPREAD_MAX * scale);
+  // The corners of the outermost dots are within the disc.
+  const spread = Math.min((radius - SIZE_FEW * scale * 0.75) / Math.sqrt(most / per + 1), SPREAD_MAX * scale);
   const many = Math.min(SIZE_MANY * scale, Math.sqrt(area / (most / per)) * 0.9);
   const size = Math.max(1, Math.floor(Math.max(many, Math.min(SIZE_FEW * scale, spread * 0.4))));
   return { per, size, spread };

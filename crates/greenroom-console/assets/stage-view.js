@@ -58,7 +58,7 @@ function nearest(scene, x, y, scale) {
 
 /** @param {{stage: any, by: string, view: string, plain: boolean, moves: any[]}} props `moves` fly once, as they are given */
 export function Picture({ stage, by, view, plain, moves }) {
-  const canvas = useRef(/** @type {any} */ (null));
+  const [frame, canvas] = [useRef(/** @type {any} */ (null)), useRef(/** @type {any} */ (null))];
   const drawn = useRef(/** @type {any} */ ({ flown: new Set(), flying: [] }));
   const [size, resize] = useState({ width: 0, height: 0 });
   const [over, hover] = useState(/** @type {any} */ (null));
@@ -67,7 +67,7 @@ export function Picture({ stage, by, view, plain, moves }) {
 
   useEffect(() => {
     const watch = new ResizeObserver(([{ contentRect }]) => resize({ width: Math.round(contentRect.width), height: Math.round(contentRect.height) }));
-    watch.observe(canvas.current);
+    watch.observe(frame.current);
     return () => { watch.disconnect(); cancelAnimationFrame(drawn.current.frame); };
   }, []);
 
@@ -78,7 +78,7 @@ export function Picture({ stage, by, view, plain, moves }) {
       ? places && places.grouped.of.length === stage.hot.length ? byTalk(stage, places.grouped, places.places, width, height, scale) : null
       : byPlace(stage, width, height, scale);
     if (!scene) return;
-    const seen = JSON.stringify([stage.nodes, stage.hot, stage.edges, by, view, plain, size, theme.value]);
+    const seen = JSON.stringify([stage.nodes, stage.hot, stage.edges, by, view, plain, size, scale, theme.value]);
     if (view !== "talk") launch(drawn.current, scene, moves, stage.at);
     if (seen === drawn.current.seen && places === drawn.current.places && drawn.current.flying.length === 0) return;
     [drawn.current.seen, drawn.current.places] = [seen, places];
@@ -88,7 +88,7 @@ export function Picture({ stage, by, view, plain, moves }) {
     canvas.current.dataset.per = String(scene.per);
     canvas.current.dataset.size = String(scene.size);
     fly(canvas.current, drawn.current, scale);
-  }, [stage, by, view, plain, size, places, theme.value, moves]);
+  }, [stage, by, view, plain, size, scale, places, theme.value, moves]);
 
   const point = (event) => {
     const scene = drawn.current.picture?.scene;
@@ -99,7 +99,7 @@ export function Picture({ stage, by, view, plain, moves }) {
   };
   const shown = over ? stage.hot.find(({ actor }) => actor === over.name) : null;
   const move = shown ? stage.moves.find(({ actor }) => actor === shown.actor) : null;
-  return html`<div class="stage-picture"><canvas ref=${canvas} role="img" aria-label=${`${stage.nodes.length} nodes with their actors; the view Table has the same as text`} onPointerMove=${point} onPointerLeave=${() => hover(null)}></canvas>
+  return html`<div class="stage-picture" ref=${frame}><canvas ref=${canvas} role="img" aria-label=${`${stage.nodes.length} nodes with their actors; the view Table has the same as text`} onPointerMove=${point} onPointerLeave=${() => hover(null)}></canvas>
     ${shown ? html`<div class=${`tip${over.x > size.width / 2 ? " left" : ""}`} style=${{ left: `${over.x}px`, top: `${over.y}px` }}><b class="mono">${shown.actor}</b>
       <span>${shown.node}, thread ${shown.shard} · ${turns(shown.turns)} turns/s${shown.failed > 0 ? html` · <span class="bad-text">${count(shown.failed)} failed/s</span>` : null}</span>
       ${move ? html`<span class="sub">moved here from ${move.from}: ${move.why}</span>` : null}</div>` : null}</div>`;
@@ -124,7 +124,9 @@ function launch(drawn, scene, moves, at) {
 function fly(canvas, drawn, scale) {
   cancelAnimationFrame(drawn.frame);
   const { image, scene } = drawn.picture;
-  if (canvas.width !== image.width || canvas.height !== image.height) { canvas.width = image.width; canvas.height = image.height; }
+  // As large on the page as it was drawn: while the page takes another size, circles stay circles.
+  if (canvas.width !== image.width || canvas.height !== image.height) [canvas.width, canvas.height] = [image.width, image.height];
+  [canvas.style.width, canvas.style.height] = [`${image.width / scale}px`, `${image.height / scale}px`];
   const pen = canvas.getContext("2d");
   const frame = (now) => {
     canvas.dataset.frames = String(Number(canvas.dataset.frames ?? 0) + 1);
