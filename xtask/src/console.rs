@@ -21,10 +21,53 @@ pub(crate) fn run(options: &[&str]) -> Result<(), String> {
         npm.args(BROWSER_TOOLS.map(|(name, version)| format!("{name}@{version}")));
         step("what drives the browser", &mut npm)?;
     }
+    types(&folder)?;
     step("the program", cargo().args(["build", "--quiet", "--package", "greenroom-cli"]))?;
     let program = target()?.join("debug/greenroom");
     let mut pages = Command::new("node");
     step("the console in a browser", pages.arg("xtask/console/pages.mjs").arg(program).arg(folder).arg(CHROMIUM))
+}
+
+/// Checks the types of the pages' modules, as their comments declare them, by TypeScript's compiler; says so where that cannot be had.
+fn types(folder: &Path) -> Result<(), String> {
+    let compiler = folder.join("node_modules/typescript/bin/tsc");
+    if !compiler.exists() {
+        let mut npm = Command::new("npm");
+        npm.args(["install", "--no-save", "--no-audit", "--no-fund", "--ignore-scripts", "--prefix"]).arg(folder);
+        npm.args(BROWSER_TOOLS.iter().chain(&TYPES).map(|(name, version)| format!("{name}@{version}")));
+        if let Err(why) = step("what checks types", &mut npm) {
+            println!("==> SKIPPED: the types of the console's modules, as npm has no TypeScript here: {why}");
+            return Ok(());
+        }
+    }
+    // Beside copies of the modules, libraries are what their packages declare, and are not checked themselves.
+    let checked = folder.join("checked");
+    let failed = |error: std::io::Error| format!("cannot copy the console's modules to {}: {error}", checked.display());
+    std::fs::create_dir_all(checked.join("vendor")).map_err(failed)?;
+    let assets = root().join("crates/greenroom-console/assets");
+    let mut modules = Vec::new();
+    for entry in std::fs::read_dir(assets).map_err(failed)? {
+        let entry = entry.map_err(failed)?;
+        if entry.path().extension().is_some_and(|extension| extension == "js") {
+            std::fs::copy(entry.path(), checked.join(entry.file_name())).map_err(failed)?;
+            modules.push(checked.join(entry.file_name()));
+        }
+    }
+    for (module, declared) in DECLARED {
+        std::fs::write(checked.join("vendor").join(module), declared).map_err(failed)?;
+    }
+    let mut check = Command::new("node");
+    check.arg(compiler).args(["--noEmit", "--allowJs", "--checkJs", "--skipLibCheck", "--target", "es2023"]);
+    check.args([
+        "--module",
+        "esnext",
+        "--moduleResolution",
+        "bundler",
+        "--lib",
+        "esnext,dom,dom.iterable,dom.asynciterable",
+    ]);
+    check.args(modules);
+    step("types of the console's modules", &mut check)
 }
 
 /// Gets each library of `assets/vendor/lock.tsv` again, as it was published.
@@ -59,4 +102,13 @@ pub(crate) fn vendor(options: &[&str]) -> Result<(), String> {
 }
 
 const CHROMIUM: &str = "/usr/bin/chromium";
+/// What checks types, and the libraries' own declarations.
+const TYPES: [(&str, &str); 4] =
+    [("typescript", "5.9.3"), ("preact", "11.2.0"), ("htm", "3.1.1"), ("@preact/signals", "2.11.4")];
+const DECLARED: [(&str, &str); 4] = [
+    ("preact.d.mts", "export * from \"preact\";\n"),
+    ("hooks.d.mts", "export * from \"preact/hooks\";\n"),
+    ("htm.d.mts", "import htm from \"htm\";\nexport default htm;\n"),
+    ("signals.d.mts", "export * from \"@preact/signals\";\n"),
+];
 const BROWSER_TOOLS: [(&str, &str); 2] = [("playwright-core", "1.65.1"), ("axe-core", "4.14.1")];

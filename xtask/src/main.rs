@@ -91,9 +91,9 @@ cargo xtask kills [--minutes N] [--journal sqlite|postgres|kafka].. [--moving] [
     hosts are killed, frozen past their lease, and cut off from lanes.
 
 cargo xtask console
-    The console's pages in Chromium, before three real nodes: each page, dark and light, in three widths, with no error, nothing that
-    axe-core finds and no sideways scroll; from the first page to a call by keys alone; what strangers write stays text; a
-    killed node is the verdict. Needs Chromium, Node and npm.
+    The types of the console's modules, by TypeScript's compiler if npm has it. Then its pages in Chromium, before three real
+    nodes: each page, dark and light, in three widths, with no error, nothing that axe-core finds and no sideways scroll; from the
+    first page to a call by keys alone; what strangers write stays text; a killed node is the verdict. Needs Chromium, Node and npm.
 
 cargo xtask vendor
     Gets the console's libraries again, as published. Needs npm.

@@ -57,7 +57,7 @@ function Rail({ at }) {
   return html`<aside class="rail" aria-label="Greenroom"><div class="brand"><svg viewBox="0 0 24 24" aria-hidden="true"><path d="M2 4h20v3c-4 0-5 4-5 9v4h-2c0-8-1-12-3-12s-3 4-3 12H7v-4c0-5-1-9-5-9z" /></svg><b>Greenroom</b></div>
     <nav aria-label="Pages">${Object.entries(PAGES).map(([id, page]) => html`${page.group ? html`<div class="group">${page.group}</div>` : null}
       <a href=${`#/${id}`} aria-current=${at === id ? "page" : null}><svg class="icon" viewBox="0 0 16 16" aria-hidden="true"><path d=${page.icon} /></svg>${page.name}${badges[id]}</a>`)}</nav>
-    <div class="foot"><span>Looking changes nothing.<br /></span><button class="link" onClick=${() => document.querySelector("#keys").showModal()}>Keys: ?</button></div></aside>`;
+    <div class="foot"><span>Looking changes nothing.<br /></span><button class="link" onClick=${() => showKeys()}>Keys: ?</button></div></aside>`;
 }
 
 /** Findings of what is wrong, or will be. */
@@ -109,17 +109,19 @@ function Keys() {
     <form method="dialog" class="row"><button class="btn">Close</button></form></dialog>`;
 }
 
+const showKeys = () => /** @type {HTMLDialogElement} */ (document.getElementById("keys")).showModal();
+
 function pressed(event, before) {
-  if (event.key === "k" && (event.ctrlKey || event.metaKey)) { event.preventDefault(); document.querySelector("#find").focus(); return ""; }
+  if (event.key === "k" && (event.ctrlKey || event.metaKey)) { event.preventDefault(); document.getElementById("find").focus(); return ""; }
   if (event.ctrlKey || event.metaKey || event.altKey || /^(INPUT|TEXTAREA|SELECT)$/.test(event.target.tagName)) return "";
   if (before === "g") {
     const page = Object.entries(PAGES).find(([, { key }]) => key === event.key);
     if (page) go(page[0]);
     return "";
   }
-  if (event.key === "/") { event.preventDefault(); document.querySelector("#find").focus(); }
+  if (event.key === "/") { event.preventDefault(); document.getElementById("find").focus(); }
   if (event.key === ".") live.value = !live.value;
-  if (event.key === "?") document.querySelector("#keys").showModal();
+  if (event.key === "?") showKeys();
   return event.key;
 }
 

@@ -97,9 +97,10 @@ mod tests {
         let mut seen = 0;
         for (name, ..) in FILES.iter().filter(|(name, ..)| !name.starts_with("vendor/")) {
             let text = std::fs::read_to_string(folder.join(name)).unwrap();
-            for banned in ["innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval(", "document.cookie"]
+            // `dangerouslySetInnerHTML` among them, which is preact's.
+            for banned in ["innerhtml", "outerhtml", "insertadjacenthtml", "document.write", "eval(", "document.cookie"]
             {
-                assert!(!text.contains(banned), "{name} uses {banned}");
+                assert!(!text.to_lowercase().contains(banned), "{name} uses {banned}");
             }
             for part in text.split("://").skip(1) {
                 assert!(part.starts_with("www.w3.org") || part.starts_with("$"), "{name} names a site: {part:.30}");
