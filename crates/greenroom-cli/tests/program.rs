@@ -4,9 +4,11 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::net::UnixDatagram;
 use std::path::Path;
 use std::process::{Child, ChildStdout, Command, Output, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_greenroom");
+/// Far longer than anything takes that comes at all.
+const PATIENCE: Duration = Duration::from_secs(180);
 
 /// A running `greenroom`, killed when the test is over.
 struct Running {
@@ -29,8 +31,10 @@ impl Running {
     /// Reads lines up to the first that holds `wanted`, which is the last of those returned.
     fn until(&mut self, wanted: &str) -> Vec<String> {
         let mut lines = Vec::new();
+        let until = Instant::now() + PATIENCE;
         loop {
             let mut line = String::new();
+            assert!(Instant::now() < until, "{wanted:?} is not said; what is: {lines:#?}");
             assert_ne!(self.said.read_line(&mut line).unwrap(), 0, "{wanted:?} is not in {lines:#?}");
             lines.push(line.trim_end().to_owned());
             if line.contains(wanted) {
@@ -80,7 +84,9 @@ fn is_running(pid: u32) -> bool {
 }
 
 fn wait_for_ends(pids: &[u32]) {
+    let until = Instant::now() + PATIENCE;
     while pids.iter().any(|pid| is_running(*pid)) {
+        assert!(Instant::now() < until, "some of {pids:?} still run");
         std::thread::sleep(Duration::from_millis(20));
     }
 }
@@ -103,7 +109,9 @@ fn address(lines: &[String]) -> String {
 
 /// Asks again until the answer is as wanted.
 fn until_says(args: &[&str], wanted: impl Fn(&str) -> bool) {
+    let until = Instant::now() + PATIENCE;
     while !wanted(&text(&greenroom(args).stdout)) {
+        assert!(Instant::now() < until, "{args:?} says {}", text(&greenroom(args).stdout));
         std::thread::sleep(Duration::from_millis(50));
     }
 }
