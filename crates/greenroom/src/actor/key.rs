@@ -174,8 +174,11 @@ impl Kind {
     }
 
     /// The kind's name on the wire.
+    #[inline]
     pub fn name(self) -> &'static str {
-        names().read().unwrap_or_else(|poisoned| poisoned.into_inner()).all[usize::from(self.0)]
+        // Nobody has a kind's number before its name is there.
+        let (row, at) = (self.index() / ROW_LEN, self.index() % ROW_LEN);
+        SPELLED[row].get().and_then(|row| row[at].get()).copied().unwrap_or_default()
     }
 }
 
@@ -198,10 +201,20 @@ impl Names {
         // There are at most `KINDS_MAX`.
         let at = self.all.len() as u16;
         self.all.push(name);
+        // It was empty: numbers are given once.
+        let row = SPELLED[usize::from(at) / ROW_LEN].get_or_init(|| Box::new([const { OnceLock::new() }; ROW_LEN]));
+        let _ = row[usize::from(at) % ROW_LEN].set(name);
         self.places.insert(name, at);
         Kind(at)
     }
 }
+
+/// The names by the kinds' numbers, row by row, for those who look often: no lock is taken.
+static SPELLED: [OnceLock<Box<Row>>; KINDS_MAX / ROW_LEN] = [const { OnceLock::new() }; KINDS_MAX / ROW_LEN];
+
+type Row = [OnceLock<&'static str>; ROW_LEN];
+
+const ROW_LEN: usize = 256;
 
 fn names() -> &'static RwLock<Names> {
     static NAMES: OnceLock<RwLock<Names>> = OnceLock::new();
