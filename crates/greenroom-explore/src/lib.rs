@@ -73,11 +73,12 @@ pub use crate::now::Now;
 pub use crate::strategy::Strategy;
 pub use crate::whole::Whole;
 pub use crate::world::World;
+pub use greenroom_sim::Faults;
 
 /// What most tests need.
 pub mod prelude {
     pub use greenroom::prelude::*;
     pub use greenroom::rehearsal::explore;
 
-    pub use crate::{Event, Explore, Monitor, Now, Strategy, Verdict, What, World};
+    pub use crate::{Event, Explore, Faults, Monitor, Now, Strategy, Verdict, What, World};
 }

@@ -142,6 +142,16 @@ fn what_no_schedule_shows_is_found_in_a_cluster() {
     assert!(violation.what.contains("one order is taken for granted"), "{}", violation.what);
 }
 
+#[explore(Cell, schedules = 5, faults = Faults::rough(), cluster = 3)]
+async fn an_attribute_asks_for_a_cluster(world: World) {
+    let cell = CellRef::of(&world, 0_u64);
+    world.client(async move { drop(cell.say(6).await) });
+    world.finally(|world| async move {
+        let said = CellRef::of(&world, 0_u64).listen().await;
+        assert!(said.is_err() || matches!(said, Ok(0 | 6)), "{said:?}");
+    });
+}
+
 #[test]
 fn what_needs_one_shard_is_refused_by_name() {
     let violation = kinds().schedules(1).cluster(2).expect_violation(|world| async move {

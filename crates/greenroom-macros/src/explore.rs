@@ -9,6 +9,7 @@ use syn::{Error, Expr, Ident, ItemFn, Path, Result, Token};
 use crate::options::unknown;
 
 /// What stands in the brackets.
+#[derive(Default)]
 struct Asked {
     /// The kinds that are registered.
     kinds: Vec<Path>,
@@ -16,11 +17,14 @@ struct Asked {
     with: Option<Expr>,
     /// The other options, as calls of the builder's methods.
     calls: Vec<TokenStream>,
+    /// The call that makes it a test of a whole cluster, behind those, and what goes wrong there, behind that.
+    cluster: Option<TokenStream>,
+    faults: Option<TokenStream>,
 }
 
 impl Parse for Asked {
     fn parse(input: ParseStream<'_>) -> Result<Self> {
-        let mut asked = Self { kinds: Vec::new(), with: None, calls: Vec::new() };
+        let mut asked = Self::default();
         let mut written: Vec<Ident> = Vec::new();
         while !input.is_empty() {
             let path: Path = input.parse()?;
@@ -57,7 +61,12 @@ impl Asked {
         match value {
             Some(with) if name == "with" => self.with = Some(with),
             Some(value) if VALUES.iter().any(|known| name == known) => {
-                self.calls.push(quote_spanned!(name.span()=> .#name(#value)));
+                let call = quote_spanned!(name.span()=> .#name(#value));
+                match name.to_string().as_str() {
+                    "cluster" => self.cluster = Some(call),
+                    "faults" => self.faults = Some(call),
+                    _ => self.calls.push(call),
+                }
             }
             None if VALUES.iter().any(|known| name == known) => {
                 return Err(Error::new_spanned(&name, format!("`{name}` wants a value: write `{name} = ..`")));
@@ -81,7 +90,7 @@ pub(crate) fn expand(asked: TokenStream, function: ItemFn) -> TokenStream {
             return quote!(#error #[allow(dead_code)] #function);
         }
     };
-    let Asked { kinds, with, calls } = asked;
+    let Asked { kinds, with, calls, cluster, faults } = asked;
     let (name, attributes) = (&function.sig.ident, &function.attrs);
     let (visibility, mut body) = (&function.vis, function.clone());
     body.attrs.clear();
@@ -96,6 +105,8 @@ pub(crate) fn expand(asked: TokenStream, function: ItemFn) -> TokenStream {
                 builder #(.register::<#kinds>())*
             })
             #(#calls)*
+            #cluster
+            #faults
             .run(#name);
         }
     }
@@ -123,6 +134,7 @@ const VALUES: &[&str] = &[
     "timers",
     "patience",
     "threads",
+    "cluster",
 ];
 
 #[cfg(test)]
@@ -142,6 +154,12 @@ mod tests {
         assert!(text.contains(". register :: < Teller > () . register :: < bank :: Account > ()"), "{text}");
         assert!(text.contains(". schedules (500) . seed (7)"), "{text}");
         assert!(written(quote!(with = app::kinds)).contains("(app :: kinds) (builder)"));
+    }
+
+    #[test]
+    fn what_goes_wrong_in_a_cluster_is_said_of_the_cluster() {
+        let text = written(quote!(Teller, faults = Faults::rough(), cluster = 3, schedules = 20));
+        assert!(text.contains(". schedules (20) . cluster (3) . faults (Faults :: rough ()) . run (name)"), "{text}");
     }
 
     #[test]
