@@ -145,9 +145,10 @@ impl Explore {
     /// | `pause` | a node sleeps beyond its lease: as `crash`, but what it had sent is still under way, and comes before or after what its actors send elsewhere |
     /// | `move` | an actor with a state goes to another node between two turns: what was sent to it before may come after what is sent then |
     /// | `repeat` | a message that a reliable actor has sent [at least once](greenroom::Call::at_least_once) comes once more |
+    /// | `skew` | a node's wall clock goes ahead by a minute: what a [reliable](greenroom::Call::after) timer there is for comes so much sooner |
     ///
     /// # Panics
-    /// For a kind that is not known, or that one shard cannot show.
+    /// For a kind that is not known.
     #[track_caller]
     pub fn faults(mut self, faults: impl AsRef<str>) -> Self {
         self.reach.faults = Budget::parse(faults.as_ref()).unwrap_or_else(|error| panic!("{error}"));

@@ -89,16 +89,10 @@ pub(crate) fn is_fault(step: &str) -> bool {
 fn unknown(name: &str) -> String {
     let known: Vec<&str> = FAULTS.iter().map(|(name, _)| *name).collect();
     let known = known.join(", ");
-    if ELSEWHERE.contains(&name) {
-        return format!(
-            "{name:?} is nothing that one shard on a stage can show: test it with the crate `greenroom-test`, whose clusters have \
-             nodes and clocks of their own; here there are {known}"
-        );
-    }
     format!("{name:?} is no fault: write some of {known}, as in \"crash, lose:2\", or \"all\"")
 }
 
-const FAULTS: [(&str, Fault); 8] = [
+const FAULTS: [(&str, Fault); 9] = [
     ("crash", Fault::Crash),
     ("lose", Fault::Lose),
     ("late", Fault::Late),
@@ -107,9 +101,8 @@ const FAULTS: [(&str, Fault); 8] = [
     ("pause", Fault::Pause),
     ("move", Fault::Move),
     ("repeat", Fault::Repeat),
+    ("skew", Fault::Skew),
 ];
-/// What needs a whole cluster.
-const ELSEWHERE: [&str; 1] = ["skew"];
 /// Faults of one schedule, unless there are more of one kind.
 const TOGETHER: u32 = 2;
 const STEPS: usize = 10_000;
@@ -137,8 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_shown_is_refused_by_name() {
-        assert!(Budget::parse("skew").is_err_and(|error| error.contains("greenroom-test")));
+    fn what_is_no_fault_is_refused_by_name() {
         assert!(Budget::parse("crush").is_err_and(|error| error.contains("some of crash, lose")));
         assert!(Budget::parse("lose:much").is_err_and(|error| error.contains("no count")));
     }

@@ -186,9 +186,9 @@ fn an_actor_may_be_idle_at_any_moment() {
 }
 
 #[test]
-#[should_panic(expected = "greenroom-test")]
-fn what_a_stage_cannot_show_is_refused_by_name() {
-    drop(bank().faults("skew"));
+#[should_panic(expected = "some of crash, lose")]
+fn what_is_no_fault_is_refused_by_name() {
+    drop(bank().faults("flood"));
 }
 
 #[explore(Account, Teller, faults = "crash, lose:2", nodes = 2, timers = "in_time", schedules = 200)]

@@ -118,6 +118,14 @@ impl Cast {
         self.actors.contains_key(actor)
     }
 
+    /// Keeps what there is of the actor before its next turn, which runs twice; or forgets it, where that does not.
+    #[cfg(feature = "rehearsal")]
+    pub(super) fn know_before(&mut self, actor: &Named, fields: Option<&Fields>) {
+        if let Some(entry) = self.actors.get_mut(actor) {
+            entry.before = fields.cloned().map(Box::new);
+        }
+    }
+
     /// Whose changes these are.
     pub(super) fn changed(changes: &TurnChanges<Named>) -> &Named {
         match changes {

@@ -4,6 +4,7 @@
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::rc::Rc;
+use std::time::Duration;
 
 use greenroom_protocols::delivery::{Birth, Delivery, Destination, Effects, Epoch, Life, Outcome, Ownership, TurnId};
 use greenroom_protocols::reminders::Wall;
@@ -111,11 +112,14 @@ impl Company {
             let (turn, letter) = (TurnId(member.turns), entry.letter.clone());
             // One turn of eight runs twice, with its volatile fields reset.
             let always = shard.port().node.config().reliable.rerun;
-            member.cast.rerun = always || entry.number.is_multiple_of(RERUN_EACH);
+            let rerun = always || entry.number.is_multiple_of(RERUN_EACH);
+            (member.cast.rerun, member.cast.may_rerun) = (rerun, rerun);
             member.running = Some(Running { entry, turn, end: None, ended: None });
             if !member.cast.knows(&who.named) {
                 member.cast.loaded(&who.named, member.fields.stored());
             }
+            // What is committed is what there is before each turn: who runs none twice keeps no other account of it.
+            member.cast.know_before(&who.named, rerun.then_some(&member.fields));
             member.cast.begin(turn, letter, shard.now())
         });
         self.begun(shard, &who, begun);
@@ -225,7 +229,7 @@ impl Company {
             for (place, sent) in (0..).zip(sends) {
                 match sent.envelope.birth.filter(|_| sent.envelope.creates) {
                     Some(birth) => _ = self.born.borrow_mut().insert(birth),
-                    None => self.send(shard, sent.envelope, mix(number, SENT | place), sent.delivery),
+                    None => self.send(shard, who, sent.envelope, mix(number, SENT | place), sent.delivery),
                 }
             }
             later.into_iter().for_each(|later| later(shard));
@@ -287,11 +291,22 @@ impl Company {
         act(members.entry(who.hash).or_insert_with(|| Member::of(shard, who)))
     }
 
-    /// Lets a message be under way.
-    fn send(&self, shard: &Shard, letter: Letter, number: u64, delivery: Delivery) {
+    /// Lets a message be under way again, or when it is due.
+    fn send_again(&self, shard: &Shard, letter: Letter, number: u64) {
+        if let Some(from) = letter.from.as_ref().and_then(|from| self.who(from)) {
+            self.send(shard, &from, letter, number, Delivery::ExactlyOnce);
+        }
+    }
+
+    /// The hash of the actor that has set a timer.
+    fn owner(&self, due: &Due) -> Option<u64> {
+        due.letter.from.as_ref().and_then(|from| self.who(from)).map(|who| who.hash)
+    }
+
+    /// Lets a message be under way that `from` has sent.
+    fn send(&self, shard: &Shard, from: &Who, letter: Letter, number: u64, delivery: Delivery) {
         let Body::Call { method, arguments, .. } = &letter.body else { return };
-        let from = letter.from.as_ref().and_then(|from| self.who(from));
-        let (Some(to), Some(from)) = (self.who(&letter.to), from) else { return };
+        let Some(to) = self.who(&letter.to) else { return };
         let by = Party::Actor(from.id.clone());
         shard.note_letter(number, &by, &to.id, method, &arguments.0);
         let (method, at, touches) = (Some(method.clone()), to.id.clone(), (to.hash, from.hash));
@@ -311,8 +326,7 @@ impl Member {
         let owner = Ownership { partition, epoch: Epoch(1) };
         // Whom it creates is called the same in all schedules, and otherwise than whom others create.
         let life = Life(who.hash >> LIFE_SHIFT);
-        let mut cast = Cast::new(shard.port().clone(), owner, life);
-        cast.may_rerun = true;
+        let cast = Cast::new(shard.port().clone(), owner, life);
         let (fields, answers) = (Fields::default(), BTreeMap::new());
         let (deferred, again) = (VecDeque::new(), VecDeque::new());
         Self { who: who.clone(), cast, fields, deferred, again, turns: 0, running: None, answers }
@@ -351,7 +365,7 @@ impl Player for Company {
             // What others have committed comes again, before what they have sent since.
             if letter.from.is_some() {
                 let number = mix(number, shard.step_number());
-                self.send(shard, letter, number, Delivery::ExactlyOnce);
+                self.send_again(shard, letter, number);
                 shard.put_first(number);
             }
         }
@@ -368,8 +382,21 @@ impl Player for Company {
         let mut due: Vec<Due> = self.timers.borrow_mut().extract_if(.., |due| due.at <= now).collect();
         due.sort_by_key(|due| due.at);
         for Due { number, letter, .. } in due {
-            self.send(shard, letter, number, Delivery::ExactlyOnce);
+            self.send_again(shard, letter, number);
         }
+    }
+
+    fn timed(&self) -> Vec<u64> {
+        self.timers.borrow().iter().filter_map(|due| self.owner(due)).collect()
+    }
+
+    fn went_ahead(&self, shard: &Shard, is_meant: &dyn Fn(u64) -> bool, ahead: Duration) {
+        for due in self.timers.borrow_mut().iter_mut() {
+            if self.owner(due).is_some_and(is_meant) {
+                due.at = Wall(due.at.0.saturating_sub(ahead.as_millis() as u64));
+            }
+        }
+        self.pass_time(shard);
     }
 
     fn forget(&self) {

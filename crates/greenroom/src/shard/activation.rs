@@ -146,6 +146,12 @@ pub(crate) trait AnyActivation {
         None
     }
 
+    /// Whether it has an invariant.
+    #[cfg(feature = "rehearsal")]
+    fn has_invariant(&self) -> bool {
+        false
+    }
+
     /// What is wrong with it, if it has an invariant and no exclusive turn has it.
     #[cfg(feature = "rehearsal")]
     fn unsound(&self) -> Option<String> {

@@ -356,6 +356,11 @@ impl<A: Behaviour> AnyActivation for Activation<A> {
     }
 
     #[cfg(feature = "rehearsal")]
+    fn has_invariant(&self) -> bool {
+        A::SOUND.is_some()
+    }
+
+    #[cfg(feature = "rehearsal")]
     fn unsound(&self) -> Option<String> {
         let sound = A::SOUND?;
         let actor = self.actor.try_borrow().ok()?;

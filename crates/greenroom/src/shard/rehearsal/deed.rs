@@ -3,6 +3,7 @@
 use std::fmt;
 use std::rc::Rc;
 use std::sync::Arc;
+use std::time::Duration;
 
 use greenroom_protocols::delivery::Delivery;
 use greenroom_world::Timestamp;
@@ -47,6 +48,12 @@ pub(crate) trait Player {
 
     /// Lets come what is due now.
     fn pass_time(&self, shard: &Shard);
+
+    /// The hashes of the actors that have something due by the wall clock.
+    fn timed(&self) -> Vec<u64>;
+
+    /// Hears that wall clocks are `ahead`, by which something of those actors is due that are meant by their hashes.
+    fn went_ahead(&self, shard: &Shard, is_meant: &dyn Fn(u64) -> bool, ahead: Duration);
 
     /// Forgets all.
     fn forget(&self);

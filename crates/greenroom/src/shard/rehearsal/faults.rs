@@ -1,11 +1,14 @@
 //! What goes wrong on a stage, as somebody chooses: nodes that are gone, messages that are lost, deadlines that pass.
 //!
-//! The actors of a stage sit on one shard; for faults they sit on *labels*, each of which stands for a node.
+//! The actors of a stage sit on one shard; for faults they sit on [`Labels`], each of which stands for a node.
 
+use std::collections::BTreeSet;
 use std::fmt;
+use std::time::Duration;
 
 use greenroom_protocols::delivery::Delivery;
 
+use super::labels::{Labels, label};
 use super::{Answer, Kind, Party, Performed, Stage, Step};
 use super::{Asked, Happened, Held, Operation, Outcome, Place, Shard, What, mix};
 use crate::actor::error::{Doubt, Failure};
@@ -36,6 +39,8 @@ pub enum Fault {
     Move,
     /// What is promised at least once comes twice.
     Repeat,
+    /// A node's wall clock goes ahead by a minute, and so what is due by it comes sooner.
+    Skew,
 }
 
 impl fmt::Display for Fault {
@@ -49,58 +54,8 @@ impl fmt::Display for Fault {
             Fault::Pause => "pause",
             Fault::Move => "move",
             Fault::Repeat => "repeat",
+            Fault::Skew => "skew",
         })
-    }
-}
-
-/// Where actors sit, and whom steps have touched.
-#[derive(Default)]
-pub(super) struct Labels {
-    nodes: u64,
-    placement: u64,
-    /// The actors that have moved, and where to.
-    moved: Vec<(u64, u64)>,
-    /// The actors that steps have touched, the last one last, with the steps.
-    touched: Vec<(u64, u64)>,
-}
-
-impl Labels {
-    /// The node of the actor with this hash.
-    fn of(&self, hash: u64) -> u64 {
-        let moved = self.moved.iter().find(|(actor, _)| *actor == hash);
-        moved.map_or_else(|| mix(self.placement, hash) % self.nodes.max(1), |(_, node)| *node)
-    }
-
-    /// Lets an actor sit on the node behind its own.
-    fn let_move(&mut self, hash: u64) {
-        let node = (self.of(hash) + 1) % self.nodes.max(1);
-        self.moved.retain(|(actor, _)| *actor != hash);
-        self.moved.push((hash, node));
-    }
-
-    pub(super) fn touch(&mut self, actor: u64, step: u64) {
-        if self.nodes > 0 {
-            self.touched.retain(|(known, _)| *known != actor);
-            self.touched.push((actor, step));
-        }
-    }
-
-    fn last_at(&self, actor: u64) -> u64 {
-        self.touched.iter().find(|(known, _)| *known == actor).map_or(0, |(_, step)| *step)
-    }
-
-    /// The last step that has touched an actor of this node.
-    fn last_on(&self, node: u64) -> Option<u64> {
-        self.touched.iter().rev().find(|(actor, _)| self.of(*actor) == node).map(|(_, step)| *step)
-    }
-
-    /// Whether a message between the two goes from one node to another: clients are on none.
-    fn are_apart(&self, one: &Party, other: &ActorId) -> bool {
-        match one {
-            Party::Actor(one) => self.of(one.stable_hash()) != self.of(other.stable_hash()),
-            Party::Client(_) => true,
-            Party::Runtime => false,
-        }
     }
 }
 
@@ -119,7 +74,7 @@ enum Hit {
 impl Stage {
     /// Lets actors sit on so many nodes: which one sits on which is another for each `placement`.
     pub fn place(&self, nodes: u64, placement: u64) {
-        *self.shard.rehearsal.labels.borrow_mut() = Labels { nodes, placement, ..Labels::default() };
+        *self.shard.rehearsal.labels.borrow_mut() = Labels::new(nodes, placement);
     }
 
     /// Adds what of `kinds` can go wrong next to `out`.
@@ -138,6 +93,13 @@ impl Stage {
                         if let Some(last) = labels.last_on(node).filter(|_| self.is_inhabited(&labels, node)) {
                             hits(mix(last, node), node, Hit::Node(node));
                         }
+                    }
+                }
+                Fault::Skew => {
+                    let timed = self.shard.player().map(|player| player.timed()).unwrap_or_default();
+                    let nodes: BTreeSet<u64> = timed.into_iter().map(|actor| labels.of(actor)).collect();
+                    for node in nodes {
+                        hits(mix(labels.last_on(node).unwrap_or(0), node), node, Hit::Node(node));
                     }
                 }
                 Fault::Lose => held
@@ -241,6 +203,10 @@ impl Stage {
                 }
                 Performed::Whole
             }
+            Some(Hit::Node(node)) if kind == Fault::Skew => {
+                shard.go_ahead(node);
+                Performed::Whole
+            }
             Some(Hit::Node(node)) => {
                 shard.lose_node(node, kind == Fault::Pause);
                 Performed::Whole
@@ -315,6 +281,14 @@ impl Shard {
         match by {
             Party::Client(number) => Performed::Client(number),
             _ => Performed::Whole,
+        }
+    }
+
+    /// Lets the wall clock of a node go ahead.
+    fn go_ahead(&self, node: u64) {
+        let is_there = |actor: u64| self.rehearsal.labels.borrow().of(actor) == node;
+        if let Some(player) = self.player() {
+            player.went_ahead(self, &is_there, AHEAD);
         }
     }
 
@@ -396,11 +370,6 @@ fn disconnected(node: &str) -> Failure {
     Doubt::Disconnected { node: node.to_owned() }.into()
 }
 
-/// What a node is called: `a`, `b`, ..
-fn label(node: u64) -> String {
-    char::from(b'a' + (node % 26) as u8).to_string()
-}
-
 fn step(kind: Fault, number: u64, at: u64) -> Step {
     Step {
         number: mix(number, FAULT | kind as u64),
@@ -416,4 +385,6 @@ fn step(kind: Fault, number: u64, at: u64) -> Step {
 /// Tells faults from what they hit.
 const FAULT: u64 = 11 << 60;
 /// Longer than any idle time.
-const LONG: std::time::Duration = std::time::Duration::from_secs(10 * 365 * 24 * 60 * 60);
+const LONG: Duration = Duration::from_secs(10 * 365 * 24 * 60 * 60);
+/// How far a node's wall clock goes ahead.
+const AHEAD: Duration = Duration::from_secs(60);

@@ -5,6 +5,7 @@
 mod deed;
 mod events;
 mod faults;
+mod labels;
 mod look;
 mod maybe;
 mod reset;
@@ -35,7 +36,7 @@ pub(crate) use self::deed::{Deed, Player};
 use self::events::Events;
 pub use self::events::{Answer, Event, Happened};
 pub use self::faults::Fault;
-use self::faults::Labels;
+use self::labels::Labels;
 pub use self::look::{Look, Seen};
 pub use self::maybe::ask_maybe;
 pub use self::reset::Digest;
@@ -73,6 +74,8 @@ pub(super) struct Rehearsal {
     ends_as: RefCell<Option<Failure>>,
     /// Whether something was done that outlives the shard, and the kinds whose actors do not do such.
     is_stained: Cell<bool>,
+    /// Whether any activation has had an invariant.
+    has_invariants: Cell<bool>,
     plain: RefCell<Vec<(key::Kind, bool)>>,
     /// Forgets what actors have saved, if that can be.
     forget_states: RefCell<Option<Rc<dyn Fn()>>>,
@@ -179,6 +182,7 @@ impl Rehearsal {
             labels: RefCell::default(),
             ends_as: RefCell::default(),
             is_stained: Cell::new(false),
+            has_invariants: Cell::new(false),
             plain: RefCell::default(),
             forget_states: RefCell::default(),
             player: RefCell::default(),
@@ -285,6 +289,9 @@ impl Shard {
             let (actor, may_crash) = (activation.id().stable_hash(), faults::may_crash(activation.id()));
             let place = Place { actor, slot: activation.slot(), may_crash };
             self.stain_by(activation.id());
+            if activation.has_invariant() {
+                self.rehearsal.has_invariants.set(true);
+            }
             self.rehearsal.places.borrow_mut().push(place);
         }
     }

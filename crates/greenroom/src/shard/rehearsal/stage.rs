@@ -295,6 +295,9 @@ impl Stage {
 
     /// The first actor whose invariant does not hold, and what is wrong.
     pub fn unsound(&self) -> Option<(ActorId, String)> {
+        if !self.shard.rehearsal.has_invariants.get() {
+            return None;
+        }
         let activations = self.shard.activations.borrow();
         activations.iter().find_map(|one| one.unsound().map(|why| (one.id().clone(), why)))
     }
