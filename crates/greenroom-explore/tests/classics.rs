@@ -328,3 +328,50 @@ fn a_claim_that_cannot_be_judged_in_the_end_is_a_violation() {
 fn a_test_without_schedules_is_refused() {
     bank().schedules(0).run(|_| async {});
 }
+
+#[test]
+fn each_strategy_finds_a_lost_update_by_one_deviation() {
+    for strategy in [Strategy::Pos, Strategy::Walk] {
+        for seed in 0..5 {
+            let failure = lost_update(bank().strategy(strategy).seed(seed));
+            assert_eq!(failure.deviations(), 1, "{strategy:?}, seed {seed}: {failure}");
+        }
+    }
+}
+
+#[test]
+fn what_is_made_short_violates_the_same() {
+    let found = |seed| {
+        let failure = bank().strategy(Strategy::Walk).seed(seed).check(|world| async move {
+            let chooses = world.clone();
+            world.client(async move {
+                if chooses.choose(2) == 1 {
+                    // Without the second choice it is something else.
+                    let violated = if chooses.choose(2) == 1 { "it is this" } else { "it is that" };
+                    panic!("{violated}");
+                }
+            });
+        });
+        failure.expect_err("it panics").violated().to_owned()
+    };
+    let all: Vec<String> = (0..10).map(found).collect();
+    for wanted in ["it is this", "it is that"] {
+        assert!(all.iter().any(|violated| violated.contains(wanted)), "{all:?}");
+    }
+}
+
+#[test]
+fn what_is_made_short_has_no_deviation_too_many() {
+    // Two choices break it, behind so many sends that no search through all schedules comes to them.
+    let failure = bank().strategy(Strategy::Walk).schedules(200).check(|world| async move {
+        let accounts: Vec<AccountRef> = (0..20_u64).map(|key| AccountRef::of(&world, key)).collect();
+        let chooses = world.clone();
+        world.client(async move {
+            accounts.iter().for_each(|account| account.add(1).send());
+            accounts[0].balance().await.expect("it answers");
+            assert!(chooses.choose(2) == 0 || chooses.choose(2) == 0, "both are chosen");
+        });
+    });
+    let failure = failure.expect_err("both are chosen");
+    assert_eq!(failure.deviations(), 2, "{failure}");
+}

@@ -159,4 +159,15 @@ mod tests {
         assert!(reads("0", 1), "both were under way");
         assert!(!reads("0", 3), "the write was acknowledged before the read was asked");
     }
+
+    #[test]
+    fn a_call_of_which_nobody_knows_is_explained_by_any_answer() {
+        let mut serial = Serial::default();
+        serial.insert(&[call(1, "write", "null", [0, 1, 2]), call(2, "read", "7", [3, 4, 5])]);
+        let unknown =
+            Call { answer: Some(Answer::Unknown("the node is gone".to_owned())), ..call(1, "write", "", [0, 1, 2]) };
+        let reads = |answer: &str| serial.explains(&[unknown.clone(), call(2, "read", answer, [3, 4, 5])]);
+        assert!(reads("7"), "it was written");
+        assert!(!reads("8"), "nobody has written that");
+    }
 }

@@ -220,6 +220,36 @@ fn program(seed: u64) -> Subject {
     )
 }
 
+#[test]
+fn a_step_that_is_to_come_early_comes_when_it_can() {
+    let subject = subject_of(
+        |builder: Builder| builder.register::<Node>(),
+        reach(40),
+        |world: World| async move {
+            let (first, then) = (NodeRef::of(&world, 1_u64), NodeRef::of(&world, 2_u64));
+            world.client(async move {
+                first.say(5).send();
+                then.say(5).send();
+            });
+        },
+    );
+    let names = |deviations: &str| -> Vec<String> {
+        let deviations = deviations.parse().expect("it is well formed");
+        let ran = subject.run(Plan::Deviations(deviations), Tell::Steps);
+        ran.told.into_iter().map(|told| told.name).collect()
+    };
+    assert_eq!(names(""), ["client 1", "node/1.say<client 1", "node/2.say<client 1"]);
+    assert_eq!(names("1:node/2.say<client 1"), ["client 1", "node/2.say<client 1", "node/1.say<client 1"]);
+}
+
+#[test]
+fn steps_of_one_name_are_told_apart() {
+    let step = |number| Step { number, kind: Kind::Start, at: 0, by: 0, born: 0, read: false, queue: 0 };
+    let name = |step: &Step| if step.number == 2 { "time".to_owned() } else { "account/ada.set<teller/1".to_owned() };
+    let names = names_of(&name, &[step(1), step(2), step(3)]);
+    assert_eq!(names, ["account/ada.set<teller/1", "time", "account/ada.set<teller/1#2"]);
+}
+
 /// The traces and violations that `chooser` finds, and its runs.
 fn traces(subject: &Subject, chooser: Box<dyn Chooser>) -> (BTreeSet<(u64, bool)>, u64) {
     let (chooser, mut found, mut runs) = (Rc::new(RefCell::new(chooser)), BTreeSet::new(), 0);

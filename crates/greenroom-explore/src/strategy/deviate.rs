@@ -92,3 +92,23 @@ impl Chooser for Deviate {
 const SEVERAL_MAX: usize = 4;
 /// Among so many of those that can come, one is drawn.
 const WHICH_MAX: usize = 8;
+
+#[cfg(test)]
+mod tests {
+    use greenroom::rehearsal::Kind;
+
+    use super::*;
+
+    #[test]
+    fn each_single_step_comes_early_once() {
+        let step = |number| Step { number, kind: Kind::Start, at: number, by: 0, born: 0, read: false, queue: 0 };
+        let mut deviate = Deviate::default();
+        let mut run = |seed| -> Vec<Option<usize>> {
+            deviate.begin(seed);
+            (1..=3).map(|_| deviate.pick(&[step(1), step(2)], 0)).collect()
+        };
+        let runs: Vec<_> = (0..4).map(&mut run).collect();
+        let early = |place: usize| (0..3).map(|at| Some(usize::from(at == place))).collect::<Vec<_>>();
+        assert_eq!(runs, [early(3), early(0), early(1), early(2)]);
+    }
+}

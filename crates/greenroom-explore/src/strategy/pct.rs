@@ -65,3 +65,25 @@ impl Chooser for Pct {
 const DROPS_MAX: usize = 3;
 /// How long a schedule is taken to be before any was run.
 const LENGTH: usize = 16;
+
+#[cfg(test)]
+mod tests {
+    use greenroom::rehearsal::Kind;
+
+    use super::*;
+
+    #[test]
+    fn who_has_the_highest_priority_acts_until_it_is_lost() {
+        let step = |by| Step { number: by, kind: Kind::Client, at: by, by, born: 0, read: false, queue: 0 };
+        let enabled: Vec<Step> = (1..=3).map(step).collect();
+        let mut pct = Pct::default();
+        let mut changes = |seed| {
+            pct.begin(seed);
+            let picked: Vec<_> = (0..LENGTH).map(|_| pct.pick(&enabled, 0)).collect();
+            picked.windows(2).filter(|pair| pair[0] != pair[1]).count()
+        };
+        let all: Vec<usize> = (0..100).map(&mut changes).collect();
+        assert!(all.iter().all(|changes| *changes <= DROPS_MAX), "{all:?}");
+        assert!(all.iter().any(|changes| *changes > 0), "{all:?}");
+    }
+}

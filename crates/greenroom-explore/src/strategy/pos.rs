@@ -44,3 +44,26 @@ impl Chooser for Pos {
         Some(Box::new(Self::default()))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use greenroom::rehearsal::Kind;
+
+    use super::*;
+
+    #[test]
+    fn what_races_with_a_step_is_drawn_anew() {
+        let step = |number, at| Step { number, kind: Kind::Start, at, by: 0, born: 0, read: false, queue: 0 };
+        let (one, other) = (step(1, 1), step(2, 2));
+        // Which of two comes first, once a third one has come that touches this actor.
+        let first_behind = |seed, at| {
+            let mut pos = Pos::default();
+            pos.begin(seed);
+            let third = pos.pick(&[one, other, step(3, at)], 0) == Some(2);
+            third.then(|| pos.pick(&[one, other], 0))
+        };
+        let pairs: Vec<_> = (0..200).filter_map(|seed| first_behind(seed, 3).zip(first_behind(seed, 1))).collect();
+        assert!(pairs.len() > 30, "{pairs:?}");
+        assert!(pairs.iter().any(|(apart, raced)| apart != raced), "{pairs:?}");
+    }
+}

@@ -114,3 +114,17 @@ fn who_comes_late_gets_its_turns_beside_one_that_never_stops() {
         explored.unwrap_or_else(|failure| panic!("{strategy:?}: {failure}"));
     }
 }
+
+#[test]
+fn what_is_true_at_some_time_is_not_missed_where_there_is_no_end() {
+    explore().schedules(50).run(|world| async move {
+        world.eventually("it is lit", |now| now.get::<Lamp>("hall").is_some_and(|lamp| lamp.is_lit));
+        let (lights, looks) = (LampRef::of(&world, "hall"), LampRef::of(&world, "hall"));
+        world.client(async move { lights.light().await.expect("it answers") });
+        world.client(async move {
+            loop {
+                looks.is_lit().await.expect("it answers");
+            }
+        });
+    });
+}
