@@ -36,6 +36,8 @@ pub struct Checks {
     pub newcomers: bool,
     /// Who is being filled is so until it has the mean (O28).
     pub filling: bool,
+    /// When both sides send nothing more, what has not come is not waited for any longer (O30).
+    pub over: bool,
     /// An actor wishes for each place that is better, not for the best alone (O20).
     pub every_wish: bool,
     /// Fruitless partners are skipped for a while (O20).
@@ -67,6 +69,7 @@ impl Default for Checks {
             hysteresis: true,
             newcomers: true,
             filling: true,
+            over: true,
             every_wish: true,
             fruitless: true,
             whole_sets: true,

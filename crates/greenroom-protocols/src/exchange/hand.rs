@@ -23,6 +23,8 @@ pub(super) struct Hand {
     pub(super) told: bool,
     /// How many actors the other side has sent, once it has said so.
     theirs: Option<u16>,
+    /// Since when both sides have said that they send nothing more.
+    over_since: Option<Timestamp>,
     pub(super) moved: u16,
     pub(super) arrived: u16,
 }
@@ -74,7 +76,19 @@ pub(super) enum Progress {
 
 impl Hand {
     pub(super) fn new(x: ExchangeId, with: NodeId, begun: Timestamp, stage: Stage, steps: Vec<Step>) -> Self {
-        Self { x, with, begun, stage, steps, closed: false, told: false, theirs: None, moved: 0, arrived: 0 }
+        Self {
+            x,
+            with,
+            begun,
+            stage,
+            steps,
+            closed: false,
+            told: false,
+            theirs: None,
+            over_since: None,
+            moved: 0,
+            arrived: 0,
+        }
     }
 
     /// When its last order must have begun.
@@ -98,6 +112,10 @@ impl Hand {
             Stage::Proposing { .. } => self.begun + config.answer_within,
             _ if !config.checks.locks_end => Timestamp::NEVER,
             Stage::Granting => lock,
+            // What has not come by now was not to come: it is elsewhere, or has ended.
+            Stage::Moving if let Some(since) = self.over_since.filter(|_| config.checks.over) => {
+                since + config.answer_within
+            }
             Stage::Moving if config.checks.locks_outlive || self.x.by == me => lock + config.wait_beyond,
             Stage::Moving => lock,
         }
@@ -174,9 +192,22 @@ impl Hand {
     }
 
     /// The other side has sent so many, and sends no more.
-    pub(super) fn done(&mut self, sent: u16) {
+    pub(super) fn done(&mut self, now: Timestamp, sent: u16) {
         self.theirs = Some(sent);
         self.compare();
+        self.look_whether_over(now);
+    }
+
+    /// This side has told the other one that it sends no more.
+    pub(super) fn tell(&mut self, now: Timestamp) {
+        self.told = true;
+        self.look_whether_over(now);
+    }
+
+    fn look_whether_over(&mut self, now: Timestamp) {
+        if self.told && self.theirs.is_some() {
+            self.over_since.get_or_insert(now);
+        }
     }
 
     fn compare(&mut self) {

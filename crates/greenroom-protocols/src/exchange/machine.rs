@@ -163,7 +163,7 @@ impl Exchange {
                 if let Some(hand) = hand.filter(|hand| !matches!(hand.stage, Stage::Proposing { .. })) {
                     // Who is through has confirmed, even if that was lost.
                     hand.stage = Stage::Moving;
-                    hand.done(sent);
+                    hand.done(now, sent);
                 }
             }
         }
@@ -266,8 +266,8 @@ impl Exchange {
             self.partners.skip_fruitless(now, from, &self.config);
         } else {
             self.partners.forgive(from);
-            if surplus || offered.len() >= CANDIDATES_MAX {
-                // There was more than one exchange takes.
+            if surplus || offered.len() >= CANDIDATES_MAX || chosen >= MANY {
+                // There was more than one exchange takes, or there may be.
                 self.partners.hurry(now);
             }
         }
@@ -313,7 +313,7 @@ impl Exchange {
             self.order(now, x, out);
             let Some(hand) = self.hands.get_mut(&x) else { continue };
             if hand.has_sent() && !hand.told {
-                hand.told = true;
+                hand.tell(now);
                 let message = Message::Done { x, sent: hand.moved };
                 out.push(Action::Send { to: hand.with, message });
             }
@@ -462,3 +462,6 @@ fn merged(accept: &Accept, offered: &BTreeMap<u64, Offered>, mut keeps: impl FnM
     }
     steps
 }
+
+/// Who has exchanged so many actors looks at once whether there are more: where they were at home, others will not be for long.
+const MANY: usize = 32;

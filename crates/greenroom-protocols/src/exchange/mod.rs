@@ -53,6 +53,7 @@
 //! | O27 | a node joins a cluster that has cores to spare: nobody is full, and it stays empty | `loads::o27` |
 //! | O28 | a node is filled by several exchanges: after the first it differs too little for the next | `loads::o28` |
 //! | O29 | everybody is busy, or has more to give than one exchange takes: each waits for its next round | `presence::o29` |
+//! | O30 | an actor that has gone never comes, as it is elsewhere by then: both nodes wait for it, and for nothing else | `traces::o30` |
 
 mod balance;
 mod books;
@@ -228,7 +229,7 @@ pub struct Config {
     pub actors_per_s: u64,
     /// Bytes that it gives in a second, in the long run; 16 MiB by default.
     pub bytes_per_s: u64,
-    /// Time after a change of the view in which there is no exchange; 10 s by default.
+    /// Time after a change of the view in which there is no exchange; 5 s by default.
     pub quiet: Duration,
     /// For how long a fruitless partner is skipped; 2 s by default, twice as long with each time.
     pub skip_first: Duration,
@@ -275,7 +276,7 @@ impl Default for Config {
             credit: 32,
             actors_per_s: 500,
             bytes_per_s: 16 << 20,
-            quiet: Duration::from_secs(10),
+            quiet: Duration::from_secs(5),
             skip_first: Duration::from_secs(2),
             skip_max: Duration::from_secs(64),
             tolerance: Tolerance::default(),

@@ -48,7 +48,8 @@ pub(super) fn order(
             return;
         }
         let letter = known.with(|common, tables| tables.letter(x, hash, common, shard.now())).flatten();
-        let letter = letter.map(|letter| letter.with_set(set).encode()).unwrap_or_default();
+        // Whoever comes must name its exchange, or it is waited for.
+        let letter = letter.unwrap_or_else(|| Letter::blank(x)).with_set(set).encode();
         shard.migrate_freely(slot, Trip { to, until, letter, told });
     };
     let _ = port.push(Item::Run(Box::new(run)));

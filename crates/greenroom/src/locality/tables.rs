@@ -206,7 +206,7 @@ impl Tables {
         self.micros_a_message = nanos / 1e3 / passed.as_secs_f64().max(1e-3) / f64::max(rates, 1.0);
     }
 
-    /// What an actor of this shard is told to take along.
+    /// What an actor of this shard is told to take along, if anything is known of it.
     pub(super) fn letter(&self, x: ExchangeId, actor: u64, common: &Common, now: Timestamp) -> Option<Letter> {
         let known = self.flows.standing(actor, now)?.known;
         let letter = Letter::new(x, &known, self.cpu_of(known.rate), |place| common.places.node(place));
@@ -244,6 +244,9 @@ impl Tables {
     /// An actor has come from the node at `from`.
     pub(super) fn came(&mut self, id: &ActorId, from: Place, letter: &Letter, shard: &Shard, common: &Common) {
         let (node, now, hash) = (&shard.port().node, shard.now(), id.stable_hash());
+        if letter.is_blank() {
+            return;
+        }
         let place_of = |other| if other == node.me() { Some(Place::NEAR) } else { common.places.of(other) };
         let known = letter.known(KindId(id.kind.number()), from, place_of);
         self.flows.arrived(hash, &known, from, now, node.world().random());

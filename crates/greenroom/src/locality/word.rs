@@ -57,6 +57,17 @@ impl Letter {
         Self { x, memory, cost, rate, cpu, stays: known.here(), parts, edges: Vec::new(), set: None }
     }
 
+    /// That of an actor of which nothing is known.
+    pub(super) fn blank(x: ExchangeId) -> Self {
+        let (parts, edges) = (Vec::new(), Vec::new());
+        Self { x, memory: 0.0, cost: 0.0, rate: 0.0, cpu: 0, stays: 0.0, parts, edges, set: None }
+    }
+
+    /// Whether nothing is known of the actor.
+    pub(super) fn is_blank(&self) -> bool {
+        self.rate == 0.0 && self.edges.is_empty()
+    }
+
     /// The same, to be told whom it talks with most.
     pub(super) fn with_edges(mut self, edges: impl Iterator<Item = (u64, f64)>) -> Self {
         self.edges = edges.take(EDGES_MAX).collect();

@@ -80,7 +80,7 @@ fn after_a_change_of_the_view_there_is_quiet() {
     world.actor(10, 1, 0);
     world.anchor(20, 2, 0);
     world.talk(10, 20, 100);
-    world.pass(Duration::from_millis(9_999));
+    world.pass(Duration::from_millis(4_999));
     assert!(world.moves == 0 && world.ended.is_empty());
     assert_eq!(world.seconds(4), 1);
 }

@@ -385,3 +385,18 @@ fn o14_an_order_that_waits_for_a_long_turn_is_withdrawn() {
     assert_eq!(place(Config::default()), 1);
     assert_eq!(place(without(|checks| checks.deadlines = false)), 2);
 }
+
+#[test]
+fn o30_who_never_comes_is_not_waited_for_when_all_others_have() {
+    let rests = |config| {
+        let mut world = crowd(config);
+        world.unheard.extend([1_000, 1_001]);
+        world.settle();
+        world.tick(1);
+        world.pass(Duration::from_millis(1_500));
+        assert!(world.moves > 100, "{}", world.moves);
+        world.rests()
+    };
+    assert!(rests(Config::default()));
+    assert!(!rests(without(|checks| checks.over = false)));
+}

@@ -18,6 +18,8 @@ pub(super) struct World {
     pub(super) turn: fn(NodeId) -> Duration,
     /// Whether nodes send back what was not promised to them and has no room.
     pub(super) declines: bool,
+    /// Actors that have gone and never come: somebody else has them by then.
+    pub(super) unheard: BTreeSet<u64>,
     /// Every order, when it was given, and by whom.
     pub(super) orders: Vec<(Timestamp, NodeId, Action)>,
     /// Moves that were carried out.
@@ -74,6 +76,7 @@ impl World {
             fate: |_, _, _| vec![MILLI],
             turn: |_| MILLI,
             declines: true,
+            unheard: BTreeSet::new(),
             orders: Vec::new(),
             moves: 0,
             ended: Vec::new(),
@@ -194,7 +197,9 @@ impl World {
         if takes {
             self.moves += 1;
             self.stage.put(hash, to);
-            self.event(to, Event::Arrived { x, hash });
+            if !self.unheard.contains(&hash) {
+                self.event(to, Event::Arrived { x, hash });
+            }
         }
         let end = if takes { OrderEnd::Moved } else { OrderEnd::Back };
         self.event(node, Event::Settled { x, hash, end });
