@@ -16,6 +16,7 @@ mod life;
 mod limits;
 mod live;
 mod methods;
+mod opening;
 mod optimiser;
 mod overview;
 mod pids;

@@ -132,7 +132,12 @@ impl Bound {
     pub(crate) fn open(self, node: &Arc<Here>, table: Arc<Health>) {
         let door = Arc::new(Door::new(node.clone(), table, self.guard, self.hosts));
         for (listener, speech) in self.ports {
-            node.world().spawn(Stage::Door, Box::pin(accept(door.clone(), listener, speech)));
+            let (door, counted) = (door.clone(), node.count_entrance());
+            let accepting = async move {
+                accept(door, listener, speech).await;
+                drop(counted);
+            };
+            node.world().spawn(Stage::Door, Box::pin(accepting));
         }
         node.world().spawn(Stage::Door, Box::pin(look_after(door)));
     }
