@@ -375,3 +375,12 @@ fn what_is_made_short_has_no_deviation_too_many() {
     let failure = failure.expect_err("both are chosen");
     assert_eq!(failure.deviations(), 2, "{failure}");
 }
+
+#[test]
+fn what_does_not_matter_is_not_said() {
+    // The second step comes early, and breaks nothing: the deposit is lost whoever writes last.
+    let failure = lost_update(bank().replay("5:client 2; 9:account/ada.set<teller/1"));
+    assert_eq!(failure.deviations(), 2, "{failure}");
+    let matters: Vec<&str> = failure.matters().collect();
+    assert_eq!(matters, ["account/ada.balance<teller/2 came before account/ada.set<teller/1"], "{failure}");
+}

@@ -414,7 +414,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
         "if ran.violated.as_deref() == Some(violated) {",
         "if ran.violated.as_deref() == Some(violated) && !mutated!() {",
     )
-    .survives("what is left when a schedule was made short matters, but for what no other step can stand in for"),
+    .noticed_by("classics", "what_does_not_matter_is_not_said"),
     mutant(
         "nothing matters",
         "report/matters.rs",
