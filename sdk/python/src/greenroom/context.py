@@ -222,10 +222,6 @@ class Cx(Referrer):
         """Ends the activation after this turn."""
         self._tell(frames.DEACTIVATE_ME, {})
 
-    def migrate(self, node: str) -> None:
-        """Moves the actor to another node after this turn."""
-        self._tell(frames.MIGRATE, {"node": node})
-
     # For the SDK.
 
     def scope(self) -> tuple[Seat | None, Turn | None]:
