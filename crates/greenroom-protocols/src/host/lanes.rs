@@ -233,9 +233,10 @@ impl Lanes {
         }
     }
 
-    /// What no event may leave behind.
+    /// What no event may leave behind. Of many activations all would be looked at for each event, which a debug build of a node
+    /// with hosts could not bear; few show whatever rule is broken.
     fn check(&self) {
-        if cfg!(debug_assertions) {
+        if cfg!(debug_assertions) && self.places.len() <= CHECKED_MAX {
             for (activation, place) in &self.places {
                 let homeless = match place.stage {
                     Stage::Idle => place.waiting.is_empty(),
@@ -255,3 +256,6 @@ impl Lanes {
         }
     }
 }
+
+/// Activations that are looked at after each event, in debug builds.
+const CHECKED_MAX: usize = 64;

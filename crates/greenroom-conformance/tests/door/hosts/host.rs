@@ -136,8 +136,14 @@ enum Order {
 
 impl TestHost {
     pub(super) async fn serve(path: &PathBuf, plan: Plan) -> Self {
+        Self::with(path, plan, |_| ()).await
+    }
+
+    /// The same, saying something else of itself.
+    pub(super) async fn with(path: &PathBuf, plan: Plan, say: impl FnOnce(&mut HelloMap)) -> Self {
         let description = described(&plan);
         let mut map = HelloMap::new("test");
+        say(&mut map);
         map.offers = vec![OfferMap {
             kind: plan.kind.to_owned(),
             version: plan.version,

@@ -195,13 +195,13 @@ impl Puppet {
 
     /// Calls `total` of an actor of its own kind, for a turn.
     pub(super) async fn calls(&mut self, turn: u64, kind: &str, key: &str) {
-        self.defines(kind).await;
+        self.defines(kind, "total").await;
         self.asks((1, turn), key, None, ExtensionView::default()).await;
     }
 
-    /// Numbers `total` of a kind.
-    pub(super) async fn defines(&mut self, kind: &str) {
-        self.lane.say(&FromHost::Define { route: 0, kind, method: "total", version: 1 }).await;
+    /// Numbers a method.
+    pub(super) async fn defines(&mut self, kind: &str, method: &str) {
+        self.lane.say(&FromHost::Define { route: 0, kind, method, version: 1 }).await;
     }
 
     /// Calls what it has numbered.
@@ -236,6 +236,11 @@ impl Puppet {
     /// Its user lane breaks, and the node has seen it.
     pub(super) async fn loses_lane(&mut self) {
         self.lane = Line::dial(&self.path, true).await;
+        self.is_told_of_its_lane().await;
+    }
+
+    /// Hears on its control lane that the node has given up its user lane.
+    pub(super) async fn is_told_of_its_lane(&mut self) {
         assert_eq!(self.hears_of_itself().await, Told::LaneLost);
     }
 

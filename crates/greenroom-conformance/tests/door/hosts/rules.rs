@@ -19,7 +19,7 @@ use crate::client::{Answer, call, post, raw};
 use crate::kinds::{node, open};
 
 /// A node with one shard that takes hosts, its door, and its socket.
-async fn opened(folder: &TempDir) -> (Node, String, PathBuf) {
+pub(super) async fn opened(folder: &TempDir) -> (Node, String, PathBuf) {
     let (builder, path) = with_socket(node().configure(|config| config.shards = 1), folder, "a");
     let (node, door) = open(builder).await;
     (node, door, path)
@@ -227,7 +227,7 @@ async fn l14_a_route_means_what_it_did_after_an_upgrade_and_is_looked_up_again_u
     let folder = tempfile::tempdir().expect("a folder");
     let (node, _, path) = opened(&folder).await;
     let mut asker = Puppet::comes(&path, "asker", 1).await;
-    asker.defines("numbered").await;
+    asker.defines("numbered", "total").await;
     asker.asks((1, 0), "x", None, ExtensionView::default()).await;
     assert_eq!(asker.answer().await, (1, Status::Refused));
     let mut first = Puppet::comes(&path, "numbered", 1).await;
@@ -268,7 +268,7 @@ async fn l18_a_host_names_nobody_and_has_no_more_time_than_its_turn() {
     let mut extension = ExtensionWriter::new();
     extension.put(tag::PRINCIPAL, &field).expect("it fits");
     let extension = extension.view();
-    host.defines("climber").await;
+    host.defines("climber", "total").await;
     // In the turn, and as a client.
     for (turn, key) in [(asking, "y"), (0, "z")] {
         host.asks((1 + turn, turn), key, Some(left * 1000), extension).await;
