@@ -3,6 +3,7 @@
 mod told;
 mod wire;
 
+use std::fmt::Display;
 use std::marker::PhantomData;
 
 use greenroom_wire::Status;
@@ -24,7 +25,7 @@ pub(crate) use self::told::ReplyForm;
 pub(crate) use self::told::read_error;
 pub use self::told::{Told, Untold};
 pub use self::wire::WireReply;
-pub(crate) use self::wire::{Forward, encode_failure, unencodable};
+pub(crate) use self::wire::{Forward, Writes, encode_failure, unencodable};
 
 /// Where the reply of one call goes. Dropped unanswered, it tells the caller that the turn did not end.
 pub struct ReplyTo<T: Portable, E: Portable> {
@@ -36,7 +37,7 @@ pub struct ReplyTo<T: Portable, E: Portable> {
 enum Site {
     Nobody,
     /// That site, and somebody who wants to know how the turn ended.
-    Watched(Box<(Site, OutcomeCell)>),
+    Watched(Box<Watched>),
     /// That site, once the turn's state is saved.
     Held(Box<Site>),
     /// The caller of the turn that answers, which was begun on that caller's stack; told apart by a serial number.
@@ -49,6 +50,20 @@ enum Site {
     Outside(oneshot::Sender<Completion>, u32),
     /// In a box, as messages are moved more often than they come from afar.
     Wire(Box<WireReply>),
+}
+
+/// A site, and who wants to know how the turn ended.
+struct Watched {
+    site: Site,
+    outcome: OutcomeCell,
+}
+
+impl Watched {
+    /// Tells how the turn has ended; where the reply goes.
+    fn seen(self, is_ok: bool) -> Site {
+        self.outcome.tell(if is_ok { Outcome::Ok } else { Outcome::Error });
+        self.site
+    }
 }
 
 /// A reply whose types are not known.
@@ -145,23 +160,9 @@ impl<T: Portable, E: Portable> ReplyTo<T, E> {
     fn answer_at(site: Site, result: Result<T, CallError<E>>) {
         match site {
             Site::Nobody => {}
-            Site::Watched(watched) => {
-                let (site, outcome) = *watched;
-                outcome.tell(if result.is_ok() { Outcome::Ok } else { Outcome::Error });
-                Self::answer_at(site, result);
-            }
-            Site::Held(site) => {
-                let held = Box::new(HeldReply { reply: Self::new(*site), result });
-                Shard::with(|shard| match shard {
-                    Some(shard) => shard.hold(held),
-                    None => held.release(),
-                });
-            }
-            Site::Below(serial) => Shard::with(|shard| {
-                if let Some(shard) = shard {
-                    shard.answer_below(serial, result);
-                }
-            }),
+            Site::Watched(watched) => Self::answer_at(watched.seen(result.is_ok()), result),
+            Site::Held(site) => hold(Box::new(HeldReply { reply: Self::new(*site), result })),
+            Site::Below(serial) => answer_below(serial, result),
             site if site.leaves_now() && fenced() => site.finish(Completion::Failed(Box::new(Doubt::Fenced.into()))),
             Site::Wire(reply) => reply.answer(result),
             site => site.finish(completion(result)),
@@ -172,15 +173,50 @@ impl<T: Portable, E: Portable> ReplyTo<T, E> {
 /// Counts the current turn among those that answer an error.
 #[cold]
 fn note_error<E: Portable>(error: &CallError<E>) {
+    note(&|| match error {
+        CallError::Actor(error) => cut_json(error),
+        CallError::Refused(refusal) => said(refusal),
+        CallError::Unknown(doubt) => said(doubt),
+        CallError::Cycle(path) => said(&path.join(" -> ")),
+    });
+}
+
+fn note(error: &dyn Fn() -> String) {
     Shard::with(|shard| {
         if let Some(shard) = shard {
-            shard.note_error(&|| match error {
-                CallError::Actor(error) => cut_json(error),
-                CallError::Refused(refusal) => cut(&refusal.to_string()),
-                CallError::Unknown(doubt) => cut(&doubt.to_string()),
-                CallError::Cycle(path) => cut(&path.join(" -> ")),
-            });
+            shard.note_error(error);
         }
+    });
+}
+
+fn said(failure: &dyn Display) -> String {
+    cut(&failure.to_string())
+}
+
+/// Keeps a reply until the current turn's state is saved.
+fn hold(reply: Box<dyn Held>) {
+    Shard::with(|shard| match shard {
+        Some(shard) => shard.hold(reply),
+        None => reply.release(),
+    });
+}
+
+/// Answers the caller of the current turn, which was begun on that caller's stack.
+#[inline]
+fn answer_below<T: Portable, E: Portable>(serial: u64, result: Result<T, CallError<E>>) {
+    Shard::with(|shard| {
+        if let Some(shard) = shard {
+            shard.answer_below(serial, result);
+        }
+    });
+}
+
+/// Lets the shard answer, when it has caught the panic that this reply was dropped in.
+#[cold]
+fn orphan(reply: Box<dyn AnyReply>) {
+    Shard::with(|shard| match shard {
+        Some(shard) => shard.orphan(reply),
+        None => std::mem::forget(reply),
     });
 }
 
@@ -246,7 +282,7 @@ impl Site {
     fn bare(self) -> Self {
         match self {
             Site::Held(site) => site.bare(),
-            Site::Watched(watched) => watched.0.bare(),
+            Site::Watched(watched) => watched.site.bare(),
             site => site,
         }
     }
@@ -265,7 +301,7 @@ impl Site {
         match self {
             Site::Nobody | Site::Below(_) => CallKey::NONE,
             Site::Held(site) => site.key(),
-            Site::Watched(watched) => watched.0.key(),
+            Site::Watched(watched) => watched.site.key(),
             Site::Call { shard, call } => CallKey::local(CallSite { shard: *shard, slot: *call }),
             Site::Outside(_, number) => CallKey::outside(*number),
             Site::Wire(reply) => reply.key(),
@@ -276,7 +312,7 @@ impl Site {
         match self {
             // Only who knows the types can answer there.
             Site::Nobody | Site::Held(_) | Site::Below(_) => {}
-            Site::Watched(watched) => watched.0.finish(completion),
+            Site::Watched(watched) => watched.site.finish(completion),
             Site::Call { shard, call } => complete(CallSite { shard, slot: call }, completion),
             Site::Outside(sender, _) => {
                 // An error means that the caller has gone.
@@ -292,24 +328,13 @@ impl<T: Portable, E: Portable> Drop for ReplyTo<T, E> {
         if matches!(self.site, Site::Nobody) {
             return;
         }
-        let site = std::mem::replace(&mut self.site, Site::Nobody).bare();
-        if let Site::Below(_) = site {
+        match std::mem::replace(&mut self.site, Site::Nobody).bare() {
             // After a panic, the shard tells the caller.
-            if !std::thread::panicking() {
-                Self::answer_at(site, Err(CallError::Unknown(Doubt::Dropped)));
-            }
-        } else if std::thread::panicking() {
-            // The panic's message is not known yet: the shard answers when it has caught it.
-            let orphan: Box<dyn AnyReply> = Box::new(Self::new(site));
-            Shard::with(|shard| {
-                if let Some(shard) = shard {
-                    shard.orphan(orphan);
-                } else {
-                    std::mem::forget(orphan);
-                }
-            });
-        } else {
-            site.finish(Completion::Failed(Box::new(Doubt::Dropped.into())));
+            Site::Below(_) if std::thread::panicking() => {}
+            Site::Below(serial) => answer_below::<T, E>(serial, Err(CallError::Unknown(Doubt::Dropped))),
+            // The panic's message is not known yet.
+            site if std::thread::panicking() => orphan(Box::new(Self::new(site))),
+            site => site.finish(Completion::Failed(Box::new(Doubt::Dropped.into()))),
         }
     }
 }
@@ -345,13 +370,14 @@ impl<T: Portable, E: Portable> AnyReply for ReplyTo<T, E> {
     }
 
     fn watch(&mut self, outcome: Watcher) {
-        self.site = Site::Watched(Box::new((std::mem::replace(&mut self.site, Site::Nobody), outcome.0)));
+        let site = std::mem::replace(&mut self.site, Site::Nobody);
+        self.site = Site::Watched(Box::new(Watched { site, outcome: outcome.0 }));
     }
 
     fn finish(mut self: Box<Self>, end: RuntimeEnd) {
         let site = std::mem::replace(&mut self.site, Site::Nobody).bare();
         match (site, end.0) {
-            (site @ Site::Below(_), completion) => Self::answer_at(site, result(completion)),
+            (Site::Below(serial), completion) => answer_below::<T, E>(serial, result(completion)),
             // The bytes pass through, but for a caller in another codec.
             (Site::Wire(reply), Completion::Value(value)) => match value.take::<Result<T, E>>() {
                 Some(result) => reply.answer::<T, E>(result.map_err(CallError::Actor)),

@@ -25,8 +25,7 @@ use crate::actor::cx::Cx;
 use crate::actor::error::{Doubt, Failure, Refusal};
 use crate::actor::interface::{Behaviour, Interface, Message, Why};
 use crate::actor::key::ActorId;
-use crate::actor::reply::{RuntimeEnd, WireReply, refused};
-use crate::actor::spent::Spent;
+use crate::actor::reply::{RuntimeEnd, WireReply};
 use crate::here::kinds::KindEntry;
 use crate::pids::ended::Ended;
 use crate::shard::calls::Completion;
@@ -239,20 +238,9 @@ impl<A: Behaviour> Activation<A> {
         chain: Chain,
         queued: Option<Duration>,
     ) {
-        // Turns before it in this round may have taken their time: so the clock is asked, not the round.
-        let now = if deadline == Timestamp::NEVER { None } else { Some(shard.clock()) };
-        if now.is_some_and(|now| deadline <= now) {
-            let refusal = shard.expired(Spent { queued, ..Spent::default() });
-            shard.note_refused(&self.cx.id, A::Interface::method(&message), &refusal);
-            return A::Interface::reply(&mut message).take().finish(refused(refusal));
-        }
-        if !now.map_or_else(|| shard.fence_open(), |now| shard.port().node.fence_open_at(now)) {
-            return A::Interface::reply(&mut message).take().finish(refused(Refusal::Fenced));
-        }
-        let call = A::Interface::reply(&mut message).key().0;
-        if shard.gives_up(call) {
-            return A::Interface::reply(&mut message).disarm();
-        }
+        let method = A::Interface::method(&message);
+        let reply = A::Interface::reply(&mut message);
+        let Some(call) = shard.call_in_time(&self.cx.id, method, reply, deadline, queued) else { return };
         if chain.baggage.as_ref().is_some_and(|baggage| baggage.tick.is_some()) {
             return self.begin_reminded(shard, access, message, deadline, chain);
         }

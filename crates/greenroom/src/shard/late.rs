@@ -5,9 +5,12 @@ use std::time::Duration;
 
 use greenroom_world::Timestamp;
 
+use super::cancel::CallKey;
 use super::turns::{Access, Job};
 use super::{Shard, Slot};
 use crate::actor::error::Refusal;
+use crate::actor::key::ActorId;
+use crate::actor::reply::{AnyReply, refused};
 use crate::actor::spent::{Behind, Spent};
 
 /// When a message must begin, that has waited for `waited` and whose caller waits until `deadline`: what begins later could
@@ -46,10 +49,47 @@ impl Shard {
         self.late.borrow().next()
     }
 
+    /// The call that a message's turn serves, if that may begin now: its time has not run out, nor has the lease, and its caller
+    /// still waits. Otherwise the reply has been seen to.
+    pub(super) fn call_in_time(
+        &self,
+        id: &ActorId,
+        method: u16,
+        reply: &mut dyn AnyReply,
+        deadline: Timestamp,
+        queued: Option<Duration>,
+    ) -> Option<CallKey> {
+        // Turns before it in this round may have taken their time: so the clock is asked, not the round.
+        let now = if deadline == Timestamp::NEVER { None } else { Some(self.clock()) };
+        if now.is_some_and(|now| deadline <= now) {
+            let refusal = self.expired(Spent { queued, ..Spent::default() });
+            self.note_refused(id, method, &refusal);
+            reply.take().finish(refused(refusal));
+            return None;
+        }
+        if !now.map_or_else(|| self.fence_open(), |now| self.port().node.fence_open_at(now)) {
+            reply.take().finish(refused(Refusal::Fenced));
+            return None;
+        }
+        let call = reply.key().0;
+        if self.gives_up(call) {
+            reply.disarm();
+            return None;
+        }
+        Some(call)
+    }
+
     /// The refusal of a message that ran out of time here.
     #[cold]
     pub(super) fn expired(&self, spent: Spent) -> Refusal {
         Refusal::Expired(Box::new(Spent { node: Some(self.port.node.name().to_owned()), ..spent }))
+    }
+
+    /// The refusal of a message that has waited as the one in this place of its mailbox, and whose caller would have waited for
+    /// `left` more.
+    pub(super) fn too_late(&self, queued: Duration, left: Duration, place: usize, behind: &Option<Behind>) -> Refusal {
+        let (queued, limit) = (Some(queued), Some(queued + left));
+        self.expired(Spent { queued, limit, behind: behind.clone(), ahead: place as u64, ..Spent::default() })
     }
 
     /// The turn of the activation in `slot` that has run longest.

@@ -70,7 +70,7 @@ impl Shard {
                 let caller = Caller::Apart { chain, call: CallKey::NONE };
                 let message = &mut Some(message);
                 let begun = neighbour.begin_here(self, callee.access(), message, Timestamp::NEVER, caller);
-                return begun.map(drop).ok_or_else(|| other_interface(&target));
+                return begun.map(drop).ok_or_else(|| other_interface(&target.id));
             }
             let envelope = Envelope { body: Body::Typed(message), deadline: Timestamp::NEVER, chain };
             let envelope = &mut Some(envelope);

@@ -202,7 +202,7 @@ impl Shard {
                 self.give_back(batch);
             }
             Item::Completion { call, completion } => self.complete(call, completion),
-            Item::LaneReply { lane, call, status, payload } => self.lane_reply(lane, call, status, |out| {
+            Item::LaneReply { lane, call, status, payload } => self.lane_reply(lane, call, status, &mut |out| {
                 out.extend_from_slice(&payload);
                 Ok(())
             }),

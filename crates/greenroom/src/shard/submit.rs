@@ -109,7 +109,7 @@ impl Shard {
                     (None, Some(Begun::Waits(call))) => Started::Waits(call),
                     (None, Some(Begun::Failed(failure))) => Started::Ended(Err((*failure).into())),
                     (None, Some(Begun::Over)) => Started::Ended(Err(CallError::Unknown(Doubt::Dropped))),
-                    (None, None) => return Err(other_interface(target)),
+                    (None, None) => return Err(other_interface(&target.id)),
                 })
             }
             Chosen::Away { call, deadline, chain } => {
@@ -369,8 +369,8 @@ enum Chosen {
     Away { call: CallSlot, deadline: Timestamp, chain: Chain },
 }
 
-pub(super) fn other_interface(target: &Inner) -> Refusal {
-    let message = format!("kind {:?} has another interface here", target.id.kind.name());
+pub(super) fn other_interface(id: &ActorId) -> Refusal {
+    let message = format!("kind {:?} has another interface here", id.kind.name());
     Refusal::Invalid { field: String::new(), message }
 }
 

@@ -7,7 +7,6 @@ use std::time::UNIX_EPOCH;
 use bytes::Bytes;
 use greenroom_world::{LocalFuture, Timestamp};
 
-use super::Shard;
 use super::activation::{Activation, Phase, decode, ticks};
 use super::baggage::Baggage;
 use super::cancel::CallKey;
@@ -16,6 +15,8 @@ use super::frames::Caller;
 use super::raw::{Journey, RawCall};
 use super::timers::{Due, Ticket};
 use super::turns::{Access, Chain, Job, Link};
+use super::{Shard, Slot};
+use crate::actor::cx::Cx;
 use crate::actor::error::Refusal;
 use crate::actor::interface::{Behaviour, Interface, Message};
 use crate::actor::reference::Inner;
@@ -126,49 +127,16 @@ impl<A: Behaviour> Activation<A> {
         let mut message = self.occupy(shard, access, message);
         let this = self.clone();
         let turn: LocalFuture = Box::pin(async move {
-            match this.may_tick(&ticked).await {
+            match may_tick(&this.cx, this.slot, &ticked).await {
                 Err(refusal) => A::Interface::reply(&mut message).take().finish(refused(refusal)),
                 Ok(()) => {
                     this.perform(access, message).await;
-                    Shard::with(|shard| {
-                        if let Some(shard) = shard {
-                            shard.timers.borrow_mut().ticked(this.slot, ticked);
-                        }
-                    });
+                    has_ticked(this.slot, ticked);
                 }
             }
         });
         let caller = Caller::Apart { chain, call: CallKey::NONE };
         shard.begin_turn(self.clone(), Job { access, method }, deadline, caller, turn);
-    }
-
-    /// Whether the tick's turn may run; lets it know how late it is.
-    async fn may_tick(&self, ticked: &Ticked) -> Result<(), Refusal> {
-        let node = &self.cx.port.node;
-        let ran = Shard::with(|shard| shard.is_some_and(|shard| shard.timers.borrow().has_ticked(self.slot, ticked)));
-        if ran {
-            return Err(Refusal::TickOver { ran });
-        }
-        if node.config().checks.tick_check {
-            match node.is_due(&self.cx.id, ticked).await {
-                Ok(true) if !node.fence_open() => return Err(Refusal::Fenced),
-                Ok(true) => {}
-                Ok(false) => return Err(Refusal::TickOver { ran }),
-                Err(reason) => return Err(Refusal::Unreachable { node: "with the store of reminders".into(), reason }),
-            }
-        }
-        let late_by =
-            node.world().wall().saturating_sub(ticked.tick.due.duration_since(UNIX_EPOCH).unwrap_or_default());
-        Shard::with(|shard| {
-            shard.map_or(Ok(()), |shard| {
-                shard.carry(|baggage| {
-                    if let Some(ticked) = &mut baggage.tick {
-                        ticked.tick.late_by = late_by;
-                    }
-                    Ok::<(), Refusal>(())
-                })
-            })
-        })
     }
 
     /// Enters a turn that is about to begin.
@@ -202,6 +170,43 @@ impl<A: Behaviour> Activation<A> {
             }
         }
     }
+}
+
+/// Whether the turn of a reminder's tick may run; lets it know how late it is.
+async fn may_tick(cx: &Cx, slot: Slot, ticked: &Ticked) -> Result<(), Refusal> {
+    let node = &cx.port.node;
+    let ran = Shard::with(|shard| shard.is_some_and(|shard| shard.timers.borrow().has_ticked(slot, ticked)));
+    if ran {
+        return Err(Refusal::TickOver { ran });
+    }
+    if node.config().checks.tick_check {
+        match node.is_due(&cx.id, ticked).await {
+            Ok(true) if !node.fence_open() => return Err(Refusal::Fenced),
+            Ok(true) => {}
+            Ok(false) => return Err(Refusal::TickOver { ran }),
+            Err(reason) => return Err(Refusal::Unreachable { node: "with the store of reminders".into(), reason }),
+        }
+    }
+    let late_by = node.world().wall().saturating_sub(ticked.tick.due.duration_since(UNIX_EPOCH).unwrap_or_default());
+    Shard::with(|shard| {
+        shard.map_or(Ok(()), |shard| {
+            shard.carry(|baggage| {
+                if let Some(ticked) = &mut baggage.tick {
+                    ticked.tick.late_by = late_by;
+                }
+                Ok::<(), Refusal>(())
+            })
+        })
+    })
+}
+
+/// Notes that it has run here.
+fn has_ticked(slot: Slot, ticked: Ticked) {
+    Shard::with(|shard| {
+        if let Some(shard) = shard {
+            shard.timers.borrow_mut().ticked(slot, ticked);
+        }
+    });
 }
 
 /// Ticks that one look at the clock may begin.

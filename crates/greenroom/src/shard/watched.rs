@@ -5,19 +5,19 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use greenroom_wire::ChainView;
-use greenroom_world::Timestamp;
-use tracing::Instrument;
+use greenroom_world::{LocalFuture, Timestamp};
+use tracing::{Instrument, Span};
 
 use super::Shard;
 use super::activation::Activation;
-use super::baggage::Baggage;
 use super::frames::{Begun, Caller};
 use super::turns::{Access, Link};
 use crate::actor::error::Refusal;
 use crate::actor::interface::{Behaviour, Interface, Message};
+use crate::actor::key::ActorId;
 use crate::actor::reference::Inner;
-use crate::actor::reply::{Watcher, refused};
-use crate::intercept::{CallInfo, Watch};
+use crate::actor::reply::{AnyReply, Watcher, refused};
+use crate::intercept::{CallInfo, Interceptor, Watch};
 
 /// Whether somebody reads a span for each turn: a look at one number if nobody does.
 #[inline]
@@ -36,51 +36,81 @@ impl<A: Behaviour> Activation<A> {
         (deadline, queued): (Timestamp, Option<Duration>),
         mut caller: Caller,
     ) -> Begun {
-        shard.note_waited(self.cx.id.kind, || A::Interface::method(&message), queued);
-        let queued = queued.unwrap_or_default();
-        let method = self.kind.methods()[usize::from(A::Interface::method(&message))].name;
-        let (waiting, baggage) = match &mut caller {
+        let number = A::Interface::method(&message);
+        shard.note_waited(self.cx.id.kind, || number, queued);
+        let method = self.kind.methods()[usize::from(number)].name;
+        let reply = A::Interface::reply(&mut message);
+        let looks = Looks { actor: &self.cx.id, method, queued: queued.unwrap_or_default() };
+        match looks.begin(shard, self.kind.interceptors(), reply, &mut caller) {
+            Ok(watched) => {
+                let (job, turn) = self.turn(shard, access, message);
+                shard.begin_turn(self.clone(), job, deadline, caller, watched.follow(turn))
+            }
+            Err(refusal) => refuse(A::Interface::reply(&mut message), &caller, refusal),
+        }
+    }
+}
+
+/// What is looked at before a turn begins.
+struct Looks<'a> {
+    actor: &'a ActorId,
+    method: &'static str,
+    /// How long its message has waited.
+    queued: Duration,
+}
+
+impl Looks<'_> {
+    /// Lets interceptors see the turn that `reply` is of, and makes its span.
+    fn begin(
+        self,
+        shard: &Shard,
+        interceptors: Option<&Arc<[Arc<dyn Interceptor>]>>,
+        reply: &mut dyn AnyReply,
+        caller: &mut Caller,
+    ) -> Result<Watched, Refusal> {
+        let Self { actor, method, queued } = self;
+        let (waiting, baggage) = match caller {
             Caller::Apart { chain, .. } => (shard.waiting(&chain.link), &mut chain.baggage),
             Caller::Below { baggage, .. } => (shard.current_actor(), baggage),
         };
         let mut watch = None;
-        if let Some(chain) = self.kind.interceptors() {
+        if let Some(chain) = interceptors {
             let came_with = baggage.as_ref().and_then(|baggage| baggage.trace.clone());
-            let mut call = CallInfo { actor: &self.cx.id, method, caller: waiting, queued, came_with, baggage };
-            match Watch::begin(chain, &mut call, shard.now()) {
-                Ok(begun) => {
-                    A::Interface::reply(&mut message).watch(Watcher(begun.outcome()));
-                    watch = Some(begun);
-                }
-                Err(refusal) => return refuse::<A>(message, &caller, refusal),
-            }
+            let mut call = CallInfo { actor, method, caller: waiting, queued, came_with, baggage };
+            let begun = Watch::begin(chain, &mut call, shard.now())?;
+            reply.watch(Watcher(begun.outcome()));
+            watch = Some(begun);
         }
-        let trace = baggage_of(&caller).and_then(|baggage| baggage.trace.as_ref());
+        let trace = baggage.as_ref().and_then(|baggage| baggage.trace.as_ref());
         let span = tracing::debug_span!(
             target: "greenroom::turn",
             "turn",
-            actor = %self.cx.id,
+            actor = %actor,
             method,
             trace = trace.map(|trace| tracing::field::display(trace.trace_hex())),
         );
-        let (job, turn) = self.turn(shard, access, message);
+        Ok(Watched { watch, span })
+    }
+}
+
+/// Who sees a turn from its begin to its end.
+struct Watched {
+    watch: Option<Watch>,
+    span: Span,
+}
+
+impl Watched {
+    fn follow(self, turn: LocalFuture) -> LocalFuture {
+        let Self { watch, span } = self;
         let watched = async move {
             turn.await;
             drop(watch);
         };
-        shard.begin_turn(self.clone(), job, deadline, caller, Box::pin(watched.instrument(span)))
+        Box::pin(watched.instrument(span))
     }
 }
 
-fn baggage_of(caller: &Caller) -> Option<&Arc<Baggage>> {
-    match caller {
-        Caller::Apart { chain, .. } => chain.baggage.as_ref(),
-        Caller::Below { baggage, .. } => baggage.as_ref(),
-    }
-}
-
-fn refuse<A: Behaviour>(mut message: Message<A>, caller: &Caller, refusal: Refusal) -> Begun {
-    let reply = A::Interface::reply(&mut message);
+fn refuse(reply: &mut dyn AnyReply, caller: &Caller, refusal: Refusal) -> Begun {
     if let Caller::Below { .. } = caller {
         // Who waits is on this stack, and is told there.
         reply.disarm();

@@ -77,16 +77,24 @@ impl ReplyForm {
         out: &mut BytesMut,
     ) -> Result<(), EncodeError> {
         let sentence = says.filter(|_| self.told).and_then(|says| says(error));
-        let Some(sentence) = sentence else { return codec::encode(self.codec, TYPE_VERSION, error, out) };
-        let mut value = BytesMut::new();
-        codec::encode(self.codec, TYPE_VERSION, error, &mut value)?;
+        let before = out.len();
+        codec::encode(self.codec, TYPE_VERSION, error, out)?;
+        if let Some(sentence) = sentence {
+            self.add_sentence(out, before, sentence);
+        }
+        Ok(())
+    }
+
+    /// Makes of the error that `out` ends with, from `before` on, one that says so much.
+    #[cold]
+    fn add_sentence(self, out: &mut BytesMut, before: usize, sentence: String) {
+        let value = out.split_off(before);
         out.put_slice(&self.head());
         out.put_slice(br#"{"error":"#);
         out.put_slice(&value[self.head().len()..]);
         out.put_slice(br#","says":"#);
         out.put_slice(serde_json::Value::String(sentence).to_string().as_bytes());
         out.put_slice(b"}");
-        Ok(())
     }
 }
 

@@ -42,6 +42,9 @@ enum WireSite {
     Here(CallSite),
 }
 
+/// What writes a payload: the only part of a reply's way that is made for its type.
+pub(crate) type Writes<'a> = &'a mut dyn FnMut(&mut BytesMut) -> Result<(), EncodeError>;
+
 /// Who answers a call that goes on to another node.
 pub(crate) enum Forward {
     Nobody,
@@ -121,30 +124,32 @@ impl WireReply {
 
     pub(super) fn answer<T: Portable, E: Portable>(self, result: Result<T, CallError<E>>) {
         match result {
-            Ok(value) => self.encode(Status::Ok, |form, out| codec::encode(form.codec, TYPE_VERSION, &value, out)),
+            Ok(value) => {
+                let codec = self.form.codec;
+                self.encode(Status::Ok, &mut |out| codec::encode(codec, TYPE_VERSION, &value, out));
+            }
             Err(CallError::Actor(error)) => {
-                let says = self.says;
-                self.encode(Status::ActorError, |form, out| form.encode_error(&error, says, out))
+                let (form, says) = (self.form, self.says);
+                self.encode(Status::ActorError, &mut |out| form.encode_error(&error, says, out));
             }
             Err(other) => self.finish(completion::<T, E>(Err(other))),
         }
     }
 
-    fn encode(mut self, status: Status, write: impl FnOnce(ReplyForm, &mut BytesMut) -> Result<(), EncodeError>) {
+    fn encode(mut self, status: Status, write: Writes<'_>) {
         let to = std::mem::replace(&mut self.to, WireSite::Nobody);
-        let form = self.form;
         match to {
             WireSite::Nobody => {}
             here @ (WireSite::Gateway(..) | WireSite::Here(_)) => {
                 let mut out = BytesMut::new();
-                here.finish(match write(form, &mut out) {
+                here.finish(match write(&mut out) {
                     Ok(()) => Completion::Wire { status, payload: out.freeze(), from: None },
                     Err(error) => Completion::Failed(Box::new(unencodable(&error))),
                 });
             }
             to => Shard::with(|shard| {
                 if let Some(shard) = shard {
-                    send(shard, to, status, |out| write(form, out));
+                    send(shard, to, status, write);
                 }
             }),
         }
@@ -157,7 +162,7 @@ impl WireReply {
 }
 
 /// Sends a reply frame: on the lane of this shard that it belongs to, or through the shard that has it.
-fn send(shard: &Shard, to: WireSite, status: Status, write: impl FnOnce(&mut BytesMut) -> Result<(), EncodeError>) {
+fn send(shard: &Shard, to: WireSite, status: Status, write: Writes<'_>) {
     match to {
         WireSite::Lane { shard: owner, lane, call, .. } if owner == shard.id() => {
             shard.lane_reply(lane, call, status, write);
@@ -191,7 +196,7 @@ impl WireSite {
                 };
                 Shard::with(|shard| {
                     if let Some(shard) = shard {
-                        send(shard, to, status, |out| {
+                        send(shard, to, status, &mut |out| {
                             out.extend_from_slice(&payload);
                             Ok(())
                         });

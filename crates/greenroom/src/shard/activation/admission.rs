@@ -8,6 +8,8 @@ use greenroom_world::Timestamp;
 use super::{Activation, AnyActivation, Phase, WATCH_MAX};
 use crate::actor::error::{Failure, Refusal};
 use crate::actor::interface::{Behaviour, Interface, Message};
+use crate::actor::key::ActorId;
+use crate::here::gate::Gate;
 use crate::shard::Shard;
 use crate::shard::envelope::{Body, Envelope};
 use crate::shard::late::{self};
@@ -19,6 +21,53 @@ pub(super) enum Admission {
     Begin,
     Wait,
     TooLate,
+}
+
+/// How an activation stands as a message comes, its type apart.
+struct Standing<'a> {
+    id: &'a ActorId,
+    phase: Phase,
+    gate: Option<&'a Gate>,
+    /// Whether the message's turn could begin now, with nothing before it.
+    free: bool,
+    /// Whether an exclusive turn runs.
+    exclusive: bool,
+    /// Messages that wait.
+    waiting: usize,
+    mailbox_len_max: usize,
+}
+
+impl Standing<'_> {
+    fn admit(&self, shard: &Shard, access: Access, chain: &Chain) -> Result<Admission, Failure> {
+        match self.phase {
+            Phase::Gone => return Ok(Admission::TooLate),
+            Phase::Ending => return self.admit_to_wait(),
+            Phase::Starting | Phase::Ready => {}
+        }
+        if let Some(gate) = self.gate.filter(|gate| gate.is_full()) {
+            return Err(gate.refusal(self.id.kind.name(), shard.port.node.name()).into());
+        }
+        if self.free {
+            return Ok(Admission::Begin);
+        }
+        // It cannot begin at once. If what keeps it waits for it in turn, it never could.
+        if let Some(path) = shard.cycle(&chain.link, self.id) {
+            // A read beside the reads that wait for it may overtake writes that wait for those reads.
+            return match access {
+                Access::Read if self.phase == Phase::Ready && !self.exclusive => Ok(Admission::Begin),
+                _ => Err(Failure::Cycle(path)),
+            };
+        }
+        self.admit_to_wait()
+    }
+
+    fn admit_to_wait(&self) -> Result<Admission, Failure> {
+        if self.waiting >= self.mailbox_len_max {
+            let queue = format!("the mailbox of {}", self.id);
+            return Err(Refusal::Overloaded { queue, bound: self.mailbox_len_max as u64 }.into());
+        }
+        Ok(Admission::Wait)
+    }
 }
 
 impl<A: Behaviour> Activation<A> {
@@ -51,36 +100,20 @@ impl<A: Behaviour> Activation<A> {
 
     /// Whether the message can begin at once; if not, whether it may wait.
     pub(super) fn admit(&self, shard: &Shard, access: Access, chain: &Chain) -> Result<Admission, Failure> {
-        match self.phase.get() {
-            Phase::Gone => return Ok(Admission::TooLate),
-            Phase::Ending => return self.admit_to_wait(),
-            Phase::Starting | Phase::Ready => {}
-        }
-        if let Some(gate) = self.kind.gate().filter(|gate| gate.is_full()) {
-            return Err(gate.refusal(self.cx.kind(), shard.port.node.name()).into());
-        }
-        let first = self.mailbox.is_empty();
-        let ready = self.phase.get() == Phase::Ready;
-        if ready && first && self.free_for(access) {
+        let free = self.phase.get() == Phase::Ready && self.mailbox.is_empty() && self.free_for(access);
+        if free && self.kind.gate().is_none() {
             return Ok(Admission::Begin);
         }
-        // It cannot begin at once. If what keeps it waits for it in turn, it never could.
-        if let Some(path) = shard.cycle(&chain.link, &self.cx.id) {
-            // A read beside the reads that wait for it may overtake writes that wait for those reads.
-            return match access {
-                Access::Read if ready && !self.exclusive.get() => Ok(Admission::Begin),
-                _ => Err(Failure::Cycle(path)),
-            };
-        }
-        self.admit_to_wait()
-    }
-
-    pub(super) fn admit_to_wait(&self) -> Result<Admission, Failure> {
-        if self.waiting() >= self.kind.mailbox_len_max() {
-            let queue = format!("the mailbox of {}", self.cx.id);
-            return Err(Refusal::Overloaded { queue, bound: self.kind.mailbox_len_max() as u64 }.into());
-        }
-        Ok(Admission::Wait)
+        let standing = Standing {
+            id: &self.cx.id,
+            phase: self.phase.get(),
+            gate: self.kind.gate(),
+            free,
+            exclusive: self.exclusive.get(),
+            waiting: self.waiting(),
+            mailbox_len_max: self.kind.mailbox_len_max(),
+        };
+        standing.admit(shard, access, chain)
     }
 
     pub(in crate::shard) fn enqueue(self: &Rc<Self>, shard: &Shard, envelope: Envelope<Message<A>>) {

@@ -9,6 +9,7 @@ use futures_util::future::{Either, select};
 use greenroom_world::Timestamp;
 
 use super::{Activation, AnyActivation, Phase, moment, ticks};
+use crate::actor::cx::Cx;
 use crate::actor::error::Refusal;
 use crate::actor::interface::{Behaviour, Message, Travels, Why};
 use crate::actor::version_gap::VersionGap;
@@ -95,27 +96,17 @@ impl<A: Behaviour> Activation<A> {
     pub(super) async fn wake_up(&self, actor: &mut A, carried: Option<Bytes>) -> Result<(), Refusal> {
         // What is in the store, then what came along and may be newer, then what of it is in the store only.
         if Self::LOADS && (carried.is_none() || A::OPTIONS.persistent || A::TRAVELS != Travels::Carrying) {
-            actor.load(&self.cx).await.map_err(|error| self.not_loaded(error))?;
+            actor.load(&self.cx).await.map_err(|error| not_loaded(&self.cx, error))?;
         }
         if let (Some(carried), Travels::Carrying) = (carried, A::TRAVELS) {
             let taken = actor.migrated(&self.cx, &carried).await;
             taken.map_err(|message| Refusal::Activation { message })?;
             for (name, field) in actor.stored() {
-                field.load(&self.cx, name).await.map_err(|error| self.not_loaded(error))?;
+                field.load(&self.cx, name).await.map_err(|error| not_loaded(&self.cx, error))?;
             }
         }
         let activated = actor.activated(&self.cx).await;
         activated.map_err(|message| actor.not_activated(message))
-    }
-
-    /// Why an activation does not begin whose state could not be loaded.
-    fn not_loaded(&self, error: StateError) -> Refusal {
-        match error {
-            StateError::Newer { state, wrote, reads } => {
-                VersionGap::unread_of(&self.cx.id, &state, wrote, (self.cx.port.node.name(), reads)).into()
-            }
-            error => Refusal::Activation { message: error.to_string() },
-        }
     }
 
     pub(super) fn fail_start(self: &Rc<Self>, shard: &Shard, refusal: &Refusal) {
@@ -266,5 +257,15 @@ impl<A: Behaviour> Activation<A> {
             let why = self.asked_to_end.take().unwrap_or(Why::Failed);
             shard.forget(self.slot, &self.cx.id, self.cx.epoch, self.kind.workers(), why);
         }
+    }
+}
+
+/// Why an activation does not begin whose state could not be loaded.
+fn not_loaded(cx: &Cx, error: StateError) -> Refusal {
+    match error {
+        StateError::Newer { state, wrote, reads } => {
+            VersionGap::unread_of(&cx.id, &state, wrote, (cx.port.node.name(), reads)).into()
+        }
+        error => Refusal::Activation { message: error.to_string() },
     }
 }

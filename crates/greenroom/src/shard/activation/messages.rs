@@ -12,7 +12,6 @@ use crate::actor::error::{Failure, Refusal};
 use crate::actor::interface::{Behaviour, Interface, Message, Why};
 use crate::actor::key::ActorId;
 use crate::actor::reply::WireReply;
-use crate::actor::spent::Spent;
 use crate::pids::ended::Ended;
 use crate::shard::calls::Completion;
 use crate::shard::envelope::{Body, Envelope, IncomingCall, WireCall};
@@ -21,6 +20,7 @@ use crate::shard::inspect::Waiting;
 use crate::shard::late::{self, HOOK};
 use crate::shard::mailbox::Since;
 use crate::shard::seed::Seed;
+use crate::shard::submit::other_interface;
 use crate::shard::ticking::Mark;
 use crate::shard::turns::{Access, Job, Link};
 use crate::shard::{Shard, Slot};
@@ -41,8 +41,7 @@ impl<A: Behaviour> AnyActivation for Activation<A> {
 
     fn offer(self: Rc<Self>, shard: &Shard, parcel: &mut dyn Any) -> Result<(), Refusal> {
         let Some(parcel) = parcel.downcast_mut::<Option<Envelope<Message<A>>>>() else {
-            let message = format!("kind {:?} has another interface here", self.cx.kind());
-            return Err(Refusal::Invalid { field: String::new(), message });
+            return Err(other_interface(&self.cx.id));
         };
         let Some(envelope) = parcel.as_ref() else { return Ok(()) };
         let access = self.access_of(&envelope.body);
@@ -250,11 +249,8 @@ impl<A: Behaviour> AnyActivation for Activation<A> {
             self.left_mailbox(late.len());
             let behind = shard.behind(self.slot);
             for (place, since, envelope) in late {
-                let queued = since.elapsed(now);
-                let limit = queued + envelope.deadline.since(now);
-                let (queued, limit) = (Some(queued), Some(limit));
-                let spent = Spent { queued, limit, behind: behind.clone(), ahead: place as u64, ..Spent::default() };
-                self.refuse(envelope, shard.expired(spent));
+                let refusal = shard.too_late(since.elapsed(now), envelope.deadline.since(now), place, &behind);
+                self.refuse(envelope, refusal);
             }
         }
         let mut next = Timestamp::NEVER;

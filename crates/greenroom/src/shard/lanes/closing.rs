@@ -32,7 +32,7 @@ impl Shard {
         self.refuse_held(&lane, reason);
         let (status, payload) = encode_failure(&lost);
         for (origin, call) in lane.forwarded.drain(..).filter(|(origin, _)| *origin != lane.peer) {
-            self.node_reply(origin, call, status, |out| {
+            self.node_reply(origin, call, status, &mut |out| {
                 out.extend_from_slice(&payload);
                 Ok(())
             });

@@ -139,7 +139,7 @@ impl Shard {
             None => {}
             Some(origin) => {
                 let (status, payload) = encode_failure(&failure);
-                self.node_reply(origin, call, status, |out| {
+                self.node_reply(origin, call, status, &mut |out| {
                     out.extend_from_slice(&payload);
                     Ok(())
                 });

@@ -10,7 +10,7 @@ use super::LaneId;
 use super::shares::OF_ACTOR_LEN_MAX;
 use crate::actor::error::{Doubt, Failure, Refusal};
 use crate::actor::key::stable_hash;
-use crate::actor::reply::{encode_failure, unencodable};
+use crate::actor::reply::{Writes, encode_failure, unencodable};
 use crate::shard::baggage;
 use crate::shard::calls::{CallSlot, Completion};
 use crate::shard::outgoing::Outgoing;
@@ -22,7 +22,7 @@ impl Shard {
         &self,
         to: NodeId,
         call: &Outgoing<'_>,
-        write: &mut dyn FnMut(&mut BytesMut) -> Result<(), EncodeError>,
+        write: Writes<'_>,
     ) -> Result<(), Refusal> {
         let id = self.dialled(to)?;
         let mut lanes = self.lanes.borrow_mut();
@@ -77,13 +77,7 @@ impl Shard {
     }
 
     /// Encodes a reply onto the connection that the call came on. Without the connection, nobody waits any more.
-    pub(crate) fn lane_reply(
-        &self,
-        id: LaneId,
-        call: CallId,
-        status: Status,
-        write: impl FnOnce(&mut BytesMut) -> Result<(), EncodeError>,
-    ) {
+    pub(crate) fn lane_reply(&self, id: LaneId, call: CallId, status: Status, write: Writes<'_>) {
         let mut lanes = self.lanes.borrow_mut();
         let encoder = lanes.encoder;
         let Some(lane) = lanes.lane(id) else { return };
@@ -97,13 +91,7 @@ impl Shard {
     }
 
     /// Encodes a reply to a node whose call another one has forwarded.
-    pub(crate) fn node_reply(
-        &self,
-        to: NodeId,
-        call: CallId,
-        status: Status,
-        write: impl FnOnce(&mut BytesMut) -> Result<(), EncodeError>,
-    ) {
+    pub(crate) fn node_reply(&self, to: NodeId, call: CallId, status: Status, write: Writes<'_>) {
         if to == self.port().node.me() {
             return self.reply_home(call, status, write);
         }
@@ -114,7 +102,7 @@ impl Shard {
     }
 
     /// Ends a call of this node that came back to it.
-    fn reply_home(&self, call: CallId, status: Status, write: impl FnOnce(&mut BytesMut) -> Result<(), EncodeError>) {
+    fn reply_home(&self, call: CallId, status: Status, write: Writes<'_>) {
         let mut out = BytesMut::new();
         let (status, payload) = match write(&mut out) {
             Ok(()) => (status, out.freeze()),
