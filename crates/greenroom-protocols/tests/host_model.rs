@@ -41,6 +41,8 @@ struct World {
     seconds: u8,
     sessions: u64,
     drains: bool,
+    /// Between its messages the actor goes to another node.
+    moves: bool,
 }
 
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
@@ -53,7 +55,8 @@ enum ToHost {
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 enum ToNode {
     Activated(Seat),
-    Released(Seat),
+    /// With what the instance held.
+    Released(Seat, u8),
     /// The turn, and the state with it.
     Ended(TurnNumber, u8),
 }
@@ -98,6 +101,11 @@ struct State {
     has_drained: bool,
     /// Where the node has the actor.
     seat: Option<(SessionId, Seat)>,
+    moves: bool,
+    /// What came with its Released.
+    released: Option<u8>,
+    /// It is at another node, where its other message has run.
+    is_elsewhere: bool,
     stored: u8,
     /// Turns whose end was taken.
     ends: u8,
@@ -213,6 +221,7 @@ impl State {
                     Fate::Unknown => self.follow(cookie),
                     _ => self.wrong = Some("a turn is refused"),
                 },
+                LaneAction::Carried { .. } => self.go_elsewhere(),
                 LaneAction::LaneBroken { session } => {
                     self.reports.push_back(ControlEvent::LaneBroken { session, shard: SHARD });
                 }
@@ -244,10 +253,24 @@ impl State {
     fn follow(&mut self, cookie: Cookie) {
         if self.cookies.get(&cookie) == Some(&self.message) && self.message < 2 {
             self.message += 1;
-            if self.message < 2 {
-                self.begin(self.message);
+            match self.message {
+                2 => {}
+                _ if self.moves => self.shard(LaneEvent::Carry { activation: ROOM }, 0),
+                message => self.begin(message),
             }
         }
+    }
+
+    /// The actor's next turn runs at another node, at once.
+    fn go_elsewhere(&mut self) {
+        if self.released.is_some_and(|released| released != self.stored) {
+            self.wrong = Some("what is carried is not what its turns have made of it");
+        }
+        (self.seat, self.is_elsewhere, self.message) = (None, true, 2);
+        self.begun[1] += 1;
+        self.ended[1] += 1;
+        self.stored += 1;
+        self.ends += 1;
     }
 
     fn dial(&mut self, host: usize, drops: bool) {
@@ -353,7 +376,12 @@ impl World {
     fn node_reads(&self, state: &mut State, session: SessionId, frame: ToNode) {
         match frame {
             ToNode::Activated(seat) => state.shard(LaneEvent::Activated { session, seat, is_ready: true }, 0),
-            ToNode::Released(seat) => state.shard(LaneEvent::Released { session, seat }, 0),
+            ToNode::Released(seat, value) => {
+                if state.lanes.activation(session, seat).is_some() {
+                    state.released = Some(value);
+                }
+                state.shard(LaneEvent::Released { session, seat }, 0);
+            }
             ToNode::Ended(turn, value) => state.shard(LaneEvent::Ended { session, turn, stream: None }, value),
         }
     }
@@ -372,8 +400,12 @@ impl World {
                 Some(ToNode::Activated(seat))
             }
             ToHost::Deactivate(seat) => {
-                link.seats.remove(&seat);
-                Some(ToNode::Released(seat))
+                let value = link.seats.remove(&seat);
+                if value.is_some() {
+                    // The hook of its end.
+                    state.act(session, seat);
+                }
+                value.map(|value| ToNode::Released(seat, value))
             }
             ToHost::Turn(turn, seat, message) => {
                 link.running = Some((turn, seat));
@@ -472,6 +504,9 @@ impl Model for World {
             faults: 0,
             has_drained: false,
             seat: None,
+            moves: self.moves,
+            released: None,
+            is_elsewhere: false,
             stored: 0,
             ends: 0,
             message: 0,
@@ -647,7 +682,8 @@ impl Model for World {
                 state.ended == [1, 1] && state.faults == world.faults
             }),
             Property::sometimes("the actor has moved", |_, state: &State| {
-                state.seat.is_some_and(|(session, _)| session != SessionId(1)) && state.ended == [1, 1]
+                let is_at_another = state.seat.is_some_and(|(session, _)| session != SessionId(1));
+                (state.is_elsewhere || is_at_another) && state.ended == [1, 1]
             }),
         ]
     }
@@ -655,7 +691,7 @@ impl Model for World {
 
 fn world() -> World {
     let host = HostRules { looks: true, drops: true, from_sent: true };
-    World { checks: Checks::default(), host, faults: 2, seconds: 3, sessions: 3, drains: false }
+    World { checks: Checks::default(), host, faults: 2, seconds: 3, sessions: 3, drains: false, moves: false }
 }
 
 #[track_caller]
@@ -725,4 +761,15 @@ fn a_lost_turn_that_may_not_run_again_would() {
 #[test]
 fn a_draining_host_hands_its_actor_on() {
     exhaust(World { drains: true, faults: 1, ..world() });
+}
+
+#[test]
+fn an_actor_goes_to_another_node_when_its_host_acts_for_it_no_more() {
+    exhaust(World { moves: true, ..world() });
+}
+
+#[test]
+fn an_actor_that_goes_to_another_node_while_its_lost_host_may_act_is_two() {
+    let without = without(|checks| checks.held = false);
+    breaks("of two hosts one acts", World { moves: true, ..without });
 }

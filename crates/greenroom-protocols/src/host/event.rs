@@ -276,6 +276,12 @@ pub enum LaneEvent {
         /// Whether turns that run are abandoned; otherwise they end first.
         is_abandon: bool,
     },
+    /// The activation is to leave its seat with what it holds, once no turn of it runs: it has none when it
+    /// [has carried](LaneAction::Carried), and gets another if a turn waits for that.
+    Carry {
+        /// The activation.
+        activation: Activation,
+    },
     /// Time has passed.
     Tick,
 }
@@ -361,6 +367,12 @@ pub enum LaneAction {
     },
     /// The activation has no seat any more, as it wished.
     Left {
+        /// The activation.
+        activation: Activation,
+    },
+    /// The activation has no seat, as was [wanted](LaneEvent::Carry), and its host acts for it no more. What it held came with its
+    /// Released, or is gone with its host.
+    Carried {
         /// The activation.
         activation: Activation,
     },

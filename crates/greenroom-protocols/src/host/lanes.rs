@@ -78,6 +78,7 @@ impl Lanes {
                 self.lanes.get_mut(&session).map(|lane| lane.streams.remove(&stream));
             }
             LaneEvent::Leave { activation, is_abandon } => self.leave(activation, is_abandon, out),
+            LaneEvent::Carry { activation } => self.carry(activation, out),
             LaneEvent::Tick => self.give_up(out),
         }
         self.check();
@@ -110,6 +111,11 @@ impl Lanes {
     /// The activation in a seat of a live lane.
     pub fn activation(&self, session: SessionId, seat: Seat) -> Option<Activation> {
         self.lanes.get(&session).filter(|lane| lane.is_live()).and_then(|lane| lane.seats.get(&seat)).copied()
+    }
+
+    /// Whether an activation of `kind` that came here would get a seat at once.
+    pub fn has_seat_for(&self, kind: &str) -> bool {
+        self.lanes.values().any(|lane| lane.is_taking() && !lane.is_full() && lane.offered(kind).next().is_some())
     }
 
     /// Where an activation sits, if its seat is not held.
@@ -230,6 +236,15 @@ impl Lanes {
             self.forget(activation, LaneAction::Left { activation }, Fate::Unseated, out);
         } else {
             self.boundary(activation, out);
+        }
+    }
+
+    fn carry(&mut self, activation: Activation, out: &mut Vec<LaneAction>) {
+        let Some(place) = self.places.get_mut(&activation) else { return };
+        place.is_carrying = place.at().is_some();
+        match place.is_carrying {
+            true => self.boundary(activation, out),
+            false => out.push(LaneAction::Carried { activation }),
         }
     }
 

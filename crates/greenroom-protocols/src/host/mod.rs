@@ -17,7 +17,8 @@
 //! Each stands against a trace; [`Checks`] takes them out one by one, for tests.
 //!
 //! - **L1** A held seat is given away after Released, LaneDropped, Goodbye, or a Hello that names the session as ended; when the host's
-//!   process is known to be gone; or when its lease is over by the node's clock.
+//!   process is known to be gone; or when its lease is over by the node's clock. Before that an activation does not go to another node either:
+//!   what it carries there is what its Released has brought ([`LaneEvent::Carry`]).
 //! - **L2, L6** The host looks at its lease before it begins or goes on with anything; the lease counts from when it sent the Alive,
 //!   and it takes 0.99 of it ([`Pulse`]).
 //! - **L3** What comes from a host counts if session, lane, seat and turn are live when it is handled.

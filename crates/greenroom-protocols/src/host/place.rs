@@ -24,6 +24,8 @@ pub(super) struct Place {
     pub(super) is_wanted: bool,
     /// It is to have no seat any more: whether its turns are abandoned.
     pub(super) leave: Option<bool>,
+    /// It is to leave its seat with what it holds, and whoever wants that is told when it has.
+    pub(super) is_carrying: bool,
     /// A newer version serves the same callers.
     pub(super) is_outdated: bool,
 }
@@ -74,6 +76,7 @@ impl Place {
             waiting: VecDeque::new(),
             sent: BTreeSet::new(),
             leave: None,
+            is_carrying: false,
             is_outdated: false,
         }
     }

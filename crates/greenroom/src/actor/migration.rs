@@ -44,6 +44,20 @@ pub enum Unmoved {
         /// The kind.
         kind: String,
     },
+    /// The hosts of the node are of an older version of the kind: actors do not go back.
+    #[error(
+        "the hosts of node {node:?} are of version {version} of kind {kind:?}, and here it has version {here}: actors do not go back"
+    )]
+    Older {
+        /// The node.
+        node: String,
+        /// The kind.
+        kind: String,
+        /// The version there.
+        version: u16,
+        /// The version here.
+        here: u16,
+    },
     /// Who asks is not in a turn of an actor, or its actor is in no directory.
     #[error("there is no activation here that could move")]
     NotActive,

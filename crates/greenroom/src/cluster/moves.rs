@@ -25,7 +25,7 @@ use crate::observe::events::{Happened, Moved};
 use crate::shard::parts::ShardPart;
 use crate::shard::seed::Seed;
 use crate::shard::trips::{Departed, Told, Trip, TripEnd};
-use crate::shard::{AnyParcel, CARRIES, LETTERS, Shard};
+use crate::shard::{AnyParcel, CARRIES, Item, LETTERS, Shard};
 
 /// The moves of one shard that are not decided.
 #[derive(Default)]
@@ -144,27 +144,35 @@ impl Shard {
         let from = Placed { node: peer, epoch: carried.epoch };
         let wish = Move { key: Entry::new(id.clone()), from, to: self.port().node.me() };
         let letter = self.moves().borrow_mut().letters.remove(&(peer, wish.key.hash(), from.epoch)).unwrap_or_default();
-        match self.keep_carried(&id, from, carried.state, letter) {
+        let state = Bytes::copy_from_slice(carried.state);
+        // Not every kind is to be had on every shard.
+        match self.port().node.choose_shard(kind.name(), self.index(), false) {
+            at if at == self.id() => self.take_carried(wish, state, letter),
+            at => self.post(at, Item::Run(Box::new(move |shard| shard.take_carried(wish, state, letter)))),
+        }
+    }
+
+    fn take_carried(&self, wish: Move<Entry>, state: Bytes, letter: Bytes) {
+        let id = wish.key.id();
+        match self.keep_carried(&id, wish.from, state, letter) {
             Ok(()) => self.port().node.order(Order::Claim(wish)),
             Err(why) => {
-                tracing::warn!(actor = %id, %peer, why, "an actor that was to move here is not taken");
+                tracing::warn!(actor = %id, peer = %wish.from.node, why, "an actor that was to move here is not taken");
                 self.port().node.order(Order::Decline(wish));
             }
         }
     }
 
-    fn keep_carried(&self, id: &ActorId, from: Placed, state: &[u8], letter: Bytes) -> Result<(), String> {
+    fn keep_carried(&self, id: &ActorId, from: Placed, state: Bytes, letter: Bytes) -> Result<(), String> {
         let node = &self.port().node;
         let Some(kind) = node.kinds().find(id.kind).filter(|kind| kind.travels() != Travels::Not) else {
             return Err(format!("kind {:?} is not hosted here", id.kind.name()));
         };
-        kind.takes(state)?;
+        kind.takes(&state)?;
         if node.is_handing_over() || !self.fence_open() {
             return Err("this node is about to leave".to_owned());
         }
-        if !self.admits(id, from.node, &letter) {
-            return Err("there is no room for it any more".to_owned());
-        }
+        self.admits(id, from.node, &letter)?;
         let mut moves = self.moves().borrow_mut();
         if moves.undecided.len() >= UNDECIDED_MAX {
             return Err(format!("{UNDECIDED_MAX} actors are on the move here already"));
@@ -175,8 +183,7 @@ impl Shard {
         }
         let held = moves.undecided.remove(id).map(|known| known.held).unwrap_or_default();
         let ask_at = self.now() + ASK_AGAIN_AFTER;
-        let (state, told) = (Bytes::copy_from_slice(state), Told::default());
-        moves.undecided.insert(id.clone(), Undecided { from, state, letter, told, held, ask_at });
+        moves.undecided.insert(id.clone(), Undecided { from, state, letter, told: Told::default(), held, ask_at });
         Ok(())
     }
 

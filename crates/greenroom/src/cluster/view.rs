@@ -44,6 +44,12 @@ impl KindHosts {
         &self.offers
     }
 
+    /// Which callers `node` serves, if it gets activations of the kind.
+    pub(crate) fn offer_of(&self, node: NodeId) -> Option<Offer> {
+        let at = self.nodes.iter().position(|known| *known == node)?;
+        Some(self.offers.get(at).copied().unwrap_or(Offer::FIRST))
+    }
+
     /// The nodes of the newest version that serves callers of `wanted`; of them those that can write its states so that all
     /// read them, if there are any.
     pub(crate) fn serving(&self, wanted: u16) -> Cow<'_, [NodeId]> {

@@ -9,7 +9,7 @@ use greenroom_protocols::versions::Offer;
 
 use super::by_kind::ByKind;
 use super::kinds::AnyKind;
-use crate::actor::interface::{MethodInfo, Options};
+use crate::actor::interface::{MethodInfo, Options, Travels};
 
 /// What a foreign kind is, by the newest description that is offered here.
 pub(crate) struct Said {
@@ -46,6 +46,16 @@ impl Said {
     /// The number of a method that is offered now.
     pub(crate) fn number(&self, method: &str) -> Option<u16> {
         self.offered.iter().copied().find(|number| self.methods[usize::from(*number)].name == method)
+    }
+
+    /// How its actors go to another node: reliable ones with their partitions alone.
+    pub(crate) fn travels(&self) -> Travels {
+        let options = &self.description.options;
+        match (options.reliable, options.migrate, options.persistent) {
+            (false, true, _) => Travels::Carrying,
+            (false, false, true) => Travels::ByStore,
+            (true, ..) | (false, false, false) => Travels::Not,
+        }
     }
 
     fn is_offered(&self, number: u16) -> bool {

@@ -174,7 +174,7 @@ impl<A: Behaviour> AnyKind for KindEntry<A> {
     }
 
     fn travels(&self) -> Travels {
-        A::TRAVELS
+        self.spoken().map_or(A::TRAVELS, |kind| kind.said().travels())
     }
 
     fn takes(&self, carried: &[u8]) -> Result<(), String> {

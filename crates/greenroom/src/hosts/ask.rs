@@ -20,6 +20,7 @@ use super::turn::{Of, with};
 use crate::actor::cx::Cx;
 use crate::actor::error::{Doubt, Failure, Refusal};
 use crate::actor::interface::Why;
+use crate::actor::migration::Unmoved;
 use crate::actor::reply::{TYPE_VERSION, encode_failure};
 use crate::reliable::hosted::HostedTurn;
 use crate::shard::timers::NewTimer;
@@ -57,6 +58,7 @@ struct Parameters {
     #[serde(deserialize_with = "octets")]
     message: Vec<u8>,
     kind: String,
+    node: String,
 }
 
 impl Asked {
@@ -212,6 +214,10 @@ async fn perform(cx: &Cx, of: &mut Of<'_>, operation: Operation, asked: Paramete
             });
             Ok(nil())
         }
+        (Operation::Migrate, _) => {
+            cx.migrate_to(&asked.node).map_err(unmoved)?;
+            Ok(nil())
+        }
         (operation, _) => Err(invalid(&format!("this node does nothing for {operation:?} of hosts yet")).into()),
     }
 }
@@ -232,6 +238,9 @@ fn keep_back(hosted: &HostedTurn, cx: &Cx, operation: Operation, asked: Paramete
         Operation::CancelTimer => hosted.cancel_timer(&asked.name),
         Operation::Output => hosted.output(node, &asked.outlet, &asked.message)?,
         Operation::Create => return Ok(written(&hosted.create(node, &asked.kind)?)),
+        Operation::Migrate => {
+            return Err(invalid("reliable actors are where their partition is, and move with it alone"));
+        }
         operation => {
             return Err(invalid(&format!(
                 "{operation:?} is nothing for a reliable actor's turn: its state is written with its commit, its timers last, and it \
@@ -263,6 +272,17 @@ fn method_of(cx: &Cx, method: &str) -> Result<u16, Refusal> {
 
 fn invalid(message: &str) -> Refusal {
     Refusal::Invalid { field: String::new(), message: message.to_owned() }
+}
+
+fn unmoved(why: Unmoved) -> Refusal {
+    let message = match &why {
+        Unmoved::NotCarried { kind } => format!(
+            "actors of kind {kind:?} hold in memory what they do not carry: let the kind say `migrate`, in the words of its SDK, or keep \
+             all of it in a store"
+        ),
+        why => why.to_string(),
+    };
+    Refusal::Invalid { field: "node".to_owned(), message }
 }
 
 /// The payload of nothing.

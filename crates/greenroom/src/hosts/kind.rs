@@ -8,6 +8,7 @@ use greenroom_protocols::node::Instances;
 use greenroom_wire::EncodeError;
 use greenroom_wire::codec::DecodeError;
 
+use super::packing;
 use super::state::States;
 use super::turn::{self, Of, with};
 use crate::actor::cx::Cx;
@@ -27,6 +28,8 @@ pub(crate) struct Foreign {
     pub(super) states: States,
     /// What is in a journal of it, if it is reliable.
     pub(super) journaled: Option<Journaled>,
+    /// What it has brought from another node, until a host has it.
+    pub(super) carried: Option<Bytes>,
     /// Why it could not be activated.
     refusal: Option<Refusal>,
 }
@@ -171,7 +174,7 @@ impl Behaviour for Foreign {
     const ACTIVATED: bool = true;
     const DEACTIVATING: bool = true;
     const ENDED: bool = false;
-    const TRAVELS: Travels = Travels::Not;
+    const TRAVELS: Travels = Travels::Carrying;
     const FOREIGN: bool = true;
 
     async fn exclusive(&mut self, cx: &Cx, message: ForeignMessage) {
@@ -196,6 +199,19 @@ impl Behaviour for Foreign {
 
     fn not_activated(&mut self, message: String) -> Refusal {
         self.refusal.take().unwrap_or(Refusal::Activation { message })
+    }
+
+    async fn migrating(&mut self, cx: &Cx) -> Result<Bytes, String> {
+        match cx.port.node.kinds().travels(cx.id.kind) {
+            Travels::Carrying => packing::pack().await,
+            // What it holds is stored.
+            Travels::ByStore | Travels::Not => Ok(Bytes::new()),
+        }
+    }
+
+    async fn migrated(&mut self, _: &Cx, carried: &[u8]) -> Result<(), String> {
+        self.carried = (!carried.is_empty()).then(|| Bytes::copy_from_slice(carried));
+        Ok(())
     }
 
     fn deactivating(&mut self, _: &Cx, why: Why) -> impl Future<Output = ()> + Send {

@@ -16,6 +16,7 @@ mod listener;
 mod machine;
 mod offers;
 mod on_shard;
+mod packing;
 mod plane;
 mod reads;
 mod reminders;
@@ -51,7 +52,6 @@ use crate::node::config::Config;
 use crate::node::error::Error;
 use crate::shard::parts::ShardPart;
 
-#[cfg(feature = "http")]
 pub(crate) use self::greeting::{Peer, attend};
 
 /// The hosts of a node.

@@ -8,6 +8,7 @@ use std::task::{Poll, Waker};
 
 use bytes::BytesMut;
 use greenroom_protocols::host::{Cookie, LaneEvent, SessionId, Settings, Word};
+use greenroom_protocols::node::NodeId;
 use greenroom_protocols::versions::ANY;
 use greenroom_wire::Status;
 use greenroom_wire::host::Leave;
@@ -21,6 +22,7 @@ use super::topics::Followed;
 use super::turn::{NewTurn, Next};
 use crate::actor::error::Refusal;
 use crate::actor::interface::Why;
+use crate::actor::key::ActorId;
 use crate::shard::parts::ShardPart;
 use crate::shard::{Shard, Slot};
 
@@ -319,6 +321,12 @@ impl ShardPart for OnShard {
         }
         self.tell(shard, LaneEvent::Tick);
         self.state.borrow().deadline()
+    }
+
+    fn admits(&self, shard: &Shard, id: &ActorId, _: NodeId, _: &[u8]) -> Result<(), String> {
+        let kinds = shard.port().node.kinds();
+        let has_seat = kinds.foreign(id.kind).is_none() || self.state.borrow().machine.has_seat_for(id.kind.name());
+        has_seat.then_some(()).ok_or_else(|| "no host has a seat for it here".to_owned())
     }
 
     fn lost(&self, shard: &Shard, slot: Slot) {

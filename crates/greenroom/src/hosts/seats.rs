@@ -16,6 +16,7 @@ use greenroom_world::Timestamp;
 
 use super::ask::Asked;
 use super::lane::{End, Lane, Running, Sent};
+use super::packing::Packing;
 use super::session::{FromShard, Told};
 use super::state::Given;
 use crate::actor::error::{CallError, Failure, Never, Refusal};
@@ -47,8 +48,9 @@ pub(super) struct Place {
     pub(super) was_made: bool,
     /// What is stored of it, while it is to be made or a turn of its waits to be sent.
     pub(super) given: Option<Given>,
-    /// What it has brought from its last seat.
-    carried: Option<Bytes>,
+    /// What it has brought from its last seat, here or at another node.
+    pub(super) carried: Option<Bytes>,
+    pub(super) packing: Packing,
     /// Why it leaves its seat for good.
     pub(super) why: Leave,
     /// Why it could not be made.
@@ -75,6 +77,8 @@ pub(super) struct Sitter<'a> {
     pub(super) slot: Slot,
     pub(super) id: &'a ActorId,
     pub(super) epoch: u64,
+    /// What it has brought from another node.
+    pub(super) carried: Option<&'a Bytes>,
 }
 
 impl Place {
@@ -85,7 +89,8 @@ impl Place {
             sits: Sits::Nowhere,
             was_made: false,
             given: Some(given),
-            carried: None,
+            carried: sitter.carried.cloned(),
+            packing: Packing::Stays,
             why: Leave::Failed,
             refusal: None,
             asked: VecDeque::new(),
@@ -210,8 +215,11 @@ impl State {
                 self.fail_place(activation, refusal, woken);
             }
             LaneAction::Unseated { activation } => {
-                if let Some(place) = self.places.get_mut(&activation).filter(|place| place.sits == Sits::Ready) {
-                    place.sits = Sits::Nowhere;
+                if let Some(place) = self.places.get_mut(&activation) {
+                    place.loses_what_it_held(|| "its host was lost as it left".to_owned());
+                    if place.sits == Sits::Ready {
+                        place.sits = Sits::Nowhere;
+                    }
                 }
             }
             LaneAction::Send { session, seat, turn, cookie } => return self.send(session, seat, turn, cookie, woken),
@@ -228,15 +236,17 @@ impl State {
                 }
             }
             LaneAction::Deactivate { session, seat, activation, is_carry, is_abandon } => {
-                let place = self.places.get_mut(&activation);
-                let why = place.as_ref().filter(|_| !is_carry).map_or(Leave::Upgraded, |place| place.why);
-                if let Some(place) = place.filter(|_| is_carry) {
-                    place.sits = Sits::Nowhere;
-                }
+                let why = self.places.get_mut(&activation).map_or(Leave::Upgraded, |place| place.leaves(is_carry));
                 if let Some(lane) = self.lanes.get_mut(&session.0) {
                     lane.streams.end_of(seat.0);
                 }
                 self.put(session, &FromNode::Deactivate { seat: seat.0, why, is_carry, is_abandon });
+            }
+            LaneAction::Carried { activation } => {
+                if let Some(place) = self.places.get_mut(&activation) {
+                    place.has_packed();
+                    woken.append(&mut place.wakers);
+                }
             }
             LaneAction::Left { activation } => {
                 woken.extend(self.places.remove(&activation).into_iter().flat_map(|place| place.wakers));
@@ -405,8 +415,10 @@ impl State {
 
     /// The host has dropped a seat.
     pub(super) fn released(&mut self, session: u64, seat: u64, status: Status, payload: &[u8]) -> Vec<Waker> {
-        if let Some(place) = self.place(session, seat).filter(|_| status == Status::Ok && !payload.is_empty()) {
-            place.carried = Some(Bytes::copy_from_slice(payload));
+        match self.place(session, seat) {
+            Some(place) if status != Status::Ok => place.loses_what_it_held(|| why(status, payload)),
+            Some(place) if !payload.is_empty() => place.carried = Some(Bytes::copy_from_slice(payload)),
+            _ => {}
         }
         self.handle(LaneEvent::Released { session: SessionId(session), seat: Seat(seat) })
     }
@@ -444,11 +456,15 @@ fn refused(status: Status, payload: &[u8]) -> Refusal {
     {
         return refusal;
     }
-    let message = match status {
+    Refusal::Activation { message: why(status, payload) }
+}
+
+/// What a host says of what it could not do.
+fn why(status: Status, payload: &[u8]) -> String {
+    match status {
         Status::ActorError => "its host says that it failed".to_owned(),
         _ => CallError::<Never>::from(reply::failure(payload)).to_string(),
-    };
-    Refusal::Activation { message }
+    }
 }
 
 pub(super) fn leave(why: Why) -> Leave {

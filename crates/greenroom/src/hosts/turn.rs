@@ -195,13 +195,16 @@ pub(super) async fn seated(cx: &Cx, foreign: &mut Foreign) -> Result<(), Refusal
                 if let Some(asked) = part.asked_in_hook(slot) {
                     return Some(Poll::Ready(Err(asked)));
                 }
-                let sitter = Sitter { slot, id: &cx.id, epoch: cx.epoch() };
+                let sitter = Sitter { slot, id: &cx.id, epoch: cx.epoch(), carried: foreign.carried.as_ref() };
                 Some(part.poll_seat(shard, &sitter, || foreign.given(), context.waker()).map(Ok))
             })
             .unwrap_or(Poll::Ready(Ok(Err(Refusal::Stopping))))
         });
         match seated.await {
-            Ok(seated) => return seated,
+            Ok(seated) => {
+                foreign.carried = None;
+                return seated;
+            }
             Err(asked) => asked.carry_out(cx, &mut Of::Exclusive(foreign)).await,
         }
     }
@@ -211,7 +214,7 @@ pub(super) async fn seated(cx: &Cx, foreign: &mut Foreign) -> Result<(), Refusal
 async fn begin(cx: &Cx, foreign: &Foreign, new: &NewTurn) -> Option<Cookie> {
     poll_fn(|context| {
         with(|shard, part| {
-            let sitter = Sitter { slot: shard.current_slot()?, id: &cx.id, epoch: cx.epoch() };
+            let sitter = Sitter { slot: shard.current_slot()?, id: &cx.id, epoch: cx.epoch(), carried: None };
             Some(part.poll_begin(shard, &sitter, || foreign.given(), new, context.waker()).map(Some))
         })
         .unwrap_or(Poll::Ready(None))

@@ -127,10 +127,11 @@ impl ShardPart for OnShard {
         self.lets_in(shard, id, from, brought);
     }
 
-    fn admits(&self, shard: &Shard, id: &ActorId, from: NodeId, letter: &[u8]) -> bool {
+    fn admits(&self, shard: &Shard, id: &ActorId, from: NodeId, letter: &[u8]) -> Result<(), String> {
         // Who is sent by nobody's exchange comes by an order of somebody.
-        let Ok(letter) = Letter::decode(letter) else { return true };
-        self.common.exchanges.admits(&shard.port().node, from, id.stable_hash(), &letter)
+        let Ok(letter) = Letter::decode(letter) else { return Ok(()) };
+        let admits = self.common.exchanges.admits(&shard.port().node, from, id.stable_hash(), &letter);
+        admits.then_some(()).ok_or_else(|| "there is no room for it any more".to_owned())
     }
 
     fn arrived(&self, shard: &Shard, id: &ActorId, from: NodeId, letter: &[u8]) {

@@ -68,10 +68,10 @@ pub(crate) trait ShardPart: Any {
         None
     }
 
-    /// Whether an actor is to be taken that moves here, of which who sends it says this; nothing, if it goes by somebody's order.
-    fn admits(&self, shard: &Shard, id: &ActorId, from: NodeId, letter: &[u8]) -> bool {
+    /// Why an actor is not to be taken that moves here, if it is not; who sends it says this of it: nothing, if it goes by somebody's order.
+    fn admits(&self, shard: &Shard, id: &ActorId, from: NodeId, letter: &[u8]) -> Result<(), String> {
         let _ = (shard, id, from, letter);
-        true
+        Ok(())
     }
 
     /// Hears that an actor has come by a move, and is activated.
@@ -231,8 +231,8 @@ impl Shard {
     }
 
     /// Whether the parts let an actor come that moves here.
-    pub(crate) fn admits(&self, id: &ActorId, from: NodeId, letter: &[u8]) -> bool {
-        self.parts.iter().all(|part| part.admits(self, id, from, letter))
+    pub(crate) fn admits(&self, id: &ActorId, from: NodeId, letter: &[u8]) -> Result<(), String> {
+        self.parts.iter().try_for_each(|part| part.admits(self, id, from, letter))
     }
 
     /// Tells the parts that an actor has come by a move.

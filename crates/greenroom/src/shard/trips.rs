@@ -11,13 +11,14 @@ use std::rc::Rc;
 
 use bytes::Bytes;
 use greenroom_protocols::node::NodeId;
+use greenroom_protocols::versions::Offer;
 
 pub(crate) use self::departure::Departed;
 pub(crate) use self::trip::{Told, Trip, TripEnd};
 use super::activation::AnyActivation;
 use super::{Shard, Slot};
 use crate::actor::interface::{Travels, Why};
-use crate::actor::key::ActorId;
+use crate::actor::key::{ActorId, Kind};
 use crate::actor::migration::Unmoved;
 use crate::pids::key::is_reserved;
 
@@ -49,9 +50,12 @@ impl Shard {
             return Err(Unmoved::NotCarried { kind: kind() });
         }
         let view = node.view();
-        if !view.hosts(id.kind).is_some_and(|hosts| hosts.nodes.contains(&to)) {
-            let name = view.member(to).map_or_else(|| to.to_string(), |member| member.name.clone());
-            return Err(Unmoved::NotHosted { node: name, kind: kind() });
+        let name = || view.member(to).map_or_else(|| to.to_string(), |member| member.name.clone());
+        let Some(there) = view.hosts(id.kind).and_then(|hosts| hosts.offer_of(to)) else {
+            return Err(Unmoved::NotHosted { node: name(), kind: kind() });
+        };
+        if let Some(here) = self.is_older(id.kind, there) {
+            return Err(Unmoved::Older { node: name(), kind: kind(), version: there.version, here });
         }
         if to != node.me() {
             // Who wished for something else is told that it did not come to that, when nothing is borrowed.
@@ -60,6 +64,13 @@ impl Shard {
             activation.clone().end(self, Why::Migrating);
         }
         Ok(())
+    }
+
+    /// The version of a kind in hosts here, if an actor would go back to an older one where that is `there`: those that are compiled in say
+    /// themselves whether they can read what comes.
+    fn is_older(&self, kind: Kind, there: Offer) -> Option<u16> {
+        let here = self.port.node.kinds().foreign(kind)?.said().offer.version;
+        (there.version < here).then_some(here)
     }
 
     /// As [`Shard::migrate`], for the activation in `slot`.
@@ -95,8 +106,12 @@ impl Shard {
             return None;
         }
         let view = node.view();
-        let may = |other: &NodeId| *other != node.me() && !self.has_departed(*other);
-        let others: Vec<NodeId> = view.hosts(id.kind)?.nodes.iter().copied().filter(may).collect();
+        let hosts = view.hosts(id.kind)?;
+        let may = |other: &NodeId| {
+            let is_older = || hosts.offer_of(*other).and_then(|there| self.is_older(id.kind, there)).is_some();
+            *other != node.me() && !self.has_departed(*other) && !is_older()
+        };
+        let others: Vec<NodeId> = hosts.nodes.iter().copied().filter(may).collect();
         self.whither(id, &others).or_else(|| {
             let chosen = (node.world().random() % others.len().max(1) as u64) as usize;
             others.get(chosen).copied()

@@ -146,7 +146,7 @@ impl Lanes {
         let Some(place) = self.places.get_mut(&activation) else { return };
         let Stage::Ready(at) = place.stage else { return };
         let lane = self.lanes.get_mut(&at.session).expect("its session is known");
-        let is_moving = lane.is_draining || place.is_outdated;
+        let is_moving = lane.is_draining || place.is_outdated || place.is_carrying;
         if place.leave.is_none() && !is_moving {
             return self.send_waiting(activation, out);
         }
@@ -193,6 +193,9 @@ impl Lanes {
         let Some(place) = self.places.get_mut(&activation) else { return };
         if place.leave.is_some() {
             return self.forget(activation, LaneAction::Left { activation }, Fate::Unseated, out);
+        }
+        if std::mem::take(&mut place.is_carrying) {
+            out.push(LaneAction::Carried { activation });
         }
         if place.waiting.is_empty() && !place.is_wanted {
             place.stage = Stage::Idle;

@@ -1,5 +1,7 @@
 //! Seats and turns of one shard.
 
+mod moves;
+
 use super::*;
 
 const A: SessionId = SessionId(1);
