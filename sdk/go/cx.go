@@ -123,6 +123,14 @@ func (c *Cx) Jump(state string) { c.turn.jump = state }
 // MachineState is the state that this state machine is in, in this turn to its end; empty of what is none.
 func (c *Cx) MachineState() string { return c.seat.state }
 
+// Migrate lets the activation go to the node called node once the turns that it has begun are over. What waits for it follows. What it holds goes
+// along if its kind says Travels; a Persistent one is read from its store there. It is an error, and the activation stays, if there is no such
+// node, nobody hosts the kind there, or the kind says neither.
+func (c *Cx) Migrate(node string) error {
+	_, err := c.ask(opMigrate, map[string]any{"node": node})
+	return err
+}
+
 // Deactivate ends the activation after this turn.
 func (c *Cx) Deactivate() error { return c.seat.lane.tell(c, opDeactivate, map[string]any{}) }
 

@@ -99,7 +99,7 @@ func (in In) states() (map[string]any, error) {
 	return found, nil
 }
 
-// Travels lets the state go along when an actor moves to another node.
+// Travels lets the exported fields go along when an actor moves to another node, or to another host of its own.
 func Travels() Option { return func(o *options) { o.travels = true } }
 
 // Version says which version of the kind's interface this is, and which is the oldest whose callers it serves.

@@ -460,6 +460,7 @@ func (l *lane) release(s *seat, why byte, isCarried bool) {
 		var err error
 		if carried, err = s.dump(); err != nil {
 			status = sUnknown
+			carried, _ = payload(map[string]any{"Unknown": map[string]any{"Panicked": map[string]any{"message": err.Error()}}}, firstCodec(), 1)
 		}
 	}
 	l.mu.Lock()

@@ -1,4 +1,4 @@
-//! The probe of Rust for the cases of `sdk/python/tests/test_languages.py`: one actor in three forms.
+//! The probe of Rust for the cases of `sdk/python/tests/test_languages.py`: one actor in four forms.
 
 use std::error::Error;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use tokio::sync::watch;
 
 struct Probe {
     value: i64,
-    is_kept: bool,
+    has_state: bool,
     world: Arc<dyn World>,
 }
 
@@ -32,6 +32,7 @@ struct Given {
     kind: String,
     key: String,
     method: String,
+    node: String,
     arguments: Value,
 }
 
@@ -57,7 +58,7 @@ impl Probe {
         if method == "echo" {
             return cx.reply(&arguments::<Echo>(given)?.value);
         }
-        let Given { n, ms, upto, kind, key, method: called, arguments } = arguments(given)?;
+        let Given { n, ms, upto, kind, key, method: called, node, arguments } = arguments(given)?;
         match method {
             "add" => self.value += n,
             "get" => {}
@@ -87,6 +88,8 @@ impl Probe {
                 cx.remind("later", Duration::from_millis(ms), "add", &add).await.map_err(failed)?;
             }
             "rest" => cx.deactivate().await.map_err(failed)?,
+            "move" => cx.migrate(&node).await.map_err(failed)?,
+            "where" => return cx.reply(&std::process::id()),
             "slow" => {
                 self.value += 1;
                 self.pause(ms).await;
@@ -119,7 +122,7 @@ impl Actor for Probe {
     }
 
     fn state(&self) -> Option<Vec<u8>> {
-        self.is_kept.then(|| payload(&self.value).ok())?
+        self.has_state.then(|| payload(&self.value).ok())?
     }
 
     fn load(&mut self, state: &[u8]) -> Result<(), String> {
@@ -137,8 +140,8 @@ impl Actor for Probe {
 }
 
 fn kind(form: &str, world: &Arc<dyn World>) -> Result<Kind, Box<dyn Error>> {
-    let exclusive = ["add", "fail", "panic", "call", "send", "later", "remind", "rest", "slow"];
-    let reads = ["get", "echo", "look"];
+    let exclusive = ["add", "fail", "panic", "call", "send", "later", "remind", "rest", "move", "slow"];
+    let reads = ["get", "where", "echo", "look"];
     let integer = json!({"type": "object", "properties": {"n": {"type": "integer"}}});
     let of = |name: &&str, read: bool| match *name {
         "add" => json!({"name": name, "read": read, "arguments": integer}),
@@ -147,14 +150,14 @@ fn kind(form: &str, world: &Arc<dyn World>) -> Result<Kind, Box<dyn Error>> {
     let mut methods: Vec<_> = exclusive.iter().map(|name| of(name, false)).collect();
     methods.extend(reads.iter().map(|name| of(name, true)));
     methods.push(json!({"name": "count", "read": true, "stream": {"type": "integer"}}));
-    let (is_kept, is_reliable) = (form == "persistent", form == "reliable");
+    let (is_kept, is_reliable, travels) = (form == "persistent", form == "reliable", form == "traveller");
     let states = if is_kept { json!([{"name": "self", "version": 1}]) } else { json!([]) };
     let description = Description::of_document(json!({
         "greenroom": 1, "kind": format!("rust_{form}"), "version": 1, "compatible": 1,
-        "options": {"persistent": is_kept, "reliable": is_reliable}, "methods": methods, "states": states,
+        "options": {"persistent": is_kept, "reliable": is_reliable, "migrate": travels}, "methods": methods, "states": states,
     }))?;
     let world = world.clone();
-    Ok(Kind::new(description, move |_| Probe { value: 0, is_kept, world: world.clone() }))
+    Ok(Kind::new(description, move |_| Probe { value: 0, has_state: is_kept || travels, world: world.clone() }))
 }
 
 #[tokio::main]
@@ -172,7 +175,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
         let _ = drain.send(true);
     });
     let mut host = Host::new("probe").drained_by(drained);
-    for form in ["volatile", "persistent", "reliable"] {
+    for form in ["volatile", "traveller", "persistent", "reliable"] {
         host = host.offer(kind(form, &world)?);
     }
     host = match std::env::var("GREENROOM_CODEC").as_deref() {

@@ -17,8 +17,8 @@ pub trait Actor: Send + 'static {
     /// its right to run it.
     fn turn<'a>(&'a mut self, cx: &'a Cx, method: &'a str, arguments: &'a [u8]) -> Turning<'a>;
 
-    /// What is to be saved of it, as a payload; `None` if nothing ever is. It is asked after each turn, and what has changed is
-    /// written before the reply leaves.
+    /// What it holds, as a payload; `None` if that is nothing. Of a persistent kind it is asked after each turn, and what has changed is
+    /// written before the reply leaves. Of one that says `migrate` it goes along when the actor gets another seat, here or at another node.
     fn state(&self) -> Option<Vec<u8>> {
         None
     }
@@ -38,7 +38,7 @@ pub trait Actor: Send + 'static {
         Ok(())
     }
 
-    /// Becomes what was saved.
+    /// Becomes what was saved or has come along.
     ///
     /// # Errors
     /// What is wrong with it; the actor is then not made.

@@ -64,6 +64,12 @@ struct Reminder<'a> {
     arguments: &'a serde_bytes::Bytes,
 }
 
+/// The parameters of [`Operation::Migrate`].
+#[derive(Serialize)]
+struct To<'a> {
+    node: &'a str,
+}
+
 /// What became of a call that has no result.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
 #[non_exhaustive]
@@ -178,6 +184,15 @@ impl Cx {
         let due_ms = u64::try_from((self.link.world.wall() + after).as_millis()).unwrap_or(u64::MAX);
         let parameters = payload_as(Codec::MessagePack, &Reminder { name, method, due_ms, arguments });
         self.ask(Operation::SetReminder, &parameters.map_err(|_| CallError::Fenced)?).await.map(drop)
+    }
+
+    /// Lets the turn's activation go to the node called `node` when the turn is over.
+    ///
+    /// # Errors
+    /// [`CallError`]: it stays. With [`Status::Invalid`] there is no such node, it hosts none of the kind, or the kind does not travel.
+    pub async fn migrate(&self, node: &str) -> Result<(), CallError> {
+        let parameters = payload_as(Codec::MessagePack, &To { node }).map_err(|_| CallError::Fenced)?;
+        self.ask(Operation::Migrate, &parameters).await.map(drop)
     }
 
     /// Ends the turn's activation when the turn is over.

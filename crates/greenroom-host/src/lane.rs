@@ -119,7 +119,7 @@ struct Seats {
 /// What an instance is told, in order. The node bounds how many turns are open.
 enum Order {
     Turn { turn: u64, method: u32, arguments: Vec<u8> },
-    Leave,
+    Leave { is_carry: bool },
 }
 
 impl Seats {
@@ -148,10 +148,10 @@ impl Seats {
                     let _ = seat.send(order);
                 }
             }
-            FromNode::Deactivate { seat, .. } => {
+            FromNode::Deactivate { seat, is_carry, .. } => {
                 self.link.streams.end_of(seat);
                 if let Some(seat) = self.seats.remove(&seat) {
-                    let _ = seat.send(Order::Leave);
+                    let _ = seat.send(Order::Leave { is_carry });
                 }
             }
             FromNode::Reply { request, status, payload } => self.link.answer(request, status, payload),
@@ -181,6 +181,9 @@ impl Seats {
                 return self.not_made(seat, &why);
             }
             saved.insert(name.to_owned(), value.to_vec());
+        }
+        if let Some(Err(why)) = activate.carried.map(|carried| actor.load(carried)) {
+            return self.not_made(seat, &why);
         }
         let (orders, ordered) = mpsc::unbounded_channel();
         self.seats.insert(seat, orders);
@@ -238,8 +241,10 @@ impl Instance {
                         self.end(turn, is_read, result);
                     }
                 }
-                Order::Leave => {
-                    let released = FromHost::Released { seat: self.seat, status: Status::Ok, payload: b"" };
+                Order::Leave { is_carry } => {
+                    let is_carried = is_carry && self.kind.description.options.migrate;
+                    let carried = self.actor.state().filter(|_| is_carried).unwrap_or_default();
+                    let released = FromHost::Released { seat: self.seat, status: Status::Ok, payload: &carried };
                     let _ = self.link.outbox.send(&released);
                     return;
                 }
@@ -272,12 +277,15 @@ impl Instance {
             Err(Ended::Invalid(why)) => (Status::Invalid, invalid(&why)),
             Err(Ended::Failed(why)) => (Status::Panicked, panicked(&why)),
         };
-        let kept = match self.kind.description.options.reliable {
+        let options = &self.kind.description.options;
+        let kept = match options.reliable {
             // What a failed turn has half changed is not kept (L21).
             _ if !matches!(status, Status::Ok | Status::ActorError) => Vec::new(),
             // What an actor begins with is written with its first change.
             true if is_read => Vec::new(),
             true => self.actor.fields(),
+            // It goes along, and is not stored.
+            false if options.migrate && !options.persistent => Vec::new(),
             false => self.actor.state().map(|state| (STATE, state)).into_iter().collect(),
         };
         let is_changed = |(name, value): &(&str, Vec<u8>)| self.saved.get(*name) != Some(value);

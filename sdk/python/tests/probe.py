@@ -1,6 +1,7 @@
-"""The probe of Python for the cases of `test_languages.py`: one actor in three forms."""
+"""The probe of Python for the cases of `test_languages.py`: one actor in four forms."""
 
 import asyncio
+import os
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -51,6 +52,13 @@ class Probe(gr.Actor):
     async def rest(self) -> None:
         self.cx.deactivate()
 
+    async def move(self, node: str) -> None:
+        await self.cx.migrate(node)
+
+    @gr.read
+    async def where(self) -> int:
+        return os.getpid()
+
     async def slow(self, ms: int) -> int:
         self.value += 1
         await asyncio.sleep(ms / 1000)
@@ -71,6 +79,10 @@ class Volatile(Probe, kind="python_volatile"):
     """Keeps nothing."""
 
 
+class Traveller(Probe, kind="python_traveller", migrate=True):
+    """Takes along what it holds."""
+
+
 class Persistent(Probe, kind="python_persistent", persistent=True, save="turn"):
     """Is saved with each turn."""
 
@@ -80,4 +92,4 @@ class Reliable(Probe, kind="python_reliable", reliable=True):
 
 
 if __name__ == "__main__":
-    gr.serve(Volatile, Persistent, Reliable)
+    gr.serve(Volatile, Traveller, Persistent, Reliable)

@@ -52,12 +52,14 @@ numbers = itertools.count()
 
 
 class Probes:
-    """A node, and a probe of each language."""
+    """A node, alone or of the cluster whose table and journal are in a directory, and a probe of each language."""
 
-    def __init__(self, way: str, codec: str, directory: Path) -> None:
+    def __init__(self, way: str, codec: str, directory: Path, name: str = "n", cluster: Path | None = None) -> None:
+        directory.mkdir(exist_ok=True)
         config = directory / "node.toml"
-        config.write_text(f'[reliable]\njournal = "sqlite:{directory}/journal"\n[hosts]\nlease = 1.0\n')
-        self.node = Program("--config", str(config), name="n", directory=directory)
+        config.write_text(f'[reliable]\njournal = "sqlite:{cluster or directory}/journal"\n[hosts]\nlease = 1.0\n')
+        table = ("--table", f"sqlite:{cluster}/table") if cluster else ()
+        self.node = Program("--config", str(config), *table, name=name, directory=directory)
         self.way = self.node.url if way == "unix" else self.node.http
         self.codec = codec
         go = directory / "probe"

@@ -1,4 +1,4 @@
-/** The probe of TypeScript for the cases of `sdk/python/tests/test_languages.py`: one actor in three forms. */
+/** The probe of TypeScript for the cases of `sdk/python/tests/test_languages.py`: one actor in four forms. */
 
 import { ActorError, actor, serve, type Context } from "../src/index.js";
 
@@ -37,6 +37,9 @@ const probe = {
     async rest(c: Context<State>) {
       c.deactivate();
     },
+    async move(c: Context<State>, { node }: { node: string }) {
+      await c.migrate(node);
+    },
     async slow(c: Context<State>, { ms }: { ms: number }) {
       c.state.value += 1;
       await sleep(ms);
@@ -44,6 +47,7 @@ const probe = {
     },
   },
   reads: {
+    where: async (_: Context<State>) => process.pid,
     get: async (c: Context<State>) => c.state.value,
     echo: async (_: Context<State>, { value }: { value: unknown }) => value,
     async look(c: Context<State>, { ms }: { ms: number }) {
@@ -58,6 +62,7 @@ const probe = {
 
 await serve([
   actor("typescript_volatile", probe),
+  actor("typescript_traveller", { ...probe, travels: true }),
   actor("typescript_persistent", { ...probe, persistent: true, save: "turn" }),
   actor("typescript_reliable", { ...probe, reliable: true }),
 ]);

@@ -161,6 +161,15 @@ export class Context<S = object> extends Referrer {
     this.#tell(Op.keepAlive, { for_ms: Math.round(ms) });
   }
 
+  /**
+   * Lets the activation go to the node called `node` once the turns that it has begun are over. What waits for it follows. Its state goes
+   * along if its kind says `travels: true`; a persistent one is read from its store there. It throws `Refused` if the activation stays: there is no
+   * such node, nobody hosts the kind there, or the kind says neither.
+   */
+  async migrate(node: string): Promise<void> {
+    await this.#ask(Op.migrate, { node });
+  }
+
   /** Ends the activation after this turn. */
   deactivate(): void {
     this.#tell(Op.deactivate, {});

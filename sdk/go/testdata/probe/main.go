@@ -1,4 +1,4 @@
-// Command probe is that of Go for the cases of `sdk/python/tests/test_languages.py`: one actor in three forms.
+// Command probe is that of Go for the cases of `sdk/python/tests/test_languages.py`: one actor in four forms.
 package main
 
 import (
@@ -6,6 +6,7 @@ import (
 	"errors"
 	"iter"
 	"log"
+	"os"
 	"time"
 
 	"greenroom"
@@ -100,6 +101,19 @@ func (p *Probe) Rest(cx *greenroom.Cx, _ greenroom.None) (greenroom.None, error)
 	return greenroom.None{}, cx.Deactivate()
 }
 
+// Node names a node.
+type Node struct {
+	Node string `json:"node"`
+}
+
+// Move goes to another node.
+func (p *Probe) Move(cx *greenroom.Cx, a Node) (greenroom.None, error) {
+	return greenroom.None{}, cx.Migrate(a.Node)
+}
+
+// Where tells the process.
+func (p Probe) Where(*greenroom.Cx, greenroom.None) (int, error) { return os.Getpid(), nil }
+
 // Slow takes its time.
 func (p *Probe) Slow(_ *greenroom.Cx, a Ms) (int, error) {
 	p.Value++
@@ -127,6 +141,7 @@ func (p Probe) Count(_ *greenroom.Cx, a Upto) (iter.Seq2[int, error], error) {
 func main() {
 	log.Fatal(greenroom.Serve(context.Background(),
 		greenroom.Kind[Probe](greenroom.Named("go_volatile")),
+		greenroom.Kind[Probe](greenroom.Named("go_traveller"), greenroom.Travels()),
 		greenroom.Kind[Probe](greenroom.Named("go_persistent"), greenroom.SavedOnTurn()),
 		greenroom.Kind[Probe](greenroom.Named("go_reliable"), greenroom.Reliable()),
 	))

@@ -218,6 +218,14 @@ class Cx(Referrer):
         """Keeps the activation from ending of idleness for so long."""
         self._tell(frames.KEEP_ALIVE, {"for_ms": round(seconds * 1000)})
 
+    async def migrate(self, node: str) -> None:
+        """Lets the activation go to the node called `node` once the turns that it has begun are over. What waits for it follows.
+
+        What it holds goes along if its class says `migrate=True`; one that is `persistent` is read from its store there. Raises
+        `Refused` if it stays: there is no such node, nobody hosts the kind there, or the class says neither.
+        """
+        await self._ask(frames.MIGRATE, {"node": node})
+
     def deactivate(self) -> None:
         """Ends the activation after this turn."""
         self._tell(frames.DEACTIVATE_ME, {})
