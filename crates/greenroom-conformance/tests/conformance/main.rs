@@ -19,6 +19,7 @@ mod fencing;
 mod finding_states;
 mod geo;
 mod guarded;
+mod hosts;
 mod interceptors;
 mod keeping;
 mod lifecycle;

@@ -5,6 +5,7 @@ pub(crate) mod builder;
 mod certificates;
 pub(crate) mod config;
 pub(crate) mod drain;
+mod entering;
 pub(crate) mod error;
 mod facts;
 pub(crate) mod inspect;
