@@ -235,7 +235,7 @@ impl Owner {
             Order::Moved { .. } => panic!("nobody sends that"),
         }
         let changed = [("balance", &mut fields.balance), ("transfers", &mut fields.transfers)].map(|(name, field)| {
-            FieldChanges { field: name.to_owned(), changes: field.changes().expect("numbers can be written") }
+            FieldChanges { field: name.to_owned().into(), changes: field.changes().expect("numbers can be written") }
         });
         self.changes.push((turn, TurnChanges::Fields(account, changed.into())));
         Outcome::Done(effects)

@@ -41,10 +41,13 @@ pub enum FieldError {
 }
 
 pub(super) fn encode<T: Serialize + ?Sized>(value: &T) -> Result<Bytes, FieldError> {
-    let mut out = BytesMut::new();
-    codec::encode(Codec::MessagePack, TYPE_VERSION, value, &mut out)
-        .map_err(|error| FieldError::Unwritable { reason: error.to_string() })?;
-    Ok(out.freeze())
+    encoded(value, Bytes::copy_from_slice)
+}
+
+/// What `look` makes of a value's encoding.
+pub(super) fn encoded<T: Serialize + ?Sized, R>(value: &T, look: impl FnOnce(&[u8]) -> R) -> Result<R, FieldError> {
+    let write = |out: &mut BytesMut| codec::encode(Codec::MessagePack, TYPE_VERSION, value, out);
+    codec::looked_at(write, look).map_err(|error| FieldError::Unwritable { reason: error.to_string() })
 }
 
 pub(super) fn decode<T: DeserializeOwned>(entry: &str, value: &[u8]) -> Result<T, FieldError> {
@@ -53,12 +56,15 @@ pub(super) fn decode<T: DeserializeOwned>(entry: &str, value: &[u8]) -> Result<T
 
 /// The name of a key's entry: its encoding in hexadecimal digits, so that every engine holds it.
 pub(super) fn name_of<K: Serialize>(key: &K) -> Result<String, FieldError> {
-    let encoded = encode(key)?;
-    if encoded.len() > KEY_BYTES_MAX {
-        return Err(FieldError::LongKey { bytes: encoded.len() });
-    }
     let digit = |nibble: u8| char::from(b"0123456789abcdef"[usize::from(nibble)]);
-    Ok(encoded.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect())
+    encoded(key, |encoded| {
+        if encoded.len() > KEY_BYTES_MAX {
+            return Err(FieldError::LongKey { bytes: encoded.len() });
+        }
+        let mut name = String::with_capacity(encoded.len() * 2);
+        name.extend(encoded.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]));
+        Ok(name)
+    })?
 }
 
 /// Longest key of a map or set, as written, in bytes.

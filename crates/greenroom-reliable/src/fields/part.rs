@@ -4,7 +4,7 @@ use bytes::Bytes;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::change::{decode, encode};
+use super::change::{decode, encoded};
 use super::{Field, FieldError};
 
 /// One field of an actor's state.
@@ -22,11 +22,11 @@ pub enum Part<'a> {
             begins with its default"
 )]
 pub trait Whole {
-    /// What is written of it.
+    /// What is written of it; nothing if that is what was written `last`.
     ///
     /// # Errors
     /// [`FieldError`] if it has no encoding.
-    fn write(&self) -> Result<Bytes, FieldError>;
+    fn write(&self, last: Option<&Bytes>) -> Result<Option<Bytes>, FieldError>;
 
     /// Becomes what was written.
     ///
@@ -37,8 +37,8 @@ pub trait Whole {
 
 #[diagnostic::do_not_recommend]
 impl<T: Serialize + DeserializeOwned> Whole for T {
-    fn write(&self) -> Result<Bytes, FieldError> {
-        encode(self)
+    fn write(&self, last: Option<&Bytes>) -> Result<Option<Bytes>, FieldError> {
+        encoded(self, |written| last.is_none_or(|last| last != written).then(|| Bytes::copy_from_slice(written)))
     }
 
     fn read(&mut self, written: &[u8]) -> Result<(), FieldError> {

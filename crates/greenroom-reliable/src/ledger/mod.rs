@@ -9,6 +9,7 @@ mod recovery;
 #[cfg(test)]
 mod tests;
 
+use std::borrow::Cow;
 use std::fmt::Debug;
 use std::sync::Arc;
 use std::time::Duration;
@@ -45,7 +46,7 @@ pub struct Ledger {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct FieldChanges {
     /// The field's name.
-    pub field: String,
+    pub field: Cow<'static, str>,
     /// What is different.
     pub changes: Vec<Change>,
 }

@@ -157,7 +157,7 @@ async fn of_two_changes_of_a_field_the_later_one_is_written_and_a_halt_removes_a
     let (ledger, _) = take(&journal).await;
     let put = |actor: Actor, field: &str, entry: &str, value: &'static str| {
         let change = Change { entry: entry.to_owned(), value: Some(value.into()) };
-        TurnChanges::Fields(actor, vec![FieldChanges { field: field.to_owned(), changes: vec![change] }])
+        TurnChanges::Fields(actor, vec![FieldChanges { field: field.to_owned().into(), changes: vec![change] }])
     };
     let changes = [
         (TurnId(1), put(actor("ada"), "words", "aa", "1")),

@@ -13,9 +13,10 @@ mod reader;
 mod rewrite;
 mod token;
 
+use std::cell::Cell;
 use std::fmt;
 
-use bytes::{BufMut, BytesMut};
+use bytes::{BufMut, Bytes, BytesMut};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use thiserror::Error;
@@ -89,6 +90,36 @@ pub fn encode<T: Serialize + ?Sized>(
         Codec::MessagePack => encode_message_pack(value, batch),
         Codec::Json => serde_json::to_writer(batch.writer(), value).map_err(|error| value_error(codec, &error)),
     }
+}
+
+/// What `write` writes, in bytes that are no more than it takes.
+///
+/// # Errors
+/// Those of `write`.
+pub fn written<E>(write: impl FnOnce(&mut BytesMut) -> Result<(), E>) -> Result<Bytes, E> {
+    looked_at(write, Bytes::copy_from_slice)
+}
+
+/// What `look` makes of what `write` writes, which is gone then.
+///
+/// # Errors
+/// Those of `write`.
+pub fn looked_at<T, E>(
+    write: impl FnOnce(&mut BytesMut) -> Result<(), E>,
+    look: impl FnOnce(&[u8]) -> T,
+) -> Result<T, E> {
+    thread_local! {
+        static DRAFT: Cell<BytesMut> = Cell::default();
+    }
+    // Who writes inside of `write` finds another one.
+    let mut draft = DRAFT.take();
+    let written = write(&mut draft);
+    let looked = written.map(|()| look(&draft));
+    if draft.capacity() <= DRAFT_BYTES_MAX {
+        draft.clear();
+        DRAFT.set(draft);
+    }
+    looked
 }
 
 /// Splits a payload.
@@ -190,3 +221,6 @@ pub(crate) fn decode_message_pack_prefix<T: DeserializeOwned>(bytes: &[u8]) -> R
 fn value_error(codec: Codec, error: &dyn fmt::Display) -> EncodeError {
     EncodeError::Value { codec: codec.name(), what: error.to_string().into() }
 }
+
+/// Room that is kept for what is written next.
+const DRAFT_BYTES_MAX: usize = 64 << 10;

@@ -5,6 +5,7 @@
 
 use std::collections::HashMap;
 use std::fmt;
+use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::{OnceLock, RwLock};
 
 use arcstr::ArcStr;
@@ -187,9 +188,27 @@ impl Kind {
 struct Names {
     all: Vec<&'static str>,
     /// Where each is.
-    places: HashMap<&'static str, u16>,
+    places: HashMap<&'static str, u16, BuildHasherDefault<Spelling>>,
     /// Whether one was refused.
     full: bool,
+}
+
+/// A hash of a name that is good enough for as few as there may be.
+#[derive(Default)]
+struct Spelling(u64);
+
+impl Hasher for Spelling {
+    fn finish(&self) -> u64 {
+        self.0 ^ (self.0 >> 33)
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        for part in bytes.chunks(8) {
+            let mut word = [0; 8];
+            word[..part.len()].copy_from_slice(part);
+            self.0 = mix(self.0, u64::from_le_bytes(word));
+        }
+    }
 }
 
 impl Names {

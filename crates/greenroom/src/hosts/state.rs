@@ -40,7 +40,7 @@ pub(super) fn changes(fields: &Fields<'_>) -> Vec<FieldChanges> {
             Form::Whole(value) => vec![change("", Some(value))],
             Form::Entries(entries) => entries.iter().map(|(entry, value)| change(entry, value)).collect(),
         };
-        FieldChanges { field: name.to_owned(), changes }
+        FieldChanges { field: name.to_owned().into(), changes }
     };
     fields.iter().map(of).collect()
 }

@@ -12,6 +12,7 @@ use greenroom_protocols::delivery::{Birth, Epoch, Life, Ownership, PartitionId};
 use super::takings::takings;
 use crate::actor::cx::Cx;
 use crate::actor::interface::Interface;
+use crate::actor::key::Key;
 use crate::actor::reference::Ref;
 
 impl<I: Interface> Ref<I> {
@@ -21,11 +22,11 @@ impl<I: Interface> Ref<I> {
     /// Outside of turns of reliable actors: there, any key will do, as its actor always exists.
     #[doc(hidden)]
     pub fn create(cx: &Cx) -> Self {
-        Self::made(create(I::KIND, cx).into(), Some(cx.port.clone()))
+        Self::made(create(I::KIND, cx), Some(cx.port.clone()))
     }
 }
 
-fn create(kind: &str, cx: &Cx) -> String {
+fn create(kind: &'static str, cx: &Cx) -> Key {
     let takings = takings().expect("`create` belongs into turns of reliable actors; elsewhere use `of` and a key");
     takings.create(kind, cx.port.node.config().reliable.partitions)
 }

@@ -108,7 +108,7 @@ impl Cast {
     }
 
     pub(super) fn is_in_memory(&self, kind: &str, key: &str) -> bool {
-        let actor = Named { kind: kind.into(), key: key.into() };
+        let actor = Named { kind: kind.to_owned().into(), key: key.into() };
         self.actors.get(&actor).is_some_and(|entry| entry.slot.is_some())
     }
 
@@ -116,6 +116,12 @@ impl Cast {
     #[cfg(feature = "rehearsal")]
     pub(super) fn knows(&self, actor: &Named) -> bool {
         self.actors.contains_key(actor)
+    }
+
+    /// Lets the next turns create actors of these names.
+    #[cfg(feature = "rehearsal")]
+    pub(super) fn give_births(&mut self, births: Births) {
+        self.births = births;
     }
 
     /// Keeps what there is of the actor before its next turn, which runs twice; or forgets it, where that does not.
@@ -148,7 +154,7 @@ impl Cast {
         match (fields, waiting) {
             (Ok(fields), waiting) => {
                 entry.stored = Some(fields);
-                waiting.map_or(Begun::Waits, |(turn, letter)| self.begin(turn, letter, now))
+                waiting.map_or(Begun::Waits, |(turn, letter)| self.begin(turn, &letter, now))
             }
             // Its records are loaded anew for the next try, and the machine hears what is wrong with them.
             (Err(error), Some((turn, _))) => Begun::Fails(turn, Outcome::Failed(error)),
@@ -168,7 +174,7 @@ impl Cast {
     }
 
     /// Begins a turn.
-    pub(super) fn begin(&mut self, turn: TurnId, letter: Letter, now: Timestamp) -> Begun {
+    pub(super) fn begin(&mut self, turn: TurnId, letter: &Letter, now: Timestamp) -> Begun {
         Shard::with(|shard| match shard {
             Some(shard) => self.begin_on(shard, turn, letter, now),
             None => Begun::Waits,
@@ -176,11 +182,11 @@ impl Cast {
     }
 
     /// Begins a turn whose kind was not there, unless that is forgotten.
-    pub(super) fn begin_stranded(&mut self, turn: TurnId, letter: Letter, now: Timestamp) -> Begun {
+    pub(super) fn begin_stranded(&mut self, turn: TurnId, letter: &Letter, now: Timestamp) -> Begun {
         if self.stranded.contains_key(&turn) { self.begin(turn, letter, now) } else { Begun::Waits }
     }
 
-    fn begin_on(&mut self, shard: &Shard, turn: TurnId, letter: Letter, now: Timestamp) -> Begun {
+    fn begin_on(&mut self, shard: &Shard, turn: TurnId, letter: &Letter, now: Timestamp) -> Begun {
         let called = letter.call.is_some();
         let method = match &letter.body {
             Body::Call { method, .. } => method,
@@ -195,7 +201,7 @@ impl Cast {
             self.stranded.remove(&turn);
         } else if self.port.node.may_be_offered(&letter.to.kind) {
             self.stranded.insert(turn, letter.to.clone());
-            return Begun::Strands(turn, Box::new(letter));
+            return Begun::Strands(turn, Box::new(letter.clone()));
         }
         let Some(kind) = Kind::known(&letter.to.kind).filter(|kind| kinds.find(*kind).is_some()) else {
             let name = self.port.node.name();
@@ -205,7 +211,7 @@ impl Cast {
             return Begun::Fails(turn, Outcome::Failed(failed));
         };
         // Its records could not have been loaded under a name that is none.
-        let id = ActorId::unchecked(kind, &*letter.to.key);
+        let id = ActorId::unchecked(kind, &letter.to.key);
         let Some(index) = kinds.index(&letter.to.kind, method) else {
             let route = kinds.route(&letter.to.kind, method);
             return fails(turn, called, kinds.unknown_method(&route));
@@ -233,16 +239,15 @@ impl Cast {
                 }
             }
             (None, None) => {
-                entry.waiting = Some((turn, letter));
+                entry.waiting = Some((turn, letter.clone()));
                 if entry.uncommitted > 0 || std::mem::replace(&mut entry.reading, true) {
                     return Begun::Waits;
                 }
-                let actor = entry.waiting.as_ref().map(|(_, letter)| letter.to.clone());
-                return actor.map_or(Begun::Waits, Begun::Reads);
+                return Begun::Reads(letter.to.clone());
             }
         };
-        let again = rerun.then(|| (Box::default(), Doubted::new(&letter, index)));
-        self.offer(shard, turn, (&letter, index), activation, again)
+        let again = rerun.then(|| (Box::default(), Doubted::new(letter, index)));
+        self.offer(shard, turn, (letter, index), activation, again)
     }
 
     /// Lets an activation take a message.
@@ -258,16 +263,20 @@ impl Cast {
         let (record, doubted) = again.unzip();
         let takings = Arc::new(Takings::new(letter.to.clone(), self.births.clone(), record));
         let baggage = Baggage { holdback: Some(takings.clone()), ..unpacked(carried.as_ref()) };
-        let form = ReplyForm::asked_by(&arguments.0);
+        let (actor, called) = (letter.to.clone(), letter.call.is_some());
         let (sender, mut receiver) = oneshot::channel();
+        let number = self.port.node.next_outside();
+        let reply = match called {
+            true => WireReply::gateway(sender, number, ReplyForm::asked_by(&arguments.0)),
+            false => WireReply::runner(sender, number),
+        };
         let incoming = IncomingCall {
             method,
             payload: &arguments.0,
-            reply: WireReply::gateway(sender, self.port.node.next_outside(), form),
+            reply,
             deadline: Timestamp::NEVER,
             chain: Chain { link: Link::None, baggage: Some(Arc::new(baggage)) },
         };
-        let (actor, called) = (letter.to.clone(), letter.call.is_some());
         let refused = activation.offer_wire(shard, incoming);
         self.turns.insert(turn, Turn { actor, takings, called, doubted });
         if let Err((refusal, reply)) = refused {

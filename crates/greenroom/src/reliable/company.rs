@@ -1,18 +1,22 @@
 //! Reliable actors on a stage. Each is a partition of its own, whose commits go to memory, one by one, each when it is chosen; what it sends is then
 //! under way to the others. That partitions deliver what is committed exactly once is assumed here.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::rc::Rc;
 use std::time::Duration;
 
-use greenroom_protocols::delivery::{Birth, Delivery, Destination, Effects, Epoch, Life, Outcome, Ownership, TurnId};
+use greenroom_protocols::delivery::{
+    Birth, Delivery, Destination, Effects, Epoch, Life, Outcome, Ownership, PartitionId, TurnId,
+};
 use greenroom_protocols::reminders::Wall;
+use greenroom_reliable::ledger::TurnChanges;
 use greenroom_world::Timestamp;
 use tokio::sync::oneshot;
 
 use super::again::Fields;
 use super::answers::Answered;
+use super::births::Births;
 use super::cast::{Begun, Cast, End};
 use super::name::{Body, Letter, Named};
 use super::takings::Ended;
@@ -25,8 +29,11 @@ use crate::shard::rehearsal::{Deed, Kind as StepKind, Party, Player, mix};
 /// All of them.
 #[derive(Default)]
 pub(super) struct Company {
-    /// By the hashes of their names.
-    members: RefCell<BTreeMap<u64, Member>>,
+    /// In the order of the hashes of their names.
+    members: RefCell<Vec<Member>>,
+    /// Who runs their turns, and how many there were.
+    cast: RefCell<Option<Cast>>,
+    turns: Cell<u64>,
     timers: RefCell<Vec<Due>>,
     /// Actors that others have created, and that have not halted.
     born: RefCell<BTreeSet<Birth>>,
@@ -41,13 +48,13 @@ struct Who {
 
 struct Member {
     who: Rc<Who>,
-    cast: Cast,
-    /// What is committed.
+    births: Births,
+    /// What is committed, and what of it has yet to be put together: few ask.
     fields: Fields,
+    changes: Vec<TurnChanges<Named>>,
     /// Messages that the state does not want yet, and those of them that are to be looked at again.
     deferred: VecDeque<Entry>,
     again: VecDeque<Entry>,
-    turns: u64,
     running: Option<Running>,
     /// What was answered to calls with idempotency keys.
     answers: BTreeMap<String, (u64, Body)>,
@@ -56,7 +63,7 @@ struct Member {
 /// A message with its turn, or before it.
 struct Entry {
     to: Rc<Who>,
-    letter: Letter,
+    letter: Rc<Letter>,
     reply: Option<Box<dyn AnyReply>>,
     number: u64,
 }
@@ -74,7 +81,7 @@ struct Due {
     at: Wall,
     number: u64,
     name: Option<String>,
-    letter: Letter,
+    letter: Rc<Letter>,
 }
 
 impl Shard {
@@ -83,7 +90,7 @@ impl Shard {
         let company = self.hall().company().clone();
         self.join_in(&company);
         if let Some(to) = company.who(&letter.to) {
-            company.begin(self, Entry { to, letter, reply, number: self.step_number() });
+            company.begin(self, Entry { to, letter: Rc::new(letter), reply, number: self.step_number() });
         }
     }
 }
@@ -91,9 +98,10 @@ impl Shard {
 impl Company {
     /// Whom a name is of; nobody, if its kind is none.
     fn who(&self, named: &Named) -> Option<Rc<Who>> {
-        let id = ActorId::unchecked(Kind::known(&named.kind)?, &*named.key);
+        let id = ActorId::unchecked(Kind::known(&named.kind)?, &named.key);
         let hash = id.stable_hash();
-        let known = self.members.borrow().get(&hash).map(|member| member.who.clone());
+        let members = self.members.borrow();
+        let known = place_of(&members, hash).ok().map(|place| members[place].who.clone());
         Some(known.unwrap_or_else(|| Rc::new(Who { named: named.clone(), id, hash })))
     }
 
@@ -107,20 +115,22 @@ impl Company {
             return answer(entry.reply, known);
         }
         shard.occupy(who.hash, true);
-        let begun = self.with(shard, &who, |member| {
-            member.turns += 1;
-            let (turn, letter) = (TurnId(member.turns), entry.letter.clone());
+        self.turns.set(self.turns.get() + 1);
+        let turn = TurnId(self.turns.get());
+        let begun = self.with(shard, &who, |member, cast| {
+            let letter = entry.letter.clone();
             // One turn of eight runs twice, with its volatile fields reset.
             let always = shard.port().node.config().reliable.rerun;
             let rerun = always || entry.number.is_multiple_of(RERUN_EACH);
-            (member.cast.rerun, member.cast.may_rerun) = (rerun, rerun);
+            (cast.rerun, cast.may_rerun) = (rerun, rerun);
+            cast.give_births(member.births.clone());
             member.running = Some(Running { entry, turn, end: None, ended: None });
-            if !member.cast.knows(&who.named) {
-                member.cast.loaded(&who.named, member.fields.stored());
+            if !cast.knows(&who.named) {
+                cast.loaded(&who.named, member.fields().stored());
             }
             // What is committed is what there is before each turn: who runs none twice keeps no other account of it.
-            member.cast.know_before(&who.named, rerun.then_some(&member.fields));
-            member.cast.begin(turn, letter, shard.now())
+            cast.know_before(&who.named, rerun.then(|| member.fields()));
+            cast.begin(turn, &letter, shard.now())
         });
         self.begun(shard, &who, begun);
     }
@@ -128,7 +138,8 @@ impl Company {
     fn known_answer(&self, entry: &Entry) -> Option<Answered> {
         let call = entry.letter.call.as_ref().filter(|call| call.recorded)?;
         let members = self.members.borrow();
-        let (request, body) = members.get(&entry.to.hash)?.answers.get(&call.key)?;
+        let member = &members[place_of(&members, entry.to.hash).ok()?];
+        let (request, body) = member.answers.get(&call.key)?;
         Some(match body {
             Body::Reply { status, payload } if *request == call.request => {
                 Answered::Reply { status: *status, payload: payload.clone() }
@@ -140,16 +151,16 @@ impl Company {
     /// Takes in what has become of a turn at its beginning.
     fn begun(&self, shard: &Shard, who: &Rc<Who>, begun: Begun) {
         match begun {
-            Begun::Runs(_, end) => self.with(shard, who, |member| {
+            Begun::Runs(_, end) => self.with(shard, who, |member, _| {
                 if let Some(running) = &mut member.running {
                     running.end = Some(end);
                 }
             }),
             Begun::Ended(_, completion) => self.over(shard, who, Some(completion)),
             Begun::Reads(actor) => {
-                let begun = self.with(shard, who, |member| {
-                    let stored = member.fields.stored();
-                    member.cast.read(&actor, Ok(stored), shard.now())
+                let begun = self.with(shard, who, |member, cast| {
+                    let stored = member.fields().stored();
+                    cast.read(&actor, Ok(stored), shard.now())
                 });
                 self.begun(shard, who, begun);
             }
@@ -166,9 +177,9 @@ impl Company {
 
     /// Takes in the end of a turn.
     fn over(&self, shard: &Shard, who: &Rc<Who>, completion: Option<Completion>) {
-        let end = self.with(shard, who, |member| {
+        let end = self.with(shard, who, |member, cast| {
             let turn = member.running.as_ref()?.turn;
-            member.cast.end(turn, completion)
+            cast.end(turn, completion)
         });
         match end {
             Some(End::Done(ended)) => self.ended(shard, who, ended),
@@ -183,7 +194,7 @@ impl Company {
     /// A turn has effects: they come with its commit, which is a step if anybody could tell.
     fn ended(&self, shard: &Shard, who: &Rc<Who>, ended: Ended) {
         let is_seen = ended.is_seen();
-        let number = self.with(shard, who, |member| {
+        let number = self.with(shard, who, |member, _| {
             let running = member.running.as_mut()?;
             (running.end, running.ended) = (None, Some(ended));
             Some(mix(running.entry.number, COMMIT))
@@ -202,13 +213,13 @@ impl Company {
 
     /// Makes true what a turn has done: all of it.
     fn commit(&self, shard: &Shard, who: &Rc<Who>, number: u64) {
-        let taken = self.with(shard, who, |member| {
+        let taken = self.with(shard, who, |member, cast| {
             let mut running = member.running.take()?;
-            let ended = running.ended.take()?;
-            let Effects { halts, reconsider, .. } = ended.effects;
-            member.fields.change(&ended.changes.1);
-            let _ = member.cast.committed(&who.named);
-            if let (Some(call), Some(answer)) = (&running.entry.letter.call, &ended.effects.answer)
+            let Ended { effects, changes, later, .. } = running.ended.take()?;
+            let Effects { halts, reconsider, .. } = effects;
+            member.changes.push(changes.1);
+            let _ = cast.committed(&who.named);
+            if let (Some(call), Some(answer)) = (&running.entry.letter.call, &effects.answer)
                 && call.recorded
             {
                 member.answers.insert(call.key.clone(), (call.request, answer.clone()));
@@ -217,9 +228,9 @@ impl Company {
                 member.again.append(&mut member.deferred);
             }
             let dropped = if halts { std::mem::take(&mut member.deferred) } else { VecDeque::new() };
-            Some((running.entry, ended, dropped))
+            Some((running.entry, effects, later, dropped))
         });
-        let Some((entry, Ended { effects, later, .. }, dropped)) = taken else { return };
+        let Some((entry, effects, later, dropped)) = taken else { return };
         if effects.halts {
             self.born.borrow_mut().retain(|birth| Some(*birth) != who.named.birth());
             dropped.into_iter().for_each(|entry| answer(entry.reply, Answered::NoActor));
@@ -229,7 +240,7 @@ impl Company {
             for (place, sent) in (0..).zip(sends) {
                 match sent.envelope.birth.filter(|_| sent.envelope.creates) {
                     Some(birth) => _ = self.born.borrow_mut().insert(birth),
-                    None => self.send(shard, who, sent.envelope, mix(number, SENT | place), sent.delivery),
+                    None => self.send(shard, who, Rc::new(sent.envelope), mix(number, SENT | place), sent.delivery),
                 }
             }
             later.into_iter().for_each(|later| later(shard));
@@ -244,7 +255,7 @@ impl Company {
             if timer.name.is_some() {
                 timers.retain(|due| !is_own(due, &timer.name));
             }
-            let (name, letter) = (timer.name, timer.outgoing.envelope);
+            let (name, letter) = (timer.name, Rc::new(timer.outgoing.envelope));
             timers.push(Due { at: timer.due, number: mix(number, TIMER | place), name, letter });
         }
         drop(timers);
@@ -255,7 +266,7 @@ impl Company {
     }
 
     fn deferred(&self, shard: &Shard, who: &Rc<Who>) {
-        self.with(shard, who, |member| {
+        self.with(shard, who, |member, _| {
             if let Some(running) = member.running.take() {
                 member.deferred.push_back(running.entry);
             }
@@ -265,12 +276,12 @@ impl Company {
 
     /// A turn has no effects, and never will.
     fn failed(&self, shard: &Shard, who: &Rc<Who>, why: String) {
-        let running = self.with(shard, who, |member| {
-            member.cast.cut(&who.named);
+        let running = self.with(shard, who, |member, cast| {
+            cast.cut(&who.named);
             member.running.take()
         });
         let Some(Running { entry, .. }) = running else { return };
-        let is_faulty = self.with(shard, who, |member| !std::mem::take(&mut member.cast.faulty).is_empty());
+        let is_faulty = self.with(shard, who, |_, cast| !std::mem::take(&mut cast.faulty).is_empty());
         if entry.reply.is_none() || is_faulty {
             shard.violate(why.clone());
         }
@@ -280,19 +291,25 @@ impl Company {
 
     /// Lets the actor's next message come: first those that it has deferred in another state.
     fn free(&self, shard: &Shard, who: &Rc<Who>) {
-        match self.with(shard, who, |member| member.again.pop_front()) {
+        match self.with(shard, who, |member, _| member.again.pop_front()) {
             Some(entry) => self.begin(shard, entry),
             None => shard.occupy(who.hash, false),
         }
     }
 
-    fn with<T>(&self, shard: &Shard, who: &Rc<Who>, act: impl FnOnce(&mut Member) -> T) -> T {
-        let mut members = self.members.borrow_mut();
-        act(members.entry(who.hash).or_insert_with(|| Member::of(shard, who)))
+    fn with<T>(&self, shard: &Shard, who: &Rc<Who>, act: impl FnOnce(&mut Member, &mut Cast) -> T) -> T {
+        let (mut members, mut cast) = (self.members.borrow_mut(), self.cast.borrow_mut());
+        let place = place_of(&members, who.hash).unwrap_or_else(|place| {
+            members.insert(place, Member::of(shard, who));
+            place
+        });
+        let member = &mut members[place];
+        let cast = cast.get_or_insert_with(|| Cast::new(shard.port().clone(), OWNER, Life(0)));
+        act(member, cast)
     }
 
     /// Lets a message be under way again, or when it is due.
-    fn send_again(&self, shard: &Shard, letter: Letter, number: u64) {
+    fn send_again(&self, shard: &Shard, letter: Rc<Letter>, number: u64) {
         if let Some(from) = letter.from.as_ref().and_then(|from| self.who(from)) {
             self.send(shard, &from, letter, number, Delivery::ExactlyOnce);
         }
@@ -304,7 +321,7 @@ impl Company {
     }
 
     /// Lets a message be under way that `from` has sent.
-    fn send(&self, shard: &Shard, from: &Who, letter: Letter, number: u64, delivery: Delivery) {
+    fn send(&self, shard: &Shard, from: &Who, letter: Rc<Letter>, number: u64, delivery: Delivery) {
         let Body::Call { method, arguments, .. } = &letter.body else { return };
         let Some(to) = self.who(&letter.to) else { return };
         let by = Party::Actor(from.id.clone());
@@ -323,20 +340,33 @@ impl Company {
 impl Member {
     fn of(shard: &Shard, who: &Rc<Who>) -> Self {
         let partition = who.named.partition(shard.port().node.config().reliable.partitions);
-        let owner = Ownership { partition, epoch: Epoch(1) };
+        let owner = Ownership { partition, ..OWNER };
         // Whom it creates is called the same in all schedules, and otherwise than whom others create.
         let life = Life(who.hash >> LIFE_SHIFT);
-        let cast = Cast::new(shard.port().clone(), owner, life);
-        let (fields, answers) = (Fields::default(), BTreeMap::new());
+        let births = Births::new(owner, life);
+        let (fields, changes, answers) = (Fields::default(), Vec::new(), BTreeMap::new());
         let (deferred, again) = (VecDeque::new(), VecDeque::new());
-        Self { who: who.clone(), cast, fields, deferred, again, turns: 0, running: None, answers }
+        Self { who: who.clone(), births, fields, changes, deferred, again, running: None, answers }
     }
+
+    /// What is committed.
+    fn fields(&mut self) -> &Fields {
+        for changes in self.changes.drain(..) {
+            self.fields.change(&changes);
+        }
+        &self.fields
+    }
+}
+
+/// Where the member with this hash is, or where it would be.
+fn place_of(members: &[Member], hash: u64) -> Result<usize, usize> {
+    members.binary_search_by_key(&hash, |member| member.who.hash)
 }
 
 impl Player for Company {
     fn settle(&self, shard: &Shard) {
         let mut over = Vec::new();
-        for member in self.members.borrow_mut().values_mut() {
+        for member in self.members.borrow_mut().iter_mut() {
             let Some(running) = &mut member.running else { continue };
             let Some(end) = &mut running.end else { continue };
             match end.try_recv() {
@@ -350,9 +380,10 @@ impl Player for Company {
 
     fn crashed(&self, shard: &Shard, is_there: &dyn Fn(&ActorId) -> bool) {
         let mut left = Vec::new();
-        for member in self.members.borrow_mut().values_mut().filter(|member| is_there(&member.who.id)) {
+        let (mut members, mut cast) = (self.members.borrow_mut(), self.cast.borrow_mut());
+        for member in members.iter_mut().filter(|member| is_there(&member.who.id)) {
             let Who { named, hash, .. } = &*member.who;
-            member.cast.cut(named);
+            cast.iter_mut().for_each(|cast| cast.cut(named));
             shard.drop_deeds(StepKind::Commit, *hash);
             shard.occupy(*hash, false);
             let running = member.running.take().map(|running| running.entry);
@@ -360,6 +391,7 @@ impl Player for Company {
             // Who waits for the answer to a message that stays hears nothing more.
             member.deferred.iter_mut().for_each(|entry| drop(entry.reply.take()));
         }
+        drop((members, cast));
         for Entry { letter, reply, number, .. } in left.into_iter().rev() {
             drop(reply);
             // What others have committed comes again, before what they have sent since.
@@ -400,7 +432,10 @@ impl Player for Company {
     }
 
     fn forget(&self) {
-        drop((self.members.take(), self.timers.take(), self.born.take()));
+        let mut members = self.members.take();
+        members.clear();
+        drop((self.members.replace(members), self.cast.take(), self.timers.take(), self.born.take()));
+        self.turns.set(0);
     }
 }
 
@@ -410,6 +445,8 @@ fn answer(reply: Option<Box<dyn AnyReply>>, answered: Answered) {
     }
 }
 
+/// Who they are to who runs their turns.
+const OWNER: Ownership = Ownership { partition: PartitionId(0), epoch: Epoch(1) };
 /// One of so many turns runs twice.
 const RERUN_EACH: u64 = 8;
 /// Tell what comes of one commit apart, and commits from messages.

@@ -35,9 +35,10 @@ impl Shard {
         let Opened { method, arguments, reply, deadline, chain } = message;
         let node = &self.port().node;
         let partitions = node.config().reliable.partitions;
-        if let Err(refusal) = to.check(partitions) {
-            return reply.into_iter().for_each(|reply| reply.finish(refused(refusal.clone())));
-        }
+        let birth = match to.check(partitions) {
+            Ok(birth) => birth,
+            Err(refusal) => return reply.into_iter().for_each(|reply| reply.finish(refused(refusal.clone()))),
+        };
         let key = chain.baggage.as_ref().and_then(|baggage| baggage.idempotency.as_deref());
         if let Err(refusal) = key.map_or(Ok(()), check_idempotency_key) {
             return reply.into_iter().for_each(|reply| reply.finish(refused(refusal.clone())));
@@ -58,7 +59,7 @@ impl Shard {
             Err(refusal) => return reply.into_iter().for_each(|reply| reply.finish(refused(refusal.clone()))),
         };
         let body = Body::Call { method, arguments: Payload(arguments), carried };
-        let letter = Letter { from: None, birth: to.birth(), to, creates: false, call, body };
+        let letter = Letter { from: None, birth, to, creates: false, call, body };
         #[cfg(feature = "rehearsal")]
         if self.is_rehearsed() {
             return self.enter_company(letter, reply);

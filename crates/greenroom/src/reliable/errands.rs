@@ -215,7 +215,7 @@ impl Desk {
         Box::pin(async move {
             let id = Kind::known(&kind).map(|kind| ActorId::unchecked(kind, &*key));
             let history = id.map(|id| self.node.kinds().history_of(&id, self.node.world().now()).1);
-            let actor = Named { kind: kind.into(), key: key.into() };
+            let actor = Named { kind: kind.to_owned().into(), key: key.into() };
             let shown = async {
                 let (presence, queue) = self.ledger.load::<_, Body>(&actor).await?;
                 let fields = self.ledger.fields(&actor).await?;

@@ -148,12 +148,13 @@ impl HostedTurn {
     /// # Errors
     /// [`Refusal::Invalid`]: actors of the kind are not reliable.
     pub(crate) fn create(&self, node: &Here, kind: &str) -> Result<String, Refusal> {
-        if !Kind::known(kind).is_some_and(|kind| node.is_reliable_kind(kind)) {
+        let known = Kind::known(kind).filter(|kind| node.is_reliable_kind(*kind));
+        let Some(kind) = known else {
             return Err(invalid(format!(
                 "only reliable actors are created, and {kind:?} is no kind of such; use any key"
             )));
-        }
-        Ok(self.0.create(kind, node.config().reliable.partitions))
+        };
+        Ok(self.0.create(kind.name(), node.config().reliable.partitions).to_string())
     }
 
     /// The message waits in the actor's own queue until the actor has jumped.
@@ -229,7 +230,7 @@ impl Journaled {
             if field.starts_with('@') {
                 return Err(format!("a field cannot be called {field:?}; call it otherwise"));
             }
-            let entries = self.0.entry(field.clone()).or_default();
+            let entries = self.0.entry(field.to_string()).or_default();
             for Change { entry, value } in changes {
                 match value {
                     Some(value) => _ = entries.insert(entry.clone(), value.clone()),
@@ -246,7 +247,7 @@ impl Journaled {
             let value = value.freeze();
             self.0.entry(STATE.to_owned()).or_default().insert(String::new(), value.clone());
             let changed = vec![Change { entry: String::new(), value: Some(value) }];
-            changes.push(FieldChanges { field: STATE.to_owned(), changes: changed });
+            changes.push(FieldChanges { field: STATE.into(), changes: changed });
         }
         Ok(())
     }

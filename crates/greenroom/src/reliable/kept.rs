@@ -1,5 +1,6 @@
 //! How an actor's fields are loaded, and what a turn has changed of them.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -40,8 +41,8 @@ struct Known {
     unread: Vec<StoredField>,
     /// What was last written of the fields that are written whole.
     whole: BTreeMap<&'static str, Bytes>,
-    /// Fields and entries that there are.
-    entries: BTreeSet<(String, String)>,
+    /// Entries that there are, by fields.
+    entries: BTreeMap<Cow<'static, str>, BTreeSet<String>>,
     /// Of a state machine: its states, and the one that it is in.
     states: &'static [&'static str],
     state: Option<Arc<str>>,
@@ -107,24 +108,32 @@ pub fn collect<A: Kept>(cx: &Cx, actor: &mut A) -> Result<(), StateError> {
     }
     let mut known = memory.known();
     // What a turn removes before it halts is in the journal still.
-    let mut entries = if takings.halts() { known.entries.clone() } else { BTreeSet::new() };
+    let mut entries = if takings.halts() { known.all_entries() } else { BTreeSet::new() };
     let changed = known.changes(actor).and_then(|mut changed| {
         changed.extend(known.jump(takings.jumps_to()).map_err(|error| (STATE, error))?);
         Ok(changed)
     });
     let changed = changed.map_err(|(field, error)| StateError::not_saved(&format!("{}.{field}", cx.id()), error))?;
     if takings.halts() {
-        entries.extend(known.entries.iter().cloned());
+        entries.extend(known.all_entries());
     }
     takings.put(changed, entries.into_iter().collect());
     Ok(())
 }
 
 impl Known {
+    /// Fields and entries that there are.
+    fn all_entries(&self) -> BTreeSet<(String, String)> {
+        let of = |(field, entries): (&Cow<'static, str>, &BTreeSet<String>)| {
+            let field = field.to_string();
+            entries.iter().map(move |entry| (field.clone(), entry.clone())).collect::<Vec<_>>()
+        };
+        self.entries.iter().flat_map(of).collect()
+    }
+
     fn take_in<A: Kept>(&mut self, actor: &mut A, stored: &[StoredField]) -> Result<(), (&'static str, FieldError)> {
-        let names =
-            stored.iter().flat_map(|(field, entries)| entries.iter().map(|(entry, _)| (field.clone(), entry.clone())));
-        self.entries = names.collect();
+        let names = |entries: &[(String, Bytes)]| entries.iter().map(|(entry, _)| entry.clone()).collect();
+        self.entries = stored.iter().map(|(field, entries)| (field.clone().into(), names(entries))).collect();
         let mut state: String = self.states.first().copied().unwrap_or_default().to_owned();
         if let Some((_, entries)) = stored.iter().find(|(field, _)| field == STATE)
             && let Some((_, value)) = entries.first()
@@ -150,11 +159,11 @@ impl Known {
     /// Goes to another machine state: what is written of that.
     fn jump(&mut self, to: Option<Arc<str>>) -> Result<Option<FieldChanges>, FieldError> {
         let Some(to) = to.filter(|to| self.state.as_ref() != Some(to)) else { return Ok(None) };
-        let value = Whole::write(&to.to_string())?;
+        let value = Whole::write(&to.to_string(), None)?;
         self.state = Some(to);
-        self.entries.insert((STATE.to_owned(), String::new()));
-        let changes = vec![Change { entry: String::new(), value: Some(value) }];
-        Ok(Some(FieldChanges { field: STATE.to_owned(), changes }))
+        self.entries.entry(STATE.into()).or_default().insert(String::new());
+        let changes = vec![Change { entry: String::new(), value }];
+        Ok(Some(FieldChanges { field: STATE.into(), changes }))
     }
 
     fn changes<A: Kept>(&mut self, actor: &mut A) -> Result<Vec<FieldChanges>, (&'static str, FieldError)> {
@@ -163,25 +172,24 @@ impl Known {
             let changes = match part {
                 Part::Entries(field) => field.changes().map_err(|error| (name, error))?,
                 Part::Whole(whole) => {
-                    let value = whole.write().map_err(|error| (name, error))?;
-                    if self.whole.get(name) == Some(&value) {
-                        continue;
-                    }
+                    let written = whole.write(self.whole.get(name)).map_err(|error| (name, error))?;
+                    let Some(value) = written else { continue };
                     self.whole.insert(name, value.clone());
                     vec![Change { entry: String::new(), value: Some(value) }]
                 }
             };
+            if changes.is_empty() {
+                continue;
+            }
+            let entries = self.entries.entry(name.into()).or_default();
             for Change { entry, value } in &changes {
-                let entry = (name.to_owned(), entry.clone());
-                if value.is_some() {
-                    self.entries.insert(entry)
-                } else {
-                    self.entries.remove(&entry)
-                };
+                match value {
+                    Some(_) if entries.contains(entry) => {}
+                    Some(_) => _ = entries.insert(entry.clone()),
+                    None => _ = entries.remove(entry),
+                }
             }
-            if !changes.is_empty() {
-                changed.push(FieldChanges { field: name.to_owned(), changes });
-            }
+            changed.push(FieldChanges { field: name.into(), changes });
         }
         Ok(changed)
     }

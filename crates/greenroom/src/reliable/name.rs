@@ -1,5 +1,6 @@
 //! Names and messages of reliable actors, as the journal and other nodes see them.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -9,32 +10,40 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::births;
 use crate::actor::error::Refusal;
-use crate::actor::key::{ActorId, check, stable_hash};
+use crate::actor::key::{ActorId, Key, Kind, check, stable_hash};
 use crate::pids::key::{is_reserved, reserved};
 
 /// The name of a reliable actor.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub(crate) struct Named {
-    pub(super) kind: Arc<str>,
-    pub(super) key: Arc<str>,
+    #[serde(deserialize_with = "known_kind")]
+    pub(super) kind: Cow<'static, str>,
+    pub(super) key: Key,
+}
+
+/// The name of a kind, which costs nothing to clone if this process has met it.
+fn known_kind<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Cow<'static, str>, D::Error> {
+    let name = String::deserialize(deserializer)?;
+    Ok(Kind::known(&name).map_or_else(|| name.into(), |kind| kind.name().into()))
 }
 
 impl Named {
     pub(super) fn of(id: &ActorId) -> Self {
-        Self { kind: id.kind.name().into(), key: id.key.as_str().into() }
+        Self { kind: id.kind.name().into(), key: id.key.clone() }
     }
 
-    /// Whether there can be a reliable actor of this name in a cluster of so many partitions.
+    /// Whether there can be a reliable actor of this name in a cluster of so many partitions: its [incarnation](Self::birth).
     ///
     /// # Errors
     /// [`Refusal::InvalidKey`]: no message for it ever arrives.
-    pub(super) fn check(&self, partitions: u32) -> Result<(), Refusal> {
+    pub(super) fn check(&self, partitions: u32) -> Result<Option<Birth>, Refusal> {
         check(&self.key)?;
         if is_reserved(&self.key) {
             return Err(reserved(&self.key));
         }
-        match self.birth().filter(|birth| birth.by.0 >= partitions) {
-            None => Ok(()),
+        let birth = self.birth();
+        match birth.filter(|birth| birth.by.0 >= partitions) {
+            None => Ok(birth),
             Some(birth) => {
                 let (key, by) = (&self.key, birth.by.0);
                 let message = format!(

@@ -292,7 +292,7 @@ impl Owned {
                 self.changes.retain(|_, ((_, changes), _)| Cast::changed(changes) != &actor);
             }
             Act::Run { turn, envelope } => {
-                let begun = self.cast.begin(turn, envelope, self.port.node.world().now());
+                let begun = self.cast.begin(turn, &envelope, self.port.node.world().now());
                 self.begun(begun);
             }
             Act::Commit(commit) => {
@@ -369,7 +369,7 @@ impl Owned {
                 self.begun(begun);
             }
             Done::Due { turn, letter } => {
-                let begun = self.cast.begin_stranded(turn, *letter, self.port.node.world().now());
+                let begun = self.cast.begin_stranded(turn, &letter, self.port.node.world().now());
                 self.begun(begun);
             }
             Done::Turn { turn, completion } => self.turn_over(turn, completion),

@@ -16,7 +16,7 @@ use super::births::{self, Births};
 use super::name::{Body, Letter, Named, Payload};
 use super::outputs::OUTLET;
 use crate::actor::error::Refusal;
-use crate::actor::key::check;
+use crate::actor::key::{Key, check};
 use crate::actor::reference::Inner;
 use crate::here::built_in::is_built_in;
 use crate::pids::key::reserved;
@@ -216,22 +216,21 @@ impl Takings {
         (load, delivery): (Load, Delivery),
     ) -> Result<Outgoing<Named, Body>, Refusal> {
         let partitions = shard.port().node.config().reliable.partitions;
-        to.check(partitions)?;
+        let birth = to.check(partitions)?;
         let arguments = Payload(arguments);
         let carried = load.as_ref().map_or(Ok(None), |load| load.carried())?.map(Payload);
         let body = Body::Call { method: method.into(), arguments, carried };
         self.taken().bytes += size(&body) + to.key.len();
         let to_partition = Destination::Partition(to.partition(partitions));
-        let birth = to.birth();
         let envelope = Letter { from: Some(self.by.clone()), to, birth, creates: false, call: None, body };
         Ok(Outgoing { to: to_partition, delivery, envelope })
     }
 
     /// Lets an actor of `kind` come into being with this turn's commit: its key.
-    pub(super) fn create(&self, kind: &str, partitions: u32) -> String {
+    pub(super) fn create(&self, kind: &'static str, partitions: u32) -> Key {
         let birth = self.record(|record| record.birth(|| self.births.next())).unwrap_or_else(|| self.births.next());
-        let key = births::key(birth);
-        let to = Named { kind: kind.into(), key: key.as_str().into() };
+        let key = Key::from(births::key(birth));
+        let to = Named { kind: kind.into(), key: key.clone() };
         let partition = Destination::Partition(to.partition(partitions));
         let (from, body) = (Some(self.by.clone()), Body::Created);
         let envelope = Letter { from, to, birth: Some(birth), creates: true, call: None, body };

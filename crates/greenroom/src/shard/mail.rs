@@ -7,7 +7,7 @@ use std::any::Any;
 use std::sync::Arc;
 
 use bytes::{Bytes, BytesMut};
-use greenroom_wire::EncodeError;
+use greenroom_wire::{EncodeError, codec};
 use greenroom_world::Timestamp;
 
 use super::envelope::{Body, Envelope, WireCall};
@@ -78,9 +78,7 @@ impl Described {
 /// # Errors
 /// [`Refusal::Unsendable`]; the message is still there.
 pub(crate) fn written(mail: &dyn AnyMail) -> Result<Bytes, Refusal> {
-    let mut out = BytesMut::new();
-    mail.encode(&mut out).map_err(|error| Refusal::Unsendable { message: error.to_string() })?;
-    Ok(out.freeze())
+    codec::written(|out| mail.encode(out)).map_err(|error| Refusal::Unsendable { message: error.to_string() })
 }
 
 /// The arguments of a call, as they travel.
@@ -89,9 +87,8 @@ pub(crate) fn written(mail: &dyn AnyMail) -> Result<Bytes, Refusal> {
 /// [`Refusal::Unsendable`]: they have no encoding.
 pub(crate) fn arguments<M: Method>(method: M) -> Result<Bytes, Refusal> {
     let message = method.into_message(ReplyTo::nobody());
-    let mut out = BytesMut::new();
-    M::Interface::encode(&message, &mut out).map_err(|error| Refusal::Unsendable { message: error.to_string() })?;
-    Ok(out.freeze())
+    let encoded = codec::written(|out| M::Interface::encode(&message, out));
+    encoded.map_err(|error| Refusal::Unsendable { message: error.to_string() })
 }
 
 /// What a message is.

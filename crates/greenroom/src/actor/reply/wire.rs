@@ -40,6 +40,8 @@ enum WireSite {
     Gateway(oneshot::Sender<Completion>, u32),
     /// To a call of a shard of this node.
     Here(CallSite),
+    /// To who runs the turn, and wants to know how it ends and not what it answers.
+    Runner(oneshot::Sender<Completion>, u32),
 }
 
 /// What writes a payload: the only part of a reply's way that is made for its type.
@@ -65,6 +67,10 @@ impl WireReply {
 
     pub(crate) fn gateway(sender: oneshot::Sender<Completion>, number: u32, form: ReplyForm) -> Self {
         Self::new(WireSite::Gateway(sender, number), form)
+    }
+
+    pub(crate) fn runner(sender: oneshot::Sender<Completion>, number: u32) -> Self {
+        Self::new(WireSite::Runner(sender, number), ReplyForm::PLAIN)
     }
 
     pub(crate) fn here(site: CallSite, form: ReplyForm) -> Self {
@@ -107,7 +113,7 @@ impl WireReply {
             WireSite::Nobody => CallKey::NONE,
             WireSite::Lane { peer, call, .. } => CallKey::far(*peer, *call),
             WireSite::Node { node, call } => CallKey::far(*node, *call),
-            WireSite::Gateway(_, number) => CallKey::outside(*number),
+            WireSite::Gateway(_, number) | WireSite::Runner(_, number) => CallKey::outside(*number),
             WireSite::Here(site) => CallKey::local(*site),
         }
     }
@@ -141,11 +147,13 @@ impl WireReply {
         match to {
             WireSite::Nobody => {}
             here @ (WireSite::Gateway(..) | WireSite::Here(_)) => {
-                let mut out = BytesMut::new();
-                here.finish(match write(&mut out) {
-                    Ok(()) => Completion::Wire { status, payload: out.freeze(), from: None },
+                here.finish(match codec::written(write) {
+                    Ok(payload) => Completion::Wire { status, payload, from: None },
                     Err(error) => Completion::Failed(Box::new(unencodable(&error))),
                 });
+            }
+            runner @ WireSite::Runner(..) => {
+                runner.finish(Completion::Wire { status, payload: Bytes::new(), from: None });
             }
             to => Shard::with(|shard| {
                 if let Some(shard) = shard {
@@ -176,7 +184,7 @@ fn send(shard: &Shard, to: WireSite, status: Status, write: Writes<'_>) {
             };
             shard.post(owner, Item::LaneReply { lane, call, status, payload });
         }
-        WireSite::Nobody | WireSite::Gateway(..) | WireSite::Here(_) => {}
+        WireSite::Nobody | WireSite::Gateway(..) | WireSite::Here(_) | WireSite::Runner(..) => {}
     }
 }
 
@@ -184,7 +192,7 @@ impl WireSite {
     fn finish(self, completion: Completion) {
         match (self, completion) {
             (WireSite::Nobody, _) => {}
-            (WireSite::Gateway(sender, _), completion) => {
+            (WireSite::Gateway(sender, _) | WireSite::Runner(sender, _), completion) => {
                 let _ = sender.send(completion);
             }
             (WireSite::Here(site), completion) => complete(site, completion),

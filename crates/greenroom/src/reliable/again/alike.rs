@@ -32,10 +32,10 @@ impl Fields {
             TurnChanges::Fields(_, changed) => {
                 for FieldChanges { field, changes } in changed {
                     // Names are copied for what is new alone.
-                    if !self.0.contains_key(field) {
-                        self.0.insert(field.clone(), BTreeMap::new());
+                    if !self.0.contains_key(&**field) {
+                        self.0.insert(field.to_string(), BTreeMap::new());
                     }
-                    let Some(entries) = self.0.get_mut(field) else { continue };
+                    let Some(entries) = self.0.get_mut(&**field) else { continue };
                     for Change { entry, value } in changes {
                         match (value, entries.get_mut(entry)) {
                             (Some(value), Some(known)) => known.clone_from(value),
@@ -50,6 +50,9 @@ impl Fields {
 
     /// The first field that is another one after `second` than after `first`.
     pub(super) fn other(&self, first: &TurnChanges<Named>, second: &TurnChanges<Named>) -> Option<String> {
+        if first == second {
+            return None;
+        }
         let after = |changes| {
             let mut after = self.clone();
             after.change(changes);
