@@ -76,7 +76,7 @@ impl Driver {
             seen: Vec::new(),
             last: 0,
             steps: 0,
-            enabled: Vec::new(),
+            enabled: Vec::with_capacity(ENABLED),
             reach,
             without,
             times: 0,
@@ -308,6 +308,8 @@ impl Driver {
     }
 }
 
+/// Steps that can come at once, about.
+const ENABLED: usize = 16;
 /// Ways in which actors may sit on nodes.
 const PLACEMENTS: usize = 4;
 /// Tells the passing of time from other steps.

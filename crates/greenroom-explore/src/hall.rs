@@ -51,8 +51,9 @@ impl Hall {
             (cluster, stage)
         });
         let (node, fresh, spawned) = (cluster.node(NODE), stage.digest(), stepped.spawned());
-        let hall = Self { node, stage, fresh, spawned, began: Duration::ZERO, cluster, stepped };
-        hall.wait_for_a_whole_second()
+        let sim = stepped.sim().clone();
+        let now = stepped.run(async move { sim.now() });
+        Self { node, stage, fresh, spawned, began: Duration::ZERO, cluster, stepped }.wait_for_a_whole_second(now)
     }
 
     pub(crate) fn node(&self) -> Node {
@@ -70,19 +71,17 @@ impl Hall {
 
     /// Forgets what `driver` has done. `None` if something of it may be left.
     pub(crate) fn renewed(self, driver: Driver) -> Option<Self> {
-        let stage = self.stage.clone();
-        let is_whole = self.run(async move { stage.reset(move || drop(driver)) });
+        let (stage, sim) = (self.stage.clone(), self.stepped.sim().clone());
+        let (is_whole, now) = self.run(async move { (stage.reset(move || drop(driver)), sim.now()) });
         let is_left = !is_whole
             || self.stage.digest() != self.fresh
             || self.stepped.spawned() != self.spawned
             || self.cluster.try_node(NODE).is_none();
-        (!is_left).then(|| self.wait_for_a_whole_second())
+        (!is_left).then(|| self.wait_for_a_whole_second(now))
     }
 
     /// Timers are due as the clock's parts say, and so as in every other schedule, if each begins with a second.
-    fn wait_for_a_whole_second(mut self) -> Self {
-        let sim = self.stepped.sim().clone();
-        let now = self.stepped.run(async move { sim.now() });
+    fn wait_for_a_whole_second(mut self, now: Duration) -> Self {
         if now != self.began {
             let sim = self.stepped.sim().clone();
             let left = Duration::from_secs(now.as_secs() + 1) - now;

@@ -1,6 +1,6 @@
 //! One schedule from its beginning: the test's body, its clients, its end.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -48,6 +48,7 @@ impl Subjects {
             timed: RefCell::default(),
             without: RefCell::default(),
             hall: RefCell::default(),
+            choices: Cell::default(),
             known: Rc::default(),
             serial: RefCell::default(),
         }
@@ -66,6 +67,8 @@ pub(crate) struct Subject {
     without: RefCell<BTreeSet<u32>>,
     /// Where the schedules are run, once there was one.
     hall: RefCell<Option<Hall>>,
+    /// Choices of the last schedule: the next one has about as many.
+    choices: Cell<usize>,
     /// Turns whose names have been told.
     known: Rc<RefCell<Numbers>>,
     /// What clients could be told one after the other; known once somebody has asked.
@@ -114,10 +117,10 @@ pub(crate) struct Ran {
 }
 
 /// A step, for people.
-#[derive(Clone, Debug)]
+#[derive(Clone, Default, Debug)]
 pub(crate) struct Told {
     pub(crate) name: String,
-    /// The one that would have come.
+    /// The one that would have come; this and what follows only where all is told.
     pub(crate) instead_of: Option<String>,
     pub(crate) number: u64,
     /// All that could have come.
@@ -233,12 +236,13 @@ impl Subject {
     fn run_in(&self, hall: &Hall, plan: Plan, tell: Tell) -> (Ran, Driver) {
         let picks = Picks {
             plan,
-            trace: Trace::default(),
+            trace: Trace::with_room(ACTORS),
             has_faults: false,
-            made: Vec::new(),
-            open: Vec::new(),
-            told: (tell != Tell::Nothing).then(Vec::new),
-            began: Vec::new(),
+            made: Vec::with_capacity(self.choices.get()),
+            open: Vec::with_capacity(self.choices.get()),
+            tell,
+            told: Vec::new(),
+            began: Vec::with_capacity(self.choices.get()),
             names: Vec::new(),
             known: self.known.clone(),
         };
@@ -253,6 +257,7 @@ impl Subject {
         }
         let body = (self.body)(world.clone());
         let ran = hall.run(run(driver, world, body, tell, picks));
+        self.choices.set(ran.0.picks.len());
         ask_maybe(None);
         ran
     }
@@ -281,7 +286,7 @@ async fn run(
     let sometimes = claims.iter().zip(&driver.seen).filter(|(claim, _)| claim.when == When::Sometimes);
     let sometimes = sometimes.map(|(claim, seen)| (claim.name.clone(), *seen)).collect();
     let mut picks = picks.borrow_mut();
-    let mut told = picks.told.take().unwrap_or_default();
+    let mut told = std::mem::take(&mut picks.told);
     for (told, states) in told.iter_mut().zip(driver.judges.take_states()) {
         told.states = states;
     }
@@ -320,7 +325,8 @@ struct Picks {
     has_faults: bool,
     made: Vec<u32>,
     open: Vec<(u32, u32)>,
-    told: Option<Vec<Told>>,
+    tell: Tell,
+    told: Vec<Told>,
     began: Vec<Began>,
     names: Vec<(u64, String)>,
     /// Turns whose names are known.
@@ -382,11 +388,16 @@ impl Picks {
                 self.names.push((number, names(&enabled[chosen])));
             }
         }
-        if let Some(told) = &mut self.told {
-            let all = names_of(names, enabled);
-            let instead_of = (chosen != default).then(|| all[default].clone());
-            let (name, number) = (all[chosen].clone(), enabled[chosen].number);
-            told.push(Told { name, instead_of, number, others: all, states: States::new() });
+        let number = enabled[chosen].number;
+        match self.tell {
+            Tell::Nothing => {}
+            Tell::Steps => self.told.push(Told { name: names(&enabled[chosen]), number, ..Told::default() }),
+            Tell::All => {
+                let all = names_of(names, enabled);
+                let instead_of = (chosen != default).then(|| all[default].clone());
+                let name = all[chosen].clone();
+                self.told.push(Told { name, instead_of, number, others: all, states: States::new() });
+            }
         }
         Some(chosen)
     }
@@ -408,6 +419,8 @@ fn names_of(name: &Names, enabled: &[Step]) -> Vec<String> {
 /// What is violated when no order of the calls explains the answers.
 pub(crate) const NOT_LINEARIZABLE: &str =
     "not linearizable: no order of the clients' calls, one at a time, gives these answers";
+/// Actors and clients of a schedule, about.
+const ACTORS: usize = 16;
 /// Tells choices of a test's own from steps.
 const OWN: u64 = 7 << 61;
 

@@ -213,10 +213,10 @@ impl Part<'_> {
                 return;
             }
             chooser.borrow_mut().begin(mix(board.search.seed, schedule));
-            let ran = subject.run(Plan::Chooser(chooser.clone()), Tell::Nothing);
+            let tell = if schedule % TWICE_EACH == 1 { Tell::Steps } else { Tell::Nothing };
+            let ran = subject.run(Plan::Chooser(chooser.clone()), tell);
             searched.add(&ran);
-            let is_to_differ = ran.violated.is_some() || schedule % TWICE_EACH == 1;
-            let undecided = if is_to_differ { differs(subject, &ran.picks) } else { None };
+            let undecided = if ran.violated.is_some() || tell != Tell::Nothing { differs(subject, &ran) } else { None };
             let mut left = board.now();
             if ran.violated.is_some() || undecided.is_some() {
                 left.last = left.last.min(schedule);

@@ -12,6 +12,11 @@ pub(crate) struct Trace {
 }
 
 impl Trace {
+    /// One with room for so many actors and clients.
+    pub(crate) fn with_room(len: usize) -> Self {
+        Self { at: Vec::with_capacity(len), all: 0 }
+    }
+
     pub(crate) fn add(&mut self, step: &Step) {
         // A choice is a part of the step that makes it.
         let at = if step.kind == Kind::Choice { step.by } else { step.at };

@@ -233,8 +233,8 @@ pub(super) const MUTANTS: &[Mutant] = &[
     mutant(
         "no schedule runs twice",
         "search.rs",
-        "let is_to_differ = ran.violated.is_some() || schedule % TWICE_EACH == 1;",
-        "let is_to_differ = (ran.violated.is_some() || schedule % TWICE_EACH == 1) && !mutated!();",
+        "if ran.violated.is_some() || tell != Tell::Nothing {",
+        "if (ran.violated.is_some() || tell != Tell::Nothing) && !mutated!() {",
     )
     .noticed_by("judges", "a_hash_map_that_decides_an_order_is_named"),
     mutant(
@@ -248,8 +248,8 @@ pub(super) const MUTANTS: &[Mutant] = &[
     mutant(
         "of two runs of one schedule no steps are told",
         "run.rs",
-        "told: (tell != Tell::Nothing).then(Vec::new),",
-        "told: (tell != Tell::Nothing && !(tell == Tell::Steps && mutated!())).then(Vec::new),",
+        "Tell::Steps => self.told.push(",
+        "Tell::Steps if mutated!() => {}\n            Tell::Steps => self.told.push(",
     )
     .noticed_by("judges", "a_hash_map_that_decides_an_order_is_named"),
     mutant(

@@ -5,10 +5,11 @@ use greenroom::rehearsal::{Event, Happened};
 use super::letters::{shown, told};
 use crate::run::{Plan, Ran, Subject, Tell};
 
-/// What differs between two runs of one schedule; `None` if nothing does.
-pub(crate) fn differs(subject: &Subject, picks: &[u32]) -> Option<String> {
-    let run = || scenes(&subject.run(Plan::Picks(picks.to_vec()), Tell::Steps));
-    let (one, other) = (run(), run());
+/// What differs between two runs of one schedule; `None` if nothing does. `ran` is one of them if its steps are told, and if it has gone on to the end.
+pub(crate) fn differs(subject: &Subject, ran: &Ran) -> Option<String> {
+    let run = || scenes(&subject.run(Plan::Picks(ran.picks.clone()), Tell::Steps));
+    let one = if ran.told.is_empty() || ran.is_given_up { run() } else { scenes(ran) };
+    let other = run();
     let at = first_difference(&one, &other)?;
     let third = run();
     let scene = |scenes: &[Scene]| scenes.get(at).cloned().unwrap_or_default();

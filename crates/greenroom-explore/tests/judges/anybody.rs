@@ -98,7 +98,7 @@ impl Mailing {
     /// The mistake: once somebody has asked often enough, it is known.
     pub async fn known(&self) -> u64 {
         static ASKED: AtomicU64 = AtomicU64::new(0);
-        ASKED.fetch_add(1, Ordering::Relaxed).min(3)
+        ASKED.fetch_add(1, Ordering::Relaxed).min(2)
     }
 }
 
