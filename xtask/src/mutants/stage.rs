@@ -223,8 +223,8 @@ pub(super) const MUTANTS: &[Mutant] = &[
     mutant(
         "nothing comes twice",
         "shard/rehearsal/faults.rs",
-        "shard.repeat(number);",
-        "if !mutated!() { shard.repeat(number); }",
+        "kind == Fault::Repeat && shard.repeat(number)",
+        "kind == Fault::Repeat && !mutated!() && shard.repeat(number)",
     )
     .noticed_by("elsewhere", "what_is_promised_at_least_once_comes_twice"),
     mutant(
@@ -297,4 +297,67 @@ pub(super) const MUTANTS: &[Mutant] = &[
         "let queue = if is_ordered && !mutated!() {",
     )
     .noticed_by("hooks", "what_one_reliable_actor_sends_another_comes_in_its_order"),
+    mutant(
+        "streams begin by themselves",
+        "shard/rehearsal/beside.rs",
+        "shard.filter(|shard| shard.rehearsal.is_on() && shard.id() == home)",
+        "shard.filter(|shard| shard.rehearsal.is_on() && shard.id() == home && !mutated!())",
+    )
+    .noticed_by("streams", "items_of_two_streams_come_in_any_order"),
+    mutant(
+        "all items of a stream come at once",
+        "stream/pump.rs",
+        "if is_staged() {",
+        "if is_staged() && !mutated!() {",
+    )
+    .noticed_by("streams", "a_turn_may_come_between_two_items_of_a_stream"),
+    mutant(
+        "a stream's first item is there as soon as it is asked for",
+        "shard/rehearsal/beside.rs",
+        "std::mem::replace(&mut self.0, true) || !is_staged()",
+        "std::mem::replace(&mut self.0, true) || !is_staged() || mutated!()",
+    )
+    .noticed_by("streams", "an_item_may_be_made_after_what_was_sent_when_it_was_asked_for"),
+    mutant(
+        "nobody waits for an event that is delivered again",
+        "shard/rehearsal/beside.rs",
+        "self.insists(Insists::Rests, |_| true)",
+        "self.insists(Insists::Rests, |_| !mutated!())",
+    )
+    .noticed_by("topics", "an_event_whose_answer_is_lost_comes_again"),
+    mutant(
+        "an event never comes twice",
+        "shard/rehearsal/beside.rs",
+        "self.insists(Insists::Tries, |maker| maker.at == held.at)",
+        "self.insists(Insists::Tries, |maker| maker.at == held.at && !mutated!())",
+    )
+    .noticed_by("topics", "an_event_may_come_twice"),
+    mutant(
+        "a tick never comes twice",
+        "shard/rehearsal/ticks.rs",
+        "self.activation(came.slot).is_none_or(",
+        "!mutated!() && self.activation(came.slot).is_none_or(",
+    )
+    .noticed_by("ticks", "a_tick_comes_again_to_who_has_lost_its_memory_of_it"),
+    mutant(
+        "a tick that was written down does not come again",
+        "shard/rehearsal/ticks.rs",
+        "self.rehearsal.ticks.again.borrow().contains(ticked)",
+        "!mutated!() && self.rehearsal.ticks.again.borrow().contains(ticked)",
+    )
+    .noticed_by("ticks", "a_tick_comes_again_to_who_has_lost_its_memory_of_it"),
+    mutant(
+        "ticks come again though their reminder is cancelled",
+        "shard/rehearsal/ticks.rs",
+        "came.borrow_mut().retain(is_others);",
+        "came.borrow_mut().retain(|came| is_others(came) || mutated!());",
+    )
+    .noticed_by("ticks", "no_tick_comes_again_once_its_reminder_is_cancelled"),
+    mutant(
+        "a stream that is told is spent",
+        "shard/rehearsal/events.rs",
+        "TELLS.replace(true)",
+        "TELLS.replace(!mutated!())",
+    )
+    .noticed_by("streams", "items_of_two_streams_come_in_any_order"),
 ];

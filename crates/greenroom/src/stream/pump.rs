@@ -20,6 +20,8 @@ use crate::actor::interface::Portable;
 use crate::actor::key::ActorId;
 use crate::actor::reply::{TYPE_VERSION, unencodable};
 use crate::shard::Shard;
+#[cfg(feature = "rehearsal")]
+use crate::shard::rehearsal::is_staged;
 
 /// Where items go.
 pub(crate) trait Outlet<T> {
@@ -59,7 +61,7 @@ impl<T, O: Outlet<T>> Pump<T, O> {
         if fenced() {
             return Poll::Ready(Some(Err(Doubt::Fenced.into())));
         }
-        for _ in 0..ITEMS_A_POLL {
+        for _ in 0..items_a_poll() {
             // Room first: nothing is made that nobody has room for.
             match self.outlet.poll_room(context) {
                 Poll::Pending => return Poll::Pending,
@@ -116,6 +118,15 @@ impl<T, O: Outlet<T>> Drop for Pump<T, O> {
             self.outlet.finish(Err(Doubt::Dropped.into()));
         }
     }
+}
+
+/// Items that one poll moves before others have their go.
+fn items_a_poll() -> usize {
+    #[cfg(feature = "rehearsal")]
+    if is_staged() {
+        return 1;
+    }
+    ITEMS_A_POLL
 }
 
 /// Whether the node of this shard may not act on others any more.
@@ -218,5 +229,5 @@ impl<T: Item> AnyFeed for Feed<T> {
     }
 }
 
-/// Items that one poll moves before others of the shard have their go.
+/// The same where nobody chooses who has a go.
 const ITEMS_A_POLL: usize = 64;

@@ -18,6 +18,8 @@ use super::pump::{PipeOutlet, Pump};
 use crate::actor::error::{CallError, Doubt, Failure, Refusal};
 use crate::actor::interface::Portable;
 use crate::here::port::Port;
+#[cfg(feature = "rehearsal")]
+use crate::shard::rehearsal::{NextStep, begin_on_stage, is_told};
 use crate::shard::{Item, Shard};
 
 /// A stream of replies: what a method that returns `impl Stream<Item = T>` gives to its caller.
@@ -136,7 +138,11 @@ fn begin<T: Portable>(state: State<T>) -> Result<State<T>, Failure> {
             let producer = tie.as_ref().map(|tie| tie.actor().clone());
             // Dropped on the way, as the node stops, it ends the stream.
             let pump = Pump::new(Feed { tie, home: Some(home), items, weight: None }, outlet);
+            #[cfg(feature = "rehearsal")]
+            let pump = in_steps(pump);
             let run = move |shard: &Shard| shard.begin_beside(producer.as_ref(), Box::pin(pump));
+            #[cfg(feature = "rehearsal")]
+            let Some(run) = begin_on_stage(home.id, run) else { return Ok(State::Local(pipe)) };
             home.push(Item::Run(Box::new(run))).map_err(|_| Failure::from(Doubt::Dropped))?;
             Ok(State::Local(pipe))
         }
@@ -149,6 +155,13 @@ fn begin<T: Portable>(state: State<T>) -> Result<State<T>, Failure> {
         State::Named(_, None) => Err(Refusal::Unbound.into()),
         begun => Ok(begun),
     }
+}
+
+/// On a stage, nothing is made before another step.
+#[cfg(feature = "rehearsal")]
+async fn in_steps(pump: impl Future<Output = ()>) {
+    NextStep::default().await;
+    pump.await;
 }
 
 impl<T: Portable> Stream for ReplyStream<T> {
@@ -181,6 +194,10 @@ impl<T: Portable> fmt::Debug for ReplyStream<T> {
 impl<T: Portable> Serialize for ReplyStream<T> {
     /// Gives it a name by which it can be consumed from another node. It is spent here then.
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        #[cfg(feature = "rehearsal")]
+        if is_told() {
+            return serializer.serialize_str("a stream");
+        }
         let state = std::mem::replace(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner), State::Over);
         let feed = match state {
             State::Fresh(feed) | State::Direct(feed) => feed,

@@ -28,6 +28,8 @@ pub(super) async fn change(
     loop {
         if let Step::Done(ended) = change.step() {
             node.calendar().made(id.range(), ended.wake);
+            #[cfg(feature = "rehearsal")]
+            crate::shard::rehearsal::forget_ticks((&id.kind, &id.key), &id.name);
             return Ok(*ended);
         }
         let left = until.since(node.world().now());

@@ -17,6 +17,8 @@ use crate::actor::interface::Method;
 use crate::actor::key::Key;
 use crate::here::node::Node;
 use crate::here::port::Port;
+#[cfg(feature = "rehearsal")]
+use crate::shard::rehearsal::{Insists, note_insists};
 
 /// What has become of one try.
 pub(crate) enum Try {
@@ -46,10 +48,17 @@ async fn insist<F: Future<Output = Try>>(port: &Port, topic: &Key, mut attempt: 
     let until = world.now() + PATIENCE;
     let mut pause = PAUSE_MIN;
     loop {
-        let why = match attempt().await {
+        #[cfg(feature = "rehearsal")]
+        note_insists(Insists::Tries);
+        let tried = attempt().await;
+        #[cfg(feature = "rehearsal")]
+        note_insists(Insists::Not);
+        let why = match tried {
             Try::Acknowledged => return,
             Try::Again(why) if world.now() + pause < until => {
                 tracing::debug!(%topic, why, "an event is delivered again");
+                #[cfg(feature = "rehearsal")]
+                note_insists(Insists::Rests);
                 world.sleep_until(world.now() + pause).await;
                 pause = (pause * 2).min(PAUSE_MAX);
                 continue;

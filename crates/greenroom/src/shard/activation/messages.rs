@@ -109,6 +109,10 @@ impl<A: Behaviour> AnyActivation for Activation<A> {
     fn offer_wire(self: Rc<Self>, shard: &Shard, call: IncomingCall<'_>) -> Result<(), (Option<Refusal>, WireReply)> {
         let IncomingCall { method, payload, reply, deadline, chain } = call;
         let access = self.access(method);
+        #[cfg(feature = "rehearsal")]
+        if shard.is_rehearsed() && chain.baggage.as_ref().is_some_and(|baggage| baggage.tick.is_some()) {
+            shard.note_tick((&self.cx.id, self.slot), (method, self.method_name(method)), payload, &chain);
+        }
         match self.admit(shard, access, &chain) {
             Ok(Admission::TooLate) => return Err((None, reply)),
             Ok(Admission::Begin) if shard.may_begin_inline() => {

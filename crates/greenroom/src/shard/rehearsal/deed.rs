@@ -83,8 +83,8 @@ impl Shard {
         self.rehearsal.hold(number, (at, by, queue), What::Deed(deed));
     }
 
-    /// Lets a deed that waits come twice.
-    pub(super) fn repeat(&self, number: u64) {
+    /// Lets a deed that waits come twice; `false` if it is none.
+    pub(super) fn repeat(&self, number: u64) -> bool {
         let again = {
             let held = self.rehearsal.held.borrow();
             held.iter().find(|held| held.number == number).and_then(|held| match &held.what {
@@ -92,10 +92,10 @@ impl Shard {
                 _ => None,
             })
         };
-        if let Some(deed) = again {
-            let touches = (deed.at.stable_hash(), deed.by.hash());
-            self.hold_deed(mix(number, self.rehearsal.step.get()), touches, deed);
-        }
+        let Some(deed) = again else { return false };
+        let touches = (deed.at.stable_hash(), deed.by.hash());
+        self.hold_deed(mix(number, self.rehearsal.step.get()), touches, deed);
+        true
     }
 
     /// Lets a deed come before all others that its maker has for whom it touches.

@@ -118,10 +118,27 @@ impl Events {
     /// Notes what `what` says, if anybody listens.
     pub(super) fn note(&self, step: u64, what: impl FnOnce() -> Happened) {
         if self.on.get() {
-            let event = Event { step, what: what() };
+            let event = Event { step, what: telling(what) };
             self.list.borrow_mut().push(event);
         }
     }
+}
+
+thread_local! {
+    static TELLS: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Runs `tell`, which writes values for people.
+pub(super) fn telling<T>(tell: impl FnOnce() -> T) -> T {
+    let before = TELLS.replace(true);
+    let told = tell();
+    TELLS.set(before);
+    told
+}
+
+/// Whether what is written now is for people: a stream in it goes nowhere.
+pub(crate) fn is_told() -> bool {
+    TELLS.get()
 }
 
 impl Shard {

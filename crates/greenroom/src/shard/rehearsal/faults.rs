@@ -67,6 +67,8 @@ enum Hit {
     Running(CallSlot),
     Node(u64),
     Activation(Slot),
+    /// A tick that has come, by its number.
+    Tick(u64),
     /// An operation on a store, by its number, and how it ends.
     Operation(u64, Outcome),
 }
@@ -129,10 +131,14 @@ impl Stage {
                         }
                     }
                 }
-                Fault::Repeat => held
-                    .iter()
-                    .filter(|held| held.may_come_twice())
-                    .for_each(|held| hits(held.number, held.at, Hit::Held(held.number))),
+                Fault::Repeat => {
+                    held.iter()
+                        .filter(|held| held.may_come_twice() || self.shard.acknowledges(held))
+                        .for_each(|held| hits(held.number, held.at, Hit::Held(held.number)));
+                    for (tick, actor) in self.shard.ticks_to_repeat() {
+                        hits(tick, actor, Hit::Tick(tick));
+                    }
+                }
                 Fault::Store => {
                     for Held { number, at, what, .. } in held.iter() {
                         let What::Operation(Operation { by: Party::Actor(_), is_write, .. }) = what else { continue };
@@ -163,6 +169,7 @@ impl Stage {
                         let asked = asked.iter().find(|asked| asked.call == call);
                         asked.map(|Asked { by, target, method, .. }| format!("{by}<{target}.{method}"))
                     }
+                    Hit::Tick(number) => self.shard.name_of_tick(number),
                     Hit::Node(node) => Some(label(node)),
                     Hit::Activation(slot) => self.shard.activation(slot).map(|one| one.id().to_string()),
                 };
@@ -174,20 +181,16 @@ impl Stage {
 
     /// Lets it go wrong.
     pub(super) fn go_wrong(&self, kind: Fault, step: &Step) -> Performed {
-        let what = self.name_of_fault(kind, step);
+        let shard = &*self.shard;
+        shard.rehearsal.note(|| Happened::Fault { what: self.name_of_fault(kind, step) });
         let mut hits = None;
         self.each_hit(&[kind], &mut |other, hit| {
             if other.number == step.number {
                 hits = Some(hit);
             }
         });
-        let shard = &*self.shard;
-        shard.rehearsal.note(|| Happened::Fault { what });
         match hits {
-            Some(Hit::Held(number)) if kind == Fault::Repeat => {
-                shard.repeat(number);
-                Performed::Whole
-            }
+            Some(Hit::Held(number)) if kind == Fault::Repeat && shard.repeat(number) => Performed::Whole,
             Some(Hit::Held(number)) => {
                 let failure = match kind {
                     Fault::Late => shard.expired(Default::default()).into(),
@@ -197,6 +200,10 @@ impl Stage {
                 Performed::Whole
             }
             Some(Hit::Running(call)) => shard.let_expire(call),
+            Some(Hit::Tick(number)) => {
+                shard.repeat_tick(number);
+                Performed::Whole
+            }
             Some(Hit::Operation(number, outcome)) => {
                 if let Some(What::Operation(operation)) = shard.rehearsal.take(number) {
                     shard.operate(operation, outcome);

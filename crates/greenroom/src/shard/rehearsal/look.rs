@@ -4,6 +4,7 @@ use std::any::Any;
 use std::cell::{Ref, RefCell};
 use std::rc::Rc;
 
+use super::events::telling;
 use crate::actor::interface::Behaviour;
 use crate::actor::key::Key;
 use crate::shard::activation::AnyActivation;
@@ -19,8 +20,8 @@ pub type Seen<'a, A> = Option<Ref<'a, A>>;
 impl Look {
     /// What the actors are as text, by their names: those that can be shown and that no exclusive turn has.
     pub fn shown(&self) -> Vec<(String, String)> {
-        let shown = self.activations.iter().filter_map(|one| Some((one.id().to_string(), one.shown()?)));
-        shown.collect()
+        let shown = |one: &Rc<dyn AnyActivation>| Some((one.id().to_string(), one.shown()?));
+        telling(|| self.activations.iter().filter_map(shown).collect())
     }
 
     /// The actors of one type, by their keys.

@@ -2,6 +2,7 @@
 //!
 //! Messages, answers and turns that were woken are held, and each of them is a [`Step`]. All else of a shard is as it always is.
 
+mod beside;
 mod deed;
 mod events;
 mod faults;
@@ -12,6 +13,7 @@ mod reset;
 mod stage;
 mod step;
 mod stored;
+mod ticks;
 
 use std::cell::{Cell, RefCell};
 use std::fmt;
@@ -21,6 +23,7 @@ use std::sync::Arc;
 use greenroom_world::Timestamp;
 
 use super::activation::AnyActivation;
+use super::beside as tasks;
 use super::calls::{CallSlot, Completion};
 use super::mail::{AnyMail, Form};
 use super::submit::AnyParcel;
@@ -31,9 +34,11 @@ use crate::actor::key;
 use crate::actor::key::ActorId;
 use crate::actor::reference::{Inner, Route};
 
+pub(crate) use self::beside::{Insists, NextStep, begin_on_stage, is_staged, note_insists};
 use self::deed::Acting;
 pub(crate) use self::deed::{Deed, Player};
 use self::events::Events;
+pub(crate) use self::events::is_told;
 pub use self::events::{Answer, Event, Happened};
 pub use self::faults::Fault;
 use self::labels::Labels;
@@ -44,9 +49,11 @@ pub use self::stage::Stage;
 pub use self::step::{Kind, Party, Performed, Step, Waiting, mix};
 use self::stored::Operation;
 pub use self::stored::{Outcome, hold_late_write, hold_operation};
+use self::ticks::Ticks;
 
 pub(crate) use self::maybe::maybe;
 pub(crate) use self::reset::note_lasting;
+pub(crate) use self::ticks::forget_ticks;
 
 /// What a shard holds back.
 pub(super) struct Rehearsal {
@@ -83,6 +90,7 @@ pub(super) struct Rehearsal {
     player: RefCell<Option<Rc<dyn Player>>>,
     occupied: RefCell<Vec<u64>>,
     acting: RefCell<Option<Acting>>,
+    ticks: Ticks,
     events: Events,
 }
 
@@ -100,6 +108,10 @@ struct Place {
 struct Maker {
     turn: TurnId,
     number: u64,
+    /// Whose turn it is, as a hash, and whether it runs beside turns.
+    at: u64,
+    is_beside: bool,
+    insists: Insists,
     /// How much it has made.
     made: u64,
     /// The step in which it was woken.
@@ -188,6 +200,7 @@ impl Rehearsal {
             player: RefCell::default(),
             occupied: RefCell::default(),
             acting: RefCell::default(),
+            ticks: Ticks::default(),
             events: Events::default(),
         }
     }
@@ -231,8 +244,8 @@ impl Shard {
         let (Form::Typed(method) | Form::Wire(method)) = mail.form() else { return false };
         let method = mail.interface().methods.get(usize::from(method));
         let access = if method.is_some_and(|method| method.read) { Access::Read } else { Access::Exclusive };
-        let (from, method) = (self.party(), method.map_or("?", |method| method.name));
-        let (number, by) = (self.next_number(), from.hash());
+        let ((from, by), method) = (self.party(), method.map_or("?", |method| method.name));
+        let number = self.next_number();
         let call = mail.reply().and_then(|reply| reply.call()).filter(|site| site.shard == self.id());
         if let Some(site) = call {
             let asked = Asked {
@@ -312,7 +325,12 @@ impl Shard {
         let begun = rehearsal.begun.get();
         rehearsal.begun.set(begun + 1);
         let number = mix(rehearsal.step.get(), begun);
-        rehearsal.turns.borrow_mut().push(Maker { turn: frame.id, number, made: 0, woken: 0 });
+        let (id, slot) = (frame.activation.id(), frame.activation.slot());
+        let place = rehearsal.places.borrow().iter().find(|place| place.slot == slot).copied();
+        let at = place.map_or_else(|| id.stable_hash(), |place| place.actor);
+        let is_beside = place.is_none() && tasks::is_beside(id);
+        let (turn, insists) = (frame.id, Insists::Not);
+        rehearsal.turns.borrow_mut().push(Maker { turn, number, at, is_beside, insists, made: 0, woken: 0 });
     }
 
     /// Remembers that a turn is over; `panic` is what it said if it panicked.
@@ -346,16 +364,20 @@ impl Shard {
         }
     }
 
-    /// Who acts now.
-    fn party(&self) -> Party {
-        if let Some(acting) = &*self.rehearsal.acting.borrow() {
-            return acting.party.clone();
-        }
-        match (self.current(), self.rehearsal.client.get()) {
-            (Some(frame), _) => Party::Actor(frame.activation.id().clone()),
-            (None, Some(client)) => Party::Client(client),
-            (None, None) => Party::Runtime,
-        }
+    /// Who acts now, with its hash.
+    fn party(&self) -> (Party, u64) {
+        let party = match (&*self.rehearsal.acting.borrow(), self.current(), self.rehearsal.client.get()) {
+            (Some(acting), ..) => acting.party.clone(),
+            (None, Some(frame), _) => {
+                let (id, turns) = (frame.activation.id(), self.rehearsal.turns.borrow());
+                let maker = turns.iter().find(|maker| maker.turn == frame.id);
+                return (Party::Actor(id.clone()), maker.map_or_else(|| id.stable_hash(), |maker| maker.at));
+            }
+            (None, None, Some(client)) => Party::Client(client),
+            (None, None, None) => Party::Runtime,
+        };
+        let hash = party.hash();
+        (party, hash)
     }
 
     /// A number for what is made now.
@@ -438,11 +460,11 @@ impl Rehearsal {
         }
     }
 
-    /// A number for the next wake of a turn that no message and no answer has, and the step that has woken it.
-    fn wake_of(&self, turn: TurnId) -> (u64, u64) {
+    /// A number for the next wake of a turn that no message and no answer has, whose it is, and the step that has woken it.
+    fn wake_of(&self, turn: TurnId) -> (u64, u64, u64) {
         let turns = self.turns.borrow();
         let known = turns.iter().find(|maker| maker.turn == turn);
-        known.map_or((WAKE, 0), |maker| (mix(maker.number, WAKE | maker.made), maker.woken))
+        known.map_or((WAKE, 0, 0), |maker| (mix(maker.number, WAKE | maker.made), maker.at, maker.woken))
     }
 }
 

@@ -10,7 +10,7 @@ use crate::shard::idle::{FineWheel, IdleWheel};
 use crate::shard::timers::Timers;
 
 /// What is left on a shard, by what it is.
-pub type Digest = Vec<(&'static str, u64)>;
+pub type Digest = [(&'static str, u64); 26];
 
 impl Stage {
     /// Forgets all turns, activations, calls and timers, as if the shard had just begun, and what `clients` drops. `false` if something was done that
@@ -20,13 +20,17 @@ impl Stage {
         shard.rehearsal.falls.set(true);
         let is_whole = shard.enter(|| {
             clients();
-            let held = shard.rehearsal.held.take();
-            drop(held);
+            let mut held = shard.rehearsal.held.take();
+            held.clear();
+            let more = shard.rehearsal.held.replace(held);
+            drop(more);
             shard.player().into_iter().for_each(|player| player.forget());
             shard.forget_turns();
             shard.forget_activations();
-            let calls = shard.calls.replace(Calls::default());
+            let has_calls = shard.calls.borrow().len() > 0;
+            let calls = has_calls.then(|| shard.calls.replace(Calls::default()));
             drop(calls);
+            shard.calls.borrow_mut().begin_anew();
             let (mut items, mut wakes, mut returned) = Default::default();
             shard.inbox.drain(&mut items, &mut wakes, &mut returned);
             drop(items);
@@ -54,7 +58,7 @@ impl Stage {
         let rehearsal = &shard.rehearsal;
         let parked = u64::from(shard.has_parked());
         let due = |next: Option<_>| u64::from(next.is_some());
-        vec![
+        [
             ("turns", shard.turns.borrow().iter().count() as u64),
             ("ready", shard.ready.borrow().len() as u64),
             ("runnable", shard.runnable.borrow().len() as u64),
@@ -157,6 +161,7 @@ impl Rehearsal {
         self.occupied.borrow_mut().clear();
         self.acting.take();
         self.ends_as.take();
+        self.ticks.clear();
         self.events.clear();
     }
 }

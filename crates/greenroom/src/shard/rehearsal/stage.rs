@@ -8,7 +8,7 @@ use std::time::Duration;
 use greenroom_world::Timestamp;
 
 use super::step::{Kind, Party, Performed, Step, Waiting};
-use super::{Asked, Event, Happened, Held, Look, Outcome, Shard, What};
+use super::{Asked, Event, Happened, Held, Look, Operation, Outcome, Shard, What};
 use crate::actor::key::ActorId;
 use crate::shard::beside;
 use crate::shard::turns::Access;
@@ -84,11 +84,9 @@ impl Stage {
         if ready.is_empty() || !can_come {
             return;
         }
-        let turns = shard.turns.borrow();
         let place = out.len();
         for turn in ready.iter() {
-            let at = turns.find(*turn).map_or(0, |turn| turn.activation.id().stable_hash());
-            let (number, born) = shard.rehearsal.wake_of(*turn);
+            let (number, at, born) = shard.rehearsal.wake_of(*turn);
             out.push(Step { number, kind: Kind::Wake, at, by: at, born, read: false, queue: 0 });
         }
         // Who is woken first at one moment, the machine's timers say.
@@ -209,8 +207,11 @@ impl Stage {
             .collect()
     }
 
-    /// Whether some turn waits for something else than an answer: it may help to let time pass.
+    /// Whether some turn waits for something else than an answer, or some delivery for its next try: it may help to let time pass.
     pub fn waits_for_time(&self) -> bool {
+        if self.shard.has_to_try_again() {
+            return true;
+        }
         let turns = self.shard.turns.borrow();
         if turns.iter().next().is_none() {
             return false;
@@ -230,34 +231,34 @@ impl Stage {
         if self.next_timer().is_some() {
             return true;
         }
-        let turns = self.shard.turns.borrow();
-        let (ready, held) = (self.shard.ready.borrow(), self.shard.rehearsal.held.borrow());
-        let (asked, calls) = (self.shard.rehearsal.asked.borrow(), self.shard.calls.borrow());
-        let is_of = |id: &ActorId, party: &Party| matches!(party, Party::Actor(by) if by == id);
-        let hears = |id: &ActorId| {
-            asked.iter().any(|asked| is_of(id, &asked.by) && calls.is_open(asked.call))
-                || held.iter().any(|held| match &held.what {
-                    What::Answer { to, .. } => is_of(id, to),
-                    What::Operation(operation) => is_of(id, &operation.by),
-                    What::Message { .. } | What::Deed(_) => false,
+        let rehearsal = &self.shard.rehearsal;
+        let makers = rehearsal.turns.borrow();
+        if makers.is_empty() {
+            return false;
+        }
+        let (turns, ready, held) = (self.shard.turns.borrow(), self.shard.ready.borrow(), rehearsal.held.borrow());
+        let (asked, calls) = (rehearsal.asked.borrow(), self.shard.calls.borrow());
+        let hears = |at: u64| {
+            asked.iter().any(|asked| asked.touches.0 == at && calls.is_open(asked.call))
+                || held.iter().filter(|held| held.at == at).any(|held| match &held.what {
+                    What::Answer { .. } | What::Operation(Operation { by: Party::Actor(_), .. }) => true,
+                    What::Operation(_) | What::Message { .. } | What::Deed(_) => false,
                 })
         };
-        let woken: Vec<_> = ready.iter().filter_map(|turn| turns.find(*turn)).collect();
-        let mut waiting = turns.iter().filter(|turn| !woken.iter().any(|woken| std::ptr::eq(*woken, *turn)));
-        waiting.any(|turn| {
-            let id = turn.activation.id();
-            // A hash takes longer than to look whether anybody asks for it.
-            let is_timed = || !timed.is_empty() && timed.contains(&id.stable_hash());
-            (!hears(id) || is_timed()) && !beside::is_beside(id)
-        })
+        if self.shard.has_to_try_again() {
+            return true;
+        }
+        let mut waiting =
+            makers.iter().filter(|maker| turns.find(maker.turn).is_some() && !ready.contains(&maker.turn));
+        waiting.any(|maker| !maker.is_beside && (!hears(maker.at) || timed.contains(&maker.at)))
     }
 
     /// Whether a client waits for an answer, or has one under way.
     pub fn is_to_hear(&self, client: u32) -> bool {
         let (held, asked) = (self.shard.rehearsal.held.borrow(), self.shard.rehearsal.asked.borrow());
-        let is_it = |party: &Party| matches!(party, Party::Client(number) if *number == client);
-        asked.iter().any(|asked| is_it(&asked.by))
-            || held.iter().any(|held| matches!(&held.what, What::Answer { to, .. } if is_it(to)))
+        let hash = Party::Client(client).hash();
+        // Nothing but answers touches clients.
+        asked.iter().any(|asked| asked.touches.0 == hash) || held.iter().any(|held| held.at == hash)
     }
 
     /// How many turns have begun on the shard.

@@ -56,12 +56,12 @@ pub(super) struct Operation {
 pub fn hold_operation(name: impl FnOnce() -> String, is_write: bool) -> Option<oneshot::Receiver<Outcome>> {
     Shard::with(|shard| {
         let shard = shard.filter(|shard| shard.rehearsal.is_on() && !shard.rehearsal.falls.get())?;
-        let frame = shard.current().filter(|frame| !beside::is_beside(frame.activation.id()))?;
-        let by = Party::Actor(frame.activation.id().clone());
+        shard.current().filter(|frame| !beside::is_beside(frame.activation.id()))?;
+        let (by, at) = shard.party();
         let (chosen, outcome) = oneshot::channel();
         // An error means that whoever waited is gone.
         let perform = Box::new(move |outcome| _ = chosen.send(outcome));
-        shard.hold_operation(by.hash(), Operation { by, name: name(), is_write, perform });
+        shard.hold_operation(at, Operation { by, name: name(), is_write, perform });
         Some(outcome)
     })
 }
@@ -70,7 +70,7 @@ pub fn hold_operation(name: impl FnOnce() -> String, is_write: bool) -> Option<o
 pub fn hold_late_write(name: impl FnOnce() -> String, write: impl FnOnce() + 'static) {
     Shard::with(|shard| {
         let Some(shard) = shard else { return };
-        let at = shard.party().hash();
+        let (_, at) = shard.party();
         let perform = Box::new(move |_| write());
         shard.hold_operation(at, Operation { by: Party::Runtime, name: name(), is_write: true, perform });
     });
