@@ -182,6 +182,18 @@ impl Hosted {
         });
     }
 
+    /// Breaks the lanes between nodes and their hosts now and then, until all is closed.
+    fn break_lanes(self: &Rc<Self>) {
+        let (this, mut random) = (self.clone(), self.sim.random());
+        self.sim.spawn(async move {
+            while !this.closed.get() {
+                tokio::time::sleep(random.within(&LASTING)).await;
+                let at = random.index(NODES.len());
+                this.sim.reset(NODES[at], HOSTS[at]);
+            }
+        });
+    }
+
     /// Calls all registers from a node, and sends them away, until all is closed.
     fn call_from(self: &Rc<Self>, histories: &Rc<Histories>, name: &'static str, moved: &Rc<Cell<u64>>) {
         let (this, histories, moved, mut random) = (self.clone(), histories.clone(), moved.clone(), self.sim.random());
@@ -243,6 +255,9 @@ fn scenario(seed: u64, keeps: Keeps, nodes: &'static [Fault], hosts: &'static [F
         let (restarting, rehosting) = (cluster.clone(), hosted.clone());
         let on_nodes = Nemesis::new(&sim, NODES).restart(move |name| restarting.restart(name));
         let on_hosts = Nemesis::new(&sim, HOSTS).restart(move |host| rehosting.start_host(host));
+        if !hosts.is_empty() {
+            hosted.break_lanes();
+        }
         futures_util::future::join(torment(on_nodes, nodes), torment(on_hosts, hosts)).await;
         tokio::time::sleep(Duration::from_secs(15)).await;
         histories.close();
