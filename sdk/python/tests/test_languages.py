@@ -1,6 +1,6 @@
 """One suite for all languages: the same cases, against a probe of each, on both ways in and in both codecs.
 
-Probes are hosts with one actor in three forms, each a process: `probe.py`, `sdk/typescript/probe`, `sdk/go/testdata/probe` and
+Probes are hosts with one actor in four forms, each a process: `probe.py`, `sdk/typescript/probe`, `sdk/go/testdata/probe` and
 `crates/greenroom-host/examples/probe.rs`. Each reads one codec only, so the node writes over what callers say in the other one.
 """
 

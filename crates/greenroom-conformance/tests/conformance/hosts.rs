@@ -5,12 +5,13 @@
 //! have been.
 
 use std::cell::{Cell, RefCell};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use greenroom::optimiser::OptimiserMode;
 use greenroom::prelude::*;
 use greenroom_describe::Description;
 use greenroom_host::{CallError, Cx, Dial, Ended, Host, Kind, Turning, arguments, payload};
@@ -231,12 +232,14 @@ impl Hosted {
         let cluster = Cluster::new(sim, |builder, _| {
             builder.configure(|config| {
                 (config.hosts.lease, config.hosts.grace) = (Duration::from_secs(1), Duration::from_secs(3));
+                config.optimiser.mode = OptimiserMode::On;
             })
         });
         let watch = Exclusive::fenced(sim);
         let (made, lives, closed) = Default::default();
         let hosted = Rc::new(Self { sim: sim.clone(), cluster, forgets, older, made, watch, lives, closed });
         hosted.cluster.start_all(NODES).await;
+        hosted.cluster.three().iter().for_each(|node| node.pause_optimiser(true));
         NODES.iter().for_each(|name| hosted.keep_door(name));
         HOSTS.iter().for_each(|host| hosted.start_host(host));
         tokio::time::sleep(Duration::from_secs(3)).await;
@@ -317,6 +320,30 @@ fn what_cannot_go_where_it_is_sent_stays_with_what_it_holds() {
             sent("c").await;
             sim.crash("host-a");
             assert_eq!(rover.swap(8).await, Ok((line, 2, 7)), "and it goes where it can");
+            hosted.closed.set(true);
+        });
+    });
+}
+
+#[test]
+fn the_optimiser_brings_actors_in_hosts_to_who_calls_them_with_what_they_hold() {
+    let name = "the_optimiser_brings_actors_in_hosts_to_who_calls_them_with_what_they_hold";
+    seeds(name, 5, |seed| {
+        sim(seed, Faults::none()).run(|sim: Sim| async move {
+            let hosted = Hosted::start(&sim, false, &[]).await;
+            let nodes = hosted.cluster.three();
+            nodes.iter().for_each(|node| node.pause_optimiser(false));
+            let mut lines = BTreeMap::new();
+            for round in 1..=600 {
+                for key in 0..6 {
+                    let (line, count, _) = RoverRef::of(&nodes[0], key).swap(round).await.expect("it answers");
+                    assert_eq!((*lines.entry(key).or_insert(line), round), (line, count), "rover {key}");
+                }
+                tokio::time::sleep(Duration::from_millis(100)).await;
+            }
+            let moved: Vec<_> = nodes.iter().flat_map(Node::moved_actors).collect();
+            assert!(!moved.is_empty(), "nobody has moved");
+            assert!(moved.iter().all(|moved| moved.actor.starts_with("rover/") && moved.to == "a"), "{moved:?}");
             hosted.closed.set(true);
         });
     });
