@@ -298,13 +298,6 @@ pub(super) const MUTANTS: &[Mutant] = &[
     )
     .noticed_by("hooks", "what_one_reliable_actor_sends_another_comes_in_its_order"),
     mutant(
-        "streams begin by themselves",
-        "shard/rehearsal/beside.rs",
-        "shard.filter(|shard| shard.rehearsal.is_on() && shard.id() == home)",
-        "shard.filter(|shard| shard.rehearsal.is_on() && shard.id() == home && !mutated!())",
-    )
-    .noticed_by("streams", "items_of_two_streams_come_in_any_order"),
-    mutant(
         "all items of a stream come at once",
         "stream/pump.rs",
         "if is_staged() {",
@@ -337,13 +330,6 @@ pub(super) const MUTANTS: &[Mutant] = &[
         "shard/rehearsal/ticks.rs",
         "self.activation(came.slot).is_none_or(",
         "!mutated!() && self.activation(came.slot).is_none_or(",
-    )
-    .noticed_by("ticks", "a_tick_comes_again_to_who_has_lost_its_memory_of_it"),
-    mutant(
-        "a tick that was written down does not come again",
-        "shard/rehearsal/ticks.rs",
-        "self.rehearsal.ticks.again.borrow().contains(ticked)",
-        "!mutated!() && self.rehearsal.ticks.again.borrow().contains(ticked)",
     )
     .noticed_by("ticks", "a_tick_comes_again_to_who_has_lost_its_memory_of_it"),
     mutant(
