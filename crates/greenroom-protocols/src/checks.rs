@@ -34,6 +34,8 @@ pub struct Checks {
     pub exact_move: bool,
     /// A new owner of a range decides no move until every active node has reported.
     pub move_wait: bool,
+    /// Who holds what an actor was judges the owner's grant by what had been released there when it began to.
+    pub held_floor: bool,
     /// A host refuses a grant for another incarnation of its node (D4).
     pub incarnation_check: bool,
     /// A reminder's hint is kept for a while when its record is not there yet.
@@ -62,6 +64,7 @@ impl Default for Checks {
             exact_release: true,
             exact_move: true,
             move_wait: true,
+            held_floor: true,
             incarnation_check: true,
             hint_grace: true,
             hint_fence: true,

@@ -51,6 +51,16 @@ impl Host {
 
     /// Whether an actor that is not active here may be activated under `grant`.
     pub fn accept(&self, grant: &Grant) -> Acceptance {
+        self.accept_above(self.floor, grant)
+    }
+
+    /// As [`Host::accept`], for who holds what the actor was, and has since this was the [floor](Host::floor): only others can have
+    /// been released here meanwhile, and may have been under later epochs than the owner's word has, if that comes late.
+    pub fn accept_held(&self, since: Epoch, grant: &Grant) -> Acceptance {
+        self.accept_above(if self.checks.held_floor { since } else { self.floor }, grant)
+    }
+
+    fn accept_above(&self, floor: Epoch, grant: &Grant) -> Acceptance {
         if self.checks.incarnation_check && grant.placed.node != self.me {
             return Acceptance::NotMe;
         }
@@ -63,10 +73,15 @@ impl Host {
                 return Acceptance::NotOwner { owner: self.tenure.owner, view: version };
             }
         }
-        if self.checks.epoch_check && grant.placed.epoch <= self.floor {
+        if self.checks.epoch_check && grant.placed.epoch <= floor {
             return Acceptance::Stale;
         }
         Acceptance::Accepted
+    }
+
+    /// The highest epoch that was released here, of any actor of the range.
+    pub fn floor(&self) -> Epoch {
+        self.floor
     }
 
     /// Raises the floor: the activation of `epoch` has ended here, or never will begin. Only then tell the owner.

@@ -20,7 +20,8 @@
 //!   not reported are over. What is reported is served at once. An actor on a node that died waits for that node's lease.
 //!
 //! - **Moves.** An actor that goes to another host with its state is nowhere until the owner has given it to the one or to
-//!   the other, by compare-and-swap on its epoch; see `moves`.
+//!   the other, by compare-and-swap on its epoch; see `moves`. Who holds the state judges the grant by the floor as it was when it began to:
+//!   later it may have risen by another actor's end, and the grant may be the answer to a second question, its first one lost.
 //!
 //! This is one mechanism where the design names two (the old owner's snapshot, and registration anew after a crash): the
 //! old owner, alive or dead, is not asked, because the hosts know best. A report is a few entries a node and range, it is

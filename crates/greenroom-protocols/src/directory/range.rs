@@ -98,6 +98,16 @@ impl<K: Ord + Clone> Range<K> {
         self.host.accept(grant)
     }
 
+    /// Whether who holds what an actor was, since this was the floor, may activate it under `grant`; see [`Host::accept_held`].
+    pub fn accept_held(&self, since: Epoch, grant: &Grant) -> Acceptance {
+        self.host.accept_held(since, grant)
+    }
+
+    /// The highest epoch that was released here; see [`Host::floor`].
+    pub fn floor(&self) -> Epoch {
+        self.host.floor()
+    }
+
     /// Ends the activation of `key` of this `epoch`, or refuses to begin it. Sends nothing itself: hand what it gives to the
     /// [owner](Range::owner), here by [`Event::Released`].
     ///

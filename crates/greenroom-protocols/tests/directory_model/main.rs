@@ -99,6 +99,7 @@ fn exhaust(name: &str, cluster: Cluster) {
     checker.assert_no_discovery("no two nodes whose lease is open host the same actor");
     checker.assert_no_discovery("an epoch is one activation");
     checker.assert_no_discovery("a moved actor goes on from its last state");
+    checker.assert_no_discovery("what is held is not given up for another actor's end");
     if checker.model().moves_max > 0 {
         checker.assert_any_discovery("an actor arrives elsewhere");
     }
@@ -113,6 +114,11 @@ fn exhaust(name: &str, cluster: Cluster) {
 /// An actor moves, and moves again, while it comes and goes.
 fn moves() -> Cluster {
     Cluster { grants_max: 2, releases_max: 1, moves_max: 2, ..nothing_changes(1) }
+}
+
+/// An actor moves while another of its range comes and goes.
+fn moves_beside_another() -> Cluster {
+    Cluster { grants_max: 2, releases_max: 1, moves_max: 1, ..nothing_changes(2) }
 }
 
 /// An actor moves while its range's owner dies: source, target or neither.
@@ -197,6 +203,7 @@ fn one_host_while_actors_come_and_go() {
 #[test]
 fn one_host_while_an_actor_moves() {
     exhaust("moves", moves());
+    exhaust("moves beside another", moves_beside_another());
 }
 
 #[test]
@@ -224,6 +231,11 @@ fn without_the_exact_move_a_late_wish_brings_an_old_state_back() {
 #[test]
 fn without_waiting_for_reports_a_move_makes_two() {
     breaks("move_wait", moves_while_the_owner_dies(), |checks| checks.move_wait = false);
+}
+
+#[test]
+fn without_the_floor_of_its_time_what_is_held_is_given_up_for_another_actors_end() {
+    breaks("held_floor", moves_beside_another(), |checks| checks.held_floor = false);
 }
 
 #[test]

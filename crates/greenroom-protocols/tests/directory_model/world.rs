@@ -49,6 +49,8 @@ pub(super) struct State {
     pub(super) released: usize,
     pub(super) asked: usize,
     pub(super) moved: usize,
+    /// Who held a state was granted its actor, and took the grant for an old one.
+    pub(super) is_spurned: bool,
     /// Every activation that has begun: the epoch that its state came from, if it was moved, and whether it was released.
     pub(super) born: BTreeMap<(Key, Epoch), Life>,
 }
@@ -69,6 +71,8 @@ pub(super) struct Node {
     pub(super) leaving: BTreeMap<Key, Epoch>,
     /// States that came from elsewhere, likewise.
     pub(super) carried: BTreeMap<Key, Placed>,
+    /// The range's floor when a state of these began to be held here.
+    pub(super) since: BTreeMap<Key, Epoch>,
 }
 
 impl Node {
@@ -176,7 +180,11 @@ impl Cluster {
             Message::Report(to, report) => self.handle(state, to, Event::Report(report)),
             Message::Released(to, released) => self.handle(state, to, Event::Released(released)),
             Message::Deactivate(node, key, epoch) => {
-                let Node { active, leaving, .. } = state.nodes.get_mut(&node).expect("only known nodes are told");
+                let Node { active, leaving, since, .. } =
+                    state.nodes.get_mut(&node).expect("only known nodes are told");
+                if leaving.get(&key) == Some(&epoch) {
+                    since.remove(&key);
+                }
                 let active = active.extract_if(.., |known, at| (*known, *at) == (key, epoch)).count();
                 let leaving = leaving.extract_if(.., |known, at| (*known, *at) == (key, epoch)).count();
                 if active + leaving > 0 {
@@ -190,7 +198,9 @@ impl Cluster {
                         .carried
                         .get(&key)
                         .map_or(from, |known| if known.epoch < from.epoch { from } else { *known });
-                    node.carried.insert(key, newest);
+                    if node.carried.insert(key, newest) != Some(newest) {
+                        node.since.insert(key, node.range.floor());
+                    }
                 }
             }
             Message::Ask(to, wish) => {
@@ -218,16 +228,20 @@ impl Cluster {
         if !holds {
             return;
         }
-        let accepted = granted.map(|grant| (grant.placed.epoch, node.range.accept(&grant)));
+        let since = node.since[&key];
+        let accepted = granted.map(|grant| (grant.placed.epoch, node.range.accept_held(since, &grant)));
         match accepted {
             Some((epoch, Acceptance::Accepted)) => {
                 node.leaving.remove(&key);
                 node.carried.remove(&key);
+                node.since.remove(&key);
                 node.active.insert(key, epoch);
                 Self::born(state, to, key, epoch, Some(from.epoch));
             }
+            Some((epoch, Acceptance::Stale)) if !state.born.contains_key(&(key, epoch)) => state.is_spurned = true,
             None => {
                 node.carried.remove(&key);
+                node.since.remove(&key);
                 if node.leaving.remove(&key).is_some() {
                     self.release(state, to, key, from.epoch);
                 }
@@ -266,6 +280,7 @@ impl Model for Cluster {
                         active: BTreeMap::new(),
                         leaving: BTreeMap::new(),
                         carried: BTreeMap::new(),
+                        since: BTreeMap::new(),
                     },
                 )
             })
@@ -280,6 +295,7 @@ impl Model for Cluster {
             released: 0,
             asked: 0,
             moved: 0,
+            is_spurned: false,
             born: BTreeMap::new(),
         };
         for node in &self.first {
@@ -359,6 +375,7 @@ impl Model for Cluster {
                 let here = state.nodes.get_mut(&node)?;
                 let epoch = here.active.remove(&key)?;
                 here.leaving.insert(key, epoch);
+                here.since.insert(key, here.range.floor());
                 state.moved += 1;
                 state.network.insert(Message::Carry(to, key, Placed { node, epoch }));
             }
@@ -407,6 +424,9 @@ impl Model for Cluster {
                             || !Self::open(state, other_life.host)
                     })
                 })
+            }),
+            Property::always("what is held is not given up for another actor's end", |_, state: &State| {
+                !state.is_spurned
             }),
             Property::sometimes("an actor arrives elsewhere", |_, state: &State| {
                 state

@@ -38,6 +38,8 @@ pub(super) struct Moves {
 
 struct Undecided {
     from: Placed,
+    /// The floor of the actor's range when its state began to be held here.
+    since: Epoch,
     state: Bytes,
     /// What who sent it says of it; nothing of those that left.
     letter: Bytes,
@@ -109,14 +111,12 @@ impl Shard {
     /// Sends the state of an activation that has ended on its way.
     fn depart(&self, departed: Departed) {
         let (node, Departed { id, epoch, trip, state }) = (&self.port().node, departed);
-        if let Some(directory) = node.directory() {
-            directory.depart(&id, epoch);
-        }
+        let since = node.directory().map_or(Epoch::default(), |directory| directory.depart(&id, epoch));
         let from = Placed { node: node.me(), epoch };
         let Trip { to, letter, told, .. } = trip;
         let ask_at =
             if self.send_state(to, &id, from, &state, &letter) { self.now() + TAKE_BACK_AFTER } else { self.now() };
-        let undecided = Undecided { from, state, letter: Bytes::new(), told, held: Vec::new(), ask_at };
+        let undecided = Undecided { from, since, state, letter: Bytes::new(), told, held: Vec::new(), ask_at };
         self.moves().borrow_mut().undecided.insert(id, undecided);
     }
 
@@ -178,12 +178,13 @@ impl Shard {
             return Err(format!("{UNDECIDED_MAX} actors are on the move here already"));
         }
         let known = moves.undecided.get(id).map(|known| known.from.epoch);
-        if known.is_some_and(|known| known >= from.epoch) || !node.directory().is_some_and(|d| d.carry(id, self.id())) {
-            return Err("it is here already".to_owned());
-        }
+        let is_newer = known.is_none_or(|known| known < from.epoch);
+        let since = node.directory().filter(|_| is_newer).and_then(|directory| directory.carry(id, self.id()));
+        let Some(since) = since else { return Err("it is here already".to_owned()) };
         let held = moves.undecided.remove(id).map(|known| known.held).unwrap_or_default();
         let ask_at = self.now() + ASK_AGAIN_AFTER;
-        moves.undecided.insert(id.clone(), Undecided { from, state, letter, told: Told::default(), held, ask_at });
+        let undecided = Undecided { from, since, state, letter, told: Told::default(), held, ask_at };
+        moves.undecided.insert(id.clone(), undecided);
         Ok(())
     }
 
@@ -218,10 +219,11 @@ impl Shard {
     pub(crate) fn decided(&self, wish: &Move<Entry>, decision: &Decision, host: Option<NodeId>) {
         let node = &self.port().node;
         let id = &wish.key.id();
-        let known = self.moves().borrow().undecided.get(id).is_some_and(|undecided| undecided.from == wish.from);
+        let known = |undecided: &Undecided| (undecided.from == wish.from).then_some(undecided.since);
+        let Some(since) = self.moves().borrow().undecided.get(id).and_then(known) else { return };
         // Without a lease nothing begins here. It is asked for again.
-        let Some(directory) = node.directory().filter(|_| known && self.fence_open()) else { return };
-        let end = directory.end_move(node, wish, decision, self.id());
+        let Some(directory) = node.directory().filter(|_| self.fence_open()) else { return };
+        let end = directory.end_move(node, wish, decision, (self.id(), since));
         if let MoveEnd::Again = end {
             return;
         }

@@ -58,6 +58,19 @@ fn who_asks_again_is_told_the_same_until_it_is_settled() {
 }
 
 #[test]
+fn a_grant_is_good_although_another_actor_of_the_range_was_released_under_a_later_epoch() {
+    let (mut cluster, wish) = departed();
+    let since = cluster.nodes[&2].0.floor();
+    let grant = cluster.granted(1, &wish);
+    let (target, _) = cluster.nodes.get_mut(&2).unwrap();
+    let later = Epoch(grant.placed.epoch.0 + 1);
+    target.release(KEY + 1, later);
+    assert_eq!(target.accept_held(since, &grant), Acceptance::Accepted, "it came late");
+    target.release(KEY, grant.placed.epoch);
+    assert_eq!(target.accept_held(target.floor(), &grant), Acceptance::Stale, "it comes again, as does the state");
+}
+
+#[test]
 fn the_target_takes_over_at_once_when_the_source_has_died() {
     let range = range_where(&[1, 2, 3], 2, &[2, 3], 2);
     let mut cluster = Cluster::new(range, 3, &[1, 2, 3]);

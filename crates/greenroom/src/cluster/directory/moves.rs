@@ -21,25 +21,26 @@ pub(crate) enum MoveEnd {
 }
 
 impl Directory {
-    /// Notes that an activation has ended and its state is on its way: it stays reported until that is decided.
-    pub(crate) fn depart(&self, id: &ActorId, epoch: Epoch) {
+    /// Notes that an activation has ended and its state is on its way: it stays reported until that is decided. The range's floor.
+    pub(crate) fn depart(&self, id: &ActorId, epoch: Epoch) -> Epoch {
         let entry = Entry::new(id.clone());
         let mut range = self.range(entry.word);
         if let Some(active) = range.active.get_mut(&entry).filter(|active| active.epoch == epoch) {
             active.depart();
             range.passing.remove(&entry);
         }
+        range.machine.floor()
     }
 
-    /// Notes that a state has come to `shard`; false if the actor is here already.
-    pub(crate) fn carry(&self, id: &ActorId, shard: ShardId) -> bool {
+    /// Notes that a state has come to `shard`; the range's floor, or `None` if the actor is here already.
+    pub(crate) fn carry(&self, id: &ActorId, shard: ShardId) -> Option<Epoch> {
         let entry = Entry::new(id.clone());
         let mut range = self.range(entry.word);
         let free = !range.active.contains_key(&entry) && range.carried.get(&entry).is_none_or(|at| *at == shard);
         if free {
             range.carried.insert(entry, shard);
         }
-        free
+        free.then(|| range.machine.floor())
     }
 
     /// The shard that waits for the decision of `wish`.
@@ -67,11 +68,17 @@ impl Directory {
         range.machine.owner().filter(|owner| *owner != self.me)
     }
 
-    /// Takes in the decision of a move whose state is on `shard` of this node.
-    pub(crate) fn end_move(&self, node: &Here, wish: &Move<Entry>, decision: &Decision, shard: ShardId) -> MoveEnd {
+    /// Takes in the decision of a move whose state is on `shard` of this node, since `since` was the range's floor.
+    pub(crate) fn end_move(
+        &self,
+        node: &Here,
+        wish: &Move<Entry>,
+        decision: &Decision,
+        (shard, since): (ShardId, Epoch),
+    ) -> MoveEnd {
         let mut range = self.range(wish.key.word);
         match decision {
-            Decision::Granted(grant) => match range.machine.accept(grant) {
+            Decision::Granted(grant) => match range.machine.accept_held(since, grant) {
                 Acceptance::Accepted => {
                     range.carried.remove(&wish.key);
                     let epoch = grant.placed.epoch;
