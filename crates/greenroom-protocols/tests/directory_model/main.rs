@@ -165,7 +165,11 @@ fn breaks(name: &str, cluster: Cluster, without: impl FnOnce(&mut Checks)) {
         .timeout(Duration::from_secs(60))
         .spawn_bfs()
         .join();
-    let broken = ["no two nodes whose lease is open host the same actor", "a moved actor goes on from its last state"];
+    let broken = [
+        "no two nodes whose lease is open host the same actor",
+        "a moved actor goes on from its last state",
+        "what is held is not given up for another actor's end",
+    ];
     let path = broken.iter().find_map(|property| checker.discovery(property));
     let path = path.unwrap_or_else(|| panic!("{name}: the model does not need this check"));
     println!(
