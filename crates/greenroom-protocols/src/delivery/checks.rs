@@ -32,6 +32,8 @@ pub struct Checks {
     pub credit: bool,
     /// Replies to, and by, earlier owners are dropped.
     pub reply_epoch: bool,
+    /// A page that has not brought what was read for is read again after a while, and not at once.
+    pub pages_rest: bool,
     /// A repeated call from outside gets the recorded answer.
     pub recorded_answer: bool,
 }
@@ -53,6 +55,7 @@ impl Default for Checks {
             parked_once: true,
             credit: true,
             reply_epoch: true,
+            pages_rest: true,
             recorded_answer: true,
         }
     }

@@ -24,8 +24,10 @@ pub(super) struct LaneState<A, M> {
     pub(super) entries: BTreeMap<u64, Envelope<A, M>>,
     /// The first number that is not in `entries` and behind them; above `committed` if all are.
     unread: u64,
-    /// Whether a page is being read.
-    reading: bool,
+    /// From where on a page is being read.
+    reading: Option<u64>,
+    /// When to read again what a page did not bring.
+    again_at: Option<Timestamp>,
     /// The next number to send.
     pub(super) next: u64,
     /// The highest number that the receiver has room for.
@@ -53,7 +55,8 @@ impl<A: Clone + Ord, M: Clone> LaneState<A, M> {
             trim_at: None,
             entries: BTreeMap::new(),
             unread: before + 1,
-            reading: false,
+            reading: None,
+            again_at: None,
             next: before + 1,
             limit: 0,
             round: 0,
@@ -96,15 +99,15 @@ impl<A: Clone + Ord, M: Clone> LaneState<A, M> {
         let room = config.lane_memory_max - self.entries.len().min(config.lane_memory_max);
         // Half of the memory at a time, so that a long backlog is read in few pages.
         let due = self.unread <= self.committed && (room * 2 >= config.lane_memory_max || self.entries.is_empty());
-        (due && !self.reading && room > 0).then(|| {
-            self.reading = true;
+        (due && self.reading.is_none() && self.again_at.is_none() && room > 0).then(|| {
+            self.reading = Some(self.unread);
             (self.unread, room)
         })
     }
 
     /// Takes in entries that were read.
-    pub(super) fn paged(&mut self, entries: Vec<(u64, Envelope<A, M>)>) {
-        self.reading = false;
+    pub(super) fn paged(&mut self, config: &Config, now: Timestamp, entries: Vec<(u64, Envelope<A, M>)>) {
+        let from = self.reading.take();
         for (number, envelope) in entries {
             if number == self.unread && number <= self.committed {
                 self.unread += 1;
@@ -113,6 +116,15 @@ impl<A: Clone + Ord, M: Clone> LaneState<A, M> {
                 }
             }
         }
+        if from == Some(self.unread) && config.checks.pages_rest {
+            // A later owner has trimmed it, and this one has not heard of that one yet.
+            self.again_at = Some(now + config.retransmit);
+        }
+    }
+
+    /// Whether it is time to read again what a page did not bring.
+    pub(super) fn reads_again(&mut self, now: Timestamp) -> bool {
+        self.again_at.take_if(|at| *at <= now).is_some()
     }
 
     fn enter(&mut self, number: u64, envelope: Envelope<A, M>) {
@@ -222,7 +234,9 @@ impl<A: Clone + Ord, M: Clone> LaneState<A, M> {
         }
         self.entries = self.entries.split_off(&(self.acked + 1));
         self.next = self.next.max(self.acked + 1);
-        self.unread = self.unread.max(self.acked + 1);
+        if self.unread <= self.acked {
+            (self.unread, self.again_at) = (self.acked + 1, None);
+        }
         if self.acked == self.committed {
             self.silent_at = None;
         }
@@ -246,9 +260,9 @@ impl<A: Clone + Ord, M: Clone> LaneState<A, M> {
         true
     }
 
-    /// When silence is too long, or a trim is due.
+    /// When silence is too long, a trim is due, or a page to be read again.
     pub(super) fn deadline(&self) -> Option<Timestamp> {
-        self.silent_at.into_iter().chain(self.trim_at).min()
+        self.silent_at.into_iter().chain(self.trim_at).chain(self.again_at).min()
     }
 
     /// Whether what is acknowledged has waited long enough for its trim.

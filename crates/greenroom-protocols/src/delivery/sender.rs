@@ -128,7 +128,7 @@ impl<A: Clone + Ord, M: Clone> Sender<A, M> {
         out: &mut Vec<Action<A, M>>,
     ) {
         if let Some(state) = self.lanes.get_mut(&lane) {
-            state.paged(entries);
+            state.paged(&self.config, now, entries);
             self.pump(now, lane, out);
         }
     }
@@ -144,7 +144,11 @@ impl<A: Clone + Ord, M: Clone> Sender<A, M> {
         }
         for lane in self.lanes.keys().copied().collect::<Vec<_>>() {
             let state = self.lanes.get_mut(&lane).expect("the key was just listed");
+            let reads_again = state.reads_again(now);
             if !state.silent(&self.config, now) {
+                if reads_again {
+                    self.pump(now, lane, out);
+                }
                 continue;
             }
             if !self.pump(now, lane, out) {

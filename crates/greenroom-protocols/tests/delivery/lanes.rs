@@ -182,3 +182,38 @@ fn a_new_owners_limit_counts_and_not_the_one_before() {
     world.settle(forward);
     assert!(highest_sent(&world) <= 8, "{}", highest_sent(&world));
 }
+
+#[test]
+fn what_a_later_owner_has_trimmed_is_not_read_again_at_once() {
+    let trace = |checks: fn(&mut Checks)| {
+        let mut config = Config { lane_memory_max: 2, ..Config::default() };
+        checks(&mut config.checks);
+        let mut world = World::new(config, 2, forward);
+        (1..=5).for_each(|body| world.call(0, 10, body, forward));
+        world.settle(forward);
+        let owner = world.owner(0);
+        let (now, retransmit) = (world.time(), world.config.retransmit);
+        let mut tell = |now, event| {
+            let mut out = Vec::new();
+            world.owners[owner].machine.handle(now, event, &mut out);
+            out.into_iter().filter(|action| matches!(action, Action::Page { .. })).collect::<Vec<_>>()
+        };
+        let low = |low| match reply(1, 6, 8) {
+            Wire::Reply(reply) => Event::Arrived(Wire::Reply(Reply { low, ..reply })),
+            wire => Event::Arrived(wire),
+        };
+        let lane = Lane::Counted(PartitionId(1));
+        let page = |from, limit| vec![Action::Page { lane, from, limit }];
+        let nothing = || Event::Paged { lane, entries: Vec::new() };
+        assert_eq!(tell(now, low(2)), page(3, 2));
+        let rests = tell(now, nothing()).is_empty();
+        if rests {
+            // What is acknowledged meanwhile need not be read, and what is behind it may be there.
+            assert_eq!(tell(now, low(3)), page(4, 2));
+            assert_eq!(tell(now, nothing()), []);
+            assert_eq!(tell(now + retransmit, Event::Tick), page(4, 2));
+        }
+        rests
+    };
+    needs(trace, |checks| checks.pages_rest = false);
+}
