@@ -364,4 +364,4 @@ fn described(kind: &str, version: u16, more: Value) -> Description {
 }
 
 /// How long a frame that must come is waited for.
-const PATIENCE: Duration = Duration::from_secs(20);
+const PATIENCE: Duration = Duration::from_secs(120);
