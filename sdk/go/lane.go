@@ -9,6 +9,7 @@ import (
 	"reflect"
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -22,6 +23,9 @@ type lane struct {
 	done  chan struct{}
 	// told has a token when the node has said that the lane is lost.
 	told chan struct{}
+	// next has turns for the goroutines that wait for one.
+	next chan *turn
+	idle atomic.Int32
 
 	mu       sync.Mutex
 	room     *sync.Cond
@@ -46,7 +50,7 @@ type answer struct {
 
 func newLane(s *session, shard uint64, conn net.Conn) *lane {
 	l := &lane{
-		session: s, shard: shard, conn: conn, flush: make(chan struct{}, 1), done: make(chan struct{}), told: make(chan struct{}, 1), granted: s.welcome.Window,
+		session: s, shard: shard, conn: conn, flush: make(chan struct{}, 1), done: make(chan struct{}), told: make(chan struct{}, 1), next: make(chan *turn), granted: s.welcome.Window,
 		routes: map[[2]string]uint64{}, seats: map[uint64]*seat{}, turns: map[uint64]*turn{}, requests: map[uint64]chan answer{},
 		inlets: map[uint64]*inlet{}, outlets: map[uint64]*outlet{},
 	}
@@ -74,6 +78,7 @@ func (l *lane) live() {
 			break
 		}
 	}
+	close(l.next)
 	l.dropAll()
 }
 
@@ -215,7 +220,7 @@ func (l *lane) hear(kind byte, r *reader) error {
 	switch kind {
 	case tCancelTurn:
 		if t := l.turns[r.varint()]; t != nil {
-			t.cancel(context.Canceled)
+			t.life.cancel(context.Canceled)
 		}
 	case tReply:
 		number, status := r.varint(), r.u8()
@@ -282,22 +287,41 @@ func (l *lane) begin(r *reader) error {
 		l.session.lose("its lease is over")
 		return nil
 	}
-	t := &turn{seat: s, number: number, method: s.kind.methods[methodNumber], codec: firstCodec(), arguments: r.data, stop: func() {}}
+	t := &turn{number: number, method: s.kind.methods[methodNumber], codec: firstCodec(), arguments: r.data}
 	if len(r.data) > 1 {
 		t.codec, t.isTold = r.data[0], r.data[0] == codecJSON && r.data[1] == 2
 	}
-	of := s.context
+	t.seat, t.life.seat = s, s.context
 	if micros > 0 {
-		of, t.stop = context.WithTimeout(of, time.Duration(micros)*time.Microsecond)
+		t.life.until = time.Now().Add(time.Duration(micros) * time.Microsecond)
 	}
-	of, t.cancel = context.WithCancelCause(of)
-	t.cx = &Cx{of, s, t}
+	t.cx = Cx{&t.life, s, t}
 	l.mu.Lock()
 	l.turns[number] = t
 	l.mu.Unlock()
-	go t.run()
+	select {
+	case l.next <- t:
+	default:
+		go l.work(t)
+	}
 	return nil
 }
+
+// work is a goroutine that runs turns, each once the one before has ended: its stack has grown by then.
+func (l *lane) work(t *turn) {
+	for t.run(); l.idle.Add(1) <= idleMax; t.run() {
+		next, is := <-l.next
+		l.idle.Add(-1)
+		if !is {
+			return
+		}
+		t = next
+	}
+	l.idle.Add(-1)
+}
+
+// idleMax is how many goroutines wait for turns.
+const idleMax = 256
 
 // finish says how a turn ended.
 func (l *lane) finish(t *turn, status byte, value any, changes map[string][]byte, stream uint64) {
@@ -315,8 +339,7 @@ func (l *lane) finish(t *turn, status byte, value any, changes map[string][]byte
 		written, _ = payload(map[string]any{"Unknown": map[string]any{"Unreadable": map[string]any{"message": err.Error()}}}, firstCodec(), 1)
 	}
 	if !t.method.isStream {
-		t.cancel(nil)
-		t.stop()
+		t.life.cancel(context.Canceled)
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -435,7 +458,7 @@ func (l *lane) deactivate(r *reader) error {
 		for at, t := range l.turns {
 			if t.seat == s {
 				t.isEnded = true
-				t.cancel(ErrFenced)
+				t.life.cancel(ErrFenced)
 				delete(l.turns, at)
 			}
 		}

@@ -101,9 +101,8 @@ type turn struct {
 	method  *method
 	codec   byte
 	isTold  bool
-	cx      *Cx
-	cancel  context.CancelCauseFunc
-	stop    context.CancelFunc
+	life    life
+	cx      Cx
 	isEnded bool
 	// halts says that the turn's reliable actor ends with it.
 	halts bool
@@ -156,7 +155,7 @@ func (t *turn) handle(with reflect.Value) (reply reflect.Value, err error) {
 			debug.PrintStack()
 		}
 	}()
-	out := t.method.run.Call([]reflect.Value{t.seat.instance, reflect.ValueOf(t.cx), with})
+	out := t.method.run.Call([]reflect.Value{t.seat.instance, reflect.ValueOf(&t.cx), with})
 	err, _ = out[1].Interface().(error)
 	return out[0], err
 }

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import importlib
 import os
-import socket
 import subprocess
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -15,7 +14,7 @@ import msgspec
 import pytest
 
 import greenroom as gr
-from greenroom.testing import Program
+from greenroom.testing import Program, free_port
 
 REQUIRED = os.environ.get("GREENROOM_LANGUAGES") == "all"
 try:
@@ -89,9 +88,7 @@ async def test_a_kind_is_called_by_a_service_of_its_own(tmp_path: Path, monkeypa
     messages: Any = importlib.import_module("guestbook_pb2")
     service: Any = importlib.import_module("guestbook_pb2_grpc")
 
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        address = f"127.0.0.1:{found.getsockname()[1]}"
+    address = f"127.0.0.1:{free_port()}"
     node = Program("--grpc", address, "--grpc-services", str(descriptors), directory=tmp_path)
     async with node.host(Guestbook), grpc.aio.insecure_channel(address) as channel:
         book = service.GuestbookStub(channel)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -15,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from greenroom.testing import free_port
 from test_node import IS_THERE
 from test_node import pytestmark as pytestmark
 
@@ -45,9 +45,7 @@ def answered(port: int, path: str, arguments: Any) -> Any:
 def test_the_example_runs_and_starts_again_when_its_file_changes(tmp_path: Path) -> None:
     program = tmp_path / "chat.py"
     program.write_text(EXAMPLE.read_text())
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        port = found.getsockname()[1]
+    port = free_port()
     command = [os.environ.get("GREENROOM_BIN", "greenroom"), "run", "--http", f"127.0.0.1:{port}", "--watch"]
     running = subprocess.Popen([*command, sys.executable, str(program)])
     try:

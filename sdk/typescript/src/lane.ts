@@ -125,6 +125,7 @@ export class Lane {
   readonly #splitter: Splitter;
   readonly #routes = new Map<string, number>();
   #isFlushDue = false;
+  #frames = 0;
   #numbers = 0;
   #sent = 0;
   #granted: number;
@@ -177,7 +178,8 @@ export class Lane {
       body(this.#out);
       const size = this.#out.end(at);
       if (size - 4 > this.session.frameMax) throw new Refused("Unsendable", { message: `${size} bytes are over the bound of ${this.session.frameMax}` });
-      if (!this.#isFlushDue) {
+      if (++this.#frames >= BATCH) this.#flush();
+      else if (!this.#isFlushDue) {
         this.#isFlushDue = true;
         setImmediate(() => this.#flush());
       }
@@ -189,6 +191,7 @@ export class Lane {
   }
 
   #flush(): void {
+    this.#frames = 0;
     this.#isFlushDue = false;
     if (this.#out.length > 0) {
       const batch = this.#out.take();
@@ -541,6 +544,9 @@ export class Lane {
     this.pay(T.ask, (body) => body.varint(number).varint(turn?.number ?? 0).varint(seat?.number ?? 0).u8(operation).bytes(packed));
   }
 }
+
+/** Frames that leave before a round is over: the node goes on with them meanwhile. */
+const BATCH = 16;
 
 /** Why a seat is left, by its byte. */
 const WHY = ["idle", "stopping", "asked", "failed", "migrating", "superseded", "upgraded", "unsaved", "duplicate", "stopped"];

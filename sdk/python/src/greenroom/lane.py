@@ -93,7 +93,9 @@ class Lane(asyncio.Protocol):
     def write(self, data: bytes) -> None:
         """Sends a frame with the round's batch."""
         self._out.append(data)
-        if not self._batching and not self._flush_due:
+        if len(self._out) >= BATCH:
+            self.flush()
+        elif not self._batching and not self._flush_due:
             self._flush_due = True
             self.loop.call_soon(self.flush)
 
@@ -536,6 +538,9 @@ def _number(data: bytes, at: int) -> tuple[int, int]:
         if shift > 63:
             raise FrameError("a number has more than 64 bits")
 
+
+BATCH = 16
+"""Frames that leave before a round is over: the node goes on with them meanwhile."""
 
 REQUESTS_MAX = 65_536
 

@@ -9,7 +9,9 @@ The program is that of `GREENROOM_BIN`, or `greenroom` in `PATH`.
 
 from __future__ import annotations
 
+import contextlib
 import os
+import random
 import shutil
 import signal
 import socket
@@ -36,7 +38,7 @@ class Program:
         self._made = None if directory else tempfile.TemporaryDirectory(prefix="greenroom-")
         self.directory = directory or Path(self._made.name if self._made else ".")
         self.name = name
-        self.http = f"http://127.0.0.1:{_free_port()}"
+        self.http = f"http://127.0.0.1:{free_port()}"
         self._command = [program, "node", "--name", name, "--http", self.http.removeprefix("http://")]
         self._command += ["--without-examples", "--until-stdin-ends", *flags]
         self.process = self._start()
@@ -108,7 +110,10 @@ def greenroom_node() -> Iterator[Program]:
     node.stop()
 
 
-def _free_port() -> int:
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return found.getsockname()[1]
+def free_port() -> int:
+    """A free port, from below those that systems give to connections: one is still there for a node that comes back."""
+    while True:
+        port = random.randrange(20_000, 32_768)
+        with socket.socket() as found, contextlib.suppress(OSError):
+            found.bind(("127.0.0.1", port))
+            return port

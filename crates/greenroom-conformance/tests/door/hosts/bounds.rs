@@ -52,10 +52,8 @@ async fn who_never_reads_what_it_asked_for_loses_its_lane_and_the_node_serves_on
     let folder = tempfile::tempdir().expect("a folder");
     let (node, door, path) = opened(&folder).await;
     let mut host = greedy(&path, &door).await;
-    // More than a node keeps for a host, all asked for at once.
-    for request in 1..=UNREAD_MAX / ANSWER_LEN + 10 {
-        host.asks((request as u64, 0), "long", None, ExtensionView::default()).await;
-    }
+    // More than a node keeps for a host.
+    host.asks_at_once(UNREAD_MAX / ANSWER_LEN + 10, "long").await;
     host.is_told_of_its_lane().await;
     serves_on(&door, &path).await;
     node.stop().await;
@@ -67,9 +65,7 @@ async fn what_a_host_asks_for_waits_while_it_leaves_answers_unread() {
     let (node, door, path) = opened(&folder).await;
     let mut host = greedy(&path, &door).await;
     let count = UNREAD_HIGH / ANSWER_LEN + 4;
-    for request in 1..=count {
-        host.asks((request as u64, 0), "long", None, ExtensionView::default()).await;
-    }
+    host.asks_at_once(count, "long").await;
     answers(&door, count).await;
     host.asks((0, 0), "long", None, ExtensionView::default()).await;
     // It would have been answered long since.

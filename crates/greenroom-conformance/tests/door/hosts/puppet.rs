@@ -8,8 +8,8 @@ use bytes::BytesMut;
 use greenroom_describe::Description;
 use greenroom_wire::codec::{self, Codec};
 use greenroom_wire::host::{
-    Call, Closing, FieldsWriter, Form, FromHost, FromNode, Hello, HelloMap, Join, JoinMap, OfferMap, OfferStatus,
-    TurnEnd, Welcome,
+    Call, Closing, FRAME_LEN_MAX, FieldsWriter, Form, FromHost, FromNode, Hello, HelloMap, Join, JoinMap, OfferMap,
+    OfferStatus, TurnEnd, Welcome,
 };
 use greenroom_wire::{ExtensionView, Status};
 use serde_json::{Value, json};
@@ -212,10 +212,20 @@ impl Puppet {
         left: Option<Duration>,
         extension: ExtensionView<'_>,
     ) {
-        let mut payload = BytesMut::new();
-        codec::encode(Codec::MessagePack, 1, &json!({}), &mut payload).expect("it has an encoding");
+        let payload = nothing();
         let call = Call { request, turn, route: 0, key, left, extension, payload: &payload };
         self.lane.say(&FromHost::Call(call)).await;
+    }
+
+    /// So many calls in one write, numbered from 1: the node has read all of them before it answers one.
+    pub(super) async fn asks_at_once(&mut self, count: usize, key: &str) {
+        let (payload, mut out) = (nothing(), BytesMut::new());
+        for request in 1..=count as u64 {
+            let extension = ExtensionView::default();
+            let call = Call { request, turn: 0, route: 0, key, left: None, extension, payload: &payload };
+            FromHost::Call(call).write(&mut out, FRAME_LEN_MAX).expect("it is within its bounds");
+        }
+        self.lane.bytes(&out).await;
     }
 
     /// The next answer to what it has asked.
@@ -295,6 +305,13 @@ impl Drop for Puppet {
     fn drop(&mut self) {
         self.life.abort();
     }
+}
+
+/// No arguments as a payload.
+fn nothing() -> BytesMut {
+    let mut payload = BytesMut::new();
+    codec::encode(Codec::MessagePack, 1, &json!({}), &mut payload).expect("it has an encoding");
+    payload
 }
 
 /// A number as a payload.

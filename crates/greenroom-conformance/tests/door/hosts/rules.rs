@@ -1,6 +1,7 @@
 //! The rules of the host protocol, each against its trace, over real sockets.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use bytes::BytesMut;
 use greenroom::prelude::*;
@@ -351,5 +352,37 @@ async fn l23_an_actor_goes_to_the_newer_version_at_a_turn_boundary_and_never_bac
     assert_eq!(answered(other).await.body, "0");
     answered(third).await.problem(503, "unavailable");
     drop((old, new));
+    node.stop().await;
+}
+
+#[tokio::test]
+async fn an_actor_whose_host_does_not_let_it_go_ends_all_the_same_and_the_next_call_makes_it_anew() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let builder = node().configure(|config| {
+        config.shards = 1;
+        config.deactivating_timeout = Duration::from_millis(300);
+    });
+    let (builder, path) = with_socket(builder, &folder, "a");
+    let (node, door) = open(builder).await;
+    let mut host = Puppet::comes(&path, "clinging", 1).await;
+    let read = calls(&door, "/clinging/x/total");
+    let (seat, _) = host.seats().await;
+    let (turn, _) = host.turn().await;
+    host.ends(turn, 1, false).await;
+    assert_eq!(answered(read).await.body, "1");
+    assert_eq!(raw(&door, &post("/-/actors/clinging/x/deactivate", "", "")).await.status, 202);
+    assert_eq!(host.hears().await, Heard::Deactivate { seat, is_carry: false });
+    let read = calls(&door, "/clinging/x/total");
+    let (next, _) = host.seats().await;
+    assert_ne!(next, seat, "a seat that was not let go is given away");
+    let (turn, _) = host.turn().await;
+    // At last it lets go, of what nobody waits for any more.
+    host.releases(seat, &[]).await;
+    host.ends(turn, 2, false).await;
+    assert_eq!(answered(read).await.body, "2");
+    let read = calls(&door, "/clinging/x/total");
+    let (turn, _) = host.turn().await;
+    host.ends(turn, 3, false).await;
+    assert_eq!(answered(read).await.body, "3");
     node.stop().await;
 }
