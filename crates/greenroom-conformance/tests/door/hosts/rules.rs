@@ -361,6 +361,8 @@ async fn an_actor_whose_host_does_not_let_it_go_ends_all_the_same_and_the_next_c
     let builder = node().configure(|config| {
         config.shards = 1;
         config.deactivating_timeout = Duration::from_millis(300);
+        // Each bound for itself: this one would end it as well.
+        config.stop_timeout = Duration::from_secs(3600);
     });
     let (builder, path) = with_socket(builder, &folder, "a");
     let (node, door) = open(builder).await;
