@@ -76,6 +76,7 @@ const LAYERS: &[(&str, &[&str])] = &[
         "greenroom-cli",
         &[
             "greenroom",
+            "greenroom-copy",
             "greenroom-describe",
             "greenroom-grpc",
             "greenroom-otel",
@@ -87,6 +88,7 @@ const LAYERS: &[(&str, &[&str])] = &[
             "greenroom-workloads",
         ],
     ),
+    ("greenroom-copy", &[]),
     ("greenroom-upgrade", &["greenroom"]),
     ("greenroom-relay", &[]),
     ("greenroom-chaos", &["greenroom-engines", "greenroom-relay", "greenroom-sim"]),

@@ -1,0 +1,43 @@
+//! Copies of each length, apart and overlapping, beside the library's.
+
+#![cfg(target_arch = "x86_64")]
+
+/// Around each place where the way of copying changes.
+fn lengths() -> impl Iterator<Item = usize> {
+    (0..=300).chain(2000..2100).chain([4095, 4096, 10_000])
+}
+
+fn bytes(len: usize) -> Vec<u8> {
+    (0..len).map(|at| (at * 31 + at / 251) as u8).collect()
+}
+
+#[test]
+fn each_length_is_copied_and_nothing_beside_it() {
+    for len in lengths() {
+        for (to, from) in [(0, 0), (1, 0), (0, 7), (13, 5)] {
+            let (source, mut target) = (bytes(from + len), vec![0xA5; to + len + 64]);
+            // SAFETY: both have so many bytes.
+            unsafe { greenroom_copy::copy(target.as_mut_ptr().add(to), source.as_ptr().add(from), len) };
+            assert_eq!(target[to..to + len], source[from..], "{len} bytes");
+            assert!(target[..to].iter().chain(&target[to + len..]).all(|byte| *byte == 0xA5), "beside {len} bytes");
+        }
+    }
+}
+
+#[test]
+fn each_length_is_shifted_by_each_distance() {
+    let distances = [0, 1, 2, 3, 7, 8, 15, 16, 17, 31, 33, 63, 64, 65, 100, 127, 128, 129, 1000, 2048, 3000];
+    for len in lengths() {
+        for distance in distances {
+            for (to, from) in [(distance, 0), (0, distance)] {
+                let mut got = bytes(len + distance + 16);
+                let mut expected = got.clone();
+                expected.copy_within(from..from + len, to);
+                let start = got.as_mut_ptr();
+                // SAFETY: both ranges are within it.
+                unsafe { greenroom_copy::shift(start.add(to), start.add(from), len) };
+                assert_eq!(got, expected, "{len} bytes from {from} to {to}");
+            }
+        }
+    }
+}
