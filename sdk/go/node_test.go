@@ -1,20 +1,19 @@
-package greenroom
+package greenroom_test
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"iter"
-	"net"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
+
+	. "greenroom"
+	"greenroom/greenroomtest"
 )
 
 type Enter struct {
@@ -134,55 +133,12 @@ func (p *Pouch) Ask(cx *Cx, a Payment) (None, error) {
 func (p *Pouch) Close(cx *Cx, _ None) (None, error) { cx.Halt(); return None{}, nil }
 func (p Pouch) Look(*Cx, None) (string, error)      { return fmt.Sprint(p.Coins, p.Taken), nil }
 
-// node starts the real program, and gives its way in and its door.
-func node(t *testing.T, flags ...string) (way, door string) {
-	program := os.Getenv("GREENROOM_BIN")
-	if program == "" && os.Getenv("GREENROOM_LANGUAGES") != "all" {
-		t.Skip("no program: set GREENROOM_BIN")
+// node starts the real program.
+func node(t *testing.T, flags ...string) *greenroomtest.Node {
+	if _, err := greenroomtest.Program(); err != nil && os.Getenv("GREENROOM_LANGUAGES") != "all" {
+		t.Skip(err)
 	}
-	directory, err := os.MkdirTemp("", "greenroom-")
-	if err != nil {
-		t.Fatal(err)
-	}
-	free, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	door = free.Addr().String()
-	_ = free.Close()
-	command := exec.Command(program, "node", "--name", "node", "--http", door, "--without-examples", "--until-stdin-ends")
-	command.Args = append(command.Args, flags...)
-	command.Env = append(os.Environ(), "XDG_RUNTIME_DIR="+directory, "RUST_LOG=warn")
-	command.Stderr = os.Stderr
-	input, err := command.StdinPipe()
-	if err == nil {
-		err = command.Start()
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = input.Close(); _ = command.Wait(); _ = os.RemoveAll(directory) })
-	socket := filepath.Join(directory, "greenroom", "node.sock")
-	for left := 3000; ; left-- {
-		if _, err := os.Stat(socket); err == nil {
-			return "unix:" + socket, "http://" + door
-		}
-		if left == 0 {
-			t.Fatal("the node did not open its socket")
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
-}
-
-func started(t *testing.T, way string, kinds ...KindOf) *Host {
-	c, end := context.WithTimeout(context.Background(), 10*time.Second)
-	defer end()
-	h, err := Start(c, way, kinds...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(h.Close)
-	return h
+	return greenroomtest.Start(t, flags...)
 }
 
 func within(t *testing.T, h *Host) Caller {
@@ -199,8 +155,8 @@ func is[T comparable](t *testing.T, found T, err error, expected T) {
 }
 
 func TestAKindIsThereForAllAsSoonAsItIsServed(t *testing.T) {
-	way, _ := node(t)
-	host, client := within(t, started(t, way, Kind[Hall](), Kind[Member]())), within(t, started(t, way))
+	node := node(t)
+	host, client := within(t, node.Host(Kind[Hall](), Kind[Member]())), within(t, node.Host())
 	found, err := Call(host, Of[Hall](host, "great"), (*Hall).Enter, Enter{"ada", 2})
 	is(t, found, err, 2)
 	found, err = Call(client, Of[Hall](client, "great"), (*Hall).Enter, Enter{Name: "bob"})
@@ -215,8 +171,8 @@ func TestAKindIsThereForAllAsSoonAsItIsServed(t *testing.T) {
 }
 
 func TestErrorsAreToldByErrorsIsAndAs(t *testing.T) {
-	way, _ := node(t)
-	c := within(t, started(t, way, Kind[GoPurse](SavedOnTurn()), Kind[Member]()))
+	node := node(t)
+	c := within(t, node.Host(Kind[GoPurse](SavedOnTurn()), Kind[Member]()))
 	_, err := Call(c, Of[GoPurse](c, "ada"), (*GoPurse).Pay, Amount{3})
 	var own *ActorError
 	var balance Balance
@@ -234,8 +190,8 @@ func TestErrorsAreToldByErrorsIsAndAs(t *testing.T) {
 }
 
 func TestAReliableTurnIsOneCommitWithWhatItSends(t *testing.T) {
-	way, _ := node(t, "--journal", "memory:")
-	first := started(t, way, Kind[Pouch](Reliable()))
+	node := node(t, "--journal", "memory:")
+	first := node.Host(Kind[Pouch](Reliable()))
 	c := within(t, first)
 	ada, bob := Of[Pouch](c, "ada"), Of[Pouch](c, "bob")
 	found, err := Call(c, ada, (*Pouch).Pay, Payment{"bob", 5})
@@ -263,7 +219,7 @@ func TestAReliableTurnIsOneCommitWithWhatItSends(t *testing.T) {
 	}
 	first.Close()
 	// What is kept is there again at the next host, and goes with who halts.
-	c = within(t, started(t, way, Kind[Pouch](Reliable())))
+	c = within(t, node.Host(Kind[Pouch](Reliable())))
 	ada, bob = Of[Pouch](c, "ada"), Of[Pouch](c, "bob")
 	seen, err := Call(c, ada, (*Pouch).Look, None{})
 	is(t, seen, err, "-8 []")
@@ -313,10 +269,10 @@ func (c Counter) Look(cx *Cx, _ None) (string, error) {
 }
 
 func TestAStateMachineDefersIgnoresAndJumps(t *testing.T) {
-	way, _ := node(t, "--journal", "memory:")
+	node := node(t, "--journal", "memory:")
 	counter := Kind[Counter](Reliable(), Starts("Init"), On((*Counter).Begin, In{Run: []string{"Init"}}), On((*Counter).Close, In{Run: []string{"Counting"}}),
 		On((*Counter).Word, In{Run: []string{"Counting"}, Defer: []string{"Init"}, Ignore: []string{"Done"}}))
-	first := started(t, way, counter)
+	first := node.Host(counter)
 	c := within(t, first)
 	of := Of[Counter](c, "c")
 	early := make(chan error, 1)
@@ -354,7 +310,7 @@ func TestAStateMachineDefersIgnoresAndJumps(t *testing.T) {
 	is(t, seen, err, "Counting[early]")
 	first.Close()
 	// The state is there again at the next host.
-	c = within(t, started(t, way, counter))
+	c = within(t, node.Host(counter))
 	seen, err = Call(c, of, (*Counter).Look, None{})
 	is(t, seen, err, "Counting[early]")
 	_, err = Call(c, of, (*Counter).Close, Text{"Done"})
@@ -371,15 +327,15 @@ func TestAKindThatIsNoStateMachineIsRefusedWithTheRemedy(t *testing.T) {
 		"no method":      Kind[Counter](Reliable(), Starts("Init"), On((*Pouch).Pay, In{Run: []string{"Init"}})),
 		"is named twice": Kind[Counter](Reliable(), Starts("Init"), On((*Counter).Word, In{Run: []string{"Init"}, Defer: []string{"Init"}})),
 	} {
-		if kind.err == nil || !strings.Contains(kind.err.Error(), words) {
-			t.Fatalf("%v; expected %s", kind.err, words)
+		if _, err := Start(t.Context(), "", kind); err == nil || !strings.Contains(err.Error(), words) {
+			t.Fatalf("%v; expected %s", err, words)
 		}
 	}
 }
 
 func TestStateIsSavedBeforeTheCallerIsAnswered(t *testing.T) {
-	way, _ := node(t)
-	h := started(t, way, Kind[GoPurse](SavedOnTurn()))
+	node := node(t)
+	h := node.Host(Kind[GoPurse](SavedOnTurn()))
 	c := within(t, h)
 	found, err := Call(c, Of[GoPurse](c, "ada"), (*GoPurse).Deposit, Amount{5})
 	is(t, found, err, 5)
@@ -387,14 +343,14 @@ func TestStateIsSavedBeforeTheCallerIsAnswered(t *testing.T) {
 		t.Fatal(err)
 	}
 	h.Close()
-	c = within(t, started(t, way, Kind[GoPurse](SavedOnTurn())))
+	c = within(t, node.Host(Kind[GoPurse](SavedOnTurn())))
 	found, err = Call(c, Of[GoPurse](c, "ada"), (*GoPurse).Get, None{})
 	is(t, found, err, 5)
 }
 
 func TestManyCallsAtOnceAreAnsweredEach(t *testing.T) {
-	way, _ := node(t)
-	c := within(t, started(t, way, Kind[Member]()))
+	node := node(t)
+	c := within(t, node.Host(Kind[Member]()))
 	var all sync.WaitGroup
 	var sum, failed int
 	var mu sync.Mutex
@@ -415,8 +371,8 @@ func TestManyCallsAtOnceAreAnsweredEach(t *testing.T) {
 }
 
 func TestATimerTicks(t *testing.T) {
-	way, _ := node(t)
-	c := within(t, started(t, way, Kind[Hall](), Kind[Member]()))
+	node := node(t)
+	c := within(t, node.Host(Kind[Hall](), Kind[Member]()))
 	if _, err := Call(c, Of[Hall](c, "h"), (*Hall).Later, None{}); err != nil {
 		t.Fatal(err)
 	}
@@ -430,8 +386,8 @@ func TestATimerTicks(t *testing.T) {
 }
 
 func TestAStreamOfAHostIsConsumedByClients(t *testing.T) {
-	way, _ := node(t)
-	c := within(t, started(t, way, Kind[Hall](), Kind[Member]()))
+	node := node(t)
+	c := within(t, node.Host(Kind[Hall](), Kind[Member]()))
 	if _, err := Call(c, Of[Hall](c, "h"), (*Hall).Enter, Enter{"ada", 200}); err != nil {
 		t.Fatal(err)
 	}
@@ -478,8 +434,8 @@ func (l *Listener) Dun(c *Cx, _ None) (None, error) {
 func (l Listener) All(_ *Cx, _ None) ([]string, error) { return l.heard, nil }
 
 func TestAnActorHearsATopicAndItsReminders(t *testing.T) {
-	way, _ := node(t)
-	c := within(t, started(t, way, Kind[Listener]()))
+	node := node(t)
+	c := within(t, node.Host(Kind[Listener]()))
 	one := Of[Listener](c, "l")
 	hears := func(text string, meanwhile func() error) {
 		for {
@@ -502,8 +458,8 @@ func TestAnActorHearsATopicAndItsReminders(t *testing.T) {
 }
 
 func TestAHostThatDrainsFailsNoCall(t *testing.T) {
-	way, _ := node(t)
-	first, second := started(t, way, Kind[GoPurse](SavedOnTurn())), started(t, way, Kind[GoPurse](SavedOnTurn()))
+	node := node(t)
+	first, second := node.Host(Kind[GoPurse](SavedOnTurn())), node.Host(Kind[GoPurse](SavedOnTurn()))
 	c := within(t, second)
 	done := make(chan struct{})
 	var paying sync.WaitGroup
@@ -532,84 +488,5 @@ func TestAHostThatDrainsFailsNoCall(t *testing.T) {
 	for at, count := range counts {
 		found, err := Call(c, Of[GoPurse](c, fmt.Sprint(at)), (*GoPurse).Get, None{})
 		is(t, found, err, count)
-	}
-}
-
-func TestL6L10TheLeaseCountsFromWhenItWasAskedFor(t *testing.T) {
-	now := int64(1_000_000_000)
-	l := newLease(func() int64 { return now })
-	l.begin(now, 5000)
-	l.ask()
-	now += 4_000_000_000
-	l.granted(1, 5000)
-	l.granted(1, 60_000)
-	l.granted(7, 60_000)
-	is(t, l.until.Load(), nil, 5_950_000_000)
-	now = 5_949_999_999
-	is(t, l.isOver(), nil, false)
-	now++
-	is(t, l.isOver(), nil, true)
-	if boottime() <= 0 {
-		t.Fatal("there is no clock")
-	}
-}
-
-// TestGolden reads and writes the frames that all SDKs do alike.
-func TestGolden(t *testing.T) {
-	text, err := os.ReadFile("../golden.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var golden struct {
-		Frames []struct {
-			Name, Frame, From, Hex string
-			Body                   map[string]any
-		}
-	}
-	if err := json.Unmarshal(text, &golden); err != nil {
-		t.Fatal(err)
-	}
-	written := 0
-	for _, g := range golden.Frames {
-		number := func(name string) uint64 { n, _ := g.Body[name].(float64); return uint64(n) }
-		name := func(name string) string { s, _ := g.Body[name].(string); return s }
-		rest := func() []byte { var b []byte; _, _ = fmt.Sscanf(name("payload"), "%x", &b); return b }
-		var made batch
-		switch {
-		case g.From == "node" || g.Body["jump"] != nil:
-			continue
-		case g.Frame == "Alive":
-			made = frame(tAlive, func(b *batch) { b.varint(number("number")) })
-		case g.Frame == "Goodbye":
-			made = goodbye(byte(number("code")), name("reason"))
-		case g.Frame == "LaneDropped":
-			made = frame(tLaneDropped, func(b *batch) { b.varint(number("shard")) })
-		case g.Frame == "Define":
-			made = frame(tDefine, func(b *batch) {
-				b.varint(number("route")).text(name("kind")).text(name("method")).varint(number("version"))
-			})
-		case g.Frame == "Released":
-			made = frame(tReleased, func(b *batch) { b.varint(number("seat")).u8(byte(number("status"))).bytes(rest()) })
-		case g.Frame == "StreamItem":
-			made = frame(tStreamItem, func(b *batch) { b.varint(number("stream")).varint(number("number")).bytes(rest()) })
-		case g.Frame == "StreamEnd":
-			made = frame(tStreamEnd, func(b *batch) {
-				b.varint(number("stream")).varint(number("number")).u8(byte(number("status"))).bytes(rest())
-			})
-		default:
-			continue
-		}
-		written++
-		if fmt.Sprintf("%x", []byte(made)) != g.Hex {
-			t.Errorf("%s: %x, not %s", g.Name, []byte(made), g.Hex)
-		}
-	}
-	if written < 6 {
-		t.Fatal("the golden frames are not there")
-	}
-	for _, bad := range [][]byte{{0x80, 0}, {0x80}, {0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 2}} {
-		if r := (&reader{data: bad}); r.varint() != 0 || r.err == nil {
-			t.Errorf("%x was read", bad)
-		}
 	}
 }
