@@ -33,6 +33,10 @@ def post(port: int, path: str, arguments: Any) -> tuple[int, Any]:
         return 0, None
 
 
+def said(messages: list[dict[str, Any]]) -> list[str]:
+    return [message["text"] for message in messages]
+
+
 def answered(port: int, path: str, arguments: Any) -> Any:
     until = time.monotonic() + 30
     while (found := post(port, path, arguments))[0] != 200:
@@ -46,26 +50,43 @@ def test_the_example_runs_and_starts_again_when_its_file_changes(tmp_path: Path)
     program = tmp_path / "chat.py"
     program.write_text(EXAMPLE.read_text())
     port = free_port()
-    command = [os.environ.get("GREENROOM_BIN", "greenroom"), "run", "--http", f"127.0.0.1:{port}", "--watch"]
+    command = [os.environ.get("GREENROOM_BIN", "greenroom"), "run", "--http", f"127.0.0.1:{port}", "--journal", "memory:", "--watch"]
     running = subprocess.Popen([*command, sys.executable, str(program)])
     try:
-        assert answered(port, "purse/ada/deposit", {"amount": 2}) == 2
-        assert answered(port, "chat_room/lobby/post", {"user": "ada", "text": "hello"}) == 1
-        assert answered(port, "chat_room/lobby/history", {}) == ["ada: hello"]
-        status, problem = post(port, "chat_room/lobby/post", {"user": "bob", "text": "hello"})
+        assert answered(port, "wallet/ada/deposit", {"order": "gift", "amount": 2}) == 2
+        assert answered(port, "room/lobby/history", {}) == []
+        assert answered(port, "member/bob/join", {"room": "lobby"}) == 0
+        assert answered(port, "member/ada/say", {"room": "lobby", "text": "hello"}) == 1
+        assert said(answered(port, "room/lobby/history", {})) == ["hello"]
+        status, problem = post(port, "member/bob/say", {"room": "lobby", "text": "hello"})
         assert status >= 400 and problem["error"] == {"NotMember": {"user": "bob"}}
-        program.write_text(EXAMPLE.read_text().replace('f"{user}: {text}"', 'f"{user} says {text}"'))
+        program.write_text(EXAMPLE.read_text().replace("order, user, text)\n", "order, user, text.upper())\n"))
+        # A member is online as long as its host is: what it had heard is forgotten.
         until = time.monotonic() + 30
-        while answered(port, "chat_room/lobby/history", {}) != []:
+        while answered(port, "member/bob/inbox", {}) != []:
             assert time.monotonic() < until
             time.sleep(0.05)
-        assert answered(port, "chat_room/lobby/post", {"user": "ada", "text": "again"}) == 1
-        assert answered(port, "chat_room/lobby/history", {}) == ["ada says again"]
-        assert answered(port, "purse/ada/deposit", {"amount": 0}) == 0
+        assert answered(port, "member/ada/say", {"room": "lobby", "text": "again"}) == 2
+        assert said(answered(port, "room/lobby/history", {})) == ["hello", "AGAIN"]
+        assert answered(port, "wallet/ada/balance", {}) == 0
         running.send_signal(signal.SIGINT)
         assert running.wait(40) == 0
     finally:
         running.kill()
+        running.wait()
+
+
+@pytest.mark.skipif(not IS_THERE, reason="no program: set GREENROOM_BIN")
+def test_without_a_journal_the_example_has_its_other_kinds() -> None:
+    port = free_port()
+    command = [os.environ.get("GREENROOM_BIN", "greenroom"), "run", "--http", f"127.0.0.1:{port}"]
+    running = subprocess.Popen([*command, sys.executable, str(EXAMPLE)])
+    try:
+        assert answered(port, "member/ada/inbox", {}) == []
+        assert answered(port, "room/lobby/history", {}) == []
+        assert post(port, "wallet/ada/balance", {})[0] == 404
+    finally:
+        running.terminate()
         running.wait()
 
 
