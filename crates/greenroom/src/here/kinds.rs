@@ -19,6 +19,7 @@ use super::descriptions;
 use super::foreign::{Entry, Foreign, ForeignKind};
 use super::gate::Gate;
 use super::history::History;
+use super::meter::Place;
 use crate::actor::cx::Cx;
 use crate::actor::error::Refusal;
 use crate::actor::interface::{Behaviour, Interface, MethodInfo, Options, Travels};
@@ -42,6 +43,8 @@ pub(crate) struct KindEntry<A: Behaviour> {
     mailbox_len_max: usize,
     interceptors: OnceLock<Arc<[Arc<dyn Interceptor>]>>,
     gate: Option<Gate>,
+    /// Where its turns are counted.
+    place: Place,
     /// Whether its actors are spawned: each has an entry of its own.
     spawned: bool,
     /// What is said of it, if it is a foreign one.
@@ -58,6 +61,7 @@ impl<A: Behaviour> KindEntry<A> {
             mailbox_len_max: mailbox.unwrap_or(config.mailbox_len_max) as usize,
             interceptors: OnceLock::new(),
             gate: in_flight.map(Gate::new),
+            place: Place::new(<A::Interface as Interface>::METHODS.len()),
             spawned: false,
             foreign: None,
         }
@@ -68,7 +72,7 @@ impl<A: Behaviour> KindEntry<A> {
         let in_flight = config.in_flight_max.get(kind.name()).copied().or(kind.said().options.in_flight);
         let mailbox = kind.said().options.mailbox.unwrap_or(config.mailbox_len_max);
         let (gate, mailbox_len_max) = (in_flight.map(Gate::new), mailbox as usize);
-        Self { gate, mailbox_len_max, foreign: Some(kind), ..Self::new(factory, config) }
+        Self { gate, mailbox_len_max, place: Place::none(), foreign: Some(kind), ..Self::new(factory, config) }
     }
 
     /// For one spawned actor.
@@ -98,6 +102,11 @@ impl<A: Behaviour> KindEntry<A> {
     #[inline]
     pub(crate) fn gate(&self) -> Option<&Gate> {
         self.gate.as_ref()
+    }
+
+    #[inline]
+    pub(crate) fn place(&self) -> &Place {
+        &self.place
     }
 
     pub(crate) fn workers(&self) -> u16 {
@@ -443,7 +452,12 @@ impl Kinds {
     /// How many methods a kind has whose actors are met here; those that hosts offer may get more.
     pub(crate) fn methods_met(&self, kind: Kind) -> usize {
         let known = self.methods_of(kind.name()).len();
-        if self.foreign.find(kind).is_some() { known.max(FOREIGN_METHODS) } else { known }
+        if self.is_foreign(kind) { known.max(FOREIGN_METHODS) } else { known }
+    }
+
+    /// Whether hosts offer a kind, or have offered it.
+    pub(crate) fn is_foreign(&self, kind: Kind) -> bool {
+        self.foreign.find(kind).is_some()
     }
 
     /// The methods of a kind that is hosted or has been spawned here, by their numbers.

@@ -25,8 +25,17 @@ impl Here {
     ///
     /// # Errors
     /// [`Refusal::Invalid`], which names the kind.
+    #[inline]
     pub(crate) fn check_idempotency(&self, kind: Kind, reliable: bool, load: Option<&Baggage>) -> Result<(), Refusal> {
-        if load.is_none_or(|load| load.idempotency.is_none()) || reliable || self.is_reliable_kind(kind) {
+        if load.is_none_or(|load| load.idempotency.is_none()) {
+            return Ok(());
+        }
+        self.check_key_taken(kind, reliable)
+    }
+
+    #[cold]
+    fn check_key_taken(&self, kind: Kind, reliable: bool) -> Result<(), Refusal> {
+        if reliable || self.is_reliable_kind(kind) {
             return Ok(());
         }
         let message = format!(

@@ -272,7 +272,7 @@ impl<A: Behaviour> Activation<A> {
     pub(super) fn turn(self: &Rc<Self>, shard: &Shard, access: Access, mut message: Message<A>) -> (Job, LocalFuture) {
         self.last_used.set(ticks(shard.now()));
         let method = A::Interface::method(&message);
-        shard.count_turn(self.cx.id.kind, method);
+        shard.count_turn(self.cx.id.kind, self.kind.place(), method);
         if let Some(gate) = self.kind.gate() {
             gate.enter();
         }
@@ -283,7 +283,7 @@ impl<A: Behaviour> Activation<A> {
         let turn: LocalFuture = match access {
             Access::Exclusive => {
                 self.exclusive.set(true);
-                Box::pin(async move {
+                boxed(|| async move {
                     loop {
                         if let Some(actor) = &mut *this.actor.borrow_mut() {
                             actor.exclusive(&this.cx, message).await;
@@ -298,7 +298,7 @@ impl<A: Behaviour> Activation<A> {
             }
             Access::Read => {
                 self.reads.set(self.reads.get() + 1);
-                Box::pin(async move {
+                boxed(|| async move {
                     if let Some(actor) = &*this.actor.borrow() {
                         actor.read(&this.cx, message).await;
                     }
@@ -315,6 +315,13 @@ impl<A: Behaviour> Activation<A> {
     pub(super) fn idle(&self) -> bool {
         !self.exclusive.get() && self.reads.get() == 0
     }
+}
+
+/// Puts a turn into a box. Its place is there before it is made, so that it is made right there, and nothing is copied.
+#[inline(always)]
+fn boxed<F: Future<Output = ()> + 'static>(make: impl FnOnce() -> F) -> LocalFuture {
+    let turn = Box::write(Box::<F>::new_uninit(), make());
+    Box::into_pin(turn)
 }
 
 pub(super) fn decode<A: Behaviour>(method: u16, payload: &[u8], reply: WireReply) -> Option<Message<A>> {

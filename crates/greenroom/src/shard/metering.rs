@@ -1,4 +1,4 @@
-//! How a shard's turns are counted and timed. A turn costs a look into a table; some thousand a second are timed.
+//! How a shard's turns are counted and timed. A turn costs an addition at its method's place; some thousand a second are timed.
 
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
@@ -14,14 +14,16 @@ use super::turns::Frame;
 use crate::actor::error::Refusal;
 use crate::actor::key::{ActorId, Kind};
 use crate::here::heat::{Heat, Hot};
-use crate::here::meter::{Class, Meter, Meters};
+use crate::here::meter::{Class, Meter, Meters, Place, Places, rise};
 use crate::here::samples::{Bar, cut};
 
 /// What a shard's turns are counted by, and which of them are timed.
 pub(super) struct Metering {
     meters: Arc<Meters>,
-    /// Turns to the next one that is timed, that one counted.
-    left: Cell<u32>,
+    /// Those of methods that have a place.
+    places: Places,
+    /// The next one that is timed, by how many have begun.
+    due: Cell<u64>,
     /// One turn in so many is timed.
     stride: Cell<u32>,
     /// When the last one began.
@@ -38,29 +40,22 @@ pub(super) struct Metering {
 
 impl Metering {
     pub(super) fn new(meters: Arc<Meters>) -> Self {
-        let (left, stride, draw) = (Cell::new(1), Cell::new(1), Cell::new(1));
-        let (last, bar, failing, heat) = Default::default();
-        Self { meters, left, stride, last, draw, bar, failing, heat }
-    }
-
-    /// Whether the turn that begins is timed.
-    #[inline]
-    fn is_due(&self) -> bool {
-        let left = self.left.get() - 1;
-        self.left.set(left);
-        left == 0
+        let (stride, draw) = (Cell::new(1), Cell::new(1));
+        let (due, last, bar, failing, heat) = Default::default();
+        let places = meters.places().clone();
+        Self { meters, places, due, stride, last, draw, bar, failing, heat }
     }
 
     /// Has the next turn timed.
     pub(super) fn time_next(&self) {
-        self.left.set(1);
+        self.due.set(0);
     }
 
-    /// A turn is timed that begins now: which one is next. While somebody follows, it is each.
-    fn next(&self, now: Timestamp, followed: bool) {
+    /// The turn is timed that has begun as one of so many: which one is next. While somebody follows, it is each.
+    fn next(&self, begun: u64, now: Timestamp, followed: bool) {
         if followed {
             self.last.set(now);
-            return self.left.set(1);
+            return self.due.set(begun + 1);
         }
         let passed = now.since(self.last.replace(now));
         let stride = self.stride.get();
@@ -72,18 +67,18 @@ impl Metering {
         self.stride.set(stride);
         let draw = self.draw.get().wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
         self.draw.set(draw);
-        self.left.set(1 + (draw >> 8) % (2 * stride - 1));
+        self.due.set(begun + u64::from(1 + (draw >> 8) % (2 * stride - 1)));
     }
 }
 
 impl Shard {
     /// Counts a turn that begins.
     #[inline]
-    pub(super) fn count_turn(&self, kind: Kind, method: u16) {
+    pub(super) fn count_turn(&self, kind: Kind, place: &Place, method: u16) {
         self.turns_begun.set(self.turns_begun.get() + 1);
-        match self.metering.meters.find(kind, method) {
-            Some(meter) => meter.count(),
-            None => self.count_first(kind, method),
+        match self.metering.places.get(place.of(method)) {
+            Some(turns) => rise(turns, 1),
+            None => self.count_apart(kind, place, method),
         }
     }
 
@@ -112,30 +107,32 @@ impl Shard {
         self.turns_begun.set(self.turns_begun.get() + 1);
     }
 
+    /// Counts a turn of a method that has no place, as far as is known.
     #[cold]
-    fn count_first(&self, kind: Kind, method: u16) {
+    fn count_apart(&self, kind: Kind, place: &Place, method: u16) {
         if let Some(meter) = self.meter(kind, method) {
             meter.count();
+            self.metering.meters.show(kind, place);
         }
     }
 
     fn meter(&self, kind: Kind, method: u16) -> Option<&Meter> {
         self.metering.meters.find(kind, method).or_else(|| {
-            let methods = self.port.node.kinds().methods_met(kind);
-            self.metering.meters.meet(kind, methods, method)
+            let kinds = self.port.node.kinds();
+            self.metering.meters.meet(kind, kinds.methods_met(kind), !kinds.is_foreign(kind), method)
         })
     }
 
     /// When the turn begins that is about to, if it is to be timed; else never.
     #[inline]
     pub(super) fn times_turn(&self) -> Timestamp {
-        if self.metering.is_due() { self.time_turn() } else { Timestamp::NEVER }
+        if self.turns_begun.get() >= self.metering.due.get() { self.time_turn() } else { Timestamp::NEVER }
     }
 
     #[cold]
     fn time_turn(&self) -> Timestamp {
         let now = self.clock();
-        self.metering.next(now, self.is_followed());
+        self.metering.next(self.turns_begun.get(), now, self.is_followed());
         now
     }
 

@@ -141,7 +141,7 @@ impl<A: Behaviour> Activation<A> {
 
     /// Enters a turn that is about to begin.
     fn occupy(&self, shard: &Shard, access: Access, mut message: Message<A>) -> Message<A> {
-        shard.count_turn(self.cx.id.kind, A::Interface::method(&message));
+        shard.count_turn(self.cx.id.kind, self.kind.place(), A::Interface::method(&message));
         if access == Access::Exclusive && A::OPTIONS.saving == Saving::EachTurn {
             A::Interface::reply(&mut message).hold();
         }

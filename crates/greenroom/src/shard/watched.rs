@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use greenroom_wire::ChainView;
 use greenroom_world::{LocalFuture, Timestamp};
+use tracing::level_filters::LevelFilter;
 use tracing::{Instrument, Span};
 
 use super::Shard;
@@ -20,8 +21,13 @@ use crate::actor::reply::{AnyReply, Watcher, refused};
 use crate::intercept::{CallInfo, Interceptor, Watch};
 
 /// Whether somebody reads a span for each turn: a look at one number if nobody does.
-#[inline]
+#[inline(always)]
 pub(super) fn spans_are_read() -> bool {
+    LevelFilter::current() >= LevelFilter::DEBUG && turns_are_read()
+}
+
+#[cold]
+fn turns_are_read() -> bool {
     tracing::enabled!(target: "greenroom::turn", tracing::Level::DEBUG)
 }
 

@@ -5,23 +5,32 @@
 //! about a thousand a second are timed, and each stands for the turns of its method since the one before.
 
 mod histogram;
+mod places;
 
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 pub(crate) use self::histogram::{Distribution, Histogram};
+pub(crate) use self::places::Place;
 use super::by_kind::ByKind;
 use crate::actor::error::Refusal;
 use crate::actor::key::Kind;
 
 /// The meters of one shard.
-#[derive(Default)]
-pub(crate) struct Meters(ByKind<OfKind>);
+pub(crate) struct Meters {
+    of_kinds: ByKind<OfKind>,
+    places: Places,
+}
+
+/// The turns of methods that have a place.
+pub(crate) type Places = Arc<[AtomicU64]>;
 
 struct OfKind {
     kind: Kind,
     active: AtomicU64,
+    /// The place of the first method, if they have any.
+    first: Option<usize>,
     /// By the methods' numbers.
     methods: Box<[Meter]>,
 }
@@ -29,13 +38,19 @@ struct OfKind {
 /// What is counted of one method.
 #[derive(Default)]
 pub(crate) struct Meter {
-    turns: AtomicU64,
+    turns: Turns,
     failed: [AtomicU64; Class::ALL.len()],
     /// How many of the turns `took` stands for.
     told: AtomicU64,
     took: OnceLock<Box<Histogram>>,
     /// Messages that waited for a millisecond or more, which is what their queue tells apart.
     waited: OnceLock<Box<Histogram>>,
+}
+
+/// Where a method's turns are counted.
+enum Turns {
+    Here(AtomicU64),
+    There(Places, usize),
 }
 
 /// How a message failed.
@@ -82,24 +97,49 @@ impl From<&Refusal> for Class {
     }
 }
 
+impl Default for Meters {
+    fn default() -> Self {
+        Self { of_kinds: ByKind::default(), places: (0..places::PLACES).map(|_| AtomicU64::default()).collect() }
+    }
+}
+
 impl Meters {
     /// The meter of a method, if the kind has been met.
-    #[inline]
     pub(crate) fn find(&self, kind: Kind, method: u16) -> Option<&Meter> {
-        let methods = &self.0.find(kind)?.methods;
+        let methods = &self.of_kinds.find(kind)?.methods;
         methods.get(usize::from(method)).or_else(|| methods.last())
     }
 
-    /// The same for a kind that is met now, with so many methods; those beyond are counted with the last one.
-    pub(crate) fn meet(&self, kind: Kind, methods: usize, method: u16) -> Option<&Meter> {
-        let methods = (0..methods.clamp(1, METHODS_MAX)).map(|_| Meter::default()).collect();
-        self.0.insert(kind, OfKind { kind, active: AtomicU64::default(), methods });
+    /// The same for a kind that is met now, with so many methods, which have places if this program has their code; those
+    /// beyond are counted with the last one.
+    pub(crate) fn meet(&self, kind: Kind, methods: usize, linked: bool, method: u16) -> Option<&Meter> {
+        let len = methods.clamp(1, METHODS_MAX);
+        let first = if linked { places::first_place(kind, len) } else { None };
+        let meter = |at| Meter { turns: self.turns_of(first.map(|first| first + at)), ..Meter::default() };
+        let methods = (0..len).map(meter).collect();
+        self.of_kinds.insert(kind, OfKind { kind, active: AtomicU64::default(), first, methods });
         self.find(kind, method)
+    }
+
+    fn turns_of(&self, place: Option<usize>) -> Turns {
+        place.map_or_else(Turns::default, |place| Turns::There(self.places.clone(), place))
+    }
+
+    /// Where turns are counted by their methods' places.
+    pub(crate) fn places(&self) -> &Places {
+        &self.places
+    }
+
+    /// Tells a kind's entry of its place, if it has one.
+    pub(crate) fn show(&self, kind: Kind, place: &Place) {
+        if let Some(OfKind { first: Some(first), methods, .. }) = self.of_kinds.find(kind) {
+            place.learn(*first, methods.len());
+        }
     }
 
     /// Takes in that an activation of a kind that has been met has come, or else has gone.
     pub(crate) fn count_active(&self, kind: Kind, came: bool) {
-        if let Some(OfKind { active, .. }) = self.0.find(kind) {
+        if let Some(OfKind { active, .. }) = self.of_kinds.find(kind) {
             let now = active.load(Ordering::Relaxed);
             active.store(if came { now + 1 } else { now.saturating_sub(1) }, Ordering::Relaxed);
         }
@@ -107,12 +147,12 @@ impl Meters {
 
     /// How many activations there are of each kind that has been met.
     pub(crate) fn active(&self) -> impl Iterator<Item = (Kind, u64)> {
-        self.0.iter().map(|of_kind| (of_kind.kind, of_kind.active.load(Ordering::Relaxed)))
+        self.of_kinds.iter().map(|of_kind| (of_kind.kind, of_kind.active.load(Ordering::Relaxed)))
     }
 
     /// Shows each meter, with its kind and the method's number.
     pub(crate) fn read(&self, mut look: impl FnMut(Kind, usize, &Meter)) {
-        for of_kind in self.0.iter() {
+        for of_kind in self.of_kinds.iter() {
             for (method, meter) in of_kind.methods.iter().enumerate() {
                 look(of_kind.kind, method, meter);
             }
@@ -122,18 +162,17 @@ impl Meters {
 
 impl Meter {
     /// Counts a turn that begins.
-    #[inline]
     pub(crate) fn count(&self) {
-        rise(&self.turns, 1);
+        rise(self.turns.get(), 1);
     }
 
     /// Whether anything has been counted.
     pub(crate) fn is_used(&self) -> bool {
-        self.turns.load(Ordering::Relaxed) > 0 || self.failed.iter().any(|failed| failed.load(Ordering::Relaxed) > 0)
+        self.turns() > 0 || self.failed.iter().any(|failed| failed.load(Ordering::Relaxed) > 0)
     }
 
     pub(crate) fn turns(&self) -> u64 {
-        self.turns.load(Ordering::Relaxed)
+        self.turns.get().load(Ordering::Relaxed)
     }
 
     /// How many have failed in one of these ways.
@@ -162,7 +201,7 @@ impl Meter {
     /// Takes in that a turn has ended which was timed; for how many of its method it stands.
     pub(crate) fn took(&self, took: Duration) -> u64 {
         // Nested turns of the method may have been timed before.
-        let stands_for = self.turns.load(Ordering::Relaxed).saturating_sub(self.told.load(Ordering::Relaxed));
+        let stands_for = self.turns().saturating_sub(self.told.load(Ordering::Relaxed));
         self.took.get_or_init(Box::default).add(took, stands_for);
         rise(&self.told, stands_for);
         stands_for
@@ -171,6 +210,21 @@ impl Meter {
     /// Takes in how long a message has waited whose turn begins.
     pub(crate) fn waited(&self, waited: Duration) {
         self.waited.get_or_init(Box::default).add(waited, 1);
+    }
+}
+
+impl Default for Turns {
+    fn default() -> Self {
+        Self::Here(AtomicU64::default())
+    }
+}
+
+impl Turns {
+    fn get(&self) -> &AtomicU64 {
+        match self {
+            Self::Here(turns) => turns,
+            Self::There(places, place) => &places[*place],
+        }
     }
 }
 
@@ -188,7 +242,7 @@ impl MethodFigures {
 
     /// Takes in how many turns a shard has counted of the method, and nothing of how long they took.
     pub(crate) fn count(&mut self, meter: &Meter) {
-        self.turns += meter.turns.load(Ordering::Relaxed);
+        self.turns += meter.turns();
         self.failed.iter_mut().zip(&meter.failed).for_each(|(sum, failed)| *sum += failed.load(Ordering::Relaxed));
     }
 
@@ -214,7 +268,7 @@ impl MethodFigures {
 
 /// Counts by the one thread that writes.
 #[inline]
-fn rise(count: &AtomicU64, by: u64) {
+pub(crate) fn rise(count: &AtomicU64, by: u64) {
     count.store(count.load(Ordering::Relaxed) + by, Ordering::Relaxed);
 }
 
@@ -253,11 +307,35 @@ mod tests {
     }
 
     #[test]
+    fn turns_of_methods_that_have_places_are_told_of_as_all_others() {
+        let (meters, kind) = (Meters::default(), Kind::intern("metered-at-places"));
+        let (entry, wider) = (Place::new(2), Place::new(3));
+        assert!(meters.places().get(entry.of(1)).is_none(), "nobody has met the kind");
+        meters.meet(kind, 2, true, 1).unwrap().count();
+        meters.show(kind, &entry);
+        rise(&meters.places()[entry.of(1)], 2);
+        assert_eq!(meters.find(kind, 1).unwrap().turns(), 3);
+        assert_eq!(meters.find(kind, 0).unwrap().turns(), 0);
+        meters.show(kind, &wider);
+        assert!(meters.places().get(wider.of(0)).is_none(), "its last method would have the place of another kind's");
+    }
+
+    #[test]
+    fn a_kind_of_hosts_has_no_places() {
+        let (meters, kind) = (Meters::default(), Kind::intern("metered-of-hosts"));
+        let entry = Place::none();
+        meters.meet(kind, 64, false, 1).unwrap().count();
+        meters.show(kind, &entry);
+        assert!(meters.places().get(entry.of(1)).is_none());
+        assert_eq!(meters.find(kind, 1).unwrap().turns(), 1);
+    }
+
+    #[test]
     fn methods_beyond_those_that_were_met_are_counted_with_the_last_one() {
         let meters = Meters::default();
         let kind = Kind::intern("metered");
         assert!(meters.find(kind, 0).is_none());
-        meters.meet(kind, 2, 7).unwrap().count();
+        meters.meet(kind, 2, false, 7).unwrap().count();
         meters.find(kind, 1).unwrap().count();
         let mut seen = Vec::new();
         meters.read(|_, _, meter| {

@@ -10,6 +10,7 @@ use greenroom_world::Timestamp;
 use super::{Activation, Phase};
 use crate::actor::interface::{Behaviour, Interface, Message};
 use crate::actor::key::Kind;
+use crate::here::meter::Place;
 use crate::shard::Shard;
 use crate::shard::envelope::{Body, Envelope};
 use crate::shard::mailbox::Since;
@@ -37,12 +38,12 @@ impl Shard {
     }
 
     /// Makes the frame of the current turn that of another one, of `method`.
-    fn go_on(&self, kind: Kind, method: u16) {
+    fn go_on(&self, kind: Kind, place: &Place, method: u16) {
         if let Some(frame) = self.current() {
             frame.more.set(frame.more.get() - 1);
             frame.job.set(Job { access: Access::Exclusive, method });
         }
-        self.count_turn(kind, method);
+        self.count_turn(kind, place, method);
         self.budget.set(self.budget.get().saturating_sub(1));
     }
 }
@@ -114,7 +115,7 @@ impl<A: Behaviour> Activation<A> {
                 return None;
             }
             let (method, _, envelope) = self.mailbox.pop_if(&shard.runs.spare, |first| self.bare_method(first))?;
-            shard.go_on(self.cx.id.kind, method);
+            shard.go_on(self.cx.id.kind, self.kind.place(), method);
             match envelope.body {
                 Body::Typed(message) => Some(message),
                 _ => None,
