@@ -27,6 +27,9 @@ type Cx struct {
 func (c *Cx) scope() (*seat, *turn)              { return c.seat, c.turn }
 func (c *Cx) lane(string, string) (*lane, error) { return c.seat.lane, nil }
 
+// From is this turn as the caller of what lasts as long as of does, a context that is derived from it.
+func (c *Cx) From(of context.Context) *Cx { return &Cx{of, c.seat, c.turn} }
+
 // Key is the actor's key.
 func (c *Cx) Key() string { return c.seat.key }
 

@@ -490,3 +490,32 @@ func TestAHostThatDrainsFailsNoCall(t *testing.T) {
 		is(t, found, err, count)
 	}
 }
+
+// Patient bounds what it calls.
+type Patient struct{}
+
+// Wait gives up a call before its own time is over, and says how that ended.
+func (p *Patient) Wait(cx *Cx, _ None) (string, error) {
+	short, end := context.WithTimeout(cx, 20*time.Millisecond)
+	defer end()
+	_, err := Call(cx.From(short), Of[Patient](cx, "other"), (*Patient).Sleep, None{})
+	if !errors.Is(err, ErrUnknown) || cx.Err() != nil {
+		return "", fmt.Errorf("%v, %v", err, cx.Err())
+	}
+	return CallNamed[string](cx, "patient", "third", "answer", nil)
+}
+
+// Sleep ends when its caller gives up.
+func (p *Patient) Sleep(cx *Cx, _ None) (None, error) {
+	<-cx.Done()
+	return None{}, nil
+}
+
+// Answer answers.
+func (p *Patient) Answer(*Cx, None) (string, error) { return "there", nil }
+
+func TestACallInATurnMayEndBeforeTheTurn(t *testing.T) {
+	c := within(t, node(t).Host(Kind[Patient]()))
+	found, err := Call(c, Of[Patient](c, "one"), (*Patient).Wait, None{})
+	is(t, found, err, "there")
+}

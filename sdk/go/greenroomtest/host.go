@@ -5,9 +5,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"log"
+	"maps"
 	"net/http"
 	"os"
 	"os/exec"
+	"os/signal"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -19,7 +22,7 @@ import (
 type Process struct {
 	node    *Node
 	words   []string
-	env     []string
+	kinds   []string
 	process *process
 }
 
@@ -30,35 +33,45 @@ func Main(m *testing.M, kinds ...greenroom.KindOf) {
 		m.Run()
 		return
 	}
-	if err := greenroom.Serve(context.Background(), kinds...); err != nil {
+	c, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
+	defer stop()
+	host, err := greenroom.Start(c, "", kinds...)
+	if err != nil {
 		log.Fatal(err)
 	}
+	_, _ = os.NewFile(3, "started").WriteString(".")
+	<-c.Done()
+	host.Drain(patience)
+	host.Close()
 }
 
-// Process starts the test's program once more, as a host of the kinds that Main has.
+// Process starts the test's program once more, as a host of the kinds that Main has. They are there once this returns.
 func (n *Node) Process() *Process {
 	n.t.Helper()
-	program, err := os.Executable()
-	if err == nil && !hasMain {
-		err = fmt.Errorf("nobody has said which kinds a process serves: let TestMain call greenroomtest.Main(m, kinds..)")
+	if !hasMain {
+		n.t.Fatal("nobody has said which kinds a process serves: let TestMain call greenroomtest.Main(m, kinds..)")
 	}
-	if err != nil {
-		n.t.Fatal(err)
-	}
-	return n.host([]string{serving + "=1"}, program)
-}
-
-// Command starts a program as a host, in whatever language: Command("python", "chat.py"). It finds the node by GREENROOM_HOST.
-func (n *Node) Command(program string, arguments ...string) *Process {
-	n.t.Helper()
-	return n.host(nil, append([]string{program}, arguments...)...)
-}
-
-func (n *Node) host(env []string, words ...string) *Process {
-	n.t.Helper()
-	p := &Process{node: n, words: words, env: append(env, "GREENROOM_HOST="+n.URL)}
+	p := &Process{node: n}
 	p.begin()
 	n.t.Cleanup(p.Kill)
+	return p
+}
+
+// Command starts a program as a host, in whatever language: Command("python", "chat.py"). It finds the node by GREENROOM_HOST. Its first kind
+// is there once this returns; for more, see Serves.
+func (n *Node) Command(program string, arguments ...string) *Process {
+	n.t.Helper()
+	p := &Process{node: n, words: append([]string{program}, arguments...)}
+	p.begin()
+	n.t.Cleanup(p.Kill)
+	return p
+}
+
+// Serves waits until it serves these kinds, by their names on the wire. So does Restart from then on.
+func (p *Process) Serves(kinds ...string) *Process {
+	p.node.t.Helper()
+	p.kinds = kinds
+	p.await(p.isHost)
 	return p
 }
 
@@ -77,7 +90,7 @@ func (p *Process) Drain() {
 	p.node.t.Helper()
 	p.process.signal(syscall.SIGTERM)
 	if !p.process.ends(patience) {
-		p.node.t.Fatalf("%s does not end after SIGTERM", strings.Join(p.words, " "))
+		p.node.t.Fatalf("%v does not end after SIGTERM", p)
 	}
 }
 
@@ -90,30 +103,75 @@ func (p *Process) Restart() {
 
 // begin starts it, and waits until the node has it as a host.
 func (p *Process) begin() {
+	p.node.t.Helper()
+	if len(p.words) > 0 {
+		p.run(exec.Command(p.words[0], p.words[1:]...))
+		p.await(p.isHost)
+		return
+	}
+	program, err := os.Executable()
+	if err != nil {
+		p.node.t.Fatal(err)
+	}
+	hears, tells, err := os.Pipe()
+	if err != nil {
+		p.node.t.Fatal(err)
+	}
+	defer hears.Close()
+	command := exec.Command(program)
+	command.Env, command.ExtraFiles = []string{serving + "=1"}, []*os.File{tells}
+	p.run(command)
+	_ = tells.Close()
+	started := make(chan bool, 1)
+	go func() {
+		count, _ := hears.Read(make([]byte, 1))
+		started <- count == 1
+	}()
+	p.await(func() bool { return len(started) > 0 && <-started })
+}
+
+func (p *Process) run(command *exec.Cmd) {
 	t := p.node.t
 	t.Helper()
-	command := exec.Command(p.words[0], p.words[1:]...)
-	command.Env = append(os.Environ(), p.env...)
+	command.Env = append(append(os.Environ(), "GREENROOM_HOST="+p.node.URL), command.Env...)
 	process, err := begin(t, command)
 	if err != nil {
-		t.Fatalf("%s cannot be started: %v", p.words[0], err)
+		t.Fatalf("%s cannot be started: %v", command, err)
 	}
 	p.process = process
-	if !process.until(func() bool { return p.node.hasHost(process.group) }) {
-		process.kill()
-		t.Fatalf("%s is no host of the node at %s: its output says why", strings.Join(p.words, " "), p.node.URL)
+}
+
+// await waits until it serves what it is to serve.
+func (p *Process) await(isSo func() bool) {
+	p.node.t.Helper()
+	if !p.process.until(isSo) {
+		p.process.kill()
+		p.node.t.Fatalf("%v does not serve %q at %s: its output says why", p, p.kinds, p.node.URL)
 	}
 }
 
-// hasHost says whether a process of the group is a host of the node.
-func (n *Node) hasHost(group int) bool {
+// String is its command.
+func (p *Process) String() string {
+	if len(p.words) == 0 {
+		return "the test's program"
+	}
+	return strings.Join(p.words, " ")
+}
+
+// isHost says whether a process of the group serves all kinds that have been named, or any, and whether callers find these.
+func (p *Process) isHost() bool {
 	var status struct {
+		Cluster struct {
+			Members []struct {
+				Kinds []string `json:"kinds"`
+			} `json:"members"`
+		} `json:"cluster"`
 		Hosts []struct {
 			From  string         `json:"from"`
 			Kinds map[string]int `json:"kinds"`
 		} `json:"hosts"`
 	}
-	answer, err := http.Get(n.HTTP + "/-/status")
+	answer, err := http.Get(p.node.HTTP + "/-/status")
 	if err != nil {
 		return false
 	}
@@ -121,14 +179,24 @@ func (n *Node) hasHost(group int) bool {
 	if err := json.NewDecoder(answer.Body).Decode(&status); err != nil {
 		return false
 	}
+	// Nodes write their kinds into the table at most once a second.
+	found := map[string]bool{}
+	for _, member := range status.Cluster.Members {
+		for _, kind := range member.Kinds {
+			found[kind] = true
+		}
+	}
 	for _, host := range status.Hosts {
 		var pid int
-		if _, err := fmt.Sscanf(host.From, "process %d", &pid); err != nil || len(host.Kinds) == 0 {
+		if _, err := fmt.Sscanf(host.From, "process %d", &pid); err != nil {
 			continue
 		}
-		if found, err := syscall.Getpgid(pid); err == nil && found == group {
-			return true
+		if group, err := syscall.Getpgid(pid); err != nil || group != p.process.group {
+			continue
 		}
+		served := slices.Collect(maps.Keys(host.Kinds))
+		served = slices.DeleteFunc(served, func(kind string) bool { return !found[kind] })
+		return len(served) > 0 && !slices.ContainsFunc(p.kinds, func(kind string) bool { return !slices.Contains(served, kind) })
 	}
 	return false
 }

@@ -52,7 +52,13 @@ func (r ChatRoom) Where(*greenroom.Cx, greenroom.None) (int, error) { return os.
 
 var room = greenroom.Kind[ChatRoom](greenroom.SavedOnTurn())
 
-func TestMain(m *testing.M) { greenroomtest.Main(m, room) }
+// Echo is a kind beside it.
+type Echo struct{}
+
+// Echo gives it back.
+func (e Echo) Echo(_ *greenroom.Cx, a Post) (Post, error) { return a, nil }
+
+func TestMain(m *testing.M) { greenroomtest.Main(m, room, greenroom.Kind[Echo]()) }
 
 func started(t *testing.T, flags ...string) *greenroomtest.Node {
 	if _, err := greenroomtest.Program(); err != nil && os.Getenv("GREENROOM_LANGUAGES") != "all" {
@@ -156,6 +162,10 @@ func TestAKilledHostsActorsComeBackInAnother(t *testing.T) {
 	node := started(t)
 	first := node.Process()
 	c := node.Client().From(t.Context())
+	// All of its kinds are there.
+	if _, err := greenroom.Call(c, greenroom.Of[Echo](c, "e"), (*Echo).Echo, Post{}); err != nil {
+		t.Fatal(err)
+	}
 	posts(t, c, "hi", 1)
 	if pid, err := where(c); err != nil || pid == os.Getpid() {
 		t.Fatalf("%d, %v: it is no process of its own", pid, err)
@@ -209,7 +219,7 @@ func TestAProgramThatIsGivenByItsCommandIsAHost(t *testing.T) {
 		t.Fatal(err)
 	}
 	// With a shell between, as with `go run`: its child is killed, frozen and drained as well.
-	host := node.Command("sh", "-c", "GREENROOM_TEST_SERVES=1 "+program+"; exit 1")
+	host := node.Command("sh", "-c", "GREENROOM_TEST_SERVES=1 "+program+"; exit 1").Serves("chat_room", "echo")
 	c := node.Client().From(t.Context())
 	posts(t, c, "hi", 1)
 	node.Host(room)
