@@ -380,7 +380,7 @@ type buffered struct {
 
 func (b *buffered) Read(into []byte) (int, error) { return b.from.Read(into) }
 
-// ways gives the ways in: those that are given, those of GREENROOM_HOST, or the one node's that has a socket.
+// ways gives the ways in: those that are given, those of GREENROOM_HOST, or that of the one node that listens at a socket here.
 func ways(given string) ([]string, error) {
 	if given == "" {
 		given = os.Getenv("GREENROOM_HOST")
@@ -388,18 +388,51 @@ func ways(given string) ([]string, error) {
 	if given != "" {
 		return strings.Split(given, ","), nil
 	}
-	directory := filepath.Join(os.TempDir(), fmt.Sprintf("greenroom-%d", os.Getuid()))
+	directory := fmt.Sprintf("/tmp/greenroom-%d", os.Geteuid())
 	if base := os.Getenv("XDG_RUNTIME_DIR"); base != "" {
 		directory = filepath.Join(base, "greenroom")
 	}
+	var all, alive []string
 	sockets, _ := filepath.Glob(filepath.Join(directory, "*.sock"))
-	switch len(sockets) {
-	case 1:
-		return []string{"unix:" + sockets[0]}, nil
-	case 0:
-		return nil, fmt.Errorf("%w with a socket in %s: start one by `greenroom node`, run this program by `greenroom run PROGRAM`, or set GREENROOM_HOST to unix:/PATH or http://HOST:PORT", ErrNoNode, directory)
+	for _, path := range sockets {
+		if !isOurs(path) {
+			continue
+		}
+		all = append(all, "unix:"+path)
+		if listens(path) {
+			alive = append(alive, "unix:"+path)
+		}
 	}
-	return nil, fmt.Errorf("%w to choose of several: set GREENROOM_HOST to one of unix:%s, or to several by commas", ErrNoNode, strings.Join(sockets, ", unix:"))
+	why := "with a socket in " + directory
+	switch {
+	case len(alive) == 1:
+		return alive, nil
+	case len(alive) > 1:
+		return nil, fmt.Errorf("%w to choose of several: set GREENROOM_HOST to one of %s, or to several by commas", ErrNoNode, strings.Join(alive, ", "))
+	case len(all) > 0:
+		why = fmt.Sprintf("that listens at %s, which dead ones have left", strings.Join(all, ", "))
+	}
+	return nil, fmt.Errorf("%w %s: start one by `greenroom node`, run this program by `greenroom run PROGRAM`, or set GREENROOM_HOST to unix:/PATH or http://HOST:PORT", ErrNoNode, why)
+}
+
+// isOurs says whether it is a socket of this user's, or of root's.
+func isOurs(path string) bool {
+	found, err := os.Stat(path)
+	if err != nil || found.Mode().Type() != os.ModeSocket {
+		return false
+	}
+	about, is := found.Sys().(*syscall.Stat_t)
+	return is && (about.Uid == 0 || int(about.Uid) == os.Geteuid())
+}
+
+// listens says whether somebody listens there, who is told nothing of this: a socket of another type is refused only after it is looked up.
+func listens(path string) bool {
+	probe, err := syscall.Socket(syscall.AF_UNIX, syscall.SOCK_DGRAM|syscall.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return false
+	}
+	defer syscall.Close(probe)
+	return errors.Is(syscall.Connect(probe, &syscall.SockaddrUnix{Name: path}), syscall.EPROTOTYPE)
 }
 
 const (

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import os
+import socket
 import time
 from collections.abc import AsyncIterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,6 +17,7 @@ import greenroom as gr
 from greenroom import frames
 from greenroom.control import Lease, now
 from greenroom.frames import frame, varint
+from greenroom.ways import find
 
 
 class Counter(gr.Actor, persistent=True, save="turn"):
@@ -346,3 +349,30 @@ async def test_without_a_node_it_says_what_to_start(tmp_path: Any, monkeypatch: 
     monkeypatch.delenv("GREENROOM_HOST", raising=False)
     with pytest.raises(gr.NoNode, match="greenroom node"):
         gr.Host([Slow])
+
+
+async def test_sockets_of_dead_nodes_are_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+    monkeypatch.delenv("GREENROOM_HOST", raising=False)
+    directory = tmp_path / "greenroom"
+    directory.mkdir()
+
+    def node(name: str) -> socket.socket:
+        found = socket.socket(socket.AF_UNIX)
+        found.bind(str(directory / f"{name}.sock"))
+        found.listen()
+        found.setblocking(False)
+        return found
+
+    with node("a"), node("b"):
+        pass
+    (directory / "c.sock").symlink_to(directory / "nothing")
+    with pytest.raises(gr.NoNode, match=r"no node listens at unix:[^,]*/a.sock, unix:[^,]*/b.sock, which .*: start one by `greenroom node`"):
+        gr.Host([Slow])
+    with node("d") as first:
+        assert [way.url for way in find()] == [f"unix:{directory}/d.sock"]
+        with node("e"), pytest.raises(gr.NoNode, match=r"several nodes .* one of unix:[^,]*/d.sock, unix:[^,]*/e.sock, or"):
+            gr.Host([Slow])
+        # The node has heard nothing of it.
+        with pytest.raises(BlockingIOError):
+            first.accept()

@@ -26,32 +26,33 @@ export interface HostOptions {
 export class Host extends Referrer {
   readonly sessions = new Map<Way, Session>();
   readonly #kinds: Served[];
-  readonly #ways: Way[];
+  #ways: Way[] = [];
   readonly #hello: Record<string, unknown>;
   #stays: Promise<void>[] = [];
   #isClosing = false;
   #refusal: string | undefined;
   #changed: (() => void)[] = [];
 
-  constructor(kinds: AnyKind[], options: HostOptions = {}) {
+  constructor(kinds: AnyKind[], private readonly options: HostOptions = {}) {
     super();
     this.#kinds = kinds.map((kind) => new Served(kind));
     const names = kinds.map(({ name }) => name);
     if (new Set(names).size < names.length) throw new TypeError(`two kinds have one name, of ${names.join(", ")}`);
     if (!CODECS) throw new TypeError(`GREENROOM_CODEC is ${process.env.GREENROOM_CODEC}: write messagepack or json, or leave it unset for both`);
-    this.#ways = find(options.node, options.token);
     // Reliable actors are on all shards.
     const lanes = this.#kinds.some((kind) => kind.definition.reliable) ? LANES_ALL : (options.lanes ?? 4);
-    const token = this.#ways.find((way) => way.token)?.token;
     this.#hello = {
       name: options.name ?? `${basename(process.argv[1] ?? "node")}-${process.pid}`, sdk: "typescript 0.1.0", lanes,
       codecs: CODECS, seats_max: options.seatsMax ?? 100_000, turns_max: options.turnsMax ?? 1024, bytes_max: 8 << 20,
-      weight: options.weight ?? 1, spread: "", ...(token && { token }),
+      weight: options.weight ?? 1, spread: "",
     };
   }
 
-  /** Begins its sessions; once it is done, one of them is open. */
+  /** Begins its sessions; once it is done, one of them is open. It fails by `NoNode` or `NotLetIn`. */
   async start(timeout = 10_000): Promise<this> {
+    this.#ways = await find(this.options.node, this.options.token);
+    const token = this.#ways.find((way) => way.token)?.token;
+    if (token) this.#hello.token = token;
     let alive = this.#ways.length;
     this.#stays = this.#ways.map((way) => this.#stay(way).finally(() => (alive -= 1, this.#tell())));
     const until = performance.now() + timeout;

@@ -1,8 +1,7 @@
 /** Ways in: the Unix socket of a node, or its HTTP door by `Upgrade`. */
 
-import { readdirSync, statSync } from "node:fs";
+import { readFileSync, readdirSync, statSync } from "node:fs";
 import { connect as plain, type Socket } from "node:net";
-import { tmpdir, userInfo } from "node:os";
 import { join } from "node:path";
 import { connect as secure } from "node:tls";
 
@@ -69,30 +68,67 @@ export class Way {
   }
 }
 
-/** The ways in: those that are given, those of `GREENROOM_HOST`, or the one node's that has a socket. */
-export function find(given?: string, token = process.env.GREENROOM_TOKEN): Way[] {
+/** The ways in: those that are given, those of `GREENROOM_HOST`, or that of the one node that listens at a socket here. */
+export async function find(given?: string, token = process.env.GREENROOM_TOKEN): Promise<Way[]> {
   const named = given ?? process.env.GREENROOM_HOST ?? "";
   const way = (url: string) => new Way(url.trim(), token);
   if (named) return named.split(",").filter((url) => url.trim()).map(way);
   const base = process.env.XDG_RUNTIME_DIR;
-  const directory = base ? join(base, "greenroom") : join(tmpdir(), `greenroom-${userInfo().uid}`);
-  const sockets = list(directory).map((name) => `unix:${join(directory, name)}`);
-  if (sockets.length === 1) return sockets.map(way);
-  if (sockets.length > 1) throw new NoNode(`several nodes have sockets here: set GREENROOM_HOST to one of ${sockets.join(", ")}, or to several by commas`);
+  const directory = base ? join(base, "greenroom") : `/tmp/greenroom-${uid()}`;
+  const all = list(directory).map((path) => `unix:${path}`);
+  const alive = await listening(all);
+  if (alive.length === 1) return alive.map(way);
+  if (alive.length > 1) throw new NoNode(`several nodes have sockets here: set GREENROOM_HOST to one of ${alive.join(", ")}, or to several by commas`);
+  const why = all.length > 0 ? `no node listens at ${all.join(", ")}, which dead ones have left` : `no node has a socket in ${directory}`;
   throw new NoNode(
-    `no node has a socket in ${directory}: start one by \`greenroom node\`, run this program by \`greenroom run node PROGRAM\`, or set ` +
-      "GREENROOM_HOST to unix:/PATH or http://HOST:PORT",
+    `${why}: start one by \`greenroom node\`, run this program by \`greenroom run node PROGRAM\`, or set GREENROOM_HOST to unix:/PATH or ` +
+      "http://HOST:PORT",
   );
 }
 
+function uid(): number {
+  return process.geteuid?.() ?? 0;
+}
+
+/** The sockets of this user's nodes, or of root's. */
 function list(directory: string): string[] {
+  const isOurs = (path: string) => {
+    const found = statSync(path, { throwIfNoEntry: false });
+    return found?.isSocket() && (found.uid === uid() || found.uid === 0);
+  };
   try {
-    const { uid } = userInfo();
-    return readdirSync(directory).filter((name) => {
-      const found = statSync(join(directory, name));
-      return name.endsWith(".sock") && found.isSocket() && (found.uid === uid || found.uid === 0);
-    });
+    const names = readdirSync(directory).filter((name) => name.endsWith(".sock"));
+    return names.sort().map((name) => join(directory, name)).filter(isOurs);
   } catch {
     return [];
   }
 }
+
+/**
+ * Those at which somebody listens. The kernel says so of those in its list, and their nodes are told nothing; others may be of another
+ * network namespace, as a container's that shares the directory: they are dialled.
+ */
+async function listening(urls: string[]): Promise<string[]> {
+  const known = new Set<string>();
+  try {
+    for (const line of readFileSync("/proc/net/unix", "utf8").split("\n")) {
+      const [, flags, path] = /^\S+ \S+ \S+ (\S+) \S+ \S+ +\d+ (.*)$/.exec(line) ?? [];
+      if (path && parseInt(flags!, 16) & LISTENS) known.add(path);
+    }
+  } catch {
+    // All are dialled.
+  }
+  const answers = await Promise.all(urls.map((url) => url.slice("unix:".length)).map((path) => known.has(path) || answersAt(path)));
+  return urls.filter((_, at) => answers[at]);
+}
+
+function answersAt(path: string): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = plain(path);
+    const say = (is: boolean) => () => (socket.destroy(), resolve(is));
+    socket.once("connect", say(true)).once("error", say(false));
+  });
+}
+
+/** `__SO_ACCEPTCON`, of the flags in the kernel's list. */
+const LISTENS = 0x10000;

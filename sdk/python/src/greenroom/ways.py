@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import socket
 import ssl
 import stat
-import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -104,28 +104,39 @@ class Way:
 
 
 def find(given: str | None = None, token: str | None = None) -> list[Way]:
-    """The ways in: those that are given, those of `GREENROOM_HOST`, or the one node's that has a socket."""
+    """The ways in: those that are given, those of `GREENROOM_HOST`, or that of the one node that listens at a socket here."""
     named = given or os.environ.get("GREENROOM_HOST", "")
     token = token or os.environ.get("GREENROOM_TOKEN")
     if named:
         return [Way(url.strip(), token) for url in named.split(",") if url.strip()]
     directory = runtime_directory()
     sockets = sorted(path for path in directory.glob("*.sock") if _is_ours(path)) if directory.is_dir() else []
-    if len(sockets) == 1:
-        return [Way(f"unix:{sockets[0]}", token)]
-    if not sockets:
-        raise NoNode(
-            f"no node has a socket in {directory}: start one by `greenroom node`, run this program by "
-            "`greenroom run python PROGRAM`, or set GREENROOM_HOST to unix:/PATH or http://HOST:PORT"
-        )
-    names = ", ".join(f"unix:{path}" for path in sockets)
-    raise NoNode(f"several nodes have sockets here: set GREENROOM_HOST to one of {names}, or to several by commas")
+    alive = [path for path in sockets if _listens(path)]
+    if len(alive) == 1:
+        return [Way(f"unix:{alive[0]}", token)]
+    names = ", ".join(f"unix:{path}" for path in alive or sockets)
+    if alive:
+        raise NoNode(f"several nodes have sockets here: set GREENROOM_HOST to one of {names}, or to several by commas")
+    why = f"no node listens at {names}, which dead ones have left" if sockets else f"no node has a socket in {directory}"
+    raise NoNode(
+        f"{why}: start one by `greenroom node`, run this program by `greenroom run python PROGRAM`, or set GREENROOM_HOST to "
+        "unix:/PATH or http://HOST:PORT"
+    )
 
 
 def runtime_directory() -> Path:
     """Where nodes of this user have their sockets."""
     base = os.environ.get("XDG_RUNTIME_DIR")
-    return Path(base) / "greenroom" if base else Path(tempfile.gettempdir()) / f"greenroom-{os.getuid()}"
+    return Path(base) / "greenroom" if base else Path(f"/tmp/greenroom-{os.geteuid()}")
+
+
+def _listens(path: Path) -> bool:
+    """Whether somebody listens there, who is told nothing of this: a socket of another type is refused only after it is looked up."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as probe:
+        try:
+            return probe.connect_ex(str(path)) == errno.EPROTOTYPE
+        except OSError:
+            return False  # The path is too long for a socket.
 
 
 def _is_ours(path: Path) -> bool:
@@ -133,4 +144,4 @@ def _is_ours(path: Path) -> bool:
         found = path.stat()
     except OSError:
         return False
-    return stat.S_ISSOCK(found.st_mode) and found.st_uid in (os.getuid(), 0)
+    return stat.S_ISSOCK(found.st_mode) and found.st_uid in (os.geteuid(), 0)
