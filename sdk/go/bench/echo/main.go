@@ -43,19 +43,24 @@ func main() {
 	if len(os.Args) != 2 {
 		log.Fatal("usage: echo floor|volatile|persistent|reliable")
 	}
-	switch ctx := context.Background(); os.Args[1] {
+	var kind greenroom.KindOf
+	switch os.Args[1] {
 	case "floor":
 		if err := floor(strings.TrimPrefix(os.Getenv("GREENROOM_HOST"), "unix:")); err != nil && err != io.EOF {
 			log.Fatal(err)
 		}
+		return
 	case "volatile":
-		log.Fatal(greenroom.Serve(ctx, greenroom.Kind[Volatile](greenroom.Named("echo"))))
+		kind = greenroom.Kind[Volatile](greenroom.Named("echo"))
 	case "persistent":
-		log.Fatal(greenroom.Serve(ctx, greenroom.Kind[Persistent](greenroom.Named("echo"), greenroom.SavedOnTurn())))
+		kind = greenroom.Kind[Persistent](greenroom.Named("echo"), greenroom.SavedOnTurn())
 	case "reliable":
-		log.Fatal(greenroom.Serve(ctx, greenroom.Kind[Persistent](greenroom.Named("echo"), greenroom.Reliable())))
+		kind = greenroom.Kind[Persistent](greenroom.Named("echo"), greenroom.Reliable())
 	default:
 		log.Fatalf("%s is none of floor, volatile, persistent, reliable", os.Args[1])
+	}
+	if err := greenroom.Serve(context.Background(), kind); err != nil {
+		log.Fatal(err)
 	}
 }
 

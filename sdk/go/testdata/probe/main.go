@@ -139,10 +139,13 @@ func (p Probe) Count(_ *greenroom.Cx, a Upto) (iter.Seq2[int, error], error) {
 }
 
 func main() {
-	log.Fatal(greenroom.Serve(context.Background(),
+	err := greenroom.Serve(context.Background(),
 		greenroom.Kind[Probe](greenroom.Named("go_volatile")),
 		greenroom.Kind[Probe](greenroom.Named("go_traveller"), greenroom.Travels()),
 		greenroom.Kind[Probe](greenroom.Named("go_persistent"), greenroom.SavedOnTurn()),
 		greenroom.Kind[Probe](greenroom.Named("go_reliable"), greenroom.Reliable()),
-	))
+	)
+	if err != nil {
+		log.Fatal(err)
+	}
 }

@@ -54,5 +54,7 @@ func counted(orders map[string]int, order string) map[string]int {
 }
 
 func main() {
-	log.Fatal(greenroom.Serve(context.Background(), greenroom.Kind[GoPurse](greenroom.Reliable())))
+	if err := greenroom.Serve(context.Background(), greenroom.Kind[GoPurse](greenroom.Reliable())); err != nil {
+		log.Fatal(err)
+	}
 }
