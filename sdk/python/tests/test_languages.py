@@ -22,7 +22,7 @@ import urllib.request
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import pytest
 
@@ -75,9 +75,10 @@ class Probes:
         for one in IS_THERE:
             self.start(one)
 
-    def start(self, language: str) -> None:
+    def start(self, language: str, stderr: IO[bytes] | None = None) -> None:
         """Starts a probe, and waits until the cluster has its kinds."""
-        self.running[language] = subprocess.Popen(self.commands[language], env=os.environ | {"GREENROOM_HOST": self.way, "GREENROOM_CODEC": self.codec})
+        environment = os.environ | {"GREENROOM_HOST": self.way, "GREENROOM_CODEC": self.codec}
+        self.running[language] = subprocess.Popen(self.commands[language], env=environment, stderr=stderr)
         until(lambda: self.post(f"{language}_volatile/first/get")[0] == 200)
 
     def kill(self, language: str) -> None:
@@ -342,6 +343,22 @@ def test_a_host_that_drains_fails_no_call(probes: Probes, language: str, key: st
     first.wait(HANG)
     assert done == [200] * 80
     assert [probes.value(f"{language}_persistent/{key}-{n}/get") for n in range(4)] == [20] * 4
+
+
+@language
+def test_a_host_that_drains_ends_well_and_tells_of_no_trouble(probes: Probes, language: str, key: str, tmp_path: Path) -> None:
+    said = tmp_path / "said"
+    probes.kill(language)
+    with said.open("wb") as into:
+        probes.start(language, into)
+    host = probes.running[language]
+    for form in FORMS:
+        probes.value(f"{language}_{form}/{key}/add", {"n": 1})
+    probes.start(language)
+    host.send_signal(signal.SIGTERM)
+    assert host.wait(HANG) == 0, said.read_text()
+    lines = said.read_text().splitlines()
+    assert [line for line in lines if "INFO greenroom: " not in line and not line.startswith("greenroom: serving ")] == []
 
 
 @language

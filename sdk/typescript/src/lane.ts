@@ -256,7 +256,8 @@ export class Lane {
       case T.goodbye: {
         const code = reader.u8();
         this.isDismissed = true;
-        console.error(`greenroom: the node ends lane ${this.shard} (${code}): ${reader.text()}`);
+        // A host that drains has left all seats: its lanes are to end.
+        if (!this.session.isDraining) console.error(`greenroom: the node ends lane ${this.shard} (${code}): ${reader.text()}`);
         this.close();
         return this.drop();
       }

@@ -22,13 +22,13 @@ export class Session {
   isLost = false;
   isRefused = false;
   isOpen = false;
+  isDraining = false;
   why = "";
   /** Done when its lanes are joined and its offers answered, or it is lost. */
   readonly open: Promise<void>;
   readonly over: Promise<void>;
   readonly #worker: Worker;
   readonly #dropped = new Map<number, () => void>();
-  #isDraining = false;
   #opened = () => {};
   #ended = () => {};
 
@@ -81,8 +81,8 @@ export class Session {
 
   /** Asks the node to take the seats away, saved or carried, one by one. */
   drain(): void {
-    if (this.#isDraining) return;
-    this.#isDraining = true;
+    if (this.isDraining) return;
+    this.isDraining = true;
     this.#worker.postMessage(frame(T.drain));
   }
 
