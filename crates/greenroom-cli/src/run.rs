@@ -52,9 +52,9 @@ pub(crate) fn run(command: &RunCommand) -> Result<(), String> {
             _ = interrupt.recv() => Ok(()),
             _ = terminate.recv() => Ok(()),
         };
-        host.stop(PATIENCE).await;
+        let stopped = host.stop(PATIENCE).await;
         node.stop().await;
-        ended
+        ended.and(stopped.map(|_| ()))
     })
 }
 
@@ -63,19 +63,20 @@ async fn tend(host: &mut Program, command: &RunCommand, way: &str) -> Result<(),
     let mut seen = newest(&sources(&command.program));
     loop {
         tokio::time::sleep(LOOK_AGAIN).await;
-        let ended = host.ended()?;
         if !command.watch {
-            match ended {
-                None => continue,
-                Some(status) if status.success() => return Ok(()),
-                Some(status) => return Err(format!("{} ended: {status}", command.program.join(" "))),
+            if !host.has_ended() {
+                continue;
             }
+            return match host.stop(PATIENCE).await? {
+                status if status.success() => Ok(()),
+                status => Err(format!("{} ended: {status}", command.program.join(" "))),
+            };
         }
         let now = newest(&sources(&command.program));
         if now != seen {
             seen = now;
             eprintln!("greenroom: a file has changed; {} starts again", command.program.join(" "));
-            host.stop(PATIENCE).await;
+            host.stop(PATIENCE).await?;
             *host = Program::start(&command.program, way)?;
         }
     }

@@ -91,6 +91,50 @@ def test_without_a_journal_the_example_has_its_other_kinds() -> None:
 
 
 @pytest.mark.skipif(not IS_THERE, reason="no program: set GREENROOM_BIN")
+@pytest.mark.parametrize("ends", [signal.SIGINT, signal.SIGTERM])
+def test_a_host_behind_a_shell_drains_at_each_restart_and_at_the_end(ends: signal.Signals, tmp_path: Path) -> None:
+    program, said = tmp_path / "chat.py", tmp_path / "said"
+    program.write_text(EXAMPLE.read_text())
+    port = free_port()
+    command = [os.environ.get("GREENROOM_BIN", "greenroom"), "run", "--http", f"127.0.0.1:{port}", "--watch"]
+    # It does not hand on what it is told, as `go run` and `npx` do not.
+    shell = ["sh", "-c", '"$0" "$1" member & echo $! >> "$1.pids"; wait', sys.executable, str(program)]
+    with said.open("wb") as into:
+        running = subprocess.Popen([*command, *shell], stderr=into)
+    hosts: list[int] = []
+
+    def served(count: int) -> None:
+        """Waits until so many hosts have been started, and there is one."""
+        until = time.monotonic() + 120
+        while len(hosts) < count or "serving member" not in said.read_text().rpartition("starts again")[2]:
+            assert time.monotonic() < until, said.read_text()
+            time.sleep(0.02)
+            pids = Path(f"{program}.pids")
+            hosts[:] = [int(line) for line in pids.read_text().split()] if pids.exists() else []
+
+    try:
+        served(1)
+        program.write_text(EXAMPLE.read_text() + "\n")
+        served(2)
+        assert not is_running(hosts[0])
+        running.send_signal(ends)
+        assert running.wait(120) == 0
+        assert not is_running(hosts[1])
+        assert said.read_text().count("drained") == 2
+    finally:
+        running.kill()
+        running.wait()
+        for host in filter(is_running, hosts):
+            os.kill(host, signal.SIGKILL)
+
+
+def is_running(pid: int) -> bool:
+    """A zombie has ended; whoever inherits it will wait for it."""
+    stat = Path(f"/proc/{pid}/stat")
+    return stat.exists() and not stat.read_text().rpartition(")")[2].lstrip().startswith("Z")
+
+
+@pytest.mark.skipif(not IS_THERE, reason="no program: set GREENROOM_BIN")
 def test_a_program_that_fails_is_told_with_its_status(tmp_path: Path) -> None:
     program = tmp_path / "broken.py"
     program.write_text("raise SystemExit(3)")

@@ -1,4 +1,4 @@
-//! The program: a child that does not outlive the node, and the files that it is made of.
+//! The program: children that do not outlive the node, and the files that it is made of.
 
 use std::fs;
 use std::io;
@@ -7,8 +7,17 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus};
 use std::time::{Duration, SystemTime};
 
-/// A program that runs. Dropping it ends it at once.
-pub(super) struct Program(Child);
+/// A program that runs, with what it has started: `go run`, `npx` and shells do not hand a signal on to the host that is their child,
+/// so all of the process group is told. Dropping it ends it at once.
+///
+/// Its first process is waited for when nothing else of the group is left: until then the group's number is nobody else's.
+pub(super) struct Program {
+    first: Child,
+    group: i32,
+    /// A host that drains may take a second SIGTERM for impatience.
+    is_told: bool,
+    ended: Option<ExitStatus>,
+}
 
 impl Program {
     /// Starts `words`, with the way in to its node.
@@ -26,38 +35,71 @@ impl Program {
                 _ => Err(io::Error::last_os_error()),
             });
         }
-        command.spawn().map(Self).map_err(|error| format!("cannot run {program}: {error}"))
+        let first = command.spawn().map_err(|error| format!("cannot run {program}: {error}"))?;
+        let group = i32::try_from(first.id()).map_err(|error| format!("cannot look after {program}: {error}"))?;
+        Ok(Self { first, group, is_told: false, ended: None })
     }
 
-    /// How it ended, if it has.
-    pub(super) fn ended(&mut self) -> Result<Option<ExitStatus>, String> {
-        self.0.try_wait().map_err(|error| format!("cannot look after the program: {error}"))
+    /// Whether its first process has ended; others of the group may run.
+    pub(super) fn has_ended(&self) -> bool {
+        self.ended.is_some() || !is_in(self.group, self.group)
     }
 
-    /// Tells it to end, and waits; whatever has not ended after `patience` is killed.
-    pub(super) async fn stop(&mut self, patience: Duration) {
+    /// Tells all of it to end, and waits; whatever has not ended after `patience` is killed. How its first process ended.
+    pub(super) async fn stop(&mut self, patience: Duration) -> Result<ExitStatus, String> {
         let until = tokio::time::Instant::now() + patience;
-        if let (Ok(None), Ok(pid)) = (self.0.try_wait(), i32::try_from(self.0.id())) {
-            // SAFETY: kill takes no pointers; the child is not yet waited for, so the number is still its own.
+        if !self.is_told {
+            self.is_told = true;
+            self.signal(libc::SIGTERM);
+        }
+        while self.is_alive() && tokio::time::Instant::now() < until {
+            tokio::time::sleep(LOOK_AGAIN).await;
+        }
+        self.end().map_err(|error| format!("cannot look after the program: {error}"))
+    }
+
+    fn is_alive(&self) -> bool {
+        self.ended.is_none() && has_any(self.group)
+    }
+
+    fn signal(&self, signal: i32) {
+        if self.ended.is_none() {
+            // SAFETY: kill takes no pointers; the first process is not yet waited for, so the number is still its group's.
             #[allow(unsafe_code)]
             unsafe {
-                libc::kill(pid, libc::SIGTERM);
+                libc::kill(-self.group, signal);
             }
         }
-        while matches!(self.0.try_wait(), Ok(None)) && tokio::time::Instant::now() < until {
-            tokio::time::sleep(Duration::from_millis(10)).await;
-        }
-        let _ = self.0.kill();
-        let _ = self.0.wait();
+    }
+
+    /// Kills what is left.
+    fn end(&mut self) -> io::Result<ExitStatus> {
+        self.signal(libc::SIGKILL);
+        let ended = self.first.wait()?;
+        self.ended = Some(ended);
+        Ok(ended)
     }
 }
 
 impl Drop for Program {
     fn drop(&mut self) {
-        // Both fail for one that has ended.
-        let _ = self.0.kill();
-        let _ = self.0.wait();
+        // It fails for nothing that could be mended here.
+        let _ = self.end();
     }
+}
+
+/// Whether a process of the group has not ended.
+fn has_any(group: i32) -> bool {
+    let entries = fs::read_dir("/proc").into_iter().flatten().filter_map(Result::ok);
+    entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).any(|pid| is_in(group, pid))
+}
+
+/// Whether a process is of the group, and has not ended. One that nobody has waited for has: who inherits it may never do so.
+fn is_in(group: i32, pid: i32) -> bool {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    // Behind the name, which may have any character: state, parent, group.
+    let about: Vec<&str> = stat.rsplit(')').next().unwrap_or_default().split_whitespace().take(3).collect();
+    matches!(about[..], [state, _, of] if !matches!(state, "Z" | "X") && of.parse() == Ok(group))
 }
 
 /// When a file in `folders` was last written; hidden folders, and those of installed packages, are passed over.
@@ -83,3 +125,65 @@ fn in_folder(folder: &Path, depth: usize) -> Option<SystemTime> {
 
 /// Folders within folders that are looked at.
 const DEPTH_MAX: usize = 4;
+/// Between two looks at what is to end.
+const LOOK_AGAIN: Duration = Duration::from_millis(10);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Runs a shell's program that leaves the process in its background alone, and writes down which one that is.
+    async fn shell(folder: &Path, background: &str) -> (Program, i32) {
+        let file = folder.join("pid");
+        let code = format!("sh -c 'echo $$ > {0}.new; mv {0}.new {0}; {background}' & wait", file.display());
+        let program = Program::start(&["sh".to_owned(), "-c".to_owned(), code], "unix:/nowhere").expect("it starts");
+        loop {
+            if let Ok(pid) = fs::read_to_string(&file) {
+                return (program, pid.trim().parse().expect("a number"));
+            }
+            tokio::time::sleep(LOOK_AGAIN).await;
+        }
+    }
+
+    #[tokio::test]
+    async fn what_does_not_hand_the_signal_on_leaves_no_orphan_which_has_time_to_drain() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let drained = folder.path().join("drained");
+        let drains =
+            format!("trap \"sleep 0.2; echo > {}; exit\" TERM; while :; do sleep 0.01; done", drained.display());
+        let (mut program, pid) = shell(folder.path(), &drains).await;
+        program.stop(Duration::from_secs(120)).await.expect("it ends");
+        assert!(!is_in(program.group, pid) && !has_any(program.group));
+        assert!(drained.exists());
+    }
+
+    #[tokio::test]
+    async fn what_does_not_listen_is_killed() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let (mut program, pid) = shell(folder.path(), "trap \"\" TERM; while :; do sleep 0.01; done").await;
+        program.stop(Duration::from_millis(200)).await.expect("it ends");
+        ends(program.group, pid).await;
+    }
+
+    #[tokio::test]
+    async fn what_its_first_process_leaves_behind_ends_with_it() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let (program, pid) = shell(folder.path(), "kill -9 $PPID; while :; do sleep 0.01; done").await;
+        while !program.has_ended() {
+            tokio::time::sleep(LOOK_AGAIN).await;
+        }
+        let group = program.group;
+        assert!(is_in(group, pid));
+        drop(program);
+        ends(group, pid).await;
+    }
+
+    /// Waits until a process that is killed has ended.
+    async fn ends(group: i32, pid: i32) {
+        let until = tokio::time::Instant::now() + Duration::from_secs(120);
+        while is_in(group, pid) {
+            assert!(tokio::time::Instant::now() < until, "process {pid} runs on");
+            tokio::time::sleep(LOOK_AGAIN).await;
+        }
+    }
+}
