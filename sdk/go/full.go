@@ -4,115 +4,202 @@ import (
 	"encoding"
 	"encoding/json"
 	"reflect"
+	"strings"
 	"sync"
+	"unsafe"
 
 	"github.com/vmihailenco/msgpack/v5"
 )
 
 // full gives a value in which no slice and no map is nil: descriptions promise lists and objects, other languages read no null in their place, and
-// encoding/json/v2 writes them so. What is shared with the actor is not changed. Types that write themselves stay as they are.
-func full(value any) any {
-	if value == nil || !holdsNil(reflect.TypeOf(value)) {
-		return value
+// encoding/json/v2 writes them so. What is shared with the actor is not changed. Types that write themselves in the codec stay as they are,
+// and so do lists and maps that do so in either one: nil may mean something of its own to them.
+func full(value any, codec byte) any {
+	if value == nil {
+		return nil
 	}
-	filled, _ := fill(reflect.ValueOf(value))
-	return filled.Interface()
+	if codec != codecJSON {
+		codec = codecPack
+	}
+	if filled, isOther := fill(reflect.ValueOf(value), codec, 0); isOther {
+		return filled.Interface()
+	}
+	return value
 }
 
 // fill gives a value without nil slices and maps, and whether it is another one.
-func fill(value reflect.Value) (filled reflect.Value, isOther bool) {
+func fill(value reflect.Value, codec byte, depth int) (filled reflect.Value, isOther bool) {
 	of := value.Type()
-	if !holdsNil(of) {
+	shape := shapeOf(of, codec)
+	// What holds itself is for the encoder to refuse.
+	if !shape.holdsNil || depth > depthMax {
 		return value, false
 	}
+	depth++
 	switch of.Kind() {
+	case reflect.Interface, reflect.Pointer:
+		if value.IsNil() {
+			return value, false
+		}
+		filled, isOther = fill(value.Elem(), codec, depth)
+		if isOther && of.Kind() == reflect.Pointer {
+			filled = copied(filled).Addr()
+		}
+		return filled, isOther
 	case reflect.Slice:
 		if value.IsNil() {
 			return reflect.MakeSlice(of, 0, 0), true
 		}
-		if !holdsNil(of.Elem()) {
-			return value, false
-		}
-		return parts(value, value.Len(), reflect.Value.Index, func() reflect.Value {
-			return reflect.AppendSlice(reflect.MakeSlice(of, 0, value.Len()), value)
-		})
+		return items(value, codec, depth)
+	case reflect.Array:
+		return items(value, codec, depth)
 	case reflect.Map:
 		if value.IsNil() {
 			return reflect.MakeMap(of), true
 		}
-		if !holdsNil(of.Elem()) {
-			return value, false
-		}
-		all := reflect.MakeMapWithSize(of, value.Len())
-		for each := value.MapRange(); each.Next(); {
-			item, _ := fill(each.Value())
-			all.SetMapIndex(each.Key(), item)
-		}
-		return all, true
-	case reflect.Struct:
-		return parts(value, of.NumField(), reflect.Value.Field, func() reflect.Value { return settable(value) })
-	case reflect.Pointer:
-		if value.IsNil() {
-			return value, false
-		}
-		if filled, isOther = fill(value.Elem()); isOther {
-			return settable(filled).Addr(), true
-		}
+		return entries(value, codec, depth)
+	default:
+		return fields(value, shape.fields, codec, depth)
 	}
-	return value, false
 }
 
-// parts fills the elements of a slice, or a struct's fields; what it changes is a copy.
-func parts(of reflect.Value, count int, part func(reflect.Value, int) reflect.Value, copied func() reflect.Value) (filled reflect.Value, isOther bool) {
+func items(of reflect.Value, codec byte, depth int) (filled reflect.Value, isOther bool) {
 	filled = of
-	for at := range count {
-		if !part(of, at).CanInterface() {
-			continue
+	if !shapeOf(of.Type().Elem(), codec).holdsNil {
+		return filled, false
+	}
+	for at := range of.Len() {
+		item, changes := fill(of.Index(at), codec, depth)
+		if changes && !isOther {
+			filled, isOther = copied(of), true
 		}
-		if item, changes := fill(part(of, at)); changes {
-			if !isOther {
-				filled, isOther = copied(), true
-			}
-			part(filled, at).Set(item)
+		if changes {
+			filled.Index(at).Set(item)
 		}
 	}
 	return filled, isOther
 }
 
-func settable(value reflect.Value) reflect.Value {
-	found := reflect.New(value.Type()).Elem()
-	found.Set(value)
-	return found
-}
-
-// holdsNil says whether a value of the type may have a slice or a map that is nil.
-func holdsNil(of reflect.Type) bool {
-	if known, is := nils.Load(of); is {
-		return known.(bool)
+func entries(of reflect.Value, codec byte, depth int) (filled reflect.Value, isOther bool) {
+	filled = of
+	if !shapeOf(of.Type().Elem(), codec).holdsNil {
+		return filled, false
 	}
-	found := looksForNil(of, map[reflect.Type]bool{})
-	nils.Store(of, found)
-	return found
-}
-
-func looksForNil(of reflect.Type, seen map[reflect.Type]bool) bool {
-	for _, writes := range writers {
-		if of.Implements(writes) || reflect.PointerTo(of).Implements(writes) {
-			return false
+	for each := of.MapRange(); each.Next(); {
+		item, changes := fill(each.Value(), codec, depth)
+		if changes && !isOther {
+			filled, isOther = copied(of), true
+		}
+		if changes {
+			filled.SetMapIndex(each.Key(), item)
 		}
 	}
+	return filled, isOther
+}
+
+func fields(of reflect.Value, looked []fieldShape, codec byte, depth int) (filled reflect.Value, isOther bool) {
+	filled = of
+	var own reflect.Value
+	for _, look := range looked {
+		field := of.Field(look.at)
+		if look.isHidden {
+			// Its exported fields are written as if they were the outer struct's, but only what is addressable can be reached there.
+			if !own.IsValid() {
+				own = copied(filled)
+			}
+			hidden := own.Field(look.at)
+			field = reflect.NewAt(hidden.Type(), unsafe.Pointer(hidden.UnsafeAddr())).Elem()
+		}
+		if look.omitsZero && field.IsZero() {
+			continue
+		}
+		item, changes := fill(field, codec, depth)
+		if !changes {
+			continue
+		}
+		if !own.IsValid() {
+			own = copied(of)
+		}
+		filled, isOther = own, true
+		if look.isHidden {
+			field.Set(item)
+		} else {
+			own.Field(look.at).Set(item)
+		}
+	}
+	return filled, isOther
+}
+
+// copied gives another value, which can be set, and of lists and maps the elements, too.
+func copied(value reflect.Value) reflect.Value {
+	of := value.Type()
+	found := reflect.New(of).Elem()
 	switch of.Kind() {
-	case reflect.Slice, reflect.Map:
-		return true
-	case reflect.Pointer:
-		return looksForNil(of.Elem(), seen)
-	case reflect.Struct:
-		if seen[of] {
-			return false
+	case reflect.Slice:
+		found.Set(reflect.AppendSlice(reflect.MakeSlice(of, 0, value.Len()), value))
+	case reflect.Map:
+		found.Set(reflect.MakeMapWithSize(of, value.Len()))
+		for each := value.MapRange(); each.Next(); {
+			found.SetMapIndex(each.Key(), each.Value())
 		}
-		seen[of] = true
+	default:
+		found.Set(value)
+	}
+	return found
+}
+
+// shape is what there is to look at in values of a type: whether any may have a slice or a map that is nil, and a struct's fields of which that is so.
+type shape struct {
+	holdsNil bool
+	fields   []fieldShape
+}
+
+type fieldShape struct {
+	at                  int
+	isHidden, omitsZero bool
+}
+
+func shapeOf(of reflect.Type, codec byte) *shape {
+	known := &shapes[0]
+	if codec == codecJSON {
+		known = &shapes[1]
+	}
+	if found, is := known.Load(of); is {
+		return found.(*shape)
+	}
+	found := &shape{holdsNil: holdsNil(of, codec, map[reflect.Type]bool{})}
+	if found.holdsNil && of.Kind() == reflect.Struct {
 		for at := range of.NumField() {
-			if field := of.Field(at); field.IsExported() && looksForNil(field.Type, seen) {
+			field := of.Field(at)
+			if isWritten(field) && holdsNil(field.Type, codec, map[reflect.Type]bool{}) {
+				_, options, _ := strings.Cut(field.Tag.Get("json"), ",")
+				omitsZero := codec == codecJSON && strings.Contains(","+options+",", ",omitzero,")
+				found.fields = append(found.fields, fieldShape{at, !field.IsExported(), omitsZero})
+			}
+		}
+	}
+	known.Store(of, found)
+	return found
+}
+
+func holdsNil(of reflect.Type, codec byte, seen map[reflect.Type]bool) bool {
+	if seen[of] {
+		return false
+	}
+	seen[of] = true
+	kind := of.Kind()
+	isList := kind == reflect.Slice || kind == reflect.Map
+	if writes(of, codec) || isList && (writes(of, codecPack) || writes(of, codecJSON)) {
+		return false
+	}
+	switch kind {
+	case reflect.Slice, reflect.Map, reflect.Interface:
+		return true
+	case reflect.Pointer, reflect.Array:
+		return holdsNil(of.Elem(), codec, seen)
+	case reflect.Struct:
+		for at := range of.NumField() {
+			if field := of.Field(at); isWritten(field) && holdsNil(field.Type, codec, seen) {
 				return true
 			}
 		}
@@ -120,10 +207,35 @@ func looksForNil(of reflect.Type, seen map[reflect.Type]bool) bool {
 	return false
 }
 
-var writers = []reflect.Type{
-	reflect.TypeFor[json.Marshaler](), reflect.TypeFor[encoding.TextMarshaler](), reflect.TypeFor[encoding.BinaryMarshaler](),
-	reflect.TypeFor[msgpack.CustomEncoder](), reflect.TypeFor[msgpack.Marshaler](),
+// isWritten says whether encoders write a field, or those that are in it.
+func isWritten(field reflect.StructField) bool {
+	of := field.Type
+	if of.Kind() == reflect.Pointer {
+		of = of.Elem()
+	}
+	return field.Tag.Get("json") != "-" && (field.IsExported() || field.Anonymous && of.Kind() == reflect.Struct)
 }
 
-// nils has what holdsNil has found, by types.
-var nils sync.Map
+// writes says whether a type writes itself in a codec.
+func writes(of reflect.Type, codec byte) bool {
+	for _, by := range writers[codec] {
+		if of.Implements(by) || reflect.PointerTo(of).Implements(by) {
+			return true
+		}
+	}
+	return false
+}
+
+var writers = map[byte][]reflect.Type{
+	codecPack: {
+		reflect.TypeFor[msgpack.CustomEncoder](), reflect.TypeFor[msgpack.Marshaler](), reflect.TypeFor[encoding.BinaryMarshaler](),
+		reflect.TypeFor[encoding.TextMarshaler](),
+	},
+	codecJSON: {reflect.TypeFor[json.Marshaler](), reflect.TypeFor[encoding.TextMarshaler]()},
+}
+
+// shapes has what shapeOf has found, by types: in MessagePack, in JSON.
+var shapes [2]sync.Map
+
+// depthMax is how deep values are looked into; encoding/json looks for circles from there on.
+const depthMax = 1000

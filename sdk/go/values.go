@@ -176,7 +176,7 @@ func payload(value any, codec, version byte) ([]byte, error) {
 	if _, isNone := value.(None); isNone {
 		value = nil
 	}
-	value = full(value)
+	value = full(value, codec)
 	out := bytes.NewBuffer(append(make([]byte, 0, 64), codec, version))
 	if codec != codecJSON {
 		err := packTo(out, value)
