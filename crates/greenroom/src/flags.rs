@@ -57,6 +57,9 @@ pub struct NodeFlags {
     /// repeated
     #[arg(long = "http-host", value_name = "NAME", env = "GREENROOM_HTTP_HOSTS", value_delimiter = ',')]
     pub http_hosts: Vec<String>,
+    /// The origin of another site whose pages may call actors from browsers, as https://app.example.org; may be repeated
+    #[arg(long = "http-origin", value_name = "ORIGIN", env = "GREENROOM_HTTP_ORIGINS", value_delimiter = ',')]
+    pub http_origins: Vec<String>,
     /// What the pages of the console may do: off, look or change [default: change on loopback without credentials, else look]
     #[arg(long, value_name = "WHAT", env = "GREENROOM_CONSOLE", value_parser = console)]
     pub console: Option<ConsoleMode>,
@@ -203,6 +206,9 @@ impl NodeFlags {
         }
         if !self.http_hosts.is_empty() {
             config.http_hosts.clone_from(&self.http_hosts);
+        }
+        if !self.http_origins.is_empty() {
+            config.http_origins.clone_from(&self.http_origins);
         }
         config.insecure_listen |= self.insecure_listen;
         config.http_plain |= self.http_plain;

@@ -21,7 +21,7 @@ function compiled(): string {
   writeFileSync(join(folder, "package.json"), '{"type": "module"}');
   const guide = ["typescript", "hosts"].map((name) => readFileSync(join(root, `docs/guide/${name}.md`), "utf8")).join("");
   const blocks = [...guide.matchAll(/^```ts\n\/\/ (\S+)\n([^]*?)^```/gm)];
-  assert.equal(blocks.length, 4);
+  assert.equal(blocks.length, 5);
   for (const [, name, code] of blocks) writeFileSync(join(folder, name!), code!);
   writeFileSync(join(folder, "example.ts"), readFileSync(join(root, "examples/languages/chat.ts"), "utf8"));
   const tsc = join(sdk, "node_modules/.bin/tsc");

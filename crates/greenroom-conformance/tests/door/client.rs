@@ -71,9 +71,12 @@ fn parse(bytes: &[u8]) -> Option<Answer> {
     let (head, body) = text.split_once("\r\n\r\n")?;
     let status = head.split(' ').nth(1)?.parse().ok()?;
     let answer = Answer { status, head: head.to_owned(), body: body.to_owned() };
-    let len: usize = answer.header("content-length")?.parse().ok()?;
+    let len: usize = if status == NO_CONTENT { 0 } else { answer.header("content-length")?.parse().ok()? };
     (body.len() >= len).then_some(answer)
 }
+
+/// Such an answer has no body, and so no length.
+const NO_CONTENT: u16 = 204;
 
 /// A request with a body.
 pub(crate) fn post(path: &str, headers: &str, body: &str) -> Vec<u8> {

@@ -18,6 +18,7 @@ mod live;
 mod methods;
 mod opening;
 mod optimiser;
+mod origins;
 mod overview;
 mod pids;
 mod rebinding;

@@ -33,6 +33,7 @@ mod kinds;
 mod live;
 mod methods;
 mod metrics;
+mod origins;
 mod overview;
 mod pages;
 mod pass;
@@ -75,6 +76,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use self::connections::{Connections, Seat};
 use self::guard::{Entered, Guard, Visitor};
 use self::host::Hosts;
+use self::origins::Origins;
 use self::protocol::Connection;
 use crate::cluster::table::Health;
 use crate::here::Here;
@@ -90,6 +92,7 @@ pub(crate) struct Bound {
     ports: Vec<(TcpListener, Speech)>,
     guard: Guard,
     hosts: Hosts,
+    origins: Origins,
 }
 
 /// What is spoken at a port.
@@ -109,7 +112,7 @@ impl Bound {
         if config.http.is_none() && config.grpc.is_none() {
             return Ok((config, None));
         }
-        let guard = Guard::open(&config)?;
+        let (guard, origins) = (Guard::open(&config)?, Origins::of(&config)?);
         let (mut ports, mut hosts) = (Vec::new(), Hosts::default());
         if let Some(address) = config.http.clone() {
             let (bound, listener) = bind("HTTP", address).await?;
@@ -125,12 +128,12 @@ impl Bound {
             config.grpc = Some(config.advertised_http(&bound.to_string()));
             ports.push((listener, Speech::Other(speech)));
         }
-        Ok((config, Some(Bound { ports, guard, hosts })))
+        Ok((config, Some(Bound { ports, guard, hosts, origins })))
     }
 
     /// Opens them, until the node stops.
     pub(crate) fn open(self, node: &Arc<Here>, table: Arc<Health>) {
-        let door = Arc::new(Door::new(node.clone(), table, self.guard, self.hosts));
+        let door = Arc::new(Door::new(node.clone(), table, self.guard, (self.hosts, self.origins)));
         for (listener, speech) in self.ports {
             let (door, counted) = (door.clone(), node.count_entrance());
             let accepting = async move {
@@ -156,6 +159,7 @@ struct Door {
     node: Arc<Here>,
     guard: Guard,
     hosts: Hosts,
+    origins: Origins,
     /// How the membership table's store is.
     table: Arc<Health>,
     opened: Instant,
@@ -178,7 +182,7 @@ struct Door {
 }
 
 impl Door {
-    fn new(node: Arc<Here>, table: Arc<Health>, guard: Guard, hosts: Hosts) -> Self {
+    fn new(node: Arc<Here>, table: Arc<Health>, guard: Guard, (hosts, origins): (Hosts, Origins)) -> Self {
         let config = node.config();
         let connections_max = config.http_connections_max.min(open_files_max() / 2).max(1);
         let bodies_len_max = config.http_body_len_max.clamp(BODIES_LEN_MAX, Semaphore::MAX_PERMITS);
@@ -197,6 +201,7 @@ impl Door {
             table,
             guard,
             hosts,
+            origins,
             node,
         }
     }

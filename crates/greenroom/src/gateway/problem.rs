@@ -155,8 +155,9 @@ impl Problem {
         problem
     }
 
-    pub(super) fn other_site() -> Self {
-        let mut problem = Self::new("other-site", "a web page of another site must not call actors from a browser");
+    pub(super) fn other_site(remedy: &str) -> Self {
+        let detail = format!("a web page of another site must not ask for this from a browser{remedy}");
+        let mut problem = Self::new("other-site", detail);
         problem.close = true;
         problem
     }

@@ -6,11 +6,12 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use greenroom_security::principal::Principal;
 use hyper::body::Incoming;
-use hyper::header::{ALLOW, CACHE_CONTROL, CONNECTION, CONTENT_TYPE, HOST, HeaderMap, HeaderValue, ORIGIN};
+use hyper::header::{ALLOW, CACHE_CONTROL, CONNECTION, CONTENT_TYPE, HeaderMap, HeaderValue, ORIGIN};
 use hyper::{Method, Request, Response, StatusCode};
 
 use super::answer::{Answer, AnswerBody};
 use super::connections::Seat;
+use super::origins::{self, refuse_other_sites};
 use super::path::Path;
 use super::problem::{self, Problem};
 use super::{
@@ -23,10 +24,14 @@ pub(super) async fn answer(door: &Arc<Door>, seat: &Arc<Seat>, request: Request<
     // The body gets a time of its own, and its problem document a little more to leave in.
     seat.waits(Instant::now() + door.patience() + GRACE);
     let _counted = door.node.count_request();
+    let reader = door.origins.reader(&request);
     let mut answer = match route(door, seat, request).await {
         Ok(answer) => answer,
         Err(problem) => problem.answer(),
     };
+    if let Some(origin) = reader {
+        origins::show(&mut answer, origin);
+    }
     let upgraded = answer.status() == StatusCode::SWITCHING_PROTOCOLS;
     if door.node.is_closing() && !upgraded {
         answer.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
@@ -40,6 +45,9 @@ pub(super) async fn answer(door: &Arc<Door>, seat: &Arc<Seat>, request: Request<
 
 async fn route(door: &Arc<Door>, seat: &Arc<Seat>, mut request: Request<Incoming>) -> Result<Answer, Problem> {
     door.hosts.check(&request)?;
+    if let Some(answer) = door.origins.preflight(&request) {
+        return Ok(answer);
+    }
     let path = Path::read(request.uri().path()).map_err(|why| Problem::bad_request(&why))?;
     if path == Path::Root && door.guard.console() != ConsoleMode::Off && console::wants_page(request.headers()) {
         return Ok(console::there());
@@ -52,7 +60,7 @@ async fn route(door: &Arc<Door>, seat: &Arc<Seat>, mut request: Request<Incoming
         if request.method() != Method::POST && !watches {
             return Err(Problem::wrong_method("POST"));
         }
-        refuse_other_sites(request.headers())?;
+        door.origins.check(request.headers())?;
         if seat.is_reserved() {
             return Err(Problem::busy("the door serves as many connections as it may").closing());
         }
@@ -93,7 +101,7 @@ async fn route(door: &Arc<Door>, seat: &Arc<Seat>, mut request: Request<Incoming
         };
     }
     if let Path::Topic(name) = path {
-        refuse_other_sites(request.headers())?;
+        door.origins.check(request.headers())?;
         if seat.is_reserved() {
             return Err(Problem::busy("the door serves as many connections as it may").closing());
         }
@@ -143,22 +151,6 @@ fn whoami<B>(door: &Door, request: &Request<B>) -> serde_json::Value {
         "open": door.guard.is_open(),
         "console": door.guard.console().name(),
     })
-}
-
-/// Web pages of other sites must not call actors through their visitors' browsers, which say where a page is from.
-pub(super) fn refuse_other_sites(headers: &HeaderMap) -> Result<(), Problem> {
-    // Where a page only gets, browsers do not say its origin, but whether it is this one's.
-    let from = headers.get("sec-fetch-site").map(HeaderValue::as_bytes);
-    if from.is_some_and(|from| !matches!(from, b"same-origin" | b"none")) {
-        return Err(Problem::other_site());
-    }
-    let Some(origin) = headers.get(ORIGIN) else { return Ok(()) };
-    let origin = origin.as_bytes();
-    let site = origin.strip_prefix(b"http://").or_else(|| origin.strip_prefix(b"https://"));
-    match (site, headers.get(HOST)) {
-        (Some(site), Some(host)) if site.eq_ignore_ascii_case(host.as_bytes()) => Ok(()),
-        _ => Err(Problem::other_site()),
-    }
 }
 
 /// What a browser asks to be changed must come from a page that says what for. Another site's page cannot: browsers let it

@@ -18,7 +18,7 @@ use super::pass::Pass;
 use super::problem::Problem;
 use super::topic::{Asked, QUEUE_LEN, SUBSCRIBE, broken, event_id, target, text_of};
 use super::watching::{Request, Running};
-use super::{Door, FAREWELL, LOOK_EVERY, body, call, carried, events, kinds, service, status};
+use super::{Door, FAREWELL, LOOK_EVERY, body, call, carried, events, kinds, origins, status};
 use crate::actor::error::{Failure, Refusal};
 use crate::actor::key::check;
 use crate::actor::reply::ReplyForm;
@@ -274,7 +274,7 @@ impl Visit {
 
     /// Refuses web pages, and those who have only a place to ask how the node is.
     fn let_in(&self, headers: &HeaderMap) -> Result<(), Problem> {
-        service::refuse_other_sites(headers)?;
+        origins::refuse_other_sites(headers)?;
         match self.seat.is_reserved() {
             true => Err(Problem::busy("the door serves as many connections as it may").closing()),
             false => Ok(()),

@@ -37,6 +37,9 @@ pub struct Config {
     /// proxy or a load balancer in front of it has. A `*` stands for any text. Requests for other names are refused, as
     /// other sites can have theirs lead here.
     pub http_hosts: Vec<String>,
+    /// The origins of other sites whose pages may call actors, and follow topics, from browsers, as `https://app.example.org`; a host
+    /// may begin with `*.`. Without them only pages that the door's own site has may, as those behind a proxy of one name.
+    pub http_origins: Vec<String>,
     /// Whether there is a proxy on the node's own machine in front of the HTTP door: then whoever seems to come from this
     /// machine may be anybody, and the `/-/` pages take credentials.
     pub http_proxied: bool,
@@ -179,6 +182,7 @@ impl Default for Config {
             http: None,
             grpc: None,
             http_hosts: Vec::new(),
+            http_origins: Vec::new(),
             http_proxied: false,
             console: None,
             hide_keys: Vec::new(),

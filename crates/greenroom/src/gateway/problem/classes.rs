@@ -54,7 +54,12 @@ pub(super) static CLASSES: [Class; 36] = [
         "It was spawned, and has been stopped, has failed, or its node has left the cluster. Its key is never another's. \
          Nothing ran.",
     ),
-    class("other-site", 403, "Not from another site", "Browsers say which site a page is from; it must be this one."),
+    class(
+        "other-site",
+        403,
+        "Not from another site",
+        "Browsers say which site a page is from; it must be this one, or for calls and topics one of `http_origins`.",
+    ),
     class(
         "unnamed-change",
         403,
