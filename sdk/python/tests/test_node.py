@@ -92,8 +92,10 @@ class Hall(gr.Actor, idle=60):
     @gr.read
     async def halves(self) -> AsyncIterator[int]:
         for _ in range(100):
-            yield self.half
+            # As its step begins: a turn may begin while it waits.
+            half = self.half
             await asyncio.sleep(0)
+            yield half
 
     async def half_and_half(self) -> None:
         self.half += 1
