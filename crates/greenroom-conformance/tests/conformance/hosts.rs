@@ -33,6 +33,7 @@ trait Rover {
     async fn read(&self) -> Answer;
     async fn grow(&mut self, bytes: u64);
     async fn go(&mut self, node: String);
+    async fn ask(&mut self) -> Answer;
 }
 
 /// What a register carries: its line, how many values it took, the last one, the host that it is leaving, and what makes it large.
@@ -84,6 +85,10 @@ impl Register {
                 })?;
                 return cx.reply(&());
             }
+            "ask" => {
+                let asked = cx.call("camp", &self.key, "read", &payload(&json!({})).expect("it is small")).await;
+                return asked.map_err(|error| Ended::Failed(format!("{error:?}")));
+            }
             "grow" => {
                 self.carried.bulk = "x".repeat(bytes);
                 return cx.reply(&());
@@ -128,10 +133,10 @@ struct Hosted {
 }
 
 impl Hosted {
-    fn kind(&self, host: &str, world: &Arc<dyn World>) -> Kind {
-        let methods = json!([{"name": "swap"}, {"name": "read", "read": true}, {"name": "go"}, {"name": "grow"}]);
+    fn kind(&self, kind: &str, host: &str, world: &Arc<dyn World>) -> Kind {
+        let methods = json!([{"name": "swap"}, {"name": "read", "read": true}, {"name": "go"}, {"name": "grow"}, {"name": "ask"}]);
         let description = Description::of_document(json!({
-            "greenroom": 1, "kind": "rover", "version": if self.older.contains(&host) { 1 } else { 2 }, "compatible": 1, "options": {"migrate": true}, "methods": methods, "states": [],
+            "greenroom": 1, "kind": kind, "version": if self.older.contains(&host) { 1 } else { 2 }, "compatible": 1, "options": {"migrate": true}, "methods": methods, "states": [],
         }));
         let (host, world, watch, made, forgets) =
             (host.to_owned(), world.clone(), self.watch.clone(), self.made.clone(), self.forgets);
@@ -147,7 +152,7 @@ impl Hosted {
     fn start_host(&self, host: &str) {
         let machine = self.sim.node(host);
         let world: Arc<dyn World> = machine.clone();
-        let serving = Host::new(host).offer(self.kind(host, &world));
+        let serving = Host::new(host).offer(self.kind("rover", host, &world)).offer(self.kind("camp", host, &world));
         let door = format!("{}:{DOOR}", &host["host-".len()..]);
         let dialling = world.clone();
         let dial: Dial = Arc::new(move || {
@@ -229,6 +234,13 @@ impl Hosted {
 impl Hosted {
     /// Nodes and hosts that know each other; their registers begin anew where they are taken back, if they are to.
     async fn start(sim: &Sim, forgets: bool, older: &'static [&'static str]) -> Rc<Self> {
+        let hosted = Self::without_hosts(sim, forgets, older).await;
+        HOSTS.iter().for_each(|host| hosted.start_host(host));
+        tokio::time::sleep(Duration::from_secs(3)).await;
+        hosted
+    }
+
+    async fn without_hosts(sim: &Sim, forgets: bool, older: &'static [&'static str]) -> Rc<Self> {
         let cluster = Cluster::new(sim, |builder, _| {
             builder.configure(|config| {
                 (config.hosts.lease, config.hosts.grace) = (Duration::from_secs(1), Duration::from_secs(3));
@@ -241,8 +253,6 @@ impl Hosted {
         hosted.cluster.start_all(NODES).await;
         hosted.cluster.three().iter().for_each(|node| node.pause_optimiser(true));
         NODES.iter().for_each(|name| hosted.keep_door(name));
-        HOSTS.iter().for_each(|host| hosted.start_host(host));
-        tokio::time::sleep(Duration::from_secs(3)).await;
         hosted
     }
 }
@@ -291,6 +301,33 @@ fn while_hosts_and_nodes_die_and_freeze_a_register_is_never_two_and_loses_its_va
     let name = "while_hosts_and_nodes_die_and_freeze_a_register_is_never_two_and_loses_its_value_only_as_a_whole";
     seeds(name, 40, |seed| {
         scenario(seed, Keeps::Nothing, &[Fault::Crash, Fault::Reset, Fault::Pause], &[Fault::Crash, Fault::Pause]);
+    });
+}
+
+#[test]
+fn who_calls_one_kind_of_a_new_host_finds_its_others() {
+    let name = "who_calls_one_kind_of_a_new_host_finds_its_others";
+    seeds(name, 30, |seed| {
+        sim(seed, Faults::none()).run(|sim: Sim| async move {
+            let hosted = Hosted::without_hosts(&sim, false, &[]).await;
+            // Until the nodes let hosts in.
+            tokio::time::sleep(Duration::from_secs(1)).await;
+            hosted.start_host(HOSTS[sim.random().index(HOSTS.len())]);
+            let asks = hosted.cluster.three().into_iter().map(|node| async move {
+                for key in 0..100 {
+                    let rover = RoverRef::of(&node, key);
+                    while let Err(error) = rover.ask().once().await {
+                        assert!(
+                            matches!(error, greenroom::CallError::Refused(_)),
+                            "its rovers ask, and find no camp: {error}"
+                        );
+                        tokio::time::sleep(Duration::from_millis(1)).await;
+                    }
+                }
+            });
+            futures_util::future::join_all(asks).await;
+            hosted.closed.set(true);
+        });
     });
 }
 

@@ -120,6 +120,9 @@ impl InCluster {
             }
             return Ok(Location::Wait);
         }
+        if from == node.me() && node.is_yet_to_come(id.kind) {
+            return Ok(Location::Wait);
+        }
         let outside = from == node.me() && !shard.in_turn();
         let asker = Asker { origin, from, near: shard.index(), outside, wanted: message.wanted() };
         Ok(shard.reachable(node.locate(id, hash, asker, grant)?))

@@ -185,7 +185,10 @@ fn resolve(door: &Door, target: &Target) -> Result<(RouteTarget, ActorId, Option
     let Target { kind, key, method } = target;
     let known = (kind.len() <= limit::NAME_LEN_MAX).then(|| Kind::known(kind)).flatten();
     // The key of a spawned actor says where it is, whoever hosts its kind.
-    let hosted = |known: &Kind| node.kinds().contains(kind) || node.view().hosts(*known).is_some() || is_reserved(key);
+    let hosted = |known: &Kind| {
+        let is_known = node.kinds().contains(kind) || node.view().hosts(*known).is_some();
+        is_known || is_reserved(key) || node.is_yet_to_come(*known)
+    };
     let Some(known) = known.filter(hosted) else {
         if let Some(refusal @ Refusal::NoHost { .. }) = known.map(|known| node.unknown_kind(known.name())) {
             return Err(refusal);

@@ -368,6 +368,12 @@ impl Here {
         self.config().hosts.are_taken() || self.parts().any(|part| part.has_had(kind))
     }
 
+    /// Whether `kind` is offered at this node, and the cluster does not know of it yet: it will at once.
+    pub(crate) fn is_yet_to_come(&self, kind: Kind) -> bool {
+        let offered = || self.parts().any(|part| part.is_offered(kind.name()));
+        self.kinds().is_foreign(kind) && self.view().hosts(kind).is_none() && offered()
+    }
+
     // Refusals.
 
     pub(crate) fn unknown_kind(&self, kind: &str) -> Refusal {

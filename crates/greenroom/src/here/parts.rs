@@ -46,6 +46,12 @@ pub(crate) trait Part: Any + Send + Sync {
         false
     }
 
+    /// Whether somebody offers `kind` at this node, though the cluster may not know of it yet.
+    fn is_offered(&self, kind: &str) -> bool {
+        let _ = kind;
+        false
+    }
+
     /// What it keeps on each shard, made with that.
     fn on_shard(&self) -> Option<Box<dyn ShardPart>> {
         None

@@ -32,6 +32,7 @@ mod turn;
 use std::collections::BTreeSet;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use greenroom_protocols::host::{ControlEvent, Settings};
 use greenroom_protocols::reminders::Wall;
@@ -158,6 +159,10 @@ impl Part for Hosts {
         self.met.lock().unwrap_or_else(PoisonError::into_inner).contains(kind)
     }
 
+    fn is_offered(&self, kind: &str) -> bool {
+        self.offers(|offers| offers.shards(kind).is_some())
+    }
+
     fn shard_beside(&self, here: &Here, kind: &str, near: u16) -> Option<u16> {
         if here.kinds().has_linked(kind) {
             return None;
@@ -185,6 +190,8 @@ async fn look_after(here: &Arc<Here>) {
             biased;
             _ = here.halted() => return,
             () = hosts.changed.notified() => {
+                // A host offers its kinds one after the other: who calls one of them finds the others, too.
+                world.sleep_until(world.now() + GATHERED).await;
                 let row = hosts.plane().row().to_vec();
                 let told = hosts.offers(|offers| offers.infos(&row));
                 here.order(Order::Kinds(linked.iter().cloned().chain(told).collect()));
@@ -194,3 +201,6 @@ async fn look_after(here: &Arc<Here>) {
         }
     }
 }
+
+/// From a host's first offer to the cluster's knowing of it.
+const GATHERED: Duration = Duration::from_millis(5);
