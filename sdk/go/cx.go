@@ -257,7 +257,7 @@ func stream[R any](c Caller, to target, method string, with any) iter.Seq2[R, er
 
 // Publish publishes to a topic: once it is done, the queues of all subscribers have it.
 func Publish(c Caller, topic string, event any) error {
-	text, err := json.Marshal(event)
+	text, err := json.Marshal(full(event, codecJSON))
 	if err != nil {
 		return err
 	}

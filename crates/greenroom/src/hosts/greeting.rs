@@ -46,6 +46,10 @@ pub(crate) async fn attend(here: &Arc<Here>, stream: Box<dyn Stream>, peer: Peer
     let from = peer.from.clone();
     let (mut line, greeting) = match greet(here, stream).await {
         Ok(greeted) => greeted,
+        // It wanted to know whether somebody listens, as who looks for a node does.
+        Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
+            return tracing::debug!(from, "a connection has closed that said no Hello");
+        }
         Err(error) => {
             here.strangers().count_bad_frame();
             return tracing::warn!(from, %error, "a host was not let in");
