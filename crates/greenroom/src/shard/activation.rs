@@ -244,6 +244,7 @@ impl<A: Behaviour> Activation<A> {
         if chain.baggage.as_ref().is_some_and(|baggage| baggage.tick.is_some()) {
             return self.begin_reminded(shard, access, message, deadline, chain);
         }
+        shard.note_waited(self.cx.id.kind, method, queued);
         self.begin_turn(shard, access, message, deadline, Caller::Apart { chain, call }, queued);
     }
 
@@ -260,7 +261,6 @@ impl<A: Behaviour> Activation<A> {
         if self.kind.interceptors().is_some() || watched::spans_are_read() {
             return self.begin_watched(shard, access, message, (deadline, queued), caller);
         }
-        shard.note_waited(self.cx.id.kind, || A::Interface::method(&message), queued);
         let (job, turn) = self.turn(shard, access, message);
         shard.begin_turn(self.clone(), job, deadline, caller, turn)
     }

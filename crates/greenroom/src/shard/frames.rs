@@ -210,6 +210,18 @@ impl Shard {
     }
 
     fn end_turn(&self, frame: &Frame, panic: Option<&str>) {
+        if frame.entered.get() || frame.timed != Timestamp::NEVER || panic.is_some() {
+            self.end_known(frame, panic);
+        } else {
+            self.turns.borrow_mut().free(frame.id);
+        }
+        #[cfg(feature = "rehearsal")]
+        self.note_end(frame, panic);
+        frame.activation.clone().turn_ended(self, frame.job.get(), panic);
+    }
+
+    /// Ends a turn of which something is known, or is to be.
+    fn end_known(&self, frame: &Frame, panic: Option<&str>) {
         let known = self.turns.borrow_mut().end(frame.id);
         // What else it holds is dropped while nobody borrows the turns.
         let known = known.map(|turn| (turn.began, turn.link));
@@ -222,9 +234,6 @@ impl Shard {
         } else if let Some((began, _)) = &known {
             self.look_at_ended(frame, self.now().since(*began), known.as_ref());
         }
-        #[cfg(feature = "rehearsal")]
-        self.note_end(frame, panic);
-        frame.activation.clone().turn_ended(self, frame.job.get(), panic);
     }
 
     /// Writes the turn of `frame` into the slab, and those that wait for it.

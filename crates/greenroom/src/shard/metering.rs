@@ -154,10 +154,10 @@ impl Shard {
 
     /// Notes that a message waited for so long whose turn begins, if that can be told from nothing.
     #[inline]
-    pub(super) fn note_waited(&self, kind: Kind, method: impl FnOnce() -> u16, waited: Option<Duration>) {
+    pub(super) fn note_waited(&self, kind: Kind, method: u16, waited: Option<Duration>) {
         if let Some(waited) = waited
             && !waited.is_zero()
-            && let Some(meter) = self.meter(kind, method())
+            && let Some(meter) = self.meter(kind, method)
         {
             meter.waited(waited);
         }

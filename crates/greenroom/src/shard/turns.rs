@@ -255,14 +255,20 @@ impl Turns {
 
     /// Ends a turn: its number is free, and what was known of it comes back to be dropped when no borrow is held.
     pub(super) fn end(&mut self, id: TurnId) -> Option<Turn> {
-        let free = self.free;
-        let slot = self.slot(id)?;
-        slot.generation = (slot.generation + 1) & TurnId::GENERATION_MAX;
-        slot.state = State::Free;
-        slot.next = free;
-        let turn = slot.turn.take();
-        self.free = id.index;
+        let turn = self.slot(id)?.turn.take();
+        self.free(id);
         turn
+    }
+
+    /// Ends a turn of which nothing is known.
+    pub(super) fn free(&mut self, id: TurnId) {
+        let free = self.free;
+        if let Some(slot) = self.slot(id) {
+            slot.generation = (slot.generation + 1) & TurnId::GENERATION_MAX;
+            slot.state = State::Free;
+            slot.next = free;
+            self.free = id.index;
+        }
     }
 
     /// The turns of the activation in `slot`.

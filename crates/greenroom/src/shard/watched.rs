@@ -43,7 +43,6 @@ impl<A: Behaviour> Activation<A> {
         mut caller: Caller,
     ) -> Begun {
         let number = A::Interface::method(&message);
-        shard.note_waited(self.cx.id.kind, || number, queued);
         let method = self.kind.methods()[usize::from(number)].name;
         let reply = A::Interface::reply(&mut message);
         let looks = Looks { actor: &self.cx.id, method, queued: queued.unwrap_or_default() };
