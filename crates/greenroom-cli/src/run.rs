@@ -2,14 +2,13 @@
 
 mod program;
 
-use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
 use greenroom::flags::NodeFlags;
 use tokio::signal::unix::{SignalKind, signal};
 
-use self::program::{Program, newest};
+use self::program::{Program, newest, sources};
 use crate::node;
 
 /// How to run a program as a host.
@@ -80,12 +79,6 @@ async fn tend(host: &mut Program, command: &RunCommand, way: &str) -> Result<(),
             *host = Program::start(&command.program, way)?;
         }
     }
-}
-
-/// Where the program's files are: beside each of its words that names one.
-fn sources(program: &[String]) -> Vec<PathBuf> {
-    let files = program.iter().skip(1).map(PathBuf::from).filter(|path| path.is_file());
-    files.filter_map(|path| Some(path.canonicalize().ok()?.parent()?.to_owned())).collect()
 }
 
 const DOOR_DEFAULT: &str = "127.0.0.1:7070";

@@ -102,6 +102,14 @@ fn is_in(group: i32, pid: i32) -> bool {
     matches!(about[..], [state, _, of] if !matches!(state, "Z" | "X") && of.parse() == Ok(group))
 }
 
+/// Where the program's files are: beside each of its words that names one, and in those that are folders, as in `go run ./host`. A
+/// program that was built here is one of them; what is installed, as `/usr/bin/python`, is not.
+pub(super) fn sources(program: &[String]) -> Vec<PathBuf> {
+    let words = program.iter().enumerate().filter(|(at, word)| *at > 0 || word.contains('/') && !word.starts_with('/'));
+    let found = words.filter_map(|(_, word)| Path::new(word).canonicalize().ok());
+    found.filter_map(|path| if path.is_dir() { Some(path) } else { path.parent().map(Path::to_owned) }).collect()
+}
+
 /// When a file in `folders` was last written; hidden folders, and those of installed packages, are passed over.
 pub(super) fn newest(folders: &[PathBuf]) -> Option<SystemTime> {
     folders.iter().filter_map(|folder| in_folder(folder, DEPTH_MAX)).max()
@@ -131,6 +139,22 @@ const LOOK_AGAIN: Duration = Duration::from_millis(10);
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_programs_files_are_beside_its_words_and_in_its_folders() {
+        let words = |text: &str| text.split(' ').map(str::to_owned).collect::<Vec<_>>();
+        let here = Path::new(".").canonicalize().expect("it is there");
+        for (program, folders) in [
+            ("python Cargo.toml --verbose", vec![here.clone()]),
+            ("go run .", vec![here.clone()]),
+            ("go run ./src", vec![here.join("src")]),
+            ("src/main.rs", vec![here.join("src")]),
+            ("/bin/sh nowhere", vec![]),
+            ("src", vec![]),
+        ] {
+            assert_eq!(sources(&words(program)), folders, "{program}");
+        }
+    }
 
     /// Runs a shell's program that leaves the process in its background alone, and writes down which one that is.
     async fn shell(folder: &Path, background: &str) -> (Program, i32) {
