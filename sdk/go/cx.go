@@ -116,6 +116,23 @@ func (c *Cx) Create(kind string) (key string, err error) {
 	return key, err
 }
 
+// Choose gives what make gives: chance, the time, whatever neither the message nor what is stored decides. Where a test's node runs reliable turns
+// twice (--rerun), the second run gets what the first one got; anywhere else nobody is asked.
+func Choose[T any](c *Cx, make func() T) (T, error) {
+	chosen := make()
+	if !c.seat.lane.session.welcome.Rerun || !c.seat.kind.options.reliable || c.turn == nil {
+		return chosen, nil
+	}
+	written, err := payload(chosen, codecPack, 1)
+	if err == nil {
+		written, err = c.ask(opChosen, map[string]any{"value": written})
+	}
+	if err == nil {
+		err = read(written, &chosen)
+	}
+	return chosen, err
+}
+
 // Halt ends this reliable actor with its turn's commit: its state and what waits for it go.
 func (c *Cx) Halt() { c.turn.halts = true }
 

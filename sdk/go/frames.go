@@ -29,7 +29,7 @@ const (
 const (
 	opSave, opTimer, opCancelTimer, opRemind, opForget, opOutput, opCreate = 1, 4, 5, 6, 7, 15, 16
 	opSubscribe, opUnsubscribe, opOpenStream                               = 9, 10, 11
-	opKeepAlive, opDeactivate, opMigrate                                   = 12, 13, 14
+	opKeepAlive, opDeactivate, opMigrate, opChosen                         = 12, 13, 14, 17
 )
 
 const (

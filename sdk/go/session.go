@@ -35,6 +35,7 @@ type welcome struct {
 	FrameMax uint32   `json:"frame_len_max"`
 	Window   uint64   `json:"window"`
 	Unknown  []string `json:"unknown"`
+	Rerun    bool     `json:"rerun"`
 }
 
 // lease is until when this host may act, by a clock that goes on while the machine is suspended. It counts from when it was

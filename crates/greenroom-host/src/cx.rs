@@ -5,11 +5,12 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use greenroom_protocols::host::Pulse;
-use greenroom_wire::codec::Codec;
+use greenroom_wire::codec::{self, Codec};
 use greenroom_wire::host::{Ask, Call, FromHost, Operation};
 use greenroom_wire::{ExtensionView, Status};
 use greenroom_world::World;
 use serde::Serialize;
+use serde::de::DeserializeOwned;
 use thiserror::Error;
 use tokio::sync::oneshot;
 
@@ -34,6 +35,8 @@ pub(crate) struct Link {
     pub(crate) pulse: Arc<Mutex<Pulse>>,
     pub(crate) calls: Mutex<Calls>,
     pub(crate) streams: Streams,
+    /// Whether the node runs reliable turns twice.
+    pub(crate) rerun: bool,
 }
 
 #[derive(Default)]
@@ -68,6 +71,12 @@ struct Reminder<'a> {
 #[derive(Serialize)]
 struct To<'a> {
     node: &'a str,
+}
+
+/// The parameters of [`Operation::Chosen`].
+#[derive(Serialize)]
+struct Chosen<'a> {
+    value: &'a serde_bytes::Bytes,
 }
 
 /// What became of a call that has no result.
@@ -184,6 +193,22 @@ impl Cx {
         let due_ms = u64::try_from((self.link.world.wall() + after).as_millis()).unwrap_or(u64::MAX);
         let parameters = payload_as(Codec::MessagePack, &Reminder { name, method, due_ms, arguments });
         self.ask(Operation::SetReminder, &parameters.map_err(|_| CallError::Fenced)?).await.map(drop)
+    }
+
+    /// What `make` gives: chance, the time, whatever neither the message nor what is stored decides. Where a test's node runs reliable
+    /// turns twice, the second run gets what the first one got; anywhere else nobody is asked.
+    ///
+    /// # Errors
+    /// [`CallError`]: the turn is over, or the value has no encoding.
+    pub async fn choose<T: Serialize + DeserializeOwned>(&self, make: impl FnOnce() -> T) -> Result<T, CallError> {
+        let made = make();
+        if !self.link.rerun || self.turn == 0 {
+            return Ok(made);
+        }
+        let value = payload_as(Codec::MessagePack, &made).map_err(|_| CallError::Fenced)?;
+        let parameters = payload_as(Codec::MessagePack, &Chosen { value: serde_bytes::Bytes::new(&value) });
+        let chosen = self.ask(Operation::Chosen, &parameters.map_err(|_| CallError::Fenced)?).await?;
+        codec::decode(&chosen).map_err(|_| CallError::Fenced)
     }
 
     /// Lets the turn's activation go to the node called `node` when the turn is over.

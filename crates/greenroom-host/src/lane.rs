@@ -75,8 +75,14 @@ pub(crate) async fn join(joining: Joining) -> Result<Lane, Error> {
     let map = JoinMap { session: welcome.map.session, secret: welcome.map.secret, shard };
     let first = FromHost::Join(Join { version: welcome.version, map });
     outbox.send(&first).map_err(|error| Error::Broken(error.to_string()))?;
-    let link =
-        Arc::new(Link { world: world.clone(), outbox, pulse, calls: Mutex::default(), streams: Streams::default() });
+    let link = Arc::new(Link {
+        world: world.clone(),
+        outbox,
+        pulse,
+        calls: Mutex::default(),
+        streams: Streams::default(),
+        rerun: welcome.map.rerun,
+    });
     let (stop, stopped) = watch::channel(false);
     let (sender, running) = mpsc::channel(1);
     let mut writing = Running { stopped, _running: sender };

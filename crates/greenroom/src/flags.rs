@@ -57,7 +57,7 @@ pub struct NodeFlags {
     /// repeated
     #[arg(long = "http-host", value_name = "NAME", env = "GREENROOM_HTTP_HOSTS", value_delimiter = ',')]
     pub http_hosts: Vec<String>,
-    /// The origin of another site whose pages may call actors from browsers, as https://app.example.org; may be repeated
+    /// The origin of another site whose pages may call actors from browsers, as `https://app.example.org`; may be repeated
     #[arg(long = "http-origin", value_name = "ORIGIN", env = "GREENROOM_HTTP_ORIGINS", value_delimiter = ',')]
     pub http_origins: Vec<String>,
     /// What the pages of the console may do: off, look or change [default: change on loopback without credentials, else look]
@@ -77,6 +77,9 @@ pub struct NodeFlags {
     /// or `memory:`, which survives nothing
     #[arg(long, value_name = "URL", env = "GREENROOM_JOURNAL")]
     pub journal: Option<String>,
+    /// Run each turn of reliable actors a second time before its commit, and let it fail if it comes to something else: for tests
+    #[arg(long, env = "GREENROOM_RERUN")]
+    pub rerun: bool,
     /// Whether the node finds out which actors talk with each other, says who would do better elsewhere, and moves them there [default: on]
     #[arg(long, value_name = "off|advise|on", env = "GREENROOM_OPTIMISER")]
     pub optimiser: Option<OptimiserMode>,
@@ -188,6 +191,7 @@ impl NodeFlags {
         set(&mut config.table, &self.table);
         set(&mut config.lease, &self.lease);
         set(&mut config.reliable.journal, &self.journal);
+        config.reliable.rerun |= self.rerun;
         set(&mut config.optimiser.mode, &self.optimiser);
         set(&mut config.hosts.listen, &self.hosts);
         if config.hosts.listen.is_empty() {

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import random
 import shutil
 import signal
 import subprocess
@@ -162,6 +163,27 @@ class Pouch(gr.Actor, reliable=True):
     @gr.read
     async def look(self) -> tuple[int, list[int]]:
         return self.coins, self.taken
+
+
+class Urn(gr.Actor, reliable=True):
+    drawn: list[float] = []
+
+    async def choose(self) -> int:
+        self.drawn = [*self.drawn, await self.cx.choose(random.random)]
+        return len(self.drawn)
+
+    async def draw(self) -> None:
+        self.drawn = [*self.drawn, random.random()]
+
+    async def later(self) -> None:
+        self.cx.after(0.01, self.choose)
+
+    async def ask(self, other: str) -> None:
+        self.drawn = [*self.drawn, *await self.cx.ref(Urn, other).look()]
+
+    @gr.read
+    async def look(self) -> list[float]:
+        return self.drawn
 
 
 class Counter(gr.Actor, reliable=True, start="Init"):
@@ -613,3 +635,20 @@ def test_the_guides_programs_run(greenroom_node: Program, tmp_path: Path) -> Non
         assert chat.wait(30) == 0
     finally:
         chat.kill()
+
+
+async def test_a_reliable_turn_that_would_be_another_one_after_a_failover_is_found() -> None:
+    node = Program("--journal", "memory:", "--rerun")
+    try:
+        async with node.host(Urn) as host:
+            one, other = host.ref(Urn, "one", by=20), host.ref(Urn, "other", by=20)
+            assert [await one.choose(), await one.choose(), await other.choose()] == [1, 2, 1]
+            await one.later()
+            await one.ask("other")
+            while len(await one.look()) < 4:
+                await asyncio.sleep(0.02)
+            with pytest.raises(gr.Failure, match="urn/other.draw would commit.*field `drawn` differs.*cx.choose"):
+                await other.draw()
+            assert len(await other.look()) == 1
+    finally:
+        node.stop()

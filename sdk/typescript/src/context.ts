@@ -134,6 +134,16 @@ export class Context<S = object> extends Referrer {
     return valueOf(await this.#ask(Op.create, { kind: typeof kind === "string" ? kind : kind.name })) as string;
   }
 
+  /**
+   * What `make` gives: chance, the time, whatever neither the message nor what is stored decides. Where a test's node runs reliable turns twice
+   * (`--rerun`), the second run gets what the first one got; anywhere else nobody is asked.
+   */
+  async choose<T>(make: () => T): Promise<T> {
+    const made = make();
+    if (!this.seat.lane.session.welcome?.rerun || !this.seat.kind.definition.reliable || !this.turn) return made;
+    return valueOf(await this.#ask(Op.chosen, { value: payload(made) })) as T;
+  }
+
   /** Ends this reliable actor with its turn's commit: its state and what waits for it go. */
   halt(): void {
     this.#reliable().halts = true;

@@ -17,6 +17,8 @@ export interface Welcome {
   frame_len_max: number;
   window: number;
   unknown: string[];
+  /** Whether reliable turns are run twice. */
+  rerun?: boolean;
 }
 
 /** What the worker is given. */

@@ -23,7 +23,7 @@ export const Status = {
 /** What an Ask asks for. */
 export const Op = {
   save: 1, reload: 2, clear: 3, timer: 4, cancelTimer: 5, remind: 6, cancelReminder: 7, listReminders: 8, subscribe: 9,
-  unsubscribe: 10, openStream: 11, keepAlive: 12, deactivate: 13, migrate: 14, output: 15, create: 16,
+  unsubscribe: 10, openStream: 11, keepAlive: 12, deactivate: 13, migrate: 14, output: 15, create: 16, chosen: 17,
 } as const;
 
 /** Bytes of the other side that are no frame: the lane that they came on is closed. */

@@ -96,6 +96,22 @@ const counter = actor("ts_counter", {
   reads: { look: async (c) => [c.machineState, ...c.state.words] },
 });
 
+const urn = actor("ts_urn", {
+  state: () => ({ drawn: [] as number[] }),
+  reliable: true,
+  methods: {
+    choose: async (c) => c.state.drawn.push(await c.choose(Math.random)),
+    draw: async (c) => c.state.drawn.push(Math.random()),
+    async later(c) {
+      c.after(10, "choose");
+    },
+    async ask(c, { other }: { other: string }) {
+      c.state.drawn.push(...((await c.ref("ts_urn", other).look!()) as number[]));
+    },
+  },
+  reads: { look: async (c) => c.state.drawn },
+});
+
 const pouch = actor("ts_pouch", {
   state: () => ({ coins: 0, taken: [] as number[] }),
   reliable: true,
@@ -217,6 +233,23 @@ test("a reliable turn is one commit with what it sends", { skip }, async () => {
     await again.close();
     assert.deepEqual(await again.look(), [0, []]);
     await next.close();
+  } finally {
+    await node.stop();
+  }
+});
+
+test("a reliable turn that would be another one after a failover is found", { skip }, async () => {
+  const node = await Program.start("--journal", "memory:", "--rerun");
+  try {
+    const host = await node.host([urn]);
+    const [one, other] = [host.ref(urn, "one", BY), host.ref(urn, "other", BY)];
+    assert.deepEqual([await one.choose(), await one.choose(), await other.choose()], [1, 2, 1]);
+    await one.later();
+    await one.ask({ other: "other" });
+    while ((await one.look()).length < 4) await new Promise((resolve) => setTimeout(resolve, 20));
+    await assert.rejects(other.draw(), (error) => error instanceof Refused && /ts_urn\/other\.draw would commit.*field `drawn` differs.*cx\.choose/s.test(error.message));
+    assert.equal((await other.look()).length, 1);
+    await host.close();
   } finally {
     await node.stop();
   }

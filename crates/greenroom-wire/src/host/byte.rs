@@ -128,7 +128,7 @@ byte! {
         Output = 15,
         /// Creates a reliable actor: `kind`, `key`, `arguments`.
         Create = 16,
-        /// What a reliable turn has chosen, for `rerun`.
+        /// What a reliable turn has chosen: `value`, a payload; answered with it, or where turns run twice, with what the first run chose.
         Chosen = 17,
     }
 }

@@ -124,6 +124,9 @@ pub struct WelcomeMap {
     /// The digests whose descriptions the node wants to see, before it takes the offers.
     #[serde(default)]
     pub unknown: Vec<String>,
+    /// Whether reliable turns are run twice, so that what one chooses by chance is to be told.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub rerun: bool,
 }
 
 /// The first frame of a user lane.
@@ -250,6 +253,7 @@ impl WelcomeMap {
             frame_len_max: frame_len_default(),
             window: window_default(),
             unknown: Vec::new(),
+            rerun: false,
         }
     }
 }

@@ -57,6 +57,8 @@ struct Parameters {
     outlet: String,
     #[serde(deserialize_with = "octets")]
     message: Vec<u8>,
+    #[serde(deserialize_with = "octets")]
+    value: Vec<u8>,
     kind: String,
     node: String,
 }
@@ -218,6 +220,8 @@ async fn perform(cx: &Cx, of: &mut Of<'_>, operation: Operation, asked: Paramete
             cx.migrate_to(&asked.node).map_err(unmoved)?;
             Ok(nil())
         }
+        // No other turn runs twice.
+        (Operation::Chosen, _) => Ok(asked.value.into()),
         (operation, _) => Err(invalid(&format!("this node does nothing for {operation:?} of hosts yet")).into()),
     }
 }
@@ -237,6 +241,7 @@ fn keep_back(hosted: &HostedTurn, cx: &Cx, operation: Operation, asked: Paramete
         }
         Operation::CancelTimer => hosted.cancel_timer(&asked.name),
         Operation::Output => hosted.output(node, &asked.outlet, &asked.message)?,
+        Operation::Chosen => return Ok(hosted.choose(asked.value.into())),
         Operation::Create => return Ok(written(&hosted.create(node, &asked.kind)?)),
         Operation::Migrate => {
             return Err(invalid("reliable actors are where their partition is, and move with it alone"));

@@ -1,5 +1,6 @@
 //! Calls that hosts make: with the chain, the principal and the limit of the turn that makes them.
 
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 use std::task::Waker;
 
@@ -16,7 +17,7 @@ use crate::actor::key::{ActorId, Kind, stable_hash};
 use crate::actor::reference::Inner;
 use crate::actor::reply::{AnyReply, CallName, CallSite, ReplyForm, RuntimeEnd, Watcher, WireReply, encode_failure};
 use crate::here::built_in::{TOPICS, is_built_in};
-use crate::reliable::hosted::{HostedTurn, Parcel};
+use crate::reliable::hosted::{Asked, HostedTurn, Parcel, Read};
 use crate::shard::Shard;
 use crate::shard::baggage::{Baggage, Load};
 use crate::shard::calls::Completion;
@@ -35,6 +36,8 @@ struct HostReply {
     session: u64,
     request: u64,
     over: bool,
+    /// Where it is kept for the second run of the turn that asked.
+    kept: Option<Asked>,
 }
 
 impl HostReply {
@@ -47,6 +50,9 @@ impl HostReply {
             Completion::Failed(failure) => encode_failure(&failure),
             Completion::Value(_) => encode_failure(&Doubt::Dropped.into()),
         };
+        if let Some(kept) = &self.kept {
+            kept.answered(status, &payload);
+        }
         Shard::with(|shard| {
             if let Some(shard) = shard {
                 OnShard::of(shard).answer(self.session, self.request, status, &payload);
@@ -70,7 +76,7 @@ impl AnyReply for HostReply {
 
     fn take(&mut self) -> Box<dyn AnyReply> {
         let over = std::mem::replace(&mut self.over, true);
-        Box::new(Self { session: self.session, request: self.request, over })
+        Box::new(Self { session: self.session, request: self.request, over, kept: self.kept.take() })
     }
 
     fn disarm(&mut self) {
@@ -136,6 +142,7 @@ impl OnShard {
             Err(refusal) => return refuse(refusal.into()),
         };
         let awaited = call.request != 0;
+        let mut kept = None;
         // What a reliable turn does is seen once it is committed.
         if let Some(hosted) = HostedTurn::of(&inherited) {
             if !awaited {
@@ -145,6 +152,14 @@ impl OnShard {
             }
             if let Err(refusal) = hosted.check_call(node, &route, call.key) {
                 return refuse(refusal.into());
+            }
+            match hosted.begin_read(what(&route, call)) {
+                Some(Read::Known(status, payload)) => {
+                    self.answer(session, call.request, status, &payload);
+                    return Ok(());
+                }
+                Some(Read::Asked(asked)) => kept = Some(asked),
+                None => {}
             }
         }
         let deadline = match awaited {
@@ -156,7 +171,7 @@ impl OnShard {
         }
         let reply = if awaited {
             let hash = stable_hash(&route.kind_name, call.key);
-            let reply = Box::new(HostReply { session, request: call.request, over: false });
+            let reply = Box::new(HostReply { session, request: call.request, over: false, kept });
             let Some(slot) = shard.relay(reply, deadline, hash) else { return Ok(()) };
             self.note_call(session, call.request, slot, &route, call.key);
             WireReply::here(CallSite { shard: shard.id(), slot }, ReplyForm::asked_by(call.payload))
@@ -295,6 +310,13 @@ impl Lane {
         }
         Ok(())
     }
+}
+
+/// What tells a call from others of its turn.
+fn what(route: &RouteTarget, call: &Call<'_>) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    (&*route.kind_name, call.key, &*route.method, call.payload).hash(&mut hasher);
+    hasher.finish()
 }
 
 /// What a call carries: what its turn does, and the context and trace that the host gives it.

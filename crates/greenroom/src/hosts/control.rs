@@ -275,6 +275,7 @@ impl Control {
                 let (cluster, node, ms) = (&*self.here.config().cluster, self.here.me().0, lease.as_millis() as u64);
                 let mut map = WelcomeMap::new(cluster, node, self.session.number, self.secret, ms);
                 map.shards = (0..u32::from(self.session.shards)).collect();
+                map.rerun = self.here.config().reliable.rerun;
                 map.unknown = self.unknown.iter().cloned().collect();
                 line.say(&FromNode::Welcome(Welcome { version: self.version, map })).await?;
                 self.describe(peer);

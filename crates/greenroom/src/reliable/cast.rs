@@ -216,9 +216,7 @@ impl Cast {
             let route = kinds.route(&letter.to.kind, method);
             return fails(turn, called, kinds.unknown_method(&route));
         };
-        // Nobody has told a host what to choose again.
-        let linked = kinds.has_linked(&letter.to.kind);
-        let (rerun, may_rerun) = (self.rerun && linked, self.may_rerun && linked);
+        let (rerun, may_rerun) = (self.rerun, self.may_rerun);
         if rerun && let Some(found) = self.faulty.get(&(letter.to.clone(), method.clone())) {
             return Begun::Fails(turn, Outcome::Failed(found.clone()));
         }

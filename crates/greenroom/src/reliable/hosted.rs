@@ -9,9 +9,12 @@ use bytes::{Bytes, BytesMut};
 use greenroom_protocols::delivery::Delivery;
 use greenroom_reliable::fields::Change;
 use greenroom_reliable::ledger::FieldChanges;
+use greenroom_wire::Status;
 use greenroom_wire::codec::{self, Codec};
 use greenroom_world::Timestamp;
+use serde_bytes::ByteBuf;
 
+use super::again;
 use super::kept::Memory;
 use super::machine::STATE;
 use super::name::Named;
@@ -31,6 +34,27 @@ use crate::time::check_name;
 /// A turn of a reliable actor that runs in a host, as its node has it.
 #[derive(Clone)]
 pub(crate) struct HostedTurn(Arc<Takings>);
+
+/// A read that a turn awaits, where turns are run again.
+pub(crate) enum Read {
+    /// The first run has its answer.
+    Known(Status, Bytes),
+    Asked(Asked),
+}
+
+/// Where the answer to a read is kept for the second run.
+pub(crate) struct Asked {
+    hosted: HostedTurn,
+    at: usize,
+    what: u64,
+}
+
+impl Asked {
+    pub(crate) fn answered(&self, status: Status, payload: &[u8]) {
+        let answer = (self.what, status.to_byte(), serde_bytes::Bytes::new(payload));
+        self.hosted.0.end_read(self.at, again::write(&answer).unwrap_or_default());
+    }
+}
 
 /// A one-way message of such a turn.
 pub(crate) struct Parcel<'a> {
@@ -60,6 +84,7 @@ impl HostedTurn {
         let (kind, method) = (&*route.kind_name, &*route.method);
         let known = route.index.and_then(|index| node.kinds().methods_of(kind).get(usize::from(index)));
         if known.is_some_and(|known| known.is_repeatable()) && !is_built_in(kind) {
+            self.0.count_read();
             return Ok(());
         }
         let message = format!(
@@ -68,6 +93,24 @@ impl HostedTurn {
             self.0.by()
         );
         Err(invalid(message))
+    }
+
+    /// Where turns are run again: what the read was answered that the turn awaits now, or the place where its answer is kept. `what` tells it
+    /// from others.
+    pub(crate) fn begin_read(&self, what: u64) -> Option<Read> {
+        let (at, known) = self.0.begin_read()?;
+        let known =
+            known.and_then(|known| codec::decode::<(u64, u8, ByteBuf)>(&known).ok()).filter(|known| known.0 == what);
+        Some(match known {
+            Some((_, status, payload)) => Read::Known(Status::from_byte(status), payload.into_vec().into()),
+            None => Read::Asked(Asked { hosted: self.clone(), at, what }),
+        })
+    }
+
+    /// What a turn decides by chance, by the time or by what else no message and no field says: where turns are run again, the second
+    /// run gets what the first one got.
+    pub(crate) fn choose(&self, value: Bytes) -> Bytes {
+        self.0.choose_bytes(value)
     }
 
     /// Keeps a one-way message back. The turn fails if it can never be sent.
@@ -90,6 +133,7 @@ impl HostedTurn {
             return Ok(());
         }
         let route = route.clone();
+        self.0.tell(|| format!("{id}.{}", route.method));
         self.0.later(Box::new(move |shard| {
             shard.submit_raw(RawCall {
                 key: &id.key,
@@ -120,14 +164,14 @@ impl HostedTurn {
             let shard = shard.ok_or(Refusal::Unbound)?;
             let to = (None, Delivery::ExactlyOnce);
             let outgoing = self.0.letter(shard, Named::of(&cx.id), method, arguments, to)?;
-            self.0.keep_until(outgoing, shard.port().node.wall() + after, Some(name.to_owned()));
+            self.0.keep_until(outgoing, self.0.time(shard.port().node.wall()) + after, Some(self.0.name_timer(name)));
             Ok(())
         })
     }
 
     /// Cancels the actor's timer of this name.
     pub(crate) fn cancel_timer(&self, name: &str) {
-        self.0.cancel(name);
+        self.0.cancel(&self.0.timer(name));
     }
 
     /// Keeps an output back: `message` is a payload.

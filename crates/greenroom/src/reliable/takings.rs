@@ -89,9 +89,11 @@ impl Takings {
         &self.by
     }
 
-    /// Forgets what the turn has done: it begins again.
+    /// Forgets what the turn has done: it begins again, and gets the same.
     pub(super) fn begin_again(&self) {
-        *self.taken() = Taken::default();
+        let mut taken = self.taken();
+        let record = taken.record.as_ref().map(|record| Box::new(record.again()));
+        *taken = Taken { record, ..Taken::default() };
     }
 
     /// Does something with what this run gets, where turns are run again.
@@ -106,6 +108,31 @@ impl Takings {
 
     pub(super) fn choose<T: Serialize>(&self, at: usize, value: &T) {
         self.record(|record| record.choose(at, value));
+    }
+
+    /// The choice at the turn's next place for one: what was chosen there, or else `value`.
+    pub(super) fn choose_bytes(&self, value: Bytes) -> Bytes {
+        self.record(|record| record.choose_bytes(value.clone())).unwrap_or(value)
+    }
+
+    /// What a timer is called that its host sets now under a name that it has drawn.
+    pub(super) fn name_timer(&self, name: &str) -> String {
+        self.record(|record| record.name_timer(name)).unwrap_or_else(|| name.to_owned())
+    }
+
+    /// What a timer of a host's is called.
+    pub(super) fn timer(&self, name: &str) -> String {
+        self.record(|record| record.timer(name)).unwrap_or_else(|| name.to_owned())
+    }
+
+    /// Counts a read that the turn awaits.
+    pub(super) fn count_read(&self) {
+        self.record(Record::call);
+    }
+
+    /// Keeps whom the turn sends a message that leaves after the commit.
+    pub(super) fn tell(&self, whom: impl FnOnce() -> String) {
+        self.record(|record| record.tell(whom()));
     }
 
     /// Where turns are run again: the place of the next read that the turn awaits, and what was answered there.

@@ -195,6 +195,17 @@ class Cx(Referrer):
         name = kind if isinstance(kind, str) else kind_of(kind).name
         return cast("str", errors.value_of(await self._ask(frames.CREATE, {"kind": name})))
 
+    async def choose(self, make: Callable[[], T]) -> T:
+        """What `make` gives: chance, the time, whatever neither the message nor what is stored decides.
+
+        Where a test's node runs reliable turns twice (`--rerun`), the second run gets what the first one got; anywhere else nobody is asked.
+        """
+        made, welcome = make(), self._seat.lane.session.welcome
+        if not (welcome and welcome.rerun and self._seat.kind.options.reliable and self._turn()):
+            return made
+        coder = Coder(type(made))
+        return cast("T", coder.read(await self._ask(frames.CHOSEN, {"value": coder.write(made)})))
+
     def halt(self) -> None:
         """Ends this reliable actor with its turn's commit: its state and what waits for it go."""
         self._reliable().halts = True

@@ -36,6 +36,8 @@ class Welcome(msgspec.Struct):
     frame_len_max: int = frames.FRAME_MAX
     window: int = 1 << 20
     unknown: list[str] = []
+    rerun: bool = False
+    """Whether reliable turns are run twice."""
 
 
 class Lease:

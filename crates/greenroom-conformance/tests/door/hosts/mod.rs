@@ -1,5 +1,6 @@
 //! Hosts: processes that dial a node and offer kinds, here a few lines that speak the frames over the real socket.
 
+mod again;
 mod bounds;
 mod codecs;
 mod host;

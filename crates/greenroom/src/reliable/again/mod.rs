@@ -141,10 +141,13 @@ impl Cast {
 
     /// Lets the turn fail for good: a new try on a fresh activation would find nothing.
     fn found(&mut self, letter: &Letter, what: &str) -> End {
+        let remedy = match self.port.node.kinds().has_linked(&letter.to.kind) {
+            true => "so remove `#[volatile]` from the one that does, or choose it by `cx.choose(|| ..)`",
+            false => "not what its host has in memory besides, or choose it by `cx.choose`",
+        };
         let found = format!(
             "{} would commit something else after a failover: {what} when the turn is run again with its volatile fields \
-             reset; let only fields that are kept decide, so remove `#[volatile]` from the one that does, or choose it by \
-             `cx.choose(|| ..)`",
+             reset; let only fields that are kept decide, {remedy}",
             subject(letter)
         );
         tracing::error!("{found}");

@@ -1,6 +1,8 @@
 //! What a turn got that neither its message nor its actor's fields decide: chance, time, fresh keys, and what it read. The second
 //! run gets the same.
 
+use std::collections::BTreeMap;
+
 use bytes::{Bytes, BytesMut};
 use greenroom_protocols::delivery::Birth;
 use greenroom_protocols::reminders::Wall;
@@ -14,6 +16,10 @@ pub(in crate::reliable) struct Record {
     choices: Tape<Bytes>,
     times: Tape<Wall>,
     births: Tape<Birth>,
+    /// Timers that a host has named, which draws their names.
+    names: Tape<String>,
+    /// Those that this run has named otherwise than the first one.
+    renamed: BTreeMap<String, String>,
     /// Answers to what it awaited; empty while there is none.
     reads: Tape<Bytes>,
     /// Calls that it made, those of `reads` among them.
@@ -34,9 +40,26 @@ impl Record {
         self.choices.put(at, write(value).unwrap_or_default());
     }
 
+    /// The same of bytes: what was chosen at this place, or else `value`.
+    pub(in crate::reliable) fn choose_bytes(&mut self, value: Bytes) -> Bytes {
+        self.choices.next(|| value)
+    }
+
     /// The time, if it is `now`.
     pub(in crate::reliable) fn time(&mut self, now: Wall) -> Wall {
         self.times.next(|| now)
+    }
+
+    /// The name of the timer that is set now, if its host calls it `name`.
+    pub(in crate::reliable) fn name_timer(&mut self, name: &str) -> String {
+        let first = self.names.next(|| name.to_owned());
+        self.renamed.insert(name.to_owned(), first.clone());
+        first
+    }
+
+    /// What the timer is called that its host calls `name`.
+    pub(in crate::reliable) fn timer(&self, name: &str) -> String {
+        self.renamed.get(name).map_or(name, String::as_str).to_owned()
     }
 
     /// A fresh incarnation.
@@ -75,11 +98,12 @@ impl Record {
     }
 
     /// The same for a second run.
-    pub(super) fn again(&self) -> Self {
+    pub(in crate::reliable) fn again(&self) -> Self {
         Self {
             choices: self.choices.again(),
             times: self.times.again(),
             births: self.births.again(),
+            names: self.names.again(),
             reads: self.reads.again(),
             ..Self::default()
         }
