@@ -43,10 +43,13 @@ impl Urn {
                 let name = format!("timer {}", chance());
                 cx.after(&name, Duration::from_millis(1), "put", &payload(&json!({"n": 7}))?).await.map_err(failed)?;
             }
-            "ask" => {
+            "ask" | "peek" => {
                 let asked = ["other", "third"].map(|key| cx.call("urn", key, "look", &other));
                 let looked = futures_util::future::try_join_all(asked).await.map_err(failed)?;
                 self.drawn.push(looked.iter().map(|seen| seen.len() as u64).sum());
+                if method == "peek" {
+                    self.drawn.push(chance());
+                }
             }
             "put" => self.drawn.push(arguments::<Value>(given)?["n"].as_u64().unwrap_or_default()),
             "answer" => return cx.reply(&chance()),
@@ -79,7 +82,7 @@ fn serve(path: &Path) {
         Box::pin(async move { Ok(Box::new(tokio::net::UnixStream::connect(path).await?) as Box<dyn Connection>) })
     });
     let methods =
-        ["choose", "draw", "count", "tell", "later", "ask", "put", "answer"].map(|name| json!({"name": name}));
+        ["choose", "draw", "count", "tell", "later", "ask", "peek", "put", "answer"].map(|name| json!({"name": name}));
     let methods: Vec<Value> = methods.into_iter().chain([json!({"name": "look", "read": true})]).collect();
     let document = json!({"greenroom": 1, "kind": "urn", "version": 1, "compatible": 1, "options": {"reliable": true}, "methods": methods});
     let description = Description::of_document(document).expect("it is a description");
@@ -134,6 +137,8 @@ async fn what_chance_and_memory_decide_in_a_host_is_found() {
         ("draw", "field `drawn` differs"),
         ("count", "field `drawn` differs"),
         ("tell", "what it sends to"),
+        // What it has read is known, so it is run twice.
+        ("peek", "field `drawn` differs"),
         ("answer", "its answer differs"),
     ] {
         // What fails has its activation made anew: this one remembers a turn.
@@ -142,10 +147,10 @@ async fn what_chance_and_memory_decide_in_a_host_is_found() {
         let detail = problem["detail"].as_str().unwrap();
         assert!(detail.contains(&format!("urn.{method}")) && detail.contains(what), "{method}: {detail}");
     }
-    assert_eq!(node.interference().len(), 4);
+    assert_eq!(node.interference().len(), 5);
     assert_eq!(
         called(&door, "urn", "look").await.json().as_array().map(Vec::len),
-        Some(4),
+        Some(5),
         "of them none was committed"
     );
     node.stop().await;
