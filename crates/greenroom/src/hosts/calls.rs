@@ -153,7 +153,7 @@ impl OnShard {
             if let Err(refusal) = hosted.check_call(node, &route, call.key) {
                 return refuse(refusal.into());
             }
-            match hosted.begin_read(what(&route, call)) {
+            match hosted.begin_read(|| what(&route, call)) {
                 Some(Read::Known(status, payload)) => {
                     self.answer(session, call.request, status, &payload);
                     return Ok(());

@@ -97,8 +97,9 @@ impl HostedTurn {
 
     /// Where turns are run again: what the read was answered that the turn awaits now, or the place where its answer is kept. `what` tells it
     /// from others.
-    pub(crate) fn begin_read(&self, what: u64) -> Option<Read> {
+    pub(crate) fn begin_read(&self, what: impl FnOnce() -> u64) -> Option<Read> {
         let (at, known) = self.0.begin_read()?;
+        let what = what();
         let known =
             known.and_then(|known| codec::decode::<(u64, u8, ByteBuf)>(&known).ok()).filter(|known| known.0 == what);
         Some(match known {
