@@ -2,6 +2,7 @@
 
 use std::io;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use bytes::BytesMut;
@@ -14,6 +15,7 @@ use greenroom_wire::host::{
 };
 use greenroom_wire::{ExtensionView, Status};
 use greenroom_world::real::RealWorld;
+use greenroom_world::{BoxFuture, Listener, Stage, Stream, ThreadBody, Timestamp, World};
 use serde_json::json;
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream};
 use tokio::sync::{Mutex, mpsc, oneshot};
@@ -21,12 +23,69 @@ use tokio::sync::{Mutex, mpsc, oneshot};
 /// Counts its turns, saves the count, and calls another actor if it is told to.
 struct Room {
     turns: u8,
+    /// Hears of each turn, and of its end, how many turns it has had.
+    seen: mpsc::UnboundedSender<u8>,
+}
+
+impl Drop for Room {
+    fn drop(&mut self) {
+        let _ = self.seen.send(self.turns);
+    }
+}
+
+/// The real world, on a machine that can be suspended: then its clock jumps, and nothing that waits is woken for that.
+struct Suspended {
+    real: Arc<RealWorld>,
+    ms: AtomicU64,
+}
+
+impl World for Suspended {
+    fn now(&self) -> Timestamp {
+        self.real.now() + Duration::from_millis(self.ms.load(Ordering::Relaxed))
+    }
+
+    fn wall(&self) -> Duration {
+        self.real.wall()
+    }
+
+    fn random(&self) -> u64 {
+        self.real.random()
+    }
+
+    fn sleep_until(&self, at: Timestamp) -> BoxFuture<()> {
+        self.real.sleep_until(at)
+    }
+
+    fn spawn(&self, stage: Stage, task: BoxFuture<()>) {
+        self.real.spawn(stage, task);
+    }
+
+    fn start_shard(&self, name: String, body: ThreadBody) -> io::Result<()> {
+        self.real.start_shard(name, body)
+    }
+
+    fn start_blocking(&self, name: String, body: ThreadBody) -> io::Result<()> {
+        self.real.start_blocking(name, body)
+    }
+
+    fn listen(&self, address: &str) -> BoxFuture<io::Result<Box<dyn Listener>>> {
+        self.real.listen(address)
+    }
+
+    fn connect(&self, address: &str) -> BoxFuture<io::Result<Box<dyn Stream>>> {
+        self.real.connect(address)
+    }
+
+    fn spin(&self) -> Duration {
+        self.real.spin()
+    }
 }
 
 impl Actor for Room {
     fn turn<'a>(&'a mut self, cx: &'a Cx, method: &'a str, _: &'a [u8]) -> Turning<'a> {
         Box::pin(async move {
             self.turns += 1;
+            let _ = self.seen.send(self.turns);
             if method == "count" {
                 let turns = self.turns;
                 cx.give(futures_util::stream::iter((0..3).map(move |n| payload(&(turns + n)))));
@@ -106,6 +165,8 @@ impl Lane {
 /// A host that runs, and the lanes that it opens.
 struct Node {
     lanes: mpsc::UnboundedReceiver<DuplexStream>,
+    /// The host's.
+    world: Arc<Suspended>,
 }
 
 impl Node {
@@ -127,21 +188,35 @@ impl Node {
     }
 }
 
-fn serve() -> Node {
+/// A node, and how hosts dial it.
+fn node() -> (Node, Dial) {
     let (opened, lanes) = mpsc::unbounded_channel();
     let dial: Dial = Arc::new(move || {
-        let opened = opened.clone();
+        let (ours, theirs) = tokio::io::duplex(1 << 16);
+        let sent = opened.send(theirs);
         Box::pin(async move {
-            let (ours, theirs) = tokio::io::duplex(1 << 16);
-            opened.send(theirs).map_err(|_| io::ErrorKind::ConnectionRefused)?;
+            sent.map_err(|_| io::ErrorKind::ConnectionRefused)?;
             Ok(Box::new(ours) as Box<dyn Connection>)
         })
     });
+    let world = Arc::new(Suspended { real: RealWorld::start().unwrap(), ms: AtomicU64::new(0) });
+    (Node { lanes, world }, dial)
+}
+
+fn serve() -> Node {
+    serve_seen().0
+}
+
+/// A host that runs at a node, and what is seen of its actors.
+fn serve_seen() -> (Node, mpsc::UnboundedReceiver<u8>) {
+    let (node, dial) = node();
+    let (sees, seen) = mpsc::unbounded_channel();
     let document = json!({ "greenroom": 1, "kind": "room", "methods": [{"name": "post"}, {"name": "ask"}, {"name": "count"}, {"name": "sum"}] });
-    let kind = Kind::new(Description::of_document(document).unwrap(), |_| Room { turns: 0 });
-    let world = RealWorld::start().unwrap();
+    let make = move |_: &str| Room { turns: 0, seen: sees.clone() };
+    let kind = Kind::new(Description::of_document(document).unwrap(), make);
+    let world = node.world.clone();
     tokio::spawn(async move { Host::new("test").offer(kind).serve(world, &dial).await });
-    Node { lanes }
+    (node, seen)
 }
 
 fn activate(seat: u64, fields: Fields<'_>) -> FromNode<'_> {
@@ -202,6 +277,18 @@ async fn l2_what_is_read_after_the_lease_does_not_begin_and_l5_all_is_dropped_be
     lane.say(turn(1, 1, 0, NOTHING)).await;
     let end = lane.hears("TurnEnd").await;
     assert!(end.contains("payload: [1, 1, 1]"), "the instance is another: {end}");
+}
+
+#[tokio::test]
+async fn l2_a_host_that_wakes_after_its_lease_begins_nothing_that_it_had_not_begun() {
+    let (mut node, mut seen) = serve_seen();
+    let (_control, mut lane, _) = node.welcome(1, LONG).await;
+    lane.say(activate(1, Fields::NONE)).await;
+    lane.hears("Activated").await;
+    // Nothing of the host is told that the time has passed, but its clock.
+    node.world.ms.store(LONG.as_millis() as u64, Ordering::Relaxed);
+    lane.say(turn(1, 1, 0, NOTHING)).await;
+    assert_eq!(seen.recv().await, Some(0), "its actor has gone without a turn");
 }
 
 #[tokio::test]
@@ -279,20 +366,11 @@ async fn a_stream_is_opened_by_its_name_and_its_end_is_heard() {
 
 #[tokio::test]
 async fn a_client_calls_without_a_turn() {
-    let (opened, lanes) = mpsc::unbounded_channel();
-    let mut node = Node { lanes };
-    let dial: Dial = Arc::new(move || {
-        let (ours, theirs) = tokio::io::duplex(1 << 16);
-        let sent = opened.send(theirs);
-        Box::pin(async move {
-            sent.map_err(|_| io::ErrorKind::ConnectionRefused)?;
-            Ok(Box::new(ours) as Box<dyn Connection>)
-        })
-    });
+    let (mut node, dial) = node();
     let (give, given) = oneshot::channel();
     let give = Mutex::new(Some(give));
+    let world = node.world.clone();
     tokio::spawn(async move {
-        let world = RealWorld::start().unwrap();
         let give = give.lock().await.take().unwrap();
         Host::new("client").session(world, &dial, &mut None, |cx| drop(give.send(cx))).await
     });

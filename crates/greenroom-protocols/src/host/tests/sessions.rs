@@ -207,9 +207,22 @@ fn rows(settings: Settings) -> usize {
 }
 
 #[test]
-fn a_host_that_restarts_every_second_does_not_write_the_row_each_time() {
+fn l20_a_host_that_restarts_every_second_does_not_write_the_row_each_time() {
     assert_eq!(rows(Settings::default()), 1);
     assert_eq!(rows(with(|checks| checks.row = false)), 20);
+}
+
+#[test]
+fn l20_hosts_that_come_within_a_second_are_one_write() {
+    let writes = |settings| {
+        let mut node = node(settings, &[A]);
+        let is_row = |action: &ControlAction| matches!(action, ControlAction::Row { .. });
+        let came = |n: u32| offers(&mut node, u64::from(n) * 100, A, n, offer(&format!("kind{n}"), 1, 1, "aa")).1;
+        let writes: Vec<_> = (0..10).flat_map(came).filter(is_row).collect();
+        (writes.len(), node.deadline())
+    };
+    assert_eq!(writes(Settings::default()), (1, Some(at(1_000))), "what came since then is written a second later");
+    assert_eq!(writes(with(|checks| checks.row = false)).0, 10);
 }
 
 #[test]
