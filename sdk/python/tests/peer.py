@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 
 from greenroom import Actor, Host, frames
+from greenroom.control import now
 from greenroom.frames import Reader, block, frame, text, varint
 
 SECRET = bytes(range(16))
@@ -35,6 +36,10 @@ class Peer:
         self.said: asyncio.Queue[tuple[int, Reader]] = asyncio.Queue()
         """What came on user lanes."""
         self.joined = asyncio.Event()
+        self.greeted = 0
+        """By the lease's clock: when the last Hello came."""
+        self.left = 0
+        """Connections that the host has closed."""
         self.control_writer: asyncio.StreamWriter | None = None
         self.writer: asyncio.StreamWriter | None = None
         self._server: asyncio.Server | None = None
@@ -54,7 +59,7 @@ class Peer:
         splitter = frames.Splitter(frames.FRAME_MAX)
         first = True
         user = False
-        while data := await reader.read(1 << 16):
+        while data := await self._read(reader):
             for kind, body in splitter.frames(data):
                 if first and kind == frames.HELLO:
                     self.control_writer = writer
@@ -74,12 +79,20 @@ class Peer:
                     if kind == frames.DESCRIBE:
                         self._described()
                 first = False
+        self.left += 1
         writer.close()
         if user and self.control_writer is not None:
             self.say_control(frame(frames.LANE_LOST, varint(0)))
 
+    async def _read(self, reader: asyncio.StreamReader) -> bytes:
+        try:
+            return await reader.read(1 << 16)
+        except ConnectionError:
+            return b""
+
     def _greet(self, writer: asyncio.StreamWriter, body: Reader) -> None:
         assert body.bytes(8) == b"GRHP\x01\x00\x01\x00"
+        self.greeted = now()
         hello = msgspec.msgpack.decode(body.rest())
         self.hellos.append(hello)
         self.sessions += 1
@@ -144,7 +157,7 @@ class Peer:
         _, body = await self.hear(frames.TURN_END)
         number, status, flags = body.varint(), body.u8(), body.u8()
         assert turn is None or number == turn
-        state = body.fields()["self"] if flags & 1 else b""
+        (state,) = body.fields().values() if flags & 1 else (b"",)
         if flags & 8:
             return status, body.varint(), state
         payload = body.rest()

@@ -71,7 +71,68 @@ class Slow(gr.Actor):
             yield len(self.seen)
 
 
+class Acting(gr.Actor):
+    """Says when it begins, and goes on when its test says so."""
+
+    steps: int = 0
+
+    async def activated(self) -> None:
+        if self.cx.key == "waits":
+            await self.act("call")
+
+    async def act(self, what: str) -> None:  # 0
+        self.steps += 1
+        try:
+            await reached()
+            match what:
+                case "call":
+                    await self.cx.ref(Counter, "c").get()
+                case "send":
+                    await self.cx.send(Counter, "c").add(1)
+                case "timer":
+                    self.cx.after(1, self.act, "timer")
+                case "consume":
+                    async for _ in self.cx.ref(Acting, "other").watch():
+                        await reached()
+                case _:
+                    pass
+        except (gr.Fenced, asyncio.CancelledError) as error:
+            ENDED.append(type(error).__name__)
+            raise
+        self.steps += 1
+
+    @gr.read
+    async def count(self) -> AsyncIterator[int]:  # 1
+        while True:
+            yield self.steps
+
+    @gr.read
+    async def watch(self) -> AsyncIterator[int]:  # 2
+        while True:
+            try:
+                await reached()
+            except asyncio.CancelledError:
+                ENDED.append("CancelledError")
+                raise
+            yield self.steps
+
+
+class Steps:
+    """Where turns wait for their test."""
+
+    def anew(self) -> None:
+        ENDED.clear()
+        self.began, self.goes = asyncio.Semaphore(0), asyncio.Semaphore(0)
+
+
+async def reached() -> None:
+    STEPS.began.release()
+    await STEPS.goes.acquire()
+
+
+STEPS = Steps()
 ENDED: list[str] = []
+ACT, COUNT, ITEMS = range(3)
 ADD, BREAK_OFF, GET, SAVE_NOW = range(4)
 ASK, COMPUTE, LONG, WATCH = range(4)
 
@@ -85,6 +146,7 @@ async def test_descriptions_that_a_node_does_not_know_are_shown(peer: Peer) -> N
 
 async def test_l2_a_host_whose_lease_is_over_begins_nothing_and_its_turns_see_fenced(peer: Peer) -> None:
     ENDED.clear()
+    peer.answers = False
     async with hosting(peer, Slow) as host:
         await peer.seat()
         peer.turn(ASK)
@@ -100,6 +162,7 @@ async def test_l2_a_host_whose_lease_is_over_begins_nothing_and_its_turns_see_fe
 
 async def test_l2_an_await_of_the_sdk_looks_at_the_lease_when_it_ends(peer: Peer) -> None:
     ENDED.clear()
+    peer.answers = False
     async with hosting(peer, Slow) as host:
         await peer.seat()
         peer.turn(ASK)
@@ -108,6 +171,86 @@ async def test_l2_an_await_of_the_sdk_looks_at_the_lease_when_it_ends(peer: Peer
         session.lease.until = now()
         peer.reply(request, 1)
         await asyncio.sleep(0.05)
+        assert ENDED == ["fenced", "again"]
+
+
+@pytest.mark.parametrize("what", ["call", "send", "timer"])
+async def test_l2_what_a_turn_asks_when_the_lease_is_over_does_not_leave(peer: Peer, what: str) -> None:
+    STEPS.anew()
+    peer.answers = False
+    async with hosting(peer, Acting) as host:
+        await peer.seat()
+        peer.turn(ACT, {"what": what})
+        await STEPS.began.acquire()
+        (session,) = host.sessions.values()
+        session.lease.until = now()
+        STEPS.goes.release()
+        await asyncio.wait_for(session.over, 10)
+        assert ENDED == ["Fenced"]
+        assert peer.said.empty()
+
+
+@pytest.mark.parametrize("within", [False, True])
+async def test_l2_a_streams_step_looks_at_the_lease_before_and_after(peer: Peer, within: bool) -> None:
+    STEPS.anew()
+    peer.answers = False
+    async with hosting(peer, Acting) as host:
+        await peer.seat()
+        _, stream, _ = await peer.call(ITEMS)
+        (session,) = host.sessions.values()
+        credit = frame(frames.STREAM_CREDIT, varint(stream), varint(1), varint(0))
+        if within:
+            peer.say(credit)
+            await STEPS.began.acquire()
+        session.lease.until = now()
+        if not within:
+            peer.say(credit)
+        STEPS.goes.release()
+        await asyncio.wait_for(session.over, 10)
+        await asyncio.sleep(0.02)
+        assert STEPS.began.locked(), "a step has begun"
+        assert peer.said.empty()
+
+
+async def test_l2_who_consumes_a_stream_looks_at_the_lease_at_each_item(peer: Peer) -> None:
+    STEPS.anew()
+    peer.answers = False
+    async with hosting(peer, Acting) as host:
+        await peer.seat()
+        peer.turn(ACT, {"what": "consume"})
+        await STEPS.began.acquire()
+        STEPS.goes.release()
+        request, *_ = await peer.called()
+        peer.reply(request, {"greenroom:stream": "7.0.1.2.3"})
+        _, ask = await peer.hear(frames.ASK)
+        opened = ask.varint()
+        peer.reply(opened)
+        peer.say(frame(frames.STREAM_ITEM, varint(opened - 1), varint(0), frames.packed(1)))
+        await STEPS.began.acquire()
+        (session,) = host.sessions.values()
+        session.lease.until = now()
+        STEPS.goes.release()
+        peer.say(frame(frames.STREAM_ITEM, varint(opened - 1), varint(1), frames.packed(1)))
+        await asyncio.wait_for(session.over, 10)
+        await asyncio.sleep(0.02)
+        assert STEPS.began.locked(), "an item was taken"
+        assert len(ENDED) == 1
+
+
+async def test_l1_a_lane_is_said_to_be_dropped_when_its_seats_are(peer: Peer) -> None:
+    """The lane is one that this side has not seen break."""
+    ENDED.clear()
+    async with hosting(peer, Slow) as host:
+        await peer.seat()
+        peer.turn(ASK)
+        await peer.called()
+        (session,) = host.sessions.values()
+        (lane,) = session.lanes.values()
+        peer.say_control(frame(frames.LANE_LOST, varint(0)))
+        while frames.LANE_DROPPED not in [kind for kind, _ in peer.control]:
+            await asyncio.sleep(0.001)
+        assert lane.dead and not lane.seats and not lane.turns
+        await asyncio.sleep(0.02)
         assert ENDED == ["fenced", "again"]
 
 
@@ -139,6 +282,41 @@ async def test_l5_before_a_hello_turns_are_abandoned_and_seats_dropped(peer: Pee
         assert (await peer.call(COMPUTE, {"seconds": 0}))[0] == 0
 
 
+async def test_l5_what_waits_for_something_else_is_cancelled_with_its_session(peer: Peer) -> None:
+    STEPS.anew()
+    async with hosting(peer, Acting) as host:
+        await peer.seat()
+        _, stream, _ = await peer.call(ITEMS)
+        peer.say(frame(frames.STREAM_CREDIT, varint(stream), varint(1), varint(0)))
+        await STEPS.began.acquire()
+        peer.turn(ACT, {"what": "nothing"})
+        await STEPS.began.acquire()
+        await asyncio.sleep(0.02)
+        (session,) = host.sessions.values()
+        session.lose("a test")
+        await asyncio.sleep(0.02)
+        assert ENDED == ["CancelledError", "CancelledError"]
+
+
+async def test_l5_an_activation_that_goes_on_asks_nothing_once_its_session_is_lost(peer: Peer) -> None:
+    STEPS.anew()
+    async with hosting(peer, Acting) as host:
+        peer.activate(key="waits")
+        await STEPS.began.acquire()
+        (session,) = host.sessions.values()
+        session.lose("a test")
+        STEPS.goes.release()
+        await asyncio.sleep(0.02)
+        assert ENDED == ["Fenced"]
+
+
+async def test_l6_the_first_lease_counts_from_the_hello(peer: Peer) -> None:
+    peer.answers = False
+    async with hosting(peer, Slow) as host:
+        (session,) = host.sessions.values()
+        assert session.lease.until <= peer.greeted + peer.lease_ms * 990_000
+
+
 async def test_l6_the_lease_counts_from_when_it_was_asked_for() -> None:
     time_now = 1_000_000_000
     lease = Lease(lambda: time_now)
@@ -156,9 +334,15 @@ async def test_l6_the_lease_counts_from_when_it_was_asked_for() -> None:
     assert lease.is_over()
 
 
-async def test_l10_the_lease_goes_by_a_clock_that_a_suspended_machine_does_not_stop() -> None:
-    assert abs(now() - time.clock_gettime_ns(time.CLOCK_BOOTTIME)) < 10**9
-    assert Lease().clock is now
+async def test_l10_the_lease_goes_by_a_clock_that_a_suspended_machine_does_not_stop(monkeypatch: pytest.MonkeyPatch) -> None:
+    clocks = {time.CLOCK_BOOTTIME: 10**9}
+    monkeypatch.setattr(time, "clock_gettime_ns", lambda clock: clocks.get(clock, 1))  # pyright: ignore[reportUnknownArgumentType, reportUnknownLambdaType]
+    monkeypatch.setattr(time, "monotonic_ns", lambda: 1)
+    lease = Lease()
+    lease.begin(now(), 5000)
+    assert not lease.is_over()
+    clocks[time.CLOCK_BOOTTIME] += 5 * 10**9
+    assert lease.is_over()
 
 
 async def test_a_handler_that_computes_loses_no_lease(peer: Peer) -> None:
@@ -199,6 +383,26 @@ async def test_l9_a_forked_child_closes_what_is_its_parents(peer: Peer) -> None:
         assert await peer.call(GET) == (0, 0, b"")
 
 
+async def test_l9_a_forked_child_that_lives_keeps_no_connection_of_its_parents_open(peer: Peer) -> None:
+    async with hosting(peer, Counter) as host:
+        (session,) = host.sessions.values()
+        waits, end = os.pipe()
+        child = os.fork()
+        if child == 0:
+            os.close(end)
+            os.read(waits, 1)
+            os._exit(0)
+        session.lose("a test")
+        try:
+            async with asyncio.timeout(5):
+                while peer.left < 2:
+                    await asyncio.sleep(0.001)
+        finally:
+            os.close(end)
+            os.close(waits)
+            os.waitpid(child, 0)
+
+
 async def test_l11_what_a_dead_turn_asks_fails_before_the_seat_is_said_to_be_released(peer: Peer) -> None:
     ENDED.clear()
     async with hosting(peer, Slow):
@@ -220,6 +424,48 @@ async def test_l21_a_failed_handlers_half_changed_memory_is_not_saved(peer: Peer
         await peer.seat(state=frames.packed({"count": 5}))
         assert (await peer.call(BREAK_OFF))[0] == 5
         assert await peer.call(ADD, {"by": 1}) == (0, 6, frames.packed({"count": 6}))
+
+
+async def test_l21_a_failed_handlers_half_changed_memory_is_not_committed(peer: Peer) -> None:
+    async with hosting(peer, Ledger):
+        await peer.seat()
+        assert await peer.call(0, {"by": 5}) == (0, 5, frames.packed(5))
+        assert (await peer.call(1))[0] == 5
+        assert await peer.call(2) == (0, 5, b"")
+
+
+class Ledger(gr.Actor, reliable=True):
+    count: int = 0
+
+    async def add(self, by: int) -> int:  # 0
+        self.count += by
+        return self.count
+
+    async def break_off(self) -> None:  # 1
+        self.count += 1000
+        raise RuntimeError("in the middle")
+
+    @gr.read
+    async def get(self) -> int:  # 2
+        return self.count
+
+
+async def test_l24_a_step_that_waits_for_room_does_not_begin_in_a_turn_that_has_begun_meanwhile(peer: Peer) -> None:
+    STEPS.anew()
+    peer.window = 1
+    async with hosting(peer, Acting):
+        await peer.seat()
+        _, stream, _ = await peer.call(COUNT)
+        peer.say(frame(frames.STREAM_CREDIT, varint(stream), varint(2), varint(0)))
+        await peer.hear(frames.STREAM_ITEM)
+        turn = peer.turn(ACT, {"what": "nothing"})
+        await STEPS.began.acquire()
+        peer.say(frame(frames.CREDIT, varint(1000)))
+        await asyncio.sleep(0.02)
+        STEPS.goes.release()
+        assert (await peer.end(turn))[0] == 0
+        _, body = await peer.hear(frames.STREAM_ITEM)
+        assert (body.varint(), body.varint(), body.rest()) == (stream, 1, frames.packed(2))
 
 
 async def test_l24_a_streams_step_begins_between_exclusive_turns(peer: Peer) -> None:
