@@ -146,7 +146,10 @@ func (h *Host) Drain(patience time.Duration) {
 	h.mu.Unlock()
 	late := time.After(patience)
 	for _, s := range sessions {
-		if s.conn != nil {
+		s.mu.Lock()
+		isDialled := s.conn != nil
+		s.mu.Unlock()
+		if isDialled {
 			s.say(frame(tDrain, nil))
 		}
 	}

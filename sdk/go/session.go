@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net"
 	"net/http"
 	"net/url"
@@ -131,9 +132,19 @@ func (s *session) live(hello map[string]any) {
 	s.end(fmt.Errorf("%s: %w", s.way, err))
 }
 
-func (s *session) greet(hello map[string]any) (err error) {
-	if s.conn, err = dial(s.way, s.token); err != nil {
+func (s *session) greet(hello map[string]any) error {
+	conn, err := dial(s.way, s.token)
+	if err != nil {
 		return err
+	}
+	s.mu.Lock()
+	s.conn = conn
+	isLost := s.isLost
+	s.mu.Unlock()
+	if isLost {
+		// The host was closed meanwhile.
+		_ = conn.Close()
+		return errors.New("it is closed")
 	}
 	offers := []any{}
 	for _, k := range s.kinds {
@@ -266,27 +277,27 @@ func (s *session) end(why error) {
 		return
 	}
 	s.isLost, s.why = true, why
-	lanes := s.lanes
+	lanes, conn := s.lanes, s.conn
 	s.lanes = map[uint64]*lane{}
 	s.mu.Unlock()
 	for _, l := range lanes {
 		l.dropAll()
 	}
 	close(s.over)
-	if s.conn != nil {
-		_ = s.conn.Close()
+	if conn != nil {
+		_ = conn.Close()
 	}
 }
 
 // leave says goodbye, and ends it.
 func (s *session) leave(code byte, reason string) {
 	s.mu.Lock()
-	lanes := s.lanes
+	lanes, isDialled := maps.Clone(s.lanes), s.conn != nil
 	s.mu.Unlock()
 	for _, l := range lanes {
 		l.dropAll()
 	}
-	if s.conn != nil {
+	if isDialled {
 		s.say(goodbye(code, reason))
 	}
 	s.lose(reason)
