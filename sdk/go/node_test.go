@@ -505,10 +505,10 @@ func (p *Patient) Wait(cx *Cx, _ None) (string, error) {
 	return CallNamed[string](cx, "patient", "third", "answer", nil)
 }
 
-// Sleep ends when its caller gives up.
+// Sleep fails when its caller gives up: that may come to be known first.
 func (p *Patient) Sleep(cx *Cx, _ None) (None, error) {
 	<-cx.Done()
-	return None{}, nil
+	return None{}, context.Cause(cx)
 }
 
 // Answer answers.
