@@ -258,6 +258,9 @@ func stream[R any](c Caller, to target, method string, with any) iter.Seq2[R, er
 		}
 		for {
 			written, err := in.take(c)
+			if s, _ := c.scope(); s != nil && err == nil {
+				err = l.check(s)
+			}
 			var item R
 			if err == nil && written == nil {
 				return

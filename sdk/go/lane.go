@@ -173,8 +173,8 @@ func (l *lane) check(s *seat) error {
 	return nil
 }
 
-// pay sends a frame that costs credit, when there is room.
-func (l *lane) pay(c context.Context, kind byte, body func(*batch)) error {
+// pay sends a frame of a seat's, or of nobody's, that costs credit, when there is room.
+func (l *lane) pay(c context.Context, s *seat, kind byte, body func(*batch)) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.sent >= l.granted {
@@ -185,6 +185,13 @@ func (l *lane) pay(c context.Context, kind byte, body func(*batch)) error {
 				return err
 			}
 			l.room.Wait()
+			// The lease may have ended meanwhile.
+			l.mu.Unlock()
+			err := l.check(s)
+			l.mu.Lock()
+			if err != nil {
+				return err
+			}
 		}
 	}
 	if l.isDead {

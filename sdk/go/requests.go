@@ -21,7 +21,7 @@ func (l *lane) call(c Caller, number uint64, to target, method string, arguments
 		l.put(tDefine, func(b *batch) { b.varint(route).text(to.kind).text(method).varint(uint64(to.version)) })
 	}
 	l.mu.Unlock()
-	return l.pay(c, tCall, func(b *batch) {
+	return l.pay(c, s, tCall, func(b *batch) {
 		b.varint(number).varint(turnNumber).varint(route).text(to.key).varint(left(c)).u8(0).bytes(arguments)
 	})
 }
@@ -74,7 +74,8 @@ func (l *lane) ask(c Caller, operation byte, what map[string]any) ([]byte, error
 	if err != nil {
 		return nil, err
 	}
-	status, reply, err := l.request(c, func(number uint64) error { return l.pay(c, tAsk, body(number)) })
+	s, _ := c.scope()
+	status, reply, err := l.request(c, func(number uint64) error { return l.pay(c, s, tAsk, body(number)) })
 	if err == nil && status != sOK {
 		err = decode(status, reply)
 	}
@@ -91,7 +92,7 @@ func (l *lane) tell(c Caller, operation byte, what map[string]any) error {
 	if err != nil {
 		return err
 	}
-	return l.pay(c, tAsk, body(0))
+	return l.pay(c, s, tAsk, body(0))
 }
 
 func (l *lane) asking(c Caller, operation byte, what map[string]any) (func(uint64) func(*batch), error) {

@@ -54,15 +54,21 @@ func (o *outlet) run() {
 		if failed = o.room(sent); failed != nil {
 			break
 		}
+		var item any
+		var err error
+		more := true
 		o.seat.steps.RLock()
-		item, err, more := next()
+		if failed = l.check(o.seat); failed == nil {
+			item, err, more = next()
+			failed = l.check(o.seat)
+		}
 		o.seat.steps.RUnlock()
-		if !more {
+		if failed != nil || !more {
 			break
 		}
 		written, unwritten := payload(item, o.codec, 1)
 		if failed = errors.Join(err, unwritten); failed == nil {
-			failed = l.pay(o.seat.context, tStreamItem, func(b *batch) { b.varint(o.number).varint(sent).bytes(written) })
+			failed = l.pay(o.seat.context, o.seat, tStreamItem, func(b *batch) { b.varint(o.number).varint(sent).bytes(written) })
 			sent++
 		}
 	}

@@ -114,8 +114,15 @@ type turn struct {
 func (t *turn) run() {
 	l := t.seat.lane
 	if !t.method.isRead {
-		t.seat.steps.Lock()
+		hasWaited := !t.seat.steps.TryLock()
+		if hasWaited {
+			t.seat.steps.Lock()
+		}
 		defer t.seat.steps.Unlock()
+		// During a stream's step the lease may have ended, or the turn may have been cut.
+		if hasWaited && l.check(t.seat) != nil {
+			return
+		}
 	}
 	with := reflect.New(t.method.arguments)
 	if err := read(t.arguments, with.Interface()); err != nil {
