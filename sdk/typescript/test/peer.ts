@@ -7,6 +7,7 @@ import { join } from "node:path";
 
 import { Reader, Splitter, T, frame, pack, payload, unpack } from "../src/frames.js";
 import { Host, type AnyKind } from "../src/index.js";
+import { now } from "../src/lease.js";
 
 export class Peer {
   readonly url = `unix:${join(mkdtempSync(join(tmpdir(), "greenroom-")), "node.sock")}`;
@@ -18,6 +19,8 @@ export class Peer {
   readonly described: Record<string, unknown>[] = [];
   readonly control: { type: number; reader: Reader }[] = [];
   controlSocket: Socket | undefined;
+  /** When the last Hello came. */
+  greeted = now();
   joins = 0;
   #user: Socket | undefined;
   #said: { type: number; reader: Reader }[] = [];
@@ -73,6 +76,7 @@ export class Peer {
   }
 
   #greet(socket: Socket, reader: Reader): void {
+    this.greeted = now();
     reader.bytes(8);
     const hello = unpack(reader.rest()) as { offers: { kind: string; digest: string }[] };
     this.hellos.push(hello);
@@ -123,7 +127,7 @@ export class Peer {
   async end(): Promise<{ turn: number; status: number; value: unknown; state: unknown; stream: number }> {
     const { reader } = await this.hear(T.turnEnd);
     const [turn, status, flags] = [reader.varint(), reader.u8(), reader.u8()];
-    const state = flags & 1 ? unpack(reader.fields().get("self")!.subarray(2)) : undefined;
+    const state = flags & 1 ? unpack([...reader.fields().values()][0]!.subarray(2)) : undefined;
     const stream = flags & 8 ? reader.varint() : 0;
     return { turn, status, value: unpack(reader.rest().subarray(2)), state, stream };
   }
