@@ -342,6 +342,20 @@ func TestL11ATurnThatIsCutBeforeItBeginsDoesNotBegin(t *testing.T) {
 	}
 }
 
+func TestL17ATurnInJSONIsAnsweredInJSON(t *testing.T) {
+	p := hosting(t, Kind[tally]())
+	p.seat(1, nil)
+	for _, codec := range []byte{codecJSON, codecPack} {
+		with, _ := payload(by{1}, codec, 1)
+		p.say(tTurn, func(b *batch) { b.varint(uint64(codec)).varint(1).varint(0).u8(1).varint(0).varint(0).bytes(with) })
+		ended := p.hear(tTurnEnd)
+		ended.bytes(3)
+		if len(ended.data) == 0 || ended.data[0] != codec {
+			t.Fatalf("what came in codec %d is answered by %q", codec, ended.data)
+		}
+	}
+}
+
 func TestL21WhatAFailedTurnHasHalfChangedIsNotSaved(t *testing.T) {
 	p := hosting(t, Kind[tally](SavedOnTurn()))
 	p.seat(1, tally{5})
