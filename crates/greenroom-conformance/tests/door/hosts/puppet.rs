@@ -8,8 +8,8 @@ use bytes::BytesMut;
 use greenroom_describe::Description;
 use greenroom_wire::codec::{self, Codec};
 use greenroom_wire::host::{
-    Call, Closing, FRAME_LEN_MAX, FieldsWriter, Form, FromHost, FromNode, Hello, HelloMap, Join, JoinMap, OfferMap,
-    OfferStatus, TurnEnd, Welcome,
+    Call, Closing, FRAME_LEN_MAX, Fields, FieldsWriter, Form, FromHost, FromNode, Hello, HelloMap, Join, JoinMap,
+    OfferMap, OfferStatus, TurnEnd, Welcome,
 };
 use greenroom_wire::{ExtensionView, Status};
 use serde_json::{Value, json};
@@ -187,10 +187,20 @@ impl Puppet {
         let mut fields = FieldsWriter::new();
         fields.whole("self", &written(reply)).expect("it fits");
         let changes = saved.then(|| fields.fields());
-        let (status, jump, stream) = (Status::Ok, None, None);
-        self.lane
-            .say(&FromHost::TurnEnd(TurnEnd { turn, status, changes, jump, is_halt: false, stream, payload }))
-            .await;
+        self.says_of(turn, Status::Ok, changes, payload).await;
+    }
+
+    /// Ends a turn as its handler has raised what it does not mean.
+    pub(super) async fn raises(&mut self, turn: u64) {
+        let failure = json!({ "Unknown": { "Panicked": { "message": "half done" } } });
+        let mut payload = BytesMut::new();
+        codec::encode(Codec::MessagePack, 1, &failure, &mut payload).expect("it is a failure");
+        self.says_of(turn, Status::Panicked, None, &payload).await;
+    }
+
+    async fn says_of(&mut self, turn: u64, status: Status, changes: Option<Fields<'_>>, payload: &[u8]) {
+        let end = TurnEnd { turn, status, changes, jump: None, is_halt: false, stream: None, payload };
+        self.lane.say(&FromHost::TurnEnd(end)).await;
     }
 
     /// Calls `total` of an actor of its own kind, for a turn.

@@ -320,6 +320,36 @@ async fn l15_a_turn_that_was_sent_and_lost_is_not_sent_again() {
 }
 
 #[tokio::test]
+async fn l21_an_actor_whose_turn_has_raised_is_made_anew_of_what_is_stored() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (node, door, path) = opened(&folder).await;
+    let kept = json!({ "options": { "persistent": true }, "states": [{ "name": "self", "version": 1 }] });
+    let mut host = Puppet::with(&path, "halved", 1, kept, |_| ()).await;
+    let saved = calls(&door, "/halved/x/add");
+    let (seat, _) = host.seats().await;
+    let (turn, _) = host.turn().await;
+    host.ends(turn, 7, true).await;
+    assert_eq!(answered(saved).await.body, "7");
+    let failed = calls(&door, "/halved/x/add");
+    let (turn, _) = host.turn().await;
+    host.raises(turn).await;
+    answered(failed).await.problem(500, "panicked");
+    let next = calls(&door, "/halved/x/total");
+    assert_eq!(host.hears().await, Heard::Deactivate { seat, is_carry: false }, "what it has half done is kept");
+    host.releases(seat, &[]).await;
+    let seat = match host.hears().await {
+        Heard::Activate { seat, stored: Some(7), .. } => seat,
+        other => panic!("{other:?}"),
+    };
+    host.has_made(seat).await;
+    let (turn, _) = host.turn().await;
+    host.ends(turn, 7, false).await;
+    assert_eq!(answered(next).await.body, "7");
+    drop(host);
+    node.stop().await;
+}
+
+#[tokio::test]
 async fn l23_an_actor_goes_to_the_newer_version_at_a_turn_boundary_and_never_back() {
     let folder = tempfile::tempdir().expect("a folder");
     let (node, door, path) = opened(&folder).await;
