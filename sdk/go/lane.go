@@ -469,15 +469,31 @@ func (l *lane) deactivate(r *reader) error {
 				delete(l.turns, at)
 			}
 		}
-		s.end(ErrFenced)
 	}
-	go l.release(s, why, flags&1 != 0)
+	go l.release(s, why, flags&1 != 0, flags&2 != 0)
 	return nil
 }
 
-func (l *lane) release(s *seat, why byte, isCarried bool) {
-	s.steps.Lock()
-	defer s.steps.Unlock()
+func (l *lane) release(s *seat, why byte, isCarried, isCut bool) {
+	status, carried := byte(sOK), []byte(nil)
+	isFree := s.steps.TryLock()
+	// Nobody can end the code of a turn that was cut: it asks in vain, and its actor goes without it.
+	if isFree || !isCut {
+		if !isFree {
+			s.steps.Lock()
+		}
+		defer s.steps.Unlock()
+		status, carried = s.leave(why, isCarried)
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	s.end(ErrFenced)
+	delete(l.seats, s.number)
+	l.put(tReleased, func(b *batch) { b.varint(s.number).u8(status).bytes(carried) })
+}
+
+// leave tells the actor that it goes, and gives what it takes along.
+func (s *seat) leave(why byte, isCarried bool) (status byte, carried []byte) {
 	if hooked, has := s.instance.Interface().(Deactivating); has {
 		name := "other"
 		if int(why) < len(whys) {
@@ -485,19 +501,15 @@ func (l *lane) release(s *seat, why byte, isCarried bool) {
 		}
 		hooked.Deactivating(&Cx{s.context, s, nil}, name)
 	}
-	status, carried := byte(sOK), []byte(nil)
 	if isCarried && (s.kind.options.persistent || s.kind.options.travels) {
-		var err error
-		if carried, err = s.dump(); err != nil {
-			status = sUnknown
-			carried, _ = payload(map[string]any{"Unknown": map[string]any{"Panicked": map[string]any{"message": err.Error()}}}, firstCodec(), 1)
+		carried, err := s.dump()
+		if err == nil {
+			return sOK, carried
 		}
+		carried, _ = payload(map[string]any{"Unknown": map[string]any{"Panicked": map[string]any{"message": err.Error()}}}, firstCodec(), 1)
+		return sUnknown, carried
 	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	s.end(ErrFenced)
-	delete(l.seats, s.number)
-	l.put(tReleased, func(b *batch) { b.varint(s.number).u8(status).bytes(carried) })
+	return sOK, nil
 }
 
 func typeName[T any]() string { return reflect.TypeFor[T]().Name() }
