@@ -266,7 +266,12 @@ func (l *lane) hear(kind byte, r *reader) error {
 		l.room.Broadcast()
 	case tGoodbye:
 		code, reason := r.u8(), r.text()
-		slog.Info("greenroom: the node ends a lane", "code", code, "reason", reason)
+		level := slog.LevelInfo
+		if code > 1 {
+			// It is not done, and the node does not stop.
+			level = slog.LevelError
+		}
+		slog.Log(context.Background(), level, "greenroom: the node ends a lane", "code", code, "reason", reason)
 		select {
 		case l.told <- struct{}{}:
 		default:

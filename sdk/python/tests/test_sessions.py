@@ -598,22 +598,22 @@ async def test_without_a_node_it_says_what_to_start(tmp_path: Any, monkeypatch: 
         gr.Host([Slow])
 
 
-@pytest.mark.parametrize("drains", [True, False])
-async def test_the_end_of_a_lane_is_an_error_unless_the_host_drains(drains: bool, peer: Peer, caplog: pytest.LogCaptureFixture) -> None:
+@pytest.mark.parametrize("done", [True, False])
+async def test_the_end_of_a_lane_is_an_error_unless_it_is_done(done: bool, peer: Peer, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO, "greenroom")
     async with hosting(peer, Slow) as host:
         (session,) = host.sessions.values()
-        drained = asyncio.create_task(host.drain()) if drains else None
+        drained = asyncio.create_task(host.drain()) if done else None
         await asyncio.sleep(0)
-        peer.say(frame(frames.GOODBYE, b"\x04", text("its session is over")))
+        peer.say(frame(frames.GOODBYE, b"\x00" if done else b"\x04", text("its session is over")))
         await asyncio.wait_for(session.lanes[0].closed, 10)
         peer.say_control(frame(frames.GOODBYE, b"\x00", text("its session is over")))
         await asyncio.wait_for(session.over, 10)
         if drained:
             await drained
     (ended,) = [record for record in caplog.records if record.getMessage() == "the node ends lane 0: its session is over"]
-    assert ended.levelno == (logging.INFO if drains else logging.ERROR)
-    assert drains == all(record.levelno <= logging.INFO for record in caplog.records)
+    assert ended.levelno == (logging.INFO if done else logging.ERROR)
+    assert done == all(record.levelno <= logging.INFO for record in caplog.records)
 
 
 async def test_sockets_of_dead_nodes_are_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

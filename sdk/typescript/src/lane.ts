@@ -256,8 +256,8 @@ export class Lane {
       case T.goodbye: {
         const code = reader.u8();
         this.isDismissed = true;
-        // A host that drains has left all seats: its lanes are to end.
-        if (!this.session.isDraining) console.error(`greenroom: the node ends lane ${this.shard} (${code}): ${reader.text()}`);
+        // What is done, or a node that stops, is no error.
+        if (code > 1) console.error(`greenroom: the node ends lane ${this.shard} (${code}): ${reader.text()}`);
         this.close();
         return this.drop();
       }

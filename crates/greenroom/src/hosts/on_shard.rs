@@ -11,7 +11,7 @@ use greenroom_protocols::host::{Cookie, LaneEvent, SessionId, Settings, Word};
 use greenroom_protocols::node::NodeId;
 use greenroom_protocols::versions::ANY;
 use greenroom_wire::Status;
-use greenroom_wire::host::Leave;
+use greenroom_wire::host::{Closing, Leave};
 use greenroom_world::{Stream, Timestamp};
 
 use super::lane::{End, Running, Wire};
@@ -278,7 +278,7 @@ impl OnShard {
 
     /// Ends a lane: its seats are held until the host may not act any more.
     pub(super) fn lose(&self, shard: &Shard, session: u64, reason: &str) {
-        self.act(shard, |state| match state.close(session, reason) {
+        self.act(shard, |state| match state.close(session, Closing::BadFrame, reason) {
             true => state.handle(LaneEvent::Broke { session: SessionId(session) }),
             false => Vec::new(),
         });

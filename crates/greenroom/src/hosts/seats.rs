@@ -256,8 +256,10 @@ impl State {
             LaneAction::LaneBroken { session } => self.say(session, FromShard::LaneLost(self.shard)),
             LaneAction::Drained { session } => self.say(session, FromShard::Drained(self.shard)),
             LaneAction::CloseLane { session, fault } => {
-                let reason = fault.map_or_else(|| "its session is over".to_owned(), |fault| fault.to_string());
-                self.close(session.0, &reason);
+                match fault {
+                    Some(fault) => self.close(session.0, Closing::BadFrame, &fault.to_string()),
+                    None => self.close(session.0, Closing::Done, "its session is over, as its control lane has said"),
+                };
             }
         }
         None
@@ -392,14 +394,14 @@ impl State {
     }
 
     /// Closes a lane's connection, if it has one.
-    pub(super) fn close(&mut self, session: u64, reason: &str) -> bool {
+    pub(super) fn close(&mut self, session: u64, code: Closing, reason: &str) -> bool {
         let Some(lane) = self.lanes.get_mut(&session) else { return false };
         let Some(mut wire) = lane.close() else { return false };
         if !lane.session.is_lost() {
             let host = &lane.session.name;
             tracing::warn!(host, session, shard = self.shard, reason, "a host's lane has ended");
         }
-        wire.say_goodbye(Closing::BadFrame, reason);
+        wire.say_goodbye(code, reason);
         let _ = wire.flush();
         true
     }

@@ -421,9 +421,8 @@ class Lane(asyncio.Protocol):
 
     def _on_goodbye(self, reader: Reader) -> None:
         code, self.goodbye = reader.u8(), reader.text() or "goodbye"
-        # A host that drains has left all seats: its lanes are to end.
-        is_clean = code < 2 or self.session.draining
-        log.log(logging.INFO if is_clean else logging.ERROR, "the node ends lane %s: %s", self.shard, self.goodbye)
+        # What is done, or a node that stops, is no error.
+        log.log(logging.INFO if code < 2 else logging.ERROR, "the node ends lane %s: %s", self.shard, self.goodbye)
         self.close()
 
     # What goes.
