@@ -7,16 +7,16 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs;
-use std::io::{self, BufRead, BufReader, Read, Write};
+use std::io::{self, BufRead, Write};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode, Stdio};
+use std::process::{Command, ExitCode};
 use std::sync::Mutex;
 use std::thread;
 use std::time::Instant;
 
-use crate::step::{run as step, target};
+use crate::step::{heard, run as step, target};
 
 /// What has become of one test program.
 pub(crate) struct Ran {
@@ -160,21 +160,14 @@ impl Program {
             command.args(["-Z", "unstable-options", "--report-time"]).env("RUSTC_BOOTSTRAP", "1");
         }
         let started = Instant::now();
-        let (output, writer) = io::pipe().map_err(failed)?;
-        command.stdin(Stdio::null()).stderr(writer.try_clone().map_err(failed)?).stdout(writer);
-        let mut child = command.spawn().map_err(failed)?;
-        // It holds the writing end, without which the output does not end.
-        drop(command);
-        let mut text = Vec::new();
-        BufReader::new(output).read_to_end(&mut text).map_err(failed)?;
-        let passed = child.wait().map_err(failed)?.success();
+        let (status, text) = heard(&mut command).map_err(failed)?;
         let seconds = started.elapsed().as_secs_f64();
         let mut out = io::stdout().lock();
         // A closed standard output is no reason to stop testing.
         let _ = writeln!(out, "==> {}: {seconds:.1} s", self.name);
         let _ = out.write_all(&text);
         let tests = text.lines().map_while(Result::ok).filter_map(|line| timed(&line)).collect();
-        Ok(Ran { name: self.name, passed, seconds, tests })
+        Ok(Ran { name: self.name, passed: status.success(), seconds, tests })
     }
 }
 

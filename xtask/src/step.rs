@@ -1,28 +1,86 @@
 //! A step: one command, named, timed and judged by its exit status.
 
+use std::cell::RefCell;
+use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, ExitStatus, Stdio};
 use std::sync::Mutex;
+use std::thread;
 use std::time::Instant;
 
-/// Runs `command` at the root of the repository, with its output left as it is.
+/// Runs `command` at the root of the repository, with its output left as it is; [beside](beside) other steps it is kept.
 ///
 /// # Errors
 /// A sentence that names the step and the command to repeat, when it cannot start or ends with another status than 0.
 pub(crate) fn run(name: &str, command: &mut Command) -> Result<(), String> {
-    println!("==> {name}: {}", shown(command));
+    say(&format!("==> {name}: {}", shown(command)));
     let started = Instant::now();
-    let status = command
-        .current_dir(root())
-        .status()
-        .map_err(|error| format!("{name} could not start: {error}\n  the command was: {}", shown(command)))?;
+    command.current_dir(root());
+    let status = match KEPT.with_borrow(Option::is_some) {
+        true => heard(command).map(|(status, text)| {
+            KEPT.with_borrow_mut(|kept| kept.get_or_insert_default().extend(text));
+            status
+        }),
+        false => command.status(),
+    };
+    let status =
+        status.map_err(|error| format!("{name} could not start: {error}\n  the command was: {}", shown(command)))?;
     let seconds = started.elapsed().as_secs_f64();
     if !status.success() {
         return Err(format!("{name} failed after {seconds:.1} s ({status})\n  to repeat it: {}", shown(command)));
     }
-    println!("==> {name}: done in {seconds:.1} s");
+    say(&format!("==> {name}: done in {seconds:.1} s"));
     took(name, seconds);
     Ok(())
+}
+
+/// Does both at once: what waits goes beside what computes. What the steps of `waits` say comes in one piece at the end.
+///
+/// # Errors
+/// That of `computes`, else that of `waits`.
+pub(crate) fn beside(
+    waits: impl FnOnce() -> Result<(), String> + Send,
+    computes: impl FnOnce() -> Result<(), String>,
+) -> Result<(), String> {
+    let (waited, text, computed) = thread::scope(|scope| {
+        let waiting = scope.spawn(|| {
+            KEPT.set(Some(Vec::new()));
+            let waited = waits();
+            (waited, KEPT.take().unwrap_or_default())
+        });
+        let computed = computes();
+        let (waited, text) =
+            waiting.join().unwrap_or_else(|_| (Err("a thread of steps has panicked".into()), Vec::new()));
+        (waited, text, computed)
+    });
+    // A closed standard output is no reason to stop testing.
+    let _ = io::stdout().write_all(&text);
+    computed.and(waited)
+}
+
+/// Runs `command` to its end; all that it says, in order.
+pub(crate) fn heard(command: &mut Command) -> io::Result<(ExitStatus, Vec<u8>)> {
+    let (mut output, writer) = io::pipe()?;
+    command.stdin(Stdio::null()).stderr(writer.try_clone()?).stdout(writer);
+    let child = command.spawn();
+    // It holds the writing ends, without which the output does not end.
+    command.stdout(Stdio::null()).stderr(Stdio::null());
+    let mut text = Vec::new();
+    output.read_to_end(&mut text)?;
+    Ok((child?.wait()?, text))
+}
+
+/// Says a line, as this thread's steps are heard.
+fn say(line: &str) {
+    KEPT.with_borrow_mut(|kept| match kept {
+        Some(text) => text.extend(format!("{line}\n").bytes()),
+        None => println!("{line}"),
+    });
+}
+
+thread_local! {
+    /// What this thread's steps have said, if that is kept.
+    static KEPT: RefCell<Option<Vec<u8>>> = const { RefCell::new(None) };
 }
 
 /// Notes that something that belongs to the whole took so long.
@@ -96,5 +154,21 @@ mod tests {
         let why = run("lints", Command::new("false").arg("a b").env("SEEDS", "3")).unwrap_err();
         assert!(why.starts_with("lints failed"), "{why}");
         assert!(why.ends_with("to repeat it: SEEDS=3 false 'a b'"), "{why}");
+    }
+
+    #[test]
+    fn what_goes_beside_is_heard_and_judged_too() {
+        let mut order = String::new();
+        let failed = beside(
+            || run("waits", Command::new("sh").args(["-c", "echo said; false"])),
+            || {
+                order.push_str("computed");
+                Ok(())
+            },
+        );
+        assert!(failed.unwrap_err().starts_with("waits failed"));
+        assert_eq!(order, "computed");
+        let (status, text) = heard(Command::new("sh").args(["-c", "echo out; echo err >&2"])).unwrap();
+        assert_eq!((status.success(), &text[..]), (true, &b"out\nerr\n"[..]));
     }
 }

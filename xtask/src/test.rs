@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use crate::programs::{self, Ran};
-use crate::step::{cargo, run as step, say_times, took};
+use crate::step::{beside, cargo, run as step, say_times, took};
 use crate::{book, chaos, chart, engines, languages, monitoring, pace, quick, templates, tutorial};
 
 /// Runs every check in order and stops at the first step that fails.
@@ -39,17 +39,25 @@ fn whole(all: bool) -> Result<(), String> {
         tests.env("GREENROOM_ENGINES_REQUIRED", "1");
     }
     run_programs(&mut tests, |_| true)?;
-    languages::run(all)?;
-    step("doc tests", cargo().args(["test", "--doc"]).args(EVERYTHING))?;
-    pace::run(&["--functions"])?;
+    // Hosts and their nodes wait more than they compute.
+    beside(
+        || languages::run(all),
+        || {
+            step("doc tests", cargo().args(["test", "--doc"]).args(EVERYTHING))?;
+            pace::run(&["--functions"])?;
+            step("docs", cargo().args(["doc", "--no-deps"]).args(EVERYTHING).env("RUSTDOCFLAGS", "-D warnings"))?;
+            match all {
+                // What a program says of a provider that it was built without.
+                true => step("tests without engines", cargo().args(["test", "--locked", "-p", "greenroom-stores"])),
+                false => Ok(()),
+            }
+        },
+    )?;
     if all {
-        // What a program says of a provider that it was built without.
-        step("tests without engines", cargo().args(["test", "--locked", "-p", "greenroom-stores"]))?;
         chaos::smoke()?;
         templates::other_languages()?;
         tutorial::run(&["--built"])?;
     }
-    step("docs", cargo().args(["doc", "--no-deps"]).args(EVERYTHING).env("RUSTDOCFLAGS", "-D warnings"))?;
     match book::missing() {
         // The tests have built the program.
         None => book::run(&["--built"])?,
