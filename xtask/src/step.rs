@@ -8,7 +8,7 @@ use std::sync::Mutex;
 use std::thread;
 use std::time::Instant;
 
-/// Runs `command` at the root of the repository, with its output left as it is; [beside](beside) other steps it is kept.
+/// Runs `command` at the root of the repository, with its output left as it is; [`beside`] other steps it is kept.
 ///
 /// # Errors
 /// A sentence that names the step and the command to repeat, when it cannot start or ends with another status than 0.

@@ -34,6 +34,7 @@ trait Rover {
     async fn grow(&mut self, bytes: u64);
     async fn go(&mut self, node: String);
     async fn ask(&mut self) -> Answer;
+    async fn ask_often(&mut self, value: u64);
 }
 
 /// What a register carries: its line, how many values it took, the last one, the host that it is leaving, and what makes it large.
@@ -89,6 +90,13 @@ impl Register {
                 let asked = cx.call("camp", &self.key, "read", &payload(&json!({})).expect("it is small")).await;
                 return asked.map_err(|error| Ended::Failed(format!("{error:?}")));
             }
+            "ask_often" => {
+                for _ in 0..value {
+                    let asked = cx.call("camp", &self.key, "read", &payload(&json!({})).expect("it is small")).await;
+                    asked.map_err(|error| Ended::Failed(format!("{error:?}")))?;
+                }
+                return cx.reply(&());
+            }
             "grow" => {
                 self.carried.bulk = "x".repeat(bytes);
                 return cx.reply(&());
@@ -134,7 +142,7 @@ struct Hosted {
 
 impl Hosted {
     fn kind(&self, kind: &str, host: &str, world: &Arc<dyn World>) -> Kind {
-        let methods = json!([{"name": "swap"}, {"name": "read", "read": true}, {"name": "go"}, {"name": "grow"}, {"name": "ask"}]);
+        let methods = json!([{"name": "swap"}, {"name": "read", "read": true}, {"name": "go"}, {"name": "grow"}, {"name": "ask"}, {"name": "ask_often"}]);
         let description = Description::of_document(json!({
             "greenroom": 1, "kind": kind, "version": if self.older.contains(&host) { 1 } else { 2 }, "compatible": 1, "options": {"migrate": true}, "methods": methods, "states": [],
         }));
@@ -381,6 +389,33 @@ fn the_optimiser_brings_actors_in_hosts_to_who_calls_them_with_what_they_hold() 
             let moved: Vec<_> = nodes.iter().flat_map(Node::moved_actors).collect();
             assert!(!moved.is_empty(), "nobody has moved");
             assert!(moved.iter().all(|moved| moved.actor.starts_with("rover/") && moved.to == "a"), "{moved:?}");
+            hosted.closed.set(true);
+        });
+    });
+}
+
+#[test]
+fn the_optimiser_knows_whom_actors_in_hosts_call() {
+    seeds("the_optimiser_knows_whom_actors_in_hosts_call", 5, |seed| {
+        sim(seed, Faults::none()).run(|sim: Sim| async move {
+            let hosted = Hosted::start(&sim, false, &[]).await;
+            let nodes = hosted.cluster.three();
+            for key in 0..8 {
+                RoverRef::of(&nodes[0], key).ask_often(64).await.expect("it answers");
+            }
+            tokio::time::sleep(Duration::from_secs(3)).await;
+            for key in 0..8 {
+                let mut partners = Vec::new();
+                for node in &nodes {
+                    partners.extend(node.explain("rover", &key.to_string()).await.map(|advice| advice.partners));
+                }
+                let camp = format!("camp/{key}");
+                assert_eq!(
+                    partners.first().and_then(|of| of.first()).map(|(partner, _)| &**partner),
+                    Some(&*camp),
+                    "{partners:?}"
+                );
+            }
             hosted.closed.set(true);
         });
     });

@@ -118,6 +118,7 @@ impl Shard {
             deadline: Timestamp::from_nanos(deadline),
             chain: Chain { link, baggage },
             journey,
+            sender: None,
         });
     }
 }

@@ -279,6 +279,7 @@ impl Shard {
             deadline: self.now() + WAKE_FOR,
             chain: Chain { link: Link::None, baggage },
             journey,
+            sender: None,
         });
     }
 }

@@ -130,7 +130,7 @@ impl OnShard {
             self.answer(session, call.request, status, &payload);
             Ok(())
         };
-        let Some((link, inherited, until)) = self.turn_of(session, call.turn) else {
+        let Some((sender, link, inherited, until)) = self.turn_of(session, call.turn) else {
             return refuse(Doubt::Fenced.into());
         };
         let node = &shard.port().node;
@@ -189,6 +189,7 @@ impl OnShard {
             deadline,
             chain,
             journey,
+            sender: sender.as_ref(),
         });
         Ok(())
     }
@@ -237,14 +238,14 @@ impl OnShard {
         }
     }
 
-    /// What the calls of a turn have from it; `None` if it may call no more.
-    fn turn_of(&self, session: u64, turn: u64) -> Option<(Link, Load, Timestamp)> {
+    /// Whose turn it is, and what its calls have from it; `None` if it may call no more.
+    fn turn_of(&self, session: u64, turn: u64) -> Option<(Option<ActorId>, Link, Load, Timestamp)> {
         if turn == 0 {
-            return Some((Link::None, None, Timestamp::NEVER));
+            return Some((None, Link::None, None, Timestamp::NEVER));
         }
         let state = self.state.borrow();
         let running = state.turns.get(&state.turn(session, turn)?)?;
-        Some((running.link.clone(), running.baggage.clone(), running.deadline))
+        Some((Some(running.actor.clone()), running.link.clone(), running.baggage.clone(), running.deadline))
     }
 
     fn route(&self, shard: &Shard, session: u64, route: u32) -> Result<(Arc<RouteTarget>, u16), String> {

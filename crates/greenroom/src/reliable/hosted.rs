@@ -144,6 +144,7 @@ impl HostedTurn {
                 deadline: Timestamp::NEVER,
                 chain: Chain { link: Link::None, baggage: load },
                 journey: Journey::begins_at(&shard.port().node),
+                sender: None,
             });
         }));
         Ok(())

@@ -73,6 +73,8 @@ pub(crate) struct RawCall<'a> {
     pub(crate) deadline: Timestamp,
     pub(crate) chain: Chain,
     pub(crate) journey: Journey,
+    /// The actor of this shard whose turn sends it from a host.
+    pub(crate) sender: Option<&'a ActorId>,
 }
 
 impl Journey {
@@ -116,8 +118,17 @@ impl Shard {
         let node = &self.port.node;
         let route = Arc::new(node.kinds().route(id.kind.name(), method));
         let WireCall { payload, reply, .. } = call;
-        let journey = Journey::begins_at(node);
-        self.submit_raw(RawCall { key: &id.key, route: &route, payload: &payload, reply, deadline, chain, journey });
+        let (journey, sender) = (Journey::begins_at(node), None);
+        self.submit_raw(RawCall {
+            key: &id.key,
+            route: &route,
+            payload: &payload,
+            reply,
+            deadline,
+            chain,
+            journey,
+            sender,
+        });
     }
 
     /// Remembers where messages that come as bytes found the actor.
@@ -137,19 +148,19 @@ impl Shard {
             let refusal = self.no_such_method(&call, offer);
             return refuse_reply(call.reply, refusal);
         };
-        self.count_in(activation.id(), || (self.whence(&call), call.reply.is_awaited()));
-        let RawCall { key, route, payload, reply, deadline, chain, journey } = call;
+        self.count_raw(call.sender, activation.id(), call.reply.is_awaited(), || self.whence(&call));
+        let RawCall { key, route, payload, reply, deadline, chain, journey, sender } = call;
         let incoming = IncomingCall { method, payload, reply, deadline, chain: chain.clone() };
         match activation.offer_wire(self, incoming) {
             Ok(()) => {}
             Err((Some(refusal), reply)) => {
                 let id = ActorId::unchecked(kind, key);
-                let call = RawCall { key, route, payload, reply, deadline, chain, journey };
+                let call = RawCall { key, route, payload, reply, deadline, chain, journey, sender };
                 self.turn_down(&id, call, refusal);
             }
             // It has just ended: to its next activation.
             Err((None, reply)) => {
-                let call = RawCall { key, route, payload, reply, deadline, chain, journey };
+                let call = RawCall { key, route, payload, reply, deadline, chain, journey, sender };
                 self.locate_raw(call, kind, hash);
             }
         }
@@ -176,7 +187,7 @@ impl Shard {
 
     /// Sends a message on to another node.
     pub(super) fn forward_call(&self, to: NodeId, grant: Option<Grant>, call: RawCall<'_>) {
-        let RawCall { key, route, payload, reply, deadline, chain, journey } = call;
+        let RawCall { key, route, payload, reply, deadline, chain, journey, .. } = call;
         self.forward(to, grant, key, route, payload, reply, deadline, &chain, journey);
     }
 
@@ -251,7 +262,9 @@ impl Shard {
 impl AnyParcel for RawParcel {
     fn deliver(self: Box<Self>, shard: &Shard) {
         let RawParcel { id, route, payload, reply, deadline, chain, journey, .. } = *self;
-        shard.submit_raw(RawCall { key: &id.key, route: &route, payload: &payload, reply, deadline, chain, journey });
+        let call =
+            RawCall { key: &id.key, route: &route, payload: &payload, reply, deadline, chain, journey, sender: None };
+        shard.submit_raw(call);
     }
 
     fn refuse(self: Box<Self>, refusal: Refusal) {

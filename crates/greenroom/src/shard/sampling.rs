@@ -110,10 +110,40 @@ impl Shard {
         }
     }
 
+    /// Counts a message that came as bytes to an actor of this shard: from `sender` of this shard, whose turn runs elsewhere, or
+    /// from where `whence` says.
+    pub(super) fn count_raw(
+        &self,
+        sender: Option<&ActorId>,
+        to: &ActorId,
+        awaited: bool,
+        whence: impl FnOnce() -> Place,
+    ) {
+        match sender {
+            Some(from) if self.sampling.near.message() => {
+                self.sample_from(&self.sampling.near, Some(from), to, Place::Near, awaited);
+            }
+            Some(_) => {}
+            None => self.count_in(to, || (whence(), awaited)),
+        }
+    }
+
+    /// Counts a message of an actor of this shard, whose turn runs elsewhere, that goes to another shard or node.
+    pub(super) fn count_out_of(&self, from: &ActorId, to: &ActorId, place: Place, awaited: bool) {
+        if self.sampling.far.message() {
+            self.sample_from(&self.sampling.far, Some(from), to, place, awaited);
+        }
+    }
+
     #[cold]
     fn sample_own(&self, countdown: &Countdown, to: &ActorId, place: Place, awaited: bool) {
         let activation = self.current_activation();
         let from = activation.as_ref().map(|activation| activation.id());
+        self.sample_from(countdown, from, to, place, awaited);
+    }
+
+    #[cold]
+    fn sample_from(&self, countdown: &Countdown, from: Option<&ActorId>, to: &ActorId, place: Place, awaited: bool) {
         let sample = match from {
             Some(from) => (from != to).then_some(Sample { from: Some(from), to, place, awaited }),
             // Who is no actor has nowhere to go.

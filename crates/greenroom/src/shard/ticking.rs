@@ -66,6 +66,7 @@ impl Shard {
             deadline: Timestamp::NEVER,
             chain: Chain::NONE,
             journey,
+            sender: None,
         });
     }
 }

@@ -60,6 +60,11 @@ pub(crate) trait Underway {
     /// What its sender knows of the actor's interface; `None` if it came as bytes.
     fn interface(&self) -> Option<&'static Described>;
 
+    /// The actor of this shard whose turn sends it from a host.
+    fn sender(&self) -> Option<&ActorId> {
+        None
+    }
+
     /// Whether its sender made up a key that only the runtime gives.
     fn is_forged(&self) -> bool;
 
@@ -133,7 +138,9 @@ impl Shard {
                 if let Some(parcel) = (Typed { target, mail }).written(self)? {
                     let RawParcel { id, route, payload, reply, deadline, chain, journey } = parcel;
                     let key = &*id.key;
-                    let call = RawCall { key, route: &route, payload: &payload, reply, deadline, chain, journey };
+                    let sender = None;
+                    let call =
+                        RawCall { key, route: &route, payload: &payload, reply, deadline, chain, journey, sender };
                     self.offer_raw(activation, call, id.kind, target.hash);
                 }
                 Ok(())
@@ -150,11 +157,14 @@ impl Shard {
 
     /// Hands a message to another shard of this node.
     pub(crate) fn pass_on(&self, message: &mut dyn Underway, to: ShardId) {
-        // What came as bytes is counted where its actor is, by the node that it is from.
-        let begins_here = message.interface().is_some();
+        // What came as bytes from elsewhere is counted where its actor is, by the node that it is from.
+        let sender = message.sender().cloned();
+        let begins_here = message.interface().is_some() || sender.is_some();
         let awaited = begins_here && message.is_awaited();
-        if begins_here {
-            self.count_out(message.id(), Place::Shard(to), || awaited);
+        match &sender {
+            Some(sender) => self.count_out_of(sender, message.id(), Place::Shard(to), awaited),
+            None if begins_here => self.count_out(message.id(), Place::Shard(to), || awaited),
+            None => {}
         }
         if let Some(parcel) = message.sealed(self) {
             let from = self.id();
@@ -316,6 +326,10 @@ impl Underway for Raw<'_> {
     }
 
     /// Who made the key up is seen where it is parsed.
+    fn sender(&self) -> Option<&ActorId> {
+        self.call.as_ref()?.sender
+    }
+
     fn is_forged(&self) -> bool {
         false
     }
@@ -347,6 +361,9 @@ impl Underway for Raw<'_> {
 
     fn send_to(&mut self, shard: &Shard, to: NodeId, grant: Option<Grant>) -> Result<(), Refusal> {
         if let Some(call) = self.call.take() {
+            if let Some(sender) = call.sender {
+                shard.count_out_of(sender, &self.id, Place::Node(to), call.reply.is_awaited());
+            }
             shard.forward_call(to, grant, call);
         }
         Ok(())

@@ -203,7 +203,16 @@ impl Shard {
         }
         let chain = Chain { link, baggage };
         let journey = Journey { origin, from: peer, hops: header.hops, grant };
-        self.submit_raw(RawCall { key: header.key, route, payload: call.payload, reply, deadline, chain, journey });
+        self.submit_raw(RawCall {
+            key: header.key,
+            route,
+            payload: call.payload,
+            reply,
+            deadline,
+            chain,
+            journey,
+            sender: None,
+        });
         Ok(())
     }
 
