@@ -121,6 +121,13 @@ impl Here {
         self.in_cluster().directory.get()
     }
 
+    /// Whether the node is active in its view, and its directory goes by that.
+    pub(crate) fn takes_part(&self) -> bool {
+        let view = self.view();
+        let goes_by = |version| self.directory().is_some_and(|directory| directory.viewed() >= version);
+        view.view.is_active(self.me()) && goes_by(view.view.version)
+    }
+
     /// Takes in the id that the table has given to this incarnation, which has a directory from then on.
     pub(crate) fn set_me(&self, me: NodeId) {
         // In this order: who finds a directory finds the id, too.

@@ -63,6 +63,10 @@ pub(crate) async fn attend(here: &Arc<Here>, stream: Box<dyn Stream>, peer: Peer
         }
         Greeting::Hello(hello) => {
             let name = hello.map.name.clone();
+            // From then on what it calls finds its actors.
+            while !here.takes_part() && !here.is_stopped() {
+                here.world().sleep_until(here.world().now() + JOIN_POLL).await;
+            }
             if let Err((code, reason)) = reside(here, &mut line, *hello, peer).await {
                 tracing::info!(host = name, from, reason, "a host's session is over");
                 let _ = line.say(&FromNode::Goodbye { code, reason: &reason }).await;
@@ -174,3 +178,5 @@ fn join(here: &Arc<Here>, (stream, joined): (Box<dyn Stream>, Joined), map: Join
 const GREETING_TIMEOUT: Duration = Duration::from_secs(5);
 /// Time for a host to take what it is sent on its control lane.
 const WRITE_TIMEOUT: Duration = Duration::from_secs(5);
+/// So often it is looked whether the node has joined, for hosts that came before.
+const JOIN_POLL: Duration = Duration::from_millis(5);

@@ -276,13 +276,6 @@ impl Here {
         Ok(())
     }
 
-    /// Whether the node is active in its view, and its directory goes by that.
-    fn takes_part(&self) -> bool {
-        let view = self.view();
-        let goes_by = |version| self.directory().is_some_and(|directory| directory.viewed() >= version);
-        view.view.is_active(self.me()) && goes_by(view.view.version)
-    }
-
     /// What may keep this node from joining.
     fn join_hint(&self) -> String {
         let view = self.view();

@@ -52,6 +52,23 @@ async fn who_hears_that_an_offer_is_taken_may_call_at_once() {
 }
 
 #[tokio::test]
+async fn who_comes_before_its_node_has_joined_is_welcomed_once_it_has() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (builder, path) = with_socket(node().configure(|config| config.shards = 1), &folder, "a");
+    let opening = tokio::spawn(open(builder));
+    while !path.exists() {
+        tokio::task::yield_now().await;
+    }
+    let mut host = Puppet::comes(&path, "early", 1).await;
+    host.defines("topics", "subscribers").await;
+    host.asks((1, 0), "prices/eu", None, ExtensionView::default()).await;
+    assert_eq!(host.answer().await, (1, Status::Ok), "nobody knew yet where actors are");
+    drop(host);
+    let (node, _) = opening.await.expect("it opens");
+    node.stop().await;
+}
+
+#[tokio::test]
 async fn actors_are_activated_on_shards_that_a_host_has_lanes_to() {
     let folder = tempfile::tempdir().expect("a folder");
     let (builder, path) = with_socket(node().configure(|config| config.shards = 3), &folder, "a");
