@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"iter"
+	"reflect"
 	"strconv"
 	"time"
 )
@@ -300,3 +301,5 @@ func call(c Caller, to target, method string, with any) ([]byte, *lane, error) {
 	}
 	return reply, l, err
 }
+
+func typeName[T any]() string { return reflect.TypeFor[T]().Name() }
