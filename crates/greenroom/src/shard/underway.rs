@@ -157,14 +157,13 @@ impl Shard {
 
     /// Hands a message to another shard of this node.
     pub(crate) fn pass_on(&self, message: &mut dyn Underway, to: ShardId) {
-        // What came as bytes from elsewhere is counted where its actor is, by the node that it is from.
-        let sender = message.sender().cloned();
-        let begins_here = message.interface().is_some() || sender.is_some();
-        let awaited = begins_here && message.is_awaited();
-        match &sender {
-            Some(sender) => self.count_out_of(sender, message.id(), Place::Shard(to), awaited),
-            None if begins_here => self.count_out(message.id(), Place::Shard(to), || awaited),
-            None => {}
+        // What came as bytes is counted where its actor is, by the node that it is from; for who sends it from a host here, too.
+        let begins_here = message.interface().is_some();
+        let awaited = message.is_awaited();
+        if let Some(sender) = message.sender() {
+            self.count_out_of(sender, message.id(), Place::Shard(to), awaited);
+        } else if begins_here {
+            self.count_out(message.id(), Place::Shard(to), || awaited);
         }
         if let Some(parcel) = message.sealed(self) {
             let from = self.id();
