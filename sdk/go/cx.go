@@ -49,7 +49,7 @@ func (c *Cx) Save() error {
 		return err
 	}
 	var fields batch
-	fields.fields(map[string][]byte{stateName: written})
+	fields.fields([]part{{name: stateName, payload: written}})
 	if _, err = c.ask(opSave, map[string]any{"state": "self", "fields": []byte(fields)}); err == nil {
 		c.seat.saved = written
 	}

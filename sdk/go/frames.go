@@ -5,9 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"math/bits"
-	"slices"
 )
 
 // The types of frames of the host protocol, version 1: length u32 LE (of what follows), type u8, body.
@@ -72,11 +70,18 @@ func (b *batch) text(value string) *batch {
 	return b
 }
 
-// fields appends payloads by their names.
-func (b *batch) fields(all map[string][]byte) *batch {
+// part is what a state has under a name: its payload, and which of its kind's fields it is.
+type part struct {
+	name    string
+	payload []byte
+	at      int
+}
+
+// fields appends parts, which are in the order of their names.
+func (b *batch) fields(all []part) *batch {
 	b.varint(uint64(len(all)))
-	for _, name := range slices.Sorted(maps.Keys(all)) {
-		b.text(name).u8(0).block(all[name])
+	for _, each := range all {
+		b.text(each.name).u8(0).block(each.payload)
 	}
 	return b
 }
@@ -137,7 +142,7 @@ func (r *reader) bytes(size uint64) []byte {
 func (r *reader) block() []byte { return r.bytes(r.varint()) }
 func (r *reader) text() string  { return string(r.block()) }
 
-// states gives the payload of the whole state "self", if there is one.
+// fields gives the payloads of parts by their names.
 func (r *reader) fields() map[string][]byte {
 	found := map[string][]byte{}
 	for left := r.varint(); left > 0 && r.err == nil; left-- {
@@ -150,19 +155,24 @@ func (r *reader) fields() map[string][]byte {
 	return found
 }
 
-// readFrame reads one frame, which is the caller's to keep.
-func readFrame(from io.Reader, limit uint32) (byte, *reader, error) {
-	var head [5]byte
-	if _, err := io.ReadFull(from, head[:]); err != nil {
-		return 0, nil, err
+// frameReader reads frames one after the other.
+type frameReader struct {
+	from io.Reader
+	head [5]byte
+}
+
+// next reads one, whose body is the caller's to keep.
+func (f *frameReader) next(limit uint32) (byte, reader, error) {
+	if _, err := io.ReadFull(f.from, f.head[:]); err != nil {
+		return 0, reader{}, err
 	}
-	length := binary.LittleEndian.Uint32(head[:])
+	length := binary.LittleEndian.Uint32(f.head[:])
 	if length == 0 || length > limit {
-		return 0, nil, frameError("%d bytes are outside the bound of %d", length, limit)
+		return 0, reader{}, frameError("%d bytes are outside the bound of %d", length, limit)
 	}
 	body := make([]byte, length-1)
-	_, err := io.ReadFull(from, body)
-	return head[4], &reader{data: body}, err
+	_, err := io.ReadFull(f.from, body)
+	return f.head[4], reader{data: body}, err
 }
 
 func goodbye(code byte, reason string) batch {

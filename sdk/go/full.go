@@ -18,17 +18,25 @@ func full(value any, codec byte) any {
 	if value == nil {
 		return nil
 	}
+	return fullValue(reflect.ValueOf(value), codec).Interface()
+}
+
+// fullValue is full for what reflection has at hand.
+func fullValue(value reflect.Value, codec byte) reflect.Value {
 	if codec != codecJSON {
 		codec = codecPack
 	}
-	if filled, isOther := fill(reflect.ValueOf(value), codec, 0); isOther {
-		return filled.Interface()
+	if filled, isOther := fill(value, codec, 0); isOther {
+		return filled
 	}
 	return value
 }
 
 // fill gives a value without nil slices and maps, and whether it is another one.
 func fill(value reflect.Value, codec byte, depth int) (filled reflect.Value, isOther bool) {
+	if isPlain(value.Kind()) {
+		return value, false
+	}
 	of := value.Type()
 	shape := shapeOf(of, codec)
 	// What holds itself is for the encoder to refuse.

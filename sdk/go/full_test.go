@@ -1,6 +1,7 @@
 package greenroom
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"math/big"
@@ -234,6 +235,18 @@ func TestACircleIsRefusedByJSONAsEver(t *testing.T) {
 	circle.Next = circle
 	if _, err := payload(circle, codecJSON, 1); err == nil || !strings.Contains(err.Error(), "cycle") {
 		t.Fatal(err)
+	}
+}
+
+func TestATimeByItselfTravelsAsText(t *testing.T) {
+	when := time.Date(2026, 1, 2, 3, 4, 5, 6, time.UTC)
+	written, err := payload(when, codecPack, 1)
+	if want, _ := payload(when.Format(time.RFC3339Nano), codecPack, 1); err != nil || !bytes.Equal(written, want) {
+		t.Fatalf("%q, %v", written, err)
+	}
+	var found time.Time
+	if err := read(written, &found); err != nil || !found.Equal(when) {
+		t.Fatal(found, err)
 	}
 }
 

@@ -120,6 +120,8 @@ type method struct {
 	isStream  bool
 	run       reflect.Value
 	arguments reflect.Type
+	// hasAny says whether its arguments may hold interfaces.
+	hasAny bool
 }
 
 // Activated is what a type may have to be told of its activation: an error refuses it.
@@ -157,6 +159,7 @@ func Kind[T any](said ...Option) KindOf {
 		isStream := form.Out(0).Kind() == reflect.Func
 		k.methods = append(k.methods, &method{
 			name: snake(found.Name), index: len(k.methods), isRead: isRead || isStream, isStream: isStream, run: found.Func, arguments: form.In(2),
+			hasAny: holdsAny(form.In(2)),
 		})
 	}
 	if len(k.methods) == 0 {
@@ -179,6 +182,12 @@ func Kind[T any](said ...Option) KindOf {
 	if k.options.reliable {
 		for name, field := range fieldsOf(of) {
 			k.kept = append(k.kept, kept{name, field.Index})
+		}
+		slices.SortFunc(k.kept, func(a, b kept) int { return strings.Compare(a.name, b.name) })
+		for at, field := range k.kept[min(1, len(k.kept)):] {
+			if field.name == k.kept[at].name {
+				k.err = fmt.Errorf("%s keeps two fields as %q: give one of them another name by a json tag", of, field.name)
+			}
 		}
 	}
 	k.describe(pointer)

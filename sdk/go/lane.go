@@ -2,10 +2,12 @@ package greenroom
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"errors"
 	"log/slog"
 	"net"
+	"reflect"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -60,11 +62,11 @@ func newLane(s *session, shard uint64, conn net.Conn) *lane {
 // live reads until the connection ends, and drops what was there.
 func (l *lane) live() {
 	go l.writes()
-	from := bufio.NewReaderSize(l.conn, 64<<10)
+	frames := frameReader{from: bufio.NewReaderSize(l.conn, 64<<10)}
 	for {
-		kind, body, err := readFrame(from, l.session.welcome.FrameMax)
+		kind, body, err := frames.next(l.session.welcome.FrameMax)
 		if err == nil {
-			if err = l.hear(kind, body); err == nil {
+			if err = l.hear(kind, &body); err == nil {
 				err = body.err
 			}
 		}
@@ -287,16 +289,16 @@ func (l *lane) begin(r *reader) error {
 	if r.err != nil {
 		return r.err
 	}
-	l.mu.Lock()
-	s, known := l.seats[seatNumber], l.turns[number]
-	l.mu.Unlock()
-	if s == nil || !s.isReady || known != nil || methodNumber >= uint64(len(s.kind.methods)) {
-		return frameError("turn %d names what is not there, or has begun", number)
-	}
 	if l.session.isOver() {
 		// Nothing begins any more.
 		l.session.lose("its lease is over")
 		return nil
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	s := l.seats[seatNumber]
+	if s == nil || !s.isReady || l.turns[number] != nil || methodNumber >= uint64(len(s.kind.methods)) {
+		return frameError("turn %d names what is not there, or has begun", number)
 	}
 	t := &turn{number: number, method: s.kind.methods[methodNumber], codec: firstCodec(), arguments: r.data}
 	if len(r.data) > 1 {
@@ -307,9 +309,7 @@ func (l *lane) begin(r *reader) error {
 		t.life.until = time.Now().Add(time.Duration(micros) * time.Microsecond)
 	}
 	t.cx = Cx{&t.life, s, t}
-	l.mu.Lock()
 	l.turns[number] = t
-	l.mu.Unlock()
 	select {
 	case l.next <- t:
 	default:
@@ -335,7 +335,7 @@ func (l *lane) work(t *turn) {
 const idleMax = 256
 
 // finish says how a turn ended.
-func (l *lane) finish(t *turn, status byte, value any, changes map[string][]byte, stream uint64) {
+func (l *lane) finish(t *turn, status byte, value any, changes []part, stream uint64) {
 	version := byte(1)
 	if t.isTold && status == sActorError {
 		version = 2
@@ -344,10 +344,11 @@ func (l *lane) finish(t *turn, status byte, value any, changes map[string][]byte
 	if status != sOK && status != sActorError {
 		codec = firstCodec()
 	}
-	written, err := payload(value, codec, version)
-	if err != nil {
+	written := borrow()
+	defer giveBack(written)
+	if err := payloadTo(written, reflect.ValueOf(value), codec, version); err != nil {
 		status, changes, stream = sUnknown, nil, 0
-		written, _ = payload(map[string]any{"Unknown": map[string]any{"Unreadable": map[string]any{"message": err.Error()}}}, firstCodec(), 1)
+		unreadable(written, err.Error())
 	}
 	if !t.method.isStream {
 		t.life.cancel(context.Canceled)
@@ -385,11 +386,18 @@ func (l *lane) finish(t *turn, status byte, value any, changes map[string][]byte
 		if stream != 0 {
 			b.varint(stream)
 		}
-		b.bytes(written)
+		b.bytes(written.Bytes())
 	}
 	if l.put(tTurnEnd, end) == 0 && !l.isDead {
 		changes, stream, status = nil, 0, sUnknown
-		written, _ = payload(map[string]any{"Unknown": map[string]any{"Unreadable": map[string]any{"message": "the reply is over the bound of a frame"}}}, firstCodec(), 1)
+		unreadable(written, "the reply is over the bound of a frame")
 		l.put(tTurnEnd, end)
 	}
+}
+
+// unreadable writes why a reply cannot be sent in its place.
+func unreadable(written *bytes.Buffer, why string) {
+	written.Reset()
+	value := map[string]any{"Unknown": map[string]any{"Unreadable": map[string]any{"message": why}}}
+	_ = payloadTo(written, reflect.ValueOf(value), firstCodec(), 1)
 }

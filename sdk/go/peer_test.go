@@ -59,13 +59,13 @@ func hosting(t *testing.T, kind KindOf, set ...func(*peer)) *peer {
 			if err != nil {
 				return
 			}
-			kind, r, err := readFrame(conn, frameMax)
+			kind, r, err := (&frameReader{from: conn}).next(frameMax)
 			switch {
 			case err != nil:
 				_ = conn.Close()
 			case r.bytes(4) != nil && kind == tHello && len(r.data) > 4:
 				r.bytes(4)
-				if isHello := p.greet(conn, r, sessions); isHello {
+				if isHello := p.greet(conn, &r, sessions); isHello {
 					sessions++
 				}
 			default:
@@ -108,7 +108,7 @@ func (p *peer) greet(conn net.Conn, r *reader, session uint64) bool {
 
 func (p *peer) listen(conn net.Conn, into chan heard) {
 	for {
-		kind, r, err := readFrame(conn, frameMax)
+		kind, r, err := (&frameReader{from: conn}).next(frameMax)
 		switch {
 		case err != nil:
 			return
@@ -117,7 +117,7 @@ func (p *peer) listen(conn net.Conn, into chan heard) {
 				_, _ = conn.Write(frame(tLease, func(b *batch) { b.varint(number).varint(p.leaseMS) }))
 			}
 		case kind != tDefine:
-			into <- heard{kind, r}
+			into <- heard{kind, &r}
 		}
 	}
 }
@@ -176,9 +176,10 @@ func (p *peer) session() (*session, *lane) {
 // seat activates one, of a stored state or none.
 func (p *peer) seat(number uint64, state any) {
 	p.t.Helper()
-	stored := map[string][]byte{}
+	var stored []part
 	if state != nil {
-		stored[stateName], _ = payload(state, codecPack, 1)
+		written, _ := payload(state, codecPack, 1)
+		stored = []part{{name: stateName, payload: written}}
 	}
 	p.say(tActivate, func(b *batch) { b.varint(number).varint(0).varint(1).u8(0).text("lobby").fields(stored) })
 	if found := p.hear(tActivated); found.varint() != number || found.u8() != sOK {

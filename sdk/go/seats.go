@@ -29,7 +29,9 @@ func (l *lane) activate(r *reader) error {
 	}
 	s := &seat{lane: l, number: number, kind: &l.session.kinds[offer], key: key, epoch: epoch, state: state}
 	if s.kind.options.reliable {
-		s.journaled = stored
+		for _, field := range s.kind.kept {
+			s.journaled = append(s.journaled, stored[field.name])
+		}
 	} else {
 		s.saved = stored[stateName]
 	}

@@ -158,7 +158,7 @@ func (s *session) greet(hello map[string]any) error {
 	asked := s.lease.clock()
 	_ = s.conn.SetDeadline(time.Now().Add(5 * time.Second))
 	s.say(frame(tHello, func(b *batch) { b.bytes([]byte(magic)).bytes([]byte{1, 0, 1, 0}).bytes(written) }))
-	kind, r, err := readFrame(s.conn, 64<<10)
+	kind, r, err := (&frameReader{from: s.conn}).next(64 << 10)
 	switch {
 	case err != nil:
 		return err
@@ -212,8 +212,9 @@ func (s *session) beat() {
 }
 
 func (s *session) hear(from *bufio.Reader) error {
+	frames := frameReader{from: from}
 	for {
-		kind, r, err := readFrame(from, 64<<10)
+		kind, r, err := frames.next(64 << 10)
 		if err != nil {
 			return err
 		}

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"reflect"
 	"runtime/debug"
 	"sync"
@@ -23,8 +22,8 @@ type seat struct {
 	isReady  bool
 	// saved is the payload of the state as it is stored, as far as is known.
 	saved []byte
-	// journaled has the payloads of a reliable actor's fields, as the last turn has left them.
-	journaled map[string][]byte
+	// journaled has the payloads of a reliable actor's fields, in the order of its kind's, as the last turn has left them.
+	journaled [][]byte
 	// state is the one that a state machine is in.
 	state   string
 	context context.Context
@@ -40,8 +39,8 @@ func (s *seat) isDead() bool { return errors.Is(context.Cause(s.context), ErrFen
 // renew makes the instance anew from what is stored: a failed handler's half-changed memory is not saved by the next turn.
 func (s *seat) renew() error {
 	s.instance = reflect.New(s.kind.of)
-	for _, field := range s.kind.kept {
-		if stored, is := s.journaled[field.name]; is {
+	for at, field := range s.kind.kept {
+		if stored := s.journaled[at]; stored != nil {
 			if err := read(stored, s.instance.Elem().FieldByIndex(field.index).Addr().Interface()); err != nil {
 				return err
 			}
@@ -54,18 +53,24 @@ func (s *seat) renew() error {
 }
 
 // changes gives what a turn has changed of a reliable actor's fields; from now on it is kept.
-func (s *seat) changes() (map[string][]byte, error) {
-	changed := map[string][]byte{}
-	for _, field := range s.kind.kept {
-		now, err := payload(s.instance.Elem().FieldByIndex(field.index).Interface(), firstCodec(), 1)
-		if err != nil {
+func (s *seat) changes() ([]part, error) {
+	var changed []part
+	now := borrow()
+	defer giveBack(now)
+	of := s.instance.Elem()
+	for at, field := range s.kind.kept {
+		now.Reset()
+		if err := payloadTo(now, of.FieldByIndex(field.index), firstCodec(), 1); err != nil {
 			return nil, err
 		}
-		if !bytes.Equal(now, s.journaled[field.name]) {
-			changed[field.name] = now
+		if !bytes.Equal(now.Bytes(), s.journaled[at]) {
+			changed = append(changed, part{field.name, bytes.Clone(now.Bytes()), at})
 		}
 	}
-	maps.Copy(s.journaled, changed)
+	// Not before all of them can be written.
+	for _, each := range changed {
+		s.journaled[each.at] = each.payload
+	}
 	return changed, nil
 }
 
@@ -125,9 +130,13 @@ func (t *turn) run() {
 		}
 	}
 	with := reflect.New(t.method.arguments)
-	if err := read(t.arguments, with.Interface()); err != nil {
+	err := readAsSent(t.arguments, with.Interface())
+	if err != nil {
 		l.finish(t, sInvalid, map[string]any{"Refused": map[string]any{"Invalid": map[string]any{"field": "", "message": err.Error()}}}, nil, 0)
 		return
+	}
+	if t.method.hasAny {
+		widen(with)
 	}
 	reply, err := t.handle(with.Elem())
 	switch {
@@ -185,7 +194,7 @@ func (l *lane) settle(t *turn, status byte, value any) {
 	default:
 		// Reply and state are one frame: neither comes without the other.
 		t.seat.saved = state
-		l.finish(t, status, value, map[string][]byte{stateName: state}, 0)
+		l.finish(t, status, value, []part{{name: stateName, payload: state}}, 0)
 	}
 }
 

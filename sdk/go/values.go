@@ -49,34 +49,68 @@ func init() {
 		})
 }
 
-// pack gives a value as MessagePack, with the names of `json` tags.
+// pack gives a value as MessagePack.
 func pack(value any) ([]byte, error) {
 	var out bytes.Buffer
-	err := packTo(&out, value)
+	err := packTo(&out, reflect.ValueOf(value))
 	return out.Bytes(), err
 }
 
-func packTo(out *bytes.Buffer, value any) error {
+// packTo writes a value as MessagePack, with the names of `json` tags.
+func packTo(out *bytes.Buffer, value reflect.Value) error {
 	to := msgpack.GetEncoder()
 	defer msgpack.PutEncoder(to)
 	to.Reset(out)
 	to.SetCustomStructTag("json")
 	to.UseCompactInts(true)
 	to.SetSortMapKeys(true)
-	return to.Encode(value)
+	switch {
+	case !value.IsValid():
+		return to.EncodeNil()
+	case !isPlain(value.Kind()) || value.Type().PkgPath() != "":
+		return to.EncodeValue(value)
+	case value.Kind() == reflect.String:
+		return to.EncodeString(value.String())
+	case value.Kind() == reflect.Bool:
+		return to.EncodeBool(value.Bool())
+	case value.CanInt():
+		return to.EncodeInt(value.Int())
+	case value.CanUint():
+		return to.EncodeUint(value.Uint())
+	}
+	return to.EncodeValue(value)
+}
+
+// isPlain says whether values of the kind hold no others.
+func isPlain(kind reflect.Kind) bool {
+	return kind == reflect.String || kind >= reflect.Bool && kind <= reflect.Complex128
 }
 
 func unpack(data []byte, into any) error {
-	from := msgpack.GetDecoder()
-	defer msgpack.PutDecoder(from)
-	from.Reset(bytes.NewReader(data))
-	from.SetCustomStructTag("json")
-	if err := from.Decode(into); err != nil {
-		return err
+	err := unpackAsSent(data, into)
+	if err == nil {
+		widen(reflect.ValueOf(into))
 	}
-	widen(reflect.ValueOf(into))
-	return nil
+	return err
 }
+
+func unpackAsSent(data []byte, into any) error {
+	from := unpackers.Get().(*unpacker)
+	defer unpackers.Put(from)
+	from.data.Reset(data)
+	from.Reset(&from.data)
+	from.SetCustomStructTag("json")
+	err := from.Decode(into)
+	from.data.Reset(nil)
+	return err
+}
+
+type unpacker struct {
+	*msgpack.Decoder
+	data bytes.Reader
+}
+
+var unpackers = sync.Pool{New: func() any { return &unpacker{Decoder: msgpack.NewDecoder(nil)} }}
 
 // widen gives what is in interfaces the types that one expects there, whatever the wire has: int64, uint64 beyond it, float64.
 func widen(value reflect.Value) {
@@ -173,18 +207,48 @@ var holding sync.Map
 
 // payload gives a value with its codec and type version.
 func payload(value any, codec, version byte) ([]byte, error) {
-	if _, isNone := value.(None); isNone {
-		value = nil
-	}
-	value = full(value, codec)
-	out := bytes.NewBuffer(append(make([]byte, 0, 64), codec, version))
-	if codec != codecJSON {
-		err := packTo(out, value)
-		return out.Bytes(), err
-	}
-	written, err := json.Marshal(value)
-	out.Write(written)
+	out := bytes.NewBuffer(make([]byte, 0, 64))
+	err := payloadTo(out, reflect.ValueOf(value), codec, version)
 	return out.Bytes(), err
+}
+
+// payloadTo writes a payload behind what is in out.
+func payloadTo(out *bytes.Buffer, value reflect.Value, codec, version byte) error {
+	out.WriteByte(codec)
+	out.WriteByte(version)
+	isNone := !value.IsValid() || value.Type() == reflect.TypeFor[None]()
+	if !isNone {
+		value = fullValue(value, codec)
+	}
+	switch {
+	case codec == codecJSON && isNone:
+		out.WriteString("null")
+		return nil
+	case codec == codecJSON:
+		written, err := json.Marshal(value.Interface())
+		out.Write(written)
+		return err
+	case isNone:
+		return packTo(out, reflect.Value{})
+	}
+	return packTo(out, value)
+}
+
+// buffers has what payloads are written into before it is known what becomes of them.
+var buffers = sync.Pool{New: func() any { return new(bytes.Buffer) }}
+
+// borrow gives an empty one.
+func borrow() *bytes.Buffer {
+	found := buffers.Get().(*bytes.Buffer)
+	found.Reset()
+	return found
+}
+
+// giveBack takes it back, unless it has grown too long to be kept for others.
+func giveBack(buffer *bytes.Buffer) {
+	if buffer.Cap() <= 64<<10 {
+		buffers.Put(buffer)
+	}
 }
 
 // arguments is payload for what a call sends: no value is no arguments.
@@ -197,6 +261,15 @@ func arguments(value any) ([]byte, error) {
 
 // read reads a payload's value.
 func read(payload []byte, into any) error {
+	err := readAsSent(payload, into)
+	if err == nil {
+		widen(reflect.ValueOf(into))
+	}
+	return err
+}
+
+// readAsSent is read for what holds no interfaces.
+func readAsSent(payload []byte, into any) error {
 	if _, isNone := into.(*None); isNone {
 		return nil
 	}
@@ -204,15 +277,11 @@ func read(payload []byte, into any) error {
 	case len(payload) < 2:
 		return errors.New("a payload has no codec and type version")
 	case payload[0] == codecPack:
-		return unpack(payload[2:], into)
+		return unpackAsSent(payload[2:], into)
 	case payload[0] == codecJSON:
 		from := json.NewDecoder(bytes.NewReader(payload[2:]))
 		from.UseNumber()
-		if err := from.Decode(into); err != nil {
-			return err
-		}
-		widen(reflect.ValueOf(into))
-		return nil
+		return from.Decode(into)
 	default:
 		return fmt.Errorf("a payload has codec %d, which is not known", payload[0])
 	}
