@@ -1,7 +1,5 @@
 //! Where everything of a partition lies. A promise to journals: golden names in the tests.
 
-use std::fmt::Write as _;
-
 use greenroom_protocols::delivery::{Lane, PartitionId, Slot};
 use greenroom_protocols::reminders::Wall;
 use serde::Serialize;
@@ -26,7 +24,11 @@ pub struct Place {
 impl Place {
     /// The place of `partition` of the cluster of this name.
     pub fn new(cluster: &str, partition: PartitionId) -> Self {
-        Self { prefix: format!("reliable/{}/{:05}", escaped(cluster), partition.0), partition }
+        let mut prefix = "reliable/".to_owned();
+        escape(cluster, &mut prefix);
+        prefix.push('/');
+        five_digits(partition.0, &mut prefix);
+        Self { prefix, partition }
     }
 
     /// The partition.
@@ -39,7 +41,9 @@ impl Place {
     }
 
     pub(super) fn receipts(&self, from: PartitionId) -> String {
-        format!("{}{:05}", self.all_receipts(), from.0)
+        let mut name = self.all_receipts();
+        five_digits(from.0, &mut name);
+        name
     }
 
     pub(super) fn all_receipts(&self) -> String {
@@ -94,7 +98,9 @@ impl Place {
     }
 
     pub(super) fn earlier_answer(&self, key: &str) -> String {
-        self.earlier_answers() + &escaped(key)
+        let mut name = self.earlier_answers();
+        escape(key, &mut name);
+        name
     }
 
     pub(super) fn timers(&self) -> String {
@@ -111,12 +117,16 @@ impl Place {
     }
 
     pub(super) fn lane_mark(&self, lane: Lane) -> String {
-        self.lanes() + &lane_name(lane)
+        let mut name = self.lanes();
+        name_lane(lane, &mut name);
+        name
     }
 
     /// The log of a lane.
     pub(super) fn lane(&self, lane: Lane) -> String {
-        format!("{}/out/{}", self.prefix, lane_name(lane))
+        let mut name = self.under("out/");
+        name_lane(lane, &mut name);
+        name
     }
 
     pub(super) fn state_of<A: Name>(&self, actor: &A) -> String {
@@ -126,17 +136,28 @@ impl Place {
     pub(super) fn field<A: Name>(&self, actor: &A, field: &str, entry: &str) -> String {
         let mut name = self.state_of(actor) + field;
         if !entry.is_empty() {
-            let _ = write!(name, "/{entry}");
+            name.push('/');
+            name.push_str(entry);
         }
         name
     }
 
     fn under(&self, what: &str) -> String {
-        format!("{}/{what}", self.prefix)
+        let mut name = String::with_capacity(self.prefix.len() + what.len() + SPARE);
+        name.push_str(&self.prefix);
+        name.push('/');
+        name.push_str(what);
+        name
     }
 
     fn of<A: Name>(&self, what: &str, actor: &A) -> String {
-        format!("{}/{what}/{}/{}", self.prefix, actor.kind(), escaped(actor.key()))
+        let (kind, key) = (actor.kind(), actor.key());
+        let mut name = String::with_capacity(self.prefix.len() + what.len() + kind.len() + key.len() + SPARE);
+        for part in [&self.prefix, "/", what, "/", kind, "/"] {
+            name.push_str(part);
+        }
+        escape(key, &mut name);
+        name
     }
 }
 
@@ -145,11 +166,24 @@ pub(super) fn split_entry(rest: &str) -> (&str, &str) {
     rest.split_once('/').unwrap_or((rest, ""))
 }
 
-fn lane_name(lane: Lane) -> String {
-    match lane {
-        Lane::Counted(to) => format!("counted-{:05}", to.0),
-        Lane::Loose(to) => format!("loose-{:05}", to.0),
-        Lane::Outside(plug) => format!("outside-{plug:05}"),
+fn name_lane(lane: Lane, out: &mut String) {
+    let (how, number) = match lane {
+        Lane::Counted(to) => ("counted-", to.0),
+        Lane::Loose(to) => ("loose-", to.0),
+        Lane::Outside(plug) => ("outside-", plug),
+    };
+    out.push_str(how);
+    five_digits(number, out);
+}
+
+/// Writes a number with five digits, or as many as it has. A commit has many names: formatting would take longer than all else of them.
+fn five_digits(number: u32, out: &mut String) {
+    if number > 99_999 {
+        out.push_str(&number.to_string());
+        return;
+    }
+    for power in [10_000, 1000, 100, 10, 1] {
+        out.push(char::from(b'0' + (number / power % 10) as u8));
     }
 }
 
@@ -158,16 +192,20 @@ fn slot_name(slot: Slot) -> String {
     format!("{:016x}-{:016x}", slot.epoch.0, slot.serial)
 }
 
-/// The text without slashes, so that no name begins with another actor's.
-fn escaped(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for char in text.chars() {
-        match char {
-            '/' => out.push_str("%2F"),
-            '%' => out.push_str("%25"),
-            '\0' => out.push_str("%00"),
-            other => out.push(other),
-        }
+/// Writes the text without slashes, so that no name begins with another actor's.
+fn escape(text: &str, out: &mut String) {
+    let mut rest = text;
+    while let Some(at) = rest.find(['/', '%', '\0']) {
+        out.push_str(&rest[..at]);
+        out.push_str(match rest.as_bytes()[at] {
+            b'/' => "%2F",
+            b'%' => "%25",
+            _ => "%00",
+        });
+        rest = &rest[at + 1..];
     }
-    out
+    out.push_str(rest);
 }
+
+/// Room behind a name for what is added to most of them.
+const SPARE: usize = 24;

@@ -1,6 +1,6 @@
 //! How records are written: as payloads, with a codec and a version.
 
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use greenroom_store::StoreError;
 use greenroom_wire::codec::{self, Codec};
 use serde::{Deserialize, Serialize};
@@ -47,10 +47,8 @@ impl Fence {
 }
 
 fn encode_as<T: Serialize + ?Sized>(version: u8, key: &str, value: &T) -> Result<Bytes, StoreError> {
-    let mut out = BytesMut::new();
-    codec::encode(Codec::MessagePack, version, value, &mut out)
-        .map_err(|error| StoreError::InvalidCommit { key: key.to_owned(), reason: error.to_string() })?;
-    Ok(out.freeze())
+    codec::written(|out| codec::encode(Codec::MessagePack, version, value, out))
+        .map_err(|error| StoreError::InvalidCommit { key: key.to_owned(), reason: error.to_string() })
 }
 
 fn decode_up_to<T: serde::de::DeserializeOwned>(known: u8, key: &str, value: &[u8]) -> Result<T, StoreError> {
