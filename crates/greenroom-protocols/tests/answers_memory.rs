@@ -43,7 +43,7 @@ fn carry_out(machine: &mut Machine, event: Event<u8, [u8; 64]>) -> usize {
                 Action::Load(actor) => Some(Event::Loaded { actor, presence: None, queue: Vec::new() }),
                 Action::Run { turn, .. } => {
                     let effects = Effects { answer: Some([7; 64]), answer_bytes: 64, ..Effects::default() };
-                    Some(Event::Ended { turn, outcome: Outcome::Done(effects) })
+                    Some(Event::Ended { turn, outcome: Outcome::Done(effects.into()) })
                 }
                 Action::Commit(commit) => {
                     recorded += commit.writes.iter().filter(|write| matches!(write, Write::Record { .. })).count();
@@ -78,7 +78,7 @@ fn bytes_of_each(kept_under: impl Fn(u64) -> String) -> f64 {
     let mut call = |machine: &mut Machine, n: u64| {
         let call = Some(Call { key: kept_under(n), request: n, recorded: true });
         let envelope = Envelope { from: None, to: 1, birth: None, creates: false, call, body: [0; 64] };
-        recorded += carry_out(machine, Event::Called(envelope));
+        recorded += carry_out(machine, Event::Called(envelope.into()));
     };
     call(&mut machine, 0);
     let before = TAKEN.load(Ordering::Relaxed);

@@ -8,6 +8,7 @@
 
 mod delivery_world;
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use delivery_world::*;
@@ -78,11 +79,11 @@ fn program_2(message: &Message, _: &[Payload], _: &mut dyn FnMut() -> Birth) -> 
 
 fn program_create(message: &Message, _: &[Payload], birth: &mut dyn FnMut() -> Birth) -> Outcome<Actor, Payload> {
     if message.to != CALLED {
-        return Outcome::Done(Effects { halts: message.body == 2, ..Effects::default() });
+        return Outcome::Done(Effects { halts: message.body == 2, ..Effects::default() }.into());
     }
     let mut outgoing = send(1, CALLED, 20, message.body);
-    outgoing.envelope.creates = message.body % 2 == 1;
-    outgoing.envelope.birth = outgoing.envelope.creates.then(birth);
+    Arc::make_mut(&mut outgoing.envelope).creates = message.body % 2 == 1;
+    Arc::make_mut(&mut outgoing.envelope).birth = outgoing.envelope.creates.then(birth);
     done(vec![outgoing])
 }
 
@@ -97,7 +98,7 @@ fn program_timers(message: &Message, _: &[Payload], _: &mut dyn FnMut() -> Birth
     let outgoing = send(1, CALLED, 20, message.body);
     let timer = Timer { due: Wall(0), slot: Slot::default(), outgoing, name: None };
     match message.to {
-        CALLED => Outcome::Done(Effects { timers: vec![timer], ..Effects::default() }),
+        CALLED => Outcome::Done(Effects { timers: vec![timer], ..Effects::default() }.into()),
         _ => done(Vec::new()),
     }
 }

@@ -21,7 +21,7 @@ fn moody(message: &Message, seen: &[Payload], birth: &mut dyn FnMut() -> Birth) 
     match message.to {
         20 | 21 if body % 7 == 6 => Outcome::Failed("a seventh".to_owned()),
         20 | 21 if body % 5 == 4 && !seen.iter().any(|other| other % 6 == 5 && *other > body) => Outcome::Deferred,
-        20 | 21 => Outcome::Done(Effects { reconsider: body % 6 == 5, ..Effects::default() }),
+        20 | 21 => Outcome::Done(Effects { reconsider: body % 6 == 5, ..Effects::default() }.into()),
         _ => forward(message, seen, birth),
     }
 }
@@ -39,7 +39,7 @@ fn stormy(message: &Message, seen: &[Payload], birth: &mut dyn FnMut() -> Birth)
         _ if body % 3 == 1 => {
             let name = (body.is_multiple_of(4)).then(|| "alarm".to_owned());
             let timer = Timer { due: Wall(10 * u64::from(body)), slot: Slot::default(), outgoing, name };
-            Outcome::Done(Effects { timers: vec![timer], ..Effects::default() })
+            Outcome::Done(Effects { timers: vec![timer], ..Effects::default() }.into())
         }
         _ => done(vec![outgoing]),
     }
@@ -52,8 +52,8 @@ fn is_output(body: Payload) -> bool {
 /// Actor 10 defers all until it has seen a sixth, and halts at each seventh.
 fn impatient(message: &Message, seen: &[Payload], _: &mut dyn FnMut() -> Birth) -> Outcome<Actor, Payload> {
     match message.body {
-        body if body % 7 == 6 => Outcome::Done(Effects { halts: true, ..Effects::default() }),
-        body if body % 6 == 5 => Outcome::Done(Effects { reconsider: true, ..Effects::default() }),
+        body if body % 7 == 6 => Outcome::Done(Effects { halts: true, ..Effects::default() }.into()),
+        body if body % 6 == 5 => Outcome::Done(Effects { reconsider: true, ..Effects::default() }.into()),
         _ if seen.iter().any(|other| other % 6 == 5) => done(Vec::new()),
         _ => Outcome::Deferred,
     }

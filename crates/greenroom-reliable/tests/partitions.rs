@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use greenroom_protocols::delivery::{
     Action, Answer, Call, Config, Delivery, Destination, Effects, Envelope, Event, Outcome, Outgoing, Partition,
-    PartitionId, TurnId, Wire,
+    PartitionId, Sealed, TurnId, Wire,
 };
 use greenroom_protocols::reminders::Wall;
 use greenroom_protocols::time::Timestamp;
@@ -176,7 +176,8 @@ impl World {
     async fn call(&mut self, number: u64, from: &Account, to: &Account, amount: u64) {
         let call = Call { key: format!("transfer {number}"), request: amount, recorded: true };
         let body = Order::Transfer { to: to.clone(), amount };
-        let envelope = Envelope { from: None, to: from.clone(), birth: None, creates: false, call: Some(call), body };
+        let envelope =
+            Envelope { from: None, to: from.clone(), birth: None, creates: false, call: Some(call), body }.into();
         self.handle(partition_of(from), Event::Called(envelope)).await;
     }
 
@@ -208,7 +209,7 @@ impl World {
 }
 
 impl Owner {
-    async fn turn(&mut self, turn: TurnId, envelope: Envelope<Account, Order>) -> Outcome<Account, Order> {
+    async fn turn(&mut self, turn: TurnId, envelope: Sealed<Account, Order>) -> Outcome<Account, Order> {
         let account = envelope.to.clone();
         if !self.accounts.contains_key(&account) {
             let mut fields = Fields { balance: Register::new(START), transfers: Register::new(0) };
@@ -220,7 +221,7 @@ impl Owner {
         }
         let fields = self.accounts.get_mut(&account).expect("it was just made");
         let mut effects = Effects::default();
-        match envelope.body {
+        match envelope.body.clone() {
             Order::Transfer { to, amount } => {
                 *fields.balance.get_mut() -= amount;
                 *fields.transfers.get_mut() += 1;
@@ -228,7 +229,7 @@ impl Owner {
                 let to_partition = Destination::Partition(PartitionId(partition_of(&to)));
                 let body = Order::Deposit { amount };
                 let envelope =
-                    Envelope { from: Some(account.clone()), to, birth: None, creates: false, call: None, body };
+                    Envelope { from: Some(account.clone()), to, birth: None, creates: false, call: None, body }.into();
                 effects.sends.push(Outgoing { to: to_partition, delivery: Delivery::ExactlyOnce, envelope });
             }
             Order::Deposit { amount } => *fields.balance.get_mut() += amount,
@@ -238,7 +239,7 @@ impl Owner {
             FieldChanges { field: name.to_owned().into(), changes: field.changes().expect("numbers can be written") }
         });
         self.changes.push((turn, TurnChanges::Fields(account, changed.into())));
-        Outcome::Done(effects)
+        Outcome::Done(effects.into())
     }
 }
 

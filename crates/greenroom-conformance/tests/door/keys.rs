@@ -227,7 +227,7 @@ async fn a_committed_message_for_a_key_that_names_no_actor_is_parked_at_once() {
         Ledger::take::<Named, Body>(journal.clone(), place, "an older program", Wall(1), BY).await.unwrap();
     let to = Named { kind: "reader".to_owned(), key: "k".repeat(900) };
     let body = Body::Call { method: "read".to_owned(), arguments: vec![1, 1, 0x90] };
-    let envelope = Envelope { from: None, to, birth: None, creates: false, call: None, body };
+    let envelope = Envelope { from: None, to, birth: None, creates: false, call: None, body }.into();
     let writes = vec![Write::Append { lane: Lane::Counted(PartitionId(0)), number: 1, envelope }];
     let commit = Commit { id: CommitId(1), epoch: ledger.owner().epoch, turns: Vec::new(), writes };
     assert_eq!(ledger.commit(&commit, &[]).await, Outcome::Committed);

@@ -7,7 +7,7 @@ use super::mailbox::{Effect, Item, Ready};
 use super::timers::{Place, name_of};
 use super::{
     Action, Answer, Bundle, Commit, CommitId, Deferred, Delivery, Destination, Envelope, Lane, Leaves, Life, Parked,
-    Partition, PartitionId, Presence, Slot, Source, Timer, Wire, Write,
+    Partition, PartitionId, Presence, Sealed, Slot, Source, Timer, Wire, Write,
 };
 use crate::time::Timestamp;
 
@@ -25,14 +25,14 @@ pub(super) struct Flight<A, M> {
 /// What a commit writes, nothing twice.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 struct Draft<A, M> {
-    appends: Vec<(Lane, u64, Envelope<A, M>)>,
+    appends: Vec<(Lane, u64, Sealed<A, M>)>,
     /// The last number of each lane in `appends`.
     lasts: BTreeMap<Lane, u64>,
     counted: Numbers,
     loose: Numbers,
     presences: BTreeMap<A, Option<Presence>>,
     /// What is put into, or with `None` removed from, actors' own queues.
-    queues: BTreeMap<(Slot, A), Option<Envelope<A, M>>>,
+    queues: BTreeMap<(Slot, A), Option<Sealed<A, M>>>,
     parked: BTreeMap<Slot, Option<Parked<A, M>>>,
     /// What is put among the timers, or with `None` removed there.
     timers: BTreeMap<Place, Option<Timer<A, M>>>,
@@ -43,7 +43,7 @@ struct Draft<A, M> {
     /// Answers of an earlier program that go.
     outdated: Vec<String>,
     /// What leaves without a number.
-    singles: Vec<(PartitionId, Envelope<A, M>)>,
+    singles: Vec<(PartitionId, Sealed<A, M>)>,
 }
 
 impl<A, M> Draft<A, M> {
@@ -281,7 +281,7 @@ impl<A: Clone + Ord, M: Clone> Partition<A, M> {
         draft.named.insert(name, place);
     }
 
-    fn draft_send(&self, to: Destination, delivery: Delivery, envelope: &Envelope<A, M>, draft: &mut Draft<A, M>) {
+    fn draft_send(&self, to: Destination, delivery: Delivery, envelope: &Sealed<A, M>, draft: &mut Draft<A, M>) {
         let lane = match (to, delivery) {
             (Destination::Outside(plug), _) => Lane::Outside(plug),
             (Destination::Partition(to), Delivery::ExactlyOnce) => Lane::Counted(to),

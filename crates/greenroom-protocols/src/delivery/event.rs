@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Birth, Call, Commit, CommitId, Deferred, Delivery, Envelope, Epoch, Lane, Life, Parked, PartitionId, Presence,
-    Recorded, Timer, TurnId, Wire,
+    Birth, Call, Commit, CommitId, Deferred, Delivery, Epoch, Lane, Life, Parked, PartitionId, Presence, Recorded,
+    Sealed, Timer, TurnId, Wire,
 };
 
 /// What happened to a partition that this node owns.
@@ -13,7 +13,7 @@ pub enum Event<A, M> {
     /// This came from the owner of another partition, or of this one.
     Arrived(Wire<A, M>),
     /// A call from outside; its envelope names the call.
-    Called(Envelope<A, M>),
+    Called(Sealed<A, M>),
     /// Nobody waits for a call from outside any more: unless its turn has begun, it never does.
     Withdrawn {
         /// The actor that was called.
@@ -72,7 +72,7 @@ pub enum Event<A, M> {
         /// The lane.
         lane: Lane,
         /// The entries, in order.
-        entries: Vec<(u64, Envelope<A, M>)>,
+        entries: Vec<(u64, Sealed<A, M>)>,
     },
     /// A plug has delivered this output to the outside.
     Delivered {
@@ -103,7 +103,7 @@ pub enum Event<A, M> {
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum Outcome<A, M> {
     /// It has effects.
-    Done(Effects<A, M>),
+    Done(Box<Effects<A, M>>),
     /// The actor wants the message later: it goes to its own queue.
     Deferred,
     /// The handler failed, and has no effects.
@@ -149,7 +149,7 @@ pub struct Outgoing<A, M> {
     /// How.
     pub delivery: Delivery,
     /// What.
-    pub envelope: Envelope<A, M>,
+    pub envelope: Sealed<A, M>,
 }
 
 /// Where a message leaves to.
@@ -181,7 +181,7 @@ pub enum Action<A, M> {
         /// The number.
         number: u64,
         /// What.
-        envelope: Envelope<A, M>,
+        envelope: Sealed<A, M>,
         /// Whether it is worth several tries: not if the last output of its actor was refused.
         patient: bool,
     },
@@ -194,7 +194,7 @@ pub enum Action<A, M> {
         /// The turn.
         turn: TurnId,
         /// The message.
-        envelope: Envelope<A, M>,
+        envelope: Sealed<A, M>,
     },
     /// Commit, and say [`Event::Committed`], [`Event::Aborted`], [`Event::Unsettled`] or [`Event::Deposed`]. There is
     /// never more than one at a time.
@@ -239,7 +239,7 @@ pub enum Action<A, M> {
     /// A message that no actor gets, for the log and the metrics.
     DeadLetter {
         /// The message.
-        envelope: Envelope<A, M>,
+        envelope: Sealed<A, M>,
         /// Why.
         why: DeadLetter,
     },

@@ -2,13 +2,13 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use super::{DeadLetter, Effects, Envelope, Leaves, Presence, Slot, Source, TurnId};
+use super::{DeadLetter, Effects, Leaves, Presence, Sealed, Slot, Source, TurnId};
 
 /// A message that waits for its turn, or whose turn waits for its commit.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub(super) struct Item<A, M> {
     pub(super) source: Source,
-    pub(super) envelope: Envelope<A, M>,
+    pub(super) envelope: Sealed<A, M>,
     /// How it leaves the partition; `None` if it is for an actor here.
     pub(super) leaves: Option<Leaves>,
     /// How often its turn has failed.
@@ -27,11 +27,11 @@ pub(super) struct Ready<A, M> {
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub(super) enum Effect<A, M> {
     Done {
-        effects: Effects<A, M>,
+        effects: Box<Effects<A, M>>,
         /// The actor's incarnation, if it changes.
         presence: Option<Presence>,
         /// What the actor's own queue loses because it halts.
-        dropped: Vec<(Slot, Envelope<A, M>)>,
+        dropped: Vec<(Slot, Sealed<A, M>)>,
     },
     Deferred(Slot),
     Parked(Slot, String),

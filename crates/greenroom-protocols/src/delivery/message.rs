@@ -1,5 +1,7 @@
 //! Messages, and what travels between the owners of two partitions.
 
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 
 use super::{Birth, Epoch, Life, PartitionId};
@@ -21,6 +23,9 @@ pub struct Envelope<A, M> {
     pub body: M,
 }
 
+/// An envelope that nobody changes any more: the log, the lane and the receiver share it.
+pub type Sealed<A, M> = Arc<Envelope<A, M>>;
+
 /// A call from outside.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub struct Call {
@@ -40,7 +45,7 @@ pub enum Wire<A, M> {
     /// What the receiver has of a lane.
     Reply(Reply),
     /// A best-effort message.
-    Single(Envelope<A, M>),
+    Single(Sealed<A, M>),
     /// Asks the creator's partition how far its counted lane to us goes.
     Ask {
         /// Who asks.
@@ -80,7 +85,7 @@ pub struct Batch<A, M> {
     /// the receiver is.
     pub first: u64,
     /// The messages by number.
-    pub messages: Vec<(u64, Envelope<A, M>)>,
+    pub messages: Vec<(u64, Sealed<A, M>)>,
 }
 
 /// What the receiver has committed of a lane, and what it is ready to take.

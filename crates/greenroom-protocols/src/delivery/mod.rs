@@ -72,7 +72,7 @@ pub use event::{Action, Answer, DeadLetter, Destination, Effects, Event, Outcome
 pub use holders::kept_under;
 pub use homes::homes;
 pub use ids::{Birth, CommitId, Delivery, Epoch, Lane, Life, PartitionId, Slot, TurnId};
-pub use message::{Batch, Call, Envelope, Reply, Wire};
+pub use message::{Batch, Call, Envelope, Reply, Sealed, Wire};
 pub use partition::Partition;
 pub use receiver::{Receiver, Source};
 pub use records::{

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use super::outlets::Handing;
-use super::{Config, Envelope, Epoch, Lane, Life, Reply};
+use super::{Config, Envelope, Epoch, Lane, Life, Reply, Sealed};
 use crate::time::Timestamp;
 
 /// What the owner knows of one lane. Numbers begin at 1.
@@ -21,7 +21,7 @@ pub(super) struct LaneState<A, M> {
     /// When what is acknowledged is to be trimmed; `None` while nothing is.
     trim_at: Option<Timestamp>,
     /// Successive entries from `acked + 1` on, as many as memory may hold; those behind are in the log alone.
-    pub(super) entries: BTreeMap<u64, Envelope<A, M>>,
+    pub(super) entries: BTreeMap<u64, Sealed<A, M>>,
     /// The first number that is not in `entries` and behind them; above `committed` if all are.
     unread: u64,
     /// From where on a page is being read.
@@ -70,7 +70,7 @@ impl<A: Clone + Ord, M: Clone> LaneState<A, M> {
     }
 
     /// Adds an entry that is in the log now.
-    pub(super) fn append(&mut self, config: &Config, number: u64, envelope: Envelope<A, M>) {
+    pub(super) fn append(&mut self, config: &Config, number: u64, envelope: Sealed<A, M>) {
         assert_eq!(number, self.committed + 1, "numbers have no gaps");
         if self.unread == number && self.entries.len() < config.lane_memory_max {
             self.enter(number, envelope);
@@ -106,7 +106,7 @@ impl<A: Clone + Ord, M: Clone> LaneState<A, M> {
     }
 
     /// Takes in entries that were read.
-    pub(super) fn paged(&mut self, config: &Config, now: Timestamp, entries: Vec<(u64, Envelope<A, M>)>) {
+    pub(super) fn paged(&mut self, config: &Config, now: Timestamp, entries: Vec<(u64, Sealed<A, M>)>) {
         let from = self.reading.take();
         for (number, envelope) in entries {
             if number == self.unread && number <= self.committed {
@@ -127,7 +127,7 @@ impl<A: Clone + Ord, M: Clone> LaneState<A, M> {
         self.again_at.take_if(|at| *at <= now).is_some()
     }
 
-    fn enter(&mut self, number: u64, envelope: Envelope<A, M>) {
+    fn enter(&mut self, number: u64, envelope: Sealed<A, M>) {
         if let Some(handing) = &mut self.handing {
             if self.above.contains(&number) {
                 // It is parked.
@@ -139,7 +139,7 @@ impl<A: Clone + Ord, M: Clone> LaneState<A, M> {
     }
 
     /// The next outputs to hand over, and whether each is worth several tries; counts them as handed over.
-    pub(super) fn hand_over(&mut self, config: &Config) -> Vec<(u64, Envelope<A, M>, bool)> {
+    pub(super) fn hand_over(&mut self, config: &Config) -> Vec<(u64, Sealed<A, M>, bool)> {
         let Some(handing) = &mut self.handing else { return Vec::new() };
         let numbers = handing.hand_over(config.first_credit as usize).into_iter();
         let outputs = numbers.filter_map(|number| Some((number, self.entries.get(&number)?.clone())));
@@ -152,7 +152,7 @@ impl<A: Clone + Ord, M: Clone> LaneState<A, M> {
     }
 
     /// The output of this number, if it was handed over: from here on it is not.
-    pub(super) fn take_back(&mut self, number: u64) -> Option<Envelope<A, M>> {
+    pub(super) fn take_back(&mut self, number: u64) -> Option<Sealed<A, M>> {
         let handed = self.handing.as_mut()?.take_back(number);
         self.entries.get(&number).filter(|_| handed).cloned()
     }
@@ -172,7 +172,7 @@ impl<A: Clone + Ord, M: Clone> LaneState<A, M> {
     }
 
     /// The next messages to send, at most a batch; counts them as sent.
-    pub(super) fn take(&mut self, config: &Config, now: Timestamp) -> Vec<(u64, Envelope<A, M>)> {
+    pub(super) fn take(&mut self, config: &Config, now: Timestamp) -> Vec<(u64, Sealed<A, M>)> {
         let limit = self.limit.max(self.acked + config.first_credit);
         let limit = if config.checks.credit { limit } else { u64::MAX };
         let mut messages = Vec::new();

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::mailbox::{Effect, Item, Ready};
-use super::{Action, DeadLetter, Envelope, Lane, Leaves, Parked, Partition, Slot, Source};
+use super::{Action, DeadLetter, Lane, Leaves, Parked, Partition, Sealed, Slot, Source};
 use crate::time::Timestamp;
 
 /// The parked messages that the journal holds. An operator's wish takes one, and until that is done nobody else gets it: a
@@ -12,7 +12,7 @@ use crate::time::Timestamp;
 pub(super) struct Lot<A, M> {
     slots: BTreeMap<Slot, Standing>,
     /// Outputs that are handed over again, and where they lie.
-    outputs: BTreeMap<(Lane, u64), (Slot, Envelope<A, M>)>,
+    outputs: BTreeMap<(Lane, u64), (Slot, Sealed<A, M>)>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]

@@ -10,7 +10,7 @@ use super::recalls::Recalls;
 use super::timers::Timers;
 use super::{
     Action, Answer, Birth, Config, DeadLetter, Envelope, Event, Lane, Leaves, Life, Ownership, Presence, Receiver,
-    Recorded, Recovered, Sender, Slot, Source, Stop, TurnId, Wire,
+    Recorded, Recovered, Sealed, Sender, Slot, Source, Stop, TurnId, Wire,
 };
 use crate::reminders::Wall;
 use crate::time::Timestamp;
@@ -248,7 +248,7 @@ impl<A: Clone + Ord, M: Clone> Partition<A, M> {
         }
     }
 
-    fn called(&mut self, now: Timestamp, envelope: Envelope<A, M>, out: &mut Vec<Action<A, M>>) {
+    fn called(&mut self, now: Timestamp, envelope: Sealed<A, M>, out: &mut Vec<Action<A, M>>) {
         let Some(call) = envelope.call.clone() else {
             return self.arrived(now, Wire::Single(envelope), out);
         };
@@ -305,7 +305,7 @@ impl<A: Clone + Ord, M: Clone> Partition<A, M> {
         &mut self,
         now: Timestamp,
         source: Source,
-        envelope: Envelope<A, M>,
+        envelope: Sealed<A, M>,
         out: &mut Vec<Action<A, M>>,
     ) {
         self.queued += 1;

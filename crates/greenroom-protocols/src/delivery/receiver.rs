@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Action, Batch, Config, Envelope, Epoch, Lane, Life, Ownership, PartitionId, Receipts, Reply, Wire};
+use super::{Action, Batch, Config, Epoch, Lane, Life, Ownership, PartitionId, Receipts, Reply, Sealed, Wire};
 use crate::reminders::Wall;
 
 /// Where a message came from, and what its commit must say of it.
@@ -95,7 +95,7 @@ impl Receiver {
         &mut self,
         batch: Batch<A, M>,
         room: usize,
-        taken: &mut Vec<(Source, Envelope<A, M>)>,
+        taken: &mut Vec<(Source, Sealed<A, M>)>,
         out: &mut Vec<Action<A, M>>,
     ) {
         let checks = self.config.checks;

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Birth, Call, CommitId, Delivery, Destination, Envelope, Epoch, Lane, Life, Outgoing, PartitionId, Slot, TurnId,
+    Birth, Call, CommitId, Delivery, Destination, Epoch, Lane, Life, Outgoing, PartitionId, Sealed, Slot, TurnId,
 };
 use crate::reminders::Wall;
 
@@ -88,7 +88,7 @@ pub struct Deferred<A, M> {
     /// Where it lies.
     pub slot: Slot,
     /// The message.
-    pub envelope: Envelope<A, M>,
+    pub envelope: Sealed<A, M>,
 }
 
 /// A message that is sent when it is due: in the commit that removes the timer, so once, whatever crashes.
@@ -111,7 +111,7 @@ pub struct Parked<A, M> {
     /// Where it lies.
     pub slot: Slot,
     /// The message.
-    pub envelope: Envelope<A, M>,
+    pub envelope: Sealed<A, M>,
     /// What its last attempt failed of.
     pub error: String,
     /// How it was to leave; `None` for a message to an actor of this partition, whose turn failed.
@@ -223,7 +223,7 @@ pub enum Write<A, M> {
         /// The number.
         number: u64,
         /// The entry.
-        envelope: Envelope<A, M>,
+        envelope: Sealed<A, M>,
     },
     /// Put the receive record of a sending partition.
     Receipts {

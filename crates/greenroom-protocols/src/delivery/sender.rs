@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::outgoing::LaneState;
-use super::{Action, Config, Envelope, Epoch, Lane, Life, Ownership, PartitionId, Reply};
+use super::{Action, Config, Epoch, Lane, Life, Ownership, PartitionId, Reply, Sealed};
 use crate::time::Timestamp;
 
 /// The lanes of one partition's outbox: what is committed and not yet acknowledged, and what of it was sent (R3, R7).
@@ -53,12 +53,7 @@ impl<A: Clone + Ord, M: Clone> Sender<A, M> {
     }
 
     /// Takes in entries whose commit is applied, with their numbers, and sends what may leave.
-    pub fn committed(
-        &mut self,
-        now: Timestamp,
-        entries: Vec<(Lane, u64, Envelope<A, M>)>,
-        out: &mut Vec<Action<A, M>>,
-    ) {
+    pub fn committed(&mut self, now: Timestamp, entries: Vec<(Lane, u64, Sealed<A, M>)>, out: &mut Vec<Action<A, M>>) {
         let mut touched = Vec::new();
         for (lane, number, envelope) in entries {
             let state = self.lanes.entry(lane).or_insert_with(|| LaneState::recovered(lane, 0, 0));
@@ -94,7 +89,7 @@ impl<A: Clone + Ord, M: Clone> Sender<A, M> {
     }
 
     /// Takes in that a plug will not deliver an output, which is to be parked; `None` if it was not handed over.
-    pub fn refused(&mut self, lane: Lane, number: u64) -> Option<Envelope<A, M>> {
+    pub fn refused(&mut self, lane: Lane, number: u64) -> Option<Sealed<A, M>> {
         self.lanes.get_mut(&lane)?.take_back(number)
     }
 
@@ -124,7 +119,7 @@ impl<A: Clone + Ord, M: Clone> Sender<A, M> {
         &mut self,
         now: Timestamp,
         lane: Lane,
-        entries: Vec<(u64, Envelope<A, M>)>,
+        entries: Vec<(u64, Sealed<A, M>)>,
         out: &mut Vec<Action<A, M>>,
     ) {
         if let Some(state) = self.lanes.get_mut(&lane) {
@@ -214,7 +209,7 @@ impl<A: Clone + Ord, M: Clone> Sender<A, M> {
         lane: Lane,
         to: PartitionId,
         first: u64,
-        messages: Vec<(u64, Envelope<A, M>)>,
+        messages: Vec<(u64, Sealed<A, M>)>,
         out: &mut Vec<Action<A, M>>,
     ) {
         let state = &self.lanes[&lane];

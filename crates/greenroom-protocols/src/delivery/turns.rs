@@ -19,7 +19,7 @@ impl<A: Clone + Ord, M: Clone> Partition<A, M> {
         self.dispatch(now, &actor, out);
     }
 
-    fn done(&mut self, turn: TurnId, item: Item<A, M>, mut effects: Effects<A, M>) {
+    fn done(&mut self, turn: TurnId, item: Item<A, M>, mut effects: Box<Effects<A, M>>) {
         for timer in &mut effects.timers {
             timer.slot = self.slot();
         }

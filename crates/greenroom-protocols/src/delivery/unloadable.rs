@@ -30,7 +30,8 @@ impl<A: Clone + Ord, M: Clone> Partition<A, M> {
 #[cfg(test)]
 mod tests {
     use super::super::{
-        Call, Config, Envelope, Epoch, Event, Life, Ownership, Parked, PartitionId, Recovered, Slot, Wire, Write,
+        Call, Config, Envelope, Epoch, Event, Life, Ownership, Parked, PartitionId, Recovered, Sealed, Slot, Wire,
+        Write,
     };
     use super::*;
     use crate::reminders::Wall;
@@ -53,8 +54,8 @@ mod tests {
         Partition::recover(Config::default(), owner, recovered, (Timestamp::default(), Wall(0)), &mut Vec::new())
     }
 
-    fn message(body: u8, call: Option<Call>) -> Envelope<u8, u8> {
-        Envelope { from: None, to: 7, birth: None, creates: false, call, body }
+    fn message(body: u8, call: Option<Call>) -> Sealed<u8, u8> {
+        Sealed::new(Envelope { from: None, to: 7, birth: None, creates: false, call, body })
     }
 
     fn unloadable() -> Event<u8, u8> {

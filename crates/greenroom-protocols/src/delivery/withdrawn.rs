@@ -41,7 +41,7 @@ impl<A: Clone + Ord, M: Clone> Partition<A, M> {
 mod tests {
     use super::super::{
         Action, Answer, Call, Config, Deferred, Envelope, Epoch, Event, Kept, Life, Loose, Ownership, PartitionId,
-        Recorded, Recovered, Slot, TurnId,
+        Recorded, Recovered, Sealed, Slot, TurnId,
     };
     use super::*;
     use crate::reminders::Wall;
@@ -65,9 +65,9 @@ mod tests {
         Partition::recover(config, owner, recovered, (Timestamp::default(), Wall(0)), &mut Vec::new())
     }
 
-    fn message(to: u8, key: u8) -> Envelope<u8, u8> {
+    fn message(to: u8, key: u8) -> Sealed<u8, u8> {
         let call = Call { key: key.to_string(), request: 1, recorded: true };
-        Envelope { from: None, to, birth: None, creates: false, call: Some(call), body: key }
+        Sealed::new(Envelope { from: None, to, birth: None, creates: false, call: Some(call), body: key })
     }
 
     fn loaded(actor: u8) -> Event<u8, u8> {

@@ -94,7 +94,8 @@ fn when_the_size_is_reached_new_keys_are_refused_and_old_ones_are_answered() {
     }
     assert_eq!(world.fields(0, 10).len(), full, "each once");
     let plain = Call { key: "a name for this call alone".to_owned(), request: 0, recorded: false };
-    let envelope = Envelope { from: None, to: 10, birth: None, creates: false, call: Some(plain), body: 22 };
+    let envelope =
+        Message::new(Envelope { from: None, to: 10, birth: None, creates: false, call: Some(plain), body: 22 });
     world.handle(world.owner(0), Event::Called(envelope), forward);
     world.settle(forward);
     assert_eq!(world.fields(0, 10).last(), Some(&22), "calls without a key are not concerned");
@@ -169,7 +170,7 @@ fn moody(message: &Message, seen: &[Payload], birth: &mut dyn FnMut() -> Birth) 
     match message.body {
         3 if !seen.contains(&5) => Outcome::Deferred,
         4 => Outcome::Failed("4".to_owned()),
-        5 => Outcome::Done(Effects { reconsider: true, ..Effects::default() }),
+        5 => Outcome::Done(Effects { reconsider: true, ..Effects::default() }.into()),
         _ => forward(message, seen, birth),
     }
 }
@@ -220,7 +221,7 @@ fn two_that_ask_at_once_for_a_key_that_is_kept_are_answered_and_nothing_runs() {
     let owner = world.owner(0);
     assert_eq!(world.owners[owner].recalls.len(), 1, "the journal is asked once");
     let call = Call { key: "1".to_owned(), request: 99, recorded: true };
-    let other = Envelope { from: None, to: 10, birth: None, creates: false, call: Some(call), body: 9 };
+    let other = Message::new(Envelope { from: None, to: 10, birth: None, creates: false, call: Some(call), body: 9 });
     world.handle(owner, Event::Called(other.clone()), forward);
     assert_eq!(world.answers.iter().next(), Some(&("1".to_owned(), Answer::OtherRequest)));
     world.settle(forward);

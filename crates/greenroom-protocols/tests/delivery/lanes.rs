@@ -4,7 +4,8 @@ use super::*;
 
 /// A batch from partition 0 to partition 1 with messages for 20, each with its number as its body.
 fn batch(floor: u64, numbers: std::ops::RangeInclusive<u64>) -> Wire<Actor, Payload> {
-    let envelope = |body| Envelope { from: Some(10), to: 20, birth: None, creates: false, call: None, body };
+    let envelope =
+        |body| Message::new(Envelope { from: Some(10), to: 20, birth: None, creates: false, call: None, body });
     let (first, messages) = (*numbers.start(), numbers.map(|number| (number, envelope(number as Payload))).collect());
     let from = PartitionId(0);
     Wire::Batch(Batch { from, life: Life(1), epoch: Epoch(1), counted: true, round: 0, floor, first, messages })
@@ -112,7 +113,7 @@ fn a_deferred_message_that_fails_each_time_is_parked() {
         match (message.to, message.body) {
             (20, 4) if seen.contains(&6) => Outcome::Failed("4".to_owned()),
             (20, 4) => Outcome::Deferred,
-            (20, 6 | 8) => Outcome::Done(Effects { reconsider: true, ..Effects::default() }),
+            (20, 6 | 8) => Outcome::Done(Effects { reconsider: true, ..Effects::default() }.into()),
             _ => forward(message, seen, birth),
         }
     }
@@ -150,7 +151,8 @@ fn a_creation_under_the_key_of_an_actor_that_lives_is_a_dead_letter() {
     world.run(2, create);
     let lives = world.disks[1].presences[&20];
     let again = Birth { serial: 9, ..BIRTH };
-    let creation = Envelope { from: Some(30), to: 20, birth: Some(again), creates: true, call: None, body: 1 };
+    let creation =
+        Message::new(Envelope { from: Some(30), to: 20, birth: Some(again), creates: true, call: None, body: 1 });
     world.handle(world.owner(1), Event::Arrived(Wire::Single(creation)), create);
     world.run(2, create);
     assert_eq!((world.dead.clone(), world.disks[1].presences[&20]), (vec![(20, 1)], lives));
@@ -162,7 +164,7 @@ fn a_best_effort_message_that_finds_no_room_is_a_dead_letter() {
     let mut world = World::new(Config { queued_max: 1, ..Config::default() }, 2, forward);
     world.quick = false;
     for body in [2, 4] {
-        let single = Envelope { from: Some(10), to: 20, birth: None, creates: false, call: None, body };
+        let single = Message::new(Envelope { from: Some(10), to: 20, birth: None, creates: false, call: None, body });
         world.handle(world.owner(1), Event::Arrived(Wire::Single(single)), forward);
     }
     assert_eq!(world.dead, [(20, 4)]);

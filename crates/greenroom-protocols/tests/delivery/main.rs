@@ -10,6 +10,7 @@ mod refusals;
 mod timers;
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use delivery_world::*;
 use greenroom_protocols::delivery::*;
@@ -207,11 +208,11 @@ fn create(message: &Message, _: &[Payload], birth: &mut dyn FnMut() -> Birth) ->
     let mut outgoing = send(1, 10, 20, message.body);
     match (message.to, message.body) {
         (10, 1) => {
-            outgoing.envelope.birth = Some(birth());
-            outgoing.envelope.creates = true;
+            Arc::make_mut(&mut outgoing.envelope).birth = Some(birth());
+            Arc::make_mut(&mut outgoing.envelope).creates = true;
         }
-        (10, _) => outgoing.envelope.birth = Some(BIRTH),
-        (_, body) => return Outcome::Done(Effects { halts: body == 2, ..Effects::default() }),
+        (10, _) => Arc::make_mut(&mut outgoing.envelope).birth = Some(BIRTH),
+        (_, body) => return Outcome::Done(Effects { halts: body == 2, ..Effects::default() }.into()),
     }
     done(vec![outgoing])
 }
@@ -243,8 +244,9 @@ fn r4_a_repeated_creation_does_not_bring_a_halted_actor_back() {
 fn r4_a_tombstone_stays_until_the_lane_has_passed_the_creation() {
     let mut world = world(|_| {}, create);
     world.quick = false;
-    let envelope =
-        |to, birth: Option<Birth>, body| Envelope { from: Some(10), to, birth, creates: body == 1, call: None, body };
+    let envelope = |to, birth: Option<Birth>, body| {
+        Message::new(Envelope { from: Some(10), to, birth, creates: body == 1, call: None, body })
+    };
     let messages = vec![
         (1, envelope(21, None, 9)),
         (2, envelope(20, Some(BIRTH), 1)),
@@ -283,7 +285,8 @@ fn r4_a_message_that_overtakes_the_creation_waits_for_it() {
     world.call(0, 10, 1, create);
     world.settle(create);
     world.network.clear();
-    let early = Envelope { from: Some(30), to: 20, birth: Some(BIRTH), creates: false, call: None, body: 7 };
+    let early =
+        Message::new(Envelope { from: Some(30), to: 20, birth: Some(BIRTH), creates: false, call: None, body: 7 });
     world.handle(world.owner(1), Event::Arrived(Wire::Single(early.clone())), create);
     assert!(world.fields(1, 20).is_empty() && world.dead.is_empty());
     world.run(4, create);
@@ -305,10 +308,12 @@ fn r5_a_message_for_one_incarnation_is_not_given_to_the_next() {
         world.call(0, 10, 2, create);
         world.run(2, create);
         let again = Birth { serial: 9, ..BIRTH };
-        let creation = Envelope { from: Some(10), to: 20, birth: Some(again), creates: true, call: None, body: 1 };
+        let creation =
+            Message::new(Envelope { from: Some(10), to: 20, birth: Some(again), creates: true, call: None, body: 1 });
         world.handle(world.owner(1), Event::Arrived(Wire::Single(creation)), create);
         world.run(2, create);
-        let late = Envelope { from: Some(30), to: 20, birth: Some(BIRTH), creates: false, call: None, body: 7 };
+        let late =
+            Message::new(Envelope { from: Some(30), to: 20, birth: Some(BIRTH), creates: false, call: None, body: 7 });
         world.handle(world.owner(1), Event::Arrived(Wire::Single(late)), create);
         world.run(4, create);
         world.fields(1, 20) == [1]

@@ -6,7 +6,7 @@ use super::*;
 fn defer(message: &Message, seen: &[Payload], birth: &mut dyn FnMut() -> Birth) -> Outcome<Actor, Payload> {
     match (message.to, message.body) {
         (20, 4) if !seen.contains(&6) => Outcome::Deferred,
-        (20, 6) => Outcome::Done(Effects { reconsider: true, ..Effects::default() }),
+        (20, 6) => Outcome::Done(Effects { reconsider: true, ..Effects::default() }.into()),
         _ => forward(message, seen, birth),
     }
 }
@@ -41,7 +41,7 @@ fn a_repeated_call_gets_the_recorded_answer_also_from_the_next_owner() {
     world.run(4, forward);
     assert_eq!((world.fields(0, 10), world.has_answer(2)), (&[2][..], true));
     let call = Call { key: "2".to_owned(), request: 99, recorded: true };
-    let other = Envelope { from: None, to: 10, birth: None, creates: false, call: Some(call), body: 9 };
+    let other = Message::new(Envelope { from: None, to: 10, birth: None, creates: false, call: Some(call), body: 9 });
     world.handle(world.owner(0), Event::Called(other), forward);
     assert!(world.answers.contains(&("2".to_owned(), Answer::OtherRequest)));
 }
@@ -49,7 +49,7 @@ fn a_repeated_call_gets_the_recorded_answer_also_from_the_next_owner() {
 /// 10 defers everything but 9, which halts it.
 fn defer_then_halt(message: &Message, _: &[Payload], _: &mut dyn FnMut() -> Birth) -> Outcome<Actor, Payload> {
     match message.body {
-        9 => Outcome::Done(Effects { halts: true, ..Effects::default() }),
+        9 => Outcome::Done(Effects { halts: true, ..Effects::default() }.into()),
         _ => Outcome::Deferred,
     }
 }

@@ -88,7 +88,7 @@ fn turns_that_are_undone_are_suspected_no_longer_and_keep_no_timer_waiting() {
     fn later(message: &Message, seen: &[Payload], birth: &mut dyn FnMut() -> Birth) -> Outcome<Actor, Payload> {
         let timer = |outgoing| Timer { due: Wall(5_000), slot: Slot::default(), outgoing, name: None };
         match (message.to, message.body) {
-            (10, 2) => Outcome::Done(Effects { timers: vec![timer(send(1, 10, 20, 2))], ..Effects::default() }),
+            (10, 2) => Outcome::Done(Effects { timers: vec![timer(send(1, 10, 20, 2))], ..Effects::default() }.into()),
             _ => forward(message, seen, birth),
         }
     }

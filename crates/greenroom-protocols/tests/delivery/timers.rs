@@ -11,7 +11,7 @@ fn later(message: &Message, _: &[Payload], _: &mut dyn FnMut() -> Birth) -> Outc
     match message.to {
         10 => {
             let timers = vec![timer(send(1, 10, 20, message.body))];
-            Outcome::Done(Effects { timers, ..Effects::default() })
+            Outcome::Done(Effects { timers, ..Effects::default() }.into())
         }
         _ => done(Vec::new()),
     }
@@ -59,7 +59,9 @@ fn timer(due: u64, name: Option<&str>, to: Actor, body: Payload) -> Timer<Actor,
 fn all_at_once(message: &Message, _: &[Payload], _: &mut dyn FnMut() -> Birth) -> Outcome<Actor, Payload> {
     match (message.to, message.body) {
         (10, 250) => done(vec![send(1, 10, 21, 249)]),
-        (10, body) => Outcome::Done(Effects { timers: vec![timer(5_000, None, 20, body)], ..Effects::default() }),
+        (10, body) => {
+            Outcome::Done(Effects { timers: vec![timer(5_000, None, 20, body)], ..Effects::default() }.into())
+        }
         _ => done(Vec::new()),
     }
 }
@@ -153,14 +155,15 @@ fn bells(message: &Message, _: &[Payload], _: &mut dyn FnMut() -> Birth) -> Outc
     let bell = || timer(due, Some("bell"), 20, message.body);
     let cancels = || vec!["bell".to_owned()];
     let mut other = bell();
-    other.outgoing.envelope.from = Some(11);
-    Outcome::Done(match (message.to, message.body) {
+    Arc::make_mut(&mut other.outgoing.envelope).from = Some(11);
+    let effects = match (message.to, message.body) {
         (10, 100) => Effects { cancels: cancels(), ..Effects::default() },
         (10, 101) => Effects { cancels: cancels(), timers: vec![bell()], ..Effects::default() },
         (10, _) => Effects { timers: vec![bell()], ..Effects::default() },
         (11, _) => Effects { timers: vec![other], ..Effects::default() },
         _ => Effects::default(),
-    })
+    };
+    Outcome::Done(effects.into())
 }
 
 #[test]

@@ -9,7 +9,7 @@ use greenroom_protocols::time::Timestamp;
 
 pub type Actor = u8;
 pub type Payload = u8;
-pub type Message = Envelope<Actor, Payload>;
+pub type Message = Sealed<Actor, Payload>;
 /// What a turn does: the message, the payloads that its actor has processed, incarnations for what it creates.
 pub type Program = fn(&Message, &[Payload], &mut dyn FnMut() -> Birth) -> Outcome<Actor, Payload>;
 
@@ -283,7 +283,8 @@ impl World {
 
     /// An outlet takes the last output that it was handed, or will not have it.
     pub fn hand_over(&mut self, index: usize, program: Program) {
-        let Some((lane, number, Envelope { body, .. })) = self.owners[index].handed.pop() else { return };
+        let Some((lane, number, message)) = self.owners[index].handed.pop() else { return };
+        let body = message.body;
         let event = if self.unwanted.contains(&body) {
             Event::Refused { lane, number, error: "unwanted".to_owned() }
         } else {
@@ -422,7 +423,7 @@ impl World {
     /// The same, under this key.
     pub fn call_under(&mut self, key: &str, partition: u32, to: Actor, body: Payload, program: Program) {
         let call = Call { key: key.to_owned(), request: u64::from(body), recorded: true };
-        let envelope = Envelope { from: None, to, birth: None, creates: false, call: Some(call), body };
+        let envelope = Envelope { from: None, to, birth: None, creates: false, call: Some(call), body }.into();
         self.handle(self.owner(partition), Event::Called(envelope), program);
     }
 
@@ -503,10 +504,10 @@ impl Disk {
 
 /// A message that a turn sends to an actor of a partition, exactly once.
 pub fn send(partition: u32, from: Actor, to: Actor, body: Payload) -> Outgoing<Actor, Payload> {
-    let envelope = Envelope { from: Some(from), to, birth: None, creates: false, call: None, body };
+    let envelope = Envelope { from: Some(from), to, birth: None, creates: false, call: None, body }.into();
     Outgoing { to: Destination::Partition(PartitionId(partition)), delivery: Delivery::ExactlyOnce, envelope }
 }
 
 pub fn done(sends: Vec<Outgoing<Actor, Payload>>) -> Outcome<Actor, Payload> {
-    Outcome::Done(Effects { sends, ..Effects::default() })
+    Outcome::Done(Effects { sends, ..Effects::default() }.into())
 }

@@ -17,7 +17,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use futures_util::future::try_join;
 use greenroom_protocols::delivery::{
-    Commit, Deferred, Envelope, Lane, Life, Ownership, Parked, Presence, Recorded, Recovered, TurnId, Write,
+    Commit, Deferred, Lane, Life, Ownership, Parked, Presence, Recorded, Recovered, Sealed, TurnId, Write,
 };
 use greenroom_protocols::reminders::Wall;
 use greenroom_store::journal::ENTRIES_MAX;
@@ -219,12 +219,7 @@ impl Ledger {
     ///
     /// # Errors
     /// [`StoreError`].
-    pub async fn page<A, M>(
-        &self,
-        lane: Lane,
-        from: u64,
-        limit: usize,
-    ) -> Result<Vec<(u64, Envelope<A, M>)>, StoreError>
+    pub async fn page<A, M>(&self, lane: Lane, from: u64, limit: usize) -> Result<Vec<(u64, Sealed<A, M>)>, StoreError>
     where
         A: Name,
         M: DeserializeOwned,

@@ -76,8 +76,8 @@ impl Ledger {
         let mut queued = BTreeSet::new();
         self.each(&self.place.all_deferred(), |key, value| {
             let envelope = decode::<Deferred<A, M>>(key, value)?.envelope;
-            recovered.waiting.extend(envelope.call.filter(|call| call.recorded));
-            queued.insert(envelope.to);
+            recovered.waiting.extend(envelope.call.clone().filter(|call| call.recorded));
+            queued.insert(envelope.to.clone());
             Ok(())
         })
         .await?;

@@ -3,7 +3,7 @@ use std::time::Duration;
 
 use greenroom_protocols::delivery::{
     Birth, Bundle, Call, Commit, CommitId, Deferred, Delivery, Destination, Envelope, Epoch, Kept, Lane, Leaves, Life,
-    Loose, Outgoing, Parked, PartitionId, Presence, Receipts, Recorded, Recovered, Slot, Timer, TurnId, Write,
+    Loose, Outgoing, Parked, PartitionId, Presence, Receipts, Recorded, Recovered, Sealed, Slot, Timer, TurnId, Write,
 };
 use greenroom_protocols::reminders::Wall;
 use greenroom_store::memory::MemoryStore;
@@ -32,8 +32,8 @@ fn actor(key: &str) -> Actor {
     Actor("Account".to_owned(), key.to_owned())
 }
 
-fn message(to: &str, body: u8) -> Envelope<Actor, u8> {
-    Envelope { from: None, to: actor(to), birth: None, creates: false, call: None, body }
+fn message(to: &str, body: u8) -> Sealed<Actor, u8> {
+    Envelope { from: None, to: actor(to), birth: None, creates: false, call: None, body }.into()
 }
 
 fn slot(serial: u64) -> Slot {
@@ -266,7 +266,8 @@ async fn answers_that_an_earlier_program_has_recorded_are_read_and_keep_their_ti
     let waits = Recorded1 { key: "k/2", request: 78, slot: slot(2), answer: None };
     put("answer/k%2F2", encode("", &waits).unwrap()).await;
     let call = Call { key: "k/2".to_owned(), request: 78, recorded: true };
-    let deferred = Deferred { slot: slot(2), envelope: Envelope { call: Some(call.clone()), ..message("ada", 4) } };
+    let envelope = Envelope { call: Some(call.clone()), ..Envelope::clone(&message("ada", 4)) }.into();
+    let deferred = Deferred { slot: slot(2), envelope };
     let (at, value) = (format!("deferred/Account/ada/0000000000000001-{:016x}", 2), encode("", &deferred).unwrap());
     put(&at, value).await;
     for now in [5, 50] {
@@ -297,7 +298,7 @@ async fn a_record_of_a_newer_program_is_an_error_that_says_so() {
 #[derive(Serialize)]
 struct OldParked {
     slot: Slot,
-    envelope: Envelope<Actor, u8>,
+    envelope: Sealed<Actor, u8>,
     error: String,
 }
 
@@ -341,13 +342,9 @@ async fn what_may_be_sent_may_be_deferred_and_parked_whatever_it_failed_of() {
     let place = Place::new("test", PartitionId(7));
     let taken = Ledger::take::<Actor, Large>(journal, place, "node-a", Wall(5), BY).await;
     let ledger = taken.expect("nothing is wrong with the journal").0;
-    let letter = |bytes: usize| Envelope {
-        from: Some(actor("ada")),
-        to: actor("bob"),
-        birth: None,
-        creates: false,
-        call: None,
-        body: Large("x".repeat(bytes)),
+    let letter = |bytes: usize| -> Sealed<Actor, Large> {
+        let (from, body) = (Some(actor("ada")), Large("x".repeat(bytes)));
+        Envelope { from, to: actor("bob"), birth: None, creates: false, call: None, body }.into()
     };
     let written = async |write: Write<Actor, Large>| {
         let commit = Commit { id: CommitId(1), epoch: ledger.owner().epoch, turns: vec![], writes: vec![write] };

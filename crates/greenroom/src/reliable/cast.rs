@@ -14,7 +14,7 @@ use tokio::sync::oneshot;
 use super::again::{Doubted, Fields, Record};
 use super::births::Births;
 use super::kept::Memory;
-use super::name::{Body, Letter, Machine, Named, Payload};
+use super::name::{Body, Letter, Machine, Named, Payload, Sealed};
 use super::takings::{Ended, Fate, Takings};
 use crate::actor::error::{Failure, Refusal};
 use crate::actor::key::{ActorId, Kind};
@@ -52,7 +52,7 @@ pub(super) struct Actor {
     /// Turns that have ended and are not committed.
     uncommitted: usize,
     /// The turn that waits for the fields to be read.
-    waiting: Option<(TurnId, Letter)>,
+    waiting: Option<(TurnId, Sealed)>,
     reading: bool,
     used: Timestamp,
     /// Where turns are run again: what there was before the turn that runs.
@@ -89,7 +89,7 @@ pub(super) enum Begun {
     /// The actor's fields must be read first.
     Reads(Named),
     /// No host has offered its kind here yet: it is begun again later.
-    Strands(TurnId, Box<Letter>),
+    Strands(TurnId, Sealed),
     Waits,
 }
 
@@ -174,7 +174,7 @@ impl Cast {
     }
 
     /// Begins a turn.
-    pub(super) fn begin(&mut self, turn: TurnId, letter: &Letter, now: Timestamp) -> Begun {
+    pub(super) fn begin(&mut self, turn: TurnId, letter: &Sealed, now: Timestamp) -> Begun {
         Shard::with(|shard| match shard {
             Some(shard) => self.begin_on(shard, turn, letter, now),
             None => Begun::Waits,
@@ -182,16 +182,16 @@ impl Cast {
     }
 
     /// Begins a turn whose kind was not there, unless that is forgotten.
-    pub(super) fn begin_stranded(&mut self, turn: TurnId, letter: &Letter, now: Timestamp) -> Begun {
+    pub(super) fn begin_stranded(&mut self, turn: TurnId, letter: &Sealed, now: Timestamp) -> Begun {
         if self.stranded.contains_key(&turn) { self.begin(turn, letter, now) } else { Begun::Waits }
     }
 
-    fn begin_on(&mut self, shard: &Shard, turn: TurnId, letter: &Letter, now: Timestamp) -> Begun {
+    fn begin_on(&mut self, shard: &Shard, turn: TurnId, letter: &Sealed, now: Timestamp) -> Begun {
         let called = letter.call.is_some();
         let method = match &letter.body {
             Body::Call { method, .. } => method,
             // The incarnation is what its commit writes.
-            Body::Created => return Begun::Fails(turn, Outcome::Done(Effects::default())),
+            Body::Created => return Begun::Fails(turn, Outcome::Done(Box::default())),
             Body::Reply { .. } | Body::Output(_) => {
                 return Begun::Fails(turn, Outcome::Failed("the message is none".to_owned()));
             }
@@ -201,7 +201,7 @@ impl Cast {
             self.stranded.remove(&turn);
         } else if self.port.node.may_be_offered(&letter.to.kind) {
             self.stranded.insert(turn, letter.to.clone());
-            return Begun::Strands(turn, Box::new(letter.clone()));
+            return Begun::Strands(turn, letter.clone());
         }
         let Some(kind) = Kind::known(&letter.to.kind).filter(|kind| kinds.find(*kind).is_some()) else {
             let name = self.port.node.name();
@@ -416,7 +416,7 @@ fn fails(turn: TurnId, called: bool, refusal: Refusal) -> Begun {
     }
     let (status, payload) = encode_failure(&refusal.into());
     let answer = Some(Body::Reply { status: status.to_byte(), payload: Payload(payload) });
-    let effects = Effects { answer, ..Effects::default() };
+    let effects = Box::new(Effects { answer, ..Effects::default() });
     Begun::Fails(turn, Outcome::Done(effects))
 }
 

@@ -18,7 +18,7 @@ use super::again::Fields;
 use super::answers::Answered;
 use super::births::Births;
 use super::cast::{Begun, Cast, End};
-use super::name::{Body, Letter, Named};
+use super::name::{Body, Letter, Named, Sealed};
 use super::takings::Ended;
 use crate::actor::key::{ActorId, Kind};
 use crate::actor::reply::{AnyReply, RuntimeEnd};
@@ -63,7 +63,7 @@ struct Member {
 /// A message with its turn, or before it.
 struct Entry {
     to: Rc<Who>,
-    letter: Rc<Letter>,
+    letter: Sealed,
     reply: Option<Box<dyn AnyReply>>,
     number: u64,
 }
@@ -81,7 +81,7 @@ struct Due {
     at: Wall,
     number: u64,
     name: Option<String>,
-    letter: Rc<Letter>,
+    letter: Sealed,
 }
 
 impl Shard {
@@ -90,7 +90,7 @@ impl Shard {
         let company = self.hall().company().clone();
         self.join_in(&company);
         if let Some(to) = company.who(&letter.to) {
-            company.begin(self, Entry { to, letter: Rc::new(letter), reply, number: self.step_number() });
+            company.begin(self, Entry { to, letter: letter.into(), reply, number: self.step_number() });
         }
     }
 }
@@ -216,6 +216,7 @@ impl Company {
         let taken = self.with(shard, who, |member, cast| {
             let mut running = member.running.take()?;
             let Ended { effects, changes, later, .. } = running.ended.take()?;
+            let effects = *effects;
             let Effects { halts, reconsider, .. } = effects;
             member.changes.push(changes.1);
             let _ = cast.committed(&who.named);
@@ -240,7 +241,7 @@ impl Company {
             for (place, sent) in (0..).zip(sends) {
                 match sent.envelope.birth.filter(|_| sent.envelope.creates) {
                     Some(birth) => _ = self.born.borrow_mut().insert(birth),
-                    None => self.send(shard, who, Rc::new(sent.envelope), mix(number, SENT | place), sent.delivery),
+                    None => self.send(shard, who, sent.envelope, mix(number, SENT | place), sent.delivery),
                 }
             }
             later.into_iter().for_each(|later| later(shard));
@@ -255,7 +256,7 @@ impl Company {
             if timer.name.is_some() {
                 timers.retain(|due| !is_own(due, &timer.name));
             }
-            let (name, letter) = (timer.name, Rc::new(timer.outgoing.envelope));
+            let (name, letter) = (timer.name, timer.outgoing.envelope);
             timers.push(Due { at: timer.due, number: mix(number, TIMER | place), name, letter });
         }
         drop(timers);
@@ -309,7 +310,7 @@ impl Company {
     }
 
     /// Lets a message be under way again, or when it is due.
-    fn send_again(&self, shard: &Shard, letter: Rc<Letter>, number: u64) {
+    fn send_again(&self, shard: &Shard, letter: Sealed, number: u64) {
         if let Some(from) = letter.from.as_ref().and_then(|from| self.who(from)) {
             self.send(shard, &from, letter, number, Delivery::ExactlyOnce);
         }
@@ -321,7 +322,7 @@ impl Company {
     }
 
     /// Lets a message be under way that `from` has sent.
-    fn send(&self, shard: &Shard, from: &Who, letter: Rc<Letter>, number: u64, delivery: Delivery) {
+    fn send(&self, shard: &Shard, from: &Who, letter: Sealed, number: u64, delivery: Delivery) {
         let Body::Call { method, arguments, .. } = &letter.body else { return };
         let Some(to) = self.who(&letter.to) else { return };
         let by = Party::Actor(from.id.clone());

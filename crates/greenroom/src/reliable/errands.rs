@@ -10,7 +10,7 @@ use greenroom_store::StoreError;
 use tokio::sync::oneshot;
 
 use super::admin::{self, Wish};
-use super::name::{Body, Happening, Letter, Named};
+use super::name::{Body, Happening, Letter, Named, Sealed};
 use crate::actor::key::{ActorId, Kind};
 use crate::here::Here;
 use crate::shard::calls::Completion;
@@ -26,7 +26,7 @@ pub(super) enum Done {
     /// An actor's fields are read, as its activation has ended by itself; or they never can be.
     Fields { actor: Named, fields: Result<Vec<StoredField>, String> },
     /// A turn that could not begin is to be tried again.
-    Due { turn: TurnId, letter: Box<Letter> },
+    Due { turn: TurnId, letter: Sealed },
     /// A turn has ended; `None` if it was dropped.
     Turn { turn: TurnId, completion: Option<Completion> },
     /// A commit has ended.
@@ -87,7 +87,7 @@ impl Desk {
     }
 
     /// Waits before a turn is begun again whose kind nobody has offered here yet.
-    pub(super) fn later(self, turn: TurnId, letter: Box<Letter>) -> Errand {
+    pub(super) fn later(self, turn: TurnId, letter: Sealed) -> Errand {
         Box::pin(async move {
             let world = self.node.world();
             world.sleep_until(world.now() + OFFERED_AFTER).await;

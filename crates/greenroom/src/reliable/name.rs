@@ -123,6 +123,7 @@ impl<'de> Deserialize<'de> for Payload {
 }
 
 pub(crate) type Letter = delivery::Envelope<Named, Body>;
+pub(super) type Sealed = delivery::Sealed<Named, Body>;
 pub(crate) type Wire = delivery::Wire<Named, Body>;
 pub(super) type Machine = delivery::Partition<Named, Body>;
 pub(super) type Happening = delivery::Event<Named, Body>;

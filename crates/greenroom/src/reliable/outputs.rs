@@ -12,7 +12,7 @@ use greenroom_store::{Outlet, Output, Undelivered};
 use serde::Serialize;
 
 use super::errands::{Desk, Done, Errand, Pause};
-use super::name::{Body, Letter, Named};
+use super::name::{Body, Letter, Named, Sealed};
 use super::takings::takings;
 use crate::actor::cx::Cx;
 use crate::actor::error::Refusal;
@@ -117,7 +117,7 @@ pub(super) struct Leaving {
     pub(super) life: Life,
     pub(super) lane: Lane,
     pub(super) number: u64,
-    pub(super) letter: Letter,
+    pub(super) letter: Sealed,
     /// Whether it is worth several tries.
     pub(super) patient: bool,
 }

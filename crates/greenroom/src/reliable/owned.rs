@@ -37,6 +37,8 @@ pub(super) struct Owned {
     desk: Desk,
     machine: Machine,
     actions: VecDeque<Act>,
+    /// What the machine has just wanted, which goes behind `actions` at once: room that is kept.
+    wanted: Vec<Act>,
     errands: FuturesUnordered<Errand>,
     cast: Cast,
     /// Changes of turns that have ended and are not committed, and what is to be done after their commit.
@@ -84,6 +86,7 @@ impl Owned {
             desk: Desk { node: port.node.clone(), ledger },
             machine,
             actions: actions.into(),
+            wanted: Vec::new(),
             errands: FuturesUnordered::new(),
             cast,
             changes: BTreeMap::new(),
@@ -198,9 +201,8 @@ impl Owned {
     }
 
     fn happen(&mut self, event: Happening) {
-        let mut out = Vec::new();
-        self.machine.handle(self.now(), event, &mut out);
-        self.actions.extend(out);
+        self.machine.handle(self.port.node.world().now(), event, &mut self.wanted);
+        self.actions.extend(self.wanted.drain(..));
     }
 
     fn input(&mut self, input: Input, leaving: &mut Option<(Timestamp, oneshot::Sender<()>)>) {
@@ -218,7 +220,7 @@ impl Owned {
                     let _ = waiter.send(Answered::refused(refusal));
                     return;
                 }
-                self.happen(Happening::Called(*letter));
+                self.happen(Happening::Called(letter));
             }
             Input::Withdrawn(actor, call) => {
                 if self.callers.gone(&call) {

@@ -7,7 +7,7 @@ use tokio::sync::{mpsc, oneshot};
 use super::admin::{Report, Wish};
 use super::answers::Answered;
 use super::driver::Driver;
-use super::name::{Letter, Named, Wire};
+use super::name::{Letter, Named, Sealed, Wire};
 use crate::actor::cx::Cx;
 use crate::actor::interface::{Actor, Why};
 use crate::shard::Shard;
@@ -15,7 +15,7 @@ use crate::shard::Shard;
 /// What a partition's driver is told.
 pub(super) enum Input {
     /// A call from outside, and who waits for the answer.
-    Called(Box<Letter>, Option<oneshot::Sender<Answered>>),
+    Called(Sealed, Option<oneshot::Sender<Answered>>),
     /// Who waited for the answer to this call does not any more.
     Withdrawn(Named, String),
     /// From the owner of another partition.
@@ -95,7 +95,7 @@ impl Partitions {
         let withdrawn = letter.call.as_ref().map(|call| Input::Withdrawn(letter.to.clone(), call.key.clone()));
         let (answer, answered) = oneshot::channel();
         let asked = async {
-            if !self.tell(Input::Called(Box::new(letter), Some(answer))).await {
+            if !self.tell(Input::Called(letter.into(), Some(answer))).await {
                 return Answered::Busy;
             }
             answered.await.unwrap_or(Answered::Lost)
@@ -114,7 +114,7 @@ impl Partitions {
 
     /// A message from outside, for which nobody waits.
     pub async fn told(&self, letter: Letter) {
-        self.tell(Input::Called(Box::new(letter), None)).await;
+        self.tell(Input::Called(letter.into(), None)).await;
     }
 
     /// From the owner of another partition. It may be lost.

@@ -13,7 +13,7 @@ use serde::de::DeserializeOwned;
 
 use super::again::Record;
 use super::births::{self, Births};
-use super::name::{Body, Letter, Named, Payload};
+use super::name::{Body, Letter, Named, Payload, Sealed};
 use super::outputs::OUTLET;
 use crate::actor::error::Refusal;
 use crate::actor::key::{Key, check};
@@ -249,7 +249,7 @@ impl Takings {
         let body = Body::Call { method: method.into(), arguments, carried };
         self.taken().bytes += size(&body) + to.key.len();
         let to_partition = Destination::Partition(to.partition(partitions));
-        let envelope = Letter { from: Some(self.by.clone()), to, birth, creates: false, call: None, body };
+        let envelope = Letter { from: Some(self.by.clone()), to, birth, creates: false, call: None, body }.into();
         Ok(Outgoing { to: to_partition, delivery, envelope })
     }
 
@@ -260,7 +260,7 @@ impl Takings {
         let to = Named { kind: kind.into(), key: key.clone() };
         let partition = Destination::Partition(to.partition(partitions));
         let (from, body) = (Some(self.by.clone()), Body::Created);
-        let envelope = Letter { from, to, birth: Some(birth), creates: true, call: None, body };
+        let envelope = Sealed::from(Letter { from, to, birth: Some(birth), creates: true, call: None, body });
         let mut taken = self.taken();
         taken.bytes += letter_size(&envelope);
         taken.sends.push(Outgoing { to: partition, delivery: Delivery::ExactlyOnce, envelope });
@@ -273,7 +273,7 @@ impl Takings {
         let body = Body::Output(Payload(body));
         let mut taken = self.taken();
         taken.bytes += size(&body);
-        let envelope = Letter { from: Some(self.by.clone()), to, birth: None, creates: false, call: None, body };
+        let envelope = Letter { from: Some(self.by.clone()), to, birth: None, creates: false, call: None, body }.into();
         let (to, delivery) = (Destination::Outside(number), Delivery::AtLeastOnce);
         taken.sends.push(Outgoing { to, delivery, envelope });
     }
@@ -335,7 +335,8 @@ impl Takings {
         let answer_bytes = answer.as_ref().map_or(0, size);
         let bytes = bytes + answer_bytes;
         let reconsider = jump.is_some();
-        let effects = Effects { sends, cancels, timers, halts, reconsider, answer, answer_bytes, operations, bytes };
+        let effects =
+            Effects { sends, cancels, timers, halts, reconsider, answer, answer_bytes, operations, bytes }.into();
         let changes = match halts {
             true => TurnChanges::Halted(self.by.clone(), entries),
             false => TurnChanges::Fields(self.by.clone(), fields),
@@ -374,7 +375,7 @@ impl Holdback for Takings {
 
 /// What a turn has come to.
 pub(super) struct Ended {
-    pub(super) effects: Effects<Named, Body>,
+    pub(super) effects: Box<Effects<Named, Body>>,
     pub(super) changes: (TurnId, TurnChanges<Named>),
     pub(super) later: Vec<Later>,
     /// For a second run: what it gets, unless nobody knows all of that, and whom the first one has told.
@@ -385,14 +386,14 @@ pub(super) struct Ended {
 #[cfg(feature = "rehearsal")]
 impl Ended {
     /// That of a turn that has come to these effects, and changed nothing.
-    pub(super) fn of(actor: &Named, turn: TurnId, effects: Effects<Named, Body>) -> Self {
+    pub(super) fn of(actor: &Named, turn: TurnId, effects: Box<Effects<Named, Body>>) -> Self {
         let changes = (turn, TurnChanges::Fields(actor.clone(), Vec::new()));
         Self { effects, changes, later: Vec::new(), record: None, told: Vec::new() }
     }
 
     /// Whether it makes anything true but its answer.
     pub(super) fn is_seen(&self) -> bool {
-        let Effects { sends, cancels, timers, halts, reconsider, .. } = &self.effects;
+        let Effects { sends, cancels, timers, halts, reconsider, .. } = &*self.effects;
         let changes = !matches!(&self.changes.1, TurnChanges::Fields(_, fields) if fields.is_empty());
         let sends = !(sends.is_empty() && cancels.is_empty() && timers.is_empty() && self.later.is_empty());
         changes || sends || *halts || *reconsider
