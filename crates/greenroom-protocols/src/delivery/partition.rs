@@ -362,10 +362,9 @@ impl<A: Clone + Ord, M: Clone> Partition<A, M> {
                     None => return,
                 },
             };
-            let mailbox = self.wake(actor);
             match verdict {
                 Verdict::Drop(why) => {
-                    mailbox.uncommitted += 1;
+                    self.wake(actor).uncommitted += 1;
                     self.ready.push_back(Ready { turn: None, item, effect: Effect::Dropped(why) });
                 }
                 Verdict::Run | Verdict::Hold(_) => {
