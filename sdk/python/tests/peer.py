@@ -140,7 +140,7 @@ class Peer:
         assert (body.varint(), body.u8()) == (seat, frames.OK), body.rest()
 
     def activate(self, seat: int = 1, key: str = "lobby", state: bytes | None = None, carried: bytes | None = None, epoch: int = 1) -> None:
-        states = frames.fields([("self", state)] if state is not None else [])
+        states = frames.fields({"self": state} if state is not None else {})
         flags = b"\0" if carried is None else b"\2"
         carry = b"" if carried is None else block(carried)
         self.say(frame(frames.ACTIVATE, varint(seat), b"\0", varint(epoch), flags, text(key), carry, states))

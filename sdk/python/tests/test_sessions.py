@@ -54,7 +54,7 @@ async def test_a_save_is_an_ask_and_names_the_turn(peer: Peer) -> None:
         request, by, seat, operation = ask.varint(), ask.varint(), ask.varint(), ask.u8()
         what = msgpack.decode(ask.rest()[2:])
         assert (by, seat, operation) == (turn, 1, frames.SAVE)
-        assert what == {"state": "self", "fields": frames.fields([("self", frames.packed({"count": 0}))])}
+        assert what == {"state": "self", "fields": frames.fields({"self": frames.packed({"count": 0})})}
         peer.reply(request)
         assert await peer.end(turn) == (0, None, b"")
 

@@ -125,7 +125,7 @@ class Cx(Referrer):
         if not seat.kind.options.persistent:
             raise RuntimeError(f"{seat.kind.cls.__name__} keeps nothing: write class {seat.kind.cls.__name__}(gr.Actor, persistent=True)")
         payload = seat.kind.dump(seat.instance)
-        await self._ask(frames.SAVE, {"state": "self", "fields": frames.fields([("self", payload)])})
+        await self._ask(frames.SAVE, {"state": "self", "fields": frames.fields({"self": payload})})
         seat.saved = payload
 
     async def reload(self) -> None:

@@ -5,6 +5,7 @@ A frame is `length u32 LE` (of what follows), `type u8`, body. Numbers are LEB12
 
 from __future__ import annotations
 
+import functools
 import os
 from typing import Any, Final
 
@@ -47,10 +48,13 @@ class FrameError(Exception):
     """Bytes of the other side that are no frame: the lane that they came on is closed."""
 
 
+_SHORT: Final = [bytes((value,)) for value in range(0x80)]
+
+
 def varint(value: int) -> bytes:
     """`value` as LEB128."""
-    if value < 0x80:
-        return bytes((value,))
+    if 0 <= value < 0x80:
+        return _SHORT[value]
     if value < 0x4000:
         return bytes((value & 0x7F | 0x80, value >> 7))
     out = bytearray()
@@ -89,9 +93,17 @@ def packed(value: Any) -> bytes:
     return bytes((CODEC, 1)) + module.encode(value)
 
 
-def fields(states: list[tuple[str, bytes]]) -> bytes:
+def fields(states: dict[str, bytes]) -> bytes:
     """Whole states, each a payload."""
-    return varint(len(states)) + b"".join(text(name) + b"\0" + block(payload) for name, payload in states)
+    parts = [varint(len(states))]
+    for name, payload in states.items():
+        parts += (_headed(name), varint(len(payload)), payload)
+    return b"".join(parts)
+
+
+@functools.lru_cache(maxsize=1024)
+def _headed(name: str) -> bytes:
+    return text(name) + b"\0"
 
 
 class Reader:

@@ -90,7 +90,7 @@ class Coder:
             return bytes((codec, version)) + _JSON.encode(value)
         if not self.plain:
             value = msgspec.to_builtins(value, builtin_types=(bytes,))
-        return bytes((codec, version)) + _PACK.encode(value)
+        return (_HEAD if version == 1 else bytes((codec, version))) + _PACK.encode(value)
 
 
 @dataclass
@@ -159,10 +159,6 @@ class Kind:
     def fresh(self) -> Any:
         """A new instance, with no state."""
         return self.cls()
-
-    def dump_fields(self, instance: Any) -> dict[str, bytes]:
-        """The payloads of what a journal keeps of an instance."""
-        return {name: coder.write(getattr(instance, name)) for name, coder in self.fields.items()}
 
     def load_fields(self, instance: Any, payloads: dict[str, bytes]) -> None:
         """Gives an instance what a journal has of it. What the class does not know any more stays there."""
@@ -319,5 +315,6 @@ def _nothing(_: Any) -> tuple[()]:
 _MISSING: Any = object()
 _ATOMS = (int, float, str, bytes, bool, type(None), tuple, frozenset)
 _PLAIN = (property, staticmethod, classmethod)
+_HEAD = bytes((frames.MESSAGE_PACK, 1))
 _PACK = msgspec.msgpack.Encoder(decimal_format="string", uuid_format="canonical")
 _JSON = msgspec.json.Encoder(decimal_format="string", uuid_format="canonical")

@@ -56,7 +56,7 @@ class Lane(asyncio.Protocol):
             frames.ACTIVATE: self._on_activate, frames.DEACTIVATE: self._on_deactivate, frames.CREDIT: self._on_credit,
             frames.CANCEL_TURN: self._on_cancel_turn, frames.STREAM_ITEM: self._on_item, frames.GOODBYE: self._on_goodbye,
             frames.STREAM_CREDIT: self._on_stream_credit, frames.STREAM_END: self._on_stream_end,
-            frames.REPLY: self._on_reply, frames.TURN: self._on_turn,
+            frames.REPLY: self._on_reply,
         }  # fmt: skip
 
     # The connection.
@@ -156,11 +156,13 @@ class Lane(asyncio.Protocol):
                 break
             if not 0 < length <= splitter.limit:
                 raise FrameError(f"a frame of {length} bytes is outside the bound of {splitter.limit}")
-            handler = self._cold.get(data[at + 4])
-            if handler is not None:
-                handler(Reader(data, at + 5, end))
-                if self.dead:
-                    return
+            kind = data[at + 4]
+            if kind == frames.TURN:
+                self._on_turn(data, at + 5, end)
+            elif kind in self._cold:
+                self._cold[kind](Reader(data, at + 5, end))
+            if self.dead:
+                return
             at = end
         if at < size:
             splitter.keep(data, at)
@@ -171,9 +173,8 @@ class Lane(asyncio.Protocol):
             raise FrameError(f"a frame names seat {number}, which is not there")
         return seat
 
-    def _on_turn(self, reader: Reader) -> None:
+    def _on_turn(self, data: bytes, at: int, end: int) -> None:
         # By hand: most of a host's frames are turns.
-        data, at = reader.data, reader.at
         try:
             number, at = (data[at], at + 1) if data[at] < 0x80 else _number(data, at)
             seat_number, at = (data[at], at + 1) if data[at] < 0x80 else _number(data, at)
@@ -182,10 +183,10 @@ class Lane(asyncio.Protocol):
             left, at = (data[at + 1], at + 2) if data[at + 1] < 0x80 else _number(data, at + 1)
             length, at = (data[at], at + 1) if data[at] < 0x80 else _number(data, at)
         except IndexError:
-            at, length = reader.end, 1
+            at, length = end, 1
             number = seat_number = method_number = flags = left = 0
         start = at + length
-        if start > reader.end:
+        if start > end:
             raise FrameError("a turn ends within a field")
         seat = self._seat(seat_number)
         methods = seat.kind.methods
@@ -199,14 +200,14 @@ class Lane(asyncio.Protocol):
         turn = Turn(self, seat, number, method, bool(flags & 1), left)
         turn.extension = data[at:start] if length else b""
         self.turns[number] = turn
-        codec = turn.codec = data[start] if reader.end - start > 1 else 0
+        codec = turn.codec = data[start] if end - start > 1 else 0
         if codec == frames.JSON:
             turn.told = data[start + 1] == 2
         try:
             if codec == frames.MESSAGE_PACK:
-                arguments = method.arguments.from_pack.decode(data[start + 2 : reader.end])
+                arguments = method.arguments.from_pack.decode(data[start + 2 : end])
             else:
-                arguments = method.arguments.read(data[start : reader.end])
+                arguments = method.arguments.read(data[start:end])
         except msgspec.DecodeError as error:
             turn.codec = codec or frames.MESSAGE_PACK
             refused = errors.invalid(error)
@@ -289,7 +290,7 @@ class Lane(asyncio.Protocol):
         else:
             # Reply and state are one frame: neither comes without the other.
             seat.saved = changed
-            self.finish(turn, status, payload, 1, frames.fields([("self", changed)]))
+            self.finish(turn, status, payload, 1, frames.fields({"self": changed}))
 
     def _commit(self, turn: Turn, status: int, payload: bytes) -> None:
         """Ends a turn of a reliable actor with all that it has changed: the node commits that with what it has sent."""

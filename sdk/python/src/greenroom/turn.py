@@ -66,11 +66,16 @@ class Seat:
         payload = self.kind.dump(self.instance)
         return None if payload == self.saved else payload
 
-    def changes(self) -> list[tuple[str, bytes]]:
+    def changes(self) -> dict[str, bytes]:
         """What a turn has changed of what a journal keeps; from now on it is kept."""
-        now = self.kind.dump_fields(self.instance)
-        changed = [(name, payload) for name, payload in now.items() if self.journaled.get(name) != payload]
-        self.journaled |= changed
+        instance, before = self.instance, self.journaled
+        changed: dict[str, bytes] = {}
+        for name, coder in self.kind.fields.items():
+            payload = coder.write(getattr(instance, name))
+            if before.get(name) != payload:
+                changed[name] = payload
+        # Not before all of them can be written.
+        before |= changed
         return changed
 
     def end_exclusive(self) -> None:
