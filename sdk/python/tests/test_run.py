@@ -93,12 +93,14 @@ def test_without_a_journal_the_example_has_its_other_kinds() -> None:
 @pytest.mark.skipif(not IS_THERE, reason="no program: set GREENROOM_BIN")
 @pytest.mark.parametrize("ends", [signal.SIGINT, signal.SIGTERM])
 def test_a_host_behind_a_shell_drains_at_each_restart_and_at_the_end(ends: signal.Signals, tmp_path: Path) -> None:
-    program, said = tmp_path / "chat.py", tmp_path / "said"
+    # What is written meanwhile is not beside the program: that would be a change of it.
+    program, said, written = tmp_path / "host" / "chat.py", tmp_path / "said", tmp_path / "pids"
+    program.parent.mkdir()
     program.write_text(EXAMPLE.read_text())
     port = free_port()
     command = [os.environ.get("GREENROOM_BIN", "greenroom"), "run", "--http", f"127.0.0.1:{port}", "--watch"]
     # It does not hand on what it is told, as `go run` and `npx` do not.
-    shell = ["sh", "-c", '"$0" "$1" member & echo $! >> "$1.pids"; wait', sys.executable, str(program)]
+    shell = ["sh", "-c", f'"$0" "$1" member & echo $! >> {written}; wait', sys.executable, str(program)]
     with said.open("wb") as into:
         running = subprocess.Popen([*command, *shell], stderr=into)
     hosts: list[int] = []
@@ -109,8 +111,7 @@ def test_a_host_behind_a_shell_drains_at_each_restart_and_at_the_end(ends: signa
         while len(hosts) < count or "serving member" not in said.read_text().rpartition("starts again")[2]:
             assert time.monotonic() < until, said.read_text()
             time.sleep(0.02)
-            pids = Path(f"{program}.pids")
-            hosts[:] = [int(line) for line in pids.read_text().split()] if pids.exists() else []
+            hosts[:] = [int(line) for line in written.read_text().split()] if written.exists() else []
 
     try:
         served(1)
