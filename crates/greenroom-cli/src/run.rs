@@ -16,7 +16,7 @@ use crate::node;
 pub(crate) struct RunCommand {
     #[command(flatten)]
     flags: NodeFlags,
-    /// Start the program again when a file beside it changes
+    /// Start the program again when its code changes: files that it names, and code beside them
     #[arg(long)]
     watch: bool,
     /// The program and its arguments, as `python chat.py`

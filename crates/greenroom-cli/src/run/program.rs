@@ -102,17 +102,27 @@ fn is_in(group: i32, pid: i32) -> bool {
     matches!(about[..], [state, _, of] if !matches!(state, "Z" | "X") && of.parse() == Ok(group))
 }
 
-/// Where the program's files are: beside each of its words that names one, and in those that are folders, as in `go run ./host`. A
-/// program that was built here is one of them; what is installed, as `/usr/bin/python`, is not.
+/// What the program is made of: each of its words that names a file, and that file's folder; folders, as in `go run ./host`. A
+/// program that was built here is one of the files; what is installed, as `/usr/bin/python`, is not.
 pub(super) fn sources(program: &[String]) -> Vec<PathBuf> {
     let words = program.iter().enumerate().filter(|(at, word)| *at > 0 || word.contains('/') && !word.starts_with('/'));
     let found = words.filter_map(|(_, word)| Path::new(word).canonicalize().ok());
-    found.filter_map(|path| if path.is_dir() { Some(path) } else { path.parent().map(Path::to_owned) }).collect()
+    found
+        .flat_map(|path| {
+            let folder = path.parent().filter(|_| !path.is_dir()).map(Path::to_owned);
+            [Some(path), folder].into_iter().flatten()
+        })
+        .collect()
 }
 
-/// When a file in `folders` was last written; hidden folders, and those of installed packages, are passed over.
-pub(super) fn newest(folders: &[PathBuf]) -> Option<SystemTime> {
-    folders.iter().filter_map(|folder| in_folder(folder, DEPTH_MAX)).max()
+/// When one of the `sources` was last written, or code in those that are folders: what a program writes beside its code, as a log or a
+/// store, changes nothing about it. Hidden folders, and those of installed packages, are passed over.
+pub(super) fn newest(sources: &[PathBuf]) -> Option<SystemTime> {
+    let written = |file: &PathBuf| file.metadata().ok()?.modified().ok();
+    sources
+        .iter()
+        .filter_map(|source| if source.is_dir() { in_folder(source, DEPTH_MAX) } else { written(source) })
+        .max()
 }
 
 fn in_folder(folder: &Path, depth: usize) -> Option<SystemTime> {
@@ -125,12 +135,22 @@ fn in_folder(folder: &Path, depth: usize) -> Option<SystemTime> {
                 _ if name.starts_with(['.', '_']) || name == "node_modules" || name == "target" => None,
                 true if depth == 0 => None,
                 true => in_folder(&entry.path(), depth - 1),
-                false => about.modified().ok(),
+                false if is_code(&name) => about.modified().ok(),
+                false => None,
             }
         })
         .max()
 }
 
+fn is_code(name: &str) -> bool {
+    name.rsplit_once('.').is_some_and(|(_, ending)| CODE.contains(&ending))
+}
+
+/// How names of files end that programs are written in.
+const CODE: [&str; 21] = [
+    "py", "pyi", "js", "mjs", "cjs", "jsx", "ts", "mts", "cts", "tsx", "go", "rs", "java", "kt", "scala", "cs", "rb",
+    "ex", "exs", "lua", "php",
+];
 /// Folders within folders that are looked at.
 const DEPTH_MAX: usize = 4;
 /// Between two looks at what is to end.
@@ -145,14 +165,37 @@ mod tests {
         let words = |text: &str| text.split(' ').map(str::to_owned).collect::<Vec<_>>();
         let here = Path::new(".").canonicalize().expect("it is there");
         for (program, folders) in [
-            ("python Cargo.toml --verbose", vec![here.clone()]),
+            ("python Cargo.toml --verbose", vec![here.join("Cargo.toml"), here.clone()]),
             ("go run .", vec![here.clone()]),
             ("go run ./src", vec![here.join("src")]),
-            ("src/main.rs", vec![here.join("src")]),
+            ("src/main.rs", vec![here.join("src/main.rs"), here.join("src")]),
             ("/bin/sh nowhere", vec![]),
             ("src", vec![]),
         ] {
             assert_eq!(sources(&words(program)), folders, "{program}");
+        }
+    }
+
+    #[test]
+    fn what_a_program_writes_beside_its_code_is_no_change_of_it() {
+        let folder = tempfile::tempdir().expect("there is room");
+        let at = |name: &str| folder.path().join(name);
+        fs::write(at("host"), "").expect("there is room");
+        let sources = sources(&["sh".to_owned(), at("host").display().to_string()]);
+        let before = newest(&sources);
+        let write = |name: &str, seconds| {
+            let file = fs::File::create(at(name)).expect("there is room");
+            let later = before.expect("it was written") + Duration::from_secs(seconds);
+            file.set_modified(later).expect("times can be set");
+        };
+        for beside in ["log", "chat.db", "chat.db-wal", "state.json", ".hidden.py"] {
+            write(beside, 1);
+            assert_eq!(newest(&sources), before, "{beside}");
+        }
+        for (seconds, code) in [(2, "other.py"), (3, "host")] {
+            let before = newest(&sources);
+            write(code, seconds);
+            assert!(newest(&sources) > before, "{code}");
         }
     }
 
