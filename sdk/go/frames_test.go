@@ -2,8 +2,10 @@ package greenroom
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
+	"strings"
 	"testing"
 )
 
@@ -81,6 +83,13 @@ func TestGolden(t *testing.T) {
 		if fmt.Sprintf("%x", []byte(made)) != g.Hex {
 			t.Errorf("%s: %x, not %s", g.Name, []byte(made), g.Hex)
 		}
+	}
+	laden := Idempotent(With(&Cx{}, "k", "v"), "17")
+	if made, err := carried(laden); fmt.Sprintf("%x", []byte(made)) != "0104016b01760e023137" || err != nil {
+		t.Errorf("a call carries %x: %v", []byte(made), err)
+	}
+	if _, err := carried(With(laden, "k", strings.Repeat("v", carriedMax))); !errors.Is(err, ErrRefused) {
+		t.Errorf("a call carries too much: %v", err)
 	}
 	if written < 6 {
 		t.Fatal("the golden frames are not there")

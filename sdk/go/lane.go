@@ -284,8 +284,7 @@ func (l *lane) hear(kind byte, r *reader) error {
 
 func (l *lane) begin(r *reader) error {
 	number, seatNumber, methodNumber := r.varint(), r.varint(), r.varint()
-	_, micros := r.u8(), r.varint()
-	r.block()
+	_, micros, came := r.u8(), r.varint(), r.block()
 	if r.err != nil {
 		return r.err
 	}
@@ -300,7 +299,7 @@ func (l *lane) begin(r *reader) error {
 	if s == nil || !s.isReady || l.turns[number] != nil || methodNumber >= uint64(len(s.kind.methods)) {
 		return frameError("turn %d names what is not there, or has begun", number)
 	}
-	t := &turn{number: number, method: s.kind.methods[methodNumber], codec: firstCodec(), arguments: r.data}
+	t := &turn{number: number, method: s.kind.methods[methodNumber], codec: firstCodec(), came: came, arguments: r.data}
 	if len(r.data) > 1 {
 		t.codec, t.isTold = r.data[0], r.data[0] == codecJSON && r.data[1] == 2
 	}

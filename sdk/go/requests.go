@@ -12,6 +12,10 @@ func (l *lane) call(c Caller, number uint64, to target, method string, arguments
 	if t != nil {
 		turnNumber = t.number
 	}
+	laden, err := carried(c)
+	if err != nil {
+		return err
+	}
 	name := [2]string{to.kind, method}
 	l.mu.Lock()
 	route, known := l.routes[name]
@@ -22,7 +26,7 @@ func (l *lane) call(c Caller, number uint64, to target, method string, arguments
 	}
 	l.mu.Unlock()
 	return l.pay(c, s, tCall, func(b *batch) {
-		b.varint(number).varint(turnNumber).varint(route).text(to.key).varint(left(c)).u8(0).bytes(arguments)
+		b.varint(number).varint(turnNumber).varint(route).text(to.key).varint(left(c)).block(laden).bytes(arguments)
 	})
 }
 

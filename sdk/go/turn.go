@@ -112,7 +112,9 @@ type turn struct {
 	// halts says that the turn's reliable actor ends with it.
 	halts bool
 	// jump is the state of a state machine from this turn on, if it says one.
-	jump      string
+	jump string
+	// came is what came along with the turn's message.
+	came      []byte
 	arguments []byte
 }
 

@@ -1,5 +1,6 @@
 //! The probe of Rust for the cases of `sdk/python/tests/test_languages.py`: one actor in four forms.
 
+use std::collections::BTreeMap;
 use std::error::Error;
 use std::sync::Arc;
 use std::time::Duration;
@@ -34,6 +35,8 @@ struct Given {
     method: String,
     node: String,
     arguments: Value,
+    context: BTreeMap<String, String>,
+    idempotency_key: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -58,7 +61,8 @@ impl Probe {
         if method == "echo" {
             return cx.reply(&arguments::<Echo>(given)?.value);
         }
-        let Given { n, ms, upto, kind, key, method: called, node, arguments } = arguments(given)?;
+        let Given { n, ms, upto, kind, key, method: called, node, arguments, context, idempotency_key } =
+            arguments(given)?;
         match method {
             "add" => self.value += n,
             "get" => {}
@@ -70,8 +74,11 @@ impl Probe {
                 self.value += 1000;
                 return Err(Ended::Failed("in the middle".to_owned()));
             }
-            "call" => {
-                let reply = cx.call(&kind, &key, &called, &payload(&arguments)?).await.map_err(failed)?;
+            "told" => return cx.reply(&BTreeMap::from_iter(cx.context())),
+            "call" | "carry" => {
+                let laden = context.iter().fold(cx.clone(), |cx, (key, value)| cx.with(key, value));
+                let laden = idempotency_key.iter().fold(laden, |cx, key| cx.idempotent(key));
+                let reply = laden.call(&kind, &key, &called, &payload(&arguments)?).await.map_err(failed)?;
                 let value: Value = greenroom_host::arguments(&reply)?;
                 return cx.reply(&value);
             }
@@ -140,8 +147,8 @@ impl Actor for Probe {
 }
 
 fn kind(form: &str, world: &Arc<dyn World>) -> Result<Kind, Box<dyn Error>> {
-    let exclusive = ["add", "fail", "panic", "call", "send", "later", "remind", "rest", "move", "slow"];
-    let reads = ["get", "where", "echo", "look"];
+    let exclusive = ["add", "fail", "panic", "call", "carry", "send", "later", "remind", "rest", "move", "slow"];
+    let reads = ["get", "told", "where", "echo", "look"];
     let integer = json!({"type": "object", "properties": {"n": {"type": "integer"}}});
     let of = |name: &&str, read: bool| match *name {
         "add" => json!({"name": name, "read": read, "arguments": integer}),

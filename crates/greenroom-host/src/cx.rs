@@ -4,10 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use bytes::Bytes;
 use greenroom_protocols::host::Pulse;
 use greenroom_wire::codec::{self, Codec};
 use greenroom_wire::host::{Ask, Call, FromHost, Operation};
-use greenroom_wire::{ExtensionView, Status};
+use greenroom_wire::{ExtensionError, Status};
 use greenroom_world::World;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -15,6 +16,7 @@ use thiserror::Error;
 use tokio::sync::oneshot;
 
 use crate::actor::{Ended, payload_as};
+use crate::carried::Carried;
 use crate::outbox::Outbox;
 use crate::streams::Streams;
 
@@ -26,6 +28,9 @@ pub struct Cx {
     pub(crate) turn: u64,
     /// How the turn's arguments are written.
     pub(crate) codec: Codec,
+    /// The extension block of the turn's message.
+    pub(crate) came: Bytes,
+    pub(crate) carried: Option<Arc<Carried>>,
 }
 
 /// A lane, and the right to act on it.
@@ -95,6 +100,9 @@ pub enum CallError {
     /// The call is over a bound of the protocol; nothing was sent.
     #[error("the call cannot be sent: {0}")]
     TooLarge(#[from] greenroom_wire::EncodeError),
+    /// The call is to carry more than it can; nothing was sent.
+    #[error(transparent)]
+    TooMuch(#[from] ExtensionError),
 }
 
 impl Cx {
@@ -129,6 +137,7 @@ impl Cx {
         if !self.link.may_act() {
             return Err(CallError::Fenced);
         }
+        let extension = self.extension()?;
         let (answer, answered) = oneshot::channel();
         let (request, route) = {
             let mut calls = self.link.calls.lock().expect("no call panics");
@@ -141,8 +150,7 @@ impl Cx {
             calls.waiting.insert(request, answer);
             (request, route)
         };
-        let extension = ExtensionView::EMPTY;
-        let call = Call { request, turn: self.turn, route, key, left, extension, payload };
+        let call = Call { request, turn: self.turn, route, key, left, extension: extension.view(), payload };
         let sent = self.link.outbox.send_paid(&FromHost::Call(call)).await;
         if let Err(error) = sent {
             self.link.calls.lock().expect("no call panics").waiting.remove(&request);
@@ -167,8 +175,8 @@ impl Cx {
             }
             self.link.define(&mut calls, kind, method)?
         };
-        let extension = ExtensionView::EMPTY;
-        let call = Call { request: 0, turn: self.turn, route, key, left: None, extension, payload };
+        let extension = self.extension()?;
+        let call = Call { request: 0, turn: self.turn, route, key, left: None, extension: extension.view(), payload };
         Ok(self.link.outbox.send_paid(&FromHost::Call(call)).await?)
     }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
-use bytes::BytesMut;
+use bytes::{Bytes, BytesMut};
 use greenroom_protocols::host::Pulse;
 use greenroom_wire::Status;
 use greenroom_wire::codec::{self, Codec};
@@ -44,7 +44,7 @@ pub(crate) struct Lane {
 impl Lane {
     /// The way to all actors, for who runs no turn.
     pub(crate) fn client(&self) -> Cx {
-        Cx { link: self.link.clone(), turn: 0, codec: Codec::MessagePack }
+        Cx { link: self.link.clone(), turn: 0, codec: Codec::MessagePack, came: Bytes::new(), carried: None }
     }
 
     /// Drops all seats; afterwards nothing of them runs.
@@ -124,7 +124,7 @@ struct Seats {
 
 /// What an instance is told, in order. The node bounds how many turns are open.
 enum Order {
-    Turn { turn: u64, method: u32, arguments: Vec<u8> },
+    Turn { turn: u64, method: u32, came: Bytes, arguments: Vec<u8> },
     Leave { is_carry: bool },
 }
 
@@ -149,7 +149,9 @@ impl Seats {
         match frame {
             FromNode::Activate(activate) => self.activate(&activate),
             FromNode::Turn(turn) => {
-                let order = Order::Turn { turn: turn.turn, method: turn.method, arguments: turn.payload.to_vec() };
+                let came = Bytes::copy_from_slice(turn.extension.as_bytes());
+                let order =
+                    Order::Turn { turn: turn.turn, method: turn.method, came, arguments: turn.payload.to_vec() };
                 if let Some(seat) = self.seats.get(&turn.seat) {
                     let _ = seat.send(order);
                 }
@@ -234,9 +236,9 @@ impl Instance {
                 return;
             }
             match order {
-                Order::Turn { turn, method, arguments } => {
+                Order::Turn { turn, method, came, arguments } => {
                     let codec = codec::parse(&arguments).map_or(Codec::MessagePack, |payload| payload.codec);
-                    let cx = Cx { link: self.link.clone(), turn, codec };
+                    let cx = Cx { link: self.link.clone(), turn, codec, came, carried: None };
                     let method = self.kind.description.methods.get(method as usize);
                     let is_read = method.is_some_and(|method| method.read);
                     let result = match method.map(|method| method.name.clone()) {

@@ -22,6 +22,7 @@
 //! ```
 
 mod actor;
+mod carried;
 mod cx;
 mod dial;
 mod lane;

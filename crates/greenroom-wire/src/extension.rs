@@ -31,6 +31,8 @@ pub mod tag {
     pub const CALLING_CLUSTER: u64 = 12;
     /// Who has named whom the call is made on behalf of, if not the cluster's own configuration: UTF-8 to the field's end.
     pub const PRINCIPAL_ISSUER: u64 = 13;
+    /// The idempotency key of a call that a host makes, for its node alone: UTF-8 to the field's end.
+    pub const IDEMPOTENCY_KEY: u64 = 14;
 }
 
 /// A validated extension block in shared bytes.

@@ -163,6 +163,7 @@ fn a_principal() {
 #[test]
 fn who_has_named_a_principal() {
     assert_eq!(tag::PRINCIPAL_ISSUER, 13);
+    assert_eq!(tag::IDEMPOTENCY_KEY, 14);
     assert_eq!(carried::principal_issuer(b"https://id"), Ok("https://id"));
 }
 

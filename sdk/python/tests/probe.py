@@ -38,6 +38,16 @@ class Probe(gr.Actor):
     async def call(self, kind: str, key: str, method: str, arguments: dict[str, Any]) -> Any:
         return await getattr(self.cx.ref(kind, key), method)(**arguments)
 
+    async def carry(
+        self, kind: str, key: str, method: str, arguments: dict[str, Any], context: dict[str, str] | None = None, idempotency_key: str | None = None
+    ) -> Any:
+        laden = self.cx.ref(kind, key, context=context, idempotency_key=idempotency_key)
+        return await getattr(laden, method)(**arguments)
+
+    @gr.read
+    async def told(self) -> dict[str, str]:
+        return self.cx.context
+
     async def send(self, kind: str, key: str, n: int) -> int:
         self.value -= n
         await self.cx.send(kind, key).add(n=n)

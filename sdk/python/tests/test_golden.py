@@ -9,10 +9,11 @@ from typing import Any
 import msgspec
 import pytest
 
-from greenroom import frames
+from greenroom import Refused, frames
 from greenroom.control import Welcome, goodbye
 from greenroom.frames import FrameError, Reader, Splitter, block, frame, text, varint
 from greenroom.lane import call_frame
+from greenroom.refs import carried
 
 GOLDEN = Path(__file__).parents[2] / "golden.json"
 FRAMES: list[dict[str, Any]] = json.loads(GOLDEN.read_text())["frames"]
@@ -28,6 +29,14 @@ def test_what_a_host_writes(golden: dict[str, Any]) -> None:
     if written is None:
         pytest.skip("in entries: for reliable kinds")
     assert written.hex() == golden["hex"]
+
+
+def test_what_a_call_carries_along() -> None:
+    golden = next(golden for golden in FRAMES if golden["name"] == "call_with_an_idempotency_key")
+    assert carried({"k": "v"}, "17") == block(bytes.fromhex(golden["body"]["extension"]))
+    assert carried(None) == carried({}) == block(b"")
+    with pytest.raises(Refused, match="16 KiB"):
+        carried({"k": "v" * frames.CARRIED_MAX})
 
 
 def write(name: str, body: dict[str, Any]) -> bytes | None:
@@ -70,9 +79,10 @@ def write(name: str, body: dict[str, Any]) -> bytes | None:
         case "Define":
             return frame(frames.DEFINE, number("route"), text(body["kind"]), text(body["method"]), number("version"))
         case "Call":
-            if body["extension"]:
+            if body["turn"]:
                 return None
-            return call_frame(body["request"], None, number("route"), text(body["key"]), body["left_us"], payload)
+            laden = block(bytes.fromhex(body["extension"]))
+            return call_frame(body["request"], None, number("route"), text(body["key"]), body["left_us"], laden, payload)
         case "CancelCall":
             return frame(frames.CANCEL_CALL, number("request"))
         case "Ask":

@@ -306,6 +306,37 @@ def test_a_reliable_actor_pays_one_of_another_language(probes: Probes, language:
 
 
 @language
+@pytest.mark.parametrize("other", LANGUAGES)
+def test_calls_under_one_idempotency_key_run_once(probes: Probes, language: str, other: str, key: str) -> None:
+    def paid(n: int, **key_: str) -> Any:
+        return {"kind": f"{other}_reliable", "key": key, "method": "add", "arguments": {"n": n}} | key_
+
+    caller = f"{language}_volatile/{key}/carry"
+    assert [probes.value(caller, paid(5, idempotency_key="17")) for _ in range(3)] == [5, 5, 5]
+    assert probes.value(caller, paid(5, idempotency_key="18")) == 10
+    assert probes.value(caller, paid(5)) == 15
+    assert "its idempotency key was used for another request" in json.dumps(probes.post(caller, paid(6, idempotency_key="17")))
+    assert probes.value(f"{other}_reliable/{key}/get") == 15
+    loose = paid(5, idempotency_key="17") | {"kind": f"{other}_volatile", "key": f"{key}-loose"}
+    assert "are not reliable" in json.dumps(probes.post(caller, loose))
+    assert probes.value(f"{other}_volatile/{key}-loose/get") == 0
+
+
+@language
+@pytest.mark.parametrize("other", LANGUAGES)
+def test_a_context_goes_along_with_calls(probes: Probes, language: str, other: str, key: str) -> None:
+    told: dict[str, Any] = {"kind": f"{other}_volatile", "key": f"{key}-told", "method": "told", "arguments": {}}
+    onward: dict[str, Any] = {"kind": f"{other}_volatile", "key": f"{key}-on", "method": "carry", "arguments": told}
+    caller = f"{language}_volatile/{key}/carry"
+    assert probes.value(caller, told) == {}
+    assert probes.value(caller, told | {"context": {"tenant": "a", "größe": ""}}) == {"tenant": "a", "größe": ""}
+    assert probes.post(caller, onward | {"context": {"tenant": "b"}}, baggage="tenant=a,user=ada")[1] == {"tenant": "b", "user": "ada"}
+    for bad in ({"": "a"}, {"k": "v" * 9000}):
+        status, problem = probes.post(caller, told | {"context": bad})
+        assert status >= 400 and "context" in json.dumps(problem), problem
+
+
+@language
 def test_a_reliable_turn_awaits_nothing_that_would_act_before_it(probes: Probes, language: str, key: str) -> None:
     asked = {"kind": f"{language}_volatile", "key": key, "method": "add", "arguments": {"n": 4}}
     status, problem = probes.post(f"{language}_reliable/{key}/call", asked)

@@ -3,6 +3,7 @@
 import { ActorError, actor, serve, type Context } from "../src/index.js";
 
 type State = { value: number };
+type Laden = Named & { method: string; arguments: object; context: Record<string, string>; idempotency_key: string };
 type Named = { kind: string; key: string };
 
 const sleep = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
@@ -22,6 +23,9 @@ const probe = {
     },
     async call(c: Context<State>, { kind, key, method, arguments: args }: Named & { method: string; arguments: object }): Promise<unknown> {
       return c.ref(kind, key)[method]!(args);
+    },
+    async carry(c: Context<State>, { kind, key, method, arguments: args, context, idempotency_key }: Laden): Promise<unknown> {
+      return c.ref(kind, key)[method]!(args, { context, idempotencyKey: idempotency_key });
     },
     async send(c: Context<State>, { kind, key, n }: Named & { n: number }) {
       c.state.value -= n;
@@ -48,6 +52,7 @@ const probe = {
   },
   reads: {
     where: async (_: Context<State>) => process.pid,
+    told: async (c: Context<State>) => c.context,
     get: async (c: Context<State>) => c.state.value,
     echo: async (_: Context<State>, { value }: { value: unknown }) => value,
     async look(c: Context<State>, { ms }: { ms: number }) {

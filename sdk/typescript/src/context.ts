@@ -3,7 +3,7 @@
 import { randomUUID } from "node:crypto";
 
 import { Fenced } from "./errors.js";
-import { Batch, NIL, Op, Reader, payload, payloadIn, valueOf } from "./frames.js";
+import { Batch, NIL, Op, Reader, Tag, payload, payloadIn, valueOf } from "./frames.js";
 import type { AnyKind } from "./kind.js";
 import type { Lane, Seat, Turn } from "./lane.js";
 import { Referrer } from "./refs.js";
@@ -49,13 +49,14 @@ export class Context<S = object> extends Referrer {
   /** The pairs of the request context that came with the turn's message. */
   get context(): Record<string, string> {
     const found: Record<string, string> = {};
-    const fields = new Reader(this.turn?.extension ?? Buffer.alloc(0));
-    while (fields.at < fields.end) {
-      const tag = fields.varint();
-      const pairs = new Reader(fields.block());
-      while (tag === 1 && pairs.at < pairs.end) found[pairs.text()] = pairs.text();
-    }
+    const pairs = this.#came(Tag.context);
+    while (pairs && pairs.at < pairs.end) found[pairs.text()] = pairs.text();
     return found;
+  }
+
+  /** On whose behalf the turn is, if anybody's. */
+  get principal(): string | undefined {
+    return this.#came(Tag.principal)?.text();
   }
 
   /** Saves the actor's state: a conditional write. Once it is done, it is stored. */
@@ -200,6 +201,16 @@ export class Context<S = object> extends Referrer {
   #reliable(): Turn {
     if (!this.turn || !this.seat.kind.definition.reliable) throw new TypeError(`${this.kind}: this is for turns of reliable actors`);
     return this.turn;
+  }
+
+  #came(tag: number): Reader | undefined {
+    const fields = new Reader(this.turn?.extension ?? Buffer.alloc(0));
+    while (fields.at < fields.end) {
+      const found = fields.varint();
+      const field = fields.block();
+      if (found === tag) return new Reader(field);
+    }
+    return undefined;
   }
 
   #ask(operation: number, what: Record<string, unknown>): Promise<Buffer> {

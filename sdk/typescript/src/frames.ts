@@ -26,6 +26,9 @@ export const Op = {
   unsubscribe: 10, openStream: 11, keepAlive: 12, deactivate: 13, migrate: 14, output: 15, create: 16, chosen: 17,
 } as const;
 
+/** What a message carries along, by its tags. */
+export const Tag = { context: 1, principal: 7, idempotencyKey: 14 } as const;
+
 /** Bytes of the other side that are no frame: the lane that they came on is closed. */
 export class FrameError extends Error {}
 
@@ -132,9 +135,25 @@ function plain(value: unknown): unknown {
 }
 
 /** Frames one after the other. */
+const NOTHING = Buffer.alloc(0);
+
+/** What a message carries along, as it is in a Call: a request context, and an idempotency key. */
+export function carried(context: Record<string, string> | undefined, idempotencyKey?: string): Buffer {
+  if (!context && idempotencyKey === undefined) return NOTHING;
+  const [all, pairs] = [new Batch(256), new Batch(256)];
+  for (const [key, value] of Object.entries(context ?? {})) pairs.text(key).text(value);
+  if (pairs.length > 0) all.varint(Tag.context).block(pairs.take());
+  if (idempotencyKey !== undefined) all.varint(Tag.idempotencyKey).text(idempotencyKey);
+  return all.take();
+}
+
 export class Batch {
-  #bytes = Buffer.allocUnsafe(16 << 10);
+  #bytes: Buffer;
   length = 0;
+
+  constructor(size = 16 << 10) {
+    this.#bytes = Buffer.allocUnsafe(size);
+  }
 
   /** Begins a frame; gives where it begins. */
   begin(type: number): number {

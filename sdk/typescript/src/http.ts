@@ -1,7 +1,7 @@
 /** A client for browsers: calls by `fetch` at a node's HTTP door. Its types are those of the kind, imported with `import type`. */
 
 import type { Kind } from "./kind.js";
-import type { Ref } from "./refs.js";
+import type { CallOptions, Ref } from "./refs.js";
 
 /** A call that came to no reply, as the door says it. */
 export class Problem extends Error {
@@ -23,9 +23,16 @@ export class Problem extends Error {
 /** The actors behind a door: `door("http://localhost:7070").ref<typeof chatRoom>("chat_room", "lobby").post({ .. })`. */
 export function door(url: string, { token, fetch: by = fetch }: { token?: string; fetch?: typeof fetch } = {}) {
   const headers = { "content-type": "application/json", ...(token && { authorization: `Bearer ${token}` }) };
-  async function call(path: string, args: unknown, timeout?: number): Promise<unknown> {
-    const signal = timeout === undefined ? null : AbortSignal.timeout(timeout);
-    const answer = await by(`${url}/${path}`, { method: "POST", headers, body: JSON.stringify(args ?? {}), signal });
+  async function call(path: string, args: unknown, { timeout, signal, context, idempotencyKey }: CallOptions = {}): Promise<unknown> {
+    const signals = [signal, timeout === undefined ? undefined : AbortSignal.timeout(timeout)].filter((each) => each !== undefined);
+    const pairs = Object.entries(context ?? {}).map(([key, value]) => `${key}=${encodeURIComponent(value)}`);
+    const carried = {
+      ...(pairs.length > 0 && { baggage: pairs.join(",") }),
+      ...(idempotencyKey !== undefined && { "idempotency-key": idempotencyKey }),
+    };
+    const answer = await by(`${url}/${path}`, {
+      method: "POST", headers: { ...headers, ...carried }, body: JSON.stringify(args ?? {}), signal: signals.length > 0 ? AbortSignal.any(signals) : null,
+    });
     const text = await answer.text();
     const value: unknown = text ? JSON.parse(text) : null;
     if (!answer.ok) throw new Problem(answer.status, (value ?? {}) as Record<string, unknown>);
@@ -36,7 +43,7 @@ export function door(url: string, { token, fetch: by = fetch }: { token?: string
       const get = (_: object, name: string | symbol) =>
         typeof name !== "string" || name === "then"
           ? undefined
-          : (args: unknown, options?: { timeout?: number }) => call([kind, key, name].map(encodeURIComponent).join("/"), args, options?.timeout);
+          : (args: unknown, options?: CallOptions) => call([kind, key, name].map(encodeURIComponent).join("/"), args, options);
       return new Proxy({}, { get }) as never;
     },
   };

@@ -496,7 +496,7 @@ export class Lane {
     return ++this.#numbers;
   }
 
-  call(number: number, seat: Seat | undefined, turn: Turn | undefined, kind: string, method: string, version: number, key: Buffer, left: number, args: Buffer): void {
+  call(number: number, seat: Seat | undefined, turn: Turn | undefined, kind: string, method: string, version: number, key: Buffer, left: number, carried: Buffer, args: Buffer): void {
     this.check(seat, turn);
     const name = `${kind}\0${method}`;
     let route = this.#routes.get(name);
@@ -506,7 +506,7 @@ export class Lane {
       this.write(T.define, (body) => body.varint(next).text(kind).text(method).varint(version));
     }
     const to = route;
-    this.pay(T.call, (body) => body.varint(number).varint(turn?.number ?? 0).varint(to).block(key).varint(Math.ceil(left * 1000)).varint(0).bytes(args));
+    this.pay(T.call, (body) => body.varint(number).varint(turn?.number ?? 0).varint(to).block(key).varint(Math.ceil(left * 1000)).block(carried).bytes(args));
   }
 
   /** The answer to a request that is about to be sent. */

@@ -1,7 +1,7 @@
 /** References: calls of actors, with the kind's own signatures. */
 
 import { Refused, Unknown, decode, isObject } from "./errors.js";
-import { Op, Status, payload, valueOf } from "./frames.js";
+import { Op, Status, carried, payload, valueOf } from "./frames.js";
 import { definitionOf, isGenerator, type AnyKind, type Handlers, type Kind } from "./kind.js";
 import type { Lane, Seat, Turn } from "./lane.js";
 import { Inlet, WINDOW } from "./streams.js";
@@ -11,6 +11,10 @@ export interface CallOptions {
   /** Milliseconds that it may take; a turn's own limit holds in any case. */
   timeout?: number;
   signal?: AbortSignal;
+  /** Pairs for the request context of the call, and of all that are made on its behalf. */
+  context?: Record<string, string> | undefined;
+  /** Among all calls of a reliable actor with this key one runs, and the others get the answer that was recorded; other actors refuse it. */
+  idempotencyKey?: string | undefined;
 }
 
 type Reply<F> = F extends (...args: never[]) => infer R
@@ -19,7 +23,9 @@ type Reply<F> = F extends (...args: never[]) => infer R
     : Promise<Awaited<R>>
   : never;
 type Args<F> = F extends (c: any, ...rest: infer A) => any ? A : never;
-type Called<M> = { readonly [name in keyof M]: (...args: [...Args<M[name]>, ...options: [options?: CallOptions]]) => Reply<M[name]> };
+/** What a method takes; the options of a call come second, also where there is nothing to give. */
+type Given<F> = Args<F> extends [] ? [args?: Record<string, never>] : Args<F>;
+type Called<M> = { readonly [name in keyof M]: (...args: [...Given<M[name]>, ...options: [options?: CallOptions]]) => Reply<M[name]> };
 type Told<M> = { readonly [name in keyof M]: (...args: Args<M[name]>) => Promise<void> };
 
 /** An actor, by its kind and key: its methods make calls, those of `$send` one-way messages. */
@@ -98,7 +104,7 @@ class Target {
     const packed = payload(args ?? {});
     if (!lane.hasRoom) await lane.room();
     const { seat, turn } = this.caller.scope();
-    lane.call(0, seat, turn, this.name, name, this.version, this.#key, this.options.timeout ?? 0, packed);
+    lane.call(0, seat, turn, this.name, name, this.version, this.#key, this.options.timeout ?? 0, carrying(this.options.context), packed);
   }
 
   async #call(name: string, args: unknown, options: CallOptions = {}): Promise<unknown> {
@@ -116,17 +122,18 @@ class Target {
   }
 
   async #ask(name: string, args: unknown, options: CallOptions): Promise<{ reply: Buffer; lane: Lane }> {
-    const { timeout, signal } = { ...this.options, ...options };
+    const { timeout, signal, context, idempotencyKey } = { ...this.options, ...options };
     signal?.throwIfAborted();
     const until = timeout === undefined ? 0 : performance.now() + timeout;
     const packed = payload(args ?? {});
+    const carried = carrying(context, idempotencyKey);
     const lane = this.caller.laneNow(this.name, this.key) ?? (await this.caller.lane(this.name, this.key));
     if (!lane.hasRoom) await lane.room();
     const { seat, turn } = this.caller.scope();
     const number = lane.number();
     const left = until ? Math.max(0.001, until - performance.now()) : 0;
     const answer = lane.answer(number, seat, turn, signal);
-    lane.call(number, seat, turn, this.name, name, this.version, this.#key, left, packed);
+    lane.call(number, seat, turn, this.name, name, this.version, this.#key, left, carried, packed);
     const { status, payload: reply } = await answer;
     lane.check(seat, turn);
     if (status !== Status.ok) throw decode(status, reply);
@@ -166,6 +173,14 @@ export class Topic<T> {
     }
   }
 }
+
+function carrying(context: Record<string, string> | undefined, idempotencyKey?: string): Buffer {
+  const written = carried(context, idempotencyKey);
+  if (written.length <= CARRIED_MAX) return written;
+  throw new Refused("Invalid", { field: "context", message: "what the call carries is over 16 KiB; carry less" });
+}
+
+const CARRIED_MAX = 16 << 10;
 
 function streamOf(value: unknown): string | undefined {
   const name = isObject(value) ? value["greenroom:stream"] : undefined;

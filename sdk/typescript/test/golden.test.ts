@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
 
-import { Reader, Splitter, T, frame, goodbye, unpack, type Batch } from "../src/frames.js";
+import { Reader, Splitter, T, frame, carried, goodbye, unpack, type Batch } from "../src/frames.js";
 import { canonical, digest } from "../src/kind.js";
 
 type Body = Record<string, never> & { payload?: string };
@@ -33,6 +33,12 @@ for (const { name, frame: kind, from, hex, body, type } of golden.frames) {
     });
   }
 }
+
+test("what a call carries along", () => {
+  const { hex } = golden.frames.find(({ name }) => name === "call_with_an_idempotency_key")!;
+  assert.ok(hex.includes(`0a${carried({ k: "v" }, "17").toString("hex")}`));
+  assert.equal(carried(undefined).length, 0);
+});
 
 function WRITES(): Map<string, (body: Body) => Buffer> {
   const of = (type: number, write: (batch: Batch, body: Body) => unknown) => (body: Body) => frame(type, (batch) => write(batch, body));

@@ -238,6 +238,24 @@ test("a reliable turn is one commit with what it sends", { skip }, async () => {
   }
 });
 
+test("a browser's calls under one idempotency key run once, and carry a context", { skip }, async () => {
+  const node = await Program.start("--journal", "memory:");
+  const context = { tenant: "größe, a=b" };
+  const echo = actor("ts_echo", { state: () => ({}), methods: { told: async (c) => c.context } });
+  try {
+    const host = await node.host([pouch, echo]);
+    const ada = door(node.http).ref<typeof pouch>("ts_pouch", "ada");
+    const once = { idempotencyKey: "17", timeout: 60_000 };
+    assert.deepEqual([await ada.pay({ to: "bob", coins: 5 }, once), await ada.pay({ to: "bob", coins: 5 }, once)], [-5, -5]);
+    await assert.rejects(ada.pay({ to: "bob", coins: 6 }, once), /used for another request/);
+    assert.deepEqual(await door(node.http).ref<typeof echo>("ts_echo", "e").told({}, { context }), context);
+    await assert.rejects(ada.look({}, { signal: AbortSignal.abort(new Error("gone")) }), /gone/);
+    await host.close();
+  } finally {
+    await node.stop();
+  }
+});
+
 test("a reliable turn that would be another one after a failover is found", { skip }, async () => {
   const node = await Program.start("--journal", "memory:", "--rerun");
   try {

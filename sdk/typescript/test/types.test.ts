@@ -21,7 +21,7 @@ const chatRoom = actor("chat_room", {
   },
 });
 
-async function typed(room: ReturnType<typeof reference>): Promise<void> {
+async function typed({ room, owner }: ReturnType<typeof references>): Promise<void> {
   const posted: boolean = await room.post({ user: "ada", text: "hi" }, { timeout: 500 });
   for await (const message of room.history({ start: 1 })) message.toUpperCase();
   await room.$send.post({ user: "ada", text: "hi" });
@@ -31,11 +31,14 @@ async function typed(room: ReturnType<typeof reference>): Promise<void> {
   await room.shout({ user: "ada" });
   // @ts-expect-error it is a boolean
   const wrong: string = await room.post({ user: "ada", text: "hi" });
-  void [posted, wrong];
+  // @ts-expect-error options come behind the arguments, also where there are none
+  const may: boolean = await owner.may_post({ timeout: 500 });
+  const may_too: boolean = await owner.may_post({}, { timeout: 500 });
+  void [posted, wrong, may, may_too];
 }
 
-function reference(client: Host) {
-  return client.ref(chatRoom, "lobby");
+function references(client: Host) {
+  return { room: client.ref(chatRoom, "lobby"), owner: client.ref(users, "ada") };
 }
 
 test("references have the kind's own signatures", () => {

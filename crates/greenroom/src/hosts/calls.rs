@@ -7,6 +7,8 @@ use std::task::Waker;
 use bytes::Bytes;
 use greenroom_protocols::host::LaneEvent;
 use greenroom_wire::Status;
+use greenroom_wire::carried::pairs;
+use greenroom_wire::extension::tag;
 use greenroom_wire::host::{Call, FromNode, REQUESTS_MAX, WINDOW};
 use greenroom_world::Timestamp;
 
@@ -16,7 +18,9 @@ use crate::actor::error::{Doubt, Refusal};
 use crate::actor::key::{ActorId, Kind, stable_hash};
 use crate::actor::reference::Inner;
 use crate::actor::reply::{AnyReply, CallName, CallSite, ReplyForm, RuntimeEnd, Watcher, WireReply, encode_failure};
+use crate::context::Context;
 use crate::here::built_in::{TOPICS, is_built_in};
+use crate::here::reliable::IDEMPOTENCY_KEY;
 use crate::reliable::hosted::{Asked, HostedTurn, Parcel, Read};
 use crate::shard::Shard;
 use crate::shard::baggage::{Baggage, Load};
@@ -141,6 +145,10 @@ impl OnShard {
             Ok(baggage) => baggage,
             Err(refusal) => return refuse(refusal.into()),
         };
+        let taken = route.kind.map_or(Ok(()), |kind| node.check_idempotency(kind, false, baggage.as_deref()));
+        if let Err(refusal) = taken {
+            return refuse(refusal.into());
+        }
         let awaited = call.request != 0;
         let mut kept = None;
         // What a reliable turn does is seen once it is committed.
@@ -320,14 +328,23 @@ fn what(route: &RouteTarget, call: &Call<'_>) -> u64 {
     hasher.finish()
 }
 
-/// What a call carries: what its turn does, and the context and trace that the host gives it.
+/// What a call carries: what its turn does, and the context, trace and idempotency key that the host gives it.
 fn carried(call: &Call<'_>, inherited: Option<&Arc<Baggage>>, version: u16) -> Result<Load, Refusal> {
     let mut own = None;
     if !call.extension.is_empty() {
-        let invalid = |message: String| Refusal::Invalid { field: "extension".to_owned(), message };
-        let said = Baggage::read(call.extension).map_err(|error| invalid(error.to_string()))?;
-        let (context, trace) = (said.context.clone(), said.trace.clone());
-        own = Some(Box::new(Baggage { context, trace, ..Baggage::default() }));
+        let invalid = |field: &str, message: String| Refusal::Invalid { field: field.to_owned(), message };
+        let mut context = Context::EMPTY;
+        let pairs = call.extension.find(tag::CONTEXT).map_or(Ok(Vec::new()), pairs);
+        for (key, value) in pairs.map_err(|error| invalid("context", error.to_string()))? {
+            context.set(key, value).map_err(|error| invalid("context", error.to_string()))?;
+        }
+        let said = Baggage::read(call.extension).map_err(|error| invalid("extension", error.to_string()))?;
+        let trace = said.trace.clone();
+        let key = call.extension.find(tag::IDEMPOTENCY_KEY).map(str::from_utf8).transpose();
+        let key = key.map_err(|_| invalid(IDEMPOTENCY_KEY, "the idempotency key is not UTF-8".to_owned()))?;
+        // One-way messages have no answer that could be kept.
+        let idempotency = key.filter(|_| call.request != 0).map(Box::from);
+        own = Some(Box::new(Baggage { context, trace, idempotency, ..Baggage::default() }));
     }
     let mut load = Baggage::join(inherited, own)?;
     if version != greenroom_protocols::versions::FIRST {

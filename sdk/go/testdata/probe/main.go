@@ -32,6 +32,13 @@ type Named struct {
 	N         int            `json:"n"`
 }
 
+// Laden is what another actor is told, and what that carries along.
+type Laden struct {
+	Named
+	Context        map[string]string `json:"context"`
+	IdempotencyKey string            `json:"idempotency_key"`
+}
+
 // Any is anything.
 type Any struct {
 	Value any `json:"value"`
@@ -76,6 +83,23 @@ func (p *Probe) Panic(*greenroom.Cx, greenroom.None) (greenroom.None, error) {
 // Call calls another actor.
 func (p *Probe) Call(cx *greenroom.Cx, a Named) (any, error) {
 	return greenroom.CallNamed[any](cx, a.Kind, a.Key, a.Method, a.Arguments)
+}
+
+// Carry calls another actor, with a context and an idempotency key if there are any.
+func (p *Probe) Carry(cx *greenroom.Cx, a Laden) (any, error) {
+	caller := greenroom.Caller(cx)
+	for key, value := range a.Context {
+		caller = greenroom.With(caller, key, value)
+	}
+	if a.IdempotencyKey != "" {
+		caller = greenroom.Idempotent(caller, a.IdempotencyKey)
+	}
+	return greenroom.CallNamed[any](caller, a.Kind, a.Key, a.Method, a.Arguments)
+}
+
+// Told gives the context that it was called with.
+func (p Probe) Told(cx *greenroom.Cx, _ greenroom.None) (map[string]string, error) {
+	return cx.RequestContext(), nil
 }
 
 // Send sends another probe what is taken from this one.

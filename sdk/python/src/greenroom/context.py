@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import uuid
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, cast, overload
 
@@ -37,24 +37,34 @@ class Referrer:
         raise NotImplementedError
 
     @overload
-    def ref(self, kind: type[A], key: str, *, by: float | None = None) -> A: ...
+    def ref(
+        self, kind: type[A], key: str, *, by: float | None = None, idempotency_key: str | None = None, context: Mapping[str, str] | None = None
+    ) -> A: ...
     @overload
-    def ref(self, kind: str, key: str, *, by: float | None = None) -> Any: ...
-    def ref(self, kind: Any, key: str, *, by: float | None = None) -> Any:
-        """The actor of a kind and key. `by` bounds each call, in seconds; a turn's own limit holds in any case."""
-        from .refs import Ref
+    def ref(
+        self, kind: str, key: str, *, by: float | None = None, idempotency_key: str | None = None, context: Mapping[str, str] | None = None
+    ) -> Any: ...
+    def ref(
+        self, kind: Any, key: str, *, by: float | None = None, idempotency_key: str | None = None, context: Mapping[str, str] | None = None
+    ) -> Any:
+        """The actor of a kind and key. `by` bounds each call, in seconds; a turn's own limit holds in any case.
 
-        return Ref(self, kind, key, by)
+        Calls carry `context` in their request context, and so do all that are made on their behalf. Among all calls of a reliable actor
+        with one `idempotency_key` one runs, and the others get the answer that was recorded; other actors refuse it.
+        """
+        from .refs import Ref, carried
+
+        return Ref(self, kind, key, by, carried(context, idempotency_key))
 
     @overload
-    def send(self, kind: type[A], key: str) -> A: ...
+    def send(self, kind: type[A], key: str, *, context: Mapping[str, str] | None = None) -> A: ...
     @overload
-    def send(self, kind: str, key: str) -> Any: ...
-    def send(self, kind: Any, key: str) -> Any:
+    def send(self, kind: str, key: str, *, context: Mapping[str, str] | None = None) -> Any: ...
+    def send(self, kind: Any, key: str, *, context: Mapping[str, str] | None = None) -> Any:
         """The same, for one-way messages: a method sends and gives `None`; awaiting it waits for room on the connection."""
-        from .refs import Ref
+        from .refs import Ref, carried
 
-        return Ref(self, kind, key, one_way=True)
+        return Ref(self, kind, key, None, carried(context), one_way=True)
 
     def topic(self, name: str, of: type[T]) -> Topic[T]:
         """A topic, and the type of its events."""
@@ -103,7 +113,7 @@ class Cx(Referrer):
     @property
     def context(self) -> dict[str, str]:
         """The pairs of the request context that came with the turn's message."""
-        pairs = self._extension(1)
+        pairs = self._extension(frames.CONTEXT)
         found: dict[str, str] = {}
         while pairs is not None and pairs.at < pairs.end:
             key = pairs.text()
@@ -113,7 +123,7 @@ class Cx(Referrer):
     @property
     def principal(self) -> str | None:
         """On whose behalf the turn is, if anybody's."""
-        named = self._extension(7)
+        named = self._extension(frames.PRINCIPAL)
         return named.text() if named else None
 
     async def save(self) -> None:

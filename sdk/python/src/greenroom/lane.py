@@ -520,10 +520,10 @@ def _ask(number: int, turn: Turn | None, seat: Seat | None, operation: int, what
     return frame(frames.ASK, head, bytes((operation,)), frames.packed(what))
 
 
-def call_frame(number: int, turn: Turn | None, route: bytes, key: bytes, left: int, payload: bytes) -> bytes:
+def call_frame(number: int, turn: Turn | None, route: bytes, key: bytes, left: int, carried: bytes, payload: bytes) -> bytes:
     """A Call."""
     head = b"\x28" + varint(number) + (varint(turn.number) if turn is not None else b"\0") + route
-    body = b"".join((head, key, varint(left), b"\0", payload))
+    body = b"".join((head, key, varint(left), carried, payload))
     return len(body).to_bytes(4, "little") + body
 
 

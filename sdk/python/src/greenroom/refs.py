@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncIterator, Callable, Generator
+from collections.abc import AsyncIterator, Callable, Generator, Mapping
 from typing import Any, Protocol, cast
 
 import msgspec
@@ -39,9 +39,9 @@ class Ref:
     __slots__ = ("_one_way", "_target")
 
     def __init__(
-        self, caller: Caller, kind: type[Actor] | str, key: str, by: float | None = None, one_way: bool = False
+        self, caller: Caller, kind: type[Actor] | str, key: str, by: float | None, carried: bytes, one_way: bool = False
     ) -> None:
-        self._target = Target(caller, kind, key, by)
+        self._target = Target(caller, kind, key, by, carried)
         self._one_way = one_way
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
@@ -62,9 +62,9 @@ class Ref:
 class Target:
     """What a reference is to, and how it is called."""
 
-    __slots__ = ("by", "caller", "key", "kind", "module", "name", "sized", "version")
+    __slots__ = ("by", "caller", "carried", "key", "kind", "module", "name", "sized", "version")
 
-    def __init__(self, caller: Caller, kind: type[Actor] | str, key: str, by: float | None) -> None:
+    def __init__(self, caller: Caller, kind: type[Actor] | str, key: str, by: float | None, carried: bytes) -> None:
         if not 0 < len(key.encode()) <= 1024:
             raise Refused("InvalidKey", {"message": "a key has 1 to 1,024 bytes"})
         self.caller = caller
@@ -75,6 +75,7 @@ class Target:
         self.key = key
         self.sized = frames.text(key)
         self.by = by
+        self.carried = carried
 
     def method(self, name: str) -> Method | None:
         if self.kind is None:
@@ -110,7 +111,7 @@ class Target:
         seat, turn = self.caller.scope()
         lane.check(seat, turn)
         left = int(self.by * 1e6) if self.by is not None else 0
-        lane.pay(call_frame(0, turn, lane.route(self.name, name, self.version), self.sized, left, payload))
+        lane.pay(call_frame(0, turn, lane.route(self.name, name, self.version), self.sized, left, self.carried, payload))
 
     async def _ask(self, name: str, payload: bytes) -> tuple[bytes, Lane]:
         until = time.monotonic() + self.by if self.by is not None else 0.0
@@ -119,7 +120,7 @@ class Target:
 
         def make(number: int) -> bytes:
             left = max(1, int((until - time.monotonic()) * 1e6)) if until else 0
-            return call_frame(number, turn, lane.route(self.name, name, self.version), self.sized, left, payload)
+            return call_frame(number, turn, lane.route(self.name, name, self.version), self.sized, left, self.carried, payload)
 
         status, reply = await lane.request(make, seat, turn)
         if status != frames.OK:
@@ -167,6 +168,22 @@ async def _send_later(target: Target, name: str, payload: bytes) -> None:
     if not lane.has_room:
         await lane.room()
     target.send(lane, name, payload)
+
+
+def carried(context: Mapping[str, str] | None, idempotency_key: str | None = None) -> bytes:
+    """What calls carry along, as it is in a Call."""
+    if context is None and idempotency_key is None:
+        return b"\0"
+    fields: list[bytes] = []
+    if context:
+        pairs = b"".join(frames.text(key) + frames.text(value) for key, value in context.items())
+        fields += (frames.varint(frames.CONTEXT), frames.block(pairs))
+    if idempotency_key is not None:
+        fields += (frames.varint(frames.IDEMPOTENCY_KEY), frames.text(idempotency_key))
+    whole = b"".join(fields)
+    if len(whole) > frames.CARRIED_MAX:
+        raise Refused("Invalid", {"field": "context", "message": "what the call carries is over 16 KiB; carry less"})
+    return frames.block(whole)
 
 
 def _pack(name: str, method: Method | None, args: tuple[Any, ...], named: dict[str, Any]) -> bytes:
