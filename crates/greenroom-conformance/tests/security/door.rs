@@ -81,7 +81,7 @@ fn rules() -> Vec<Rule> {
 
 impl Site {
     /// A node with a plain door and tokens.
-    async fn guarded(&self, name: &str) -> (Node, String) {
+    pub(super) async fn guarded(&self, name: &str) -> (Node, String) {
         self.guarded_by(name, rules(), |builder| builder).await
     }
 

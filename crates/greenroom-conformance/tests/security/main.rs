@@ -4,6 +4,7 @@ mod client;
 mod clusters;
 mod config;
 mod door;
+mod hosts;
 mod jwt;
 mod nodes;
 mod reload;

@@ -165,7 +165,10 @@ pub enum NotAllowed {
     #[error("kind \"{0}\" is the runtime's own; give the host's kind another name")]
     Reserved(KindName),
     /// The host's principal may not offer it.
-    #[error("kind \"{0}\" may not be offered by this host; allow it in `hosts.allow`")]
+    #[error(
+        "kind \"{0}\" may not be offered by this host, by the roles that it has shown at the door; allow it in `hosts.allow`: \
+         {{ roles = [..], kinds = [\"{0}\"] }}"
+    )]
     NotYours(KindName),
     /// Its description is not one.
     #[error("the description of kind \"{kind}\" is refused: {why}")]

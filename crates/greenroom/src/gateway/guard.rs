@@ -133,6 +133,26 @@ impl Guard {
         self.look_at(For::Known, headers, Some(visitor)).await.map(drop)
     }
 
+    /// Whether who has shown this may come as a host; who it then is.
+    ///
+    /// # Errors
+    /// The problem that the client is told.
+    pub(super) async fn check_host(
+        &self,
+        headers: &HeaderMap,
+        visitor: Option<&Visitor>,
+    ) -> Result<Option<Principal>, Problem> {
+        self.look_at(For::Hosts, headers, visitor).await
+    }
+
+    /// Whether rules let `who` make this call.
+    ///
+    /// # Errors
+    /// The problem that the client is told.
+    pub(super) fn check_rules(&self, who: &Principal, target: Target<'_>) -> Result<(), Problem> {
+        self.permit(For::Callers(target), Some(who))
+    }
+
     /// Whether who has shown this may look at the pages, with values and errors' texts if `values`.
     ///
     /// # Errors

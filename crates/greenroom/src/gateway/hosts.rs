@@ -7,6 +7,7 @@ use std::task::{Context, Poll};
 
 use bytes::Bytes;
 use greenroom_security::principal::Principal;
+use greenroom_security::rules::Target;
 use greenroom_wire::host::UPGRADE as PROTOCOL;
 use greenroom_world::Stream;
 use hyper::body::Incoming;
@@ -18,7 +19,10 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use super::Door;
 use super::answer::{Answer, AnswerBody};
+use super::guard::Visitor;
+use super::pass::Pass;
 use super::problem::Problem;
+use crate::actor::error::Refusal;
 use crate::hosts;
 
 /// Lets a host in that has been admitted. From then on its connection is none of the door's.
@@ -32,15 +36,18 @@ pub(super) fn open(door: &Arc<Door>, mut request: Request<Incoming>) -> Result<A
         return Err(Problem::bad_request(&format!("hosts come in here: ask with `Upgrade: {PROTOCOL}`")));
     }
     let principal = request.extensions().get::<Principal>();
-    let roles = principal.map_or_else(Vec::new, |who| who.roles().map(str::to_owned).collect());
     let from = principal.map_or_else(|| "the door".to_owned(), |who| format!("the door, as {}", who.name()));
+    let visa = principal.map(|principal| {
+        let pass = Pass::to_host(door, request.headers(), request.extensions().get::<Visitor>(), principal.clone());
+        Arc::new(Known { pass, principal: principal.clone() }) as Arc<dyn hosts::Visa>
+    });
     let upgrading = hyper::upgrade::on(&mut request);
     let node = door.node.clone();
     tokio::spawn(async move {
         match upgrading.await {
             Ok(upgraded) => {
                 let stream = Box::new(DoorLane(TokioIo::new(upgraded)));
-                hosts::attend(&node, stream, hosts::Peer::by_door(roles, from)).await;
+                hosts::attend(&node, stream, hosts::Peer::by_door(visa, from)).await;
             }
             Err(error) => tracing::debug!(%error, "a host's lane was not opened"),
         }
@@ -50,6 +57,27 @@ pub(super) fn open(door: &Arc<Door>, mut request: Request<Incoming>) -> Result<A
     answer.headers_mut().insert(CONNECTION, HeaderValue::from_static("upgrade"));
     answer.headers_mut().insert(UPGRADE, HeaderValue::from_static(PROTOCOL));
     Ok(answer)
+}
+
+/// Who has shown credentials, and comes as a host.
+struct Known {
+    pass: Pass,
+    principal: Principal,
+}
+
+impl hosts::Visa for Known {
+    fn principal(&self) -> &Principal {
+        &self.principal
+    }
+
+    fn check(&self, kind: &str, key: &str, method: &str) -> Result<(), Refusal> {
+        let permitted = self.pass.permits(&self.principal, Target { kind, key, method });
+        permitted.map_err(|problem| Refusal::Denied { message: problem.detail().to_owned() })
+    }
+
+    fn withdrawn(&self) -> Pin<Box<dyn Future<Output = String> + Send + '_>> {
+        Box::pin(async { self.pass.withdrawn("").await.detail().to_owned() })
+    }
 }
 
 /// A connection that was the door's. Its reactor stays that of the door's thread, also for a shard that reads it.

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use greenroom_security::principal::Principal;
 use greenroom_security::rules::Target;
 use hyper::header::{AUTHORIZATION, HeaderMap};
 
@@ -24,6 +25,7 @@ pub(super) struct Pass {
 enum To {
     Actor { kind: String, key: String },
     Pages { values: bool },
+    Host { who: Principal },
 }
 
 impl Pass {
@@ -35,6 +37,11 @@ impl Pass {
     /// The pass of a visitor who looks at pages with these headers; at values and errors' texts if `values`.
     pub(super) fn to_pages(door: &Arc<Door>, headers: &HeaderMap, visitor: Option<&Visitor>, values: bool) -> Self {
         Self::to(door, headers, visitor, To::Pages { values })
+    }
+
+    /// The pass of a host that is `who` by these headers.
+    pub(super) fn to_host(door: &Arc<Door>, headers: &HeaderMap, visitor: Option<&Visitor>, who: Principal) -> Self {
+        Self::to(door, headers, visitor, To::Host { who })
     }
 
     fn to(door: &Arc<Door>, headers: &HeaderMap, visitor: Option<&Visitor>, to: To) -> Self {
@@ -55,7 +62,22 @@ impl Pass {
                 guard.check(target, &self.headers, visitor).await.map(drop)
             }
             To::Pages { values } => guard.check_pages(*values, &self.headers, visitor).await,
+            To::Host { who } => match guard.check_host(&self.headers, visitor).await? {
+                Some(now) if now == *who => Ok(()),
+                _ => Err(Problem::forbidden(
+                    who.name(),
+                    "its credentials have another name or other roles now; dial again",
+                )),
+            },
         }
+    }
+
+    /// Whether rules let `who`, its holder, make this call.
+    ///
+    /// # Errors
+    /// The problem that the client is told.
+    pub(super) fn permits(&self, who: &Principal, target: Target<'_>) -> Result<(), Problem> {
+        self.door.guard.check_rules(who, target)
     }
 
     /// Resolves when a stream that `method` has opened must end: with why.
@@ -65,20 +87,22 @@ impl Pass {
             // An error means that the door itself is gone.
             let _ = closed.wait_for(|closed| *closed).await;
         };
-        let withdrawn = async {
-            if self.door.guard.is_open() {
-                return std::future::pending().await;
-            }
-            loop {
-                tokio::time::sleep(self.door.node.config().reload_every.max(LOOK_MIN)).await;
-                if let Err(problem) = self.check(method).await {
-                    return problem;
-                }
-            }
-        };
         tokio::select! {
             () = closed => Refusal::Stopping.into(),
-            problem = withdrawn => problem,
+            problem = self.withdrawn(method) => problem,
+        }
+    }
+
+    /// Resolves when its holder may not call `method` any more, nor do what else it is for: with why.
+    pub(super) async fn withdrawn(&self, method: &str) -> Problem {
+        if self.door.guard.is_open() {
+            return std::future::pending().await;
+        }
+        loop {
+            tokio::time::sleep(self.door.node.config().reload_every.max(LOOK_MIN)).await;
+            if let Err(problem) = self.check(method).await {
+                return problem;
+            }
         }
     }
 }

@@ -141,6 +141,11 @@ impl OnShard {
         if is_built_in(&route.kind_name) && route.kind_name != TOPICS {
             return refuse(node.unknown_kind(&route.kind_name).into());
         }
+        if call.turn == 0
+            && let Err(refusal) = self.check_outside(session, &route, call.key)
+        {
+            return refuse(refusal.into());
+        }
         let baggage = match carried(call, inherited.as_ref(), version) {
             Ok(baggage) => baggage,
             Err(refusal) => return refuse(refusal.into()),
@@ -248,12 +253,17 @@ impl OnShard {
 
     /// Whose turn it is, and what its calls have from it; `None` if it may call no more.
     fn turn_of(&self, session: u64, turn: u64) -> Option<(Option<ActorId>, Link, Load, Timestamp)> {
-        if turn == 0 {
-            return Some((None, Link::None, None, Timestamp::NEVER));
-        }
         let state = self.state.borrow();
+        if turn == 0 {
+            return Some((None, Link::None, state.lanes.get(&session)?.session.on_behalf(), Timestamp::NEVER));
+        }
         let running = state.turns.get(&state.turn(session, turn)?)?;
         Some((Some(running.actor.clone()), running.link.clone(), running.baggage.clone(), running.deadline))
+    }
+
+    fn check_outside(&self, session: u64, route: &RouteTarget, key: &str) -> Result<(), Refusal> {
+        let found = self.state.borrow().lanes.get(&session).map(|lane| lane.session.clone());
+        found.map_or(Ok(()), |session| session.check_outside(&route.kind_name, key, &route.method))
     }
 
     fn route(&self, shard: &Shard, session: u64, route: u32) -> Result<(Arc<RouteTarget>, u16), String> {

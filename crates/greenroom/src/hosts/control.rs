@@ -5,6 +5,7 @@
 
 use std::collections::BTreeSet;
 use std::io;
+use std::pin::Pin;
 use std::sync::Arc;
 
 use bytes::{Buf, BytesMut};
@@ -53,7 +54,7 @@ pub(super) async fn reside(here: &Arc<Here>, line: &mut Line, hello: Hello, peer
     let (secret, shards) = (Secret(secret(here)), here.shards().len().min(hello.map.lanes.max(1) as usize) as u16);
     let (told, mut tells) = mpsc::unbounded_channel();
     let begun = hosts.begin(|number| {
-        let session = Session::new(number, &hello.map, (reads, shards), told);
+        let session = Session::new(number, &hello.map, (reads, shards), peer.visa.clone(), told);
         Host { session, secret, from: peer.from.clone(), since: here.wall() }
     });
     let session = begun
@@ -108,6 +109,10 @@ impl Control {
     async fn live(&mut self, line: &mut Line, tells: &mut mpsc::UnboundedReceiver<Told>, peer: &Peer) -> Ended {
         let here = self.here.clone();
         let mut viewed = here.part::<Hosts>().viewed.subscribe();
+        let mut withdrawn: Pin<Box<dyn Future<Output = String> + Send + '_>> = match &peer.visa {
+            Some(visa) => visa.withdrawn(),
+            None => Box::pin(std::future::pending()),
+        };
         let broken = loop {
             if let Err(reason) = self.frames(line, peer) {
                 break reason;
@@ -127,6 +132,11 @@ impl Control {
                     },
                     None => break "its session is over".to_owned(),
                 },
+                why = &mut withdrawn => {
+                    self.tell(ControlEvent::Broken { session: self.session.id() });
+                    // If it comes again, the door says what it is let in for.
+                    return (Closing::Fenced, why);
+                }
                 _ = viewed.changed(), if self.answers.is_some() => {}
                 _ = here.halted() => {
                     // What the host has is dropped when its lane ends.
@@ -221,14 +231,13 @@ impl Control {
 
     fn offer(&self, at: usize, offered: &OfferMap, peer: &Peer) {
         let hosts = self.here.part::<Hosts>();
-        let roles: Vec<&str> = peer.roles.iter().map(String::as_str).collect();
         let kind: Arc<str> = offered.kind.as_str().into();
         let mut offer = Offer {
             kind: kind.clone(),
             versions: greenroom_protocols::versions::Offer { version: offered.version, compatible: offered.compatible },
             digest: offered.digest.as_str().into(),
         };
-        let taken = match peer.is_local || self.here.config().hosts.allows(&roles, &kind) {
+        let taken = match peer.is_local || self.here.config().hosts.allows(peer.principal(), &kind) {
             true => hosts
                 .offers(|offers| offers.take(&self.here, (self.session.number, self.session.shards), offered))
                 .map_err(|why| NotAllowed::Description { kind, why: why.into() }),

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::{Buf, BytesMut};
+use greenroom_security::principal::Principal;
 use greenroom_wire::host::{Closing, Decoder, FRAME_LEN_MAX, FromHost, FromNode, Hello, JoinMap};
 use greenroom_world::{Stream, World};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -13,6 +14,7 @@ use super::Hosts;
 use super::control::reside;
 use super::on_shard::{Joined, OnShard};
 use super::socket::Process;
+use super::visa::Visa;
 use crate::here::Here;
 use crate::shard::{Item, Shard};
 
@@ -20,8 +22,8 @@ use crate::shard::{Item, Shard};
 pub(crate) struct Peer {
     /// Its process on this machine, if that is known.
     pub(super) process: Option<Process>,
-    /// The roles that it has shown at the door.
-    pub(super) roles: Vec<String>,
+    /// What the HTTP door knows of it, if it has shown credentials there.
+    pub(super) visa: Option<Arc<dyn Visa>>,
     /// Whether it came by the socket, and so is trusted.
     pub(super) is_local: bool,
     /// Its address, for people.
@@ -31,13 +33,18 @@ pub(crate) struct Peer {
 impl Peer {
     /// Who has come by a way that is trusted as the socket is.
     pub(crate) fn trusted(from: String) -> Self {
-        Self { process: None, roles: Vec::new(), is_local: true, from }
+        Self { process: None, visa: None, is_local: true, from }
     }
 
-    /// Who has come by the HTTP door, and shown these roles there.
+    /// Who has come by the HTTP door, and has shown credentials there if it knows any.
     #[cfg(feature = "http")]
-    pub(crate) fn by_door(roles: Vec<String>, from: String) -> Self {
-        Self { process: None, roles, is_local: false, from }
+    pub(crate) fn by_door(visa: Option<Arc<dyn Visa>>, from: String) -> Self {
+        Self { process: None, visa, is_local: false, from }
+    }
+
+    /// Who it has shown to be.
+    pub(super) fn principal(&self) -> Option<&Principal> {
+        self.visa.as_deref().map(Visa::principal)
     }
 }
 

@@ -76,7 +76,7 @@ async fn accept(here: Arc<Here>, bound: Bound) {
             }
             let process = pid.and_then(Process::watch);
             let from = format!("process {}", pid.unwrap_or_default());
-            let peer = Peer { process, roles: Vec::new(), is_local: true, from };
+            let peer = Peer { process, visa: None, is_local: true, from };
             let here = here.clone();
             tokio::spawn(async move { attend(&here, Box::new(UnixLane(stream)), peer).await });
         }

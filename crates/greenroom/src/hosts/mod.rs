@@ -28,6 +28,7 @@ mod state;
 mod streams;
 mod topics;
 mod turn;
+mod visa;
 
 use std::collections::BTreeSet;
 use std::sync::atomic::Ordering;
@@ -54,6 +55,8 @@ use crate::node::error::Error;
 use crate::shard::parts::ShardPart;
 
 pub(crate) use self::greeting::{Peer, attend};
+#[cfg(feature = "http")]
+pub(crate) use self::visa::Visa;
 
 /// The hosts of a node.
 pub(crate) struct Hosts {

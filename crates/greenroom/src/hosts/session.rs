@@ -9,7 +9,10 @@ use tokio::sync::mpsc;
 
 use super::offers::Taken;
 use super::reads::Reads;
+use super::visa::Visa;
+use crate::actor::error::Refusal;
 use crate::actor::key::Kind;
+use crate::shard::baggage::{Baggage, Load};
 
 /// A session.
 pub(crate) struct Session {
@@ -26,6 +29,9 @@ pub(crate) struct Session {
     pub(super) draining: AtomicBool,
     /// Whether nothing of it counts any more.
     pub(super) lost: AtomicBool,
+    visa: Option<Arc<dyn Visa>>,
+    /// What its calls carry outside of turns: on whose behalf they are.
+    on_behalf: Load,
     told: mpsc::UnboundedSender<Told>,
 }
 
@@ -52,6 +58,7 @@ impl Session {
         number: u64,
         hello: &HelloMap,
         (reads, shards): (Reads, u16),
+        visa: Option<Arc<dyn Visa>>,
         told: mpsc::UnboundedSender<Told>,
     ) -> Arc<Self> {
         Arc::new(Self {
@@ -70,6 +77,10 @@ impl Session {
             seats: AtomicU32::new(0),
             draining: AtomicBool::new(false),
             lost: AtomicBool::new(false),
+            on_behalf: visa
+                .as_ref()
+                .map(|visa| Arc::new(Baggage { principal: Some(visa.principal().clone()), ..Baggage::default() })),
+            visa,
             told,
         })
     }
@@ -80,6 +91,19 @@ impl Session {
             .iter()
             .enumerate()
             .find_map(|(at, offer)| offer.get().filter(|offer| offer.kind == kind).map(|offer| (at as u32, offer)))
+    }
+
+    /// Whether it may make this call outside of turns.
+    ///
+    /// # Errors
+    /// [`Refusal::Denied`]: no rule of the door, by which it came, allows it (L18).
+    pub(super) fn check_outside(&self, kind: &str, key: &str, method: &str) -> Result<(), Refusal> {
+        self.visa.as_ref().map_or(Ok(()), |visa| visa.check(kind, key, method))
+    }
+
+    /// What its calls carry outside of turns.
+    pub(super) fn on_behalf(&self) -> Load {
+        self.on_behalf.clone()
     }
 
     /// How each of its lanes is bounded.

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use greenroom_security::principal::{ADMIN, Principal};
 use serde::{Deserialize, Serialize};
 
 use crate::node::config::seconds;
@@ -22,7 +23,8 @@ pub struct HostsConfig {
     /// How long actors wait for another host after theirs is lost, and how long their kind stays in the cluster; 10 s by default.
     #[serde(with = "seconds")]
     pub grace: Duration,
-    /// Who may offer what, of those who come by the HTTP door; everybody everything when empty.
+    /// Who may offer what, of those who come by the HTTP door. Where it is empty, only the role `admin` may, and at a door without
+    /// credentials, which lets only its own machine in, everybody.
     pub allow: Vec<HostRule>,
 }
 
@@ -73,16 +75,15 @@ impl HostsConfig {
         !matches!(self.listen.as_str(), "" | "off")
     }
 
-    /// Whether who has shown `roles` may offer `kind`.
-    pub(crate) fn allows(&self, roles: &[&str], kind: &str) -> bool {
+    /// Whether `who` may offer `kind`, who has come by the door: `None` if that knows no credentials.
+    pub(crate) fn allows(&self, who: Option<&Principal>, kind: &str) -> bool {
         let covers = |pattern: &String| match pattern.strip_suffix('*') {
             Some(begin) => kind.starts_with(begin),
             None => pattern == kind,
         };
-        let meets = |rule: &HostRule| {
-            rule.roles.iter().any(|role| roles.contains(&role.as_str())) && rule.kinds.iter().any(covers)
-        };
-        self.allow.is_empty() || self.allow.iter().any(meets)
+        let Some(who) = who else { return self.allow.is_empty() };
+        let meets = |rule: &HostRule| rule.roles.iter().any(|role| who.has_role(role)) && rule.kinds.iter().any(covers);
+        who.has_role(ADMIN) || self.allow.iter().any(meets)
     }
 
     /// The lease that hosts are given.
@@ -101,10 +102,14 @@ mod tests {
     fn a_rule_names_roles_and_kinds() {
         let rule = HostRule::new(["chat"], ["chat_*", "user"]);
         let config = HostsConfig { allow: vec![rule], ..HostsConfig::default() };
-        assert!(config.allows(&["chat"], "chat_room") && config.allows(&["other", "chat"], "user"));
+        let with = |roles: &[&str]| Principal::new("ada", roles.iter().copied());
+        let (chat, other) = (with(&["other", "chat"]), with(&["other"]));
+        assert!(config.allows(Some(&chat), "chat_room") && config.allows(Some(&chat), "user"));
+        assert!(!config.allows(Some(&chat), "users") && !config.allows(Some(&other), "user"));
+        assert!(!config.allows(None, "user"), "at a door without credentials nobody has a role");
+        let (unsaid, admin) = (HostsConfig::default(), with(&["admin"]));
         assert!(
-            !config.allows(&["chat"], "users") && !config.allows(&["other"], "user") && !config.allows(&[], "user")
+            unsaid.allows(None, "user") && unsaid.allows(Some(&admin), "user") && !unsaid.allows(Some(&chat), "user")
         );
-        assert!(HostsConfig::default().allows(&[], "user"));
     }
 }
