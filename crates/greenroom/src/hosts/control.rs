@@ -21,6 +21,7 @@ use super::greeting::{Ended, Line, Peer};
 use super::plane::{Host, SESSIONS_MAX};
 use super::reads::Reads;
 use super::session::{FromShard, Session, Told};
+use super::settings::HostsConfig;
 use crate::here::Here;
 
 /// A session, from its Hello to its end.
@@ -59,7 +60,9 @@ pub(super) async fn reside(here: &Arc<Here>, line: &mut Line, hello: Hello, peer
     });
     let session = begun
         .ok_or_else(|| (Closing::NotLetIn, format!("there are {SESSIONS_MAX} sessions here, which is the most")))?;
-    let mut unknown: BTreeSet<String> = hello.map.offers.iter().map(|offer| offer.digest.clone()).collect();
+    // What it may not offer, it need not describe: nothing is kept of that.
+    let allowed = hello.map.offers.iter().filter(|offer| may_offer(&here.config().hosts, &peer, &offer.kind));
+    let mut unknown: BTreeSet<String> = allowed.map(|offer| offer.digest.clone()).collect();
     unknown.retain(|digest| hosts.offers(|offers| offers.shown(digest).is_none()));
     let (id, bounds) = (session.id(), session.bounds());
     hosts.tell(here, ControlEvent::Connected { session: id });
@@ -237,7 +240,7 @@ impl Control {
             versions: greenroom_protocols::versions::Offer { version: offered.version, compatible: offered.compatible },
             digest: offered.digest.as_str().into(),
         };
-        let taken = match peer.is_local || self.here.config().hosts.allows(peer.principal(), &kind) {
+        let taken = match may_offer(&self.here.config().hosts, peer, &kind) {
             true => hosts
                 .offers(|offers| offers.take(&self.here, (self.session.number, self.session.shards), offered))
                 .map_err(|why| NotAllowed::Description { kind, why: why.into() }),
@@ -325,6 +328,10 @@ impl Control {
         let frame = FromNode::Offered { offer: index, kind, status, reason: &reason };
         frame.write(&mut answers.frames, FRAME_LEN_MAX).map_err(io::Error::other)
     }
+}
+
+fn may_offer(config: &HostsConfig, peer: &Peer, kind: &str) -> bool {
+    peer.is_local || config.allows(peer.principal(), kind)
 }
 
 /// What a host is told at the end.

@@ -17,8 +17,8 @@ use crate::kinds::{node, open};
 /// What became of the offers of a host, by kind.
 type Judged = BTreeMap<String, (OfferStatus, String)>;
 
-/// Offers `kinds` in one session, which lasts as long as its line and its lease.
-async fn offers(mut line: Line, kinds: Vec<String>) -> (Line, Judged) {
+/// Offers `kinds` in one session, which lasts as long as its line and its lease. How many of them it had to describe, too.
+async fn offers(mut line: Line, kinds: Vec<String>) -> (Line, Judged, usize) {
     let described: Vec<Description> = kinds.iter().map(|kind| described(kind)).collect();
     let mut map = HelloMap::new("offering");
     let offer = |known: &Description| OfferMap {
@@ -47,7 +47,7 @@ async fn offers(mut line: Line, kinds: Vec<String>) -> (Line, Judged) {
         let heard = tokio::time::timeout(PATIENCE, heard).await.expect("the node says something");
         judged.extend([heard.expect("the lane lasts")]);
     }
-    (line, judged)
+    (line, judged, unknown.len())
 }
 
 #[tokio::test]
@@ -69,7 +69,7 @@ async fn l13_hosts_offer_a_cluster_1024_kinds_and_no_more() {
     });
     let mut hosts = Vec::new();
     for host in offering {
-        let (host, judged) = host.await.expect("it is judged");
+        let (host, judged, _) = host.await.expect("it is judged");
         assert!(judged.values().all(|(status, _)| *status == OfferStatus::Taken), "{judged:?}");
         hosts.push(host);
     }
@@ -78,7 +78,7 @@ async fn l13_hosts_offer_a_cluster_1024_kinds_and_no_more() {
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
     let more = ["one_too_many", "many_7"].map(str::to_owned).to_vec();
-    let (_host, judged) = offers(Line::dial(&second, false).await, more).await;
+    let (_host, judged, _) = offers(Line::dial(&second, false).await, more).await;
     let (status, reason) = &judged["one_too_many"];
     assert_eq!(*status, OfferStatus::Refused);
     assert!(reason.contains("1024 kinds in this cluster"), "{reason}");
@@ -101,14 +101,15 @@ async fn l13_a_host_at_the_door_offers_what_its_roles_may_and_is_refused_the_res
     let (node, door) = open(builder.configure(|config| config.hosts.lease = Duration::from_secs(60))).await;
     let kinds = || ["chat_room", "wallet"].map(str::to_owned).to_vec();
 
-    let (_chat, judged) = offers(Line::upgraded(&door, "chat-0123456789abcdef").await, kinds()).await;
+    let (_chat, judged, _) = offers(Line::upgraded(&door, "chat-0123456789abcdef").await, kinds()).await;
     assert_eq!(judged["chat_room"].0, OfferStatus::Taken);
     refused(&judged, "wallet");
-    let (_pay, judged) = offers(Line::upgraded(&door, "pay-0123456789abcdef").await, kinds()).await;
+    let (_pay, judged, described) = offers(Line::upgraded(&door, "pay-0123456789abcdef").await, kinds()).await;
     refused(&judged, "chat_room");
     refused(&judged, "wallet");
+    assert_eq!(described, 0, "what is refused in any case is not asked for, and takes no room here");
     // Who may open the socket is trusted.
-    let (_local, judged) = offers(Line::dial(&path, false).await, kinds()).await;
+    let (_local, judged, _) = offers(Line::dial(&path, false).await, kinds()).await;
     assert!(judged.values().all(|(status, _)| *status == OfferStatus::Taken), "{judged:?}");
     node.stop().await;
 }
