@@ -14,7 +14,7 @@ mod rewrite;
 mod token;
 
 use std::cell::Cell;
-use std::fmt;
+use std::{fmt, io};
 
 use bytes::{BufMut, Bytes, BytesMut};
 use serde::Serialize;
@@ -88,7 +88,7 @@ pub fn encode<T: Serialize + ?Sized>(
     batch.put_slice(&[codec.tag(), type_version]);
     match codec {
         Codec::MessagePack => encode_message_pack(value, batch),
-        Codec::Json => serde_json::to_writer(batch.writer(), value).map_err(|error| value_error(codec, &error)),
+        Codec::Json => serde_json::to_writer(Appending(batch), value).map_err(|error| value_error(codec, &error)),
     }
 }
 
@@ -207,7 +207,7 @@ pub enum DecodeError {
 
 #[inline]
 pub(crate) fn encode_message_pack<T: Serialize + ?Sized>(value: &T, batch: &mut BytesMut) -> Result<(), EncodeError> {
-    let mut serializer = rmp_serde::Serializer::new(batch.writer()).with_struct_map();
+    let mut serializer = rmp_serde::Serializer::new(Appending(batch)).with_struct_map();
     value.serialize(&mut serializer).map_err(|error| value_error(Codec::MessagePack, &error))
 }
 
@@ -215,6 +215,27 @@ pub(crate) fn encode_message_pack<T: Serialize + ?Sized>(value: &T, batch: &mut 
 pub(crate) fn decode_message_pack_prefix<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, DecodeError> {
     let mut reader = Reader::new(bytes, Form::Compact, DEPTH_MAX);
     T::deserialize(&mut reader).map_err(|fault| fault.at(Codec::MessagePack, &reader.place()))
+}
+
+/// Appends to a batch what a serializer writes, mostly a byte or a few at a time: compiled into it, as [`BufMut::writer`] is not.
+struct Appending<'a>(&'a mut BytesMut);
+
+impl io::Write for Appending<'_> {
+    #[inline]
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    #[inline]
+    fn write_all(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.0.extend_from_slice(bytes);
+        Ok(())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
 }
 
 #[cold]
