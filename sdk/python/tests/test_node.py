@@ -1,212 +1,22 @@
-"""Against the real program: a node in its own process. They are skipped where there is none, unless `GREENROOM_LANGUAGES=all`."""
+"""Kinds, streams, errors, states and topics of a host, against the real program."""
 
 from __future__ import annotations
 
 import asyncio
-import json
 import os
-import random
-import shutil
-import signal
 import subprocess
 import sys
 import time
-import urllib.error
-import urllib.request
-from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from real_node import Empty, Hall, Member, Purse, post, watched
+from real_node import pytestmark as pytestmark
 from test_guide import program
 
 import greenroom as gr
 from greenroom.testing import Program
-
-IS_THERE = "GREENROOM_BIN" in os.environ or shutil.which("greenroom") is not None
-pytestmark = pytest.mark.skipif(
-    not IS_THERE and os.environ.get("GREENROOM_LANGUAGES") != "all", reason="no program: set GREENROOM_BIN"
-)
-
-
-
-
-class Empty(gr.ActorError):
-    balance: int
-
-
-class Member(gr.Actor):
-    seen: int = 0
-
-    async def see(self) -> int:
-        self.seen += 1
-        return self.seen
-
-    @gr.read
-    async def slow_read(self, seconds: float) -> int:
-        STARTED.append(self.cx.key)
-        await asyncio.sleep(seconds)
-        return self.seen
-
-    async def slow(self, seconds: float) -> str:
-        STARTED.append(self.cx.key)
-        await asyncio.sleep(seconds)
-        return "done"
-
-    async def call_back(self, hall: str) -> int:
-        return await self.cx.ref(Hall, hall, by=5).enter("x")
-
-    async def count(self, hall: str) -> int:
-        return len([name async for name in self.cx.ref(Hall, hall, by=5).names()])
-
-    async def panic(self) -> None:
-        raise ValueError("no")
-
-    async def compute(self, seconds: float) -> int:
-        until = time.monotonic() + seconds
-        while time.monotonic() < until:
-            pass
-        return self.seen
-
-
-class Hall(gr.Actor, idle=60):
-    """A hall."""
-
-    entered: list[str] = []
-    half: int = 0
-
-    async def enter(self, name: str, times: int = 1) -> int:
-        """Enters."""
-        for _ in range(times):
-            await self.cx.ref(Member, name, by=5).see()
-            self.entered.append(name)
-        return len(self.entered)
-
-    async def circle(self, member: str) -> int:
-        return await self.cx.ref(Member, member, by=5).call_back(self.cx.key)
-
-    @gr.read
-    async def names(self, start: int = 0) -> AsyncIterator[str]:
-        for name in self.entered[start:]:
-            yield name
-
-    @gr.read
-    async def halves(self) -> AsyncIterator[int]:
-        for _ in range(100):
-            # As its step begins: a turn may begin while it waits.
-            half = self.half
-            await asyncio.sleep(0)
-            yield half
-
-    async def half_and_half(self) -> None:
-        self.half += 1
-        await self.cx.ref(Member, "x", by=5).see()
-        self.half += 1
-
-    @gr.read
-    async def last(self) -> str:
-        return self.entered[-1] if self.entered else ""
-
-    async def tick(self, text: str) -> None:
-        self.entered.append(text)
-
-    async def later(self) -> None:
-        self.cx.after(0.02, self.tick, "later")
-
-
-class Purse(gr.Actor, persistent=True, save="turn"):
-    balance: int = 0
-
-    async def deposit(self, amount: int) -> int:
-        self.balance += amount
-        return self.balance
-
-    async def pay(self, amount: int) -> int:
-        if amount > self.balance:
-            raise Empty(balance=self.balance)
-        self.balance -= amount
-        return self.balance
-
-    async def break_off(self) -> None:
-        self.balance += 1000
-        raise RuntimeError("in the middle")
-
-    @gr.read
-    async def get(self) -> int:
-        return self.balance
-
-
-class Pouch(gr.Actor, reliable=True):
-    coins: int = 0
-    taken: list[int] = []
-
-    async def pay(self, to: str, coins: int) -> int:
-        self.coins -= coins
-        await self.cx.send(Pouch, to).take(coins)
-        if coins == 13:
-            raise RuntimeError("thirteen")
-        return self.coins
-
-    async def take(self, coins: int) -> None:
-        self.coins += coins
-        self.taken = [*self.taken, coins]
-
-    async def later(self, to: str, coins: int) -> None:
-        self.cx.after(0.02, self.pay, to, coins)
-
-    async def ask(self, to: str) -> None:
-        await self.cx.ref(Pouch, to).take(1)
-
-    async def close(self) -> None:
-        self.cx.halt()
-
-    @gr.read
-    async def look(self) -> tuple[int, list[int]]:
-        return self.coins, self.taken
-
-
-class Urn(gr.Actor, reliable=True):
-    drawn: list[float] = []
-
-    async def choose(self) -> int:
-        self.drawn = [*self.drawn, await self.cx.choose(random.random)]
-        return len(self.drawn)
-
-    async def draw(self) -> None:
-        self.drawn = [*self.drawn, random.random()]
-
-    async def later(self) -> None:
-        self.cx.after(0.01, self.choose)
-
-    async def ask(self, other: str) -> None:
-        self.drawn = [*self.drawn, *await self.cx.ref(Urn, other).look()]
-
-    @gr.read
-    async def look(self) -> list[float]:
-        return self.drawn
-
-
-class Counter(gr.Actor, reliable=True, start="Init"):
-    words: list[str] = []
-
-    @gr.on("Init")
-    async def begin(self) -> None:
-        self.cx.jump("Counting")
-
-    @gr.on("Counting", defer="Init", ignore="Done")
-    async def word(self, word: str) -> None:
-        self.words = [*self.words, word]
-
-    @gr.on("Counting")
-    async def close(self, state: str) -> None:
-        self.words = [*self.words, "close"]
-        self.cx.jump(state or "Done")
-        if not state:
-            raise RuntimeError("in the middle")
-
-    @gr.read
-    async def look(self) -> tuple[list[str], list[str]]:
-        return self.words, [self.cx.machine_state or ""]
 
 
 class Listener(gr.Actor):
@@ -252,26 +62,6 @@ class Draft(gr.Actor, persistent=True):
         if save:
             await self.cx.save()
         return before
-
-
-STARTED: list[str] = []
-
-
-def post(node: Program, path: str, arguments: Any) -> tuple[int, Any]:
-    """A call by HTTP."""
-    request = urllib.request.Request(f"{node.http}/{path}", json.dumps(arguments).encode())
-    try:
-        with urllib.request.urlopen(request, timeout=10) as answer:
-            return answer.status, json.loads(answer.read() or b"null")
-    except urllib.error.HTTPError as error:
-        return error.code, json.loads(error.read())
-
-
-def watched(node: Program, path: str, arguments: Any) -> list[str]:
-    """The events of a stream by HTTP."""
-    request = urllib.request.Request(f"{node.http}/{path}", json.dumps(arguments).encode(), {"accept": "text/event-stream"})
-    with urllib.request.urlopen(request, timeout=10) as answer:
-        return [event for event in answer.read().decode().split("\n\n") if event]
 
 
 async def test_a_kind_is_there_for_all_as_soon_as_it_is_served(greenroom_node: Program) -> None:
@@ -357,63 +147,6 @@ async def test_what_an_actor_saves_is_what_is_there_again(greenroom_node: Progra
         assert await host.ref(Draft, "d", by=10).write("c", False) == "a"
 
 
-async def test_a_reliable_turn_is_one_commit_with_what_it_sends(tmp_path: Path) -> None:
-    node = Program("--journal", f"sqlite:{tmp_path / 'journal'}")
-    try:
-        async with node.host(Pouch) as host:
-            ada, bob = host.ref(Pouch, "ada", by=20), host.ref(Pouch, "bob", by=20)
-            assert await ada.pay("bob", 5) == -5
-            with pytest.raises(gr.Failure, match="thirteen"):
-                await ada.pay("bob", 13)
-            assert await ada.pay("bob", 2) == -7
-            await ada.later("bob", 1)
-            while len((await bob.look())[1]) < 3:
-                await asyncio.sleep(0.01)
-            assert await bob.look() == (8, [5, 2, 1])
-            with pytest.raises(gr.Failure, match="send it one-way"):
-                await ada.ask("bob")
-        # What is kept is there again at the next host, and goes with who halts.
-        async with node.host(Pouch) as host:
-            ada, bob = host.ref(Pouch, "ada", by=20), host.ref(Pouch, "bob", by=20)
-            assert [await ada.look(), await bob.look()] == [(-8, []), (8, [5, 2, 1])]
-            await bob.close()
-            assert await bob.look() == (0, [])
-    finally:
-        node.stop()
-
-
-async def test_a_state_machine_defers_ignores_and_jumps(tmp_path: Path) -> None:
-    node = Program("--journal", f"sqlite:{tmp_path / 'journal'}")
-    try:
-        async with node.host(Counter) as host:
-            words = host.ref(Counter, "c", by=20)
-            early = asyncio.ensure_future(words.word("early"))
-            await asyncio.sleep(0.1)
-            assert (early.done(), await words.look()) == (False, ([], ["Init"]))
-            await words.begin()
-            # What had waited has run by now, and is answered.
-            await early
-            await words.word("late")
-            with pytest.raises(gr.Refused, match="does not know \"begin\" in the state \"Counting\""):
-                await words.begin()
-            # A turn that fails has not jumped.
-            with pytest.raises(gr.Failure, match="no state \"Nowhere\""):
-                await words.close("Nowhere")
-            with pytest.raises(gr.Failure, match="in the middle"):
-                await words.close("")
-            assert await words.look() == (["early", "late"], ["Counting"])
-        # The state is there again at the next host.
-        async with node.host(Counter) as host:
-            words = host.ref(Counter, "c", by=20)
-            assert await words.look() == (["early", "late"], ["Counting"])
-            await words.close("Done")
-            with pytest.raises(gr.Refused, match="ignores \"word\" in the state \"Done\""):
-                await words.word("never")
-            assert await words.look() == (["early", "late", "close"], ["Done"])
-    finally:
-        node.stop()
-
-
 async def test_a_timer_ticks(greenroom_node: Program) -> None:
     async with greenroom_node.host(Hall, Member) as host:
         await host.ref(Hall, "h", by=5).later()
@@ -466,142 +199,6 @@ async def test_a_reminder_comes_although_the_actor_sleeps(greenroom_node: Progra
             await listener.dun(1, 0.5)
 
 
-async def test_a_handler_that_computes_past_its_lease_loses_nothing(greenroom_node: Program) -> None:
-    async with greenroom_node.host(Member) as host:
-        session = next(iter(host.sessions.values()))
-        assert session.welcome is not None
-        seconds = session.welcome.lease_ms / 1000 + 1
-        with pytest.raises(gr.Unknown) if seconds > 9 else _nothing():
-            assert await host.ref(Member, "m", by=30).compute(seconds) == 0
-        assert not session.lost
-
-
-class _nothing:
-    def __enter__(self) -> None: ...
-    def __exit__(self, *_: object) -> None: ...
-
-
-async def test_a_host_that_is_killed_is_replaced_and_its_reads_run_again(greenroom_node: Program, tmp_path: Path) -> None:
-    """L1: by the process's end, not by the lease's."""
-    other = tmp_path / "other.py"
-    other.write_text(f"import sys\nsys.path.insert(0, {str(Path(__file__).parent)!r})\nimport test_node as t\nt.gr.serve(t.Member)\n")
-    environment = os.environ | {"GREENROOM_HOST": greenroom_node.url}
-    process = subprocess.Popen([sys.executable, str(other)], env=environment)
-    try:
-        async with greenroom_node.client() as client:
-            await until_answered(client)
-            running = asyncio.ensure_future(client.ref(Member, "k", by=20).slow(10))
-            reading = asyncio.ensure_future(client.ref(Member, "r", by=20).slow_read(0.5))
-            await asyncio.sleep(0.3)
-            async with greenroom_node.host(Member):
-                process.kill()
-                with pytest.raises(gr.Unknown) as lost:
-                    await running
-                assert lost.value.reason == "HostLost"
-                assert await reading == 0
-                assert await client.ref(Member, "k", by=20).see() == 1
-    finally:
-        process.kill()
-        process.wait()
-
-
-async def until_answered(client: gr.Host) -> None:
-    while True:
-        try:
-            await client.ref(Member, "first", by=5).see()
-            return
-        except gr.Refused:
-            await asyncio.sleep(0.02)
-
-
-async def test_a_host_that_drains_fails_no_call(greenroom_node: Program) -> None:
-    async with greenroom_node.client() as client:
-        first = greenroom_node.host(Purse)
-        await first.start()
-        failed: list[BaseException] = []
-        done = asyncio.Event()
-
-        async def pay(name: str) -> int:
-            count = 0
-            while not done.is_set():
-                try:
-                    await client.ref(Purse, name, by=10).deposit(1)
-                    count += 1
-                except gr.Failure as error:
-                    failed.append(error)
-            return count
-
-        payers = [asyncio.ensure_future(pay(f"p{number}")) for number in range(8)]
-        await asyncio.sleep(0.2)
-        async with greenroom_node.host(Purse):
-            await first.drain()
-            await first.close()
-            await asyncio.sleep(0.2)
-            done.set()
-            counts = await asyncio.gather(*payers)
-            assert failed == []
-            assert [await client.ref(Purse, f"p{number}", by=10).get() for number in range(8)] == counts
-
-
-class Guest(gr.Actor, migrate=True):
-    visits: int = 0
-
-    async def visit(self) -> int:
-        self.visits += 1
-        return self.visits
-
-
-async def test_what_an_actor_holds_goes_along_when_its_host_drains(greenroom_node: Program) -> None:
-    async with greenroom_node.client() as client:
-        first = greenroom_node.host(Guest)
-        await first.start()
-        guests = [client.ref(Guest, f"g{number}", by=10) for number in range(8)]
-        assert [await guest.visit() for guest in guests] == [1] * 8
-        async with greenroom_node.host(Guest):
-            await first.drain()
-            await first.close()
-            assert [await guest.visit() for guest in guests] == [2] * 8
-
-
-async def test_a_frozen_host_acts_no_more_when_it_wakes(greenroom_node: Program, tmp_path: Path) -> None:
-    """L2, on a real process: SIGSTOP past the lease."""
-    other = tmp_path / "other.py"
-    other.write_text(f"import sys\nsys.path.insert(0, {str(Path(__file__).parent)!r})\nimport test_node as t\nt.gr.serve(t.Purse)\n")
-    environment = os.environ | {"GREENROOM_HOST": greenroom_node.url}
-    process = subprocess.Popen([sys.executable, str(other)], env=environment)
-    try:
-        async with greenroom_node.client() as client:
-            purse = client.ref(Purse, "ada", by=20)
-            while True:
-                try:
-                    await purse.deposit(1)
-                    break
-                except gr.Refused:
-                    await asyncio.sleep(0.02)
-            process.send_signal(signal.SIGSTOP)
-            async with greenroom_node.host(Purse):
-                assert await purse.get() == 1
-                assert await purse.deposit(1) == 2
-                process.send_signal(signal.SIGCONT)
-                for expected in range(3, 50):
-                    assert await purse.deposit(1) == expected
-    finally:
-        process.kill()
-        process.wait()
-
-
-async def test_a_node_that_starts_again_is_dialled_again(greenroom_node: Program) -> None:
-    async with greenroom_node.host(Member) as host:
-        assert await host.ref(Member, "m", by=5).see() == 1
-        await asyncio.to_thread(greenroom_node.restart)
-        while True:
-            try:
-                assert await host.ref(Member, "m", by=5).see() == 1
-                break
-            except (gr.Refused, gr.Unknown):
-                await asyncio.sleep(0.02)
-
-
 async def test_hosts_come_through_the_door_too(greenroom_node: Program) -> None:
     async with gr.Host([Hall, Member], greenroom_node.http) as host:
         assert await host.ref(Hall, "h", by=5).enter("ada") == 1
@@ -635,20 +232,3 @@ def test_the_guides_programs_run(greenroom_node: Program, tmp_path: Path) -> Non
         assert chat.wait(30) == 0
     finally:
         chat.kill()
-
-
-async def test_a_reliable_turn_that_would_be_another_one_after_a_failover_is_found() -> None:
-    node = Program("--journal", "memory:", "--rerun")
-    try:
-        async with node.host(Urn) as host:
-            one, other = host.ref(Urn, "one", by=20), host.ref(Urn, "other", by=20)
-            assert [await one.choose(), await one.choose(), await other.choose()] == [1, 2, 1]
-            await one.later()
-            await one.ask("other")
-            while len(await one.look()) < 4:
-                await asyncio.sleep(0.02)
-            with pytest.raises(gr.Failure, match="urn/other.draw would commit.*field `drawn` differs.*cx.choose"):
-                await other.draw()
-            assert len(await other.look()) == 1
-    finally:
-        node.stop()

@@ -9,7 +9,7 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
-from test_node import pytestmark as pytestmark
+from real_node import pytestmark as pytestmark
 
 from greenroom.testing import Program
 

@@ -15,8 +15,8 @@ from typing import Any
 
 import pytest
 from greenroom.testing import free_port
-from test_node import IS_THERE
-from test_node import pytestmark as pytestmark
+from real_node import IS_THERE
+from real_node import pytestmark as pytestmark
 
 EXAMPLE = Path(__file__).parents[3] / "examples/languages/chat.py"
 

@@ -5,8 +5,10 @@ import { randomUUID } from "node:crypto";
 import { Fenced } from "./errors.js";
 import { Batch, NIL, Op, Reader, Tag, payload, payloadIn, valueOf } from "./frames.js";
 import type { AnyKind } from "./kind.js";
-import type { Lane, Seat, Turn } from "./lane.js";
+import type { Lane } from "./lane.js";
 import { Referrer } from "./refs.js";
+import type { Seat } from "./seat.js";
+import type { Turn } from "./turn.js";
 
 /** What a turn may ask of its node. Its `state` is the activation's. */
 export class Context<S = object> extends Referrer {

@@ -3,105 +3,13 @@
 import type { Socket } from "node:net";
 
 import { Context } from "./context.js";
-import { Fenced, Refused, Unknown, decode, encode, outcome } from "./errors.js";
-import { Batch, FrameError, NIL, Reader, Splitter, Status, T, payload, payloadIn, unpack, valueOf } from "./frames.js";
-import { checked, isGenerator, type Method, type Served } from "./kind.js";
+import { Fenced, Refused, Unknown, decode, outcome } from "./errors.js";
+import { Batch, FrameError, NIL, Reader, Splitter, Status, T, payload, payloadIn, valueOf } from "./frames.js";
+import { checked, isGenerator } from "./kind.js";
+import { Seat } from "./seat.js";
 import type { Session } from "./session.js";
 import { Inlet, Outlet } from "./streams.js";
-
-/** An activation's place in a session, and its state. */
-export class Seat {
-  state: object = {};
-  /** The payload of the state as it is stored, as far as is known. */
-  saved: Buffer | undefined;
-  /** The payloads of a reliable actor's state by its members, as the last turn has left them. */
-  journaled = new Map<string, Buffer>();
-  /** The state that a state machine is in. */
-  machineState: string | undefined;
-  exclusive: Turn | undefined;
-  isReady = false;
-  isDead = false;
-  readonly abort = new AbortController();
-  readonly streams = new Set<number>();
-  /** Streams whose next step waits for the end of an exclusive turn. */
-  waiting: (() => void)[] = [];
-
-  constructor(readonly lane: Lane, readonly number: number, readonly kind: Served, readonly key: string, readonly epoch: bigint) {
-    this.machineState = kind.definition.start;
-  }
-
-  /** Makes the state anew from what is stored: a failed handler's half-changed memory is not saved by the next turn. */
-  renew(): void {
-    this.state = (this.kind.definition.state?.() ?? {}) as object;
-    if (this.saved) this.load(this.saved);
-    for (const [name, value] of this.journaled) (this.state as Record<string, unknown>)[name] = valueOf(value);
-  }
-
-  /** What a turn has changed of the state's members; from now on it is kept. */
-  changes(): [string, Buffer][] {
-    const now = Object.entries(this.state).map(([name, value]): [string, Buffer] => [name, payload(value ?? null)]);
-    const changed = now.filter(([name, value]) => !this.journaled.get(name)?.equals(value));
-    for (const [name, value] of changed) this.journaled.set(name, value);
-    return changed;
-  }
-
-  /** Takes the state of a payload, whatever version of the kind wrote it. */
-  load(stored: Buffer): void {
-    const wrote = stored[1]!;
-    const reads = this.kind.stateVersion;
-    if (wrote > reads) throw new Refused("Activation", { message: `the state has version ${wrote}, this program reads up to ${reads}` });
-    const value = stored[0] === 1 ? unpack(stored.subarray(2)) : valueOf(stored);
-    const { migrate } = this.kind.definition;
-    if (wrote < reads && !migrate) throw new TypeError(`${this.kind.name} has no \`migrate\`, and its state has version ${wrote}`);
-    this.state = wrote < reads && migrate ? migrate(wrote, value) : Object.assign(this.state, value);
-    this.saved = Buffer.from(stored);
-  }
-
-  /** The payload of the state. */
-  dump(): Buffer {
-    return payload(this.state, this.kind.stateVersion);
-  }
-
-  method(name: string): Method {
-    const found = this.kind.methods.find((method) => method.name === name);
-    if (!found) throw new TypeError(`${this.kind.name} has no method ${name}`);
-    return found;
-  }
-}
-
-/** The handling of one message at a seat. */
-export class Turn {
-  isDead = false;
-  /** Whether its reliable actor ends with it. */
-  halts = false;
-  /** The state of a state machine from this turn on, if it says one. */
-  jump: string | undefined;
-  /** Messages of a reliable actor's turn that wait for room on the lane: it ends behind them. */
-  readonly owed: Promise<unknown>[] = [];
-  extension: Buffer | undefined;
-  /** That of the arguments: the reply comes in it. */
-  codec = 1;
-  /** Whether an error is to come with its sentence. */
-  isTold = false;
-  #abort: AbortController | undefined;
-
-  constructor(readonly seat: Seat, readonly number: number, readonly method: Method, readonly until: number) {}
-
-  get abort(): AbortController {
-    return (this.#abort ??= new AbortController());
-  }
-
-  /** Tells the handler that nobody waits. */
-  cancel(): void {
-    this.abort.abort();
-  }
-
-  /** Marks it dead: what it asks from now on fails with `Fenced`. */
-  abandon(): void {
-    this.isDead = true;
-    this.abort.abort(new Fenced());
-  }
-}
+import { Turn } from "./turn.js";
 
 interface Request {
   resolve(answer: { status: number; payload: Buffer }): void;
@@ -407,29 +315,7 @@ export class Lane {
     const seat = new Seat(this, number, kind, key, epoch);
     seat.machineState = state ?? seat.machineState;
     this.seats.set(number, seat);
-    void this.#make(seat, new Map(stored), carried);
-  }
-
-  async #make(seat: Seat, stored: Map<string, Buffer>, carried?: Buffer): Promise<void> {
-    let status: number = Status.ok;
-    let answer: Buffer = NIL;
-    try {
-      if (seat.kind.definition.reliable) seat.journaled = stored;
-      const saved = (seat.saved = seat.kind.definition.reliable ? undefined : stored.get("self"));
-      seat.renew();
-      if (carried && seat.kind.hasState) {
-        seat.load(carried);
-        seat.saved = saved;
-      }
-      await seat.kind.definition.activated?.(new Context(seat));
-      seat.isReady = true;
-    } catch (error) {
-      console.error(`greenroom: ${seat.kind.name}/${seat.key} cannot be activated: ${String(error)}`);
-      const [code, value] = encode(error instanceof Refused ? error : new Refused("Activation", { message: String(error) }));
-      [status, answer] = [code, payload(value)];
-      if (!seat.isDead) this.seats.delete(seat.number);
-    }
-    if (!seat.isDead) this.write(T.activated, (body) => body.varint(seat.number).u8(status).bytes(answer));
+    void seat.activate(new Map(stored), carried);
   }
 
   #deactivate(reader: Reader): void {
@@ -442,22 +328,7 @@ export class Lane {
       }
     }
     for (const number of [...seat.streams]) this.outlets.get(number)?.stop();
-    void this.#release(seat, WHY[why] ?? "other", (flags & 1) !== 0);
-  }
-
-  async #release(seat: Seat, why: string, isCarried: boolean): Promise<void> {
-    let [status, carried] = [0, Buffer.alloc(0) as Buffer];
-    try {
-      await seat.kind.definition.deactivating?.(new Context(seat), why);
-      if (isCarried && seat.kind.hasState) carried = seat.dump();
-    } catch (error) {
-      const [code, value] = outcome(error, `${seat.kind.name}/${seat.key}.deactivating`);
-      [status, carried] = [code, payload(value)];
-    }
-    if (seat.isDead) return;
-    seat.isDead = true;
-    this.seats.delete(seat.number);
-    this.write(T.released, (body) => body.varint(seat.number).u8(status).bytes(carried));
+    void seat.release(WHY[why] ?? "other", (flags & 1) !== 0);
   }
 
   // What goes.

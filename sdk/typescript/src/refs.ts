@@ -3,8 +3,10 @@
 import { Refused, Unknown, decode, isObject } from "./errors.js";
 import { Op, Status, carried, payload, valueOf } from "./frames.js";
 import { definitionOf, isGenerator, type AnyKind, type Handlers, type Kind } from "./kind.js";
-import type { Lane, Seat, Turn } from "./lane.js";
+import type { Lane } from "./lane.js";
+import type { Seat } from "./seat.js";
 import { Inlet, WINDOW } from "./streams.js";
+import type { Turn } from "./turn.js";
 
 /** How a call is made. */
 export interface CallOptions {

@@ -2,7 +2,8 @@
 
 import { Unknown, decode, encode, outcome } from "./errors.js";
 import { FrameError, Status, T, payload, payloadIn } from "./frames.js";
-import type { Lane, Seat } from "./lane.js";
+import type { Lane } from "./lane.js";
+import type { Seat } from "./seat.js";
 
 /** Items that may be under way to a consumer. */
 export const WINDOW = 64;

@@ -1,0 +1,107 @@
+/** Seats: how activations get them here, what they keep at them, and how they leave them. */
+
+import { Context } from "./context.js";
+import { Refused, encode, outcome } from "./errors.js";
+import { NIL, Status, T, payload, unpack, valueOf } from "./frames.js";
+import type { Method, Served } from "./kind.js";
+import type { Lane } from "./lane.js";
+import type { Turn } from "./turn.js";
+
+/** An activation's place in a session, and its state. */
+export class Seat {
+  state: object = {};
+  /** The payload of the state as it is stored, as far as is known. */
+  saved: Buffer | undefined;
+  /** The payloads of a reliable actor's state by its members, as the last turn has left them. */
+  journaled = new Map<string, Buffer>();
+  /** The state that a state machine is in. */
+  machineState: string | undefined;
+  exclusive: Turn | undefined;
+  isReady = false;
+  isDead = false;
+  readonly abort = new AbortController();
+  readonly streams = new Set<number>();
+  /** Streams whose next step waits for the end of an exclusive turn. */
+  waiting: (() => void)[] = [];
+
+  constructor(readonly lane: Lane, readonly number: number, readonly kind: Served, readonly key: string, readonly epoch: bigint) {
+    this.machineState = kind.definition.start;
+  }
+
+  /** Makes the state anew from what is stored: a failed handler's half-changed memory is not saved by the next turn. */
+  renew(): void {
+    this.state = (this.kind.definition.state?.() ?? {}) as object;
+    if (this.saved) this.load(this.saved);
+    for (const [name, value] of this.journaled) (this.state as Record<string, unknown>)[name] = valueOf(value);
+  }
+
+  /** What a turn has changed of the state's members; from now on it is kept. */
+  changes(): [string, Buffer][] {
+    const now = Object.entries(this.state).map(([name, value]): [string, Buffer] => [name, payload(value ?? null)]);
+    const changed = now.filter(([name, value]) => !this.journaled.get(name)?.equals(value));
+    for (const [name, value] of changed) this.journaled.set(name, value);
+    return changed;
+  }
+
+  /** Takes the state of a payload, whatever version of the kind wrote it. */
+  load(stored: Buffer): void {
+    const wrote = stored[1]!;
+    const reads = this.kind.stateVersion;
+    if (wrote > reads) throw new Refused("Activation", { message: `the state has version ${wrote}, this program reads up to ${reads}` });
+    const value = stored[0] === 1 ? unpack(stored.subarray(2)) : valueOf(stored);
+    const { migrate } = this.kind.definition;
+    if (wrote < reads && !migrate) throw new TypeError(`${this.kind.name} has no \`migrate\`, and its state has version ${wrote}`);
+    this.state = wrote < reads && migrate ? migrate(wrote, value) : Object.assign(this.state, value);
+    this.saved = Buffer.from(stored);
+  }
+
+  /** The payload of the state. */
+  dump(): Buffer {
+    return payload(this.state, this.kind.stateVersion);
+  }
+
+  method(name: string): Method {
+    const found = this.kind.methods.find((method) => method.name === name);
+    if (!found) throw new TypeError(`${this.kind.name} has no method ${name}`);
+    return found;
+  }
+
+  /** Makes the state from what is stored, or carried from another host, calls the hook, and says how that went. */
+  async activate(stored: Map<string, Buffer>, carried?: Buffer): Promise<void> {
+    let status: number = Status.ok;
+    let answer: Buffer = NIL;
+    try {
+      if (this.kind.definition.reliable) this.journaled = stored;
+      const saved = (this.saved = this.kind.definition.reliable ? undefined : stored.get("self"));
+      this.renew();
+      if (carried && this.kind.hasState) {
+        this.load(carried);
+        this.saved = saved;
+      }
+      await this.kind.definition.activated?.(new Context(this));
+      this.isReady = true;
+    } catch (error) {
+      console.error(`greenroom: ${this.kind.name}/${this.key} cannot be activated: ${String(error)}`);
+      const [code, value] = encode(error instanceof Refused ? error : new Refused("Activation", { message: String(error) }));
+      [status, answer] = [code, payload(value)];
+      if (!this.isDead) this.lane.seats.delete(this.number);
+    }
+    if (!this.isDead) this.lane.write(T.activated, (body) => body.varint(this.number).u8(status).bytes(answer));
+  }
+
+  /** Calls the hook, and gives the seat back with the state if that is carried to another host. */
+  async release(why: string, isCarried: boolean): Promise<void> {
+    let [status, carried] = [0, Buffer.alloc(0) as Buffer];
+    try {
+      await this.kind.definition.deactivating?.(new Context(this), why);
+      if (isCarried && this.kind.hasState) carried = this.dump();
+    } catch (error) {
+      const [code, value] = outcome(error, `${this.kind.name}/${this.key}.deactivating`);
+      [status, carried] = [code, payload(value)];
+    }
+    if (this.isDead) return;
+    this.isDead = true;
+    this.lane.seats.delete(this.number);
+    this.lane.write(T.released, (body) => body.varint(this.number).u8(status).bytes(carried));
+  }
+}

@@ -1,0 +1,39 @@
+/** Turns: the handling of one message each. */
+
+import { Fenced } from "./errors.js";
+import type { Method } from "./kind.js";
+import type { Seat } from "./seat.js";
+
+/** The handling of one message at a seat. */
+export class Turn {
+  isDead = false;
+  /** Whether its reliable actor ends with it. */
+  halts = false;
+  /** The state of a state machine from this turn on, if it says one. */
+  jump: string | undefined;
+  /** Messages of a reliable actor's turn that wait for room on the lane: it ends behind them. */
+  readonly owed: Promise<unknown>[] = [];
+  extension: Buffer | undefined;
+  /** That of the arguments: the reply comes in it. */
+  codec = 1;
+  /** Whether an error is to come with its sentence. */
+  isTold = false;
+  #abort: AbortController | undefined;
+
+  constructor(readonly seat: Seat, readonly number: number, readonly method: Method, readonly until: number) {}
+
+  get abort(): AbortController {
+    return (this.#abort ??= new AbortController());
+  }
+
+  /** Tells the handler that nobody waits. */
+  cancel(): void {
+    this.abort.abort();
+  }
+
+  /** Marks it dead: what it asks from now on fails with `Fenced`. */
+  abandon(): void {
+    this.isDead = true;
+    this.abort.abort(new Fenced());
+  }
+}
