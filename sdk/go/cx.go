@@ -56,12 +56,13 @@ func (c *Cx) Save() error {
 	return err
 }
 
-// After calls a method of this actor once, later. It ends with the activation.
+// After calls a method of this actor once, later. It ends with the activation. What it gives cancels it, in an exclusive turn of the actor.
 func (c *Cx) After(delay time.Duration, method string, arguments any) (cancel func(), err error) {
 	return c.timer(delay, 0, method, arguments)
 }
 
-// Every calls a method of this actor in each period, as long as the activation lasts.
+// Every calls a method of this actor in each period, as long as the activation lasts. What it gives cancels it, in an exclusive turn of the
+// actor.
 func (c *Cx) Every(period time.Duration, method string, arguments any) (cancel func(), err error) {
 	return c.timer(period, period, method, arguments)
 }
@@ -174,7 +175,14 @@ func (c *Cx) timer(after, every time.Duration, method string, of any) (func(), e
 	if every > 0 {
 		what["every_us"] = max(1, every.Microseconds())
 	}
-	cancel := func() { _ = c.seat.lane.tell(c, opCancelTimer, map[string]any{"name": name}) }
+	cancel := func() {
+		// In the name of the turn that cancels it, which may be a later one.
+		now := c
+		if t := c.seat.exclusive.Load(); t != nil {
+			now = &t.cx
+		}
+		_ = c.seat.lane.tell(now, opCancelTimer, map[string]any{"name": name})
+	}
 	return cancel, c.seat.lane.tell(c, opTimer, what)
 }
 

@@ -187,6 +187,38 @@ func TestManyCallsAtOnceAreAnsweredEach(t *testing.T) {
 	is(t, [2]int{sum, failed}, nil, [2]int{50 * 820, 0})
 }
 
+type Ticker struct{ Ticks int }
+
+var stopTicker func()
+
+func (k *Ticker) Start(cx *Cx, _ None) (None, error) {
+	var err error
+	stopTicker, err = cx.Every(5*time.Millisecond, "tick", None{})
+	return None{}, err
+}
+
+func (k *Ticker) Tick(*Cx, None) (None, error) { k.Ticks++; return None{}, nil }
+func (k *Ticker) Stop(*Cx, None) (int, error)  { stopTicker(); return k.Ticks, nil }
+func (k Ticker) Count(*Cx, None) (int, error)  { return k.Ticks, nil }
+
+func TestATimerOfAnEarlierTurnIsCancelled(t *testing.T) {
+	c := within(t, node(t).Host(Kind[Ticker]()))
+	one := Of[Ticker](c, "t")
+	if _, err := Call(c, one, (*Ticker).Start, None{}); err != nil {
+		t.Fatal(err)
+	}
+	for ticks := 0; ticks < 3; {
+		ticks, _ = CallNamed[int](c, "ticker", "t", "count", nil)
+	}
+	stopped, err := Call(c, one, (*Ticker).Stop, None{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(100 * time.Millisecond)
+	ticks, err := CallNamed[int](c, "ticker", "t", "count", nil)
+	is(t, ticks, err, stopped)
+}
+
 func TestATimerTicks(t *testing.T) {
 	node := node(t)
 	c := within(t, node.Host(Kind[Hall](), Kind[Member]()))

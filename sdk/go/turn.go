@@ -8,6 +8,7 @@ import (
 	"reflect"
 	"runtime/debug"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -29,7 +30,9 @@ type seat struct {
 	context context.Context
 	end     context.CancelCauseFunc
 	// steps is held by an exclusive turn, and by the steps of streams: these begin only between such turns.
-	steps   sync.RWMutex
+	steps sync.RWMutex
+	// exclusive is the exclusive turn that runs, if one does.
+	exclusive atomic.Pointer[turn]
 	outlets []*outlet
 }
 
@@ -130,6 +133,8 @@ func (t *turn) run() {
 		if hasWaited && l.check(t.seat) != nil {
 			return
 		}
+		t.seat.exclusive.Store(t)
+		defer t.seat.exclusive.CompareAndSwap(t, nil)
 	}
 	with := reflect.New(t.method.arguments)
 	err := readAsSent(t.arguments, with.Interface())

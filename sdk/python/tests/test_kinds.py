@@ -9,7 +9,7 @@ import json
 import uuid
 from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 import pytest
@@ -173,6 +173,44 @@ def test_classes_that_cannot_be_are_refused_with_the_remedy() -> None:
             kind_of(cls)
     with pytest.raises(gr.ClassError, match="two classes are of kind chat_room"):
         gr.Host([ChatRoom, ChatRoom], "unix:/x")
+
+
+class Plain:
+    """Nothing that travels."""
+
+
+def test_classes_that_cannot_be_described_are_refused_before_a_node_is_dialled() -> None:
+    class Reply(gr.Actor):
+        async def run(self) -> Plain: ...  # pyright: ignore
+
+    class Argument(gr.Actor):
+        async def run(self, plain: Plain) -> None: ...
+
+    class Kept(gr.Actor, persistent=True):
+        plain: Plain = Plain()
+
+        async def run(self) -> None: ...
+
+    class Journaled(gr.Actor, reliable=True):
+        plain: Plain = Plain()
+
+        async def run(self) -> None: ...
+
+    large: Any = Literal[tuple(f"{number:0100}" for number in range(3000))]
+
+    class Large(gr.Actor):
+        async def run(self) -> None: ...
+
+    Large.run.__annotations__["return"] = large
+    for cls, words in [
+        (Reply, "Reply.run: its reply cannot be described"),
+        (Argument, "Argument.run: its arguments cannot be described"),
+        (Kept, "Kept: its state cannot be described"),
+        (Journaled, "Journaled: plain cannot be described"),
+        (Large, "262144 are the most"),
+    ]:
+        with pytest.raises(gr.ClassError, match=words):
+            gr.Host([cls], "unix:/x")
 
 
 def test_arguments_are_bound_as_python_binds_them() -> None:

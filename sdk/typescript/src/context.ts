@@ -229,14 +229,16 @@ export class Context<S = object> extends Referrer {
     // The timer of a reliable actor outlasts its lane, and is known by its name alone.
     const name = this.seat.kind.definition.reliable ? randomUUID() : String(this.seat.lane.number());
     this.#tell(Op.timer, { name, method, arguments: payload(args), ...times });
-    return { name, cancel: () => this.#tell(Op.cancelTimer, { name }) };
+    // In the name of the turn that cancels it, which may be a later one.
+    const cancel = () => this.seat.lane.tell(this.seat, this.seat.exclusive ?? this.turn, Op.cancelTimer, { name });
+    return { name, cancel };
   }
 }
 
 /** A timer of an activation. */
 export interface Timer {
   readonly name: string;
-  /** Ends it: no tick of it begins any more. */
+  /** Ends it, in the actor's own exclusive turn: no tick of it begins any more. */
   cancel(): void;
 }
 

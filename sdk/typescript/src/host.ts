@@ -142,6 +142,13 @@ export class Host extends Referrer {
       this.#tell();
       if (!session.isLost) {
         pause = PAUSE_MIN_MS;
+        if (this.#kinds.length > 0 && session.taken.length === 0) {
+          this.#refusal = [...session.offered].map(([kind, { reason }]) => `${kind} is refused: ${reason}`).join("; ");
+          session.leave(0, "none of its kinds is taken");
+          this.#tell();
+          return;
+        }
+        if (this.#kinds.length > 0) console.error(`greenroom: serving ${session.taken.join(", ")} at ${way.url}`);
         await session.over;
       }
       ended = session.ended ?? ended;
@@ -165,7 +172,6 @@ export function connect(options: HostOptions = {}): Promise<Host> {
 /** Serves kinds until SIGTERM or SIGINT; then gives its seats back, so that no call fails, for 30 s at most. */
 export async function serve(kinds: AnyKind[], options: HostOptions = {}): Promise<void> {
   const host = await new Host(kinds, options).start(30_000);
-  console.error(`greenroom: serving ${kinds.map(({ name }) => name).join(", ")}`);
   let stop = () => {};
   const stopped = new Promise<void>((resolve) => (stop = resolve));
   process.once("SIGTERM", stop).once("SIGINT", stop);

@@ -16,6 +16,12 @@ export class Session {
   readonly lanes = new Map<number, Lane>();
   readonly lease = new Lease();
   readonly offered = new Map<string, { status: number; reason: string }>();
+
+  /** The kinds that the node has taken of those that it was offered. */
+  get taken(): string[] {
+    return [...this.offered].filter(([, { status }]) => status < 2).map(([kind]) => kind);
+  }
+
   welcome: Welcome | undefined;
   frameMax = FRAME_MAX;
   window = 0;

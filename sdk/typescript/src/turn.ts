@@ -23,7 +23,11 @@ export class Turn {
   constructor(readonly seat: Seat, readonly number: number, readonly method: Method, readonly until: number) {}
 
   get abort(): AbortController {
-    return (this.#abort ??= new AbortController());
+    if (this.#abort) return this.#abort;
+    const abort = (this.#abort = new AbortController());
+    // Its caller has given up then.
+    if (this.until) setTimeout(() => abort.abort(), this.until - performance.now()).unref();
+    return abort;
   }
 
   /** Tells the handler that nobody waits. */

@@ -1,9 +1,15 @@
 /** Against the real program: a node in its own process. Skipped where there is none, unless `GREENROOM_LANGUAGES=all`. */
 
 import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { test } from "node:test";
 
-import { ActorError, Refused, Unknown, actor, type Host } from "../src/index.js";
+import typescript from "typescript";
+
+import { ActorError, Refused, Unknown, actor, type Host, type Timer } from "../src/index.js";
 import { Program } from "../src/testing.js";
 import { door, Problem } from "../src/http.js";
 
@@ -315,6 +321,52 @@ at("state is saved before the caller is answered", async (node, host) => {
 at("many calls at once are answered each", async (_, host) => {
   const found = await Promise.all(Array.from({ length: 2000 }, (_, at) => host.ref(member, `m${at % 50}`, BY).see()));
   assert.equal(found.reduce((one, other) => one + other), 50 * 820);
+});
+
+at("a timer that an earlier turn has set is cancelled, and a turn hears that its time is over", async (node, _) => {
+  let timer: Timer | undefined;
+  let heard = false;
+  const ticker = actor("ts_ticker", {
+    state: () => ({ ticks: 0 }),
+    methods: {
+      start: async (c) => void (timer = c.every(5, "tick")),
+      tick: async (c) => void (c.state.ticks += 1),
+      async stop(c) {
+        timer!.cancel();
+        return c.state.ticks;
+      },
+      work: (c) => new Promise<void>((resolve) => c.signal.addEventListener("abort", () => ((heard = true), resolve()))),
+    },
+    reads: { ticks: async (c) => c.state.ticks },
+  });
+  const host = await node.host([ticker]);
+  try {
+    const one = host.ref(ticker, "t", BY);
+    await one.start();
+    while ((await one.ticks()) < 3) await new Promise((resolve) => setTimeout(resolve, 5));
+    const stopped = await one.stop();
+    await new Promise((resolve) => setTimeout(resolve, 100));
+    assert.equal(await one.ticks(), stopped);
+    // It ends as its time does, so its caller may hear of either.
+    await one.work({}, { timeout: 200 }).catch(() => {});
+    while (!heard) await new Promise((resolve) => setTimeout(resolve, 5));
+  } finally {
+    await host.close();
+  }
+});
+
+at("what is generated of a kind calls it", async (node, host) => {
+  const folder = mkdtempSync(join(tmpdir(), "generated-"));
+  try {
+    execFileSync(process.env.GREENROOM_BIN ?? "greenroom", ["generate", "--lang", "ts", "--node", node.http, "--out", folder]);
+    const source = readFileSync(join(folder, "ts_purse.ts"), "utf8");
+    writeFileSync(join(folder, "ts_purse.mjs"), typescript.transpileModule(source, { compilerOptions: { module: typescript.ModuleKind.ES2022 } }).outputText);
+    const { tsPurse } = (await import(join(folder, "ts_purse.mjs"))) as { tsPurse: typeof purse };
+    assert.equal(await host.ref(tsPurse, "g", BY).deposit({ amount: 3 }), 3);
+    assert.equal(await host.ref(tsPurse, "g", BY).get(), 3);
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
 });
 
 at("a timer ticks", async (_, host) => {

@@ -33,20 +33,22 @@ pub(super) fn module(description: &Description) -> String {
     };
     let mut variable = class.clone();
     variable[..1].make_ascii_lowercase();
+    out.push_str("\nconst called = (): never => {\n  throw new Error(\"called by reference only\");\n};\n");
     let _ = write!(out, "\n{}", comment(&doc, ""));
     let _ = writeln!(out, "export const {variable}: Kind<object, {class}Methods, {class}Reads> = {{");
     let _ = writeln!(out, "  name: {},", Value::from(&*description.kind));
     let mut definition = format!("version: {}", description.version);
     for (name, read) in [("methods", false), ("reads", true)] {
-        // References know streams by their generators.
-        let streams = description.methods.iter().filter(|method| method.read == read && method.stream.is_some());
-        let streams: Vec<String> = streams
-            .map(|method| {
-                format!("async *{}() {{ throw new Error(\"called by reference only\"); }}", key(&method.name))
+        // References know methods by their names, and streams by their generators.
+        let methods = description.methods.iter().filter(|method| method.read == read);
+        let methods: Vec<String> = methods
+            .map(|method| match (&method.stream, key(&method.name)) {
+                (Some(_), name) => format!("async *{name}() {{ called(); }}"),
+                (None, name) => format!("{name}: called"),
             })
             .collect();
-        if !streams.is_empty() {
-            let _ = write!(definition, ", {name}: {{ {} }} as never", streams.join(", "));
+        if !methods.is_empty() {
+            let _ = write!(definition, ", {name}: {{ {} }} as never", methods.join(", "));
         }
     }
     let _ = writeln!(out, "  definition: {{ {definition} }},\n}};");

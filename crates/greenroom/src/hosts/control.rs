@@ -3,7 +3,7 @@
 //! It runs on the node's door stage, never behind user traffic. What comes on it is told the machine of the control plane, which says
 //! what is answered, and when the host may act no more.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -68,7 +68,8 @@ pub(super) async fn reside(here: &Arc<Here>, line: &mut Line, hello: Hello, peer
     hosts.tell(here, ControlEvent::Connected { session: id });
     hosts.tell(here, ControlEvent::Hello { session: id, ended, bounds });
     let here = here.clone();
-    let mut control = Control { here, version, secret, hello, session, unknown, answers: None };
+    let mut control =
+        Control { here, version, secret, hello, session, unknown, misdescribed: BTreeMap::new(), answers: None };
     let (code, reason) = control.live(line, &mut tells, &peer).await;
     tracing::info!(host = control.session.name, from = peer.from, reason, "a host's session is over");
     let _ = line.say(&FromNode::Goodbye { code, reason: &reason }).await;
@@ -85,6 +86,8 @@ struct Control {
     session: Arc<Session>,
     /// Digests whose descriptions have not been shown yet.
     unknown: BTreeSet<String>,
+    /// What is wrong with those that are no descriptions, by the digests of their offers.
+    misdescribed: BTreeMap<String, String>,
     /// What it is to be told of its offers, once the cluster knows what was taken of them.
     answers: Option<Answers>,
 }
@@ -209,7 +212,19 @@ impl Control {
 
     /// Takes in a description that was asked for.
     fn show(&mut self, kind: &str, version: u16, json: &[u8], peer: &Peer) -> Result<(), String> {
-        let description = Description::read(json).map_err(|error| format!("the description of {kind:?}: {error}"))?;
+        let description = match Description::read(json) {
+            Ok(description) => description,
+            Err(error) => {
+                // Its other offers stand.
+                let mut offers = self.hello.map.offers.iter();
+                let offer = offers.find(|offer| offer.kind == kind && offer.version == version);
+                let digest = offer.map(|offer| offer.digest.clone()).filter(|digest| self.unknown.remove(digest));
+                let digest = digest.ok_or_else(|| format!("the description of {kind:?}: {error}"))?;
+                self.misdescribed.insert(digest, error.to_string());
+                self.describe(peer);
+                return Ok(());
+            }
+        };
         let digest = description.digest().to_string();
         if !self.unknown.remove(&digest) {
             return Err(format!(
@@ -240,11 +255,12 @@ impl Control {
             versions: greenroom_protocols::versions::Offer { version: offered.version, compatible: offered.compatible },
             digest: offered.digest.as_str().into(),
         };
-        let taken = match may_offer(&self.here.config().hosts, peer, &kind) {
-            true => hosts
+        let taken = match (may_offer(&self.here.config().hosts, peer, &kind), self.misdescribed.get(&offered.digest)) {
+            (true, Some(why)) => Err(NotAllowed::Description { kind, why: why.as_str().into() }),
+            (true, None) => hosts
                 .offers(|offers| offers.take(&self.here, (self.session.number, self.session.shards), offered))
                 .map_err(|why| NotAllowed::Description { kind, why: why.into() }),
-            false => Err(NotAllowed::NotYours(kind)),
+            (false, _) => Err(NotAllowed::NotYours(kind)),
         };
         let allowed = taken.map(|(taken, digest)| {
             // Descriptions without a difference stand for each other.

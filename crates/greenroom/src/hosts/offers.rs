@@ -236,7 +236,7 @@ fn check(here: &Here, offered: &OfferMap, description: &Description) -> Result<(
 fn check_reliable(here: &Here, shards: u16, description: &Description) -> Result<(), String> {
     if here.journal().is_none() {
         return Err(format!(
-            "{:?} is reliable, and this node has no journal; write its URL as `journal` under `[reliable]`",
+            "{:?} is reliable, and this node has no journal; give it one: `--journal URL` (`memory:` to try it), or `journal` under `[reliable]`",
             description.kind
         ));
     }

@@ -378,12 +378,15 @@ impl State {
     }
 
     fn no_seat(&self, activation: Activation, is_full: bool) -> Refusal {
-        let kind = self.places.get(&activation).map_or("", |place| place.id.kind.name());
+        let kind = self.places.get(&activation).map(|place| place.id.kind);
+        let name = kind.map_or("", |kind| kind.name());
         if !is_full {
-            return Refusal::NoHost { kind: kind.to_owned() };
+            return Refusal::NoHost { kind: name.to_owned() };
         }
-        let bound = self.lanes.values().map(|lane| u64::from(lane.session.bounds().seats_max)).sum();
-        Refusal::Overloaded { queue: format!("the seats of the hosts of {kind:?}"), bound }
+        let hosts = self.lanes.values().filter(|lane| kind.is_some_and(|kind| lane.session.offer(kind).is_some()));
+        let bound = hosts.map(|lane| u64::from(lane.session.bounds().seats_max)).sum();
+        let queue = format!("the seats of the hosts of {name:?}");
+        Refusal::Overloaded { queue, bound }
     }
 
     fn fail_place(&mut self, activation: Activation, refusal: Refusal, woken: &mut Vec<Waker>) {

@@ -22,7 +22,7 @@ pub(crate) struct States {
 /// A state, as the store has it.
 struct Kept {
     name: String,
-    /// The version of its type that the kind's description names.
+    /// The version of its type that whoever wrote it last, or may write it first, has said.
     version: u8,
     slot: Slot,
     /// Its payload; `None` if there is none yet.
@@ -117,8 +117,17 @@ impl Foreign {
         Ok(())
     }
 
-    /// Writes what a turn has changed.
+    /// Writes what a turn has changed. If it cannot, the activation ends: the next one reads what is stored.
     pub(super) async fn save(&mut self, cx: &Cx, changes: Vec<FieldChanges>) -> Stated {
+        let stated = self.write(cx, changes).await;
+        if let Stated::Unsaved(_) = stated {
+            end_unsaved();
+        }
+        stated
+    }
+
+    async fn write(&mut self, cx: &Cx, changes: Vec<FieldChanges>) -> Stated {
+        let kind = cx.port.node.kinds().foreign(cx.id.kind);
         for FieldChanges { field: name, mut changes } in changes {
             let unsaved = |message: String| Stated::Unsaved(Doubt::Unsaved { message });
             let whole = changes.pop().filter(|change| changes.is_empty() && change.entry.is_empty());
@@ -128,28 +137,30 @@ impl Foreign {
             let Some(kept) = self.states.all.iter_mut().find(|kept| kept.name == name) else {
                 return unsaved(format!("the kind's description names no state {name:?}"));
             };
-            match codec::parse(&value) {
-                Ok(payload) if payload.type_version == kept.version => {}
-                Ok(payload) => {
-                    return unsaved(format!(
-                        "state {name:?} was written as version {}, and the description says {}",
-                        payload.type_version, kept.version
-                    ));
-                }
+            // The actor may have come to a host of a newer version since it was read, and never goes back (L23).
+            let newest = || {
+                kind.and_then(|kind| {
+                    kind.said().description.states.iter().find(|state| state.name == name).map(|state| state.version)
+                })
+            };
+            let version = match codec::parse(&value) {
+                Ok(payload) => payload.type_version,
                 Err(error) => return unsaved(format!("state {name:?} is no payload: {error}")),
+            };
+            if version != kept.version && !(kept.version..=newest().unwrap_or(kept.version)).contains(&version) {
+                return unsaved(format!(
+                    "state {name:?} was written as version {version}, and the description says {}",
+                    newest().unwrap_or(kept.version)
+                ));
             }
             let site = match cx.site(&name) {
                 Ok(site) => site,
                 Err(message) => return unsaved(message),
             };
             match kept.slot.save_bytes(cx, &site, &value).await {
-                Ok(()) => kept.value = Some(value),
-                Err(error) => {
-                    // What is stored now counts, whatever it is.
-                    let error = cx.note(error);
-                    end_unsaved();
-                    return unsaved(error.to_string());
-                }
+                Ok(()) => (kept.value, kept.version) = (Some(value), version),
+                // What is stored now counts, whatever it is.
+                Err(error) => return unsaved(cx.note(error).to_string()),
             }
         }
         Stated::Saved

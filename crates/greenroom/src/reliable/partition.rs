@@ -55,7 +55,7 @@ impl Partitions {
         let number = number.filter(|number| *number < self.partitions);
         self.partition = PartitionId(number.ok_or_else(|| format!("there is no partition {}", cx.key()))?);
         let Some(journal) = cx.port.node.journal().cloned() else {
-            return Err("this node has no journal; write its URL as `journal` under `[reliable]`".to_owned());
+            return Err("this node has no journal; give it one: `--journal URL` (`memory:` to try it), or `journal` under `[reliable]`".to_owned());
         };
         let (inputs, queue) = mpsc::channel(INPUTS_MAX);
         self.inputs = Some(inputs);

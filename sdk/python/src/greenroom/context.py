@@ -100,9 +100,11 @@ class Cx(Referrer):
 
     @property
     def is_cancelled(self) -> bool:
-        """Whether the turn's caller has given up, or its host may no longer act."""
+        """Whether the turn's caller has given up, its time is over, or its host may no longer act."""
         turn = self._turn()
-        return self._seat.dead or (turn is not None and turn.cancelled)
+        if self._seat.dead or turn is None:
+            return self._seat.dead
+        return turn.cancelled or (turn.until > 0 and turn.until <= time.monotonic())
 
     @property
     def left(self) -> float | None:

@@ -12,7 +12,7 @@ from typing import Any, cast
 import msgspec
 
 from .errors import ActorError
-from .kind import Kind, Method, Options
+from .kind import ClassError, Kind, Method, Options
 
 
 def describe(kind: Kind) -> dict[str, Any]:
@@ -20,7 +20,7 @@ def describe(kind: Kind) -> dict[str, Any]:
     types: list[Any] = []
     for method in kind.methods:
         types += [method.arguments.type, method.reply.type, *map(_struct_of, method.errors)]
-    schemas, defs = msgspec.json.schema_components(types, ref_template="#/$defs/{name}")
+    schemas, defs = _schemas(kind, types)
     found = iter(schemas)
     methods = [_method(method, found, defs) for method in kind.methods]
     for method in kind.methods:
@@ -32,6 +32,38 @@ def describe(kind: Kind) -> dict[str, Any]:
         "states": [{"name": "self", "version": options.state_version}] if options.persistent else [], "topics": [],
         "$defs": defs,
     }  # fmt: skip
+
+
+def checked(kind: Kind) -> Kind:
+    """The kind, if it can be described: raises `ClassError` otherwise."""
+    if (size := len(msgspec.json.encode(describe(kind)))) > DESCRIPTION_MAX:
+        raise ClassError(
+            f"{kind.cls.__name__}: its description has {size} bytes, and {DESCRIPTION_MAX} are the most: let methods take and give smaller types"
+        )
+    return kind
+
+
+def _schemas(kind: Kind, types: list[Any]) -> tuple[tuple[dict[str, Any], ...], dict[str, Any]]:
+    for of, what in ((kind.state.type if kind.state else None, "its state"), *((coder.type, name) for name, coder in kind.fields.items())):
+        if of is not None:
+            _described(kind.cls.__name__, what, of)
+    try:
+        return msgspec.json.schema_components(types, ref_template="#/$defs/{name}")
+    except (TypeError, RecursionError):
+        for method in kind.methods:
+            for of, what in ((method.arguments.type, "its arguments"), (method.reply.type, "its reply")):
+                _described(f"{kind.cls.__name__}.{method.name}", what, of)
+        raise
+
+
+def _described(where: str, what: str, of: Any) -> None:
+    try:
+        msgspec.json.schema_components([of])
+    except (TypeError, RecursionError) as error:
+        raise ClassError(f"{where}: {what} cannot be described, so no other language could read it: {error}") from error
+
+
+DESCRIPTION_MAX = 256 << 10
 
 
 def digest(description: dict[str, Any]) -> str:

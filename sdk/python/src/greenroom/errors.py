@@ -103,6 +103,8 @@ class ActorError(Exception):
         fields = ", ".join(f"{name}={getattr(self, name)!r}" for name in type(self).field_types())
         return f"{type(self).__name__}({fields})" if fields else type(self).__name__
 
+    __repr__ = __str__
+
     @staticmethod
     def of(value: Any, module: str = "") -> ActorError:
         """The error that travelled as `value`, of the class of that name; one of `module` before others."""

@@ -13,6 +13,7 @@ from typing import Any
 from . import frames
 from .actor import Actor, kind_of
 from .context import Referrer
+from .description import checked
 from .errors import Refused
 from .kind import ClassError, Kind
 from .lane import Lane
@@ -41,7 +42,7 @@ class Host(Referrer):
         seats_max: int = 100_000,
         lanes: int = 4,
     ) -> None:
-        self._kinds: list[Kind] = [kind_of(kind) for kind in kinds or []]
+        self._kinds: list[Kind] = [checked(kind_of(kind)) for kind in kinds or []]
         names = [kind.name for kind in self._kinds]
         if twice := {name for name in names if names.count(name) > 1}:
             raise ClassError(f"two classes are of kind {', '.join(sorted(twice))}: write class NAME(gr.Actor, kind=..)")
@@ -177,8 +178,13 @@ class Host(Referrer):
             await self._tell()
             if not session.lost:
                 pause = PAUSE_MIN
-                kinds = ", ".join(kind.name for kind in self._kinds)
-                log.info("serving %s at %s" if kinds else "connected%s to %s", kinds, way.url)
+                taken = [kind.name for kind in self._kinds if session.offered.get(kind.name, (0, ""))[0] < 2]
+                if self._kinds and not taken:
+                    self._refusal = "; ".join(f"{kind} is refused: {why}" for kind, (_, why) in session.offered.items())
+                    session.leave(0, "none of its kinds is taken")
+                    await self._tell()
+                    return
+                log.info("serving %s at %s" if taken else "connected%s to %s", ", ".join(taken), way.url)
                 await session.over
             await self._tell()
             ended = session.ended or ended
@@ -217,8 +223,15 @@ async def _serve(kinds: list[type[Actor]], node: str | None, options: dict[str, 
     stop = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
-    await host.start(timeout=START)
-    runs, stops = asyncio.ensure_future(host.run()), asyncio.ensure_future(stop.wait())
+    starts, stops = asyncio.ensure_future(host.start(timeout=START)), asyncio.ensure_future(stop.wait())
+    await asyncio.wait([starts, stops], return_when=asyncio.FIRST_COMPLETED)
+    if not starts.done():
+        starts.cancel()
+        await asyncio.wait([starts])
+        await host.close()
+        return
+    starts.result()
+    runs = asyncio.ensure_future(host.run())
     await asyncio.wait([runs, stops], return_when=asyncio.FIRST_COMPLETED)
     if runs.done():
         stops.cancel()

@@ -20,8 +20,12 @@ export type ChatRoomReads = {
   names(c: unknown): Record<string, [boolean, number]>;
 };
 
+const called = (): never => {
+  throw new Error("called by reference only");
+};
+
 /** A room with "quotes" and *\/. */
 export const chatRoom: Kind<object, ChatRoomMethods, ChatRoomReads> = {
   name: "chat_room",
-  definition: { version: 2, reads: { async *history() { throw new Error("called by reference only"); } } as never },
+  definition: { version: 2, methods: { post: called, clear: called, other: called } as never, reads: { async *history() { called(); }, names: called } as never },
 };

@@ -35,7 +35,10 @@ async fn offers(mut line: Line, kinds: Vec<String>) -> (Line, Judged, usize) {
     });
     let unknown = welcome.await.expect("the node answers").map.unknown;
     for known in described.iter().filter(|known| unknown.iter().any(|digest| *digest == known.digest().to_string())) {
-        let json = serde_json::to_vec(known.document()).expect("it is JSON");
+        let json = match known.kind.as_str() {
+            "garbled" => b"{\"greenroom\": 1}".to_vec(),
+            _ => serde_json::to_vec(known.document()).expect("it is JSON"),
+        };
         line.say(&FromHost::Describe { kind: &known.kind, version: 1, json: &json }).await;
     }
     let mut judged = Judged::new();
@@ -111,6 +114,20 @@ async fn l13_a_host_at_the_door_offers_what_its_roles_may_and_is_refused_the_res
     // Who may open the socket is trusted.
     let (_local, judged, _) = offers(Line::dial(&path, false).await, kinds()).await;
     assert!(judged.values().all(|(status, _)| *status == OfferStatus::Taken), "{judged:?}");
+    node.stop().await;
+}
+
+#[tokio::test]
+async fn what_is_no_description_is_refused_by_name_and_other_offers_stand() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (builder, path) = with_socket(node(), &folder, "a");
+    let (node, _) = open(builder.configure(|config| config.hosts.lease = Duration::from_secs(60))).await;
+    let kinds = ["garbled", "whole"].map(str::to_owned).to_vec();
+    let (_host, judged, _) = offers(Line::dial(&path, false).await, kinds).await;
+    let (status, reason) = &judged["garbled"];
+    assert_eq!(*status, OfferStatus::Refused);
+    assert!(reason.contains("garbled"), "{reason}");
+    assert_eq!(judged["whole"].0, OfferStatus::Taken);
     node.stop().await;
 }
 
