@@ -33,7 +33,7 @@ type seat struct {
 	steps sync.RWMutex
 	// exclusive is the exclusive turn that runs, if one does.
 	exclusive atomic.Pointer[turn]
-	outlets []*outlet
+	outlets   []*outlet
 }
 
 // isDead says whether what the seat's turns ask must fail.

@@ -36,12 +36,10 @@ class Member(gr.Actor):
 
     @gr.read
     async def slow_read(self, seconds: float) -> int:
-        STARTED.append(self.cx.key)
         await asyncio.sleep(seconds)
         return self.seen
 
     async def slow(self, seconds: float) -> str:
-        STARTED.append(self.cx.key)
         await asyncio.sleep(seconds)
         return "done"
 
@@ -128,7 +126,6 @@ class Purse(gr.Actor, persistent=True, save="turn"):
         return self.balance
 
 
-STARTED: list[str] = []
 
 
 def post(node: Program, path: str, arguments: Any) -> tuple[int, Any]:

@@ -4,6 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -84,6 +89,19 @@ async def test_a_turn_hears_that_its_time_is_over(greenroom_node: Program) -> No
         with contextlib.suppress(gr.Unknown):
             await host.ref(Patient, "p", by=0.3).work()
         assert await host.ref(Patient, "p", by=30).heard()
+
+
+def test_a_host_that_still_dials_ends_at_once_when_it_is_told_to(tmp_path: Path) -> None:
+    program = "import greenroom as gr\nclass A(gr.Actor):\n    async def m(self) -> int: return 1\nprint('here', flush=True)\ngr.serve(A)\n"
+    environment = os.environ | {"GREENROOM_HOST": f"unix:{tmp_path}/nobody.sock"}
+    host = subprocess.Popen([sys.executable, "-c", program], env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert host.stdout is not None and host.stderr is not None
+    host.stdout.readline()
+    while b"dialling again" not in host.stderr.readline():
+        pass
+    host.send_signal(signal.SIGTERM)
+    # Who waits for a node to the end is told that there was none, and ends with 1.
+    assert host.wait() == 0
 
 
 async def test_a_host_of_which_nothing_is_taken_says_why_and_ends(greenroom_node: Program) -> None:

@@ -9,7 +9,7 @@ import { test } from "node:test";
 
 import typescript from "typescript";
 
-import { ActorError, Refused, Unknown, actor, type Host, type Timer } from "../src/index.js";
+import { ActorError, NotLetIn, Refused, Unknown, actor, type Host, type Timer } from "../src/index.js";
 import { Program } from "../src/testing.js";
 import { door, Problem } from "../src/http.js";
 
@@ -331,10 +331,7 @@ at("a timer that an earlier turn has set is cancelled, and a turn hears that its
     methods: {
       start: async (c) => void (timer = c.every(5, "tick")),
       tick: async (c) => void (c.state.ticks += 1),
-      async stop(c) {
-        timer!.cancel();
-        return c.state.ticks;
-      },
+      stop: async () => timer!.cancel(),
       work: (c) => new Promise<void>((resolve) => c.signal.addEventListener("abort", () => ((heard = true), resolve()))),
     },
     reads: { ticks: async (c) => c.state.ticks },
@@ -344,7 +341,9 @@ at("a timer that an earlier turn has set is cancelled, and a turn hears that its
     const one = host.ref(ticker, "t", BY);
     await one.start();
     while ((await one.ticks()) < 3) await new Promise((resolve) => setTimeout(resolve, 5));
-    const stopped = await one.stop();
+    await one.stop();
+    // A tick that was waiting already is behind it.
+    const stopped = await one.ticks();
     await new Promise((resolve) => setTimeout(resolve, 100));
     assert.equal(await one.ticks(), stopped);
     // It ends as its time does, so its caller may hear of either.
@@ -353,6 +352,12 @@ at("a timer that an earlier turn has set is cancelled, and a turn hears that its
   } finally {
     await host.close();
   }
+});
+
+at("a host of which nothing is taken says why and ends", async (node) => {
+  const topics = actor("topics", { reads: { look: async () => 1 } });
+  const alone = async () => (await node.host([topics])).run();
+  await assert.rejects(alone(), (error) => error instanceof NotLetIn && /topics is refused/.test(error.message));
 });
 
 at("what is generated of a kind calls it", async (node, host) => {

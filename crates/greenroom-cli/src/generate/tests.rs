@@ -48,6 +48,7 @@ fn a_typescript_module_is_what_it_was() {
 #[test]
 fn a_go_file_is_what_it_was() {
     assert_eq!(go::file(&description(), "actors"), golden("chat_room.go"));
+    assert!(go::file(&description(), "go").contains("\npackage go_\n"), "a keyword is no package");
 }
 
 #[test]

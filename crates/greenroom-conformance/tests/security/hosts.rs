@@ -123,7 +123,7 @@ async fn l13_where_nothing_is_said_of_hosts_only_admins_offer_kinds_at_a_door_wi
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
     };
-    tokio::time::timeout(Duration::from_secs(20), said).await.expect("an admin's host is let in");
+    tokio::time::timeout(PATIENCE, said).await.expect("an admin's host is let in");
     session.abort();
     node.stop().await;
 }
@@ -138,7 +138,7 @@ async fn a_session_ends_with_the_credentials_that_it_came_with() {
     // One token is taken out of the file, another one's role is changed.
     write(&site.folder.path().join("tokens.toml"), &tokens(&[("ops", "admin", OPS), ("bob", "user", BOB)]));
     for session in [&mut session, &mut others] {
-        let ended = tokio::time::timeout(Duration::from_secs(20), session).await.expect("it ends");
+        let ended = tokio::time::timeout(PATIENCE, session).await.expect("it ends");
         assert_eq!(ended.expect("it does not panic").ok(), Some(Closing::Fenced));
     }
     for cx in [&ada, &bob] {
@@ -152,3 +152,6 @@ async fn a_session_ends_with_the_credentials_that_it_came_with() {
     assert!(refused.is_err_and(|error| error.to_string().contains("401")), "the door knows the token no more");
     node.stop().await;
 }
+
+/// How long what must come is waited for.
+const PATIENCE: Duration = Duration::from_secs(120);
