@@ -121,6 +121,8 @@ async fn whom_a_host_has_no_seat_for_is_refused_by_that_bound_and_those_that_sit
     assert!(failed.is_empty(), "{failed:?}");
     let status = get(&door, "/-/status").await.json();
     assert_eq!(status["hosts"][0]["seats"], SEATS);
+    // The seats of a host of other kinds are no room for these.
+    let other = Puppet::comes(&path, "other", 1).await;
 
     match TallyRef::of(&node, SEATS).add(1).await {
         Err(CallError::Refused(Refusal::Overloaded { queue, bound })) => {
@@ -129,6 +131,7 @@ async fn whom_a_host_has_no_seat_for_is_refused_by_that_bound_and_those_that_sit
         other => panic!("{other:?}"),
     }
     assert_eq!(TallyRef::of(&node, 7_u64).add(1).await, Ok(2), "who sits is served");
+    drop(other);
     host.kill();
     node.stop().await;
 }
