@@ -15,6 +15,7 @@ use crate::v1::Problem;
 /// The status of a problem.
 pub(crate) fn of(problem: &door::Problem) -> Status {
     let document = problem.document();
+    let detail = if problem.name() == "only-events" { ONLY_STREAM } else { problem.detail() };
     let said = Problem {
         name: problem.name().to_owned(),
         may_have_run: document["may_have_run"].as_bool().unwrap_or(true),
@@ -23,7 +24,7 @@ pub(crate) fn of(problem: &door::Problem) -> Status {
         retry_after_ms: problem.retry_after().map(|pause| u32::try_from(pause.as_millis()).unwrap_or(u32::MAX)),
         document_json: document.to_string(),
     };
-    status(code(problem.name()), problem.detail(), said)
+    status(code(problem.name()), detail, said)
 }
 
 /// What a client has written wrongly, with the path to it.
@@ -91,5 +92,7 @@ struct RpcStatus {
 
 /// The trailer that says whether a turn may have begun.
 const MAY_HAVE_RUN: &str = "may-have-run";
+/// What a `Call` of a method hears that answers by a stream.
+const ONLY_STREAM: &str = "the method answers by a stream: call it by greenroom.v1.Actors/Stream";
 /// The name of the detail's type.
 const PROBLEM: &str = "type.googleapis.com/greenroom.v1.Problem";

@@ -96,6 +96,13 @@ async fn what_means_nothing_is_refused_by_name() {
 }
 
 #[tokio::test]
+async fn a_call_of_a_stream_is_told_how_to_ask_for_it() {
+    let (_node, mut client) = open(builder()).await;
+    let status = client.call(call("room", "a", "count", r#"{"to": 1}"#)).await.expect_err("it is a stream");
+    assert!(status.message().contains("greenroom.v1.Actors/Stream"), "{status}");
+}
+
+#[tokio::test]
 async fn wrong_arguments_are_told_by_their_path() {
     let (_node, mut client) = open(builder()).await;
     let (code, problem) = failed(client.call(call("room", "a", "post", r#"{"user": "ada", "text": 7}"#)).await);

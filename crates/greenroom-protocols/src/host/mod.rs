@@ -131,7 +131,7 @@ pub struct Settings {
     pub lease: Duration,
     /// How long a connection may take to its Hello; 5 s.
     pub greeting: Duration,
-    /// How long an activation waits for a host, and a kind without sessions stays in the node's row; 10 s by default.
+    /// How long an activation waits for a host, and a kind without sessions stays in the node's row; 8 s by default.
     pub grace: Duration,
     /// Shards of the node.
     pub shards: usize,
@@ -146,7 +146,7 @@ impl Default for Settings {
         Self {
             lease: Duration::from_secs(5),
             greeting: Duration::from_secs(5),
-            grace: Duration::from_secs(10),
+            grace: Duration::from_secs(8),
             shards: 1,
             kinds_max: 1_024,
             checks: Checks::default(),

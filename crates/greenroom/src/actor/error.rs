@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::spent::Spent;
 use super::version_gap::VersionGap;
+use crate::here::reliable::IDEMPOTENCY_KEY;
 
 /// Why a call gave no reply of type `T`. `E` is the method's own error; [`Never`] for methods that have none.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -80,7 +81,7 @@ pub enum Refusal {
     #[error("{0}")]
     Version(Box<VersionGap>),
     /// The arguments do not fit the method.
-    #[error("the arguments do not fit the method: {message}")]
+    #[error("{}{message}", what_does_not_fit(.field))]
     Invalid {
         /// The field that is wrong, as a path; empty when the whole is.
         field: String,
@@ -332,6 +333,11 @@ impl<E> CallError<E> {
             CallError::Cycle(path) => Ok(CallError::Cycle(path)),
         }
     }
+}
+
+/// What of a call does not fit, by the field that is wrong: what an idempotency key's refusal says is no word on the arguments.
+fn what_does_not_fit(field: &str) -> &'static str {
+    if matches!(field, IDEMPOTENCY_KEY | "idempotency_key") { "" } else { "the arguments do not fit the method: " }
 }
 
 pub(super) fn did_you_mean(near: &[String]) -> String {

@@ -20,7 +20,8 @@ pub struct HostsConfig {
     /// How long a host may act after it last asked, in seconds in files; 5 s by default, 200 ms at least.
     #[serde(with = "seconds")]
     pub lease: Duration,
-    /// How long actors wait for another host after theirs is lost, and how long their kind stays in the cluster; 10 s by default.
+    /// How long actors wait for another host after theirs is lost, and how long their kind stays in the cluster; 8 s by default:
+    /// where it is longer than calls may take (`call_timeout`, 10 s), they time out before they hear [`Refusal::NoHost`](crate::Refusal::NoHost).
     #[serde(with = "seconds")]
     pub grace: Duration,
     /// Who may offer what, of those who come by the HTTP door. Where it is empty, only the role `admin` may, and at a door without
@@ -63,7 +64,7 @@ impl Default for HostsConfig {
             listen: String::new(),
             uids: Vec::new(),
             lease: Duration::from_secs(5),
-            grace: Duration::from_secs(10),
+            grace: Duration::from_secs(8),
             allow: Vec::new(),
         }
     }
