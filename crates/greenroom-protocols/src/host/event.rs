@@ -21,7 +21,7 @@ pub enum ControlEvent {
         /// How it is bounded, within what the node allows.
         bounds: super::Bounds,
     },
-    /// One of its offers, whose description the node knows.
+    /// One of its offers, whose description the node knows. What was refused may be offered again.
     Offer {
         /// The session.
         session: SessionId,

@@ -73,12 +73,14 @@ impl Sessions {
                 self.open(session, bounds, now, out);
             }
             ControlEvent::Offer { session, index, offer, allowed, claimed } => {
-                let is_new = self.live(session).is_some_and(|live| live.offered.insert(index));
+                // What was refused may be offered again.
+                let is_new = self.live(session).is_some_and(|live| !live.offered.contains(&index));
                 if is_new {
                     let verdict = self.offers.offer(session, &offer, allowed, claimed, &self.settings);
                     let is_taken = !matches!(verdict, Verdict::Refused(_));
                     out.push(ControlAction::Offered { session, index, verdict });
                     if is_taken {
+                        self.live(session).map(|live| live.offered.insert(index));
                         out.push(ControlAction::Tell(Word::Offers { session, index, offer }));
                     }
                 }

@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use bytes::{Buf, BytesMut};
 use greenroom_describe::Description;
@@ -68,8 +69,17 @@ pub(super) async fn reside(here: &Arc<Here>, line: &mut Line, hello: Hello, peer
     hosts.tell(here, ControlEvent::Connected { session: id });
     hosts.tell(here, ControlEvent::Hello { session: id, ended, bounds });
     let here = here.clone();
-    let mut control =
-        Control { here, version, secret, hello, session, unknown, misdescribed: BTreeMap::new(), answers: None };
+    let mut control = Control {
+        here,
+        version,
+        secret,
+        hello,
+        session,
+        unknown,
+        misdescribed: BTreeMap::new(),
+        answers: None,
+        refused: BTreeMap::new(),
+    };
     let (code, reason) = control.live(line, &mut tells, &peer).await;
     tracing::info!(host = control.session.name, from = peer.from, reason, "a host's session is over");
     let _ = line.say(&FromNode::Goodbye { code, reason: &reason }).await;
@@ -90,6 +100,8 @@ struct Control {
     misdescribed: BTreeMap<String, String>,
     /// What it is to be told of its offers, once the cluster knows what was taken of them.
     answers: Option<Answers>,
+    /// Why offers are refused, by their indices: what stands in their way may go.
+    refused: BTreeMap<u32, String>,
 }
 
 /// What a host is told of its offers.
@@ -143,7 +155,7 @@ impl Control {
                     // If it comes again, the door says what it is let in for.
                     return (Closing::Fenced, why);
                 }
-                _ = viewed.changed(), if self.answers.is_some() => {}
+                _ = viewed.changed(), if self.answers.is_some() => self.look_again(peer),
                 _ = here.halted() => {
                     // What the host has is dropped when its lane ends.
                     self.tell(ControlEvent::Goodbye { session: self.session.id() });
@@ -247,6 +259,17 @@ impl Control {
         }
     }
 
+    /// Has refused offers judged again, as the cluster has changed.
+    fn look_again(&mut self, peer: &Peer) {
+        let is_leaving = self.session.draining.load(Ordering::Acquire);
+        let Some(answers) = self.answers.as_mut().filter(|answers| answers.left == 0 && !is_leaving) else { return };
+        answers.left = self.refused.len();
+        for at in self.refused.keys() {
+            let at = *at as usize;
+            self.offer(at, &self.hello.map.offers[at], peer);
+        }
+    }
+
     fn offer(&self, at: usize, offered: &OfferMap, peer: &Peer) {
         let hosts = self.here.part::<Hosts>();
         let kind: Arc<str> = offered.kind.as_str().into();
@@ -332,15 +355,20 @@ impl Control {
         };
         match status {
             OfferStatus::Refused => {
-                tracing::warn!(host, kind, reason, "a host's offer is refused");
                 self.here.part::<Hosts>().offers(|offers| offers.refuse(self.session.number, kind));
+                answers.left -= 1;
+                if self.refused.insert(index, reason.clone()).is_some_and(|before| before == reason) {
+                    return Ok(());
+                }
+                tracing::warn!(host, kind, reason, "a host's offer is refused");
             }
             _ => {
+                answers.left -= 1;
+                self.refused.remove(&index);
                 tracing::info!(host, kind, version = offered.version, "a host offers a kind");
                 answers.taken.push((kind.clone(), offered.version));
             }
         }
-        answers.left -= 1;
         let frame = FromNode::Offered { offer: index, kind, status, reason: &reason };
         frame.write(&mut answers.frames, FRAME_LEN_MAX).map_err(io::Error::other)
     }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use greenroom::Auth;
 use greenroom_describe::Description;
-use greenroom_wire::host::{FromHost, FromNode, Hello, HelloMap, OfferMap, OfferStatus};
+use greenroom_wire::host::{Closing, FromHost, FromNode, Hello, HelloMap, OfferMap, OfferStatus};
 use serde_json::json;
 
 use super::host::Line;
@@ -18,8 +18,11 @@ use crate::kinds::{node, open};
 type Judged = BTreeMap<String, (OfferStatus, String)>;
 
 /// Offers `kinds` in one session, which lasts as long as its line and its lease. How many of them it had to describe, too.
-async fn offers(mut line: Line, kinds: Vec<String>) -> (Line, Judged, usize) {
-    let described: Vec<Description> = kinds.iter().map(|kind| described(kind)).collect();
+async fn offers(line: Line, kinds: Vec<String>) -> (Line, Judged, usize) {
+    offers_all(line, kinds.iter().map(|kind| described(kind, "total")).collect()).await
+}
+
+async fn offers_all(mut line: Line, described: Vec<Description>) -> (Line, Judged, usize) {
     let mut map = HelloMap::new("offering");
     let offer = |known: &Description| OfferMap {
         kind: known.kind.clone(),
@@ -42,7 +45,7 @@ async fn offers(mut line: Line, kinds: Vec<String>) -> (Line, Judged, usize) {
         line.say(&FromHost::Describe { kind: &known.kind, version: 1, json: &json }).await;
     }
     let mut judged = Judged::new();
-    while judged.len() < kinds.len() {
+    while judged.len() < described.len() {
         let heard = line.hear(|frame| match frame {
             FromNode::Offered { kind, status, reason, .. } => (kind.to_owned(), (status, reason.to_owned())),
             other => panic!("no Offered but {other:?}"),
@@ -131,6 +134,30 @@ async fn what_is_no_description_is_refused_by_name_and_other_offers_stand() {
     node.stop().await;
 }
 
+#[tokio::test]
+async fn an_offer_that_was_refused_is_taken_once_what_stood_in_its_way_has_left() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (builder, path) = with_socket(node(), &folder, "a");
+    let (node, _) = open(builder.configure(|config| config.hosts.lease = Duration::from_secs(60))).await;
+    let (mut first, ..) = offers_all(Line::dial(&path, false).await, vec![described("thing", "total")]).await;
+    let both = vec![described("thing", "sum"), described("other", "total")];
+    let (mut second, judged, _) = offers_all(Line::dial(&path, false).await, both).await;
+    assert_eq!(judged["other"].0, OfferStatus::Taken);
+    let (status, reason) = &judged["thing"];
+    assert_eq!(*status, OfferStatus::Refused);
+    assert!(reason.contains("offered here already"), "{reason}");
+
+    first.say(&FromHost::Goodbye { code: Closing::Done, reason: "" }).await;
+    let taken = second.hear(|frame| match frame {
+        FromNode::Offered { offer, kind, status, .. } => (offer, kind.to_owned(), status),
+        other => panic!("no Offered but {other:?}"),
+    });
+    let taken =
+        tokio::time::timeout(PATIENCE, taken).await.expect("the kind leaves the cluster").expect("the lane lasts");
+    assert_eq!(taken, (0, "thing".to_owned(), OfferStatus::Taken));
+    node.stop().await;
+}
+
 /// How many of the many kinds the node behind `door` sees.
 async fn seen(door: &str) -> usize {
     let status = get(door, "/-/status").await.json();
@@ -153,14 +180,14 @@ fn write(path: &Path) {
     std::fs::write(path, token("chat") + &token("pay")).expect("the folder is there");
 }
 
-fn described(kind: &str) -> Description {
+fn described(kind: &str, method: &str) -> Description {
     Description::of_document(json!({
         "greenroom": 1,
         "kind": kind,
         "version": 1,
         "compatible": 1,
         "options": { "persistent": false },
-        "methods": [{ "name": "total", "read": true, "arguments": true }],
+        "methods": [{ "name": method, "read": true, "arguments": true }],
         "states": [],
     }))
     .expect("it is a description")
