@@ -1,9 +1,11 @@
 package greenroom
 
 import (
+	"bytes"
 	"context"
 	"crypto/rand"
 	"encoding/json"
+	"fmt"
 	"iter"
 	"reflect"
 	"strconv"
@@ -50,10 +52,48 @@ func (c *Cx) Save() error {
 	}
 	var fields batch
 	fields.fields([]part{{name: stateName, payload: written}})
-	if _, err = c.ask(opSave, map[string]any{"state": "self", "fields": []byte(fields)}); err == nil {
+	if _, err = c.ask(opSave, map[string]any{"state": stateName, "fields": []byte(fields)}); err == nil {
 		c.seat.saved = written
 	}
 	return err
+}
+
+// Reload reads the state again from the store, over what the actor has of it; if nothing is stored, it stays as it is.
+func (c *Cx) Reload() error {
+	if err := c.keeps(); err != nil {
+		return err
+	}
+	stored, err := c.ask(opReload, map[string]any{"state": stateName})
+	if err != nil || len(stored) < 2 || bytes.Equal(stored, nothing) {
+		return err
+	}
+	// What the store does not have is what it begins with.
+	c.seat.forget()
+	if err = c.seat.load(stored); err == nil {
+		c.seat.saved = stored
+	}
+	return err
+}
+
+// Clear removes the state from the store, and gives each exported field its zero value. It is for exclusive turns.
+func (c *Cx) Clear() error {
+	if err := c.keeps(); err != nil {
+		return err
+	}
+	_, err := c.ask(opClear, map[string]any{"state": stateName})
+	if err == nil {
+		c.seat.saved = nil
+		c.seat.forget()
+	}
+	return err
+}
+
+// keeps is an error for an actor that keeps no state in a store.
+func (c *Cx) keeps() error {
+	if c.seat.kind.options.persistent {
+		return nil
+	}
+	return fmt.Errorf("%s keeps nothing in a store: say greenroom.Persistent() of its Kind", c.seat.kind.of)
 }
 
 // After calls a method of this actor once, later. It ends with the activation. What it gives cancels it, in an exclusive turn of the actor.
@@ -71,7 +111,7 @@ func (c *Cx) Every(period time.Duration, method string, arguments any) (cancel f
 func (c *Cx) Remind(after, every time.Duration, method string, of any) error {
 	written, err := arguments(of)
 	if err != nil {
-		return err
+		return unsendable(c.seat.kind.name, method, of, err)
 	}
 	what := map[string]any{"name": method, "method": method, "due_ms": time.Now().Add(after).UnixMilli(), "arguments": written}
 	if every > 0 {
@@ -104,7 +144,7 @@ func (c *Cx) Unsubscribe(topic string) error {
 func (c *Cx) Output(outlet string, value any) error {
 	written, err := payload(value, codecJSON, 1)
 	if err != nil {
-		return err
+		return cannotWrite("the output to "+outlet, value, codecJSON, err)
 	}
 	return c.seat.lane.tell(c, opOutput, map[string]any{"outlet": outlet, "message": written})
 }
@@ -126,10 +166,10 @@ func Choose[T any](c *Cx, make func() T) (T, error) {
 		return chosen, nil
 	}
 	written, err := payload(chosen, codecPack, 1)
-	if err == nil {
-		written, err = c.ask(opChosen, map[string]any{"value": written})
+	if err != nil {
+		return chosen, cannotWrite("what is chosen", chosen, codecPack, err)
 	}
-	if err == nil {
+	if written, err = c.ask(opChosen, map[string]any{"value": written}); err == nil {
 		err = read(written, &chosen)
 	}
 	return chosen, err
@@ -164,7 +204,7 @@ func (c *Cx) KeepAlive(for_ time.Duration) error {
 func (c *Cx) timer(after, every time.Duration, method string, of any) (func(), error) {
 	written, err := arguments(of)
 	if err != nil {
-		return nil, err
+		return nil, unsendable(c.seat.kind.name, method, of, err)
 	}
 	name := strconv.FormatUint(c.seat.lane.number(), 10)
 	if c.seat.kind.options.reliable {
@@ -209,21 +249,14 @@ func Of[T any](_ Caller, key string, said ...Option) Ref[T] {
 
 // Call calls a method, and waits for its reply, as long as the caller's context lasts.
 func Call[T, A, R any](c Caller, ref Ref[T], method func(*T, *Cx, A) (R, error), with A) (R, error) {
-	var reply R
-	written, _, err := call(c, ref.target, nameOf(method), with)
-	if err == nil {
-		if err = read(written, &reply); err != nil {
-			err = unknown("Unreadable", err.Error())
-		}
-	}
-	return reply, err
+	return callNamed[R](c, ref.target, nameOf(method), with)
 }
 
 // Send sends a one-way message: nobody hears what becomes of it. It waits for room on the connection.
 func Send[T, A, R any](c Caller, ref Ref[T], method func(*T, *Cx, A) (R, error), with A) error {
 	written, err := arguments(with)
 	if err != nil {
-		return err
+		return unsendable(ref.kind, nameOf(method), with, err)
 	}
 	l, err := c.lane(ref.kind, ref.key)
 	if err != nil {
@@ -234,12 +267,24 @@ func Send[T, A, R any](c Caller, ref Ref[T], method func(*T, *Cx, A) (R, error),
 
 // CallNamed calls a method of a kind that is known by its name alone.
 func CallNamed[R any](c Caller, kind, key, method string, with any) (R, error) {
+	return callNamed[R](c, target{kind, key, 0}, method, with)
+}
+
+func callNamed[R any](c Caller, to target, method string, with any) (R, error) {
 	var reply R
-	written, _, err := call(c, target{kind, key, 0}, method, with)
+	written, _, err := call(c, to, method, with)
 	if err == nil {
-		err = read(written, &reply)
+		err = readReply("the reply of "+to.kind+"."+method, written, &reply)
 	}
 	return reply, err
+}
+
+// readReply reads what a method that has run answers.
+func readReply(what string, written []byte, into any) error {
+	if err := read(written, into); err != nil {
+		return unknown("Unreadable", cannotRead(what, written, into, err).Error())
+	}
+	return nil
 }
 
 // Stream calls a method that answers with a stream. The stream ends with an error if it breaks off.
@@ -253,7 +298,7 @@ func stream[R any](c Caller, to target, method string, with any) iter.Seq2[R, er
 		written, l, err := call(c, to, method, with)
 		var name map[string]string
 		if err == nil {
-			err = read(written, &name)
+			err = readReply("the stream of "+to.kind+"."+method, written, &name)
 		}
 		if err != nil {
 			yield(none, err)
@@ -275,7 +320,7 @@ func stream[R any](c Caller, to target, method string, with any) iter.Seq2[R, er
 				return
 			}
 			if err == nil {
-				err = read(written, &item)
+				err = readReply("an item of the stream of "+to.kind+"."+method, written, &item)
 			}
 			if !yield(item, err) || err != nil {
 				return
@@ -286,9 +331,13 @@ func stream[R any](c Caller, to target, method string, with any) iter.Seq2[R, er
 
 // Publish publishes to a topic: once it is done, the queues of all subscribers have it.
 func Publish(c Caller, topic string, event any) error {
-	text, err := json.Marshal(full(event, codecJSON))
+	err := checkNesting(reflect.ValueOf(event), codecJSON)
+	var text []byte
+	if err == nil {
+		text, err = json.Marshal(full(event, codecJSON))
+	}
 	if err != nil {
-		return err
+		return cannotWrite("the event for "+topic, event, codecJSON, err)
 	}
 	_, err = CallNamed[any](c, "topics", topic, "publish", map[string]any{"event": string(text)})
 	return err
@@ -297,7 +346,7 @@ func Publish(c Caller, topic string, event any) error {
 func call(c Caller, to target, method string, with any) ([]byte, *lane, error) {
 	written, err := arguments(with)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, unsendable(to.kind, method, with, err)
 	}
 	l, err := c.lane(to.kind, to.key)
 	if err != nil {

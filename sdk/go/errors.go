@@ -1,6 +1,7 @@
 package greenroom
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -30,7 +31,12 @@ type Failure struct {
 	Detail map[string]any
 	// Path is the chain of an ErrCycle, the first caller first.
 	Path []string
+	// cause is why a context has ended, if that ended the call.
+	cause error
 }
+
+// Is says of a call that its context has ended also how: context.DeadlineExceeded, context.Canceled, or the context's own cause.
+func (f *Failure) Is(other error) bool { return f.cause != nil && errors.Is(f.cause, other) }
 
 func (f *Failure) Unwrap() error { return f.Family }
 
@@ -62,6 +68,15 @@ func refused(reason string, detail map[string]any) error {
 	return &Failure{Family: ErrRefused, Reason: reason, Detail: detail}
 }
 
+// gaveUp is what a call ends with whose context has ended: ErrFenced if its host may no longer act.
+func gaveUp(c context.Context, family error, reason string) error {
+	cause := context.Cause(c)
+	if errors.Is(cause, ErrFenced) {
+		return ErrFenced
+	}
+	return &Failure{Family: family, Reason: reason, Detail: map[string]any{"message": cause.Error()}, cause: errors.Join(c.Err(), cause)}
+}
+
 func unknown(reason, message string) error {
 	return &Failure{Family: ErrUnknown, Reason: reason, Detail: map[string]any{"message": message}}
 }
@@ -85,11 +100,14 @@ func Fail(name string, fields any) error { return &ActorError{Name: name, Fields
 
 // Read reads the fields of an error that came from elsewhere.
 func (e *ActorError) Read(into any) error {
-	written, err := pack(e.Fields)
-	if err != nil {
-		return err
+	written, err := payload(e.Fields, codecPack, 1)
+	if err == nil {
+		err = read(written, into)
 	}
-	return unpack(written, into)
+	if err != nil {
+		return fmt.Errorf("the fields of %s: %w", e.Name, err)
+	}
+	return nil
 }
 
 // outcome is how a turn ended that failed: its status, and its value.
@@ -155,6 +173,10 @@ func decode(status byte, payload []byte) error {
 	failure.Detail, _ = detail.(map[string]any)
 	if family == "Refused" || family == "" && (status == sRefused || status == sInvalid || status == sExpired) {
 		failure.Family = ErrRefused
+	}
+	if reason == "TimedOut" || reason == "Expired" {
+		// The node has seen it first.
+		failure.cause = context.DeadlineExceeded
 	}
 	return failure
 }

@@ -25,9 +25,9 @@ const (
 
 // What an Ask asks for.
 const (
-	opSave, opTimer, opCancelTimer, opRemind, opForget, opOutput, opCreate = 1, 4, 5, 6, 7, 15, 16
-	opSubscribe, opUnsubscribe, opOpenStream                               = 9, 10, 11
-	opKeepAlive, opDeactivate, opMigrate, opChosen                         = 12, 13, 14, 17
+	opSave, opReload, opClear, opTimer, opCancelTimer, opRemind, opForget = 1, 2, 3, 4, 5, 6, 7
+	opSubscribe, opUnsubscribe, opOpenStream, opKeepAlive, opDeactivate   = 9, 10, 11, 12, 13
+	opMigrate, opOutput, opCreate, opChosen                               = 14, 15, 16, 17
 )
 
 const (

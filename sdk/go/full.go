@@ -156,10 +156,13 @@ func copied(value reflect.Value) reflect.Value {
 	return found
 }
 
-// shape is what there is to look at in values of a type: whether any may have a slice or a map that is nil, and a struct's fields of which that is so.
+// shape is what there is to look at in values of a type: whether any may have a slice or a map that is nil, a struct's fields of which that is so, and
+// whether there is no end to how deep they go.
 type shape struct {
 	holdsNil bool
-	fields   []fieldShape
+	// nests says that values may be nested to any depth.
+	nests  bool
+	fields []fieldShape
 }
 
 type fieldShape struct {
@@ -175,7 +178,7 @@ func shapeOf(of reflect.Type, codec byte) *shape {
 	if found, is := known.Load(of); is {
 		return found.(*shape)
 	}
-	found := &shape{holdsNil: holdsNil(of, codec, map[reflect.Type]bool{})}
+	found := &shape{holdsNil: holdsNil(of, codec, map[reflect.Type]bool{}), nests: nests(of, codec, map[reflect.Type]bool{})}
 	if found.holdsNil && of.Kind() == reflect.Struct {
 		for at := range of.NumField() {
 			field := of.Field(at)

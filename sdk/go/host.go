@@ -9,6 +9,8 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"slices"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -20,19 +22,26 @@ type Host struct {
 	ways     []string
 	mu       sync.Mutex
 	sessions map[string]*session
-	changed  chan struct{}
-	closing  bool
-	refusal  error
-	stays    sync.WaitGroup
+	// lost is why the last session at a way in was lost.
+	lost    map[string]error
+	changed chan struct{}
+	closing bool
+	refusal error
+	stays   sync.WaitGroup
 }
 
 // Start begins sessions with a node (unix:PATH or http://HOST:PORT, several by commas; if empty, those of GREENROOM_HOST, or the
 // one that has a socket here), and offers kinds. Once it returns, one of the sessions is open.
 func Start(c context.Context, node string, kinds ...KindOf) (*Host, error) {
-	h := &Host{kinds: kinds, sessions: map[string]*session{}, changed: make(chan struct{})}
+	h := &Host{kinds: kinds, sessions: map[string]*session{}, lost: map[string]error{}, changed: make(chan struct{})}
 	for _, k := range kinds {
 		if k.err != nil {
 			return nil, k.err
+		}
+	}
+	for at, k := range kinds {
+		if other := slices.IndexFunc(kinds[:at], func(other KindOf) bool { return other.name == k.name }); other >= 0 {
+			return nil, fmt.Errorf("%s and %s are both of kind %q: give one of them another name by greenroom.Named", kinds[other].of, k.of, k.name)
 		}
 	}
 	if len(codecs) == 0 {
@@ -49,7 +58,7 @@ func Start(c context.Context, node string, kinds ...KindOf) (*Host, error) {
 	go func() { h.stays.Wait(); close(ended) }()
 	for {
 		h.mu.Lock()
-		changed, refusal := h.changed, h.refusal
+		changed := h.changed
 		h.mu.Unlock()
 		if len(h.lanes()) > 0 {
 			return h, nil
@@ -61,18 +70,30 @@ func Start(c context.Context, node string, kinds ...KindOf) (*Host, error) {
 			// A lane that was joined again tells nobody.
 			continue
 		case <-ended:
-			err = refusal
 		case <-c.Done():
-			err = fmt.Errorf("%w that lets this host in: %w", ErrNoNode, context.Cause(c))
+			err = fmt.Errorf("%w that lets this host in: %w%s", ErrNoNode, context.Cause(c), h.whys())
 		}
-		if err == nil {
-			h.mu.Lock()
+		h.mu.Lock()
+		if h.refusal != nil {
 			err = h.refusal
-			h.mu.Unlock()
 		}
+		h.mu.Unlock()
 		h.Close()
 		return nil, err
 	}
+}
+
+// whys is why its last sessions have ended, as far as they have.
+func (h *Host) whys() string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	var all strings.Builder
+	for _, way := range h.ways {
+		if why := h.lost[way]; why != nil {
+			fmt.Fprintf(&all, "; %v", why)
+		}
+	}
+	return all.String()
 }
 
 // Connect is a client, closed by Close.
@@ -81,11 +102,16 @@ func Connect(c context.Context, node string) (*Host, error) { return Start(c, no
 // Serve serves kinds until the context ends, or SIGTERM or SIGINT comes; then it gives its seats back, so that no call fails, for
 // 30 s at most.
 func Serve(c context.Context, kinds ...KindOf) error {
+	given := c
 	c, stop := signal.NotifyContext(c, syscall.SIGTERM, syscall.SIGINT)
 	defer stop()
 	started, end := context.WithTimeout(c, 30*time.Second)
 	defer end()
 	h, err := Start(started, "", kinds...)
+	if errors.Is(err, ErrNoNode) && c.Err() != nil && given.Err() == nil {
+		// A signal has ended it before there was a node: in order.
+		return nil
+	}
 	if err != nil {
 		return err
 	}
@@ -94,10 +120,12 @@ func Serve(c context.Context, kinds ...KindOf) error {
 	select {
 	case <-c.Done():
 		h.Drain(30 * time.Second)
+		h.Close()
+		return nil
 	case <-ended:
+		h.Close()
+		return h.refusal
 	}
-	h.Close()
-	return h.refusal
 }
 
 // From gives a caller for this host's calls, which last as long as c does.
@@ -131,9 +159,9 @@ func (o *outside) lane(kind, key string) (*lane, error) {
 		case <-changed:
 		case <-time.After(lookAgain):
 		case <-until:
-			return nil, refused("Unreachable", map[string]any{"reason": "no node answers"})
+			return nil, refused("Unreachable", map[string]any{"reason": "no node answers" + o.host.whys()})
 		case <-o.Done():
-			return nil, refused("Expired", map[string]any{"message": context.Cause(o).Error()})
+			return nil, gaveUp(o, ErrRefused, "Expired")
 		}
 	}
 }
@@ -241,6 +269,9 @@ func (h *Host) stay(way string) {
 		select {
 		case <-s.opened:
 			pause = pauseMin
+			if len(h.kinds) > 0 {
+				slog.Info("greenroom: serving", "kinds", strings.Join(s.taken(), ", "), "at", way)
+			}
 			h.tell()
 			<-s.over
 		case <-s.over:
@@ -251,11 +282,19 @@ func (h *Host) stay(way string) {
 		}
 		h.mu.Lock()
 		closing := h.closing
-		if errors.Is(s.why, ErrNotLetIn) {
-			h.refusal, closing = s.why, true
+		h.lost[way] = s.why
+		isRefused := errors.Is(s.why, ErrNotLetIn)
+		switch {
+		case isRefused && h.refusal != nil:
+			h.refusal = fmt.Errorf("%w; %w", h.refusal, s.why)
+		case isRefused:
+			h.refusal = s.why
 		}
 		h.mu.Unlock()
-		if closing {
+		if isRefused && !closing {
+			slog.Error("greenroom: a node is not dialled again", "why", s.why)
+		}
+		if closing || isRefused {
 			return
 		}
 		slog.Warn("greenroom: a session is lost; dialling again", "why", s.why)

@@ -43,7 +43,10 @@ type options struct {
 	reliable                    bool
 	version, compatible         uint16
 	stateVersion                byte
-	idle                        time.Duration
+	idle, savedAfter            time.Duration
+	restarts                    bool
+	placement, store            string
+	mailbox                     uint32
 	// start is a state machine's first state, and handling what becomes of messages by their names.
 	start    string
 	handling map[string]In
@@ -60,6 +63,11 @@ func Persistent() Option { return func(o *options) { o.persistent = true } }
 
 // SavedOnTurn is Persistent, and saves after each turn that has changed something: callers are answered when it is stored.
 func SavedOnTurn() Option { return func(o *options) { o.persistent, o.onTurn = true, true } }
+
+// SavedAfter is Persistent, and saves what turns have changed no later than so long after it: what came since the last save goes with a node that dies.
+func SavedAfter(delay time.Duration) Option {
+	return func(o *options) { o.persistent, o.onTurn, o.savedAfter = true, true, delay }
+}
 
 // Reliable keeps each exported field of the type in the nodes' journal: what a turn has changed is committed with the messages that it
 // has sent, once, whatever crashes.
@@ -113,8 +121,23 @@ func StateVersion(version byte) Option { return func(o *options) { o.stateVersio
 // Idle says how long an activation lasts without a message.
 func Idle(after time.Duration) Option { return func(o *options) { o.idle = after } }
 
+// Mailbox says how many messages may wait at one activation; what comes then is refused as Overloaded.
+func Mailbox(most uint32) Option { return func(o *options) { o.mailbox = most } }
+
+// Placement says where activations begin: "balanced", "local", "random", "hash", "role:NAME", or by a name of the nodes' own.
+func Placement(name string) Option { return func(o *options) { o.placement = name } }
+
+// Store says in which of the nodes' stores a persistent kind's state is kept, by its name there.
+func Store(name string) Option { return func(o *options) { o.store = name } }
+
+// RestartOnError makes the instance of an actor that keeps nothing anew when an exclusive turn panics, or fails with an error which is none of Fail.
+// One that is persistent or reliable is made anew in any case.
+func RestartOnError() Option { return func(o *options) { o.restarts = true } }
+
 type method struct {
-	name      string
+	name string
+	// written is its name in Go.
+	written   string
 	index     int
 	isRead    bool
 	isStream  bool
@@ -155,10 +178,18 @@ func Kind[T any](said ...Option) KindOf {
 			k.err = fmt.Errorf("%s.%s is not of the form func(*greenroom.Cx, A) (R, error): make it so, or do not export it", of, found.Name)
 			return k
 		}
+		if !isNamed(form.In(2)) {
+			k.err = fmt.Errorf("kind %q: the arguments of %s.%s are %s, but arguments go by their names: take a struct with a field for each, or greenroom.None", k.name, of, found.Name, form.In(2))
+			return k
+		}
+		if at := slices.IndexFunc(k.methods, func(m *method) bool { return m.name == snake(found.Name) }); at >= 0 {
+			k.err = fmt.Errorf("kind %q: the methods %s and %s of %s are both called %s on the wire: give one of them another name", k.name, k.methods[at].written, found.Name, of, snake(found.Name))
+			return k
+		}
 		_, isRead := of.MethodByName(found.Name)
 		isStream := form.Out(0).Kind() == reflect.Func
 		k.methods = append(k.methods, &method{
-			name: snake(found.Name), index: len(k.methods), isRead: isRead || isStream, isStream: isStream, run: found.Func, arguments: form.In(2),
+			name: snake(found.Name), written: found.Name, index: len(k.methods), isRead: isRead || isStream, isStream: isStream, run: found.Func, arguments: form.In(2),
 			hasAny: holdsAny(form.In(2)),
 		})
 	}
@@ -168,8 +199,11 @@ func Kind[T any](said ...Option) KindOf {
 	if !regexp.MustCompile(`^[\w.-]{1,64}$`).MatchString(k.name) {
 		k.err = fmt.Errorf("kind %q is not 1 to 64 letters, digits, _, - and .", k.name)
 	}
-	if o := k.options; o.reliable && (o.persistent || o.travels) {
-		k.err = fmt.Errorf("%s is reliable, which says already what is kept; leave the other options out", of)
+	if o := k.options; o.reliable && (o.persistent || o.travels || o.restarts || o.placement != "" || o.store != "") {
+		k.err = fmt.Errorf("%s is reliable, which says already where it is and what is kept; leave the other options out", of)
+	}
+	if o := k.options; o.store != "" && !o.persistent {
+		k.err = fmt.Errorf("%s keeps nothing in the store %q: say Persistent or SavedOnTurn too, or leave Store out", of, o.store)
 	}
 	if o := k.options; o.start != "" && !o.reliable || o.start == "" && o.handling != nil {
 		k.err = fmt.Errorf("%s is no state machine: say both Reliable and Starts", of)
@@ -190,11 +224,11 @@ func Kind[T any](said ...Option) KindOf {
 			}
 		}
 	}
-	k.describe(pointer)
+	k.describe()
 	return k
 }
 
-func (k *KindOf) describe(pointer reflect.Type) {
+func (k *KindOf) describe() {
 	defs, methods := map[string]any{}, []any{}
 	for _, m := range k.methods {
 		form := m.run.Type()
@@ -216,7 +250,10 @@ func (k *KindOf) describe(pointer reflect.Type) {
 	said, states := map[string]any{}, []any{}
 	if k.options.persistent {
 		said["persistent"], said["save"] = true, "explicit"
-		if k.options.onTurn {
+		switch after := k.options.savedAfter; {
+		case after > 0:
+			said["save"] = map[string]any{"after_ms": max(1, after.Milliseconds())}
+		case k.options.onTurn:
 			said["save"] = "turn"
 		}
 		states = append(states, map[string]any{"name": "self", "version": k.options.stateVersion})
@@ -233,6 +270,18 @@ func (k *KindOf) describe(pointer reflect.Type) {
 	if k.options.idle > 0 {
 		said["idle_ms"] = k.options.idle.Milliseconds()
 	}
+	if k.options.mailbox > 0 {
+		said["mailbox"] = k.options.mailbox
+	}
+	if k.options.placement != "" {
+		said["placement"] = k.options.placement
+	}
+	if k.options.store != "" {
+		said["store"] = k.options.store
+	}
+	if k.options.restarts {
+		said["on_error"] = "restart"
+	}
 	document := map[string]any{
 		"greenroom": 1, "kind": k.name, "version": k.options.version, "compatible": k.options.compatible, "options": said,
 		"methods": methods, "states": states, "topics": []any{}, "$defs": defs,
@@ -246,9 +295,31 @@ func (k *KindOf) describe(pointer reflect.Type) {
 		k.err = err
 	}
 	k.description = []byte(strings.TrimSpace(text.String()))
+	if size := len(k.description); size > descriptionMax && k.err == nil {
+		k.err = fmt.Errorf("kind %q: its description has %d bytes, and %d are the most: let methods of %s take and give smaller types", k.name, size, descriptionMax, k.of)
+	}
 	sum := sha256.Sum256(k.description)
 	k.digest = hex.EncodeToString(sum[:])
 }
+
+// isNamed says whether arguments of a type go by their names; of some types it is not known.
+func isNamed(of reflect.Type) bool {
+	switch of.Kind() {
+	case reflect.Struct:
+		return of != reflect.TypeFor[time.Time]()
+	case reflect.Map:
+		return of.Key().Kind() == reflect.String
+	case reflect.Pointer:
+		return isNamed(of.Elem())
+	case reflect.Slice:
+		// What is not read yet, as msgpack.RawMessage.
+		return of.Elem().Kind() == reflect.Uint8 && of.Name() != ""
+	}
+	return of.Kind() == reflect.Interface
+}
+
+// descriptionMax is how many bytes a node takes of a description.
+const descriptionMax = 256 << 10
 
 // schema gives a type's JSON Schema; `true` of what is not known.
 func schema(of reflect.Type, defs map[string]any, inline bool) any {

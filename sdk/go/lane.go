@@ -71,7 +71,8 @@ func (l *lane) live() {
 			}
 		}
 		if err != nil {
-			if errors.Is(err, errFrame) {
+			// What comes for seats that are dropped already, as by Close, is no mistake of the node's.
+			if errors.Is(err, errFrame) && !l.isOver() {
 				slog.Error("greenroom: a lane ends", "shard", l.shard, "error", err)
 				_ = l.conn.SetWriteDeadline(time.Now().Add(time.Second))
 				_, _ = l.conn.Write(goodbye(4, err.Error()))
@@ -81,6 +82,15 @@ func (l *lane) live() {
 	}
 	close(l.next)
 	l.dropAll()
+}
+
+func (l *lane) isOver() bool {
+	select {
+	case <-l.done:
+		return true
+	default:
+		return false
+	}
 }
 
 // dropAll abandons what runs, and drops all seats: nothing that was here acts any more.
@@ -182,8 +192,8 @@ func (l *lane) pay(c context.Context, s *seat, kind byte, body func(*batch)) err
 		stop := context.AfterFunc(c, func() { l.mu.Lock(); l.room.Broadcast(); l.mu.Unlock() })
 		defer stop()
 		for l.sent >= l.granted && !l.isDead {
-			if err := context.Cause(c); err != nil {
-				return err
+			if c.Err() != nil {
+				return gaveUp(c, ErrRefused, "Expired")
 			}
 			l.room.Wait()
 			// The lease may have ended meanwhile.
@@ -346,8 +356,12 @@ func (l *lane) finish(t *turn, status byte, value any, changes []part, stream ui
 	written := borrow()
 	defer giveBack(written)
 	if err := payloadTo(written, reflect.ValueOf(value), codec, version); err != nil {
+		what := "the reply of "
+		if status == sActorError {
+			what = "the error of "
+		}
 		status, changes, stream = sUnknown, nil, 0
-		unreadable(written, err.Error())
+		unreadable(written, cannotWrite(what+t.name(), value, codec, err).Error())
 	}
 	if !t.method.isStream {
 		t.life.cancel(context.Canceled)

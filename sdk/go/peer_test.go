@@ -17,7 +17,9 @@ type peer struct {
 	// isSilent says that no Alive is answered.
 	isSilent bool
 	kind     KindOf
-	host     *Host
+	// refuses says why an offer of a session is refused; if it is empty, it is taken.
+	refuses func(session uint64, kind string) string
+	host    *Host
 	// hellos, joined, controls and said have what came, each in order; said is of user lanes.
 	hellos         chan hello
 	joined         chan struct{}
@@ -41,8 +43,23 @@ type heard struct {
 
 // hosting starts a peer, and a host of a kind at it, with its lane joined.
 func hosting(t *testing.T, kind KindOf, set ...func(*peer)) *peer {
+	p := listening(t, set...)
+	p.kind = kind
+	c, end := context.WithTimeout(context.Background(), 20*time.Second)
+	defer end()
+	var err error
+	if p.host, err = Start(c, "unix:"+p.at, kind); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(p.host.Close)
+	next(t, p.joined)
+	return p
+}
+
+// listening starts a peer.
+func listening(t *testing.T, set ...func(*peer)) *peer {
 	p := &peer{
-		t: t, leaseMS: 5000, window: 1 << 20, kind: kind, at: filepath.Join(t.TempDir(), "n.sock"), hellos: make(chan hello, 16),
+		t: t, leaseMS: 5000, window: 1 << 20, refuses: func(uint64, string) string { return "" }, at: filepath.Join(t.TempDir(), "n.sock"), hellos: make(chan hello, 16),
 		joined: make(chan struct{}, 16), controls: make(chan heard, 64), said: make(chan heard, 64),
 	}
 	for _, say := range set {
@@ -77,13 +94,6 @@ func hosting(t *testing.T, kind KindOf, set ...func(*peer)) *peer {
 			}
 		}
 	}()
-	c, end := context.WithTimeout(context.Background(), 20*time.Second)
-	defer end()
-	if p.host, err = Start(c, "unix:"+p.at, kind); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(p.host.Close)
-	next(t, p.joined)
 	return p
 }
 
@@ -101,7 +111,15 @@ func (p *peer) greet(conn net.Conn, r *reader, session uint64) bool {
 	p.control = conn
 	p.mu.Unlock()
 	_, _ = conn.Write(frame(tWelcome, func(b *batch) { b.bytes([]byte(magic)).bytes([]byte{1, 0, 1, 0}).bytes(welcome) }))
-	_, _ = conn.Write(frame(tOffered, func(b *batch) { b.varint(0).text(p.kind.name).u8(0).text("") }))
+	offers, _ := said["offers"].([]any)
+	for at, offer := range offers {
+		name, _ := offer.(map[string]any)["kind"].(string)
+		reason, status := p.refuses(session, name), byte(0)
+		if reason != "" {
+			status = 2
+		}
+		_, _ = conn.Write(frame(tOffered, func(b *batch) { b.varint(uint64(at)).text(name).u8(status).text(reason) }))
+	}
 	go p.listen(conn, p.controls)
 	return true
 }
@@ -116,6 +134,8 @@ func (p *peer) listen(conn net.Conn, into chan heard) {
 			if number := r.varint(); !p.isSilent {
 				_, _ = conn.Write(frame(tLease, func(b *batch) { b.varint(number).varint(p.leaseMS) }))
 			}
+		case kind == tDrain:
+			_, _ = conn.Write(goodbye(0, "drained"))
 		case kind != tDefine:
 			into <- heard{kind, &r}
 		}

@@ -1,7 +1,5 @@
 package greenroom
 
-import "context"
-
 // call sends a Call; 0 is the number of a one-way message.
 func (l *lane) call(c Caller, number uint64, to target, method string, arguments []byte) error {
 	s, t := c.scope()
@@ -69,7 +67,7 @@ func (l *lane) request(c Caller, send func(uint64) error) (byte, []byte, error) 
 	if s != nil && s.isDead() {
 		return 0, nil, ErrFenced
 	}
-	return 0, nil, &Failure{Family: ErrUnknown, Reason: "TimedOut", Detail: map[string]any{"message": context.Cause(c).Error()}}
+	return 0, nil, gaveUp(c, ErrUnknown, "TimedOut")
 }
 
 // ask asks the node for something; the answer's payload.

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"maps"
 	"net"
@@ -160,6 +161,12 @@ func (s *session) greet(hello map[string]any) error {
 	s.say(frame(tHello, func(b *batch) { b.bytes([]byte(magic)).bytes([]byte{1, 0, 1, 0}).bytes(written) }))
 	kind, r, err := (&frameReader{from: s.conn}).next(64 << 10)
 	switch {
+	case errors.Is(err, errFrame):
+		return fmt.Errorf("%w: what answers there does not speak the host protocol: is it the host socket, or the HTTP door, of a Greenroom node? (%w)", ErrNotLetIn, err)
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return errors.New("nobody answers the greeting within 5 s: is it the host socket, or the HTTP door, of a Greenroom node?")
+	case errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF):
+		return errors.New("the connection was closed in place of an answer to the greeting: is it the host socket of a Greenroom node?")
 	case err != nil:
 		return err
 	case kind == tGoodbye:
@@ -177,7 +184,7 @@ func (s *session) greet(hello map[string]any) error {
 	}
 	s.welcome = welcome{FrameMax: frameMax, Window: 1 << 20}
 	if err := unpack(r.data, &s.welcome); err != nil {
-		return err
+		return fmt.Errorf("its Welcome cannot be read: %w", err)
 	}
 	_ = s.conn.SetDeadline(time.Time{})
 	s.lease.begin(asked, s.welcome.LeaseMS)
@@ -225,14 +232,24 @@ func (s *session) hear(from *bufio.Reader) error {
 		case tOffered:
 			_, name, status, reason := r.varint(), r.text(), r.u8(), r.text()
 			if status >= 2 {
-				slog.Error("greenroom: a kind is refused", "kind", name, "reason", reason)
+				slog.Error("greenroom: a kind is refused", "kind", name, "at", s.way, "reason", reason)
 			}
 			s.mu.Lock()
 			s.answers++
+			_, wasRefused := s.offered[name]
 			if status >= 2 {
 				s.offered[name] = reason
+			} else {
+				delete(s.offered, name)
 			}
 			s.mu.Unlock()
+			if status < 2 && wasRefused {
+				slog.Info("greenroom: a kind that was refused is taken now", "kind", name, "at", s.way)
+			}
+			if err := s.noneTaken(); err != nil {
+				s.say(goodbye(0, "none of its kinds is taken"))
+				return err
+			}
 			s.look()
 		case tLaneLost:
 			shard := r.varint()
@@ -260,6 +277,33 @@ func (s *session) hear(from *bufio.Reader) error {
 			return r.err
 		}
 	}
+}
+
+// noneTaken says why, once all offers are refused: there is nothing to stay for.
+func (s *session) noneTaken() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.kinds) == 0 || s.answers < len(s.kinds) || len(s.offered) < len(s.kinds) {
+		return nil
+	}
+	var whys []string
+	for _, k := range s.kinds {
+		whys = append(whys, fmt.Sprintf("%s is refused: %s", k.name, s.offered[k.name]))
+	}
+	return fmt.Errorf("%w: %s", ErrNotLetIn, strings.Join(whys, "; "))
+}
+
+// taken are the names of the kinds that the node has taken.
+func (s *session) taken() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var names []string
+	for _, k := range s.kinds {
+		if _, isRefused := s.offered[k.name]; !isRefused {
+			names = append(names, k.name)
+		}
+	}
+	return names
 }
 
 func (s *session) say(frame batch) {
@@ -345,7 +389,7 @@ func (s *session) keep(shard uint64) {
 func (s *session) look() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(s.lanes) == len(s.welcome.Shards) && s.answers == len(s.kinds) && !s.isLost {
+	if len(s.lanes) == len(s.welcome.Shards) && s.answers >= len(s.kinds) && !s.isLost {
 		select {
 		case <-s.opened:
 		default:
@@ -375,7 +419,9 @@ func dial(way, token string) (net.Conn, error) {
 	fmt.Fprintf(conn, "GET /-/host HTTP/1.1\r\nHost: %s\r\nConnection: Upgrade\r\nUpgrade: greenroom-host/1\r\n%s\r\n", to.Host, authorization)
 	from := bufio.NewReader(conn)
 	answer, err := http.ReadResponse(from, nil)
-	if err == nil && answer.StatusCode != http.StatusSwitchingProtocols {
+	if err != nil {
+		err = fmt.Errorf("it does not answer as the HTTP door of a node: %w", err)
+	} else if answer.StatusCode != http.StatusSwitchingProtocols {
 		err = fmt.Errorf("%w: %s", ErrNotLetIn, answer.Status)
 	}
 	if err != nil {

@@ -67,6 +67,9 @@ func (o *outlet) run() {
 			break
 		}
 		written, unwritten := payload(item, o.codec, 1)
+		if unwritten != nil {
+			unwritten = cannotWrite("an item of a stream of "+o.seat.name(), item, o.codec, unwritten)
+		}
 		if failed = errors.Join(err, unwritten); failed == nil {
 			failed = l.pay(o.seat.context, o.seat, tStreamItem, func(b *batch) { b.varint(o.number).varint(sent).bytes(written) })
 			sent++
@@ -76,11 +79,11 @@ func (o *outlet) run() {
 	var status byte
 	var value any
 	if failed != nil {
-		if !errors.Is(failed, context.Canceled) {
-			status, value = outcome(failed, "a stream of "+o.seat.kind.name+"/"+o.seat.key)
+		if failed != errLeft {
+			status, value = outcome(failed, "a stream of "+o.seat.name())
 		}
 		if status == sAbandoned {
-			status, value = sUnknown, map[string]any{"Unknown": map[string]any{"Ended": map[string]any{"actor": o.seat.kind.name + "/" + o.seat.key}}}
+			status, value = sUnknown, map[string]any{"Unknown": map[string]any{"Ended": map[string]any{"actor": o.seat.name()}}}
 		}
 	}
 	written, _ := payload(value, firstCodec(), 1)
@@ -97,7 +100,7 @@ func (o *outlet) room(sent uint64) error {
 			return err
 		}
 		if isLeft {
-			return context.Canceled
+			return errLeft
 		}
 		select {
 		case <-o.wake:
@@ -105,6 +108,9 @@ func (o *outlet) room(sent uint64) error {
 		}
 	}
 }
+
+// errLeft: nobody consumes a stream any more.
+var errLeft = errors.New("its consumer has left")
 
 func (o *outlet) pairs() iter.Seq2[any, error] {
 	return func(yield func(any, error) bool) {
@@ -137,7 +143,7 @@ func (i *inlet) take(c context.Context) ([]byte, error) {
 		}
 		return item, nil
 	case <-c.Done():
-		return nil, context.Cause(c)
+		return nil, gaveUp(c, ErrUnknown, "TimedOut")
 	}
 }
 

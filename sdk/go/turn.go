@@ -45,7 +45,7 @@ func (s *seat) renew() error {
 	for at, field := range s.kind.kept {
 		if stored := s.journaled[at]; stored != nil {
 			if err := read(stored, s.instance.Elem().FieldByIndex(field.index).Addr().Interface()); err != nil {
-				return err
+				return fmt.Errorf("field %q of the stored state of %s cannot be read: %w", field.name, s.name(), err)
 			}
 		}
 	}
@@ -64,7 +64,7 @@ func (s *seat) changes() ([]part, error) {
 	for at, field := range s.kind.kept {
 		now.Reset()
 		if err := payloadTo(now, of.FieldByIndex(field.index), firstCodec(), 1); err != nil {
-			return nil, err
+			return nil, fmt.Errorf("field %q of the state of %s cannot be written: %w", field.name, s.name(), err)
 		}
 		if !bytes.Equal(now.Bytes(), s.journaled[at]) {
 			changed = append(changed, part{field.name, bytes.Clone(now.Bytes()), at})
@@ -75,6 +75,21 @@ func (s *seat) changes() ([]part, error) {
 		s.journaled[each.at] = each.payload
 	}
 	return changed, nil
+}
+
+// forget gives the exported fields, which are the state, their zero values.
+func (s *seat) forget() {
+	of := s.instance.Elem()
+	if of.Kind() != reflect.Struct {
+		of.SetZero()
+		return
+	}
+	for _, field := range fieldsOf(of.Type()) {
+		// There is none behind an embedded pointer that is nil.
+		if found, err := of.FieldByIndexErr(field.Index); err == nil {
+			found.SetZero()
+		}
+	}
 }
 
 func (s *seat) load(stored []byte) error {
@@ -91,16 +106,29 @@ func (s *seat) load(stored []byte) error {
 		}
 		var state map[string]any
 		if err := read(stored, &state); err != nil {
-			return err
+			return cannotRead("the stored state of "+s.name(), stored, state, err)
 		}
 		return older.Migrate(stored[1], state)
 	}
-	return read(stored, s.instance.Interface())
+	instance := s.instance.Interface()
+	err := read(stored, instance)
+	if err != nil {
+		err = cannotRead("the stored state of "+s.name(), stored, instance, err)
+	}
+	return err
 }
 
 func (s *seat) dump() ([]byte, error) {
-	return payload(s.instance.Interface(), firstCodec(), s.kind.options.stateVersion)
+	instance := s.instance.Interface()
+	written, err := payload(instance, firstCodec(), s.kind.options.stateVersion)
+	if err != nil {
+		err = cannotWrite("the state of "+s.name(), instance, firstCodec(), err)
+	}
+	return written, err
 }
+
+// name is the actor's, as KIND/KEY.
+func (s *seat) name() string { return s.kind.name + "/" + s.key }
 
 // turn is the handling of one message at a seat.
 type turn struct {
@@ -139,7 +167,9 @@ func (t *turn) run() {
 	with := reflect.New(t.method.arguments)
 	err := readAsSent(t.arguments, with.Interface())
 	if err != nil {
-		l.finish(t, sInvalid, map[string]any{"Refused": map[string]any{"Invalid": map[string]any{"field": "", "message": err.Error()}}}, nil, 0)
+		why := cannotRead("the arguments of "+t.name(), t.arguments, with.Interface(), err)
+		what := map[string]any{"field": unfit(t.arguments, t.method.arguments), "message": why.Error()}
+		l.finish(t, sInvalid, map[string]any{"Refused": map[string]any{"Invalid": what}}, nil, 0)
 		return
 	}
 	if t.method.hasAny {
@@ -148,7 +178,7 @@ func (t *turn) run() {
 	reply, err := t.handle(with.Elem())
 	switch {
 	case err != nil:
-		status, value := outcome(err, t.seat.kind.name+"/"+t.seat.key+"."+t.method.name)
+		status, value := outcome(err, t.seat.name()+"."+t.method.name)
 		if status == sActorError {
 			if t.isTold {
 				value = map[string]any{"error": value, "says": err.Error()}
@@ -156,7 +186,7 @@ func (t *turn) run() {
 			l.settle(t, status, value)
 			return
 		}
-		if o := t.seat.kind.options; (o.persistent || o.reliable) && !t.method.isRead {
+		if o := t.seat.kind.options; (o.persistent || o.reliable || o.restarts) && !t.method.isRead {
 			_ = t.seat.renew()
 		}
 		l.finish(t, status, value, nil, 0)
@@ -169,6 +199,9 @@ func (t *turn) run() {
 		l.settle(t, sOK, reply.Interface())
 	}
 }
+
+// name is the method's, as KIND.METHOD.
+func (t *turn) name() string { return t.seat.kind.name + "." + t.method.name }
 
 // handle runs the handler. A panic is an error that says so.
 func (t *turn) handle(with reflect.Value) (reply reflect.Value, err error) {
@@ -195,6 +228,8 @@ func (l *lane) settle(t *turn, status byte, value any) {
 	state, err := t.seat.dump()
 	switch {
 	case err != nil:
+		// What cannot be stored would keep all later turns from being stored, too.
+		_ = t.seat.renew()
 		l.finish(t, sUnknown, map[string]any{"Unknown": map[string]any{"Unsaved": map[string]any{"message": err.Error()}}}, nil, 0)
 	case bytes.Equal(state, t.seat.saved):
 		l.finish(t, status, value, nil, 0)

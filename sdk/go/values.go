@@ -218,6 +218,9 @@ func payloadTo(out *bytes.Buffer, value reflect.Value, codec, version byte) erro
 	out.WriteByte(version)
 	isNone := !value.IsValid() || value.Type() == reflect.TypeFor[None]()
 	if !isNone {
+		if err := checkNesting(value, codec); err != nil {
+			return err
+		}
 		value = fullValue(value, codec)
 	}
 	switch {
