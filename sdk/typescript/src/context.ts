@@ -2,9 +2,9 @@
 
 import { randomUUID } from "node:crypto";
 
-import { Fenced } from "./errors.js";
+import { Fenced, Refused } from "./errors.js";
 import { Batch, NIL, Op, Reader, Tag, payload, payloadIn, valueOf } from "./frames.js";
-import type { AnyKind } from "./kind.js";
+import { checked, checkedNow, type AnyKind } from "./kind.js";
 import type { Lane } from "./lane.js";
 import { Referrer } from "./refs.js";
 import type { Seat } from "./seat.js";
@@ -97,7 +97,8 @@ export class Context<S = object> extends Referrer {
   async remind(method: string, { args = {}, after, every, name = method }: Reminder): Promise<void> {
     const first = after ?? every;
     if (first === undefined) throw new TypeError("a reminder needs `after` or `every`");
-    this.seat.method(method);
+    const { schema } = this.seat.method(method);
+    if (schema) await checked(schema, args).catch((error: unknown) => refuse(this.kind, method, error));
     const what = { name, method, due_ms: Math.round(Date.now() + first), arguments: payload(args) };
     await this.#ask(Op.remind, every === undefined ? what : { ...what, every_ms: Math.round(every) });
   }
@@ -225,7 +226,12 @@ export class Context<S = object> extends Referrer {
   }
 
   #timer(method: string, args: unknown, times: Record<string, number>): Timer {
-    this.seat.method(method);
+    const { schema } = this.seat.method(method);
+    try {
+      if (schema) checkedNow(schema, args);
+    } catch (error) {
+      refuse(this.kind, method, error);
+    }
     // The timer of a reliable actor outlasts its lane, and is known by its name alone.
     const name = this.seat.kind.definition.reliable ? randomUUID() : String(this.seat.lane.number());
     this.#tell(Op.timer, { name, method, arguments: payload(args), ...times });
@@ -257,6 +263,12 @@ export interface Reminder {
   after?: number;
   every?: number;
   name?: string;
+}
+
+/** A tick that cannot run is refused where it is set, by the method's name. */
+function refuse(kind: string, method: string, error: unknown): never {
+  if (!(error instanceof Refused)) throw error;
+  throw new Refused("Invalid", { ...error.detail, message: `${kind}.${method} does not take these arguments: ${error.detail.message}` });
 }
 
 function micros(ms: number): number {

@@ -98,7 +98,9 @@ function live({ url, token, hello, described, lease: shared }: Given, tell: (tol
         });
       } catch (error) {
         if (!(error instanceof FrameError || error instanceof NotLetIn)) throw error;
-        end({ what: error instanceof NotLetIn ? "refused" : "lost", reason: error.message });
+        // What comes instead of a Welcome, and is no frame, is somebody else's.
+        if (!isOpen) end({ what: "refused", reason: error instanceof NotLetIn ? error.message : `${stranger(url)} (${error.message})` });
+        else end({ what: error instanceof NotLetIn ? "refused" : "lost", reason: error.message });
       }
     },
     (error) => end({ what: error instanceof NotLetIn ? "refused" : "lost", reason: `${url}: ${error?.message ?? "the node closed the connection"}` }),
@@ -110,9 +112,13 @@ function live({ url, token, hello, described, lease: shared }: Given, tell: (tol
   });
 }
 
+function stranger(url: string): string {
+  return `${url} does not speak the host protocol: is it the host socket of a Greenroom node?`;
+}
+
 function read(type: number, reader: Reader, url: string): Welcome {
   if (type !== T.welcome || reader.bytes(4).toString("latin1") !== MAGIC) {
-    throw new NotLetIn(`${url} does not speak the host protocol: is it a Greenroom node?`);
+    throw new NotLetIn(stranger(url));
   }
   const [lowest, highest] = [reader.bytes(2).readUInt16LE(), reader.bytes(2).readUInt16LE()];
   if (lowest > VERSION || highest < VERSION) throw new NotLetIn(`the node speaks version ${highest} of the host protocol, this SDK ${VERSION}`);

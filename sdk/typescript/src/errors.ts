@@ -1,6 +1,6 @@
 /** What a call may end with, other than its reply. */
 
-import { FrameError, Status, valueOf } from "./frames.js";
+import { FrameError, Status, payload, payloadIn, valueOf } from "./frames.js";
 
 /** A method's own error: a name, and its fields. */
 export class ActorError extends Error {
@@ -40,10 +40,11 @@ export class Refused extends Failure {
 /** The method may have run, wholly or in part. */
 export class Unknown extends Failure {}
 
-/** This host may no longer act: its lease is over, or its session has ended. What the turn does counts no more. */
+/** Who asks may no longer act: its turn is over, or its host's lease or session. What it does counts no more. */
 export class Fenced extends Unknown {
-  constructor() {
-    super("Fenced", {}, "this host's session has ended: the turn may no longer act");
+  /** @param isTold Whether the node has said so: of this turn, or of one that it has called. */
+  constructor(readonly isTold = false) {
+    super("Fenced", {}, "the turn may no longer act: it is over, or its host's session has ended");
   }
 }
 
@@ -65,11 +66,28 @@ export function encode(failure: Failure): [number, unknown] {
 /** How a turn ended that threw: its status, and its value. */
 export function outcome(error: unknown, where: string): [number, unknown] {
   if (error instanceof ActorError) return [Status.actorError, error.value];
-  if (error instanceof Fenced) return [Status.abandoned, null];
+  if (error instanceof Fenced && !error.isTold) return [Status.abandoned, null];
   if (error instanceof Failure && ["Unsaved", "Unreadable", "Invalid"].includes(error.reason)) return encode(error);
   console.error(`greenroom: ${where} failed:`, error);
   const message = error instanceof Error ? `${error.name}: ${error.message}` : String(error);
   return encode(new Unknown("Panicked", { message }));
+}
+
+/** The same with the payload: an error of its own in a codec, with its sentence if that is to be told. */
+export function written(error: unknown, where: string, codec: number, isTold = false): [number, Buffer] {
+  const [status, value] = outcome(error, where);
+  if (status !== Status.actorError) return [status, payload(value)];
+  try {
+    const says = error instanceof Error ? error.message : String(error);
+    return [status, isTold ? payloadIn(codec, { error: value, says }, 2) : payloadIn(codec, value)];
+  } catch (why) {
+    const [unknown, told] = encode(new Unknown("Unreadable", { message: `the error of ${where} cannot be sent: ${sentence(why)}` }));
+    return [unknown, payload(told)];
+  }
+}
+
+export function sentence(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
 }
 
 /** The error of what is no reply. */
@@ -86,6 +104,7 @@ export function decode(status: number, payload: Buffer): Error {
   if (family === "Cycle" && Array.isArray(inside)) return new Cycle(inside.map(String));
   const [reason, detail] = only(inside);
   const isRefused = family === "Refused" || (family === "" && [Status.refused, Status.invalid, Status.expired].some((one) => one === status));
+  if (family === "Unknown" && reason === "Fenced") return new Fenced(true);
   const fields = isObject(detail) ? detail : detail === undefined ? {} : { what: detail };
   return isRefused ? new Refused(reason || "Refused", fields) : new Unknown(reason || "Unknown", fields);
 }

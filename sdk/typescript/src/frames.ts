@@ -4,6 +4,8 @@ import { randomUUID } from "node:crypto";
 
 import { Packr } from "msgpackr";
 
+import { plain } from "./plain.js";
+
 export const MAGIC = "GRHP";
 export const VERSION = 1;
 export const FRAME_MAX = 8 << 20;
@@ -102,37 +104,6 @@ const MARK = `${randomUUID()}:`;
 
 /** The payload of nothing. */
 export const NIL = payload(null);
-
-/** What the codec would write otherwise than all others do: large integers as floats, times as an extension, maps of maps. */
-function plain(value: unknown): unknown {
-  switch (typeof value) {
-    case "number":
-      if (Number.isNaN(value)) throw new TypeError("NaN cannot travel");
-      return Number.isInteger(value) && (value > 0xffffffff || value < -0x80000000) && Number.isSafeInteger(value) ? BigInt(value) : value;
-    case "object":
-      break;
-    case "function":
-    case "symbol":
-      throw new TypeError(`a ${typeof value} cannot travel`);
-    default:
-      return value;
-  }
-  if (value === null || value instanceof Uint8Array) return value;
-  if (value instanceof Date) return value.toISOString();
-  if (Array.isArray(value)) {
-    const at = value.findIndex((one) => plain(one) !== one);
-    return at < 0 ? value : value.map(plain);
-  }
-  if (value instanceof Map) return Object.fromEntries([...value].map(([name, inside]) => [String(name), plain(inside)]));
-  if (value instanceof Set) return [...value].map(plain);
-  if ("toJSON" in value && typeof value.toJSON === "function") return plain(value.toJSON());
-  let changed: Record<string, unknown> | undefined;
-  for (const [name, inside] of Object.entries(value)) {
-    const made = plain(inside);
-    if (made !== inside) (changed ??= { ...value })[name] = made;
-  }
-  return changed ?? value;
-}
 
 /** Frames one after the other. */
 const NOTHING = Buffer.alloc(0);

@@ -35,6 +35,7 @@ export class Host extends Referrer {
 
   constructor(kinds: AnyKind[], private readonly options: HostOptions = {}) {
     super();
+    if (!Array.isArray(kinds)) throw new TypeError("kinds come in an array: write serve([chatRoom])");
     this.#kinds = kinds.map((kind) => new Served(kind));
     const names = kinds.map(({ name }) => name);
     if (new Set(names).size < names.length) throw new TypeError(`two kinds have one name, of ${names.join(", ")}`);

@@ -1,6 +1,7 @@
 /** Kinds: what a person writes of an actor, and what is read from it. */
 
 import { createHash } from "node:crypto";
+import { inspect } from "node:util";
 
 import type { Context } from "./context.js";
 import { Refused, isObject } from "./errors.js";
@@ -48,6 +49,8 @@ export interface Definition<S extends object, M, R> {
   /** Milliseconds without a message after which an activation ends. */
   idle?: number;
   onError?: "keep" | "restart";
+  /** Messages that may wait at one activation; what comes then is refused as `Overloaded`. */
+  mailbox?: number;
   placement?: string;
   store?: string;
   doc?: string;
@@ -110,6 +113,9 @@ export class Served {
   readonly definition: AnyDefinition;
 
   constructor(kind: AnyKind) {
+    if (!isObject(kind) || typeof kind.name !== "string" || !isObject(kind.definition)) {
+      throw new TypeError(`${inspect(kind, { depth: 0 })} is no kind: give what actor("name", { .. }) has made`);
+    }
     const { name } = kind;
     const definition = (this.definition = definitionOf(kind));
     this.name = name;
@@ -132,6 +138,8 @@ export class Served {
     ];
     if (all.length === 0) throw new TypeError(`${name} has no method: write at least one`);
     if (new Set(all.map(({ method }) => method)).size < all.length) throw new TypeError(`${name} has two methods of one name`);
+    const other = all.find(({ run }) => typeof run !== "function");
+    if (other) throw new TypeError(`${name}.${other.method} is ${inspect(other.run, { depth: 0 })}, and no function`);
     this.methods = all.map(({ method, run, isRead }, index) => {
       const schema = definition.schemas?.[method]?.arguments;
       return { name: method, index, isRead, run: run as Handler<object>, schema };
@@ -139,6 +147,10 @@ export class Served {
     const unknown = Object.keys(on ?? {}).find((said) => !all.some(({ method }) => method === said));
     if (unknown !== undefined) throw new TypeError(`${name} has no method ${unknown}, of which \`on\` says something`);
     this.description = this.#describe();
+    const size = Buffer.byteLength(JSON.stringify(this.description));
+    if (size > DESCRIPTION_MAX) {
+      throw new TypeError(`${name}: its description has ${size} bytes, and ${DESCRIPTION_MAX} are the most: let schemas take and give smaller types`);
+    }
     this.digest = digest(this.description);
   }
 
@@ -152,6 +164,7 @@ export class Served {
     if (said.travels) options.migrate = true;
     if (said.idle !== undefined) options.idle_ms = Math.round(said.idle);
     if (said.onError === "restart") options.on_error = "restart";
+    if (said.mailbox !== undefined) options.mailbox = said.mailbox;
     if (said.placement !== undefined) options.placement = said.placement;
     if (said.store !== undefined) options.store = said.store;
     const defs: Record<string, unknown> = {};
@@ -185,7 +198,17 @@ function statesOf(kind: string, method: string, said: In | undefined): { states?
 
 /** Checks arguments against a method's schema: gives what the schema makes of them. */
 export async function checked(schema: Schema, value: unknown): Promise<unknown> {
-  const found = await schema["~standard"].validate(value);
+  return fitting(await schema["~standard"].validate(value));
+}
+
+/** The same where nobody can wait: of a schema that answers later, nothing is known yet. */
+export function checkedNow(schema: Schema, value: unknown): void {
+  const found = schema["~standard"].validate(value);
+  if (found instanceof Promise) found.catch(() => {});
+  else fitting(found);
+}
+
+function fitting(found: Validated): unknown {
   if (found.issues === undefined) return found.value;
   const [first] = found.issues;
   const path = (first?.path ?? []).map((part) => (isObject(part) ? String(part.key) : String(part))).join(".");
@@ -258,6 +281,7 @@ export function isGenerator(run: unknown): boolean {
   return tag === "[object AsyncGeneratorFunction]" || tag === "[object GeneratorFunction]";
 }
 
+const DESCRIPTION_MAX = 256 << 10;
 const OF_METHOD = new Set(["arguments", "reply", "error", "stream"]);
 const ANNOTATIONS = new Set(["$comment", "default", "deprecated", "description", "examples", "title"]);
 const ONE = new Set([

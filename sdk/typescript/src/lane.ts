@@ -3,7 +3,7 @@
 import type { Socket } from "node:net";
 
 import { Context } from "./context.js";
-import { Fenced, Refused, Unknown, decode, outcome } from "./errors.js";
+import { Fenced, Refused, Unknown, decode, sentence, written } from "./errors.js";
 import { Batch, FrameError, NIL, Reader, Splitter, Status, T, payload, payloadIn, valueOf } from "./frames.js";
 import { checked, isGenerator } from "./kind.js";
 import { Seat } from "./seat.js";
@@ -186,13 +186,13 @@ export class Lane {
     const flags = reader.u8();
     const left = reader.varint();
     const extension = reader.block();
-    void flags;
     if (!method || !seat.isReady || this.turns.has(number)) throw new FrameError(`turn ${number} names what is not there, or has begun`);
     // Nothing begins any more.
     if (this.session.isOver()) return this.session.lose("its lease is over");
     const turn = new Turn(seat, number, method, left ? performance.now() + left / 1000 : 0);
     if (extension.length > 0) turn.extension = Buffer.from(extension);
     this.turns.set(number, turn);
+    turn.isHeard = (flags & 5) === 1;
     let args: unknown;
     try {
       const given = reader.rest();
@@ -235,7 +235,7 @@ export class Lane {
       if (turn.owed.length === 0) return this.#settle(turn, Status.ok, answer);
       void Promise.allSettled(turn.owed.splice(0)).then(() => this.#end(turn, value));
     } catch (error) {
-      this.#fail(turn, new Unknown("Unreadable", { message: `the reply cannot be sent: ${String(error)}` }));
+      this.#fail(turn, unsent(error, "the reply"));
     }
   }
 
@@ -243,23 +243,23 @@ export class Lane {
     if (turn.isDead) return;
     if (turn.owed.length > 0) return void Promise.allSettled(turn.owed.splice(0)).then(() => this.#fail(turn, error));
     const { seat, method } = turn;
-    const [status, value] = outcome(error, `${seat.kind.name}/${seat.key}.${method.name}`);
-    let answer = payload(value);
+    const where = `${seat.kind.name}/${seat.key}.${method.name}`;
+    let [status, answer] = written(error, where, turn.codec, turn.isTold);
     if (status === Status.actorError) {
-      const says = error instanceof Error ? error.message : String(error);
-      answer = turn.isTold ? payloadIn(turn.codec, { error: value, says }, 2) : payloadIn(turn.codec, value);
       try {
         return this.#settle(turn, status, answer);
-      } catch (unsaved) {
-        error = unsaved;
+      } catch (why) {
+        [status, answer] = written(unsent(why, "the error"), where, turn.codec);
       }
     }
+    // Nobody else hears of it.
+    if (status === Status.invalid && !turn.isHeard) console.error(`greenroom: ${where} has not run, as its arguments do not fit: ${sentence(error)}`);
     const { persistent, reliable, onError } = seat.kind.definition;
     if ((persistent || reliable || onError === "restart") && !method.isRead && status !== Status.invalid) {
       try {
         seat.renew();
       } catch (why) {
-        console.error(`greenroom: ${seat.kind.name}/${seat.key} cannot be made anew: ${String(why)}`);
+        console.error(`greenroom: ${seat.kind.name}/${seat.key} cannot be made anew:`, why);
       }
     }
     this.#finish(turn, status, answer);
@@ -415,6 +415,11 @@ export class Lane {
     const packed = payload(what);
     this.pay(T.ask, (body) => body.varint(number).varint(turn?.number ?? 0).varint(seat?.number ?? 0).u8(operation).bytes(packed));
   }
+}
+
+/** Why a turn's end could not be sent. */
+function unsent(error: unknown, what: string): Unknown {
+  return error instanceof Unknown && error.reason === "Unsaved" ? error : new Unknown("Unreadable", { message: `${what} cannot be sent: ${sentence(error)}` });
 }
 
 /** Frames that leave before a round is over: the node goes on with them meanwhile. */

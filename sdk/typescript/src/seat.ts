@@ -1,8 +1,8 @@
 /** Seats: how activations get them here, what they keep at them, and how they leave them. */
 
 import { Context } from "./context.js";
-import { Refused, encode, outcome } from "./errors.js";
-import { NIL, Status, T, payload, unpack, valueOf } from "./frames.js";
+import { Refused, Unknown, encode, sentence, written } from "./errors.js";
+import { CODECS, NIL, Status, T, payload, unpack, valueOf } from "./frames.js";
 import type { Method, Served } from "./kind.js";
 import type { Lane } from "./lane.js";
 import type { Turn } from "./turn.js";
@@ -37,7 +37,7 @@ export class Seat {
 
   /** What a turn has changed of the state's members; from now on it is kept. */
   changes(): [string, Buffer][] {
-    const now = Object.entries(this.state).map(([name, value]): [string, Buffer] => [name, payload(value ?? null)]);
+    const now = Object.entries(this.state).map(([name, value]): [string, Buffer] => [name, this.#packed(() => payload(value ?? null), `state.${name}: `)]);
     const changed = now.filter(([name, value]) => !this.journaled.get(name)?.equals(value));
     for (const [name, value] of changed) this.journaled.set(name, value);
     return changed;
@@ -57,7 +57,15 @@ export class Seat {
 
   /** The payload of the state. */
   dump(): Buffer {
-    return payload(this.state, this.kind.stateVersion);
+    return this.#packed(() => payload(this.state, this.kind.stateVersion), "state: ");
+  }
+
+  #packed(pack: () => Buffer, where: string): Buffer {
+    try {
+      return pack();
+    } catch (error) {
+      throw new Unknown("Unsaved", { message: `${this.kind.name} cannot be saved: ${where}${sentence(error)}` });
+    }
   }
 
   method(name: string): Method {
@@ -81,7 +89,7 @@ export class Seat {
       await this.kind.definition.activated?.(new Context(this));
       this.isReady = true;
     } catch (error) {
-      console.error(`greenroom: ${this.kind.name}/${this.key} cannot be activated: ${String(error)}`);
+      console.error(`greenroom: ${this.kind.name}/${this.key} cannot be activated:`, error);
       const [code, value] = encode(error instanceof Refused ? error : new Refused("Activation", { message: String(error) }));
       [status, answer] = [code, payload(value)];
       if (!this.isDead) this.lane.seats.delete(this.number);
@@ -96,8 +104,7 @@ export class Seat {
       await this.kind.definition.deactivating?.(new Context(this), why);
       if (isCarried && this.kind.hasState) carried = this.dump();
     } catch (error) {
-      const [code, value] = outcome(error, `${this.kind.name}/${this.key}.deactivating`);
-      [status, carried] = [code, payload(value)];
+      [status, carried] = written(error, `${this.kind.name}/${this.key}.deactivating`, CODECS?.[0] ?? 1);
     }
     if (this.isDead) return;
     this.isDead = true;

@@ -1,7 +1,7 @@
 /** Streams of replies: what a generator gives, and what is consumed of others. */
 
-import { Unknown, decode, encode, outcome } from "./errors.js";
-import { FrameError, Status, T, payload, payloadIn } from "./frames.js";
+import { Unknown, decode, encode, written } from "./errors.js";
+import { CODECS, FrameError, Status, T, payload, payloadIn } from "./frames.js";
 import type { Lane } from "./lane.js";
 import type { Seat } from "./seat.js";
 
@@ -59,8 +59,12 @@ export class Outlet {
         this.#sent += 1;
       }
     } catch (error) {
-      const [status, value] = error instanceof Unknown ? encode(error) : outcome(error, `a stream of ${this.seat.kind.name}/${this.seat.key}`);
-      end = [status, payload(value)];
+      const where = `a stream of ${this.seat.kind.name}/${this.seat.key}`;
+      if (!(error instanceof Unknown)) end = written(error, where, CODECS?.[0] ?? 1);
+      else {
+        const [status, value] = encode(error);
+        end = [status, payload(value)];
+      }
     }
     this.#gone();
     if (!this.lane.isDead) this.lane.write(T.streamEnd, (body) => body.varint(this.number).varint(this.#sent).u8(end[0]).bytes(end[1]));

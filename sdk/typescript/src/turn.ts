@@ -16,6 +16,8 @@ export class Turn {
   extension: Buffer | undefined;
   /** That of the arguments: the reply comes in it. */
   codec = 1;
+  /** Whether anybody waits for its end: of a tick or a one-way message nobody does. */
+  isHeard = true;
   /** Whether an error is to come with its sentence. */
   isTold = false;
   #abort: AbortController | undefined;

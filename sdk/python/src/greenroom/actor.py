@@ -117,7 +117,10 @@ class Actor:
 
 
 def kind_of(cls: type[Actor]) -> Kind:
-    """What is read from an actor's class."""
+    """What is read from an actor's class. Raises `ClassError` of what is none."""
+    if not (isinstance(cls, type) and issubclass(cls, Actor)):  # pyright: ignore[reportUnnecessaryIsInstance]
+        remedy = f"give its class, {type(cls).__name__}" if isinstance(cls, Actor) else "give classes that subclass gr.Actor, as class NAME(gr.Actor)"
+        raise ClassError(f"{cls!r} is no actor's class: {remedy}")
     return cls._kind()  # pyright: ignore[reportPrivateUsage]
 
 

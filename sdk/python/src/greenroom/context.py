@@ -180,7 +180,7 @@ class Cx(Referrer):
         first = after if after is not None else every
         if first is None:
             raise TypeError("a reminder needs `after` or `every`")
-        what: dict[str, Any] = {"name": name or found.name, "method": found.name, "arguments": found.pack(args, {})}
+        what: dict[str, Any] = {"name": name or found.name, "method": found.name, "arguments": found.pack_tick(self.kind, args, {})}
         what["due_ms"] = round((time.time() + first) * 1000)
         if every is not None:
             what["every_ms"] = round(every * 1000)
@@ -299,7 +299,7 @@ class Cx(Referrer):
         # The timer of a reliable actor outlasts its lane, and is known by its name alone.
         name = uuid.uuid4().hex if self._seat.kind.options.reliable else str(self._seat.lane.number())
         timer = Timer(self, name)
-        what: dict[str, Any] = {"name": timer.name, "method": found.name, "arguments": found.pack(args, named)}
+        what: dict[str, Any] = {"name": timer.name, "method": found.name, "arguments": found.pack_tick(self.kind, args, named)}
         what["after_us"] = max(1, round(after * 1e6))
         if every is not None:
             what["every_us"] = max(1, round(every * 1e6))

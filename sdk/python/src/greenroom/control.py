@@ -159,7 +159,7 @@ class Control(threading.Thread):
                     if rest is None:
                         continue
                     answer, data = None, rest
-                for kind, reader in splitter.frames(data):
+                for kind, reader in self._frames(splitter, data, alive == 0):
                     if alive == 0:
                         welcome = self._welcome(kind, reader)
                         self._lease.begin(asked, welcome.lease_ms)
@@ -174,12 +174,22 @@ class Control(threading.Thread):
                 sock.sendall(self._lease.ask())
                 alive = now() + beat  # pyright: ignore[reportPossiblyUnboundVariable]
 
+    def _frames(self, splitter: frames.Splitter, data: bytes, is_greeting: bool) -> list[tuple[int, Reader]]:
+        try:
+            return splitter.frames(data)
+        except FrameError as error:
+            # What comes instead of a Welcome, and is no frame, is somebody else's.
+            raise NotLetIn(f"{self._stranger()} ({error})") if is_greeting else error from None
+
+    def _stranger(self) -> str:
+        return f"{self._way.url} does not speak the host protocol: is it the host socket of a Greenroom node?"
+
     def _welcome(self, kind: int, reader: Reader) -> Welcome:
         if kind == frames.GOODBYE:
             code, reason = reader.u8(), reader.text()
             raise NotLetIn(reason) if code == 5 else FrameError(reason)
         if kind != frames.WELCOME or reader.bytes(4) != frames.MAGIC:
-            raise NotLetIn(f"{self._way.url} does not speak the host protocol: is it a Greenroom node?")
+            raise NotLetIn(self._stranger())
         lowest, highest = reader.number(2), reader.number(2)
         if not lowest <= frames.VERSION <= highest:
             raise NotLetIn(f"the node speaks version {highest} of the host protocol, this SDK {frames.VERSION}")

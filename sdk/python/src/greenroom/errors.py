@@ -41,9 +41,12 @@ class Unknown(Failure):
 
 
 class Fenced(Unknown):
-    """This host may no longer act: its lease is over, or its session has ended. What the turn does counts no more."""
+    """Who asks may no longer act: its turn is over, or its host's lease or session. What it does counts no more."""
 
-    def __init__(self, message: str = "this host's session has ended: the turn may no longer act") -> None:
+    told = False
+    """Whether the node has said so: of this turn, or of one that it has called."""
+
+    def __init__(self, message: str = "the turn may no longer act: it is over, or its host's session has ended") -> None:
         super().__init__("Fenced", message=message)
 
 
@@ -167,6 +170,10 @@ def decode(status: int, payload: bytes, module: str = "") -> Exception:
     if not family:
         cls = Refused if status in (frames.REFUSED, frames.INVALID, frames.EXPIRED) else Unknown
         reason = reason or {frames.INVALID: "Invalid", frames.EXPIRED: "Expired"}.get(status, "Unknown")
+    if family == "Unknown" and reason == "Fenced":
+        fenced = Fenced()
+        fenced.told = True
+        return fenced
     if not isinstance(detail, dict):
         detail = {} if detail is None else {"what": detail}
     return cls(reason, cast("dict[str, Any]", detail))
@@ -180,7 +187,7 @@ def value_of(payload: bytes) -> Any:
     return module.decode(payload[2:])
 
 
-def invalid(error: Exception) -> Refused:
+def invalid(error: Exception, where: str = "") -> Refused:
     """Arguments that do not fit: which field, and what is wrong with it."""
     message = str(error)
     at = re.search(r" - at `\$\.?(.*?)`$", message)
@@ -188,7 +195,7 @@ def invalid(error: Exception) -> Refused:
     missing = re.search(r"missing required field `(.*?)`", message)
     if missing:
         field = f"{field}.{missing[1]}" if field else missing[1]
-    return Refused("Invalid", {"field": field, "message": message})
+    return Refused("Invalid", {"field": field, "message": f"{where} does not take these arguments: {message}" if where else message})
 
 
 def _only(value: Any) -> tuple[str, Any]:
@@ -209,6 +216,7 @@ def _sentence(reason: str, detail: dict[str, Any]) -> str:
     return f"{reason} ({words})" if words else reason
 
 
+CYCLIC = "it holds itself, or is nested too deeply: let it hold a key or an index there"
 
 _FINAL = frozenset(
     ("UnknownKind", "UnknownMethod", "Invalid", "InvalidKey", "DeadLetter", "Unbound", "Denied", "TickOver")

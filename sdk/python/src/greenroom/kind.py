@@ -13,8 +13,8 @@ from typing import Any, cast, get_args, get_origin, get_type_hints
 
 import msgspec
 
-from . import frames
-from .errors import ActorError
+from . import errors, frames
+from .errors import CYCLIC, ActorError
 
 HOOKS = frozenset(("activated", "deactivating", "migrate"))
 """Methods that the runtime calls: no caller can."""
@@ -85,12 +85,15 @@ class Coder:
         raise msgspec.DecodeError("a payload has no codec that is known")
 
     def write(self, value: Any, codec: int = frames.CODEC, version: int = 1) -> bytes:
-        """The payload of a value."""
-        if codec == frames.JSON:
-            return bytes((codec, version)) + _JSON.encode(value)
-        if not self.plain:
-            value = msgspec.to_builtins(value, builtin_types=(bytes,))
-        return (_HEAD if version == 1 else bytes((codec, version))) + _PACK.encode(value)
+        """The payload of a value. Raises `ValueError` of one that holds itself."""
+        try:
+            if codec == frames.JSON:
+                return bytes((codec, version)) + _JSON.encode(value)
+            if not self.plain:
+                value = msgspec.to_builtins(value, builtin_types=(bytes,))
+            return (_HEAD if version == 1 else bytes((codec, version))) + _PACK.encode(value)
+        except RecursionError:
+            raise ValueError(CYCLIC) from None
 
 
 @dataclass
@@ -130,6 +133,15 @@ class Method:
             raise TypeError(f"{self.name}() needs {', '.join(map(repr, missing))}")
         return self.arguments.write(bound)
 
+    def pack_tick(self, where: str, args: tuple[Any, ...], named: dict[str, Any]) -> bytes:
+        """The same of a tick's: those that do not fit are refused where it is set, as nobody hears it from the tick."""
+        payload = self.pack(args, named)
+        try:
+            self.arguments.read(payload)
+        except msgspec.DecodeError as error:
+            raise errors.invalid(error, f"{where}.{self.name}") from error
+        return payload
+
 
 class Kind:
     """All that the SDK knows of an actor's class."""
@@ -138,6 +150,7 @@ class Kind:
         options.check(cls.__name__)
         self.cls = cls
         self.options = options
+        _check_names(cls)
         self.name = options.kind
         self.module = cls.__module__
         try:
@@ -195,6 +208,24 @@ class Kind:
     def _state_coder(self, hints: dict[str, Any]) -> Coder:
         members: list[Any] = [(name, hints[name], _begins_as(self.state_fields[name])) for name in self._kept()]
         return Coder(msgspec.defstruct(f"{self.cls.__name__}State", members, kw_only=True))
+
+
+def _check_names(cls: type[Any]) -> None:
+    """Raises `ClassError` of what stands in the place of what the runtime has."""
+    for base in cls.__mro__:
+        if base.__module__.startswith("greenroom."):
+            continue
+        if "cx" in base.__dict__ or "cx" in base.__dict__.get("__annotations__", {}):
+            raise ClassError(f"{base.__name__}.cx hides the runtime's own `cx`, by which an actor asks its node: give it another name")
+        for name in HOOKS & base.__dict__.keys():
+            hook, where = base.__dict__[name], f"{base.__name__}.{name}"
+            if name == "migrate":
+                if not isinstance(hook, classmethod | staticmethod):
+                    raise ClassError(f"{where} makes a state before there is an instance: write @classmethod above it")
+            elif not inspect.isfunction(hook):
+                raise ClassError(f"{where} is a hook of the runtime's, and no function: write `async def {name}(self, ..)`, or give it another name")
+            elif inspect.isasyncgenfunction(hook) or inspect.isgeneratorfunction(hook):
+                raise ClassError(f"{where} is a hook, which nobody iterates: take the `yield` out of it")
 
 
 def snake(name: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 import logging
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -165,6 +166,9 @@ class Lane(Connection):
         except msgspec.DecodeError as error:
             turn.codec = codec or frames.MESSAGE_PACK
             refused = errors.invalid(error)
+            if flags & 5 != 1:
+                # Nobody else hears of a tick or a one-way message.
+                log.error("%s/%s.%s has not run, as its arguments do not fit: %s", seat.kind.name, seat.key, method.name, error)
             self.finish(turn, frames.INVALID, errors.encode(refused)[1])
             return
         found = method.take(arguments)
@@ -304,7 +308,7 @@ class Lane(Connection):
             if carried is not None and seat.kind.state is not None:
                 seat.kind.load(seat.instance, carried)
             instance, seat.instance = seat.instance, None
-            await instance.activated()
+            await _hook(instance.activated())
             seat.instance = instance
         except Exception as error:
             if not seat.dead:
@@ -331,7 +335,7 @@ class Lane(Connection):
         status, carried = frames.OK, b""
         if seat.instance is not None:
             try:
-                await seat.instance.deactivating(why)
+                await _hook(seat.instance.deactivating(why))
                 if carry and seat.kind.state is not None:
                     carried = seat.kind.dump(seat.instance)
             except Exception as error:
@@ -369,6 +373,12 @@ class Lane(Connection):
         # What is done, or a node that stops, is no error.
         log.log(logging.INFO if code < 2 else logging.ERROR, "the node ends lane %s: %s", self.shard, self.goodbye)
         self.close()
+
+
+async def _hook(made: Any) -> None:
+    """Ends a hook, which need not be a coroutine."""
+    if inspect.isawaitable(made):
+        await made
 
 
 def call_frame(number: int, turn: Turn | None, route: bytes, key: bytes, left: int, carried: bytes, payload: bytes) -> bytes:

@@ -132,6 +132,7 @@ class Turn:
             self.lane.fail_turn(self, error)
         else:
             rest: Any = _rest(coroutine, waits)
+            rest.send(None)
             self.task = self.lane.loop.create_task(rest, context=self.context)
             self.task.add_done_callback(self._done)
             if self.cancel_asked:
@@ -167,10 +168,19 @@ class Turn:
 @types.coroutine
 def _rest(coroutine: Coroutine[Any, Any, Any], waits: Any) -> Generator[Any, Any, Any]:
     """The rest of a coroutine whose first step waits for something."""
+    cut: BaseException | None = None
+    try:
+        # `begin` comes so far: what is thrown into a task before it first runs would not reach the coroutine otherwise.
+        yield
+    except asyncio.CancelledError as error:
+        cut = None if waits is not None and waits.cancel() else error
     while True:
         try:
+            if cut is not None:
+                raise cut
             yield waits
         except BaseException as error:
+            cut = None
             try:
                 waits = coroutine.throw(error)
             except StopIteration as end:
@@ -199,9 +209,10 @@ def outcome(turn: Turn, error: BaseException) -> tuple[int, bytes]:
             head = bytes((turn.codec, 2 if turn.told else 1))
             module = msgspec.json if turn.codec == frames.JSON else msgspec.msgpack
             return frames.ACTOR_ERROR, head + module.encode(value)
-        except (TypeError, OverflowError, ValueError) as why:
-            return errors.encode(Unknown("Unreadable", {"message": f"{type(error).__name__} cannot be written: {why}"}))
-    if isinstance(error, Fenced):
+        except (TypeError, OverflowError, ValueError, RecursionError) as why:
+            words = errors.CYCLIC if isinstance(why, RecursionError) else why
+            return errors.encode(Unknown("Unreadable", {"message": f"{type(error).__name__} cannot be written: {words}"}))
+    if isinstance(error, Fenced) and not error.told:
         return frames.ABANDONED, frames.NIL
     if isinstance(error, Failure) and error.reason in ("Unsaved", "Unreadable"):
         return errors.encode(error)
