@@ -1,9 +1,11 @@
 //! Frames that hosts send on their user lanes.
 
+use std::io;
+
 use bytes::{Buf, Bytes};
 use greenroom_protocols::host::{LaneEvent, SessionId, TurnNumber};
 use greenroom_wire::Status;
-use greenroom_wire::host::{Ask, FromHost, Operation, TurnEnd};
+use greenroom_wire::host::{Ask, Closing, FromHost, Operation, TurnEnd};
 
 use super::ask::Asked;
 use super::lane::{End, Made};
@@ -137,7 +139,7 @@ pub(super) fn flush(shard: &Shard, session: u64) {
         }
     };
     if let Some(reason) = failed {
-        part.lose(shard, session, &reason);
+        part.lose(shard, session, Closing::BadFrame, &reason);
     }
 }
 
@@ -161,10 +163,14 @@ pub(super) fn visit(shard: &Shard, session: u64) {
         let handled = match read {
             Ok(true) => handle(shard, part, session),
             Ok(false) => break,
+            // A host that goes in order closes its lanes, too, maybe before its control lane is heard.
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
+                return part.lose(shard, session, Closing::Done, "its host has closed it");
+            }
             Err(error) => Err(error.to_string()),
         };
         if let Err(reason) = handled {
-            return part.lose(shard, session, &reason);
+            return part.lose(shard, session, Closing::BadFrame, &reason);
         }
     }
     flush(shard, session);

@@ -277,8 +277,8 @@ impl OnShard {
     }
 
     /// Ends a lane: its seats are held until the host may not act any more.
-    pub(super) fn lose(&self, shard: &Shard, session: u64, reason: &str) {
-        self.act(shard, |state| match state.close(session, Closing::BadFrame, reason) {
+    pub(super) fn lose(&self, shard: &Shard, session: u64, code: Closing, reason: &str) {
+        self.act(shard, |state| match state.close(session, code, reason) {
             true => state.handle(LaneEvent::Broke { session: SessionId(session) }),
             false => Vec::new(),
         });

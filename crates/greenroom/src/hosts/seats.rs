@@ -400,9 +400,11 @@ impl State {
     pub(super) fn close(&mut self, session: u64, code: Closing, reason: &str) -> bool {
         let Some(lane) = self.lanes.get_mut(&session) else { return false };
         let Some(mut wire) = lane.close() else { return false };
-        if !lane.session.is_lost() {
-            let host = &lane.session.name;
-            tracing::warn!(host, session, shard = self.shard, reason, "a host's lane has ended");
+        let (host, shard) = (&lane.session.name, self.shard);
+        match code {
+            _ if lane.session.is_lost() => {}
+            Closing::Done => tracing::info!(host, session, shard, reason, "a host's lane has ended"),
+            _ => tracing::warn!(host, session, shard, reason, "a host's lane has ended"),
         }
         wire.say_goodbye(code, reason);
         let _ = wire.flush();
