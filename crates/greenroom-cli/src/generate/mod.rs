@@ -39,6 +39,7 @@ enum Language {
     Openapi,
     Proto,
     Python,
+    #[value(alias = "typescript")]
     Ts,
 }
 

@@ -40,6 +40,7 @@ pub(crate) enum Language {
     /// Python 3.11
     Python,
     /// TypeScript for Node 20
+    #[value(alias = "ts")]
     Typescript,
     /// Go 1.26
     Go,

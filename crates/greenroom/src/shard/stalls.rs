@@ -132,8 +132,10 @@ impl Shard {
             computed: all.computed.saturating_sub(within.computed),
         };
         let times = watch.stride.get();
-        if own.waited >= WAITED_MIN || own.computed >= COMPUTED_MIN {
-            let id = frame.activation.id();
+        let id = frame.activation.id();
+        // What is done here of a turn in a host is the node's own, and nothing that its author could do otherwise.
+        let is_his = || !self.port.node.kinds().is_foreign(id.kind);
+        if (own.waited >= WAITED_MIN || own.computed >= COMPUTED_MIN) && is_his() {
             let method = || frame.activation.method_name(frame.job.get().method);
             let of = (id.kind.name(), frame.job.get().method);
             if let Some(habit) = self.gauges().stalls().note(of, method, own, times) {
