@@ -7,7 +7,6 @@ use serde::{Deserialize, Serialize};
 
 use super::spent::Spent;
 use super::version_gap::VersionGap;
-use crate::here::reliable::IDEMPOTENCY_KEY;
 
 /// Why a call gave no reply of type `T`. `E` is the method's own error; [`Never`] for methods that have none.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -334,6 +333,9 @@ impl<E> CallError<E> {
         }
     }
 }
+
+/// What is wrong where a key is refused: the name of the header that gives it at the HTTP door.
+pub(crate) const IDEMPOTENCY_KEY: &str = "Idempotency-Key";
 
 /// What of a call does not fit, by the field that is wrong: what an idempotency key's refusal says is no word on the arguments.
 fn what_does_not_fit(field: &str) -> &'static str {

@@ -2,7 +2,7 @@
 
 use super::Here;
 use super::built_in::RELIABLE;
-use crate::actor::error::Refusal;
+use crate::actor::error::{IDEMPOTENCY_KEY, Refusal};
 use crate::actor::key::Kind;
 use crate::shard::baggage::Baggage;
 use crate::shard::mail::Described;
@@ -46,6 +46,3 @@ impl Here {
         Err(Refusal::Invalid { field: IDEMPOTENCY_KEY.to_owned(), message })
     }
 }
-
-/// What is wrong where a key is refused: the name of the header that gives it at the HTTP door.
-pub(crate) const IDEMPOTENCY_KEY: &str = "Idempotency-Key";

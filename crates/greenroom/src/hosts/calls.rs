@@ -14,13 +14,12 @@ use greenroom_world::Timestamp;
 
 use super::lane::{Lane, Request};
 use super::on_shard::OnShard;
-use crate::actor::error::{Doubt, Refusal};
+use crate::actor::error::{Doubt, IDEMPOTENCY_KEY, Refusal};
 use crate::actor::key::{ActorId, Kind, stable_hash};
 use crate::actor::reference::Inner;
 use crate::actor::reply::{AnyReply, CallName, CallSite, ReplyForm, RuntimeEnd, Watcher, WireReply, encode_failure};
 use crate::context::Context;
 use crate::here::built_in::{TOPICS, is_built_in};
-use crate::here::reliable::IDEMPOTENCY_KEY;
 use crate::reliable::hosted::{Asked, HostedTurn, Parcel, Read};
 use crate::shard::Shard;
 use crate::shard::baggage::{Baggage, Load};

@@ -6,11 +6,10 @@ use greenroom_security::principal::Principal;
 use super::answers::Answering;
 use super::name::{Body, Letter, Named, Payload};
 use super::start::Journals;
-use crate::actor::error::Refusal;
+use crate::actor::error::{IDEMPOTENCY_KEY, Refusal};
 use crate::actor::key::{KEY_LEN_MAX, check_within};
 use crate::actor::reply::{TYPE_VERSION, refused};
 use crate::here::Here;
-use crate::here::reliable::IDEMPOTENCY_KEY;
 use crate::shard::Shard;
 use crate::shard::underway::{Opened, Underway, Way};
 
