@@ -251,8 +251,8 @@ fn l16_without_a_host_nothing_begins_and_that_is_said() {
     let mut world = World::new(Settings::default(), &[]);
     assert_eq!(world.tell(LaneEvent::Want { activation: ROOM, kind: "room".into(), wanted: 1, is_patient: false }), []);
     world.begin(1, true);
-    assert_eq!(world.lanes.deadline(), Some(at(10_000)));
-    world.ms = 10_000;
+    assert_eq!(world.lanes.deadline(), Some(at(8_000)));
+    world.ms = 8_000;
     assert_eq!(
         world.tell(LaneEvent::Tick),
         [fail(1, Fate::NoHost), LaneAction::NoHost { activation: ROOM, is_full: false }]

@@ -230,9 +230,9 @@ fn a_kind_leaves_the_row_once_nobody_has_offered_it_for_the_grace() {
     let mut node = node(Settings::default(), &[A]);
     offers(&mut node, 0, A, 0, offer("room", 1, 1, "aa"));
     tell(&mut node, 1_000, ControlEvent::Goodbye { session: A });
-    assert_eq!(node.deadline(), Some(at(11_000)));
-    assert_eq!(tell(&mut node, 10_999, ControlEvent::Tick), []);
-    assert_eq!(tell(&mut node, 11_000, ControlEvent::Tick), [ControlAction::Row { kinds: vec![] }]);
+    assert_eq!(node.deadline(), Some(at(9_000)));
+    assert_eq!(tell(&mut node, 8_999, ControlEvent::Tick), []);
+    assert_eq!(tell(&mut node, 9_000, ControlEvent::Tick), [ControlAction::Row { kinds: vec![] }]);
 }
 
 #[test]
