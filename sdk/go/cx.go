@@ -169,10 +169,11 @@ func Choose[T any](c *Cx, make func() T) (T, error) {
 	if err != nil {
 		return chosen, cannotWrite("what is chosen", chosen, codecPack, err)
 	}
-	if written, err = c.ask(opChosen, map[string]any{"value": written}); err == nil {
-		err = read(written, &chosen)
+	if written, err = c.ask(opChosen, map[string]any{"value": written}); err != nil {
+		return chosen, err
 	}
-	return chosen, err
+	var given T
+	return given, read(written, &given)
 }
 
 // Halt ends this reliable actor with its turn's commit: its state and what waits for it go.

@@ -157,11 +157,11 @@ func copied(value reflect.Value) reflect.Value {
 }
 
 // shape is what there is to look at in values of a type: whether any may have a slice or a map that is nil, a struct's fields of which that is so, and
-// whether there is no end to how deep they go.
+// how many levels they have.
 type shape struct {
 	holdsNil bool
-	// nests says that values may be nested to any depth.
-	nests  bool
+	// levels is how deep values may be nested: to levelsEndless, or less.
+	levels int
 	fields []fieldShape
 }
 
@@ -178,7 +178,7 @@ func shapeOf(of reflect.Type, codec byte) *shape {
 	if found, is := known.Load(of); is {
 		return found.(*shape)
 	}
-	found := &shape{holdsNil: holdsNil(of, codec, map[reflect.Type]bool{}), nests: nests(of, codec, map[reflect.Type]bool{})}
+	found := &shape{holdsNil: holdsNil(of, codec, map[reflect.Type]bool{}), levels: levelsOf(of, codec, map[reflect.Type]int{})}
 	if found.holdsNil && of.Kind() == reflect.Struct {
 		for at := range of.NumField() {
 			field := of.Field(at)
@@ -239,11 +239,12 @@ func writes(of reflect.Type, codec byte) bool {
 
 var writers = map[byte][]reflect.Type{
 	codecPack: {
-		reflect.TypeFor[msgpack.CustomEncoder](), reflect.TypeFor[msgpack.Marshaler](), reflect.TypeFor[encoding.BinaryMarshaler](),
-		reflect.TypeFor[encoding.TextMarshaler](),
+		reflect.TypeFor[msgpack.CustomEncoder](), reflect.TypeFor[msgpack.Marshaler](), bytesWriter, textWriter,
 	},
-	codecJSON: {reflect.TypeFor[json.Marshaler](), reflect.TypeFor[encoding.TextMarshaler]()},
+	codecJSON: {reflect.TypeFor[json.Marshaler](), textWriter},
 }
+
+var bytesWriter, textWriter = reflect.TypeFor[encoding.BinaryMarshaler](), reflect.TypeFor[encoding.TextMarshaler]()
 
 // shapes has what shapeOf has found, by types: in MessagePack, in JSON.
 var shapes [2]sync.Map

@@ -165,15 +165,15 @@ func (t *turn) run() {
 		defer t.seat.exclusive.CompareAndSwap(t, nil)
 	}
 	with := reflect.New(t.method.arguments)
-	err := readAsSent(t.arguments, with.Interface())
-	if err != nil {
+	reads := readAsSent
+	if t.method.hasAny {
+		reads = read
+	}
+	if err := reads(t.arguments, with.Interface()); err != nil {
 		why := cannotRead("the arguments of "+t.name(), t.arguments, with.Interface(), err)
-		what := map[string]any{"field": unfit(t.arguments, t.method.arguments), "message": why.Error()}
+		what := map[string]any{"field": unfit(t.arguments, t.method.arguments, err), "message": why.Error()}
 		l.finish(t, sInvalid, map[string]any{"Refused": map[string]any{"Invalid": what}}, nil, 0)
 		return
-	}
-	if t.method.hasAny {
-		widen(with)
 	}
 	reply, err := t.handle(with.Elem())
 	switch {

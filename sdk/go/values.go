@@ -8,6 +8,7 @@ import (
 	"math"
 	"os"
 	"reflect"
+	"runtime/debug"
 	"strconv"
 	"sync"
 	"time"
@@ -86,8 +87,9 @@ func isPlain(kind reflect.Kind) bool {
 	return kind == reflect.String || kind >= reflect.Bool && kind <= reflect.Complex128
 }
 
-func unpack(data []byte, into any) error {
-	err := unpackAsSent(data, into)
+func unpack(data []byte, into any) (err error) {
+	defer panicsAsError(&err)
+	err = unpackAsSent(data, into)
 	if err == nil {
 		widen(reflect.ValueOf(into))
 	}
@@ -95,14 +97,20 @@ func unpack(data []byte, into any) error {
 }
 
 func unpackAsSent(data []byte, into any) error {
+	if err := checkPacked(data); err != nil {
+		return err
+	}
 	from := unpackers.Get().(*unpacker)
-	defer unpackers.Put(from)
 	from.data.Reset(data)
 	from.Reset(&from.data)
 	from.SetCustomStructTag("json")
-	err := from.Decode(into)
+	if err := from.Decode(into); err != nil {
+		// It may be in the middle of recording what it reads.
+		return err
+	}
 	from.data.Reset(nil)
-	return err
+	unpackers.Put(from)
+	return nil
 }
 
 type unpacker struct {
@@ -183,16 +191,16 @@ func holdsAny(of reflect.Type) bool {
 }
 
 func looksForAny(of reflect.Type, seen map[reflect.Type]bool) bool {
+	if seen[of] {
+		return false
+	}
+	seen[of] = true
 	switch of.Kind() {
 	case reflect.Interface:
 		return of.NumMethod() == 0
 	case reflect.Pointer, reflect.Slice, reflect.Array, reflect.Map:
 		return looksForAny(of.Elem(), seen)
 	case reflect.Struct:
-		if seen[of] {
-			return false
-		}
-		seen[of] = true
 		for at := range of.NumField() {
 			if field := of.Field(at); field.IsExported() && looksForAny(field.Type, seen) {
 				return true
@@ -213,28 +221,52 @@ func payload(value any, codec, version byte) ([]byte, error) {
 }
 
 // payloadTo writes a payload behind what is in out.
-func payloadTo(out *bytes.Buffer, value reflect.Value, codec, version byte) error {
+func payloadTo(out *bytes.Buffer, value reflect.Value, codec, version byte) (err error) {
+	defer panicsAsError(&err)
 	out.WriteByte(codec)
 	out.WriteByte(version)
-	isNone := !value.IsValid() || value.Type() == reflect.TypeFor[None]()
-	if !isNone {
-		if err := checkNesting(value, codec); err != nil {
-			return err
+	if !value.IsValid() || value.Type() == reflect.TypeFor[None]() {
+		if codec == codecJSON {
+			out.WriteString("null")
+			return nil
 		}
-		value = fullValue(value, codec)
-	}
-	switch {
-	case codec == codecJSON && isNone:
-		out.WriteString("null")
-		return nil
-	case codec == codecJSON:
-		written, err := json.Marshal(value.Interface())
-		out.Write(written)
-		return err
-	case isNone:
 		return packTo(out, reflect.Value{})
 	}
-	return packTo(out, value)
+	if err := checkNesting(value, codec); err != nil {
+		return err
+	}
+	from := out.Len()
+	value = fullValue(value, codec)
+	if codec == codecJSON {
+		written, err := json.Marshal(value.Interface())
+		if err != nil {
+			return err
+		}
+		out.Write(written)
+	} else if err := packTo(out, value); err != nil {
+		return err
+	}
+	return checkWritten(value, codec, out.Bytes()[from:])
+}
+
+// checkWritten refuses what types that write themselves have nested too deep.
+func checkWritten(value reflect.Value, codec byte, written []byte) error {
+	if isPlain(value.Kind()) || shapeOf(value.Type(), codec).levels < levelsEndless {
+		return nil
+	}
+	err := checkPayload(written, codec)
+	if deep := (*nestingError)(nil); errors.As(err, &deep) {
+		deep.isRead = false
+	}
+	return err
+}
+
+// panicsAsError has what panics end with an error: types may write and read themselves, and their code is not this one's.
+func panicsAsError(err *error) {
+	if panicked := recover(); panicked != nil {
+		*err = fmt.Errorf("panic: %v", panicked)
+		debug.PrintStack()
+	}
 }
 
 // buffers has what payloads are written into before it is known what becomes of them.
@@ -263,8 +295,9 @@ func arguments(value any) ([]byte, error) {
 }
 
 // read reads a payload's value.
-func read(payload []byte, into any) error {
-	err := readAsSent(payload, into)
+func read(payload []byte, into any) (err error) {
+	defer panicsAsError(&err)
+	err = decodeInto(payload, into)
 	if err == nil {
 		widen(reflect.ValueOf(into))
 	}
@@ -272,7 +305,12 @@ func read(payload []byte, into any) error {
 }
 
 // readAsSent is read for what holds no interfaces.
-func readAsSent(payload []byte, into any) error {
+func readAsSent(payload []byte, into any) (err error) {
+	defer panicsAsError(&err)
+	return decodeInto(payload, into)
+}
+
+func decodeInto(payload []byte, into any) error {
 	if _, isNone := into.(*None); isNone {
 		return nil
 	}
@@ -282,6 +320,9 @@ func readAsSent(payload []byte, into any) error {
 	case payload[0] == codecPack:
 		return unpackAsSent(payload[2:], into)
 	case payload[0] == codecJSON:
+		if err := checkText(payload[2:]); err != nil {
+			return err
+		}
 		from := json.NewDecoder(bytes.NewReader(payload[2:]))
 		from.UseNumber()
 		return from.Decode(into)

@@ -22,6 +22,14 @@ func (u *Urn) Choose(cx *greenroom.Cx, _ greenroom.None) (int, error) {
 	return len(u.Drawn), err
 }
 
+// Some chooses what may be whatever there is.
+func (u *Urn) Some(cx *greenroom.Cx, _ greenroom.None) (int, error) {
+	chosen, err := greenroom.Choose(cx, func() any { return rand.Float64() })
+	drawn, _ := chosen.(float64)
+	u.Drawn = append(u.Drawn, drawn)
+	return len(u.Drawn), err
+}
+
 // Draw draws another one in each run.
 func (u *Urn) Draw(*greenroom.Cx, greenroom.None) (greenroom.None, error) {
 	u.Drawn = append(u.Drawn, rand.Float64())
@@ -56,6 +64,7 @@ func TestAReliableTurnThatWouldBeAnotherOneAfterAFailoverIsFound(t *testing.T) {
 	calls("one", (*Urn).Choose, 1)
 	calls("one", (*Urn).Choose, 2)
 	calls("other", (*Urn).Choose, 1)
+	calls("some", (*Urn).Some, 1)
 	if _, err := greenroom.Call(c, greenroom.Of[Urn](c, "one"), (*Urn).Later, greenroom.None{}); err != nil {
 		t.Fatal(err)
 	}
