@@ -162,7 +162,9 @@ type shape struct {
 	holdsNil bool
 	// levels is how deep values may be nested: to levelsEndless, or less.
 	levels int
-	fields []fieldShape
+	// isEndless says that encoders would look into the type itself for ever.
+	isEndless bool
+	fields    []fieldShape
 }
 
 type fieldShape struct {
@@ -178,7 +180,7 @@ func shapeOf(of reflect.Type, codec byte) *shape {
 	if found, is := known.Load(of); is {
 		return found.(*shape)
 	}
-	found := &shape{holdsNil: holdsNil(of, codec, map[reflect.Type]bool{}), levels: levelsOf(of, codec, map[reflect.Type]int{})}
+	found := &shape{holdsNil: holdsNil(of, codec, map[reflect.Type]bool{}), levels: levelsOf(of, codec, map[reflect.Type]int{}), isEndless: pointsToItself(of) || embedsItself(of, of, map[reflect.Type]bool{})}
 	if found.holdsNil && of.Kind() == reflect.Struct {
 		for at := range of.NumField() {
 			field := of.Field(at)

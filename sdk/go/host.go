@@ -38,6 +38,9 @@ func Start(c context.Context, node string, kinds ...KindOf) (*Host, error) {
 		if k.err != nil {
 			return nil, k.err
 		}
+		if k.of == nil {
+			return nil, errors.New("a greenroom.KindOf{} is no kind: let greenroom.Kind make it")
+		}
 	}
 	for at, k := range kinds {
 		if other := slices.IndexFunc(kinds[:at], func(other KindOf) bool { return other.name == k.name }); other >= 0 {

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"iter"
 	"reflect"
@@ -86,7 +87,11 @@ func On(method any, in In) Option {
 		if o.handling == nil {
 			o.handling = map[string]In{}
 		}
-		o.handling[nameOf(method)] = in
+		name := fmt.Sprint(method)
+		if reflect.TypeOf(method) != nil && reflect.TypeOf(method).Kind() == reflect.Func {
+			name = nameOf(method)
+		}
+		o.handling[name] = in
 	}
 }
 
@@ -167,6 +172,10 @@ func Kind[T any](said ...Option) KindOf {
 		say(&k.options)
 	}
 	k.name = k.options.name
+	if kind := of.Kind(); kind == reflect.Pointer || kind == reflect.Interface {
+		k.err = fmt.Errorf("greenroom.Kind[%s] names a %s: name the type that has the fields, without a *", of, kind)
+		return k
+	}
 	pointer := reflect.PointerTo(of)
 	for at := range pointer.NumMethod() {
 		found := pointer.Method(at)
@@ -175,29 +184,29 @@ func Kind[T any](said ...Option) KindOf {
 		}
 		form := found.Type
 		if form.NumIn() != 3 || form.In(1) != reflect.TypeFor[*Cx]() || form.NumOut() != 2 || form.Out(1) != reflect.TypeFor[error]() {
-			k.err = fmt.Errorf("%s.%s is not of the form func(*greenroom.Cx, A) (R, error): make it so, or do not export it", of, found.Name)
+			k.err = fmt.Errorf("kind %q: %s.%s is not of the form func(*greenroom.Cx, A) (R, error): make it so, or do not export it", k.name, of, found.Name)
 			return k
 		}
-		if !isNamed(form.In(2)) {
-			k.err = fmt.Errorf("kind %q: the arguments of %s.%s are %s, but arguments go by their names: take a struct with a field for each, or greenroom.None", k.name, of, found.Name, form.In(2))
+		m := &method{
+			name: snake(found.Name), written: found.Name, index: len(k.methods), isStream: isStream(form.Out(0)), run: found.Func, arguments: form.In(2),
+		}
+		if k.err = m.check(of); k.err != nil {
+			k.err = fmt.Errorf("kind %q: %w", k.name, k.err)
 			return k
 		}
-		if at := slices.IndexFunc(k.methods, func(m *method) bool { return m.name == snake(found.Name) }); at >= 0 {
-			k.err = fmt.Errorf("kind %q: the methods %s and %s of %s are both called %s on the wire: give one of them another name", k.name, k.methods[at].written, found.Name, of, snake(found.Name))
+		if at := slices.IndexFunc(k.methods, func(other *method) bool { return other.name == m.name }); at >= 0 {
+			k.err = fmt.Errorf("kind %q: the methods %s and %s of %s are both called %s on the wire: give one of them another name", k.name, k.methods[at].written, found.Name, of, m.name)
 			return k
 		}
 		_, isRead := of.MethodByName(found.Name)
-		isStream := form.Out(0).Kind() == reflect.Func
-		k.methods = append(k.methods, &method{
-			name: snake(found.Name), written: found.Name, index: len(k.methods), isRead: isRead || isStream, isStream: isStream, run: found.Func, arguments: form.In(2),
-			hasAny: holdsAny(form.In(2)),
-		})
+		m.isRead, m.hasAny = isRead || m.isStream, holdsAny(m.arguments)
+		k.methods = append(k.methods, m)
 	}
 	if len(k.methods) == 0 {
 		k.err = fmt.Errorf("%s has no method that callers have: export at least one", of)
 	}
 	if !regexp.MustCompile(`^[\w.-]{1,64}$`).MatchString(k.name) {
-		k.err = fmt.Errorf("kind %q is not 1 to 64 letters, digits, _, - and .", k.name)
+		k.err = fmt.Errorf("kind %q is not 1 to 64 letters, digits, _, - and .: give it another name by greenroom.Named", k.name)
 	}
 	if o := k.options; o.reliable && (o.persistent || o.travels || o.restarts || o.placement != "" || o.store != "") {
 		k.err = fmt.Errorf("%s is reliable, which says already where it is and what is kept; leave the other options out", of)
@@ -213,30 +222,72 @@ func Kind[T any](said ...Option) KindOf {
 			k.err = fmt.Errorf("%s has no method %s, of which On says something", of, name)
 		}
 	}
-	if k.options.reliable {
-		for name, field := range fieldsOf(of) {
-			k.kept = append(k.kept, kept{name, field.Index})
+	if o := k.options; k.err == nil && (o.persistent || o.reliable || o.travels) {
+		if unfit := misfitOf(of, isState); unfit != nil {
+			k.err = fmt.Errorf("kind %q: %s", k.name, unfit.says("the state of "+of.String()))
 		}
-		slices.SortFunc(k.kept, func(a, b kept) int { return strings.Compare(a.name, b.name) })
-		for at, field := range k.kept[min(1, len(k.kept)):] {
-			if field.name == k.kept[at].name {
-				k.err = fmt.Errorf("%s keeps two fields as %q: give one of them another name by a json tag", of, field.name)
-			}
-		}
+	}
+	if k.options.reliable && k.err == nil {
+		k.keep()
 	}
 	k.describe()
 	return k
 }
 
+// check says why a method of a type cannot be served.
+func (m *method) check(of reflect.Type) error {
+	where := of.String() + "." + m.written
+	answer := m.run.Type().Out(0)
+	switch {
+	case m.isStream:
+		answer = answer.In(0).In(0)
+	case answer.Kind() == reflect.Func:
+		return fmt.Errorf("%s answers with a %s, which cannot travel: answer with a value, or with an iter.Seq2[R, error], which is a stream", where, answer)
+	}
+	if unfit := misfitOf(m.arguments, isArguments); unfit != nil {
+		return errors.New(unfit.says("the arguments of " + where))
+	}
+	if unfit := misfitOf(answer, isAnswer); unfit != nil && m.isStream {
+		return errors.New(unfit.says("an item of the stream of " + where))
+	} else if unfit != nil {
+		return errors.New(unfit.says("the reply of " + where))
+	}
+	if !isNamed(m.arguments) {
+		return fmt.Errorf("the arguments of %s are %s, but arguments go by their names: take a struct with a field for each, or greenroom.None", where, m.arguments)
+	}
+	return nil
+}
+
+// keep finds the fields that the journal keeps.
+func (k *KindOf) keep() {
+	if k.of.Kind() != reflect.Struct {
+		k.err = fmt.Errorf("kind %q: %s is no struct, and the journal keeps a reliable actor's fields: let a struct hold it", k.name, k.of)
+		return
+	}
+	for name, field := range fieldsOf(k.of) {
+		if _, err := reflect.New(k.of).Elem().FieldByIndexErr(field.Index); err != nil {
+			k.err = fmt.Errorf("kind %q: field %q of %s is behind an embedded pointer, which is nil at first: embed the struct itself", k.name, name, k.of)
+			return
+		}
+		k.kept = append(k.kept, kept{name, field.Index})
+	}
+	slices.SortFunc(k.kept, func(a, b kept) int { return strings.Compare(a.name, b.name) })
+	for at, field := range k.kept[min(1, len(k.kept)):] {
+		if field.name == k.kept[at].name {
+			k.err = fmt.Errorf("%s keeps two fields as %q: give one of them another name by a json tag", k.of, field.name)
+		}
+	}
+}
+
 func (k *KindOf) describe() {
-	defs, methods := map[string]any{}, []any{}
+	types, methods := newSchemas(), []any{}
 	for _, m := range k.methods {
 		form := m.run.Type()
-		about := map[string]any{"name": m.name, "read": m.isRead, "arguments": schema(form.In(2), defs, true), "error": true}
+		about := map[string]any{"name": m.name, "read": m.isRead, "arguments": types.inline(form.In(2)), "error": true}
 		if m.isStream {
-			about["stream"] = schema(form.Out(0).In(0).In(0), defs, false)
+			about["stream"] = types.of(form.Out(0).In(0).In(0))
 		} else {
-			about["reply"] = schema(form.Out(0), defs, false)
+			about["reply"] = types.of(form.Out(0))
 		}
 		if in, said := k.options.handling[m.name]; said {
 			states, err := in.states()
@@ -284,7 +335,7 @@ func (k *KindOf) describe() {
 	}
 	document := map[string]any{
 		"greenroom": 1, "kind": k.name, "version": k.options.version, "compatible": k.options.compatible, "options": said,
-		"methods": methods, "states": states, "topics": []any{}, "$defs": defs,
+		"methods": methods, "states": states, "topics": []any{}, "$defs": types.defs,
 	}
 	// Made of maps, it has no docs and no annotations, its keys are sorted, and its numbers are whole and small: these are
 	// the canonical bytes.
@@ -320,54 +371,6 @@ func isNamed(of reflect.Type) bool {
 
 // descriptionMax is how many bytes a node takes of a description.
 const descriptionMax = 256 << 10
-
-// schema gives a type's JSON Schema; `true` of what is not known.
-func schema(of reflect.Type, defs map[string]any, inline bool) any {
-	switch of.Kind() {
-	case reflect.Bool:
-		return map[string]any{"type": "boolean"}
-	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
-		return map[string]any{"type": "integer"}
-	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
-		return map[string]any{"type": "integer", "minimum": 0}
-	case reflect.Float32, reflect.Float64:
-		return map[string]any{"type": "number"}
-	case reflect.String:
-		return map[string]any{"type": "string"}
-	case reflect.Slice, reflect.Array:
-		if of.Elem().Kind() == reflect.Uint8 {
-			return true
-		}
-		return map[string]any{"type": "array", "items": schema(of.Elem(), defs, false)}
-	case reflect.Map:
-		return map[string]any{"type": "object", "additionalProperties": schema(of.Elem(), defs, false)}
-	case reflect.Struct:
-		if of == reflect.TypeFor[time.Time]() {
-			return map[string]any{"type": "string", "format": "date-time"}
-		}
-		if of == reflect.TypeFor[None]() && !inline {
-			return map[string]any{"type": "null"}
-		}
-		if inline || of.Name() == "" {
-			return object(of, defs)
-		}
-		name := strings.NewReplacer("[", "_", "]", "_", "/", "_", ",", "_", "*", "").Replace(of.Name())
-		if _, known := defs[name]; !known {
-			defs[name] = true
-			defs[name] = object(of, defs)
-		}
-		return map[string]any{"$ref": "#/$defs/" + name}
-	}
-	return true
-}
-
-func object(of reflect.Type, defs map[string]any) any {
-	properties := map[string]any{}
-	for name, field := range fieldsOf(of) {
-		properties[name] = schema(field.Type, defs, false)
-	}
-	return map[string]any{"type": "object", "properties": properties}
-}
 
 // fieldsOf are a type's exported fields, by their names on the wire.
 func fieldsOf(of reflect.Type) iter.Seq2[string, reflect.StructField] {

@@ -38,10 +38,11 @@ func nestsOver(value reflect.Value, codec byte, levels, hops int) (field string,
 		return "", false
 	}
 	of := value.Type()
-	if levels+shapeOf(of, codec).levels <= levelsMax {
+	shape := shapeOf(of, codec)
+	if levels+shape.levels <= levelsMax {
 		return "", false
 	}
-	if hops > hopsMax || levels+ownLevel(of, codec) > levelsMax {
+	if shape.isEndless || hops > hopsMax || levels+ownLevel(of, codec) > levelsMax {
 		return "", true
 	}
 	if writes(of, codec) {

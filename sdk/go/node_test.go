@@ -307,6 +307,31 @@ func TestAnActorHearsATopicAndItsReminders(t *testing.T) {
 	hears("reminded", func() error { time.Sleep(20 * time.Millisecond); return nil })
 }
 
+// Rack holds racks.
+type Rack map[string]Rack
+
+// Crates hold crates.
+type Crates []Crates
+
+// Depot has them.
+type Depot struct{}
+
+// Stack gives a crate for each rack.
+func (s Depot) Stack(_ *Cx, on Rack) (Crates, error) {
+	crates := Crates{}
+	for range on {
+		crates = append(crates, Crates{})
+	}
+	return crates, nil
+}
+
+func TestTypesThatHoldThemselvesAreServed(t *testing.T) {
+	node := node(t)
+	c := within(t, node.Host(Kind[Depot]()))
+	crates, err := Call(c, Of[Depot](c, "s"), (*Depot).Stack, Rack{"a": Rack{"b": nil}, "c": nil})
+	is(t, len(crates), err, 2)
+}
+
 func TestAHostThatDrainsFailsNoCall(t *testing.T) {
 	node := node(t)
 	first, second := node.Host(Kind[GoPurse](SavedOnTurn())), node.Host(Kind[GoPurse](SavedOnTurn()))

@@ -175,6 +175,7 @@ func (t *turn) run() {
 		l.finish(t, sInvalid, map[string]any{"Refused": map[string]any{"Invalid": what}}, nil, 0)
 		return
 	}
+	made(with.Elem())
 	reply, err := t.handle(with.Elem())
 	switch {
 	case err != nil:
@@ -197,6 +198,15 @@ func (t *turn) run() {
 		}
 	default:
 		l.settle(t, sOK, reply.Interface())
+	}
+}
+
+// made has pointers to arguments point to some: what is missing is its zero value.
+func made(with reflect.Value) {
+	for ; with.Kind() == reflect.Pointer; with = with.Elem() {
+		if with.IsNil() {
+			with.Set(reflect.New(with.Type().Elem()))
+		}
 	}
 }
 

@@ -286,9 +286,13 @@ func giveBack(buffer *bytes.Buffer) {
 	}
 }
 
-// arguments is payload for what a call sends: no value is no arguments.
+// arguments is payload for what a call sends: no value, or a pointer to none, is no arguments.
 func arguments(value any) ([]byte, error) {
-	if _, isNone := value.(None); isNone || value == nil {
+	given := reflect.ValueOf(value)
+	for given.Kind() == reflect.Pointer && !pointsToItself(given.Type()) {
+		given = given.Elem()
+	}
+	if !given.IsValid() || given.Type() == reflect.TypeFor[None]() {
 		value = map[string]any{}
 	}
 	return payload(value, firstCodec(), 1)
