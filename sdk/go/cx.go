@@ -127,6 +127,47 @@ func (c *Cx) Forget(name string) error {
 	return err
 }
 
+// Reminder is one that is set.
+type Reminder struct {
+	Name   string
+	Method string
+	// Due is when it comes next.
+	Due time.Time
+	// Every is the period in which it comes again; 0 of one that does not, or has a Cron.
+	Every time.Duration
+	// Cron is the pattern of one that was set in another language, by which it comes again; empty of all others.
+	Cron string
+}
+
+// Reminders are those of the actor that are set, in whatever language.
+func (c *Cx) Reminders() ([]Reminder, error) {
+	written, err := c.ask(opReminders, map[string]any{})
+	if err != nil {
+		return nil, err
+	}
+	var listed []struct {
+		Name    string  `json:"name"`
+		Method  string  `json:"method"`
+		DueMS   int64   `json:"due_ms"`
+		EveryMS *int64  `json:"every_ms"`
+		Cron    *string `json:"cron"`
+	}
+	if err := readReply("the reminders of "+c.seat.name(), written, &listed); err != nil {
+		return nil, err
+	}
+	found := make([]Reminder, len(listed))
+	for at, each := range listed {
+		found[at] = Reminder{Name: each.Name, Method: each.Method, Due: time.UnixMilli(each.DueMS)}
+		if each.EveryMS != nil {
+			found[at].Every = time.Duration(*each.EveryMS) * time.Millisecond
+		}
+		if each.Cron != nil {
+			found[at].Cron = *each.Cron
+		}
+	}
+	return found, nil
+}
+
 // Subscribe has a method of this actor called for each event of a topic, as long as the activation lasts. An event is the method's
 // arguments, or the one that is called argument. Activated is the place for it.
 func (c *Cx) Subscribe(topic, method, argument string) error {

@@ -26,8 +26,8 @@ const (
 // What an Ask asks for.
 const (
 	opSave, opReload, opClear, opTimer, opCancelTimer, opRemind, opForget = 1, 2, 3, 4, 5, 6, 7
-	opSubscribe, opUnsubscribe, opOpenStream, opKeepAlive, opDeactivate   = 9, 10, 11, 12, 13
-	opMigrate, opOutput, opCreate, opChosen                               = 14, 15, 16, 17
+	opReminders, opSubscribe, opUnsubscribe, opOpenStream, opKeepAlive    = 8, 9, 10, 11, 12
+	opDeactivate, opMigrate, opOutput, opCreate, opChosen                 = 13, 14, 15, 16, 17
 )
 
 const (

@@ -281,6 +281,17 @@ func (l *Listener) Dun(c *Cx, _ None) (None, error) {
 	return None{}, c.Deactivate()
 }
 
+// Owe sets a reminder that comes again.
+func (l *Listener) Owe(c *Cx, _ None) (None, error) {
+	return None{}, c.Remind(time.Hour, time.Minute, "hear", News{"owed"})
+}
+
+// Owes lists what is set.
+func (l Listener) Owes(c *Cx, _ None) ([]Reminder, error) { return c.Reminders() }
+
+// Forget cancels it.
+func (l *Listener) Forget(c *Cx, _ None) (None, error) { return None{}, c.Forget("hear") }
+
 func (l Listener) All(_ *Cx, _ None) ([]string, error) { return l.heard, nil }
 
 func TestAnActorHearsATopicAndItsReminders(t *testing.T) {
@@ -305,6 +316,27 @@ func TestAnActorHearsATopicAndItsReminders(t *testing.T) {
 		t.Fatal(err)
 	}
 	hears("reminded", func() error { time.Sleep(20 * time.Millisecond); return nil })
+}
+
+func TestTheRemindersThatAreSetAreListed(t *testing.T) {
+	node := node(t)
+	c := within(t, node.Host(Kind[Listener]()))
+	one := Of[Listener](c, "l")
+	owes, err := Call(c, one, (*Listener).Owes, None{})
+	is(t, len(owes), err, 0)
+	before := time.Now()
+	_, err = Call(c, one, (*Listener).Owe, None{})
+	is(t, err, nil, nil)
+	owes, err = Call(c, one, (*Listener).Owes, None{})
+	is(t, len(owes), err, 1)
+	found := owes[0]
+	if due := found.Due.Sub(before) - time.Hour; found.Name != "hear" || found.Method != "hear" || found.Every != time.Minute || found.Cron != "" || due < -time.Second {
+		t.Fatalf("%+v", found)
+	}
+	_, err = Call(c, one, (*Listener).Forget, None{})
+	is(t, err, nil, nil)
+	owes, err = Call(c, one, (*Listener).Owes, None{})
+	is(t, len(owes), err, 0)
 }
 
 // Rack holds racks.
