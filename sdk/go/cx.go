@@ -218,11 +218,19 @@ func Choose[T any](c *Cx, make func() T) (T, error) {
 }
 
 // Halt ends this reliable actor with its turn's commit: its state and what waits for it go.
-func (c *Cx) Halt() { c.turn.halts = true }
+func (c *Cx) Halt() { c.own("Halt").halts = true }
 
 // Jump takes this state machine to another of its states, with its turn's commit: what is deferred is looked at again.
 // The turn fails if nothing names that state.
-func (c *Cx) Jump(state string) { c.turn.jump = state }
+func (c *Cx) Jump(state string) { c.own("Jump").jump = state }
+
+// own is the turn, which hooks have not.
+func (c *Cx) own(what string) *turn {
+	if c.turn == nil {
+		panic("Cx." + what + " is for turns: hooks have none, and commit nothing")
+	}
+	return c.turn
+}
 
 // MachineState is the state that this state machine is in, in this turn to its end; empty of what is none.
 func (c *Cx) MachineState() string { return c.seat.state }
@@ -240,7 +248,7 @@ func (c *Cx) Deactivate() error { return c.seat.lane.tell(c, opDeactivate, map[s
 
 // KeepAlive keeps the activation from ending of idleness for so long.
 func (c *Cx) KeepAlive(for_ time.Duration) error {
-	return c.seat.lane.tell(c, opKeepAlive, map[string]any{"for_ms": for_.Milliseconds()})
+	return c.seat.lane.tell(c, opKeepAlive, map[string]any{"for_ms": max(0, for_.Milliseconds())})
 }
 
 func (c *Cx) timer(after, every time.Duration, method string, of any) (func(), error) {

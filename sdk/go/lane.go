@@ -343,8 +343,9 @@ func (l *lane) work(t *turn) {
 // idleMax is how many goroutines wait for turns.
 const idleMax = 256
 
-// finish says how a turn ended.
-func (l *lane) finish(t *turn, status byte, value any, changes []part, stream uint64) {
+// finish says how a turn ended. If that cannot be said as it is, the turn has failed, and is said to: nothing is kept of it.
+func (l *lane) finish(t *turn, status byte, value any, changes []part, stream uint64) (isWhole bool) {
+	isWhole = true
 	version := byte(1)
 	if t.isTold && status == sActorError {
 		version = 2
@@ -360,7 +361,7 @@ func (l *lane) finish(t *turn, status byte, value any, changes []part, stream ui
 		if status == sActorError {
 			what = "the error of "
 		}
-		status, changes, stream = sUnknown, nil, 0
+		isWhole, status, changes, stream = false, sUnknown, nil, 0
 		unreadable(written, cannotWrite(what+t.name(), value, codec, err).Error())
 	}
 	if !t.method.isStream {
@@ -369,7 +370,7 @@ func (l *lane) finish(t *turn, status byte, value any, changes []part, stream ui
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if t.isEnded {
-		return
+		return isWhole
 	}
 	t.isEnded = true
 	delete(l.turns, t.number)
@@ -383,7 +384,7 @@ func (l *lane) finish(t *turn, status byte, value any, changes []part, stream ui
 		if jump {
 			flags |= 2
 		}
-		if t.halts {
+		if t.halts && isWhole {
 			flags |= 4
 		}
 		if stream != 0 {
@@ -402,10 +403,11 @@ func (l *lane) finish(t *turn, status byte, value any, changes []part, stream ui
 		b.bytes(written.Bytes())
 	}
 	if l.put(tTurnEnd, end) == 0 && !l.isDead {
-		changes, stream, status = nil, 0, sUnknown
-		unreadable(written, "the reply is over the bound of a frame")
+		isWhole, changes, stream, status = false, nil, 0, sUnknown
+		unreadable(written, "the reply of "+t.name()+", with what the turn has changed, is over the bound of a frame")
 		l.put(tTurnEnd, end)
 	}
+	return isWhole
 }
 
 // unreadable writes why a reply cannot be sent in its place.

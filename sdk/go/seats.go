@@ -4,6 +4,7 @@ package greenroom
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 )
 
@@ -55,7 +56,7 @@ func (l *lane) make(s *seat, carried []byte) {
 		err = s.load(carried)
 	}
 	if hooked, has := s.instance.Interface().(Activated); has && err == nil {
-		err = hooked.Activated(&Cx{s.context, s, nil})
+		err = guarded(func() error { return hooked.Activated(&Cx{s.context, s, nil}) })
 	}
 	status, written := byte(sOK), nothing
 	if err != nil {
@@ -108,7 +109,17 @@ func (l *lane) release(s *seat, why byte, isCarried, isCut bool) {
 	defer l.mu.Unlock()
 	s.end(ErrFenced)
 	delete(l.seats, s.number)
-	l.put(tReleased, func(b *batch) { b.varint(s.number).u8(status).bytes(carried) })
+	said := func(b *batch) { b.varint(s.number).u8(status).bytes(carried) }
+	if l.put(tReleased, said) == 0 {
+		status, carried = uncarried("what " + s.name() + " carries is over the bound of a frame")
+		l.put(tReleased, said)
+	}
+}
+
+// uncarried says why an actor takes nothing along.
+func uncarried(why string) (status byte, carried []byte) {
+	carried, _ = payload(map[string]any{"Unknown": map[string]any{"Panicked": map[string]any{"message": why}}}, firstCodec(), 1)
+	return sUnknown, carried
 }
 
 // leave tells the actor that it goes, and gives what it takes along.
@@ -118,17 +129,33 @@ func (s *seat) leave(why byte, isCarried bool) (status byte, carried []byte) {
 		if int(why) < len(whys) {
 			name = whys[why]
 		}
-		hooked.Deactivating(&Cx{s.context, s, nil}, name)
+		if err := guarded(func() error { hooked.Deactivating(&Cx{s.context, s, nil}, name); return nil }); err != nil {
+			slog.Error("greenroom: an actor fails to hear of its end", "actor", s.name(), "error", err)
+		}
 	}
 	if isCarried && (s.kind.options.persistent || s.kind.options.travels) {
 		carried, err := s.dump()
 		if err == nil {
 			return sOK, carried
 		}
-		carried, _ = payload(map[string]any{"Unknown": map[string]any{"Panicked": map[string]any{"message": err.Error()}}}, firstCodec(), 1)
-		return sUnknown, carried
+		return uncarried(err.Error())
 	}
 	return sOK, nil
 }
 
 var whys = []string{"idle", "stopping", "asked", "failed", "migrating", "superseded", "upgraded", "unsaved", "duplicate", "stopped"}
+
+// guarded has a hook's panic, or its end by runtime.Goexit, as an error.
+func guarded(hook func() error) error {
+	ended := make(chan error, 1)
+	go func() {
+		err := errGone
+		defer func() { ended <- err }()
+		defer panicsAsError(&err)
+		err = hook()
+	}()
+	return <-ended
+}
+
+// errGone is of code that has ended its goroutine, and so says nothing.
+var errGone = errors.New("it has ended its goroutine, as runtime.Goexit and testing.T.FailNow do: let it return an error")

@@ -46,36 +46,56 @@ func (o *outlet) credit(window, consumed uint64) {
 }
 
 func (o *outlet) run() {
-	l, sent := o.seat.lane, uint64(0)
-	var failed error
 	next, stop := iter.Pull2(o.pairs())
-	defer stop()
-	for failed == nil {
-		if failed = o.room(sent); failed != nil {
-			break
-		}
-		var item any
+	defer func() {
 		var err error
-		more := true
-		o.seat.steps.RLock()
-		if failed = l.check(o.seat); failed == nil {
-			item, err, more = next()
-			failed = l.check(o.seat)
+		defer panicsAsError(&err)
+		stop()
+	}()
+	sent, failed := uint64(0), errGone
+	defer func() { o.end(sent, failed) }()
+	failed = o.give(next, &sent)
+}
+
+// give gives the items, until there is none or it fails.
+func (o *outlet) give(next func() (any, error, bool), sent *uint64) error {
+	for {
+		if err := o.room(*sent); err != nil {
+			return err
 		}
-		o.seat.steps.RUnlock()
-		if failed != nil || !more {
-			break
+		item, more, err := o.step(next)
+		if err != nil || !more {
+			return err
 		}
-		written, unwritten := payload(item, o.codec, 1)
-		if unwritten != nil {
-			unwritten = cannotWrite("an item of a stream of "+o.seat.name(), item, o.codec, unwritten)
+		written, err := payload(item, o.codec, 1)
+		if err != nil {
+			return cannotWrite("an item of a stream of "+o.seat.name(), item, o.codec, err)
 		}
-		if failed = errors.Join(err, unwritten); failed == nil {
-			failed = l.pay(o.seat.context, o.seat, tStreamItem, func(b *batch) { b.varint(o.number).varint(sent).bytes(written) })
-			sent++
+		if err := o.seat.lane.pay(o.seat.context, o.seat, tStreamItem, func(b *batch) { b.varint(o.number).varint(*sent).bytes(written) }); err != nil {
+			return err
 		}
+		*sent++
 	}
-	l.drop(o)
+}
+
+// step is one of the stream's, between exclusive turns.
+func (o *outlet) step(next func() (any, error, bool)) (item any, more bool, err error) {
+	o.seat.steps.RLock()
+	defer o.seat.steps.RUnlock()
+	if err = o.seat.lane.check(o.seat); err != nil {
+		return nil, false, err
+	}
+	defer panicsAsError(&err)
+	item, said, more := next()
+	if err = o.seat.lane.check(o.seat); err == nil && more {
+		err = said
+	}
+	return item, more, err
+}
+
+// end says how the stream has ended.
+func (o *outlet) end(sent uint64, failed error) {
+	o.seat.lane.drop(o)
 	var status byte
 	var value any
 	if failed != nil {
@@ -86,8 +106,21 @@ func (o *outlet) run() {
 			status, value = sUnknown, map[string]any{"Unknown": map[string]any{"Ended": map[string]any{"actor": o.seat.name()}}}
 		}
 	}
-	written, _ := payload(value, firstCodec(), 1)
-	l.write(tStreamEnd, func(b *batch) { b.varint(o.number).varint(sent).u8(status).bytes(written) })
+	written := borrow()
+	defer giveBack(written)
+	if err := payloadTo(written, reflect.ValueOf(value), firstCodec(), 1); err != nil {
+		status = sUnknown
+		unreadable(written, cannotWrite("the error of a stream of "+o.seat.name(), value, firstCodec(), err).Error())
+	}
+	l := o.seat.lane
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	said := func(b *batch) { b.varint(o.number).varint(sent).u8(status).bytes(written.Bytes()) }
+	if l.put(tStreamEnd, said) == 0 {
+		status = sUnknown
+		unreadable(written, "the error of a stream of "+o.seat.name()+" is over the bound of a frame")
+		l.put(tStreamEnd, said)
+	}
 }
 
 // room waits until the consumer has room for one item more than were sent.

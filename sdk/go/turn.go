@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
-	"runtime/debug"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -55,7 +54,7 @@ func (s *seat) renew() error {
 	return s.load(s.saved)
 }
 
-// changes gives what a turn has changed of a reliable actor's fields; from now on it is kept.
+// changes gives what a turn has changed of a reliable actor's fields.
 func (s *seat) changes() ([]part, error) {
 	var changed []part
 	now := borrow()
@@ -69,10 +68,6 @@ func (s *seat) changes() ([]part, error) {
 		if !bytes.Equal(now.Bytes(), s.journaled[at]) {
 			changed = append(changed, part{field.name, bytes.Clone(now.Bytes()), at})
 		}
-	}
-	// Not before all of them can be written.
-	for _, each := range changed {
-		s.journaled[each.at] = each.payload
 	}
 	return changed, nil
 }
@@ -108,7 +103,7 @@ func (s *seat) load(stored []byte) error {
 		if err := read(stored, &state); err != nil {
 			return cannotRead("the stored state of "+s.name(), stored, state, err)
 		}
-		return older.Migrate(stored[1], state)
+		return guarded(func() error { return older.Migrate(stored[1], state) })
 	}
 	instance := s.instance.Interface()
 	err := read(stored, instance)
@@ -179,18 +174,9 @@ func (t *turn) run() {
 	reply, err := t.handle(with.Elem())
 	switch {
 	case err != nil:
-		status, value := outcome(err, t.seat.name()+"."+t.method.name)
-		if status == sActorError {
-			if t.isTold {
-				value = map[string]any{"error": value, "says": err.Error()}
-			}
-			l.settle(t, status, value)
-			return
-		}
-		if o := t.seat.kind.options; (o.persistent || o.reliable || o.restarts) && !t.method.isRead {
-			_ = t.seat.renew()
-		}
-		l.finish(t, status, value, nil, 0)
+		t.fail(err)
+	case t.method.isStream && reply.IsNil():
+		t.fail(errors.New("it answers with no stream: give an iter.Seq2 without items, or an error"))
 	case t.method.isStream:
 		out := &outlet{seat: t.seat, number: l.number(), codec: t.codec, items: reply, wake: make(chan struct{}, 1)}
 		if l.add(out) {
@@ -199,6 +185,23 @@ func (t *turn) run() {
 	default:
 		l.settle(t, sOK, reply.Interface())
 	}
+}
+
+// fail ends the turn by its handler's error.
+func (t *turn) fail(err error) {
+	l := t.seat.lane
+	status, value := outcome(err, t.seat.name()+"."+t.method.name)
+	if status == sActorError {
+		if t.isTold {
+			value = map[string]any{"error": value, "says": err.Error()}
+		}
+		l.settle(t, status, value)
+		return
+	}
+	if o := t.seat.kind.options; (o.persistent || o.reliable || o.restarts) && !t.method.isRead {
+		_ = t.seat.renew()
+	}
+	l.finish(t, status, value, nil, 0)
 }
 
 // made has pointers to arguments point to some: what is missing is its zero value.
@@ -215,13 +218,15 @@ func (t *turn) name() string { return t.seat.kind.name + "." + t.method.name }
 
 // handle runs the handler. A panic is an error that says so.
 func (t *turn) handle(with reflect.Value) (reply reflect.Value, err error) {
+	hasReturned := false
 	defer func() {
-		if panicked := recover(); panicked != nil {
-			err = fmt.Errorf("panic: %v", panicked)
-			debug.PrintStack()
+		if !hasReturned && err == nil {
+			t.fail(errGone)
 		}
 	}()
+	defer panicsAsError(&err)
 	out := t.method.run.Call([]reflect.Value{t.seat.instance, reflect.ValueOf(&t.cx), with})
+	hasReturned = true
 	err, _ = out[1].Interface().(error)
 	return out[0], err
 }
@@ -245,8 +250,11 @@ func (l *lane) settle(t *turn, status byte, value any) {
 		l.finish(t, status, value, nil, 0)
 	default:
 		// Reply and state are one frame: neither comes without the other.
-		t.seat.saved = state
-		l.finish(t, status, value, []part{{name: stateName, payload: state}}, 0)
+		if l.finish(t, status, value, []part{{name: stateName, payload: state}}, 0) {
+			t.seat.saved = state
+		} else {
+			_ = t.seat.renew()
+		}
 	}
 }
 
@@ -258,6 +266,13 @@ func (l *lane) commit(t *turn, status byte, value any) {
 		l.finish(t, sUnknown, map[string]any{"Unknown": map[string]any{"Unsaved": map[string]any{"message": err.Error()}}}, nil, 0)
 		return
 	}
+	if !l.finish(t, status, value, changed, 0) {
+		_ = t.seat.renew()
+		return
+	}
+	for _, each := range changed {
+		t.seat.journaled[each.at] = each.payload
+	}
 	if t.jump != "" {
 		t.seat.state = t.jump
 	}
@@ -265,7 +280,6 @@ func (l *lane) commit(t *turn, status byte, value any) {
 		clear(t.seat.journaled)
 		t.seat.state = t.seat.kind.options.start
 	}
-	l.finish(t, status, value, changed, 0)
 }
 
 // stateName is what the state of a persistent actor is called.
