@@ -33,6 +33,8 @@ const (
 const (
 	magic    = "GRHP"
 	frameMax = 8 << 20
+	// roomFirst is what there is room for before any of a frame has come.
+	roomFirst = 64 << 10
 )
 
 // nothing is the payload of no value: who reads a status of success looks at no more.
@@ -170,9 +172,20 @@ func (f *frameReader) next(limit uint32) (byte, reader, error) {
 	if length == 0 || length > limit {
 		return 0, reader{}, frameError("%d bytes are outside the bound of %d", length, limit)
 	}
-	body := make([]byte, length-1)
-	_, err := io.ReadFull(f.from, body)
+	body, err := f.body(int(length - 1))
 	return f.head[4], reader{data: body}, err
+}
+
+// body makes room for what is promised as it comes, not before.
+func (f *frameReader) body(length int) ([]byte, error) {
+	body := make([]byte, min(length, roomFirst))
+	_, err := io.ReadFull(f.from, body)
+	for err == nil && len(body) < length {
+		begin := len(body)
+		body = append(body, make([]byte, min(length-begin, begin))...)
+		_, err = io.ReadFull(f.from, body[begin:])
+	}
+	return body, err
 }
 
 func goodbye(code byte, reason string) batch {

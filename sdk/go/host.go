@@ -175,7 +175,8 @@ func (h *Host) Drain(patience time.Duration) {
 	h.closing = true
 	sessions := h.sessions
 	h.mu.Unlock()
-	late := time.After(patience)
+	late, end := context.WithTimeout(context.Background(), patience)
+	defer end()
 	for _, s := range sessions {
 		s.mu.Lock()
 		isDialled := s.conn != nil
@@ -187,7 +188,7 @@ func (h *Host) Drain(patience time.Duration) {
 	for _, s := range sessions {
 		select {
 		case <-s.over:
-		case <-late:
+		case <-late.Done():
 		}
 	}
 }

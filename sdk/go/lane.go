@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"math"
 	"net"
 	"reflect"
 	"runtime"
@@ -315,7 +316,7 @@ func (l *lane) begin(r *reader) error {
 	}
 	t.seat, t.life.seat = s, s.context
 	if micros > 0 {
-		t.life.until = time.Now().Add(time.Duration(micros) * time.Microsecond)
+		t.life.until = time.Now().Add(time.Duration(min(micros, microsMax)) * time.Microsecond)
 	}
 	t.cx = Cx{&t.life, s, t}
 	l.turns[number] = t
@@ -339,6 +340,9 @@ func (l *lane) work(t *turn) {
 	}
 	l.idle.Add(-1)
 }
+
+// microsMax is the time of a turn that has no end to speak of.
+const microsMax = math.MaxInt64 / 4_000
 
 // idleMax is how many goroutines wait for turns.
 const idleMax = 256

@@ -16,7 +16,9 @@ type peer struct {
 	window  uint64
 	// isSilent says that no Alive is answered.
 	isSilent bool
-	kind     KindOf
+	// isDeaf says that no Drain is answered.
+	isDeaf bool
+	kind   KindOf
 	// refuses says why an offer of a session is refused; if it is empty, it is taken.
 	refuses func(session uint64, kind string) string
 	host    *Host
@@ -134,6 +136,7 @@ func (p *peer) listen(conn net.Conn, into chan heard) {
 			if number := r.varint(); !p.isSilent {
 				_, _ = conn.Write(frame(tLease, func(b *batch) { b.varint(number).varint(p.leaseMS) }))
 			}
+		case kind == tDrain && p.isDeaf:
 		case kind == tDrain:
 			_, _ = conn.Write(goodbye(0, "drained"))
 		case kind != tDefine:

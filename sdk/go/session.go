@@ -9,10 +9,7 @@ import (
 	"log/slog"
 	"maps"
 	"net"
-	"net/http"
-	"net/url"
 	"os"
-	"path/filepath"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -55,7 +52,7 @@ func newLease(clock func() int64) *lease { return &lease{clock: clock, asked: ma
 func (l *lease) isOver() bool { return l.clock() >= l.until.Load() }
 
 func (l *lease) begin(asked int64, ms uint64) {
-	l.until.Store(max(l.until.Load(), asked+int64(min(ms, 1<<40))*990_000))
+	l.until.Store(max(l.until.Load(), asked+int64(min(ms, leaseMSMax))*990_000))
 }
 
 func (l *lease) ask() uint64 {
@@ -157,7 +154,7 @@ func (s *session) greet(hello map[string]any) error {
 		return err
 	}
 	asked := s.lease.clock()
-	_ = s.conn.SetDeadline(time.Now().Add(5 * time.Second))
+	_ = s.conn.SetDeadline(time.Now().Add(sayMax))
 	s.say(frame(tHello, func(b *batch) { b.bytes([]byte(magic)).bytes([]byte{1, 0, 1, 0}).bytes(written) }))
 	kind, r, err := (&frameReader{from: s.conn}).next(64 << 10)
 	switch {
@@ -187,6 +184,8 @@ func (s *session) greet(hello map[string]any) error {
 		return fmt.Errorf("its Welcome cannot be read: %w", err)
 	}
 	_ = s.conn.SetDeadline(time.Time{})
+	// A longer one would be over its clock's end.
+	s.welcome.LeaseMS = min(s.welcome.LeaseMS, leaseMSMax)
 	s.lease.begin(asked, s.welcome.LeaseMS)
 	for _, digest := range s.welcome.Unknown {
 		for _, k := range s.kinds {
@@ -306,10 +305,14 @@ func (s *session) taken() []string {
 	return names
 }
 
+// say writes a frame on the control lane. To a node that reads none of them for as long as a greeting may take, the connection ends.
 func (s *session) say(frame batch) {
 	s.writing.Lock()
 	defer s.writing.Unlock()
-	_, _ = s.conn.Write(frame)
+	_ = s.conn.SetWriteDeadline(time.Now().Add(sayMax))
+	if _, err := s.conn.Write(frame); err != nil {
+		_ = s.conn.Close()
+	}
 }
 
 func (s *session) lose(why string) { s.end(errors.New(why)) }
@@ -398,103 +401,11 @@ func (s *session) look() {
 	}
 }
 
-// dial connects to a way in, unix:PATH or http://HOST:PORT.
-func dial(way, token string) (net.Conn, error) {
-	if path, isUnix := strings.CutPrefix(way, "unix:"); isUnix {
-		return net.DialTimeout("unix", path, 5*time.Second)
-	}
-	to, err := url.Parse(way)
-	if err != nil || to.Scheme != "http" || to.Host == "" {
-		return nil, fmt.Errorf("%w: %q is no way in: write unix:/PATH, or http://HOST:PORT of a node's door", ErrNotLetIn, way)
-	}
-	conn, err := net.DialTimeout("tcp", to.Host, 5*time.Second)
-	if err != nil {
-		return nil, err
-	}
-	authorization := ""
-	if token != "" {
-		authorization = "Authorization: Bearer " + token + "\r\n"
-	}
-	_ = conn.SetDeadline(time.Now().Add(5 * time.Second))
-	fmt.Fprintf(conn, "GET /-/host HTTP/1.1\r\nHost: %s\r\nConnection: Upgrade\r\nUpgrade: greenroom-host/1\r\n%s\r\n", to.Host, authorization)
-	from := bufio.NewReader(conn)
-	answer, err := http.ReadResponse(from, nil)
-	if err != nil {
-		err = fmt.Errorf("it does not answer as the HTTP door of a node: %w", err)
-	} else if answer.StatusCode != http.StatusSwitchingProtocols {
-		err = fmt.Errorf("%w: %s", ErrNotLetIn, answer.Status)
-	}
-	if err != nil {
-		_ = conn.Close()
-		return nil, err
-	}
-	_ = conn.SetDeadline(time.Time{})
-	return &buffered{conn, from}, nil
-}
-
-type buffered struct {
-	net.Conn
-	from *bufio.Reader
-}
-
-func (b *buffered) Read(into []byte) (int, error) { return b.from.Read(into) }
-
-// ways gives the ways in: those that are given, those of GREENROOM_HOST, or that of the one node that listens at a socket here.
-func ways(given string) ([]string, error) {
-	if given == "" {
-		given = os.Getenv("GREENROOM_HOST")
-	}
-	if given != "" {
-		return strings.Split(given, ","), nil
-	}
-	directory := fmt.Sprintf("/tmp/greenroom-%d", os.Geteuid())
-	if base := os.Getenv("XDG_RUNTIME_DIR"); base != "" {
-		directory = filepath.Join(base, "greenroom")
-	}
-	var all, alive []string
-	sockets, _ := filepath.Glob(filepath.Join(directory, "*.sock"))
-	for _, path := range sockets {
-		if !isOurs(path) {
-			continue
-		}
-		all = append(all, "unix:"+path)
-		if listens(path) {
-			alive = append(alive, "unix:"+path)
-		}
-	}
-	why := "with a socket in " + directory
-	switch {
-	case len(alive) == 1:
-		return alive, nil
-	case len(alive) > 1:
-		return nil, fmt.Errorf("%w to choose of several: set GREENROOM_HOST to one of %s, or to several by commas", ErrNoNode, strings.Join(alive, ", "))
-	case len(all) > 0:
-		why = fmt.Sprintf("that listens at %s, which dead ones have left", strings.Join(all, ", "))
-	}
-	return nil, fmt.Errorf("%w %s: start one by `greenroom node`, run this program by `greenroom run PROGRAM`, or set GREENROOM_HOST to unix:/PATH or http://HOST:PORT", ErrNoNode, why)
-}
-
-// isOurs says whether it is a socket of this user's, or of root's.
-func isOurs(path string) bool {
-	found, err := os.Stat(path)
-	if err != nil || found.Mode().Type() != os.ModeSocket {
-		return false
-	}
-	about, is := found.Sys().(*syscall.Stat_t)
-	return is && (about.Uid == 0 || int(about.Uid) == os.Geteuid())
-}
-
-// listens says whether somebody listens there, who is told nothing of this: a socket of another type is refused only after it is looked up.
-func listens(path string) bool {
-	probe, err := syscall.Socket(syscall.AF_UNIX, syscall.SOCK_DGRAM|syscall.SOCK_CLOEXEC, 0)
-	if err != nil {
-		return false
-	}
-	defer syscall.Close(probe)
-	return errors.Is(syscall.Connect(probe, &syscall.SockaddrUnix{Name: path}), syscall.EPROTOTYPE)
-}
-
 const (
 	pauseMin = 50 * time.Millisecond
 	pauseMax = 2 * time.Second
+	// sayMax is how long a greeting may take, and what is said on a control lane.
+	sayMax = 5 * time.Second
+	// leaseMSMax is some 34 years.
+	leaseMSMax = 1 << 40
 )
