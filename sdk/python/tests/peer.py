@@ -28,7 +28,12 @@ class Peer:
         self.late = 0.0
         self.window = 1 << 20
         self.shards = [0]
-        self.unknown = True
+        self.refuses = ""
+        """Why its offers are refused, if they are."""
+        self.waits: asyncio.Event | None = None
+        """What it waits for before it answers a Hello."""
+        self.welcome: dict[str, Any] = {}
+        """What its Welcome says in other words than usual."""
         self.sessions = 0
         self.hellos: list[dict[str, Any]] = []
         self.described: list[dict[str, Any]] = []
@@ -63,6 +68,8 @@ class Peer:
             for kind, body in splitter.frames(data):
                 if first and kind == frames.HELLO:
                     self.control_writer = writer
+                    if self.waits is not None:
+                        await self.waits.wait()
                     self._greet(writer, body)
                 elif first:
                     assert kind == frames.JOIN and body.bytes(4) == frames.MAGIC and body.number(2) == 1
@@ -99,10 +106,10 @@ class Peer:
         welcome = {
             "cluster": "music", "node": 7, "session": self.sessions, "secret": SECRET, "lease_ms": self.lease_ms,
             "shards": self.shards, "window": self.window, "unknown": [offer["digest"] for offer in hello["offers"]],
-        }  # fmt: skip
+        } | self.welcome  # fmt: skip
         writer.write(frame(frames.WELCOME, b"GRHP\x01\x00\x01\x00", frames.bare_map(welcome)))
         for index, offer in enumerate(hello["offers"]):
-            writer.write(frame(frames.OFFERED, varint(index), text(offer["kind"]), b"\0", text("")))
+            writer.write(frame(frames.OFFERED, varint(index), text(offer["kind"]), b"\2" if self.refuses else b"\0", text(self.refuses)))
 
     def _described(self) -> None:
         reader = Reader(self.control[-1][1])

@@ -63,7 +63,10 @@ class Host(Referrer):
         self._tasks: list[asyncio.Task[None]] = []
         self._changed = asyncio.Condition()
         self._closing = False
-        self._refusal: str | None = None
+        self._ended: dict[Way, str] = {}
+        """Why the last session at a way in has ended."""
+        self._refused: set[Way] = set()
+        """Where it will not be let in: these are not dialled again."""
         _HOSTS.add(self)
 
     async def __aenter__(self) -> Host:
@@ -74,7 +77,10 @@ class Host(Referrer):
         await self.close()
 
     async def start(self, timeout: float = 10.0) -> None:
-        """Begins its sessions; on return one of them is open. Raises `NoNode`, or `NotLetIn`."""
+        """Begins its sessions; on return one of them is open, and what it offers there is taken.
+
+        Raises `NotLetIn` if all nodes refuse it, and `NoNode` if none has taken it in time; both say why of each.
+        """
         self._tasks = [asyncio.create_task(self._stay(way)) for way in self._ways]
         try:
             async with asyncio.timeout(timeout):
@@ -84,13 +90,10 @@ class Host(Referrer):
                     await self._change()
         except TimeoutError:
             pass
-        if self._refusal is not None:
-            await self.close()
-            raise NotLetIn(self._refusal)
         if not self._open():
-            why = "; ".join(session.why or "no answer" for session in self.sessions.values())
+            refusal, whys = self._refusal, self._whys()
             await self.close()
-            raise NoNode(f"no node lets this host in: {why}")
+            raise NotLetIn(refusal) if refusal is not None else NoNode(f"no node lets this host in: {whys}")
 
     async def drain(self, timeout: float = 30.0) -> None:
         """Gives all seats back, saved or carried, so that no call fails; waits for it so long at most."""
@@ -139,8 +142,7 @@ class Host(Referrer):
                         raise Refused("Unreachable", {"node": self._ways[0].url, "reason": "this client is closed"})
                     await self._change()
         except TimeoutError:
-            why = "; ".join(session.why for session in self.sessions.values())
-            raise Refused("Unreachable", {"node": self._ways[0].url, "reason": why}) from None
+            raise Refused("Unreachable", {"node": self._ways[0].url, "reason": self._whys()}) from None
         return lane
 
     def forget(self) -> None:
@@ -152,7 +154,17 @@ class Host(Referrer):
         return [lane for session in self._open() for lane in session.lanes.values() if not lane.dead]
 
     def _open(self) -> list[Session]:
-        return [session for session in self.sessions.values() if session.open.done() and not session.is_over()]
+        return [session for session in self.sessions.values() if session.open.done() and not session.is_over() and session.is_taken]
+
+    @property
+    def _refusal(self) -> str | None:
+        """Why no node will have it; `None` as long as one may."""
+        return self._whys() if self._refused.issuperset(self._ways) else None
+
+    def _whys(self) -> str:
+        """Of each node, why it has no session there."""
+        whys = {way: self._ended.get(way) or "no answer" for way in self._ways}
+        return "; ".join(why if way.url in why else f"{way.url}: {why}" for way, why in whys.items())
 
     async def _change(self) -> None:
         """Waits until something has changed, or may have: a lane that was joined again tells nobody."""
@@ -178,24 +190,30 @@ class Host(Referrer):
             await self._tell()
             if not session.lost:
                 pause = PAUSE_MIN
-                taken = [kind.name for kind in self._kinds if session.offered.get(kind.name, (0, ""))[0] < 2]
-                if self._kinds and not taken:
-                    self._refusal = "; ".join(f"{kind} is refused: {why}" for kind, (_, why) in session.offered.items())
+                if not session.is_taken:
                     session.leave(0, "none of its kinds is taken")
-                    await self._tell()
+                    whys = "; ".join(f"{kind} is refused: {why}" for kind, (_, why) in session.offered.items())
+                    await self._give_up(way, whys)
                     return
+                taken = session.taken
                 log.info("serving %s at %s" if taken else "connected%s to %s", ", ".join(taken), way.url)
                 await session.over
-            await self._tell()
             ended = session.ended or ended
+            self._ended[way] = session.why
             if session.refused:
-                self._refusal = session.why
-                log.error("%s", session.why)
+                await self._give_up(way, session.why)
                 return
+            await self._tell()
             if not self._closing:
                 log.warning("%s; dialling again", session.why)
                 await asyncio.sleep(pause)
                 pause = min(2 * pause, PAUSE_MAX)
+
+    async def _give_up(self, way: Way, why: str) -> None:
+        self._ended[way] = why
+        self._refused.add(way)
+        log.error("%s is not dialled again: %s", way.url, why)
+        await self._tell()
 
 
 async def connect(node: str | None = None, *, token: str | None = None, name: str | None = None) -> Host:

@@ -14,7 +14,7 @@ from .description import describe, digest
 from .frames import frame, text, varint
 from .kind import Kind
 from .lane import Lane
-from .ways import NotLetIn, Way
+from .ways import Way
 
 log = logging.getLogger("greenroom")
 
@@ -52,6 +52,16 @@ class Session:
             for name, kind in zip(digests, kinds, strict=True)
         ]
         self._control = Control(way, hello | {"offers": offers}, self.lease, self._describe, self._hear)
+
+    @property
+    def taken(self) -> list[str]:
+        """The kinds that the node has taken of those that it was offered."""
+        return [kind.name for kind in self.kinds if self.offered.get(kind.name, (0, ""))[0] < 2]
+
+    @property
+    def is_taken(self) -> bool:
+        """Whether there is anything to stay for: a client offers nothing."""
+        return not self.kinds or bool(self.taken)
 
     def start(self) -> None:
         self._control.start()
@@ -166,7 +176,7 @@ class Session:
             lane = Lane(self, shard)
             try:
                 await self._connect(lane)
-            except (OSError, NotLetIn) as error:
+            except Exception as error:  # Of the system, of TLS, of names: it is tried again.
                 log.warning("lane %s cannot be joined: %s", shard, error)
             else:
                 self.lanes[shard] = lane

@@ -32,8 +32,14 @@ class Way:
 
     def __post_init__(self) -> None:
         scheme, colon, rest = self.url.partition(":")
-        if scheme not in ("unix", "http", "https") or not colon or not rest.strip("/"):
+        if scheme not in ("unix", "http", "https") or not colon or not rest.strip("/") or not self._is_address():
             raise NoNode(f"{self.url!r} is no way in: write unix:/PATH, or http://HOST:PORT of a node's door")
+
+    def _is_address(self) -> bool:
+        try:
+            return self.is_unix or bool(self.address[0])
+        except ValueError:
+            return False  # Of the port.
 
     @property
     def is_unix(self) -> bool:
@@ -108,7 +114,10 @@ def find(given: str | None = None, token: str | None = None) -> list[Way]:
     named = given or os.environ.get("GREENROOM_HOST", "")
     token = token or os.environ.get("GREENROOM_TOKEN")
     if named:
-        return [Way(url.strip(), token) for url in named.split(",") if url.strip()]
+        ways = [Way(url.strip(), token) for url in named.split(",") if url.strip()]
+        if not ways:
+            raise NoNode(f"{named!r} names no way in: write unix:/PATH, or http://HOST:PORT of a node's door")
+        return ways
     directory = runtime_directory()
     sockets = sorted(path for path in directory.glob("*.sock") if _is_ours(path)) if directory.is_dir() else []
     alive = [path for path in sockets if _listens(path)]
