@@ -230,7 +230,7 @@ class Cx(Referrer):
         turn = self._reliable()
         if turn.method.read or self._seat.kind.options.start is None:
             raise RuntimeError(f"{self._seat.kind.cls.__name__}.{turn.method.name}: only exclusive turns of state machines jump")
-        turn.jump = state
+        turn.jump = frames.name(state, f"{self._seat.kind.cls.__name__}.{turn.method.name}: the state")
 
     @property
     def machine_state(self) -> str | None:

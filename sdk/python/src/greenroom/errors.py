@@ -120,8 +120,8 @@ class ActorError(Exception):
                 types = cls.field_types()
                 read = {key: msgspec.convert(fields[key], types[key]) for key in types if key in fields}
                 return cls(**read)
-            except (msgspec.ValidationError, TypeError):
-                continue
+            except Exception:
+                continue  # Of another form, or its class has its own reason: what travelled is told as it is.
         return _Foreign(value, name if isinstance(name, str) else "")
 
 
@@ -158,8 +158,8 @@ def decode(status: int, payload: bytes, module: str = "") -> Exception:
     """The exception of what is no reply."""
     try:
         value = value_of(payload)
-    except (msgspec.DecodeError, frames.FrameError) as error:
-        return Unknown("Unreadable", {"message": str(error)})
+    except Exception as error:
+        return unreadable(error)
     if status == frames.ACTOR_ERROR:
         return ActorError.of(value, module)
     family, case = _only(value)
@@ -187,9 +187,37 @@ def value_of(payload: bytes) -> Any:
     return module.decode(payload[2:])
 
 
+def unreadable(error: Exception) -> Unknown:
+    """What came cannot be read. Codecs say so by several types: of nesting, of texts that are not UTF-8, of a user's own types."""
+    return Unknown("Unreadable", {"message": _why(error)})
+
+
+def words_of(error: BaseException) -> str:
+    """An exception's type and message, as others are told them: it never raises, and what it gives can be written.
+
+    A message may have what is no UTF-8, as the name of a file, and its `__str__` may raise.
+    """
+    name = type(error).__name__
+    try:
+        said = str(error)
+    except Exception as why:
+        said = f"its __str__ raises {type(why).__name__}; let it return a text"
+    words = f"{name}: {said}" if said else name
+    if len(words) > WORDS_MAX:
+        words = f"{words[:WORDS_MAX]}.. ({len(words)} characters)"
+    return words.encode(errors="backslashreplace").decode()
+
+
+def _why(error: Exception) -> str:
+    """Why a value cannot be read."""
+    if isinstance(error, RecursionError):
+        return "it is nested too deeply"
+    return str(error) if isinstance(error, msgspec.DecodeError | frames.FrameError) else words_of(error)
+
+
 def invalid(error: Exception, where: str = "") -> Refused:
     """Arguments that do not fit: which field, and what is wrong with it."""
-    message = str(error)
+    message = _why(error)
     at = re.search(r" - at `\$\.?(.*?)`$", message)
     field = at[1] if at else ""
     missing = re.search(r"missing required field `(.*?)`", message)
@@ -215,6 +243,9 @@ def _sentence(reason: str, detail: dict[str, Any]) -> str:
     words = ", ".join(f"{name}: {value}" for name, value in detail.items())
     return f"{reason} ({words})" if words else reason
 
+
+WORDS_MAX = 16 << 10
+"""Characters of an exception that others are told; its host's log has all of them."""
 
 CYCLIC = "it holds itself, or is nested too deeply: let it hold a key or an index there"
 

@@ -33,6 +33,7 @@ UNSUBSCRIBE, OPEN_STREAM, KEEP_ALIVE, DEACTIVATE_ME, MIGRATE, OUTPUT, CREATE, CH
 # What a message carries along, by its tags.
 CONTEXT, PRINCIPAL, IDEMPOTENCY_KEY = 1, 7, 14
 CARRIED_MAX = 16 << 10
+NAME_MAX = 128
 
 MESSAGE_PACK, JSON = 1, 2
 """The codecs of payloads."""
@@ -73,6 +74,22 @@ def text(value: str) -> bytes:
     """`value` after its length."""
     encoded = value.encode()
     return varint(len(encoded)) + encoded
+
+
+def name(value: str, what: str) -> str:
+    """`value`, if it may name `what`: the node ends a lane on which it comes by another one."""
+    if is_text(value) and 0 < len(value.encode()) <= NAME_MAX:
+        return value
+    raise ValueError(f"{what} {value[:80]!r} is no name: give 1 to {NAME_MAX} bytes of UTF-8")
+
+
+def is_text(value: str) -> bool:
+    """Whether `value` has a form in UTF-8: one half of a surrogate pair has none."""
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def block(value: bytes) -> bytes:

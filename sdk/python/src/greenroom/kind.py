@@ -138,7 +138,7 @@ class Method:
         payload = self.pack(args, named)
         try:
             self.arguments.read(payload)
-        except msgspec.DecodeError as error:
+        except Exception as error:
             raise errors.invalid(error, f"{where}.{self.name}") from error
         return payload
 

@@ -8,8 +8,6 @@ import logging
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-import msgspec
-
 from . import errors, frames
 from .actor import bind
 from .connection import Connection
@@ -18,6 +16,7 @@ from .errors import Refused, Unknown
 from .frames import FrameError, Reader, frame, text, varint
 from .streams import Inlet, Outlet
 from .turn import Seat, Turn, outcome
+from .ways import NotLetIn
 
 if TYPE_CHECKING:
     from .session import Session
@@ -58,7 +57,7 @@ class Lane(Connection):
                     return
                 self._answer, data = None, rest
             self._round(data)
-        except (FrameError, msgspec.DecodeError) as error:
+        except (FrameError, NotLetIn) as error:
             log.error("lane %s: %s", self.shard, error)
             self.write(frame(frames.GOODBYE, b"\x04", text(str(error)[:1000])))
             self.close()
@@ -163,12 +162,13 @@ class Lane(Connection):
                 arguments = method.arguments.from_pack.decode(data[start + 2 : end])
             else:
                 arguments = method.arguments.read(data[start:end])
-        except msgspec.DecodeError as error:
+        except Exception as error:  # Codecs have several types for it, and a user's own types raise what they like.
             turn.codec = codec or frames.MESSAGE_PACK
             refused = errors.invalid(error)
             if flags & 5 != 1:
                 # Nobody else hears of a tick or a one-way message.
-                log.error("%s/%s.%s has not run, as its arguments do not fit: %s", seat.kind.name, seat.key, method.name, error)
+                why = refused.detail["message"]
+                log.error("%s/%s.%s has not run, as its arguments do not fit: %s", seat.kind.name, seat.key, method.name, why)
             self.finish(turn, frames.INVALID, errors.encode(refused)[1])
             return
         found = method.take(arguments)
@@ -195,8 +195,8 @@ class Lane(Connection):
             return
         try:
             payload = turn.method.reply.write(value, turn.codec)
-        except (TypeError, ValueError, OverflowError, RecursionError) as error:
-            self.fail_turn(turn, Unknown("Unreadable", {"message": f"the reply cannot be encoded: {error}"}))
+        except Exception as error:
+            self.fail_turn(turn, Unknown("Unreadable", {"message": f"the reply cannot be encoded: {errors.words_of(error)}"}))
             return
         self._end(turn, frames.OK, payload)
 
@@ -240,8 +240,8 @@ class Lane(Connection):
             return
         try:
             changed = seat.changed()
-        except (TypeError, ValueError, OverflowError) as error:
-            self.fail_turn(turn, Unknown("Unsaved", {"message": f"its state cannot be encoded: {error}"}))
+        except Exception as error:
+            self.fail_turn(turn, Unknown("Unsaved", {"message": f"its state cannot be encoded: {errors.words_of(error)}"}))
             return
         if changed is None:
             self.finish(turn, status, payload)
@@ -254,8 +254,8 @@ class Lane(Connection):
         """Ends a turn of a reliable actor with all that it has changed: the node commits that with what it has sent."""
         try:
             changed = turn.seat.changes()
-        except (TypeError, ValueError, OverflowError) as error:
-            self.fail_turn(turn, Unknown("Unsaved", {"message": f"its state cannot be encoded: {error}"}))
+        except Exception as error:
+            self.fail_turn(turn, Unknown("Unsaved", {"message": f"its state cannot be encoded: {errors.words_of(error)}"}))
             return
         seat, jump = turn.seat, turn.jump
         flags = (1 if changed else 0) | (2 if jump else 0) | (4 if turn.halts else 0)
@@ -281,6 +281,14 @@ class Lane(Connection):
             flags, parts = 0, b""
             size = len(head) + 2 + len(payload)
         self.write(size.to_bytes(4, "little") + head + bytes((status, flags)) + parts + payload)
+
+    def fitting(self, status: int, payload: bytes, what: str) -> tuple[int, bytes]:
+        """The same, if a frame has room for it; else that it has not, which costs nobody the lane."""
+        size = len(payload) + HEAD_MAX
+        if size <= self.session.frame_max:
+            return status, payload
+        words = f"{what} has {size} bytes, over the bound of {self.session.frame_max}; let it be smaller"
+        return errors.encode(Unknown("Unreadable", {"message": words}))
 
     def bind(self, instance: Any, seat: Seat) -> None:
         bind(instance, Cx(seat))
@@ -310,12 +318,13 @@ class Lane(Connection):
             instance, seat.instance = seat.instance, None
             await _hook(instance.activated())
             seat.instance = instance
-        except Exception as error:
+        except (KeyboardInterrupt, SystemExit):
+            raise
+        except BaseException as error:  # A hook may await what is cancelled: who waits for the seat hears of that, too.
             if not seat.dead:
                 log.error("%s/%s cannot be activated", seat.kind.name, seat.key, exc_info=error)
                 self.seats.pop(seat.number, None)
-                words = f"{type(error).__name__}: {error}"
-                status, payload = errors.encode(Refused("Activation", {"message": words}))
+                status, payload = errors.encode(Refused("Activation", {"message": errors.words_of(error)}))
                 self.write(frame(frames.ACTIVATED, varint(seat.number), bytes((status,)), payload))
         else:
             if not seat.dead:
@@ -338,12 +347,15 @@ class Lane(Connection):
                 await _hook(seat.instance.deactivating(why))
                 if carry and seat.kind.state is not None:
                     carried = seat.kind.dump(seat.instance)
-            except Exception as error:
+            except (KeyboardInterrupt, SystemExit):
+                raise
+            except BaseException as error:
                 log.exception("%s/%s: deactivating failed", seat.kind.name, seat.key)
-                status, carried = errors.encode(Unknown("Panicked", {"message": f"{type(error).__name__}: {error}"}))
+                status, carried = errors.encode(Unknown("Panicked", {"message": errors.words_of(error)}))
         if not seat.dead:
             seat.dead = True
             self.seats.pop(seat.number, None)
+            status, carried = self.fitting(status, carried, f"what {seat.kind.name}/{seat.key} carries")
             self.write(frame(frames.RELEASED, varint(seat.number), bytes((status,)), carried))
 
     def _on_cancel_turn(self, reader: Reader) -> None:
@@ -401,6 +413,9 @@ def _number(data: bytes, at: int) -> tuple[int, int]:
         if shift > 63:
             raise FrameError("a number has more than 64 bits")
 
+
+HEAD_MAX = 32
+"""Bytes of a frame before its payload, at most, where these are numbers alone."""
 
 WHY = ("idle", "stopping", "asked", "failed", "migrating", "superseded", "upgraded", "unsaved", "duplicate", "stopped")
 """Why a seat is left, by its byte."""

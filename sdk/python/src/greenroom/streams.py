@@ -37,6 +37,7 @@ class Outlet:
         self._turn = turn
         self._sent = 0
         self._until = 0
+        self._stopped = False
         self._room: asyncio.Future[None] | None = None
         self._task: asyncio.Task[None] | None = None
 
@@ -53,6 +54,7 @@ class Outlet:
 
     def stop(self) -> None:
         """Ends the stream, and says so if anybody may still hear it."""
+        self._stopped = True
         if self._task is not None:
             self._task.cancel()
         else:
@@ -64,6 +66,7 @@ class Outlet:
 
     async def _run(self) -> None:
         status, payload = frames.OK, b""
+        actor = f"{self.seat.kind.name}/{self.seat.key}"
         current.set(None)
         try:
             while True:
@@ -79,6 +82,8 @@ class Outlet:
                     await waiter
                 self.lane.check(self.seat)
                 item = await anext(self._items)
+                if self._stopped:
+                    raise asyncio.CancelledError  # The generator has kept it for itself.
                 self.lane.check(self.seat)
                 written = self._method.reply.write(item, self._turn.codec)
                 self.lane.pay(frame(frames.STREAM_ITEM, varint(self.number), varint(self._sent), written))
@@ -86,16 +91,21 @@ class Outlet:
         except StopAsyncIteration:
             pass
         except asyncio.CancelledError:
-            actor = f"{self.seat.kind.name}/{self.seat.key}"
             status, payload = errors.encode(Unknown("Ended", {"actor": actor}))
-        except Exception as error:
+        except (KeyboardInterrupt, SystemExit):
+            raise
+        except BaseException as error:
             status, payload = outcome(self._turn, error)
         finally:
             self._gone()
             if not self.lane.dead:
+                status, payload = self.lane.fitting(status, payload, f"the end of {actor}.{self._method.name}")
                 end = varint(self.number) + varint(self._sent) + bytes((status,)) + payload
                 self.lane.write(frame(frames.STREAM_END, end))
-        await self._items.aclose()
+        try:
+            await self._items.aclose()
+        except Exception:
+            log.exception("%s.%s failed as it was closed", actor, self._method.name)
 
 
 class Inlet:

@@ -202,24 +202,23 @@ def _first_step(turn: Turn, coroutine: Coroutine[Any, Any, Any]) -> Any:
 def outcome(turn: Turn, error: BaseException) -> tuple[int, bytes]:
     """How a turn ended that raised: its status and payload."""
     if isinstance(error, ActorError):
-        value = error.value
-        if turn.told:
-            value = {"error": value, "says": str(error)}
         try:
+            value = {"error": error.value, "says": str(error)} if turn.told else error.value
             head = bytes((turn.codec, 2 if turn.told else 1))
             module = msgspec.json if turn.codec == frames.JSON else msgspec.msgpack
             return frames.ACTOR_ERROR, head + module.encode(value)
-        except (TypeError, OverflowError, ValueError, RecursionError) as why:
-            words = errors.CYCLIC if isinstance(why, RecursionError) else why
+        except Exception as why:  # Its fields are of the user's types: what these raise is theirs.
+            words = errors.CYCLIC if isinstance(why, RecursionError) else errors.words_of(why)
             return errors.encode(Unknown("Unreadable", {"message": f"{type(error).__name__} cannot be written: {words}"}))
     if isinstance(error, Fenced) and not error.told:
         return frames.ABANDONED, frames.NIL
     if isinstance(error, Failure) and error.reason in ("Unsaved", "Unreadable"):
-        return errors.encode(error)
-    said = str(error)
-    words = f"{type(error).__name__}: {said}" if said else type(error).__name__
+        try:
+            return errors.encode(error)
+        except Exception:
+            pass  # The user's own, with a detail that cannot be written: as any other exception.
     log.error("%s/%s.%s failed", turn.seat.kind.name, turn.seat.key, turn.method.name, exc_info=error)
-    return errors.encode(Unknown("Panicked", {"message": words}))
+    return errors.encode(Unknown("Panicked", {"message": errors.words_of(error)}))
 
 
 _STANDS_FOR: dict[str, Any] = {
