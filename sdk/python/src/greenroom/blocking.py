@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import concurrent.futures
+import inspect
 import threading
-from collections.abc import AsyncIterator, Coroutine, Iterator
+from collections.abc import AsyncIterator, Awaitable, Coroutine, Iterator
 from typing import Any, TypeVar
 
 from .context import Referrer
+from .errors import Refused
 from .host import Host, connect
 from .lane import Lane
 
@@ -27,9 +30,9 @@ class Client(Referrer):
             self._stop()
             raise
 
-    def run(self, call: Coroutine[Any, Any, T]) -> T:
-        """Makes a call, and waits for its reply."""
-        return asyncio.run_coroutine_threadsafe(call, self._loop).result()
+    def run(self, call: Awaitable[T]) -> T:
+        """Makes a call, and waits for its reply; or until a one-way message has gone."""
+        return self._begin(call if inspect.iscoroutine(call) else _awaited(call)).result()
 
     def each(self, stream: AsyncIterator[T]) -> Iterator[T]:
         """The items of a stream."""
@@ -41,8 +44,9 @@ class Client(Referrer):
 
     def close(self) -> None:
         """Ends its session."""
-        self.run(self._host.close())
-        self._stop()
+        if not self._loop.is_closed():
+            self.run(self._host.close())
+            self._stop()
 
     def __enter__(self) -> Client:
         return self
@@ -57,10 +61,23 @@ class Client(Referrer):
     async def lane(self, kind: str, key: str) -> Lane:
         return await self._host.lane(kind, key)
 
+    def begin(self, message: Coroutine[Any, Any, None]) -> Any:
+        return self._begin(message)
+
+    def _begin(self, what: Coroutine[Any, Any, T]) -> concurrent.futures.Future[T]:
+        if self._loop.is_closed():
+            what.close()
+            raise Refused("Unreachable", {"reason": "this client is closed"})
+        return asyncio.run_coroutine_threadsafe(what, self._loop)
+
     def _stop(self) -> None:
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
         self._loop.close()
+
+
+async def _awaited(call: Awaitable[T]) -> T:
+    return await call
 
 
 async def _next(stream: AsyncIterator[T]) -> T:

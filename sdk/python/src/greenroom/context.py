@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 import uuid
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from asyncio import Future
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, cast, overload
 
@@ -36,6 +38,10 @@ class Referrer:
     async def lane(self, kind: str, key: str) -> Lane:
         raise NotImplementedError
 
+    def begin(self, message: Coroutine[Any, Any, None]) -> Future[None]:
+        """Begins to send a one-way message, whether it is awaited or not."""
+        return asyncio.get_running_loop().create_task(message)
+
     @overload
     def ref(
         self, kind: type[A], key: str, *, by: float | None = None, idempotency_key: str | None = None, context: Mapping[str, str] | None = None
@@ -61,7 +67,10 @@ class Referrer:
     @overload
     def send(self, kind: str, key: str, *, context: Mapping[str, str] | None = None) -> Any: ...
     def send(self, kind: Any, key: str, *, context: Mapping[str, str] | None = None) -> Any:
-        """The same, for one-way messages: a method sends and gives `None`; awaiting it waits for room on the connection."""
+        """The same, for one-way messages: a method sends, and awaiting what it gives waits for a lane and for room on it, no longer.
+
+        A message goes whether it is awaited or not. One that cannot be sent raises where it is awaited, and is logged where it is not.
+        """
         from .refs import Ref, carried
 
         return Ref(self, kind, key, None, carried(context), one_way=True)

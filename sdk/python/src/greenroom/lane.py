@@ -224,8 +224,13 @@ class Lane(Connection):
             return
 
         async def behind() -> None:
-            await asyncio.gather(*turn.owed, return_exceptions=True)
-            if not turn.dead:
+            await asyncio.wait([sent.rest for sent in turn.owed])
+            lost = next((sent.lost for sent in turn.owed if sent.lost is not None), None)
+            if turn.dead:
+                return
+            if lost is not None:
+                self.fail_turn(turn, lost)
+            else:
                 self._settle(turn, status, payload)
 
         turn.task = self.loop.create_task(behind())

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
+import concurrent.futures
+import logging
+import math
 import time
-from collections.abc import AsyncIterator, Callable, Generator, Mapping
+from asyncio import Future
+from collections.abc import AsyncIterator, Callable, Coroutine, Generator, Mapping
 from typing import Any, Protocol, cast
-
-import msgspec
 
 from . import errors, frames
 from .actor import Actor, kind_of
@@ -15,6 +18,9 @@ from .kind import Kind, Method
 from .lane import Lane, call_frame
 from .streams import WINDOW, Inlet
 from .turn import Seat, Turn
+
+
+log = logging.getLogger("greenroom")
 
 
 class Caller(Protocol):
@@ -30,6 +36,10 @@ class Caller(Protocol):
 
     async def lane(self, kind: str, key: str) -> Lane:
         """The same; waits for a session."""
+        ...
+
+    def begin(self, message: Coroutine[Any, Any, None]) -> Future[None] | concurrent.futures.Future[None]:
+        """Begins to send a one-way message, whether it is awaited or not."""
         ...
 
 
@@ -65,20 +75,22 @@ class Target:
     __slots__ = ("by", "caller", "carried", "key", "kind", "module", "name", "sized", "version")
 
     def __init__(self, caller: Caller, kind: type[Actor] | str, key: str, by: float | None, carried: bytes) -> None:
-        if not 0 < len(key.encode()) <= 1024:
-            raise Refused("InvalidKey", {"message": "a key has 1 to 1,024 bytes"})
+        sized = key.encode() if frames.is_text(key) else b""
+        if not 0 < len(sized) <= 1024:
+            raise Refused("InvalidKey", {"message": "a key has 1 to 1,024 bytes of UTF-8"})
         self.caller = caller
         self.kind: Kind | None = None if isinstance(kind, str) else kind_of(kind)
-        self.name = kind if isinstance(kind, str) else kind_of(kind).name
+        self.name = frames.name(kind, "kind") if isinstance(kind, str) else kind_of(kind).name
         self.module = self.kind.module if self.kind else ""
         self.version = self.kind.options.version if self.kind else 0
         self.key = key
-        self.sized = frames.text(key)
-        self.by = by
+        self.sized = frames.block(sized)
+        self.by = None if by is None else _seconds(by)
         self.carried = carried
 
     def method(self, name: str) -> Method | None:
         if self.kind is None:
+            frames.name(name, f"{self.name}: method")
             return None
         if name not in self.kind.by_name:
             raise AttributeError(f"{self.kind.cls.__name__} has no method {name!r} that callers have")
@@ -86,18 +98,15 @@ class Target:
 
     async def call(self, name: str, method: Method | None, payload: bytes) -> Any:
         reply, lane = await self._ask(name, payload)
-        try:
-            if method is not None:
-                return method.reply.read(reply)
-            value = errors.value_of(reply)
-        except (msgspec.DecodeError, frames.FrameError) as error:
-            raise Unknown("Unreadable", {"message": str(error)}) from error
+        if method is not None:
+            return _read(method.reply.read, reply)
+        value = _read(errors.value_of, reply)
         stream = _stream_name(value)
         return value if stream is None else self._items(lane, stream, None)
 
     async def stream(self, name: str, method: Method, payload: bytes) -> AsyncIterator[Any]:
         reply, lane = await self._ask(name, payload)
-        stream = _stream_name(errors.value_of(reply))
+        stream = _stream_name(_read(errors.value_of, reply))
         if stream is None:
             raise Unknown("Unreadable", {"message": f"{self.name}.{name} gave no stream"})
         items = self._items(lane, stream, method)
@@ -136,31 +145,54 @@ class Target:
             while (payload := await inlet.take()) is not None:
                 if seat is not None:
                     lane.check(seat)
-                yield method.reply.read(payload) if method else errors.value_of(payload)
+                yield _read(method.reply.read if method else errors.value_of, payload)
         finally:
             inlet.close()
 
 
 class Sent:
-    """A one-way message: it goes at once if there is room. Awaited, it waits for room; nobody hears what becomes of it."""
+    """A one-way message: it goes at once if there is room on a lane, else later. Awaited, it waits for that.
 
-    __slots__ = ("_rest",)
+    Nobody hears what becomes of it. That it cannot be sent is raised where it is awaited, and logged otherwise.
+    """
+
+    __slots__ = ("_is_awaited", "_rest", "_what")
 
     def __init__(self, target: Target, name: str, payload: bytes) -> None:
         lane = target.caller.lane_now(target.name, target.key)
+        self._what = f"{target.name}/{target.key}.{name}"
+        self._is_awaited = False
         self._rest: Any = None
         if lane is not None and lane.has_room:
             target.send(lane, name, payload)
         else:
-            rest = _send_later(target, name, payload)
-            self._rest = lane.loop.create_task(rest) if lane is not None else rest
+            self._rest = target.caller.begin(_send_later(target, name, payload))
+            self._rest.add_done_callback(self._done)
             _, turn = target.caller.scope()
             if turn is not None and turn.seat.kind.options.reliable:
-                turn.owed.append(self._rest)
+                turn.owed.append(self)
 
     def __await__(self) -> Generator[Any, None, None]:
+        self._is_awaited = True
         if self._rest is not None:
-            yield from self._rest.__await__()
+            rest = self._rest if asyncio.isfuture(self._rest) else asyncio.wrap_future(self._rest)
+            yield from rest.__await__()
+
+    @property
+    def rest(self) -> Any:
+        """What is still to be done for it."""
+        return self._rest
+
+    @property
+    def lost(self) -> BaseException | None:
+        """Why it could not be sent, if nobody awaits it."""
+        if self._is_awaited:
+            return None
+        return asyncio.CancelledError("its loop ends") if self._rest.cancelled() else self._rest.exception()
+
+    def _done(self, _: Any) -> None:
+        if (why := self.lost) is not None:
+            log.error("the one-way message %s was not sent, and nobody awaits it: %s", self._what, why)
 
 
 async def _send_later(target: Target, name: str, payload: bytes) -> None:
@@ -170,12 +202,21 @@ async def _send_later(target: Target, name: str, payload: bytes) -> None:
     target.send(lane, name, payload)
 
 
+def _seconds(by: float) -> float:
+    if math.isnan(by):
+        raise ValueError("by=nan bounds no call: give seconds, or None")
+    return min(by, SECONDS_MAX)
+
+
 def carried(context: Mapping[str, str] | None, idempotency_key: str | None = None) -> bytes:
     """What calls carry along, as it is in a Call."""
     if context is None and idempotency_key is None:
         return b"\0"
     fields: list[bytes] = []
     if context:
+        for said in (*context.keys(), *context.values()):
+            if not frames.is_text(said):
+                raise Refused("Invalid", {"field": "context", "message": f"{said[:80]!r} has no form in UTF-8: carry another text"})
         pairs = b"".join(frames.text(key) + frames.text(value) for key, value in context.items())
         fields += (frames.varint(frames.CONTEXT), frames.block(pairs))
     if idempotency_key is not None:
@@ -194,5 +235,16 @@ def _pack(name: str, method: Method | None, args: tuple[Any, ...], named: dict[s
     return frames.packed(named)
 
 
+def _read(read: Callable[[bytes], Any], payload: bytes) -> Any:
+    try:
+        return read(payload)
+    except Exception as error:
+        raise errors.unreadable(error) from error
+
+
 def _stream_name(value: Any) -> str | None:
     return cast("dict[str, str]", value).get("greenroom:stream") if isinstance(value, dict) else None
+
+
+SECONDS_MAX = 1e9
+"""What bounds a call for longer than this bounds it so."""

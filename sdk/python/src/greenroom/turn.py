@@ -19,6 +19,7 @@ from .errors import ActorError, Failure, Fenced, Unknown
 if TYPE_CHECKING:
     from .kind import Kind, Method
     from .lane import Lane
+    from .refs import Sent
 
 log = logging.getLogger("greenroom")
 
@@ -113,8 +114,8 @@ class Turn:
         self.halts = False
         self.jump: str | None = None
         """The state of a state machine from this turn on, if it says one."""
-        self.owed: list[asyncio.Future[None]] = []
-        """Messages of a reliable actor's turn that wait for room on the lane: it ends behind them."""
+        self.owed: list[Sent] = []
+        """Messages of a reliable actor's turn that wait for room on the lane: it ends behind them, and fails if one is lost."""
         self.cancelled = False
         self.cancel_asked = False
         self.task: asyncio.Task[Any] | None = None
