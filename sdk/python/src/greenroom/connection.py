@@ -119,8 +119,10 @@ class Connection(asyncio.Protocol):
         """The number of a method on this lane, defined at its first use."""
         found = self._routes.get((kind, method))
         if found is None:
-            found = self._routes[kind, method] = varint(len(self._routes))
+            found = varint(len(self._routes))
             self.write(frame(frames.DEFINE, found, text(kind), text(method), varint(version)))
+            # Not before it is said: the node knows no route of names that cannot be.
+            self._routes[kind, method] = found
         return found
 
     async def request(self, make: Callable[[int], bytes], seat: Seat | None, turn: Turn | None) -> tuple[int, bytes]:

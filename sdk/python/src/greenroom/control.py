@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import select
 import socket
 import ssl
@@ -10,11 +9,11 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 
-from . import frames
+from . import errors, frames
 from .frames import FrameError, Reader, frame, text, varint
 from .ways import NotLetIn, Way
 
@@ -31,13 +30,16 @@ class Welcome(msgspec.Struct):
     node: int
     session: int
     secret: bytes
-    lease_ms: int
-    shards: list[int] = []
-    frame_len_max: int = frames.FRAME_MAX
-    window: int = 1 << 20
+    lease_ms: Annotated[int, msgspec.Meta(ge=1, lt=1 << 31)]
+    shards: Annotated[list[int], msgspec.Meta(max_length=1024)] = []
+    frame_len_max: Annotated[int, msgspec.Meta(ge=1024, lt=1 << 32)] = frames.FRAME_MAX
+    window: Annotated[int, msgspec.Meta(ge=1)] = 1 << 20
     unknown: list[str] = []
     rerun: bool = False
     """Whether reliable turns are run twice."""
+
+    def __post_init__(self) -> None:
+        self.shards = sorted(set(self.shards))
 
 
 class Lease:
@@ -86,10 +88,12 @@ class Control(threading.Thread):
         self._describe = describe
         self._tell: Callable[[str, Any], None] = tell
         self._out: deque[bytes] = deque()
-        self._wake_read, self._wake_write = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
+        # Sockets, as these know that they are closed: a file's bare number may be another's by then.
+        self._wake_read, self._wake_write = socket.socketpair()
+        self._wake_read.setblocking(False)
+        self._wake_write.setblocking(False)
         self._socket: socket.socket | None = None
         self._closing = False
-        self._pid = os.getpid()
 
     def say(self, data: bytes) -> None:
         """Sends a frame; from any thread."""
@@ -108,7 +112,7 @@ class Control(threading.Thread):
 
     def _wake(self) -> None:
         try:
-            os.write(self._wake_write, b"\0")
+            self._wake_write.send(b"\0")
         except OSError:
             pass  # Full, so that it wakes in any case; or over.
 
@@ -118,13 +122,15 @@ class Control(threading.Thread):
             self._tell("lost", "the session is closed")
         except NotLetIn as error:
             self._tell("refused", str(error))
-        except (OSError, ssl.SSLError, FrameError, msgspec.DecodeError) as error:
+        except (OSError, FrameError, msgspec.DecodeError) as error:
             self._tell("lost", f"{self._way.url}: {error or type(error).__name__}")
+        except Exception as error:  # Whatever it is, the loop must hear that the lane has ended.
+            self._tell("lost", f"{self._way.url}: the control lane failed: {errors.words_of(error)}")
         finally:
             if self._socket is not None:
                 self._socket.close()
-            os.close(self._wake_read)
-            os.close(self._wake_write)
+            self._wake_read.close()
+            self._wake_write.close()
 
     def _live(self) -> None:
         plain = self._way.dial(GREETING)
@@ -143,7 +149,7 @@ class Control(threading.Thread):
             if alive and self._lease.is_over():
                 raise FrameError("the lease is over, and was not renewed")
             if self._wake_read in ready:
-                os.read(self._wake_read, 4096)
+                self._wake_read.recv(4096)
             while self._out:
                 sock.sendall(self._out.popleft())
             if self._closing:
