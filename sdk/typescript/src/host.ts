@@ -30,7 +30,10 @@ export class Host extends Referrer {
   readonly #hello: Record<string, unknown>;
   #stays: Promise<void>[] = [];
   #isClosing = false;
-  #refusal: string | undefined;
+  /** Why the last session at a way in has ended. */
+  readonly #ended = new Map<Way, string>();
+  /** Where it will not be let in: these are not dialled again. */
+  readonly #refused = new Set<Way>();
   #changed: (() => void)[] = [];
 
   constructor(kinds: AnyKind[], private readonly options: HostOptions = {}) {
@@ -49,7 +52,10 @@ export class Host extends Referrer {
     };
   }
 
-  /** Begins its sessions; once it is done, one of them is open. It fails by `NoNode` or `NotLetIn`. */
+  /**
+   * Begins its sessions; once it is done, one of them is open, and what it offers there is taken. It fails by `NotLetIn` if all nodes refuse
+   * it, and by `NoNode` if none has taken it in time; both say why of each.
+   */
   async start(timeout = 10_000): Promise<this> {
     this.#ways = await find(this.options.node, this.options.token);
     const token = this.#ways.find((way) => way.token)?.token;
@@ -59,9 +65,9 @@ export class Host extends Referrer {
     const until = performance.now() + timeout;
     while (this.#open().length === 0 && alive > 0 && performance.now() < until) await this.#change(until - performance.now());
     if (this.#open().length === 0) {
-      const why = [...this.sessions.values()].map((session) => session.why || "no answer").join("; ");
+      const [refusal, whys] = [this.#refusal, this.#whys()];
       await this.close();
-      throw this.#refusal === undefined ? new NoNode(`no node lets this host in: ${why}`) : new NotLetIn(this.#refusal);
+      throw refusal === undefined ? new NoNode(`no node lets this host in: ${whys}`) : new NotLetIn(refusal);
     }
     return this;
   }
@@ -91,7 +97,8 @@ export class Host extends Referrer {
   /** Serves until it is closed, or no node lets it in any more. */
   async run(): Promise<void> {
     await Promise.all(this.#stays);
-    if (this.#refusal !== undefined) throw new NotLetIn(this.#refusal);
+    const refusal = this.#refusal;
+    if (refusal !== undefined) throw new NotLetIn(refusal);
   }
 
   override scope(): { seat: undefined; turn: undefined } {
@@ -109,7 +116,7 @@ export class Host extends Referrer {
       const lane = this.laneNow(kind, key);
       if (lane) return lane;
       if (this.#isClosing || performance.now() > until) {
-        const reason = this.#isClosing ? "this client is closed" : [...this.sessions.values()].map(({ why }) => why).join("; ");
+        const reason = this.#isClosing ? "this client is closed" : this.#whys();
         throw new Refused("Unreachable", { node: this.#ways[0]?.url ?? "", reason });
       }
       await this.#change(until - performance.now());
@@ -117,7 +124,25 @@ export class Host extends Referrer {
   }
 
   #open(): Session[] {
-    return [...this.sessions.values()].filter((session) => session.isOpen && !session.isOver());
+    return [...this.sessions.values()].filter((session) => session.isOpen && !session.isOver() && session.isTaken);
+  }
+
+  /** Why no node will have it; `undefined` as long as one may. */
+  get #refusal(): string | undefined {
+    return this.#ways.every((way) => this.#refused.has(way)) ? this.#whys() : undefined;
+  }
+
+  /** Of each node, why it has no session there. */
+  #whys(): string {
+    const whys = this.#ways.map((way) => ({ way, why: this.#ended.get(way) || "no answer" }));
+    return whys.map(({ way, why }) => (why.includes(way.url) ? why : `${way.url}: ${why}`)).join("; ");
+  }
+
+  #giveUp(way: Way, why: string): void {
+    this.#ended.set(way, why);
+    this.#refused.add(way);
+    console.error(`greenroom: ${way.url} is not dialled again: ${why}`);
+    this.#tell();
   }
 
   /** Waits until something has changed, or so many milliseconds. */
@@ -143,20 +168,16 @@ export class Host extends Referrer {
       this.#tell();
       if (!session.isLost) {
         pause = PAUSE_MIN_MS;
-        if (this.#kinds.length > 0 && session.taken.length === 0) {
-          this.#refusal = [...session.offered].map(([kind, { reason }]) => `${kind} is refused: ${reason}`).join("; ");
+        if (!session.isTaken) {
           session.leave(0, "none of its kinds is taken");
-          this.#tell();
-          return;
+          return this.#giveUp(way, [...session.offered].map(([kind, { reason }]) => `${kind} is refused: ${reason}`).join("; "));
         }
         if (this.#kinds.length > 0) console.error(`greenroom: serving ${session.taken.join(", ")} at ${way.url}`);
         await session.over;
       }
       ended = session.ended ?? ended;
-      if (session.isRefused) {
-        this.#refusal = session.why;
-        return;
-      }
+      this.#ended.set(way, session.why);
+      if (session.isRefused) return this.#giveUp(way, session.why);
       if (this.#isClosing) return;
       console.error(`greenroom: ${session.why}; dialling again`);
       await sleep(pause);

@@ -22,6 +22,11 @@ export class Session {
     return [...this.offered].filter(([, { status }]) => status < 2).map(([kind]) => kind);
   }
 
+  /** Whether there is anything to stay for: a client offers nothing. */
+  get isTaken(): boolean {
+    return this.kinds.length === 0 || this.taken.length > 0;
+  }
+
   welcome: Welcome | undefined;
   frameMax = FRAME_MAX;
   window = 0;

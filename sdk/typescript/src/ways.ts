@@ -16,7 +16,7 @@ export class NotLetIn extends Error {}
 /** One way in. */
 export class Way {
   constructor(readonly url: string, readonly token?: string) {
-    if (!/^(unix:.|https?:\/\/.)/.test(url)) throw new NoNode(`${url} is no way in: write unix:/PATH, or http://HOST:PORT of a node's door`);
+    if (!/^(unix:.|https?:\/\/.)/.test(url) || !(this.isUnix || URL.canParse(url))) throw new NoNode(`${url} is no way in: write unix:/PATH, or http://HOST:PORT of a node's door`);
   }
 
   get isUnix(): boolean {
@@ -72,7 +72,11 @@ export class Way {
 export async function find(given?: string, token = process.env.GREENROOM_TOKEN): Promise<Way[]> {
   const named = given ?? process.env.GREENROOM_HOST ?? "";
   const way = (url: string) => new Way(url.trim(), token);
-  if (named) return named.split(",").filter((url) => url.trim()).map(way);
+  if (named) {
+    const ways = named.split(",").filter((url) => url.trim()).map(way);
+    if (ways.length === 0) throw new NoNode(`${JSON.stringify(named)} names no way in: write unix:/PATH, or http://HOST:PORT of a node's door`);
+    return ways;
+  }
   const base = process.env.XDG_RUNTIME_DIR;
   const directory = base ? join(base, "greenroom") : `/tmp/greenroom-${uid()}`;
   const all = list(directory).map((path) => `unix:${path}`);

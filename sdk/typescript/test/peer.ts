@@ -14,6 +14,12 @@ export class Peer {
   leaseMs = 5000;
   answers = true;
   window = 1 << 20;
+  /** Why its offers are refused, if they are. */
+  refuses = "";
+  /** What it waits for before it answers a Hello. */
+  waits: Promise<void> = Promise.resolve();
+  /** What its Welcome says in other words than usual. */
+  welcome: Record<string, unknown> = {};
   sessions = 0;
   readonly hellos: Record<string, unknown>[] = [];
   readonly described: Record<string, unknown>[] = [];
@@ -51,7 +57,7 @@ export class Peer {
         if (is === "new" && type === T.hello) {
           is = "control";
           this.controlSocket = socket;
-          this.#greet(socket, reader);
+          void this.waits.then(() => this.#greet(socket, reader));
         } else if (is === "new") {
           is = "user";
           this.#user = socket;
@@ -83,9 +89,9 @@ export class Peer {
     this.sessions += 1;
     const secret = Buffer.from("0123456789abcdef");
     const unknown = hello.offers.map(({ digest }) => digest);
-    const welcome = { cluster: "music", node: 7, session: this.sessions, secret, lease_ms: this.leaseMs, shards: [0], window: this.window, unknown };
+    const welcome = { cluster: "music", node: 7, session: this.sessions, secret, lease_ms: this.leaseMs, shards: [0], window: this.window, unknown, ...this.welcome };
     socket.write(frame(T.welcome, (body) => body.bytes(Buffer.from("GRHP\x01\0\x01\0")).bytes(pack(welcome))));
-    hello.offers.forEach(({ kind }, index) => socket.write(frame(T.offered, (body) => body.varint(index).text(kind).u8(0).text(""))));
+    hello.offers.forEach(({ kind }, index) => socket.write(frame(T.offered, (body) => body.varint(index).text(kind).u8(this.refuses ? 2 : 0).text(this.refuses))));
   }
 
   say(bytes: Buffer): void {
