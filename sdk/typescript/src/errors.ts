@@ -1,6 +1,8 @@
 /** What a call may end with, other than its reply. */
 
-import { FrameError, Status, payload, payloadIn, valueOf } from "./frames.js";
+import { inspect } from "node:util";
+
+import { Status, payload, payloadIn, valueOf } from "./frames.js";
 
 /** A method's own error: a name, and its fields. */
 export class ActorError extends Error {
@@ -68,37 +70,78 @@ export function outcome(error: unknown, where: string): [number, unknown] {
   if (error instanceof ActorError) return [Status.actorError, error.value];
   if (error instanceof Fenced && !error.isTold) return [Status.abandoned, null];
   if (error instanceof Failure && ["Unsaved", "Unreadable", "Invalid"].includes(error.reason)) return encode(error);
-  console.error(`greenroom: ${where} failed:`, error);
-  const message = error instanceof Error ? `${error.name}: ${error.message}` : String(error);
-  return encode(new Unknown("Panicked", { message }));
+  report(`${where} failed`, error);
+  return encode(new Unknown("Panicked", { message: named(error) }));
 }
 
 /** The same with the payload: an error of its own in a codec, with its sentence if that is to be told. */
 export function written(error: unknown, where: string, codec: number, isTold = false): [number, Buffer] {
-  const [status, value] = outcome(error, where);
-  if (status !== Status.actorError) return [status, payload(value)];
   try {
-    const says = error instanceof Error ? error.message : String(error);
-    return [status, isTold ? payloadIn(codec, { error: value, says }, 2) : payloadIn(codec, value)];
+    const [status, value] = outcome(error, where);
+    if (status !== Status.actorError) return [status, payload(value)];
+    return [status, isTold ? payloadIn(codec, { error: value, says: sentence(error) }, 2) : payloadIn(codec, value)];
   } catch (why) {
     const [unknown, told] = encode(new Unknown("Unreadable", { message: `the error of ${where} cannot be sent: ${sentence(why)}` }));
     return [unknown, payload(told)];
   }
 }
 
+/** What an error says. It never throws, whatever the error's own getters do, and what it gives can be sent. */
 export function sentence(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
+  return words(error, () => (error instanceof Error ? String(error.message) : String(error)));
+}
+
+/** The same with the error's name, as callers are told of what a method did not mean. */
+export function named(error: unknown): string {
+  return words(error, () => (error instanceof Error ? `${String(error.name)}: ${String(error.message)}` : String(error)));
+}
+
+function words(error: unknown, read: () => string): string {
+  try {
+    const said = read();
+    const told = said.length > WORDS_MAX ? `${said.slice(0, WORDS_MAX)}.. (${said.length} characters)` : said;
+    return told.toWellFormed();
+  } catch {
+    return `${classOf(error)}, which cannot be read: a getter or toString() of it throws`;
+  }
+}
+
+/** The name of what made an error, found without its own help. */
+function classOf(error: unknown): string {
+  try {
+    const name: unknown = (Object.getPrototypeOf(error) as { constructor?: { name?: unknown } } | null)?.constructor?.name;
+    return typeof name === "string" && name !== "" ? name.toWellFormed() : typeof error;
+  } catch {
+    return typeof error;
+  }
+}
+
+/** Logs an error with its trace, or what can be told of one that cannot be shown. */
+export function report(what: string, error: unknown): void {
+  let shown: string;
+  try {
+    shown = inspect(error);
+  } catch {
+    shown = named(error);
+  }
+  console.error(`greenroom: ${what}:`, shown);
 }
 
 /** The error of what is no reply. */
 export function decode(status: number, payload: Buffer): Error {
-  let value: unknown;
   try {
-    value = valueOf(payload);
+    return failure(status, valueOf(payload));
   } catch (error) {
-    if (error instanceof FrameError) return new Unknown("Unreadable", { message: error.message });
-    throw error;
+    return unreadable(error);
   }
+}
+
+/** What came cannot be read. */
+export function unreadable(error: unknown): Unknown {
+  return new Unknown("Unreadable", { message: sentence(error) });
+}
+
+function failure(status: number, value: unknown): Error {
   if (status === Status.actorError) return ActorError.of(value);
   const [family, inside] = only(value);
   if (family === "Cycle" && Array.isArray(inside)) return new Cycle(inside.map(String));
@@ -126,4 +169,6 @@ function text(value: unknown): string {
   return JSON.stringify(value, (_, inside: unknown) => (typeof inside === "bigint" ? String(inside) : inside));
 }
 
+/** Characters of an error that others are told; its host's log has all of them. */
+const WORDS_MAX = 16 << 10;
 const FINAL = new Set(["UnknownKind", "UnknownMethod", "Invalid", "InvalidKey", "DeadLetter", "Unbound", "Denied", "TickOver", "Leaving", "Unsendable"]);

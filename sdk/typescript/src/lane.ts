@@ -3,7 +3,7 @@
 import type { Socket } from "node:net";
 
 import { Context } from "./context.js";
-import { Fenced, Refused, Unknown, decode, sentence, written } from "./errors.js";
+import { Fenced, Refused, Unknown, decode, encode, report, sentence, written } from "./errors.js";
 import { Batch, FrameError, NIL, Reader, Splitter, Status, T, payload, payloadIn, valueOf } from "./frames.js";
 import { checked, isGenerator } from "./kind.js";
 import { Seat } from "./seat.js";
@@ -117,9 +117,10 @@ export class Lane {
         return !this.isDead;
       });
     } catch (error) {
-      if (!(error instanceof FrameError)) throw error;
-      console.error(`greenroom: lane ${this.shard}: ${error.message}`);
-      this.write(T.goodbye, (body) => body.u8(4).text(error.message.slice(0, 300)));
+      // Whatever bytes have led to it, they end this lane, and not the process.
+      if (error instanceof FrameError) console.error(`greenroom: lane ${this.shard}: ${error.message}`);
+      else report(`lane ${this.shard}`, error);
+      this.write(T.goodbye, (body) => body.u8(4).text(sentence(error).slice(0, 300).toWellFormed()));
       this.close();
       this.drop();
     }
@@ -209,7 +210,7 @@ export class Lane {
       const { schema } = method;
       if (isGenerator(method.run)) {
         const items = method.run(context, args ?? {}) as AsyncIterator<unknown>;
-        const outlet = new Outlet(this, seat, this.number(), items, turn.codec);
+        const outlet = new Outlet(this, seat, this.number(), items, turn.codec, `${seat.kind.name}/${seat.key}.${method.name}`);
         this.outlets.set(outlet.number, outlet);
         seat.streams.add(outlet.number);
         return this.#finish(turn, Status.ok, NIL, outlet.number);
@@ -233,7 +234,10 @@ export class Lane {
     try {
       const answer = payloadIn(turn.codec, value ?? null);
       if (turn.owed.length === 0) return this.#settle(turn, Status.ok, answer);
-      void Promise.allSettled(turn.owed.splice(0)).then(() => this.#end(turn, value));
+      void Promise.all(turn.owed.splice(0)).then((lost) => {
+        const error = lost.find((one) => one !== undefined);
+        return error === undefined ? this.#end(turn, value) : this.#fail(turn, error);
+      });
     } catch (error) {
       this.#fail(turn, unsent(error, "the reply"));
     }
@@ -241,7 +245,7 @@ export class Lane {
 
   #fail(turn: Turn, error: unknown): void {
     if (turn.isDead) return;
-    if (turn.owed.length > 0) return void Promise.allSettled(turn.owed.splice(0)).then(() => this.#fail(turn, error));
+    if (turn.owed.length > 0) return void Promise.all(turn.owed.splice(0)).then(() => this.#fail(turn, error));
     const { seat, method } = turn;
     const where = `${seat.kind.name}/${seat.key}.${method.name}`;
     let [status, answer] = written(error, where, turn.codec, turn.isTold);
@@ -259,7 +263,7 @@ export class Lane {
       try {
         seat.renew();
       } catch (why) {
-        console.error(`greenroom: ${seat.kind.name}/${seat.key} cannot be made anew:`, why);
+        report(`${seat.kind.name}/${seat.key} cannot be made anew`, why);
       }
     }
     this.#finish(turn, status, answer);
@@ -300,6 +304,14 @@ export class Lane {
       seat.exclusive = undefined;
       for (const wake of seat.waiting.splice(0)) wake();
     }
+  }
+
+  /** The same, if a frame has room for it; else that it has not, which costs nobody the lane. */
+  fitting(status: number, answer: Buffer, what: string): [number, Buffer] {
+    const size = answer.length + HEAD_MAX;
+    if (size <= this.session.frameMax) return [status, answer];
+    const [unknown, value] = encode(new Unknown("Unreadable", { message: `${what} has ${size} bytes, over the bound of ${this.session.frameMax}; let it be smaller` }));
+    return [unknown, payload(value)];
   }
 
   #activate(reader: Reader): void {
@@ -373,19 +385,28 @@ export class Lane {
     let route = this.#routes.get(name);
     if (route === undefined) {
       const next = (route = this.#routes.size);
+      this.write(T.define, (body) => body.varint(next).text(named(kind, "kind")).text(named(method, `${kind}: method`)).varint(version));
+      // Not before it is said: the node knows no route of names that cannot be.
       this.#routes.set(name, next);
-      this.write(T.define, (body) => body.varint(next).text(kind).text(method).varint(version));
     }
     const to = route;
     this.pay(T.call, (body) => body.varint(number).varint(turn?.number ?? 0).varint(to).block(key).varint(Math.ceil(left * 1000)).block(carried).bytes(args));
   }
 
-  /** The answer to a request that is about to be sent. */
-  answer(number: number, seat: Seat | undefined, turn: Turn | undefined, signal?: AbortSignal): Promise<{ status: number; payload: Buffer }> {
+  /** The answer to a request, which `send` sends. */
+  answer(number: number, seat: Seat | undefined, turn: Turn | undefined, send: () => void, signal?: AbortSignal): Promise<{ status: number; payload: Buffer }> {
     this.check(seat, turn);
+    signal?.throwIfAborted();
     return new Promise((resolve, reject) => {
       const give = (error: Error) => reject(seat ? new Fenced() : error);
       this.requests.set(number, { resolve, reject: give });
+      try {
+        send();
+      } catch (error) {
+        // Nobody answers what was not sent, and nobody waits for it.
+        this.requests.delete(number);
+        throw error;
+      }
       signal?.addEventListener("abort", () => {
         if (this.requests.delete(number) && !this.isDead) this.write(T.cancelCall, (body) => body.varint(number));
         reject(signal.reason as Error);
@@ -397,9 +418,7 @@ export class Lane {
   async ask(seat: Seat | undefined, turn: Turn | undefined, operation: number, what: Record<string, unknown>): Promise<Buffer> {
     if (!this.hasRoom) await this.room();
     const number = this.number();
-    const answer = this.answer(number, seat, turn);
-    this.#ask(number, seat, turn, operation, what);
-    const { status, payload } = await answer;
+    const { status, payload } = await this.answer(number, seat, turn, () => this.#ask(number, seat, turn, operation, what));
     this.check(seat, turn);
     if (status !== Status.ok) throw decode(status, payload);
     return payload;
@@ -417,6 +436,14 @@ export class Lane {
   }
 }
 
+/** What may name something: the node ends a lane on which it comes by another name. */
+function named(name: string, what: string): string {
+  if (name !== "" && name.isWellFormed() && Buffer.byteLength(name) <= NAME_MAX) return name;
+  throw new TypeError(`${what} ${JSON.stringify(name.slice(0, 80))} is no name: give 1 to ${NAME_MAX} bytes of UTF-8`);
+}
+
+const NAME_MAX = 128;
+
 /** Why a turn's end could not be sent. */
 function unsent(error: unknown, what: string): Unknown {
   return error instanceof Unknown && error.reason === "Unsaved" ? error : new Unknown("Unreadable", { message: `${what} cannot be sent: ${sentence(error)}` });
@@ -424,6 +451,9 @@ function unsent(error: unknown, what: string): Unknown {
 
 /** Frames that leave before a round is over: the node goes on with them meanwhile. */
 const BATCH = 16;
+
+/** Bytes of a frame before its payload, at most, where these are numbers alone. */
+const HEAD_MAX = 32;
 
 /** Why a seat is left, by its byte. */
 const WHY = ["idle", "stopping", "asked", "failed", "migrating", "superseded", "upgraded", "unsaved", "duplicate", "stopped"];

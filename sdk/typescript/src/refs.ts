@@ -1,6 +1,6 @@
 /** References: calls of actors, with the kind's own signatures. */
 
-import { Refused, Unknown, decode, isObject } from "./errors.js";
+import { Refused, Unknown, decode, isObject, sentence, unreadable } from "./errors.js";
 import { Op, Status, carried, payload, valueOf } from "./frames.js";
 import { definitionOf, isGenerator, type AnyKind, type Handlers, type Kind } from "./kind.js";
 import type { Lane } from "./lane.js";
@@ -45,7 +45,7 @@ export abstract class Referrer {
   ref(kind: string, key: string, options?: CallOptions): AnyRef;
   ref(kind: AnyKind | string, key: string, options: CallOptions = {}): unknown {
     const size = Buffer.byteLength(key);
-    if (size === 0 || size > 1024) throw new Refused("InvalidKey", { message: "a key has 1 to 1,024 bytes" });
+    if (size === 0 || size > 1024 || !key.isWellFormed()) throw new Refused("InvalidKey", { message: "a key has 1 to 1,024 bytes of UTF-8" });
     const target = new Target(this, kind, key, options);
     const $send = methods((name) => (args: unknown) => target.send(name, args));
     return methods((name) => (name === "$send" ? $send : target.method(name)), $send);
@@ -95,9 +95,9 @@ class Target {
   }
 
   send(name: string, args: unknown): Promise<void> {
-    const sent = this.#send(name, args);
+    const sent = new Sent(this.#send(name, args), `${this.name}/${this.key}.${name}`);
     const { turn } = this.caller.scope();
-    if (turn?.seat.kind.definition.reliable) turn.owed.push(sent);
+    if (turn?.seat.kind.definition.reliable) turn.owed.push(sent.lost);
     return sent;
   }
 
@@ -106,19 +106,19 @@ class Target {
     const packed = payload(args ?? {});
     if (!lane.hasRoom) await lane.room();
     const { seat, turn } = this.caller.scope();
-    lane.call(0, seat, turn, this.name, name, this.version, this.#key, this.options.timeout ?? 0, carrying(this.options.context), packed);
+    lane.call(0, seat, turn, this.name, name, this.version, this.#key, bounded(this.options.timeout) ?? 0, carrying(this.options.context), packed);
   }
 
   async #call(name: string, args: unknown, options: CallOptions = {}): Promise<unknown> {
     const { reply, lane } = await this.#ask(name, args, options);
-    const value = valueOf(reply);
+    const value = read(reply);
     const stream = streamOf(value);
     return stream === undefined ? value : this.#items(lane, stream);
   }
 
   async *#stream(name: string, args: unknown, options: CallOptions = {}): AsyncGenerator<unknown> {
     const { reply, lane } = await this.#ask(name, args, options);
-    const stream = streamOf(valueOf(reply));
+    const stream = streamOf(read(reply));
     if (stream === undefined) throw new Unknown("Unreadable", { message: `${this.name}.${name} gave no stream` });
     yield* this.#items(lane, stream);
   }
@@ -126,7 +126,8 @@ class Target {
   async #ask(name: string, args: unknown, options: CallOptions): Promise<{ reply: Buffer; lane: Lane }> {
     const { timeout, signal, context, idempotencyKey } = { ...this.options, ...options };
     signal?.throwIfAborted();
-    const until = timeout === undefined ? 0 : performance.now() + timeout;
+    const limit = bounded(timeout);
+    const until = limit === undefined ? 0 : performance.now() + limit;
     const packed = payload(args ?? {});
     const carried = carrying(context, idempotencyKey);
     const lane = this.caller.laneNow(this.name, this.key) ?? (await this.caller.lane(this.name, this.key));
@@ -134,9 +135,8 @@ class Target {
     const { seat, turn } = this.caller.scope();
     const number = lane.number();
     const left = until ? Math.max(0.001, until - performance.now()) : 0;
-    const answer = lane.answer(number, seat, turn, signal);
-    lane.call(number, seat, turn, this.name, name, this.version, this.#key, left, carried, packed);
-    const { status, payload: reply } = await answer;
+    const send = () => lane.call(number, seat, turn, this.name, name, this.version, this.#key, left, carried, packed);
+    const { status, payload: reply } = await lane.answer(number, seat, turn, send, signal);
     lane.check(seat, turn);
     if (status !== Status.ok) throw decode(status, reply);
     return { reply, lane };
@@ -149,7 +149,7 @@ class Target {
       await lane.ask(seat, turn, Op.openStream, { name, stream: inlet.number, window: WINDOW });
       for (let item = await inlet.take(); item !== undefined; item = await inlet.take()) {
         if (seat) lane.check(seat);
-        yield valueOf(item);
+        yield read(item);
       }
     } finally {
       inlet.close();
@@ -173,6 +173,50 @@ export class Topic<T> {
     for await (const parcel of parcels) {
       if (isObject(parcel) && Array.isArray(parcel.Event)) yield JSON.parse(String(parcel.Event[1])) as T;
     }
+  }
+}
+
+/** A one-way message on its way. That it could not be sent is for who awaits it; where nobody does, it is logged, and fails a reliable turn. */
+class Sent extends Promise<void> {
+  /** Done when it has gone or cannot, and nobody but this has heard why: with that error. */
+  readonly lost: Promise<unknown>;
+  #isAwaited = false;
+
+  constructor(sent: Promise<void>, what: string) {
+    super((resolve, reject) => void sent.then(resolve, reject));
+    this.lost = super.then(undefined, (error: unknown) => {
+      // Whoever awaits it does so by now.
+      if (this.#isAwaited) return undefined;
+      console.error(`greenroom: the one-way message ${what} was not sent, and nobody awaits it: ${sentence(error)}`);
+      return error;
+    });
+  }
+
+  override then<A = void, B = never>(sent?: ((value: void) => A | PromiseLike<A>) | null, failed?: ((reason: unknown) => B | PromiseLike<B>) | null): Promise<A | B> {
+    this.#isAwaited = true;
+    return super.then(sent, failed);
+  }
+
+  /** What follows it is a promise as any. */
+  static override get [Symbol.species](): PromiseConstructor {
+    return Promise;
+  }
+}
+
+/** A time that may be said of a call; what has no end, or is longer than anybody waits, bounds nothing. */
+function bounded(timeout: number | undefined): number | undefined {
+  if (timeout === undefined || timeout > TIMEOUT_MAX_MS) return undefined;
+  if (typeof timeout !== "number" || Number.isNaN(timeout)) throw new TypeError(`timeout: ${String(timeout)} bounds no call: give milliseconds, or leave it out`);
+  return Math.max(0.001, timeout);
+}
+
+const TIMEOUT_MAX_MS = 1e12;
+
+function read(payload: Buffer): unknown {
+  try {
+    return valueOf(payload);
+  } catch (error) {
+    throw unreadable(error);
   }
 }
 

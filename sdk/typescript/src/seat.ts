@@ -1,7 +1,7 @@
 /** Seats: how activations get them here, what they keep at them, and how they leave them. */
 
 import { Context } from "./context.js";
-import { Refused, Unknown, encode, sentence, written } from "./errors.js";
+import { Refused, Unknown, encode, named, report, sentence, written } from "./errors.js";
 import { CODECS, NIL, Status, T, payload, unpack, valueOf } from "./frames.js";
 import type { Method, Served } from "./kind.js";
 import type { Lane } from "./lane.js";
@@ -89,12 +89,13 @@ export class Seat {
       await this.kind.definition.activated?.(new Context(this));
       this.isReady = true;
     } catch (error) {
-      console.error(`greenroom: ${this.kind.name}/${this.key} cannot be activated:`, error);
-      const [code, value] = encode(error instanceof Refused ? error : new Refused("Activation", { message: String(error) }));
-      [status, answer] = [code, payload(value)];
+      report(`${this.kind.name}/${this.key} cannot be activated`, error);
+      [status, answer] = refusal(error);
       if (!this.isDead) this.lane.seats.delete(this.number);
     }
-    if (!this.isDead) this.lane.write(T.activated, (body) => body.varint(this.number).u8(status).bytes(answer));
+    if (this.isDead) return;
+    [status, answer] = this.lane.fitting(status, answer, `why ${this.kind.name}/${this.key} cannot be activated`);
+    this.lane.write(T.activated, (body) => body.varint(this.number).u8(status).bytes(answer));
   }
 
   /** Calls the hook, and gives the seat back with the state if that is carried to another host. */
@@ -109,6 +110,19 @@ export class Seat {
     if (this.isDead) return;
     this.isDead = true;
     this.lane.seats.delete(this.number);
+    [status, carried] = this.lane.fitting(status, carried, `what ${this.kind.name}/${this.key} carries`);
     this.lane.write(T.released, (body) => body.varint(this.number).u8(status).bytes(carried));
+  }
+}
+
+/** Why a seat is not taken: the hook's own words if they can be sent. */
+function refusal(error: unknown): [number, Buffer] {
+  const told = new Refused("Activation", { message: named(error) });
+  try {
+    const [status, value] = encode(error instanceof Refused ? error : told);
+    return [status, payload(value)];
+  } catch {
+    const [status, value] = encode(told);
+    return [status, payload(value)];
   }
 }

@@ -1,6 +1,6 @@
 /** Streams of replies: what a generator gives, and what is consumed of others. */
 
-import { Unknown, decode, encode, written } from "./errors.js";
+import { Unknown, decode, encode, report, written } from "./errors.js";
 import { CODECS, FrameError, Status, T, payload, payloadIn } from "./frames.js";
 import type { Lane } from "./lane.js";
 import type { Seat } from "./seat.js";
@@ -16,7 +16,7 @@ export class Outlet {
   #stopped = false;
   #wake: (() => void) | undefined;
 
-  constructor(readonly lane: Lane, readonly seat: Seat, readonly number: number, private readonly items: AsyncIterator<unknown> | Iterator<unknown>, private readonly codec: number) {}
+  constructor(readonly lane: Lane, readonly seat: Seat, readonly number: number, private readonly items: AsyncIterator<unknown> | Iterator<unknown>, private readonly codec: number, private readonly where: string) {}
 
   /** The consumer's word on its room. No window gives the stream up. */
   credit(window: number, consumed: number): void {
@@ -59,16 +59,31 @@ export class Outlet {
         this.#sent += 1;
       }
     } catch (error) {
-      const where = `a stream of ${this.seat.kind.name}/${this.seat.key}`;
-      if (!(error instanceof Unknown)) end = written(error, where, CODECS?.[0] ?? 1);
-      else {
-        const [status, value] = encode(error);
-        end = [status, payload(value)];
-      }
+      end = this.#ending(error);
     }
     this.#gone();
-    if (!this.lane.isDead) this.lane.write(T.streamEnd, (body) => body.varint(this.number).varint(this.#sent).u8(end[0]).bytes(end[1]));
-    await this.items.return?.();
+    if (!this.lane.isDead) {
+      const [status, answer] = this.lane.fitting(...end, `the end of ${this.where}`);
+      this.lane.write(T.streamEnd, (body) => body.varint(this.number).varint(this.#sent).u8(status).bytes(answer));
+    }
+    try {
+      await this.items.return?.();
+    } catch (error) {
+      report(`${this.where} failed as it was closed`, error);
+    }
+  }
+
+  /** How the stream ends that has failed, or was ended. */
+  #ending(error: unknown): [number, Buffer] {
+    try {
+      if (error instanceof Unknown) {
+        const [status, value] = encode(error);
+        return [status, payload(value)];
+      }
+    } catch {
+      // The user's own, with a detail that cannot be sent: as any other error.
+    }
+    return written(error, this.where, CODECS?.[0] ?? 1);
   }
 }
 

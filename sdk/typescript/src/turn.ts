@@ -11,7 +11,7 @@ export class Turn {
   halts = false;
   /** The state of a state machine from this turn on, if it says one. */
   jump: string | undefined;
-  /** Messages of a reliable actor's turn that wait for room on the lane: it ends behind them. */
+  /** Messages of a reliable actor's turn that wait for room on the lane: it ends behind them, and fails by the error of one that is lost. */
   readonly owed: Promise<unknown>[] = [];
   extension: Buffer | undefined;
   /** That of the arguments: the reply comes in it. */
@@ -28,7 +28,7 @@ export class Turn {
     if (this.#abort) return this.#abort;
     const abort = (this.#abort = new AbortController());
     // Its caller has given up then.
-    if (this.until) setTimeout(() => abort.abort(), this.until - performance.now()).unref();
+    if (this.until) setTimeout(() => abort.abort(), Math.min(this.until - performance.now(), TIMER_MAX_MS)).unref();
     return abort;
   }
 
@@ -43,3 +43,6 @@ export class Turn {
     this.abort.abort(new Fenced());
   }
 }
+
+/** Longer timers fire at once; no turn lasts so long. */
+const TIMER_MAX_MS = 2 ** 31 - 1;
