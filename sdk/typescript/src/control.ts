@@ -1,7 +1,9 @@
 /** The control lane, in a worker of its own: a handler that computes for a minute loses no lease. */
 
+import { inspect } from "node:util";
 import { isMainThread, parentPort, workerData } from "node:worker_threads";
 
+import { isObject } from "./errors.js";
 import { FRAME_MAX, FrameError, MAGIC, Splitter, T, VERSION, frame, pack, unpack, type Reader } from "./frames.js";
 import { Lease, now } from "./lease.js";
 import { NotLetIn, Way } from "./ways.js";
@@ -45,6 +47,7 @@ function live({ url, token, hello, described, lease: shared }: Given, tell: (tol
   const splitter = new Splitter();
   let beat: NodeJS.Timeout | undefined;
   let over = false;
+  let isNode = false;
   let isOpen = false;
   const asked = now();
   const end = (told: Told) => {
@@ -64,11 +67,13 @@ function live({ url, token, hello, described, lease: shared }: Given, tell: (tol
       const reason = reader.text();
       end({ what: code === 5 ? "refused" : isOpen ? "goodbye" : "lost", reason });
     } else if (!isOpen) {
-      const welcome = read(type, reader, url);
+      check(type, reader, url);
+      isNode = true;
+      const welcome = read(reader);
       isOpen = true;
       clearTimeout(greeting);
       lease.begin(asked, welcome.lease_ms);
-      for (const digest of welcome.unknown) if (described[digest]) socket.write(described[digest]);
+      for (const digest of welcome.unknown) if (Object.hasOwn(described, digest)) socket.write(described[digest]!);
       tell({ what: "welcome", welcome });
       const alive = () => {
         if (lease.isOver()) end({ what: "lost", reason: "the lease is over, and was not renewed" });
@@ -99,7 +104,7 @@ function live({ url, token, hello, described, lease: shared }: Given, tell: (tol
       } catch (error) {
         if (!(error instanceof FrameError || error instanceof NotLetIn)) throw error;
         // What comes instead of a Welcome, and is no frame, is somebody else's.
-        if (!isOpen) end({ what: "refused", reason: error instanceof NotLetIn ? error.message : `${stranger(url)} (${error.message})` });
+        if (!isNode) end({ what: "refused", reason: error instanceof NotLetIn ? error.message : `${stranger(url)} (${error.message})` });
         else end({ what: error instanceof NotLetIn ? "refused" : "lost", reason: error.message });
       }
     },
@@ -116,18 +121,44 @@ function stranger(url: string): string {
   return `${url} does not speak the host protocol: is it the host socket of a Greenroom node?`;
 }
 
-function read(type: number, reader: Reader, url: string): Welcome {
+/** Reads what a Welcome begins with. */
+function check(type: number, reader: Reader, url: string): void {
   if (type !== T.welcome || reader.bytes(4).toString("latin1") !== MAGIC) {
     throw new NotLetIn(stranger(url));
   }
   const [lowest, highest] = [reader.bytes(2).readUInt16LE(), reader.bytes(2).readUInt16LE()];
   if (lowest > VERSION || highest < VERSION) throw new NotLetIn(`the node speaks version ${highest} of the host protocol, this SDK ${VERSION}`);
-  const said = unpack(reader.rest()) as Partial<Welcome>;
-  if (typeof said.lease_ms !== "number" || !(said.secret instanceof Uint8Array) || said.session === undefined) {
-    throw new FrameError("the Welcome lacks what a session needs");
-  }
+}
+
+function read(reader: Reader): Welcome {
+  const said = unpack(reader.rest());
   const defaults = { cluster: "", node: 0, shards: [], frame_len_max: FRAME_MAX, window: 1 << 20, unknown: [] };
-  return { ...defaults, ...(said as Welcome) };
+  const welcome = { ...defaults, ...(isObject(said) ? said : {}) } as unknown as Welcome;
+  for (const [name, holds] of Object.entries(HOLDS)) {
+    if (!holds(welcome[name as keyof Welcome])) throw new FrameError(`the Welcome's ${name} cannot be: ${inspect(welcome[name as keyof Welcome])}`);
+  }
+  return { ...welcome, shards: [...new Set(welcome.shards)] };
+}
+
+/** What holds of each field of a Welcome. */
+const HOLDS: { [name in keyof Welcome]?: (value: unknown) => boolean } = {
+  node: isNumber,
+  session: isNumber,
+  secret: (value) => value instanceof Uint8Array,
+  // A longer time no timer takes.
+  lease_ms: (value) => isWithin(value, 1, 2 ** 31 - 1),
+  shards: (value) => Array.isArray(value) && value.length <= 1024 && value.every((shard) => isWithin(shard, 0, 2 ** 32)),
+  frame_len_max: (value) => isWithin(value, 1024, 2 ** 32 - 1),
+  window: (value) => isWithin(value, 1, Number.MAX_SAFE_INTEGER),
+  unknown: (value) => Array.isArray(value) && value.every((digest) => typeof digest === "string"),
+};
+
+function isNumber(value: unknown): boolean {
+  return typeof value === "bigint" || isWithin(value, 0, Number.MAX_SAFE_INTEGER);
+}
+
+function isWithin(value: unknown, least: number, most: number): boolean {
+  return Number.isInteger(value) && (value as number) >= least && (value as number) <= most;
 }
 
 if (!isMainThread && (workerData as Given | null)?.lease !== undefined) {

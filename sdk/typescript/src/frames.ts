@@ -4,6 +4,7 @@ import { randomUUID } from "node:crypto";
 
 import { Packr } from "msgpackr";
 
+import { isWhole } from "./lengths.js";
 import { plain } from "./plain.js";
 
 export const MAGIC = "GRHP";
@@ -44,6 +45,7 @@ export function pack(value: unknown): Buffer {
 
 /** What MessagePack holds: integers beyond 2^53 as BigInt. */
 export function unpack(bytes: Uint8Array): unknown {
+  if (!isWhole(bytes)) throw new FrameError("a value is no MessagePack: it says that it has more than there are bytes for");
   try {
     return packr.unpack(bytes);
   } catch (error) {
@@ -89,9 +91,12 @@ function toJson(this: Record<string, unknown>, name: string, inside: unknown): u
   return typeof inside === "bigint" ? MARK + inside : inside;
 }
 
-/** JSON, with integers beyond 2^53 as BigInt: these are passed through the library's reader as marked texts. */
+/**
+ * JSON, with integers beyond 2^53 as BigInt: these are passed through the library's reader as marked texts. Those of more digits than 64 bits have
+ * are floats, as in other languages.
+ */
 function fromJson(text: string): unknown {
-  const marked = text.replaceAll(/"(?:[^"\\]|\\.)*"|-?\d+(?![\d.eE])/g, (token) => (token.startsWith('"') || Number.isSafeInteger(Number(token)) ? token : `"${MARK}${token}"`));
+  const marked = text.replaceAll(/"(?:[^"\\]|\\.)*"|-?\d+(?![\d.eE])/g, (token) => (token.startsWith('"') || token.length > 20 || Number.isSafeInteger(Number(token)) ? token : `"${MARK}${token}"`));
   try {
     return JSON.parse(marked, (_, inside: unknown) => (typeof inside === "string" && inside.startsWith(MARK) ? BigInt(inside.slice(MARK.length)) : inside));
   } catch (error) {
@@ -169,6 +174,7 @@ export class Batch {
   }
 
   text(value: string): this {
+    if (!value.isWellFormed()) throw new TypeError(`${JSON.stringify(value.slice(0, 80))} has half of a surrogate pair: use toWellFormed()`);
     return this.block(Buffer.from(value));
   }
 

@@ -16,10 +16,16 @@ export function plain(value: unknown): unknown {
 function made(value: unknown, depth: number): unknown {
   switch (typeof value) {
     case "number":
-      if (Number.isNaN(value)) throw new TypeError("NaN cannot travel");
+      if (!Number.isFinite(value)) throw new TypeError(`${value} cannot travel`);
       return Number.isInteger(value) && (value > 0xffffffff || value < -0x80000000) && Number.isSafeInteger(value) ? BigInt(value) : value;
     case "object":
       break;
+    case "string":
+      if (!value.isWellFormed()) throw new TypeError("half of a surrogate pair cannot travel");
+      return value;
+    case "bigint":
+      if (value > BIG_MAX || value < BIG_MIN) throw new TypeError("an integer of more than 64 bits cannot travel");
+      return value;
     case "function":
     case "symbol":
       throw new TypeError(`a ${typeof value} cannot travel`);
@@ -42,6 +48,7 @@ function made(value: unknown, depth: number): unknown {
   if (!isPlain(value)) throw new TypeError(`${named(value)} cannot travel`);
   let changed: Record<string, unknown> | undefined;
   for (const [name, one] of Object.entries(value)) {
+    if (!name.isWellFormed()) throw new TypeError("half of a surrogate pair cannot travel");
     const inside = made(one, depth + 1);
     if (inside !== one) (changed ??= { ...value })[name] = inside;
   }
@@ -57,7 +64,9 @@ function isPlain(value: object): boolean {
 /** Why a value cannot travel, by the path of what is wrong with it; `undefined` if that is not in the value. */
 function located(value: unknown, path = "", within: readonly object[] = []): TypeError | undefined {
   const where = path || "the value";
-  if (typeof value === "number" && Number.isNaN(value)) return new TypeError(`${where} is NaN, which cannot travel: leave it out, or use null`);
+  if (typeof value === "number" && !Number.isFinite(value)) return new TypeError(`${where} is ${value}, which cannot travel: leave it out, or use null`);
+  if (typeof value === "string" && !value.isWellFormed()) return new TypeError(`${where} has half of a surrogate pair, which cannot travel: use toWellFormed()`);
+  if (typeof value === "bigint" && (value > BIG_MAX || value < BIG_MIN)) return new TypeError(`${where} has more than 64 bits, which cannot travel: use a text`);
   if (typeof value === "function" || typeof value === "symbol") return new TypeError(`${where} is a ${typeof value}, which cannot travel: leave it out`);
   if (typeof value !== "object" || value === null || value instanceof Uint8Array || value instanceof Date || value instanceof ArrayBuffer) return undefined;
   if (within.includes(value)) return new TypeError(`${where} is cyclic, it holds itself: such a value cannot travel, so hold a key or an index there`);
@@ -66,6 +75,8 @@ function located(value: unknown, path = "", within: readonly object[] = []): Typ
   if (Array.isArray(value)) return first(value.entries(), (at, one) => located(one, `${path}[${at}]`, inside));
   if ("toJSON" in value && typeof value.toJSON === "function") return located(value.toJSON(), path, inside);
   if (!isPlain(value)) return new TypeError(`${where} is ${named(value)}, which cannot travel: use ${remedy(value)}`);
+  const odd = Object.keys(value).find((name) => !name.isWellFormed());
+  if (odd !== undefined) return new TypeError(`the name ${JSON.stringify(odd)} in ${where} has half of a surrogate pair, which cannot travel: use toWellFormed()`);
   return first(Object.entries(value), (name, one) => located(one, path ? `${path}.${name}` : name, inside));
 }
 
@@ -91,3 +102,7 @@ function remedy(value: object): string {
 
 /** That of the most nested value which the nodes' readers of both codecs take is less. */
 const DEPTH_MAX = 1000;
+
+/** Integers are of 64 bits, with a sign or without. */
+const BIG_MAX = 2n ** 64n - 1n;
+const BIG_MIN = -(2n ** 63n);
