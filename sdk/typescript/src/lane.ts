@@ -209,11 +209,10 @@ export class Lane {
       const context = new Context(seat, turn);
       const { schema } = method;
       if (isGenerator(method.run)) {
-        const items = method.run(context, args ?? {}) as AsyncIterator<unknown>;
-        const outlet = new Outlet(this, seat, this.number(), items, turn.codec, `${seat.kind.name}/${seat.key}.${method.name}`);
-        this.outlets.set(outlet.number, outlet);
-        seat.streams.add(outlet.number);
-        return this.#finish(turn, Status.ok, NIL, outlet.number);
+        if (!schema) return this.#stream(turn, method.run(context, args ?? {}));
+        return void checked(schema, args)
+          .then((value) => turn.isDead || this.#stream(turn, method.run(context, value)))
+          .catch((error: unknown) => this.#fail(turn, error));
       }
       const made = schema ? checked(schema, args).then((value) => method.run(context, value)) : method.run(context, args ?? {});
       if (made instanceof Promise) {
@@ -227,6 +226,15 @@ export class Lane {
     } catch (error) {
       this.#fail(turn, error);
     }
+  }
+
+  /** Ends a turn with the stream of what its generator gives. */
+  #stream(turn: Turn, items: unknown): void {
+    const { seat, method } = turn;
+    const outlet = new Outlet(this, seat, this.number(), items as AsyncIterator<unknown>, turn.codec, `${seat.kind.name}/${seat.key}.${method.name}`);
+    this.outlets.set(outlet.number, outlet);
+    seat.streams.add(outlet.number);
+    this.#finish(turn, Status.ok, NIL, outlet.number);
   }
 
   #end(turn: Turn, value: unknown): void {

@@ -114,10 +114,24 @@ at("a schema checks arguments, and the error says where", [], async () => {
     },
   };
   const peer = new Peer();
-  const host = await peer.host(actor("checked", { methods: { run: async (_, { user }: { user: string }) => user }, schemas: { run: { arguments: schema } } }));
+  const host = await peer.host(actor("checked", {
+    methods: { run: async (_, { user }: { user: string }) => user },
+    reads: {
+      async *each(_, { user }: { user: string }) {
+        yield* user;
+      },
+    },
+    schemas: { run: { arguments: schema }, each: { arguments: schema } },
+  }));
   await peer.seat();
   assert.deepEqual(await peer.call(0, { user: "ada" }), [0, "ada", undefined]);
-  assert.deepEqual(await peer.call(0, { user: 1 }), [6, { Refused: { Invalid: { field: "user", message: "expected a string" } } }, undefined]);
+  for (const method of [0, 1]) {
+    assert.deepEqual(await peer.call(method, { user: 1 }), [6, { Refused: { Invalid: { field: "user", message: "expected a string" } } }, undefined]);
+  }
+  peer.turn(1, { user: "ada" });
+  const { stream } = await peer.end();
+  peer.say(frame(T.streamCredit, (body) => body.varint(stream).varint(8).varint(0)));
+  for (const letter of "ada") assert.ok((await peer.hear(T.streamItem)).reader.rest().toString().endsWith(letter));
   await host.close();
   peer.stop();
 });
