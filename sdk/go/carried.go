@@ -1,6 +1,10 @@
 package greenroom
 
-import "maps"
+import (
+	"fmt"
+	"maps"
+	"unicode/utf8"
+)
 
 // The tags of what a message carries along.
 const (
@@ -83,6 +87,9 @@ func carried(c Caller) (batch, error) {
 	if len(given.context) > 0 {
 		var pairs batch
 		for key, value := range given.context {
+			if !utf8.ValidString(key) || !utf8.ValidString(value) {
+				return nil, refused("Invalid", map[string]any{"field": "context", "message": fmt.Sprintf("%.80q: %.80q is no UTF-8: carry another text", key, value)})
+			}
 			pairs.text(key).text(value)
 		}
 		all.varint(tagContext).block(pairs)

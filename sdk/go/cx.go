@@ -10,6 +10,7 @@ import (
 	"reflect"
 	"strconv"
 	"time"
+	"unicode/utf8"
 )
 
 // Caller is where calls come from: a turn, or a client.
@@ -288,6 +289,21 @@ type target struct {
 	version   uint16
 }
 
+// check refuses what cannot be written as a call: the node would end the lane, with all that runs on it.
+func (to target) check(method string) error {
+	if len(to.key) == 0 || len(to.key) > keyMax || !utf8.ValidString(to.key) {
+		return refused("InvalidKey", map[string]any{"message": "a key has 1 to 1,024 bytes of UTF-8"})
+	}
+	for _, name := range []string{to.kind, method} {
+		if len(name) == 0 || len(name) > nameMax || !utf8.ValidString(name) {
+			return refused("Invalid", map[string]any{"field": "", "message": fmt.Sprintf("%.80q is no name of a kind or a method: give 1 to 128 bytes of UTF-8", name)})
+		}
+	}
+	return nil
+}
+
+const keyMax, nameMax = 1024, 128
+
 // Of is the actor of kind T and a key.
 func Of[T any](_ Caller, key string, said ...Option) Ref[T] {
 	k := options{name: snake(typeName[T]()), version: 1}
@@ -304,6 +320,9 @@ func Call[T, A, R any](c Caller, ref Ref[T], method func(*T, *Cx, A) (R, error),
 
 // Send sends a one-way message: nobody hears what becomes of it. It waits for room on the connection.
 func Send[T, A, R any](c Caller, ref Ref[T], method func(*T, *Cx, A) (R, error), with A) error {
+	if err := ref.check(nameOf(method)); err != nil {
+		return err
+	}
 	written, err := arguments(with)
 	if err != nil {
 		return unsendable(ref.kind, nameOf(method), with, err)
@@ -394,6 +413,9 @@ func Publish(c Caller, topic string, event any) error {
 }
 
 func call(c Caller, to target, method string, with any) ([]byte, *lane, error) {
+	if err := to.check(method); err != nil {
+		return nil, nil, err
+	}
 	written, err := arguments(with)
 	if err != nil {
 		return nil, nil, unsendable(to.kind, method, with, err)

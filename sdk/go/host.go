@@ -142,9 +142,6 @@ type outside struct {
 func (o *outside) scope() (*seat, *turn) { return nil, nil }
 
 func (o *outside) lane(kind, key string) (*lane, error) {
-	if key == "" || len(key) > 1024 {
-		return nil, refused("InvalidKey", map[string]any{"message": "a key has 1 to 1,024 bytes"})
-	}
 	until := time.After(5 * time.Second)
 	for {
 		o.host.mu.Lock()

@@ -1,5 +1,7 @@
 /** References: calls of actors, with the kind's own signatures. */
 
+import { inspect } from "node:util";
+
 import { Refused, Unknown, decode, isObject, sentence, unreadable } from "./errors.js";
 import { Op, Status, carried, payload, valueOf } from "./frames.js";
 import { definitionOf, isGenerator, type AnyKind, type Handlers, type Kind } from "./kind.js";
@@ -44,8 +46,8 @@ export abstract class Referrer {
   ref<S extends object, M, R>(kind: Kind<S, M, R>, key: string, options?: CallOptions): Ref<M, R>;
   ref(kind: string, key: string, options?: CallOptions): AnyRef;
   ref(kind: AnyKind | string, key: string, options: CallOptions = {}): unknown {
-    const size = Buffer.byteLength(key);
-    if (size === 0 || size > 1024 || !key.isWellFormed()) throw new Refused("InvalidKey", { message: "a key has 1 to 1,024 bytes of UTF-8" });
+    const size = typeof key === "string" && key.isWellFormed() ? Buffer.byteLength(key) : 0;
+    if (size === 0 || size > 1024) throw new Refused("InvalidKey", { message: `a key is a text of 1 to 1,024 bytes of UTF-8, which ${inspect(key, { maxStringLength: 40 })} is not` });
     const target = new Target(this, kind, key, options);
     const $send = methods((name) => (args: unknown) => target.send(name, args));
     return methods((name) => (name === "$send" ? $send : target.method(name)), $send);

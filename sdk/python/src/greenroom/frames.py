@@ -83,8 +83,10 @@ def name(value: str, what: str) -> str:
     raise ValueError(f"{what} {value[:80]!r} is no name: give 1 to {NAME_MAX} bytes of UTF-8")
 
 
-def is_text(value: str) -> bool:
-    """Whether `value` has a form in UTF-8: one half of a surrogate pair has none."""
+def is_text(value: object) -> bool:
+    """Whether `value` is a text and has a form in UTF-8: one half of a surrogate pair has none."""
+    if not isinstance(value, str):
+        return False
     try:
         value.encode()
     except UnicodeEncodeError:

@@ -6,6 +6,7 @@ import asyncio
 import concurrent.futures
 import logging
 import math
+import reprlib
 import time
 from asyncio import Future
 from collections.abc import AsyncIterator, Callable, Coroutine, Generator, Mapping
@@ -18,7 +19,6 @@ from .kind import Kind, Method
 from .lane import Lane, call_frame
 from .streams import WINDOW, Inlet
 from .turn import Seat, Turn
-
 
 log = logging.getLogger("greenroom")
 
@@ -77,7 +77,7 @@ class Target:
     def __init__(self, caller: Caller, kind: type[Actor] | str, key: str, by: float | None, carried: bytes) -> None:
         sized = key.encode() if frames.is_text(key) else b""
         if not 0 < len(sized) <= 1024:
-            raise Refused("InvalidKey", {"message": "a key has 1 to 1,024 bytes of UTF-8"})
+            raise Refused("InvalidKey", {"message": f"a key is a text of 1 to 1,024 bytes of UTF-8, which {reprlib.repr(key)} is not"})
         self.caller = caller
         self.kind: Kind | None = None if isinstance(kind, str) else kind_of(kind)
         self.name = frames.name(kind, "kind") if isinstance(kind, str) else kind_of(kind).name
