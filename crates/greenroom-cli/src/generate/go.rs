@@ -76,7 +76,12 @@ impl Types {
         let Some((own, _)) = self.definitions.get(name) else { return };
         match fields(schema) {
             Some(fields) => self.structure(out, own, &fields, schema),
-            None => _ = writeln!(out, "\n// {own} is what the kind calls {name}.\ntype {own} = {}", self.ty(&schema.0)),
+            None => {
+                let ty = self.ty(&schema.0);
+                // Another name for a list or a map could not hold itself, which a type of its own may.
+                let is = if ty.starts_with('[') || ty.starts_with("map[") { "" } else { "= " };
+                let _ = writeln!(out, "\n// {own} is what the kind calls {name}.\ntype {own} {is}{ty}");
+            }
         }
     }
 

@@ -1,5 +1,6 @@
 //! Python: a class a kind, as a person would write it for the SDK, whose methods nobody runs here. `client.ref(ChatRoom, "lobby")` has them.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
 use greenroom_describe::{Description, Method, Schema};
@@ -11,7 +12,12 @@ use super::{camel, head, is_identifier};
 pub(super) fn module(description: &Description) -> String {
     let mut body = String::new();
     for (name, schema) in &description.definitions {
-        definition(&mut body, &camel(name), schema);
+        if is_class(schema) {
+            structure(&mut body, &camel(name), schema);
+        } else {
+            let schema = unlooped(&schema.0, name, &description.definitions);
+            let _ = writeln!(body, "\n\n{}: TypeAlias = {}", camel(name), text(&of(&schema)));
+        }
     }
     let class = camel(&description.kind);
     // A text takes all that is written to it.
@@ -37,12 +43,45 @@ pub(super) fn module(description: &Description) -> String {
     out + &body
 }
 
-fn definition(out: &mut String, name: &str, schema: &Schema) {
-    let members = schema.members();
-    if schema.get("type").and_then(Value::as_str) != Some("object") || members.is_empty() {
-        let _ = writeln!(out, "\n\n{name}: TypeAlias = {}", text(&of(&schema.0)));
-        return;
+/// Whether a definition is a class; others are other names of types.
+fn is_class(schema: &Schema) -> bool {
+    schema.get("type").and_then(Value::as_str) == Some("object") && !schema.members().is_empty()
+}
+
+/// What has another name, but for what leads back to that name: it would have no end, as no class is in between.
+fn unlooped(schema: &Value, own: &str, all: &BTreeMap<String, Schema>) -> Value {
+    match schema {
+        Value::Object(_) if referred(schema).is_some_and(|to| leads(to, own, all, &mut BTreeSet::new())) => true.into(),
+        Value::Object(members) => {
+            members.iter().map(|(name, member)| (name.clone(), unlooped(member, own, all))).collect()
+        }
+        Value::Array(items) => items.iter().map(|item| unlooped(item, own, all)).collect(),
+        _ => schema.clone(),
     }
+}
+
+/// Whether the name `from` stands for `to`, or for what has `to` within it.
+fn leads<'a>(from: &'a str, to: &str, all: &'a BTreeMap<String, Schema>, seen: &mut BTreeSet<&'a str>) -> bool {
+    fn any<'a>(schema: &'a Value, is: &mut dyn FnMut(&'a str) -> bool) -> bool {
+        match schema {
+            Value::Object(members) => {
+                referred(schema).is_some_and(&mut *is) || members.values().any(|one| any(one, is))
+            }
+            Value::Array(items) => items.iter().any(|item| any(item, is)),
+            _ => false,
+        }
+    }
+    let Some(schema) = all.get(from).filter(|schema| !is_class(schema)) else { return false };
+    from == to || (seen.insert(from) && any(&schema.0, &mut |next| leads(next, to, all, seen)))
+}
+
+/// The name of the definition that a schema refers to.
+fn referred(schema: &Value) -> Option<&str> {
+    schema["$ref"].as_str().and_then(|to| to.rsplit('/').next())
+}
+
+fn structure(out: &mut String, name: &str, schema: &Schema) {
+    let members = schema.members();
     let member = |(name, ty): &(&str, &Value)| match schema.requires(name) {
         true => of(ty),
         false => format!("NotRequired[{}]", of(ty)),
@@ -102,8 +141,8 @@ fn method(out: &mut String, method: &Method) {
 
 /// The annotation of a schema.
 fn of(schema: &Value) -> String {
-    if let Some(name) = schema["$ref"].as_str() {
-        return camel(name.rsplit('/').next().unwrap_or(name));
+    if let Some(name) = referred(schema) {
+        return camel(name);
     }
     if let Some(value) = schema.get("const") {
         return literal(value).unwrap_or_else(|| "Any".to_owned());

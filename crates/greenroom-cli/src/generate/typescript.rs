@@ -137,8 +137,9 @@ fn of_type(name: &str, schema: &Value) -> String {
             object(&Schema(schema.clone()))
         }
         "object" => match &schema["additionalProperties"] {
-            Value::Object(_) => format!("Record<string, {}>", of(&schema["additionalProperties"])),
-            _ => "Record<string, unknown>".to_owned(),
+            // Unlike a `Record`, this may hold itself.
+            Value::Object(_) => format!("{{ [key: string]: {} }}", of(&schema["additionalProperties"])),
+            _ => "{ [key: string]: unknown }".to_owned(),
         },
         _ => "unknown".to_owned(),
     }

@@ -1,5 +1,5 @@
 # Actors of kind chat_room, version 2. Written by `greenroom generate`: do not edit.
-# Digest 85d6c00ab5e685634654a68c562701c9d39118ba6f64f8da9be69ba2946db2e1.
+# Digest 3158434407ba22667e971872af54d7f6e8bd9156a128b9925b710e839dc7f33b.
 # pyright: reportUnusedImport=false
 from __future__ import annotations
 
@@ -15,11 +15,17 @@ LEFT_OUT: Any = None
 Entry = TypedDict("Entry", {"answers": "NotRequired[list[Entry]]", "class": "int", "user": "str"})
 
 
+Index: TypeAlias = "dict[str, Any]"
+
+
 Mood: TypeAlias = "Literal[\"Calm\"] | Literal[\"Glad\"] | Literal[\"Sad\"]"
 
 
 class NotMember(TypedDict):
     user: str
+
+
+Tree: TypeAlias = "list[Any]"
 
 
 class ChatRoom(gr.Actor, kind="chat_room", version=2):
@@ -41,6 +47,9 @@ class ChatRoom(gr.Actor, kind="chat_room", version=2):
         raise NotImplementedError
 
     async def clear(self) -> None:
+        raise NotImplementedError
+
+    async def plant(self, tree: Tree) -> Index:
         raise NotImplementedError
 
     # other takes what nobody has said: call it by the kind's name.
