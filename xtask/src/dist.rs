@@ -1,4 +1,4 @@
-//! `cargo xtask dist`: what is handed out, in `target/dist`: the same bytes whenever it is made of the same program and commit.
+//! `cargo xtask dist`: what is handed out, in `target/handed-out`: the same bytes whenever it is made of the same program and commit.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -16,7 +16,8 @@ pub(crate) fn run(options: &[&str]) -> Result<(), String> {
     }
     let program = image::program()?;
     let speaker = speaker(&program)?;
-    let folder = target()?.join("dist");
+    // `target/dist` is the build's own: cargo keeps what runs while it builds there.
+    let folder = target()?.join("handed-out");
     let mut sums = Vec::new();
     for round in ["first", "again"] {
         drop(fs::remove_dir_all(&folder));

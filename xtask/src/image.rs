@@ -23,6 +23,7 @@ pub(crate) fn run(options: &[&str]) -> Result<(), String> {
     }
     let program = program()?;
     is_static(&program)?;
+    is_stripped(&program)?;
     let folder = target()?.join("image");
     let context = folder.join("context");
     fs::create_dir_all(&context).map_err(|error| format!("cannot make {}: {error}", context.display()))?;
@@ -93,6 +94,18 @@ fn is_static(program: &Path) -> Result<(), String> {
         Err(format!("{} needs libraries, which the image has not: {said}", program.display()))
     }
 }
+
+/// A quarter of the program would be names that nobody reads there.
+fn is_stripped(program: &Path) -> Result<(), String> {
+    let bytes = fs::read(program).map_err(|error| format!("cannot read {}: {error}", program.display()))?;
+    match bytes.windows(SYMBOLS.len()).any(|name| name == SYMBOLS) {
+        true => Err(format!("{} has its symbols still; look at the profile `dist`", program.display())),
+        false => Ok(()),
+    }
+}
+
+/// The section that a stripped program has not, in the table of names.
+const SYMBOLS: &[u8] = b"\0.symtab\0";
 
 /// Runs the image's own command as its own user, asks it from outside, and ends it as a supervisor does.
 fn try_out(folder: &Path, image: &str) -> Result<(), String> {

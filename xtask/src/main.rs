@@ -115,7 +115,7 @@ cargo xtask templates [--built] [NAME]..
     with npm, and Go. --built: the program is there already.
 
 cargo xtask dist [--built]
-    What is handed out, into target/dist: an archive with the static program, man pages, completions and the unit, its bill of materials
+    What is handed out, into target/handed-out: an archive with the static program, man pages, completions and the unit, its bill of materials
     (CycloneDX), the chart, and their sums; made twice, and compared. What it takes is what `image` takes, without buildah.
 
 cargo xtask fuzz [--seconds N]
