@@ -62,10 +62,16 @@ impl Access {
             (name.clone(), Principal::new(name, roles.iter().map(String::as_str)))
         };
         let certificates: BTreeMap<String, Principal> = auth.certificates.iter().map(principal).collect();
-        let rules = Rules::new(rules.to_vec())?;
-        let named: Vec<&str> = auth.jwt.iter().map(|issuer| issuer.issuer.as_str()).collect();
-        rules.check_issuers(tokens.is_some() || !certificates.is_empty(), &named)?;
-        Ok(Self { tokens, issuers: issuers?, certificates, rules })
+        Ok(Self { tokens, issuers: issuers?, certificates, rules: rules_of(auth, rules)? })
+    }
+
+    /// Looks at what [`open`](Self::open) would take, as far as that can be told without a file.
+    ///
+    /// # Errors
+    /// What cannot be used, and what helps.
+    pub fn check(auth: &Auth, rules: &[Rule]) -> Result<(), Error> {
+        auth.jwt.iter().try_for_each(|issuer| Judge::new(issuer.clone()).map(drop))?;
+        rules_of(auth, rules).map(drop)
     }
 
     /// Whether there is anything that keeps strangers out.
@@ -171,6 +177,13 @@ impl Kept {
             Self::Fetched(keys) => keys.read().unwrap_or_else(PoisonError::into_inner).clone(),
         }
     }
+}
+
+fn rules_of(auth: &Auth, rules: &[Rule]) -> Result<Rules, Error> {
+    let rules = Rules::new(rules.to_vec())?;
+    let named: Vec<&str> = auth.jwt.iter().map(|issuer| issuer.issuer.as_str()).collect();
+    rules.check_issuers(auth.tokens.is_some() || !auth.certificates.is_empty(), &named)?;
+    Ok(rules)
 }
 
 fn is_url(text: &str) -> bool {

@@ -8,6 +8,8 @@ mod keys;
 #[cfg(test)]
 mod tests;
 
+use std::net::IpAddr;
+
 use greenroom_store::url::Secret;
 use jsonwebtoken::{Algorithm, Validation, dangerous, decode, decode_header};
 use serde::Deserialize;
@@ -71,6 +73,13 @@ impl Judge {
         {
             return Err(wrong(
                 "`keys` has credentials in its URL, which logs would show; serve the keys openly".to_owned(),
+            ));
+        }
+        if is_in_the_clear(&issuer.keys) {
+            return Err(wrong(
+                "`keys` would be fetched in the clear, where whoever is on the way can give this node keys of their own; name an \
+                 `https:` URL, or a file"
+                    .to_owned(),
             ));
         }
         let mut algorithms = Vec::new();
@@ -162,6 +171,18 @@ fn claim<'a>(claims: &'a Map<String, Value>, path: &str) -> Option<&'a Value> {
     }
     let (first, rest) = path.split_once('.')?;
     claim(claims.get(first)?.as_object()?, rest)
+}
+
+/// Whether what is fetched from `url` crosses a network that others may be on.
+fn is_in_the_clear(url: &str) -> bool {
+    let Some(rest) = url.strip_prefix("http://") else { return false };
+    let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    let host = match authority.rsplit_once(':') {
+        Some((host, port)) if port.bytes().all(|digit| digit.is_ascii_digit()) => host,
+        _ => authority,
+    };
+    let host = host.trim_matches(['[', ']']);
+    host != "localhost" && !host.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback())
 }
 
 fn refused(error: &jsonwebtoken::errors::Error) -> Refused {

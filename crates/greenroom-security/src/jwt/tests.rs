@@ -172,6 +172,18 @@ fn a_public_key_is_never_taken_for_a_shared_secret() {
     for wrong in [open, Issuer { audience: String::new(), ..issuer() }, Issuer { algorithms: vec![], ..issuer() }] {
         assert!(Judge::new(wrong).is_err());
     }
+    for (keys, is_taken) in [
+        ("http://id.example/keys", false),
+        ("http://127.0.0.1.example:80/keys", false),
+        ("http://[::2]:80/keys", false),
+        ("http://127.0.0.1:80/keys", true),
+        ("http://[::1]/keys", true),
+        ("http://localhost:80", true),
+    ] {
+        let judge = Judge::new(Issuer { keys: keys.into(), ..issuer() });
+        assert_eq!(judge.is_ok(), is_taken, "{keys}");
+        assert!(judge.err().is_none_or(|error| error.to_string().contains("in the clear")), "{keys}");
+    }
     // Nor is a secret among the keys.
     assert!(keys(&json!({ "keys": [{ "kty": "oct", "k": "c2VjcmV0", "kid": "one" }] })).is_empty());
 }
