@@ -19,6 +19,9 @@ pub(crate) fn run(options: &[&str]) -> Result<(), String> {
     let program = target()?.join("debug/greenroom");
     let folder = target()?.join("templates");
     fs::create_dir_all(&folder).map_err(|error| format!("cannot make {}: {error}", folder.display()))?;
+    // Nearer to the projects than the checkout's, of which a project elsewhere has nothing: they are held to rustfmt's defaults.
+    let defaults = folder.join("rustfmt.toml");
+    fs::write(&defaults, "").map_err(|error| format!("cannot write {}: {error}", defaults.display()))?;
     let chosen = PROJECTS.iter().filter(|(name, _)| names.is_empty() || names.contains(name));
     for (name, words) in chosen.clone() {
         let project = folder.join(name);

@@ -8,13 +8,18 @@ use std::process::{Command, Output};
 
 use tempfile::TempDir;
 
+// Laid out by rustfmt's defaults, which are what a project has, and not as this checkout is.
 #[path = "../templates/rust/account.rs"]
+#[rustfmt::skip]
 pub mod account;
 #[path = "../templates/rust/auction.rs"]
+#[rustfmt::skip]
 pub mod auction;
 #[path = "../templates/rust/room.rs"]
+#[rustfmt::skip]
 pub mod room;
 #[path = "../templates/rust/wallet.rs"]
+#[rustfmt::skip]
 pub mod wallet;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_greenroom");
@@ -63,6 +68,26 @@ fn each_project_has_all_it_takes_and_no_place_is_left_unfilled() {
         let checked = Command::new(PROGRAM).args(["config", "check"]).arg(project.join("greenroom.toml")).output();
         let checked = checked.expect("the program starts");
         assert!(checked.status.success(), "{variant:?}: {}", text(&checked.stderr));
+    }
+}
+
+#[test]
+fn each_project_in_rust_is_laid_out_by_rustfmts_defaults() {
+    if Command::new("rustfmt").arg("--version").output().is_err() {
+        eprintln!("NOT TESTED: rustfmt is not installed, so that nobody has looked at the layout");
+        return;
+    }
+    let folder = TempDir::new().expect("a folder");
+    let defaults = folder.path().join("rustfmt.toml");
+    fs::write(&defaults, "").expect("a file");
+    for (number, variant) in VARIANTS.iter().filter(|variant| !variant.contains(&"--lang")).enumerate() {
+        let name = format!("shop-{number}");
+        let made = new(folder.path(), &[&[name.as_str()], *variant].concat());
+        assert!(made.status.success(), "{variant:?}: {}", text(&made.stderr));
+        let mut rustfmt = Command::new("rustfmt");
+        rustfmt.args(["--check", "--edition", "2024", "--config-path"]).arg(&defaults);
+        let output = rustfmt.arg(folder.path().join(&name).join("src/main.rs")).output().expect("rustfmt starts");
+        assert!(output.status.success(), "{variant:?}: {} {}", text(&output.stdout), text(&output.stderr));
     }
 }
 

@@ -33,13 +33,18 @@ mod tests {
     #[test]
     fn what_was_deposited_outlives_every_node() {
         Cluster::of(3, |builder| builder.register::<Account>()).seeds(20, |cluster| async move {
-            assert_eq!(AccountRef::of(&cluster.node("a"), "ada").deposit(5).await, Ok(5));
+            assert_eq!(
+                AccountRef::of(&cluster.node("a"), "ada").deposit(5).await,
+                Ok(5)
+            );
             for name in ["a", "b", "c"] {
                 cluster.kill(name);
                 cluster.start(name).await;
                 cluster.settled().await;
             }
-            let balance = cluster.eventually(|| AccountRef::of(&cluster.any(), "ada").balance()).await;
+            let balance = cluster
+                .eventually(|| AccountRef::of(&cluster.any(), "ada").balance())
+                .await;
             assert_eq!(balance, 5);
         });
     }

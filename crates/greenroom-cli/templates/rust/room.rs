@@ -33,8 +33,17 @@ mod tests {
         Cluster::of(3, |builder| builder.register::<ChatRoom>()).seeds(20, |cluster| async move {
             let (a, b) = (cluster.node("a"), cluster.node("b"));
             assert_eq!(ChatRoomRef::of(&a, "lobby").post("ada", "hi").await, Ok(1));
-            assert_eq!(ChatRoomRef::of(&b, "lobby").post("bob", "hello").await, Ok(2));
-            assert_eq!(ChatRoomRef::of(&a, "lobby").read().await.map(|said| said.len()), Ok(2));
+            assert_eq!(
+                ChatRoomRef::of(&b, "lobby").post("bob", "hello").await,
+                Ok(2)
+            );
+            assert_eq!(
+                ChatRoomRef::of(&a, "lobby")
+                    .read()
+                    .await
+                    .map(|said| said.len()),
+                Ok(2)
+            );
         });
     }
 }

@@ -46,11 +46,18 @@ mod tests {
             cluster.crash_at("b", moment, 1 + random.below(12));
             for _ in 0..5 {
                 // Whether it was paid when a node died is not known; that both sides agree is.
-                let _ = WalletRef::of(&cluster.any(), "ada").pay("bob", 10).by(Duration::from_secs(3)).await;
+                let _ = WalletRef::of(&cluster.any(), "ada")
+                    .pay("bob", 10)
+                    .by(Duration::from_secs(3))
+                    .await;
             }
-            let ada = cluster.eventually(|| WalletRef::of(&cluster.any(), "ada").balance()).await;
+            let ada = cluster
+                .eventually(|| WalletRef::of(&cluster.any(), "ada").balance())
+                .await;
             for _ in 0..600 {
-                let bob = cluster.eventually(|| WalletRef::of(&cluster.any(), "bob").balance()).await;
+                let bob = cluster
+                    .eventually(|| WalletRef::of(&cluster.any(), "bob").balance())
+                    .await;
                 if ada + bob == 0 {
                     return;
                 }
