@@ -57,6 +57,7 @@ fn each_project_has_all_it_takes_and_no_place_is_left_unfilled() {
         let name = format!("shop-{number}");
         let made = new(folder.path(), &[&[name.as_str()], *variant].concat());
         assert!(made.status.success(), "{variant:?}: {}", text(&made.stderr));
+        assert!(text(&made.stdout).contains("--checkout DIR"), "{variant:?}: {}", text(&made.stdout));
         let project = folder.path().join(&name);
         for file in ["README.md", "Containerfile", "greenroom.toml", ".gitignore", ".github/workflows/ci.yml"] {
             assert!(project.join(file).exists(), "{variant:?} has no {file}");

@@ -18,7 +18,7 @@ pub(crate) struct NewCommand {
     /// The language of its actor; Rust if not said
     #[arg(long, value_enum)]
     lang: Option<Language>,
-    /// Greenroom's sources, which the project is to build against; the release of this program's version if not said
+    /// Greenroom's sources, which the project is to build against; the release of this version, once published, if not said
     #[arg(long, value_name = "DIR")]
     checkout: Option<PathBuf>,
 }
@@ -65,6 +65,9 @@ pub(crate) fn run(command: &NewCommand) -> Result<(), String> {
         written.map_err(|error| format!("cannot write {}: {error}", file.display()))?;
     }
     println!("{name} is made; see {name}/README.md");
+    if checkout.is_none() {
+        println!("{UNPUBLISHED}");
+    }
     Ok(())
 }
 
@@ -95,6 +98,10 @@ fn sources(folder: &Path) -> Result<PathBuf, String> {
 }
 
 const NAME_LEN_MAX: usize = 40;
+
+/// What is said of a project that depends on a release.
+const UNPUBLISHED: &str =
+    "it wants a published release; until there is one, make it with --checkout DIR, Greenroom's sources";
 
 /// What a package's manifest, an import or the language itself would confuse it with.
 const TAKEN: &[&str] = &[
