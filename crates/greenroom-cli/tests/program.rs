@@ -326,6 +326,11 @@ fn the_systemd_unit_is_in_order_exposes_little_and_outlasts_a_drain() {
     };
     let drain = seconds(&shown, "drain_delay = ") + seconds(&shown, "drain_timeout = ");
     assert!(seconds(unit, "TimeoutStopSec=") > drain);
+    // A path would be right below one prefix alone: without, systemd looks into /usr/local/bin and /usr/bin.
+    let starts: Vec<_> = unit.lines().filter_map(|line| line.strip_prefix("ExecStart=")).collect();
+    let [start] = starts[..] else { panic!("one program is started: {starts:?}") };
+    let (program, words) = start.split_once(' ').unwrap();
+    assert_eq!(program, "greenroom");
 
     if Command::new("systemd-analyze").arg("--version").output().is_err() {
         eprintln!("NOT TESTED: systemd-analyze is not installed, so that nobody has looked at the unit");
@@ -333,7 +338,7 @@ fn the_systemd_unit_is_in_order_exposes_little_and_outlasts_a_drain() {
     }
     let temporary = tempfile::tempdir().unwrap();
     let path = temporary.path().join("greenroom@shop.service");
-    std::fs::write(&path, unit.replace("/usr/bin/greenroom", PROGRAM)).unwrap();
+    std::fs::write(&path, unit.replace(start, &format!("{PROGRAM} {words}"))).unwrap();
     for args in [&["verify"][..], &["security", "--offline=true", "--threshold=15"]] {
         let output = Command::new("systemd-analyze").args(args).arg(&path).output().unwrap();
         assert!(
