@@ -124,6 +124,11 @@ const REFUSED: &[(&[&str], &str)] = &[
     (&["insecureListen=true", "geo.enabled=true"], "geo.clusters does not list this cluster"),
     (&["tls.secretName=a", "tokens.secretName=b", "serviceMonitor.enabled=true"], "serviceMonitor.tokenSecret"),
     (&["insecureListen=true", "autoscaling.enabled=true", "autoscaling.maxReplicas=2"], "maxReplicas is below"),
+    (&["insecureListen=true", "config=drain_timeout = 5"], "drain_timeout in config is written by the chart already"),
+    (
+        &["insecureListen=true", "table=redis://a", "config=[stores]\nsmall = \"kube:games\""],
+        "config names a store kube: and neither table nor store is one",
+    ),
     (&["insecureListen=true", "replica=2"], "additional properties 'replica' not allowed"),
     (&["insecureListen=true", "replicas=0"], "at '/replicas'"),
     (&["insecureListen=true", "drainDelay=5s"], "at '/drainDelay'"),

@@ -83,6 +83,12 @@ gateways = {{ $gateways | toJson }}
 {{- fail "the door listens beyond loopback and takes no credentials: set tokens.secretName or [auth] in config, or insecureListen=true in a network that is closed by other means" -}}
 {{- end -}}
 {{- end -}}
+{{- if regexMatch "(?m)^\\s*[\"']?drain_timeout[\"']?\\s*=" .Values.config -}}
+{{- fail "drain_timeout in config is written by the chart already: set drainTimeout" -}}
+{{- end -}}
+{{- if and (regexMatch "(?m)^[^#\\n]*[\"']kube:" .Values.config) (not (include "greenroom.kube" .)) -}}
+{{- fail "config names a store kube: and neither table nor store is one, so that pods have no rights and no token for it: set store=kube:NAMESPACE, or take another store in config" -}}
+{{- end -}}
 {{- if and .Values.tls.secretName .Values.tls.certManager.enabled -}}
 {{- fail "tls.secretName and tls.certManager.enabled are two sources of one certificate: set one" -}}
 {{- end -}}
